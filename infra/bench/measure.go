@@ -60,7 +60,7 @@ func (b *bench) source(size int64) string {
 	return path
 }
 
-// rate runs a command that sends a number of bytes, and returns its megabytes a second.
+// rate runs a command that sends a number of bytes, and returns its megabytes per second.
 func rate(bytes int64, cmd *exec.Cmd) float64 {
 	cmd.Stderr = os.Stderr
 	start := time.Now()
@@ -144,7 +144,7 @@ func (b *bench) sessions(s *subject) {
 	}
 }
 
-// files sends forms with a number of files of 4 KiB, and returns how many forms a second.
+// files sends forms with a number of files of 4 KiB, and returns the forms per second.
 func (p *process) files(forms, each int, query string) float64 {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
@@ -155,8 +155,7 @@ func (p *process) files(forms, each int, query string) float64 {
 	return p.load(forms, 16, "POST", p.url+"/upload"+query, text.Bytes(), w.FormDataContentType())
 }
 
-// parallel does something a number of times, some at once, and returns how often a
-// second.
+// parallel calls do a number of times, some at once, and returns the calls per second.
 func parallel(times, atOnce int, do func() error) float64 {
 	var all errgroup.Group
 	all.SetLimit(atOnce)
@@ -168,7 +167,7 @@ func parallel(times, atOnce int, do func() error) float64 {
 	return float64(times) / time.Since(start).Seconds()
 }
 
-// load sends requests, some at once, and returns how many a second succeeded.
+// load sends requests, some at once, and returns how many succeeded per second.
 func (p *process) load(requests, atOnce int, method, url string, body []byte, kind string) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}}
 	defer client.CloseIdleConnections()

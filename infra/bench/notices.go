@@ -48,7 +48,7 @@ func (b *bench) notices(s *subject) {
 }
 
 // mailRate waits until a number of mails have come after the first ones, and returns
-// how many came in a second, from the first to the last.
+// how many came per second, from the first to the last.
 func mailRate(sink *boottest.SMTPServer, after, count int) float64 {
 	for end := time.Now().Add(5 * time.Minute); len(sink.Talk().Times) < after+count; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

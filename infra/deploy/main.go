@@ -1,4 +1,4 @@
-// Command deploy begins what `make deploy` does, before minutes go into a build: it finds
+// Command deploy is the first step of `make deploy`, before minutes go into a build: it finds
 // the AWS region, or asks for it, and checks the credentials. It prints the region.
 //
 // Beside it are the ways to run ferry serve in production, and tests that try them: a

@@ -63,7 +63,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		r.Error = explain(err)
 		results = append(results, r)
 		if ctx.Err() != nil {
-			return nil // it is said once, below
+			return nil // reported once, below
 		}
 		return err
 	})

@@ -44,7 +44,7 @@ func (w where) listenOn() string {
 }
 
 // publicURL returns the address of a service that listens on addr. It refuses one that no
-// link can have.
+// link can use.
 func (w where) publicURL(addr net.Addr) (string, error) {
 	host, port, _ := net.SplitHostPort(addr.String())
 	switch {
@@ -212,7 +212,7 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 }
 
 // bounded ends a request whose body takes longer than most and that next does not read,
-// such as a preflight: the server itself would wait for it without end.
+// such as a preflight: the server itself would wait for it forever.
 func bounded(next http.Handler, most time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -222,7 +222,7 @@ func bounded(next http.Handler, most time.Duration) http.Handler {
 	})
 }
 
-// proxy returns what stands in front.
+// proxy returns the proxy in front, if any.
 func (c serveCommand) proxy() (envelope.Proxy, error) {
 	p, err := envelope.ParseProxy(c.ClientHeader, c.ProxySecret)
 	switch {
@@ -334,6 +334,6 @@ func (c *patientConn) insist(write func() (int64, error)) error {
 			idle = 0
 		}
 	}
-	_ = c.SetLinger(0) // or the system keeps what it has for minutes
+	_ = c.SetLinger(0) // or the system keeps unsent data for minutes
 	return fmt.Errorf("the client took nothing for %s", time.Duration(c.listener.tries)*c.listener.try)
 }

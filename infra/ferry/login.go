@@ -76,7 +76,7 @@ func writeLogin(s saved) error {
 }
 
 // writePrivate writes v in JSON to a file that only its owner can read. The file is
-// replaced at once: it is never half written.
+// replaced atomically: it is never half written.
 func writePrivate(path string, v any) error {
 	text, err := json.Marshal(v)
 	dir := filepath.Dir(path)
@@ -164,7 +164,7 @@ func warnPlain(out console, base string) {
 	}
 }
 
-// loopback reports whether an address leads to the machine that uses it.
+// loopback reports whether an address is on this machine.
 func loopback(u *url.URL) bool {
 	return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
 }

@@ -146,7 +146,7 @@ func (versionCommand) Run(out console) error {
 	return err
 }
 
-// version describes this program in one line, with what the Go command has noted: the
+// version describes this program in one line, with what the Go command recorded: the
 // version, which is the commit's tag if it has one, and the commit with its date.
 func version(info *debug.BuildInfo) string {
 	if info == nil {
@@ -183,10 +183,10 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	return nil, nil
 }
 
-// misspelt refuses a variable that is no setting, but within two letters of one. A name
-// farther away is somebody else's: Kubernetes sets FERRY_PORT for a service named ferry.
+// misspelt refuses a variable that is not a setting but within two letters of one. A name
+// farther away is someone else's: Kubernetes sets FERRY_PORT for a service named ferry.
 func misspelt(root *kong.Node, environ []string) error {
-	known := []string{"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_MOVER", "FERRY_MOVER_FILE"} // of no flag: the client's, and a function's
+	known := []string{"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_MOVER", "FERRY_MOVER_FILE"} // no flag: the client's, a function's
 	for _, n := range walk(root) {
 		for _, f := range n.Flags {
 			for _, name := range f.Envs {
@@ -206,8 +206,8 @@ func misspelt(root *kong.Node, environ []string) error {
 	return nil
 }
 
-// within reports whether n letters at most must be added, removed, changed or swapped with
-// the next to make b of a.
+// within reports whether at most n letters must be added, removed, changed or swapped with
+// the next to turn a into b.
 func within(a, b string, n int) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -320,7 +320,7 @@ func exitCode(err error) int {
 		{exitBusy, []error{client.ErrChanged, notify.ErrHeld, table.ErrBusy}},
 		{exitRefused, []error{client.ErrAnswer, notify.ErrSent, notify.ErrFailed}},
 		{exitPermission, []error{fs.ErrPermission, syscall.EROFS}},
-		// something that cannot be a data directory
+		// not usable as a data directory
 		{exitSettings, []error{local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR}},
 	} {
 		if slices.ContainsFunc(k.kinds, func(kind error) bool { return errors.Is(err, kind) }) {
@@ -346,7 +346,7 @@ func explain(err error) string {
 		return err.Error() + "; say where it is with --data or FERRY_DATA"
 	case errors.Is(err, local.ErrHasData):
 		return err.Error() + "; name another directory with --data"
-	case errors.Is(err, sqlite.ErrDamaged): // say it once, without what is between two mentions of it
+	case errors.Is(err, sqlite.ErrDamaged): // say it once, without the text between two mentions
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
 	}

@@ -129,7 +129,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	}, filePorts()...)
 }
 
-// warn says, a line each, what in the settings would surprise people later.
+// warn logs a line for each setting that would surprise people later.
 func (c serveCommand) warn(log *slog.Logger, publicURL string) {
 	say := func(when bool, text string) {
 		if when {
@@ -180,7 +180,7 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api
 	if err := c.greet(ctx, out, p, options, c.private(l.main.Addr())); err != nil {
 		return err
 	}
-	debug.FreeOSMemory() // what the start alone needed, such as a password's hash
+	debug.FreeOSMemory() // what only the start needed, such as a password's hash
 	return c.serve(ctx, l, s, p, options.Metrics)
 }
 

@@ -16,14 +16,14 @@ import (
 )
 
 // awsConfig reads the SDK's own configuration: files, and variables such as AWS_PROFILE,
-// AWS_REGION and AWS_ENDPOINT_URL. A region that is given goes before them.
+// AWS_REGION and AWS_ENDPOINT_URL. A given region takes precedence.
 func awsConfig(ctx context.Context, region string) (aws.Config, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(region))
 	return cfg, fault.Wrap(err, "reading the AWS configuration")
 }
 
-// variables returns those of a stack's outputs, which say where the data is, and of the
-// parameters that commands on its data heed.
+// variables returns the variables for a stack's outputs, which say where the data is, and for
+// the parameters that commands on its data use.
 func variables() (outputs, parameters map[string]string) {
 	return map[string]string{
 			"TableName": "FERRY_TABLE", "FilesBucketName": "FERRY_FILES_BUCKET",
@@ -34,9 +34,9 @@ func variables() (outputs, parameters map[string]string) {
 		}
 }
 
-// fromStack sets a command's flags as the stack says that --stack names. What a parameter
-// says, a flag or a variable may say otherwise. Where the data is, only one of them says:
-// the table of one stack and the buckets of another must not come together.
+// fromStack sets a command's flags from the stack that --stack names. A flag or a variable
+// overrides a parameter, but may not also say where the data is: the table of one stack must
+// not be used with the buckets of another.
 func fromStack(ctx context.Context, k *kong.Context) error {
 	flags := map[string]*kong.Flag{}
 	for _, f := range k.Flags() {
@@ -68,7 +68,7 @@ func fromStack(ctx context.Context, k *kong.Context) error {
 	return nil
 }
 
-// stackValues returns what a stack says, by the names of the variables.
+// stackValues returns a stack's values by the names of the variables.
 func stackValues(ctx context.Context, name, region string) (map[string]string, error) {
 	cfg, err := awsConfig(ctx, region)
 	if err != nil {
@@ -91,7 +91,7 @@ func stackValues(ctx context.Context, name, region string) (map[string]string, e
 	return valuesOf(found.Stacks[0])
 }
 
-// valuesOf picks them from the answer of CloudFormation.
+// valuesOf picks them from CloudFormation's answer.
 func valuesOf(s types.Stack) (map[string]string, error) {
 	values := map[string]string{}
 	outputs, parameters := variables()
@@ -102,7 +102,7 @@ func valuesOf(s types.Stack) (map[string]string, error) {
 	for _, o := range s.Outputs {
 		values[outputs[aws.ToString(o.OutputKey)]] = aws.ToString(o.OutputValue)
 	}
-	delete(values, "") // of what has no variable
+	delete(values, "") // from what has no variable
 	for output, variable := range outputs {
 		if values[variable] == "" {
 			return nil, fmt.Errorf("the stack %s is in state %s and has no output %s: is it Ferry's, and deployed?",

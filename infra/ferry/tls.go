@@ -21,7 +21,7 @@ import (
 )
 
 // secure makes the TLS settings. HTTP/2 is not offered: a large file would share its
-// connection, and what ends slow clients works for each connection.
+// connection, and slow clients are cut off per connection.
 func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
 	l.manager = &autocert.Manager{}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
@@ -61,7 +61,7 @@ func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
 	return nil
 }
 
-// redirect leads from plain HTTP to the port of the public URL.
+// redirect sends plain HTTP to the port of the public URL.
 func redirect(publicURL string) http.Handler {
 	public, _ := url.Parse(publicURL) // valid by now
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,8 +101,8 @@ type certificate struct {
 	pair  *tls.Certificate
 }
 
-// get returns the certificate. Files that cannot be read, such as those of a renewal that
-// is half done, leave the last one in use.
+// get returns the certificate. If the files cannot be read, as in the middle of a
+// renewal, the last one stays in use.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

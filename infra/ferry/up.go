@@ -113,7 +113,7 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 	return report(out, c.JSON, u.results, err)
 }
 
-// check refuses flags that would do nothing, or something else than they say.
+// check refuses flags that would do nothing, or not what they say.
 func (c upCommand) check() error {
 	switch {
 	case c.Message != "" && len(c.Mail)+len(c.SMS) == 0:
@@ -129,7 +129,7 @@ func (c upCommand) check() error {
 }
 
 // all uploads small files several at once. Large ones go one by one, as each uses
-// several connections. After a failure of the network that retries did not cure, it
+// several connections. After a network failure that outlasts the retries, it
 // begins no other file.
 func (u *uploader) all(ctx context.Context) error {
 	items, refused := u.collect()

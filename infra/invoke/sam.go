@@ -60,7 +60,7 @@ func runSAM(ctx context.Context, out io.Writer, args []string) error {
 	return err
 }
 
-// demo adds a user for the README's lines, and prints how these begin here.
+// demo adds a user for the README's commands, and prints how these begin here.
 func demo(ctx context.Context, out io.Writer, p *api.Ports, environment map[string]string, args []string) error {
 	port, password := "3000", rand.Text()
 	if i := slices.Index(args, "--port"); i > 0 && i+1 < len(args) {
@@ -83,8 +83,8 @@ func demo(ctx context.Context, out io.Writer, p *api.Ports, environment map[stri
 	return err
 }
 
-// showMail sends what waits to an inbox, and returns its address: no stream of the table
-// calls the functions that would send it. Both last until the end of this process.
+// showMail sends waiting messages to an inbox, and returns its address: here no table stream
+// calls the functions that would send them. Both run until this process ends.
 func showMail(ctx context.Context, p *api.Ports) (address string, err error) {
 	s, err := local.NewService(p, local.ServiceOptions{From: sender, ShowInbox: true})
 	if err != nil {

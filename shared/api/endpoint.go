@@ -77,8 +77,8 @@ type Settings struct {
 	// PhoneRegion is the region of numbers without a country code, such as IT. If it
 	// is empty, numbers must have a country code.
 	PhoneRegion string
-	// SMSCountries are the countries that get text messages, such as IT; if it is empty,
-	// all do. With NoSMS none does: there is nothing that sends them.
+	// SMSCountries are the countries that get text messages, such as IT; if it is empty, all do.
+	// With NoSMS none does: nothing sends them.
 	SMSCountries []string
 	NoSMS        bool
 	HideUsers    bool
@@ -147,8 +147,8 @@ func WithBase(ctx context.Context, base string) context.Context {
 	return context.WithValue(ctx, baseKey{}, base)
 }
 
-// Base returns the service's address, with Prefix and without a trailing slash: the
-// configured one, else the gateway's. It is never the Host header's.
+// Base returns the service's address, with Prefix and without a trailing slash: the configured
+// one, else the gateway's. It never comes from the Host header.
 func (p *Ports) Base(ctx context.Context) string {
 	if p.PublicURL != "" {
 		return p.PublicURL

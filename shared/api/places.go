@@ -15,9 +15,9 @@ const (
 	writersOfPart = 2
 )
 
-// Places bounds how many bodies of files a process receives at once, as each takes
-// memory: in all, and to a quarter of that for each user. It is safe for concurrent use.
-// A function has none, as it has one request at a time.
+// Places limits how many file bodies a process receives at once, as each takes memory: a total,
+// and a quarter of it for each user. It is safe for concurrent use. A function has none, as it
+// handles one request at a time.
 type Places struct {
 	most  int // 0 is no limit
 	mu    sync.Mutex
@@ -28,8 +28,8 @@ type Places struct {
 // NewPlaces returns Places for at most most bodies; 0 is no limit.
 func NewPlaces(most int) *Places { return &Places{most: most, taken: map[string]int{}} }
 
-// Enter takes a place for a body from a user, until leave is called. part names a part
-// of an upload session, or is empty. The fault says which bound is reached.
+// Enter takes a place for a body from a user, until leave is called. part names a part of an
+// upload session, or is empty. The fault says which limit is reached.
 func (p *Places) Enter(user, part string) (leave func(), err error) {
 	if p == nil {
 		return func() {}, nil

@@ -44,7 +44,7 @@ func Query(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// Needed returns a parameter of the query that must be there. what says what it is.
+// Needed returns a required parameter of the query. what describes it for the caller.
 func Needed(r *http.Request, name, what string) (string, error) {
 	q, err := Query(r)
 	if err == nil && q.Get(name) == "" {

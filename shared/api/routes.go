@@ -51,7 +51,7 @@ func Methods(path string) (all []string) {
 	return all
 }
 
-// Fits reports whether a path after Prefix is one of the route.
+// Fits reports whether a path after Prefix matches the route.
 func (r Route) Fits(path string) bool {
 	return slices.EqualFunc(strings.Split(r.Path, "/"), strings.Split(path, "/"), func(t, s string) bool {
 		return t == s || strings.HasPrefix(t, "{") && s != ""

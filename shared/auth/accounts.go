@@ -19,8 +19,8 @@ const (
 	// A change link from first access needs no PIN: the temporary password was enough.
 	firstLife = time.Hour
 
-	// Requests for a forgotten password: of a source for one user and for all users in
-	// an hour, and for one user in a day; and the mails to one user in a day.
+	// The most requests for a forgotten password: in an hour from one source, for one user and
+	// for all; in a day for one user. And the most mails to one user in a day.
 	maxPerPair, maxPerSource = 3, 20
 	maxPerUser, maxMails     = 30, 10
 
@@ -189,9 +189,9 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 	return fault.Wrap(err, "counting a PIN", table.ErrCondition)
 }
 
-// Forget makes a change token and mails the PIN that it needs, unless the user was sent
-// 10 PINs in the last day. source is the caller's, as from Source; base and lang are for the mail. It
-// makes two calls to the table. One request of a source is handled at a time in this process.
+// Forget makes a change token and mails the PIN that it needs, unless the user was sent 10 PINs
+// in the last day. source is the caller's, as from Source; base and lang are for the mail. It
+// makes two calls to the table. This process handles one request from a source at a time.
 func (s *Accounts) Forget(ctx context.Context, name, source, base, lang string) (token, user string, err error) {
 	canonical, valid := CanonicalName(name)
 	switch {
@@ -212,7 +212,7 @@ func (s *Accounts) Forget(ctx context.Context, name, source, base, lang string) 
 	if s.Throttle.unsaved(f.source, s.Now()).Count >= maxPerSource {
 		return "", "", table.ErrFull
 	}
-	for range 3 { // a try fails only if another request for this user or of this source comes between
+	for range 3 { // a try fails only if another request for this user or from this source comes in between
 		token, err = f.try(ctx)
 		if errors.Is(err, table.ErrFull) {
 			_ = t.unsaved(err, &t.source)
@@ -243,7 +243,7 @@ func (f *forgetting) try(ctx context.Context) (token string, err error) {
 	now := f.Now()
 	user, err := recent(items[1], now, day)
 	source, err2 := recent(items[2], now, time.Hour)
-	id := HashToken(f.name)[:8] // a longer text would only cost room
+	id := HashToken(f.name)[:8] // a longer text would only take space
 	if err := cmp.Or(err, err2, user.limit("", now, maxPerUser), source.limit("", now, maxPerSource),
 		source.limit(id, now, maxPerPair)); err != nil {
 		return "", err
@@ -309,8 +309,8 @@ type requests struct {
 	V       int64   `json:"v"`
 	Version int64   `json:"version"`
 	Times   []int64 `json:"times"` // Unix seconds, oldest first
-	// Notes has one of each: for a source a hash of the user's name; for a user mail, if
-	// one was sent.
+	// Notes has one for each time: for a source, a hash of the user's name; for a user, the text
+	// mail if one was sent.
 	Notes []string `json:"notes,omitempty"`
 
 	window time.Duration // in which they count
@@ -331,8 +331,8 @@ func recent(item table.Item, now time.Time, window time.Duration) (r requests, e
 	return r, err
 }
 
-// limit returns a TooMany fault if there are most requests with a note. An empty note
-// stands for any.
+// limit returns a TooMany fault if there are already most requests with this note. An empty note
+// matches any.
 func (r requests) limit(note string, now time.Time, most int) error {
 	for i, at := range slices.Backward(r.Times) {
 		if note == "" || r.Notes[i] == note {

@@ -20,12 +20,12 @@ import (
 // Lifetime is how long a bearer is valid.
 const Lifetime = 3600 * time.Second
 
-// Skew is how far the clocks of two processes may differ. What is further ahead than the
-// longest wait and this was stored by a clock that was wrong, and has ended.
+// Skew is how far the clocks of two processes may differ. A time further ahead than the longest
+// wait plus Skew was stored by a wrong clock, and counts as past.
 const Skew = time.Minute
 
-// Ended reports whether a time, stored as Unix seconds, has come, or is further ahead
-// than a wait of at most life can be.
+// Ended reports whether a time, stored as Unix seconds, is past, or further ahead than a wait of
+// at most life can be.
 func Ended(now time.Time, expires int64, life time.Duration) bool {
 	left := time.Unix(expires, 0).Sub(now)
 	return left <= 0 || left > life+Skew
@@ -34,7 +34,7 @@ func Ended(now time.Time, expires int64, life time.Duration) bool {
 // layout is the version of the stored forms.
 const layout = 1
 
-// Ports are what every domain needs. A function that makes no links has no Key. What checks
+// Ports are what every domain needs. A function that makes no links has no Key. Code that checks
 // passwords needs a Hasher and a Throttle.
 type Ports struct {
 	Table    table.Table
@@ -58,8 +58,8 @@ var errDenied = fault.New(fault.Unauthorized, "the user does not exist or the cr
 var errTemporary = fault.New(fault.Unauthorized,
 	"the password is a temporary one: POST /auth/first leads to a password of your own")
 
-// Check returns who shows a credential: an active user. It makes one call to the table, and
-// one more if a password is wrong.
+// Check returns the active user that a credential belongs to. It makes one call to the table,
+// and one more if a password is wrong.
 func (a *Authenticator) Check(ctx context.Context, c Credential) (Identity, error) {
 	if c.Kind == "bearer" {
 		u, err := a.bearer(ctx, c.Bearer)
@@ -79,10 +79,10 @@ func (a *Authenticator) CheckFirst(ctx context.Context, c Credential) (Identity,
 	return Identity{u, c.Kind}, err
 }
 
-// password checks a name and a password. The user may be in first access, but not
-// disabled. hadFailures reports that failed tries are on record, which a login clears. It
-// makes one call to the table, one more if the password is wrong, and one more for each
-// wrong password that is tried meanwhile.
+// password checks a name and a password. The user may be in first access, but not disabled.
+// hadFailures reports that failed tries are on record, which Login clears. It makes one call to
+// the table, one more if the password is wrong, and one more for each wrong password that is
+// tried meanwhile.
 func (a *Authenticator) password(ctx context.Context, c Credential) (u User, hadFailures bool, err error) {
 	switch c.Kind {
 	case "":

@@ -10,7 +10,7 @@ import (
 
 // Credential is what a request shows to prove who calls. Nothing in it is checked yet.
 type Credential struct {
-	Kind           string // basic, password (in a form) or bearer, as the log names it; else there is none
+	Kind           string // basic, password (in a form) or bearer, as in the log; otherwise unknown or empty
 	Name, Password string // of the kinds basic and password
 	Bearer         string
 	Source         string // the address that failed logins are counted by
@@ -44,7 +44,7 @@ func Source(r *http.Request) string {
 	return addr.String()
 }
 
-// Identity is who calls, once their credential has proved right.
+// Identity is the caller, once the credential has been verified.
 type Identity struct {
 	User
 	Kind string // of the credential

@@ -30,8 +30,8 @@ import (
 // the same link each time while the table keeps only the token's hash: reading the
 // table is not enough to open a link. Tokens of change links and bearers are random.
 //
-// The key has versions, of which the newest is for new files. A file's record says which
-// one its links have, and links of a revoked one open nothing.
+// The key has versions; new files use the newest. A file's record says which version its links
+// use, and links of a revoked version open nothing.
 type LinkKey struct {
 	ring    *keyring
 	version int64 // 0 is the newest
@@ -46,8 +46,8 @@ type KeyVersion struct {
 	secret []byte
 }
 
-// KeyStore is where the text form of the key is kept. A process reads it again if it needs
-// the key and has not read it for as long as Memory.
+// KeyStore is where the text form of the key is kept. A process that needs the key reads it
+// again once its copy is as old as Memory.
 type KeyStore struct {
 	Read   func(context.Context) (string, error)
 	Write  func(ctx context.Context, text string) error
@@ -55,8 +55,8 @@ type KeyStore struct {
 }
 
 const (
-	// keyPatience is how long a request waits for the key to be read again. Without an
-	// answer it goes on with what is known.
+	// keyPatience is how long a request waits for the key to be read again. Without an answer it
+	// carries on with what is known.
 	keyPatience = 3 * time.Second
 	// keyPause is the shortest time between two reads, for a version that is not known:
 	// another process may have just made it.
@@ -71,7 +71,7 @@ type keyring struct {
 
 	mu       sync.Mutex
 	versions []KeyVersion
-	read     time.Time // when it was last tried to read them
+	read     time.Time // when they were last read, or a read last failed
 }
 
 // OpenLinkKey reads the key from its store.
@@ -102,10 +102,10 @@ func parseVersions(text string) (all []KeyVersion, err error) {
 	return all, nil
 }
 
-// load reads the versions. The caller holds the lock, or is the only one yet.
+// load reads the versions. The caller holds the lock, or is the only user so far.
 func (r *keyring) load(ctx context.Context) error {
 	text, err := r.Read(ctx)
-	r.read = r.now() // functions that had to wait for each other at their start do not meet again
+	r.read = r.now() // set late: functions that had to wait for each other at their start do not meet again
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (r *keyring) load(ctx context.Context) error {
 	return err
 }
 
-// known returns the versions, after it has read them again if that is due.
+// known returns the versions. It reads them again first if that is due.
 func (r *keyring) known(version int64) []KeyVersion {
 	if r == nil {
 		return nil
@@ -149,11 +149,11 @@ func (k LinkKey) Version() int64 {
 	return 0
 }
 
-// Of returns the key in one version, as Version numbers them. If that is lost, tokens
-// of the newest stand in, which open nothing.
+// Of returns the key in one version, as Version numbers them. If that is lost, the newest stands
+// in, and its tokens open nothing.
 func (k LinkKey) Of(version int64) LinkKey { return LinkKey{k.ring, max(1, version)} }
 
-// Revoked reports whether links of a version have ended.
+// Revoked reports whether a version's links were revoked.
 func (k LinkKey) Revoked(version int64) bool {
 	version = max(1, version)
 	all := k.ring.known(version)
@@ -243,8 +243,8 @@ func (k LinkKey) derive(parts ...string) []byte {
 }
 
 // ChangeKey makes a new version for the links of new files, and returns the number of the
-// newest. With a version to revoke it makes one only if that is the newest, and ends that
-// version's links. All processes know that after Settled.
+// newest. If revoke names a version, it ends that version's links, and makes a new one only if
+// that was the newest. All processes know of it after Settled.
 func (p Ports) ChangeKey(ctx context.Context, revoke int) (newest int, err error) {
 	r := p.Key.ring
 	r.mu.Lock()
@@ -290,13 +290,13 @@ type versionsItem struct {
 
 func versionsKey() table.Key { return table.Key{PK: "linkkey", SK: "versions"} }
 
-// PublicVersions reads from the table which versions there are, without their keys. If
-// the key was never changed, the table does not say.
+// PublicVersions reads the versions, without their keys, from the table. A key that was never
+// changed is not there, and has one version.
 func PublicVersions(ctx context.Context, t table.Table) (string, error) {
 	item := versionsItem{Text: "[{}]"}
 	err := t.Get(ctx, versionsKey(), &item)
 	return item.Text, fault.Wrap(err, "reading the versions of the link key", table.ErrNotFound)
 }
 
-// Settled returns how long it takes until all processes know what has changed.
+// Settled returns how long it takes until all processes know of a change.
 func (k LinkKey) Settled() time.Duration { return k.ring.Memory + keyPatience }

@@ -57,8 +57,8 @@ type Hasher struct {
 	dummy  string
 	idKey  func(password, salt []byte, time, memory uint32, threads uint8, size uint32) []byte
 
-	// right remembers passwords that matched a hash. Its keys cover the hash, so that
-	// a changed password is a miss at once, and are keyed with secret.
+	// right caches passwords that matched a hash. Its keys are HMACs with secret, and cover the
+	// hash, so that a changed password misses at once.
 	secret []byte
 	mu     sync.Mutex
 	right  map[[sha256.Size]byte]time.Time // until when
@@ -169,11 +169,10 @@ func phc(p Params, salt, sum []byte) string {
 		argon2.Version, p.Memory, p.Time, p.Threads, b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
-// The highest cost of a stored hash that is computed: a damaged one must not stop the
-// service.
+// The highest cost at which a stored hash is verified: a damaged one must not stop the service.
 const (
 	maxMemory = 1 << 20 // KiB
-	maxTime   = 100     // rounds
+	maxTime   = 100     // passes
 )
 
 var errPHC = errors.New("the stored password hash is not an argon2id hash")
@@ -186,7 +185,7 @@ func parsePHC(s string) (p Params, salt, sum []byte, err error) {
 	_, _ = fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads)
 	salt, _ = base64.RawStdEncoding.DecodeString(fields[4])
 	sum, _ = base64.RawStdEncoding.DecodeString(fields[5])
-	// What was not read, or is not as it should be, changes the text.
+	// A field that is missing or malformed makes the rebuilt string differ.
 	if phc(p, salt, sum) != s || len(sum) != hashSize ||
 		p.Time == 0 || p.Time > maxTime || p.Threads == 0 || p.Memory > maxMemory {
 		return p, nil, nil, errPHC

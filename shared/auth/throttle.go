@@ -28,8 +28,8 @@ type throttleItem struct {
 	Last  int64 `json:"last"` // Unix milliseconds of the last failure
 }
 
-// fresh reports whether the failures still count. A time that is far ahead is from a
-// clock that was wrong: waiting for it could take years.
+// fresh reports whether the failures still count. A time that is far ahead was stored by a wrong
+// clock: waiting for it could take years.
 func (i throttleItem) fresh(now time.Time) bool {
 	age := now.Sub(time.UnixMilli(i.Last))
 	return age <= forgetAfter && age >= -Skew
@@ -50,8 +50,8 @@ type counter struct {
 
 func (c *counter) count() int64 { return c.item.Count + c.unsaved.Count }
 
-// Throttle is what a process knows of failed logins and of those under way, beside the
-// counts in the table. A process needs one. It is safe for concurrent use.
+// Throttle is what a process knows of failed logins and of those under way, besides the counts
+// in the table. A process needs one. It is safe for concurrent use.
 type Throttle struct {
 	mu       sync.Mutex
 	lanes    map[table.Key]*lane   // of the counters of passwords being verified
@@ -156,8 +156,8 @@ func (t *attempt) early() error {
 	return nil
 }
 
-// claim counts a try in advance once there is a wait, so that only one of several
-// concurrent tries passes, in all processes.
+// claim counts a try in advance once there is a wait, so that only one of several concurrent
+// tries passes, across all processes.
 func (t *attempt) claim(ctx context.Context) error {
 	if t.pair.wait() == 0 {
 		return nil
@@ -175,7 +175,7 @@ func (t *attempt) claim(ctx context.Context) error {
 }
 
 // failed counts a wrong password, but not its first repetition in this process: OAuth 2.0
-// clients repeat a failed login with the credentials in another place. It makes one call to the
+// clients repeat a failed login, with the credentials sent another way. It makes one call to the
 // table, and two more if another try has just restarted a count.
 func (t *attempt) failed(ctx context.Context, password string) error {
 	if t.repeats(password) && !t.claimed {
@@ -210,8 +210,8 @@ func (t *attempt) succeeded(ctx context.Context) error {
 	return fault.Wrap(t.a.Table.Write(ctx, table.Delete(t.pair.key)), "clearing failed logins", table.ErrFull)
 }
 
-// count returns the operation that adds a failure. A stale count starts again. If another
-// try has just restarted it, the operation is refused: that failure must not be lost.
+// count returns the operation that adds a failure. A stale count starts again. If another try
+// has just restarted it, the operation fails: that try's failure must not be lost.
 func (t *attempt) count(c *counter) table.Op {
 	now := t.a.Now()
 	op := table.Update(c.key)
@@ -374,7 +374,7 @@ func (t *attempt) takePlace() (wait <-chan struct{}, outdated bool) {
 	return wait, outdated
 }
 
-// atOnce returns how many tries may be under way: the free ones, or one after its wait.
-// They are not more than c.most, so that the tries of one caller never fill the queue
-// for a CPU, in which others wait too.
+// atOnce returns how many tries may be under way: the free ones, or one after its wait. There
+// are never more than c.most, so that one caller's tries cannot fill the queue for a CPU, where
+// others wait too.
 func (c *counter) atOnce() int64 { return max(min(c.free-c.count(), c.most), 1) }

@@ -64,9 +64,9 @@ type User struct {
 	Created    int64 `json:"created"`              // Unix seconds
 }
 
-// SameUse returns the condition that the user's use is as it was read.
+// SameUse returns the condition that Used has not changed since it was read.
 func (u User) SameUse() table.Cond {
-	if u.Used == 0 { // it may not be stored
+	if u.Used == 0 { // a zero may be missing
 		return table.AtMost("used", 0)
 	}
 	return table.Equal("used", u.Used)
@@ -86,8 +86,8 @@ func CanonicalName(name string) (canonical string, ok bool) {
 // UserKey returns the key of the user with a canonical name.
 func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
-// UserList is the partition that lists all users. For removed ones it keeps the counters, which a later user of
-// the same name continues. So no token or link of the first works for the second.
+// UserList is the partition that lists all users. It keeps removed users' counters for a later
+// one of the same name to continue: no token or link of the first works for the second.
 const UserList = "users"
 
 // limited lists those who have a quota, or had one.
@@ -155,9 +155,9 @@ func trace(entry, profile table.Item) (u User, listed bool, err error) {
 	return u, unlisted == nil, err
 }
 
-// KnowsLess tells of the users of whom a table knows less than an earlier one: they are missing
-// though nobody has removed them, cannot be read, or have given out fewer file ids. Such a
-// table is older, or has lost items.
+// KnowsLess calls tell for each user of whom the table now knows less than the earlier one: the
+// user is missing but was not removed, cannot be read, or has a lower last file id. Such a table
+// is older, or has lost items.
 func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string)) error {
 	for listed, err := range table.Each(ctx, earlier, table.Query{PK: UserList, Limit: table.MaxKeys}) {
 		if err != nil {
@@ -199,8 +199,8 @@ func (s *Users) Add(ctx context.Context, u User) error {
 	return s.store(ctx, u, table.NotExists(), same...)
 }
 
-// AddAgain stores a user who is lost or cannot be read, as bad says, with the counters that u
-// has: see files.Remains.
+// AddAgain stores a user who is lost or cannot be read, as bad says, with the counters in u: see
+// files.Remains.
 func (s *Users) AddAgain(ctx context.Context, u User, bad error) error {
 	if errors.Is(bad, table.ErrUnreadable) {
 		return s.store(ctx, u, table.Exists())
@@ -273,10 +273,10 @@ func (s *Users) Names(ctx context.Context, after string, yield func(u User, bad 
 	return nil
 }
 
-// Edit changes a user's address, number, language, quota and retention from what they were
-// in before to what they are in after, all in one update of these attributes alone. A
-// quota for a user who had none also sets the use, which has not been kept until then;
-// if the user got a file since, or the use has changed, the fault is Conflict.
+// Edit changes a user's address, number, language, quota and retention from before to after, in
+// one update of these attributes alone. A quota for a user who had none also sets Used, which
+// was not kept until then; if the user has got a file since, or Used has changed, the fault is
+// Conflict.
 func (s *Users) Edit(ctx context.Context, before, after User) error {
 	op := table.Update(UserKey(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
 	var more []table.Op
@@ -339,7 +339,7 @@ func (s *Users) Rehash(ctx context.Context, name, old, hash string) error {
 	return fault.Wrap(err, "renewing a hash", table.ErrCondition, table.ErrFull)
 }
 
-// change writes operations whose conditions check that the user is as it was read.
+// change writes operations whose conditions check that the user has not changed meanwhile.
 func (s *Users) change(ctx context.Context, ops ...table.Op) error {
 	err := s.table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
@@ -348,8 +348,8 @@ func (s *Users) change(ctx context.Context, ops ...table.Op) error {
 	return fault.Wrap(err, "changing user")
 }
 
-// Remove deletes the account. The user must be disabled and the files removed before:
-// see files.RemoveAll. The name's last file id, generation and incarnation are kept.
+// Remove deletes the account. The user must be disabled and the files removed first: see
+// files.RemoveAll. The name's last file id, generation and incarnation are kept.
 func (s *Users) Remove(ctx context.Context, name string) error {
 	u, err := s.Get(ctx, name)
 	if err != nil {

@@ -120,10 +120,9 @@ type Store interface {
 	// exists, and makes no call to the store.
 	SignGet(ctx context.Context, area Area, key string, s Signed) (string, error)
 
-	// Sweep removes what interrupted Creates and Copies that began before the
-	// given time left behind, which List does not show, and sessions of parts
-	// that began PartsLife before that time. If found is not nil, it gets the name
-	// of each, and what it returns false for stays.
+	// Sweep removes what interrupted Creates and Copies that began before the given time left
+	// behind, which List does not show, and sessions of parts that began PartsLife before that
+	// time. If found is not nil, it gets each name, and returns false for what must stay.
 	Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error)
 }
 
@@ -135,9 +134,8 @@ type Describer interface {
 	Describe(ctx context.Context, area Area, key string) (Written, error)
 }
 
-// Measure returns the size of an object and, unless only the size is wanted, the
-// checksum of its bytes. It reads them if the store does not know it, and calls read
-// with the number of bytes that it is done with.
+// Measure returns the size of an object and, unless only the size is wanted, the checksum of its
+// bytes. It reads them if the store does not know it, and tells read how many bytes are done.
 func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool, read func(int64)) (Written, error) {
 	if d, ok := s.(Describer); ok {
 		w, err := d.Describe(ctx, area, key)
@@ -152,7 +150,7 @@ func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool,
 	}
 	defer r.Close()
 	if sizeOnly {
-		if _, err := r.Read(make([]byte, 1)); err != nil && err != io.EOF { // what is no file has a size too
+		if _, err := r.Read(make([]byte, 1)); err != nil && err != io.EOF { // a folder has a size too
 			return Written{}, err
 		}
 		size, err := r.Seek(0, io.SeekEnd)
@@ -187,8 +185,8 @@ func element(s string) bool {
 	return s != "" && len(s) <= 128 && s[0] != '.' && strings.Trim(s, elementBytes) == ""
 }
 
-// CheckPage returns an error for a page that List and ListParts do not have: up to
-// limit entries after a number, which is 0 for a List.
+// CheckPage returns an error for a page that List and ListParts cannot return: up to limit
+// entries after a number, which is 0 for a List.
 func CheckPage(after, limit int) error {
 	if limit < 1 || limit > MaxList || after < 0 {
 		return fmt.Errorf("blob: %d entries after %d cannot be listed", limit, after)

@@ -98,7 +98,7 @@ func (b *Body) check(n int, err error) error {
 	return nil
 }
 
-// Fill reads until p is full or the bytes end, and returns what of p it filled.
+// Fill reads until p is full or the bytes end, and returns the filled part of p.
 func (b *Body) Fill(p []byte) (filled []byte, ended bool, err error) {
 	n, err := io.ReadFull(b, p)
 	return p[:n], err != nil && b.err == nil, b.err

@@ -43,9 +43,9 @@ func (e *MissingError) Error() string { return fmt.Sprintf("blob: parts %v are m
 // maxMissing bounds the list of a MissingError.
 const maxMissing = 10
 
-// Layout says how an object is cut: all parts have PartSize bytes, except the
-// last, which has the rest. An empty object has one empty part. While the length is
-// not known yet, it is -1, and there may be MaxParts parts of the full size.
+// Layout says how an object is divided: all parts have PartSize bytes, except the last, which
+// has the rest. An empty object has one empty part. While the length is not known yet, it is -1,
+// and there may be MaxParts parts of the full size.
 type Layout struct{ Length, PartSize int64 }
 
 // Count returns the number of parts. They are numbered from 1.
@@ -133,21 +133,20 @@ type Parts interface {
 	// store. It returns ErrUnsupported where only this process can take bytes.
 	SignPart(ctx context.Context, area Area, key, upload string, l Layout, number int, sum *uint64, expires time.Duration) (SignedPart, error)
 
-	// WritePart stores one part through this process. It replaces an earlier
-	// one, which may be missing if this fails. It returns ErrLength if r has
-	// more or fewer bytes than the layout says, *SumError if their checksum is
-	// not sum, and ErrUnsupported where bytes go to the store directly. Of two
-	// writers of the same part, the later wins.
+	// WritePart stores one part through this process. It replaces an earlier one, which may be
+	// lost if this fails. It returns ErrLength if r has more or fewer bytes than the layout
+	// says, *SumError if their checksum is not sum, and ErrUnsupported where bytes go to the
+	// store directly. Of two writers of the same part, the later wins.
 	WritePart(ctx context.Context, area Area, key, upload string, l Layout, number int, r io.Reader, sum *uint64) (Part, error)
 
 	// ListParts returns up to limit (1 to MaxList) parts with numbers above
 	// after, in order. Fewer than limit means there are no more.
 	ListParts(ctx context.Context, area Area, key, upload string, after, limit int) ([]Part, error)
 
-	// CompleteParts makes the object from all its parts, complete and durable, or
-	// changes nothing: it returns *MissingError if parts are missing or
-	// incomplete, ErrLength if there are more than l has, and *SumError if the object's checksum is not sum. After
-	// success, repeating it gives the same answer while the object is there.
+	// CompleteParts makes the object from all its parts, complete and durable, or changes
+	// nothing: it returns *MissingError if parts are missing or incomplete, ErrLength if there
+	// are more than l has, and *SumError if the object's checksum is not sum. After success,
+	// repeating it gives the same answer while the object is there.
 	CompleteParts(ctx context.Context, area Area, key, upload string, l Layout, sum *uint64) (Written, error)
 
 	// AbortParts ends a session and removes its parts; if the session became

@@ -3,8 +3,8 @@
 //
 // New makes a Client, which is safe for concurrent use. Its calls retry after
 // failed connections and after answers that ask to try later. They return an
-// *Error for what the service refuses; IsNetwork reports what a later try may fix. A
-// login that has expired is renewed, even in the middle of a transfer.
+// *Error for what the service refuses; IsNetwork reports what a retry may fix. An
+// expired login is renewed, even in the middle of a transfer.
 //
 // Upload sends content from memory that fits one request (SmallFile). Put sends a
 // file of any size in parts, and Fetch and Copy download: these never hold a whole
@@ -107,7 +107,7 @@ func isWeb(u *url.URL) bool { return u.Host != "" && (u.Scheme == "http" || u.Sc
 func withoutRedirects(h *http.Client) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 16
-	t.DisableCompression = true // or else ranges and lengths would not be those of the file
+	t.DisableCompression = true // otherwise ranges and lengths would not be the file's
 	t.WriteBufferSize, t.ReadBufferSize = 64<<10, 64<<10
 	own := *cmp.Or(h, &http.Client{Transport: t})
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -119,8 +119,8 @@ func (c *Client) Health(ctx context.Context) error {
 	return c.once(ctx, request{method: "GET", path: "/health"}, &envelope{})
 }
 
-// Login returns a new bearer, good for an hour. A wrong password is an *Error
-// of status 401; too many of them are one of status 429.
+// Login returns a new bearer, valid for an hour. A wrong password is an *Error with
+// status 401; after too many of them the status is 429.
 func (c *Client) Login(ctx context.Context, user, password string) (bearer string, err error) {
 	return c.ask(ctx, request{method: "POST", path: "/auth/login", basic: url.UserPassword(user, password)})
 }
@@ -136,7 +136,7 @@ func (c *Client) Forgot(ctx context.Context, user string) (link string, err erro
 }
 
 // First returns the link under which a new user chooses a password; password
-// is the temporary one. A user who is not in first access gets an *Error of
+// is the temporary one. A user who is not in first access gets an *Error with
 // status 403.
 func (c *Client) First(ctx context.Context, user, password string) (link string, err error) {
 	return c.ask(ctx, request{method: "POST", path: "/auth/first", basic: url.UserPassword(user, password)})

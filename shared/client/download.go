@@ -22,14 +22,14 @@ import (
 
 // Remote is what a link says about its file before the bytes are fetched.
 type Remote struct {
-	Name      string // one path element, safe to use here; a dot at its beginning is replaced
+	Name      string // one path element, safe to use here; a leading dot is replaced
 	Length    int64  // bytes
 	ETag      string
 	SHA256    string // in hexadecimal; empty if not known
 	CRC64NVME string // in base64; empty if not known
 }
 
-// Head returns what a download link is for. It needs no login, and does not count as
+// Head describes the file behind a link. It needs no login, and does not count as
 // a download.
 func (c *Client) Head(ctx context.Context, link string) (remote Remote, err error) {
 	err = c.retry.do(ctx, func() error {
@@ -57,9 +57,9 @@ func (c *Client) Head(ctx context.Context, link string) (remote Remote, err erro
 	return remote, err
 }
 
-// localName returns a name for a file that a service names. It cannot be one that hides
-// the file or configures a program, such as .bashrc, that a command takes for a flag, such
-// as -rf, or that Windows reserves.
+// localName makes a service's name for a file safe to use here: it never hides the file
+// or configures a program, such as .bashrc, is never taken for a flag, such as -rf, and
+// is never one that Windows reserves.
 func localName(stated string) string {
 	name := wire.CleanFileName(stated)
 	if name != "" && strings.Contains(".-", name[:1]) {
@@ -100,9 +100,9 @@ type Verify struct {
 	// CRC64NVME is the one in Details; empty if not known. It replaces the one that
 	// comes with a download, whose digests are always compared.
 	CRC64NVME string
-	// Started gets the file that comes, and the number of its bytes already here.
+	// Started gets the file to fetch, and the number of its bytes already here.
 	Started func(r Remote, have int64)
-	// Progress gets the number of further bytes that have come. It is called from several
+	// Progress gets the number of newly arrived bytes. It is called from several
 	// goroutines.
 	Progress func(delta int64)
 }
@@ -140,7 +140,7 @@ func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (
 	return remote, err
 }
 
-// digest compares bytes with their known sum.
+// digest compares bytes with their known checksum.
 type digest struct {
 	hash.Hash
 	name string

@@ -50,7 +50,7 @@ type Error struct {
 	RetryAfter  time.Duration // how long to wait before the next try; 0 if not said
 }
 
-// Error returns one sentence, the most exact one known.
+// Error returns one sentence, the most specific one known.
 func (e *Error) Error() string {
 	if e.Detail != "" {
 		return e.Detail
@@ -133,7 +133,7 @@ func reason(err error) string {
 }
 
 // IsNetwork reports whether an error arose on the way to the service, so that a
-// later try may succeed.
+// retry may succeed.
 func IsNetwork(err error) bool {
 	_, ok := errors.AsType[*network](err)
 	return ok
@@ -152,7 +152,7 @@ func cause(ctx context.Context, err error) error {
 // Max; longer if the service says so. Zero fields mean 10 tries, half a second and
 // half a minute.
 type Retry struct {
-	Tries    int // in all, except those that made progress; 1 never repeats
+	Tries    int // in all, except those that made progress; 1 never retries
 	Min, Max time.Duration
 
 	// Told is called with each failure before the wait for the next try; it may be
@@ -169,7 +169,7 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// again marks any error as one that another try may fix. After a try with progress
+// again marks any error as one that a retry may fix. After a try with progress
 // the count of tries starts over.
 type again struct {
 	error
@@ -207,7 +207,7 @@ func (r Retry) wait(err error, failed int) (time.Duration, bool) {
 		return 0, false
 	}
 	bound := min(r.Max, max(r.Min, r.Min<<min(failed-1, 20))) // a Min of hours overflows
-	wait := rand.N(bound + 1)                                 // random, or all clients would come back at the same moment
+	wait := rand.N(bound + 1)                                 // random, or all clients would retry at the same moment
 	if e, ok := errors.AsType[*Error](err); ok {
 		wait += e.RetryAfter
 		return wait, e.RetryAfter <= longestWait

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// rangeSize is how much one connection fetches from a store by one request.
+	// rangeSize is how much one connection fetches from a store with one request.
 	rangeSize = 16 << 20
 	// saveEvery bounds how much a download has to fetch again after a kill.
 	saveEvery = 2 * time.Second
@@ -25,7 +25,7 @@ type FetchOptions struct {
 	Verify
 	Path        string // a file, or a folder, where it gets its own name; empty means this folder
 	Force       bool   // replace a file of that name
-	Connections int    // in parallel, if the service refers to a store; 4 if 0
+	Connections int    // in parallel, if the service redirects to a store; 4 if 0
 }
 
 // Fetched is a file that was downloaded.
@@ -56,7 +56,7 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	}
 	got.Verified, err = newDigests(remote, o.Verify).read(ctx, io.NewSectionReader(p.file, 0, remote.Length))
 	if errors.Is(err, ErrDigest) {
-		p.forget() // another try must not resume wrong bytes
+		p.forget() // the next Fetch must not resume wrong bytes
 	}
 	if err != nil {
 		return got, err

@@ -17,7 +17,7 @@ import (
 type span struct{ From, To int64 }
 
 // origin is where the bytes of the file behind a link come from: the service, or
-// the store that the service refers to for a while.
+// the store that the service redirects to for a while.
 type origin struct {
 	client   *Client
 	link     string
@@ -60,13 +60,13 @@ func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) err
 			return again{&network{u.Host, cause(w.ctx, err)}, at > s.From}
 		}
 	}
-	_, _ = body.Read(buf[:1]) // to the end, so that the connection can be used again
+	_, _ = body.Read(buf[:1]) // to the end, so that the connection can be reused
 	return nil
 }
 
-// open requests a span, from the store if the service has referred to it. It renews
-// an address in the store that has expired, or that is of no file any more, which may
-// have moved. Where not even a new one is of a file, the bytes are lost.
+// open requests a span, from the store if the service has redirected there. It renews
+// an address in the store that has expired, or that has no file any more, as the file may
+// have moved. If not even the new address has a file, the bytes are lost.
 func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 	store := o.store.Load()
 	asked := store == nil
@@ -102,7 +102,7 @@ func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 }
 
 // ask requests a span from the service. It returns the response, or keeps and
-// returns the address in a store that the service refers to.
+// returns the address in a store that the service redirects to.
 func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store *address, err error) {
 	resp, err = o.get(ctx, o.link, s, o.remote.ETag)
 	if err != nil {

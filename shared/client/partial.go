@@ -13,7 +13,7 @@ import (
 )
 
 // partial is a partly downloaded file. Its bytes are in path.part; beside it
-// path.part.json says which file they are of, and which are missing. It is safe for
+// path.part.json says which file they belong to, and which are missing. It is safe for
 // concurrent use.
 type partial struct {
 	path   string // of the bytes
@@ -22,7 +22,7 @@ type partial struct {
 
 	mu    sync.Mutex
 	spans []*span // in order; each shrinks as its bytes arrive
-	taken int     // how many, from the first on, are in progress or done
+	taken int     // how many of spans, from the first, are in progress or done
 }
 
 // record is what path.part.json holds.
@@ -43,8 +43,8 @@ func openPartial(path string, r Remote) (p *partial, err error) {
 	return p, err
 }
 
-// resume opens the bytes, if they and their record are the caller's own, and are of
-// the same file.
+// resume opens the bytes, if they and their record belong to the caller and to the
+// same file.
 func (p *partial) resume() bool {
 	text, err := openOwn(p.path + ".json")
 	if err != nil {
@@ -89,7 +89,7 @@ func openOwn(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) { // it was replaced at this moment
+	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) { // it was replaced in between
 		return nil, cmp.Or(err, f.Close(), fs.ErrPermission)
 	}
 	return f, nil
@@ -114,8 +114,8 @@ func (p *partial) have() int64 {
 	return n
 }
 
-// take returns a missing span of at most size bytes, nil if there is none. Its
-// From is advanced by write.
+// take returns a missing span of at most size bytes, or nil if there is none. write
+// advances its From.
 func (p *partial) take(size int64) *span {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,7 +199,7 @@ func rename(from, to string, force bool) error {
 	return os.Rename(from, to)
 }
 
-// forget removes what was kept for another try.
+// forget removes what was kept to resume.
 func (p *partial) forget() {
 	_ = p.file.Close()
 	_ = os.Remove(p.path)

@@ -47,13 +47,13 @@ type PutOptions struct {
 	// Had gets the numbers of bytes that the service has from an earlier Put; if nil,
 	// Progress gets them. It is called from several goroutines.
 	Had func(n int64)
-	// Progress gets the number of further bytes that have arrived, negative when
-	// a part is sent again. It is called from several goroutines.
+	// Progress gets the number of newly arrived bytes, negative when a part is
+	// sent again. It is called from several goroutines.
 	Progress func(delta int64)
 }
 
 const (
-	// rivals is how often a Put tries again because another Put of the same session
+	// rivals is how often a Put retries because another Put of the same session
 	// may have interfered: it has completed the session, is about to, or is sending a
 	// part again.
 	rivals    = 5
@@ -90,7 +90,7 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 	return f, err
 }
 
-// given returns a callback, or another if it is nil.
+// given returns f, or otherwise if f is nil.
 func given(f, otherwise func(int64)) func(int64) {
 	if f == nil {
 		return otherwise
@@ -193,7 +193,7 @@ func (p *put) part(ctx context.Context, number int) error {
 		if err == nil {
 			err = p.client.sendPart(ctx, signed, section(), p.progress)
 		}
-		// The bytes were refused or not sent to the end: they may have changed here.
+		// The bytes were refused or not fully sent: they may have changed here.
 		if err != nil && hasStatus(err, 0, 400) {
 			if now, readErr := p.sum(ctx, section()); readErr != nil || now != sum {
 				return cmp.Or(readErr, ErrChanged)

@@ -128,7 +128,7 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	req.URL.User = r.basic // net/http makes the field Authorization of it
+	req.URL.User = r.basic // net/http makes this the Authorization field
 	return req, nil
 }
 
@@ -157,8 +157,7 @@ func decode(resp *http.Response, into any) error {
 	return nil
 }
 
-// drain reads the rest of a body, if it is short, so that the connection can be used
-// again.
+// drain reads the rest of a short body, so that the connection can be reused.
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 256<<10)
 	_ = body.Close()
@@ -166,9 +165,9 @@ func drain(body io.ReadCloser) {
 
 const (
 	// maxPages, stale and maxCursor bound a list: 10 million files are more than
-	// anyone has. A page may be empty if what was on it has just ended.
+	// anyone has. A page may be empty if its items have just ended.
 	maxPages  = 10_000
-	stale     = 100     // how many pages one without anything older counts as
+	stale     = 100     // a page without older items counts as this many more
 	maxCursor = 1 << 10 // bytes of the query of a page
 )
 

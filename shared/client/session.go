@@ -138,9 +138,9 @@ func (c *Client) sign(ctx context.Context, id string, number int, sum uint64, le
 
 // complete turns a session whose parts have all arrived into a file. The service
 // compares the CRC64NVME of the whole if it is not empty. A repeated call gets the
-// same answer. A try may make progress and still be answered with 503, as when the
-// service compares a large file's SHA-256: as long as the answers change, such tries
-// do not count, unless there are far more than a try for each MiB.
+// same answer. A try may make progress and still get a 503, as when the service
+// compares a large file's SHA-256: while the answers change, such tries do not count,
+// unless there are far more than one per MiB.
 func (c *Client) complete(ctx context.Context, s Session, crc string, length *int64) (File, error) {
 	body := map[string]any{"crc64nvme": crc}
 	if length != nil {
@@ -167,7 +167,7 @@ func (c *Client) complete(ctx context.Context, s Session, crc string, length *in
 	return d.File, err
 }
 
-// sendPart sends one part, without retries. The service refuses bytes that are not
+// sendPart sends one part, without retries. The service refuses bytes other than
 // those that the part was signed for.
 func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, progress func(int64)) error {
 	w := watch(ctx, idle)
@@ -200,8 +200,8 @@ func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, 
 	return err
 }
 
-// named makes an error say that only the service has named an address that cannot be
-// reached: there the caller can do nothing.
+// named makes an error say that an unreachable address came from the service: the
+// caller cannot fix that.
 func (c *Client) named(at *url.URL, err error) {
 	n, ok := errors.AsType[*network](err)
 	dial, _ := errors.AsType[*net.OpError](err)
@@ -210,15 +210,15 @@ func (c *Client) named(at *url.URL, err error) {
 		return
 	}
 	n.host = "the address " + root + ", which the service names for parts"
-	if strings.Contains(at.Path, "/v1/uploads/") { // and not S3's
+	if strings.Contains(at.Path, "/v1/uploads/") { // not S3's
 		n.host += " (its public URL; its operator sets FERRY_PUBLIC_URL)"
 	}
 	n.host += ","
 }
 
 // sending is the body of a part in transfer: it counts the bytes and resets the
-// watch. The transport may read on for a moment after a response; it does not count
-// those bytes.
+// watch. The transport may read on for a moment after a response; those bytes do
+// not count.
 type sending struct {
 	r        io.Reader
 	watch    *watched
@@ -245,7 +245,7 @@ func (s *sending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// takeBack ends the counting and takes back what was counted.
+// takeBack stops the counting and takes back what was counted.
 func (s *sending) takeBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 const (
 	// streams is how many parts of a stream are sent at once.
 	streams = 3
-	// endTime is how long the end of a session may take after a failure.
+	// endTime is how long aborting a session may take after a failure.
 	endTime = 10 * time.Second
 )
 
-// PutStream uploads what r gives, of any length, in parts, while it is read. Each part is
-// kept in a temporary file until it has arrived, at most four at a time. After an error
-// nobody can resume the upload, so it is ended. Of the source only Name and Type are
-// used; Progress counts what arrives.
+// PutStream uploads r, of any length, in parts while it is read. Each part is kept in a
+// temporary file until it has arrived, at most four at a time. After an error nobody can
+// resume the upload, so it is aborted. Of the source only Name and Type are used;
+// Progress counts what arrives.
 func (c *Client) PutStream(ctx context.Context, src Source, r io.Reader, o PutOptions) (f File, err error) {
 	o.Progress = given(o.Progress, func(int64) {})
 	src.Length, src.SHA256 = -1, ""

@@ -15,10 +15,9 @@ const maxLabel = 63
 // ErrAddress is returned for text that is not one e-mail address.
 var ErrAddress = errors.New("not an e-mail address")
 
-// CheckAddress checks that text is one bare address (RFC 5322 addr-spec) at a domain
-// with a dot, without a name, comment or list. It refuses addresses that look like
-// others, that reach a machine past its domain's mail server, and those that ask a
-// server to pass the mail on (x%y@z).
+// CheckAddress checks that text is one bare address (RFC 5322 addr-spec) at a domain with a dot,
+// without a name, comment or list. It refuses addresses that look like others, that bypass a
+// domain's mail server, and those that ask a server to relay the mail (x%y@z).
 func CheckAddress(text string) error {
 	a, err := mail.ParseAddress(text)
 	at := strings.LastIndexByte(text, '@')
@@ -29,8 +28,8 @@ func CheckAddress(text string) error {
 	return nil
 }
 
-// notInLocal reports characters that may not stand before the @. mail.ParseAddress has
-// checked those of ASCII.
+// notInLocal reports characters that may not come before the @. mail.ParseAddress has checked
+// the ASCII ones.
 func notInLocal(r rune) bool { return r == '%' || r == '!' || r > unicode.MaxASCII && !IsWord(r) }
 
 // isMailDomain reports whether domain is a name with a dot, not the address of a machine:

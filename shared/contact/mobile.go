@@ -18,8 +18,8 @@ const (
 	maxAddress = 64
 )
 
-// ParseMobile reads a number as a person of the region (such as IT; may be empty)
-// would write it, and returns it in the form of E.164.
+// ParseMobile reads a number as a person of the region (such as IT; may be empty) would write
+// it, and returns it in E.164 form.
 //
 // It decides like github.com/nyaruka/phonenumbers, with the same numbering plans, and
 // is tested against it. That package reads the plans of all countries when a program
@@ -49,8 +49,8 @@ func ParseMobile(text, region string) (string, error) {
 	return "+" + code + number, nil
 }
 
-// CountryOf returns the region of a mobile number in the form of E.164, such as IT. It is
-// world for a number of no country.
+// CountryOf returns the region of a mobile number in E.164 form, such as IT. It is world for a
+// number of no country.
 func CountryOf(mobile string) string {
 	code, number, _ := country(strings.TrimPrefix(mobile, "+"))
 	region, _ := checkMobile(number, plansOf(code))
@@ -120,8 +120,7 @@ func country(digits string) (code, number string, ok bool) {
 	return "", "", false
 }
 
-// abroad removes what is dialled before the code of another country, such as 00. No
-// code begins with a zero.
+// abroad removes the international dialling prefix, such as 00. No code begins with a zero.
 func (p plan) abroad(digits string) (rest string, ok bool) {
 	rest = digits[len(begin(p.Abroad).FindString(digits)):]
 	return rest, rest != digits && !strings.HasPrefix(rest, "0")
@@ -133,8 +132,8 @@ func (p plan) withoutPlus(digits, rest string) bool {
 	return !p.All.fits(digits) && p.All.fits(p.strip(rest)) || p.tooLong(digits)
 }
 
-// national removes what is dialled only within the country, such as a 0 before the
-// area, unless the rest is too short or too long for the plan.
+// national removes the prefix that is dialled only within the country, such as a 0 before the
+// area code, unless the rest is too short for the plan, or between its lengths.
 func (p plan) national(number string) (string, bool) {
 	if len(number) < minDigits {
 		return "", false

@@ -19,9 +19,9 @@ var planText string
 type plan struct {
 	Code   string `json:"-"`
 	Region string `json:"-"`
-	// Abroad matches what is dialled before the code of another country, and
-	// Within what is dialled before a number in the same country. Instead
-	// replaces the latter, but is empty for most countries.
+	// Abroad matches the prefix dialled before another country's code, and Within the prefix
+	// dialled before a number in the same country. Instead replaces the latter; it is empty for
+	// most countries.
 	Abroad  string `json:"abroad,omitempty"`
 	Within  string `json:"within,omitempty"`
 	Instead string `json:"instead,omitempty"`

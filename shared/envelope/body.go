@@ -20,9 +20,8 @@ const shortTime = 30 * time.Second
 // patience is how long a client may pause within a file.
 const patience = time.Minute
 
-// leastRate is how many bytes a second a file must bring on average while the server
-// waits for it, in each period as long as patience. The server's own work does not
-// count.
+// leastRate is how many bytes a second of a file must arrive on average while the server waits
+// for it, in each period as long as patience. The server's own work does not count.
 const leastRate = 1 << 10
 
 // requestBody is the only reader between a server's connection and the code that reads

@@ -22,8 +22,7 @@ import (
 	"ferry/shared/table"
 )
 
-// What is wrong with a request. The specification fixes the envelope, which has no room for
-// it.
+// Headers that say what is wrong with a request: the standard envelope has no room for it.
 const (
 	DetailHeader    = "Ferry-Error"     // one sentence
 	ParameterHeader = "Ferry-Parameter" // the names of the parameters that it is about, if any
@@ -45,11 +44,10 @@ type Outlet struct {
 	// Links is for addresses that take a token in the query, and no password: a
 	// browser must not ask for one if the token is wrong.
 	Links bool
-	// Base returns the service's address, for which browsers remember that it speaks
-	// https, and whose pages may change something; nil if it is not known.
+	// Base returns the service's address; nil if it is not known. Its own pages may make
+	// changes, and if it is https, browsers are told to remember that.
 	Base func(context.Context) string
-	// AnySite is for addresses that pages of other sites may use: a token in the query
-	// is all that they need, so a browser adds nothing that the page does not know.
+	// AnySite disables the cross-site check: the token in the query is the whole credential.
 	AnySite bool
 }
 
@@ -93,9 +91,9 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	})
 }
 
-// checkSite refuses what a page of another site may not do: a browser adds the password
-// that it knows to requests of any page. Requests without a browser's headers, and those
-// that change nothing, pass.
+// checkSite refuses changes by pages of sites that are not allowed: a browser adds the password
+// that it knows to any page's requests. Requests without a browser's headers, and those that
+// change nothing, pass.
 func (o Outlet) checkSite(r *http.Request) error {
 	cause := new(http.CrossOriginProtection).Check(r)
 	if cause == nil || o.AnySite {
@@ -195,8 +193,8 @@ func headerText(s string) string {
 	}, s)
 }
 
-// log writes the line of a request, and one more if its login was refused. Programs such
-// as fail2ban read that one: its first attributes and their order stay as they are.
+// log writes the line of a request, and one more if its login was refused. Programs such as
+// fail2ban read that one: its first attributes and their order must not change.
 func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error) {
 	who := []slog.Attr{slog.String("address", fault.Address(r).String())}
 	for _, a := range []slog.Attr{slog.String("login", w.Login), slog.String("user", w.User)} {

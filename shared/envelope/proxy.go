@@ -16,8 +16,8 @@ import (
 // brackets there.
 const viewerAddress = "CloudFront-Viewer-Address"
 
-// Proxy is what stands in front of the service, such as a CDN, and tells who its client
-// is. The zero Proxy stands for none.
+// Proxy is a server in front of the service, such as a CDN, that tells who its client is. The
+// zero Proxy stands for none.
 type Proxy struct {
 	client string // header with the client's address
 	entry  int    // of that header, counted from the right; 1 is the last
@@ -25,13 +25,13 @@ type Proxy struct {
 	hash   [sha256.Size]byte
 }
 
-// LastForwarded returns the Proxy that adds the last entry of X-Forwarded-For, for a
-// service that nobody reaches in another way. Anyone can write the other entries.
+// LastForwarded returns the Proxy that adds the last entry of X-Forwarded-For, for a service
+// that can be reached only through it. Anyone can forge the other entries.
 func LastForwarded() Proxy { return Proxy{client: "X-Forwarded-For", entry: 1} }
 
-// ParseProxy returns the Proxy that tells its client in a header such as
-// CloudFront-Viewer-Address or, in the last entry but one, X-Forwarded-For/2. secret is
-// the header that proves it: its name, a colon, and its value's SHA-256 in hexadecimal
+// ParseProxy returns the Proxy that names its client in a header such as
+// CloudFront-Viewer-Address, or X-Forwarded-For/2 for that header's last entry but one. secret
+// is the header that proves it: its name, a colon, and its value's SHA-256 in hexadecimal
 // digits. If both are empty, there is no Proxy.
 func ParseProxy(client, secret string) (p Proxy, err error) {
 	if client == "" && secret == "" {
@@ -57,8 +57,8 @@ func isHeader(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// Handler returns a handler that passes requests of the proxy on with their client's
-// address. Others keep the address that they come from.
+// Handler passes requests from the proxy to next with their client's address. Others keep the
+// address that they come from.
 func (p Proxy) Handler(next http.Handler) http.Handler {
 	if p == (Proxy{}) {
 		return next

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Caller is who makes a request, for the log. What checks a credential fills it in. It is
-// for one goroutine.
+// Caller is who makes a request, for the log. The code that checks a credential fills it in. It
+// is for one goroutine.
 type Caller struct {
 	// Login is how the request logs in: basic, password (in a form), bearer, pin, link,
 	// or session (the signed URL of a part).
@@ -19,7 +19,7 @@ type Caller struct {
 	// User is the existing user whom the credential is for; for a link it is the file's
 	// owner. Other names are left out: people type passwords in the wrong field.
 	User string
-	// Accepted is set once the credential has proved right.
+	// Accepted is set once the credential has been verified.
 	Accepted bool
 
 	// Status is that of the answer, 0 until it begins; Received and Sent are the bytes of
@@ -48,8 +48,8 @@ func WithCaller(ctx context.Context) (context.Context, *Caller) {
 	return context.WithValue(ctx, callerKey{}, c), c
 }
 
-// Refused reports whether a login was refused, by the status of the answer. A 429 is a
-// login too early after failed ones.
+// Refused reports whether a login was refused, by the status of the answer. A 429 is a login too
+// soon after failed ones.
 func (c *Caller) Refused(status int) bool {
 	return c.Login != "" && !c.Accepted && (status == http.StatusUnauthorized || status == http.StatusTooManyRequests)
 }

@@ -1,6 +1,6 @@
-// Package fault has the errors that a caller may see, and what is known of who calls: the
-// words between the domains, which return faults, and the envelope, which answers with them.
-// It imports nothing of ours; everything may import it. Start reading with Fault.
+// Package fault has the errors that a caller may see, and what is known of the caller. The
+// domains return faults, and the envelope answers with them. It imports nothing of ours;
+// everything may import it. Start reading with Fault.
 package fault
 
 import (
@@ -91,8 +91,8 @@ func Of(err error) *Fault {
 	return f
 }
 
-// Wrap says in err what was being done. It returns nil if err is nil or one of the
-// expected errors.
+// Wrap adds to err what was being done. It returns nil if err is nil or one of the expected
+// errors.
 func Wrap(err error, doing string, expected ...error) error {
 	if err == nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) }) {
 		return nil

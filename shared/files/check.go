@@ -19,31 +19,30 @@ import (
 	"ferry/shared/table"
 )
 
-// checksAtOnce lets checks share the waits for the stores.
+// checksAtOnce is how many checks wait for the stores at the same time.
 const checksAtOnce = 16
 
-// Settle is how long a request may take to remove the bytes of a record that it has
-// removed.
+// Settle is how long a request that removed a record may take to remove its bytes.
 const Settle = cleanupTimeout + time.Second
 
-// moveTime is how long the bytes of a file may take to follow their record.
+// moveTime is how long a file's bytes may take to follow its record.
 const moveTime = time.Hour
 
 // The kinds of findings.
 const (
-	BadRecord   = "record"   // it cannot be read, or is another file's
-	BadItem     = "item"     // another item cannot be read
-	BadBytes    = "bytes"    // there are none, or the medium cannot read them
-	BadSize     = "size"     // there are more or fewer bytes than the record says
-	BadChecksum = "checksum" // the bytes are not those that were stored
-	BadMove     = "move"     // the bytes have not followed their record to its area, for an hour
-	BadLink     = "link"     // it is missing, differs from its record, or has none
-	BadUser     = "user"     // it is missing, cannot be read or is older than its files
-	BadQuota    = "quota"    // the use is not the sum of files and reservations
+	BadRecord   = "record"   // unreadable, or another file's
+	BadItem     = "item"     // any other unreadable item
+	BadBytes    = "bytes"    // missing, or the medium cannot read them
+	BadSize     = "size"     // more or fewer bytes than the record says
+	BadChecksum = "checksum" // not the bytes that were stored
+	BadMove     = "move"     // an hour after a move, the bytes have not followed their record
+	BadLink     = "link"     // missing, different from its record, or without one
+	BadUser     = "user"     // missing, unreadable, or older than their files
+	BadQuota    = "quota"    // the usage is not the sum of files and reservations
 	Leftover    = "leftover" // an object that no record names, or what an interrupted request left
 )
 
-// Finding is something that is wrong, or only left over.
+// Finding is a fault or a leftover.
 type Finding struct {
 	Kind   string `json:"kind"`
 	User   string `json:"user,omitempty"`
@@ -52,15 +51,15 @@ type Finding struct {
 	What   string `json:"what"`
 	Mended bool   `json:"mended,omitempty"`
 	Due    bool   `json:"due,omitempty"` // no fault: a sweep will remove it
-	// Lost says that a backup may have what the service has not.
+	// Lost says that only a backup may still have the data.
 	Lost bool `json:"lost,omitempty"`
 
-	mend []table.Op // for a repair; none if it cannot mend this
+	mend []table.Op // what a repair writes; none if it cannot mend this
 }
 
-// CheckReport counts what a run looked at. Unsure users changed all the time, so that
-// their quotas could not be compared. Many is how many leftovers a repair removes only
-// with RemoveMany.
+// CheckReport counts what a run looked at. Unsure counts users who kept changing, so that their
+// quotas could not be compared. Many counts leftovers that a repair removes only with
+// RemoveMany.
 type CheckReport struct {
 	Files   int `json:"files"`
 	Objects int `json:"objects"`
@@ -71,27 +70,27 @@ type CheckReport struct {
 	Many    int `json:"many"`
 }
 
-// Check compares records with objects, links and users, while files come and go: it
-// looks again before it reports something. Memory grows with the number of users, not of
-// files. It is for one Run.
+// Check compares records with objects, links and users, while files come and go, so it looks
+// again before it reports anything. Memory grows with the number of users, not of files. Use it
+// for one Run.
 //
-// Repair adds up quotas again, writes and removes links as their records say, gives bytes
-// that lie elsewhere back to their records, and removes leftovers as a sweep does.
+// Repair recomputes quotas, writes and removes links to match the records, gives bytes found
+// elsewhere back to their records, and removes leftovers as a sweep does.
 type Check struct {
 	*Sweeper
-	Quick      bool // compare sizes, but no checksums for which bytes must be read
+	Quick      bool // compare sizes, but no checksums that need the bytes read
 	Repair     bool
 	RemoveMany bool          // a repair removes leftovers even if there are more than 100
-	Settle     time.Duration // as the constant; tests wait less
-	// Found, Expect and Done are told what is wrong, how many more bytes are to be
-	// compared, and how many more were. Done is called from several goroutines.
+	Settle     time.Duration // the constant; tests wait less
+	// Found gets each finding, Expect how many more bytes will be compared, and Done how many
+	// more were. Done is called from several goroutines.
 	Found        func(Finding)
 	Expect, Done func(bytes int64)
 
 	mu      sync.Mutex // held to count and to call Found
 	report  CheckReport
 	left    []*leftover // objects that no record names
-	unseen  int         // further ones
+	unseen  int         // those beyond maxLeftovers
 	strays  []stray
 	users   map[string]*holding    // by name, from a scan of the table
 	damaged map[table.Key]*Finding // records that cannot be read
@@ -111,8 +110,8 @@ func (c *Check) Run(ctx context.Context) (CheckReport, error) {
 	return c.report, nil
 }
 
-// found counts and tells a finding, which a repair mends first if it can. If a
-// condition refuses that, something has changed meanwhile, and nothing is told.
+// found counts and reports a finding; a repair mends it first if it can. If a condition refuses
+// that, something changed meanwhile, and nothing is reported.
 func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
 	if c.Repair && len(f.mend) > 0 {
 		if err := c.Table.Write(ctx, f.mend...); err != nil {
@@ -136,7 +135,7 @@ func (f File) about(kind, what string, values ...any) Finding {
 	return Finding{Kind: kind, User: f.Owner, ID: f.ID, Key: f.place(), What: fmt.Sprintf(what, values...)}
 }
 
-// items looks at all items. Those that other steps compare are only noted.
+// items scans all items. Those that other steps compare are only noted.
 func (c *Check) items(ctx context.Context) error {
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(checksAtOnce)
@@ -182,7 +181,7 @@ func (c *Check) items(ctx context.Context) error {
 	return cmp.Or(g.Wait(), err)
 }
 
-// damagedRecord notes a record that cannot be read. It may be rebuilt when all links are known.
+// damagedRecord notes a record that cannot be read. It may be rebuilt once all links are known.
 func (c *Check) damagedRecord(ctx context.Context, key table.Key) error {
 	_, owner, _ := strings.Cut(key.PK, "#")
 	id, _ := strconv.ParseInt(key.SK, 10, 64)
@@ -193,7 +192,7 @@ func (c *Check) damagedRecord(ctx context.Context, key table.Key) error {
 	return ctx.Err()
 }
 
-// rebuild reports the damaged records. A repair writes them again as a link has them.
+// rebuild reports the damaged records. A repair restores them from a link's copy.
 func (c *Check) rebuild(ctx context.Context) error {
 	if len(c.damaged) == 0 {
 		return nil
@@ -216,7 +215,7 @@ func (c *Check) rebuild(ctx context.Context) error {
 	return err
 }
 
-// rebuildOne reports a damaged record, of which f is the newest copy, if there is one.
+// rebuildOne reports a damaged record. f is its newest copy, if there is one.
 func (c *Check) rebuildOne(ctx context.Context, key table.Key, f File) error {
 	var item table.Item
 	err := c.Table.Get(ctx, key, &item)
@@ -274,11 +273,11 @@ func (c *Check) file(ctx context.Context, f File) error {
 	return nil
 }
 
-// recover looks for the lost bytes of a file: a link may have a copy of the record that fits
-// those that are there, or they may lie elsewhere.
+// recover looks for a file's lost bytes: a link's copy of the record may fit the bytes that are
+// there, or they may be elsewhere.
 func (c *Check) recover(ctx context.Context, f File, copies []File, bad *Finding) error {
 	for _, one := range copies {
-		one.From = nil // of a move that is finished
+		one.From = nil // left over from a finished move
 		if one.key() != f.key() {
 			continue
 		}
@@ -333,7 +332,7 @@ func (c *Check) linksOf(ctx context.Context, f File) (all []Finding, copies []Fi
 			bad.What, same = "a link is missing", table.NotExists()
 		case !item.Found() || err == nil && l.File.same(f):
 			continue
-		case err != nil && !c.Repair: // it is told of as a stray
+		case err != nil && !c.Repair: // reported as a stray
 			continue
 		case err != nil:
 			bad.What = "a link cannot be read"
@@ -356,8 +355,8 @@ func (f File) same(other File) bool {
 	return reflect.DeepEqual(f, other)
 }
 
-// relink returns the operations that write a link of a file again, as the one of its
-// linkKeys with this index, if it is still the same.
+// relink returns the operations that rewrite the file's link at this index of linkKeys, if it
+// has not changed.
 func (s *Service) relink(f File, i int, l Link, same table.Cond) []table.Op {
 	links := make([]Link, 1+len(f.Recipients))
 	if links[i] = l; i > 0 {
@@ -381,9 +380,9 @@ func (c *Check) stray(s stray) {
 	c.strays = append(c.strays, s)
 }
 
-// linkOf reports whether a link is one of its file's, which then is compared with the record.
-// Otherwise it returns the conditions that this stays so. A link of a damaged record counts as
-// its own: the record may be rebuilt from it.
+// linkOf reports whether a link is its file's own; then the check of the file covers it.
+// Otherwise it also returns the conditions under which this stays so. A link of a damaged record
+// counts as own: the record may be rebuilt from it.
 func (c *Check) linkOf(ctx context.Context, key table.Key, l Link) (stays []table.Cond, own bool, err error) {
 	var item table.Item
 	err = c.Table.Get(ctx, l.File.key(), &item)
@@ -396,7 +395,7 @@ func (c *Check) linkOf(ctx context.Context, key table.Key, l Link) (stays []tabl
 }
 
 // strayLinks looks again at the links that seemed to belong to no file, and reports them. A
-// repair of their files may have written them again.
+// repair of their files may have rewritten them.
 func (c *Check) strayLinks(ctx context.Context) error {
 	for _, s := range c.strays {
 		stays, own, err := c.linkOf(ctx, s.key, s.link)

@@ -18,10 +18,10 @@ const maxLeftovers = 50_000
 // leftover is an object that no record names. It may be all that is left of a file.
 type leftover struct {
 	File
-	old  bool // as old as a leftover must be
+	old  bool // older than Grace
 	back bool // it belongs to a record that has lost its bytes
-	// The rest is known when it was looked at again.
-	why string // it must stay
+	// The rest is set by the second look.
+	why string // the reason to keep it
 	of  owner
 }
 
@@ -57,8 +57,8 @@ func (c *Check) note(area blob.Area, o blob.Object) {
 	c.left = append(c.left, &leftover{File: stored(area, o), old: c.Now().Sub(o.Modified) > c.Grace})
 }
 
-// named returns the keys of those objects that a record names, or may name as it cannot be
-// read, or that Ferry did not make.
+// named returns the keys of objects that a record names, that an unreadable record may name, or
+// that Ferry did not make.
 func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Object) (map[string]bool, error) {
 	items, err := c.recordsOf(ctx, area, objects)
 	named := map[string]bool{}
@@ -80,7 +80,7 @@ func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Objec
 
 // giveBack looks for the lost bytes of a file among the leftovers, by owner, id, length and
 // checksum. A repair names them in the record and finishes that move. The record and its links
-// get a new key, as other bytes may lie at the old one.
+// get a new key, as the old one may hold other bytes.
 func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 	for _, l := range c.left {
 		if l.Owner != f.Owner || l.ID != f.ID || l.Length != f.Length {
@@ -112,8 +112,8 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 	return nil
 }
 
-// leftovers looks again at the objects that no record names, once all requests that were about
-// to remove them have ended. A repair removes them.
+// leftovers looks again at the objects that no record names, once every request that may be
+// removing them has ended. A repair removes them.
 func (c *Check) leftovers(ctx context.Context) error {
 	c.left = slices.DeleteFunc(c.left, func(l *leftover) bool { return !l.old || l.back })
 	if len(c.left) == 0 {
@@ -156,7 +156,7 @@ func (c *Check) leftovers(ctx context.Context) error {
 	return nil
 }
 
-// again looks at an object again, and reports whether it is still a leftover.
+// again reports whether an object is still a leftover.
 func (c *Check) again(ctx context.Context, l *leftover) (still bool, err error) {
 	if open, err := c.inSession(ctx, l.Blob); err != nil || open {
 		return false, err
@@ -176,7 +176,7 @@ func (c *Check) again(ctx context.Context, l *leftover) (still bool, err error) 
 	return err == nil, err
 }
 
-// remove reports a leftover, which a repair sets aside.
+// remove reports a leftover; a repair sets it aside.
 func (c *Check) remove(ctx context.Context, l *leftover) error {
 	bad := l.about(Leftover, "no record names these %d bytes", l.Length)
 	many := c.report.Many > 0 && !l.of.removed && !c.RemoveMany
@@ -208,7 +208,7 @@ func (c *Check) dueDay(key string) string {
 	return "by the next sweep"
 }
 
-// unfinished reports what interrupted requests left. A repair removes it, and else a sweep.
+// unfinished reports what interrupted requests left. A repair or the next sweep removes it.
 func (c *Check) unfinished(ctx context.Context) error {
 	_, err := c.Blobs.Sweep(ctx, c.Now().Add(-c.Grace), func(name string) bool {
 		bad := Finding{Kind: Leftover, Key: name, What: "an interrupted request left this", Mended: c.Repair, Due: !c.Repair}

@@ -10,21 +10,21 @@ import (
 	"ferry/shared/table"
 )
 
-// checkTries bounds how often the quota of a busy user is added up.
+// checkTries bounds how often a busy user's quota is recomputed.
 const checkTries = 10
 
-// holding is what a scan of the table shows of a user.
+// holding is what a scan of the table shows about a user.
 type holding struct {
 	id     int64     // the highest of records, links and sessions
 	user   auth.User // as the scan shows it
-	found  bool      // there is an item of the user
+	found  bool      // the user's item is there and readable
 	unsure bool      // something that counts towards the quota cannot be read
 }
 
-// has notes an id that the user has given out.
+// has notes one of the user's file ids.
 func (h *holding) has(id int64) { h.id = max(h.id, id) }
 
-// holding returns what is noted of a user.
+// holding returns what was noted about a user.
 func (c *Check) holding(name string) *holding {
 	h := c.users[name]
 	if h == nil {
@@ -36,8 +36,8 @@ func (c *Check) holding(name string) *holding {
 	return h
 }
 
-// noteUser notes what an item says of a user, and returns an error for an item that cannot be
-// read. That of a user is reported by itself.
+// noteUser notes what an item says about a user. It returns an error for an unreadable item,
+// except a user's own, which known reports.
 func (c *Check) noteUser(item table.Item, kind, name string) error {
 	var other struct{}
 	switch {
@@ -94,7 +94,7 @@ func (c *Check) known(ctx context.Context, name string, h *holding) error {
 	return err
 }
 
-// quota compares the use of a user who has a quota, and gives back what has lapsed.
+// quota checks the usage of a user with a quota. A repair first frees lapsed reservations.
 func (c *Check) quota(ctx context.Context, name string) error {
 	if c.Repair {
 		if _, err := c.endReservations(ctx, name, c.Now().Unix()); err != nil {
@@ -110,8 +110,8 @@ func (c *Check) quota(ctx context.Context, name string) error {
 	return nil
 }
 
-// compareQuota compares a user's use with the sum. It is sure if nothing has changed while it
-// was added up twice.
+// compareQuota compares a user's usage with the sum of what they hold. It is sure if they match,
+// or if nothing changed while it added up twice.
 func (c *Check) compareQuota(ctx context.Context, name string) (sure bool, err error) {
 	u, err := c.user(ctx, name)
 	if err != nil || u.Quota == 0 {

@@ -79,10 +79,9 @@ func errNoDestination() error {
 	return fault.Parameter("d", "the destination user no longer exists")
 }
 
-// recountNotices counts a session's notices in the hour and day of its completion
-// too, so that the notices of a whole week cannot all go out in one day. It does
-// so before anything changes. The session remembers it, so that a repeated
-// completion counts nothing.
+// recountNotices counts a session's notices again in the hour and day of its completion, so that
+// a week's notices cannot all go out in one day. It runs before anything changes. The session
+// records it, so a repeated completion counts nothing.
 func (s *Service) recountNotices(ctx context.Context, it *Session) error {
 	last := time.UnixMilli(cmp.Or(it.Counted, it.Created))
 	mark := func(at time.Time) table.Op {

@@ -11,44 +11,44 @@ import (
 	"ferry/shared/blob"
 )
 
-// DynamoDB takes 1,000 writes and 3,000 reads of one item a second. If more people open
-// one link, no answer may wait for its count: each process then counts a sample of the
-// downloads, each for several, and need not read the link for each. A table of this
-// process's own (CountWait is 0) takes all counts.
+// DynamoDB takes 1,000 writes and 3,000 reads of one item a second. If more people open one
+// link, answers must not wait for their counts: each process then counts only a sample of the
+// downloads, each for several, and need not read the link every time. A table that only this
+// process uses (CountWait is 0) takes every count.
 const (
 	// maxWeight is the most downloads that one count stands for.
 	maxWeight = 1024
-	// cooling is for how long a process samples after the table has refused a count.
+	// cooling is how long a process samples after the table refused a count.
 	cooling = time.Minute
-	// maxCrowds bounds the links that a process remembers. With one more it begins anew, but
-	// for those that it is giving out.
+	// maxCrowds bounds the links in the cache. When full, the cache is emptied, except for links
+	// being served.
 	maxCrowds = 1000
-	// followUp is the longest that a receipt or an event delays an answer: no later
-	// download makes up for it.
+	// followUp is the longest that a receipt or an event may delay an answer. No later download
+	// makes up for a lost one.
 	followUp = time.Second
 )
 
-// crowd is what a process remembers of a link.
+// crowd is what a process caches about a link.
 type crowd struct {
 	link   Link
 	read   time.Time // when link was read
 	weight int64     // how many downloads one count stands for, until cool
 	cool   time.Time
 	owed   int64 // downloads whose count was refused
-	unsure bool  // a count got no answer in time, so nobody knows if it was made
-	given  int64 // bytes that no write has carried yet
+	unsure bool  // a count timed out, so its outcome is unknown
+	given  int64 // bytes not written to the table yet
 
-	underWay  int64 // bytes of answers that have begun and not ended
-	sum, hour int64 // bytes given in an hour as far as is known, those under way included
+	underWay  int64 // bytes of answers in progress
+	sum, hour int64 // bytes given in an hour as far as known, underWay included
 }
 
-// crowds has the links by their tokens.
+// crowds is the cache of links, by token.
 type crowds struct {
 	mu  sync.Mutex
 	all map[string]*crowd
 }
 
-// crowd returns what is remembered of a link.
+// crowd returns what is cached about a link.
 func (s *Service) crowd(token string) crowd {
 	s.crowds.mu.Lock()
 	defer s.crowds.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Service) crowd(token string) crowd {
 	return crowd{}
 }
 
-// note lets f change what is remembered of a link.
+// note lets f change what is cached about a link.
 func (s *Service) note(token string, f func(*crowd)) {
 	s.crowds.mu.Lock()
 	defer s.crowds.mu.Unlock()
@@ -73,15 +73,15 @@ func (s *Service) note(token string, f func(*crowd)) {
 	f(c)
 }
 
-// remember keeps a link for those who open it next. Before its first download each of
-// them looks whether theirs is the first.
+// remember caches a link for later requests, but only after its first download: until then, each
+// must check whether it is the first.
 func (s *Service) remember(l Link) {
 	if l.Downloads > 0 && !l.receiptDue() {
 		s.note(l.Token, func(c *crowd) { c.link, c.read = l, s.Now() })
 	}
 }
 
-// forget lets the next look-up of a link read it.
+// forget makes the next look-up of a link read the table.
 func (s *Service) forget(token string) { s.note(token, func(c *crowd) { c.read = time.Time{} }) }
 
 func (l Link) receiptDue() bool { return l.File.Notify && !l.ReceiptDone && l.File.Area == blob.Files }
@@ -94,10 +94,10 @@ func (c crowd) weightAt(now time.Time) int64 {
 	return 1
 }
 
-// sampled reports, for one download in so many, that it is to be counted.
+// sampled reports whether to count this download: true for about one in weight.
 func (s *Service) sampled(weight int64) bool {
 	var b [8]byte
-	_, _ = io.ReadFull(s.Random, b[:]) // without it, all are counted
+	_, _ = io.ReadFull(s.Random, b[:]) // if it fails, all are counted
 	return binary.LittleEndian.Uint64(b[:])%uint64(weight) == 0
 }
 
@@ -115,7 +115,7 @@ func (s *Service) owe(token string, n int64, busy bool) {
 	})
 }
 
-// within bounds for how long a write may delay an answer.
+// within bounds how long a write may delay an answer.
 func (s *Service) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if s.CountWait == 0 {
 		return ctx, func() {}

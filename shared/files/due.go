@@ -14,15 +14,15 @@ import (
 	"ferry/shared/table"
 )
 
-// The bytes of a file lie under a key that begins with a shard and the UTC day on which the
-// file leaves its area: D7-2026-12-21/ID-RANDOM-OWNER. A sweep that lists the days until
-// today finds what is due and nothing else. S3 takes as many requests for each shard as
-// for a whole bucket with one prefix.
+// A file's bytes are stored under a key that begins with a shard and the UTC day on which the
+// file leaves its area: D7-2026-12-21/ID-RANDOM-OWNER. A sweep that lists the days up to today
+// finds exactly what is due. S3 takes as many requests per shard as for a whole bucket with one
+// prefix.
 //
-// The day is a hint, and the record decides. What must be looked at on another day has an
-// item that says so: if the record says an earlier day, or if a sweep may be past the key's
-// day, the transaction that writes the record writes the item too. If the record says a
-// later day, or something failed, the sweep writes the item before it is past the key's day.
+// The day is a hint; the record decides. An object to look at on another day has a due item. If
+// the record says an earlier day, or sweeps may be past the key's day, the transaction that
+// writes the record also writes the item. If the record says a later day, or something failed,
+// the sweep writes the item before it is past the key's day.
 
 const (
 	shards = 16
@@ -30,10 +30,10 @@ const (
 	never = "never"
 	// randomLength is how many characters of a key are random.
 	randomLength = 22
-	// dueItems is the partition of the items, which sort by their days. They are rare, so
-	// one partition has room for them.
+	// dueItems is the partition of the due items, sorted by day. They are rare, so one partition
+	// is enough.
 	dueItems = "due"
-	// year10000 is the end of the days that sort, in Unix seconds.
+	// year10000 is the time from which days no longer sort, in Unix seconds.
 	year10000 = 253_402_300_800
 )
 
@@ -61,7 +61,7 @@ func (s *Service) blobKey(owner string, id, expires int64) (string, error) {
 type keyParts struct {
 	owner   string
 	id      int64
-	session string // what would be the ID of the session that made the object
+	session string // ID of the session that made the object, if one did
 	day     string
 }
 
@@ -72,14 +72,13 @@ func ParseBlobKey(key string) (owner string, id int64, ok bool) {
 	return k.owner, k.id, ok
 }
 
-// stored returns what an object tells of its file: area, key and length, and what the key
-// says.
+// stored returns what an object tells about its file: area, length, key, and what the key says.
 func stored(area blob.Area, o blob.Object) File {
 	owner, id, _ := ParseBlobKey(o.Key)
 	return File{Owner: owner, ID: id, Area: area, Blob: o.Key, Length: o.Size}
 }
 
-// Objects yields what the objects of both areas tell of their files.
+// Objects yields what the objects of both areas tell about their files.
 func Objects(ctx context.Context, s blob.Store) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
@@ -138,8 +137,8 @@ func due(day string, area blob.Area, o blob.Object) table.Op {
 	return table.Put(table.Key{PK: dueItems, SK: day + "/" + string(area) + "/" + o.Key}, item)
 }
 
-// missed returns the operation that makes a sweep look at a file on the day of its expiry,
-// if the day in its key is later, or if sweeps are past that.
+// missed returns the operation that makes a sweep look at a file on the day it expires, if its
+// key has a later day, or one that sweeps are past.
 func (s *Service) missed(f File) []table.Op {
 	day := dayOf(f.Expires)
 	k, ok := parseKey(f.Blob)

@@ -71,16 +71,16 @@ type Config struct {
 	Retention Retention
 	Free      func() (int64, error) // bytes that uploads may still take; nil is no bound
 	Log       *slog.Logger
-	LinkBytes int64 // that a link gives out in an hour, and at least ten times its file; 0 is no bound
+	LinkBytes int64 // most that a link gives out in an hour, or ten times its file if more; 0 is no bound
 	HashStep  int64 // most bytes that one call of Complete hashes; 0 is 512 MiB
-	// CountWait is the longest that the count of a download delays its answer. 0 is no
-	// bound, for a table of this process's own.
+	// CountWait is the longest that counting a download may delay its answer. 0 is no bound, for
+	// a table that only this process uses.
 	CountWait time.Duration
-	// LinkMemory is how long a link is used without another look; it needs CountWait.
-	// An ended link may live as much longer.
+	// LinkMemory is how long a cached link is used without reading it again; it needs CountWait.
+	// An ended link may work that much longer.
 	LinkMemory time.Duration
-	// Mover has the bytes of a file moved after its record, by MoveBytes; nil moves them
-	// within the request.
+	// Mover arranges a call of MoveBytes, which moves a file's bytes after its record; nil moves
+	// them within the request.
 	Mover func(ctx context.Context, owner string, id int64) error
 }
 
@@ -172,9 +172,8 @@ func (s *Service) page(ctx context.Context, found table.Page, owner auth.User) P
 	return page
 }
 
-// Open returns the bytes of a link's file, as many as its record says. If there are
-// none, or more or fewer, the error is internal, unless the file was moved or removed
-// since the look-up.
+// Open returns the bytes of a link's file. If they are missing, or their number differs from the
+// record's, the error is internal, unless the file was moved or removed since the look-up.
 func (s *Service) Open(ctx context.Context, l Link) (b io.ReadSeekCloser, err error) {
 	_, err = s.look(ctx, l, func(f File) (length int64, err error) {
 		if b, err = s.Blobs.Open(ctx, f.Area, f.Blob); err != nil {
@@ -191,8 +190,8 @@ func (s *Service) Open(ctx context.Context, l Link) (b io.ReadSeekCloser, err er
 	return b, err
 }
 
-// SignGet returns a URL for the bytes of a link's file, after it has looked for them as
-// Open does. It makes one call to the store.
+// SignGet returns a URL for the bytes of a link's file, after checking them as Open does. It
+// makes one call to the store.
 func (s *Service) SignGet(ctx context.Context, l Link, how blob.Signed) (string, error) {
 	f, err := s.look(ctx, l, func(f File) (int64, error) {
 		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
@@ -235,7 +234,7 @@ func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, e
 	return f, fault.Wrap(err, fmt.Sprintf("opening the bytes %s of a file", f.Blob))
 }
 
-// ErrLost is returned for bytes that are missing or not those that were stored.
+// ErrLost is returned for bytes that are missing or not the ones stored.
 var ErrLost = errors.New("the bytes of a file are lost")
 
 // user returns the user with a canonical name, or the zero User if there is none.
@@ -277,19 +276,18 @@ func (l *Listed) Shown(render func(*Listed) any) any {
 	return l.shown
 }
 
-// memoSize is the most items that a memo remembers. A record takes about 1 KiB.
+// memoSize is the most items that a memo holds. A record takes about 1 KiB.
 const memoSize = 4096
 
-// memo remembers what items decode to, by their stored form. Every upload is
-// answered with a page, and decoding a page costs more than reading it. Equal
-// forms decode alike, so an entry never goes stale. When the younger half is
-// full, it replaces the older one.
+// memo caches decoded items by their stored form. Every upload is answered with a page, and
+// decoding a page costs more than reading it. Equal forms decode alike, so an entry never goes
+// stale. When the younger half is full, it replaces the older one.
 type memo[T any] struct {
 	mu         sync.Mutex
 	young, old map[string]T
 }
 
-// read returns what an item decodes to, if possible from memory.
+// read decodes an item, from the cache if possible.
 func (m *memo[T]) read(item table.Item, decode func(table.Item) (T, error)) (T, error) {
 	m.mu.Lock()
 	value, ok := m.young[string(item.Raw)]

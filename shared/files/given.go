@@ -8,24 +8,24 @@ import (
 	"ferry/shared/table"
 )
 
-// What a link gives out in an hour of the clock is bounded (Config.LinkBytes). Its item has
-// all the bytes that it ever gave, and how many those were when the hour began. Answers
-// that are not counted, such as most ranges, cost no call: their bytes wait in this process
-// for a count to carry them, or until they are many. What this process gives counts here as
-// soon as an answer begins: the table shows it only a moment after its end.
+// Config.LinkBytes bounds what a link gives out in a clock hour. The link's item has the bytes
+// that it ever gave, and how many those were when the hour began. Answers that are not counted,
+// such as most ranges, cost no call: their bytes wait in this process until a count carries
+// them, or there are many. Here, bytes count as soon as their answer begins: the table shows
+// them only a moment after it ends.
 const (
 	// leastDownloads is how often a file can be downloaded through a link in an hour,
 	// however large it is.
 	leastDownloads = 10
-	// givenShare is the part of the bound that may wait in a process.
+	// Up to 1/givenShare of the bound may wait in a process.
 	givenShare = 1000
 )
 
 func hourOf(t time.Time) int64 { return t.Truncate(time.Hour).Unix() }
 
-// MayGive notes that an answer of n bytes begins; the caller calls Gave at its end. If the
-// link has given out as much as it may in this hour, the answers that have begun included,
-// it returns a TooMany fault instead.
+// MayGive notes the start of an answer of n bytes; the caller calls Gave at its end. If the link
+// has reached its bound for this hour, answers in progress included, it returns a TooMany fault
+// instead.
 func (s *Service) MayGive(l Link, n int64) (err error) {
 	if s.LinkBytes == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 		if c.hour != hourOf(now) {
 			c.hour, c.sum = hourOf(now), 0
 		}
-		// The link may have been read before it showed what this process gave, or what others did.
+		// The link may have been read before it showed what this process, or others, gave.
 		c.sum = max(c.sum, stored+c.given+c.underWay)
 		if c.sum < max(s.LinkBytes, leastDownloads*l.File.Length) {
 			c.sum, c.underWay = c.sum+n, c.underWay+n
@@ -51,7 +51,7 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 	return err
 }
 
-// Gave notes that an answer has ended, and how many of the bytes with which it began it had.
+// Gave notes the end of an answer: begun is what MayGive was told, had the bytes that were sent.
 // The caller calls CountDownload next if the answer counts, and then Settle.
 func (s *Service) Gave(l Link, begun, had int64) {
 	if s.LinkBytes > 0 && begun+had > 0 {
@@ -59,7 +59,7 @@ func (s *Service) Gave(l Link, begun, had int64) {
 	}
 }
 
-// Settle writes the bytes that wait, if they are many.
+// Settle writes the waiting bytes if there are many.
 func (s *Service) Settle(ctx context.Context, l Link) error {
 	if s.LinkBytes == 0 || s.crowd(l.Token).given <= s.LinkBytes/givenShare {
 		return nil
@@ -78,9 +78,9 @@ func (s *Service) Settle(ctx context.Context, l Link) error {
 	return fault.Wrap(err, "noting what a link gave", table.ErrCondition)
 }
 
-// carry adds the bytes that wait to an update of the link's item. If the write fails, the
-// caller gives them back. The first one in an hour notes where it begins: a download that
-// began in an earlier hour leaves that to others, as it read an old sum.
+// carry adds the waiting bytes to an update of the link's item. If the write fails, the caller
+// gives them back. Only a link read in this hour may start the hour's sum: one read earlier has
+// an old sum.
 func (s *Service) carry(op table.Op, l Link) (with table.Op, given int64) {
 	if s.crowd(l.Token).given == 0 {
 		return op, 0

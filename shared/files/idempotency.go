@@ -23,11 +23,11 @@ import (
 // know whether the first one succeeded. The repeat stores nothing, and gets the
 // result of the first.
 //
-// A request claims its key before it stores anything. The transaction that makes
-// its result visible also marks the claim as done, so the two cannot differ. If
-// a request dies, its lease runs out and another may take over the key. If the
-// first request was only slow, its transaction is then refused. If a file of the result
-// was deleted since, the repeat is told so, as it would get a dead link.
+// A request claims its key before it stores anything. The transaction that makes its result
+// visible also marks the claim as done, so the two cannot differ. If a request dies, its lease
+// runs out and another may take over the key. If the first request was only slow, its
+// transaction is then refused. If a file of the result was deleted since, the repeat is told so
+// instead of getting a dead link.
 
 const (
 	// KeyHeader is the name of the request's header.
@@ -135,8 +135,8 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 	return c, nil
 }
 
-// claimKey includes the user's incarnation, so that a later user of the same name
-// does not run into the keys of the earlier one.
+// claimKey includes the user's incarnation, so that a later user of the same name does not hit
+// the earlier one's keys.
 func claimKey(r KeyRequest) table.Key {
 	hash := Fingerprint(r.Key, fmt.Sprint(r.User.Incarnation))
 	return table.Key{PK: "idem#" + r.User.Name + "#" + hash, SK: "idem"}
@@ -198,9 +198,9 @@ func (c *Claim) Result() (result string, ok bool) {
 	return c.item.Result, true
 }
 
-// Done returns the operation that remembers the result. It must be the first in
-// the transaction that makes the result visible, and that transaction's error
-// must be passed to Lost. The result has at most a few KiB, and no secrets.
+// Done returns the operation that remembers the result. It must be the first in the transaction
+// that makes the result visible, and that transaction's error must be passed to Lost. Keep the
+// result to a few KiB, without secrets.
 func (c *Claim) Done(result string) []table.Op {
 	if c == nil {
 		return nil
@@ -220,10 +220,10 @@ func (c *Claim) Lost(err error) error {
 	return err
 }
 
-// Release gives the key back after a failure, so that the client can repeat the
-// request. It is safe even if the transaction may have succeeded or is still
-// under way: a result stays, and a transaction that comes later is refused. It works even after ctx has
-// ended. The error can be ignored, since the lease runs out anyway.
+// Release gives the key back after a failure, so that the client can repeat the request. It is
+// safe even if the transaction may have succeeded or is still under way: a stored result stays,
+// and a later transaction is refused. It works even after ctx has ended. The error can be
+// ignored, since the lease runs out anyway.
 func (c *Claim) Release(ctx context.Context) {
 	if c == nil || c.hasResult {
 		return
@@ -262,8 +262,8 @@ func rememberFiles(c *Claim, stored []File) ([]table.Op, error) {
 	return c.Done(string(text)), nil
 }
 
-// Repeat is an upload that was already carried out. It has the methods of an Upload,
-// but stores nothing. It is for one goroutine.
+// Repeat is an upload that was already done. It has the methods of an Upload, but stores
+// nothing. It is for one goroutine.
 type Repeat struct {
 	s        *Service
 	uploader auth.User
@@ -306,9 +306,9 @@ func (r *Repeat) Stored() []File { return r.seen }
 // Abort does nothing, as nothing is stored.
 func (r *Repeat) Abort(context.Context) {}
 
-// Commit returns a page as Upload.Commit does. It takes one call to the table for a list,
-// and one if that does not have all files of the first upload. If the repeat brought
-// different files, the fault is Conflict; if one of the first was deleted since, it is Gone.
+// Commit returns a page as Upload.Commit does. It makes one call to the table for a list, and
+// one if the list lacks files of the first upload. If the repeat brought different files, the
+// fault is Conflict; if one of the first was deleted since, it is Gone.
 func (r *Repeat) Commit(ctx context.Context, limit int) (page Page, err error) {
 	same := slices.EqualFunc(r.seen, r.first, func(s File, f *Listed) bool {
 		return s.Name == f.Name && s.Length == f.Length && s.CRC64 == f.CRC64

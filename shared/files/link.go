@@ -20,11 +20,11 @@ type Link struct {
 	File        File   `json:"file"`
 	ReceiptDone bool   `json:"told,omitempty"` // no receipt is due for the file any more
 	Token       string `json:"-"`
-	// Sources are the last ones that a download was counted for, each the beginning of
-	// a hash and the time, with which nobody without the link finds the address.
+	// Sources are the last ones that a download was counted for, each the start of a hash and
+	// the time. Without the link, nobody can find the address from it.
 	Sources []string `json:"sources,omitempty"`
-	// Given is all bytes that the link ever gave out, and GivenBefore those before Hour,
-	// in Unix seconds.
+	// Given counts all bytes that the link ever gave out, and GivenBefore those before Hour, in
+	// Unix seconds.
 	Given       int64 `json:"given,omitempty"`
 	GivenBefore int64 `json:"givenBefore,omitempty"`
 	Hour        int64 `json:"hour,omitempty"`
@@ -88,8 +88,8 @@ func (s *Service) publish(f File, links []Link) []table.Op {
 	return ops
 }
 
-// unchanged returns the conditions that a file's record is in its place as it was read, and
-// that its links have the same version of their key.
+// unchanged returns the conditions that a file's record still names the same bytes, and that its
+// links have the same version of their key.
 func (f File) unchanged() []table.Cond {
 	return []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", max(1, f.Key))}
 }
@@ -121,7 +121,7 @@ func (s *Service) ByToken(ctx context.Context, area blob.Area, token string) (Li
 	return l, nil
 }
 
-// read returns a link from the table, or as it was up to LinkMemory ago.
+// read returns a link from the cache, if read within LinkMemory, or from the table.
 func (s *Service) read(ctx context.Context, token string) (l Link, err error) {
 	if c := s.crowd(token); s.Now().Sub(c.read) < s.LinkMemory {
 		return c.link, nil
@@ -137,20 +137,20 @@ func (s *Service) read(ctx context.Context, token string) (l Link, err error) {
 }
 
 const (
-	// sourceMemory is for how long redirects and ranges to one source count once.
+	// sourceMemory is how long redirects and ranges to one source count once.
 	sourceMemory = time.Hour
-	// maxSources bounds a link's item. A source that further ones push out counts again.
+	// maxSources bounds a link's item. A source pushed out by newer ones counts again.
 	maxSources = 20
 	sourceSize = 8 // characters of a source's hash
 )
 
-// CountDownload counts a download by a person, and then records its event. With a source,
-// it counts only once in an hour for this link: the source's further redirects and ranges
-// belong to the same download. If the uploader wants a receipt and this is the file's
-// first download, the same transaction queues the receipt, and queued is true. That
-// happens once per file, even if several links are used at once. It costs one more call,
-// and so does the first download through each other link after that. If others are
-// counted at the same moment, a download with a source costs two more calls for each try.
+// CountDownload counts a download by a person, and then records its event. With a source, it
+// counts once an hour for this link: the source's further redirects and ranges belong to the
+// same download. If the uploader wants a receipt and this is the file's first download, the same
+// transaction queues the receipt, and queued is true. That happens once per file, even if
+// several links are used at once. It costs one more call, and so does the first download through
+// each other link after that. If others are counted at the same moment, a download with a source
+// costs two more calls per retry.
 func (s *Service) CountDownload(ctx context.Context, l Link, source string) (queued bool, err error) {
 	queued, again, err := s.countDownload(ctx, l, source)
 	if again {
@@ -165,7 +165,7 @@ func (s *Service) CountDownload(ctx context.Context, l Link, source string) (que
 	return queued, errors.Join(err, fault.Wrap(failed, "recording a download"))
 }
 
-// countDownload counts a download. If it belongs to one that was counted, again is true.
+// countDownload counts a download. again is true if it belongs to one already counted.
 func (s *Service) countDownload(ctx context.Context, l Link, source string) (queued, again bool, err error) {
 	weight, wait := s.crowd(l.Token).weightAt(s.Now()), s.CountWait
 	if l.receiptDue() && weight == 1 {
@@ -196,8 +196,8 @@ func (s *Service) countDownload(ctx context.Context, l Link, source string) (que
 	return queued, again, fault.Wrap(err, "counting a download", table.ErrCondition)
 }
 
-// tryCount adds n to a link's downloads. While others are counted in between, it tries
-// again with a source: the counter shows whether the link was read before that.
+// tryCount adds n to a link's downloads. With a source, it retries while others are counted in
+// between, which the counter shows.
 func (s *Service) tryCount(ctx context.Context, l Link, source string, n int64) (queued, again bool, err error) {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -232,8 +232,8 @@ func (s *Service) tryCount(ctx context.Context, l Link, source string, n int64) 
 	}
 }
 
-// addSource returns the sources of the last hour with one more, and whether that is
-// already among them.
+// addSource returns the sources of the last hour plus this one, and whether it was already among
+// them.
 func (l Link) addSource(source string, now time.Time) (sources []string, counted bool) {
 	hash := auth.HashToken(l.Token + " " + source)[:sourceSize]
 	for _, one := range l.Sources {

@@ -50,7 +50,7 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 // that fails, the next sweep tries again.
 func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel() // read it even if the mover ends, to leave it to the sweep
+	defer cancel() // reads even if the mover has ended, so that the sweep can take over
 	f, err := s.current(reading, owner, id)
 	if err != nil || len(f.From) == 0 {
 		return err
@@ -58,8 +58,8 @@ func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
 	return s.orLater(ctx, f, s.Finish)
 }
 
-// orLater moves the bytes of a file. If that fails, it makes the next sweep look at where they
-// were, whatever day is in that key, even if the request has ended.
+// orLater moves the bytes of a file. If that fails, it makes the next sweep look at their old
+// place, whatever day is in its key, even if the request has ended.
 func (s *Service) orLater(ctx context.Context, f File, move func(context.Context, File) error) error {
 	err := move(ctx, f)
 	if err == nil {
@@ -122,11 +122,11 @@ func (s *Service) move(
 	return moved, fault.Wrap(err, "moving a file's record")
 }
 
-// changeTries bounds how often a file is read again that something else changes all the time.
+// changeTries bounds how often a file that keeps changing is read again.
 const changeTries = 5
 
-// again calls change with a file, and with its record read again if that was changed in its
-// place, as a renewal of links does. If the file was moved or removed meanwhile, the error is
+// again calls change with a file, and retries with the record read again if it was changed in
+// place, as by a renewal of links. If the file was moved or removed meanwhile, the error is
 // table.ErrCondition.
 func (s *Service) again(ctx context.Context, f File, change func(File) error) error {
 	for range changeTries {
@@ -171,16 +171,15 @@ func (s *Service) tryMove(ctx context.Context, owner auth.User, f File, to blob.
 	return moved, err
 }
 
-// maxFrom bounds the places where the bytes of a file may still lie: each move that comes
-// before the one before it is finished adds one.
+// maxFrom bounds the places where a file's bytes may still be: each move that begins before the
+// last one is finished adds one.
 const maxFrom = 8
 
 // place is where the record says that the bytes are.
 func (f File) place() string { return string(f.Area) + "/" + f.Blob }
 
-// Places returns the file with each of the places where its bytes may be, in the order in
-// which to look: while they are being moved, they reach the first before they leave the
-// others.
+// Places returns the file at each place where its bytes may be, in the order to look: a move
+// puts them at the first before it removes them from the others.
 func (f File) Places() []File {
 	all := []File{f}
 	for _, from := range f.From {
@@ -195,7 +194,7 @@ func (f File) Places() []File {
 	return all
 }
 
-// measure is blob.Measure of a file's bytes, at the first of its places that has any.
+// measure is blob.Measure of a file's bytes, at the first of its places that has them.
 func (s *Service) measure(ctx context.Context, f File, sizeOnly bool, read func(int64)) (w blob.Written, err error) {
 	for _, at := range f.Places() {
 		if w, err = blob.Measure(ctx, s.Blobs, at.Area, at.Blob, sizeOnly, read); !errors.Is(err, blob.ErrNotFound) {
@@ -243,8 +242,8 @@ func (s *Service) Finish(ctx context.Context, f File) error {
 	return nil
 }
 
-// overtakenMove removes the bytes that a file, as it was, names and that its record does not
-// name any more. What the record names is left to its own mover.
+// overtakenMove removes the bytes that f names and its record no longer does. What the record
+// names is left to its own mover.
 func (s *Service) overtakenMove(ctx context.Context, f File) error {
 	now, err := s.current(ctx, f.Owner, f.ID)
 	if err != nil {
@@ -259,11 +258,10 @@ func (s *Service) overtakenMove(ctx context.Context, f File) error {
 	return nil
 }
 
-// Rekey gives a file's record and its links a new key for the bytes, all in one write. Until
-// the move that this begins is finished, the bytes lie at the places in from, each AREA/KEY;
-// or store puts them under the new key first. If f is not how the file is now, the error is
-// table.ErrCondition, and what was stored is removed. A record that cannot be read is replaced
-// by f.
+// Rekey gives a file's record and links a new key for the bytes, in one write. This begins a
+// move from the places in from, each AREA/KEY; or store first puts the bytes under the new key.
+// If the file has changed since f was read, the error is table.ErrCondition, and what was stored
+// is removed. An unreadable record is replaced by f.
 func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(File) error) (File, error) {
 	now := f
 	now.From, now.Moved = from, s.Now().Unix()
@@ -296,8 +294,8 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 	return now, fault.Wrap(err, "giving a file's bytes a new key")
 }
 
-// current returns the record of a file in either area, or the zero File if there is none.
-// It looks twice for one, as the file may move while the areas are read.
+// current returns the record of a file in either area, or the zero File if there is none. It
+// looks twice, as the file may move while the areas are read.
 func (s *Service) current(ctx context.Context, owner string, id int64) (f File, err error) {
 	for range 2 {
 		items, err := s.Table.GetMany(ctx, Key(blob.Files, owner, id), Key(blob.Backup, owner, id))
@@ -313,10 +311,10 @@ func (s *Service) current(ctx context.Context, owner string, id int64) (f File, 
 	return f, nil
 }
 
-// Purge removes one of the owner's files from the backup area for good, and
-// frees its room. Repeating it is no error. If the file is in the user area, or
-// the id was never given out, the fault is NotFound. It makes three calls to the
-// table and one to the store, and one if there is nothing to purge.
+// Purge removes one of the owner's files from the backup area for good, and frees its room.
+// Repeating it is no error. If the file is in the user area, or the id was never given out, the
+// fault is NotFound. It makes three calls to the table and one to the store, or just one to the
+// table if there is nothing to purge.
 func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 	for range changeTries {
 		found, err := s.Table.GetMany(ctx, Key(blob.Backup, owner.Name, id), Key(blob.Files, owner.Name, id))
@@ -340,8 +338,7 @@ func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 	return fmt.Errorf("purging a file that changes all the time: %w", table.ErrBusy)
 }
 
-// purge is remove, but if the file was moved or purged meanwhile, that is no
-// error.
+// purge is remove, but it is no error if the file was moved or purged meanwhile.
 func (s *Service) purge(ctx context.Context, f File) error {
 	err := s.again(ctx, f, func(f File) error { return s.remove(ctx, f) })
 	return fault.Wrap(err, "purging a file", table.ErrCondition)

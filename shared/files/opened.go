@@ -15,8 +15,8 @@ import (
 // maxOpen is how many upload sessions of a user may be open.
 const maxOpen = 100
 
-// openedItem counts a user's open sessions. Those that expire are still counted
-// until the bound is reached; then the sessions themselves are counted again.
+// openedItem counts a user's open sessions. Expired ones count until the bound is reached; then
+// the sessions themselves are counted again.
 type openedItem struct {
 	Open  int64 `json:"open"`
 	Bytes int64 `json:"bytes"` // the stated lengths together
@@ -33,8 +33,8 @@ func (s Session) opened(n int64) table.Op {
 		Add("open", n).Add("bytes", n*s.stated()).Add("rev", 1)
 }
 
-// openTries bounds how often a new session is stored again because others began or ended
-// in between.
+// openTries bounds how often storing a session is retried because others began or ended
+// meanwhile.
 const openTries = 20
 
 // open stores a new session with the operations in ops, unless the uploader has too

@@ -20,8 +20,8 @@ import (
 // owner can see and end, does reserve its room. Each reservation is an item, so that
 // one left by a crash can be given back.
 
-// sessionHold is how long a session's reservation lasts. It is renewed while parts
-// are asked for, so that a session that is left alone soon holds nothing.
+// sessionHold is how long a session's reservation lasts. It is renewed while parts are
+// requested, so an abandoned session soon holds nothing.
 const sessionHold = time.Hour
 
 type reservationItem struct {
@@ -73,9 +73,9 @@ func (u *Upload) use() []table.Op {
 		If(table.Exists(), table.AtMost("used", u.target.Quota-bytes), table.AtMost("incarnation", u.maxIncarnation))}
 }
 
-// unlimited returns the check that an owner who had no quota when read has none yet: what
-// would not be counted must not change what a new quota counts. In a table that processes
-// share it would cost every upload two write units, so quick ones go without.
+// unlimited returns the check that an owner who had no quota when read still has none: a new
+// quota must not miss an uncounted change. In a table that processes share it would cost every
+// upload two write units, so quick ones skip it.
 func (s *Service) unlimited(owner string, read time.Time) []table.Op {
 	if s.CountWait > 0 && s.Now().Sub(read) < time.Second {
 		return nil
@@ -136,8 +136,8 @@ func errQuota(own bool, left int64) error {
 	return fault.New(fault.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
 }
 
-// charge returns the operations that replace the reservation with the use of a
-// file of this length; 0 gives it back.
+// charge returns the operations that replace the reservation with a charge for a file of this
+// length; 0 gives it back.
 func (r *reservation) charge(used int64) []table.Op {
 	if r == nil {
 		return nil
@@ -155,9 +155,9 @@ func (s *Service) Used(ctx context.Context, owner auth.User) (int64, error) {
 	return t.used, err
 }
 
-// tally is what an owner's files and reservations hold, and a hash of which they are.
-// Each change of a file gives its bytes a new key, so two equal tallies in a row show
-// that nothing has changed between them.
+// tally is what an owner's files and reservations hold, and a hash that identifies them. Each
+// change of a file gives its bytes a new key, so two equal tallies in a row show that nothing
+// has changed between them.
 type tally struct {
 	used int64
 	hash uint64
@@ -217,11 +217,11 @@ func (s *Service) endReservations(ctx context.Context, owner string, until int64
 		}
 		left := r.Expires - until
 		if bad != nil && until < math.MaxInt64 || left > 0 && left <= int64((sessionHold+auth.Skew).Seconds()) {
-			continue // more left than that is from a clock that was ahead
+			continue // more left than that comes from a clock that ran ahead
 		}
 		old := &reservation{owner: owner, key: item.Key, bytes: r.Bytes}
 		ops := old.charge(0)
-		ops[0] = ops[0].If(table.Equal("expires", r.Expires)) // it may just be renewed
+		ops[0] = ops[0].If(table.Equal("expires", r.Expires)) // it may have just been renewed
 		if bad != nil {
 			ops = []table.Op{table.Delete(item.Key)}
 		}

@@ -14,7 +14,7 @@ import (
 	"ferry/shared/table"
 )
 
-// renewsAtOnce lets renewals share the waits for the table.
+// renewsAtOnce is how many renewals wait for the table at the same time.
 const renewsAtOnce = 16
 
 // renewedUpTo is the last user whose links were renewed.
@@ -22,11 +22,10 @@ type renewedUpTo struct {
 	User string `json:"user"`
 }
 
-// RenewLinks gives files whose links have a revoked version of the key links of the newest:
-// lists show them to the files' owners, and nobody knows those of recipients, unless their
-// notices still wait. It goes through all records, and resumes at the user where it was
-// interrupted. It steps over what fails, and says so at the end. All processes must know
-// what is revoked.
+// RenewLinks replaces links of a revoked version of the key by links of the newest version.
+// Owners see the new ones in lists; recipients do not get theirs unless their notices are still
+// queued. It goes through all records, and resumes at the user where it was interrupted. It
+// skips what fails, and reports it at the end. All processes must know what is revoked.
 func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, err error) {
 	key := table.Key{PK: "linkkey", SK: fmt.Sprint("renewal-", version)}
 	var at renewedUpTo

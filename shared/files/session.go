@@ -352,14 +352,14 @@ func (s Session) reservation() *reservation {
 	}
 	r := &reservation{owner: s.Owner, bytes: max(s.Length, 0), key: table.Key{PK: reservations(s.Owner), SK: s.Reserved}}
 	if s.Streamed && s.Length >= 0 {
-		r.key.SK += fmt.Sprintf("-%d", s.Length) // beside the empty one of the beginning
+		r.key.SK += fmt.Sprintf("-%d", s.Length) // besides the empty one made at the start
 	}
 	return r
 }
 
-// HoldRoom renews the session's reservation for an hour, if less than half of that is
-// left, and reserves the room again if it has lapsed. If there is none any more, the
-// fault is TooLarge; the parts stay. It makes no call if there is nothing to renew.
+// HoldRoom renews the session's reservation for an hour, if less than half of that is left, and
+// reserves the room again if it has lapsed. If no room is left, the fault is TooLarge; the parts
+// stay. It makes no call if there is nothing to renew.
 func (s *Service) HoldRoom(ctx context.Context, it *Session) error {
 	r, now := it.reservation(), s.Now()
 	left := time.Unix(it.ReservedUntil, 0).Sub(now)

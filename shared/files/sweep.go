@@ -25,16 +25,16 @@ type SweepReport struct {
 	Seen       int  // objects looked at
 	Moved      int  // files moved to the backup area
 	Purged     int  // files removed for good
-	Orphans    int  // objects without a record removed
-	Kept       int  // further ones, which are more than a run removes
+	Orphans    int  // objects without a record that were removed
+	Kept       int  // leftovers beyond what one run removes
 	Failed     int  // objects, users and items that failed; the log says why
-	Unfinished int  // objects that took too long, and go on in the next run
+	Unfinished int  // objects that took too long, and resume in the next run
 	Complete   bool // the run reached the end, and left nothing for the next
 }
 
-// Sweeper moves expired files to the backup area or removes them, and removes
-// bytes that have no record. It looks at what is due alone; the README of package
-// table says what that costs. Two sweeps at once do no harm, only double work.
+// Sweeper moves expired files to the backup area or removes them, and removes bytes that have no
+// record. It looks only at what is due; the README of package table says what that costs. Two
+// sweeps at once do no harm, only double the work.
 type Sweeper struct {
 	*Service
 	Log *slog.Logger
@@ -52,10 +52,10 @@ type Sweeper struct {
 	reading singleflight.Group
 	owners  sync.Map // of owner, by name: those read in this run
 	report  SweepReport
-	// leftovers counts those removed, but not of removed users.
+	// leftovers counts those removed, except those of removed users.
 	leftovers int
 	group     *errgroup.Group // of the objects that are being swept
-	lanes     chan struct{}   // one for each
+	lanes     chan struct{}   // one slot for each
 }
 
 // sweepState is what a run leaves for the next one.
@@ -115,7 +115,7 @@ func (s *Sweeper) inTime(ctx context.Context) bool {
 	return !ok || time.Until(deadline) >= s.Reserve
 }
 
-// noted sweeps the objects that have an item with a day until today.
+// noted sweeps the objects with a due item for today or earlier.
 func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err error) {
 	today := dayOf(s.Now().Unix())
 	q := table.Query{PK: dueItems, Limit: table.MaxKeys}
@@ -160,7 +160,7 @@ func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err erro
 	return true, nil
 }
 
-// days sweeps the objects whose keys have a day until today.
+// days sweeps the objects whose keys have today's day or an earlier one.
 func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err error) {
 	today := dayOf(s.Now().Unix())
 	skip := func(key string) string {
@@ -190,7 +190,7 @@ func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err erro
 	return true, nil
 }
 
-// postpone writes the item of an object that a sweep must look at again, unless the days
+// postpone writes a due item for an object that a sweep must look at again, unless its key's day
 // or a walk will show it.
 func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, again int64) error {
 	today := dayOf(s.Now().Unix())
@@ -200,18 +200,18 @@ func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, a
 	return fault.Wrap(s.Table.Write(ctx, due(max(dayOf(again), today), area, o)), "noting when an object is due")
 }
 
-// walkEvery is how often a walk looks at all objects that the days do not show.
+// walkEvery is how often a walk looks at what the day keys miss.
 const walkEvery = 30 * 24 * time.Hour
 
-// users stands for an area in the state of a walk.
+// users stands in for an area while a walk lists users.
 const users blob.Area = "users"
 
-// walk lists what the days miss: files that never expire, among which uploads may have left
-// bytes, and leftovers of past days. Then it puts all users with a quota on their list.
+// walk lists what the day keys miss: files that never expire, bytes that uploads left among
+// them, and leftovers of past days. Then it puts all users with a quota on their list.
 func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err error) {
 	if at.Area == "" {
 		left := time.Unix(at.Walk, 0).Sub(s.Now())
-		if left > 0 && left <= walkEvery { // more is from a clock that was ahead
+		if left > 0 && left <= walkEvery { // more comes from a clock that ran ahead
 			return true, nil
 		}
 		at.Area, at.After, at.Walk = blob.Backup, "", s.Now().Add(walkEvery).Unix()
@@ -273,8 +273,8 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 	})
 }
 
-// lapsed ends, of users with a quota, the reservations that sessions left behind and the
-// expired files whose bytes are lost, which no list of objects shows.
+// lapsed ends what no list of objects shows, for users with a quota: reservations that sessions
+// left behind, and expired files whose bytes are lost.
 func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
 	for user, err := range auth.NewUsers(s.Table, s.Now).Limited(ctx, at.User) {
 		if err != nil || !s.inTime(ctx) {
@@ -295,8 +295,8 @@ func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err er
 	return true, nil
 }
 
-// sweepOldest sweeps the expired files among a user's oldest in an area, whether or not
-// there are bytes. Each file is among the oldest in the end, as those before it expire.
+// sweepOldest sweeps the expired files among a user's oldest in an area, whether or not their
+// bytes exist. As older files expire, each file's turn comes.
 func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) error {
 	found, err := s.Table.Query(ctx, table.Query{PK: partition(area, user), Limit: table.MaxKeys})
 	var expired []blob.Object
@@ -314,8 +314,8 @@ func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) 
 
 const end = "\x7f" // sorts after all keys
 
-// past returns where to list on after a key without a day. One that an operator has put
-// between the shards is passed by itself.
+// past returns where the list continues after a key without a day. A key that an operator put
+// between the shards is skipped alone.
 func past(key string) string {
 	switch {
 	case key < "D":
@@ -326,8 +326,8 @@ func past(key string) string {
 	return end
 }
 
-// each lists an area from a key on, and calls do with up to 100 objects at a time, which
-// returns how many of them it has done. If skip returns a key, the list goes on there.
+// each lists an area after a key, and calls do with up to 100 objects at a time; do returns how
+// many of them it did. If skip returns a key, the list continues there.
 func (s *Sweeper) each(
 	ctx context.Context, area blob.Area, after string, skip func(key string) string, do func([]blob.Object) (int, error),
 ) (done bool, err error) {

@@ -15,9 +15,9 @@ import (
 // objectTime is the longest that a run works on one object, which delays no other.
 const objectTime = 10 * time.Minute
 
-// visit begins to sweep some objects, with one call to the table for their records and more
-// only for what must change, and then tells for each when to look at it again. It returns how
-// many it has begun before its time was over.
+// visit starts to sweep some objects, with one call to the table for their records and more only
+// for what must change. then gets each object, and when to look at it again. visit returns how
+// many it started before time ran out.
 func (s *Sweeper) visit(
 	ctx context.Context, area blob.Area, objects []blob.Object, then func(o blob.Object, again int64) error,
 ) (visited int, err error) {
@@ -85,8 +85,8 @@ func (s *Sweeper) recordsOf(ctx context.Context, area blob.Area, objects []blob.
 }
 
 const (
-	// gone and stays are the times at which to look again at an object that is no longer
-	// there, and at one that needs no further look.
+	// gone and stays stand in for the time to look again: the object is no longer there, or
+	// needs no further look.
 	gone, stays = -1, 0
 	// tryAgain is when to look again at an object that failed.
 	tryAgain = 24 * time.Hour
@@ -137,8 +137,8 @@ func (s *Sweeper) sweepObject(
 	return f.Expires, nil
 }
 
-// sweepUnnamed is sweepObject for an object that is not the one its key's record names in this
-// area: it may be one that a move left, or belong to an upload.
+// sweepUnnamed is sweepObject for an object that its key's record in this area does not name: a
+// move may have left it, or it may belong to an upload.
 func (s *Sweeper) sweepUnnamed(
 	ctx context.Context, area blob.Area, o blob.Object, oldAt time.Time,
 ) (again int64, err error) {
@@ -148,7 +148,7 @@ func (s *Sweeper) sweepUnnamed(
 		return stays, err
 	}
 	if now.names(File{Area: area, Blob: o.Key}) {
-		if now.Blob == o.Key { // it has come here since
+		if now.Blob == o.Key { // it has arrived here since
 			return s.Now().Add(tryAgain).Unix(), nil
 		}
 		return gone, s.did(&s.report.Moved, s.Finish(ctx, now))
@@ -170,8 +170,8 @@ func (s *Sweeper) sweepUnnamed(
 	return gone, s.did(&s.report.Orphans, s.Blobs.SetAside(ctx, area, o.Key, s.Now()))
 }
 
-// needed says why an object that no record names may be needed again, if so, and what its
-// user is. f is the record of its owner and id, if there is one.
+// needed returns why an object that no record names may still be needed, if so, and its owner. f
+// is the record of its owner and id, if there is one.
 func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, of owner, err error) {
 	name, id, _ := ParseBlobKey(key)
 	of, err = s.owner(ctx, name)
@@ -194,11 +194,11 @@ func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, o
 	return why, of, err
 }
 
-// mostRemoved is how many leftovers a run removes, unless their users were removed: more
-// are likely to come from an older table.
+// mostRemoved is how many leftovers a run removes, those of removed users not counted. More
+// suggest that an older table was restored.
 const mostRemoved = 100
 
-// mayRemove counts a leftover that a run removes.
+// mayRemove reports whether the run may remove a leftover, and counts it.
 func (s *Sweeper) mayRemove(of owner) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +227,7 @@ func (s *Sweeper) count(n *int) {
 	*n++
 }
 
-// owner is what the table knows of a name. A user who is missing but was not removed, or who
+// owner is what the table knows about a name. A user who is missing but was not removed, or who
 // cannot be read, is lost.
 type owner struct {
 	auth.User

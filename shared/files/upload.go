@@ -33,8 +33,7 @@ type Sending struct {
 	Receipt    Receipt   `json:"receipt"`
 }
 
-// MaxFiles returns the most files in one upload, such that all their items fit
-// into one transaction.
+// MaxFiles returns the most files in one upload whose items all fit into one transaction.
 func (s Sending) MaxFiles() int {
 	return min(MaxFiles, (table.MaxOps-opsPerUpload)/(opsPerFile+opsPerRecipient*len(s.Recipients)))
 }
@@ -241,8 +240,8 @@ func (u *Upload) listed() (stored []*Listed) {
 	return stored
 }
 
-// With returns the page with those of the stored files added that would come on a
-// later page. The stored files are in the order of their ids.
+// With adds those stored files to the page that would come on a later one. The stored files are
+// in the order of their ids.
 func (p Page) With(stored ...*Listed) Page {
 	if p.Next == 0 {
 		return p

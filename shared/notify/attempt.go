@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// lease is how long a claim holds a message, unless the try ends earlier. It
-	// is longer than a delivery and its writes may take.
+	// lease is how long a claim holds a message, unless the try ends earlier. It outlasts a
+	// delivery and its writes.
 	lease = 2 * time.Minute
 	// deliveryTimeout bounds one delivery.
 	deliveryTimeout = 30 * time.Second
-	// grace is how much longer a delivery may take when its context has ended: a
-	// message that is cut off may have arrived, and would be sent twice.
+	// grace is how long a delivery may run on after its context ends: a message that is cut off
+	// may have arrived, and a retry would send it twice.
 	grace = 5 * time.Second
-	// markTimeout bounds storing how a delivery went.
+	// markTimeout bounds storing a delivery's outcome.
 	markTimeout = 10 * time.Second
 
 	firstRetry = time.Second
@@ -30,16 +30,15 @@ const (
 	giveUp     = 24 * time.Hour
 )
 
-// message is something that waits in the outbox: a notice, or an event for a
-// webhook. Its methods return operations; their conditions fail if another sender
-// was faster.
+// message is an entry in the outbox: a notice, or an event for a webhook. Its methods return
+// operations; their conditions fail if another sender was faster.
 type message interface {
 	due() time.Time
-	// age is the time since the message was made. tries counts the claims so far.
-	// spent is true if it was tried for long enough.
+	// age is the time since the message was made. tries counts the claims so far. spent is true
+	// if it is time to give up.
 	age(now time.Time) (age time.Duration, tries int64, spent bool)
-	// hold returns until when the message must wait for others of its kind, and the
-	// operations that let it, or none if it may be tried.
+	// hold returns until when the message must wait because of others of its kind, and the
+	// operations that store that; none if it may be tried now.
 	hold(now time.Time) (until time.Time, ops []table.Op)
 	// claim counts a try and makes the message due again at a later time, so
 	// that no other sender takes it until then.
@@ -50,15 +49,14 @@ type message interface {
 	end(now time.Time, outcome error) []table.Op
 	// ended is called once the operations of end are written.
 	ended()
-	// log returns a log with the message's attributes, and a noun for its texts.
+	// log returns a logger with the message's attributes, and the noun for its lines.
 	log() (log *slog.Logger, what string)
 }
 
-// try claims a message, delivers it, and stores how that went. outcome is the
-// delivery's error, and retry is when the message is due again, zero if it is not.
-// If it has to wait, or another sender was faster, outcome is nil and retry is not
-// zero. An error comes from the table: then the message is due again when the lease
-// ends.
+// try claims a message, delivers it, and stores the result. outcome is the delivery's error, and
+// retry is when the message is due again, zero if it is not. If it has to wait, or another
+// sender was faster, outcome is nil and retry is not zero. An error comes from the table: then
+// the message is due again when the lease ends.
 func (s *Sender) try(ctx context.Context, m message) (retry time.Time, outcome, err error) {
 	if until, ops := m.hold(s.Now()); ops != nil {
 		return until, nil, unlessTaken("holding a message", s.Table.Write(ctx, ops...))
@@ -80,8 +78,7 @@ func (s *Sender) try(ctx context.Context, m message) (retry time.Time, outcome, 
 	return retry, outcome, err
 }
 
-// mark stores how a delivery went. retry is when the message is due again,
-// zero if it is not.
+// mark stores a delivery's outcome. retry is when the message is due again, zero if it is not.
 func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time.Time, err error) {
 	now := s.Now()
 	log, what := m.log()
@@ -111,12 +108,12 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 	return time.Time{}, unlessTaken("ending a message", err)
 }
 
-// unlessTaken wraps the error of a write. A refused condition is not an error:
-// another sender was faster, or took the message when the lease ran out.
+// unlessTaken wraps the error of a write. A failed condition is not an error: another sender was
+// faster, or took the message after the lease expired.
 func unlessTaken(what string, err error) error { return fault.Wrap(err, what, table.ErrCondition) }
 
-// clampDue returns when a message is due, in Unix milliseconds as stored. One that is
-// further ahead than any retry is from a clock that was wrong, and has been due for long.
+// clampDue converts a stored due time, in Unix milliseconds. A time further ahead than any retry
+// was stored by a wrong clock: the message is due now.
 func clampDue(now time.Time, stored int64) time.Time {
 	if due := time.UnixMilli(stored); due.Sub(now) <= lastRetry {
 		return due
@@ -124,14 +121,14 @@ func clampDue(now time.Time, stored int64) time.Time {
 	return time.Time{}
 }
 
-// enough reports whether a message was tried for long enough. If a clock that was ahead
-// made it, only the tries count.
+// enough reports whether a message was tried long enough. If it was made by a clock that ran
+// ahead, only the tries count.
 func enough(age time.Duration, tries int64) bool {
 	return tries >= leastTries && (age >= giveUp || age < -lastRetry)
 }
 
-// backoff is how long to wait after so many tries: from half to the whole of
-// 1 s, 2 s, 4 s and so on to 1 h.
+// backoff is how long to wait after that many tries: a random time from half to all of 1 s, 2 s,
+// 4 s and so on, up to 1 h.
 func (s *Sender) backoff(tries int64) time.Duration {
 	d := lastRetry
 	if tries < 13 { // 2^12 s are more than an hour
@@ -173,8 +170,8 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration
 	return retry.Sub(s.Now()), nil
 }
 
-// scan yields what is in partitions, decoded, one call to the table for each page.
-// It ends when the table fails.
+// scan yields the decoded items of the partitions, with one call to the table for each page. It
+// stops at an error of the table.
 func scan[T any](
 	ctx context.Context, t table.Table, q table.Query, decode func(table.Item) (T, error), partitions ...string,
 ) iter.Seq2[T, error] {

@@ -13,8 +13,8 @@ import (
 	"ferry/shared/contact"
 )
 
-// maxText is the most characters of a user's text that a message contains. Texts
-// are bounded before they are stored; this is the last guard.
+// maxText is the most characters of a user's text in a message. Texts are limited before they
+// are stored; this is a last guard.
 const maxText = 2000
 
 // oneLine makes a user's text fit for one line: white space and control
@@ -24,8 +24,8 @@ func oneLine(s string) string {
 	return strings.Join(words, " ")
 }
 
-// quote splits a user's text at everything that a mail program may show as the end
-// of a line, and makes each line safe to show. An empty text has no lines.
+// quote splits a user's text at everything that a mail program may show as a line break, and
+// makes each line safe to show. An empty text has no lines.
 func quote(s string) []string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(truncate(s))
 	s = strings.TrimSpace(s)
@@ -53,8 +53,7 @@ func replaceAny(s, old string, with rune) string {
 	}, s)
 }
 
-// isolated keeps a text with letters written from right to left from reordering the
-// text around it.
+// isolated keeps right-to-left text from reordering the text around it.
 func isolated(s string) string {
 	const first, pop = "\u2068", "\u2069" // first strong isolate, pop directional isolate
 	for _, r := range s {

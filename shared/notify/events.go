@@ -16,12 +16,11 @@ import (
 	"ferry/shared/table"
 )
 
-// Public events tell programs what happens to files, links and passwords. Each is
-// a CloudEvent (version 1.0, JSON), written in the same transaction as the change
-// that it reports. So no event is missing, and none reports what did not happen.
-// Only a download's is written alone: it changes nothing but statistics.
-// In the cloud the table's stream brings it to a topic; on one machine it is
-// posted to webhooks.
+// Public events tell programs what happens to files, links and passwords. Each is a CloudEvent
+// (version 1.0, JSON), written in the same transaction as the change that it reports. So no
+// event is missing, and none reports what did not happen. Only a download's event is written on
+// its own: a download changes nothing but statistics. In the cloud the table's stream carries
+// events to a topic; on one machine they are posted to webhooks.
 //
 // An event holds no link, token or PIN, and no whole address of a recipient.
 // The webhooks in shared/openapi describe each type; tests check every recorded
@@ -55,7 +54,7 @@ type fileData struct {
 	SHA256    string       `json:"sha256,omitempty"`  // hexadecimal
 	Uploader  string       `json:"uploader,omitempty"`
 	Reason    files.Reason `json:"reason,omitempty"` // why the file was deleted
-	// Notification says whose link the file was downloaded by; empty for its own.
+	// Notification names the recipient's link that was used; empty for the file's own.
 	Notification string `json:"notification,omitempty"`
 }
 
@@ -111,10 +110,10 @@ type cloudEvent struct {
 // Key is where the event is stored.
 func (r RecordedEvent) Key() table.Key { return shardedKey(EventPrefix, r.ID) }
 
-// record returns the operation that records an event, or none if nobody listens. It
-// belongs in the transaction that the event is about. request is the id of the request
-// that caused it, or empty. once distinguishes the event from all others of its type:
-// the event's id is made from it, and receivers recognize repeats by the id.
+// record returns the operation that records an event, or none if nobody listens. It belongs in
+// the transaction of the change that the event reports. request is the id of the request that
+// caused it, or empty. once distinguishes the event from all others of its type: the event's id
+// is made from it, and receivers recognize repeats by the id.
 func (o Outbox) record(request string, what EventType, subject, once string, data any) []table.Op {
 	if !o.Listening {
 		return nil

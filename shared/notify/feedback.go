@@ -59,8 +59,8 @@ func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also 
 	return unlessTaken("recording a provider's feedback", t.Write(ctx, ops...))
 }
 
-// apply returns the operations on a notice that was sent. Their condition fails
-// if other feedback is recorded at the same moment, which is just as good.
+// apply returns the operations on a notice that was sent. Their condition fails if other
+// feedback is recorded at the same moment; then that one counts.
 func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	if n.Outcome != Sent || f.Kind == Delivered && n.Delivered != 0 {
 		return nil
@@ -95,7 +95,7 @@ const maxDetail = 500
 
 // mailEvent is an event of SES about a mail to one recipient:
 // https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html
-// A field without a tag is decoded from its name in any case.
+// A field without a tag matches its name in upper or lower case.
 type mailEvent struct {
 	EventType string `json:"eventType"`
 	Mail      struct{ Tags map[string][]string }
@@ -116,8 +116,8 @@ type recipient struct {
 	Diagnostic string `json:"diagnosticCode"`
 }
 
-// trial is the beginning of the message with which SES tests a topic when a
-// configuration set is connected to it. The message is not JSON.
+// trial begins the message that SES sends to test a topic when a configuration set is connected
+// to it. That message is not JSON.
 const trial = "Successfully validated SNS topic"
 
 // MailFeedback reads an event of SES. ok is false if it is not about a notice, or
@@ -139,8 +139,8 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	case "Delivery":
 		f.Kind = Delivered
 	case "Bounce":
-		// Either the address does not exist, or it could not be reached for days,
-		// such as a full mailbox.
+		// Either the address does not exist, or mail could not reach it for days, as with a full
+		// mailbox.
 		f.Kind = Undelivered
 		if e.Bounce.Type == "Permanent" {
 			f.Kind = Bounced
@@ -160,7 +160,7 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 
 // textStatus is a delivery status of SNS:
 // https://docs.aws.amazon.com/sns/latest/dg/sms_stats_cloudwatch.html
-// Its fields are decoded from their names in any case.
+// Its fields match their names in upper or lower case.
 type textStatus struct {
 	Notification struct{ MessageID string }
 	Delivery     struct{ ProviderResponse string }
@@ -189,8 +189,8 @@ func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, o
 // statusWait is how long to wait for a text message's status.
 const statusWait = 3 * 24 * time.Hour
 
-// textOwner is stored for each sent text message, under the provider's name for
-// it: a delivery status names nothing else.
+// textOwner is stored for each sent text message, under the provider's ID for it: a delivery
+// status has no other reference.
 type textOwner struct {
 	V      int64  `json:"v"`
 	Notice string `json:"notice"`
@@ -200,8 +200,8 @@ func providerKey(id string) table.Key {
 	return table.Key{PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""), SK: "provider"}
 }
 
-// Remember returns a Settled for text messages that are sent, by which SMSFeedback
-// later finds their notices.
+// Remember returns a Settled that stores the provider's ID of each sent text message, so that
+// SMSFeedback can find its notice.
 func Remember(now func() time.Time) Settled {
 	return func(n Notice, s State) []table.Op {
 		if s != Sent || n.Channel != SMS || n.Provider == "" {

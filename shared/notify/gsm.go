@@ -65,7 +65,7 @@ func Segments(text string) int {
 	for _, r := range text {
 		w := width(r)
 		total += w
-		if w > room { // a character is never divided
+		if w > room { // a character is never split
 			segments, room = segments+1, each
 		}
 		room -= w

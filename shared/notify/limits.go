@@ -16,9 +16,9 @@ import (
 
 const day = 24 * time.Hour
 
-// Limits bound how many messages users can make Ferry send, so that nobody can be
-// flooded with them. 0 is no bound. Messages are counted in fixed windows, hours and
-// days of UTC: one item for each window, and one transaction for each request.
+// Limits bound how many messages users can make Ferry send, so that nobody can be flooded with
+// them. 0 is no limit. Messages are counted in fixed windows, hours and days of UTC: one item
+// for each window, and one transaction for each request.
 type Limits struct {
 	PerHour      int64 // of a user
 	PerDay       int64 // of a user
@@ -40,8 +40,8 @@ func (o Outbox) Reserve(ctx context.Context, user string, to []string) (time.Tim
 	return now, o.count(ctx, now, o.windows(user, to))
 }
 
-// ReserveAgain implements files.Outbox. If no window has begun since, it makes no
-// call and does not write the mark.
+// ReserveAgain implements files.Outbox. If no new window has begun since, it makes no call and
+// writes no mark.
 func (o Outbox) ReserveAgain(
 	ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, user string, to []string,
 ) (time.Time, error) {
@@ -71,8 +71,8 @@ func (o Outbox) count(ctx context.Context, now time.Time, all []limitWindow, mar
 	return fault.Wrap(err, "counting notices")
 }
 
-// Release implements files.Outbox. It makes one call to the table, or none if
-// nothing is bounded. Windows that are over no longer matter.
+// Release implements files.Outbox. It makes one call to the table, or none if nothing is
+// limited. Windows that have ended no longer matter.
 func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, to []string) error {
 	counts := map[table.Key]int64{}
 	for _, at := range reserved {
@@ -92,9 +92,8 @@ func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, 
 	return fault.Wrap(o.Table.Write(ctx, ops...), "giving back the count of notices")
 }
 
-// windows returns the bounded windows in which messages to these addresses and
-// numbers count, the longest first: if several are full, that is the one to wait
-// for.
+// windows returns the limited windows in which messages to these addresses and numbers count,
+// longest first: if several are full, the longest is the one to wait for.
 func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 	for _, address := range to {
 		all = append(all, limitWindow{"limit#to#" + hashRecipient(address), day, 1, o.Most.PerRecipient, "to a recipient a day"})
@@ -103,8 +102,7 @@ func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 	return slices.DeleteFunc(all, func(w limitWindow) bool { return w.most == 0 || w.add == 0 })
 }
 
-// userWindows returns the windows in which n messages of a user count, bounded or
-// not.
+// userWindows returns the windows in which n messages of a user count, limited or not.
 func (o Outbox) userWindows(user string, n int64) []limitWindow {
 	return []limitWindow{
 		{"limit#user#" + user, day, n, o.Most.PerDay, "of a user a day"},
@@ -119,8 +117,8 @@ type Allowance struct {
 	Reset time.Time `json:"reset"` // when the count begins again
 }
 
-// Allowances returns what is left to a user today and in this hour; nil is without a
-// limit. It makes one call to the table.
+// Allowances returns what is left to a user today and in this hour; nil means no limit. It makes
+// one call to the table.
 func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *Allowance, err error) {
 	now, windows := o.Now(), o.userWindows(user, 0)
 	items, err := o.Table.GetMany(ctx, windows[0].key(now), windows[1].key(now))

@@ -86,27 +86,27 @@ type Notice struct {
 	User  string `json:"user,omitempty"`
 	Nonce string `json:"nonce,omitempty"`
 
-	// The progress of sending. NotBefore is when the next try is due. A try first
-	// moves it ahead, so that only one sender at a time holds the notice.
+	// The progress of sending. NotBefore is when the next try is due. A try first moves it into
+	// the future, so that only one sender at a time holds the notice.
 	Tries     int64  `json:"tries"`
-	Waits     int64  `json:"waits,omitempty"`   // tries that a limit of the provider refused, which count for nothing
+	Waits     int64  `json:"waits,omitempty"`   // tries that a limit of the provider refused, which do not count
 	Held      int64  `json:"held,omitempty"`    // Unix seconds: when such a limit first held it up
 	NotBefore int64  `json:"notBefore"`         // Unix milliseconds
-	Sending   bool   `json:"sending,omitempty"` // a sender holds it, or died with it
+	Sending   bool   `json:"sending,omitempty"` // a sender holds it, or died holding it
 	Retried   int64  `json:"retried,omitempty"` // Unix seconds: an operator's last retry
 	LastError string `json:"lastError,omitempty"`
 
 	// How it ended, in Unix milliseconds.
 	Outcome   State  `json:"state,omitempty"`     // Sent or Failed; empty in the outbox
-	Provider  string `json:"provider,omitempty"`  // the provider's name for the message
+	Provider  string `json:"provider,omitempty"`  // the provider's ID for the message
 	SentAt    int64  `json:"sentAt,omitempty"`    // when the provider accepted it
 	Delivered int64  `json:"delivered,omitempty"` // when it arrived, if the provider reports that
 	FailedAt  int64  `json:"failedAt,omitempty"`
 }
 
-// CodePrefix begins the ID of a code for a password, of kind PIN. It sorts before all
-// other IDs, which begin with a time. So a sender finds the codes without reading what
-// else waits, however much that is. afterCodes sorts between the two.
+// CodePrefix begins the ID of a password code (kind PIN). It sorts before all other IDs, which
+// begin with a time, so a sender finds the codes without reading the rest of the outbox.
+// afterCodes sorts between the two.
 const (
 	CodePrefix = "0-"
 	afterCodes = "0."
@@ -116,8 +116,8 @@ const (
 // others of the same millisecond.
 func ID(now time.Time, unique string) string { return fmt.Sprintf("%013d-%s", now.UnixMilli(), unique) }
 
-// Op returns the operation that puts the notice in the outbox. It belongs in the
-// transaction that the notice is about. now and unique make its ID.
+// Op returns the operation that puts the notice in the outbox. It belongs in the transaction of
+// the change that the notice reports. now and unique make its ID.
 func (n Notice) Op(now time.Time, unique string) table.Op {
 	n.V = layout
 	n.ID = ID(now, unique)
@@ -159,11 +159,11 @@ const (
 	// failedPartition holds what could not be delivered, for an operator to see.
 	failedPartition = "outbox-failed"
 	keepFailed      = 30 * 24 * time.Hour
-	// leastTries is how often even an old notice is tried: it may have waited for
-	// days for its first try. These tries take about half an hour.
+	// leastTries is how often even an old notice is tried: it may have waited days for its first
+	// try. These tries take about half an hour.
 	leastTries = 12
 
-	// holdFor is how long a notice waits for limits of the provider.
+	// holdFor is how long a notice waits for the provider's limits.
 	holdFor = 3 * 24 * time.Hour
 )
 
@@ -174,8 +174,8 @@ type noticeMessage struct {
 	limit error // the provider's limit that refused it now, or nil
 }
 
-// noticeReader returns the reader of a lane of notices without codes. One lane is for
-// mails, the other for everything else.
+// noticeReader returns the reader of a lane for notices other than codes. One lane is for mails,
+// the other for everything else.
 func (s *Sender) noticeReader(mails bool) reader {
 	return func(ctx context.Context, item table.Item) (message, error) {
 		if n, err := read(item); mails != (err == nil && n.Channel == Mail) {
@@ -185,8 +185,8 @@ func (s *Sender) noticeReader(mails bool) reader {
 	}
 }
 
-// readNotice returns the notice in an item. An item without one is moved to the
-// failed notices.
+// readNotice returns the notice in an item. An item that cannot be read is moved to the failed
+// notices.
 func (s *Sender) readNotice(ctx context.Context, item table.Item) (message, error) {
 	n, err := read(item)
 	if err == nil {
@@ -220,9 +220,9 @@ func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spen
 	switch {
 	case m.limit == nil:
 		return age, m.n.Tried(), enough(now.Sub(m.n.since()), m.n.Tried())
-	case m.limit == mail.ErrQuota && m.n.Kind != PIN: // quotas free slowly; but a code expires soon
+	case m.limit == mail.ErrQuota && m.n.Kind != PIN: // quotas recover slowly, but a code expires soon
 		tries = leastTries + 1 // after that many tries the backoff is longest
-	case m.limit == mail.ErrRate && m.n.Kind == PIN: // a rate frees at once
+	case m.limit == mail.ErrRate && m.n.Kind == PIN: // a rate recovers at once
 		tries = min(m.n.Waits, 2) + 1
 	default:
 		tries = m.n.Waits + 1
@@ -230,17 +230,17 @@ func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spen
 	return age, tries, m.heldEnough(now)
 }
 
-// Tried returns how often the notice was tried, except where a limit of the provider
-// refused it.
+// Tried returns how often the notice was tried, without the tries that a limit of the provider
+// refused.
 func (n Notice) Tried() int64 { return n.Tries - n.Waits }
 
-// heldEnough reports whether the notice has waited long enough for limits of the provider.
+// heldEnough reports whether the notice has waited long enough for the provider's limits.
 func (m *noticeMessage) heldEnough(now time.Time) bool {
 	return m.n.Held != 0 && now.Sub(time.Unix(max(m.n.Held, m.n.Retried), 0)) >= holdFor
 }
 
-// hold lets mails wait while the provider's quota is used up, without a try of each. Codes
-// for passwords are tried: a quota frees bit by bit.
+// hold makes mails wait while the provider's quota is used up, instead of trying each. Password
+// codes are still tried: a quota recovers bit by bit.
 func (m *noticeMessage) hold(now time.Time) (until time.Time, ops []table.Op) {
 	until = clampDue(now, m.quotaFrees.Load())
 	if !now.Before(until) || m.n.Channel != Mail || m.n.Kind == PIN || m.heldEnough(now) {
@@ -249,7 +249,7 @@ func (m *noticeMessage) hold(now time.Time) (until time.Time, ops []table.Op) {
 	return until, []table.Op{m.wait(table.Update(m.n.Key()).If(m.n.untouched()...), until, mail.ErrQuota)}
 }
 
-// wait lets the notice wait for the provider, as its uploader sees.
+// wait makes the notice wait for a limit of the provider, and shows its uploader why.
 func (m *noticeMessage) wait(op table.Op, until time.Time, limit error) table.Op {
 	return op.Set("notBefore", until.UnixMilli()).Set("lastError", limit.Error()).Set("sending", false).
 		Set("held", cmp.Or(m.n.Held, m.Now().Unix()))
@@ -265,8 +265,8 @@ func (m *noticeMessage) log() (log *slog.Logger, what string) {
 }
 
 func (m *noticeMessage) claim(until time.Time) []table.Op {
-	// Each claim counts one try, so the number of tries names the claim. If a
-	// power cut loses the write, the notice is only sent sooner.
+	// Each claim counts one try, so the number of tries identifies the claim. If a power cut
+	// loses the write, the notice is only sent sooner.
 	op := table.Update(m.n.Key()).If(m.n.untouched()...).
 		Set("notBefore", until.UnixMilli()).Set("sending", true).Add("tries", 1).Relax()
 	m.n.Tries++
@@ -281,8 +281,8 @@ func (m *noticeMessage) postpone(until time.Time, outcome error) []table.Op {
 		Set("notBefore", until.UnixMilli()).Set("lastError", brief(outcome)).Set("sending", false)}
 }
 
-// end keeps the notice for the uploader to see, and a failed one for an operator
-// too, except if it came too late: then there is nothing an operator could do.
+// end keeps the notice for the uploader to see, and a failed one for an operator too, unless it
+// is obsolete: then an operator could do nothing.
 func (m *noticeMessage) end(now time.Time, outcome error) []table.Op {
 	n := m.n
 	switch {
@@ -329,7 +329,7 @@ func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.
 	return append(ops, n.settled(also)...)
 }
 
-// since returns when the 24 hours begin after which a notice is given up.
+// since returns the start of the 24 hours after which a notice is given up.
 func (n Notice) since() time.Time { return time.Unix(max(n.Created, n.Retried), 0) }
 
 // expired reports whether the notice's link or PIN no longer works.

@@ -48,7 +48,7 @@ func Find(ctx context.Context, t table.Table, id string) (Notice, error) {
 	return n, err
 }
 
-// findItems returns a notice and the three items that may have it.
+// findItems returns a notice and the three items that may hold it.
 func findItems(ctx context.Context, t table.Table, id string) (n Notice, items []table.Item, err error) {
 	if items, err = lookUp(ctx, t, id); err == nil {
 		n, err = latest(items)
@@ -81,9 +81,8 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	return operated("retrying", t.Write(ctx, ops...))
 }
 
-// revive returns the operations that put a failed notice back into the outbox;
-// failed removes it from where it is. Its tries keep counting: they name the
-// claims of senders.
+// revive returns the operations that put a failed notice back into the outbox; failed removes it
+// from where it is. Its tries keep counting, as they identify senders' claims.
 func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 	n.Outcome, n.FailedAt, n.SentAt, n.Delivered, n.Provider, n.LastError = "", 0, 0, 0, "", ""
 	n.NotBefore, n.Retried, n.Sending = now.UnixMilli(), now.Unix(), false
@@ -111,8 +110,8 @@ func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also .
 // held reports whether a sender has the notice now.
 func (n Notice) held(now time.Time) bool { return n.Sending && n.NotBefore > now.UnixMilli() }
 
-// operated wraps the error of an operator's write. A refused condition means
-// that a sender was faster.
+// operated wraps the error of an operator's write. A failed condition means that a sender was
+// faster.
 func operated(what string, err error) error {
 	if errors.Is(err, table.ErrCondition) {
 		return ErrHeld

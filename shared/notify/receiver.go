@@ -24,7 +24,7 @@ const (
 	MaxWebhooks = 10
 	// postTimeout is how long a receiver or a provider has to answer.
 	postTimeout = 15 * time.Second
-	// longestWait is the longest that a receiver can ask to wait.
+	// longestWait is the longest wait, in seconds, that a receiver can ask for.
 	longestWait = 1 << 20
 )
 
@@ -37,10 +37,10 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return fmt.Sprintf("the receiver answers %d", e.status) }
 
-// Receiver is an address, set by an operator, to which signed events are posted as
-// Standard Webhooks says (https://www.standardwebhooks.com). The address may be in a
-// private network, so redirects are not followed: a receiver could use them to reach
-// another private address. It is safe for concurrent use.
+// Receiver is an address, set by an operator, to which signed events are posted as Standard
+// Webhooks specifies (https://www.standardwebhooks.com). The address may be in a private
+// network, so redirects are not followed: a receiver could use them to reach another private
+// address. It is safe for concurrent use.
 type Receiver struct {
 	ID      string       // unique; does not reveal the address
 	Name    string       // scheme and host, for the log
@@ -75,7 +75,7 @@ func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	return all, nil
 }
 
-// ParseAddress reads the address of a program that an operator names, for NewClient.
+// ParseAddress parses an operator's setting: the address of a program to post to with NewClient.
 func ParseAddress(text string) (u *url.URL, ok bool) {
 	u, err := url.Parse(text)
 	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Fragment == ""
@@ -109,7 +109,7 @@ func (r *Receiver) Post(ctx context.Context, now time.Time, id, body string) err
 		return WithoutURL(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be reused
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return nil
 	}

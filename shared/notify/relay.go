@@ -30,8 +30,7 @@ const (
 	TypeAttribute    = "type"
 )
 
-// The beginnings of the partitions that are passed on, as in the filter of the
-// table's stream.
+// The prefixes of the partitions that are relayed, as in the filter of the table's stream.
 const (
 	OutboxPrefix = "outbox#"
 	EventPrefix  = "event#"
@@ -49,9 +48,9 @@ var ErrRefused = errors.New("the topic refuses the message")
 
 // Topics is the port to the topics. It is safe for concurrent use.
 type Topics interface {
-	// Publish sends up to MaxBatch messages and returns an error for each, nil
-	// for one that was published. One with an error may be published too. A
-	// message never fails with ErrRefused because of another.
+	// Publish sends up to MaxBatch messages and returns an error for each, nil for one that was
+	// published. One with an error may have been published too. A message never fails with
+	// ErrRefused because of another.
 	Publish(ctx context.Context, to Topic, messages []TopicMessage) []error
 }
 
@@ -91,8 +90,8 @@ type pointer struct {
 	SK string `json:"sk"`
 }
 
-// codeChannel is the channel of codes for passwords, as messages name it: these go to
-// the sender of mails by a way of their own, on which nothing else waits.
+// codeChannel is the channel that messages name for password codes: these reach the mail sender
+// by a path of their own, so that nothing else delays them.
 const codeChannel = "code"
 
 // Pointer returns the message that tells a sender where a notice is. A notice with
@@ -191,10 +190,10 @@ type RemindReport struct {
 	Ended   int // notices that were too late to send
 }
 
-// Remind sends another message to the senders about each overdue notice: the first
-// was lost, or no sender was running. It ends notices that are too late to send, as
-// nothing else does without a sender. It stops at the first partition with an error.
-// also adds operations for a notice that fails.
+// Remind sends another message to the senders about each overdue notice: the first was lost, or
+// no sender was running. It ends notices that are too late to send: without a sender nothing
+// else does. It stops at the first partition with an error. also adds operations for a notice
+// that fails.
 func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
 	var waiting []TopicMessage
 	point := func() error {

@@ -25,7 +25,7 @@ const (
 	poll = 30 * time.Second
 	// breather is the shortest time between two looks without a signal.
 	breather = 100 * time.Millisecond
-	// longestRest is the longest time that a failing receiver is left alone.
+	// longestRest is the longest backoff for a failing receiver.
 	longestRest = time.Minute
 )
 
@@ -72,8 +72,8 @@ func (s *Sender) Run(ctx context.Context) {
 // lane. It removes an item that is not a message, and returns nil.
 type reader func(context.Context, table.Item) (message, error)
 
-// lane delivers a part of the outbox: codes for passwords, other mails, text messages,
-// or the events for one webhook. It is a loop that shares nothing with other lanes.
+// lane delivers a part of the outbox: password codes, other mails, text messages, or the events
+// for one webhook. It is a loop that shares nothing with other lanes.
 type lane struct {
 	*Sender
 	query      table.Query // what to read of each partition
@@ -104,8 +104,8 @@ func (l *lane) run(ctx context.Context) {
 	defer l.underWay.Wait()
 	for ctx.Err() == nil {
 		more := l.look(ctx)
-		// A receiver that has taken nothing for a whole batch is left alone, longer
-		// each time, even if messages are due: 1 s, 2 s and so on to 1 min.
+		// A receiver that has taken nothing for a whole batch gets a backoff, even if messages
+		// are due: 1 s, 2 s and so on, up to 1 min.
 		if missed := l.missed.Load() / batch; missed > 0 {
 			sleep(ctx, min(longestRest, firstRetry<<min(missed-1, 6)))
 		}
@@ -127,9 +127,9 @@ func (l *lane) look(ctx context.Context) (more bool) {
 	return l.begin(ctx, due) && next.Equal(now)
 }
 
-// due returns messages that are due, the longest due first, and when the next
-// one is: now if there are more. It makes one call to the table for each
-// partition, and for each 256 items there that are not due.
+// due returns messages that are due, the longest overdue first, and when the next one is due:
+// now if more are left. It makes one call to the table for each partition, and for each 256
+// items there that are not due.
 func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time.Time, err error) {
 	q := l.query
 	for _, q.PK = range l.partitions {
@@ -163,9 +163,9 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time
 	return due, next, nil
 }
 
-// begin delivers the messages as places become free, until ctx ends or a receiver
-// does not answer in time. Then the other messages would take as long, and stay due.
-// all is also false if the table refuses writes, so that run pauses before the next look.
+// begin delivers the messages as places become free, until ctx ends or a receiver does not
+// answer in time: the other messages would take as long, so they stay due. all is also false if
+// the table refuses writes, so that run pauses before the next look.
 func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 	var hangs, refused atomic.Bool // the receiver; the table
 	for _, m := range due {

@@ -50,8 +50,8 @@ type Sender struct {
 	lanes   []*lane
 	hooks   []*hook
 	backlog int64
-	// quotaFrees is until when mails wait because the provider's quota is used up, in
-	// Unix milliseconds.
+	// quotaFrees is when mails stop waiting for the provider's used-up quota, in Unix
+	// milliseconds.
 	quotaFrees atomic.Int64
 }
 
@@ -80,10 +80,9 @@ func NewSender(c Config) (*Sender, error) {
 	return s, nil
 }
 
-// deliver writes the message of the notice, hands it to its channel's provider, and
-// keeps the provider's name for it. It does not touch the outbox. An error that
-// matches neither ErrObsolete nor ErrPermanent may be temporary. Its text holds no
-// link, PIN or whole address.
+// deliver writes the message of the notice, hands it to its channel's provider, and keeps the
+// provider's ID for it. It does not touch the outbox. An error that matches neither ErrObsolete
+// nor ErrPermanent may be temporary. Its text holds no link, PIN or whole address.
 func (m *noticeMessage) deliver(ctx context.Context) error {
 	n := m.n
 	err := m.current(ctx, &n)
@@ -148,8 +147,8 @@ func (s *Sender) checkFile(item table.Item) (key int64, err error) {
 	return f.Key, nil
 }
 
-// checkAddress returns ErrPermanent if the address is suppressed. Its owner's
-// wish does not stop PINs: without them nobody could change a password.
+// checkAddress returns ErrPermanent if the address is suppressed. Its owner's opt-out does not
+// stop PINs: without them nobody could change a password.
 func (n Notice) checkAddress(item table.Item) error {
 	e, err := readSuppressed(item)
 	if err != nil {
@@ -205,10 +204,9 @@ type TextMessage struct {
 // TextSender is the port to a service that sends text messages to mobile phones. It is safe for
 // concurrent use.
 type TextSender interface {
-	// Send hands the message over for delivery and returns the provider's name
-	// for it. A message may be delivered although Send reported a failure. An
-	// error's text may quote what a provider said, and with it parts of the
-	// message.
+	// Send hands the message over for delivery and returns the provider's ID for it. The message
+	// may be delivered even if Send reports a failure. An error's text may quote the provider's
+	// answer, and with it parts of the message.
 	Send(ctx context.Context, m TextMessage) (provider string, err error)
 }
 

@@ -70,9 +70,9 @@ func failedKey(id string) table.Key { return table.Key{PK: failedPartition, SK: 
 // idsPerCall is how many notices' states one call to the table reads.
 const idsPerCall = table.MaxKeys / 3
 
-// States returns the notices with these IDs as they are now, in this order. Those
-// that are no longer known or cannot be read are left out. It makes one call to the table for each
-// 33, and one more if some of these are not found.
+// States returns the notices with these IDs as they are now, in this order. Any that is no
+// longer known or cannot be read is left out. It makes one call to the table for each 33, and
+// one more if some of these are not found.
 func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) {
 	var all []Notice
 	for some := range slices.Chunk(ids, idsPerCall) {
@@ -89,9 +89,9 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 	return all, nil
 }
 
-// lookUp returns three items for each ID: the notice if it waits, if it was given
-// up, and if it has ended otherwise. They are not read at the same moment, so a
-// notice that moves meanwhile may be in none of them. Then they are read again.
+// lookUp returns three items for each ID: the notice as waiting, as given up, and as ended
+// otherwise. They are not read at the same moment, so a notice that moves meanwhile may be
+// missing from all three; then they are read again.
 func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
 	all := make([]table.Item, 3*len(ids))
 	missing := func(i int) bool { return !slices.ContainsFunc(all[3*i:3*i+3], table.Item.Found) }
@@ -118,7 +118,7 @@ func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, er
 	return all, nil
 }
 
-// latest returns the last of the items that was found.
+// latest returns the notice in the last item that was found.
 func latest(items []table.Item) (n Notice, err error) {
 	for _, item := range slices.Backward(items) {
 		if item.Found() {

@@ -40,15 +40,15 @@ const (
 	attempts = 5
 )
 
-// Suppression is an address on the list of those that get no mail. The provider's
-// reason and the owner's wish are independent of each other.
+// Suppression is an address on the list of those that get no mail. The provider's reason and the
+// owner's opt-out are independent of each other.
 type Suppression struct {
 	V         int64          `json:"v"`
 	To        string         `json:"to"`
 	Refused   SuppressReason `json:"refused,omitempty"`   // AddressBounced, AddressComplained, or empty
 	Detail    string         `json:"detail,omitempty"`    // what the provider said
 	RefusedAt int64          `json:"refusedAt,omitempty"` // Unix milliseconds
-	Stopped   int64          `json:"stopped,omitempty"`   // since when its owner wants none, in Unix milliseconds, or 0
+	Stopped   int64          `json:"stopped,omitempty"`   // when its owner opted out, in Unix milliseconds, or 0
 }
 
 // SuppressCause is one of the reasons why an address gets no mail.
@@ -92,8 +92,8 @@ func SuppressedKey(address string) table.Key {
 // canonical drops differences that do not matter to any server.
 func canonical(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
-// Suppress returns the operation that puts an address on the list. The owner's wish
-// and the provider's reason do not replace each other.
+// Suppress returns the operation that puts an address on the list. The owner's opt-out and the
+// provider's reason do not replace each other.
 func Suppress(address string, reason SuppressReason, detail string, now time.Time) table.Op {
 	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedLayout)).Set("to", canonical(address))
 	if reason == AddressStopped {
@@ -116,18 +116,18 @@ func Suppressed(ctx context.Context, t table.Table, address string) (e Suppressi
 	return e, len(e.Causes()) > 0, fault.Wrap(err, "looking for a suppressed address", table.ErrNotFound)
 }
 
-// StopMail stores that an address's owner wants no mail, and returns the address's
-// entry. It makes one call to the table, or two if that was already stored.
+// StopMail stores the opt-out of an address's owner, and returns the address's entry. It makes
+// one call to the table, or two if that was already stored.
 func StopMail(ctx context.Context, t table.Table, address string, now time.Time) (e Suppression, err error) {
 	err = t.Update(ctx, Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0)), &e)
-	if errors.Is(err, table.ErrCondition) { // the time of the first wish stays
+	if errors.Is(err, table.ErrCondition) { // the time of the first opt-out stays
 		e, _, err = Suppressed(ctx, t, address)
 	}
 	return e, fault.Wrap(err, "stopping the mail to an address")
 }
 
-// ResumeMail ends only the owner's wish, and returns the address's entry. It makes two
-// calls to the table, or one if there was no wish.
+// ResumeMail ends only the owner's opt-out, and returns the address's entry. It makes two calls
+// to the table, or one if there was no opt-out.
 func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression, error) {
 	_, left, err := lift(ctx, t, address, func(e *Suppression) { e.Stopped = 0 })
 	return left, err
@@ -139,8 +139,8 @@ func AllowMail(ctx context.Context, t table.Table, address string) (was bool, le
 	return lift(ctx, t, address, func(e *Suppression) { e.Refused, e.Detail, e.RefusedAt = "", "", 0 })
 }
 
-// lift changes an address's entry; was is false if that makes no difference. An
-// entry without a reason is deleted.
+// lift changes an address's entry; was is false if that makes no difference. An entry left
+// without a reason is deleted.
 func lift(ctx context.Context, t table.Table, address string, change func(*Suppression)) (was bool, left Suppression, err error) {
 	for range attempts {
 		before, _, err := Suppressed(ctx, t, address)

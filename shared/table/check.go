@@ -16,9 +16,8 @@ const (
 	maxSK = 1024
 )
 
-// CheckKeys returns an error for keys that one GetMany cannot have. Like all
-// checks it is for backends: a call that one of them must reject is rejected by
-// all.
+// CheckKeys returns an error for keys that one GetMany cannot have. Like all checks it is for
+// backends: what one of them must reject, all reject.
 func CheckKeys(keys ...Key) error {
 	if len(keys) > MaxKeys {
 		return fmt.Errorf("table: %d keys in one call, the most is %d", len(keys), MaxKeys)

@@ -249,10 +249,9 @@ func (o Op) Relax() Op {
 	return o
 }
 
-// Delay allows a backend to do an update up to a second later, and to merge it
-// with others of the same item, if it is alone in its Write. A condition that
-// does not hold is then not reported, and the update is lost if the process is
-// killed before. It is for statistics.
+// Delay allows a backend to do an update up to a second later, and to merge it with others of
+// the same item, if it is alone in its Write. A condition that does not hold is then not
+// reported, and the update is lost if the process is killed before that. It is for statistics.
 func (o Op) Delay() Op {
 	o.Delayed, o.Relaxed = true, true
 	return o

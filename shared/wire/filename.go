@@ -20,7 +20,7 @@ const MaxFileName = 255
 // with its extension kept. It returns "" if nothing is left.
 func CleanFileName(name string) string {
 	name = strings.Map(visible, strings.ToValidUTF8(name, "\uFFFD"))
-	name = norm.NFC.String(name) // after dropping what may stand between letter and accent
+	name = norm.NFC.String(name) // after dropping what may come between letter and accent
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.TrimSpace(shorten(strings.TrimSpace(name)))
 	if strings.Trim(name, ".") == "" {

@@ -10,8 +10,8 @@ import (
 // the request follows.
 const LostBytes = "the service has lost the bytes of this file; tell its operator the request id "
 
-// Texts is a field that may have several values. In JSON one text stands for itself, none
-// for "", and several are an array.
+// Texts is a field that may have several values. In JSON, one text is a string, none is "", and
+// several are an array.
 type Texts []string
 
 // MarshalJSON implements json.Marshaler.

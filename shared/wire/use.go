@@ -22,7 +22,7 @@ type Notification struct {
 	Created   time.Time `json:"created,omitzero"`
 	Tries     int64     `json:"tries"`
 	LastError string    `json:"lastError,omitempty"`
-	Provider  string    `json:"provider,omitempty"` // the provider's name of the message
+	Provider  string    `json:"provider,omitempty"` // the provider's ID for the message
 	Sent      time.Time `json:"sent,omitzero"`      // when the provider accepted it
 	Delivered time.Time `json:"delivered,omitzero"`
 	Failed    time.Time `json:"failed,omitzero"`

@@ -19,7 +19,7 @@ func adapt(template object) {
 		delete(resource, "UpdatePolicy")
 		properties, _ := resource["Properties"].(object)
 		if resource["Type"] == "AWS::Lambda::EventInvokeConfig" {
-			properties["Qualifier"] = "$LATEST" // it heeds no other
+			properties["Qualifier"] = "$LATEST" // it supports no other
 		}
 		if scaling, ok := properties["ScalingConfig"].(object); ok {
 			withNumber(scaling, template["Parameters"])

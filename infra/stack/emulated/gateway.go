@@ -31,7 +31,7 @@ const (
 	defaultRoute = "$default"
 )
 
-// route leads requests to a function. The path has {name} for a variable part.
+// route sends requests to a function. The path has {name} for a variable part.
 type route struct {
 	method, path string
 	function     string // its name in the template
@@ -71,7 +71,7 @@ func gateway(routes []route, functions map[string]invoker) http.Handler {
 	})
 }
 
-// forward lets a function answer, which runs to its end even if the client goes.
+// forward lets a function answer; it runs to its end even if the client disconnects.
 func forward(w http.ResponseWriter, r *http.Request, resource string, invoke invoker) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), integrationTimeout)

@@ -11,7 +11,7 @@ import (
 
 // Lend lends a stack with an empty table and empty buckets to each request, for
 // as long as its client keeps the connection: the answer begins with the stack's
-// description and ends when the client goes. The cloud is opened when the first
+// description and ends when the client disconnects. The cloud is opened when the first
 // client comes.
 func Lend(open func() (*Cloud, error)) http.Handler {
 	open, spare := sync.OnceValues(open), make(chan *Stack, 64)

@@ -22,14 +22,14 @@ type profile struct {
 	Notices notices `json:"notices"`
 }
 
-// quota says how many bytes both areas may have, and what files and running uploads take
-// of that.
+// quota is how many bytes both areas may hold together, and how many of them files and running
+// uploads take.
 type quota struct {
 	Limit int64 `json:"limit"`
 	Used  int64 `json:"used"`
 }
 
-// notices says how many the caller may still cause. What is not limited is missing.
+// notices says how many the caller may still cause. A missing field means no limit.
 type notices struct {
 	Hour *notify.Allowance `json:"hour,omitempty"`
 	Day  *notify.Allowance `json:"day,omitempty"`

@@ -38,8 +38,8 @@ func say(lang string) words {
 	return all[lang]
 }
 
-// stopPage shows whether an address gets mail. The owner's wish comes first, as only that
-// can be changed on the page.
+// stopPage shows whether an address gets mail. The owner's opt-out comes first, as only that can
+// be changed on the page.
 func stopPage(lang, address string, e notify.Suppression) page {
 	w := say(lang)
 	switch {

@@ -17,10 +17,10 @@ func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 // newStop returns the handler. It needs the ports Table and Key. A browser gets pages,
 // any other client the envelope.
 //
-// Only a POST changes something, as mail scanners open every link. The link's address is
-// all that it needs (RFC 8058: mail programs send it when their user presses a button),
-// and it may be repeated. A request costs one call to the table, two if it resumes mail
-// or repeats a POST, and none if the token is wrong.
+// Only a POST changes something, as mail scanners open every link. The URL is the whole
+// credential (RFC 8058: mail programs POST to it when their user presses a button), and a POST
+// may be repeated. A request costs one call to the table, two if it resumes mail or repeats a
+// POST, and none if the token is wrong.
 func newStop(p *api.Ports) http.Handler {
 	s, outlet := server{p}, p.Outlet()
 	outlet.Links, outlet.AnySite, outlet.WriteError = true, true, s.writeError

@@ -64,7 +64,7 @@ func write(w http.ResponseWriter, status int, v any) error {
 	return envelope.WriteJSON(w, status, v)
 }
 
-// phrase returns the phrase of specification section 7.2. Only that of a 500 differs in case.
+// phrase returns the phrase of specification section 7.2: Go's, but a 500's differs in case.
 func phrase(status int) string {
 	if status == http.StatusInternalServerError {
 		return "Internal server error"

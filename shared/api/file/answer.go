@@ -25,9 +25,9 @@ const (
 	sendSize = 256 << 10
 )
 
-// answer takes the response of http.ServeContent. It holds back error responses, which
-// are no envelopes, and compares a whole file with its CRC64NVME. A range is not
-// compared: its bytes have no checksum of their own.
+// answer receives the response of http.ServeContent. It holds back error responses, as they are
+// not envelopes, and checks a whole file against its CRC64NVME. A range is not checked: its
+// bytes have no checksum of their own.
 type answer struct {
 	http.ResponseWriter
 	files   *files.Service
@@ -37,8 +37,8 @@ type answer struct {
 	get     bool  // the request is a GET
 	whole   bool  // it is answered with the whole file
 	refused int   // the status that was held back; 0 if there is none
-	err     error // what is wrong with the stored bytes, or that the link has given enough
-	begun   int64 // bytes that it has, if it is sent to its end
+	err     error // what is wrong with the stored bytes, or that the link has reached its limit
+	begun   int64 // the length of the body, if it is sent in full
 }
 
 func (w *answer) WriteHeader(status int) {
@@ -83,8 +83,8 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(w.ResponseWriter, r)
 }
 
-// verify compares all bytes. It reads them twice where that costs no call to a store,
-// and keeps them in memory where it would.
+// verify checks all bytes. It reads them twice if that costs no call to a store; otherwise it
+// keeps them in memory.
 func (w *answer) verify() error {
 	_, onDisk := w.body.(*os.File)
 	if !inMemory(w.body) && (!onDisk || w.link.File.Length <= smallFile) {
@@ -110,7 +110,7 @@ func inMemory(body io.Reader) bool {
 	return ok
 }
 
-// send sends and verifies the bytes. If they differ, it leaves out the last of them.
+// send verifies the bytes while sending. If the checksum is wrong, it withholds the last block.
 func (w *answer) send() (sent int64, err error) {
 	sum, block := crc64nvme.New(), make([]byte, sendSize)
 	for sent < w.link.File.Length {
@@ -145,8 +145,8 @@ func (w *answer) unread(err error) error {
 	return fmt.Errorf("reading the bytes %s of a file: %w", w.link.File.Blob, err)
 }
 
-// fault returns why the file was not sent, or not to its end; nil if the client or
-// nothing is to blame.
+// fault returns why the file was not sent in full; nil if nothing is wrong, or the client went
+// away.
 func (w *answer) fault() error {
 	switch w.refused {
 	case http.StatusPreconditionFailed:

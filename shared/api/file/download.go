@@ -83,8 +83,8 @@ func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link
 	})
 }
 
-// lost tells the caller of lost bytes the request's id, with which the operator finds the cause
-// in the log.
+// lost gives the caller of a file with lost bytes the request's id, so that the operator can
+// find the cause in the log.
 func lost(r *http.Request, err error) error {
 	if errors.Is(err, files.ErrLost) {
 		return &fault.Fault{Kind: fault.Lost, Detail: wire.LostBytes + fault.RequestID(r.Context()), Cause: err}
@@ -99,7 +99,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 			return err
 		}
 	}
-	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // its address is for GET
+	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // its URL is for GET
 		return s.redirect(w, r, link)
 	}
 	body, err := s.files.Open(r.Context(), link)
@@ -123,10 +123,10 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 	return nil
 }
 
-// inBytes mends what http.ServeContent takes in another way than RFC 9110 (section 14):
-// it would refuse a range in a unit other than bytes, which is ignored, and would send
-// the last 0 bytes, which cannot be sent, like all that begins at the file's end. atEnd
-// reports whether one of the ranges has the file's last byte.
+// inBytes corrects two cases where http.ServeContent departs from RFC 9110 (section 14): a range
+// in a unit other than bytes must be ignored, not refused, and the last 0 bytes must be refused,
+// like any range that begins at the file's end. atEnd reports whether one of the ranges has the
+// file's last byte.
 func inBytes(r *http.Request, length int64) (mended *http.Request, atEnd bool) {
 	set, bytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
 	if set == "" {
@@ -184,7 +184,7 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	if err := s.files.MayGive(link, n); err != nil {
 		return err
 	}
-	// S3 states it only if it is asked in a header, which few clients would send.
+	// S3 sends it only if a request header asks for it, which few clients would send.
 	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", url)
@@ -194,10 +194,10 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	return nil
 }
 
-// count counts a download by a person: an answer that was sent to its end and has the
-// file's last byte, or a redirect. A page, a HEAD, another range or an interrupted
-// download does not count. Redirects and ranges to one source count once in an hour, as
-// a downloader may use several connections and resume what was interrupted.
+// count counts a download by a person: an answer that was sent in full and has the file's last
+// byte, or a redirect. A page, a HEAD, another range or an interrupted download does not count.
+// Redirects and ranges to one source count once in an hour, as a downloader may use several
+// connections and resume an interrupted download.
 func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, atEnd bool) {
 	caller := fault.CallerOf(r.Context())
 	status, sent := caller.Status, strconv.FormatInt(caller.Sent, 10)
@@ -219,9 +219,9 @@ func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, a
 	}
 }
 
-// signedBytes returns how many bytes a redirect counts as: those of the range that is
-// asked for, so that a download over many connections counts once, but at least a 16th of
-// the file, as the signed address gives all of it.
+// signedBytes returns how many bytes a redirect counts as: those of the requested range, so that
+// a download over many connections counts once, but at least a 16th of the file, as the signed
+// URL gives access to all of it.
 func signedBytes(asked string, length int64) int64 {
 	from, to := int64(0), length-1
 	if _, err := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to); err != nil && from < 0 {

@@ -120,7 +120,7 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 	}
 }
 
-// render encodes what does not change of a file, as the answer to each upload lists a hundred.
+// render encodes the fixed part of a file once: the answer to each upload lists a hundred.
 func render(f *files.Listed) any {
 	shown := envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: f.Token}
 	return shown.Rendered()

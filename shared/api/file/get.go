@@ -22,7 +22,7 @@ import (
 // its checksums, the states of its notices, and the downloads by each link.
 func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
-// record is a file as the answer shows it. Fields that a list has too are the same.
+// record is a file as the answer shows it. Fields that lists have too are the same there.
 type record struct {
 	ID        int64          `json:"id"`
 	Name      string         `json:"name"`
@@ -64,7 +64,7 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.files.Token(f),
 	}
 	if f.Expires != 0 {
-		out.Expires = stamp(f.Expires).Format(time.RFC3339) // in any year, which JSON has not
+		out.Expires = stamp(f.Expires).Format(time.RFC3339) // in any year: the JSON of time.Time ends at 9999
 	}
 	if err := s.addUses(r.Context(), f, f.UploadedBy(u.User), &out); err != nil {
 		return err
@@ -158,7 +158,7 @@ func downloadsOf(u files.Use) wire.Downloads {
 // stamp converts a time from Unix seconds; 0 gives the zero time.
 func stamp(unix int64) time.Time { return milli(unix * 1000) }
 
-// milli converts a time from Unix milliseconds; 0 gives the zero time. Answers tell whole
+// milli converts a time from Unix milliseconds; 0 gives the zero time. Answers show whole
 // seconds.
 func milli(unix int64) time.Time {
 	if unix == 0 {

@@ -136,8 +136,8 @@ func unescape(name string) string {
 	return strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "").Replace(name)
 }
 
-// mediaType returns the type that a client states, if it fits into a header. Even types
-// that browsers run are kept, as files are sent only as attachments.
+// mediaType returns the type that a client states, if it fits in a header. Even types that
+// browsers run are kept, as files are sent only as attachments.
 func mediaType(kind string) string {
 	switch {
 	case kind == "application/x-www-form-urlencoded", len(kind) > 127, !strings.Contains(kind, "/"):

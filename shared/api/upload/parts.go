@@ -38,13 +38,13 @@ type signed struct {
 	Expires string            `json:"expires"`
 }
 
-// parts says where to send the part of each number. It costs one call to the table, and
-// now and then another to renew the reservation of a quota.
+// parts says where to send the part of each number. It costs one call to the table, and now and
+// then another to renew the quota reservation.
 func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in struct {
 		Numbers   []int             `json:"numbers"`
 		CRC64NVME map[string]string `json:"crc64nvme"`
-		Length    *int64            `json:"length"` // of a session that began without, for its last part
+		Length    *int64            `json:"length"` // of a session that began without one, for its last part
 	}
 	if err := decode(r, &in, false); err != nil {
 		return err
@@ -120,8 +120,8 @@ func (h handler) sign(r *http.Request, it files.Session, number int, sum string)
 	return out, nil
 }
 
-// covered is what the signature of a part's URL covers: everything that the URL says. n is
-// the length of a session that began without, as far as it is known.
+// covered returns what the signature of a part's URL covers: everything that the URL says. n is
+// the length of a session that began without one, if it is known.
 func covered(id, number, sum string, q url.Values) []string {
 	return append([]string{id, number, sum, q.Get("e")}, q["n"]...)
 }

@@ -70,7 +70,7 @@ type arrived struct {
 	CRC64NVME string `json:"crc64nvme,omitempty"`
 }
 
-// show returns what the uploader or the owner, who is u, sees of a session.
+// show returns what u, the uploader or the owner, sees of a session.
 func show(it files.Session, u auth.User) session {
 	s := session{
 		ID: it.ID, Name: it.Name, Type: it.Type, PartSize: it.PartSize,
@@ -161,7 +161,7 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) er
 func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in struct {
 		CRC64NVME string `json:"crc64nvme"`
-		Length    *int64 `json:"length"` // of a session that began without
+		Length    *int64 `json:"length"` // of a session that began without one
 	}
 	if err := decode(r, &in, true); err != nil {
 		return err

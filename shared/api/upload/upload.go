@@ -159,9 +159,9 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 	return nil
 }
 
-// claim takes the request's idempotency key, if it has one, or finds the result of an
-// earlier request with it. It does not look at the body; a Repeat compares the files. A
-// form with the same files has another boundary, and so other bytes, each time.
+// claim takes the request's idempotency key, if it has one, or finds the result of an earlier
+// request with it. It does not look at the body; a Repeat compares the files. A form's boundary,
+// and so its bytes, differ each time even with the same files.
 func (h handler) claim(r *http.Request, u auth.User) (*files.Claim, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return h.claimFor(r, u, r.ContentLength, r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest"))
@@ -241,8 +241,8 @@ type recipients struct {
 	notify             bool
 }
 
-// sending returns a message for each recipient, and the receipt. Bad recipients are an
-// Invalid fault, and so is a language that nobody would get.
+// sending returns a message for each recipient, and the receipt. Bad recipients are an Invalid
+// fault, and so is an unknown language.
 func (h handler) sending(r *http.Request, u auth.User, to recipients, lang string) (s files.Sending, err error) {
 	if s.Recipients, err = to.messages(h.ports.Settings); err != nil {
 		return s, err
@@ -266,8 +266,8 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 	return s, nil
 }
 
-// messages returns a message for each recipient, once for each number and address: an
-// address in other case is the same.
+// messages returns one message for each number and address. Addresses that differ only in case
+// are the same.
 func (to recipients) messages(set api.Settings) (all []files.Message, err error) {
 	if err := checkMessage(to.message); err != nil {
 		return nil, err
@@ -311,8 +311,8 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 	return all, nil
 }
 
-// CheckCountries returns an error if a country in the settings does not exist: a list with
-// such a one would refuse the numbers that it means.
+// CheckCountries returns an error if a country in the settings does not exist: such a list would
+// refuse the very numbers that it is meant to allow.
 func CheckCountries(set api.Settings) error {
 	for _, country := range append([]string{set.PhoneRegion}, set.SMSCountries...) {
 		if country != "" && !contact.KnownRegion(country) {

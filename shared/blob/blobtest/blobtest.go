@@ -322,7 +322,7 @@ func (s *state) list(area blob.Area, limit int) (own []blob.Object) {
 
 func crc(content []byte) uint64 { return crc64nvme.Checksum(content) }
 
-// nothing is for rules that the runner itself checks.
+// nothing does nothing, for rules that the runner itself checks.
 func nothing(*state) error { return nil }
 
 // together runs f in many goroutines at once and waits for all.

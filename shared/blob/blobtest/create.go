@@ -67,7 +67,7 @@ func createCases() []testCase {
 	}...)
 }
 
-// checksum compares what all cases compare with to the specification's check value.
+// checksum tests the cases' own checksum function with the specification's check value.
 func checksum(s *state) error {
 	if sum := crc([]byte("123456789")); sum != 0xAE8B14860A799888 {
 		s.Errorf("got checksum %x, want that of the specification", sum)

@@ -204,8 +204,8 @@ func createMany(s *state) error {
 	return nil
 }
 
-// createsAndDeletes empties and fills owners all the time, so that a store that
-// removes empty folders does so while others create in them.
+// createsAndDeletes keeps filling and emptying owners, so that a store that removes empty
+// folders does so while others create in them.
 func createsAndDeletes(s *state) error {
 	together(8, func(i int) {
 		place := fmt.Sprintf("files-%d/k%d", i%2, i)

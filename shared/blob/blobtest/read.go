@@ -153,9 +153,8 @@ func signed() blob.Signed {
 	}
 }
 
-// getsSigned makes a plain GET of a signed URL, with nothing that a stranger would
-// not send. The URL may be changed to another object's first. It skips the case if
-// the store cannot sign.
+// getsSigned makes a plain GET of a signed URL, sending only what a stranger would. The URL may
+// be changed to another object's first. It skips the case if the store cannot sign.
 func getsSigned(place, other, ranges string, status, from, to int) action {
 	return func(s *state) error {
 		area, key := s.at(place)

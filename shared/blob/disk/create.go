@@ -62,9 +62,9 @@ func (s *Store) create(
 	return body.Written(), wrap(full(err), "writing object %s", key)
 }
 
-// createLarge first looks whether a small object has the key. Then it writes a temporary
-// file, and gives it its name when all bytes are there and durable. The first of them are
-// already in b; if they are all, there need be no body.
+// createLarge first checks whether a small object has the key. Then it writes a temporary file,
+// and gives it its name once all bytes are durable. The first bytes are already in b; if ended,
+// they are all, and there need be no body.
 func (s *Store) createLarge(
 	ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body, reserve int64,
 ) error {

@@ -7,19 +7,18 @@ import (
 )
 
 const (
-	// directSize is the size of one write past the system's cache. Between
-	// smaller writes, more time is spent than in them.
+	// directSize is the size of one write that bypasses the system's cache. With smaller ones,
+	// more time is spent between writes than in them.
 	directSize = 1 << 20
-	// directAlign must divide such a write's length and its places in memory
-	// and in the file.
+	// directAlign must divide such a write's length and its offsets in memory and in the file.
 	directAlign = 4096
 	// directWriters bounds the memory of these buffers to 16 MiB.
 	directWriters = 16
 )
 
-// directBuffers lends the buffers of writes past the cache. Go allocates large
-// buffers at page boundaries. If one were not aligned, the system would refuse
-// the write, which would then go through the cache.
+// directBuffers lends buffers for writes that bypass the cache. Go allocates large buffers at
+// page boundaries. If one were not aligned, the system would refuse the write, which would then
+// go through the cache.
 type directBuffers chan struct{}
 
 // take returns nil when all buffers are lent. The caller then writes through the
@@ -33,9 +32,9 @@ func (d directBuffers) take() (buf []byte, release func()) {
 	}
 }
 
-// dataFile takes the bytes of a part, and writes them past the cache as far as
-// they are aligned. In the cache a large file would only displace what others
-// read, and the way through it takes more than half of the time.
+// dataFile writes the bytes of a part, bypassing the cache as far as they are aligned. In the
+// cache a large file would only displace what others read, and going through it takes more than
+// half of the time.
 type dataFile struct {
 	*os.File
 	direct *os.File // nil if the file system does not support it

@@ -12,7 +12,7 @@
 // to the same log as their records, so that one wait for the disk serves both.
 // Older small objects may still be files.
 //
-// Several processes may use a folder. Sweep removes what keys have left empty in an area.
+// Several processes may use a folder. Sweep removes empty folders in an area.
 package disk
 
 import (
@@ -42,12 +42,11 @@ type Options struct {
 	// NoSync never waits for durable storage: a loss of power may lose
 	// objects whose storing was already confirmed.
 	NoSync bool
-	// Reserve is how many bytes of the file system stay free for all that is no upload,
-	// such as the table: objects and parts that would take them are refused with
-	// blob.ErrFull.
+	// Reserve is how many bytes of the file system stay free for everything but uploads, such as
+	// the table: objects and parts that would take them are refused with blob.ErrFull.
 	Reserve int64
 	// Failed holds the first failed sync of the files, or of others on their disk; after it
-	// nothing is written. Nil is for no others.
+	// nothing is written. Nil means that there are no others.
 	Failed *atomic.Pointer[error]
 	// Small takes small objects. If it is nil, they become files too.
 	Small Small
@@ -217,8 +216,8 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name str
 	return sessions + removed, wrap(err, "sweeping")
 }
 
-// sweep removes the folders, or only the files, in a folder that began before a time.
-// A session began with its empty file "begun", which is never written to.
+// sweep removes the folders, or only the files, in a folder that began before a time. A session
+// is as old as its empty file "begun", which is never written to.
 func sweep(
 	ctx context.Context, folder string, folders bool, before time.Time,
 	found func(name string) bool, remove func(path string) error,
@@ -283,12 +282,12 @@ func (s *Store) room(reserve, n int64) error {
 	return err
 }
 
-// keptFiles is how many more files the file system must be able to hold, if that is no more
-// than a tenth of all: to delete a file may need a folder in the backup area.
+// keptFiles is how many files the file system must still have room for, if that is at most a
+// tenth of all: deleting a file may need a folder in the backup area.
 const keptFiles = 1000
 
-// roomForFile returns blob.ErrFull unless a further file leaves keptFiles. Without a reserve
-// of bytes there is none of files.
+// roomForFile returns blob.ErrFull unless one more file leaves room for keptFiles. Without a
+// reserve of bytes there is none of files.
 func (s *Store) roomForFile(reserve int64) error {
 	free, total, err := s.inodes(s.dir)
 	if reserve > 0 && free < min(total/10, keptFiles) {

@@ -72,8 +72,7 @@ type partWriter struct {
 	marks   *os.File
 }
 
-// buffer lends a buffer: one for writes past the cache if the part is large and
-// one is free.
+// buffer lends a buffer: one that bypasses the cache if the part is large and one is free.
 func (w *partWriter) buffer(size int64) (buf []byte, release func()) {
 	if size >= directSize {
 		if buf, release = w.store.direct.take(); buf != nil {
@@ -104,7 +103,7 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 		if err != nil {
 			return blob.Part{}, err
 		}
-		at += int64(len(buf)) // all of it, but for the last
+		at += int64(len(buf)) // a full buffer, except for the last
 	}
 	got := body.Written().CRC64NVME
 	if sum != nil && *sum != got {

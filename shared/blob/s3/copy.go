@@ -25,15 +25,14 @@ const copiesAtOnce, allCopiesAtOnce = 64, 512
 // uploadTries bounds how often a copy looks again at what another one has done.
 const uploadTries = 3
 
-// classOver is the size in bytes above which a copy has the storage class of its bucket. What
-// GLACIER_IR saves in 90 days on a smaller object is less than what its copy costs more.
+// classOver is the size in bytes above which a copy gets the storage class of its bucket. On a
+// smaller object GLACIER_IR saves less in 90 days than its copy costs extra.
 const classOver = 256 << 10
 
-// Copy implements blob.Store. It makes one call for an object of up to 5 GiB,
-// and one for each 512 MiB of a larger one. If that is interrupted, a repetition
-// copies only the parts that are missing; until then they stay, as those of an
-// upload, and keep the storage class. If the class depends on the size, it makes one
-// more call.
+// Copy implements blob.Store. It makes one call for an object of up to 5 GiB, and one for each
+// 512 MiB of a larger one. If that is interrupted, a retry copies only the missing parts; until
+// then the finished ones stay, like those of an upload, and keep the storage class. If the class
+// depends on the size, it makes one more call.
 func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	source, err := s.locate(from, fromKey)
 	target, targetErr := s.locate(to, toKey)
@@ -100,7 +99,7 @@ func (s *Store) copyInParts(ctx context.Context, source location, to blob.Area, 
 		return refused
 	}
 	if done, err := s.head(ctx, target); err == nil && done.Size == size {
-		return nil // an earlier try was finished
+		return nil // an earlier try finished it
 	}
 	id, done, err := s.resume(ctx, to, target)
 	if err != nil {

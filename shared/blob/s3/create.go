@@ -47,7 +47,7 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	switch {
 	case err == nil:
 		return b.Written(), nil
-	case b.Err() != nil: // the cause of what else went wrong
+	case b.Err() != nil: // the cause of any other error
 		err = b.Err()
 	case hasCode(err, codePrecondition, codeConflict):
 		err = blob.ErrExists
@@ -114,7 +114,7 @@ func (s *Store) streamParts(ctx context.Context, sealed *sealer, id string, size
 		}
 		parts = append(parts, types.CompletedPart{PartNumber: &number, ETag: out.ETag})
 	}
-	// Only at its end does the body know that it is not too long.
+	// The body knows only at its end that it is not too long.
 	if _, err := io.Copy(io.Discard, sealed.body); err != nil {
 		return nil, err
 	}
@@ -153,10 +153,10 @@ func abort(ctx context.Context, client api, at location, uploadID string) error 
 // markName is the metadata by which an upload recognizes its own object.
 const markName = "upload"
 
-// sealer is the client that uploads one object. It adds the checksum of the
-// whole, which is known only at the end, to the call that makes the object
-// appear. If that call fails, it looks whether the object is there all the same:
-// when an answer is lost, the SDK's retry is refused because the object exists.
+// sealer is the client that uploads one object. It adds the checksum of the whole, which is
+// known only at the end, to the call that makes the object appear. If that call fails, it checks
+// whether the object is there after all: when an answer is lost, the SDK's retry is refused
+// because the object exists.
 type sealer struct {
 	api
 	at   location

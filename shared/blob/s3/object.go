@@ -13,8 +13,8 @@ import (
 	"ferry/shared/blob"
 )
 
-// resumes is how often in a row a Read replaces a broken connection, from where
-// it broke, before it fails.
+// resumes is how many times in a row a Read resumes after a broken connection, from where it
+// broke, before it fails.
 const resumes = 2
 
 // object reads an object. It has at most one GetObject's answer open.

@@ -22,11 +22,11 @@ type Calls struct {
 	needs func(why string) // skips a test in which calls cannot be counted
 }
 
-// ErrLost is for Before: the call is made, and its answer is lost.
+// ErrLost, returned by the f of Before, makes the call but loses its answer.
 var ErrLost = errors.New("apitest: a failure has lost the answer")
 
-// Before runs f before each call of that name. If f returns an error, the call is
-// not made and fails with it. A nil f ends that.
+// Before runs f before each call with that name. If f returns an error, the call is
+// not made and returns that error. A nil f turns this off.
 func (c *Calls) Before(name string, f func() error) {
 	c.needs("it interferes with calls to the stores")
 	c.mu.Lock()
@@ -67,7 +67,7 @@ func (c *Calls) do(name string, call func() error) error {
 	return err
 }
 
-// counted is do for a call that gives a value.
+// counted is do for a call that returns a value.
 func counted[T any](c *Calls, name string, call func() (T, error)) (v T, err error) {
 	err = c.do(name, func() (err error) {
 		v, err = call()

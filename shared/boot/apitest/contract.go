@@ -46,7 +46,7 @@ func (c contract) check(r *http.Request, resp *http.Response, body []byte) error
 		return nil
 	}
 	if r.Method == http.MethodOptions && resp.StatusCode == http.StatusNoContent {
-		return nil // a preflight is no operation
+		return nil // a preflight is not an operation
 	}
 	var op *openapi3.Operation
 	for template, item := range c.doc.Paths.Map() {
@@ -85,7 +85,7 @@ func (c contract) fallback(status int) *openapi3.Operation {
 	return &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(status, response))}
 }
 
-// isContent reports whether a response is a file's bytes, of any type, and no envelope.
+// isContent reports whether a response is a file's bytes, of any type, not an envelope.
 func isContent(r *http.Request, path string, status int) bool {
 	return strings.HasPrefix(path, "/download/file") && status < 400 &&
 		(!strings.HasPrefix(r.Header.Get("Accept"), "application/json") || r.URL.Query().Get("download") != "")

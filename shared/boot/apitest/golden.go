@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Golden compares a text with a file of testdata, which it writes first if
-// UPDATE_GOLDEN is set.
+// Golden compares a text with a file in testdata. If UPDATE_GOLDEN is set, it writes
+// the file first.
 func Golden(t testing.TB, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

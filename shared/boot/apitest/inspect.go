@@ -53,7 +53,7 @@ func (s *Server) Objects(area blob.Area) []string {
 	return keys
 }
 
-// store is the blob store without the counting of its calls.
+// store returns the blob store without call counting.
 func (s *Server) store() blob.Store {
 	if s.InStack() {
 		return s.Data.Ports.Blobs
@@ -77,7 +77,7 @@ func (s *Server) Files() []string {
 	return append(all, s.inFolder("tmp")...)
 }
 
-// inFolder returns the paths of what is in a data folder, which may be missing.
+// inFolder returns the paths in a data folder, which may be missing.
 func (s *Server) inFolder(name string) []string {
 	s.Helper()
 	paths, err := filepath.Glob(filepath.Join(s.Dir, name, "*"))
@@ -114,7 +114,7 @@ func (s *Server) Items() map[string]string {
 	items := map[string]string{}
 	t := s.Data.Ports.Table
 	if !s.InStack() {
-		t = s.Data.Table // without the counting of calls
+		t = s.Data.Table // without call counting
 	}
 	err := t.Scan(s.Context(), func(i table.Item) (err error) {
 		text := i.Raw

@@ -23,7 +23,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// Clock is a clock that tests move. It keeps the monotonic part that an
+// Clock is a clock that tests can move. It keeps the monotonic part that an
 // envelope's time shows.
 type Clock struct {
 	ahead atomic.Int64
@@ -43,7 +43,7 @@ func (c *Clock) Advance(d time.Duration) {
 type Server struct {
 	testing.TB
 	Base    string // address with prefix
-	Root    string // address without
+	Root    string // address without prefix
 	Dir     string // its data
 	Clock   *Clock
 	Data    *local.Data
@@ -64,8 +64,8 @@ type Option func(*api.Settings, *local.ServiceOptions)
 func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
 
 // New starts a service, which ends with the test. Its background work does not
-// run: call Deliver and Service.Sweep. With the build tag stack the real programs
-// of the functions answer.
+// run: call Deliver and Service.Sweep. With the build tag stack the functions'
+// real programs answer.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	if s := remote(t, len(options)); s != nil {
@@ -121,10 +121,10 @@ func check(t testing.TB, doing string, err error) {
 	}
 }
 
-// InStack reports whether the functions of a stack answer.
+// InStack reports whether the service is a deployed stack.
 func (s *Server) InStack() bool { return s.HTTP == nil }
 
-// InProcess skips the test where the functions of a stack answer.
+// InProcess skips the test on a deployed stack.
 func (s *Server) InProcess(why string) {
 	s.Helper()
 	if s.InStack() {
@@ -151,7 +151,7 @@ func (s *Server) Deliver() (sent int) {
 	for n, err := range notify.Waiting(context.Background(), sender.Table) {
 		if err == nil {
 			_, err = sender.Handle(context.Background(), n.Key())
-			if err != nil && s.InStack() { // as the queue would: an answer of the table can get lost
+			if err != nil && s.InStack() { // retry, as the queue would: the table's answer can get lost
 				_, err = sender.Handle(context.Background(), n.Key())
 			}
 		}

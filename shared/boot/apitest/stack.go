@@ -40,7 +40,7 @@ func remote(t testing.TB, options int) *Server {
 	}
 }
 
-// borrowStack takes a deployed stack without data until the test ends.
+// borrowStack borrows an empty deployed stack until the test ends.
 func borrowStack(t testing.TB) (d boottest.Deployed) {
 	t.Helper()
 	stacks := os.Getenv("FERRY_TEST_STACKS")
@@ -49,7 +49,7 @@ func borrowStack(t testing.TB) (d boottest.Deployed) {
 	}
 	resp, err := http.Get(stacks)
 	check(t, "borrowing a stack", err)
-	t.Cleanup(func() { resp.Body.Close() }) // which gives it back
+	t.Cleanup(func() { resp.Body.Close() }) // this gives the stack back
 	if err := json.NewDecoder(resp.Body).Decode(&d); err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("borrowing a stack: %s, %v", resp.Status, err)
 	}

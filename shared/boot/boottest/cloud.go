@@ -26,7 +26,7 @@ type Cloud struct {
 	TopicsErr, QueueErr, MailErr, SMSErr error
 }
 
-// Providers returns all of it for a worker.
+// Providers returns the stand-ins for a worker.
 func (c *Cloud) Providers() worker.Providers {
 	return worker.Providers{Topics: c, Queue: c, Mail: c.Mail(), SMS: c.SMS(), MailFrom: "Ferry <ferry@example.com>"}
 }

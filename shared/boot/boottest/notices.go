@@ -18,15 +18,14 @@ const (
 	TextNotice = "1759460400002-7766554433221100"
 )
 
-// named accepts each message under the name that it has in the events of feedback,
-// and sends nothing.
+// named accepts each message with the id that the feedback events use, and sends nothing.
 type named[M any] string
 
 // Send implements mail.Sender and notify.TextSender.
 func (id named[M]) Send(context.Context, M) (string, error) { return string(id), nil }
 
-// Notices stores the notices that a fixture refers to, if it does: still to be sent,
-// or already sent if the fixture is feedback on them.
+// Notices stores the notices that a fixture refers to, if any: unsent, or already sent
+// if the fixture is feedback on them.
 func (f Fixture) Notices(ctx context.Context, p *api.Ports) error {
 	if !slices.Contains([]string{"email", "sms", "feedback"}, f.Function) {
 		return nil

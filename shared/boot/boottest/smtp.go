@@ -22,13 +22,13 @@ type SMTPOptions struct {
 	Silent   bool              // not even a greeting
 	Hang     string            // the command that is never answered; "." is the message
 	Offer    []string          // what the answer to EHLO offers
-	Replies  map[string]string // by command, with "." for the message: said instead of the usual
+	Replies  map[string]string // by command, with "." for the message: replaces the usual reply
 }
 
-// SMTPServer speaks as much SMTP as sending a mail takes.
+// SMTPServer speaks just enough SMTP to receive mail.
 type SMTPServer struct {
 	Address string         // host:port
-	Hold    sync.Mutex     // while it is locked nobody is greeted
+	Hold    sync.Mutex     // while it is locked, no client is greeted
 	Roots   *x509.CertPool // with the signer of its certificate
 
 	options SMTPOptions
@@ -63,7 +63,7 @@ func NewSMTP(ctx context.Context, o SMTPOptions) (*SMTPServer, error) {
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { l.Close() })
-	web := httptest.NewTLSServer(nil) // for its certificate alone
+	web := httptest.NewTLSServer(nil) // only for its certificate
 	defer web.Close()
 	s := &SMTPServer{Address: l.Addr().String(), Roots: x509.NewCertPool(), options: o, cert: web.TLS.Certificates[0]}
 	s.Roots.AddCert(web.Certificate())
@@ -89,7 +89,7 @@ func (s *SMTPServer) handle(conn net.Conn) {
 		conn = s.secure(conn)
 	}
 	if s.options.Silent {
-		io.Copy(io.Discard, conn) // until the client goes
+		io.Copy(io.Discard, conn) // until the client disconnects
 		return
 	}
 	text := textproto.NewConn(conn)
@@ -139,10 +139,10 @@ func (s *SMTPServer) secure(conn net.Conn) net.Conn {
 	return tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.cert}})
 }
 
-// reply answers a command, or the message ".", and reports whether it did as usual.
+// reply answers a command, or the message ".", and reports whether that was the usual reply.
 func (s *SMTPServer) reply(verb string, text *textproto.Conn) bool {
 	if verb == s.options.Hang {
-		text.ReadLine() // until the client goes
+		text.ReadLine() // until the client disconnects
 		return false
 	}
 	if other := s.options.Replies[verb]; other != "" {

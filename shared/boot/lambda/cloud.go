@@ -18,7 +18,7 @@ import (
 	"ferry/shared/table"
 )
 
-// Opener opens a port on AWS and puts it among the ports.
+// Opener opens a port on AWS and adds it to the ports.
 type Opener func(*Cloud, *api.Ports) error
 
 // Table opens the table that FERRY_TABLE names. A main names the backend, so that a
@@ -60,11 +60,11 @@ type Cloud struct {
 }
 
 // NewCloud returns the Cloud of a Lambda function, from the variables that Lambda
-// sets. The SDK itself would look in many more places, which a function does not have
-// and whose code takes a good part of its start.
+// sets. The SDK itself would look in many more places, which a function does not have,
+// and that code would take a good part of its start.
 func NewCloud(getenv func(string) string) (*Cloud, error) {
 	c := &Cloud{Getenv: getenv, Config: aws.Config{
-		// The SDK's defaults, which the zero values are not.
+		// The SDK's defaults are not the zero values.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 	}}
@@ -82,7 +82,7 @@ func NewCloud(getenv func(string) string) (*Cloud, error) {
 	return c, nil
 }
 
-// countWait is many times what the table takes for an update.
+// countWait is many times as long as a table update takes.
 const countWait = 50 * time.Millisecond
 
 // Ports opens ports. It makes no call: Begin does what needs one.
@@ -105,8 +105,8 @@ func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, err
 // First registers what must be called before a port is used.
 func (c *Cloud) First(f func(context.Context) error) { c.first = append(c.first, f) }
 
-// Begin makes the calls that must come before the ports are used. They are ready when
-// it has returned nil; until then it can be called again.
+// Begin makes the calls that must come before the ports are used. Once it has returned
+// nil they are ready; until then it can be called again.
 func (c *Cloud) Begin(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

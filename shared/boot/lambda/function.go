@@ -56,7 +56,7 @@ func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 		}
 	}
 	p, err := cloud.Ports(set, ports...)
-	p.LinkMemory = time.Second // no function that downloads also ends links
+	p.LinkMemory = time.Second // no function both serves downloads and ends links
 	if stack := getenv("FERRY_METRICS"); stack != "" {
 		p.Log = slog.New(&MetricsHandler{p.Log.Handler(), stack})
 	}
@@ -70,8 +70,8 @@ func With(p *api.Ports) *Function { return &Function{Ports: p, cloud: &Cloud{}} 
 // nil it does nothing more; after an error the next call tries again.
 func (f *Function) Begin(ctx context.Context) error { return f.cloud.Begin(ctx) }
 
-// Handler returns the endpoint's handler, which is made with the first request for
-// which Begin succeeds.
+// Handler returns the endpoint's handler, made on the first request for which Begin
+// succeeds.
 func (f *Function) Handler(e api.Endpoint) http.Handler {
 	made := sync.OnceValue(func() http.Handler {
 		// The gateway has already chosen the route, and what matches none goes to a separate

@@ -27,7 +27,7 @@ const maxPlain = 16 << 10
 type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
 
 // Gateway adapts an http.Handler to the gateway's events. It always answers: a panic,
-// even one that a handler uses to break off its response, becomes the 500 envelope.
+// even one that a handler uses to abort its response, becomes the 500 envelope.
 func Gateway(h http.Handler, p *api.Ports) EventHandler {
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		ctx = fault.WithRequestID(ctx, e.RequestContext.RequestID)
@@ -44,7 +44,7 @@ func Gateway(h http.Handler, p *api.Ports) EventHandler {
 		if err != nil {
 			e.Body, e.IsBase64Encoded = "", false
 			adapter := httpadapter.New(proxy.Handler(answer(p, err)))
-			if response, err = adapter.ProxyWithContext(ctx, e); err != nil { // the event cannot even become a request
+			if response, err = adapter.ProxyWithContext(ctx, e); err != nil { // the event is not even a valid request
 				return adapter.ProxyWithContext(ctx, events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: e.Path})
 			}
 		}
@@ -78,12 +78,12 @@ func address(r events.APIGatewayProxyRequestContext) string {
 	return base + api.Prefix
 }
 
-// origins returns the origins that the gateway allows. A stage's variable cannot have *.
+// origins returns the origins that the gateway allows. A stage variable cannot contain *.
 func origins(stage map[string]string) envelope.Origins {
 	if stage["corsOrigins"] == "any" {
 		return envelope.Origins{"*"}
 	}
-	o, _ := envelope.ParseOrigins(stage["corsOrigins"]) // what is malformed allows nothing
+	o, _ := envelope.ParseOrigins(stage["corsOrigins"]) // a malformed value allows nothing
 	return o
 }
 

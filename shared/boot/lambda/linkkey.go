@@ -9,12 +9,12 @@ import (
 	"ferry/shared/fault"
 )
 
-// keyMemory is for how long a function uses the versions of the link key that it has read.
-// With the wait for an answer, and a second for which links are remembered, that is a minute.
+// keyMemory is how long a function caches the versions of the link key. Together with the
+// wait for an answer, and the second for which links are cached, that makes a minute.
 const keyMemory = 55 * time.Second
 
-// LinkKey reads the key of links from the parameter that FERRY_KEY_PARAMETER names,
-// before it is used.
+// LinkKey reads the link key from the parameter that FERRY_KEY_PARAMETER names, before
+// its first use.
 func LinkKey(c *Cloud, p *api.Ports) error {
 	name, err := c.Name("FERRY_KEY_PARAMETER")
 	c.openKey(p, auth.KeyStore{
@@ -25,7 +25,7 @@ func LinkKey(c *Cloud, p *api.Ports) error {
 }
 
 // KeyVersions reads from the table which versions of the key are revoked, for a function
-// that opens links and makes none.
+// that opens links but makes none.
 func KeyVersions(c *Cloud, p *api.Ports) error {
 	c.openKey(p, auth.KeyStore{
 		Read: func(ctx context.Context) (string, error) { return auth.PublicVersions(ctx, p.Table) },
@@ -53,7 +53,7 @@ type parameter struct {
 	Description    string `json:",omitempty"`
 }
 
-// getKey returns the key of links that is stored under a name, decrypted.
+// getKey returns the link key stored under a name, decrypted.
 func getKey(ctx context.Context, s service, name string) (string, error) {
 	var answer struct{ Parameter parameter }
 	err := s.call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true}, &answer)
@@ -67,8 +67,8 @@ func putKey(ctx context.Context, s service, name, key string, overwrite bool) er
 	}, &struct{}{})
 }
 
-// StoreLinkKey stores a key of links under a name, unless there is one already. It may be
-// called with a role that is seconds old.
+// StoreLinkKey stores a link key under a name, unless there is one already. The caller's
+// role may be only seconds old.
 func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 	s := parameterStore(c)
 	s.denied = whileSpreading

@@ -28,7 +28,7 @@ const (
 
 // MetricsHandler is a slog.Handler that turns what is logged anyway into metrics: it
 // adds to a line what CloudWatch reads as metrics (the embedded metric format), so that
-// none needs a call. All have one dimension, the stack, because each metric costs a
+// no metric needs a call. All have one dimension, the stack, because each metric costs a
 // monthly fee per dimension. It is safe for concurrent use if the handler in it is.
 //
 // The format is described at
@@ -86,7 +86,7 @@ func of(r slog.Record) (values []slog.Attr) {
 	return values
 }
 
-// described returns what makes CloudWatch read the values as metrics.
+// described returns the metadata that makes CloudWatch read the values as metrics.
 func described(values []slog.Attr, at time.Time) map[string]any {
 	units := map[string]string{Bytes: "Bytes", NoticeSeconds: "Seconds"}
 	var metrics []map[string]string

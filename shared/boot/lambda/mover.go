@@ -9,12 +9,12 @@ import (
 	"ferry/shared/fault"
 )
 
-// SweepEvent is an event of the function sweep. The zero value, like the event of a
-// schedule, asks for a sweep.
+// SweepEvent is an event of the function sweep. The zero value, like a schedule's
+// event, asks for a sweep.
 type SweepEvent struct {
-	Move   *Moved `json:"move,omitempty"`   // asks for the bytes of one file to be moved instead
-	Again  int    `json:"again,omitempty"`  // how often it has gone on, as one run was too short
-	Failed int    `json:"failed,omitempty"` // objects that failed in the runs before
+	Move   *Moved `json:"move,omitempty"`   // move the bytes of this file instead
+	Again  int    `json:"again,omitempty"`  // how many runs came before, each too short
+	Failed int    `json:"failed,omitempty"` // objects that failed in those runs
 }
 
 // Moved is a file whose record was moved to the other area.
@@ -23,17 +23,17 @@ type Moved struct {
 	ID    int64  `json:"id"`
 }
 
-// Invoke has an event handled by a function, and does not wait for that. Lambda keeps the
-// event, tries three times, and then sends it to the function's destination for failures.
+// Invoke hands a function an event, and does not wait for the result. Lambda keeps the
+// event, tries three times, and then sends it to the function's on-failure destination.
 type Invoke func(ctx context.Context, function string, event SweepEvent) error
 
-// NewInvoke returns an Invoke, which makes one call, or two if the first one fails: Lambda
-// may have closed the connection while this function was frozen.
+// NewInvoke returns an Invoke that retries a temporary failure once: Lambda may have closed
+// the connection while this function was frozen.
 func NewInvoke(c *Cloud) Invoke {
 	s := newService(c, "lambda", "", "")
 	header := http.Header{"X-Amz-Invocation-Type": {"Event"}}
 	return func(ctx context.Context, function string, event SweepEvent) error {
-		// The SDK too escapes the colons of an ARN, which count in the signature.
+		// Like the SDK, escape the colons of an ARN: they are part of what is signed.
 		path := "2015-03-31/functions/" + url.QueryEscape(function) + "/invocations"
 		_, passing, err := s.ask(ctx, path, header, event)
 		if err != nil && passing > 0 {
@@ -43,7 +43,7 @@ func NewInvoke(c *Cloud) Invoke {
 	}
 }
 
-// Mover has the bytes of files moved by the function that FERRY_MOVER names.
+// Mover lets the function that FERRY_MOVER names move the bytes of files.
 func Mover(c *Cloud, p *api.Ports) error {
 	function, err := c.Name("FERRY_MOVER")
 	invoke := NewInvoke(c)

@@ -6,8 +6,8 @@ import (
 	"ferry/shared/fault"
 )
 
-// ProtectTable turns the protection of a table from deletion on or off. It may be
-// called with a role that is seconds old.
+// ProtectTable turns a table's deletion protection on or off. The caller's role may be
+// only seconds old.
 func ProtectTable(ctx context.Context, c *Cloud, name string, on bool) error {
 	type table struct {
 		TableName                 string

@@ -26,21 +26,21 @@ const (
 	// whileBusy is how long to retry while a service is busy: the Parameter Store answers
 	// 40 requests a second, and hundreds of functions may start at once.
 	whileBusy = 15 * time.Second
-	// whileSpreading is how long to retry what a new role is not allowed yet.
+	// whileSpreading is how long to retry what a new role may not do yet.
 	whileSpreading        = 30 * time.Second
 	firstPause, lastPause = 200 * time.Millisecond, 3 * time.Second // at most, between two tries
 	maxAnswer             = 64 << 10                                // bytes; a parameter has at most 8 KB
 )
 
 // service makes the few calls that need no port. The SDK's package for the Parameter
-// Store has 150 of them, and just linking it would make the start of each function
-// with a key longer by a third.
+// Store has 150 of them, and just linking it would make each function with a key
+// take a third longer to start.
 type service struct {
 	config         aws.Config
 	client         aws.HTTPClient
 	name, address  string
 	target, format string        // of JSON calls, as their headers say
-	denied         time.Duration // how long to retry what is not allowed
+	denied         time.Duration // how long to retry a denied call
 }
 
 func newService(c *Cloud, name, target, format string) service {
@@ -63,7 +63,7 @@ func isKind(err error, kind string) bool {
 	return ok && failed.kind == kind
 }
 
-// call makes a JSON call, and retries it for as long as the error may pass.
+// call makes a JSON call, and retries it while the error may be temporary.
 func (s service) call(ctx context.Context, action string, in, out any) error {
 	header := http.Header{"Content-Type": {"application/x-amz-json-" + s.format}, "X-Amz-Target": {s.target + action}}
 	begun := time.Now()
@@ -75,7 +75,7 @@ func (s service) call(ctx context.Context, action string, in, out any) error {
 			}
 			return nil
 		}
-		wait := rand.N(pause) // so that not all that were refused at once come back at once
+		wait := rand.N(pause) // so that callers refused together do not return together
 		if time.Since(begun)+wait > passing {
 			return err
 		}

@@ -29,12 +29,12 @@ import (
 const copiesAtOnce = 16
 
 const (
-	// keptName is the table of the last backup before something was wrong. It stays until
-	// nothing is wrong any more: it may know what later ones have lost.
+	// keptName is the table of the last backup before damage was found. It stays until a
+	// backup finds no damage: it may know what later tables have lost.
 	keptName = tableName + ".kept"
-	// damagedName is the folder of a backup for bytes that miss their checksum.
+	// damagedName is a backup's folder for bytes that do not match their checksum.
 	damagedName = "damaged"
-	// earlierTable is how damage of that is named.
+	// earlierTable is how a damaged earlier table is reported.
 	earlierTable = "the table of the earlier backup"
 )
 
@@ -44,7 +44,7 @@ var ErrInside = errors.New("a copy cannot be inside the data, nor the data insid
 // Copied says what a Backup or Restore did.
 type Copied struct {
 	Files   int      // records in the copy
-	New     int      // files that were copied now; the others were there
+	New     int      // files that were copied now; the others were there already
 	Bytes   int64    // of the new ones
 	Removed int      // files of an earlier backup that no longer exist
 	Damaged []string // what the data has lost: "USER/ID NAME" of a file, or a sentence
@@ -58,14 +58,14 @@ type Progress struct {
 }
 
 // Backup copies all data to a folder, which Open can then open. The data may be in
-// use meanwhile, by other processes too. The copy shows one moment. A folder with an
+// use meanwhile, by other processes too. The copy is a snapshot. A folder with an
 // earlier backup gets what is new, and keeps the earlier one until the new one is
 // complete. Unfinished upload sessions are not copied.
 //
-// Bytes that are copied now are compared by CRC64NVME, and so are all small files; of
-// others, the source and the copy must have the right length or, to verify, the right
-// checksum too. A bad copy is replaced. Bad bytes of the source go to a folder beside the
-// copies. If anything is damaged or lost, nothing of the earlier backup is removed.
+// Newly copied bytes and all small files are compared by CRC64NVME; of other files, the
+// source and the copy must have the right length and, with verify, the right checksum. A
+// bad copy is replaced. Bad bytes of the source go to a folder beside the copies. If
+// anything is damaged or lost, nothing of the earlier backup is removed.
 func (d *Data) Backup(ctx context.Context, to string, verify bool, p Progress) (Copied, error) {
 	return d.copy(ctx, to, &copying{verify: verify, progress: p})
 }
@@ -104,7 +104,7 @@ type copying struct {
 	earlier  *disk.Store // the same folder as to, with the small files of an earlier backup
 	opened   []io.Closer
 	verify   bool
-	restores bool // to a folder whose files may be newer than the backup, and stay
+	restores bool // into a folder whose files may be newer than the backup; they stay
 	progress Progress
 
 	mu     sync.Mutex
@@ -127,7 +127,7 @@ func (c *copying) run(ctx context.Context) error {
 	// for changes to this one.
 	err := removeLogs(now)
 	if len(c.copied.Damaged) > 0 && missing(kept) && os.Link(now, kept) != nil {
-		_ = os.Rename(now, kept) // where there are no links; there may be no earlier table
+		_ = os.Rename(now, kept) // for file systems without links; there may be no earlier table
 	}
 	if err == nil {
 		err = errors.Join(os.Rename(aside, now), syncFolder(c.dir))
@@ -138,8 +138,8 @@ func (c *copying) run(ctx context.Context) error {
 	return fault.Wrap(err, "finishing the backup")
 }
 
-// tidy removes what this backup does not need, as nothing is wrong. Folders that were in the
-// way stay: nobody has said what they are.
+// tidy removes what a backup without damage no longer needs. Folders that were in the way
+// stay: nobody knows what they are.
 func (c *copying) tidy(ctx context.Context) error {
 	for _, f := range c.stale {
 		if c.restores {
@@ -186,8 +186,8 @@ func (c *copying) copyTo(ctx context.Context, aside string) error {
 	return err
 }
 
-// openEarlier opens an earlier backup to compare with it, before its table is replaced. It
-// names users of whom that knows more. A damaged table counts as missing.
+// openEarlier opens an earlier backup for comparison, before its table is replaced. It reports
+// users that the earlier table knows more about. A damaged table counts as missing.
 func (c *copying) openEarlier(ctx context.Context) error {
 	c.earlier = c.to
 	for _, name := range []string{keptName, tableName} {
@@ -212,15 +212,15 @@ func (c *copying) openEarlier(ctx context.Context) error {
 	return nil
 }
 
-// damaged names what the data has lost.
+// damaged records what the data has lost.
 func (c *copying) damaged(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.copied.Damaged = append(c.copied.Damaged, what)
 }
 
-// copy copies the files that a table names and that are not there yet, and names the items
-// that cannot be read.
+// copy copies the files that the table names and the backup lacks, and reports unreadable
+// items.
 func (c *copying) copy(ctx context.Context) error {
 	var expected int64
 	err := eachFile(ctx, c.snapshot, func(table.Key) {}, func(f files.File) {
@@ -241,8 +241,8 @@ func (c *copying) copy(ctx context.Context) error {
 	return cmp.Or(g.Wait(), err)
 }
 
-// eachFile yields the files of both areas until the context ends. Unreadable gets the keys of
-// damaged records, and of all items that are no JSON.
+// eachFile yields the files of both areas until the context ends. unreadable gets the keys of
+// damaged records, and of all items that are not JSON.
 func eachFile(ctx context.Context, t table.Table, unreadable func(table.Key), yield func(files.File)) error {
 	return t.Scan(ctx, func(item table.Item) error {
 		area, _, _ := strings.Cut(item.Key.PK, "#")
@@ -259,8 +259,8 @@ func eachFile(ctx context.Context, t table.Table, unreadable func(table.Key), yi
 }
 
 // findStale finds objects of an earlier backup that no record of this one names. If anything
-// is wrong, those in its table, which will be replaced, become files. They were good then, so
-// what the data now has under their keys must not hide them.
+// is damaged, those in the earlier table become files, as that table will be replaced. They
+// were good then, so the data's present bytes under their keys must not hide them.
 func (c *copying) findStale(ctx context.Context) error {
 	for o, err := range files.Objects(ctx, c.earlier) {
 		var f files.File
@@ -273,7 +273,7 @@ func (c *copying) findStale(ctx context.Context) error {
 				err = cmp.Or(c.keep(ctx, o), c.snapshot.Blobs().Delete(ctx, o.Area, o.Blob))
 			}
 		}
-		if errors.Is(err, sqlite.ErrDamaged) { // the copied table is whole
+		if errors.Is(err, sqlite.ErrDamaged) { // not in the copied table, which is sound
 			c.damaged(earlierTable)
 			return nil
 		}

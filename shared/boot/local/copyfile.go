@@ -34,7 +34,7 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 	} else if good && !there {
 		c.progress.Done(f.Length)
 	}
-	if there && !good { // perhaps in the earlier table alone
+	if there && !good { // perhaps only in the earlier table
 		err = cmp.Or(c.keep(ctx, f), err)
 	}
 	if err == nil {
@@ -66,8 +66,8 @@ func (c *copying) path(f files.File, folder string) string {
 	return filepath.Join(c.dir, folder, string(f.Area), filepath.FromSlash(f.Blob))
 }
 
-// inTable reports whether the copied table has the bytes of a file, perhaps where they were
-// before a move. It removes bad ones from it, so that they hide no good file.
+// inTable reports whether the copied table has the bytes of a file, perhaps under their key
+// from before a move. It removes bad bytes, so that they hide no good file.
 func (c *copying) inTable(ctx context.Context, f files.File) (bool, error) {
 	for _, at := range f.Places() {
 		content, err := c.snapshot.Blobs().Read(ctx, at.Area, at.Blob)
@@ -84,19 +84,19 @@ func (c *copying) inTable(ctx context.Context, f files.File) (bool, error) {
 	return false, nil
 }
 
-// fits compares bytes with the record of their file.
+// fits reports whether bytes match the record of their file.
 func fits(f files.File, written blob.Written) bool {
 	return written.Size == f.Length && fmt.Sprintf("%016x", written.CRC64NVME) == f.CRC64
 }
 
-// sizeOnly reports whether bytes that were copied well are not read again. Those that an
-// earlier run has found damaged are.
+// sizeOnly reports whether comparing the size of a copied file is enough. Files that an
+// earlier run found damaged are read again.
 func (c *copying) sizeOnly(f files.File) bool {
 	return !c.verify && f.Length > disk.MaxSmall && missing(c.path(f, damagedName))
 }
 
-// has reports whether a store has the bytes of a file at a place or, if only their size counts,
-// as many. Read is told how many were compared, and may be nil.
+// has reports whether a store has the bytes of f at a place or, with sizeOnly, as many bytes.
+// read gets the number of bytes compared, and may be nil.
 func has(
 	ctx context.Context, s *disk.Store, at, f files.File, sizeOnly bool, read func(int64),
 ) (bool, error) {
@@ -107,8 +107,8 @@ func has(
 	return err == nil && (sizeOnly && written.Size == f.Length || fits(f, written)), err
 }
 
-// copyLarge writes bytes of the data aside, and then over their copy, unless both are good. If
-// they miss their checksum, they go to the damaged ones instead, and the error is errBad.
+// copyLarge replaces the copy of a file with the data's bytes, unless both are good. Bytes that
+// do not match their checksum go to the damaged folder instead, and the error is errBad.
 func (c *copying) copyLarge(ctx context.Context, f, from files.File, there bool) error {
 	if there {
 		good, err := has(ctx, c.data.Disk, from, f, c.sizeOnly(f), c.progress.Done)
@@ -134,7 +134,7 @@ func (c *copying) copyLarge(ctx context.Context, f, from files.File, there bool)
 	return err
 }
 
-// unreadable returns errBad for an error of the medium, which must not hold up all others.
+// unreadable turns a read error of the disk into errBad: one bad file must not stop the others.
 func (c *copying) unreadable(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, blob.ErrNotFound) {
 		return err
@@ -147,8 +147,8 @@ func (c *copying) write(content io.Reader, place func(aside string) error) error
 	return WritePrivate(filepath.Join(c.dir, "tmp", "copy"), content, func(aside, _ string) error { return place(aside) })
 }
 
-// place gives a written file its name, over what has that, and makes it durable. A folder in
-// the way goes to the damaged ones.
+// place renames a written file to path, over any file there, and makes that durable. A folder
+// in the way goes to the damaged folder.
 func (c *copying) place(aside, path string) error {
 	folder, away := filepath.Dir(path), filepath.Join(c.dir, damagedName, "folders", filepath.Base(path)+"-"+rand.Text())
 	err := os.MkdirAll(folder, 0o700)
@@ -169,8 +169,8 @@ func (c counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// keep keeps bytes that an earlier backup has. If they are in its table, which will be
-// replaced, they become a file: the data may have lost them since.
+// keep keeps the bytes of a file in an earlier backup. Those in its table become a file, as
+// that table will be replaced and the data may have lost them since.
 func (c *copying) keep(ctx context.Context, f files.File) error {
 	path := c.path(f, "")
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
@@ -184,9 +184,9 @@ func (c *copying) keep(ctx context.Context, f files.File) error {
 	return c.write(r, func(aside string) error { return c.place(aside, path) })
 }
 
-// find calls do with each place where the bytes of a file may be, until that finds them, even
-// if the file was moved to the other area after its record was copied, which gives them
-// another key. ErrNotFound means damage.
+// find calls do with each place where the bytes of a file may be, until do finds them. It
+// follows a file that was moved to the other area, and so to another key, after its record
+// was copied. ErrNotFound means damage.
 func (c *copying) find(ctx context.Context, f files.File, do func(at files.File) error) error {
 	at := f
 	for try := 0; ; try++ {

@@ -51,7 +51,7 @@ type Options struct {
 	// NoSync never waits for the disk, so a power failure can lose what was answered.
 	// It is for comparisons with servers that never wait either.
 	NoSync bool
-	// Reserve is how many bytes of the disk uploads leave free for all the rest, at most a
+	// Reserve is how many bytes of the disk uploads leave free for everything else, at most a
 	// tenth of the file system.
 	Reserve int64
 	// Hash has the costs of password hashes; zero is the default.

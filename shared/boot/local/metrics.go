@@ -58,7 +58,7 @@ func NewMetrics(p *api.Ports, d *disk.Store) *Metrics {
 		logins: counter("ferry_logins_refused_total", "Refused logins.", "login"),
 	}
 	for _, login := range []string{"basic", "password", "bearer", "pin", "link"} {
-		m.logins.WithLabelValues(login) // so that the first refusal is an increase
+		m.logins.WithLabelValues(login) // so that the first refusal shows as an increase
 	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -80,7 +80,7 @@ func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 		r = r.WithContext(ctx)
 		_, route := routes.Handler(r)
 		m.open.WithLabelValues(route).Inc()
-		defer func() { // also after the panic that cuts an answer
+		defer func() { // also after a panic that aborts an answer
 			m.open.WithLabelValues(route).Dec()
 			status := cmp.Or(caller.Status, http.StatusOK) // 0 for a browser's preflight
 			m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()

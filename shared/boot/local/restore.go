@@ -21,7 +21,7 @@ import (
 var (
 	// ErrHasData is returned by Restore for a folder that has data already.
 	ErrHasData = errors.New("there is Ferry data here already")
-	// ErrForeign is returned for a backup with what no backup has.
+	// ErrForeign is returned for a backup with entries that no backup has.
 	ErrForeign = errors.New("a backup has only plain files and directories")
 	// ErrNoFile is returned by RestoreFile if there is nothing to restore, or nothing to
 	// restore it from.
@@ -41,8 +41,8 @@ func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
 	return copied, errors.Join(err, d.Close())
 }
 
-// openBackup opens a backup, which may come from elsewhere: it must not lead to other files,
-// make this process wait, or do anything by itself.
+// openBackup opens a backup. It may come from elsewhere, so nothing in it may lead to other
+// files, block this process, or run by itself.
 func openBackup(dir string) (*Data, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if err == nil {
@@ -65,10 +65,10 @@ func openBackup(dir string) (*Data, error) {
 	return Open(dir, api.Settings{}, Options{Existing: true})
 }
 
-// RestoreFile gives a file of the data the bytes that a backup has of it, also while the
-// service runs: they get a new key, to which record and links change at once. If the record
-// cannot be read, it comes from the backup too. A missing record stays missing: the user may
-// have removed the file.
+// RestoreFile replaces the bytes of a file with those from a backup, even while the service
+// runs: they get a new key, and record and links switch to it at once. If the record cannot
+// be read, it comes from the backup too. A missing record stays missing: the user may have
+// removed the file.
 func (d *Data) RestoreFile(ctx context.Context, from, owner string, id int64) (f files.File, err error) {
 	b, err := openBackup(from)
 	if err != nil {
@@ -99,10 +99,10 @@ func (d *Data) RestoreFile(ctx context.Context, from, owner string, id int64) (f
 	return f, err
 }
 
-// recorded returns the record of a file, or only the area if that cannot be read. Without a
-// record there is no area.
+// recorded returns the record of a file, or only its area if the record cannot be read.
+// Without a record there is no area.
 func recorded(ctx context.Context, t table.Table, owner string, id int64) (f files.File, err error) {
-	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // it may be moved meanwhile
+	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // it may move meanwhile
 		items, err := t.GetMany(ctx, files.Key(area, owner, id))
 		if err != nil {
 			return f, fmt.Errorf("reading the record of a file: %w", err)
@@ -117,7 +117,7 @@ func recorded(ctx context.Context, t table.Table, owner string, id int64) (f fil
 	return f, nil
 }
 
-// earlierRecord returns the record that a backup has of a file, as it would be now.
+// earlierRecord returns a backup's record of a file, changed to the area where it is now.
 func (d *Data) earlierRecord(ctx context.Context, now blob.Area, owner string, id int64) (f files.File, err error) {
 	f, err = recorded(ctx, d.Table, owner, id)
 	kept := filepath.Join(d.dir, keptName)

@@ -26,11 +26,11 @@ func WebhookSecret(dir string) (text, path string, err error) {
 	return text, path, err
 }
 
-// keyMemory is how long a process uses the link key without a look at its file.
+// keyMemory is how long a process caches the link key before it checks the file again.
 const keyMemory = time.Second
 
-// linkKey opens the key of links, in its file in a data folder. It makes the file unless
-// that must exist.
+// linkKey opens the link key, a file in a data folder. It makes the file unless it must
+// exist.
 func linkKey(dir string, o Options) (key auth.LinkKey, made bool, err error) {
 	path := filepath.Join(dir, keyName)
 	if _, err := os.Stat(path); o.Existing && errors.Is(err, fs.ErrNotExist) {

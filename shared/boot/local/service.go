@@ -55,7 +55,7 @@ type Service struct {
 	Inbox   *inbox.Inbox
 	Sender  *notify.Sender
 	movers  chan struct{} // full if all are busy
-	mu      sync.Mutex    // held to begin a move, and to end them
+	mu      sync.Mutex    // held to begin a move, and to end them all
 	moving  sync.WaitGroup
 	ending  context.Context // when movers stop
 	end     func()
@@ -88,7 +88,7 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	return s, nil
 }
 
-// moveTime bounds one try to move the bytes of a file. The next one goes on there.
+// moveTime bounds one try to move the bytes of a file. The next one resumes there.
 const moveTime, moveTries = 10 * time.Minute, 100
 
 // move moves the bytes of a file in the background.
@@ -169,8 +169,8 @@ func (s *Service) Run(ctx context.Context) {
 	}
 }
 
-// EndMoves ends the movers, and leaves to the next sweep what they have not moved. Run does
-// so when it ends; without Run, call it before the ports are closed.
+// EndMoves ends the movers, and leaves the rest to the next sweep. Run calls it when it ends;
+// without Run, call it before the ports are closed.
 func (s *Service) EndMoves() {
 	if s.end != nil {
 		s.mu.Lock()

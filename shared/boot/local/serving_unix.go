@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// servingName begins the names of files in the data folder: each holds the public URL of a
+// servingName is the prefix of files in the data folder: each holds the public URL of a
 // process that serves the data and keeps the file locked. The system unlocks it when the
-// process ends, by a kill too.
+// process ends, even by a kill.
 const servingName = "serving-"
 
 // Serving tells other processes that this one serves the data in a folder, until leave is
-// called or the process ends. It returns the public URLs of the others that have another.
+// called or the process ends. It returns the public URLs of the others that differ.
 func Serving(dir, publicURL string) (others []string, leave func(), err error) {
 	own, err := os.CreateTemp(dir, "."+servingName+"*")
 	if err != nil {
@@ -36,7 +36,7 @@ func Serving(dir, publicURL string) (others []string, leave func(), err error) {
 			continue // it has just ended
 		}
 		locked := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if locked == nil { // a kill has left it
+		if locked == nil { // left behind by a kill
 			_ = os.Remove(f.Name())
 		} else if text, _ := io.ReadAll(f); errors.Is(locked, unix.EWOULDBLOCK) && string(text) != publicURL {
 			others = append(others, string(text))

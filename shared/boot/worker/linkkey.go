@@ -15,9 +15,9 @@ import (
 	"ferry/shared/boot/lambda"
 )
 
-// RunLinkKey answers CloudFormation's requests for the key of a stack's links, a
-// custom resource of the template: a random secret that neither the template nor a
-// function's environment ever contains. It does not return.
+// RunLinkKey answers CloudFormation's requests for a stack's link key, a custom resource
+// of the template: a random secret that neither the template nor a function's environment
+// ever contains. It does not return.
 func RunLinkKey() {
 	var h cfn.CustomResourceFunction
 	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *api.Ports) error {
@@ -30,8 +30,8 @@ func RunLinkKey() {
 }
 
 // LinkKeyHandler returns a function that stores a new key, read from random, in the
-// parameter of this name. An existing key stays, also when the resource is deleted: with
-// another key all links that were ever sent would be dead.
+// parameter of this name. An existing key stays, even when the resource is deleted: with
+// another key all links ever sent would be dead.
 //
 // It also protects the stack's table from deletion. The template cannot: a stack whose
 // creation fails could not delete its own empty table. CloudFormation deletes the

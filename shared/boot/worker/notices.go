@@ -18,9 +18,9 @@ import (
 )
 
 // RelayerHandler returns a function that passes new records on and names those that
-// failed. The stream brings these and all after them again. So an event that its topic
-// refuses for good is given up, or all records behind it would wait; the table still has it.
-// A notice is never given up, as a topic gets only a pointer to it.
+// failed. The stream redelivers these and all after them. So an event that its topic
+// refuses for good is given up, or it would block all records behind it; the table still
+// has it. A notice is never given up, as a topic gets only a pointer to it.
 func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 		records := make([]notify.StreamRecord, len(e.Records))
@@ -78,11 +78,11 @@ type CourierRecord struct {
 	SNS events.SNSEntity
 }
 
-// CourierHandler returns a function that sends notices and names the messages that
-// must come again. It hides each of them for as long as its notice has to wait: then
-// the queue brings it back, without a timer. A code for a password has no queue: the
-// function itself waits for a few seconds at a time while the provider's rate is used up, and
-// else fails, so that Lambda brings the code again.
+// CourierHandler returns a function that sends notices and names the messages to retry.
+// It hides each of these for as long as its notice has to wait: then the queue redelivers
+// it, without a timer. A code for a password has no queue: while the provider's rate is
+// used up, the function itself waits for a few seconds at a time; otherwise it fails, so
+// that Lambda retries the code.
 func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEventResponse, error) {
 	// It lives as long as the function: it knows if the provider's quota is used up.
 	sender := sync.OnceValues(w.sender)
@@ -97,7 +97,7 @@ func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEv
 			switch done := w.handle(ctx, s, m.SQSMessage); {
 			case done:
 			case m.SNS.Message != "":
-				err = errors.New("a code could not be sent yet") // so Lambda brings it again, after 1 and 2 minutes
+				err = errors.New("a code could not be sent yet") // so Lambda retries it, after 1 and 2 minutes
 			default:
 				again.BatchItemFailures = append(again.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 			}
@@ -115,11 +115,11 @@ func (w *Worker) sender() (*notify.Sender, error) {
 	return s, fault.Wrap(err, "preparing to send notices")
 }
 
-// codeWait is how long a function waits to try a code again, as it does while only the rate
-// of SES is used up. Waiting longer would take functions from the API.
+// codeWait is how long a function waits to retry a code while only the rate of SES is used
+// up. Waiting longer would take functions from the API.
 const codeWait = 5 * time.Second
 
-// handle handles one message. done is false if it must come again. A message that
+// handle handles one message. done is false if it must be retried. A message that
 // points to nothing is dropped: a notice is in the table or nowhere.
 func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessage) (done bool) {
 	p := w.Function.Ports
@@ -134,7 +134,7 @@ func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessa
 	}
 	again, err := s.Handle(ctx, key)
 	for m.ReceiptHandle == "" && again > 0 && again <= codeWait && err == nil && inTime(ctx, again) {
-		time.Sleep(again) // Lambda brings a code again only twice
+		time.Sleep(again) // Lambda retries a code only twice
 		again, err = s.Handle(ctx, key)
 	}
 	if err != nil {
@@ -154,7 +154,7 @@ func inTime(ctx context.Context, wait time.Duration) bool {
 	return ok && time.Until(until)-wait >= courierReserve
 }
 
-// delay hides a message of a queue for a while. If that fails, the message comes again
+// delay hides a message of a queue for a while. If that fails, the message comes back
 // after the queue's usual time, too early or too late.
 func (w *Worker) delay(ctx context.Context, m events.SQSMessage, wait time.Duration) {
 	if m.ReceiptHandle == "" { // a topic's
@@ -172,7 +172,7 @@ type event struct {
 }
 
 // FeedbackHandler returns a function that records feedback. It fails if an event must
-// come again a little later: if the sender has not yet recorded what it sent, or the
+// be retried a little later: if the sender has not yet recorded what it sent, or the
 // table does not answer.
 func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
 	return func(ctx context.Context, text json.RawMessage) error {

@@ -23,16 +23,16 @@ const (
 	// sweeperReserve is how much of the function's time is left when a sweep
 	// stops, to be continued by the next.
 	sweeperReserve = 60 * time.Second
-	// moveReserve is how much of it is left when the bytes of one file are left to the next
-	// run, so that it can be asked for.
+	// moveReserve is how much of it is left when a move stops, to be continued by the next
+	// run: enough to ask for that run.
 	moveReserve = 30 * time.Second
-	// maxRuns bounds the runs that follow each other: about a day of them.
+	// maxRuns bounds the runs in a row: about a day of them.
 	maxRuns = 100
 )
 
 // SweeperHandler returns a function that sweeps once and logs what it did, or moves the
-// bytes of one file. What it has no time for it goes on with in another invocation of
-// itself. It sweeps even if there are errors with notices, or very many of them.
+// bytes of one file. If time runs out, it continues in another invocation of
+// itself. Errors with notices, or very many notices, do not keep it from sweeping.
 func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.SweepReport, error) {
 	return func(ctx context.Context, e lambda.SweepEvent) (files.SweepReport, error) {
 		if e.Move != nil {
@@ -47,7 +47,7 @@ func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.S
 		e.Failed += r.Failed
 		switch {
 		case err == nil && !r.Complete:
-			if late != nil { // no error of this run, which Lambda would repeat: then two of them would go on
+			if late != nil { // not an error of this run: Lambda would retry it beside its continuation
 				p.Log.Error("overdue notices are left to the next run", "error", late.Error())
 			}
 			err = w.again(ctx, e)
@@ -80,7 +80,7 @@ func (w *Worker) move(ctx context.Context, e lambda.SweepEvent) error {
 	return err
 }
 
-// again has the function called once more for the same.
+// again invokes the function once more, to continue.
 func (w *Worker) again(ctx context.Context, e lambda.SweepEvent) error {
 	if e.Again++; e.Again > maxRuns {
 		return fmt.Errorf("not at the end after %d runs", e.Again)

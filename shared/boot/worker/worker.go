@@ -44,7 +44,7 @@ type Worker struct {
 	Providers
 }
 
-// begun makes the calls that must come before the ports are used, then handles.
+// begun makes the calls that must come before the ports are used, then handles the event.
 type begun struct {
 	*Worker
 	awslambda.Handler

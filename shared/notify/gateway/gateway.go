@@ -21,7 +21,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// These are the most bytes of an answer that are read, and that are kept.
+// Of an answer, at most maxAnswer bytes are read, and maxShown kept.
 const maxAnswer, maxShown = 64 << 10, 200
 
 // Config says how the provider wants its requests.
@@ -61,13 +61,13 @@ func New(c Config) (*Sender, error) {
 	if strings.HasPrefix(c.Body, "{") || strings.HasPrefix(c.Body, "[") {
 		s.kind, s.escape = "application/json", inJSON
 	}
-	// A key may stand anywhere in the address or the body.
+	// A secret key may be anywhere in the address or the body.
 	s.secrets = append(long(c.URL+" "+c.Body), password)
 	s.secrets = append(s.secrets, strings.Fields(c.Authorization)...)
 	return s, s.checkBody()
 }
 
-// template returns the body of a provider's name, or of none.
+// template returns the template that Config.Body stands for.
 func template(body string) string {
 	switch body = strings.TrimSpace(body); body {
 	case "":
@@ -80,7 +80,7 @@ func template(body string) string {
 	return body
 }
 
-// checkBody checks that a body is well formed with any text.
+// checkBody checks that the body is well formed, whatever the text.
 func (s *Sender) checkBody() error {
 	body := s.fill(notify.TextMessage{ID: "1-a", To: "+391", Text: `"&`})
 	_, err := url.ParseQuery(body)
@@ -94,7 +94,7 @@ func (s *Sender) checkBody() error {
 	return nil
 }
 
-// fill returns the body of a message. Nothing in the message can change its form.
+// fill returns the body of a message. The message cannot change its structure.
 func (s *Sender) fill(m notify.TextMessage) string {
 	return strings.NewReplacer(
 		"{to}", s.escape(m.To), "{digits}", s.escape(strings.TrimPrefix(m.To, "+")), "{from}", s.escape(s.config.From),
@@ -102,7 +102,7 @@ func (s *Sender) fill(m notify.TextMessage) string {
 	).Replace(s.config.Body)
 }
 
-// inJSON escapes what stands in quotation marks.
+// inJSON escapes text for use between quotation marks.
 func inJSON(text string) string {
 	quoted, _ := json.Marshal(text) // text always marshals
 	return string(quoted[1 : len(quoted)-1])
@@ -117,8 +117,8 @@ func (s *Sender) Send(ctx context.Context, m notify.TextMessage) (string, error)
 	return name, fault.Wrap(err, "sending a text message")
 }
 
-// post returns the provider's name for the message. Only an answer about the message is
-// final: one about the address, the login or the credit can be corrected.
+// post returns the provider's ID for the message. Only a refusal of the message itself is final:
+// the address, the login and the credit can be corrected.
 func (s *Sender) post(ctx context.Context, body string, secrets []string) (name string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.URL, strings.NewReader(body))
 	if err != nil {
@@ -153,10 +153,10 @@ func (s *Sender) post(ctx context.Context, body string, secrets []string) (name 
 	return "", err
 }
 
-// long returns all words that are as long as keys and the tokens of links.
+// long returns all words that are long enough to be keys or link tokens.
 func long(text string) []string { return regexp.MustCompile(`[\w.~-]{16,}`).FindAllString(text, -1) }
 
-// nameIn returns the name of a message in the answer of one of the providers, or "".
+// nameIn returns the ID of the message in a provider's answer, or "".
 func nameIn(answer []byte) string {
 	var found struct {
 		SID  string `json:"sid"`          // Twilio

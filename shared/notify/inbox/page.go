@@ -57,8 +57,8 @@ func Handler(
 	})
 }
 
-// viaProxy reports whether a request seems to come from a proxy: it has such a header, or is
-// in HTTP/1.0, which is what nginx speaks by default.
+// viaProxy reports whether a request seems to come from a proxy: it has a proxy's header, or
+// uses HTTP/1.0, nginx's default.
 func viaProxy(r *http.Request) bool {
 	for name := range r.Header {
 		if ofProxy.MatchString(name) {

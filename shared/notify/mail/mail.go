@@ -16,7 +16,7 @@ import (
 // MaxID is the most bytes in a Message's ID.
 const MaxID = 128
 
-// Tag is the name of the tag that holds the ID in the feedback of a provider.
+// Tag is the name of the tag that carries the ID in a provider's feedback.
 const Tag = "notice"
 
 // ErrPermanent matches (errors.Is) a failure that sending again will not change: a
@@ -24,14 +24,14 @@ const Tag = "notice"
 // Any other failure may be temporary.
 var ErrPermanent = errors.New("mail: refused for good")
 
-// ErrRate and ErrQuota match a refusal that is not about the message: the provider's
-// limit for a moment, or for a day, is used up.
+// ErrRate and ErrQuota match a refusal that is not about the message: the provider's short-term
+// or daily limit is used up.
 var (
 	ErrRate  = errors.New("waiting for the provider: its sending rate is used up")
 	ErrQuota = errors.New("waiting for the provider: its daily quota is used up")
 )
 
-// Limit returns the one of ErrRate and ErrQuota that an error matches, or nil.
+// Limit returns ErrRate or ErrQuota, whichever the error matches, or nil.
 func Limit(err error) error {
 	for _, limit := range []error{ErrRate, ErrQuota} {
 		if errors.Is(err, limit) {
@@ -43,9 +43,8 @@ func Limit(err error) error {
 
 // Message is one e-mail to one recipient.
 type Message struct {
-	// ID names the message: only letters, digits and the characters . _ -.
-	// When it is sent again under the same ID, the recipient's side can see
-	// that it is the same message.
+	// ID names the message: only letters, digits and the characters . _ -. If it is sent again
+	// under the same ID, the recipient's side can recognize the repeat.
 	ID      string
 	From    string // an address, with or without a display name
 	To      string // an address
@@ -53,17 +52,15 @@ type Message struct {
 	Subject string // any text: line breaks and control characters become spaces
 	Text    string
 	HTML    string // the same in HTML, or empty
-	// Unsubscribe is the address where one POST ends such mail (RFC 8058), or
-	// empty.
+	// Unsubscribe is the URL where one POST stops such mail (RFC 8058), or empty.
 	Unsubscribe string
 }
 
 // Sender is the port. It is safe for concurrent use.
 type Sender interface {
-	// Send hands the message over for delivery and returns the provider's name
-	// for it. A message may be delivered although Send reported a failure. An
-	// error's text may quote what a server said, and with it parts of the
-	// message.
+	// Send hands the message over for delivery and returns the provider's ID for it. The message
+	// may be delivered even if Send reports a failure. An error's text may quote the server's
+	// answer, and with it parts of the message.
 	Send(ctx context.Context, m Message) (provider string, err error)
 }
 

@@ -62,9 +62,9 @@ func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.
 	return errs
 }
 
-// blames reports whether a call was refused because of a message in it. An error
-// about the topic's name is a wrong setting. Everything else, such as a missing
-// permission, a limit or an outage, may be temporary.
+// blames reports whether a call was refused because of a message in it. An error about the
+// topic's name means a wrong setting. Everything else, such as a missing permission, a limit or
+// an outage, may be temporary.
 func blames(err error) bool {
 	if parameter, ok := errors.AsType[*types.InvalidParameterException](err); ok {
 		return !strings.Contains(parameter.ErrorMessage(), "TopicArn")
@@ -112,7 +112,7 @@ type Sender struct {
 	Number string
 }
 
-// Send implements notify.TextSender: SNS knows the message by its own ID.
+// Send implements notify.TextSender. It returns SNS's own ID for the message.
 func (s Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) {
 	if err := m.Check(); err != nil {
 		return "", fmt.Errorf("sending a text message: %w", err)

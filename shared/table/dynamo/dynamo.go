@@ -59,8 +59,8 @@ func (t *Table) Get(ctx context.Context, key table.Key, into any) error {
 	return newItem(key, out.Item).Decode(into)
 }
 
-// GetMany implements table.Table. It makes further calls if DynamoDB leaves
-// items out of an answer, because it is busy or they have more than 16 MB.
+// GetMany implements table.Table. It makes further calls if DynamoDB leaves items out of an
+// answer, because it is busy or they exceed 16 MB.
 func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
 	if err := table.CheckKeys(keys...); err != nil {
 		return nil, err

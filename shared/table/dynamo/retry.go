@@ -18,9 +18,8 @@ import (
 	"ferry/shared/table"
 )
 
-// patience is how long a call is retried while the table is busy. The pauses
-// between are random: the first of up to 20 ms, each later one of up to twice as
-// much as the one before.
+// patience is how long a call is retried while the table is busy. The backoff is random: at
+// first up to 20 ms, then up to twice as much each time, at most 640 ms.
 const (
 	patience   = 3 * time.Second
 	firstPause = 20 * time.Millisecond
@@ -30,8 +29,8 @@ const (
 // errUnprocessed means that DynamoDB left keys out of its answer.
 var errUnprocessed = errors.New("some keys were not processed")
 
-// retry repeats call while the table is busy, and returns table.ErrBusy if that
-// lasts too long, or the context leaves no time for another call.
+// retry retries call while the table is busy, and returns table.ErrBusy if that lasts too long,
+// or the context leaves no time for another call.
 func retry(ctx context.Context, call func() error) error {
 	until := time.Now().Add(patience)
 	if end, ok := ctx.Deadline(); ok && end.Before(until) {

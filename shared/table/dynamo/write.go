@@ -86,9 +86,8 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 	return after, err
 }
 
-// afterLost decides about a write that was refused after the answer to an
-// earlier attempt was lost, so that the earlier one may have done it. A put was
-// done if the item is there as it was put.
+// afterLost decides about a write that was refused after an earlier attempt lost its answer, but
+// may have succeeded. A put was done if the item is there as put.
 func afterLost(p prepared, err, lost error) error {
 	refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 	switch {
@@ -118,7 +117,7 @@ func (t *Table) transact(ctx context.Context, ops []table.Op) error {
 	err := retry(ctx, func() error {
 		_, err := t.client.TransactWriteItems(ctx, input)
 		if _, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
-			token = rand.Text() // that transaction is over; the next try is another
+			token = rand.Text() // that transaction is over; a retry is a new one
 		}
 		return err
 	})

@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// CopyFile writes the content of a database at one moment to a new file. The
-// file's bytes are then durable, but not yet its name. The database may be in use,
-// by this process and others, and CopyFile does not hold them up. Open accepts the
-// new file. Its tree is known to be undamaged, but single items may not be JSON.
+// CopyFile writes a snapshot of a database to a new file, whose bytes are then durable, but not
+// yet its name. The database may be in use, by this process and others, and CopyFile does not
+// hold them up. Open accepts the new file. Its tree is known to be undamaged, but single items
+// may not be JSON.
 func CopyFile(ctx context.Context, from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return fmt.Errorf("copying the table: %w: %s", os.ErrExist, to)
@@ -25,7 +25,7 @@ func CopyFile(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// inspect opens a file for reading only, as long as do runs.
+// inspect opens a file read-only while do runs.
 func inspect(path string, do func(*connection) error) error {
 	conn, err := connect(path, defaultBusy, "mode=ro")
 	if err != nil {

@@ -43,8 +43,8 @@ func (d *delayed) add(ctx context.Context, op table.Op) error {
 	return nil
 }
 
-// hold takes an update. If the item's earlier one has another form, that is sent before
-// another update of the item, or stop, can come between.
+// hold takes an update. If the item's earlier one has another form, that is sent first, under
+// the lock, so that no other update or stop can come between.
 func (d *delayed) hold(op table.Op) (earlier []*request, held bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,7 +104,7 @@ func (d *delayed) send(ops ...table.Op) (sent []*request) {
 	return sent
 }
 
-// await waits until updates are done. Nobody wants their errors.
+// await waits until updates are done. Their errors do not matter.
 func await(sent []*request) {
 	for _, r := range sent {
 		<-r.done

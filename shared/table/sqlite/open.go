@@ -114,8 +114,8 @@ func checkLayout(conn *connection) error {
 	return nil
 }
 
-// useWAL repeats the switch while another process is making it too, since here
-// SQLite does not wait by itself.
+// useWAL retries the switch while another process is making it too, since SQLite does not wait
+// by itself here.
 func useWAL(conn *connection, busy time.Duration) error {
 	deadline := time.Now().Add(busy)
 	for {
@@ -156,8 +156,8 @@ func explain(path string, err error) error {
 	return fmt.Errorf("opening the table in %s: %w", path, err)
 }
 
-// translate adds the error that callers know to those errors of the driver and
-// the operating system that mean something to them.
+// translate adds an error that callers know to those errors of the driver and the operating
+// system that matter to them.
 func translate(err error) error {
 	switch code := sqlite.ErrCode(err).ToPrimary(); { // the higher bits only say where it happened
 	case code == sqlite.ResultFull, errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -110,8 +110,8 @@ func query(q table.Query, forward, back statement) (table.Page, error) {
 	return readPage(s, q.PK, q.Limit, q.PK, after)
 }
 
-// Scan implements table.Table. It reads a page at a time: a long read would keep
-// the log from being folded into the file.
+// Scan implements table.Table. It reads a page at a time: a long read would hold up checkpoints
+// of the log.
 func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 	var last table.Key
 	for more := true; more; {

@@ -40,8 +40,8 @@ type Options struct {
 	// NoSync never waits for durable storage: a loss of power may lose writes
 	// that were answered, or damage the file.
 	NoSync bool
-	// Log is how many bytes the log may have before it is folded into the file, which then
-	// grows by as many at most; 0 is 4,000 pages of 4 KiB, the most.
+	// Log is how many bytes the log may have before a checkpoint copies it to the file, which
+	// then grows by as many at most; 0 is 4,000 pages of 4 KiB, the most.
 	Log int64
 	// Busy is how long to wait for other processes; 0 is 10 seconds.
 	Busy time.Duration
@@ -81,7 +81,7 @@ func Open(path string, o Options) (*DB, error) {
 }
 
 // Failed holds the first failure to sync the table, or other files on its disk: whoever syncs
-// them stores it there. After it nothing is written.
+// stores it there. After that, nothing is written.
 func (db *DB) Failed() *atomic.Pointer[error] { return &db.writer.failed }
 
 // Close waits for the writes that have begun, then closes the file.

@@ -64,7 +64,7 @@ func (c *connection) ask(query string) (all []string, err error) {
 // statement is a prepared statement.
 type statement struct{ *sqlite.Stmt }
 
-// row is the row that a statement is at.
+// row is the current row of a statement.
 type row struct{ *sqlite.Stmt }
 
 // blob returns a column that is a blob, or NULL.

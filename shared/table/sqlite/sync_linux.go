@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData makes a file's bytes durable, and only those of its attributes that
-// are needed to read them: without the times that is half the work.
+// syncData makes a file's bytes durable, with only the attributes needed to read them: skipping
+// the times halves the work.
 func syncData(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {

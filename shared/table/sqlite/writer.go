@@ -17,8 +17,8 @@ const (
 	maxBatch      = 256     // requests in one commit
 	maxBatchBytes = 8 << 20 // after which a commit takes no more requests
 
-	// logPages is how long the log grows, in pages of 4 KiB, before SQLite
-	// folds it into the file. A page that many commits changed is folded once.
+	// logPages is how long the log grows, in pages of 4 KiB, before SQLite makes a checkpoint. A
+	// page that many commits changed is copied to the file once.
 	logPages = 4000
 	pageSize = 4096
 )

@@ -198,7 +198,7 @@ func inTurn(each ...table.Op) action {
 	}
 }
 
-// nothing is for rules that the runner itself checks.
+// nothing does nothing, for rules that the runner itself checks.
 func nothing(*state) error { return nil }
 
 // Operations whose partition the runner fills in.

@@ -31,7 +31,7 @@ type Sender struct {
 	ConfigurationSet string
 }
 
-// Send implements mail.Sender: SES knows the message by its own ID.
+// Send implements mail.Sender. It returns SES's own ID for the message.
 func (s Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	env, err := m.Envelope()
 	if err != nil {
@@ -85,10 +85,10 @@ func content(text string) *types.Content {
 	return &types.Content{Data: aws.String(text), Charset: aws.String("UTF-8")}
 }
 
-// classify marks what SES will always refuse: a request that it cannot read, such as
-// one with a malformed address, or content that it rejects. A sender's address
-// that is not verified is a mistake in the settings, which can be corrected. It also
-// marks what the account's limits refuse: some of these errors have no type of their own.
+// classify marks what SES will always refuse: a request that it cannot read, such as one with a
+// malformed address, or content that it rejects. A sender's address that is not verified is a
+// mistake in the settings, which can be corrected. It also marks refusals by the account's
+// limits, by code, as some have no type of their own.
 func classify(err error) error {
 	limits := []string{"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException"}
 	if failed, ok := errors.AsType[smithy.APIError](err); ok && slices.Contains(limits, failed.ErrorCode()) {

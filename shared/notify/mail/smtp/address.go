@@ -27,8 +27,8 @@ type server struct {
 	security       security
 }
 
-// parse reads an address. Its errors quote no part of it: if a password has
-// characters that should have been escaped, any part may be the password.
+// parse reads an address. Its errors quote no part of it: if a password was not escaped, any
+// part may belong to it.
 func parse(address string) (server, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *server) setLogin(u *url.URL) error {
 	return nil
 }
 
-// notInHost reports characters that no name of a host has.
+// notInHost reports characters that no host name has.
 func notInHost(r rune) bool {
 	return r == ':' || r == '%' || unicode.IsSpace(r) || unicode.IsControl(r)
 }

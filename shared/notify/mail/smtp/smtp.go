@@ -49,8 +49,8 @@ func New(address string) (*Sender, error) {
 	return &Sender{s, &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12}}, nil
 }
 
-// Send implements mail.Sender: a server knows the message by its Message-ID.
-// When the context ends, so does the connection.
+// Send implements mail.Sender. It returns the Message-ID. When the context ends, so does the
+// connection.
 func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel() // closes the connection too
@@ -102,15 +102,14 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 			gomail.WithOpportunisticSMTPAuth(logins...))
 	}
 	if ascii(env.From.Address) && ascii(env.To.Address) {
-		// A mail that uses SMTPUTF8 needlessly bounces at an older server on its
-		// way.
+		// Needless SMTPUTF8 would make the mail bounce at older servers on its way.
 		opts = append(opts, gomail.WithoutSMTPUTF8())
 	}
 	return gomail.NewClient(s.server.host, opts...)
 }
 
-// dial connects, and closes the connection when ctx ends, as the client obeys its
-// context only while it dials.
+// dial connects, and closes the connection when ctx ends, as the client heeds its context only
+// while it dials.
 func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 	return func(dialing context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -127,9 +126,9 @@ func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 	}
 }
 
-// classify marks what the server will always refuse. Replies about the sender's
-// address or the login are about our settings, which can be corrected. It also marks what
-// is clearly the server's limit on us: no code of SMTP says that, only the text.
+// classify marks what the server will always refuse. Replies about the sender's address or the
+// login are about our settings, which can be corrected. It also marks what is clearly the
+// server's sending limit: no SMTP code says so, only the text.
 func classify(err error) error {
 	refused, ok := errors.AsType[*gomail.SendError](err)
 	if !ok {
@@ -140,7 +139,7 @@ func classify(err error) error {
 	code := refused.ErrorCode()
 	about := refused.Reason == gomail.ErrSMTPRcptTo || refused.Reason == gomail.ErrSMTPData || refused.Reason == gomail.ErrSMTPDataClose
 	login := code == 530 || code == 534 || code == 535 || code == 538
-	said := regexp.MustCompile(`\S*@\S*`).ReplaceAllString(text, "") // its words may stand in an address
+	said := regexp.MustCompile(`\S*@\S*`).ReplaceAllString(text, "") // an address may contain these words
 	switch {
 	case about && code >= 500 && !login:
 		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
