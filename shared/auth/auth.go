@@ -63,7 +63,7 @@ var errTemporary = fault.New(fault.Unauthorized,
 func (a *Authenticator) Check(ctx context.Context, c Credential) (Identity, error) {
 	if c.Kind == "bearer" {
 		u, err := a.bearer(ctx, c.Bearer)
-		return Identity{u, c.Kind}, err
+		return Identity{u}, err
 	}
 	id, err := a.CheckFirst(ctx, c)
 	if err == nil && id.State != Active {
@@ -76,7 +76,7 @@ func (a *Authenticator) Check(ctx context.Context, c Credential) (Identity, erro
 // first access.
 func (a *Authenticator) CheckFirst(ctx context.Context, c Credential) (Identity, error) {
 	u, _, err := a.password(ctx, c)
-	return Identity{u, c.Kind}, err
+	return Identity{u}, err
 }
 
 // password checks a name and a password. The user may be in first access, but not disabled.

@@ -45,7 +45,4 @@ func Source(r *http.Request) string {
 }
 
 // Identity is the caller, once the credential has been verified.
-type Identity struct {
-	User
-	Kind string // of the credential
-}
+type Identity struct{ User }
