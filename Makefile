@@ -40,7 +40,7 @@ test: ## Run the tests; they need nothing but Go. RACE=-race turns on the race d
 
 test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS, which it installs.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 -tags stack ./shared/table/dynamo ./shared/notify ./shared/blob/s3 \
-	  ./shared/boot/lambda ./shared/boot/worker ./shared/boot/apitest ./shared/api/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OfAStack ./infra/ferry"
+	  ./shared/boot/apitest ./shared/api/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OfAStack ./infra/ferry"
 
 # How long make fuzz tries inputs for each target.
 FUZZTIME ?= 30s

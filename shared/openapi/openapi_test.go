@@ -2,8 +2,10 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"unicode"
 
@@ -12,6 +14,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/notify"
 	"ferry/shared/openapi"
 	"ferry/shared/wire"
 )
@@ -92,6 +95,58 @@ func TestEachOperationIsFullyDescribed(t *testing.T) {
 				t.Errorf("%s %s lacks a success response, or 500", method, path)
 			}
 		}
+	}
+}
+
+// TestAnswersAndEventsAreDescribedExactly changes one thing at a time in a list and in an event.
+func TestAnswersAndEventsAreDescribedExactly(t *testing.T) {
+	t.Parallel()
+	doc := document(t, "http://127.0.0.1:8080/v1")
+	list := doc.Paths.Value("/download/list").Get.Responses.Status(200).Value.Content["application/json"].Schema.Value
+	event := doc.Webhooks["file.deleted"].Post.RequestBody.Value.Content["application/cloudevents+json"].Schema.Value
+	for _, c := range []struct {
+		schema *openapi3.Schema
+		good   string
+		bad    [][2]string // what is replaced, and by what
+	}{
+		{list, `{"status":0,"description":"handlerDownloadList:succsessfully","apiver":"v1 (3.6.0)","user":"a","files":[],` +
+			`"time":"2025-10-03 09:12:50.123456789 +0200 CEST m=+42.123456789"}`, [][2]string{
+			{`"user"`, `"more":1,"user"`}, {`"user":"a",`, ``}, {"succsessfully", "successfully"}, {" m=+", " "}, {`:0,`, `:"0",`},
+		}},
+		{event, `{"specversion":"1.0","id":"1759482770123-89abcdef01234567","source":"https://ferry.example.com/v1","type":"file.deleted",` +
+			`"subject":"files/alice/7","time":"2025-10-03T09:12:50.123Z","datacontenttype":"application/json","data":` +
+			`{"owner":"alice","id":7,"name":"x","length":5,"modified":1,"area":"backup","crc64nvme":"xLtyZIRLp3M=","reason":"user"}}`, [][2]string{
+			{`"specversion":"1.0",`, ``}, {`"1.0"`, `"0.3"`}, {`89abcdef`, `x`}, {`"subject":"files/`, `"subject":"file/`}, {`T09:12`, ` 09:12`},
+			{`"file.deleted"`, `"file.uploaded"`}, {`,"reason":"user"`, ``}, {`"reason":"user"`, `"reason":"whim"`}, {`"id":7`, `"id":"7"`},
+			{`"id":7`, `"id":7,"linkURL":"https://x"`}, {`"data":`, `"token":"x","data":`}, {`"name":"x",`, ``},
+		}},
+	} {
+		valid := func(text string) bool {
+			var v any
+			if err := json.Unmarshal([]byte(text), &v); err != nil {
+				t.Fatal(err)
+			}
+			return c.schema.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation()) == nil
+		}
+		if !valid(c.good) {
+			t.Errorf("%s is not allowed", c.good)
+		}
+		for _, change := range c.bad {
+			if bad := strings.Replace(c.good, change[0], change[1], 1); bad == c.good || valid(bad) {
+				t.Errorf("%s is allowed", bad)
+			}
+		}
+	}
+}
+
+func TestExactlyTheEventTypesAreDescribed(t *testing.T) {
+	t.Parallel()
+	want := []notify.EventType{
+		notify.FileDeleted, notify.FileDownloaded, notify.FileRestored, notify.FileUploaded, notify.LinkFailed, notify.LinkSent, notify.PasswordChanged,
+	}
+	got := slices.Sorted(maps.Keys(document(t, "http://127.0.0.1:8080/v1").Webhooks))
+	if !slices.EqualFunc(got, want, func(name string, t notify.EventType) bool { return name == string(t) }) {
+		t.Errorf("described are %v, want %v", got, want)
 	}
 }
 
