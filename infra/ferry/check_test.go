@@ -91,7 +91,7 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 	must(t, err)
 	must(t, auth.NewUsers(p.Table, p.Now).Add(ctx, auth.User{Name: "alice", State: auth.Active, Quota: 1000}))
 	for _, content := range []string{"one", "two", "six"} {
-		up, err := file.Service(p).Begin(ctx, "alice", auth.User{Name: "alice"}, int64(len(content)), files.Sending{})
+		up, err := file.Service(p).Begin(ctx, "alice", files.By{User: "alice"}, int64(len(content)), files.Sending{})
 		must(t, err)
 		must(t, up.Add(ctx, files.Part{Name: content, Body: strings.NewReader(content), Size: -1}))
 		_, err = up.Commit(ctx, 0)

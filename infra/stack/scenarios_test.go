@@ -403,7 +403,7 @@ func sweepAll(s *stage) {
 	}
 	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
-	_, err := file.Service(s.real).BeginSession(s.Context(), auth.User{Name: "dave"}, plan, nil)
+	_, err := file.Service(s.real).BeginSession(s.Context(), files.By{User: "dave"}, plan, nil)
 	s.check(err)
 	s.user("zoe", nil)
 	for _, name := range []string{"erin", "zoe"} { // while an upload was under way

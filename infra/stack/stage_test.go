@@ -143,7 +143,7 @@ func (s *stage) put(owner string) { s.Helper(); s.send(owner, files.Sending{}) }
 // send stores a file, with recipients or a receipt.
 func (s *stage) send(owner string, sending files.Sending) {
 	s.Helper()
-	up, err := file.Service(s.real).Begin(s.Context(), owner, auth.User{Name: owner}, 3, sending)
+	up, err := file.Service(s.real).Begin(s.Context(), owner, files.By{User: owner}, 3, sending)
 	s.check(err)
 	s.check(up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
 	_, err = up.Commit(s.Context(), 0)

@@ -225,7 +225,7 @@ func (c *Check) rebuildOne(ctx context.Context, key table.Key, f File) error {
 	bad := *c.damaged[key]
 	if f.ID > 0 {
 		bad.What += "; a link has a copy, from which --repair writes it again"
-		bad.mend = []table.Op{table.Put(key, f).If(table.Exists())}
+		bad.mend = []table.Op{f.put().If(table.Exists())}
 	}
 	if _, err := c.found(ctx, bad); err != nil || f.ID == 0 || !c.Repair {
 		return err
@@ -285,7 +285,7 @@ func (c *Check) recover(ctx context.Context, f File, copies []File, bad *Finding
 			continue
 		}
 		bad.What += "; the record is wrong, and a link has a copy, from which --repair writes it again"
-		bad.Lost, bad.mend = false, []table.Op{table.Put(f.key(), one).If(f.unchanged()...)}
+		bad.Lost, bad.mend = false, []table.Op{one.put().If(f.unchanged()...)}
 		return nil
 	}
 	return c.giveBack(ctx, f, bad)

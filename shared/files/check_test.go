@@ -67,7 +67,7 @@ func newChecked(t *testing.T) (server, []files.File) {
 	s := newSweepServer(t)
 	s.update(auth.UserKey("alice"), "quota", int64(1<<30))
 	small, big := s.put("alice", "content"), s.put("alice", large())
-	up, err := file.Service(s.Data.Ports).Begin(t.Context(), "alice", s.user("alice"), 3,
+	up, err := file.Service(s.Data.Ports).Begin(t.Context(), "alice", s.by("alice"), 3,
 		files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "ann@example.com"}}})
 	s.must(err)
 	s.must(up.Add(t.Context(), files.Part{Name: "sent", Body: strings.NewReader("abc"), Size: 3}))

@@ -64,8 +64,8 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	if err != nil {
 		return nil, completeFault(err)
 	}
-	f := s.newRecord(File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.Blob},
-		written, owner, it.Uploader, it.UploaderIncarnation)
+	f := s.newRecord(File{ID: it.FileID, Name: it.Name, Type: it.Type, SHA256: it.SHA256, Blob: it.Blob, By: it.By},
+		written, owner)
 	room := it.reservation().charge(f.Length)
 	if room == nil && owner.Quota > 0 { // the quota came after the session
 		room = append(room, table.Update(auth.UserKey(it.Owner)).Add("used", f.Length).If(table.Exists()))
@@ -88,7 +88,7 @@ func (s *Service) recountNotices(ctx context.Context, it *Session) error {
 		return table.Update(sessionKey(it.ID)).Set("counted", at.UnixMilli()).
 			If(table.Equal("done", false), table.AtMost("counted", it.Counted))
 	}
-	at, err := s.Outbox.ReserveAgain(ctx, last, mark, it.Uploader, it.addresses())
+	at, err := s.Outbox.ReserveAgain(ctx, last, mark, it.By, it.addresses())
 	if errors.Is(err, table.ErrCondition) {
 		return nil // another request counted them, or completed or ended the session
 	}
@@ -141,7 +141,7 @@ func (s *Service) overtaken(ctx context.Context, it Session, otherwise error) (*
 }
 
 func (s *Service) completedFile(ctx context.Context, it Session) (*Listed, error) {
-	f := File{Owner: it.Owner, Area: blob.Files, ID: it.FileID, Name: it.Name, Length: it.Length}
+	f := File{By: it.By, Owner: it.Owner, Area: blob.Files, ID: it.FileID, Name: it.Name, Length: it.Length}
 	kept, err := s.kept(ctx, s.Listed(f))
 	if err != nil {
 		return nil, err

@@ -38,23 +38,22 @@ const PageSize = 100
 // upload may leave a file of the earlier Incarnation. The later user never sees
 // it, and the sweep removes it.
 type File struct {
-	V                   int64     `json:"v"`
-	Owner               string    `json:"owner"`
-	Incarnation         int64     `json:"incarnation,omitempty"` // of the owner
-	Area                blob.Area `json:"area"`
-	ID                  int64     `json:"id"`
-	Name                string    `json:"name"`
-	Length              int64     `json:"length"`         // bytes
-	Type                string    `json:"type,omitempty"` // media type, as stated by the uploader
-	Modified            int64     `json:"modified"`       // Unix milliseconds
-	Blob                string    `json:"blob"`           // key in the blob store
-	CRC64               string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
-	SHA256              []byte    `json:"sha256,omitempty"`
-	Uploader            string    `json:"uploader,omitempty"` // empty if it is the owner
-	UploaderIncarnation int64     `json:"byWhich,omitempty"`
-	Recipients          []string  `json:"recipients,omitempty"` // for each, the ID of the notice with the link
-	Notify              bool      `json:"notify,omitempty"`     // the uploader wants a receipt of the first download
-	Expires             int64     `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
+	V           int64     `json:"v"`
+	Owner       string    `json:"owner"`
+	Incarnation int64     `json:"incarnation,omitempty"` // of the owner
+	Area        blob.Area `json:"area"`
+	ID          int64     `json:"id"`
+	Name        string    `json:"name"`
+	Length      int64     `json:"length"`         // bytes
+	Type        string    `json:"type,omitempty"` // media type, as stated by the uploader
+	Modified    int64     `json:"modified"`       // Unix milliseconds
+	Blob        string    `json:"blob"`           // key in the blob store
+	CRC64       string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
+	SHA256      []byte    `json:"sha256,omitempty"`
+	By
+	Recipients []string `json:"recipients,omitempty"` // for each, the ID of the notice with the link
+	Notify     bool     `json:"notify,omitempty"`     // the uploader wants a receipt of the first download
+	Expires    int64    `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
 	// From has the places, as AREA/KEY, where the bytes may still be after a move. A link's
 	// copy of the record keeps them when the move is finished.
 	From  []string `json:"from,omitempty"`
@@ -113,14 +112,6 @@ func partition(area blob.Area, owner string) string { return string(area) + "#" 
 func sortKey(id int64) string { return fmt.Sprintf("%016d", id) }
 
 func (f File) key() table.Key { return Key(f.Area, f.Owner, f.ID) }
-
-// UploadedBy reports whether this user uploaded the file.
-func (f File) UploadedBy(u auth.User) bool {
-	if f.Uploader == "" {
-		return f.Owner == u.Name && f.Incarnation == u.Incarnation
-	}
-	return f.Uploader == u.Name && f.UploaderIncarnation == u.Incarnation
-}
 
 // Expired reports whether the file's time in its area is over, even if no sweep
 // has moved it yet.
@@ -323,7 +314,7 @@ func DecodeFile(item table.Item) (f File, err error) {
 	if err = item.Decode(&f); err == nil && (f.key() != item.Key || blob.CheckKey(f.Blob) != nil) {
 		err = fmt.Errorf("it names %s and the bytes %q: %w", f.key(), f.Blob, table.ErrUnreadable)
 	}
-	return f, fault.Wrap(err, fmt.Sprintf("reading the record %s", item.Key))
+	return f.completed(), fault.Wrap(err, fmt.Sprintf("reading the record %s", item.Key))
 }
 
 func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
@@ -331,7 +322,7 @@ func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
 	if err := item.Decode(&f); err != nil {
 		return nil, fmt.Errorf("reading a file's record: %w", err)
 	}
-	return s.Listed(f), nil
+	return s.Listed(f.completed()), nil
 }
 
 // unreadable logs an item that is left out, so that it holds up nothing else.

@@ -40,10 +40,10 @@ func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 		Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Retention: p.Retention,
 	})
 	var err error
-	it, err = service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
+	it, err = service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
 	c.must(err)
 	c.must(service.EndSession(t.Context(), it))
-	if _, err := service.Session(t.Context(), c.user(), it.ID); !fault.Is(err, fault.NotFound) {
+	if _, err := service.Session(t.Context(), c.by(), it.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("reading the ended session gave %v, want NotFound", err)
 	}
 }

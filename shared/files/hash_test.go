@@ -27,7 +27,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				p := c.Data.Ports
 				return files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 2 << 20})
 			}
-			it, err := service().BeginSession(t.Context(), c.user(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
+			it, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
 			c.must(err)
 			for number := 1; number <= it.Layout().Count(); number++ {
 				from := it.Layout().Offset(number)
@@ -36,7 +36,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 			}
 			waits := 0
 			for {
-				now, err := service().Session(t.Context(), c.user(), it.ID)
+				now, err := service().Session(t.Context(), c.by(), it.ID)
 				c.must(err)
 				_, err = service().Complete(t.Context(), now, nil)
 				if fault.Is(err, fault.Unavailable) && waits < 10 {

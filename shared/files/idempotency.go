@@ -58,9 +58,9 @@ type claimItem struct {
 
 // KeyRequest says which request claims a key.
 type KeyRequest struct {
-	User        auth.User // the caller; each user has separate keys
-	Key         string    // as ReadKey returns it; empty claims nothing
-	Fingerprint string    // as the function Fingerprint returns it
+	By          By     // the caller; each has separate keys
+	Key         string // as ReadKey returns it; empty claims nothing
+	Fingerprint string // as the function Fingerprint returns it
 	Lease       time.Duration
 }
 
@@ -138,8 +138,8 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 // claimKey includes the user's incarnation, so that a later user of the same name does not hit
 // the earlier one's keys.
 func claimKey(r KeyRequest) table.Key {
-	hash := Fingerprint(r.Key, fmt.Sprint(r.User.Incarnation))
-	return table.Key{PK: "idem#" + r.User.Name + "#" + hash, SK: "idem"}
+	hash := Fingerprint(r.Key, fmt.Sprint(r.By.UserIncarnation))
+	return table.Key{PK: "idem#" + r.By.User + "#" + hash, SK: "idem"}
 }
 
 func (c *Claim) put(cond table.Cond) table.Op {
@@ -266,21 +266,21 @@ func rememberFiles(c *Claim, stored []File) ([]table.Op, error) {
 // nothing. It is for one goroutine.
 type Repeat struct {
 	s        *Service
-	uploader auth.User
+	uploader auth.Identity
 	first    []*Listed
 	seen     []File
 }
 
 // Repeat returns a Repeat of the uploader's upload into the area of owner that had this
 // result.
-func (s *Service) Repeat(uploader auth.User, owner, result string) (*Repeat, error) {
+func (s *Service) Repeat(uploader auth.Identity, owner, result string) (*Repeat, error) {
 	var all []File // it has all fields of a rememberedFile
 	if err := json.Unmarshal([]byte(result), &all); err != nil {
 		return nil, fmt.Errorf("reading the result of an upload: %w", err)
 	}
 	r := &Repeat{s: s, uploader: uploader}
 	for _, f := range all {
-		f.Owner, f.Area = owner, blob.Files
+		f.By, f.Owner, f.Area = ByOf(uploader), owner, blob.Files
 		r.first = append(r.first, s.Listed(f))
 	}
 	return r, nil
@@ -320,7 +320,7 @@ func (r *Repeat) Commit(ctx context.Context, limit int) (page Page, err error) {
 		page.Files, err = r.s.kept(ctx, r.first...)
 		return page, err
 	}
-	if page, err = r.s.List(ctx, r.uploader, blob.Files, 0, limit); err != nil {
+	if page, err = r.s.List(ctx, r.uploader.User, blob.Files, 0, limit); err != nil {
 		return page, err
 	}
 	missing := slices.DeleteFunc(slices.Clone(r.first), func(f *Listed) bool {

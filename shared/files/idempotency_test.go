@@ -45,7 +45,7 @@ func (w *claims) advance(d time.Duration) { w.ahead.Add(int64(d)) }
 // request returns a request by alice, with the given changes.
 func request(change ...func(*files.KeyRequest)) files.KeyRequest {
 	r := files.KeyRequest{
-		User: auth.User{Name: "alice"}, Key: "k", Fingerprint: files.Fingerprint("POST", "/upload"), Lease: time.Minute,
+		By: files.By{User: "alice"}, Key: "k", Fingerprint: files.Fingerprint("POST", "/upload"), Lease: time.Minute,
 	}
 	for _, c := range change {
 		c(&r)
@@ -124,8 +124,8 @@ func TestKeyBelongsToOneRequestOfOneUser(t *testing.T) {
 		t.Errorf("a different request is told to retry after %v, want never", after)
 	}
 	w.mustClaim(request(func(r *files.KeyRequest) { r.Key = "another" }))
-	w.mustClaim(request(func(r *files.KeyRequest) { r.User.Name = "bob" }))
-	w.mustClaim(request(func(r *files.KeyRequest) { r.User.Incarnation = 1 }))
+	w.mustClaim(request(func(r *files.KeyRequest) { r.By.User = "bob" }))
+	w.mustClaim(request(func(r *files.KeyRequest) { r.By.UserIncarnation = 1 }))
 }
 
 func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {

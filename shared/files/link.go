@@ -34,6 +34,7 @@ type Link struct {
 
 func decodeLink(item table.Item) (l Link, err error) {
 	err = item.Decode(&l)
+	l.File = l.File.completed()
 	return l, err
 }
 
@@ -76,9 +77,9 @@ func (s *Service) Links(ctx context.Context, f File) ([]Link, error) {
 // publish returns the operations that make the file visible: they store its
 // record, and its links in the order of linkKeys.
 func (s *Service) publish(f File, links []Link) []table.Op {
-	ops := []table.Op{table.Put(f.key(), f).If(table.NotExists())}
+	ops := []table.Op{f.put().If(table.NotExists())}
 	for i, key := range s.linkKeys(f) {
-		links[i].File = f
+		links[i].File = f.stored()
 		op := table.Put(key, links[i])
 		if f.Expires != 0 {
 			op = op.Expire(time.Unix(f.Expires, 0))

@@ -135,13 +135,13 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	service := file.Service(c.Data.Ports)
-	it, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
+	it, err := service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
 		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
 	}}, nil)
 	c.must(err)
 	c.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("x"), nil)))
 	for range 2 { // a repeated completion changes nothing
-		it, err = service.Session(t.Context(), c.user(), it.ID)
+		it, err = service.Session(t.Context(), c.by(), it.ID)
 		c.must(err)
 		c.must(failure(service.Complete(t.Context(), it, nil)))
 	}

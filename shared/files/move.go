@@ -81,12 +81,12 @@ func (s *Service) Get(ctx context.Context, owner auth.User, area blob.Area, id i
 	return f, err
 }
 
-// Sent returns a file that the uploader has sent to the user area of owner, a
+// Sent returns a file that the caller has sent to the user area of owner, a
 // canonical name. It makes one call to the table. If someone else has sent the
 // file, the fault is NotFound.
-func (s *Service) Sent(ctx context.Context, uploader auth.User, owner string, id int64) (File, error) {
+func (s *Service) Sent(ctx context.Context, by By, owner string, id int64) (File, error) {
 	f, err := s.get(ctx, blob.Files, owner, id)
-	if fault.Is(err, fault.NotFound) || err == nil && (f.Expired(s.Now()) || !f.UploadedBy(uploader)) {
+	if fault.Is(err, fault.NotFound) || err == nil && (f.Expired(s.Now()) || f.By != by) {
 		return File{}, fault.New(fault.NotFound, "no file of that id that you have sent to that user")
 	}
 	return f, err
@@ -98,7 +98,7 @@ func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int6
 	if errors.Is(err, table.ErrNotFound) {
 		return File{}, errNoFile(area)
 	}
-	return f, fault.Wrap(err, "reading a file's record")
+	return f.completed(), fault.Wrap(err, "reading a file's record")
 }
 
 func errNoFile(area blob.Area) error {
@@ -282,9 +282,9 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 	}
 	if err == nil {
 		ops := append(s.publish(now, links), s.missed(now)...)
-		ops[0] = table.Put(f.key(), now).If(f.unchanged()...)
+		ops[0] = now.put().If(f.unchanged()...)
 		if _, damaged := DecodeFile(item); errors.Is(damaged, table.ErrUnreadable) {
-			ops[0] = table.Put(f.key(), now).If(table.Exists()) // which does not read it
+			ops[0] = now.put().If(table.Exists()) // which does not read it
 		}
 		err = s.Table.Write(ctx, ops...)
 	}
@@ -331,7 +331,7 @@ func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 		case err != nil:
 			return fmt.Errorf("reading a file's record: %w", err)
 		}
-		if err := s.remove(ctx, f); !errors.Is(err, table.ErrCondition) {
+		if err := s.remove(ctx, f.completed()); !errors.Is(err, table.ErrCondition) {
 			return err
 		}
 	}
@@ -378,7 +378,7 @@ func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err
 			}
 			var f File
 			if err = item.Decode(&f); err == nil {
-				err = s.purge(ctx, f)
+				err = s.purge(ctx, f.completed())
 			} else { // a sweep removes the bytes, as nothing names them
 				s.unreadable(ctx, item.Key, err)
 				err = s.Table.Write(ctx, table.Delete(item.Key))

@@ -38,7 +38,7 @@ func (c caller) beginUpload(content string) *files.Upload {
 // beginAt stores the bytes of an upload, but does not commit it.
 func (c caller) beginAt(s *files.Service, content string) *files.Upload {
 	c.Helper()
-	u, err := s.Begin(c.Context(), c.name, c.user(), int64(len(content)), files.Sending{})
+	u, err := s.Begin(c.Context(), c.name, c.by(), int64(len(content)), files.Sending{})
 	c.must(err)
 	c.must(u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))}))
 	return u
@@ -133,7 +133,7 @@ func TestUploadOfRemovedUserTakesNoIDFromTheNext(t *testing.T) {
 		t.Errorf("adding the second file gave %v, want Unauthorized", err)
 	}
 	u.Abort(t.Context())
-	if _, err := file.Service(second.Data.Ports).Begin(t.Context(), "alice", before, 1, files.Sending{}); !fault.Is(err, fault.Unauthorized) {
+	if _, err := file.Service(second.Data.Ports).Begin(t.Context(), "alice", files.ByOf(auth.Identity{User: before}), 1, files.Sending{}); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("an upload of the removed user gave %v, want Unauthorized", err)
 	}
 	second.wantConsistent(0)

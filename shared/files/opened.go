@@ -23,13 +23,13 @@ type openedItem struct {
 	Rev   int64 `json:"rev"`   // goes up with each change
 }
 
-func openedKey(uploader string, incarnation int64) table.Key {
-	return table.Key{PK: "user#" + uploader, SK: fmt.Sprintf("uploads-%d", incarnation)}
+func openedKey(by By) table.Key {
+	return table.Key{PK: "user#" + by.User, SK: fmt.Sprintf("uploads-%d", by.UserIncarnation)}
 }
 
 // opened returns the operation that adds n, 1 or -1, to the uploader's open sessions.
 func (s Session) opened(n int64) table.Op {
-	return table.Update(openedKey(s.Uploader, s.UploaderIncarnation)).
+	return table.Update(openedKey(s.By)).
 		Add("open", n).Add("bytes", n*s.stated()).Add("rev", 1)
 }
 
@@ -39,7 +39,7 @@ const openTries = 20
 
 // open stores a new session with the operations in ops, unless the uploader has too
 // many, or their stated lengths together do not fit the disk.
-func (s *Service) open(ctx context.Context, it Session, uploader auth.User, ops []table.Op) error {
+func (s *Service) open(ctx context.Context, it Session, ops []table.Op) error {
 	free, err := int64(1<<62), error(nil) // no bound
 	if s.Free != nil {
 		free, err = s.Free()
@@ -54,7 +54,7 @@ func (s *Service) open(ctx context.Context, it Session, uploader auth.User, ops 
 		if refused, ok := errors.AsType[*table.ConditionError](err); !ok || refused.Op != len(ops) {
 			return err
 		}
-		now, recount := s.countOpened(ctx, uploader)
+		now, recount := s.countOpened(ctx, it.By)
 		switch {
 		case recount != nil:
 			return recount
@@ -79,19 +79,19 @@ type counted struct {
 
 // countOpened counts a user's open sessions again, and corrects the item unless another
 // session began or ended meanwhile.
-func (s *Service) countOpened(ctx context.Context, u auth.User) (n counted, err error) {
-	key := openedKey(u.Name, u.Incarnation)
+func (s *Service) countOpened(ctx context.Context, by By) (n counted, err error) {
+	key := openedKey(by)
 	var was openedItem
 	if err = s.Table.Get(ctx, key, &was); err != nil && !errors.Is(err, table.ErrNotFound) {
 		return n, fmt.Errorf("counting upload sessions: %w", err)
 	}
-	for item, err := range table.Each(ctx, s.Table, table.Query{PK: sessions(u.Name), Limit: PageSize}) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: sessions(by.User), Limit: PageSize}) {
 		var it Session
 		if err == nil && item.Decode(&it) != nil {
 			continue // the list leaves it out too
 		}
 		var parts []blob.Part
-		if err == nil && it.begunBy(u) && !auth.Ended(s.Now(), it.Expires, SessionLife) {
+		if err == nil && it.By == by && !auth.Ended(s.Now(), it.Expires, SessionLife) {
 			if n.open++; n.open == 1 {
 				n.first = time.Unix(it.Expires, 0)
 			}

@@ -13,18 +13,18 @@ import (
 // belong in the same transaction as the change that they report, except for a download's
 // event. It is safe for concurrent use.
 type Outbox interface {
-	// Reserve counts a message from the user to each address and number, which
+	// Reserve counts a message from who stores files to each address and number, which
 	// must all differ, and returns the time under which it counted them. A TooMany
 	// fault says when to try again; an Invalid fault means that it will never
 	// work. After a fault nothing is counted. It makes one call to the table,
 	// or none if there are no limits.
-	Reserve(ctx context.Context, user string, to []string) (at time.Time, err error)
+	Reserve(ctx context.Context, by By, to []string) (at time.Time, err error)
 	// ReserveAgain counts again what was reserved at that time, if another hour
 	// or day has begun since, and writes mark in the same call. If the condition
 	// of mark is refused, the error is table.ErrCondition.
-	ReserveAgain(ctx context.Context, reserved time.Time, mark func(at time.Time) table.Op, user string, to []string) (at time.Time, err error)
+	ReserveAgain(ctx context.Context, reserved time.Time, mark func(at time.Time) table.Op, by By, to []string) (at time.Time, err error)
 	// Release gives back what was reserved at these times.
-	Release(ctx context.Context, reserved []time.Time, user string, to []string) error
+	Release(ctx context.Context, reserved []time.Time, by By, to []string) error
 	// Message queues a notice about a file. The sort key of the operation is the
 	// notice's ID.
 	Message(ctx context.Context, m Message, f File) (table.Op, error)

@@ -136,7 +136,7 @@ func TestASlowUploadKeepsNoRoomFromOthers(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t, quota(10))
 			c.AddUser("bob", password)
-			slow, err := file.Service(c.Data.Ports).Begin(t.Context(), "alice", auth.User{Name: "bob"}, length, files.Sending{})
+			slow, err := file.Service(c.Data.Ports).Begin(t.Context(), "alice", files.By{User: "bob"}, length, files.Sending{})
 			c.must(err)
 			c.wantUsed("before the bytes arrive", 0)
 			if w := c.upload("file=a", unsized(10), 10); w.Code != 200 {
@@ -244,8 +244,8 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	c.AddUser("bob", password)
 	service := file.Service(c.Data.Ports)
 	plan := files.Plan{Owner: "alice", Name: "b", Length: 30}
-	c.must(failure(service.BeginSession(t.Context(), auth.User{Name: "bob"}, plan, nil)))
-	slow, err := service.Begin(t.Context(), "alice", auth.User{Name: "bob"}, 7, files.Sending{})
+	c.must(failure(service.BeginSession(t.Context(), files.By{User: "bob"}, plan, nil)))
+	slow, err := service.Begin(t.Context(), "alice", files.By{User: "bob"}, 7, files.Sending{})
 	c.must(err)
 	c.must(slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.must(c.Users.Disable(t.Context(), "alice"))
@@ -276,7 +276,7 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 		}
 	}
 	users, service := auth.NewUsers(c.Data.Table, c.Data.Ports.Now), file.Service(c.Data.Ports)
-	open, err := service.BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
+	open, err := service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
 	c.must(err)
 	c.must(failure(service.Delete(t.Context(), c.user(), 1)))
 	limit := func() error {

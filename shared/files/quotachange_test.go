@@ -86,7 +86,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 		t.Parallel()
 		c := newCaller(t)
 		s, _ := c.meanwhile(func() { c.must(c.give(100, nothing)) }, 0)
-		open, err := file.Service(c.Data.Ports).BeginSession(t.Context(), c.user(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
+		open, err := file.Service(c.Data.Ports).BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
 		c.must(err)
 		_, err = s.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)
 		c.must(err)

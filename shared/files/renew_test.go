@@ -145,7 +145,7 @@ func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
 func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	u, err := file.Service(c.Data.Ports).Begin(t.Context(), c.name, c.user(), -1, files.Sending{})
+	u, err := file.Service(c.Data.Ports).Begin(t.Context(), c.name, c.by(), -1, files.Sending{})
 	c.must(err)
 	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.revoke(1)

@@ -48,22 +48,21 @@ type Plan struct {
 // arrived; the rest is here.
 type Session struct {
 	Plan
-	V                   int64  `json:"v"`
-	ID                  string `json:"id"`                    // also a part of its object's key
-	Blob                string `json:"blob,omitempty"`        // that key
-	Incarnation         int64  `json:"incarnation,omitempty"` // of the owner
-	Uploader            string `json:"uploader"`
-	UploaderIncarnation int64  `json:"byWhich,omitempty"`
-	Counted             int64  `json:"counted,omitempty"` // Unix milliseconds, when notices were counted after Created
-	Upload              string `json:"upload"`            // the store's name for the upload
-	FileID              int64  `json:"fileId"`
-	Reserved            string `json:"reserved,omitempty"`      // sort key of the reservation, if the owner has a quota
-	ReservedUntil       int64  `json:"reservedUntil,omitempty"` // Unix seconds
-	Created             int64  `json:"created"`                 // Unix milliseconds
-	Expires             int64  `json:"expires"`                 // Unix seconds
-	Done                bool   `json:"done"`
-	Hashed              int64  `json:"hashed,omitempty"` // how many bytes of the object Hash covers
-	Hash                []byte `json:"hash,omitempty"`   // the state of crypto/sha256
+	By
+	V             int64  `json:"v"`
+	ID            string `json:"id"`                    // also a part of its object's key
+	Blob          string `json:"blob,omitempty"`        // that key
+	Incarnation   int64  `json:"incarnation,omitempty"` // of the owner
+	Counted       int64  `json:"counted,omitempty"`     // Unix milliseconds, when notices were counted after Created
+	Upload        string `json:"upload"`                // the store's name for the upload
+	FileID        int64  `json:"fileId"`
+	Reserved      string `json:"reserved,omitempty"`      // sort key of the reservation, if the owner has a quota
+	ReservedUntil int64  `json:"reservedUntil,omitempty"` // Unix seconds
+	Created       int64  `json:"created"`                 // Unix milliseconds
+	Expires       int64  `json:"expires"`                 // Unix seconds
+	Done          bool   `json:"done"`
+	Hashed        int64  `json:"hashed,omitempty"` // how many bytes of the object Hash covers
+	Hash          []byte `json:"hash,omitempty"`   // the state of crypto/sha256
 }
 
 // stated returns the length that was stated when the session began, or 0.
@@ -102,7 +101,7 @@ func sessionKey(id string) table.Key { return table.Key{PK: "upload#" + id, SK: 
 // indexed returns an operation for each user who sees the session in the list, which
 // is sorted by the time of creation: the uploader, and the owner.
 func (s Session) indexed(op func(table.Key) table.Op) (ops []table.Op) {
-	for _, user := range slices.Compact([]string{s.Uploader, s.Owner}) {
+	for _, user := range slices.Compact([]string{s.By.User, s.Owner}) {
 		ops = append(ops, op(table.Key{PK: sessions(user), SK: fmt.Sprintf("%016d-%s", s.Created, s.ID)}))
 	}
 	return ops
@@ -110,13 +109,11 @@ func (s Session) indexed(op func(table.Key) table.Op) (ops []table.Op) {
 
 func sessions(user string) string { return "uploads#" + user }
 
-// begunBy reports whether this user began the session, and goesTo whether the file
-// goes to this user's area.
-func (s Session) begunBy(u auth.User) bool {
-	return s.Uploader == u.Name && s.UploaderIncarnation == u.Incarnation
-}
+// seenBy reports whether a caller began the session, or the file goes to the caller's area.
+func (s Session) seenBy(by By) bool { return s.By == by || by.is(s.Owner, s.Incarnation) }
 
-func (s Session) goesTo(u auth.User) bool { return s.Owner == u.Name && s.Incarnation == u.Incarnation }
+// own reports whether the file goes to the area of the user who began the session.
+func (s Session) own() bool { return s.By.User == s.Owner }
 
 // PartSize returns the size of a file's parts: the client's wish if possible,
 // rounded up to whole MiB.
@@ -134,8 +131,8 @@ func PartSize(length, wish int64) int64 {
 // store's session, and the record. It makes one more if there are recipients,
 // whose notices count from now on, and one more if the owner has a quota: room
 // is reserved for an hour, see HoldRoom.
-func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, claim *Claim) (Session, error) {
-	u := &Upload{s: s, owner: p.Owner, uploader: uploader, sending: p.Sending, max: p.stated()}
+func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim) (Session, error) {
+	u := &Upload{s: s, owner: p.Owner, by: by, sending: p.Sending, max: p.stated()}
 	if err := u.begin(ctx, u.reserve); err != nil {
 		return Session{}, err
 	}
@@ -147,9 +144,9 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	now := s.Now()
 	k, _ := parseKey(key)
 	it := Session{
-		Plan: p, V: formatVersion, ID: k.session, Blob: key, FileID: u.id,
-		Incarnation: u.maxIncarnation, Uploader: uploader.Name, UploaderIncarnation: uploader.Incarnation,
-		Created: now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
+		Plan: p, By: by, V: formatVersion, ID: k.session, Blob: key, FileID: u.id,
+		Incarnation: u.maxIncarnation,
+		Created:     now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
 	}
 	if it.PartSize = PartSize(p.Length, p.PartSize); p.Streamed && p.PartSize == 0 {
 		it.PartSize = streamedPartSize
@@ -164,7 +161,7 @@ func (s *Service) BeginSession(ctx context.Context, uploader auth.User, p Plan, 
 	ops := append(claim.Done(it.ID),
 		table.Put(sessionKey(it.ID), it).If(table.NotExists()).Expire(it.forgotten()))
 	ops = append(ops, it.indexed(func(k table.Key) table.Op { return table.Put(k, it).Expire(it.forgotten()) })...)
-	err = s.open(ctx, it, uploader, ops)
+	err = s.open(ctx, it, ops)
 	if refused(err) {
 		u.Abort(ctx)
 		s.endParts(ctx, it)
@@ -188,9 +185,9 @@ func errNoSession() error {
 }
 
 // Session returns a session that this user began. It makes one call to the table.
-func (s *Service) Session(ctx context.Context, u auth.User, id string) (Session, error) {
+func (s *Service) Session(ctx context.Context, by By, id string) (Session, error) {
 	it, err := s.session(ctx, id)
-	if err == nil && !it.begunBy(u) {
+	if err == nil && it.By != by {
 		return Session{}, errNoSession()
 	}
 	return it, err
@@ -198,9 +195,9 @@ func (s *Service) Session(ctx context.Context, u auth.User, id string) (Session,
 
 // SessionFor returns a session that this user began, or whose file goes to this
 // user's area. It makes one call to the table.
-func (s *Service) SessionFor(ctx context.Context, u auth.User, id string) (Session, error) {
+func (s *Service) SessionFor(ctx context.Context, by By, id string) (Session, error) {
 	it, err := s.session(ctx, id)
-	if err == nil && !it.begunBy(u) && !it.goesTo(u) {
+	if err == nil && !it.seenBy(by) {
 		return Session{}, errNoSession()
 	}
 	return it, err
@@ -226,8 +223,8 @@ func (s *Service) session(ctx context.Context, id string) (it Session, err error
 // Sessions returns a page of the open sessions that a user began, or that bring files
 // to the user's area, newest first. next is where to continue, or empty on the last
 // page.
-func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit int) (page []Session, next string, err error) {
-	found, err := s.Table.Query(ctx, table.Query{PK: sessions(u.Name), Descending: true, After: after, Limit: limit})
+func (s *Service) Sessions(ctx context.Context, by By, after string, limit int) (page []Session, next string, err error) {
+	found, err := s.Table.Query(ctx, table.Query{PK: sessions(by.User), Descending: true, After: after, Limit: limit})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing upload sessions: %w", err)
 	}
@@ -235,7 +232,7 @@ func (s *Service) Sessions(ctx context.Context, u auth.User, after string, limit
 		var it Session
 		if err := item.Decode(&it); err != nil {
 			s.unreadable(ctx, item.Key, err)
-		} else if !auth.Ended(s.Now(), it.Expires, SessionLife) && (it.begunBy(u) || it.goesTo(u)) {
+		} else if !auth.Ended(s.Now(), it.Expires, SessionLife) && it.seenBy(by) {
 			page = append(page, it)
 		}
 		if found.More {
@@ -275,11 +272,11 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	if it.Done {
 		return it, errDone()
 	}
-	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, it.Uploader)
+	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, it.By.User)
 	if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
 		return it, err
 	}
-	if err != nil || u.State != auth.Active || u.Incarnation != it.UploaderIncarnation {
+	if err != nil || u.State != auth.Active || !it.By.is(u.Name, u.Incarnation) {
 		return it, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
 	return it, nil
@@ -398,7 +395,7 @@ func (s *Service) reserveAgain(ctx context.Context, it *Session, r *reservation,
 	case refused != nil && refused.Op == 2: // the session is no longer open
 		return err
 	case errors.Is(err, table.ErrCondition):
-		return errQuota(it.Owner == it.Uploader, owner.Quota-owner.Used+freed)
+		return errQuota(it.own(), owner.Quota-owner.Used+freed)
 	}
 	return err
 }
@@ -416,7 +413,7 @@ func (s *Service) CheckRoom(ctx context.Context, it Session, number int) error {
 	}
 	left := owner.Quota - owner.Used
 	if err == nil && owner.Quota > 0 && it.Layout().Offset(number)+it.Layout().Size(number) > left {
-		return errQuota(it.Owner == it.Uploader, left)
+		return errQuota(it.own(), left)
 	}
 	return err
 }

@@ -62,6 +62,12 @@ func (c caller) upload(query string, body io.Reader, length int64) *httptest.Res
 	return w
 }
 
+// by returns what the caller stores files by.
+func (c caller) by() files.By {
+	c.Helper()
+	return files.ByOf(auth.Identity{User: c.user()})
+}
+
 // user returns the caller as stored.
 func (c caller) user() auth.User {
 	c.Helper()

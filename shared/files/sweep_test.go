@@ -256,7 +256,7 @@ func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 	s.put("bound", "12345")
 	for _, n := range []int64{20, 30, 45} { // begun and never ended; the last reserves all the room left
 		plan := files.Plan{Owner: "bound", Name: "x", Length: n}
-		s.must(failure(file.Service(s.Data.Ports).BeginSession(t.Context(), s.user("bound"), plan, nil)))
+		s.must(failure(file.Service(s.Data.Ports).BeginSession(t.Context(), s.by("bound"), plan, nil)))
 	}
 	s.Clock.Advance(59 * time.Minute)
 	s.sweep()
@@ -286,7 +286,7 @@ func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
 	}
 	s.update(table.Key{PK: "reserved#first", SK: "1"}, "bytes", "many")
 	plan := files.Plan{Owner: "second", Name: "x", Length: 20}
-	s.must(failure(file.Service(s.Data.Ports).BeginSession(t.Context(), s.user("second"), plan, nil)))
+	s.must(failure(file.Service(s.Data.Ports).BeginSession(t.Context(), s.by("second"), plan, nil)))
 	s.Clock.Advance(61 * time.Minute)
 	if r := s.sweep(); r.Failed != 0 || !strings.Contains(s.Log.String(), `level=ERROR msg="an item of the table cannot be read" key="reserved#first 1"`) {
 		t.Errorf("the sweep reported %+v, and logged %s", r, s.Log)
@@ -317,7 +317,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	p := s.Data.Ports
 	service := files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 1})
 	sum := sha256.Sum256([]byte("ab"))
-	it, err := service.BeginSession(t.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
+	it, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)
 	s.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("ab"), nil)))
 	if _, err := service.Complete(t.Context(), it, nil); !fault.Is(err, fault.Unavailable) {
@@ -328,7 +328,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	s.Calls.Before("table.GetMany", func() error { looked.Store(true); return nil })
 	s.Calls.Before("table.Get", func() error {
 		if looked.Load() && completed.CompareAndSwap(false, true) {
-			now, err := service.Session(t.Context(), s.user("alice"), it.ID)
+			now, err := service.Session(t.Context(), s.by("alice"), it.ID)
 			if err == nil {
 				_, err = service.Complete(t.Context(), now, nil)
 			}
@@ -349,7 +349,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 func (s server) session(days int, meanwhile func()) files.File {
 	s.Helper()
 	service := file.Service(s.Data.Ports)
-	it, err := service.BeginSession(s.Context(), s.user("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
+	it, err := service.BeginSession(s.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
 	s.must(err)
 	s.must(failure(service.WritePart(s.Context(), it, 1, strings.NewReader("a"), nil)))
 	for range days {

@@ -56,7 +56,7 @@ func (s server) removeUser(name string) {
 // put stores a file in the user area and returns it.
 func (s server) put(owner, content string) files.File {
 	s.Helper()
-	u, err := file.Service(s.Data.Ports).Begin(s.Context(), owner, auth.User{Name: owner}, int64(len(content)), files.Sending{})
+	u, err := file.Service(s.Data.Ports).Begin(s.Context(), owner, files.By{User: owner}, int64(len(content)), files.Sending{})
 	if err == nil {
 		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
 	}
@@ -68,6 +68,12 @@ func (s server) put(owner, content string) files.File {
 		s.Fatalf("storing a file: %v", err)
 	}
 	return stored.Files[0].File
+}
+
+// by returns what a user stores files by.
+func (s server) by(name string) files.By {
+	s.Helper()
+	return files.ByOf(auth.Identity{User: s.user(name)})
 }
 
 // user returns a user's record.

@@ -116,7 +116,7 @@ func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 		s := file.Service(c.Data.Ports)
 		begin := func(n int) {
 			for range n {
-				c.must(failure(s.BeginSession(c.Context(), c.user(), files.Plan{Owner: "alice", Name: "a", Length: 5}, nil)))
+				c.must(failure(s.BeginSession(c.Context(), c.by(), files.Plan{Owner: "alice", Name: "a", Length: 5}, nil)))
 				c.Clock.Advance(time.Second)
 			}
 		}
@@ -128,7 +128,7 @@ func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 		}
 		listed := 0
 		for after, more := "", true; more; more = after != "" {
-			page, next, err := s.Sessions(c.Context(), c.user(), after, 1)
+			page, next, err := s.Sessions(c.Context(), c.by(), after, 1)
 			c.must(err)
 			listed, after = listed+len(page), next
 		}
@@ -168,7 +168,7 @@ func TestAnUnreadableUserIsStoppedAlone(t *testing.T) {
 	eachDamage(t, "lastFile", func(c caller, damage func(table.Key)) {
 		c.AddUser("bob", password)
 		bob := caller{c.server, "bob", c.Login("bob", password)}
-		session, err := file.Service(c.Data.Ports).BeginSession(c.Context(), c.user(), files.Plan{Owner: "bob", Name: "a", Length: 0}, nil)
+		session, err := file.Service(c.Data.Ports).BeginSession(c.Context(), c.by(), files.Plan{Owner: "bob", Name: "a", Length: 0}, nil)
 		c.must(err)
 		damage(auth.UserKey("bob"))
 		for _, resp := range []*http.Response{

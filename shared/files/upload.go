@@ -68,7 +68,7 @@ type Upload struct {
 
 	s              *Service
 	owner          string
-	uploader       auth.User
+	by             By
 	sending        Sending
 	max            int64        // most bytes in the request; -1 is unbounded
 	left           int64        // bytes that may still come, if the owner has a quota
@@ -89,8 +89,8 @@ type Upload struct {
 // If the owner does not exist, the fault is Invalid, or Unauthorized if the
 // owner is the uploader. If the uploader or a recipient has reached the limit
 // of notices, it is TooMany.
-func (s *Service) Begin(ctx context.Context, owner string, uploader auth.User, max int64, sending Sending) (*Upload, error) {
-	u := &Upload{s: s, owner: owner, uploader: uploader, max: max, sending: sending}
+func (s *Service) Begin(ctx context.Context, owner string, by By, max int64, sending Sending) (*Upload, error) {
+	u := &Upload{s: s, owner: owner, by: by, max: max, sending: sending}
 	return u, u.begin(ctx, u.checkRoom)
 }
 
@@ -99,7 +99,7 @@ func (s *Service) Begin(ctx context.Context, owner string, uploader auth.User, m
 func (u *Upload) begin(ctx context.Context, room func(context.Context) error) error {
 	u.maxIncarnation = math.MaxInt64
 	if u.own() {
-		u.maxIncarnation = u.uploader.Incarnation
+		u.maxIncarnation = u.by.UserIncarnation
 	}
 	err := u.takeID(ctx)
 	if err == nil && u.target.Quota > 0 {
@@ -140,24 +140,21 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 	if err != nil {
 		return bodyFault(err)
 	}
-	f := File{ID: id, Name: p.Name, Type: p.Type, SHA256: p.SHA256, Blob: key}
-	u.stored = append(u.stored, u.s.newRecord(f, written, u.target, u.uploader.Name, u.uploader.Incarnation))
+	f := File{ID: id, Name: p.Name, Type: p.Type, SHA256: p.SHA256, Blob: key, By: u.by}
+	u.stored = append(u.stored, u.s.newRecord(f, written, u.target))
 	return nil
 }
 
 // newRecord completes the record of a file whose bytes are in the store.
-func (s *Service) newRecord(f File, written blob.Written, owner auth.User, uploader string, incarnation int64) File {
+func (s *Service) newRecord(f File, written blob.Written, owner auth.User) File {
 	f.V, f.Owner, f.Incarnation, f.Area = formatVersion, owner.Name, owner.Incarnation, blob.Files
 	f.Length, f.CRC64 = written.Size, fmt.Sprintf("%016x", written.CRC64NVME)
 	f.Modified, f.Expires = s.Now().UnixMilli(), s.expiry(blob.Files, owner)
-	if uploader != owner.Name {
-		f.Uploader, f.UploaderIncarnation = uploader, incarnation
-	}
 	return f
 }
 
 // own reports whether the files go to the uploader's own area.
-func (u *Upload) own() bool { return u.uploader.Name == u.owner }
+func (u *Upload) own() bool { return u.by.User == u.owner }
 
 // bodyFault turns the store's error into a fault if the body is to blame.
 func bodyFault(err error) error {
@@ -176,7 +173,7 @@ func bodyFault(err error) error {
 // need not be durable: the later write of the record that uses the id makes both
 // durable. All ids of an upload come from one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
-	at, err := u.s.Outbox.Reserve(ctx, u.uploader.Name, u.sending.addresses())
+	at, err := u.s.Outbox.Reserve(ctx, u.by, u.sending.addresses())
 	if err != nil {
 		return err
 	}
@@ -335,7 +332,7 @@ func (u *Upload) Abort(ctx context.Context) {
 	if u.reserved != nil {
 		_ = u.s.Table.Write(ctx, u.reserved.charge(0)...)
 	}
-	_ = u.s.Outbox.Release(ctx, u.counted, u.uploader.Name, u.sending.addresses())
+	_ = u.s.Outbox.Release(ctx, u.counted, u.by, u.sending.addresses())
 	u.counted = nil
 }
 

@@ -155,7 +155,7 @@ func dataOf(e files.Event) fileData {
 	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
 	d := fileData{
 		Owner: f.Owner, ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: string(f.Area),
-		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
+		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(),
 		Reason: e.Reason, Notification: e.Link,
 	}
 	if f.Expires != 0 {

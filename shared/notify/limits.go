@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/table"
 )
 
@@ -35,18 +36,18 @@ type limitWindow struct {
 }
 
 // Reserve implements files.Outbox.
-func (o Outbox) Reserve(ctx context.Context, user string, to []string) (time.Time, error) {
+func (o Outbox) Reserve(ctx context.Context, by files.By, to []string) (time.Time, error) {
 	now := o.Now()
-	return now, o.count(ctx, now, o.windows(user, to))
+	return now, o.count(ctx, now, o.windows(by.User, to))
 }
 
 // ReserveAgain implements files.Outbox. If no new window has begun since, it makes no call and
 // writes no mark.
 func (o Outbox) ReserveAgain(
-	ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, user string, to []string,
+	ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, by files.By, to []string,
 ) (time.Time, error) {
 	now := o.Now()
-	begun := slices.DeleteFunc(o.windows(user, to), func(w limitWindow) bool { return !w.begin(reserved).Before(w.begin(now)) })
+	begun := slices.DeleteFunc(o.windows(by.User, to), func(w limitWindow) bool { return !w.begin(reserved).Before(w.begin(now)) })
 	return now, o.count(ctx, now, begun, mark(now))
 }
 
@@ -73,10 +74,10 @@ func (o Outbox) count(ctx context.Context, now time.Time, all []limitWindow, mar
 
 // Release implements files.Outbox. It makes one call to the table, or none if nothing is
 // limited. Windows that have ended no longer matter.
-func (o Outbox) Release(ctx context.Context, reserved []time.Time, user string, to []string) error {
+func (o Outbox) Release(ctx context.Context, reserved []time.Time, by files.By, to []string) error {
 	counts := map[table.Key]int64{}
 	for _, at := range reserved {
-		for _, w := range o.windows(user, to) {
+		for _, w := range o.windows(by.User, to) {
 			if w.begin(at).Add(w.length).After(o.Now()) {
 				counts[w.key(at)] += w.add
 			}

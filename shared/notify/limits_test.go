@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -80,13 +81,13 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 
 func take(t *testing.T, c notify.Outbox, user string, to ...string) error {
 	t.Helper()
-	_, err := c.Reserve(t.Context(), user, to)
+	_, err := c.Reserve(t.Context(), files.By{User: user}, to)
 	return err
 }
 
 func takeAgain(t *testing.T, c notify.Outbox, taken time.Time, mark table.Op, user string, to ...string) error {
 	t.Helper()
-	_, err := c.ReserveAgain(t.Context(), taken, func(time.Time) table.Op { return mark }, user, to)
+	_, err := c.ReserveAgain(t.Context(), taken, func(time.Time) table.Op { return mark }, files.By{User: user}, to)
 	return err
 }
 
@@ -145,7 +146,7 @@ func TestReleasedNoticesAreNotCounted(t *testing.T) {
 	if err := takeOne(bob); !fault.Is(err, fault.TooMany) {
 		t.Fatalf("a third in the hour: %v", err)
 	}
-	must(t, counter.Release(t.Context(), []time.Time{now, now}, "alice", []string{ann}))
+	must(t, counter.Release(t.Context(), []time.Time{now, now}, files.By{User: "alice"}, []string{ann}))
 	if err := errors.Join(takeOne(ann), takeOne(bob)); err != nil {
 		t.Fatalf("two, after as many were given back: %v", err)
 	}
@@ -154,7 +155,7 @@ func TestReleasedNoticesAreNotCounted(t *testing.T) {
 	}
 	taken := now
 	now = clockAt("0 11:10") // the hour is over, and the day is not
-	must(t, counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}))
+	must(t, counter.Release(t.Context(), []time.Time{taken}, files.By{User: "alice"}, []string{bob}))
 	if err := errors.Join(takeOne(bob), takeOne(bob)); err != nil {
 		t.Fatalf("two in the next hour, with one given back to the day: %v", err)
 	}
@@ -162,10 +163,10 @@ func TestReleasedNoticesAreNotCounted(t *testing.T) {
 		t.Fatalf("a fourth in the day: %v", err)
 	}
 	now = clockAt("2 00:00")
-	if err := counter.Release(t.Context(), []time.Time{taken}, "alice", []string{bob}); err != nil {
+	if err := counter.Release(t.Context(), []time.Time{taken}, files.By{User: "alice"}, []string{bob}); err != nil {
 		t.Fatalf("when the day is over: %v", err)
 	}
-	if err := (notify.Outbox{Table: counter.Table, Now: counter.Now}).Release(t.Context(), []time.Time{now}, "alice", []string{bob}); err != nil {
+	if err := (notify.Outbox{Table: counter.Table, Now: counter.Now}).Release(t.Context(), []time.Time{now}, files.By{User: "alice"}, []string{bob}); err != nil {
 		t.Fatalf("where nothing is bounded: %v", err)
 	}
 }

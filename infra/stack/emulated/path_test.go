@@ -400,7 +400,7 @@ func (d *deployed) uploadAgo(ago time.Duration, sending files.Sending) {
 	now := d.ports.Now
 	defer func() { d.ports.Now = now }()
 	d.ports.Now = func() time.Time { return now().Add(-ago) }
-	up, err := file.Service(d.ports).Begin(d.Context(), "alice", auth.User{Name: "alice"}, 3, sending)
+	up, err := file.Service(d.ports).Begin(d.Context(), "alice", files.By{User: "alice"}, 3, sending)
 	check(d, err)
 	check(d, up.Add(d.Context(), files.Part{Name: "old", Body: strings.NewReader("old"), Size: 3}))
 	_, err = up.Commit(d.Context(), 0)

@@ -50,7 +50,7 @@ func newGet(p *api.Ports) http.Handler {
 }
 
 func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	f, err := s.find(r, u.User)
+	f, err := s.find(r, u)
 	if err != nil {
 		return err
 	}
@@ -60,13 +60,13 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 	}
 	out := record{
 		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
-		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader,
+		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(),
 		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.files.Token(f),
 	}
 	if f.Expires != 0 {
 		out.Expires = stamp(f.Expires).Format(time.RFC3339) // in any year: the JSON of time.Time ends at 9999
 	}
-	if err := s.addUses(r.Context(), f, f.UploadedBy(u.User), &out); err != nil {
+	if err := s.addUses(r.Context(), f, f.By == files.ByOf(u), &out); err != nil {
 		return err
 	}
 	return envelope.WriteJSON(w, http.StatusOK, out)
@@ -74,7 +74,7 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 
 // find returns a file of the caller or, with d, one that the caller has sent to another
 // user.
-func (s server) find(r *http.Request, u auth.User) (files.File, error) {
+func (s server) find(r *http.Request, u auth.Identity) (files.File, error) {
 	id, err := api.FileID(r)
 	if err != nil {
 		return files.File{}, err
@@ -87,11 +87,11 @@ func (s server) find(r *http.Request, u auth.User) (files.File, error) {
 	d, ok := auth.CanonicalName(text)
 	switch {
 	case text == "" || d == u.Name:
-		return s.files.Get(r.Context(), u, area, id)
+		return s.files.Get(r.Context(), u.User, area, id)
 	case !ok || area == blob.Backup: // only its owner can see that area
 		return files.File{}, fault.New(fault.NotFound, "no file of that id that you have sent to that user")
 	}
-	return s.files.Sent(r.Context(), u, d, id)
+	return s.files.Sent(r.Context(), files.ByOf(u), d, id)
 }
 
 // areaOf returns the area that a query names; the default is the user area.

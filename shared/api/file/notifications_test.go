@@ -173,7 +173,7 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 	if got := getAnswer(s, "/files/1?d=ALICE", "alice"); got.Notifications != nil {
 		t.Errorf("the owner who names herself sees %+v", got)
 	}
-	if _, err := file.Service(s.Data.Ports).Sent(t.Context(), auth.User{Name: "bob", Incarnation: 1}, "alice", 1); err == nil {
+	if _, err := file.Service(s.Data.Ports).Sent(t.Context(), files.By{User: "bob", UserIncarnation: 1}, "alice", 1); err == nil {
 		t.Error("a later user of the uploader's name sees the file")
 	}
 	s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", apitest.Basic("alice", password)), 200)

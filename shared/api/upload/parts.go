@@ -52,7 +52,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
 		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}
-	it, err := h.files.Session(r.Context(), u.User, r.PathValue("id"))
+	it, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func Receive(p *api.Ports) http.Handler {
 		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && it.Length < 0 {
 			it.Length = length
 		}
-		leave, err := p.Places.Enter(it.Uploader, id+"/"+number)
+		leave, err := p.Places.Enter(it.By.User, id+"/"+number)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func Receive(p *api.Ports) http.Handler {
 		envelope.LongBody(r)
 		caller := fault.CallerOf(r.Context())
 		caller.Login = "session"
-		caller.Accept(it.Uploader)
+		caller.Accept(it.By.User)
 		part, err := service.WritePart(r.Context(), it, n, r.Body, value)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ type arrived struct {
 }
 
 // show returns what u, the uploader or the owner, sees of a session.
-func show(it files.Session, u auth.User) session {
+func show(it files.Session, u auth.Identity) session {
 	s := session{
 		ID: it.ID, Name: it.Name, Type: it.Type, PartSize: it.PartSize,
 		State: "open", Created: stamp(time.UnixMilli(it.Created)), Expires: stamp(time.Unix(it.Expires, 0)),
@@ -82,8 +82,8 @@ func show(it files.Session, u auth.User) session {
 	if it.Owner != u.Name {
 		s.D = it.Owner
 	}
-	if it.Uploader != u.Name {
-		s.From = it.Uploader
+	if it.By.User != u.Name {
+		s.From = it.By.User
 	}
 	if it.Done {
 		s.State = "done"
@@ -104,13 +104,13 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	if utf8.RuneCountInString(after) > 128 {
 		return fault.Parameter("after", "the query parameter after is not from a Link of this list")
 	}
-	page, next, err := h.files.Sessions(r.Context(), u.User, after, int(limit))
+	page, next, err := h.files.Sessions(r.Context(), files.ByOf(u), after, int(limit))
 	if err != nil {
 		return err
 	}
 	all := make([]session, len(page))
 	for i, it := range page {
-		all[i] = show(it, u.User)
+		all[i] = show(it, u)
 	}
 	if next != "" {
 		w.Header().Set("Link", fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`, h.ports.Base(r.Context()), limit, next))
@@ -123,7 +123,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 // show says which parts have arrived. That is enough to resume the upload, even on
 // another machine. It costs one call to the table and one for each 1,000 parts.
 func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	it, err := h.files.SessionFor(r.Context(), u.User, r.PathValue("id"))
+	it, err := h.files.SessionFor(r.Context(), files.ByOf(u), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	if err != nil {
 		return err
 	}
-	s := show(it, u.User)
+	s := show(it, u)
 	s.Arrived = make([]arrived, len(parts))
 	for i, p := range parts {
 		s.Arrived[i] = arrived{Number: p.Number, Size: p.Size}
@@ -145,7 +145,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 // end removes a session that is not complete, for its uploader or for the user whose area
 // it is for.
 func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	it, err := h.files.SessionFor(r.Context(), u.User, r.PathValue("id"))
+	it, err := h.files.SessionFor(r.Context(), files.ByOf(u), r.PathValue("id"))
 	if err == nil {
 		err = h.files.EndSession(r.Context(), it)
 	}
@@ -170,7 +170,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 	if err != nil {
 		return err
 	}
-	it, err := h.files.Session(r.Context(), u.User, r.PathValue("id"))
+	it, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -224,23 +224,23 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 		return err
 	}
 	body, _ := json.Marshal(in) // texts and numbers always marshal
-	claim, err := h.claimFor(r, u.User, 0, string(body))
+	claim, err := h.claimFor(r, u, 0, string(body))
 	if err != nil {
 		return err
 	}
 	var it files.Session
 	if id, ok := claim.Result(); ok {
-		if it, err = h.files.Session(r.Context(), u.User, id); err == nil && it.Done {
+		if it, err = h.files.Session(r.Context(), files.ByOf(u), id); err == nil && it.Done {
 			_, err = h.files.Complete(r.Context(), it, nil) // its file may have been deleted since
 		}
-	} else if it, err = h.files.BeginSession(r.Context(), u.User, plan, claim); err != nil {
+	} else if it, err = h.files.BeginSession(r.Context(), files.ByOf(u), plan, claim); err != nil {
 		claim.Release(r.Context())
 	}
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
-	return envelope.WriteJSON(w, http.StatusCreated, show(it, u.User))
+	return envelope.WriteJSON(w, http.StatusCreated, show(it, u))
 }
 
 // plan checks a request as POST /upload does.

@@ -54,7 +54,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity)
 		return err
 	}
 	envelope.LongBody(r)
-	page, err := h.store(r, p, u.User)
+	page, err := h.store(r, p, u)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, pag
 }
 
 // store holds a place while it reads the body, which takes memory.
-func (h handler) store(r *http.Request, p params, u auth.User) (files.Page, error) {
+func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, error) {
 	leave, err := h.ports.Places.Enter(u.Name, "")
 	if err != nil {
 		return files.Page{}, err
@@ -125,11 +125,11 @@ type receiver interface {
 }
 
 // receiver begins the upload or, if the claim has a result, its repeat.
-func (h handler) receiver(r *http.Request, p params, u auth.User, claim *files.Claim) (receiver, error) {
+func (h handler) receiver(r *http.Request, p params, u auth.Identity, claim *files.Claim) (receiver, error) {
 	if result, ok := claim.Result(); ok {
 		return h.files.Repeat(u, p.owner, result)
 	}
-	up, err := h.files.Begin(r.Context(), p.owner, u, r.ContentLength, p.sending)
+	up, err := h.files.Begin(r.Context(), p.owner, files.ByOf(u), r.ContentLength, p.sending)
 	up.Claim = claim
 	return up, err
 }
@@ -162,20 +162,20 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 // claim takes the request's idempotency key, if it has one, or finds the result of an earlier
 // request with it. It does not look at the body; a Repeat compares the files. A form's boundary,
 // and so its bytes, differ each time even with the same files.
-func (h handler) claim(r *http.Request, u auth.User) (*files.Claim, error) {
+func (h handler) claim(r *http.Request, u auth.Identity) (*files.Claim, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return h.claimFor(r, u, r.ContentLength, r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest"))
 }
 
 // claimFor takes the request's idempotency key, if it has one. The method, the path and
 // what identify the request.
-func (h handler) claimFor(r *http.Request, u auth.User, bytes int64, what ...string) (*files.Claim, error) {
+func (h handler) claimFor(r *http.Request, u auth.Identity, bytes int64, what ...string) (*files.Claim, error) {
 	key, err := files.ReadKey(r.Header)
 	if err != nil || key == "" {
 		return nil, err
 	}
 	return h.files.Claim(r.Context(), files.KeyRequest{
-		User: u, Key: key, Lease: files.Lease(bytes),
+		By: files.ByOf(u), Key: key, Lease: files.Lease(bytes),
 		Fingerprint: files.Fingerprint(append([]string{r.Method, r.URL.Path}, what...)...),
 	})
 }

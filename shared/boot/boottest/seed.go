@@ -70,7 +70,7 @@ func stored(ctx context.Context, p *api.Ports) error {
 		{"plan.txt", "text/plain", "it is new!\n"},
 	} {
 		size := int64(len(f.content))
-		up, err := file.Service(p).Begin(ctx, "alice", auth.User{Name: "alice"}, size, files.Sending{})
+		up, err := file.Service(p).Begin(ctx, "alice", files.By{User: "alice"}, size, files.Sending{})
 		if err == nil {
 			err = up.Add(ctx, files.Part{Name: f.name, Type: f.kind, Body: strings.NewReader(f.content), Size: size})
 		}

@@ -395,7 +395,7 @@ func (r *ruin) wantWholeIfSaid() {
 		for _, name := range []string{"alice", "bob"} {
 			u, err := auth.NewUsers(d.Table, time.Now).Get(r.Context(), name)
 			check(r.T, err)
-			up, err := file.Service(d.Ports).Begin(r.Context(), name, u, 1, files.Sending{})
+			up, err := file.Service(d.Ports).Begin(r.Context(), name, files.ByOf(auth.Identity{User: u}), 1, files.Sending{})
 			check(r.T, err)
 			check(r.T, up.Add(r.Context(), files.Part{Name: "after", Body: strings.NewReader("x"), Size: 1}))
 			if _, err = up.Commit(r.Context(), 10); err != nil {

@@ -43,7 +43,7 @@ func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.St
 	s, err := local.NewService(d.Ports, local.ServiceOptions{From: "ferry@example.com"})
 	check(t, err)
 	service := file.Service(d.Ports)
-	up, err := service.Begin(t.Context(), "alice", alice, n, files.Sending{})
+	up, err := service.Begin(t.Context(), "alice", files.By{User: "alice"}, n, files.Sending{})
 	check(t, err)
 	for range n {
 		check(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
