@@ -114,7 +114,7 @@ func TestOperatorsManageUsers(t *testing.T) {
 		out, err          string // what the outputs contain
 	}{
 		{"a user gets a temporary password", "user add anna --email anna@example.com --lang it", "", exitOK, "temporary password: ", "first access"},
-		{"a name can be taken only once", "user add Anna", "", exitOther, "", "anna exists already"},
+		{"a name can be taken only once", "user add Anna", "", exitOther, "", "anna already exists"},
 		{"a password comes from standard input", "user add bob --active --password-stdin", "a long password\n", exitOK, "", "user bob was created"},
 		{"a weak password is refused", "user add eve --active --password-stdin", "password123\n", exitUsage, "", "too easy to guess"},
 		{"a short password is refused", "user add eve --password-stdin", "short\n", exitUsage, "", "10 to 128 characters"},
@@ -214,15 +214,15 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 	})
 	t.Run("invalid settings", func(t *testing.T) {
 		t.Parallel()
-		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, `--public-url or FERRY_PUBLIC_URL="ftp://x": not an address`)
+		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--public-url", "ftp://x"), exitSettings, `--public-url or FERRY_PUBLIC_URL="ftp://x": must be an address`)
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--max-body", "much"), exitSettings, `--max-body or FERRY_MAX_BODY="much": not a size`)
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--backup-storage-class", "GLACIER"), exitSettings,
-			`--backup-storage-class or FERRY_BACKUP_STORAGE_CLASS="GLACIER": neither STANDARD nor GLACIER_IR`)
+			`--backup-storage-class or FERRY_BACKUP_STORAGE_CLASS="GLACIER": must be STANDARD or GLACIER_IR`)
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--cors-origins", "app.example.com"), exitSettings, "--cors-origins or FERRY_CORS_ORIGINS")
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--smtp", "mail.example.com"), exitSettings, "--smtp or FERRY_SMTP_URL")
 		for why, args := range map[string][]string{
 			"SHA-256":           {"--client-header", "X-Real-IP"},
-			"header is not one": {"--proxy-secret", "X-Proxy:" + strings.Repeat("0f", 32)},
+			"header must be one": {"--proxy-secret", "X-Proxy:" + strings.Repeat("0f", 32)},
 			"either --client-header or --trust-proxy": {"--client-header", "X-Real-IP", "--proxy-secret", "X-Proxy:" + strings.Repeat("0f", 32), "--trust-proxy"},
 		} {
 			wantSentence(t, runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...), exitSettings, why)

@@ -53,7 +53,7 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 			}
 			s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bearer), 401)
 			s.Put(s.Login("bob", annsPassword), "file=b", "content")
-			step(exitOther, "exists already", "", "user add bob --with-files")
+			step(exitOther, "already exists", "", "user add bob --with-files")
 			step(exitUnknown, "no such user: ann", "", "user add ann --with-files")
 
 			must(t, damage(s))

@@ -119,7 +119,7 @@ func (c upCommand) check() error {
 	case c.Message != "" && len(c.Mail)+len(c.SMS) == 0:
 		return usage("--message goes with a link: say to whom with --mail or --sms")
 	case c.Name != "" && wire.CleanFileName(c.Name) == "":
-		return usage("--name is not the name of a file")
+		return usage("--name is not a file name")
 	case c.Lang != "":
 		if _, err := parseLang(c.Lang); err != nil {
 			return usage("--lang is %w", err)

@@ -40,11 +40,11 @@ func (p *Places) Enter(user, part string) (leave func(), err error) {
 	switch {
 	case p.most > 0 && p.all >= p.most:
 		return nil, &fault.Fault{
-			Kind: fault.Unavailable, Detail: "too many uploads are under way; try again", After: busyFor,
+			Kind: fault.Unavailable, Detail: "too many uploads are running; try again", After: busyFor,
 		}
 	case p.most > 0 && p.taken[user] >= each:
 		return nil, fault.Wait(busyFor,
-			"%d of your uploads are under way, as many as a user may have at once; try again", each)
+			"too many of your uploads are running: the limit is %d", each)
 	case part != "" && p.taken[part] >= writersOfPart:
 		return nil, &fault.Fault{
 			Kind: fault.Conflict, Detail: "the part is already being sent twice; try again", After: busyFor,

@@ -30,7 +30,7 @@ func Form(r *http.Request) (form url.Values, ok bool, err error) {
 	err = r.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
 		// The error may quote a password, so it must not even be logged.
-		err = fault.New(fault.Invalid, "the form in the body cannot be read")
+		err = fault.New(fault.Invalid, "the form in the body is malformed")
 	}
 	return r.PostForm, true, err
 }
@@ -39,13 +39,13 @@ func Form(r *http.Request) (form url.Values, ok bool, err error) {
 func Query(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "the query cannot be read: check its percent signs and semicolons")
+		return nil, fault.New(fault.Invalid, "the query is malformed: check its percent signs and semicolons")
 	}
 	return q, nil
 }
 
-// Needed returns a required parameter of the query. what describes it for the caller.
-func Needed(r *http.Request, name, what string) (string, error) {
+// Required returns a required parameter of the query. what describes it for the caller.
+func Required(r *http.Request, name, what string) (string, error) {
 	q, err := Query(r)
 	if err == nil && q.Get(name) == "" {
 		err = fault.Parameter(name, "the query parameter %s, %s, is missing", name, what)
@@ -74,7 +74,7 @@ func FileID(r *http.Request) (int64, error) {
 	text := r.PathValue("id")
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
-		return 0, fault.New(fault.Invalid, "a file's id is a number from 1")
+		return 0, fault.New(fault.Invalid, "a file's id must be a whole number from 1")
 	}
 	return n, nil
 }

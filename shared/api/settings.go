@@ -52,12 +52,12 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		BackupClass:  e.getenv("FERRY_BACKUP_STORAGE_CLASS"),
 	}
 	if c := s.BackupClass; c != "" && c != "STANDARD" && c != "GLACIER_IR" {
-		e.fail("FERRY_BACKUP_STORAGE_CLASS", "neither STANDARD nor GLACIER_IR")
+		e.fail("FERRY_BACKUP_STORAGE_CLASS", "must be STANDARD or GLACIER_IR")
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)
 	if s.Movers = int(e.number("FERRY_MOVERS", 50)); s.Movers < 1 || s.Movers > maxMovers {
-		e.fail("FERRY_MOVERS", fmt.Sprintf("not a number from 1 to %d", maxMovers))
+		e.fail("FERRY_MOVERS", fmt.Sprintf("must be a number from 1 to %d", maxMovers))
 	}
 	s.Notices.PerHour = e.number("FERRY_NOTICES_PER_HOUR", 100)
 	s.Notices.PerDay = e.number("FERRY_NOTICES_PER_DAY", 500)
@@ -80,9 +80,9 @@ func (e *env) address(name string) string {
 	switch {
 	case text == "":
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		e.fail(name, "not an address such as https://files.example.com/v1")
+		e.fail(name, "must be an address such as https://files.example.com/v1")
 	case !strings.HasSuffix(u.Path, Prefix):
-		e.fail(name, "an address of the service ends in "+Prefix)
+		e.fail(name, "must end in "+Prefix)
 	}
 	return text
 }
@@ -97,7 +97,7 @@ func (e *env) regions(name string) (all []string) {
 func (e *env) region(name, text string) string {
 	text = strings.ToUpper(text)
 	if text != "" && (len(text) != 2 || strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
-		e.fail(name, "not a two-letter region such as IT")
+		e.fail(name, "must be a two-letter region such as IT")
 	}
 	return text
 }
@@ -109,14 +109,14 @@ func (e *env) flag(name string) bool {
 	case "", "off", "false", "0", "no":
 		return false
 	}
-	e.fail(name, "neither on nor off")
+	e.fail(name, "must be on or off")
 	return false
 }
 
 func (e *env) number(name string, fallback int64) int64 {
 	n, err := strconv.ParseInt(cmp.Or(e.getenv(name), strconv.FormatInt(fallback, 10)), 10, 64)
 	if err != nil || n < 0 {
-		e.fail(name, "not a number from 0")
+		e.fail(name, "must be a whole number, 0 or more")
 		return 0
 	}
 	return n
@@ -147,7 +147,7 @@ func ParseSize(text string) (int64, error) {
 		n *= unit
 	}
 	if err != nil {
-		return 0, errors.New("not a size: it is too large")
+		return 0, errors.New("too large")
 	}
 	return n, nil
 }

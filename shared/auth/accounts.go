@@ -156,7 +156,7 @@ func (s *Accounts) token(ctx context.Context, token string) (change, error) {
 }
 
 var errDead = fault.New(fault.Unauthorized,
-	"the change link is not known, was used, or has expired; ask for a new one")
+	"the change link is unknown, used or expired; ask for a new one")
 
 // checkPIN counts the try before it compares, so that concurrent tries are limited too.
 // If the PIN was right, it takes the count back.
@@ -180,7 +180,7 @@ func (s *Accounts) checkPIN(ctx context.Context, c Change, found change) error {
 		return err
 	}
 	if !ok {
-		return fault.New(fault.Unauthorized, "the PIN is not right; a link takes %d tries", maxTries)
+		return fault.New(fault.Unauthorized, "the PIN is wrong; a link allows %d tries", maxTries)
 	}
 	if c.Password != "" {
 		return nil // the token is deleted anyway
@@ -279,7 +279,7 @@ func recipient(item table.Item) (u User, err error) {
 	case u.State == Disabled:
 		return u, fault.New(fault.Forbidden, "the user is disabled")
 	case u.Email == "":
-		return u, fault.New(fault.Forbidden, "the user has no e-mail address that a PIN could go to")
+		return u, fault.New(fault.Forbidden, "the user has no e-mail address to send a PIN to")
 	}
 	return u, nil
 }
@@ -340,8 +340,8 @@ func (r requests) limit(note string, now time.Time, most int) error {
 		}
 		if most == 0 {
 			left := time.Unix(at, 0).Add(r.window).Sub(now)
-			return fault.Wait(min(left, r.window), "at most %d requests an hour for a user and %d in all "+
-				"from one address, and %d a day for a user", maxPerPair, maxPerSource, maxPerUser)
+			return fault.Wait(min(left, r.window), "one address may make %d requests an hour for a user "+
+				"and %d in all, and a user gets at most %d a day", maxPerPair, maxPerSource, maxPerUser)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func New(p Ports) *Authenticator { return &Authenticator{p} }
 var errDenied = fault.New(fault.Unauthorized, "the user does not exist or the credential is not valid")
 
 var errTemporary = fault.New(fault.Unauthorized,
-	"the password is a temporary one: POST /auth/first leads to a password of your own")
+	"this is a temporary password: choose your own with POST /auth/first")
 
 // Check returns the active user that a credential belongs to. It makes one call to the table,
 // and one more if a password is wrong.

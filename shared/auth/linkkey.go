@@ -131,7 +131,7 @@ func (r *keyring) known(version int64) []KeyVersion {
 		ctx, cancel := context.WithTimeout(context.Background(), keyPatience)
 		defer cancel()
 		if err := r.load(ctx); err != nil {
-			r.log.Warn("the link key could not be read again", "error", err)
+			r.log.Warn("re-reading the link key failed", "error", err)
 		}
 	}
 	return r.versions

@@ -212,9 +212,10 @@ func CheckPassword(password, user string) error {
 	n := utf8.RuneCountInString(password)
 	switch {
 	case strings.ContainsRune(password, utf8.RuneError) || strings.ContainsFunc(password, unicode.IsControl):
-		return fault.New(fault.Invalid, "a password is text without control characters")
+		return fault.New(fault.Invalid, "a password must be text without control characters")
 	case n < ShortestPassword || n > LongestPassword:
-		return fault.New(fault.Invalid, "a password has %d to %d characters; this one has %d", ShortestPassword, LongestPassword, n)
+		return fault.New(fault.Invalid, "a password must have %d to %d characters; this one has %d",
+			ShortestPassword, LongestPassword, n)
 	case strings.Contains("\n"+common, "\n"+strings.ToLower(password)+"\n"), distinct(password) < 4, madeOf(password, user):
 		return fault.New(fault.Invalid, "the password is too easy to guess; choose another")
 	}

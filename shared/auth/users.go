@@ -90,11 +90,11 @@ func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "
 // one of the same name to continue: no token or link of the first works for the second.
 const UserList = "users"
 
-// limited lists those who have a quota, or had one.
-const limited = "limited"
+// quotaList is the partition that lists those who have a quota, or had one.
+const quotaList = "limited"
 
-func limit(name string) table.Op {
-	return table.Put(table.Key{PK: limited, SK: name}, indexEntry{V: layout})
+func addToQuotaList(name string) table.Op {
+	return table.Put(table.Key{PK: quotaList, SK: name}, indexEntry{V: layout})
 }
 
 type indexEntry struct {
@@ -139,7 +139,7 @@ func trace(entry, profile table.Item) (u User, listed bool, err error) {
 	var e indexEntry
 	name, unlisted := entry.Key.SK, entry.Decode(&e)
 	if err = profile.Decode(&u); err == nil && u.Name != name {
-		err = fmt.Errorf("it is that of %q: %w", u.Name, table.ErrUnreadable)
+		err = fmt.Errorf("the item belongs to %q: %w", u.Name, table.ErrUnreadable)
 	}
 	switch {
 	case err == nil:
@@ -177,7 +177,7 @@ func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string))
 		case lost:
 			tell(fmt.Sprintf("the user %s is missing, and was not removed", name))
 		case is.LastFile < was.LastFile:
-			tell(fmt.Sprintf("the user %s has the last file id %d, and had %d before", name, is.LastFile, was.LastFile))
+			tell(fmt.Sprintf("the last file id of user %s is %d, but was %d before", name, is.LastFile, was.LastFile))
 		}
 	}
 	return nil
@@ -217,19 +217,19 @@ func (s *Users) store(ctx context.Context, u User, profile table.Cond, entry ...
 		table.Put(table.Key{PK: UserList, SK: u.Name}, e).If(entry...),
 	}
 	if u.Quota > 0 {
-		ops = append(ops, limit(u.Name))
+		ops = append(ops, addToQuotaList(u.Name))
 	}
 	err := s.table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return fault.New(fault.Conflict, "user %s exists already", u.Name)
+		return fault.New(fault.Conflict, "user %s already exists", u.Name)
 	}
 	return fault.Wrap(err, "storing user")
 }
 
-// Limited yields the name of each user who has a quota, or had one, after a name and in order.
-func (s *Users) Limited(ctx context.Context, after string) iter.Seq2[string, error] {
+// QuotaList yields the name of each user who has a quota, or had one, after a name and in order.
+func (s *Users) QuotaList(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for item, err := range table.Each(ctx, s.table, table.Query{PK: limited, After: after, Limit: table.MaxKeys}) {
+		for item, err := range table.Each(ctx, s.table, table.Query{PK: quotaList, After: after, Limit: table.MaxKeys}) {
 			if !yield(item.Key.SK, fault.Wrap(err, "listing users with a quota")) {
 				return
 			}
@@ -237,9 +237,9 @@ func (s *Users) Limited(ctx context.Context, after string) iter.Seq2[string, err
 	}
 }
 
-// Limit makes Limited yield a user.
-func (s *Users) Limit(ctx context.Context, name string) error {
-	return fault.Wrap(s.table.Write(ctx, limit(name)), "listing a user with a quota")
+// AddToQuotaList makes QuotaList yield a user.
+func (s *Users) AddToQuotaList(ctx context.Context, name string) error {
+	return fault.Wrap(s.table.Write(ctx, addToQuotaList(name)), "listing a user with a quota")
 }
 
 // Names calls yield for each user after a name, ordered by name, until yield returns an error.
@@ -281,7 +281,7 @@ func (s *Users) Edit(ctx context.Context, before, after User) error {
 	op := table.Update(UserKey(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
 	var more []table.Op
 	if before.Quota == 0 && after.Quota > 0 {
-		more = []table.Op{limit(before.Name)}
+		more = []table.Op{addToQuotaList(before.Name)}
 		op = op.Set("used", after.Used).If(table.Equal("lastFile", before.LastFile), table.AtMost("quota", 0), before.SameUse())
 	}
 	for attr, values := range map[string][2]any{

@@ -95,7 +95,7 @@ func BaseURL(text string) (string, error) {
 		u.Path = "/v1"
 	}
 	if !strings.HasSuffix(u.Path, "/v1") {
-		return "", fmt.Errorf("%s is not the URL of a service: that ends with /v1, such as %s/v1", u, u)
+		return "", fmt.Errorf("%s is not the URL of a service: it must end in /v1, such as %s/v1", u, u)
 	}
 	return u.String(), nil
 }

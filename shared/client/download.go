@@ -45,7 +45,7 @@ func (c *Client) Head(ctx context.Context, link string) (remote Remote, err erro
 		}
 		tag := resp.Header.Get("ETag")
 		if resp.ContentLength < 0 || tag == "" || strings.HasPrefix(tag, "W/") {
-			return fmt.Errorf("%w: the link is not that of a file", ErrAnswer)
+			return fmt.Errorf("%w: the link does not lead to a file", ErrAnswer)
 		}
 		_, params, _ := mime.ParseMediaType(resp.Header.Get("Content-Disposition"))
 		remote = Remote{
@@ -76,7 +76,7 @@ func localName(stated string) string {
 func (c *Client) getLink(ctx context.Context, method, link string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, link, nil)
 	if err != nil || !isWeb(req.URL) {
-		return nil, errors.New("that is not a download link")
+		return nil, errors.New("not a download link")
 	}
 	req.Header = header
 	req.Header.Set("Accept-Encoding", "identity")
@@ -187,7 +187,7 @@ func (all digests) read(ctx context.Context, r io.Reader) (names []string, err e
 		return nil, nil
 	}
 	if _, err := io.Copy(all, ending{ctx, r}); err != nil {
-		return nil, cause(ctx, fmt.Errorf("reading what has arrived: %w", err))
+		return nil, cause(ctx, fmt.Errorf("reading the received bytes: %w", err))
 	}
 	return all.check()
 }

@@ -23,12 +23,12 @@ var (
 	// ErrNoLogin is returned if a credential is needed but missing.
 	ErrNoLogin = errors.New("not logged in")
 	// ErrDigest is returned when bytes do not match their digest.
-	ErrDigest = errors.New("the bytes that arrived are not those that were stored")
+	ErrDigest = errors.New("the bytes received differ from those stored")
 	// ErrChanged is returned when a file changes during a transfer: the local
 	// one while it is sent, or the service's while it is fetched.
-	ErrChanged = errors.New("the file has changed meanwhile")
+	ErrChanged = errors.New("the file changed during the transfer")
 	// ErrExists is returned when a file with the name exists already.
-	ErrExists = errors.New("the file exists already")
+	ErrExists = errors.New("the file already exists")
 	// ErrNotFound is returned when the caller has no file with the name.
 	ErrNotFound = errors.New("there is no such file")
 	// ErrLost is returned for a file whose bytes the service has lost.
@@ -36,7 +36,7 @@ var (
 	// ErrUnknownUser is returned when a file is for a user who does not exist.
 	ErrUnknownUser = errors.New("there is no such user")
 	// ErrAnswer is returned for an answer that does not follow the interface.
-	ErrAnswer = errors.New("the answer is not that of a Ferry service")
+	ErrAnswer = errors.New("the answer is not from a Ferry service")
 
 	errIdle = errors.New("the connection has stalled")
 )
@@ -123,7 +123,7 @@ func reason(err error) string {
 	var number syscall.Errno
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection ended too early"
+		return "the connection ended early"
 	case errors.As(err, &name):
 		return name.Err
 	case errors.As(err, &number):

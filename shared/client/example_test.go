@@ -178,5 +178,5 @@ func ExampleError() {
 	}
 	_, err = c.Upload(context.Background(), "a.txt", "", []byte("a"), client.Delivery{To: "nobody"})
 	fmt.Println(client.StatusOf(err), err)
-	// Output: 400 the parameter d is not the name of a user
+	// Output: 400 the parameter d is not a user name
 }

@@ -72,7 +72,7 @@ func replaceable(path string, force bool) error {
 	case err != nil:
 		return nil // opening it will tell more
 	case !info.Mode().IsRegular() && info.Mode().Type() != os.ModeSymlink:
-		return fmt.Errorf("%w, and is not a regular one: %s", ErrExists, path)
+		return fmt.Errorf("%w and is not a regular file: %s", ErrExists, path)
 	case !force:
 		return fmt.Errorf("%w: %s", ErrExists, path)
 	}

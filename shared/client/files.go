@@ -150,7 +150,7 @@ func (d Delivery) texts() map[string]wire.Texts {
 func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, d Delivery) (File, error) {
 	clean := wire.CleanFileName(name)
 	if clean == "" {
-		return File{}, fmt.Errorf("%q is not the name of a file", name)
+		return File{}, fmt.Errorf("%q is not a file name", name)
 	}
 	query := url.Values{"file": {clean}}
 	for name, values := range d.texts() {

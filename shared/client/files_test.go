@@ -103,7 +103,7 @@ func TestErrorSaysWhatTheServiceSaid(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	for what, d := range map[string]client.Delivery{
-		"the parameter d is not the name of a user": {To: "nobody"}, "parameter c is not a telephone number": {SMS: []string{"12"}}, "parameter m is not an e-mail": {Mail: []string{"x"}},
+		"the parameter d is not a user name": {To: "nobody"}, "parameter c is not a telephone number": {SMS: []string{"12"}}, "parameter m is not an e-mail": {Mail: []string{"x"}},
 	} {
 		_, err := c.Upload(t.Context(), "a", "", []byte("x"), d)
 		if err == nil || !strings.Contains(err.Error(), what) || client.StatusOf(err) != http.StatusBadRequest {

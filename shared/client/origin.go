@@ -117,7 +117,7 @@ func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store *a
 	case !slices.Contains([]int{302, 303, 307}, resp.StatusCode):
 		return nil, store, refusal(resp)
 	case err != nil || resp.Request.URL.Scheme == "https" && to.Scheme != "https":
-		return nil, store, fmt.Errorf("%w: it redirects to no valid address", ErrAnswer)
+		return nil, store, fmt.Errorf("%w: it redirects to an invalid address", ErrAnswer)
 	}
 	store = &address{to.String(), resp.Header.Get("X-Request-Id")}
 	o.store.Store(store)
@@ -146,7 +146,7 @@ func (o *origin) body(resp *http.Response, s span) (_ io.ReadCloser, err error) 
 		}
 	case http.StatusPartialContent:
 		if resp.Header.Get("Content-Range") != fmt.Sprintf("bytes %d-%d/%d", s.From, s.To-1, o.remote.Length) {
-			err = fmt.Errorf("%w: it has another range", ErrAnswer)
+			err = fmt.Errorf("%w: it has a different range", ErrAnswer)
 		}
 	case http.StatusRequestedRangeNotSatisfiable, http.StatusPreconditionFailed:
 		err = ErrChanged

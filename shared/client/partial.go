@@ -99,7 +99,7 @@ func openOwn(path string) (*os.File, error) {
 // but a regular file, and never writes to what was there.
 func createOwn(path string, mode fs.FileMode) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w, and is not a regular one: %s", ErrExists, path)
+		return nil, fmt.Errorf("%w and is not a regular file: %s", ErrExists, path)
 	}
 	_ = os.Remove(path) // if it is still there, the next call fails
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)

@@ -210,7 +210,7 @@ func (p *put) sum(ctx context.Context, section *io.SectionReader) (uint64, error
 		return 0, fmt.Errorf("reading %s: %w", p.source.Name, err)
 	}
 	if n != section.Size() {
-		return 0, fmt.Errorf("%w: it has become shorter", ErrChanged)
+		return 0, fmt.Errorf("%w: it is shorter now", ErrChanged)
 	}
 	return sum, nil
 }

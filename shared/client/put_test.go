@@ -375,7 +375,7 @@ func TestAnAddressThatOnlyTheServiceNamesIsToldAsSuch(t *testing.T) {
 	t.Parallel()
 	away := func(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "http://127.0.0.1:1/v1" }
 	for want, options := range map[string][]apitest.Option{
-		"the address http://127.0.0.1:1, which the service names for parts (its public URL; " +
+		"the address http://127.0.0.1:1, where the service wants parts sent (its public URL; " +
 			"its operator sets FERRY_PUBLIC_URL), cannot be reached: connection refused": {away},
 		" cannot be reached: the line was cut": nil,
 	} {

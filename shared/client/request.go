@@ -178,7 +178,7 @@ func pages[T any](ctx context.Context, c *Client, path string, items func(envelo
 		oldest, query := int64(math.MaxInt64), url.Values{"limit": {"1000"}}
 		for count := 0; query != nil; count++ {
 			if count >= maxPages || len(query.Encode()) > maxCursor {
-				yield(*new(T), fmt.Errorf("%w: its list has no end", ErrAnswer))
+				yield(*new(T), fmt.Errorf("%w: its list does not end", ErrAnswer))
 				return
 			}
 			before := oldest

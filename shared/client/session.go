@@ -47,7 +47,7 @@ func (s Session) size(number int) int64 {
 func (s Session) check(length int64) error {
 	if s.ID == "" || s.Length != length || s.Parts < 1 || s.PartSize < 1 && length > 0 ||
 		s.size(s.Parts) < 0 || s.size(s.Parts) > s.PartSize || int64(s.Parts-1)*s.PartSize+s.size(s.Parts) != length {
-		return fmt.Errorf("%w: the upload session's parts do not make up the file", ErrAnswer)
+		return fmt.Errorf("%w: the upload session's parts do not add up to the file", ErrAnswer)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (c *Client) sign(ctx context.Context, id string, number int, sum uint64, le
 		return signedPart{}, err
 	}
 	if len(answer.Parts) != 1 {
-		return signedPart{}, fmt.Errorf("%w: it has other parts than requested", ErrAnswer)
+		return signedPart{}, fmt.Errorf("%w: it does not have the requested part", ErrAnswer)
 	}
 	return answer.Parts[0], nil
 }
@@ -209,7 +209,7 @@ func (c *Client) named(at *url.URL, err error) {
 	if !ok || dial == nil || dial.Op != "dial" || strings.HasPrefix(c.base, root+"/") {
 		return
 	}
-	n.host = "the address " + root + ", which the service names for parts"
+	n.host = "the address " + root + ", where the service wants parts sent"
 	if strings.Contains(at.Path, "/v1/uploads/") { // not S3's
 		n.host += " (its public URL; its operator sets FERRY_PUBLIC_URL)"
 	}

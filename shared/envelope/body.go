@@ -61,7 +61,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	case b.err == io.EOF:
 		_ = b.control.SetReadDeadline(time.Time{})
 	case slow:
-		return n, &fault.Fault{Kind: fault.TooSlow, Detail: "the body comes too slowly; send it again", Cause: b.err}
+		return n, &fault.Fault{Kind: fault.TooSlow, Detail: "the body arrives too slowly; send it again", Cause: b.err}
 	case b.err != nil:
 		return n, BrokenBody(b.err)
 	}
@@ -74,7 +74,7 @@ func BrokenBody(cause error) error {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](cause); tooLarge || fault.Of(cause) != nil {
 		return cause
 	}
-	return &fault.Fault{Kind: fault.Invalid, Detail: "the body ends too early, or is broken", Cause: cause}
+	return &fault.Fault{Kind: fault.Invalid, Detail: "the body is cut off or malformed", Cause: cause}
 }
 
 // LimitBody limits the body of a request that came through Outlet.Handler; 0 is no

@@ -42,12 +42,12 @@ func ParseProxy(client, secret string) (p Proxy, err error) {
 		p.entry, err = strconv.Atoi(entry)
 	}
 	if err != nil || p.entry < 1 || !isHeader(name) {
-		return Proxy{}, errors.New("the client's header is not one such as CloudFront-Viewer-Address or X-Forwarded-For/2")
+		return Proxy{}, errors.New("the client's header must be one such as CloudFront-Viewer-Address or X-Forwarded-For/2")
 	}
 	name, digits, _ := strings.Cut(secret, ":")
 	hash, err := hex.DecodeString(digits)
 	if err != nil || len(hash) != sha256.Size || !isHeader(name) {
-		return Proxy{}, errors.New("the proxy's secret is not the name of a header, a colon and 64 hexadecimal digits, the SHA-256 of its value")
+		return Proxy{}, errors.New("the proxy's secret must be a header's name, a colon, and the SHA-256 of its value in 64 hexadecimal digits")
 	}
 	p.name, p.hash = name, [sha256.Size]byte(hash)
 	return p, nil

@@ -228,7 +228,7 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 			return errNoTime
 		}
 		if bad == nil && u.Quota > 0 {
-			err = auth.NewUsers(s.Table, s.Now).Limit(ctx, u.Name)
+			err = auth.NewUsers(s.Table, s.Now).AddToQuotaList(ctx, u.Name)
 		}
 		at.After = u.Name
 		return err
@@ -276,7 +276,7 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 // lapsed ends what no list of objects shows, for users with a quota: reservations that sessions
 // left behind, and expired files whose bytes are lost.
 func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
-	for user, err := range auth.NewUsers(s.Table, s.Now).Limited(ctx, at.User) {
+	for user, err := range auth.NewUsers(s.Table, s.Now).QuotaList(ctx, at.User) {
 		if err != nil || !s.inTime(ctx) {
 			return false, err
 		}

@@ -185,7 +185,7 @@ func (u *Upload) takeID(ctx context.Context) error {
 		if u.own() {
 			return fault.New(fault.Unauthorized, "the user was disabled or removed at this moment")
 		}
-		return fault.Parameter("d", "the parameter d is not the name of a user")
+		return fault.Parameter("d", "the parameter d is not a user name")
 	}
 	if err != nil {
 		return u.s.badOwner(ctx, u.owner, fmt.Errorf("taking a file id: %w", err))

@@ -66,7 +66,7 @@ func newForget(p *api.Ports) http.Handler {
 	service, outlet := passwords(p), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		name, err := api.Needed(r, "u", "the user's name")
+		name, err := api.Required(r, "u", "the user's name")
 		if err != nil {
 			return err
 		}

@@ -135,7 +135,7 @@ func TestRefusedChangeLeavesThePassword(t *testing.T) {
 		{"with control characters", "&p=PIN&z=a+new+%07+password", 400, "control"},
 		{"with a password that is not text", "&p=PIN&z=a+new+%FF+password", 400, "text"},
 		{"with a short password and a wrong PIN", "&p=WRONG&z=short", 400, "10 to 128"},
-		{"with another token", "x&p=PIN&z=a+new+password", 401, "not known"},
+		{"with another token", "x&p=PIN&z=a+new+password", 401, "unknown"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +189,7 @@ func TestConcurrentPINsGetFiveTries(t *testing.T) {
 	for range 20 {
 		wg.Go(func() {
 			resp := w.post("&p=" + w.wrong() + "&z=a+new+password")
-			if strings.Contains(resp.Header.Get("Ferry-Error"), "PIN is not right") {
+			if strings.Contains(resp.Header.Get("Ferry-Error"), "PIN is wrong") {
 				tried.Add(1)
 			} else if resp.StatusCode == 401 {
 				refused.Add(1)

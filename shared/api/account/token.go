@@ -46,7 +46,7 @@ func newToken(p *api.Ports) http.Handler {
 		case form.Get("grant_type") != "password":
 			return fault.Parameter("grant_type", "grant_type must be password")
 		case name == "" || password == "":
-			return fault.Parameter("username, password", "username and password are needed")
+			return fault.Parameter("username, password", "username and password are required")
 		}
 		c := auth.Credential{Kind: "password", Name: name, Password: password, Source: auth.Source(r)}
 		_, bearer, err := check.Login(r.Context(), c)

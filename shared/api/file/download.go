@@ -53,7 +53,7 @@ type server struct {
 // handle answers a download link with the bytes, with a page for browsers, or with the
 // envelope.
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
-	token, err := api.Needed(r, s.param, "the download token")
+	token, err := api.Required(r, s.param, "the download token")
 	if err != nil {
 		return err
 	}

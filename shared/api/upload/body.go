@@ -35,17 +35,17 @@ func open(r *http.Request, p params) (source, error) {
 	kind, typeParams, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err != nil && r.Header.Get("Content-Type") != "":
-		return nil, fault.New(fault.Unsupported, "the Content-Type cannot be read")
+		return nil, fault.New(fault.Unsupported, "the Content-Type is malformed")
 	case kind == "multipart/form-data":
 		boundary := typeParams["boundary"]
 		if boundary == "" {
-			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data lacks its boundary")
+			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
 		}
 		return (&form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest}).next, nil
 	case strings.HasPrefix(kind, "multipart/"):
-		return nil, fault.New(fault.Unsupported, "the Content-Type of a form with files is multipart/form-data")
+		return nil, fault.New(fault.Unsupported, "a form with files must have the Content-Type multipart/form-data")
 	case p.name == "":
-		return nil, fault.Parameter("file", "the body is not multipart/form-data, and the query parameter file with its name is missing")
+		return nil, fault.Parameter("file", "the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
 	}
 	whole := &files.Part{Name: p.name, Type: mediaType(kind), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}
 	return func() (part *files.Part, err error) {
@@ -101,7 +101,7 @@ func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
 	}
 	if s.digest != nil {
 		if digest != nil && !bytes.Equal(digest, s.digest) {
-			return nil, fault.New(fault.Invalid, "the Repr-Digest of the request and that of its part differ")
+			return nil, fault.New(fault.Invalid, "the Repr-Digest of the request differs from that of its part")
 		}
 		digest, s.digest = s.digest, nil
 	}

@@ -58,7 +58,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 	}
 	for range 2 { // the places become free again
 		whole := hold(t, s, "alice")
-		put("alice", http.StatusTooManyRequests, "1 of your uploads")
+		put("alice", http.StatusTooManyRequests, "the limit is 1")
 		put("bob", http.StatusOK, "")
 		cut := hold(t, s, "bob")
 		put("carla", http.StatusServiceUnavailable, "too many uploads")
@@ -91,7 +91,7 @@ func TestPartsAreBoundedLikeUploads(t *testing.T) {
 	want(one, http.StatusConflict, "sent twice")
 	want(other, http.StatusOK, "")
 	third, fourth := holdPart(other), hold(t, c.Server, "ann")
-	want(other, http.StatusTooManyRequests, "4 of your uploads")
+	want(other, http.StatusTooManyRequests, "the limit is 4")
 	for _, u := range []underWay{second, third, fourth} {
 		io.WriteString(u, "hello")
 		u.wantStatus(t, http.StatusOK)

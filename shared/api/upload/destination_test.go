@@ -50,7 +50,7 @@ func TestUnknownDestinationStoresNothing(t *testing.T) {
 	for _, d := range []string{"nobody", "gone", "a%00b", "..", "bob%23", "%20", strings.Repeat("x", 1000), "bob%20ann", "user%23bob"} {
 		resp := c.post("file=x&d="+d, "", strings.NewReader("content"))
 		c.wantStatus("d="+d, resp, 400)
-		if says := resp.Header.Get("Ferry-Error"); says != "the parameter d is not the name of a user" {
+		if says := resp.Header.Get("Ferry-Error"); says != "the parameter d is not a user name" {
 			t.Errorf("d=%s: Ferry-Error is %q", d, says)
 		}
 		c.wantNothing("d=" + d)

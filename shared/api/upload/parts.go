@@ -72,7 +72,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	seen := map[int]bool{}
 	for _, n := range in.Numbers {
 		if n < 1 || n > it.Layout().Count() || seen[n] {
-			return fault.Parameter("numbers", "the file has parts 1 to %d; each may be asked for once", it.Layout().Count())
+			return fault.Parameter("numbers", "the file has parts 1 to %d; ask for each only once", it.Layout().Count())
 		}
 		seen[n] = true
 		s, err := h.sign(r, it, n, in.CRC64NVME[strconv.Itoa(n)])
@@ -83,7 +83,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	}
 	for n, sum := range in.CRC64NVME {
 		if number, err := strconv.Atoi(n); err != nil || sum == "" || strconv.Itoa(number) != n || !seen[number] {
-			return fault.Parameter("crc64nvme", "crc64nvme has a part that is not in numbers")
+			return fault.Parameter("crc64nvme", "crc64nvme names a part that is not in numbers")
 		}
 	}
 	return envelope.WriteJSON(w, http.StatusOK, struct {
@@ -139,7 +139,7 @@ func Receive(p *api.Ports) http.Handler {
 		id, number, sum := r.PathValue("id"), r.PathValue("number"), r.Header.Get(checksumHeader)
 		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
 		if err != nil || !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
-			return fault.New(fault.Forbidden, "the part's URL or headers are not those that were given out")
+			return fault.New(fault.Forbidden, "the part's URL or headers differ from those that were given out")
 		}
 		if auth.Ended(p.Now(), expires, signedLife) {
 			return fault.New(fault.Forbidden, "the URL of the part has expired; ask for a new one")

@@ -194,8 +194,8 @@ func TestANumberThatGetsNoTextMessagesIsRefused(t *testing.T) {
 	}{
 		{nil, false, "+12015550123", ""},
 		{[]string{"IT", "US"}, false, "+12015550123", ""},
-		{[]string{"IT", "US"}, false, "+18767890123", "country JM, and text messages go only to IT, US"}, // Jamaica shares the code
-		{[]string{"IT"}, false, "+447400123456", "country GB"},
+		{[]string{"IT", "US"}, false, "+18767890123", "number in JM, but text messages go only to IT, US"}, // Jamaica shares the code
+		{[]string{"IT"}, false, "+447400123456", "number in GB"},
 		{nil, true, "+393471234567", "no text messages"},
 	} {
 		c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.SMSCountries, s.NoSMS = k.countries, k.none })

@@ -102,7 +102,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	}
 	after := r.URL.Query().Get("after")
 	if utf8.RuneCountInString(after) > 128 {
-		return fault.Parameter("after", "the query parameter after is not from a Link of this list")
+		return fault.Parameter("after", "the query parameter after must come from the Link header of this list")
 	}
 	page, next, err := h.files.Sessions(r.Context(), files.ByOf(u), after, int(limit))
 	if err != nil {
@@ -250,11 +250,11 @@ func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, err
 	case p.Name == "":
 		return p, fault.Parameter("name", "name is missing, or is not a file name")
 	case strings.ContainsFunc(in.Type, notVisible):
-		return p, fault.Parameter("type", "type is a media type such as video/mp4, in visible ASCII characters")
+		return p, fault.Parameter("type", "type must be a media type such as video/mp4, in visible ASCII characters")
 	case in.Length != nil && (*in.Length < 0 || *in.Length > files.MaxLength):
-		return p, fault.Parameter("length", "length is from 0 to %d bytes", int64(files.MaxLength))
+		return p, fault.Parameter("length", "length must be from 0 to %d bytes", int64(files.MaxLength))
 	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
-		return p, fault.Parameter("partSize", "the parameter partSize is at most %d bytes", int64(blob.MaxPartSize))
+		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes", int64(blob.MaxPartSize))
 	}
 	if p.Length, p.Streamed = -1, in.Length == nil; !p.Streamed {
 		p.Length = *in.Length
@@ -266,13 +266,13 @@ func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, err
 	if in.SHA256 != "" {
 		sum, err := hex.DecodeString(in.SHA256)
 		if err != nil || len(sum) != 32 {
-			return p, fault.Parameter("sha256", "sha256 is 64 hexadecimal digits")
+			return p, fault.Parameter("sha256", "sha256 must be 64 hexadecimal digits")
 		}
 		p.SHA256 = sum
 	}
 	p.Sending, err = h.sending(r, u, recipients{in.C, in.M, in.I, in.Notify}, in.Lang)
 	if err == nil && in.I != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
-		err = fault.Parameter("i", "the parameter i is a message to recipients: c or m is missing")
+		err = fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}
 	return p, err
 }
@@ -304,7 +304,7 @@ func decode(r *http.Request, into any, mayBeEmpty bool) error {
 		return &fault.Fault{Kind: fault.Invalid, Detail: "the body is not the expected JSON: " + plain(err), Cause: err}
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return fault.New(fault.Invalid, "the body continues after its JSON")
+		return fault.New(fault.Invalid, "the body has more than one JSON value")
 	}
 	return nil
 }
@@ -317,9 +317,9 @@ func plain(err error) string {
 	case wrong != nil:
 		return fmt.Sprintf("%q cannot be a %s", wrong.Field, wrong.Value)
 	case syntax != nil:
-		return fmt.Sprintf("it breaks at byte %d", syntax.Offset)
+		return fmt.Sprintf("syntax error at byte %d", syntax.Offset)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it is empty or ends too early"
+		return "it is empty or cut off"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
@@ -331,7 +331,7 @@ func parseSum(s string) (*uint64, error) {
 	}
 	sum, err := wire.ParseCRC64(s)
 	if err != nil {
-		return nil, &fault.Fault{Kind: fault.Invalid, Detail: "crc64nvme is base64 of 8 bytes, the highest first", Cause: err}
+		return nil, &fault.Fault{Kind: fault.Invalid, Detail: "crc64nvme must be base64 of 8 bytes, the highest first", Cause: err}
 	}
 	return &sum, nil
 }

@@ -118,7 +118,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"an empty body":              {"POST", "/uploads", "", 400, "empty"},
 		"an unknown field":           {"POST", "/uploads", `{"name":"x","length":1,"size":2}`, 400, "size"},
 		"a field of another type":    {"POST", "/uploads", `{"name":"x","length":"1"}`, 400, "length"},
-		"two bodies":                 {"POST", "/uploads", `{"name":"x","length":1}{}`, 400, "continues"},
+		"two bodies":                 {"POST", "/uploads", `{"name":"x","length":1}{}`, 400, "more than one JSON value"},
 		"no name":                    {"POST", "/uploads", `{"length":1}`, 400, "name"},
 		"an unknown user":            {"POST", "/uploads", `{"name":"x","length":1,"d":"nobody"}`, 400, "parameter d"},
 		"no address":                 {"POST", "/uploads", `{"name":"x","length":1,"m":"nowhere"}`, 400, " m "},

@@ -152,7 +152,7 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 	case len(stored) == 0:
 		return fault.New(fault.Invalid, "the form has no file: send it as a part named file")
 	case len(stored) > 1 && p.digest != nil:
-		return fault.New(fault.Invalid, "Repr-Digest is for a single file; give each part one of its own")
+		return fault.New(fault.Invalid, "Repr-Digest is for a single file; give each part its own")
 	case len(stored) == 1 && p.name != "":
 		stored[0].Name = p.name
 	}
@@ -210,7 +210,7 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	}
 	notify := q.Get("notify")
 	if notify != "" && notify != "0" && notify != "1" {
-		return params{}, fault.Parameter("notify", "the query parameter notify is 1 or 0")
+		return params{}, fault.Parameter("notify", "the query parameter notify must be 1 or 0")
 	}
 	to := recipients{q["c"], q["m"], q.Get("i"), notify == "1"}
 	p.sending, err = h.sending(r, u, to, q.Get("lang"))
@@ -224,7 +224,7 @@ func owner(d string, u auth.User) (string, error) {
 	}
 	canonical, ok := auth.CanonicalName(d)
 	if !ok {
-		return "", fault.Parameter("d", "the parameter d is not the name of a user")
+		return "", fault.Parameter("d", "the parameter d is not a user name")
 	}
 	return canonical, nil
 }
@@ -248,7 +248,7 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 		return s, err
 	}
 	if _, ok := api.Language(lang); !ok && lang != "" {
-		return s, fault.Parameter("lang", "the parameter lang is one of %s", strings.Join(api.Languages(), ", "))
+		return s, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(api.Languages(), ", "))
 	}
 	lang, base := api.LangOf(lang, r, u), h.ports.Base(r.Context())
 	for i := range s.Recipients {
@@ -306,7 +306,7 @@ func (to recipients) messages(set api.Settings) (all []files.Message, err error)
 	})
 	if len(all) > files.MaxRecipients {
 		return nil, fault.Parameter("c, m",
-			"the parameters c and m are at most %d recipients together", files.MaxRecipients)
+			"the parameters c and m allow at most %d recipients together", files.MaxRecipients)
 	}
 	return all, nil
 }
@@ -328,17 +328,17 @@ func checkCountry(number string, set api.Settings) error {
 	switch {
 	case set.NoSMS:
 		return fault.Parameter("c",
-			"the parameter c is of no use: this service sends mail, but no text messages, as FERRY_SMS_URL is not set")
+			"the parameter c is not supported: this service sends no text messages, as FERRY_SMS_URL is not set")
 	case all != "" && !slices.Contains(set.SMSCountries, country):
 		return fault.Parameter("c",
-			"the parameter c is a number of the country %s, and text messages go only to %s", country, all)
+			"the parameter c is a number in %s, but text messages go only to %s", country, all)
 	}
 	return nil
 }
 
 func checkMessage(s string) error {
 	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxMessage {
-		return fault.Parameter("i", "the parameter i is text of at most %d characters", maxMessage)
+		return fault.Parameter("i", "the parameter i must be text of at most %d characters", maxMessage)
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }) {
 		return fault.Parameter("i", "the parameter i has control characters")

@@ -170,7 +170,7 @@ func (s *Store) sync(f *os.File) error {
 	}
 	err := full(s.fsync(f))
 	if err != nil && !errors.Is(err, blob.ErrFull) {
-		err = fmt.Errorf("the disk failed to keep what was written; writing stops until a restart: %w", err)
+		err = fmt.Errorf("a write to the disk failed; nothing more is written until a restart: %w", err)
 		s.failed.Store(&err)
 	}
 	return err

@@ -250,7 +250,7 @@ func (s *sealer) compare(ctx context.Context, got *string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	_, err := s.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.at.bucket, Key: &s.at.key})
-	return errors.Join(fmt.Errorf("S3 stored other bytes: checksum %s, want %s", *got, s.checksum()), err)
+	return errors.Join(fmt.Errorf("S3 stored different bytes: checksum %s, want %s", *got, s.checksum()), err)
 }
 
 // AbortMultipartUpload removes the parts of a failed upload. If the upload is

@@ -207,7 +207,7 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 		}},
 		"a user is lost": {"the user alice is missing, and was not removed",
 			func(s backedUp, _ table.Key) { check(s.TB, s.Data.Table.Write(s.Context(), table.Delete(user))) }},
-		"a user has a lower last file id": {"the user alice has the last file id 1, and had 2 before",
+		"a user has a lower last file id": {"the last file id of user alice is 1, but was 2 before",
 			func(s backedUp, _ table.Key) {
 				check(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", int64(1))))
 			}},
@@ -273,7 +273,7 @@ func TestABackupBesideAnOlderTableRemovesNothing(t *testing.T) {
 	newer := reopen(older)
 	for range 2 {
 		s.backup("beside an older table", false,
-			"the user alice has the last file id 0, and had 2 before", "the user bob is missing, and was not removed")
+			"the last file id of user alice is 0, but was 2 before", "the user bob is missing, and was not removed")
 		if now := stored(t, s.to); !reflect.DeepEqual(now, before) {
 			t.Errorf("%d objects, and before %d", len(now), len(before))
 		}
