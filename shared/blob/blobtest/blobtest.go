@@ -73,23 +73,27 @@ type PartsStore interface {
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	cases := slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(), signCases(),
 		concurrencyCases(), invalidCases())
-	runAll(t, cases, func(t *testing.T) PartsStore { return open(t).(PartsStore) }, true)
+	runAll(t, cases, func(t *testing.T) PartsStore { return open(t).(PartsStore) }, Flaws{})
+}
+
+// Flaws are what a stand-in for S3 gets wrong, which is then not checked.
+type Flaws struct {
+	Truncates bool // it accepts fewer bytes of a part than were signed and announced, unless they have a checksum
+	MixesSums bool // writers of one part at once can leave the bytes of one with the checksum of another
 }
 
 // RunParts runs the suite of the port blob.Parts. A part is written through the
-// store or, if it signs requests, by plain HTTP. truncates is for a stand-in that
-// accepts fewer bytes of a part than were signed and announced, unless they have a
-// checksum.
-func RunParts(t *testing.T, open func(t *testing.T) PartsStore, truncates bool) {
-	runAll(t, partsCases(), open, truncates)
+// store or, if it signs requests, by plain HTTP.
+func RunParts(t *testing.T, open func(t *testing.T) PartsStore, flaws Flaws) {
+	runAll(t, partsCases(), open, flaws)
 }
 
-func runAll(t *testing.T, cases []testCase, open func(t *testing.T) PartsStore, truncates bool) {
+func runAll(t *testing.T, cases []testCase, open func(t *testing.T) PartsStore, flaws Flaws) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			owner := "test-" + rand.Text()
-			c.run(&state{T: t, PartsStore: open(t), truncates: truncates, owner: owner, places: map[string]bool{}})
+			c.run(&state{T: t, PartsStore: open(t), flaws: flaws, owner: owner, places: map[string]bool{}})
 		})
 	}
 }
@@ -111,10 +115,10 @@ func (c testCase) run(s *state) {
 type state struct {
 	*testing.T
 	PartsStore
-	truncates bool
-	owner     string
-	session           // of the object that arrives in parts
-	want      objects // what must be stored in the end
+	flaws   Flaws
+	owner   string
+	session         // of the object that arrives in parts
+	want    objects // what must be stored in the end
 
 	mu     sync.Mutex
 	places map[string]bool // all that the case has used

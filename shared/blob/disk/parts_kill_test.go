@@ -23,7 +23,7 @@ func TestPartsConformanceWithoutLinks(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), disk.Options{})
 	failLinks(s, syscall.EPERM)
-	blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, false)
+	blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, blobtest.Flaws{})
 }
 
 func writePart(t testing.TB, s *disk.Store, upload string, l blob.Layout, number int, text string) {

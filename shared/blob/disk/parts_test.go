@@ -21,12 +21,12 @@ func TestPartsConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("each test has its own folder", func(t *testing.T) {
 		t.Parallel()
-		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return open(t, t.TempDir(), disk.Options{}) }, false)
+		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return open(t, t.TempDir(), disk.Options{}) }, blobtest.Flaws{})
 	})
 	t.Run("all tests share one unsynced folder", func(t *testing.T) {
 		t.Parallel()
 		s := open(t, t.TempDir(), disk.Options{NoSync: true})
-		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, false)
+		blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return s }, blobtest.Flaws{})
 	})
 }
 

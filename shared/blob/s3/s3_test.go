@@ -115,8 +115,11 @@ func TestConformance(t *testing.T) {
 func TestPartsConformance(t *testing.T) {
 	t.Parallel()
 	client, buckets := connect(t)
-	blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return New(client, buckets) },
-		true) // versitygw 1.8.0 accepts truncated parts, its issue 2414
+	// versitygw 1.8.0 accepts truncated parts (its issue 2414). As infra/awslocal starts it, it keeps a part's
+	// checksum in a file beside the part and writes it before the part takes its name, so that another writer's
+	// checksum can come between. S3 stores both at once.
+	flaws := blobtest.Flaws{Truncates: true, MixesSums: true}
+	blobtest.RunParts(t, func(t *testing.T) blobtest.PartsStore { return New(client, buckets) }, flaws)
 }
 
 func must(t testing.TB, err error) {
