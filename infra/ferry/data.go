@@ -134,7 +134,7 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 		m.start()
 		check := files.Check{
 			Sweeper: &files.Sweeper{Service: file.Service(p), Log: slog.New(slog.DiscardHandler), Grace: c.grace()},
-			Quick:   c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany, Settle: files.Settle, Expect: m.expect, Done: m.add,
+			Quick:   c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany, Wait: files.RemovalTime, Expect: m.expect, Done: m.add,
 			Found: func(f files.Finding) {
 				if c.JSON {
 					all.Findings = append(all.Findings, f)

@@ -75,9 +75,9 @@ func (c keyRevoke) Run(ctx context.Context, out console) error {
 		if _, err := p.ChangeKey(ctx, version); err != nil {
 			return err
 		}
-		fmt.Fprintf(out.Err, "version %d is revoked; its links end within %v\n", version, p.Key.Settled())
+		fmt.Fprintf(out.Err, "version %d is revoked; its links end within %v\n", version, p.Key.Propagation())
 		select {
-		case <-time.After(p.Key.Settled()): // until no process makes links of that version
+		case <-time.After(p.Key.Propagation()): // until no process makes links of that version
 		case <-ctx.Done():
 			return ctx.Err()
 		}

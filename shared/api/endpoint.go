@@ -114,7 +114,7 @@ type Ports struct {
 	Log   *slog.Logger
 	// Notify is called after a notice was put in the outbox; never nil.
 	Notify func()
-	Places *Places               // nil is no limit
+	Slots  *Slots                // nil is no limit
 	Free   func() (int64, error) // bytes that uploads may still take; nil is no limit
 	// CountWait and LinkMemory are as in files.Config.
 	CountWait, LinkMemory time.Duration

@@ -11,18 +11,18 @@ func (h *Hasher) Watch(f func(compute func())) {
 	}
 }
 
-// Lanes returns how many lanes are in use.
-func (t *Throttle) Lanes() int {
+// Gates returns how many gates are in use.
+func (t *Throttle) Gates() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.lanes)
+	return len(t.gates)
 }
 
 // UnderWay returns how many tries of a source are under way, and how many may be.
 func (a *Authenticator) UnderWay(source string) (tries, most int) {
 	a.Throttle.mu.Lock()
 	defer a.Throttle.mu.Unlock()
-	if l := a.Throttle.lanes[table.Key{PK: "throttle#" + source, SK: "source"}]; l != nil {
+	if l := a.Throttle.gates[table.Key{PK: "throttle#" + source, SK: "source"}]; l != nil {
 		tries = int(l.underWay)
 	}
 	return tries, cap(a.Hasher.slots)

@@ -244,7 +244,7 @@ func (k LinkKey) derive(parts ...string) []byte {
 
 // ChangeKey makes a new version for the links of new files, and returns the number of the
 // newest. If revoke names a version, it ends that version's links, and makes a new one only if
-// that was the newest. All processes know of it after Settled.
+// that was the newest. All processes know of it after Propagation.
 func (p Ports) ChangeKey(ctx context.Context, revoke int) (newest int, err error) {
 	r := p.Key.ring
 	r.mu.Lock()
@@ -298,5 +298,5 @@ func PublicVersions(ctx context.Context, t table.Table) (string, error) {
 	return item.Text, fault.Wrap(err, "reading the versions of the link key", table.ErrNotFound)
 }
 
-// Settled returns how long it takes until all processes know of a change.
-func (k LinkKey) Settled() time.Duration { return k.ring.Memory + keyPatience }
+// Propagation returns how long it takes until all processes know of a change.
+func (k LinkKey) Propagation() time.Duration { return k.ring.Memory + keyPatience }

@@ -44,8 +44,8 @@ type counter struct {
 	stale   bool         // counting starts again
 	item    throttleItem // zero Count if stale
 	unsaved throttleItem // failures that the table had no room for
-	lane    *lane
-	seen    int64 // the lane's changes when the item was read
+	gate    *gate
+	seen    int64 // the gate's changes when the item was read
 }
 
 func (c *counter) count() int64 { return c.item.Count + c.unsaved.Count }
@@ -54,13 +54,13 @@ func (c *counter) count() int64 { return c.item.Count + c.unsaved.Count }
 // in the table. A process needs one. It is safe for concurrent use.
 type Throttle struct {
 	mu       sync.Mutex
-	lanes    map[table.Key]*lane   // of the counters of passwords being verified
+	gates    map[table.Key]*gate   // of the counters of passwords being verified
 	failures map[table.Key]failure // of at most maxRemembered counters
 }
 
 // NewThrottle returns a Throttle.
 func NewThrottle() *Throttle {
-	return &Throttle{lanes: map[table.Key]*lane{}, failures: map[table.Key]failure{}}
+	return &Throttle{gates: map[table.Key]*gate{}, failures: map[table.Key]failure{}}
 }
 
 // attempt limits the tries of one login.
@@ -70,7 +70,7 @@ type attempt struct {
 	pair     counter    // not used if nobody can have the name
 	counters []*counter // those that are used
 	claimed  bool       // admit has counted this try in advance
-	placed   bool       // this try has a place in the lanes
+	placed   bool       // this try has a place in the gates
 	changed  bool       // this try may have changed a stored count
 }
 
@@ -90,7 +90,7 @@ func (a *Authenticator) attempt(name, source string) *attempt {
 // user comes back without a password.
 func (t *attempt) read(ctx context.Context, name string) (u User, err error) {
 	var keys []table.Key
-	t.eachLane(func(c *counter) { keys, c.seen = append(keys, c.key), c.lane.changes })
+	t.eachGate(func(c *counter) { keys, c.seen = append(keys, c.key), c.gate.changes })
 	if name != "" {
 		keys = append(keys, UserKey(name))
 	}
@@ -288,22 +288,22 @@ func (t *Throttle) remember(key table.Key, change func(*failure)) {
 	t.failures[key] = f
 }
 
-// A lane holds back concurrent tries in this process. A failure is recorded only after the
+// A gate holds back concurrent tries in this process. A failure is recorded only after the
 // password is hashed. Until then the try itself counts as a failure, so concurrent tries
 // get no more guesses than consecutive ones. No try is refused because of others: if all
 // free tries are taken, it waits for one of them to end, and reads the counts again if
-// that one failed. A lane belongs to a counter, for as long as there are tries in it.
+// that one failed. A gate belongs to a counter, for as long as there are tries in it.
 //
 // The tries of other processes are seen once they are recorded.
-type lane struct {
+type gate struct {
 	tries    int64         // tries that have entered
 	underWay int64         // tries whose password is being verified
 	changes  int64         // changes of the stored count by tries that have left
 	left     chan struct{} // closed when the next try leaves
 }
 
-// eachLane calls do for each counter, while no other try uses the lanes.
-func (t *attempt) eachLane(do func(c *counter)) {
+// eachGate calls do for each counter, while no other try uses the gates.
+func (t *attempt) eachGate(do func(c *counter)) {
 	t.a.Throttle.mu.Lock()
 	defer t.a.Throttle.mu.Unlock()
 	for _, c := range t.counters {
@@ -313,28 +313,28 @@ func (t *attempt) eachLane(do func(c *counter)) {
 
 // enter must be called before the counts are read, and leave after they were changed.
 func (t *attempt) enter() {
-	lanes := t.a.Throttle.lanes
-	t.eachLane(func(c *counter) {
-		if lanes[c.key] == nil {
-			lanes[c.key] = &lane{left: make(chan struct{})}
+	gates := t.a.Throttle.gates
+	t.eachGate(func(c *counter) {
+		if gates[c.key] == nil {
+			gates[c.key] = &gate{left: make(chan struct{})}
 		}
-		c.lane = lanes[c.key]
-		c.lane.tries++
+		c.gate = gates[c.key]
+		c.gate.tries++
 	})
 }
 
 func (t *attempt) leave() {
-	t.eachLane(func(c *counter) {
+	t.eachGate(func(c *counter) {
 		if t.placed {
-			c.lane.underWay--
+			c.gate.underWay--
 		}
 		if t.changed {
-			c.lane.changes++
+			c.gate.changes++
 		}
-		close(c.lane.left)
-		c.lane.left = make(chan struct{})
-		if c.lane.tries--; c.lane.tries == 0 {
-			delete(t.a.Throttle.lanes, c.key)
+		close(c.gate.left)
+		c.gate.left = make(chan struct{})
+		if c.gate.tries--; c.gate.tries == 0 {
+			delete(t.a.Throttle.gates, c.key)
 		}
 	})
 }
@@ -355,20 +355,20 @@ func (t *attempt) waitForPlace(ctx context.Context) (outdated bool, err error) {
 	}
 }
 
-// takePlace takes a place in every lane. If one is full, it takes none and returns a
+// takePlace takes a place in every gate. If one is full, it takes none and returns a
 // channel to wait for.
 func (t *attempt) takePlace() (wait <-chan struct{}, outdated bool) {
 	t.a.Throttle.mu.Lock()
 	defer t.a.Throttle.mu.Unlock()
 	for _, c := range t.counters {
-		outdated = outdated || c.seen != c.lane.changes
-		if c.lane.underWay >= c.atOnce() {
-			wait = c.lane.left
+		outdated = outdated || c.seen != c.gate.changes
+		if c.gate.underWay >= c.atOnce() {
+			wait = c.gate.left
 		}
 	}
 	if t.placed = wait == nil && !outdated; t.placed {
 		for _, c := range t.counters {
-			c.lane.underWay++
+			c.gate.underWay++
 		}
 	}
 	return wait, outdated

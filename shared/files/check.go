@@ -22,8 +22,8 @@ import (
 // checksAtOnce is how many checks wait for the stores at the same time.
 const checksAtOnce = 16
 
-// Settle is how long a request that removed a record may take to remove its bytes.
-const Settle = cleanupTimeout + time.Second
+// RemovalTime is how long a request that removed a record may take to remove its bytes.
+const RemovalTime = cleanupTimeout + time.Second
 
 // moveTime is how long a file's bytes may take to follow its record.
 const moveTime = time.Hour
@@ -81,7 +81,7 @@ type Check struct {
 	Quick      bool // compare sizes, but no checksums that need the bytes read
 	Repair     bool
 	RemoveMany bool          // a repair removes leftovers even if there are more than 100
-	Settle     time.Duration // the constant; tests wait less
+	Wait       time.Duration // RemovalTime; tests wait less
 	// Found gets each finding, Expect how many more bytes will be compared, and Done how many
 	// more were. Done is called from several goroutines.
 	Found        func(Finding)

@@ -365,14 +365,14 @@ func (unfinishedFiles) Sweep(context.Context, time.Time, func(string) bool) (int
 	return 0, nil
 }
 
-// settled is a table where a check, before it looks again at a leftover, waits until no
+// waiting is a table where a check, before it looks again at a leftover, waits until no
 // request is under way that was before.
-type settled struct {
+type waiting struct {
 	table.Table
 	busy *sync.RWMutex
 }
 
-func (t settled) Get(ctx context.Context, key table.Key, into any) error {
+func (t waiting) Get(ctx context.Context, key table.Key, into any) error {
 	if strings.HasPrefix(key.PK, "upload#") {
 		t.busy.Lock()
 		defer t.busy.Unlock()
@@ -410,7 +410,7 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 		})
 	}
 	p := *s.Data.Ports
-	p.Table = settled{p.Table, &busy}
+	p.Table = waiting{p.Table, &busy}
 	for i := range 6 {
 		s.wantFindings(fmt.Sprint("check ", i), func(c *files.Check) {
 			if c.Service = file.Service(&p); i%2 == 1 {

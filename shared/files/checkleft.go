@@ -122,13 +122,13 @@ func (c *Check) leftovers(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(c.Settle):
+	case <-time.After(c.Wait):
 	}
 	c.owners.Clear() // a repair may have changed them
 	known := c.unseen
 	var left []*leftover
 	for _, l := range c.left {
-		still, err := c.again(ctx, l)
+		still, err := c.stillLeft(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -156,8 +156,8 @@ func (c *Check) leftovers(ctx context.Context) error {
 	return nil
 }
 
-// again reports whether an object is still a leftover.
-func (c *Check) again(ctx context.Context, l *leftover) (still bool, err error) {
+// stillLeft reports whether an object is still a leftover.
+func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err error) {
 	if open, err := c.inSession(ctx, l.Blob); err != nil || open {
 		return false, err
 	}

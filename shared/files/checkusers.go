@@ -121,8 +121,8 @@ func (c *Check) compareQuota(ctx context.Context, name string) (sure bool, err e
 	if err != nil || sum.used == u.Used {
 		return err == nil, err
 	}
-	again, err := c.tally(ctx, u)
-	if err != nil || again != sum {
+	twice, err := c.tally(ctx, u)
+	if err != nil || twice != sum {
 		return false, err
 	}
 	now, err := c.user(ctx, name)

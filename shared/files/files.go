@@ -195,32 +195,24 @@ func (s *Service) SignGet(ctx context.Context, l Link, how blob.Signed) (string,
 	return url, fault.Wrap(err, "signing a download")
 }
 
-// look measures the bytes of a link's file, and compares their number with the record.
-// If they are missing, it looks at the link again, and returns the file as it is now.
-func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, error)) (File, error) {
-	var f File // the last of its places is the record's own
+// look measures the bytes of a link's file, and compares their number with the record. If they
+// are missing, it looks at the link again. It returns the file as it is where its bytes are.
+func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, error)) (f File, err error) {
 	var length int64
-	var err error
-	for _, f = range l.File.Places() {
-		if length, err = measure(f); !errors.Is(err, blob.ErrNotFound) {
-			break
-		}
-	}
-	if errors.Is(err, blob.ErrNotFound) {
+	err = l.File.Find(func(at File) (err error) {
+		f = at
+		length, err = measure(at)
+		return err
+	}, func() (File, error) {
 		s.forget(l.Token)
-		now, gone := s.ByToken(ctx, f.Area, l.Token)
-		if gone != nil {
-			return f, gone
-		}
-		if now.File.Blob != f.Blob {
-			return s.look(ctx, now, measure)
-		}
-	}
+		now, err := s.ByToken(ctx, l.File.Area, l.Token)
+		return now.File, err
+	})
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		err = ErrLost
 	case err == nil && length != f.Length:
-		err = fmt.Errorf("%w: they are %d, but the record says %d", ErrLost, length, f.Length)
+		err = fmt.Errorf("%w: object has %d bytes, record says %d", ErrLost, length, f.Length)
 	}
 	return f, fault.Wrap(err, fmt.Sprintf("opening the bytes %s of a file", f.Blob))
 }

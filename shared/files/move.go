@@ -67,7 +67,7 @@ func (s *Service) orLater(ctx context.Context, f File, move func(context.Context
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	at, now := f.Places()[1], s.Now()
+	at, now := f.places()[1], s.Now()
 	return errors.Join(err, s.Table.Write(ctx, due(dayOf(now.Unix()), at.Area, blob.Object{Key: at.Blob, Modified: now})))
 }
 
@@ -112,7 +112,7 @@ func errNoFile(area blob.Area) error {
 func (s *Service) move(
 	ctx context.Context, owner auth.User, f File, to blob.Area, event Event,
 ) (moved File, err error) {
-	err = s.again(ctx, f, func(f File) (err error) {
+	err = s.retryChanged(ctx, f, func(f File) (err error) {
 		moved, err = s.tryMove(ctx, owner, f, to, event)
 		return err
 	})
@@ -125,10 +125,10 @@ func (s *Service) move(
 // changeTries bounds how often a file that keeps changing is read again.
 const changeTries = 5
 
-// again calls change with a file, and retries with the record read again if it was changed in
+// retryChanged calls change with a file, and retries with the record read again if it was changed in
 // place, as by a renewal of links. If the file was moved or removed meanwhile, the error is
 // table.ErrCondition.
-func (s *Service) again(ctx context.Context, f File, change func(File) error) error {
+func (s *Service) retryChanged(ctx context.Context, f File, change func(File) error) error {
 	for range changeTries {
 		err := change(f)
 		if !errors.Is(err, table.ErrCondition) {
@@ -178,9 +178,9 @@ const maxFrom = 8
 // place is where the record says that the bytes are.
 func (f File) place() string { return string(f.Area) + "/" + f.Blob }
 
-// Places returns the file at each place where its bytes may be, in the order to look: a move
+// places returns the file at each place where its bytes may be, in the order to look: a move
 // puts them at the first before it removes them from the others.
-func (f File) Places() []File {
+func (f File) places() []File {
 	all := []File{f}
 	for _, from := range f.From {
 		at := f
@@ -194,13 +194,40 @@ func (f File) Places() []File {
 	return all
 }
 
-// measure is blob.Measure of a file's bytes, at the first of its places that has them.
-func (s *Service) measure(ctx context.Context, f File, sizeOnly bool, read func(int64)) (w blob.Written, err error) {
-	for _, at := range f.Places() {
-		if w, err = blob.Measure(ctx, s.Blobs, at.Area, at.Blob, sizeOnly, read); !errors.Is(err, blob.ErrNotFound) {
+// tryEach calls do with each place until it finds the bytes at one.
+func tryEach(places []File, do func(at File) error) (err error) {
+	for _, at := range places {
+		if err = do(at); !errors.Is(err, blob.ErrNotFound) {
 			break
 		}
 	}
+	return err
+}
+
+// Find calls do with each place where the bytes of a file may be, until do returns something
+// else than blob.ErrNotFound. If it never does, and reread shows that the file was moved
+// meanwhile, Find goes on with the new places. Without reread it looks once.
+func (f File) Find(do func(at File) error, reread func() (File, error)) error {
+	for range changeTries {
+		err := tryEach(f.places(), do)
+		if !errors.Is(err, blob.ErrNotFound) || reread == nil {
+			return err
+		}
+		now, failed := reread()
+		if failed != nil || now.Blob == f.Blob {
+			return cmp.Or(failed, err)
+		}
+		f = now
+	}
+	return fmt.Errorf("a file that moves all the time: %w", table.ErrBusy)
+}
+
+// measure is blob.Measure of a file's bytes, wherever they are.
+func (s *Service) measure(ctx context.Context, f File, sizeOnly bool, read func(int64)) (w blob.Written, err error) {
+	err = f.Find(func(at File) error {
+		w, err = blob.Measure(ctx, s.Blobs, at.Area, at.Blob, sizeOnly, read)
+		return err
+	}, nil)
 	return w, err
 }
 
@@ -217,17 +244,13 @@ func (s *Service) Finish(ctx context.Context, f File) error {
 	if len(f.From) == 0 {
 		return nil
 	}
-	err := blob.ErrNotFound
-	for _, at := range f.Places()[1:] {
-		if at.place() == f.place() { // the last: another mover may have been faster
-			_, err = blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
-		} else {
-			err = s.Blobs.Copy(ctx, at.Area, at.Blob, f.Area, f.Blob)
+	err := tryEach(f.places()[1:], func(at File) error {
+		if at.place() != f.place() {
+			return s.Blobs.Copy(ctx, at.Area, at.Blob, f.Area, f.Blob)
 		}
-		if !errors.Is(err, blob.ErrNotFound) {
-			break
-		}
-	}
+		_, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		return err // nil if another mover was faster
+	})
 	if err == nil {
 		done := table.Update(f.key()).Set("from", []string{}).If(table.Equal("blob", f.Blob))
 		err = s.Table.Write(ctx, done)
@@ -238,7 +261,7 @@ func (s *Service) Finish(ctx context.Context, f File) error {
 	if err != nil {
 		return fmt.Errorf("moving the bytes of a file: %w", err)
 	}
-	s.discard(ctx, f.Places()[1:len(f.From)+1]...)
+	s.discard(ctx, f.places()[1:len(f.From)+1]...)
 	return nil
 }
 
@@ -254,7 +277,7 @@ func (s *Service) overtakenMove(ctx context.Context, f File) error {
 			"owner", f.Owner, "id", f.ID, "area", f.Area, "key", f.Blob, "from", f.From)
 		return nil
 	}
-	s.discard(ctx, slices.DeleteFunc(f.Places(), now.names)...)
+	s.discard(ctx, slices.DeleteFunc(f.places(), now.names)...)
 	return nil
 }
 
@@ -340,7 +363,7 @@ func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 
 // purge is remove, but it is no error if the file was moved or purged meanwhile.
 func (s *Service) purge(ctx context.Context, f File) error {
-	err := s.again(ctx, f, func(f File) error { return s.remove(ctx, f) })
+	err := s.retryChanged(ctx, f, func(f File) error { return s.remove(ctx, f) })
 	return fault.Wrap(err, "purging a file", table.ErrCondition)
 }
 
@@ -360,7 +383,7 @@ func (s *Service) remove(ctx context.Context, f File) error {
 	if err != nil {
 		return fmt.Errorf("removing a file's record: %w", err)
 	}
-	s.discard(ctx, f.Places()[:len(f.From)+1]...)
+	s.discard(ctx, f.places()[:len(f.From)+1]...)
 	return nil
 }
 

@@ -33,12 +33,10 @@ func (s Session) opened(n int64) table.Op {
 		Add("open", n).Add("bytes", n*s.stated()).Add("rev", 1)
 }
 
-// openTries bounds how often storing a session is retried because others began or ended
-// meanwhile.
-const openTries = 20
-
 // open stores a new session with the operations in ops, unless the uploader has too
-// many, or their stated lengths together do not fit the disk.
+// many, or their stated lengths together do not fit the disk. If a bound refuses it, the sessions
+// are counted again. It tries until it knows: what refuses it then is another one that began or
+// ended meanwhile, of which there are few.
 func (s *Service) open(ctx context.Context, it Session, ops []table.Op) error {
 	free, err := int64(1<<62), error(nil) // no bound
 	if s.Free != nil {
@@ -48,7 +46,7 @@ func (s *Service) open(ctx context.Context, it Session, ops []table.Op) error {
 		return err
 	}
 	need, room := it.stated(), free
-	for range openTries {
+	for {
 		bound := it.opened(1).Expire(it.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
 		err = s.Table.Write(ctx, append(ops[:len(ops):len(ops)], bound)...)
 		if refused, ok := errors.AsType[*table.ConditionError](err); !ok || refused.Op != len(ops) {
@@ -68,7 +66,6 @@ func (s *Service) open(ctx context.Context, it Session, ops []table.Op) error {
 		}
 		room = free + now.arrived // what has arrived needs no more room
 	}
-	return fmt.Errorf("%w: %w", table.ErrBusy, err)
 }
 
 // counted is what the sessions of a user show.
@@ -111,6 +108,6 @@ func (s *Service) countOpened(ctx context.Context, by By) (n counted, err error)
 		return n, nil
 	}
 	err = s.Table.Write(ctx,
-		table.Update(key).Set("open", n.open).Set("bytes", n.bytes).Add("rev", 1).If(table.Equal("rev", was.Rev)))
+		table.Update(key).Set("open", n.open).Set("bytes", n.bytes).Add("rev", 1).If(table.AtMost("rev", was.Rev)))
 	return n, fault.Wrap(err, "counting upload sessions", table.ErrCondition)
 }

@@ -55,7 +55,7 @@ type Sweeper struct {
 	// leftovers counts those removed, except those of removed users.
 	leftovers int
 	group     *errgroup.Group // of the objects that are being swept
-	lanes     chan struct{}   // one slot for each
+	sem       chan struct{}   // one slot for each
 }
 
 // sweepState is what a run leaves for the next one.
@@ -84,7 +84,7 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	now, done := was, true
 	now.V = formatVersion
 	group, inner := errgroup.WithContext(ctx)
-	s.group, s.lanes = group, make(chan struct{}, max(1, s.AtOnce))
+	s.group, s.sem = group, make(chan struct{}, max(1, s.AtOnce))
 	for _, step := range []func(context.Context, *sweepState) (bool, error){s.noted, s.days, s.walk, s.lapsed} {
 		if done, err = step(inner, &now); err != nil || !done {
 			break
@@ -142,12 +142,12 @@ func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err erro
 			objects[d.Area] = append(objects[d.Area], blob.Object{Key: d.Key, Modified: time.Unix(d.Modified, 0)})
 		}
 		for area, objects := range objects {
-			n, err := s.visit(ctx, area, objects, func(o blob.Object, again int64) error {
-				ops, later := []table.Op{table.Delete(items[o.Key])}, due(max(dayOf(again), today), area, o)
+			n, err := s.visit(ctx, area, objects, func(o blob.Object, next int64) error {
+				ops, later := []table.Op{table.Delete(items[o.Key])}, due(max(dayOf(next), today), area, o)
 				switch {
-				case again > 0 && later.Key == items[o.Key]:
+				case next > 0 && later.Key == items[o.Key]:
 					return nil
-				case again > 0:
+				case next > 0:
 					ops = append(ops, later)
 				}
 				return fault.Wrap(s.Table.Write(ctx, ops...), "noting when an object is due")
@@ -178,8 +178,8 @@ func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err erro
 	}
 	for _, area := range []blob.Area{blob.Backup, blob.Files} { // what is moved now need not be looked at again
 		done, err := s.each(ctx, area, folder(0, at.Day), skip, func(chunk []blob.Object) (int, error) {
-			return s.visit(ctx, area, chunk, func(o blob.Object, again int64) error {
-				return s.postpone(ctx, area, o, again)
+			return s.visit(ctx, area, chunk, func(o blob.Object, next int64) error {
+				return s.postpone(ctx, area, o, next)
 			})
 		})
 		if err != nil || !done {
@@ -192,12 +192,12 @@ func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err erro
 
 // postpone writes a due item for an object that a sweep must look at again, unless its key's day
 // or a walk will show it.
-func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, again int64) error {
+func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, next int64) error {
 	today := dayOf(s.Now().Unix())
-	if k, ok := parseKey(o.Key); !ok || again <= 0 || k.day >= today {
+	if k, ok := parseKey(o.Key); !ok || next <= 0 || k.day >= today {
 		return nil
 	}
-	return fault.Wrap(s.Table.Write(ctx, due(max(dayOf(again), today), area, o)), "noting when an object is due")
+	return fault.Wrap(s.Table.Write(ctx, due(max(dayOf(next), today), area, o)), "noting when an object is due")
 }
 
 // walkEvery is how often a walk looks at what the day keys miss.
@@ -243,11 +243,11 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 
 // await waits until all objects that a run has begun to sweep are done.
 func (s *Sweeper) await() {
-	for range cap(s.lanes) {
-		s.lanes <- struct{}{}
+	for range cap(s.sem) {
+		s.sem <- struct{}{}
 	}
-	for range cap(s.lanes) {
-		<-s.lanes
+	for range cap(s.sem) {
+		<-s.sem
 	}
 }
 
@@ -263,8 +263,8 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 	}
 	area := at.Area
 	return s.each(ctx, area, at.After, skip, func(chunk []blob.Object) (int, error) {
-		n, err := s.visit(ctx, area, chunk, func(o blob.Object, again int64) error {
-			return s.postpone(ctx, area, o, again)
+		n, err := s.visit(ctx, area, chunk, func(o blob.Object, next int64) error {
+			return s.postpone(ctx, area, o, next)
 		})
 		if n > 0 {
 			at.After = chunk[n-1].Key

@@ -19,7 +19,7 @@ const objectTime = 10 * time.Minute
 // for what must change. then gets each object, and when to look at it again. visit returns how
 // many it started before time ran out.
 func (s *Sweeper) visit(
-	ctx context.Context, area blob.Area, objects []blob.Object, then func(o blob.Object, again int64) error,
+	ctx context.Context, area blob.Area, objects []blob.Object, then func(o blob.Object, next int64) error,
 ) (visited int, err error) {
 	if !s.inTime(ctx) {
 		return 0, nil
@@ -29,21 +29,21 @@ func (s *Sweeper) visit(
 		return 0, err
 	}
 	for _, o := range objects {
-		s.lanes <- struct{}{}
+		s.sem <- struct{}{}
 		if ctx.Err() != nil || !s.inTime(ctx) {
-			<-s.lanes
+			<-s.sem
 			return visited, ctx.Err()
 		}
 		visited++
 		s.group.Go(func() error {
-			defer func() { <-s.lanes }()
+			defer func() { <-s.sem }()
 			limit := objectTime
 			if until, ok := ctx.Deadline(); ok { // the run must still note where it is
 				limit = min(limit, time.Until(until)-s.Reserve/2)
 			}
 			inTime, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
-			again, err := s.sweepObject(inTime, area, o, items)
+			next, err := s.sweepObject(inTime, area, o, items)
 			if ctx.Err() != nil {
 				return errors.Join(err, ctx.Err())
 			}
@@ -51,13 +51,13 @@ func (s *Sweeper) visit(
 			case err != nil && inTime.Err() != nil:
 				s.count(&s.report.Unfinished)
 				s.Log.Warn("an object takes long, and goes on in the next run", "area", area, "key", o.Key, "error", err)
-				again = s.Now().Unix()
+				next = s.Now().Unix()
 			case err != nil:
 				s.count(&s.report.Failed)
 				s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
-				again = s.Now().Add(tryAgain).Unix()
+				next = s.Now().Add(tryAgain).Unix()
 			}
-			return then(o, again)
+			return then(o, next)
 		})
 	}
 	return visited, nil
@@ -96,7 +96,7 @@ const (
 // Unix seconds.
 func (s *Sweeper) sweepObject(
 	ctx context.Context, area blob.Area, o blob.Object, items map[string]table.Item,
-) (again int64, err error) {
+) (next int64, err error) {
 	s.count(&s.report.Seen)
 	item, ours := items[o.Key]
 	if !ours { // an operator put it there, so leave it
@@ -141,7 +141,7 @@ func (s *Sweeper) sweepObject(
 // move may have left it, or it may belong to an upload.
 func (s *Sweeper) sweepUnnamed(
 	ctx context.Context, area blob.Area, o blob.Object, oldAt time.Time,
-) (again int64, err error) {
+) (next int64, err error) {
 	k, _ := parseKey(o.Key)
 	now, err := s.current(ctx, k.owner, k.id)
 	if err != nil {

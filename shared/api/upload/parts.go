@@ -159,7 +159,7 @@ func Receive(p *api.Ports) http.Handler {
 		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && it.Length < 0 {
 			it.Length = length
 		}
-		leave, err := p.Places.Enter(it.By.User, id+"/"+number)
+		leave, err := p.Slots.Take(it.By.User, id+"/"+number)
 		if err != nil {
 			return err
 		}

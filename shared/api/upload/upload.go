@@ -82,9 +82,9 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, pag
 	return envelope.WriteText(w, http.StatusOK, []byte(text.String()))
 }
 
-// store holds a place while it reads the body, which takes memory.
+// store holds a slot while it reads the body, which takes memory.
 func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, error) {
-	leave, err := h.ports.Places.Enter(u.Name, "")
+	leave, err := h.ports.Slots.Take(u.Name, "")
 	if err != nil {
 		return files.Page{}, err
 	}

@@ -230,7 +230,7 @@ func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
 
 	_, err = operator.ChangeKey(t.Context(), 1)
 	check(t, err)
-	if within := operator.Key.Settled() + time.Second; within > time.Minute { // a link is remembered for a second
+	if within := operator.Key.Propagation() + time.Second; within > time.Minute { // a link is remembered for a second
 		t.Errorf("a revoked link ends after %v", within)
 	}
 	reads = 0

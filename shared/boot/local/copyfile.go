@@ -14,11 +14,9 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 )
-
-// copyTries bounds the search for a file that keeps moving between the areas.
-const copyTries = 10
 
 var (
 	errPurged = errors.New("the file was removed meanwhile")
@@ -69,19 +67,14 @@ func (c *copying) path(f files.File, folder string) string {
 // inTable reports whether the copied table has the bytes of a file, perhaps under their key
 // from before a move. It removes bad bytes, so that they hide no good file.
 func (c *copying) inTable(ctx context.Context, f files.File) (bool, error) {
-	for _, at := range f.Places() {
+	err := f.Find(func(at files.File) error {
 		content, err := c.snapshot.Blobs().Read(ctx, at.Area, at.Blob)
-		if err == nil && fits(f, blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}) {
-			return true, nil
+		if err != nil || fits(f, blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}) {
+			return err
 		}
-		if err == nil {
-			err = c.snapshot.Blobs().Delete(ctx, at.Area, at.Blob)
-		}
-		if err != nil && !errors.Is(err, blob.ErrNotFound) {
-			return false, err
-		}
-	}
-	return false, nil
+		return cmp.Or(c.snapshot.Blobs().Delete(ctx, at.Area, at.Blob), blob.ErrNotFound)
+	}, nil)
+	return err == nil, fault.Wrap(err, "reading bytes in the copied table", blob.ErrNotFound)
 }
 
 // fits reports whether bytes match the record of their file.
@@ -184,27 +177,19 @@ func (c *copying) keep(ctx context.Context, f files.File) error {
 	return c.write(r, func(aside string) error { return c.place(aside, path) })
 }
 
-// find calls do with each place where the bytes of a file may be, until do finds them. It
-// follows a file that was moved to the other area, and so to another key, after its record
-// was copied. ErrNotFound means damage.
+// find is Find for a file whose record was copied a while ago. ErrNotFound means damage.
 func (c *copying) find(ctx context.Context, f files.File, do func(at files.File) error) error {
-	at := f
-	for try := 0; ; try++ {
-		for _, place := range at.Places() {
-			if err := do(place); !errors.Is(err, blob.ErrNotFound) {
-				return err
-			}
-		}
+	return f.Find(do, func() (files.File, error) {
 		now, err := recorded(ctx, c.data.Table, f.Owner, f.ID)
 		unreadable := now.ID == 0 // then it counts as unchanged
 		switch {
 		case err != nil:
-			return err
+			return now, err
 		case now.Area == "" || !unreadable && now.CRC64 != f.CRC64:
-			return errPurged
-		case unreadable || now.Blob == at.Blob || try == copyTries:
-			return blob.ErrNotFound
+			return now, errPurged
+		case unreadable:
+			return now, blob.ErrNotFound
 		}
-		at = now
-	}
+		return now, nil
+	})
 }

@@ -62,7 +62,7 @@ type Service struct {
 }
 
 // NewService returns a Service. It sets the ports' Notify, which wakes its sender, their
-// Places and, unless the settings have no movers, their Mover.
+// Slots and, unless the settings have no movers, their Mover.
 func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
 	o.Mail, o.SMS = cmp.Or(o.Mail, s.Inbox.Mail()), cmp.Or(o.SMS, s.Inbox.SMS())
@@ -80,7 +80,7 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	if o.Metrics != nil && o.Metrics.disk != nil {
 		o.Metrics.registry.MustRegister(stored{p, o.Metrics.disk, s.Sender})
 	}
-	p.Notify, p.Places = s.Sender.Wake, api.NewPlaces(p.MaxUploads)
+	p.Notify, p.Slots = s.Sender.Wake, api.NewSlots(p.MaxUploads)
 	if p.Movers > 0 {
 		s.movers, p.Mover = make(chan struct{}, p.Movers), s.move
 		s.ending, s.end = context.WithCancel(context.Background())

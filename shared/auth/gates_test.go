@@ -39,8 +39,8 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fa
 		})
 	}
 	wg.Wait()
-	if left := c.Throttle.Lanes(); left != 0 {
-		t.Errorf("%d lanes are left after all tries", left)
+	if left := c.Throttle.Gates(); left != 0 {
+		t.Errorf("%d gates are left after all tries", left)
 	}
 	return answers, n.Load()
 }
