@@ -73,7 +73,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 
 func TestPartsAreBoundedLikeUploads(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 16 }) // 4 for each user
+	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 16 }) // 4 for each user
 	c.InProcess("parts go to the store")
 	holdPart := func(p part) underWay {
 		return holdTo(t, c.Server, "PUT "+strings.TrimPrefix(p.URL, c.Root), "")

@@ -17,6 +17,8 @@ import (
 	"ferry/shared/boot/apitest"
 )
 
+const password = "a password to try"
+
 // caller is a user of a test's own service.
 type caller struct {
 	*apitest.Server
@@ -37,7 +39,7 @@ func beginIn(t *testing.T, dir string) caller {
 
 func login(s *apitest.Server) caller {
 	s.Helper()
-	c := caller{Server: s, name: "ann", password: "a password for a test"}
+	c := caller{Server: s, name: "ann", password: password}
 	if len(c.Partitions("user#")) == 0 {
 		c.AddUser(c.name, c.password)
 		c.AddUser("bob", c.password)

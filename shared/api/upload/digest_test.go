@@ -47,47 +47,41 @@ func TestMatchingDigestIsKept(t *testing.T) {
 	}
 }
 
-func TestOneDigestCannotCoverSeveralFiles(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	kind, body := encode(aFile("file", "x", "content"), aFile("file", "y", "content"))
-	c.wantStatus("two files", c.post("", kind, strings.NewReader(body), "Repr-Digest", digestOf("content")), 400)
-	c.wantNothing("two files")
-}
-
-func TestDigestsOfFormAndPartMustAgree(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	kind, body := encode(aFile("file", "x", "content", "Repr-Digest", digestOf("content")))
-	c.wantStatus("two digests", c.post("", kind, strings.NewReader(body), "Repr-Digest", digestOf("other")), 400)
-	c.wantNothing("two digests")
-}
-
 func TestWrongDigestStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	wrong := digestOf("another content")
-	check := func(what, body, kind string, headers ...string) {
-		resp := c.post("file=x", kind, strings.NewReader(body), headers...)
-		says := resp.Header.Get("Ferry-Error")
+	plain, labelled := aFile("file", "x", "content"), aFile("file", "x", "content", "Repr-Digest", wrong)
+	fine := aFile("file", "y", "fine")
+	sum, other := sha256.Sum256([]byte("content")), sha256.Sum256([]byte("another content"))
+	both := []string{hex.EncodeToString(sum[:]), hex.EncodeToString(other[:])}
+	for what, k := range map[string]struct {
+		header string
+		parts  []formPart // nil for a raw body
+		says   []string
+	}{
+		"of a raw body":                  {wrong, nil, both},
+		"of a part":                      {"", []formPart{labelled}, both},
+		"of a form":                      {wrong, []formPart{plain}, both},
+		"of the second of two parts":     {"", []formPart{fine, labelled}, both},
+		"of the first of two parts":      {"", []formPart{labelled, fine}, both},
+		"of a form with several files":   {digestOf("content"), []formPart{plain, plain}, []string{"a single file"}},
+		"of a form, other than a part's": {digestOf("content"), []formPart{labelled}, []string{"differs"}},
+	} {
+		body, kind, query := "content", "", "file=x"
+		if k.parts != nil {
+			kind, body = encode(k.parts...)
+			query = ""
+		}
+		resp := c.post(query, kind, strings.NewReader(body), "Repr-Digest", k.header)
 		c.wantStatus(what, resp, 400)
-		for _, content := range []string{"content", "another content"} {
-			sum := sha256.Sum256([]byte(content))
-			if !strings.Contains(says, hex.EncodeToString(sum[:])) {
-				t.Errorf("%s: Ferry-Error is %q, without the digest of %q", what, says, content)
+		for _, words := range k.says {
+			if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, words) {
+				t.Errorf("a digest %s: %q does not say %q", what, says, words)
 			}
 		}
 		c.wantNothing(what)
 	}
-	check("a raw body", "content", "", "Repr-Digest", wrong)
-	kind, body := encode(aFile("file", "x", "content", "Repr-Digest", wrong))
-	check("a part", body, kind)
-	kind, body = encode(aFile("file", "x", "content"))
-	check("a form", body, kind, "Repr-Digest", wrong)
-	kind, body = encode(aFile("file", "x", "fine"), aFile("file", "y", "content", "Repr-Digest", wrong))
-	check("the second of two parts", body, kind)
-	kind, body = encode(aFile("file", "x", "content", "Repr-Digest", wrong), aFile("file", "y", "fine"))
-	check("the first of two parts", body, kind)
 }
 
 func TestMalformedDigestIsRefused(t *testing.T) {

@@ -15,8 +15,6 @@ import (
 	"ferry/shared/boot/local"
 )
 
-const password = "a password to try"
-
 // patience is how long a test waits for a server that should answer at once.
 const patience = 20 * time.Second
 
@@ -104,22 +102,6 @@ func TestUploadIsRefusedBeforeItsBodyIsSent(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestExpectContinueIsAnswered(t *testing.T) {
-	t.Parallel()
-	s := startRefusing(t)
-	c := send(t, s, "file=x", password, "Content-Length: 5\r\nExpect: 100-continue\r\n")
-	in := bufio.NewReader(c)
-	if line, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
-		t.Fatalf("the first line is %q, %v", line, err)
-	}
-	in.ReadString('\n')
-	io.WriteString(c, "hello")
-	resp, err := http.ReadResponse(in, nil)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatalf("the answer is %+v, %v", resp, err)
 	}
 }
 

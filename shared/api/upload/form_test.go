@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 )
@@ -135,7 +134,7 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Events = true })
-			c.AddUser("zoe", c.password, func(u *auth.User) { u.Quota = 100_000 })
+			c.AddUser("zoe", c.password, quota(100_000))
 			send := func(count int) *http.Response {
 				kind, body := encode(slices.Repeat([]formPart{aFile("file", "a", "1")}, count)...)
 				return c.post(k.query+"&d=zoe", kind, strings.NewReader(body), files.KeyHeader, "k")

@@ -2,7 +2,6 @@ package upload_test
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
@@ -21,52 +21,31 @@ func withLimits(n notify.Limits) apitest.Option {
 	return func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = n }
 }
 
+// TestNoticesOverTheLimitStoreNothing is about one limit; the tests of notify have the others.
 func TestNoticesOverTheLimitStoreNothing(t *testing.T) {
 	t.Parallel()
-	for name, k := range map[string]struct {
-		most notify.Limits
-		last string // recipients still allowed after bob@example.com
-		next string // recipients that are then over the limit
-		wait time.Duration
-	}{
-		"of a user in an hour": {notify.Limits{PerHour: 2}, "m=carla@example.com", "m=dan@example.com", time.Hour},
-		"of a user in a day":   {notify.Limits{PerDay: 3}, "m=carla@example.com&c=%2B393401234567", "m=dan@example.com", 24 * time.Hour},
-		"to a recipient":       {notify.Limits{PerRecipient: 1}, "m=carla@example.com", "m=Bob@Example.com&c=%2B393401234567", 24 * time.Hour},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := begin(t, withLimits(k.most))
-			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
-			c = c.as("ann")
-			for _, query := range []string{"m=bob@example.com", k.last} {
-				c.Decode(c.post("file=a&"+query, "", strings.NewReader("content")), 200)
-			}
-			before, objects := len(c.Items()), len(c.Server.Files())
-			c.Calls.Reset()
-			resp := c.post("file=a&"+k.next, "", strings.NewReader("content"))
-			c.wantStatus(k.next, resp, 429)
-			c.wantNoneCreated(k.next)
-			wait, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-			if left := k.wait - time.Minute; err != nil || time.Duration(wait)*time.Second > left || time.Duration(wait)*time.Second < left-time.Minute {
-				t.Errorf("Retry-After is %q, want about %v", resp.Header.Get("Retry-After"), left)
-			}
-			if len(c.Items()) != before || len(c.Server.Files()) != objects {
-				t.Errorf("there are %d items and %d objects, there were %d and %d", len(c.Items()), len(c.Server.Files()), before, objects)
-			}
-			session := `{"name":"a","length":1,"m":"dan@example.com"}`
-			if k.most.PerRecipient > 0 {
-				session = `{"name":"a","length":1,"m":"BOB@example.com"}`
-			}
-			c.wantStatus("a session", c.Request("POST", "/uploads", strings.NewReader(session), "Authorization", "Bearer "+c.bearer), 429)
-			if n := len(c.Partitions("upload")); n != 0 {
-				t.Errorf("there are %d items of sessions", n)
-			}
-			c.Decode(c.post("file=a", "", strings.NewReader("content")), 200) // to nobody
-			c.Clock.Advance(time.Duration(wait) * time.Second)
-			c = c.as("ann")
-			c.Decode(c.post("file=a&"+k.next, "", strings.NewReader("content")), 200)
-		})
+	c := begin(t, withLimits(notify.Limits{PerRecipient: 1}))
+	c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
+	c = c.as("ann")
+	c.Put(c.bearer, "file=a&m=bob@example.com", "content")
+	before, objects := len(c.Items()), len(c.Server.Files())
+	c.Calls.Reset()
+	const next = "file=a&m=Bob@Example.com&c=%2B393401234567"
+	resp := c.post(next, "", strings.NewReader("content"))
+	c.wantStatus("an upload", resp, 429)
+	c.wantNoneCreated("an upload")
+	wait, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if left := 24*60*60 - 60; err != nil || wait > left || wait < left-60 {
+		t.Errorf("Retry-After is %q, want about %d", resp.Header.Get("Retry-After"), left)
 	}
+	c.call("POST", "/uploads", `{"name":"a","length":1,"m":"BOB@example.com"}`, 429, nil)
+	if len(c.Items()) != before || len(c.Server.Files()) != objects {
+		t.Errorf("there are %d items and %d objects, there were %d and %d", len(c.Items()), len(c.Server.Files()), before, objects)
+	}
+	c.Put(c.bearer, "file=a", "to nobody")
+	c.Clock.Advance(time.Duration(wait) * time.Second)
+	c = c.as("ann")
+	c.Put(c.bearer, next, "content")
 }
 
 const day = 24 * time.Hour
@@ -74,16 +53,9 @@ const day = 24 * time.Hour
 func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 	t.Parallel()
 	c := begin(t, withLimits(notify.Limits{PerDay: 4}))
-	form := func(files int) int {
-		kind, body := encode(slices.Repeat([]formPart{aFile("file", "a", "1")}, files)...)
-		return c.post("m=bob@example.com", kind, strings.NewReader(body)).StatusCode
-	}
-	if got := form(2); got != 200 {
-		t.Errorf("two files: status %d", got)
-	}
-	if got := form(3); got != 429 {
-		t.Errorf("three more where two are allowed: status %d", got)
-	}
+	one := aFile("file", "a", "1")
+	c.Decode(c.form("m=bob@example.com", one, one), 200)
+	c.wantStatus("three more where two are allowed", c.form("m=bob@example.com", one, one, one), 429)
 	if got := fmt.Sprint(len(c.Partitions("files#")), len(c.Server.Files()), len(c.Partitions("outbox#"))); got != "2 2 2" {
 		t.Errorf("there are %s records, objects and notices, want 2 of each", got)
 	}
@@ -95,14 +67,13 @@ func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(caller){
 		"a form with one file over the limit": func(c caller) {
-			kind, body := encode(aFile("file", "a", "1"), aFile("file", "b", "2"))
-			c.wantStatus("the form", c.post("m=bob@example.com", kind, strings.NewReader(body)), 429)
+			c.wantStatus("the form", c.form("m=bob@example.com", aFile("file", "a", "1"), aFile("file", "b", "2")), 429)
 		},
 		"a form without a file": func(c caller) {
 			c.wantStatus("the form", c.form("m=bob@example.com"), 400)
 		},
 		"a body with another digest": func(c caller) {
-			c.wantStatus("the body", c.post("file=a&m=bob@example.com", "", strings.NewReader("x"), "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:"), 400)
+			c.wantStatus("the body", c.post("file=a&m=bob@example.com", "", strings.NewReader("x"), "Repr-Digest", digestOf("y")), 400)
 		},
 		"a file for an unknown user": func(c caller) {
 			c.wantStatus("the upload", c.post("file=a&m=bob@example.com&d=nobody", "", strings.NewReader("x")), 400)
@@ -111,15 +82,13 @@ func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 			c.as("small").wantStatus("the upload", c.as("small").post("file=a&m=bob@example.com", "", strings.NewReader("xx")), 413)
 		},
 		"a session over the quota": func(c caller) {
-			small := c.as("small")
-			small.wantStatus("the session", small.Request("POST", "/uploads", strings.NewReader(`{"name":"a","length":2,"m":"bob@example.com"}`),
-				"Authorization", "Bearer "+small.bearer), 413)
+			c.as("small").call("POST", "/uploads", `{"name":"a","length":2,"m":"bob@example.com"}`, 413, nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t, withLimits(notify.Limits{PerDay: 1, PerRecipient: 1}))
-			c.AddUser("small", c.password, func(u *auth.User) { u.Quota = 1 })
+			c.AddUser("small", c.password, quota(1))
 			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
 			c = c.as("ann")
 			fail(c)
@@ -161,22 +130,19 @@ func TestNotifyNeedsAnAddressAndABoolean(t *testing.T) {
 // day than they began. Their notices count then too.
 func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 	t.Parallel()
-	const hour, day = time.Hour, 24 * time.Hour
 	for name, k := range map[string]struct {
-		most         notify.Limits
-		later        time.Duration // from begin to completion of the sessions
-		refuses      bool
-		wait, passes time.Duration // the expected Retry-After, and how long the test waits
+		most    notify.Limits
+		later   time.Duration // from begin to completion of the sessions
+		refuses bool
+		wait    time.Duration // the expected Retry-After
 	}{
-		"in the same hour they count once": {notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2}, 30 * time.Minute, false, 0, 0},
-		"for a user in another hour":       {notify.Limits{PerHour: 2, PerDay: 4}, hour, true, hour, hour},
-		"for a user on another day":        {notify.Limits{PerDay: 2}, day, true, day, day},
-		"for a recipient on another day":   {notify.Limits{PerRecipient: 2}, day, true, day, day},
-		"without a limit":                  {notify.Limits{}, day, false, 0, 0},
+		"in the same hour they count once": {notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2}, 30 * time.Minute, false, 0},
+		"for a user in another hour":       {notify.Limits{PerHour: 2, PerDay: 4}, time.Hour, true, time.Hour},
+		"for a recipient on another day":   {notify.Limits{PerRecipient: 2}, day, true, day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := beginSessions(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = k.most })
+			c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = k.most })
 			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day)
 			c = c.as("ann")
 			data := content(t, 1000)
@@ -202,7 +168,7 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 				if n := len(c.Partitions("outbox#")); n != 1 {
 					t.Errorf("there are %d notices, want only that of the completed session", n)
 				}
-				c.Clock.Advance(k.passes)
+				c.Clock.Advance(k.wait)
 				c = c.as("ann")
 			}
 			c.wantFile(c.complete(begun[1].ID, ""), data)
@@ -216,7 +182,7 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 // TestCompletingTwiceCountsOnce repeats the completion with missing parts and concurrently.
 func TestCompletingTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t, func(s *api.Settings, _ *local.ServiceOptions) {
+	c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) {
 		s.Notices = notify.Limits{PerHour: 2, PerDay: 4, PerRecipient: 3}
 	})
 	c.Clock.Advance(24*time.Hour - time.Duration(c.Clock.Now().UnixNano())%(24*time.Hour))
@@ -234,6 +200,9 @@ func TestCompletingTwiceCountsOnce(t *testing.T) {
 		wg.Go(func() { c.wantFile(c.complete(s.ID, ""), data) })
 	}
 	wg.Wait()
+	if got := fmt.Sprint(len(c.Partitions("outbox#")), len(c.Objects(blob.Files))); got != "1 1" {
+		t.Errorf("there are %s notices and objects, want 1 of each", got)
+	}
 	c.plan(`,"m":"zoe@example.com"`, 1) // the second of the hour
 	c.refused("POST", "/uploads", `{"name":"x","length":1,"m":"zoe@example.com"}`, 429, "an hour")
 	c.Clock.Advance(time.Hour)

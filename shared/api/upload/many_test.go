@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
 )
 
 func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
@@ -96,94 +94,6 @@ func TestRestartNeverReusesAnID(t *testing.T) {
 		c = beginIn(t, dir)
 		if e := c.Put(c.bearer, "file=x", "1"); e.Files[0].ID != id {
 			t.Errorf("after a restart the id is %d, want %d", e.Files[0].ID, id)
-		}
-	}
-}
-
-// walk follows the next links from a response to the last page.
-func (c caller) walk(resp *http.Response) (pages int, files []apitest.File) {
-	c.Helper()
-	next := regexp.MustCompile(`^<(.*)>; rel="next"$`)
-	for {
-		pages++
-		files = append(files, c.Decode(resp, 200).Files...)
-		link := resp.Header.Get("Link")
-		if link == "" {
-			return pages, files
-		}
-		m := next.FindStringSubmatch(link)
-		if m == nil || !strings.HasPrefix(m[1], c.Base+"/") {
-			c.Fatalf("the Link header is %q", link)
-		}
-		resp = c.Request("GET", strings.TrimPrefix(m[1], c.Base), nil, "Authorization", "Bearer "+c.bearer)
-	}
-}
-
-func TestNextLinksReachEveryFile(t *testing.T) {
-	t.Parallel()
-	const all = 205
-	c := begin(t)
-	client := c.Client()
-	var wg sync.WaitGroup
-	for w := range 10 {
-		wg.Go(func() {
-			for n := w; n < all-1; n += 10 {
-				if err := c.uploadNumber(client, n); err != nil {
-					t.Errorf("upload %d: %v", n, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	auth := []string{"Authorization", "Bearer " + c.bearer}
-	stored := c.post("file=last", "", strings.NewReader("1"))
-	check := func(what string, resp *http.Response, wantPages int) {
-		t.Helper()
-		pages, found := c.walk(resp)
-		if pages != wantPages || len(found) != all {
-			t.Errorf("%s: %d files on %d pages, want %d on %d", what, len(found), pages, all, wantPages)
-			return
-		}
-		for i, f := range found {
-			if f.ID != int64(all-i) {
-				t.Fatalf("%s: place %d has the id %d", what, i, f.ID)
-			}
-		}
-	}
-	check("from an upload", stored, 3)
-	for limit, pages := range map[string]int{"": 1, "limit=205": 1, "limit=204": 2} {
-		check("a list with "+limit, c.Request("GET", "/download/list?"+limit, nil, auth...), pages)
-	}
-	for n := 1; n <= 5; n++ {
-		c.Decode(c.Request("DELETE", fmt.Sprint("/files/", n), nil, auth...), 200)
-	}
-	if pages, found := c.walk(c.Request("GET", "/download/list/backup?limit=2", nil, auth...)); pages != 3 || len(found) != 5 || found[0].ID != 5 || found[4].ID != 1 {
-		t.Errorf("the backup area has %d pages with %+v", pages, found)
-	}
-	if _, found := c.walk(c.Request("GET", "/download/list?limit=100", nil, auth...)); len(found) != all-5 {
-		t.Errorf("after deleting 5 there are %d files", len(found))
-	}
-}
-
-func TestInvalidPageParametersAreRefused(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	auth := []string{"Authorization", "Bearer " + c.bearer}
-	for _, path := range []string{"/download/list", "/download/list/backup"} {
-		for _, query := range []string{"limit=0", "limit=-1", "limit=1001", "limit=x", "limit=1.5", "limit=99999999999999999999", "limit=", "after=", "after=0", "after=-1", "after=x", "after=99999999999999999999", "%zz"} {
-			if c.InStack() && query == "%zz" {
-				continue // the gateway parses queries
-			}
-			c.wantStatus(path+"?"+query, c.Request("GET", path+"?"+query, nil, auth...), 400)
-		}
-		for _, query := range []string{"limit=1", "limit=1000", "after=1", "after=9223372036854775807"} {
-			if e := c.Decode(c.Request("GET", path+"?"+query, nil, auth...), 200); e.Files == nil || len(e.Files) > 0 {
-				t.Errorf("%s?%s: the list of an empty area is %v", path, query, e.Files)
-			}
-		}
-		c.wantStatus(path+" without a credential", c.Request("GET", path, nil), 401)
-		if e := c.Decode(c.Request("GET", path, nil, "Authorization", apitest.Basic(c.name, c.password)), 200); e.User != c.name {
-			t.Errorf("%s with a password: the answer is for %q", path, e.User)
 		}
 	}
 }

@@ -100,9 +100,9 @@ func TestEveryRepeatedRecipientGetsALink(t *testing.T) {
 		},
 		"a session": func(c caller) {
 			text, _ := json.Marshal(query)
-			s := sessionCaller{c.Server, c.bearer}.plan(","+strings.Trim(string(text), "{}"), 0)
-			sessionCaller{c.Server, c.bearer}.sendAll(s, nil)
-			sessionCaller{c.Server, c.bearer}.complete(s.ID, "")
+			s := c.plan(","+strings.Trim(string(text), "{}"), 0)
+			c.sendAll(s, nil)
+			c.complete(s.ID, "")
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestEveryRepeatedRecipientGetsALink(t *testing.T) {
 			if links := len(c.Partitions("link#")); len(files) == 0 || links != len(files)*(1+len(want)) {
 				t.Errorf("%d files have %d links", len(files), links)
 			}
-			c.Decode(c.Request("DELETE", "/files/1", nil, "Authorization", "Bearer "+c.bearer), 200)
+			c.call("DELETE", "/files/1", "", 200, nil)
 		})
 	}
 }

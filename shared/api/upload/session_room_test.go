@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 )
 
 // used returns the bytes that count against a user's quota.
-func (c sessionCaller) used(name string) int64 {
+func (c caller) used(name string) int64 {
 	c.Helper()
 	u, err := c.Users.Get(c.Context(), name)
 	must(c.TB, err)
@@ -25,12 +24,12 @@ func (c sessionCaller) used(name string) int64 {
 
 func TestIdleSessionHoldsNoRoomAfterAnHour(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t)
-	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
+	c := begin(t)
+	c.AddUser("eve", password, quota(10_000))
 	s := c.plan(`,"d":"eve"`, 9_000)
 	data := content(t, 9_000)
 	c.sendAll(s, data)
-	again := func(d time.Duration) (eve sessionCaller) {
+	again := func(d time.Duration) (eve caller) {
 		c.Clock.Advance(d)
 		c = c.as("ann")
 		return c.as("eve")
@@ -73,9 +72,9 @@ func TestUploadsFindTheRoomThatHasLapsed(t *testing.T) {
 	for what, body := range map[string]io.Reader{"stated": strings.NewReader("12345678"), "in chunks": io.MultiReader(strings.NewReader("12345678"))} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := beginSessions(t)
+			c := begin(t)
 			c.InProcess("a gateway states the length")
-			c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10 })
+			c.AddUser("eve", password, quota(10))
 			c.plan(`,"d":"eve"`, 9)
 			c.Clock.Advance(time.Hour)
 			c.Decode(c.Request("PUT", "/upload?file=x", body, "Authorization", apitest.Basic("eve", password)), 200)
@@ -89,8 +88,8 @@ func TestUploadsFindTheRoomThatHasLapsed(t *testing.T) {
 // TestRoomOfASessionIsNotHeldTwice lets a sweep give back what is just being renewed.
 func TestRoomOfASessionIsNotHeldTwice(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t)
-	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
+	c := begin(t)
+	c.AddUser("eve", password, quota(10_000))
 	s := c.plan(`,"d":"eve"`, 9_000)
 	c.Clock.Advance(time.Hour)
 	c = c.as("ann")
@@ -110,37 +109,11 @@ func TestRoomOfASessionIsNotHeldTwice(t *testing.T) {
 	}
 }
 
-func TestExpiredSessionGivesItsQuotaBack(t *testing.T) {
-	t.Parallel()
-	c := beginSessions(t)
-	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
-	eve := c.as("eve")
-	s := eve.plan("", 9_000)
-	eve.refused("POST", "/uploads", `{"name":"x","length":2000}`, 413, "1000 bytes are left")
-	p := eve.sign(s.ID, `{"numbers":[1]}`)[0]
-	if resp := eve.put(p, content(t, 9_000)); resp.StatusCode != 200 {
-		t.Fatalf("the part: status %d", resp.StatusCode)
-	}
-	c.Clock.Advance(files.SessionLife + time.Minute)
-	eve = c.as("eve")
-	eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 404, "expired")
-	c.Clock.Advance(25 * time.Hour)
-	if _, err := c.Service.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	eve = c.as("eve")
-	s = eve.plan("", 10_000)
-	data := content(t, 10_000)
-	eve.sendAll(s, data)
-	eve.wantFile(eve.complete(s.ID, ""), data)
-	eve.refused("POST", "/uploads", `{"name":"x","length":1}`, 413, "0 bytes are left")
-}
-
 // TestOpenSessionReservesQuota checks that a session takes its room when it begins.
 func TestOpenSessionReservesQuota(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t)
-	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
+	c := begin(t)
+	c.AddUser("eve", password, quota(10_000))
 	eve := c.as("eve")
 	s, data := eve.plan("", 9_000), content(t, 9_000)
 	eve.refused("POST", "/upload?file=x", strings.Repeat("x", 1001), 413, "1000 bytes are left")
@@ -162,8 +135,8 @@ func TestOpenSessionReservesQuota(t *testing.T) {
 // TestWrongSHA256EndsTheSession checks that the session's room goes back to the owner.
 func TestWrongSHA256EndsTheSession(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t)
-	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 10_000 })
+	c := begin(t)
+	c.AddUser("eve", password, quota(10_000))
 	eve := c.as("eve")
 	data := content(t, 9_000)
 	for range 2 { // the second needs the room of the first
@@ -180,8 +153,8 @@ func TestWrongSHA256EndsTheSession(t *testing.T) {
 
 func TestStreamStopsAtTheQuota(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t)
-	c.AddUser("eve", password, func(u *auth.User) { u.Quota = 2 * partSize })
+	c := begin(t)
+	c.AddUser("eve", password, quota(2*partSize))
 	var s session
 	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","d":"eve","partSize":%d}`, partSize), 201, &s)
 	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1,3]}`, 413, "no room")
@@ -200,7 +173,7 @@ func TestStreamStopsAtTheQuota(t *testing.T) {
 // others expire.
 func TestOpenSessionsOfAUserAreBounded(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t)
+	c := begin(t)
 	begin := func(n int) (begun, refused int) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -248,7 +221,7 @@ func TestOpenSessionsOfAUserAreBounded(t *testing.T) {
 }
 
 // onDisk serves the same data with another function that says how much room is left.
-func (c sessionCaller) onDisk(free func() (int64, error)) {
+func (c caller) onDisk(free func() (int64, error)) {
 	c.Helper()
 	c.Data.Ports.Free = free
 	s := httptest.NewServer(c.Service.Handler())
@@ -258,7 +231,7 @@ func (c sessionCaller) onDisk(free func() (int64, error)) {
 
 func TestOpenSessionsFitTheDisk(t *testing.T) {
 	t.Parallel()
-	c := beginSessions(t)
+	c := begin(t)
 	c.InProcess("it needs a disk")
 	free := int64(10_000)
 	c.onDisk(func() (int64, error) { return free, nil })

@@ -15,27 +15,8 @@ import (
 
 const partSize = blob.MinPartSize
 
-// sessionCaller is a user of a service with sessions.
-type sessionCaller struct {
-	*apitest.Server
-	bearer string
-}
-
-func beginSessions(t *testing.T, options ...apitest.Option) sessionCaller {
-	t.Helper()
-	s := apitest.New(t, options...)
-	for _, name := range []string{"ann", "bob"} {
-		s.AddUser(name, password)
-	}
-	return sessionCaller{s, s.Login("ann", password)}
-}
-
-func (c sessionCaller) as(name string) sessionCaller {
-	return sessionCaller{c.Server, c.Login(name, password)}
-}
-
 // call sends JSON and decodes the answer.
-func (c sessionCaller) call(method, path, body string, status int, into any, headers ...string) *http.Response {
+func (c caller) call(method, path, body string, status int, into any, headers ...string) *http.Response {
 	c.Helper()
 	resp := c.Request(method, path, strings.NewReader(body), append(headers, "Authorization", "Bearer "+c.bearer)...)
 	if resp.StatusCode != status {
@@ -75,14 +56,14 @@ func content(t *testing.T, n int) []byte {
 	return b
 }
 
-func (c sessionCaller) plan(fields string, length int) session {
+func (c caller) plan(fields string, length int) session {
 	c.Helper()
 	var s session
 	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d%s}`, length, partSize, fields), 201, &s)
 	return s
 }
 
-func (c sessionCaller) sign(id string, body string) []part {
+func (c caller) sign(id string, body string) []part {
 	c.Helper()
 	var out struct{ Parts []part }
 	c.call("POST", "/uploads/"+id+"/parts", body, 200, &out)
@@ -90,7 +71,7 @@ func (c sessionCaller) sign(id string, body string) []part {
 }
 
 // put sends bytes exactly as a signed part says.
-func (c sessionCaller) put(p part, data []byte) *http.Response {
+func (c caller) put(p part, data []byte) *http.Response {
 	c.Helper()
 	r, err := http.NewRequest(p.Method, p.URL, bytes.NewReader(data))
 	must(c.TB, err)
@@ -101,14 +82,14 @@ func (c sessionCaller) put(p part, data []byte) *http.Response {
 }
 
 // wantPut is put, and checks the status of the answer.
-func (c sessionCaller) wantPut(p part, data []byte, status int) {
+func (c caller) wantPut(p part, data []byte, status int) {
 	c.Helper()
 	if resp := c.put(p, data); resp.StatusCode != status {
 		c.Fatalf("part %d: status %d, want %d (%s)", p.Number, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))
 	}
 }
 
-func (c sessionCaller) sendAll(s session, data []byte) {
+func (c caller) sendAll(s session, data []byte) {
 	c.Helper()
 	for n := 1; n <= s.Parts; n++ {
 		p := c.sign(s.ID, fmt.Sprintf(`{"numbers":[%d]}`, n))[0]
@@ -117,13 +98,13 @@ func (c sessionCaller) sendAll(s session, data []byte) {
 	}
 }
 
-func (c sessionCaller) complete(id, body string) apitest.Envelope {
+func (c caller) complete(id, body string) apitest.Envelope {
 	c.Helper()
 	return c.Decode(c.Request("POST", "/uploads/"+id+"/complete", strings.NewReader(body), "Authorization", "Bearer "+c.bearer), 200)
 }
 
 // refused checks that a request is refused with a reason that contains these words.
-func (c sessionCaller) refused(method, path, body string, status int, words ...string) {
+func (c caller) refused(method, path, body string, status int, words ...string) {
 	c.Helper()
 	resp := c.call(method, path, body, status, nil)
 	for _, w := range words {
@@ -134,14 +115,14 @@ func (c sessionCaller) refused(method, path, body string, status int, words ...s
 }
 
 // notFound checks that nothing can be done with a session, with a reason that contains these words.
-func (c sessionCaller) notFound(id string, words ...string) {
+func (c caller) notFound(id string, words ...string) {
 	c.Helper()
 	for _, what := range [][3]string{{"GET"}, {"DELETE"}, {"POST", "/complete"}, {"POST", "/parts", `{"numbers":[1]}`}} {
 		c.refused(what[0], "/uploads/"+id+what[1], what[2], 404, words...)
 	}
 }
 
-func (c sessionCaller) wantFile(e apitest.Envelope, data []byte) {
+func (c caller) wantFile(e apitest.Envelope, data []byte) {
 	c.Helper()
 	if len(e.Files) == 0 || e.Files[0].Length != int64(len(data)) {
 		c.Fatalf("the answer lists %+v", e.Files)
