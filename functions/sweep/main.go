@@ -10,5 +10,5 @@ import (
 
 func main() {
 	worker.Run(worker.SweeperHandler, worker.Backends{Topics: sns.OpenTopics},
-		lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+		lambda.Table(dynamo.Open), lambda.Format, lambda.Blobs(s3.Open), lambda.LinkKey)
 }

@@ -89,6 +89,7 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 	p := &api.Ports{Blobs: store, Parts: store, Ports: auth.Ports{Table: dynamo.New(db, name), Random: rand.Reader, Now: time.Now}}
 	p.Key, err = auth.ParseLinkKey(key)
 	must(t, err)
+	must(t, auth.CheckFormat(ctx, p.Table))
 	must(t, auth.NewUsers(p.Table, p.Now).Add(ctx, auth.User{Name: "alice", State: auth.Active, Quota: 1000}))
 	for _, content := range []string{"one", "two", "six"} {
 		up, err := file.Service(p).Begin(ctx, "alice", files.By{User: "alice"}, int64(len(content)), files.Sending{})

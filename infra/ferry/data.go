@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
@@ -61,6 +62,9 @@ func (s store) open(ctx context.Context, set api.Settings, o local.Options, f fu
 		p, err := s.openStack(ctx, set, ports...)
 		if err != nil {
 			return &coded{exitSettings, err}
+		}
+		if err := auth.CheckFormat(ctx, p.Table); err != nil {
+			return fmt.Errorf("table %s: %w", s.Table, err)
 		}
 		p.Log = o.Log
 		return f(p)

@@ -25,7 +25,6 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/envelope"
@@ -160,9 +159,9 @@ func version(info *debug.BuildInfo) string {
 	if known["vcs.modified"] == "true" {
 		commit += " with changes"
 	}
-	return fmt.Sprintf("ferry %s, commit %s, date %s, interface %s, %s %s/%s",
+	return fmt.Sprintf("ferry %s, commit %s, date %s, interface %s, data format %d, %s %s/%s",
 		cmp.Or(info.Main.Version, "(devel)"), commit, cmp.Or(known["vcs.time"], "unknown"), envelope.APIVersion,
-		runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		auth.Format, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // usualData is the default of --data.
@@ -309,8 +308,8 @@ func exitCode(err error) int {
 		{exitInterrupt, []error{errInterrupted}},
 		{exitPermission, []error{client.ErrNoLogin}},
 		{exitDamaged, []error{
-			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
-			local.ErrForeign, disk.ErrUnreleased, table.ErrUnreadable, auth.ErrDamaged,
+			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
+			local.ErrForeign, table.ErrUnreadable, auth.ErrDamaged, auth.ErrFormat,
 		}},
 		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, local.ErrNoFile}},
 		{exitExists, []error{client.ErrExists, local.ErrHasData}},

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,11 +14,13 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"ferry/shared/auth"
 )
 
 // inAWS returns the environment of a person with credentials of AWS and nothing else of it.
 // A stand-in answers as CloudFormation does about the stack "ours", as its API reference
-// shows, and as DynamoDB does about an empty table. It tells the region and the action, or
+// shows, and as DynamoDB does about a table without users, "newer" that of a later version. It tells the region and the action, or
 // the table, of each request.
 func inAWS(t *testing.T) (environment []string, asked chan string) {
 	t.Helper()
@@ -32,8 +35,13 @@ func inAWS(t *testing.T) (environment []string, asked chan string) {
 		switch {
 		case json.Unmarshal(body, &query) == nil:
 			what = query.TableName
-			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-			fmt.Fprint(w, `{"Count":0,"Items":[]}`)
+			answer := `{"Count":0,"Items":[]}`
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
+				format := map[bool]int{false: auth.Format, true: auth.Format + 1}[what == "newer"]
+				answer = fmt.Sprintf(`{"Item":{"pk":{"S":"format"},"sk":{"S":"format"},"v":{"N":"%d"},"version":{"S":"v9.8.7"}}}`, format)
+			}
+			w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(answer))))
+			io.WriteString(w, answer)
 		case strings.Contains(what, "StackName=ours"):
 			w.Write(ours)
 		case strings.Contains(what, "StackName=begun"):
@@ -65,6 +73,8 @@ func TestTheNameOfAStackIsEnough(t *testing.T) {
 		{"by variables", "outbox suppressed", "FERRY_STACK=ours AWS_REGION=eu-west-1", exitOK, "", "eu-west-1 " + describe + "|eu-west-1 ours-Table-1|"},
 		{"of the default region", "user list --stack ours", "AWS_DEFAULT_REGION=eu-west-2", exitOK, "", "eu-west-2 " + describe + "|eu-west-2 ours-Table-1|"},
 		{"the region goes with a table too", "user list --table mine --region eu-west-3", "", exitOK, "", "eu-west-3 mine|"},
+		{"data of a later version", "user list --table newer --region eu-west-3", "", exitDamaged,
+			"ferry: table newer: this version of Ferry cannot use these data: it knows format 1, and version v9.8.7 wrote them in format 2", "eu-west-3 newer|"},
 		{"without a region", "user list --stack ours", "", exitSettings, "which region is the stack ours in? Say it with --region or AWS_REGION", ""},
 		{"another name", "key --stack none --region eu-south-1", "", exitSettings, "there is no stack none in eu-south-1", ""},
 		{"an unfinished stack", "sweep --stack begun --region eu-south-1", "", exitSettings, "is in state CREATE_IN_PROGRESS and has no output TableName", ""},

@@ -213,6 +213,9 @@ func TestAMainOnlyNamesItsEndpointAndPorts(t *testing.T) {
 		if served := strings.Contains(m.text, "lambda.Run("+call+"()"); served != isEndpoint {
 			t.Errorf("functions/%s/main.go runs %s(): %v", name, call, served)
 		}
+		if strings.Contains(m.text, "lambda.Format") != (name == "sweep") {
+			t.Errorf("functions/%s/main.go checks the format of the data, which the sweep does for all", name)
+		}
 		if entries := entries(t, "functions/"+name, ""); !slices.Equal(entries, []string{"main.go"}) {
 			t.Errorf("functions/%s holds %v", name, entries)
 		}

@@ -446,6 +446,13 @@ func sweepAll(s *stage) {
 	if !maps.Equal(left, map[blob.Area]int{blob.Files: 0, blob.Backup: 0}) {
 		s.Fatalf("objects left: %v", left)
 	}
+	old := []table.Op{table.Delete(table.Key{PK: "format", SK: "format"})}
+	for user, err := range table.Each(s.Context(), s.real.Table, table.Query{PK: auth.UserList, Limit: 100}) {
+		s.check(err)
+		old = append(old, table.Delete(user.Key))
+	}
+	s.check(s.real.Table.Write(s.Context(), old...))
+	s.check(auth.CheckFormat(s.Context(), s.ports.Table)) // as at the first start in a new stack
 }
 
 // sweep sweeps as if a number of days had passed.

@@ -33,10 +33,6 @@ import (
 	"ferry/shared/blob"
 )
 
-// ErrUnreleased is returned for a folder with the journal of a version from before the first
-// release: it may have bytes that are nowhere else.
-var ErrUnreleased = errors.New("a version from before the first release left this; this version cannot read its data")
-
 // Options change how objects are written. The zero value is the safe choice.
 type Options struct {
 	// NoSync never waits for durable storage: a loss of power may lose
@@ -79,24 +75,12 @@ type Store struct {
 	sessions map[string]*session // in use
 }
 
-// CheckFolder returns ErrUnreleased for a folder that Open refuses. It changes nothing.
-func CheckFolder(dir string) error {
-	journal := filepath.Join(dir, "journal")
-	if _, err := os.Lstat(journal); err == nil {
-		return fmt.Errorf("%s: %w", journal, ErrUnreleased)
-	}
-	return nil
-}
-
 // Open opens the store in the folder dir. If the folder is missing, it is made,
 // readable only by its owner.
 func Open(dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the files: %w", err)
-	}
-	if err := CheckFolder(dir); err != nil {
-		return nil, err
 	}
 	s := &Store{
 		dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}),

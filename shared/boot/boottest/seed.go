@@ -58,6 +58,7 @@ func people(ctx context.Context, p *api.Ports) (err error) {
 	}
 	store := auth.NewUsers(p.Table, time.Now)
 	return errors.Join(
+		auth.CheckFormat(ctx, p.Table),
 		store.Add(ctx, auth.User{Name: "alice", State: auth.Active, Password: alice, Email: "alice@example.com"}),
 		store.Add(ctx, auth.User{Name: "bob", State: auth.FirstAccess, Password: bob, Lang: "it"}),
 	)

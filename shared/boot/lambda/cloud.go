@@ -31,6 +31,12 @@ func Table(open func(aws.Config, string) table.Table) Opener {
 	}
 }
 
+// Format refuses data of another format before the first use of a port. It comes after Table.
+func Format(c *Cloud, p *api.Ports) error {
+	c.First(func(ctx context.Context) error { return auth.CheckFormat(ctx, p.Table) })
+	return nil
+}
+
 // Blobs opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name, with the
 // storage class of the settings.
 func Blobs[Store interface {

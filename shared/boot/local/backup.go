@@ -195,7 +195,7 @@ func (c *copying) openEarlier(ctx context.Context) error {
 		if missing(path) {
 			continue
 		}
-		db, err := sqlite.Open(path, sqlite.Options{})
+		db, err := openTable(path, sqlite.Options{})
 		if err == nil {
 			c.opened = append(c.opened, db)
 			err = auth.KnowsLess(ctx, db, c.snapshot, c.damaged)

@@ -205,9 +205,10 @@ func (r *ruin) query(path, text string, args ...any) (rows [][]string) {
 	return rows
 }
 
-// item damages one of the items whose partition is like a pattern.
+// item damages one of the items whose partition is like a pattern. Without their format all data
+// are refused, and nothing happens to them.
 func (r *ruin) item(dir, like string) {
-	all := r.query(tableOf(dir), `SELECT pk, sk, doc FROM items WHERE pk LIKE ? ORDER BY pk, sk`, like)
+	all := r.query(tableOf(dir), `SELECT pk, sk, doc FROM items WHERE pk LIKE ? AND pk != 'format' ORDER BY pk, sk`, like)
 	one := all[r.IntN(len(all))]
 	doc := map[string]json.RawMessage{}
 	check(r.T, json.Unmarshal([]byte(one[2]), &doc))

@@ -7,6 +7,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func openStores(dir string, o Options) (*Data, error) {
 		}
 		reserve = min(reserve, total/10)
 	}
-	db, err := sqlite.Open(filepath.Join(dir, tableName), sqlite.Options{NoSync: o.NoSync, Log: reserve / 4})
+	db, err := openTable(filepath.Join(dir, tableName), sqlite.Options{NoSync: o.NoSync, Log: reserve / 4})
 	if err != nil {
 		return nil, err
 	}
@@ -127,15 +128,24 @@ func openStores(dir string, o Options) (*Data, error) {
 	return &Data{Table: db, Disk: store, dir: dir}, nil
 }
 
+// openTable opens the table of data in this version's format.
+func openTable(path string, o sqlite.Options) (*sqlite.DB, error) {
+	db, err := sqlite.Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := auth.CheckFormat(context.Background(), db); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, db.Close()))
+	}
+	return db, nil
+}
+
 // Close closes the data. What was answered is safe even without it.
 func (d *Data) Close() error { return d.Table.Close() }
 
 // prepare makes the folder and, if it has no table, the link key. The key is made
 // before the table, so that a table without a key means that the key was lost.
 func prepare(dir string, o Options) error {
-	if err := disk.CheckFolder(dir); err != nil { // before the table changes
-		return err
-	}
 	info, err := os.Stat(filepath.Join(dir, tableName))
 	if err == nil && info.Size() > 0 {
 		return nil

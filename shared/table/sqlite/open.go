@@ -23,12 +23,10 @@ const layout = 2
 // applicationID marks the file as one of this program ("Fery" in ASCII).
 const applicationID = 0x46657279
 
-// schema makes the layout in an empty file. upgrade makes it from layout 1, which
-// has no small objects. A TEXT sorts by its bytes, as the port demands. The index
-// that finds expired items has only items with an expiry. Blobs have rowids: in a
-// tree of long rows, each comparison of keys would read a whole row.
-const (
-	schema = `
+// schema makes the layout in an empty file. A TEXT sorts by its bytes, as the port
+// demands. The index that finds expired items has only items with an expiry. Blobs have
+// rowids: in a tree of long rows, each comparison of keys would read a whole row.
+const schema = `
 CREATE TABLE items (
 	pk  TEXT NOT NULL,
 	sk  TEXT NOT NULL,
@@ -37,9 +35,6 @@ CREATE TABLE items (
 	PRIMARY KEY (pk, sk)
 ) WITHOUT ROWID;
 CREATE INDEX items_ttl ON items (ttl) WHERE ttl IS NOT NULL;
-PRAGMA application_id = 0x46657279;
-` + upgrade
-	upgrade = `
 CREATE TABLE blobs (
 	area     TEXT NOT NULL,
 	key      TEXT NOT NULL,
@@ -47,9 +42,9 @@ CREATE TABLE blobs (
 	content  BLOB NOT NULL,
 	UNIQUE (area, key)
 );
+PRAGMA application_id = 0x46657279;
 PRAGMA user_version = 2;
 `
-)
 
 // makeFile makes the file and its directory if they are missing, so that they are
 // private from the first moment. It does not open an existing file, as closing it
@@ -106,6 +101,8 @@ func checkLayout(conn *connection) error {
 	}
 	version, _ := strconv.Atoi(row[0]) // always a number
 	switch ours := row[1] == strconv.Itoa(applicationID); {
+	case ours && version < layout:
+		return ErrOlder
 	case ours && version > layout:
 		return ErrNewer
 	case !ours && !slices.Equal(row, []string{"0", "0", "0"}):
@@ -133,8 +130,8 @@ func makeSchema(conn *connection) error {
 		return err
 	}
 	row, err := conn.ask(`SELECT user_version FROM pragma_user_version`)
-	if err == nil {
-		err = conn.run(map[string]string{"0": schema, "1": upgrade}[row[0]])
+	if err == nil && row[0] == "0" {
+		err = conn.run(schema)
 	}
 	if err != nil {
 		return errors.Join(err, conn.run(`ROLLBACK`))
@@ -146,7 +143,7 @@ func makeSchema(conn *connection) error {
 // system's error is plainer than SQLite's.
 func explain(path string, err error) error {
 	err = translate(err)
-	if !errors.Is(err, ErrNewer) && !errors.Is(err, ErrDamaged) && !errors.Is(err, table.ErrBusy) && !errors.Is(err, table.ErrFull) {
+	if !errors.Is(err, ErrOlder) && !errors.Is(err, ErrNewer) && !errors.Is(err, ErrDamaged) && !errors.Is(err, table.ErrBusy) && !errors.Is(err, table.ErrFull) {
 		f, plain := os.OpenFile(path, os.O_RDWR, 0)
 		if plain != nil {
 			return fmt.Errorf("opening the table: %w", plain)

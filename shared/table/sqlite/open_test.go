@@ -56,6 +56,7 @@ func TestOpenSaysWhyAFileCannotBeUsed(t *testing.T) {
 		"a text file is damaged":               {write([]byte(strings.Repeat("not a database, but long enough\n", 200))), "", sqlite.ErrDamaged},
 		"another program's table is damaged":   {statement("CREATE TABLE cars (name TEXT)"), "", sqlite.ErrDamaged},
 		"another program's version is damaged": {statement("PRAGMA user_version = 7"), "", sqlite.ErrDamaged},
+		"an older layout is refused":           {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 1"), "", sqlite.ErrOlder},
 		"a newer layout is refused":            {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 3"), "", sqlite.ErrNewer},
 		"a folder is refused":                  {func(t *testing.T, path string) { mkdir(t, path) }, "", syscall.EISDIR},
 		"a path below a file is refused":       {write(nil), "table.db", syscall.ENOTDIR},

@@ -24,6 +24,8 @@ var (
 	// ErrDamaged is returned by Open for a file that is not a database of this
 	// program, or a damaged one.
 	ErrDamaged = errors.New("the table is damaged or was not made by this program")
+	// ErrOlder is returned by Open for a file made by a version from before the first release.
+	ErrOlder = errors.New("the table was made by a version from before the first release, which this one cannot read")
 	// ErrNewer is returned by Open for a file made by a later version of this
 	// program.
 	ErrNewer = errors.New("the table was made by a newer version of this program")
@@ -58,7 +60,7 @@ type DB struct {
 
 // Open opens the table in the file at path. If the file is missing, it is made,
 // readable only by its owner. The error names the file and matches ErrDamaged,
-// ErrNewer, table.ErrBusy, table.ErrFull or the operating system's error.
+// ErrOlder, ErrNewer, table.ErrBusy, table.ErrFull or the operating system's error.
 func Open(path string, o Options) (*DB, error) {
 	if o.Busy <= 0 {
 		o.Busy = defaultBusy

@@ -1,0 +1,64 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// Format is the number of the form in which this version stores all data: the table's items, the
+// keys of objects and the files beside them. Whoever changes one of them so that another version
+// could misread it counts it up.
+const Format = 1
+
+// ErrFormat is returned by CheckFormat for data that this version cannot use.
+var ErrFormat = errors.New("this version of Ferry cannot use these data")
+
+// formatItem says in which form all data are, and which version of Ferry stored the first of them.
+// Every version must be able to read it.
+type formatItem struct {
+	Format  int64  `json:"v"`
+	Version string `json:"version"`
+}
+
+func formatKey() table.Key { return table.Key{PK: "format", SK: "format"} }
+
+// CheckFormat refuses data of another format, and changes nothing then. New data get the format of
+// this version. It must come before anything else that uses the data, but the functions of the
+// stack leave it to the sweep: it costs one read.
+func CheckFormat(ctx context.Context, t table.Table) error {
+	var is formatItem
+	err := t.Get(ctx, formatKey(), &is)
+	if errors.Is(err, table.ErrNotFound) {
+		if err = numberNew(ctx, t); err == nil {
+			err = t.Get(ctx, formatKey(), &is)
+		}
+	}
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return fmt.Errorf("%w: it knows format %d, and a version from before the first release wrote them", ErrFormat, Format)
+	case err != nil:
+		return fmt.Errorf("reading the format of the data: %w", err)
+	case is.Format != Format:
+		return fmt.Errorf("%w: it knows format %d, and version %s wrote them in format %d", ErrFormat, Format, is.Version, is.Format)
+	}
+	return nil
+}
+
+// numberNew gives new data their format, unless another process has done so. There are no data
+// before the first user, and the list keeps those who were removed.
+func numberNew(ctx context.Context, t table.Table) error {
+	users, err := t.Query(ctx, table.Query{PK: UserList, Limit: 1})
+	if err != nil || len(users.Items) > 0 {
+		return err
+	}
+	build, _ := debug.ReadBuildInfo()
+	item := formatItem{Format, cmp.Or(cmp.Or(build, &debug.BuildInfo{}).Main.Version, "(devel)")}
+	err = t.Write(ctx, table.Put(formatKey(), item).If(table.NotExists()))
+	return fault.Wrap(err, "storing the format of the data", table.ErrCondition)
+}
