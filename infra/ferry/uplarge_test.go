@@ -76,7 +76,7 @@ func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
-	if r := h.run("", "up", "big", "--part-size", "6GiB"); r.code != exitRefused || !strings.Contains(r.err, "big: --part-size: the parameter partSize is at most") {
+	if r := h.run("", "up", "big", "--part-size", "6GiB"); r.code != exitRefused || !strings.Contains(r.err, "big: --part-size: the parameter partSize must be at most") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
 	if r := h.run("", "up", "big", "--part-size", "much"); r.code != exitUsage || !strings.Contains(r.err, "--part-size: not a size such as") {
