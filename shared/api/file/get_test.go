@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,25 +13,14 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 )
 
-func begin(t *testing.T, options ...apitest.Option) *apitest.Server {
-	t.Helper()
-	s := apitest.New(t, options...)
-	for _, name := range []string{"alice", "bob"} {
-		s.AddUser(name, password)
-	}
-	return s
-}
-
-// get returns the record of a file.
-func get(s *apitest.Server, path, user string) map[string]any {
+// record returns what GET says of a file.
+func (s sharer) record(path string) map[string]any {
 	s.Helper()
-	resp := s.Request("GET", path, nil, "Authorization", apitest.Basic(user, password))
+	resp := s.Request("GET", path, nil, "Authorization", "Bearer "+s.bearer)
 	text := s.Text(resp)
 	var got map[string]any
 	if err := json.Unmarshal([]byte(text), &got); err != nil || resp.StatusCode != 200 {
@@ -75,12 +63,13 @@ func checksums(text string) (crc, sha, digest string) {
 
 func TestFileRecordHasEverythingKnown(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
+	s := newSharer(t)
+	s.AddUser("bob", password)
 	crc, sha, digest := checksums("content")
-	resp := s.Request("POST", "/upload?file=a%20b.txt&d=alice", strings.NewReader("content"),
+	resp := s.Request("POST", "/upload?file=a%20b.txt&d=ann", strings.NewReader("content"),
 		"Authorization", apitest.Basic("bob", password), "Content-Type", "text/plain", "Repr-Digest", digest)
 	file := s.Decode(resp, 200).Files[0]
-	got := get(s, "/files/1", "alice")
+	got := s.record("/files/1")
 	expires, err := time.Parse(time.RFC3339, got["expires"].(string))
 	if in := time.Until(expires); err != nil || in < 29*24*time.Hour || in > 31*24*time.Hour || expires.Location() != time.UTC {
 		t.Errorf("expires is %v, %v", got["expires"], err)
@@ -94,10 +83,10 @@ func TestFileRecordHasEverythingKnown(t *testing.T) {
 
 func TestUnknownFieldsAreLeftOut(t *testing.T) {
 	t.Parallel()
-	s := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
-	file := s.Put(s.Login("alice", password), "file=x", "").Files[0]
+	s := newSharer(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
+	file := s.Put(s.bearer, "file=x", "").Files[0]
 	crc, _, _ := checksums("")
-	got := get(s, "/files/1", "alice")
+	got := s.record("/files/1")
 	dropFields(t, got, "downloads", "notifications")
 	wantFields(t, got, map[string]any{
 		"id": 1.0, "name": "x", "length": 0.0, "modified": float64(file.Modified), "area": "files", "crc64nvme": crc, "linkURL": file.LinkURL,
@@ -106,29 +95,29 @@ func TestUnknownFieldsAreLeftOut(t *testing.T) {
 
 func TestFileIsFoundOnlyInItsArea(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
-	auth := apitest.Basic("alice", password)
-	s.Put(s.Login("alice", password), "file=x", "content")
-	moved := s.Decode(s.Request("DELETE", "/files/1", nil, "Authorization", auth), 200).Files[0]
-	got := get(s, "/files/1?area=backup&lang=en", "alice")
+	s := newSharer(t)
+	s.put("x", "content")
+	moved := s.ask("DELETE /files/1", 200).Files[0]
+	got := s.record("/files/1?area=backup&lang=en")
 	if got["area"] != "backup" || got["linkURL"] != moved.LinkURL {
 		t.Errorf("the record is %v, the answer was %+v", got, moved)
 	}
 	for _, path := range []string{"/files/1", "/files/1?area=files"} {
-		s.Decode(s.Request("GET", path, nil, "Authorization", auth), 404)
+		s.ask("GET "+path, 404)
 	}
-	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", auth), 200)
-	s.Decode(s.Request("GET", "/files/1?area=backup", nil, "Authorization", auth), 404)
-	if got := get(s, "/files/1?area=files", "alice"); got["area"] != "files" {
+	s.ask("POST /files/1/restore", 200)
+	s.ask("GET /files/1?area=backup", 404)
+	if got := s.record("/files/1?area=files"); got["area"] != "files" {
 		t.Errorf("the record is %v", got)
 	}
 }
 
 func TestUsersSeeOnlyTheirOwnFileRecords(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
-	alice, bob := apitest.Basic("alice", password), apitest.Basic("bob", password)
-	s.Put(s.Login("alice", password), "file=x", "content")
+	s := newSharer(t)
+	s.AddUser("bob", password)
+	ann, bob := apitest.Basic("ann", password), apitest.Basic("bob", password)
+	s.put("x", "content")
 	slash := 400
 	if s.InStack() { // the gateway decodes the path, which then has no route
 		slash = 404
@@ -137,10 +126,10 @@ func TestUsersSeeOnlyTheirOwnFileRecords(t *testing.T) {
 		path, auth string
 		status     int
 	}{
-		{"/files/1", "", 401}, {"/files/1", apitest.Basic("alice", "x"), 401}, {"/files/1", bob, 404}, {"/files/2", alice, 404},
-		{"/files/0", alice, 400}, {"/files/-1", alice, 400}, {"/files/01", alice, 400}, {"/files/x", alice, 400}, {"/files/1%2F2", alice, slash},
-		{"/files/1?area=all", alice, 400}, {"/files/1?area=Files", alice, 400}, {"/files/1?area=%", alice, 400}, {"/files/1?area=backup", alice, 404},
-		{"/files/", alice, 404}, {"/files", alice, 404},
+		{"/files/1", "", 401}, {"/files/1", apitest.Basic("ann", "x"), 401}, {"/files/1", bob, 404}, {"/files/2", ann, 404},
+		{"/files/0", ann, 400}, {"/files/-1", ann, 400}, {"/files/01", ann, 400}, {"/files/x", ann, 400}, {"/files/1%2F2", ann, slash},
+		{"/files/1?area=all", ann, 400}, {"/files/1?area=Files", ann, 400}, {"/files/1?area=%", ann, 400}, {"/files/1?area=backup", ann, 404},
+		{"/files/", ann, 404}, {"/files", ann, 404},
 	} {
 		resp := s.Request("GET", c.path, nil, "Authorization", c.auth)
 		if s.Decode(resp, c.status); resp.Header.Get("Ferry-Error") == "" {
@@ -148,24 +137,5 @@ func TestUsersSeeOnlyTheirOwnFileRecords(t *testing.T) {
 		}
 	}
 	s.Clock.Advance(31 * 24 * time.Hour)
-	s.Decode(s.Request("GET", "/files/1", nil, "Authorization", alice), 404) // expired, but not swept yet
-}
-
-func TestEarlierUsersFileIsNotFound(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	s.Put(s.Login("alice", password), "file=x", "content")
-	if _, err := file.Service(s.Data.Ports).Get(t.Context(), auth.User{Name: "alice", Incarnation: 1}, "files", 1); err == nil {
-		t.Error("the file is found")
-	}
-}
-
-func TestHEADOfAFileRecordHasNoBody(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	s.Put(s.Login("alice", password), "file=x", "content")
-	resp := s.Request("HEAD", "/files/1", nil, "Authorization", apitest.Basic("alice", password))
-	if resp.StatusCode != http.StatusOK || resp.ContentLength < 100 || s.Text(resp) != "" {
-		t.Errorf("status %d, length %d", resp.StatusCode, resp.ContentLength)
-	}
+	s.Decode(s.Request("GET", "/files/1", nil, "Authorization", ann), 404) // expired, but not swept yet
 }

@@ -16,6 +16,8 @@ import (
 	"ferry/shared/boot/apitest"
 )
 
+const password = "a password to try"
+
 // sharer is a service with a user who uploads.
 type sharer struct {
 	*apitest.Server
@@ -25,8 +27,18 @@ type sharer struct {
 func newSharer(t *testing.T, options ...apitest.Option) sharer {
 	t.Helper()
 	s := apitest.New(t, options...)
-	s.AddUser("ann", "a password for a test")
-	return sharer{s, s.Login("ann", "a password for a test")}
+	s.AddUser("ann", password)
+	return sharer{s, s.Login("ann", password)}
+}
+
+// begin returns a service with the users alice and bob.
+func begin(t *testing.T, options ...apitest.Option) *apitest.Server {
+	t.Helper()
+	s := apitest.New(t, options...)
+	for _, name := range []string{"alice", "bob"} {
+		s.AddUser(name, password)
+	}
+	return s
 }
 
 // put stores a file and returns the path of its link.
@@ -37,11 +49,17 @@ func (s sharer) put(name, content string, headers ...string) string {
 	return strings.TrimPrefix(e.Files[0].LinkURL, s.Base)
 }
 
+// ask sends a request, such as GET /download/list, of the user who uploads.
+func (s sharer) ask(route string, status int) apitest.Envelope {
+	s.Helper()
+	method, path, _ := strings.Cut(route, " ")
+	return s.Decode(s.Request(method, path, nil, "Authorization", "Bearer "+s.bearer), status)
+}
+
 // backUp deletes a file and returns the path of its backup link.
 func (s sharer) backUp(id string) string {
 	s.Helper()
-	e := s.Decode(s.Request("DELETE", "/files/"+id, nil, "Authorization", "Bearer "+s.bearer), 200)
-	return strings.TrimPrefix(e.Files[0].LinkURL, s.Base)
+	return strings.TrimPrefix(s.ask("DELETE /files/"+id, 200).Files[0].LinkURL, s.Base)
 }
 
 // downloads returns how many downloads of a link are counted.

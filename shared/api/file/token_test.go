@@ -68,16 +68,6 @@ func TestLinkDiesWithItsFile(t *testing.T) {
 	t.Parallel()
 	s := newSharer(t)
 	link := s.put("a.txt", "x")
-	backup := s.backUp("1")
-	s.Decode(s.Request("GET", link, nil), 401)
-	if got := s.Text(s.Request("GET", backup, nil)); got != "x" {
-		t.Errorf("the backup link gives %q", got)
-	}
-	s.Decode(s.Request("POST", "/files/1/restore", nil, "Authorization", "Bearer "+s.bearer), 200)
-	s.Decode(s.Request("GET", backup, nil), 401)
-	if got := s.Text(s.Request("GET", link, nil)); got != "x" {
-		t.Errorf("after the restore the link gives %q", got)
-	}
 	s.Clock.Advance(30*24*time.Hour - time.Minute)
 	if got := s.Text(s.Request("GET", link, nil)); got != "x" {
 		t.Errorf("on the last day the link gives %q", got)
