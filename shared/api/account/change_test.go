@@ -2,7 +2,7 @@ package account_test
 
 import (
 	"net/http"
-	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,13 +30,23 @@ func forgot(t *testing.T) reset {
 	s := apitest.New(t)
 	s.AddUser("alice", old)
 	bearer := s.Login("alice", old)
-	e := s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200)
-	s.Deliver()
-	messages, err := s.Service.Inbox.List(t.Context(), 1)
-	if err != nil || len(messages) != 1 {
-		t.Fatalf("%d messages, %v", len(messages), err)
+	w := reset{Server: s, bearer: bearer}
+	w.path, w.pin = w.forget(t)
+	return w
+}
+
+// forget asks for a change link and returns its path, and the PIN in the mail.
+func (w reset) forget(t *testing.T) (path, pin string) {
+	t.Helper()
+	e := w.Decode(w.Request("GET", "/auth/forget?u=alice", nil), 200)
+	w.Deliver()
+	messages, err := w.Service.Inbox.List(t.Context(), 1)
+	must(t, err)
+	pin = regexp.MustCompile(`\b[0-9]{8}\b`).FindString(messages[0].Text)
+	if pin == "" {
+		t.Fatal("the mail has no PIN")
 	}
-	return reset{s, strings.TrimPrefix(e.LinkURL, s.Base), digits(t, messages[0].Text), bearer}
+	return strings.TrimPrefix(e.LinkURL, w.Base), pin
 }
 
 // first returns the reset of alice, who has a temporary password.
@@ -46,18 +56,6 @@ func first(t *testing.T) reset {
 	s.AddUser("alice", old, func(u *auth.User) { u.State = auth.FirstAccess })
 	e := s.Decode(s.Request("POST", "/auth/first", nil, "Authorization", apitest.Basic("alice", old)), 200)
 	return reset{s, strings.TrimPrefix(e.LinkURL, s.Base), "", ""}
-}
-
-// digits returns the PIN in a mail.
-func digits(t *testing.T, text string) string {
-	t.Helper()
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
-		if len(word) == 8 {
-			return word
-		}
-	}
-	t.Fatal("the mail has no PIN")
-	return ""
 }
 
 // wrong returns a PIN that differs from the right one.
@@ -86,27 +84,19 @@ func (w reset) wantPassword(t *testing.T, password string) {
 
 func TestForgottenPasswordCanBeChanged(t *testing.T) {
 	t.Parallel()
-	for what, send := range map[string]func(w reset) *http.Response{
-		"in the query": func(w reset) *http.Response { return w.post("&p=" + w.pin + "&z=" + url.QueryEscape(fresh)) },
-		"in a form": func(w reset) *http.Response {
-			return w.Request("POST", w.path, strings.NewReader(url.Values{"p": {w.pin}, "z": {fresh}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
-		},
-		"all in a form": func(w reset) *http.Response {
-			_, token, _ := strings.Cut(w.path, "k=")
-			body := url.Values{"k": {token}, "p": {w.pin}, "z": {fresh}}.Encode()
-			return w.Request("POST", "/auth/change", strings.NewReader(body), "Content-Type", "application/x-www-form-urlencoded")
-		},
-		"in a form that overrides the query": func(w reset) *http.Response {
-			return w.Request("POST", w.path+"&p=00000000&z=the+one+in+the+query", strings.NewReader(url.Values{"p": {w.pin}, "z": {fresh}}.Encode()), "Content-Type", "application/x-www-form-urlencoded")
-		},
-		"with the specification's type": func(w reset) *http.Response {
-			return w.Request("POST", w.path+"&p="+w.pin+"&z="+url.QueryEscape(fresh), strings.NewReader("{}"), "Content-Type", "application/json")
-		},
+	for what, k := range map[string]struct{ query, kind, body string }{ // TOKEN and PIN stand for the right ones
+		"in the query":                       {"k=TOKEN&p=PIN&z=a+new+password", "", ""},
+		"in a form":                          {"k=TOKEN", urlencoded, "p=PIN&z=a+new+password"},
+		"all in a form":                      {"", urlencoded, "k=TOKEN&p=PIN&z=a+new+password"},
+		"in a form that overrides the query": {"k=TOKEN&p=00000000&z=the+one+in+the+query", urlencoded, "p=PIN&z=a+new+password"},
+		"with the specification's type":      {"k=TOKEN&p=PIN&z=a+new+password", "application/json", "{}"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			w := forgot(t)
-			e := w.Decode(send(w), 200)
+			_, token, _ := strings.Cut(w.path, "k=")
+			fill := strings.NewReplacer("TOKEN", token, "PIN", w.pin).Replace
+			e := w.Decode(w.Request("POST", "/auth/change?"+fill(k.query), strings.NewReader(fill(k.body)), "Content-Type", k.kind), 200)
 			if e.User != "alice" || e.LinkURL != w.Base+w.path && !strings.Contains(e.LinkURL, "/auth/change?lang=en&k=") {
 				t.Errorf("the answer is %+v", e)
 			}
@@ -168,19 +158,15 @@ func TestWithoutPasswordTheLinkIsOnlyChecked(t *testing.T) {
 
 func TestChangeLinkTakesFivePINs(t *testing.T) {
 	t.Parallel()
-	for wrong, k := range map[int]struct {
-		status   int
-		password string
-	}{4: {200, fresh}, 5: {401, old}} {
-		w := forgot(t)
-		for range wrong {
-			w.Decode(w.post("&p="+w.wrong()+"&z=a+new+password"), 401)
-		}
-		w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), k.status)
-		w.wantPassword(t, k.password)
+	w := forgot(t)
+	for range 4 {
+		w.Decode(w.post("&p="+w.wrong()+"&z=a+new+password"), 401)
 	}
+	w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 200)
+	w.wantPassword(t, fresh)
 }
 
+// TestConcurrentPINsGetFiveTries checks that the right PIN is then refused too.
 func TestConcurrentPINsGetFiveTries(t *testing.T) {
 	t.Parallel()
 	w := forgot(t)
@@ -200,6 +186,8 @@ func TestConcurrentPINsGetFiveTries(t *testing.T) {
 	if tried.Load() != 5 || refused.Load() != 15 {
 		t.Errorf("%d PINs were checked and %d refused, want 5 and 15", tried.Load(), refused.Load())
 	}
+	w.Decode(w.post("&p="+w.pin+"&z=a+new+password"), 401)
+	w.wantPassword(t, old)
 }
 
 func TestChangeLinkWorksOnce(t *testing.T) {
@@ -260,11 +248,8 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 			}
 		},
 		"another used link": func(t *testing.T, w reset) {
-			e := w.Decode(w.Request("GET", "/auth/forget?u=alice", nil), 200)
-			w.Deliver()
-			messages, err := w.Service.Inbox.List(t.Context(), 1)
-			must(t, err)
-			w.Decode(w.Request("POST", strings.TrimPrefix(e.LinkURL, w.Base)+"&p="+digits(t, messages[0].Text)+"&z=the+newest+of+all", nil), 200)
+			path, pin := w.forget(t)
+			w.Decode(w.Request("POST", path+"&p="+pin+"&z=the+newest+of+all", nil), 200)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

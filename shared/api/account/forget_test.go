@@ -195,17 +195,6 @@ func TestForgetHasABoundPerSource(t *testing.T) {
 	}
 }
 
-// TestOutsiderDoesNotUseUpAUsersRequests asks from one address and then from the user's.
-func TestOutsiderDoesNotUseUpAUsersRequests(t *testing.T) {
-	t.Parallel()
-	s := startForget(t)
-	s.InProcess("it calls from two addresses")
-	asking(s, "192.0.2.1", "alice", 3, 200)
-	asking(s, "192.0.2.1", "alice", 20, 429)
-	asking(s, "192.0.2.2", "alice", 3, 200)
-	wantMails(s, 6)
-}
-
 func TestForgetIsBoundedOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	s := startForget(t)
@@ -293,17 +282,6 @@ func TestHideUsersMakesAllUsersLookAlike(t *testing.T) {
 	if u, err := s.Users.Get(t.Context(), "off"); err != nil || u.State != auth.Disabled {
 		t.Errorf("the disabled user is %+v, %v", u, err)
 	}
-}
-
-// TestHEADSendsNoPIN is for programs that check links before people open them.
-func TestHEADSendsNoPIN(t *testing.T) {
-	t.Parallel()
-	s := startForget(t)
-	resp := s.Request("HEAD", "/auth/forget?u=alice", nil)
-	if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET" {
-		t.Errorf("status %d, Allow %q", resp.StatusCode, resp.Header.Get("Allow"))
-	}
-	wantMails(s, 0)
 }
 
 // must ends the test if there is an error.
