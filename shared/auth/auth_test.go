@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"crypto/rand"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,6 +55,16 @@ func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.
 }
 
 const okay fault.Kind = -1
+
+// fail logs in n times, each time with another wrong password.
+func (c check) fail(t *testing.T, name string, n int, from string) {
+	t.Helper()
+	for i := range n {
+		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), from); k != fault.Unauthorized {
+			t.Fatalf("wrong password %d gives %v", i, k)
+		}
+	}
+}
 
 func TestFailedLoginsLookAlike(t *testing.T) {
 	t.Parallel()

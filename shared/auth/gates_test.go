@@ -60,9 +60,7 @@ func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			for i := range before {
-				c.try(t, "alice", fmt.Sprint("wrong", i), source)
-			}
+			c.fail(t, "alice", before, source)
 			if before == 5 {
 				c.advance(time.Second)
 			}
@@ -131,9 +129,7 @@ func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.try(t, "alice", right, "192.0.2.2")
-	for i := range 4 {
-		c.try(t, "alice", fmt.Sprint("wrong", i), source)
-	}
+	c.fail(t, "alice", 4, source)
 	held, release := make(chan struct{}), make(chan struct{})
 	c.Hasher.Watch(func(compute func()) {
 		close(held) // only one password is hashed
@@ -154,22 +150,6 @@ func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 		t.Errorf("the right guess gives %v", k)
 	}
 	wg.Wait()
-}
-
-func TestConcurrentTriesOfManyNamesShareTheSourcesFreeTries(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	var tries []guess
-	for i := range 100 {
-		name := fmt.Sprint("user", i)
-		if i%10 == 0 {
-			name = "no/user"
-		}
-		tries = append(tries, guess{name, fmt.Sprint("guess ", i)})
-	}
-	if answers, hashed := c.atOnce(t, source, tries...); answers[fault.Unauthorized] != 50 || answers[fault.TooMany] != 50 || hashed != 50 {
-		t.Errorf("the answers are %v after %d hashes", answers, hashed)
-	}
 }
 
 // TestForgottenFailuresGiveFiveFreeTriesAtOnce lets several tries read the same stale count.
@@ -215,11 +195,7 @@ func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 		})
 	}
 	ended.Wait()
-	for i := range 3 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
-			t.Errorf("the free try %d gives %v", 3+i, k)
-		}
-	}
+	c.fail(t, "alice", 3, source)
 	if k, after := c.try(t, "alice", "one more", source); k != fault.TooMany || after != time.Second {
 		t.Errorf("after five failures: %v, wait %v", k, after)
 	}
@@ -242,9 +218,7 @@ func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			for i := range before {
-				c.try(t, "alice", fmt.Sprint("wrong", i), source)
-			}
+			c.fail(t, "alice", before, source)
 			tries := make([]guess, 40)
 			for i := range tries {
 				tries[i] = guess{"alice", right}
@@ -266,9 +240,7 @@ func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	for i := range 4 {
-		c.try(t, "alice", fmt.Sprint("wrong", i), source)
-	}
+	c.fail(t, "alice", 4, source)
 	held, release := make(chan struct{}), make(chan struct{})
 	c.Hasher.Watch(func(compute func()) {
 		close(held) // a second hash would panic

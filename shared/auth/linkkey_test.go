@@ -70,7 +70,7 @@ func (h *keyHolder) revoke(p auth.Ports, version int) {
 
 func TestAKeyWithOneVersionHasTheOldTextForm(t *testing.T) {
 	t.Parallel()
-	p := newKeyHolder(t).process()
+	p := newKeyHolder(t).process() // its text ends with a line
 	want := key(t, "A").File(blob.Files, "alice", 1)
 	if got := p.Key.File(blob.Files, "alice", 1); got != want || p.Key.Version() != 0 || p.Key.Of(0).File(blob.Files, "alice", 1) != want {
 		t.Errorf("version %d, token %s, want %s", p.Key.Version(), got, want)
@@ -225,6 +225,7 @@ func TestADamagedKeyIsRefusedWithoutQuotingIt(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("B", 43)
 	for _, bad := range []string{
+		"", "BBBB", secret[1:], secret + "B", secret[1:] + "=", strings.Repeat("+", 43),
 		"[]", "[", `[{"key":"` + secret + `"},]`, `[{"key":"` + secret + `B"}]`, `[{"key":"` + secret + `","made":"` + secret + `"}]`, "1 " + secret,
 	} {
 		if _, err := auth.ParseLinkKey(bad); err == nil || strings.Contains(err.Error(), "BBBB") {

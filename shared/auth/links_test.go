@@ -2,9 +2,7 @@ package auth_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -42,21 +40,6 @@ func TestTokensNeverChange(t *testing.T) {
 	}
 }
 
-func TestTokensOfDifferentFilesDiffer(t *testing.T) {
-	t.Parallel()
-	shape := regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
-	seen := map[string]string{}
-	for what, token := range map[string]string{
-		"a file": key(t, "A").File(blob.Files, "alice", 1), "another id": key(t, "A").File(blob.Files, "alice", 11), "another area": key(t, "A").File(blob.Backup, "alice", 1),
-		"another owner": key(t, "A").File(blob.Files, "alice1", 1), "another key": key(t, "B").File(blob.Files, "alice", 1),
-	} {
-		if other, ok := seen[token]; ok || !shape.MatchString(token) {
-			t.Errorf("%s has the token %q, like %s", what, token, other)
-		}
-		seen[token] = what
-	}
-}
-
 func TestPINHasEightDigits(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -72,52 +55,6 @@ func TestPINHasEightDigits(t *testing.T) {
 	}
 }
 
-func TestLinkKeyIsReadAsWritten(t *testing.T) {
-	t.Parallel()
-	text, err := auth.RandomToken(rand.Reader)
-	must(t, err)
-	a, err := auth.ParseLinkKey(text)
-	b, err2 := auth.ParseLinkKey(" " + text + "\n")
-	if err != nil || err2 != nil || a.PIN("x") != b.PIN("x") {
-		t.Errorf("reading the key: %v, %v", err, err2)
-	}
-	for _, bad := range []string{"", "AAAA", strings.Repeat("A", 42), strings.Repeat("A", 44), strings.Repeat("A", 42) + "=", strings.Repeat("+", 43)} {
-		if _, err := auth.ParseLinkKey(bad); err == nil || strings.Contains(err.Error(), "AAAA") {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
-}
-
-func TestMissingKeyDerivesNothing(t *testing.T) {
-	t.Parallel()
-	defer func() {
-		if recover() == nil {
-			t.Error("a token was derived from no key")
-		}
-	}()
-	auth.LinkKey{}.File(blob.Files, "alice", 1)
-}
-
-func TestRandomTokenCarriesItsName(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"alice", "a.b-c_d@example.com+x", "é"} {
-		token, err := auth.RandomTokenFor(rand.Reader, name)
-		must(t, err)
-		if got, ok := auth.TokenName(token); !ok || got != name {
-			t.Errorf("the token of %q carries %q, %v", name, got, ok)
-		}
-	}
-	plain, err := auth.RandomToken(rand.Reader)
-	if err != nil || len(plain) != 43 {
-		t.Errorf("a token is %q, %v", plain, err)
-	}
-	for _, none := range []string{plain, "", "x", "%%%", strings.Repeat("A", 20)} {
-		if name, ok := auth.TokenName(none); ok {
-			t.Errorf("%q carries %q", none, name)
-		}
-	}
-}
-
 func TestNoTokenIsMadeWithoutRandomness(t *testing.T) {
 	t.Parallel()
 	broken := iotest.ErrReader(errors.New("no entropy"))
@@ -126,19 +63,5 @@ func TestNoTokenIsMadeWithoutRandomness(t *testing.T) {
 	}
 	if _, err := auth.RandomToken(bytes.NewReader(make([]byte, 31))); err == nil {
 		t.Error("a key was made")
-	}
-}
-
-func TestLinkFormats(t *testing.T) {
-	t.Parallel()
-	for want, got := range map[string]string{
-		"http://h/v1/download/file?lang=it&k=T":        auth.DownloadLink("http://h/v1", "it", blob.Files) + "T",
-		"http://h/v1/download/file/backup?lang=it&z=T": auth.DownloadLink("http://h/v1", "it", blob.Backup) + "T",
-		"http://h/v1/auth/change?lang=en&k=T":          auth.ChangeLink("http://h/v1", "en", "T"),
-		"http://h/v1/notifications/stop?lang=it&t=T":   auth.StopLink("http://h/v1", "it", "T"),
-	} {
-		if got != want {
-			t.Errorf("the link is %q, want %q", got, want)
-		}
 	}
 }

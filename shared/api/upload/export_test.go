@@ -1,4 +1,0 @@
-package upload
-
-// ReprDigest is reprDigest for tests.
-func ReprDigest(header string) ([]byte, error) { return reprDigest(header) }
