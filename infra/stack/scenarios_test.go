@@ -417,7 +417,7 @@ func sweepAll(s *stage) {
 	}
 	s.check(s.real.Table.Write(s.Context(), notify.Notice{Kind: notify.Link, Channel: notify.SMS}.Op(s.real.Now(), "late")))
 	for _, area := range []blob.Area{blob.Files, blob.Backup} { // a crash leaves its parts
-		_, err := s.real.Parts.BeginParts(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
+		_, err := s.real.Parts.Begin(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
 		s.check(err)
 	}
 	s.sweep(0)  // it is not old enough to be a leftover

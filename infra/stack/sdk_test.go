@@ -218,16 +218,31 @@ type slow struct {
 	*stage
 }
 
-func (s slow) CompleteParts(ctx context.Context, a blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
-	s.others.ahead += 2 * time.Second
-	return s.Parts.CompleteParts(ctx, a, key, upload, l, sum)
+func (s slow) Upload(a blob.Area, key, id string, l blob.Layout) blob.Upload {
+	return slowUpload{s.Parts.Upload(a, key, id, l), s.stage}
+}
+
+type slowUpload struct {
+	blob.Upload
+	*stage
+}
+
+func (u slowUpload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
+	u.others.ahead += 2 * time.Second
+	return u.Upload.Complete(ctx, sum)
 }
 
 // sender sends parts by their signed requests, as clients do.
 type sender struct{ blob.Parts }
 
-func (s sender) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
-	signed, err := s.SignPart(ctx, area, key, upload, l, number, sum, time.Hour)
+func (s sender) Upload(a blob.Area, key, id string, l blob.Layout) blob.Upload {
+	return sendingUpload{s.Parts.Upload(a, key, id, l)}
+}
+
+type sendingUpload struct{ blob.Upload }
+
+func (u sendingUpload) Write(ctx context.Context, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+	signed, err := u.Sign(ctx, number, sum, time.Hour)
 	if err != nil {
 		return blob.Part{}, err
 	}

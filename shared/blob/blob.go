@@ -42,7 +42,7 @@ var (
 	ErrExists = errors.New("blob: object exists")
 	// ErrFull is returned if the medium has no room for the object.
 	ErrFull = errors.New("blob: no space left")
-	// ErrLength is returned by Create and WritePart if the reader gave more or
+	// ErrLength is returned by Create and Upload.Write if the reader gave more or
 	// fewer bytes than announced.
 	ErrLength = errors.New("blob: length differs from the announced one")
 	// ErrUnsupported is returned for what the store cannot do: on a disk there
@@ -185,7 +185,7 @@ func element(s string) bool {
 	return s != "" && len(s) <= 128 && s[0] != '.' && strings.Trim(s, elementBytes) == ""
 }
 
-// CheckPage returns an error for a page that List and ListParts cannot return: up to limit
+// CheckPage returns an error for a page that List and Upload.List cannot return: up to limit
 // entries after a number, which is 0 for a List.
 func CheckPage(after, limit int) error {
 	if limit < 1 || limit > MaxList || after < 0 {

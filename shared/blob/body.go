@@ -40,7 +40,7 @@ type Body struct {
 	err  error
 }
 
-// NewBody returns the body of a Create or a WritePart, which is r itself if that
+// NewBody returns the body of a Create or an Upload.Write, which is r itself if that
 // is a Body. Reading it fails when the context ends. It is for stores.
 func NewBody(ctx context.Context, r io.Reader, announced int64) *Body {
 	b, ok := r.(*Body)

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Bounds of a session of parts, as S3 sets them.
+// Bounds of an upload in parts, as S3 sets them.
 const (
 	MaxParts    = 10_000
 	MinPartSize = 5 << 20 // except for the last part
 	MaxPartSize = 5 << 30
 )
 
-// PartsLife is how long Sweep leaves a session alone: by then it must be
+// PartsLife is how long Sweep leaves an upload alone: by then it must be
 // completed or given up.
 const PartsLife = 8 * 24 * time.Hour
 
 var (
-	// ErrNoUpload is returned for a session that is unknown, was ended, or has
+	// ErrNoUpload is returned for an upload that is unknown, was ended, or has
 	// become an object.
 	ErrNoUpload = errors.New("blob: no such upload")
-	// ErrSuperseded is returned by WritePart when another writer of the same
+	// ErrSuperseded is returned by Upload.Write when another writer of the same
 	// part began later.
 	ErrSuperseded = errors.New("blob: the part is being sent again")
 )
@@ -121,44 +121,52 @@ type SignedPart struct {
 }
 
 // Parts is the port for objects that arrive in parts: in any order, several at a
-// time, over days. All methods are safe for concurrent use. A sum is a CRC64NVME,
-// or nil if it is unknown.
+// time, over days. All methods, also those of an Upload, are safe for concurrent use.
 type Parts interface {
-	// BeginParts opens a session for an object under a key that was never
-	// used, and returns the store's name for the session.
-	BeginParts(ctx context.Context, area Area, key string, l Layout) (upload string, err error)
+	// Begin opens an upload for an object under a key that was never used, and
+	// returns the store's name for it.
+	Begin(ctx context.Context, area Area, key string, l Layout) (id string, err error)
 
-	// SignPart returns a request that stores one part. The part's size, and
-	// its sum if given, are signed and so binding. It makes no call to the
-	// store. It returns ErrUnsupported where only this process can take bytes.
-	SignPart(ctx context.Context, area Area, key, upload string, l Layout, number int, sum *uint64, expires time.Duration) (SignedPart, error)
-
-	// WritePart stores one part through this process. It replaces an earlier one, which may be
-	// lost if this fails. It returns ErrLength if r has more or fewer bytes than the layout
-	// says, *SumError if their checksum is not sum, and ErrUnsupported where bytes go to the
-	// store directly. Of two writers of the same part, the later wins.
-	WritePart(ctx context.Context, area Area, key, upload string, l Layout, number int, r io.Reader, sum *uint64) (Part, error)
-
-	// ListParts returns up to limit (1 to MaxList) parts with numbers above
-	// after, in order. Fewer than limit means there are no more.
-	ListParts(ctx context.Context, area Area, key, upload string, after, limit int) ([]Part, error)
-
-	// CompleteParts makes the object from all its parts, complete and durable, or changes
-	// nothing: it returns *MissingError if parts are missing or incomplete, ErrLength if there
-	// are more than l has, and *SumError if the object's checksum is not sum. After success,
-	// repeating it gives the same answer while the object is there.
-	CompleteParts(ctx context.Context, area Area, key, upload string, l Layout, sum *uint64) (Written, error)
-
-	// AbortParts ends a session and removes its parts; if the session became
-	// an object, that stays. An unknown session is no error.
-	AbortParts(ctx context.Context, area Area, key, upload string) error
+	// Upload returns the upload that Begin has opened under this name, without a
+	// call to the store. The layout may differ in its length, if that was not
+	// known. List and Abort need no layout.
+	Upload(area Area, key, id string, l Layout) Upload
 }
 
-// AllParts lists all parts of a session.
-func AllParts(ctx context.Context, p Parts, area Area, key, upload string) ([]Part, error) {
+// Upload is an object that arrives in parts. What is wrong with its area, key, name or layout is
+// told by each method. A sum is a CRC64NVME, or nil if it is unknown.
+type Upload interface {
+	// Sign returns a request that stores one part. The part's size, and its sum
+	// if given, are signed and so binding. It makes no call to the store. It
+	// returns ErrUnsupported where only this process can take bytes.
+	Sign(ctx context.Context, number int, sum *uint64, expires time.Duration) (SignedPart, error)
+
+	// Write stores one part through this process. It replaces an earlier one, which may be lost
+	// if this fails. It returns ErrLength if r has more or fewer bytes than the layout says,
+	// *SumError if their checksum is not sum, and ErrUnsupported where bytes go to the store
+	// directly. Of two writers of the same part, the later wins.
+	Write(ctx context.Context, number int, r io.Reader, sum *uint64) (Part, error)
+
+	// List returns up to limit (1 to MaxList) parts with numbers above after, in
+	// order. Fewer than limit means there are no more.
+	List(ctx context.Context, after, limit int) ([]Part, error)
+
+	// Complete makes the object from all its parts, complete and durable, or changes nothing: it
+	// returns *MissingError if parts are missing or incomplete, ErrLength if there are more than
+	// the layout has, and *SumError if the object's checksum is not sum. After success,
+	// repeating it gives the same answer while the object is there.
+	Complete(ctx context.Context, sum *uint64) (Written, error)
+
+	// Abort ends the upload and removes its parts; if it became an object, that
+	// stays. An unknown upload is no error.
+	Abort(ctx context.Context) error
+}
+
+// AllParts lists all parts of an upload.
+func AllParts(ctx context.Context, u Upload) ([]Part, error) {
 	var all []Part
 	for after := 0; ; after = all[len(all)-1].Number {
-		page, err := p.ListParts(ctx, area, key, upload, after, MaxList)
+		page, err := u.List(ctx, after, MaxList)
 		if err != nil {
 			return nil, err
 		}

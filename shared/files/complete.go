@@ -51,7 +51,7 @@ func (s *Service) Complete(ctx context.Context, it Session, sum *uint64) (*Liste
 	if err := s.recountNotices(ctx, &it); err != nil {
 		return nil, err
 	}
-	written, err := s.Parts.CompleteParts(ctx, blob.Files, it.Blob, it.Upload, it.Layout(), sum)
+	written, err := s.upload(it).Complete(ctx, sum)
 	if errors.Is(err, blob.ErrNoUpload) {
 		return s.overtaken(ctx, it, fault.New(fault.NotFound, "the parts are gone; begin a new upload"))
 	}

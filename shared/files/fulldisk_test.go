@@ -22,7 +22,7 @@ type crampedTable struct {
 
 func (c crampedTable) Write(ctx context.Context, ops ...table.Op) error {
 	if c.session.ID != "" {
-		_, err := blob.AllParts(ctx, c.parts, blob.Files, c.session.Blob, c.session.Upload)
+		_, err := blob.AllParts(ctx, c.parts.Upload(blob.Files, c.session.Blob, c.session.Upload, blob.Layout{}))
 		if !errors.Is(err, blob.ErrNoUpload) {
 			return errors.Join(err, table.ErrFull)
 		}

@@ -154,7 +154,7 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 	if u.reserved != nil {
 		it.Reserved, it.ReservedUntil = u.reserved.key.SK, now.Add(sessionHold).Unix()
 	}
-	if it.Upload, err = s.Parts.BeginParts(ctx, blob.Files, key, it.Layout()); err != nil {
+	if it.Upload, err = s.Parts.Begin(ctx, blob.Files, key, it.Layout()); err != nil {
 		u.Abort(ctx)
 		return Session{}, fmt.Errorf("beginning an upload: %w", err)
 	}
@@ -172,12 +172,17 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 	return it, fault.Wrap(err, "storing an upload session")
 }
 
+// upload returns the store's side of a session.
+func (s *Service) upload(it Session) blob.Upload {
+	return s.Parts.Upload(blob.Files, it.Blob, it.Upload, it.Layout())
+}
+
 // endParts removes the parts of a session from the store. If that fails, they
 // are swept later.
 func (s *Service) endParts(ctx context.Context, it Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_ = s.Parts.AbortParts(ctx, blob.Files, it.Blob, it.Upload)
+	_ = s.upload(it).Abort(ctx)
 }
 
 func errNoSession() error {
@@ -248,7 +253,7 @@ func (s *Service) ArrivedParts(ctx context.Context, it Session) ([]blob.Part, er
 	if it.Done {
 		return nil, nil
 	}
-	parts, err := blob.AllParts(ctx, s.Parts, blob.Files, it.Blob, it.Upload)
+	parts, err := blob.AllParts(ctx, s.upload(it))
 	if errors.Is(err, blob.ErrNoUpload) {
 		return nil, nil // the session is being completed or ended
 	}
@@ -258,7 +263,7 @@ func (s *Service) ArrivedParts(ctx context.Context, it Session) ([]blob.Part, er
 // SignPart returns a signed request that sends a part straight to the store, or
 // blob.ErrUnsupported if the part has to go through this process.
 func (s *Service) SignPart(ctx context.Context, it Session, number int, sum *uint64, life time.Duration) (blob.SignedPart, error) {
-	return s.Parts.SignPart(ctx, blob.Files, it.Blob, it.Upload, it.Layout(), number, sum, life)
+	return s.upload(it).Sign(ctx, number, sum, life)
 }
 
 // Receiving returns a session for a request that brings a part and has no login. It
@@ -287,7 +292,7 @@ func (s *Service) WritePart(ctx context.Context, it Session, number int, r io.Re
 	if err := it.Layout().CheckNumber(number); err != nil {
 		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", it.Layout().Count())
 	}
-	part, err := s.Parts.WritePart(ctx, blob.Files, it.Blob, it.Upload, it.Layout(), number, r, sum)
+	part, err := s.upload(it).Write(ctx, number, r, sum)
 	switch {
 	case errors.Is(err, blob.ErrLength):
 		return part, &fault.Fault{Kind: fault.Invalid, Cause: err,

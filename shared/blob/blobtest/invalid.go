@@ -30,18 +30,18 @@ func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts 
 		r.Close()
 	}
 	_, sign := s.SignGet(ctx, area, there, signed())
-	_, begin := s.BeginParts(ctx, area, free, s.layout)
-	_, signPart := s.SignPart(ctx, area, parts, s.upload, s.layout, 1, nil, time.Minute)
-	_, write := s.WritePart(ctx, area, parts, s.upload, s.layout, 1, bytes.NewReader(s.part(1)), nil)
-	_, list := s.ListParts(ctx, area, parts, s.upload, 0, 10)
-	_, complete := s.CompleteParts(ctx, area, parts, s.upload, s.layout, nil)
+	_, begin := s.Begin(ctx, area, free, s.layout)
+	u := s.Upload(area, parts, s.id, s.layout)
+	_, signPart := u.Sign(ctx, 1, nil, time.Minute)
+	_, write := u.Write(ctx, 1, bytes.NewReader(s.part(1)), nil)
+	_, list := u.List(ctx, 0, 10)
+	_, complete := u.Complete(ctx, nil)
 	_, backup := s.at("backup/new")
 	_, first := s.at("files/k")
 	return map[string]error{
 		"Create": create, "Open": open, "SignGet": sign, "Delete": s.Delete(ctx, area, there),
 		"Copy from": s.Copy(ctx, area, there, blob.Backup, backup), "Copy to": s.Copy(ctx, blob.Files, first, area, free),
-		"BeginParts": begin, "SignPart": signPart, "WritePart": write, "ListParts": list, "CompleteParts": complete,
-		"AbortParts": s.AbortParts(ctx, area, parts, s.upload),
+		"Begin": begin, "Sign": signPart, "Write": write, "List of parts": list, "Complete": complete, "Abort": u.Abort(ctx),
 	}
 }
 
@@ -84,9 +84,9 @@ func endedContext(s *state) error {
 	cancel()
 	errs := s.callGood(ctx, blob.Files)
 	delete(errs, "SignGet")
-	delete(errs, "SignPart")
+	delete(errs, "Sign")
 	for method, err := range errs {
-		if method != "WritePart" || !errors.Is(err, blob.ErrUnsupported) {
+		if method != "Write" || !errors.Is(err, blob.ErrUnsupported) {
 			s.wantErr(method, err, context.Canceled)
 		}
 	}

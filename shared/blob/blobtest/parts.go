@@ -18,12 +18,12 @@ import (
 // whole is the object of three parts that most cases send.
 func whole() data { return data{2*blob.MinPartSize + 1000, 1} }
 
-// session is that of the object files/p.
+// session is the upload of the object files/p.
 type session struct {
-	area        blob.Area
-	key, upload string
-	layout      blob.Layout
-	content     []byte
+	id      string
+	upload  blob.Upload
+	layout  blob.Layout
+	content []byte
 }
 
 func (s *session) part(number int) []byte {
@@ -82,8 +82,8 @@ func begin(d data) action {
 	return func(s *state) error {
 		area, key := s.at("files/p")
 		layout := blob.Layout{Length: int64(d.size), PartSize: blob.MinPartSize}
-		upload, err := s.BeginParts(s.Context(), area, key, layout)
-		s.session = session{area, key, upload, layout, d.bytes()}
+		id, err := s.Begin(s.Context(), area, key, layout)
+		s.session = session{id, s.Upload(area, key, id, layout), layout, d.bytes()}
 		return err
 	}
 }
@@ -91,9 +91,9 @@ func begin(d data) action {
 // sendBytes sends a part the way the store wants it. announced is the length that
 // the request states.
 func (s *state) sendBytes(number int, r io.Reader, announced int64, sum *uint64) error {
-	signed, err := s.SignPart(s.Context(), s.area, s.key, s.upload, s.layout, number, sum, time.Minute)
+	signed, err := s.upload.Sign(s.Context(), number, sum, time.Minute)
 	if errors.Is(err, blob.ErrUnsupported) {
-		_, err := s.WritePart(s.Context(), s.area, s.key, s.upload, s.layout, number, r, sum)
+		_, err := s.upload.Write(s.Context(), number, r, sum)
 		return err
 	}
 	if err != nil {
@@ -178,7 +178,7 @@ func complete(s *state) error { return completeAs(nil)(s) }
 // completeAs states a checksum and checks the answer.
 func completeAs(sum *uint64) action {
 	return func(s *state) error {
-		got, err := s.CompleteParts(s.Context(), s.area, s.key, s.upload, s.layout, sum)
+		got, err := s.upload.Complete(s.Context(), sum)
 		want := blob.Written{Size: s.layout.Length, CRC64NVME: crc(s.content)}
 		if err == nil && got != want {
 			s.Errorf("completing returned %+v, want %+v", got, want)
@@ -192,10 +192,11 @@ func completeAtOnce(s *state) error {
 	return nil
 }
 
-func abort(s *state) error { return s.AbortParts(s.Context(), s.area, s.key, s.upload) }
+func abort(s *state) error { return s.upload.Abort(s.Context()) }
 
 func renamed(s *state) error {
-	s.upload = s.upload[:len(s.upload)-4] + "AAAA"
+	area, key := s.at("files/p")
+	s.upload = s.Upload(area, key, s.id[:len(s.id)-4]+"AAAA", s.layout)
 	return nil
 }
 
@@ -203,13 +204,9 @@ func isGone(s *state) error {
 	return inTurn(fails(send(1), errAny), fails(wantParts(0), blob.ErrNoUpload), fails(complete, blob.ErrNoUpload))(s)
 }
 
-func (s *state) listParts(after, limit int) ([]blob.Part, error) {
-	return s.ListParts(s.Context(), s.area, s.key, s.upload, after, limit)
-}
-
 func wantParts(n int) action {
 	return func(s *state) error {
-		there, err := s.listParts(0, 10)
+		there, err := s.upload.List(s.Context(), 0, 10)
 		if err == nil && len(there) != n {
 			s.Errorf("there are %+v, want %d", there, n)
 		}
@@ -219,7 +216,7 @@ func wantParts(n int) action {
 
 func partsInPages(s *state) error {
 	for after := range 4 {
-		page, err := s.listParts(after, 2)
+		page, err := s.upload.List(s.Context(), after, 2)
 		s.must(err)
 		if len(page) != min(2, 3-after) {
 			s.Errorf("after part %d come %+v", after, page)
@@ -236,12 +233,12 @@ func partsInPages(s *state) error {
 
 // replaceLate sends other bytes for two parts, and then theirs again.
 func replaceLate(s *state) error {
-	before, err := s.listParts(0, 10)
+	before, err := s.upload.List(s.Context(), 0, 10)
 	s.must(err)
 	for _, n := range []int{1, 3} {
 		s.must(s.send(n, other(2)[:len(s.part(n))], nil))
 	}
-	after, err := s.listParts(0, 10)
+	after, err := s.upload.List(s.Context(), 0, 10)
 	s.must(err)
 	for i, same := range []bool{false, true, false} {
 		if len(after) != 3 || (after[i] == before[i]) != same {
@@ -264,7 +261,7 @@ func manyWriters(s *state) error {
 		s.Fatal("no writer wins")
 	}
 	s.must(inTurn(send(1), send(3))(s))
-	got, err := s.CompleteParts(s.Context(), s.area, s.key, s.upload, s.layout, nil)
+	got, err := s.upload.Complete(s.Context(), nil)
 	s.must(err)
 	content, err := io.ReadAll(s.reader("files/p"))
 	won := slices.IndexFunc([]int{0, 1, 2, 3}, func(i int) bool {
@@ -318,17 +315,18 @@ func completeAndAbort(s *state) error {
 }
 
 func outOfRange(s *state) error {
+	area, key := s.at("files/p")
 	for _, number := range []int{-1, 0, 4} {
-		_, err := s.SignPart(s.Context(), s.area, s.key, s.upload, s.layout, number, nil, time.Minute)
+		_, err := s.upload.Sign(s.Context(), number, nil, time.Minute)
 		s.wantErr(fmt.Sprint("signing part ", number), err, errInvalid)
-		_, err = s.WritePart(s.Context(), s.area, s.key, s.upload, s.layout, number, strings.NewReader("x"), nil)
+		_, err = s.upload.Write(s.Context(), number, strings.NewReader("x"), nil)
 		s.wantErr(fmt.Sprint("writing part ", number), err, errInvalid)
 	}
 	for _, l := range []blob.Layout{
 		{Length: -2, PartSize: mib}, {Length: 10}, {Length: blob.MaxParts + 1, PartSize: 1},
 		{Length: 1, PartSize: blob.MaxPartSize + 1},
 	} {
-		_, err := s.BeginParts(s.Context(), s.area, s.key, l)
+		_, err := s.Begin(s.Context(), area, key, l)
 		s.wantErr(fmt.Sprintf("the layout %+v", l), err, errInvalid)
 	}
 	return nil
@@ -336,15 +334,15 @@ func outOfRange(s *state) error {
 
 func badPages(s *state) error {
 	for _, page := range [][2]int{{0, 0}, {0, -1}, {0, blob.MaxList + 1}, {-1, 10}} {
-		_, err := s.listParts(page[0], page[1])
+		_, err := s.upload.List(s.Context(), page[0], page[1])
 		s.wantErr(fmt.Sprintf("%d parts after %d", page[1], page[0]), err, errInvalid)
 	}
 	for _, after := range []int{3, blob.MaxParts, blob.MaxParts + 1} {
-		if got, err := s.listParts(after, blob.MaxList); err != nil || len(got) != 0 {
+		if got, err := s.upload.List(s.Context(), after, blob.MaxList); err != nil || len(got) != 0 {
 			s.Errorf("after part %d come %+v, %v", after, got, err)
 		}
 	}
-	all, err := blob.AllParts(s.Context(), s, s.area, s.key, s.upload)
+	all, err := blob.AllParts(s.Context(), s.upload)
 	if len(all) != 3 {
 		s.Errorf("all parts are %+v", all)
 	}
@@ -354,7 +352,7 @@ func badPages(s *state) error {
 func signedIsBinding(s *state) error {
 	content := s.part(2)
 	sum := crc(content)
-	signed, err := s.SignPart(s.Context(), s.area, s.key, s.upload, s.layout, 2, &sum, time.Minute)
+	signed, err := s.upload.Sign(s.Context(), 2, &sum, time.Minute)
 	if errors.Is(err, blob.ErrUnsupported) {
 		s.Skip("this store signs no requests")
 	}
@@ -384,7 +382,7 @@ func signedIsBinding(s *state) error {
 	s.must(wantParts(0)(s))
 	s.wantErr("the request as it was signed", s.send(2, content, &sum), nil)
 	for _, expires := range []time.Duration{0, -time.Minute, 8 * 24 * time.Hour} {
-		_, err := s.SignPart(s.Context(), s.area, s.key, s.upload, s.layout, 2, nil, expires)
+		_, err := s.upload.Sign(s.Context(), 2, nil, expires)
 		s.wantErr(fmt.Sprint("a request that expires after ", expires), err, errInvalid)
 	}
 	return nil

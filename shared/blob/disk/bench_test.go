@@ -135,23 +135,23 @@ func BenchmarkLarge(b *testing.B) {
 func BenchmarkMostParts(b *testing.B) {
 	const size = 4096
 	l := blob.Layout{Length: blob.MaxParts * size, PartSize: size}
-	begin := func(b *testing.B, dir string, n int) (key, upload string) {
+	begin := func(b *testing.B, dir string, n int) blob.Upload {
 		s := open(b, dir, disk.Options{NoSync: true})
-		key = fmt.Sprintf("owner/%d-a", n)
-		upload, err := s.BeginParts(b.Context(), blob.Files, key, l)
+		key := fmt.Sprintf("owner/%d-a", n)
+		id, err := s.Begin(b.Context(), blob.Files, key, l)
 		must(b, err)
+		u := s.Upload(blob.Files, key, id, l)
 		for number := 1; number <= l.Count(); number++ {
-			must(b, second(s.WritePart(b.Context(), blob.Files, key, upload, l, number, io.LimitReader(pattern{}, size), nil)))
+			must(b, second(u.Write(b.Context(), number, io.LimitReader(pattern{}, size), nil)))
 		}
-		return key, upload
+		return u
 	}
 	dir := b.TempDir()
-	s := open(b, dir, disk.Options{})
 	b.Run("list", func(b *testing.B) {
-		key, upload := begin(b, dir, 0)
+		u := begin(b, dir, 0)
 		b.ReportAllocs()
 		for b.Loop() {
-			if all, err := blob.AllParts(b.Context(), s, blob.Files, key, upload); err != nil || len(all) != blob.MaxParts {
+			if all, err := blob.AllParts(b.Context(), u); err != nil || len(all) != blob.MaxParts {
 				b.Fatalf("%d parts, %v", len(all), err)
 			}
 		}
@@ -160,9 +160,9 @@ func BenchmarkMostParts(b *testing.B) {
 		b.ReportAllocs()
 		for n := 1; b.Loop(); n++ {
 			b.StopTimer()
-			key, upload := begin(b, dir, n)
+			u := begin(b, dir, n)
 			b.StartTimer()
-			must(b, second(s.CompleteParts(b.Context(), blob.Files, key, upload, l, nil)))
+			must(b, second(u.Complete(b.Context(), nil)))
 		}
 	})
 }
@@ -185,14 +185,15 @@ func BenchmarkParts(b *testing.B) {
 		s := open(b, b.TempDir(), disk.Options{})
 		b.SetBytes(l.Length)
 		for b.Loop() {
-			upload, err := s.BeginParts(b.Context(), blob.Files, "owner/file", l)
+			id, err := s.Begin(b.Context(), blob.Files, "owner/file", l)
 			must(b, err)
+			u := s.Upload(blob.Files, "owner/file", id, l)
 			var next atomic.Int64
 			var group errgroup.Group
 			for range 4 {
 				group.Go(func() error {
 					for number := int(next.Add(1)); number <= l.Count(); number = int(next.Add(1)) {
-						if _, err := s.WritePart(b.Context(), blob.Files, "owner/file", upload, l, number, io.LimitReader(pattern{}, l.Size(number)), nil); err != nil {
+						if _, err := u.Write(b.Context(), number, io.LimitReader(pattern{}, l.Size(number)), nil); err != nil {
 							return err
 						}
 					}
@@ -200,7 +201,7 @@ func BenchmarkParts(b *testing.B) {
 				})
 			}
 			must(b, group.Wait())
-			must(b, second(s.CompleteParts(b.Context(), blob.Files, "owner/file", upload, l, nil)))
+			must(b, second(u.Complete(b.Context(), nil)))
 			b.StopTimer()
 			must(b, s.Delete(b.Context(), blob.Files, "owner/file"))
 			b.StartTimer()

@@ -37,7 +37,7 @@ func TestReserveIsLeftFree(t *testing.T) {
 	layout := blob.Layout{Length: 10, PartSize: 10}
 	roomy, full := open(t, dir, disk.Options{Reserve: 1}), open(t, dir, disk.Options{Reserve: math.MaxInt64})
 	create(t, roomy, "ann/1", "content")
-	begun, err := roomy.BeginParts(t.Context(), blob.Files, "ann/2", layout)
+	begun, err := roomy.Begin(t.Context(), blob.Files, "ann/2", layout)
 	must(t, err)
 	put := func(s *disk.Store, size int64) error {
 		_, err := s.Create(t.Context(), blob.Files, "ann/3", strings.NewReader("content"), size)
@@ -49,9 +49,9 @@ func TestReserveIsLeftFree(t *testing.T) {
 	for what, err := range map[string]error{
 		"an object":                 put(full, 7),
 		"an object of unknown size": put(full, -1),
-		"a session":                 second(full.BeginParts(t.Context(), blob.Files, "ann/4", layout)),
-		"a part": second(full.WritePart(
-			t.Context(), blob.Files, "ann/2", begun, layout, 1, strings.NewReader("0123456789"), nil)),
+		"a session":                 second(full.Begin(t.Context(), blob.Files, "ann/4", layout)),
+		"a part": second(full.Upload(blob.Files, "ann/2", begun, layout).Write(
+			t.Context(), 1, strings.NewReader("0123456789"), nil)),
 	} {
 		if !errors.Is(err, blob.ErrFull) {
 			t.Errorf("%s: %v, want ErrFull", what, err)
@@ -84,7 +84,7 @@ func TestFilesAreKeptForADelete(t *testing.T) {
 	}{{1000, 1e6, false}, {999, 1e6, true}, {6, 60, false}, {5, 60, true}, {0, 0, false}} {
 		s.SetInodes(k.free, k.total)
 		key := fmt.Sprintf("ann/%d", i)
-		_, begun := s.BeginParts(t.Context(), blob.Files, key+"-parts", blob.Layout{Length: 10, PartSize: 10})
+		_, begun := s.Begin(t.Context(), blob.Files, key+"-parts", blob.Layout{Length: 10, PartSize: 10})
 		for what, err := range map[string]error{"an object": put(key), "a session": begun} {
 			if full := errors.Is(err, blob.ErrFull); full != k.full || !full && err != nil {
 				t.Errorf("%s with %d of %d files left: %v", what, k.free, k.total, err)

@@ -17,12 +17,26 @@ import (
 	"ferry/shared/wire"
 )
 
-// A session is a folder parts/<upload>. Each part is written to its place in
+// An upload is a folder parts/<id>. Each part is written to its place in
 // the file "data", which in the end gets the object's name, so no bytes are
 // copied. "marks" says which parts are there: it never lists one whose bytes are
-// not durable. "begun" is as old as the session.
+// not durable. "begun" is as old as the upload.
 
-// session is what the writers of one session share.
+// upload is a handle for an upload. It implements blob.Upload.
+type upload struct {
+	s      *Store
+	area   blob.Area
+	key    string
+	id     string
+	layout blob.Layout
+}
+
+// Upload implements blob.Parts.
+func (s *Store) Upload(area blob.Area, key, id string, l blob.Layout) blob.Upload {
+	return upload{s, area, key, id, l}
+}
+
+// session is what the writers of one upload share.
 type session struct {
 	users int // guarded by the store's using
 
@@ -31,41 +45,41 @@ type session struct {
 	writers map[int]*partWriter
 }
 
-// use returns a session's state, and a function to call after its use.
-func (s *Store) use(upload string) (*session, func()) {
+// use returns an upload's session, and a function to call after its use.
+func (s *Store) use(id string) (*session, func()) {
 	s.using.Lock()
 	defer s.using.Unlock()
-	it, ok := s.sessions[upload]
+	shared, ok := s.sessions[id]
 	if !ok {
-		it = &session{writers: map[int]*partWriter{}}
-		s.sessions[upload] = it
+		shared = &session{writers: map[int]*partWriter{}}
+		s.sessions[id] = shared
 	}
-	it.users++
-	return it, func() {
+	shared.users++
+	return shared, func() {
 		s.using.Lock()
 		defer s.using.Unlock()
-		if it.users--; it.users == 0 {
-			delete(s.sessions, upload)
+		if shared.users--; shared.users == 0 {
+			delete(s.sessions, id)
 		}
 	}
 }
 
 func (s *Store) partsFolder() string { return filepath.Join(s.dir, "parts") }
 
-// sessionPath returns the paths of a session's folder and of its object. It
-// checks the names that they are made of.
-func (s *Store) sessionPath(ctx context.Context, area blob.Area, key, upload string) (dir, object string, err error) {
-	object, err = s.path(ctx, area, key)
-	if err == nil && (upload == "" || strings.Trim(upload, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "") {
+// paths returns the paths of an upload's folder and of its object. It checks the names that they
+// are made of.
+func (u upload) paths(ctx context.Context) (dir, object string, err error) {
+	object, err = u.s.path(ctx, u.area, u.key)
+	if err == nil && (u.id == "" || strings.Trim(u.id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "") {
 		err = blob.ErrNoUpload
 	}
-	return filepath.Join(s.partsFolder(), upload), object, err
+	return filepath.Join(u.s.partsFolder(), u.id), object, err
 }
 
-// BeginParts implements blob.Parts.
-func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
-	upload := rand.Text()
-	dir, _, err := s.sessionPath(ctx, area, key, upload)
+// Begin implements blob.Parts.
+func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+	id := rand.Text()
+	dir, _, err := upload{s, area, key, id, l}.paths(ctx)
 	if err = cmp.Or(err, l.Check()); err == nil {
 		err = cmp.Or(s.room(s.reserve, l.Length), s.roomForFile(s.reserve))
 	}
@@ -75,7 +89,7 @@ func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l bl
 	if err := s.makeSession(dir, l); err != nil {
 		return "", fmt.Errorf("beginning object %s: %w", key, errors.Join(full(err), os.RemoveAll(dir)))
 	}
-	return upload, nil
+	return id, nil
 }
 
 func (s *Store) makeSession(dir string, l blob.Layout) error {
@@ -94,21 +108,21 @@ func (s *Store) makeSession(dir string, l blob.Layout) error {
 	return errors.Join(s.syncPath(dir), s.syncPath(s.partsFolder()), s.syncPath(s.dir))
 }
 
-// SignPart implements blob.Parts: it is not supported.
-func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, _ *uint64, _ time.Duration) (blob.SignedPart, error) {
-	_, _, err := s.sessionPath(ctx, area, key, upload)
-	return blob.SignedPart{}, cmp.Or(err, l.CheckNumber(number), blob.ErrUnsupported)
+// Sign implements blob.Upload: it is not supported.
+func (u upload) Sign(ctx context.Context, number int, _ *uint64, _ time.Duration) (blob.SignedPart, error) {
+	_, _, err := u.paths(ctx)
+	return blob.SignedPart{}, cmp.Or(err, u.layout.CheckNumber(number), blob.ErrUnsupported)
 }
 
-// OpenSessions returns how many sessions are neither completed nor swept.
+// OpenSessions returns how many uploads are neither completed nor swept.
 func (s *Store) OpenSessions() (int, error) {
 	open, err := fs.Glob(os.DirFS(s.partsFolder()), "*/data")
 	return len(open), err
 }
 
-// ListParts implements blob.Parts.
-func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
-	dir, _, err := s.sessionPath(ctx, area, key, upload)
+// List implements blob.Upload.
+func (u upload) List(ctx context.Context, after, limit int) ([]blob.Part, error) {
+	dir, _, err := u.paths(ctx)
 	if err = cmp.Or(err, blob.CheckPage(after, limit)); err != nil {
 		return nil, err
 	}
@@ -116,25 +130,25 @@ func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload strin
 	if errors.Is(err, fs.ErrNotExist) || err == nil && missing(filepath.Join(dir, "data")) {
 		return nil, blob.ErrNoUpload
 	}
-	return parts, wrap(err, "listing the parts of object %s", key)
+	return parts, wrap(err, "listing the parts of object %s", u.key)
 }
 
-// CompleteParts implements blob.Parts.
-func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
-	dir, object, err := s.sessionPath(ctx, area, key, upload)
-	if err = cmp.Or(err, l.Check()); err != nil {
+// Complete implements blob.Upload.
+func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
+	dir, object, err := u.paths(ctx)
+	if err = cmp.Or(err, u.layout.Check()); err != nil {
 		return blob.Written{}, err
 	}
-	shared, release := s.use(upload)
+	shared, release := u.s.use(u.id)
 	defer release()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	written, err := s.complete(dir, object, l, sum)
+	written, err := u.s.complete(dir, object, u.layout, sum)
 	if errors.Is(err, fs.ErrNotExist) {
 		return blob.Written{}, blob.ErrNoUpload
 	}
 	if err != nil {
-		return blob.Written{}, fmt.Errorf("completing object %s: %w", key, full(err))
+		return blob.Written{}, fmt.Errorf("completing object %s: %w", u.key, full(err))
 	}
 	shared.sealed = true // stops those who are still writing
 	return written, nil
@@ -207,19 +221,19 @@ func same(f *os.File, path string) bool {
 	return err == nil && pathErr == nil && os.SameFile(a, b)
 }
 
-// AbortParts implements blob.Parts.
-func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
-	dir, _, err := s.sessionPath(ctx, area, key, upload)
+// Abort implements blob.Upload.
+func (u upload) Abort(ctx context.Context) error {
+	dir, _, err := u.paths(ctx)
 	if errors.Is(err, blob.ErrNoUpload) {
 		return nil
 	}
 	if err == nil {
-		err = s.endSession(dir)
+		err = u.s.endSession(dir)
 	}
-	return wrap(err, "ending the upload of object %s", key)
+	return wrap(err, "ending the upload of object %s", u.key)
 }
 
-// endSession removes a session and makes its writers fail.
+// endSession removes an upload and makes its writers fail.
 func (s *Store) endSession(dir string) error {
 	shared, release := s.use(filepath.Base(dir))
 	defer release()

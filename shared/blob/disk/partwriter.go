@@ -28,29 +28,29 @@ func mark(size int64, sum uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, crc64nvme.Checksum(b))
 }
 
-// WritePart implements blob.Parts.
-func (s *Store) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
-	dir, object, err := s.sessionPath(ctx, area, key, upload)
-	if err = cmp.Or(err, l.CheckNumber(number)); err != nil {
+// Write implements blob.Upload.
+func (u upload) Write(ctx context.Context, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+	dir, object, err := u.paths(ctx)
+	if err = cmp.Or(err, u.layout.CheckNumber(number)); err != nil {
 		return blob.Part{}, err
 	}
-	shared, release := s.use(upload)
+	shared, release := u.s.use(u.id)
 	defer release()
 	data, err := openPart(dir, "data")
 	if err != nil {
 		return blob.Part{}, err
 	}
-	w := &partWriter{store: s, session: shared, layout: l, number: number, data: &dataFile{File: data}}
+	w := &partWriter{store: u.s, session: shared, layout: u.layout, number: number, data: &dataFile{File: data}}
 	defer w.data.Close()
 	if w.marks, err = openPart(dir, "marks"); err != nil {
 		return blob.Part{}, err
 	}
 	defer w.marks.Close()
-	if same(data, object) { // a CompleteParts was killed after naming the object
+	if same(data, object) { // a Complete was killed after naming the object
 		return blob.Part{}, blob.ErrNoUpload
 	}
 	part, err := w.write(ctx, r, sum)
-	return part, wrap(full(err), "writing part %d of object %s", number, key)
+	return part, wrap(full(err), "writing part %d of object %s", number, u.key)
 }
 
 // openPart opens a file of a session.

@@ -151,11 +151,11 @@ func TestAnInterruptedCopyGoesOnWhereItStopped(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 30*mib/16)
 	put(t, client, buckets[blob.Files], "o/large", content)
 	from, to := location{buckets[blob.Files], "o/large"}, location{buckets[blob.Backup], "o/copied"}
-	id, _, err := store.resume(t.Context(), blob.Backup, to)
+	u, _, err := store.resume(t.Context(), to, blob.Layout{})
 	must(t, err)
 	for number := range int32(2) {
 		if _, err := client.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{
-			Bucket: &to.bucket, Key: &to.key, UploadId: &id, PartNumber: aws.Int32(number + 1), CopySource: aws.String(from.escaped()),
+			Bucket: &to.bucket, Key: &to.key, UploadId: &u.id, PartNumber: aws.Int32(number + 1), CopySource: aws.String(from.escaped()),
 			CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", number*8*mib, (number+1)*8*mib-1)),
 		}); err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	if hasCode(err, codeInvalidRequest) {
 		refused := err
 		for range uploadTries {
-			err = s.copyInParts(ctx, source, to, target, refused)
+			err = s.copyInParts(ctx, source, target, refused)
 			if !hasCode(err, codeNoSuchUpload) && !errors.Is(err, blob.ErrNoUpload) {
 				break // else another copy has ended the upload
 			}
@@ -87,7 +87,7 @@ func (p location) escaped() string {
 
 // copyInParts copies an object that CopyObject refused. If the object is small,
 // its size was not the reason, and the refusal is returned.
-func (s *Store) copyInParts(ctx context.Context, source location, to blob.Area, target location, refused error) error {
+func (s *Store) copyInParts(ctx context.Context, source, target location, refused error) error {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
 		Bucket: &source.bucket, Key: &source.key, ChecksumMode: types.ChecksumModeEnabled,
 	})
@@ -101,7 +101,8 @@ func (s *Store) copyInParts(ctx context.Context, source location, to blob.Area, 
 	if done, err := s.head(ctx, target); err == nil && done.Size == size {
 		return nil // an earlier try finished it
 	}
-	id, done, err := s.resume(ctx, to, target)
+	l := blob.Layout{Length: size, PartSize: max(s.sizes.copyPart, (size+s.sizes.parts-1)/s.sizes.parts)}
+	u, done, err := s.resume(ctx, target, l)
 	if err != nil {
 		return err
 	}
@@ -109,41 +110,38 @@ func (s *Store) copyInParts(ctx context.Context, source location, to blob.Area, 
 	if known, err := wire.ParseCRC64(aws.ToString(head.ChecksumCRC64NVME)); err == nil {
 		sum = &known
 	}
-	l := blob.Layout{Length: size, PartSize: max(s.sizes.copyPart, (size+s.sizes.parts-1)/s.sizes.parts)}
-	parts, err := s.copyParts(ctx, source, target, id, l, done)
+	parts, err := u.copyParts(ctx, source, done)
 	if err == nil {
-		_, err = s.complete(ctx, target, id, l, parts, sum)
+		_, err = u.complete(ctx, parts, sum)
 	}
 	if hasCode(err, codeNoSuchKey) { // the source is gone
-		return errors.Join(err, clean(ctx, s.client, target, id))
+		return errors.Join(err, clean(ctx, s.client, target, u.id))
 	}
 	return err
 }
 
 // resume returns the upload in parts of an interrupted copy with the parts that it has made,
 // or begins one.
-func (s *Store) resume(
-	ctx context.Context, to blob.Area, target location,
-) (uploadID string, done []blob.Part, err error) {
+func (s *Store) resume(ctx context.Context, target location, l blob.Layout) (u upload, done []blob.Part, err error) {
+	u = upload{s: s, at: target, layout: l}
 	out, err := s.client.ListMultipartUploads(ctx,
 		&s3.ListMultipartUploadsInput{Bucket: &target.bucket, Prefix: &target.key})
 	if err != nil {
-		return "", nil, fmt.Errorf("looking for an interrupted copy: %w", err)
+		return u, nil, fmt.Errorf("looking for an interrupted copy: %w", err)
 	}
-	for _, u := range out.Uploads {
-		if aws.ToString(u.Key) == target.key {
-			done, err = blob.AllParts(ctx, s, to, target.key, aws.ToString(u.UploadId))
-			return aws.ToString(u.UploadId), done, err
+	for _, begun := range out.Uploads {
+		if aws.ToString(begun.Key) == target.key {
+			u.id = aws.ToString(begun.UploadId)
+			done, err = blob.AllParts(ctx, u)
+			return u, done, err
 		}
 	}
-	uploadID, err = s.begin(ctx, target, nil)
-	return uploadID, nil, err
+	u.id, err = s.begin(ctx, target, nil)
+	return u, nil, err
 }
 
-func (s *Store) copyParts(
-	ctx context.Context, source, target location, id string, l blob.Layout, done []blob.Part,
-) ([]blob.Part, error) {
-	parts := make([]blob.Part, l.Count())
+func (u upload) copyParts(ctx context.Context, source location, done []blob.Part) ([]blob.Part, error) {
+	l, parts := u.layout, make([]blob.Part, u.layout.Count())
 	for _, p := range done {
 		if p.Number <= len(parts) && p.Size == l.Size(p.Number) {
 			parts[p.Number-1] = p
@@ -157,15 +155,15 @@ func (s *Store) copyParts(
 		}
 		group.Go(func() error {
 			select {
-			case s.copies <- struct{}{}:
+			case u.s.copies <- struct{}{}:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			defer func() { <-s.copies }()
+			defer func() { <-u.s.copies }()
 			number, first, size := int32(i+1), l.Offset(i+1), l.Size(i+1)
 			of := fmt.Sprintf("bytes=%d-%d", first, first+size-1)
-			out, err := s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
-				Bucket: &target.bucket, Key: &target.key, UploadId: &id, PartNumber: &number,
+			out, err := u.s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
+				Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id, PartNumber: &number,
 				CopySource: aws.String(source.escaped()), CopySourceRange: &of,
 			})
 			if err != nil {

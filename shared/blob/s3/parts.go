@@ -20,8 +20,23 @@ import (
 	"ferry/shared/wire"
 )
 
-// BeginParts implements blob.Parts. It makes one call.
-func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+// upload is a handle for an upload. It implements blob.Upload.
+type upload struct {
+	s       *Store
+	at      location
+	id      string
+	layout  blob.Layout
+	invalid error // what is wrong with its area or key
+}
+
+// Upload implements blob.Parts.
+func (s *Store) Upload(area blob.Area, key, id string, l blob.Layout) blob.Upload {
+	at, err := s.locate(area, key)
+	return upload{s, at, id, l, err}
+}
+
+// Begin implements blob.Parts. It makes one call.
+func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
 	at, err := s.locate(area, key)
 	if err = cmp.Or(err, l.Check()); err != nil {
 		return "", err
@@ -29,20 +44,19 @@ func (s *Store) BeginParts(ctx context.Context, area blob.Area, key string, l bl
 	return s.begin(ctx, at, nil)
 }
 
-// SignPart implements blob.Parts. It makes no call. The size and the checksum
+// Sign implements blob.Upload. It makes no call. The size and the checksum
 // are signed as headers, because S3 ignores a checksum in the query.
-func (s *Store) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
-	at, err := s.locate(area, key)
-	if err = cmp.Or(err, l.CheckNumber(number), checkExpires(expires)); err != nil {
+func (u upload) Sign(ctx context.Context, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
+	if err := cmp.Or(u.invalid, u.layout.CheckNumber(number), checkExpires(expires)); err != nil {
 		return blob.SignedPart{}, err
 	}
 	input := &s3.UploadPartInput{
-		Bucket: &at.bucket, Key: &at.key, UploadId: &upload,
-		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(l.Size(number)), ChecksumCRC64NVME: sumText(sum),
+		Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id,
+		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(u.layout.Size(number)), ChecksumCRC64NVME: sumText(sum),
 	}
-	req, err := s.presign.PresignUploadPart(ctx, input, s3.WithPresignExpires(expires), unhoisted)
+	req, err := u.s.presign.PresignUploadPart(ctx, input, s3.WithPresignExpires(expires), unhoisted)
 	if err != nil {
-		return blob.SignedPart{}, fmt.Errorf("signing part %d of object %s: %w", number, key, err)
+		return blob.SignedPart{}, fmt.Errorf("signing part %d of object %s: %w", number, u.at.key, err)
 	}
 	signed := blob.SignedPart{Method: req.Method, URL: req.URL, Header: map[string]string{}}
 	for name, values := range req.SignedHeader {
@@ -74,32 +88,28 @@ func unhoisted(o *s3.PresignOptions) {
 	})
 }
 
-// WritePart implements blob.Parts: it is not supported, as bytes go to S3
-// directly.
-func (s *Store) WritePart(_ context.Context, area blob.Area, key, _ string, l blob.Layout, number int, _ io.Reader, _ *uint64) (blob.Part, error) {
-	_, err := s.locate(area, key)
-	return blob.Part{}, cmp.Or(err, l.CheckNumber(number), blob.ErrUnsupported)
+// Write implements blob.Upload: it is not supported, as bytes go to S3 directly.
+func (u upload) Write(_ context.Context, number int, _ io.Reader, _ *uint64) (blob.Part, error) {
+	return blob.Part{}, cmp.Or(u.invalid, u.layout.CheckNumber(number), blob.ErrUnsupported)
 }
 
-// ListParts implements blob.Parts. It makes one call, and more only if S3 ends a
-// page early.
-func (s *Store) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
-	at, err := s.locate(area, key)
-	if err = cmp.Or(err, blob.CheckPage(after, limit)); err != nil {
+// List implements blob.Upload. It makes one call, and more only if S3 ends a page early.
+func (u upload) List(ctx context.Context, after, limit int) ([]blob.Part, error) {
+	if err := cmp.Or(u.invalid, blob.CheckPage(after, limit)); err != nil {
 		return nil, err
 	}
-	input := &s3.ListPartsInput{Bucket: &at.bucket, Key: &at.key, UploadId: &upload, MaxParts: aws.Int32(int32(limit))}
+	input := &s3.ListPartsInput{Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id, MaxParts: aws.Int32(int32(limit))}
 	if after > 0 {
 		input.PartNumberMarker = aws.String(strconv.Itoa(after))
 	}
 	var parts []blob.Part
-	for pages := s3.NewListPartsPaginator(s.client, input); len(parts) < limit && pages.HasMorePages(); {
+	for pages := s3.NewListPartsPaginator(u.s.client, input); len(parts) < limit && pages.HasMorePages(); {
 		out, err := pages.NextPage(ctx)
 		if hasCode(err, codeNoSuchUpload) {
 			return nil, blob.ErrNoUpload
 		}
 		if err != nil {
-			return nil, fmt.Errorf("listing the parts of object %s: %w", key, err)
+			return nil, fmt.Errorf("listing the parts of object %s: %w", u.at.key, err)
 		}
 		for _, p := range out.Parts {
 			parts = append(parts, partOf(p))
@@ -116,16 +126,15 @@ func partOf(p types.Part) blob.Part {
 	return part
 }
 
-// CompleteParts implements blob.Parts. It makes one call for each 1,000 parts
+// Complete implements blob.Upload. It makes one call for each 1,000 parts
 // and one more; a repetition makes two. If parts are missing, it looks five times.
-func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
-	at, err := s.locate(area, key)
-	if err = cmp.Or(err, l.Check()); err != nil {
+func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
+	if err := cmp.Or(u.invalid, u.layout.Check()); err != nil {
 		return blob.Written{}, err
 	}
-	parts, err := s.allParts(ctx, area, key, upload, l)
+	parts, err := u.allParts(ctx)
 	if errors.Is(err, blob.ErrNoUpload) {
-		return s.completed(ctx, at, l, sum)
+		return u.completed(ctx, sum)
 	}
 	if err != nil {
 		return blob.Written{}, err
@@ -134,24 +143,24 @@ func (s *Store) CompleteParts(ctx context.Context, area blob.Area, key, upload s
 	if sum != nil && *sum != *whole {
 		return blob.Written{}, &blob.SumError{Got: *whole, Stated: *sum}
 	}
-	written, err := s.complete(ctx, at, upload, l, parts, whole)
+	written, err := u.complete(ctx, parts, whole)
 	if hasCode(err, codeNoSuchUpload) { // another call was faster, or an answer was lost
-		return s.completed(ctx, at, l, sum)
+		return u.completed(ctx, sum)
 	}
 	if err != nil {
-		return blob.Written{}, fmt.Errorf("completing object %s: %w", key, err)
+		return blob.Written{}, fmt.Errorf("completing object %s: %w", u.at.key, err)
 	}
 	return written, nil
 }
 
 // allParts lists the parts, or returns an error if any is missing. If another call is
-// completing the session, a server other than S3 may already have removed some
-// of them, so allParts looks again for a moment until the session is gone.
-func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout) ([]blob.Part, error) {
+// completing the upload, a server other than S3 may already have removed some
+// of them, so allParts looks again for a moment until the upload is gone.
+func (u upload) allParts(ctx context.Context) ([]blob.Part, error) {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		parts, err := blob.AllParts(ctx, s, area, key, upload)
+		parts, err := blob.AllParts(ctx, u)
 		if err == nil {
-			err = l.Missing(parts)
+			err = u.layout.Missing(parts)
 		}
 		if _, missing := errors.AsType[*blob.MissingError](err); !missing || wait > 400*time.Millisecond {
 			return parts, err
@@ -163,13 +172,11 @@ func (s *Store) allParts(ctx context.Context, area blob.Area, key, upload string
 }
 
 // complete makes S3 check the object's size, and its checksum if that is known.
-func (s *Store) complete(
-	ctx context.Context, at location, upload string, l blob.Layout, parts []blob.Part, sum *uint64,
-) (blob.Written, error) {
+func (u upload) complete(ctx context.Context, parts []blob.Part, sum *uint64) (blob.Written, error) {
 	input := &s3.CompleteMultipartUploadInput{
-		Bucket: &at.bucket, Key: &at.key, UploadId: &upload,
+		Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: make([]types.CompletedPart, len(parts))},
-		MpuObjectSize:   &l.Length, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC64NVME: sumText(sum),
+		MpuObjectSize:   &u.layout.Length, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC64NVME: sumText(sum),
 	}
 	for i, p := range parts {
 		named := types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: aws.String(p.Tag)}
@@ -178,7 +185,7 @@ func (s *Store) complete(
 		}
 		input.MultipartUpload.Parts[i] = named
 	}
-	out, err := s.client.CompleteMultipartUpload(ctx, input)
+	out, err := u.s.client.CompleteMultipartUpload(ctx, input)
 	if err != nil {
 		return blob.Written{}, err
 	}
@@ -186,19 +193,19 @@ func (s *Store) complete(
 		sum = &stored
 	}
 	if sum == nil {
-		return s.completed(ctx, at, l, nil)
+		return u.completed(ctx, nil)
 	}
-	return blob.Written{Size: l.Length, CRC64NVME: *sum}, nil
+	return blob.Written{Size: u.layout.Length, CRC64NVME: *sum}, nil
 }
 
-// completed describes the object that the session became, or returns
+// completed describes the object that the upload became, or returns
 // ErrNoUpload. If another call is completing it, a server may have dropped the
-// session but not show the object yet, so completed looks again for a second.
-func (s *Store) completed(ctx context.Context, at location, l blob.Layout, stated *uint64) (blob.Written, error) {
+// upload but not show the object yet, so completed looks again for a second.
+func (u upload) completed(ctx context.Context, stated *uint64) (blob.Written, error) {
 	for wait := time.Second / 32; ; wait *= 2 {
-		written, err := s.head(ctx, at)
+		written, err := u.s.head(ctx, u.at)
 		switch {
-		case err == nil && written.Size != l.Length:
+		case err == nil && written.Size != u.layout.Length:
 			return blob.Written{}, blob.ErrNoUpload
 		case err == nil && stated != nil && *stated != written.CRC64NVME:
 			return blob.Written{}, &blob.SumError{Got: written.CRC64NVME, Stated: *stated}
@@ -240,18 +247,17 @@ func (s *Store) head(ctx context.Context, at location) (blob.Written, error) {
 	return blob.Written{Size: aws.ToInt64(head.ContentLength), CRC64NVME: sum}, nil
 }
 
-// AbortParts implements blob.Parts. It makes one call.
-func (s *Store) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
-	at, err := s.locate(area, key)
-	if err != nil {
-		return err
+// Abort implements blob.Upload. It makes one call.
+func (u upload) Abort(ctx context.Context) error {
+	if u.invalid != nil {
+		return u.invalid
 	}
-	return abort(ctx, s.client, at, upload)
+	return abort(ctx, u.s.client, u.at, u.id)
 }
 
 // Sweep implements blob.Store. It removes uploads in parts that were neither
 // completed nor aborted, which S3 charges for. It cannot tell those of a Create
-// from sessions of parts, so it leaves all of them alone for PartsLife.
+// from those of Begin, so it leaves all of them alone for PartsLife.
 func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error) {
 	for area := range s.buckets {
 		n, err := s.sweepArea(ctx, area, before.Add(-blob.PartsLife), found)

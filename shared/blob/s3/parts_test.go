@@ -27,15 +27,15 @@ type session struct {
 	store  *Store
 	layout blob.Layout
 	data   []byte
-	upload string
+	upload blob.Upload
 }
 
 func begin(t *testing.T, store *Store) session {
 	t.Helper()
 	l := blob.Layout{Length: 5*mib + 10, PartSize: 5 * mib}
-	upload, err := store.BeginParts(t.Context(), blob.Files, "o/k", l)
+	id, err := store.Begin(t.Context(), blob.Files, "o/k", l)
 	must(t, err)
-	return session{t, store, l, content(t, int(l.Length)), upload}
+	return session{t, store, l, content(t, int(l.Length)), store.Upload(blob.Files, "o/k", id, l)}
 }
 
 func (s session) part(number int) []byte {
@@ -45,7 +45,7 @@ func (s session) part(number int) []byte {
 
 func (s session) sign(number int, sum *uint64) blob.SignedPart {
 	s.Helper()
-	signed, err := s.store.SignPart(s.Context(), blob.Files, "o/k", s.upload, s.layout, number, sum, time.Minute)
+	signed, err := s.upload.Sign(s.Context(), number, sum, time.Minute)
 	must(s, err)
 	return signed
 }
@@ -68,9 +68,7 @@ func (s session) send(number int) {
 	}
 }
 
-func (s session) complete() (blob.Written, error) {
-	return s.store.CompleteParts(s.Context(), blob.Files, "o/k", s.upload, s.layout, nil)
-}
+func (s session) complete() (blob.Written, error) { return s.upload.Complete(s.Context(), nil) }
 
 func (s session) want() blob.Written {
 	return blob.Written{Size: s.layout.Length, CRC64NVME: crc64nvme.Checksum(s.data)}
@@ -91,12 +89,12 @@ func TestEachMethodOfPartsMakesTheStatedCalls(t *testing.T) {
 		{"beginning", func() error { s = begin(t, store); return nil }, map[string]int{"CreateMultipartUpload": 1}},
 		{"signing and sending", func() error { s.send(1); s.send(2); return nil }, map[string]int{}},
 		{"listing", func() error {
-			_, err := store.ListParts(t.Context(), blob.Files, "o/k", s.upload, 0, blob.MaxList)
+			_, err := s.upload.List(t.Context(), 0, blob.MaxList)
 			return err
 		}, map[string]int{"ListParts": 1}},
 		{"completing", func() error { _, err := s.complete(); return err }, map[string]int{"ListParts": 1, "CompleteMultipartUpload": 1}},
 		{"completing again", func() error { _, err := s.complete(); return err }, map[string]int{"ListParts": 1, "HeadObject": 1}},
-		{"ending", func() error { return store.AbortParts(t.Context(), blob.Files, "o/k", s.upload) }, map[string]int{"AbortMultipartUpload": 1}},
+		{"ending", func() error { return s.upload.Abort(t.Context()) }, map[string]int{"AbortMultipartUpload": 1}},
 	} {
 		if err := step.do(); err != nil {
 			t.Errorf("%s: %v", step.name, err)
@@ -108,7 +106,7 @@ func TestEachMethodOfPartsMakesTheStatedCalls(t *testing.T) {
 	wantContent(t, store, blob.Files, "o/k", s.data)
 }
 
-func TestCompletePartsSucceedsAlthoughTheAnswerIsLost(t *testing.T) {
+func TestCompleteSucceedsAlthoughTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
 	lossy := &spoiler{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
@@ -132,8 +130,8 @@ func TestCompletePartsSucceedsAlthoughTheAnswerIsLost(t *testing.T) {
 	wantContent(t, s.store, blob.Files, "o/k", s.data)
 }
 
-// TestCompletePartsSendsSizeAndChecksum so that S3 compares them with its own.
-func TestCompletePartsSendsSizeAndChecksum(t *testing.T) {
+// TestCompleteSendsSizeAndChecksum so that S3 compares them with its own.
+func TestCompleteSendsSizeAndChecksum(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Value
 	watching := &spoiler{before: func(req *http.Request) {
@@ -165,7 +163,8 @@ func TestASignedPartNeedsOnlyItsHeaders(t *testing.T) {
 			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "none"}, nil
 		}),
 	}), Buckets{blob.Files: "ferry-files", blob.Backup: "ferry-backup"})
-	s := session{t, store, blob.Layout{Length: 5*mib + 10, PartSize: 5 * mib}, nil, "UPLOAD"}
+	l := blob.Layout{Length: 5*mib + 10, PartSize: 5 * mib}
+	s := session{t, store, l, nil, store.Upload(blob.Files, "o/k", "UPLOAD", l)}
 	sum := uint64(0xae8b14860a799888)
 	signed := s.sign(2, &sum)
 	if want := map[string]string{"X-Amz-Checksum-Crc64nvme": "rosUhgp5mIg="}; signed.Method != http.MethodPut || !maps.Equal(signed.Header, want) {
@@ -182,7 +181,7 @@ func TestASignedPartNeedsOnlyItsHeaders(t *testing.T) {
 	if bare := s.sign(1, nil); len(bare.Header) != 0 || strings.Contains(strings.ToLower(bare.URL), "checksum") {
 		t.Errorf("without a checksum: got %s with %v, want none in either", bare.URL, bare.Header)
 	}
-	if _, err := store.WritePart(t.Context(), blob.Files, "o/k", "UPLOAD", s.layout, 1, bytes.NewReader(nil), nil); !errors.Is(err, blob.ErrUnsupported) {
+	if _, err := s.upload.Write(t.Context(), 1, bytes.NewReader(nil), nil); !errors.Is(err, blob.ErrUnsupported) {
 		t.Errorf("writing a part gives %v, want ErrUnsupported", err)
 	}
 }

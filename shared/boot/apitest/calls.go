@@ -158,34 +158,35 @@ type countedParts struct {
 	calls *Calls
 }
 
-func (p countedParts) BeginParts(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
-	return counted(p.calls, "parts.Begin", func() (string, error) { return p.Parts.BeginParts(ctx, area, key, l) })
+func (p countedParts) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+	return counted(p.calls, "parts.Begin", func() (string, error) { return p.Parts.Begin(ctx, area, key, l) })
 }
 
-func (p countedParts) SignPart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
-	return counted(p.calls, "parts.Sign", func() (blob.SignedPart, error) {
-		return p.Parts.SignPart(ctx, area, key, upload, l, number, sum, expires)
-	})
+func (p countedParts) Upload(area blob.Area, key, id string, l blob.Layout) blob.Upload {
+	return countedUpload{p.Parts.Upload(area, key, id, l), p.calls}
 }
 
-func (p countedParts) WritePart(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, number int, r io.Reader, sum *uint64) (blob.Part, error) {
-	return counted(p.calls, "parts.Write", func() (blob.Part, error) {
-		return p.Parts.WritePart(ctx, area, key, upload, l, number, r, sum)
-	})
+type countedUpload struct {
+	upload blob.Upload
+	calls  *Calls
 }
 
-func (p countedParts) ListParts(ctx context.Context, area blob.Area, key, upload string, after, limit int) ([]blob.Part, error) {
-	return counted(p.calls, "parts.List", func() ([]blob.Part, error) {
-		return p.Parts.ListParts(ctx, area, key, upload, after, limit)
-	})
+func (u countedUpload) Sign(ctx context.Context, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
+	return counted(u.calls, "parts.Sign", func() (blob.SignedPart, error) { return u.upload.Sign(ctx, number, sum, expires) })
 }
 
-func (p countedParts) CompleteParts(ctx context.Context, area blob.Area, key, upload string, l blob.Layout, sum *uint64) (blob.Written, error) {
-	return counted(p.calls, "parts.Complete", func() (blob.Written, error) {
-		return p.Parts.CompleteParts(ctx, area, key, upload, l, sum)
-	})
+func (u countedUpload) Write(ctx context.Context, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+	return counted(u.calls, "parts.Write", func() (blob.Part, error) { return u.upload.Write(ctx, number, r, sum) })
 }
 
-func (p countedParts) AbortParts(ctx context.Context, area blob.Area, key, upload string) error {
-	return p.calls.do("parts.Abort", func() error { return p.Parts.AbortParts(ctx, area, key, upload) })
+func (u countedUpload) List(ctx context.Context, after, limit int) ([]blob.Part, error) {
+	return counted(u.calls, "parts.List", func() ([]blob.Part, error) { return u.upload.List(ctx, after, limit) })
+}
+
+func (u countedUpload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
+	return counted(u.calls, "parts.Complete", func() (blob.Written, error) { return u.upload.Complete(ctx, sum) })
+}
+
+func (u countedUpload) Abort(ctx context.Context) error {
+	return u.calls.do("parts.Abort", func() error { return u.upload.Abort(ctx) })
 }
