@@ -166,9 +166,9 @@ func (c *Check) items(ctx context.Context) error {
 				return err
 			})
 		case kind == "upload":
-			var it Session
-			if err = item.Decode(&it); err == nil {
-				c.holding(it.Owner).has(it.FileID)
+			var sess Session
+			if err = item.Decode(&sess); err == nil {
+				c.holding(sess.Owner).has(sess.FileID)
 			}
 		default:
 			err = c.noteUser(item, kind, name)

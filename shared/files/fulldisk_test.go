@@ -34,16 +34,16 @@ func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	p := c.Data.Ports
-	var it files.Session
+	var sess files.Session
 	service := files.New(files.Config{
-		Ports: auth.Ports{Table: crampedTable{p.Table, p.Parts, &it}, Key: p.Key, Random: p.Random, Now: p.Now},
+		Ports: auth.Ports{Table: crampedTable{p.Table, p.Parts, &sess}, Key: p.Key, Random: p.Random, Now: p.Now},
 		Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Retention: p.Retention,
 	})
 	var err error
-	it, err = service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
+	sess, err = service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
 	c.must(err)
-	c.must(service.EndSession(t.Context(), it))
-	if _, err := service.Session(t.Context(), c.by(), it.ID); !fault.Is(err, fault.NotFound) {
+	c.must(service.EndSession(t.Context(), sess))
+	if _, err := service.Session(t.Context(), c.by(), sess.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("reading the ended session gave %v, want NotFound", err)
 	}
 }

@@ -27,16 +27,16 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				p := c.Data.Ports
 				return files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 2 << 20})
 			}
-			it, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
+			sess, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
 			c.must(err)
-			for number := 1; number <= it.Layout().Count(); number++ {
-				from := it.Layout().Offset(number)
-				part := bytes.NewReader(content[from : from+it.Layout().Size(number)])
-				c.must(failure(service().WritePart(t.Context(), it, number, part, nil)))
+			for number := 1; number <= sess.Layout().Count(); number++ {
+				from := sess.Layout().Offset(number)
+				part := bytes.NewReader(content[from : from+sess.Layout().Size(number)])
+				c.must(failure(service().WritePart(t.Context(), sess, number, part, nil)))
 			}
 			waits := 0
 			for {
-				now, err := service().Session(t.Context(), c.by(), it.ID)
+				now, err := service().Session(t.Context(), c.by(), sess.ID)
 				c.must(err)
 				_, err = service().Complete(t.Context(), now, nil)
 				if fault.Is(err, fault.Unavailable) && waits < 10 {

@@ -135,15 +135,15 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	service := file.Service(c.Data.Ports)
-	it, err := service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
+	sess, err := service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
 		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
 	}}, nil)
 	c.must(err)
-	c.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("x"), nil)))
+	c.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("x"), nil)))
 	for range 2 { // a repeated completion changes nothing
-		it, err = service.Session(t.Context(), c.by(), it.ID)
+		sess, err = service.Session(t.Context(), c.by(), sess.ID)
 		c.must(err)
-		c.must(failure(service.Complete(t.Context(), it, nil)))
+		c.must(failure(service.Complete(t.Context(), sess, nil)))
 	}
 	all := c.links(c.newest())
 	if len(all) != 2 || len(c.Partitions("link#")) != 2 || len(c.Partitions("outbox#")) != 1 {

@@ -37,7 +37,7 @@ func (s Session) opened(n int64) table.Op {
 // many, or their stated lengths together do not fit the disk. If a bound refuses it, the sessions
 // are counted again. It tries until it knows: what refuses it then is another one that began or
 // ended meanwhile, of which there are few.
-func (s *Service) open(ctx context.Context, it Session, ops []table.Op) error {
+func (s *Service) open(ctx context.Context, sess Session, ops []table.Op) error {
 	free, err := int64(1<<62), error(nil) // no bound
 	if s.Free != nil {
 		free, err = s.Free()
@@ -45,14 +45,14 @@ func (s *Service) open(ctx context.Context, it Session, ops []table.Op) error {
 	if err != nil {
 		return err
 	}
-	need, room := it.stated(), free
+	need, room := sess.stated(), free
 	for {
-		bound := it.opened(1).Expire(it.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
+		bound := sess.opened(1).Expire(sess.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
 		err = s.Table.Write(ctx, append(ops[:len(ops):len(ops)], bound)...)
 		if refused, ok := errors.AsType[*table.ConditionError](err); !ok || refused.Op != len(ops) {
 			return err
 		}
-		now, recount := s.countOpened(ctx, it.By)
+		now, recount := s.countOpened(ctx, sess.By)
 		switch {
 		case recount != nil:
 			return recount
@@ -83,18 +83,18 @@ func (s *Service) countOpened(ctx context.Context, by By) (n counted, err error)
 		return n, fmt.Errorf("counting upload sessions: %w", err)
 	}
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: sessions(by.User), Limit: PageSize}) {
-		var it Session
-		if err == nil && item.Decode(&it) != nil {
+		var sess Session
+		if err == nil && item.Decode(&sess) != nil {
 			continue // the list leaves it out too
 		}
 		var parts []blob.Part
-		if err == nil && it.By == by && !auth.Ended(s.Now(), it.Expires, SessionLife) {
+		if err == nil && sess.By == by && !auth.Ended(s.Now(), sess.Expires, SessionLife) {
 			if n.open++; n.open == 1 {
-				n.first = time.Unix(it.Expires, 0)
+				n.first = time.Unix(sess.Expires, 0)
 			}
-			n.bytes += it.stated()
+			n.bytes += sess.stated()
 			if s.Free != nil {
-				parts, err = s.ArrivedParts(ctx, it)
+				parts, err = s.ArrivedParts(ctx, sess)
 			}
 		}
 		if err != nil {

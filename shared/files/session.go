@@ -143,46 +143,46 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 	}
 	now := s.Now()
 	k, _ := parseKey(key)
-	it := Session{
+	sess := Session{
 		Plan: p, By: by, V: formatVersion, ID: k.session, Blob: key, FileID: u.id,
 		Incarnation: u.maxIncarnation,
 		Created:     now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
 	}
-	if it.PartSize = PartSize(p.Length, p.PartSize); p.Streamed && p.PartSize == 0 {
-		it.PartSize = streamedPartSize
+	if sess.PartSize = PartSize(p.Length, p.PartSize); p.Streamed && p.PartSize == 0 {
+		sess.PartSize = streamedPartSize
 	}
 	if u.reserved != nil {
-		it.Reserved, it.ReservedUntil = u.reserved.key.SK, now.Add(sessionHold).Unix()
+		sess.Reserved, sess.ReservedUntil = u.reserved.key.SK, now.Add(sessionHold).Unix()
 	}
-	if it.Upload, err = s.Parts.Begin(ctx, blob.Files, key, it.Layout()); err != nil {
+	if sess.Upload, err = s.Parts.Begin(ctx, blob.Files, key, sess.Layout()); err != nil {
 		u.Abort(ctx)
 		return Session{}, fmt.Errorf("beginning an upload: %w", err)
 	}
-	ops := append(claim.Done(it.ID),
-		table.Put(sessionKey(it.ID), it).If(table.NotExists()).Expire(it.forgotten()))
-	ops = append(ops, it.indexed(func(k table.Key) table.Op { return table.Put(k, it).Expire(it.forgotten()) })...)
-	err = s.open(ctx, it, ops)
+	ops := append(claim.Done(sess.ID),
+		table.Put(sessionKey(sess.ID), sess).If(table.NotExists()).Expire(sess.forgotten()))
+	ops = append(ops, sess.indexed(func(k table.Key) table.Op { return table.Put(k, sess).Expire(sess.forgotten()) })...)
+	err = s.open(ctx, sess, ops)
 	if refused(err) {
 		u.Abort(ctx)
-		s.endParts(ctx, it)
+		s.endParts(ctx, sess)
 	}
 	if lost := claim.Lost(err); fault.Is(lost, fault.Conflict) {
 		return Session{}, lost
 	}
-	return it, fault.Wrap(err, "storing an upload session")
+	return sess, fault.Wrap(err, "storing an upload session")
 }
 
 // upload returns the store's side of a session.
-func (s *Service) upload(it Session) blob.Upload {
-	return s.Parts.Upload(blob.Files, it.Blob, it.Upload, it.Layout())
+func (s *Service) upload(sess Session) blob.Upload {
+	return s.Parts.Upload(blob.Files, sess.Blob, sess.Upload, sess.Layout())
 }
 
 // endParts removes the parts of a session from the store. If that fails, they
 // are swept later.
-func (s *Service) endParts(ctx context.Context, it Session) {
+func (s *Service) endParts(ctx context.Context, sess Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_ = s.upload(it).Abort(ctx)
+	_ = s.upload(sess).Abort(ctx)
 }
 
 func errNoSession() error {
@@ -191,38 +191,38 @@ func errNoSession() error {
 
 // Session returns a session that this user began. It makes one call to the table.
 func (s *Service) Session(ctx context.Context, by By, id string) (Session, error) {
-	it, err := s.session(ctx, id)
-	if err == nil && it.By != by {
+	sess, err := s.session(ctx, id)
+	if err == nil && sess.By != by {
 		return Session{}, errNoSession()
 	}
-	return it, err
+	return sess, err
 }
 
 // SessionFor returns a session that this user began, or whose file goes to this
 // user's area. It makes one call to the table.
 func (s *Service) SessionFor(ctx context.Context, by By, id string) (Session, error) {
-	it, err := s.session(ctx, id)
-	if err == nil && !it.seenBy(by) {
+	sess, err := s.session(ctx, id)
+	if err == nil && !sess.seenBy(by) {
 		return Session{}, errNoSession()
 	}
-	return it, err
+	return sess, err
 }
 
 // session returns a session that is open or done.
-func (s *Service) session(ctx context.Context, id string) (it Session, err error) {
+func (s *Service) session(ctx context.Context, id string) (sess Session, err error) {
 	if len(id) > 64 {
-		return it, errNoSession()
+		return sess, errNoSession()
 	}
-	err = s.Table.Get(ctx, sessionKey(id), &it)
+	err = s.Table.Get(ctx, sessionKey(id), &sess)
 	switch {
 	case errors.Is(err, table.ErrNotFound):
-		return it, errNoSession()
+		return sess, errNoSession()
 	case err != nil:
-		return it, fmt.Errorf("reading an upload session: %w", err)
-	case !it.Done && auth.Ended(s.Now(), it.Expires, SessionLife):
-		return it, fault.New(fault.NotFound, "the upload session has expired")
+		return sess, fmt.Errorf("reading an upload session: %w", err)
+	case !sess.Done && auth.Ended(s.Now(), sess.Expires, SessionLife):
+		return sess, fault.New(fault.NotFound, "the upload session has expired")
 	}
-	return it, nil
+	return sess, nil
 }
 
 // Sessions returns a page of the open sessions that a user began, or that bring files
@@ -234,11 +234,11 @@ func (s *Service) Sessions(ctx context.Context, by By, after string, limit int) 
 		return nil, "", fmt.Errorf("listing upload sessions: %w", err)
 	}
 	for _, item := range found.Items {
-		var it Session
-		if err := item.Decode(&it); err != nil {
+		var sess Session
+		if err := item.Decode(&sess); err != nil {
 			s.unreadable(ctx, item.Key, err)
-		} else if !auth.Ended(s.Now(), it.Expires, SessionLife) && it.seenBy(by) {
-			page = append(page, it)
+		} else if !auth.Ended(s.Now(), sess.Expires, SessionLife) && sess.seenBy(by) {
+			page = append(page, sess)
 		}
 		if found.More {
 			next = item.Key.SK
@@ -249,11 +249,11 @@ func (s *Service) Sessions(ctx context.Context, by By, after string, limit int) 
 
 // ArrivedParts lists the parts that have arrived, with one call for each 1,000.
 // A session that is done has none, as they have become a file.
-func (s *Service) ArrivedParts(ctx context.Context, it Session) ([]blob.Part, error) {
-	if it.Done {
+func (s *Service) ArrivedParts(ctx context.Context, sess Session) ([]blob.Part, error) {
+	if sess.Done {
 		return nil, nil
 	}
-	parts, err := blob.AllParts(ctx, s.upload(it))
+	parts, err := blob.AllParts(ctx, s.upload(sess))
 	if errors.Is(err, blob.ErrNoUpload) {
 		return nil, nil // the session is being completed or ended
 	}
@@ -262,41 +262,41 @@ func (s *Service) ArrivedParts(ctx context.Context, it Session) ([]blob.Part, er
 
 // SignPart returns a signed request that sends a part straight to the store, or
 // blob.ErrUnsupported if the part has to go through this process.
-func (s *Service) SignPart(ctx context.Context, it Session, number int, sum *uint64, life time.Duration) (blob.SignedPart, error) {
-	return s.upload(it).Sign(ctx, number, sum, life)
+func (s *Service) SignPart(ctx context.Context, sess Session, number int, sum *uint64, life time.Duration) (blob.SignedPart, error) {
+	return s.upload(sess).Sign(ctx, number, sum, life)
 }
 
 // Receiving returns a session for a request that brings a part and has no login. It
 // makes two calls to the table, as the uploader may have been disabled since the
 // request was signed.
 func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
-	it, err := s.session(ctx, id)
+	sess, err := s.session(ctx, id)
 	if err != nil {
-		return it, err
+		return sess, err
 	}
-	if it.Done {
-		return it, errDone()
+	if sess.Done {
+		return sess, errDone()
 	}
-	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, it.By.User)
+	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.By.User)
 	if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
-		return it, err
+		return sess, err
 	}
-	if err != nil || u.State != auth.Active || !it.By.is(u.Name, u.Incarnation) {
-		return it, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
+	if err != nil || u.State != auth.Active || !sess.By.is(u.Name, u.Incarnation) {
+		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
-	return it, nil
+	return sess, nil
 }
 
 // WritePart stores a part of a session that Receiving returned.
-func (s *Service) WritePart(ctx context.Context, it Session, number int, r io.Reader, sum *uint64) (blob.Part, error) {
-	if err := it.Layout().CheckNumber(number); err != nil {
-		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", it.Layout().Count())
+func (s *Service) WritePart(ctx context.Context, sess Session, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+	if err := sess.Layout().CheckNumber(number); err != nil {
+		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", sess.Layout().Count())
 	}
-	part, err := s.upload(it).Write(ctx, number, r, sum)
+	part, err := s.upload(sess).Write(ctx, number, r, sum)
 	switch {
 	case errors.Is(err, blob.ErrLength):
 		return part, &fault.Fault{Kind: fault.Invalid, Cause: err,
-			Detail: fmt.Sprintf("part %d must have %d bytes, but fewer or more were sent", number, it.Layout().Size(number))}
+			Detail: fmt.Sprintf("part %d must have %d bytes, but fewer or more were sent", number, sess.Layout().Size(number))}
 	case errors.Is(err, blob.ErrSuperseded):
 		return part, &fault.Fault{Kind: fault.Conflict, Detail: "the part is being sent a second time", Cause: err}
 	case errors.Is(err, blob.ErrNoUpload):
@@ -318,14 +318,14 @@ func sumFault(err error, what string) error {
 
 // EndSession removes a session that is not done, and its parts. If the disk is
 // full it removes the parts first, as they may be what fills it.
-func (s *Service) EndSession(ctx context.Context, it Session) error {
-	if it.Done {
+func (s *Service) EndSession(ctx context.Context, sess Session) error {
+	if sess.Done {
 		return errDone()
 	}
-	err := s.endRecord(ctx, it)
+	err := s.endRecord(ctx, sess)
 	if errors.Is(err, table.ErrFull) {
-		s.endParts(ctx, it)
-		err = s.endRecord(ctx, it)
+		s.endParts(ctx, sess)
+		err = s.endRecord(ctx, sess)
 	}
 	if errors.Is(err, table.ErrCondition) {
 		return errDone()
@@ -333,14 +333,14 @@ func (s *Service) EndSession(ctx context.Context, it Session) error {
 	if err != nil {
 		return fmt.Errorf("ending an upload session: %w", err)
 	}
-	s.endParts(ctx, it)
+	s.endParts(ctx, sess)
 	return nil
 }
 
-func (s *Service) endRecord(ctx context.Context, it Session) error {
-	ops := slices.Concat(it.indexed(table.Delete), []table.Op{it.opened(-1)})
-	ops = append(ops, table.Delete(sessionKey(it.ID)).If(table.Equal("done", false)))
-	err := s.Table.Write(ctx, slices.Concat(ops, it.reservation().charge(0))...)
+func (s *Service) endRecord(ctx context.Context, sess Session) error {
+	ops := slices.Concat(sess.indexed(table.Delete), []table.Op{sess.opened(-1)})
+	ops = append(ops, table.Delete(sessionKey(sess.ID)).If(table.Equal("done", false)))
+	err := s.Table.Write(ctx, slices.Concat(ops, sess.reservation().charge(0))...)
 	if errors.Is(err, table.ErrCondition) { // the reservation or the session no longer exists
 		err = s.Table.Write(ctx, ops...)
 	}
@@ -362,34 +362,34 @@ func (s Session) reservation() *reservation {
 // HoldRoom renews the session's reservation for an hour, if less than half of that is left, and
 // reserves the room again if it has lapsed. If no room is left, the fault is TooLarge; the parts
 // stay. It makes no call if there is nothing to renew.
-func (s *Service) HoldRoom(ctx context.Context, it *Session) error {
-	r, now := it.reservation(), s.Now()
-	left := time.Unix(it.ReservedUntil, 0).Sub(now)
+func (s *Service) HoldRoom(ctx context.Context, sess *Session) error {
+	r, now := sess.reservation(), s.Now()
+	left := time.Unix(sess.ReservedUntil, 0).Sub(now)
 	if r == nil || left > sessionHold/2 && left <= sessionHold {
 		return nil
 	}
 	until := now.Add(sessionHold)
-	mark := table.Update(sessionKey(it.ID)).Set("reservedUntil", until.Unix()).If(table.Equal("done", false))
+	mark := table.Update(sessionKey(sess.ID)).Set("reservedUntil", until.Unix()).If(table.Equal("done", false))
 	err := s.Table.Write(ctx, mark, table.Update(r.key).Set("expires", until.Unix()).If(table.Exists()))
 	if lapsed, ok := errors.AsType[*table.ConditionError](err); ok && lapsed.Op == 1 {
-		err = s.reserveAgain(ctx, it, r, until, mark)
+		err = s.reserveAgain(ctx, sess, r, until, mark)
 	}
 	if errors.Is(err, table.ErrCondition) {
 		return &fault.Fault{Kind: fault.Conflict, Detail: "the upload was completed or ended", Cause: err}
 	}
-	it.ReservedUntil = until.Unix()
+	sess.ReservedUntil = until.Unix()
 	return fault.Wrap(err, "reserving room")
 }
 
-func (s *Service) reserveAgain(ctx context.Context, it *Session, r *reservation, until time.Time, mark table.Op) error {
-	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, it.Owner)
+func (s *Service) reserveAgain(ctx context.Context, sess *Session, r *reservation, until time.Time, mark table.Op) error {
+	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.Owner)
 	switch {
-	case errors.Is(err, auth.ErrUnknownUser), err == nil && owner.Incarnation != it.Incarnation:
+	case errors.Is(err, auth.ErrUnknownUser), err == nil && owner.Incarnation != sess.Incarnation:
 		return errNoDestination()
 	case err != nil:
 		return err
 	case owner.Quota == 0: // the quota was lifted
-		it.Reserved = ""
+		sess.Reserved = ""
 		return nil
 	}
 	freed, err := s.take(ctx, owner, r, until, mark)
@@ -400,7 +400,7 @@ func (s *Service) reserveAgain(ctx context.Context, it *Session, r *reservation,
 	case refused != nil && refused.Op == 2: // the session is no longer open
 		return err
 	case errors.Is(err, table.ErrCondition):
-		return errQuota(it.own(), owner.Quota-owner.Used+freed)
+		return errQuota(sess.own(), owner.Quota-owner.Used+freed)
 	}
 	return err
 }
@@ -408,17 +408,17 @@ func (s *Service) reserveAgain(ctx context.Context, it *Session, r *reservation,
 // CheckRoom returns a TooLarge fault if a streamed session grows beyond the quota of its
 // owner. The room itself is taken when the session is completed and its length is
 // known. It makes one call for a streamed session under a quota.
-func (s *Service) CheckRoom(ctx context.Context, it Session, number int) error {
-	if !it.Streamed || it.Reserved == "" {
+func (s *Service) CheckRoom(ctx context.Context, sess Session, number int) error {
+	if !sess.Streamed || sess.Reserved == "" {
 		return nil
 	}
-	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, it.Owner)
+	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.Owner)
 	if errors.Is(err, auth.ErrUnknownUser) {
 		return errNoDestination()
 	}
 	left := owner.Quota - owner.Used
-	if err == nil && owner.Quota > 0 && it.Layout().Offset(number)+it.Layout().Size(number) > left {
-		return errQuota(it.own(), left)
+	if err == nil && owner.Quota > 0 && sess.Layout().Offset(number)+sess.Layout().Size(number) > left {
+		return errQuota(sess.own(), left)
 	}
 	return err
 }

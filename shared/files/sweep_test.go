@@ -317,10 +317,10 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	p := s.Data.Ports
 	service := files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 1})
 	sum := sha256.Sum256([]byte("ab"))
-	it, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
+	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)
-	s.must(failure(service.WritePart(t.Context(), it, 1, strings.NewReader("ab"), nil)))
-	if _, err := service.Complete(t.Context(), it, nil); !fault.Is(err, fault.Unavailable) {
+	s.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("ab"), nil)))
+	if _, err := service.Complete(t.Context(), sess, nil); !fault.Is(err, fault.Unavailable) {
 		t.Fatalf("half of the hash: %v", err)
 	}
 	s.Clock.Advance(2 * time.Hour)
@@ -328,7 +328,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	s.Calls.Before("table.GetMany", func() error { looked.Store(true); return nil })
 	s.Calls.Before("table.Get", func() error {
 		if looked.Load() && completed.CompareAndSwap(false, true) {
-			now, err := service.Session(t.Context(), s.by("alice"), it.ID)
+			now, err := service.Session(t.Context(), s.by("alice"), sess.ID)
 			if err == nil {
 				_, err = service.Complete(t.Context(), now, nil)
 			}
@@ -349,16 +349,16 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 func (s server) session(days int, meanwhile func()) files.File {
 	s.Helper()
 	service := file.Service(s.Data.Ports)
-	it, err := service.BeginSession(s.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
+	sess, err := service.BeginSession(s.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
 	s.must(err)
-	s.must(failure(service.WritePart(s.Context(), it, 1, strings.NewReader("a"), nil)))
+	s.must(failure(service.WritePart(s.Context(), sess, 1, strings.NewReader("a"), nil)))
 	for range days {
 		s.sweepYoung()
 		s.Clock.Advance(day)
 	}
 	s.sweepYoung()
 	meanwhile()
-	f, err := file.Service(s.Data.Ports).Complete(s.Context(), it, nil)
+	f, err := file.Service(s.Data.Ports).Complete(s.Context(), sess, nil)
 	s.must(err)
 	return f.File
 }

@@ -52,30 +52,30 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
 		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}
-	it, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"))
+	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if it.Done {
+	if sess.Done {
 		return fault.New(fault.Conflict, "the upload is complete")
 	}
-	if err := h.files.HoldRoom(r.Context(), &it); err != nil {
+	if err := h.files.HoldRoom(r.Context(), &sess); err != nil {
 		return err
 	}
-	if err := it.State(in.Length); err != nil {
+	if err := sess.State(in.Length); err != nil {
 		return err
 	}
-	if err := h.files.CheckRoom(r.Context(), it, min(slices.Max(in.Numbers), it.Layout().Count())); err != nil {
+	if err := h.files.CheckRoom(r.Context(), sess, min(slices.Max(in.Numbers), sess.Layout().Count())); err != nil {
 		return err
 	}
 	out := make([]signed, 0, len(in.Numbers))
 	seen := map[int]bool{}
 	for _, n := range in.Numbers {
-		if n < 1 || n > it.Layout().Count() || seen[n] {
-			return fault.Parameter("numbers", "the file has parts 1 to %d; ask for each only once", it.Layout().Count())
+		if n < 1 || n > sess.Layout().Count() || seen[n] {
+			return fault.Parameter("numbers", "the file has parts 1 to %d; ask for each only once", sess.Layout().Count())
 		}
 		seen[n] = true
-		s, err := h.sign(r, it, n, in.CRC64NVME[strconv.Itoa(n)])
+		s, err := h.sign(r, sess, n, in.CRC64NVME[strconv.Itoa(n)])
 		if err != nil {
 			return err
 		}
@@ -91,26 +91,26 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	}{out})
 }
 
-func (h handler) sign(r *http.Request, it files.Session, number int, sum string) (signed, error) {
+func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (signed, error) {
 	value, err := parseSum(sum)
 	if err != nil {
 		return signed{}, err
 	}
-	expires := min(h.ports.Now().Add(signedLife).Unix(), it.Expires)
+	expires := min(h.ports.Now().Add(signedLife).Unix(), sess.Expires)
 	life := time.Duration(expires-h.ports.Now().Unix()) * time.Second
-	out := signed{Number: number, Size: it.Layout().Size(number), Expires: stamp(time.Unix(expires, 0))}
-	part, err := h.files.SignPart(r.Context(), it, number, value, life)
+	out := signed{Number: number, Size: sess.Layout().Size(number), Expires: stamp(time.Unix(expires, 0))}
+	part, err := h.files.SignPart(r.Context(), sess, number, value, life)
 	if errors.Is(err, blob.ErrUnsupported) {
 		out.Method, out.Headers = http.MethodPut, map[string]string{}
 		if sum != "" {
 			out.Headers[checksumHeader] = sum
 		}
 		q := url.Values{"e": {strconv.FormatInt(expires, 10)}}
-		if it.Streamed {
-			q.Set("n", strconv.FormatInt(it.Length, 10))
+		if sess.Streamed {
+			q.Set("n", strconv.FormatInt(sess.Length, 10))
 		}
-		q.Set("s", h.ports.Key.Part(covered(it.ID, strconv.Itoa(number), sum, q)...))
-		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", h.ports.Base(r.Context()), it.ID, number, q.Encode())
+		q.Set("s", h.ports.Key.Part(covered(sess.ID, strconv.Itoa(number), sum, q)...))
+		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", h.ports.Base(r.Context()), sess.ID, number, q.Encode())
 		return out, nil // see Receive
 	}
 	if err != nil {
@@ -152,14 +152,14 @@ func Receive(p *api.Ports) http.Handler {
 		if err != nil {
 			return fault.New(fault.NotFound, "no such part")
 		}
-		it, err := service.Receiving(r.Context(), id)
+		sess, err := service.Receiving(r.Context(), id)
 		if err != nil {
 			return err
 		}
-		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && it.Length < 0 {
-			it.Length = length
+		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && sess.Length < 0 {
+			sess.Length = length
 		}
-		leave, err := p.Slots.Take(it.By.User, id+"/"+number)
+		leave, err := p.Slots.Take(sess.By.User, id+"/"+number)
 		if err != nil {
 			return err
 		}
@@ -167,8 +167,8 @@ func Receive(p *api.Ports) http.Handler {
 		envelope.LongBody(r)
 		caller := fault.CallerOf(r.Context())
 		caller.Login = "session"
-		caller.Accept(it.By.User)
-		part, err := service.WritePart(r.Context(), it, n, r.Body, value)
+		caller.Accept(sess.By.User)
+		part, err := service.WritePart(r.Context(), sess, n, r.Body, value)
 		if err != nil {
 			return err
 		}

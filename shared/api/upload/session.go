@@ -71,21 +71,21 @@ type arrived struct {
 }
 
 // show returns what u, the uploader or the owner, sees of a session.
-func show(it files.Session, u auth.Identity) session {
+func show(sess files.Session, u auth.Identity) session {
 	s := session{
-		ID: it.ID, Name: it.Name, Type: it.Type, PartSize: it.PartSize,
-		State: "open", Created: stamp(time.UnixMilli(it.Created)), Expires: stamp(time.Unix(it.Expires, 0)),
+		ID: sess.ID, Name: sess.Name, Type: sess.Type, PartSize: sess.PartSize,
+		State: "open", Created: stamp(time.UnixMilli(sess.Created)), Expires: stamp(time.Unix(sess.Expires, 0)),
 	}
-	if it.Length >= 0 {
-		s.Length, s.Parts = &it.Length, it.Layout().Count()
+	if sess.Length >= 0 {
+		s.Length, s.Parts = &sess.Length, sess.Layout().Count()
 	}
-	if it.Owner != u.Name {
-		s.D = it.Owner
+	if sess.Owner != u.Name {
+		s.D = sess.Owner
 	}
-	if it.By.User != u.Name {
-		s.From = it.By.User
+	if sess.By.User != u.Name {
+		s.From = sess.By.User
 	}
-	if it.Done {
+	if sess.Done {
 		s.State = "done"
 	}
 	return s
@@ -109,8 +109,8 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 		return err
 	}
 	all := make([]session, len(page))
-	for i, it := range page {
-		all[i] = show(it, u)
+	for i, sess := range page {
+		all[i] = show(sess, u)
 	}
 	if next != "" {
 		w.Header().Set("Link", fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`, h.ports.Base(r.Context()), limit, next))
@@ -123,15 +123,15 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 // show says which parts have arrived. That is enough to resume the upload, even on
 // another machine. It costs one call to the table and one for each 1,000 parts.
 func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	it, err := h.files.SessionFor(r.Context(), files.ByOf(u), r.PathValue("id"))
+	sess, err := h.files.SessionFor(r.Context(), files.ByOf(u), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	parts, err := h.files.ArrivedParts(r.Context(), it)
+	parts, err := h.files.ArrivedParts(r.Context(), sess)
 	if err != nil {
 		return err
 	}
-	s := show(it, u)
+	s := show(sess, u)
 	s.Arrived = make([]arrived, len(parts))
 	for i, p := range parts {
 		s.Arrived[i] = arrived{Number: p.Number, Size: p.Size}
@@ -145,9 +145,9 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 // end removes a session that is not complete, for its uploader or for the user whose area
 // it is for.
 func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	it, err := h.files.SessionFor(r.Context(), files.ByOf(u), r.PathValue("id"))
+	sess, err := h.files.SessionFor(r.Context(), files.ByOf(u), r.PathValue("id"))
 	if err == nil {
-		err = h.files.EndSession(r.Context(), it)
+		err = h.files.EndSession(r.Context(), sess)
 	}
 	if err != nil {
 		return err
@@ -170,22 +170,22 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 	if err != nil {
 		return err
 	}
-	it, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"))
+	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if err := it.State(in.Length); err != nil {
+	if err := sess.State(in.Length); err != nil {
 		return err
 	}
-	stored, err := h.files.Complete(r.Context(), it, sum)
+	stored, err := h.files.Complete(r.Context(), sess, sum)
 	if err != nil {
 		return err
 	}
-	if len(it.Recipients) > 0 {
+	if len(sess.Recipients) > 0 {
 		h.ports.Notify()
 	}
 	page := files.Page{Files: []*files.Listed{stored}}
-	if it.Owner == u.Name && !wantsLinks(r) { // the caller must not see another user's list
+	if sess.Owner == u.Name && !wantsLinks(r) { // the caller must not see another user's list
 		if page, err = h.files.List(r.Context(), u.User, blob.Files, 0, files.PageSize); err != nil {
 			return err
 		}
@@ -228,19 +228,19 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	if err != nil {
 		return err
 	}
-	var it files.Session
+	var sess files.Session
 	if id, ok := claim.Result(); ok {
-		if it, err = h.files.Session(r.Context(), files.ByOf(u), id); err == nil && it.Done {
-			_, err = h.files.Complete(r.Context(), it, nil) // its file may have been deleted since
+		if sess, err = h.files.Session(r.Context(), files.ByOf(u), id); err == nil && sess.Done {
+			_, err = h.files.Complete(r.Context(), sess, nil) // its file may have been deleted since
 		}
-	} else if it, err = h.files.BeginSession(r.Context(), files.ByOf(u), plan, claim); err != nil {
+	} else if sess, err = h.files.BeginSession(r.Context(), files.ByOf(u), plan, claim); err != nil {
 		claim.Release(r.Context())
 	}
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+it.ID)
-	return envelope.WriteJSON(w, http.StatusCreated, show(it, u))
+	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+sess.ID)
+	return envelope.WriteJSON(w, http.StatusCreated, show(sess, u))
 }
 
 // plan checks a request as POST /upload does.
