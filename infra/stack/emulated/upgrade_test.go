@@ -26,8 +26,9 @@ import (
 	"ferry/shared/envelope"
 )
 
-// previous is the commit of the previous version.
-const previous = "cf450df10ba54b6d4d4493e0d50102e36401cb04"
+// previous is the commit of the previous version: the first one whose data have a format. A stack
+// of an earlier one cannot be upgraded.
+const previous = "2a72a1abc79f634a692ad9e47b26b79b6b080331"
 
 // upgrade deploys this version over the previous one, lets both work at once,
 // and goes back, while clients upload and download.
