@@ -141,7 +141,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	}
 	removed, none := 0, func(int64) {} // a sweep would leave what is left over until its day
 	repair := files.Check{
-		Sweeper: &files.Sweeper{Service: file.Service(s.Data.Ports), Log: s.Data.Ports.Log, Grace: time.Hour}, Repair: true,
+		Service: file.Service(s.Data.Ports), Grace: time.Hour, Repair: true,
 		Quick: true, Found: func(files.Finding) { removed++ }, Expect: none, Done: none,
 	}
 	if r, err := repair.Run(t.Context()); err != nil || r.Found != r.Mended {

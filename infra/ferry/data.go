@@ -137,8 +137,7 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 		m.name("checking")
 		m.start()
 		check := files.Check{
-			Sweeper: &files.Sweeper{Service: file.Service(p), Log: slog.New(slog.DiscardHandler), Grace: c.grace()},
-			Quick:   c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany, Wait: files.RemovalTime, Expect: m.expect, Done: m.add,
+			Service: file.Service(p), Grace: c.grace(), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany, Wait: files.RemovalTime, Expect: m.expect, Done: m.add,
 			Found: func(f files.Finding) {
 				if c.JSON {
 					all.Findings = append(all.Findings, f)
@@ -210,7 +209,7 @@ type sweepCommand struct {
 
 func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) error {
 	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
-		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: c.grace(), AtOnce: set.Movers}
+		sweeper := files.Sweeper{Service: file.Service(p), Grace: c.grace(), AtOnce: set.Movers}
 		r, err := sweeper.Run(ctx)
 		fmt.Fprintf(out.Out, "%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
 			count(r.Seen, "object"), count(r.Moved, "file"), r.Purged, count(r.Orphans, "leftover"), r.Failed)

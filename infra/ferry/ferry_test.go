@@ -221,7 +221,7 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--cors-origins", "app.example.com"), exitSettings, "--cors-origins or FERRY_CORS_ORIGINS")
 		wantSentence(t, runFerry(t, t.TempDir(), "", "serve", "--addr", "127.0.0.1:0", "--smtp", "mail.example.com"), exitSettings, "--smtp or FERRY_SMTP_URL")
 		for why, args := range map[string][]string{
-			"SHA-256":           {"--client-header", "X-Real-IP"},
+			"SHA-256":            {"--client-header", "X-Real-IP"},
 			"header must be one": {"--proxy-secret", "X-Proxy:" + strings.Repeat("0f", 32)},
 			"either --client-header or --trust-proxy": {"--client-header", "X-Real-IP", "--proxy-secret", "X-Proxy:" + strings.Repeat("0f", 32), "--trust-proxy"},
 		} {

@@ -364,7 +364,7 @@ func TestHealthFailsWhereNothingAnswers(t *testing.T) {
 		"http://" + one + "/v1 does not work: " + one + " cannot be reached: connection refused\n": {"--addr", one},
 		"http://" + two + "/v1 does not work: " + two + " cannot be reached: connection refused\n": {"http://" + two + "/v1"},
 		other.URL + "/v1 does not work: the service answered 404 Not Found\n":                      {other.URL + "/v1"},
-		page.URL + "/v1 does not work: the answer is not from a Ferry service\n":                {page.URL + "/v1"},
+		page.URL + "/v1 does not work: the answer is not from a Ferry service\n":                   {page.URL + "/v1"},
 		`"no address" is not the URL of a service`:                                                 {"no address"},
 		other.URL + "/files/v1": {other.URL + "/files"},
 	} {

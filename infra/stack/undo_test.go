@@ -62,7 +62,7 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	now := p.Now
 	for _, years := range []int{1, 2} { // a sweep that takes all files for expired moves and then removes them
 		p.Now = func() time.Time { return now().AddDate(years, 0, 0) }
-		sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: time.Hour}
+		sweeper := files.Sweeper{Service: file.Service(p), Grace: time.Hour}
 		_, err := sweeper.Run(ctx)
 		check(t, err)
 	}

@@ -77,8 +77,9 @@ type CheckReport struct {
 // Repair recomputes quotas, writes and removes links to match the records, gives bytes found
 // elsewhere back to their records, and removes leftovers as a sweep does.
 type Check struct {
-	*Sweeper
-	Quick      bool // compare sizes, but no checksums that need the bytes read
+	*Service
+	Grace      time.Duration // as a Sweeper's
+	Quick      bool          // compare sizes, but no checksums that need the bytes read
 	Repair     bool
 	RemoveMany bool          // a repair removes leftovers even if there are more than 100
 	Wait       time.Duration // RemovalTime; tests wait less
@@ -92,12 +93,14 @@ type Check struct {
 	left    []*leftover // objects that no record names
 	unseen  int         // those beyond maxLeftovers
 	strays  []stray
+	sweeper Sweeper                // knows what must stay
 	users   map[string]*holding    // by name, from a scan of the table
 	damaged map[table.Key]*Finding // records that cannot be read
 }
 
 // Run does the whole check.
 func (c *Check) Run(ctx context.Context) (CheckReport, error) {
+	c.sweeper = Sweeper{Service: c.Service, Grace: c.Grace, quiet: true}
 	c.users, c.damaged = map[string]*holding{}, map[table.Key]*Finding{}
 	steps := []func(context.Context) error{
 		c.objects, c.items, c.strayLinks, c.rebuild, c.holdings, c.leftovers, c.unfinished,

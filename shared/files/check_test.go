@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,8 +24,8 @@ func (s server) check(change func(*files.Check)) (files.CheckReport, []string) {
 	s.Helper()
 	all := []string{}
 	c := files.Check{
-		Sweeper: &files.Sweeper{Service: file.Service(s.Data.Ports), Log: slog.New(slog.DiscardHandler), Grace: time.Hour},
-		Expect:  func(int64) {}, Done: func(int64) {},
+		Service: file.Service(s.Data.Ports), Grace: time.Hour,
+		Expect: func(int64) {}, Done: func(int64) {},
 		Found: func(f files.Finding) {
 			all = append(all, fmt.Sprintf("%s %s %d %s %v", f.Kind, f.User, f.ID, f.What, map[bool]any{true: "due", false: f.Mended}[f.Due]))
 		},

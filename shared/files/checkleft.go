@@ -28,7 +28,7 @@ type leftover struct {
 // objects lists both areas and notes the leftovers.
 func (c *Check) objects(ctx context.Context) error {
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		_, err := c.each(ctx, area, "", func(string) string { return "" }, func(chunk []blob.Object) (int, error) {
+		_, err := c.sweeper.each(ctx, area, "", func(string) string { return "" }, func(chunk []blob.Object) (int, error) {
 			named, err := c.named(ctx, area, chunk...)
 			if err != nil {
 				return 0, err
@@ -60,7 +60,7 @@ func (c *Check) note(area blob.Area, o blob.Object) {
 // named returns the keys of objects that a record names, that an unreadable record may name, or
 // that Ferry did not make.
 func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Object) (map[string]bool, error) {
-	items, err := c.recordsOf(ctx, area, objects)
+	items, err := c.sweeper.recordsOf(ctx, area, objects)
 	named := map[string]bool{}
 	for _, o := range objects {
 		item, ours := items[o.Key]
@@ -124,7 +124,7 @@ func (c *Check) leftovers(ctx context.Context) error {
 		return ctx.Err()
 	case <-time.After(c.Wait):
 	}
-	c.owners.Clear() // a repair may have changed them
+	c.sweeper.owners.Clear() // a repair may have changed them
 	known := c.unseen
 	var left []*leftover
 	for _, l := range c.left {
@@ -171,7 +171,7 @@ func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err err
 	}
 	f, err := c.current(ctx, l.Owner, l.ID)
 	if err == nil {
-		l.why, l.of, err = c.needed(ctx, f, l.Blob)
+		l.why, l.of, err = c.sweeper.needed(ctx, f, l.Blob)
 	}
 	return err == nil, err
 }

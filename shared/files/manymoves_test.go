@@ -195,7 +195,7 @@ func (s *slow) run(t *testing.T, limit time.Duration) files.SweepReport {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	sweeper := files.Sweeper{Service: file.Service(p), Log: p.Log, Grace: time.Hour, Reserve: limit / 15, AtOnce: 50}
+	sweeper := files.Sweeper{Service: file.Service(p), Grace: time.Hour, Reserve: limit / 15, AtOnce: 50}
 	r, err := sweeper.Run(ctx)
 	if err != nil || r.Failed != 0 || ctx.Err() != nil {
 		t.Fatalf("the sweep reported %+v, %v", r, cmp.Or(err, ctx.Err()))

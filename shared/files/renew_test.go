@@ -224,7 +224,7 @@ func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 	sweep := func(after time.Duration) func(caller, *files.Service) error {
 		return func(c caller, s *files.Service) error {
 			c.Clock.Advance(after)
-			return failure((&files.Sweeper{Service: s, Log: s.Log, Grace: 2 * after}).Run(c.Context()))
+			return failure((&files.Sweeper{Service: s, Grace: 2 * after}).Run(c.Context()))
 		}
 	}
 	for what, k := range map[string]struct {

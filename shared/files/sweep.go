@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +36,6 @@ type SweepReport struct {
 // sweeps at once do no harm, only double the work.
 type Sweeper struct {
 	*Service
-	Log *slog.Logger
 	// Grace is how old an object without a record must be before it is removed.
 	// It must be longer than any upload takes to write its record. S3 counts an
 	// object's age from the start of its upload.
@@ -48,6 +46,7 @@ type Sweeper struct {
 	// AtOnce is how many objects are swept at the same time; 0 is 1.
 	AtOnce int
 
+	quiet   bool // a check says itself whose user is lost
 	mu      sync.Mutex
 	reading singleflight.Group
 	owners  sync.Map // of owner, by name: those read in this run

@@ -254,7 +254,7 @@ func (s *Sweeper) owner(ctx context.Context, name string) (owner, error) {
 		if err == nil {
 			s.owners.Store(name, o)
 		}
-		if err == nil && o.lost {
+		if err == nil && o.lost && !s.quiet {
 			s.Log.Error("a user is lost, but was not removed; their files stay as they are: see ferry check", "user", name)
 		}
 		return o, err

@@ -3,7 +3,6 @@ package files_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +32,7 @@ func newSweepServer(t *testing.T) server {
 
 // sweeper returns a Sweeper for one run, with a grace of one hour.
 func (s server) sweeper() *files.Sweeper {
-	return &files.Sweeper{Service: file.Service(s.Data.Ports), Log: slog.New(slog.DiscardHandler), Grace: time.Hour}
+	return &files.Sweeper{Service: file.Service(s.Data.Ports), Grace: time.Hour}
 }
 
 // sweep runs a whole sweep and returns its report.

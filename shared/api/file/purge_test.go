@@ -2,8 +2,6 @@ package file_test
 
 import (
 	"errors"
-	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -125,7 +123,7 @@ func TestAPurgeThatFailsHalfwayLosesNothingAndLeavesNothing(t *testing.T) {
 		t.Fatalf("there are %d objects", n)
 	}
 	s.Clock.Advance(91 * 24 * time.Hour) // the day in the key
-	sweeper := files.Sweeper{Service: file.Service(s.Data.Ports), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Grace: time.Hour}
+	sweeper := files.Sweeper{Service: file.Service(s.Data.Ports), Grace: time.Hour}
 	if r, err := sweeper.Run(t.Context()); err != nil || r.Orphans != 1 {
 		t.Errorf("the sweep reported %+v, %v", r, err)
 	}

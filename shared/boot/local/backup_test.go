@@ -329,8 +329,8 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 				t.Fatalf("%+v, %v", f, err)
 			}
 			repaired := files.Check{
-				Sweeper: &files.Sweeper{Service: file.Service(s.Data.Ports), Log: s.Data.Ports.Log, Grace: time.Hour},
-				Expect:  unseen.Expect, Done: unseen.Done, Found: func(f files.Finding) { t.Logf("%+v", f) },
+				Service: file.Service(s.Data.Ports), Grace: time.Hour,
+				Expect: unseen.Expect, Done: unseen.Done, Found: func(f files.Finding) { t.Logf("%+v", f) },
 			}
 			if r, err := repaired.Run(t.Context()); c.want == nil && (err != nil || r.Found > 0) {
 				t.Errorf("%+v, %v", r, err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -366,13 +365,13 @@ func (r *ruin) run(d *local.Data) {
 }
 
 func sweeper(d *local.Data) *files.Sweeper {
-	return &files.Sweeper{Service: file.Service(d.Ports), Log: slog.New(slog.DiscardHandler), Grace: 25 * time.Hour}
+	return &files.Sweeper{Service: file.Service(d.Ports), Grace: 25 * time.Hour}
 }
 
 func (r *ruin) check(ctx context.Context, d *local.Data, repair bool) files.CheckReport {
 	var all []string
 	c := files.Check{
-		Sweeper: sweeper(d), Repair: repair, Expect: func(int64) {}, Done: func(int64) {},
+		Service: file.Service(d.Ports), Grace: 25 * time.Hour, Repair: repair, Expect: func(int64) {}, Done: func(int64) {},
 		Found: func(f files.Finding) { all = append(all, fmt.Sprintf("%+v", f)) },
 	}
 	report, err := c.Run(ctx)

@@ -250,7 +250,7 @@ func (s failing) sweepClean(what string) {
 	}
 	none := func(int64) {} // a sweep would leave what is left over until its day
 	repair := files.Check{
-		Sweeper: &files.Sweeper{Service: file.Service(s.Data.Ports), Log: s.Data.Ports.Log}, Repair: true,
+		Service: file.Service(s.Data.Ports), Repair: true,
 		Found: func(files.Finding) {}, Expect: none, Done: none,
 	}
 	if _, err := repair.Run(s.Context()); err != nil {

@@ -188,7 +188,7 @@ func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 		}
 	}
 	sweeper := files.Sweeper{
-		Service: file.Service(s.ports), Log: s.ports.Log, Grace: s.options.Grace, AtOnce: s.ports.Movers,
+		Service: file.Service(s.ports), Grace: s.options.Grace, AtOnce: s.ports.Movers,
 	}
 	r, err := sweeper.Run(ctx)
 	if r.Moved+r.Purged+r.Orphans+r.Kept+r.Failed+r.Unfinished > 0 {

@@ -41,7 +41,7 @@ func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.S
 		p := w.Function.Ports
 		reminded, late := remind(ctx, p, w.Topics)
 		sweeper := files.Sweeper{
-			Service: file.Service(p), Log: p.Log, Grace: grace, Reserve: sweeperReserve, AtOnce: p.Movers,
+			Service: file.Service(p), Grace: grace, Reserve: sweeperReserve, AtOnce: p.Movers,
 		}
 		r, err := sweeper.Run(ctx)
 		e.Failed += r.Failed
