@@ -158,7 +158,8 @@ type stack struct {
 func open(t *testing.T, options ...apitest.Option) *stack {
 	options = append(options, func(s *api.Settings, _ *local.ServiceOptions) { s.RedirectOver = redirectOver })
 	s := &stack{Server: apitest.Open(t, t.TempDir(), options...), passed: map[table.Key]bool{}}
-	p := s.Data.Ports
+	p := s.Data.Ports.Clone()
+	s.Data.Ports = p
 	s.meter = &meter{Table: p.Table, unmetered: s.Data.Table}
 	p.Table, p.Blobs = s.meter, bucket{p.Blobs, s}
 	p.CountWait = time.Minute              // as for a table that others use too

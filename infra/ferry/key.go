@@ -84,7 +84,7 @@ func (c keyRevoke) Run(ctx context.Context, out console) error {
 		if !p.Key.Revoked(int64(version)) {
 			return errors.New("another command changed the key at the same time; repeat the command")
 		}
-		renewed, err := file.Service(p).RenewLinks(ctx, version)
+		renewed, err := file.Links(p).Renew(ctx, version)
 		fmt.Fprintf(out.Err, "new links for %s\n", count(renewed, "file"))
 		return err
 	}, filePorts()...)

@@ -321,7 +321,7 @@ func (s *stage) lazy() *files.Service {
 
 // downloadFile also downloads a file whose uploader wants a notice of its first download.
 func downloadFile(s *stage) {
-	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}})
+	s.send("alice", files.Sending{Tell: files.Contact{To: "alice@example.com"}})
 	for range 2 {
 		s.must(200, "GET", "/download/file?k="+s.real.Key.File(blob.Files, "alice", 4), header("User-Agent", "curl/8"))
 	}
@@ -343,7 +343,7 @@ func filesDelete(s *stage) {
 	s.put("alice")
 	s.guesses(func(password string) int { return s.do("DELETE", "/files/4", basic("alice", password)) }, boottest.Password)
 	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
-	s.send("dave", files.Sending{Receipt: files.Receipt{To: "dave@example.com"}})
+	s.send("dave", files.Sending{Tell: files.Contact{To: "dave@example.com"}})
 	for _, path := range []string{"/files/1", "/files/1?area=backup", "/files/1?area=backup"} { // the last is a repetition
 		s.must(200, "DELETE", path, basic("dave", boottest.Password))
 	}
@@ -401,7 +401,7 @@ func sweepAll(s *stage) {
 	for _, name := range []string{"dave", "erin", "alice"} {
 		s.put(name)
 	}
-	s.send("alice", files.Sending{Receipt: files.Receipt{To: "alice@example.com"}, Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
+	s.send("alice", files.Sending{Tell: files.Contact{To: "alice@example.com"}, Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
 	_, err := file.Service(s.real).BeginSession(s.Context(), files.By{User: "dave"}, plan, nil)
 	s.check(err)

@@ -42,15 +42,15 @@ func newStage(t *testing.T, name string) *stage {
 	s.real = boottest.Ports(t, nil)
 	s.real.Now = func() time.Time { return time.Now().Add(s.ahead + s.others.ahead) }
 	s.real.PublicURL, s.real.Events = "https://files.example.com/v1", true
-	p := *s.real
+	p := s.real.Clone()
 	p.CountWait = time.Minute // as for any table that others use too
 	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, auth.LinkKey{}
-	s.ports, s.worker = &p, worker.With(&p, worker.Providers{})
+	s.ports, s.worker = p, worker.With(p, worker.Providers{})
 	s.open(name)
 	p.Hasher, p.Throttle = s.real.Hasher, s.real.Throttle
 	for _, e := range local.Endpoints() {
 		if e.Name == name {
-			s.h = lambda.With(&p).Handler(e)
+			s.h = lambda.With(p).Handler(e)
 		}
 	}
 	return s

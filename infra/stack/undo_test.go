@@ -98,15 +98,15 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 // links returns the bytes of all files by the tokens of their links.
 func links(t *testing.T, p *api.Ports) map[string]string {
 	t.Helper()
-	service, all := file.Service(p), map[string]string{}
+	service, links, all := file.Service(p), file.Links(p), map[string]string{}
 	check(t, auth.NewUsers(p.Table, p.Now).Names(t.Context(), "", func(u auth.User, _ error) error {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
 			page, err := service.List(t.Context(), u, area, 0, 100)
 			check(t, err)
 			for _, f := range page.Files {
-				link, err := service.ByToken(t.Context(), area, f.Token)
+				link, err := links.Find(t.Context(), area, f.Token)
 				check(t, err)
-				body, err := service.Open(t.Context(), link)
+				body, err := service.Open(t.Context(), link.File, nil)
 				check(t, err)
 				content, err := io.ReadAll(body)
 				check(t, err)

@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"ferry/shared/auth"
@@ -116,11 +118,28 @@ type Ports struct {
 	Notify func()
 	Slots  *Slots                // nil is no limit
 	Free   func() (int64, error) // bytes that uploads may still take; nil is no limit
-	// CountWait and LinkMemory are as in files.Config.
+	// CountWait and LinkMemory are as in links.Config.
 	CountWait, LinkMemory time.Duration
 	// Mover is as in files.Config.
 	Mover func(ctx context.Context, owner string, id int64) error
 	Settings
+	domains sync.Map
+}
+
+// Domain returns what build makes of the ports. The first endpoint that needs a domain builds it,
+// and all others on these ports get the same, with its caches. From then on the ports must not
+// change.
+func Domain[T any](p *Ports, build func(*Ports) T) T {
+	made, _ := p.domains.LoadOrStore(reflect.TypeFor[T](), sync.OnceValue(func() any { return build(p) }))
+	return made.(func() any)().(T)
+}
+
+// Clone returns a copy whose domains are not built yet.
+func (p *Ports) Clone() *Ports {
+	return &Ports{
+		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Log: p.Log, Notify: p.Notify, Slots: p.Slots, Free: p.Free,
+		CountWait: p.CountWait, LinkMemory: p.LinkMemory, Mover: p.Mover, Settings: p.Settings,
+	}
 }
 
 // Outlet returns an Outlet with the ports' clock, log and address.

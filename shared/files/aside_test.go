@@ -167,10 +167,10 @@ func TestASweepKeepsBytesThatALostFileNeeds(t *testing.T) {
 		t.Errorf("the sweep reported %+v", r)
 	}
 	s.wantFindings("a repair", repairing, "bytes alice 1 the bytes are missing; they lie at backup/"+elsewhere)
-	service := file.Service(s.Data.Ports)
-	l, err := service.ByToken(t.Context(), blob.Files, service.Token(f))
+	links := file.Links(s.Data.Ports)
+	l, err := links.Find(t.Context(), blob.Files, links.Token(f))
 	s.must(err)
-	b, err := service.Open(t.Context(), l)
+	b, err := file.Service(s.Data.Ports).Open(t.Context(), l.File, nil)
 	s.must(err)
 	s.must(b.Close())
 	s.wantObjects(blob.Backup)

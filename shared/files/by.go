@@ -25,9 +25,9 @@ func (f File) Uploader() string {
 	return f.By.User
 }
 
-// stored returns the form in which a record and its links are written. For most files the owner
-// stored them, so this is left out, and completed puts it back.
-func (f File) stored() File {
+// Stored returns the form in which a record and its links are written. For most files the owner
+// stored them, so this is left out, and Completed puts it back.
+func (f File) Stored() File {
 	if f.By.is(f.Owner, f.Incarnation) {
 		f.By = By{}
 	}
@@ -35,10 +35,10 @@ func (f File) stored() File {
 }
 
 // put returns the operation that writes the record.
-func (f File) put() table.Op { return table.Put(f.key(), f.stored()) }
+func (f File) put() table.Op { return table.Put(f.key(), f.Stored()) }
 
-// completed returns what was read in its full form.
-func (f File) completed() File {
+// Completed returns what was read in its full form.
+func (f File) Completed() File {
 	if f.By == (By{}) {
 		f.By = By{f.Owner, f.Incarnation}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +53,8 @@ type Finding struct {
 	// Lost says that only a backup may still have the data.
 	Lost bool `json:"lost,omitempty"`
 
-	mend []table.Op // what a repair writes; none if it cannot mend this
+	Mend []table.Op `json:"-"` // what a repair writes; none if it cannot mend this
+	Copy *File      `json:"-"` // what a link has instead of the record, which may be wrong
 }
 
 // CheckReport counts what a run looked at. Unsure counts users who kept changing, so that their
@@ -116,8 +116,8 @@ func (c *Check) Run(ctx context.Context) (CheckReport, error) {
 // found counts and reports a finding; a repair mends it first if it can. If a condition refuses
 // that, something changed meanwhile, and nothing is reported.
 func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
-	if c.Repair && len(f.mend) > 0 {
-		if err := c.Table.Write(ctx, f.mend...); err != nil {
+	if c.Repair && len(f.Mend) > 0 {
+		if err := c.Table.Write(ctx, f.Mend...); err != nil {
 			return false, fault.Wrap(err, "mending", table.ErrCondition)
 		}
 		f.Mended = true
@@ -133,8 +133,8 @@ func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
 	return true, nil
 }
 
-// about returns a finding about a file's bytes.
-func (f File) about(kind, what string, values ...any) Finding {
+// About returns a finding about a file's bytes.
+func (f File) About(kind, what string, values ...any) Finding {
 	return Finding{Kind: kind, User: f.Owner, ID: f.ID, Key: f.place(), What: fmt.Sprintf(what, values...)}
 }
 
@@ -145,6 +145,7 @@ func (c *Check) items(ctx context.Context) error {
 	err := c.Table.Scan(inner, func(item table.Item) error {
 		var err error
 		kind, name, _ := strings.Cut(item.Key.PK, "#")
+		of, isLink, damaged := c.Links.Copy(item)
 		switch {
 		case kind == string(blob.Files) || kind == string(blob.Backup):
 			c.report.Files++
@@ -154,17 +155,16 @@ func (c *Check) items(ctx context.Context) error {
 			}
 			c.holding(f.Owner).has(f.ID)
 			g.Go(func() error { return c.file(inner, f) })
-		case kind == "link":
-			var l Link
-			if l, err = decodeLink(item); err != nil {
-				c.stray(stray{key: item.Key})
+		case isLink:
+			if damaged != nil {
+				c.stray(item.Key, File{})
 				return nil
 			}
-			c.holding(l.File.Owner).has(l.File.ID)
+			c.holding(of.Owner).has(of.ID)
 			g.Go(func() error {
-				_, own, err := c.linkOf(inner, item.Key, l)
-				if err == nil && !own {
-					c.stray(stray{key: item.Key, link: l})
+				bad, err := c.Links.Stray(inner, item.Key, of)
+				if bad != nil {
+					c.stray(item.Key, of)
 				}
 				return err
 			})
@@ -202,9 +202,9 @@ func (c *Check) rebuild(ctx context.Context) error {
 	}
 	copies := map[table.Key]File{}
 	err := c.Table.Scan(ctx, func(item table.Item) error {
-		l, err := decodeLink(item)
-		f, was := l.File, copies[l.File.key()]
-		if err == nil && strings.HasPrefix(item.Key.PK, "link#") && c.damaged[f.key()] != nil &&
+		f, isLink, err := c.Links.Copy(item)
+		was := copies[f.key()]
+		if err == nil && isLink && c.damaged[f.key()] != nil &&
 			cmp.Or(cmp.Compare(f.Key, was.Key), cmp.Compare(f.Moved, was.Moved)) >= 0 { // a stray link is older
 			copies[f.key()] = f
 		}
@@ -228,7 +228,7 @@ func (c *Check) rebuildOne(ctx context.Context, key table.Key, f File) error {
 	bad := *c.damaged[key]
 	if f.ID > 0 {
 		bad.What += "; a link has a copy, from which --repair writes it again"
-		bad.mend = []table.Op{f.put().If(table.Exists())}
+		bad.Mend = []table.Op{f.put().If(table.Exists())}
 	}
 	if _, err := c.found(ctx, bad); err != nil || f.ID == 0 || !c.Repair {
 		return err
@@ -243,7 +243,7 @@ func (c *Check) file(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	links, copies, err := c.linksOf(ctx, f)
+	links, err := c.Links.Compare(ctx, f, c.Quick, c.Repair)
 	moves := len(f.From) > 0 && c.Now().Sub(time.Unix(f.Moved, 0)) > moveTime
 	if err != nil || len(bad)+len(links) == 0 && !moves {
 		return err
@@ -256,16 +256,17 @@ func (c *Check) file(ctx context.Context, f File) error {
 		return err
 	}
 	for i := range bad {
-		links = slices.DeleteFunc(links, func(l Finding) bool { return l.What == linkDiffers }) // it may be right
-		if err := c.recover(ctx, now, copies, &bad[i]); err != nil {
+		if err := c.recover(ctx, now, links, &bad[i]); err != nil {
 			return err
 		}
-		if bad[i].mend != nil { // the links were compared with the wrong record
+		// The record may be wrong, and a copy right.
+		links = slices.DeleteFunc(links, func(l Finding) bool { return l.Copy != nil })
+		if bad[i].Mend != nil { // the links were compared with the wrong record
 			links = nil
 		}
 	}
 	if len(bad) == 0 && moves {
-		bad = []Finding{f.about(BadMove, "the bytes have not moved from %s yet", strings.Join(f.From, " and "))}
+		bad = []Finding{f.About(BadMove, "the bytes have not moved from %s yet", strings.Join(f.From, " and "))}
 		bad[0].Mended = c.Repair && c.Finish(ctx, now) == nil
 	}
 	for _, f := range append(bad, links...) {
@@ -278,8 +279,12 @@ func (c *Check) file(ctx context.Context, f File) error {
 
 // recover looks for a file's lost bytes: a link's copy of the record may fit the bytes that are
 // there, or they may be elsewhere.
-func (c *Check) recover(ctx context.Context, f File, copies []File, bad *Finding) error {
-	for _, one := range copies {
+func (c *Check) recover(ctx context.Context, f File, links []Finding, bad *Finding) error {
+	for _, l := range links {
+		if l.Copy == nil {
+			continue
+		}
+		one := *l.Copy
 		one.From = nil // left over from a finished move
 		if one.key() != f.key() {
 			continue
@@ -288,7 +293,7 @@ func (c *Check) recover(ctx context.Context, f File, copies []File, bad *Finding
 			continue
 		}
 		bad.What += "; the record is wrong, and a link has a copy, from which --repair writes it again"
-		bad.Lost, bad.mend = false, []table.Op{one.put().If(f.unchanged()...)}
+		bad.Lost, bad.Mend = false, []table.Op{one.put().If(f.Unchanged()...)}
 		return nil
 	}
 	return c.giveBack(ctx, f, bad)
@@ -302,15 +307,15 @@ func (c *Check) bytes(ctx context.Context, f File) ([]Finding, error) {
 	var bad Finding
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		bad = f.about(BadBytes, "the bytes are missing")
+		bad = f.About(BadBytes, "the bytes are missing")
 	case err != nil && (elsewhere || ctx.Err() != nil): // it may be the network
 		return nil, fmt.Errorf("comparing file %d of %s: %w", f.ID, f.Owner, err)
 	case err != nil:
-		bad = f.about(BadBytes, "the bytes cannot be read: %v", err)
+		bad = f.About(BadBytes, "the bytes cannot be read: %v", err)
 	case written.Size != f.Length:
-		bad = f.about(BadSize, "there are %d bytes, but the record says %d", written.Size, f.Length)
+		bad = f.About(BadSize, "there are %d bytes, but the record says %d", written.Size, f.Length)
 	case !c.Quick && sum != f.CRC64:
-		bad = f.about(BadChecksum, "the CRC64NVME is %s, but the record says %s", sum, f.CRC64)
+		bad = f.About(BadChecksum, "the CRC64NVME is %s, but the record says %s", sum, f.CRC64)
 	default:
 		return nil, nil
 	}
@@ -318,108 +323,27 @@ func (c *Check) bytes(ctx context.Context, f File) ([]Finding, error) {
 	return []Finding{bad}, nil
 }
 
-const linkDiffers = "a link differs from the record"
-
-// linksOf compares a record with its links, and returns the copies that differ.
-func (c *Check) linksOf(ctx context.Context, f File) (all []Finding, copies []File, err error) {
-	keys := c.linkKeys(f)
-	items, err := c.Table.GetMany(ctx, keys...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading a file's links: %w", err)
-	}
-	for i, item := range items {
-		l, err := decodeLink(item)
-		bad, same := f.about(BadLink, linkDiffers), table.AtMost("downloads", l.Downloads)
-		switch {
-		case !item.Found() && !f.Expired(c.Now()): // the table may have dropped an expired one
-			bad.What, same = "a link is missing", table.NotExists()
-		case !item.Found() || err == nil && l.File.same(f):
-			continue
-		case err != nil && !c.Repair: // reported as a stray
-			continue
-		case err != nil:
-			bad.What = "a link cannot be read"
-			l, same = Link{}, table.Exists() // which does not read the item
-		default:
-			copies = append(copies, l.File)
-		}
-		if bad.Key = keys[i].PK; bad.What != linkDiffers || !c.Quick || l.File.CRC64 == f.CRC64 {
-			bad.mend = c.relink(f, i, l, same)
-		}
-		all = append(all, bad)
-	}
-	return all, copies, nil
-}
-
-// same reports whether two copies of a record are equal. A link's copy may be older than
-// the end of a move.
-func (f File) same(other File) bool {
-	f.From, other.From = nil, nil
-	return reflect.DeepEqual(f, other)
-}
-
-// relink returns the operations that rewrite the file's link at this index of linkKeys, if it
-// has not changed.
-func (s *Service) relink(f File, i int, l Link, same table.Cond) []table.Op {
-	links := make([]Link, 1+len(f.Recipients))
-	if links[i] = l; i > 0 {
-		links[i].Recipient = f.Recipients[i-1]
-	}
-	return []table.Op{
-		table.Check(f.key(), f.unchanged()...),
-		s.publish(f, links)[1+i].If(same),
-	}
-}
-
 // stray is a link that seemed to belong to no file, or that cannot be read.
 type stray struct {
-	key  table.Key
-	link Link
+	key table.Key
+	of  File // as the link has it
 }
 
-func (c *Check) stray(s stray) {
+func (c *Check) stray(key table.Key, of File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.strays = append(c.strays, s)
-}
-
-// linkOf reports whether a link is its file's own; then the check of the file covers it.
-// Otherwise it also returns the conditions under which this stays so. A link of a damaged record
-// counts as own: the record may be rebuilt from it.
-func (c *Check) linkOf(ctx context.Context, key table.Key, l Link) (stays []table.Cond, own bool, err error) {
-	var item table.Item
-	err = c.Table.Get(ctx, l.File.key(), &item)
-	if errors.Is(err, table.ErrNotFound) {
-		return []table.Cond{table.NotExists()}, false, nil
-	}
-	f, damaged := DecodeFile(item)
-	own = damaged != nil || slices.Contains(c.linkKeys(f), key)
-	return f.unchanged(), own, fault.Wrap(err, "reading a link's record")
+	c.strays = append(c.strays, stray{key, of})
 }
 
 // strayLinks looks again at the links that seemed to belong to no file, and reports them. A
 // repair of their files may have rewritten them.
 func (c *Check) strayLinks(ctx context.Context) error {
 	for _, s := range c.strays {
-		stays, own, err := c.linkOf(ctx, s.key, s.link)
+		bad, err := c.Links.Stray(ctx, s.key, s.of)
+		if err == nil && bad != nil {
+			_, err = c.found(ctx, *bad)
+		}
 		if err != nil {
-			return err
-		}
-		var now Link
-		err = c.Table.Get(ctx, s.key, &now)
-		bad := s.link.File.about(BadLink, "a link belongs to no file")
-		switch {
-		case errors.Is(err, table.ErrUnreadable):
-			bad.What = "the link cannot be read"
-		case own || errors.Is(err, table.ErrNotFound) || err == nil && now.File.Blob != s.link.File.Blob:
-			continue // its file was moved or removed meanwhile
-		case err != nil:
-			return fmt.Errorf("reading a link: %w", err)
-		default:
-			bad.mend = []table.Op{table.Check(s.link.File.key(), stays...), table.Delete(s.key)}
-		}
-		bad.Key = s.key.PK
-		if _, err := c.found(ctx, bad); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/table"
 )
 
@@ -99,7 +100,7 @@ func (s server) must(err error) {
 
 // linkOf returns the key of a file's own link.
 func (s server) linkOf(f files.File) table.Key {
-	return table.Key{PK: "link#" + auth.HashToken(file.Service(s.Data.Ports).Token(f)), SK: "link"}
+	return table.Key{PK: "link#" + auth.HashToken(file.Links(s.Data.Ports).Token(f)), SK: "link"}
 }
 
 func TestEachKindOfDamageIsFound(t *testing.T) {
@@ -152,7 +153,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		},
 		"a link differs": {
 			func(s server, all []files.File) {
-				var l files.Link
+				var l links.Link
 				s.must(s.Data.Table.Get(s.Context(), s.linkOf(all[0]), &l))
 				l.File.Length++
 				s.write(table.Put(s.linkOf(all[0]), l))
@@ -161,7 +162,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		},
 		"a link has no record": {
 			func(s server, all []files.File) {
-				l := files.Link{File: all[0]}
+				l := links.Link{File: all[0]}
 				l.File.ID = 3
 				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, l))
 			},
@@ -277,7 +278,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		},
 		"a link is of an earlier record of its file": {
 			func(s server, all []files.File) {
-				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, files.Link{File: all[0]}))
+				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, links.Link{File: all[0]}))
 			},
 			"link alice 1 a link belongs to no file false", "link alice 1 a link belongs to no file true", "link", "",
 		},
@@ -322,16 +323,17 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 func TestARepairedLinkKeepsItsCounts(t *testing.T) {
 	t.Parallel()
 	s, all := newChecked(t)
-	service := file.Service(s.Data.Ports)
-	l, err := service.ByToken(t.Context(), blob.Files, service.Token(all[0]))
+	service := file.Links(s.Data.Ports)
+	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]))
 	s.must(err)
-	_, err = service.CountDownload(t.Context(), l, "a source")
+	_, err = service.Used(t.Context(), l, links.Used{Whole: true, Source: "a source"})
 	s.must(err)
+	service.Flush(t.Context())
 	renamed := all[0]
 	renamed.Name = "renamed"
 	s.write(table.Put(files.Key(blob.Files, "alice", 1), renamed))
 	s.wantFindings("a repair", repairing, "link alice 1 a link differs")
-	l, err = service.ByToken(t.Context(), blob.Files, service.Token(all[0]))
+	l, err = service.Find(t.Context(), blob.Files, service.Token(all[0]))
 	if err != nil || l.File.Name != "renamed" || l.Downloads != 1 {
 		t.Errorf("the link is %+v, %v", l, err)
 	}
@@ -345,12 +347,12 @@ func TestARepairedLinkWorksAgain(t *testing.T) {
 		s.write(table.Delete(key))
 	}
 	s.wantFindings("a repair", repairing, "link alice 1", "link alice 2", "link alice 3", "link alice 3")
-	service := file.Service(s.Data.Ports)
-	l, err := service.ByToken(t.Context(), blob.Files, service.Token(all[0]))
+	service := file.Links(s.Data.Ports)
+	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]))
 	if err != nil || l.File.Blob != all[0].Blob {
 		t.Errorf("the link leads to %+v, %v", l, err)
 	}
-	uses, err := service.Links(t.Context(), all[2])
+	uses, err := service.Of(t.Context(), all[2])
 	if err != nil || len(uses) != 2 || uses[1].Recipient == "" {
 		t.Errorf("the recipient's link is %+v, %v", uses, err)
 	}
@@ -408,11 +410,11 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 			}
 		})
 	}
-	p := *s.Data.Ports
+	p := s.Data.Ports.Clone()
 	p.Table = waiting{p.Table, &busy}
 	for i := range 6 {
 		s.wantFindings(fmt.Sprint("check ", i), func(c *files.Check) {
-			if c.Service = file.Service(&p); i%2 == 1 {
+			if c.Service = file.Service(p); i%2 == 1 {
 				c.Repair = true
 			} else {
 				c.Grace = -time.Hour // so that each object without a record could be a leftover

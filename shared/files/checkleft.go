@@ -178,7 +178,7 @@ func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err err
 
 // remove reports a leftover; a repair sets it aside.
 func (c *Check) remove(ctx context.Context, l *leftover) error {
-	bad := l.about(Leftover, "no record names these %d bytes", l.Length)
+	bad := l.About(Leftover, "no record names these %d bytes", l.Length)
 	many := c.report.Many > 0 && !l.of.removed && !c.RemoveMany
 	switch {
 	case l.why != "":

@@ -86,7 +86,7 @@ func (c *Check) known(ctx context.Context, name string, h *holding) error {
 			"restore a backup, or make the user again with ferry user add %s --with-files", name)
 	case u.LastFile < h.id:
 		bad.What = fmt.Sprintf("the last file is %d, but there is a file %d; was an older table restored?", u.LastFile, h.id)
-		bad.mend = []table.Op{table.Update(auth.UserKey(name)).Set("lastFile", h.id).If(table.AtMost("lastFile", u.LastFile))}
+		bad.Mend = []table.Op{table.Update(auth.UserKey(name)).Set("lastFile", h.id).If(table.AtMost("lastFile", u.LastFile))}
 	}
 	if bad.What != "" {
 		_, err = c.found(ctx, bad)
@@ -133,6 +133,6 @@ func (c *Check) compareQuota(ctx context.Context, name string) (sure bool, err e
 	mend := table.Update(auth.UserKey(name)).Set("used", sum.used).
 		If(u.SameUse(), table.AtMost("lastFile", u.LastFile), table.AtMost("generation", u.Generation))
 	return c.found(ctx, Finding{
-		Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what, mend: []table.Op{mend},
+		Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what, Mend: []table.Op{mend},
 	})
 }

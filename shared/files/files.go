@@ -67,17 +67,12 @@ type Config struct {
 	Blobs     blob.Store
 	Parts     blob.Parts // of the same store
 	Outbox    Outbox
+	Links     Links
 	Retention Retention
 	Free      func() (int64, error) // bytes that uploads may still take; nil is no bound
 	Log       *slog.Logger
-	LinkBytes int64 // most that a link gives out in an hour, or ten times its file if more; 0 is no bound
 	HashStep  int64 // most bytes that one call of Complete hashes; 0 is 512 MiB
-	// CountWait is the longest that counting a download may delay its answer. 0 is no bound, for
-	// a table that only this process uses.
-	CountWait time.Duration
-	// LinkMemory is how long a cached link is used without reading it again; it needs CountWait.
-	// An ended link may work that much longer.
-	LinkMemory time.Duration
+	Shared    bool  // other processes use the table too
 	// Mover arranges a call of MoveBytes, which moves a file's bytes after its record; nil moves
 	// them within the request.
 	Mover func(ctx context.Context, owner string, id int64) error
@@ -93,13 +88,11 @@ type Retention struct {
 // Service stores, lists, moves and removes files. It is safe for concurrent use.
 type Service struct {
 	Config
-	records memo[*Listed]
-	links   memo[Link]
-	crowds  crowds
+	records table.Memo[*Listed]
 }
 
 // New returns a Service.
-func New(c Config) *Service { return &Service{Config: c, crowds: crowds{all: map[string]*crowd{}}} }
+func New(c Config) *Service { return &Service{Config: c} }
 
 // Key returns the table's key of a file's record.
 func Key(area blob.Area, owner string, id int64) table.Key {
@@ -149,7 +142,7 @@ func (s *Service) page(ctx context.Context, found table.Page, owner auth.User) P
 	now := s.Now()
 	for _, item := range found.Items {
 		id, _ := strconv.ParseInt(item.Key.SK, 10, 64)
-		f, err := s.records.read(item, s.decodeRecord)
+		f, err := s.records.Read(item, s.decodeRecord)
 		switch {
 		case err != nil || f.ID != id:
 			s.unreadable(ctx, item.Key, cmp.Or(err, errors.New("it is another file's")))
@@ -163,10 +156,11 @@ func (s *Service) page(ctx context.Context, found table.Page, owner auth.User) P
 	return page
 }
 
-// Open returns the bytes of a link's file. If they are missing, or their number differs from the
-// record's, the error is internal, unless the file was moved or removed since the look-up.
-func (s *Service) Open(ctx context.Context, l Link) (b io.ReadSeekCloser, err error) {
-	_, err = s.look(ctx, l, func(f File) (length int64, err error) {
+// Open returns the bytes of a file. If they are missing, reread returns its record as it is now,
+// or the error of Open if the file was moved or removed since f was read. If they are missing
+// still, or their number differs from the record's, the error is ErrLost.
+func (s *Service) Open(ctx context.Context, f File, reread Reread) (b io.ReadSeekCloser, err error) {
+	_, err = s.look(ctx, f, reread, func(f File) (length int64, err error) {
 		if b, err = s.Blobs.Open(ctx, f.Area, f.Blob); err != nil {
 			return 0, err
 		}
@@ -181,10 +175,13 @@ func (s *Service) Open(ctx context.Context, l Link) (b io.ReadSeekCloser, err er
 	return b, err
 }
 
-// SignGet returns a URL for the bytes of a link's file, after checking them as Open does. It
-// makes one call to the store.
-func (s *Service) SignGet(ctx context.Context, l Link, how blob.Signed) (string, error) {
-	f, err := s.look(ctx, l, func(f File) (int64, error) {
+// Reread reads the record of a file again.
+type Reread func(context.Context) (File, error)
+
+// SignGet returns a URL for the bytes of a file, after checking them as Open does. It makes one
+// call to the store.
+func (s *Service) SignGet(ctx context.Context, f File, reread Reread, how blob.Signed) (string, error) {
+	f, err := s.look(ctx, f, reread, func(f File) (int64, error) {
 		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
 		return written.Size, err
 	})
@@ -195,19 +192,17 @@ func (s *Service) SignGet(ctx context.Context, l Link, how blob.Signed) (string,
 	return url, fault.Wrap(err, "signing a download")
 }
 
-// look measures the bytes of a link's file, and compares their number with the record. If they
-// are missing, it looks at the link again. It returns the file as it is where its bytes are.
-func (s *Service) look(ctx context.Context, l Link, measure func(File) (int64, error)) (f File, err error) {
+// look measures the bytes of a file, and compares their number with the record. If they are
+// missing, it reads the record again. It returns the file as it is where its bytes are.
+func (s *Service) look(
+	ctx context.Context, read File, reread Reread, measure func(File) (int64, error),
+) (f File, err error) {
 	var length int64
-	err = l.File.Find(func(at File) (err error) {
+	err = read.Find(func(at File) (err error) {
 		f = at
 		length, err = measure(at)
 		return err
-	}, func() (File, error) {
-		s.forget(l.Token)
-		now, err := s.ByToken(ctx, l.File.Area, l.Token)
-		return now.File, err
-	})
+	}, func() (File, error) { return reread(ctx) })
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		err = ErrLost
@@ -251,53 +246,12 @@ type Listed struct {
 }
 
 // Listed returns the file in the form that lists show.
-func (s *Service) Listed(f File) *Listed { return &Listed{File: f, Token: s.Token(f)} }
+func (s *Service) Listed(f File) *Listed { return &Listed{File: f, Token: s.Links.Token(f)} }
 
 // Shown returns what render makes of the file; it is made once.
 func (l *Listed) Shown(render func(*Listed) any) any {
 	l.once.Do(func() { l.shown = render(l) })
 	return l.shown
-}
-
-// memoSize is the most items that a memo holds. A record takes about 1 KiB.
-const memoSize = 4096
-
-// memo caches decoded items by their stored form. Every upload is answered with a page, and
-// decoding a page costs more than reading it. Equal forms decode alike, so an entry never goes
-// stale. When the younger half is full, it replaces the older one.
-type memo[T any] struct {
-	mu         sync.Mutex
-	young, old map[string]T
-}
-
-// read decodes an item, from the cache if possible.
-func (m *memo[T]) read(item table.Item, decode func(table.Item) (T, error)) (T, error) {
-	m.mu.Lock()
-	value, ok := m.young[string(item.Raw)]
-	if !ok {
-		if value, ok = m.old[string(item.Raw)]; ok {
-			m.put(item.Raw, value)
-		}
-	}
-	m.mu.Unlock()
-	if ok {
-		return value, nil
-	}
-	value, err := decode(item)
-	if err == nil && item.Raw != nil { // not every backend has a stored form
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.put(item.Raw, value)
-	}
-	return value, err
-}
-
-// put adds a value. The caller holds the lock.
-func (m *memo[T]) put(raw []byte, value T) {
-	if m.young == nil || len(m.young) >= memoSize/2 {
-		m.young, m.old = map[string]T{}, m.young
-	}
-	m.young[string(raw)] = value
 }
 
 // DecodeFile returns the file of a record. The error is table.ErrUnreadable if the record is
@@ -306,7 +260,7 @@ func DecodeFile(item table.Item) (f File, err error) {
 	if err = item.Decode(&f); err == nil && (f.key() != item.Key || blob.CheckKey(f.Blob) != nil) {
 		err = fmt.Errorf("it names %s and the bytes %q: %w", f.key(), f.Blob, table.ErrUnreadable)
 	}
-	return f.completed(), fault.Wrap(err, fmt.Sprintf("reading the record %s", item.Key))
+	return f.Completed(), fault.Wrap(err, fmt.Sprintf("reading the record %s", item.Key))
 }
 
 func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
@@ -314,7 +268,7 @@ func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
 	if err := item.Decode(&f); err != nil {
 		return nil, fmt.Errorf("reading a file's record: %w", err)
 	}
-	return s.Listed(f.completed()), nil
+	return s.Listed(f.Completed()), nil
 }
 
 // unreadable logs an item that is left out, so that it holds up nothing else.

@@ -25,7 +25,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 			c := newCaller(t)
 			service := func() *files.Service {
 				p := c.Data.Ports
-				return files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 2 << 20})
+				return files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Links: file.Links(p), HashStep: 2 << 20})
 			}
 			sess, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
 			c.must(err)

@@ -345,7 +345,7 @@ func (s *Service) kept(ctx context.Context, stored ...*Listed) (now []*Listed, e
 		return nil, fmt.Errorf("reading files that were stored: %w", err)
 	}
 	for i, item := range items {
-		f, err := s.records.read(item, s.decodeRecord)
+		f, err := s.records.Read(item, s.decodeRecord)
 		switch {
 		case errors.Is(err, table.ErrNotFound), err == nil && f.Expired(s.Now()):
 			return nil, fault.New(fault.Gone, "file %d was deleted since this request stored it", stored[i].ID)

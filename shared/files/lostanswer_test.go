@@ -29,10 +29,9 @@ func (l lossyTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...ta
 
 // service returns the caller's service with another table.
 func (c caller) service(t table.Table) *files.Service {
-	p := c.Data.Ports
-	ports := p.Ports
-	ports.Table = t
-	return files.New(files.Config{Ports: ports, Blobs: p.Blobs, Outbox: file.Outbox(p), Retention: p.Retention})
+	p := c.Data.Ports.Clone()
+	p.Table, p.Mover = t, nil
+	return file.Service(p)
 }
 
 func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {

@@ -98,12 +98,25 @@ func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int6
 	if errors.Is(err, table.ErrNotFound) {
 		return File{}, errNoFile(area)
 	}
-	return f.completed(), fault.Wrap(err, "reading a file's record")
+	return f.Completed(), fault.Wrap(err, "reading a file's record")
 }
 
 func errNoFile(area blob.Area) error {
 	name := map[blob.Area]string{blob.Files: "user", blob.Backup: "backup"}[area]
 	return fault.New(fault.NotFound, "no file of that id in the %s area", name)
+}
+
+// publish returns the operation that makes a file visible, beside those of its links.
+func (f File) publish() []table.Op { return []table.Op{f.put().If(table.NotExists())} }
+
+// unpublish returns the operation that makes a file invisible, beside those of its links. It is
+// refused if the file has changed since it was read.
+func (f File) unpublish() []table.Op { return []table.Op{table.Delete(f.key()).If(f.Unchanged()...)} }
+
+// Unchanged returns the conditions that a file's record still names the same bytes, and that its
+// links have the same version of their key.
+func (f File) Unchanged() []table.Cond {
+	return []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", max(1, f.Key))}
 }
 
 // move puts a file into the other area, and records the event: one transaction moves the
@@ -152,21 +165,18 @@ func (s *Service) tryMove(ctx context.Context, owner auth.User, f File, to blob.
 	moved := f
 	moved.Area, moved.Expires = to, s.expiry(to, owner)
 	moved.From, moved.Moved = append([]string{f.place()}, f.From...), s.Now().Unix()
-	if s.Key.Revoked(f.Key) {
-		moved.Key = s.Key.Version()
-	}
 	var err error
 	if moved.Blob, err = s.blobKey(f.Owner, f.ID, moved.Expires); err != nil {
 		return File{}, err
 	}
-	links, err := s.Links(ctx, f)
+	links, err := s.Links.Replace(ctx, f, &moved)
 	if err != nil {
 		return File{}, err
 	}
 	event.File = moved
 	reported, err := s.Outbox.Event(ctx, event)
 	if err == nil {
-		err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), s.publish(moved, links), reported)...)
+		err = s.Table.Write(ctx, slices.Concat(f.unpublish(), moved.publish(), links, reported)...)
 	}
 	return moved, err
 }
@@ -288,9 +298,6 @@ func (s *Service) overtakenMove(ctx context.Context, f File) error {
 func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(File) error) (File, error) {
 	now := f
 	now.From, now.Moved = from, s.Now().Unix()
-	if s.Key.Revoked(f.Key) {
-		now.Key = s.Key.Version()
-	}
 	var err error
 	if now.Blob, err = s.blobKey(f.Owner, f.ID, f.Expires); err == nil && store != nil {
 		err = store(now)
@@ -298,18 +305,17 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 	if err != nil {
 		return File{}, err
 	}
-	links, err := s.Links(ctx, f)
+	links, err := s.Links.Replace(ctx, f, &now)
 	var item table.Item
 	if err == nil {
 		err = fault.Wrap(s.Table.Get(ctx, f.key(), &item), "reading a file's record", table.ErrNotFound)
 	}
 	if err == nil {
-		ops := append(s.publish(now, links), s.missed(now)...)
-		ops[0] = now.put().If(f.unchanged()...)
+		record := now.put().If(f.Unchanged()...)
 		if _, damaged := DecodeFile(item); errors.Is(damaged, table.ErrUnreadable) {
-			ops[0] = now.put().If(table.Exists()) // which does not read it
+			record = now.put().If(table.Exists()) // which does not read it
 		}
-		err = s.Table.Write(ctx, ops...)
+		err = s.Table.Write(ctx, slices.Concat([]table.Op{record}, links, s.missed(now))...)
 	}
 	if store != nil && refused(err) {
 		s.discard(ctx, now)
@@ -354,7 +360,7 @@ func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 		case err != nil:
 			return fmt.Errorf("reading a file's record: %w", err)
 		}
-		if err := s.remove(ctx, f.completed()); !errors.Is(err, table.ErrCondition) {
+		if err := s.remove(ctx, f.Completed()); !errors.Is(err, table.ErrCondition) {
 			return err
 		}
 	}
@@ -379,7 +385,7 @@ func (s *Service) remove(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	err = s.Table.Write(ctx, slices.Concat(s.unpublish(f), f.cancelReceipt(), freed, reported)...)
+	err = s.Table.Write(ctx, slices.Concat(f.unpublish(), s.Links.Remove(f), freed, reported)...)
 	if err != nil {
 		return fmt.Errorf("removing a file's record: %w", err)
 	}
@@ -401,7 +407,7 @@ func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err
 			}
 			var f File
 			if err = item.Decode(&f); err == nil {
-				err = s.purge(ctx, f.completed())
+				err = s.purge(ctx, f.Completed())
 			} else { // a sweep removes the bytes, as nothing names them
 				s.unreadable(ctx, item.Key, err)
 				err = s.Table.Write(ctx, table.Delete(item.Key))

@@ -108,7 +108,7 @@ func TestSweepKeepsFilesOfUserAddedDuringIt(t *testing.T) {
 	first.Calls.Before("blob.List", func() error {
 		if lists++; lists == 2 {
 			second = first.replaceUser()
-			second.Data.Ports.Retention.KeepDays = 0 // a walk looks at what is kept for ever
+			keepFor(second.Server, 0) // a walk looks at what is kept for ever
 			second.Put(second.bearer, "file=b", "of the second")
 			second.Clock.Advance(2 * time.Hour)
 		}

@@ -2,10 +2,8 @@ package files
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -38,8 +36,7 @@ const (
 	SMS  = "sms"
 )
 
-// Message is what a notice tells one recipient: the link to a file, or that a
-// file was downloaded.
+// Message is what a notice tells one recipient: the link to a file.
 type Message struct {
 	Channel string `json:"channel"`
 	To      string `json:"to"` // an e-mail address or an E.164 number
@@ -48,10 +45,6 @@ type Message struct {
 	Sender  string `json:"sender,omitempty"`  // the user who uploaded
 	ReplyTo string `json:"replyTo,omitempty"` // that user's address, if known
 	Text    string `json:"message,omitempty"` // from the sender
-	// Receipt makes it a receipt to the uploader. Recipient then says whose link
-	// was used; it is empty for the file's own.
-	Receipt   bool   `json:"-"`
-	Recipient string `json:"-"`
 }
 
 // Event is what has happened to a file.
@@ -83,58 +76,3 @@ const (
 	ByRetention Reason = "retention" // its time in the user area is over
 	ByPurge     Reason = "purge"     // it was removed for good
 )
-
-// Receipt says where to mail a receipt for a file's first download. While it is
-// due it is an item beside the record, and the transaction of the first download
-// removes it. So it is sent once, even if several links are used or the file was
-// moved meanwhile.
-type Receipt struct {
-	To   string `json:"to,omitempty"` // an e-mail address; empty if no receipt is wanted
-	Lang string `json:"lang,omitempty"`
-	Base string `json:"base,omitempty"` // the service's address
-}
-
-type receiptItem struct {
-	V int64 `json:"v"`
-	Receipt
-}
-
-func receiptKey(f File) table.Key { return table.Key{PK: "receipt#" + f.Owner, SK: sortKey(f.ID)} }
-
-// due returns the operation that stores the receipt of a file as due.
-func (r Receipt) due(f File) []table.Op {
-	if r.To == "" {
-		return nil
-	}
-	return []table.Op{table.Put(receiptKey(f), receiptItem{formatVersion, r})}
-}
-
-// cancelReceipt returns the operation that removes the file's receipt, if it is
-// still due.
-func (f File) cancelReceipt() []table.Op {
-	if !f.Notify {
-		return nil
-	}
-	return []table.Op{table.Delete(receiptKey(f))}
-}
-
-// countFirst writes the counting operation and queues the receipt. It does
-// nothing if the receipt is no longer due, or the link no longer exists.
-func (s *Service) countFirst(ctx context.Context, l Link, counting table.Op) (queued bool, err error) {
-	var due receiptItem
-	err = s.Table.Get(ctx, receiptKey(l.File), &due)
-	if errors.Is(err, table.ErrUnreadable) {
-		s.unreadable(ctx, receiptKey(l.File), err)
-	}
-	if err != nil {
-		return false, fault.Wrap(err, "reading whether a receipt is due", table.ErrNotFound, table.ErrUnreadable)
-	}
-	notice, err := s.Outbox.Message(ctx, Message{
-		Channel: Mail, To: due.To, Lang: due.Lang, Base: due.Base, Receipt: true, Recipient: l.To,
-	}, l.File)
-	if err != nil {
-		return false, err
-	}
-	err = s.Table.Write(ctx, counting, table.Delete(receiptKey(l.File)).If(table.Exists()), notice)
-	return err == nil, fault.Wrap(err, "counting the first download", table.ErrCondition)
-}

@@ -77,7 +77,7 @@ func (u *Upload) use() []table.Op {
 // quota must not miss an uncounted change. In a table that processes share it would cost every
 // upload two write units, so quick ones skip it.
 func (s *Service) unlimited(owner string, read time.Time) []table.Op {
-	if s.CountWait > 0 && s.Now().Sub(read) < time.Second {
+	if s.Shared && s.Now().Sub(read) < time.Second {
 		return nil
 	}
 	return []table.Op{table.Check(auth.UserKey(owner), table.AtMost("quota", 0))}

@@ -52,12 +52,9 @@ func nothing() {}
 
 // meanwhile returns a service in whose first write to the table something else happens.
 func (c caller) meanwhile(do func(), wait time.Duration) (*files.Service, *int) {
-	p, checks := c.Data.Ports, 0
-	ports := p.Ports
-	ports.Table = interrupted{c.Data.Table, &sync.Once{}, do, &checks}
-	return files.New(files.Config{
-		Ports: ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Retention: p.Retention, CountWait: wait,
-	}), &checks
+	p, checks := c.Data.Ports.Clone(), 0
+	p.Table, p.CountWait, p.Mover = interrupted{c.Data.Table, &sync.Once{}, do, &checks}, wait, nil
+	return file.Service(p), &checks
 }
 
 // TestAQuotaThatIsGivenMeanwhileMissesNothing: who has read that there is none must not
@@ -66,7 +63,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("an upload", func(t *testing.T) {
 		t.Parallel()
-		for _, cloud := range []time.Duration{0, countWait} {
+		for _, cloud := range []time.Duration{0, time.Second} {
 			c := newCaller(t)
 			s, checks := c.meanwhile(func() { c.must(c.give(100, nothing)) }, cloud)
 			u := c.beginAt(s, "12345")
@@ -115,7 +112,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 func TestAQuickCommitPaysForNoCheck(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	s, checks := c.meanwhile(nothing, countWait)
+	s, checks := c.meanwhile(nothing, time.Second)
 	now := s.Now()
 	s.Now = func() time.Time { return now }
 	u := c.beginAt(s, "12345")

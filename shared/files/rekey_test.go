@@ -8,6 +8,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/table"
 )
 
@@ -15,7 +16,7 @@ import (
 func (s server) linkKeys(f files.File) (all []table.Key) {
 	s.Helper()
 	for _, key := range s.keys("link#") {
-		var l files.Link
+		var l links.Link
 		s.must(s.Data.Table.Get(s.Context(), key, &l))
 		if l.File.ID == f.ID {
 			all = append(all, key)
@@ -77,9 +78,8 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 			s.must(service.Finish(t.Context(), now))
 			s.must(s.Data.Disk.Delete(t.Context(), f.Area, f.Blob))
 			s.wantFindings("at the end", nil)
-			links, err := service.Links(t.Context(), now)
-			if err != nil || len(links) != 2 || links[1].File.Blob == f.Blob {
-				t.Errorf("%+v, %v", links, err)
+			if of, err := file.Links(s.Data.Ports).Of(t.Context(), now); err != nil || len(of) != 2 || of[1].File.Blob == f.Blob {
+				t.Errorf("%+v, %v", of, err)
 			}
 		})
 	}

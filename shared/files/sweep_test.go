@@ -190,7 +190,7 @@ func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 func TestFileKeptForEverStays(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	s.Data.Ports.Retention.KeepDays = 0
+	keepFor(s.Server, 0)
 	s.put("alice", "a")
 	s.Clock.Advance(10_000 * day)
 	if r := s.sweep(); r != (files.SweepReport{Seen: 1, Complete: true}) {
@@ -315,7 +315,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	p := s.Data.Ports
-	service := files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), HashStep: 1})
+	service := files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Links: file.Links(p), HashStep: 1})
 	sum := sha256.Sum256([]byte("ab"))
 	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)
@@ -375,6 +375,12 @@ func (s server) sweepYoung() files.SweepReport {
 	return r
 }
 
+// keepFor changes the retention, as a restart with other settings does.
+func keepFor(s *apitest.Server, days int64) {
+	s.Data.Ports = s.Data.Ports.Clone()
+	s.Data.Ports.Retention.KeepDays = days
+}
+
 func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {
@@ -386,14 +392,14 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 		"completed three days later":          {30, 3, func(*apitest.Server) {}, 30, 0},
 		"completed after the day in its key":  {1, 3, func(*apitest.Server) {}, 1, 1},
 		"completed on the day in its key":     {3, 3, func(*apitest.Server) {}, 3, 0},
-		"completed under a shorter retention": {30, 3, func(s *apitest.Server) { s.Data.Ports.Retention.KeepDays = 2 }, 2, 1},
-		"completed under the first retention": {0, 3, func(s *apitest.Server) { s.Data.Ports.Retention.KeepDays = 2 }, 2, 1},
-		"completed when nothing expires":      {30, 3, func(s *apitest.Server) { s.Data.Ports.Retention.KeepDays = 0 }, -1, 0},
+		"completed under a shorter retention": {30, 3, func(s *apitest.Server) { keepFor(s, 2) }, 2, 1},
+		"completed under the first retention": {0, 3, func(s *apitest.Server) { keepFor(s, 2) }, 2, 1},
+		"completed when nothing expires":      {30, 3, func(s *apitest.Server) { keepFor(s, 0) }, -1, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := newSweepServer(t)
-			s.Data.Ports.Retention.KeepDays = int64(k.keep)
+			keepFor(s.Server, int64(k.keep))
 			f := s.session(k.days, func() { k.meanwhile(s.Server) })
 			if n := len(s.Partitions("due ")); n != k.items {
 				t.Errorf("the completion left %d items, want %d", n, k.items)

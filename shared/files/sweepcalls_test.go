@@ -36,6 +36,7 @@ func (f filled) List(ctx context.Context, area blob.Area, after string, limit in
 func TestSweepOf100000FilesMakesCallsForThoseThatAreDueAlone(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
+	s.Data.Ports = s.Data.Ports.Clone()
 	s.Data.Ports.Retention.KeepDays, s.Data.Ports.Retention.BackupDays = 10, 5
 	const stored, due = 100_000, 100
 	store := filled{Store: s.Data.Ports.Blobs}

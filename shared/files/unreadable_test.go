@@ -94,7 +94,7 @@ func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 func TestAFileWithAnUnreadableLinkIsMovedAndGetsItAnew(t *testing.T) {
 	eachDamage(t, "file", func(c caller, damage func(table.Key)) {
 		sent := c.sendToTwo("")
-		own := table.Key{PK: "link#" + auth.HashToken(file.Service(c.Data.Ports).Token(sent)), SK: "link"}
+		own := table.Key{PK: "link#" + auth.HashToken(file.Links(c.Data.Ports).Token(sent)), SK: "link"}
 		damage(own)
 		for _, notice := range c.keys("outbox#") {
 			c.Spoil(notice)

@@ -20,8 +20,8 @@ import (
 const MaxFiles, MaxRecipients = 20, 20
 
 const (
-	// opsPerFile counts the record, its link, an event, and the receipt that is
-	// due. opsPerRecipient counts a link and a notice.
+	// opsPerFile counts the record, its link, an event, and what the link keeps to tell of the
+	// first download. opsPerRecipient counts a link and a notice.
 	opsPerFile, opsPerRecipient = 4, 2
 	// opsPerUpload counts one for a claim and one for a quota.
 	opsPerUpload = 2
@@ -30,7 +30,14 @@ const (
 // Sending says who is told about the files of an upload.
 type Sending struct {
 	Recipients []Message `json:"notices,omitempty"` // all differ; each is sent for each file, with a link of its own
-	Receipt    Receipt   `json:"receipt"`
+	Tell       Contact   `json:"receipt"`           // who hears of each file's first download, if anybody
+}
+
+// Contact says where and how to write to somebody.
+type Contact struct {
+	To   string `json:"to,omitempty"` // an e-mail address; empty if nobody wants to hear
+	Lang string `json:"lang,omitempty"`
+	Base string `json:"base,omitempty"` // the service's address
 }
 
 // MaxFiles returns the most files in one upload whose items all fit into one transaction.
@@ -295,20 +302,18 @@ func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
 // notices. It also completes the record: since the bytes were stored, hours may have gone
 // by, and the key may have been revoked.
 func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]table.Op, error) {
-	f.Key = s.Key.Version()
 	var notices []table.Op
-	links := []Link{{}} // the file's own comes first
 	for _, m := range sending.Recipients {
 		op, err := s.Outbox.Message(ctx, m, *f)
 		if err != nil {
 			return nil, err
 		}
-		notices, links = append(notices, op), append(links, Link{Use: Use{Recipient: op.Key.SK, To: m.To}})
-		f.Recipients = append(f.Recipients, op.Key.SK)
+		notices, f.Recipients = append(notices, op), append(f.Recipients, op.Key.SK)
 	}
-	f.Notify = sending.Receipt.To != ""
+	f.Notify = sending.Tell.To != ""
+	links := s.Links.Add(f, sending)
 	event, err := s.Outbox.Event(ctx, Event{What: Uploaded, File: *f})
-	return slices.Concat(s.publish(*f, links), notices, sending.Receipt.due(*f), event), err
+	return slices.Concat(f.publish(), links, notices, event), err
 }
 
 // unique returns an identifier of this many random bytes, in hexadecimal.

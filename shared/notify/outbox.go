@@ -13,7 +13,7 @@ import (
 )
 
 // Outbox writes notices into the outbox, and events beside them. It implements the
-// Outbox of auth and of files. It is safe for concurrent use.
+// Outbox of auth, of files and of links. It is safe for concurrent use.
 type Outbox struct {
 	Table     table.Table
 	Now       func() time.Time
@@ -31,19 +31,24 @@ func NewOutbox(p auth.Ports, most Limits, address string, listening bool) Outbox
 
 // Message implements files.Outbox.
 func (o Outbox) Message(ctx context.Context, m files.Message, f files.File) (table.Op, error) {
-	unique, err := o.unique()
-	if err != nil {
-		return table.Op{}, err
-	}
-	n := Notice{
+	return o.about(ctx, f, Notice{
 		Kind: Link, Channel: Channel(m.Channel), To: m.To, Lang: m.Lang, Base: m.Base, Expires: f.Expires,
-		Request: fault.RequestID(ctx), Owner: f.Owner, Area: f.Area, File: f.ID, Name: f.Name, Length: f.Length,
-		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Recipient: m.Recipient,
-	}
-	if m.Receipt { // a receipt is about the past, so it does not expire
-		n.Kind, n.Expires = Receipt, 0
-	}
-	return n.Op(o.Now(), unique), nil
+		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text,
+	})
+}
+
+// Receipt implements links.Outbox. A receipt is about the past, so it does not expire.
+func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, link string) (table.Op, error) {
+	return o.about(ctx, f, Notice{
+		Kind: Receipt, Channel: Mail, To: to.To, Lang: to.Lang, Base: to.Base, Recipient: link,
+	})
+}
+
+// about queues a notice about a file.
+func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, error) {
+	unique, err := o.unique()
+	n.Request, n.Owner, n.Area, n.File, n.Name, n.Length = fault.RequestID(ctx), f.Owner, f.Area, f.ID, f.Name, f.Length
+	return n.Op(o.Now(), unique), err
 }
 
 // PIN implements auth.Outbox.

@@ -198,7 +198,6 @@ type Op struct {
 	Conds   []Cond    // all must hold
 	Expires time.Time // KindPut and KindUpdate: if zero, a Put leaves no expiry, and an Update keeps the old one
 	Relaxed bool
-	Delayed bool
 }
 
 // Put stores value under key and replaces an existing item.
@@ -246,14 +245,6 @@ func (o Op) Expire(t time.Time) Op {
 // relaxed was answered. It is for counters whose loss does no harm.
 func (o Op) Relax() Op {
 	o.Relaxed = true
-	return o
-}
-
-// Delay allows a backend to do an update up to a second later, and to merge it with others of
-// the same item, if it is alone in its Write. A condition that does not hold is then not
-// reported, and the update is lost if the process is killed before that. It is for statistics.
-func (o Op) Delay() Op {
-	o.Delayed, o.Relaxed = true, true
 	return o
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strconv"
 
 	"github.com/minio/crc64nvme"
 
@@ -30,15 +29,13 @@ const (
 // bytes have no checksum of their own.
 type answer struct {
 	http.ResponseWriter
-	files   *files.Service
-	link    files.Link
+	file    files.File
 	sum     uint64 // CRC64NVME of the file
 	body    io.ReadSeeker
 	get     bool  // the request is a GET
 	whole   bool  // it is answered with the whole file
 	refused int   // the status that was held back; 0 if there is none
-	err     error // what is wrong with the stored bytes, or that the link has reached its limit
-	begun   int64 // the length of the body, if it is sent in full
+	err     error // what is wrong with the stored bytes
 }
 
 func (w *answer) WriteHeader(status int) {
@@ -47,13 +44,7 @@ func (w *answer) WriteHeader(status int) {
 		w.refused = status
 		return
 	}
-	if w.whole || w.get && status == http.StatusPartialContent {
-		w.begun, _ = strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
-		if w.err = w.files.MayGive(w.link, w.begun); w.err != nil {
-			w.begun = 0
-		}
-	}
-	if w.err == nil && w.whole && w.link.File.Length <= verifiedFirst {
+	if w.whole && w.file.Length <= verifiedFirst {
 		w.err = w.verify()
 	}
 	if w.err == nil {
@@ -73,12 +64,12 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 	switch {
 	case w.err != nil:
 		return 0, w.err
-	case w.whole && w.link.File.Length > verifiedFirst:
+	case w.whole && w.file.Length > verifiedFirst:
 		return w.send()
 	case w.whole && inMemory(w.body):
 		return io.Copy(w.ResponseWriter, w.body) // in one piece, if it is a bytes.Reader
 	case w.whole:
-		r = io.LimitReader(w.body, w.link.File.Length)
+		r = io.LimitReader(w.body, w.file.Length)
 	}
 	return io.Copy(w.ResponseWriter, r)
 }
@@ -87,8 +78,8 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 // keeps them in memory.
 func (w *answer) verify() error {
 	_, onDisk := w.body.(*os.File)
-	if !inMemory(w.body) && (!onDisk || w.link.File.Length <= smallFile) {
-		text := make([]byte, w.link.File.Length)
+	if !inMemory(w.body) && (!onDisk || w.file.Length <= smallFile) {
+		text := make([]byte, w.file.Length)
 		if _, err := io.ReadFull(w.body, text); err != nil {
 			return w.unread(err)
 		}
@@ -113,14 +104,14 @@ func inMemory(body io.Reader) bool {
 // send verifies the bytes while sending. If the checksum is wrong, it withholds the last block.
 func (w *answer) send() (sent int64, err error) {
 	sum, block := crc64nvme.New(), make([]byte, sendSize)
-	for sent < w.link.File.Length {
-		b := block[:min(sendSize, w.link.File.Length-sent)]
+	for sent < w.file.Length {
+		b := block[:min(sendSize, w.file.Length-sent)]
 		if _, err := io.ReadFull(w.body, b); err != nil {
 			w.err = w.unread(err)
 			return sent, w.err
 		}
 		sum.Write(b)
-		if sent+int64(len(b)) == w.link.File.Length {
+		if sent+int64(len(b)) == w.file.Length {
 			if w.err = w.compare(sum.Sum64()); w.err != nil {
 				return sent, w.err
 			}
@@ -136,13 +127,13 @@ func (w *answer) send() (sent int64, err error) {
 func (w *answer) compare(sum uint64) error {
 	if sum != w.sum {
 		return fmt.Errorf("%w: the CRC64NVME of %s is %016x, but the record says %016x",
-			files.ErrLost, w.link.File.Blob, sum, w.sum)
+			files.ErrLost, w.file.Blob, sum, w.sum)
 	}
 	return nil
 }
 
 func (w *answer) unread(err error) error {
-	return fmt.Errorf("reading the bytes %s of a file: %w", w.link.File.Blob, err)
+	return fmt.Errorf("reading the bytes %s of a file: %w", w.file.Blob, err)
 }
 
 // fault returns why the file was not sent in full; nil if nothing is wrong, or the client went
@@ -152,9 +143,9 @@ func (w *answer) fault() error {
 	case http.StatusPreconditionFailed:
 		return fault.New(fault.Precondition, "the file is not the one that the request's condition names")
 	case http.StatusRequestedRangeNotSatisfiable:
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", w.link.File.Length))
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", w.file.Length))
 		return fault.New(fault.Unsatisfiable,
-			"the range cannot be read, or lies outside the file, which has %d bytes", w.link.File.Length)
+			"the range cannot be read, or lies outside the file, which has %d bytes", w.file.Length)
 	}
 	return w.err
 }

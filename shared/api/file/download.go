@@ -20,6 +20,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/wire"
 )
 
@@ -35,7 +36,8 @@ const signedFor = 60 * time.Second
 // the download costs another one.
 func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
-		s := server{ports: p, files: Service(p), area: area, param: param}
+		s := newServer(p)
+		s.area, s.param = area, param
 		outlet := p.Outlet()
 		outlet.Links = true
 		return outlet.Handler(s.handle)
@@ -46,9 +48,12 @@ func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 type server struct {
 	ports *api.Ports
 	files *files.Service
+	links *links.Service
 	area  blob.Area // of downloads
 	param string
 }
+
+func newServer(p *api.Ports) server { return server{ports: p, files: Service(p), links: Links(p)} }
 
 // handle answers a download link with the bytes, with a page for browsers, or with the
 // envelope.
@@ -57,24 +62,28 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	link, err := s.files.ByToken(r.Context(), s.area, token)
+	caller := fault.CallerOf(r.Context())
+	caller.Login = "link"
+	link, err := s.links.Find(r.Context(), s.area, token)
 	if err != nil {
 		return err
 	}
+	caller.Accept(link.File.Owner)
 	w.Header().Add("Vary", "Accept")
-	if MadeByRobot(r) && r.Method == http.MethodGet {
-		defer s.preview(r, link)
+	used := links.Used{Robot: MadeByRobot(r)} // whether it asks for the page, the file or a range
+	if r.Method == http.MethodGet {
+		defer func() { s.count(r, link, used) }()
 	}
 	switch kind := api.Prefers(r, "application/json", "text/html"); {
 	case kind == "" || r.URL.Query().Get("download") != "":
-		return lost(r, s.bytes(w, r, link))
+		return lost(r, s.bytes(w, r, link, &used))
 	case kind == "text/html":
 		return s.page(w, r, link)
 	}
 	return s.envelope(w, r, link)
 }
 
-func (s server) envelope(w http.ResponseWriter, r *http.Request, link files.Link) error {
+func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
 	shown := &envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: link.Token}
 	return envelope.Write(w, s.ports.Now(), envelope.Success{
@@ -92,17 +101,24 @@ func lost(r *http.Request, err error) error {
 	return err
 }
 
-func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) error {
+// bytes sends the bytes, or redirects to the store, and notes in used what became of it.
+func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
 	f := link.File
+	redirects := s.ports.RedirectOver > 0 && f.Length > s.ports.RedirectOver && r.Method != http.MethodHead // its URL is for GET
 	if r.Method == http.MethodGet {
-		if err := s.files.MayGive(link, 0); err != nil { // before the store is asked
+		n := asked(r.Header, f.Length)
+		if redirects { // the signed URL gives access to all of the file
+			n = max(n, (f.Length+15)/16)
+		}
+		if err := s.links.MayGive(link, n); err != nil { // before the store is asked
 			return err
 		}
+		used.Begun = n
 	}
-	if max := s.ports.RedirectOver; max > 0 && f.Length > max && r.Method != http.MethodHead { // its URL is for GET
-		return s.redirect(w, r, link)
+	if redirects {
+		return s.redirect(w, r, link, used)
 	}
-	body, err := s.files.Open(r.Context(), link)
+	body, err := s.files.Open(r.Context(), f, s.reread(link))
 	if err != nil {
 		return err
 	}
@@ -112,15 +128,24 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link files.Link) e
 		return err
 	}
 	setHeaders(w.Header(), f, sum)
-	sent := &answer{ResponseWriter: w, files: s.files, link: link, sum: sum, body: body, get: r.Method == http.MethodGet}
+	sent := &answer{ResponseWriter: w, file: f, sum: sum, body: body, get: r.Method == http.MethodGet}
 	request, atEnd := inBytes(r, f.Length)
 	http.ServeContent(sent, request, "", time.UnixMilli(f.Modified), body)
-	s.files.Gave(link, sent.begun, fault.CallerOf(r.Context()).Sent)
+	caller := fault.CallerOf(r.Context())
+	used.Bytes = caller.Sent
 	if err := sent.fault(); err != nil {
 		return err
 	}
-	s.count(w, r, link, atEnd)
+	used.Whole = caller.Status == http.StatusOK && caller.Sent == f.Length
+	if length := w.Header().Get("Content-Length"); atEnd && caller.Status == http.StatusPartialContent {
+		used.Source, used.Whole = auth.Source(r), length == strconv.FormatInt(caller.Sent, 10)
+	}
 	return nil
+}
+
+// reread returns how to read a link's file again.
+func (s server) reread(link links.Link) files.Reread {
+	return func(ctx context.Context) (files.File, error) { return s.links.FindAgain(ctx, link) }
 }
 
 // inBytes corrects two cases where http.ServeContent departs from RFC 9110 (section 14): a range
@@ -168,20 +193,16 @@ func contentType(f files.File) string {
 	return cmp.Or(f.Type, "application/octet-stream")
 }
 
-func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link) error {
+func (s server) redirect(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
 	f := link.File
 	sum, err := checksum(f)
 	if err != nil {
 		return err
 	}
-	url, err := s.files.SignGet(r.Context(), link, blob.Signed{
+	url, err := s.files.SignGet(r.Context(), f, s.reread(link), blob.Signed{
 		Expires: signedFor, ContentType: contentType(f), ContentDisposition: wire.Attachment(f.Name),
 	})
 	if err != nil {
-		return err
-	}
-	n := signedBytes(r.Header.Get("Range"), f.Length)
-	if err := s.files.MayGive(link, n); err != nil {
 		return err
 	}
 	// S3 sends it only if a request header asks for it, which few clients would send.
@@ -189,59 +210,44 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link files.Link
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", url)
 	w.WriteHeader(http.StatusFound)
-	s.files.Gave(link, n, n)
-	s.count(w, r, link, false)
+	used.Bytes, used.Whole, used.Source = used.Begun, true, auth.Source(r)
 	return nil
 }
 
-// count counts a download by a person: an answer that was sent in full and has the file's last
-// byte, or a redirect. A page, a HEAD, another range or an interrupted download does not count.
+// asked returns how many bytes a GET asks for: those of its range, so that a download over many
+// connections counts once, else the whole file.
+func asked(h http.Header, length int64) int64 {
+	set := h.Get("Range")
+	from, to := int64(0), length-1
+	if _, err := fmt.Sscanf(set, "bytes=%d-%d", &from, &to); err != nil && from < 0 {
+		from = max(0, length+from) // the last bytes
+	}
+	n := min(to, length-1) - from + 1
+	if from < 0 || n <= 0 || strings.Contains(set, ",") || h.Get("If-Range") != "" {
+		return length
+	}
+	return n
+}
+
+// count counts the use of a link: as a download if an answer was sent in full and has the file's
+// last byte, or was a redirect. A page, another range or an interrupted download does not count.
 // Redirects and ranges to one source count once in an hour, as a downloader may use several
 // connections and resume an interrupted download.
-func (s server) count(w http.ResponseWriter, r *http.Request, link files.Link, atEnd bool) {
-	caller := fault.CallerOf(r.Context())
-	status, sent := caller.Status, strconv.FormatInt(caller.Sent, 10)
-	source, done := "", status == http.StatusOK && caller.Sent == link.File.Length
-	if status == http.StatusFound || status == http.StatusPartialContent && atEnd && w.Header().Get("Content-Length") == sent {
-		source, done = auth.Source(r), true
+func (s server) count(r *http.Request, link links.Link, used links.Used) {
+	if used == (links.Used{}) {
+		return
 	}
-	var queued bool
-	var err error
-	ctx := context.WithoutCancel(r.Context())                  // the client may be gone, as it has all it wanted
-	if done && r.Method == http.MethodGet && !MadeByRobot(r) { // see preview
-		queued, err = s.files.CountDownload(ctx, link, source)
-	}
-	if err = errors.Join(err, s.files.Settle(ctx, link)); err != nil {
-		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a download was not counted", slog.String("error", err.Error()))
+	ctx := context.WithoutCancel(r.Context()) // the client may be gone, as it has all it wanted
+	queued, err := s.links.Used(ctx, link, used)
+	if err != nil {
+		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "the use of a link was not counted", slog.String("error", err.Error()))
 	}
 	if queued {
 		s.ports.Notify()
 	}
 }
 
-// signedBytes returns how many bytes a redirect counts as: those of the requested range, so that
-// a download over many connections counts once, but at least a 16th of the file, as the signed
-// URL gives access to all of it.
-func signedBytes(asked string, length int64) int64 {
-	from, to := int64(0), length-1
-	if _, err := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to); err != nil && from < 0 {
-		from = max(0, length+from) // the last bytes
-	}
-	n := min(to, length-1) - from + 1
-	if from < 0 || n <= 0 || strings.Contains(asked, ",") { // the store sends the whole file
-		return length
-	}
-	return max(n, (length+15)/16)
-}
-
-// preview counts a robot's request, whether for the page, the file or a range.
-func (s server) preview(r *http.Request, link files.Link) {
-	if err := s.files.CountPreview(r.Context(), link); err != nil {
-		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "a preview was not counted", slog.String("error", err.Error()))
-	}
-}
-
-func (s server) page(w http.ResponseWriter, r *http.Request, link files.Link) error {
+func (s server) page(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	lang, f, until := api.Lang(r, auth.User{}), link.File, ""
 	text := texts[lang]
 	if f.Expires != 0 {

@@ -1,5 +1,5 @@
 // Package file has the endpoints for stored files: download, list, delete, restore, and
-// show what is known about one. It may import api and the domains (auth, files, notify),
+// show what is known about one. It may import api and the domains (auth, files, links, notify),
 // but no backend. Start reading with download.go.
 package file
 
@@ -13,16 +13,28 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
 
 // Service returns the domain of files on these ports.
 func Service(p *api.Ports) *files.Service {
-	return files.New(files.Config{
-		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p),
-		Retention: p.Retention, Free: p.Free, LinkBytes: p.LinkBytes, Log: p.Log, Mover: p.Mover,
-		CountWait: p.CountWait, LinkMemory: p.LinkMemory,
+	return api.Domain(p, func(p *api.Ports) *files.Service {
+		return files.New(files.Config{
+			Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p), Links: Links(p),
+			Retention: p.Retention, Free: p.Free, Shared: p.CountWait > 0, Log: p.Log, Mover: p.Mover,
+		})
+	})
+}
+
+// Links returns the domain of links on these ports.
+func Links(p *api.Ports) *links.Service {
+	return api.Domain(p, func(p *api.Ports) *links.Service {
+		return links.New(links.Config{
+			Ports: p.Ports, Outbox: Outbox(p), Log: p.Log,
+			Bytes: p.LinkBytes, CountWait: p.CountWait, Memory: p.LinkMemory,
+		})
 	})
 }
 

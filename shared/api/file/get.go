@@ -14,6 +14,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/wire"
 )
@@ -46,7 +47,7 @@ type record struct {
 // After authentication a request costs two calls, and three if the caller has sent the
 // file to recipients.
 func newGet(p *api.Ports) http.Handler {
-	return p.Authenticated(server{ports: p, files: Service(p)}.get)
+	return p.Authenticated(newServer(p).get)
 }
 
 func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
@@ -61,7 +62,7 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 	out := record{
 		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
 		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(),
-		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.files.Token(f),
+		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.links.Token(f),
 	}
 	if f.Expires != 0 {
 		out.Expires = stamp(f.Expires).Format(time.RFC3339) // in any year: the JSON of time.Time ends at 9999
@@ -119,11 +120,11 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 	if !uploader {
 		f.Recipients = nil
 	}
-	links, err := s.files.Links(ctx, f)
+	all, err := s.links.Of(ctx, f)
 	if err != nil {
 		return err
 	}
-	out.Downloads = downloadsOf(links[0].Use)
+	out.Downloads = downloadsOf(all[0].Use)
 	if !uploader {
 		return nil
 	}
@@ -133,7 +134,7 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 		return err
 	}
 	out.Notifications = make([]wire.Notification, len(f.Recipients))
-	for i, l := range links[1:] {
+	for i, l := range all[1:] {
 		n := notify.Notice{ID: l.Recipient, To: l.To}
 		state := ""
 		for _, k := range known {
@@ -149,7 +150,7 @@ func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *r
 	return nil
 }
 
-func downloadsOf(u files.Use) wire.Downloads {
+func downloadsOf(u links.Use) wire.Downloads {
 	return wire.Downloads{
 		Count: u.Downloads, About: u.About, First: stamp(u.First), Last: stamp(u.Last), Previews: u.Previews, LastPreview: stamp(u.Seen),
 	}

@@ -110,7 +110,7 @@ func TestDownloadsAreCountedPerLink(t *testing.T) {
 	fetch(s, f, 1, person)
 	fetch(s, f, 1, robot)
 	fetch(s, f, 0, robot)
-	s.Request("GET", "/download/file?k="+file.Service(s.Data.Ports).Token(f), nil)
+	s.Request("GET", "/download/file?k="+file.Links(s.Data.Ports).Token(f), nil)
 	var got answer
 	eventually(t, "the last count", func() bool {
 		got = getAnswer(s, "/files/1", "alice")

@@ -112,9 +112,9 @@ func (signing) SignGet(context.Context, blob.Area, string, blob.Signed) (string,
 func (s sharer) redirecting() func(link, source, asked string) *httptest.ResponseRecorder {
 	s.Helper()
 	s.InProcess("its store signs addresses")
-	p := *s.Data.Ports
+	p := s.Data.Ports.Clone()
 	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
-	h := file.Download().New(&p)
+	h := file.Download().New(p)
 	return func(link, source, asked string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1"+link, nil)
 		r.RemoteAddr = source

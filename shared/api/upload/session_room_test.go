@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/local"
 	"ferry/shared/files"
 )
 
@@ -223,8 +224,9 @@ func TestOpenSessionsOfAUserAreBounded(t *testing.T) {
 // onDisk serves the same data with another function that says how much room is left.
 func (c caller) onDisk(free func() (int64, error)) {
 	c.Helper()
-	c.Data.Ports.Free = free
-	s := httptest.NewServer(c.Service.Handler())
+	p := c.Data.Ports.Clone()
+	p.Free = free
+	s := httptest.NewServer(local.Handler(p))
 	c.Cleanup(s.Close)
 	c.Base = s.URL + api.Prefix
 }

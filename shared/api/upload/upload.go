@@ -262,7 +262,7 @@ func (h handler) sending(r *http.Request, u auth.User, to recipients, lang strin
 		return s, fault.Parameter("notify",
 			"the parameter notify sends you a mail, but you have no registered address")
 	}
-	s.Receipt = files.Receipt{To: u.Email, Lang: lang, Base: base}
+	s.Tell = files.Contact{To: u.Email, Lang: lang, Base: base}
 	return s, nil
 }
 

@@ -55,6 +55,7 @@ type Server struct {
 
 	Close    func() // ends the service before the test does, so that it can be opened again
 	contract contract
+	options  local.ServiceOptions
 }
 
 // Option changes how the service is started.
@@ -109,7 +110,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	return &Server{
 		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
 		Users: auth.NewUsers(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log,
-		Close: end, contract: described(t),
+		Close: end, contract: described(t), options: so,
 	}
 }
 
@@ -119,6 +120,16 @@ func check(t testing.TB, doing string, err error) {
 	if err != nil {
 		t.Fatalf("%s: %v", doing, err)
 	}
+}
+
+// CountAtOnce makes each answer count the use of its link before it ends, as in the cloud. Without
+// it, that happens a moment later.
+func (s *Server) CountAtOnce() {
+	s.Data.Ports = s.Data.Ports.Clone()
+	s.Data.Ports.CountWait = time.Hour
+	service, err := local.NewService(s.Data.Ports, s.options)
+	check(s.TB, "making the service", err)
+	s.Service, s.HTTP.Config.Handler = service, service.Handler()
 }
 
 // InStack reports whether the service is a deployed stack.

@@ -65,6 +65,7 @@ func people(ctx context.Context, p *api.Ports) (err error) {
 }
 
 func stored(ctx context.Context, p *api.Ports) error {
+	p = p.Clone() // the caller may change the ports
 	for _, f := range []struct{ name, kind, content string }{
 		{"Übersicht 1.png", "image/png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"},
 		{"old plan.txt", "text/plain", "it is old!\n"},

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/table"
 )
 
@@ -218,7 +219,7 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 			before := stored(t, s.to)
 			s.move(1)
 			s.move(2)
-			f, u, l, link := s.record(1), auth.User{}, files.Link{}, table.Key{SK: "link"}
+			f, u, l, link := s.record(1), auth.User{}, links.Link{}, table.Key{SK: "link"}
 			for key := range s.Partitions("link#") {
 				link.PK, _, _ = strings.Cut(key, " ")
 			}

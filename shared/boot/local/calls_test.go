@@ -41,6 +41,7 @@ func TestARequestCostsAFixedNumberOfCalls(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			n, s := c.n, apitest.New(t, c.options...)
+			s.CountAtOnce()
 			s.AddUser("alice", password)
 			s.AddUser("bob", password, func(u *auth.User) { u.Quota = 1 << 20 })
 			s.AddUser("new", password, func(u *auth.User) { u.State = auth.FirstAccess })

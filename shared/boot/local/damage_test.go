@@ -294,11 +294,10 @@ func (r *ruin) use(do func(d *local.Data)) {
 func (r *ruin) readable() map[string]bool {
 	all := map[string]bool{}
 	r.use(func(d *local.Data) {
-		service := file.Service(d.Ports)
 		for content, f := range r.contents {
 			for _, f.Area = range []blob.Area{blob.Files, blob.Backup} {
 				for _, f.Key = range []int64{0, 1} {
-					if got, err := r.download(service, f); err == nil && got == content {
+					if got, err := r.download(d.Ports, f); err == nil && got == content {
 						all[content] = true
 					}
 				}
@@ -308,12 +307,13 @@ func (r *ruin) readable() map[string]bool {
 	return all
 }
 
-func (r *ruin) download(service *files.Service, f files.File) (string, error) {
-	l, err := service.ByToken(r.Context(), f.Area, service.Token(f))
+func (r *ruin) download(ports *api.Ports, f files.File) (string, error) {
+	s := file.Links(ports)
+	l, err := s.Find(r.Context(), f.Area, s.Token(f))
 	if err != nil {
 		return "", err
 	}
-	b, err := service.Open(r.Context(), l)
+	b, err := file.Service(ports).Open(r.Context(), l.File, func(ctx context.Context) (files.File, error) { return s.FindAgain(ctx, l) })
 	if err != nil {
 		return "", err
 	}
@@ -388,7 +388,7 @@ func (r *ruin) wantWholeIfSaid() {
 			return
 		}
 		for _, f := range records(r.T, d) {
-			if got, err := r.download(file.Service(d.Ports), f); err != nil || r.contents[got].ID != f.ID {
+			if got, err := r.download(d.Ports, f); err != nil || r.contents[got].ID != f.ID {
 				r.Errorf("the check finds nothing, but file %d of %s has %d bytes, %v", f.ID, f.Owner, len(got), err)
 			}
 		}

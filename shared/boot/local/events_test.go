@@ -87,6 +87,7 @@ func TestACountAndItsEventDoNotNeedEachOther(t *testing.T) {
 		link   string
 	}{1: {[]string{"file.downloaded files/alice/1 area=files"}, `"expires":`}, 2: {nil, `"downloads":1`}} {
 		s := apitest.New(t, apitest.Listening)
+		s.CountAtOnce()
 		s.AddUser("alice", password)
 		file := s.Put(s.Login("alice", password), "file=x", "x").Files[0]
 		h := happened{s, map[string]bool{}}

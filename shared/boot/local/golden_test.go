@@ -22,6 +22,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"ferry/shared/api"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
@@ -29,7 +30,6 @@ import (
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
-	"ferry/shared/table"
 )
 
 const password = "a password to try"
@@ -62,16 +62,6 @@ func (f *frozen) Read(p []byte) (int, error) {
 	return copy(p, bytes.Repeat(sum[:], 1+len(p)/len(sum))), nil
 }
 
-// prompt is a table that delays nothing.
-type prompt struct{ table.Table }
-
-func (t prompt) Write(ctx context.Context, ops ...table.Op) error {
-	for i := range ops {
-		ops[i].Delayed = false
-	}
-	return t.Table.Write(ctx, ops...)
-}
-
 // refusing is an inbox that refuses mail to nobody@ any domain.
 type refusing struct{ mail.Sender }
 
@@ -91,10 +81,11 @@ func freeze(t *testing.T) *frozen {
 	f := &frozen{Server: s, vars: map[string]string{}, reads: map[int]int{}, seen: map[string]bool{}, now: time.Now()}
 	f.Base, f.document = s.Root, strings.Replace(string(document), "http://127.0.0.1:8080/v1", "https://ferry.example/v1", 1)
 	f.now = f.now.Add(time.Date(2033, 5, 18, 3, 33, 20, 0, time.UTC).Sub(f.now)) // it keeps its monotonic part
-	p, now := s.Data.Ports, func() time.Time { return f.now }
+	p, now := s.Data.Ports.Clone(), func() time.Time { return f.now }
+	s.Data.Ports = p
 	hasher, err := auth.NewHasher(apitest.Cheap(), f, now)
 	check(t, err)
-	p.Table, p.Now, p.Random, p.Hasher, s.Users = prompt{p.Table}, now, f, hasher, auth.NewUsers(p.Table, now)
+	p.Now, p.Random, p.Hasher, s.Users = now, f, hasher, auth.NewUsers(p.Table, now)
 	origins, _ := envelope.ParseOrigins("https://app.example")
 	secrets, _ := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	f.Service, err = local.NewService(p, local.ServiceOptions{
@@ -107,6 +98,7 @@ func freeze(t *testing.T) *frozen {
 		f.inside.Lock()
 		defer f.inside.Unlock()
 		h.ServeHTTP(w, r)
+		file.Links(p).Flush(r.Context())
 	})
 	if f.db, err = sql.Open("sqlite", filepath.Join(dir, "table.sqlite")); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
@@ -140,8 +141,14 @@ func openTable(path string, o sqlite.Options) (*sqlite.DB, error) {
 	return db, nil
 }
 
-// Close closes the data. What was answered is safe even without it.
-func (d *Data) Close() error { return d.Table.Close() }
+// Close closes the data. What was answered is safe even without it, but for the last counts of
+// downloads.
+func (d *Data) Close() error {
+	if d.Ports != nil { // a backup opens the stores alone
+		file.Links(d.Ports).Flush(context.Background())
+	}
+	return d.Table.Close()
+}
 
 // prepare makes the folder and, if it has no table, the link key. The key is made
 // before the table, so that a table without a key means that the key was lost.

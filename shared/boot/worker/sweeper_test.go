@@ -195,11 +195,11 @@ func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
 	check(t, err)
 	_, err = file.Service(p).Delete(t.Context(), alice, 1)
 	check(t, err)
-	broken := *p
+	broken := p.Clone()
 	broken.Blobs = failing{p.Blobs}
 	var a again
 	e := cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
-	if _, err := a.handle(t, &broken, 15*time.Minute, e); err == nil || a.asked != nil {
+	if _, err := a.handle(t, broken, 15*time.Minute, e); err == nil || a.asked != nil {
 		t.Errorf("the run gave %v, and asked was %v", err, a.asked)
 	}
 	if r := run(t, p, 15*time.Minute); r.Moved != 1 {

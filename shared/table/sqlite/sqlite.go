@@ -53,7 +53,6 @@ type Options struct {
 type DB struct {
 	readers *readers
 	writer  *writer
-	delayed delayed
 	closing sync.Once
 	closed  error
 }
@@ -74,7 +73,6 @@ func Open(path string, o Options) (*DB, error) {
 	}
 	go w.run()
 	db := &DB{writer: w}
-	db.delayed.db = db
 	// More readers than processors, because the system may suspend a read in the middle.
 	if db.readers, err = openReaders(path, o.Busy, max(8, 2*runtime.GOMAXPROCS(0))); err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
@@ -88,7 +86,6 @@ func (db *DB) Failed() *atomic.Pointer[error] { return &db.writer.failed }
 
 // Close waits for the writes that have begun, then closes the file.
 func (db *DB) Close() error {
-	db.delayed.stop()
 	db.writer.stop()
 	db.closing.Do(func() {
 		if db.readers != nil {

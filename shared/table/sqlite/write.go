@@ -54,9 +54,6 @@ func checkSize(doc []byte) error {
 
 // Write implements table.Table.
 func (db *DB) Write(ctx context.Context, ops ...table.Op) error {
-	if len(ops) == 1 && ops[0].Delayed && ops[0].Kind == table.KindUpdate {
-		return db.delayed.add(ctx, ops[0])
-	}
 	_, err := db.write(ctx, ops, nil)
 	return err
 }

@@ -199,48 +199,6 @@ func TestDeleteExpiredWorksInBatches(t *testing.T) {
 	}
 }
 
-func TestCloseDoesDelayedUpdates(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "table.sqlite")
-	db, err := sqlite.Open(path, sqlite.Options{})
-	must(t, err)
-	key := table.Key{PK: "count", SK: "count"}
-	for range 10 {
-		must(t, db.Write(t.Context(), table.Update(key).Add("n", 1).Delay()))
-	}
-	must(t, db.Close())
-	db, err = sqlite.Open(path, sqlite.Options{})
-	must(t, err)
-	defer db.Close()
-	var got struct {
-		N int64 `json:"n"`
-	}
-	if err := db.Get(t.Context(), key, &got); err != nil || got.N != 10 {
-		t.Errorf("the count is %d, %v; want 10", got.N, err)
-	}
-}
-
-// TestDelayedUpdatesOfAnItemKeepTheirOrder sets an attribute by updates that cannot be merged.
-func TestDelayedUpdatesOfAnItemKeepTheirOrder(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "table.sqlite")
-	db := open(t, path, sqlite.Options{})
-	key := table.Key{PK: "count", SK: "count"}
-	for last, op := range []table.Op{
-		table.Update(key).Add("n", 1),
-		table.Update(key).Add("n", 1).Set("about", true),
-		table.Update(key).Add("n", 1).Set("about", true),
-	} {
-		must(t, db.Write(t.Context(), op.Set("last", last).Delay()))
-	}
-	must(t, db.Close())
-	db = open(t, path, sqlite.Options{})
-	var got struct{ N, Last int64 }
-	if err := db.Get(t.Context(), key, &got); err != nil || got.N != 3 || got.Last != 2 {
-		t.Errorf("got %+v, %v; want 3 updates, of which the last is 2", got, err)
-	}
-}
-
 // TestACheckLosesNoUpdateOfItsItem: a group of requests holds the update back until it commits.
 func TestACheckLosesNoUpdateOfItsItem(t *testing.T) {
 	t.Parallel()

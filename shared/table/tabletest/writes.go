@@ -1,7 +1,6 @@
 package tabletest
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -73,8 +72,6 @@ func updateCases() []testCase {
 				check("k", table.Equal("other", int64(1))),
 			), done, changed},
 		{"attributes can have any name", nil, attributeNames, done, items{"k": {}, "n": {Name: "n"}}},
-		{"all delayed updates arrive, except refused ones", named("k"), delayed, done,
-			items{"k": {Name: "k", Count: 500, Done: true, Note: "of another form"}}},
 	}
 	for _, sum := range []struct{ old, add, want int64 }{
 		{3, -1, 2}, {2, -5, -3}, {-3, 0, -3}, {-3, 3, 0}, {math.MaxInt64 - 1, 1, math.MaxInt64},
@@ -120,31 +117,6 @@ func attributeNames(s *state) error {
 	s.must(s.write(bounded))
 	s.wantErr("a bound", s.write(bounded), refused(0))
 	return s.write(exact)
-}
-
-// delayed waits twice, to be sure that the first updates were made.
-func delayed(s *state) error {
-	for range 2 {
-		err := s.write(update("missing").Add("count", 1).If(table.Exists()).Delay())
-		if !errors.Is(err, table.ErrCondition) {
-			s.must(err)
-		}
-	}
-	for _, count := range []int64{250, 500} {
-		for i := range 250 {
-			s.must(s.write(update("k").Add("count", 1).Set("done", i == 249).If(table.Exists()).Delay()))
-		}
-		s.must(s.write(update("k").Set("note", "of another form").Delay()))
-		var got row
-		for tries := 0; got.Count != count || got.Note == ""; tries++ {
-			if tries == 1000 {
-				s.Fatalf("%s: the item is %+v, want count %d", s.way, got, count)
-			}
-			time.Sleep(10 * time.Millisecond)
-			s.must(s.Get(s.Context(), s.key("k"), &got))
-		}
-	}
-	return nil
 }
 
 func conditionCases() []testCase {

@@ -1,4 +1,4 @@
-package files
+package links
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/table"
 )
 
@@ -22,11 +23,11 @@ type renewedUpTo struct {
 	User string `json:"user"`
 }
 
-// RenewLinks replaces links of a revoked version of the key by links of the newest version.
+// Renew replaces links of a revoked version of the key by links of the newest version.
 // Owners see the new ones in lists; recipients do not get theirs unless their notices are still
 // queued. It goes through all records, and resumes at the user where it was interrupted. It
 // skips what fails, and reports it at the end. All processes must know what is revoked.
-func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, err error) {
+func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err error) {
 	key := table.Key{PK: "linkkey", SK: fmt.Sprint("renewal-", version)}
 	var at renewedUpTo
 	err = fault.Wrap(s.Table.Get(ctx, key, &at), "reading where the renewal is", table.ErrNotFound)
@@ -37,7 +38,7 @@ func (s *Service) RenewLinks(ctx context.Context, version int) (renewed int64, e
 	err = auth.NewUsers(s.Table, s.Now).Names(ctx, at.User, func(u auth.User, _ error) error {
 		before := done.Load()
 		for _, area := range []blob.Area{blob.Backup, blob.Files} {
-			if err := s.renewArea(ctx, partition(area, u.Name), int64(version), &done, &failed); err != nil {
+			if err := s.renewArea(ctx, files.Key(area, u.Name, 0).PK, int64(version), &done, &failed); err != nil {
 				return err
 			}
 		}
@@ -62,7 +63,7 @@ func (s *Service) renewArea(ctx context.Context, pk string, version int64, done,
 		if err != nil {
 			return errors.Join(err, g.Wait())
 		}
-		var f File
+		var f files.File
 		damaged := item.Decode(&f)
 		if damaged == nil && max(1, f.Key) != version {
 			continue
@@ -89,13 +90,13 @@ func (s *Service) renewArea(ctx context.Context, pk string, version int64, done,
 }
 
 // renew replaces the links of a file.
-func (s *Service) renew(ctx context.Context, f File) error {
-	links, err := s.Links(ctx, f)
+func (s *Service) renew(ctx context.Context, f files.File) error {
+	now := f
+	now.Key = s.Key.Version()
+	ops, err := s.Replace(ctx, f, &now)
 	if err != nil {
 		return err
 	}
-	old, same := s.unpublish(f)[1:], f.unchanged()
-	f.Key = s.Key.Version()
-	record := table.Update(f.key()).Set("key", f.Key).If(same...)
-	return s.Table.Write(ctx, append(append(old, record), s.publish(f, links)[1:]...)...)
+	record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("key", now.Key).If(f.Unchanged()...)
+	return s.Table.Write(ctx, append(ops, record)...)
 }

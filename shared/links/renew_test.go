@@ -1,4 +1,4 @@
-package files_test
+package links_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/table"
 )
 
@@ -40,7 +41,7 @@ func (c caller) revoke(version int) {
 // renew gives new links, and checks of how many files.
 func (c caller) renew(want int64) {
 	c.Helper()
-	if renewed, err := file.Service(c.Data.Ports).RenewLinks(c.Context(), 1); err != nil || renewed != want {
+	if renewed, err := c.links.Renew(c.Context(), 1); err != nil || renewed != want {
 		c.Errorf("%d files have new links, want %d: %v", renewed, want, err)
 	}
 }
@@ -59,7 +60,7 @@ func TestLinksThatWereSentOutliveARotatedKey(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
 	old := c.sendToTwo("")
-	sent, first := c.links(old), c.shown()
+	sent, first := c.of(old), c.shown()
 	c.rotate()
 	c.wantStatuses("after the rotation", sent, 200)
 	c.Put(c.bearer, "file=b", "content")
@@ -76,7 +77,7 @@ func TestLinksThatWereSentOutliveARotatedKey(t *testing.T) {
 func TestARevokedVersionEndsItsLinksAndOwnersGetNewOnes(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	sent := c.links(c.sendToTwo(""))
+	sent := c.of(c.sendToTwo(""))
 	c.rotate()
 	c.Put(c.bearer, "file=b", "content")
 	shown := c.shown()
@@ -98,22 +99,21 @@ func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
 	f := c.sendToTwo("")
-	s := file.Service(c.Data.Ports)
-	link, err := s.ByToken(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]))
+	link, err := c.links.Find(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]))
 	c.must(err)
-	c.must(failure(s.CountDownload(t.Context(), link, "192.0.2.1")))
+	c.must(failure(c.links.Used(t.Context(), link, links.Used{Whole: true, Source: "192.0.2.1"})))
+	c.links.Flush(t.Context())
 	c.revoke(1)
 	c.renew(1)
-	links, err := file.Service(c.Data.Ports).Links(t.Context(), c.newest())
-	if err != nil || len(links) != 3 || links[1].Downloads != 1 || links[1].Recipient != f.Recipients[0] {
-		t.Errorf("%+v, %v", links, err)
+	if all := c.uses(c.newest()); len(all) != 3 || all[1].Downloads != 1 || all[1].Recipient != f.Recipients[0] {
+		t.Errorf("%+v", all)
 	}
 }
 
 func TestAMovedFileGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	sent := c.links(c.sendToTwo(""))
+	sent := c.of(c.sendToTwo(""))
 	c.revoke(1)
 	c.call("DELETE", "/files/1")
 	_, list := c.call("GET", "/download/list/backup")
@@ -129,9 +129,9 @@ func TestAMovedFileGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
 func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	sent := c.links(c.sendToTwo(""))
+	sent := c.of(c.sendToTwo(""))
 	c.revoke(1)
-	service, f := file.Service(c.Data.Ports), c.stored()[0].File
+	service, f := file.Service(c.Data.Ports), c.newest()
 	now, err := service.Rekey(t.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)
 	c.must(err)
 	c.must(service.Finish(t.Context(), now))
@@ -145,7 +145,7 @@ func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
 func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	u, err := file.Service(c.Data.Ports).Begin(t.Context(), c.name, c.by(), -1, files.Sending{})
+	u, err := file.Service(c.Data.Ports).Begin(t.Context(), "alice", files.ByOf(auth.Identity{User: c.user()}), -1, files.Sending{})
 	c.must(err)
 	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.revoke(1)
@@ -159,7 +159,7 @@ func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing
 func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	c.AddUser("bob", password)
+	c.AddUser("bob", "a password for tests")
 	c.rotate()
 	var answers []apitest.Envelope
 	for range 2 {
@@ -179,14 +179,14 @@ func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
 	for range 3 {
 		c.Put(c.bearer, "file=a", "content")
 	}
-	c.AddUser("bob", password)
+	c.AddUser("bob", "a password for tests")
 	c.Put(c.bearer, "file=a&d=bob", "content")
-	link := auth.HashToken(file.Service(c.Data.Ports).Token(c.newest()))
+	link := auth.HashToken(c.links.Token(c.newest()))
 	for _, key := range []table.Key{{PK: "link#" + link, SK: "link"}, files.Key(blob.Files, "alice", 1)} {
-		c.write(table.Update(key).Set("file", "damaged").Set("id", "damaged").If(table.Exists()))
+		c.must(c.Data.Table.Write(c.Context(), table.Update(key).Set("file", "damaged").Set("id", "damaged").If(table.Exists())))
 	}
 	c.revoke(1)
-	renewed, err := file.Service(c.Data.Ports).RenewLinks(t.Context(), 1)
+	renewed, err := c.links.Renew(t.Context(), 1)
 	if err == nil || !strings.Contains(err.Error(), "any: 1;") || renewed != 3 {
 		t.Errorf("%d files have new links: %v", renewed, err)
 	}
@@ -210,110 +210,9 @@ func (o *overtaking) Write(ctx context.Context, ops ...table.Op) error {
 	return o.Table.Write(ctx, ops...)
 }
 
-// overtaken returns the caller's domain, into which a renewal comes once.
-func (c caller) overtaken() *files.Service {
-	p := *c.Data.Ports
-	p.Table = &overtaking{Table: c.Data.Table, other: func() { c.renew(1) }}
-	return file.Service(&p)
-}
-
-func failure[T any](_ T, err error) error { return err }
-
-func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
-	t.Parallel()
-	sweep := func(after time.Duration) func(caller, *files.Service) error {
-		return func(c caller, s *files.Service) error {
-			c.Clock.Advance(after)
-			return failure((&files.Sweeper{Service: s, Grace: 2 * after}).Run(c.Context()))
-		}
-	}
-	for what, k := range map[string]struct {
-		area blob.Area // where the file was
-		left int
-		do   func(caller, *files.Service) error
-	}{
-		"a deletion":              {blob.Files, 1, func(c caller, s *files.Service) error { return failure(s.Delete(c.Context(), c.user(), 1)) }},
-		"a restoration":           {blob.Backup, 1, func(c caller, s *files.Service) error { return failure(s.Restore(c.Context(), c.user(), 1)) }},
-		"a sweep that moves it":   {blob.Files, 1, sweep(31 * day)},
-		"a sweep that removes it": {blob.Backup, 0, sweep(91 * day)},
-		"a purge":                 {blob.Backup, 0, func(c caller, s *files.Service) error { return s.Purge(c.Context(), c.user(), 1) }},
-		"the removal of its user": {blob.Files, 0, func(c caller, s *files.Service) error { return failure(s.RemoveAll(c.Context(), c.name)) }},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c := newKeyCaller(t)
-			c.Put(c.bearer, "file=a", "content")
-			if k.area == blob.Backup {
-				c.call("DELETE", "/files/1")
-			}
-			c.revoke(1)
-			c.must(k.do(c, c.overtaken()))
-			c.wantConsistent(k.left)
-			for _, f := range c.stored() {
-				if text := c.read(f.Area, 1); f.Key != 2 || f.Area == k.area || text != "content" {
-					t.Errorf("its link in the %s area has version %d of the key, and gives %q", f.Area, f.Key, text)
-				}
-			}
-		})
-	}
-}
-
-// TestMovesBesideARenewalLeaveNoLinkBehind lets them race.
-func TestMovesBesideARenewalLeaveNoLinkBehind(t *testing.T) {
-	t.Parallel()
-	c := newKeyCaller(t)
-	const n = 60
-	c.Fill(c.bearer, n)
-	c.revoke(1)
-	s, owner := file.Service(c.Data.Ports), c.user()
-	var all sync.WaitGroup
-	all.Go(func() { _, _ = s.RenewLinks(t.Context(), 1) })
-	for id := range int64(n) {
-		all.Go(func() {
-			_, err := s.Delete(t.Context(), owner, id+1)
-			if err == nil && id%2 == 0 {
-				_, err = s.Restore(t.Context(), owner, id+1)
-			}
-			if err != nil {
-				t.Errorf("file %d: %v", id+1, err)
-			}
-		})
-	}
-	all.Wait()
-	c.wantConsistent(n)
-	c.wantStatuses("after the renewal", c.shown(), 200)
-	c.wantFindings("after the renewal", nil)
-}
-
-func TestAFileThatChangesAllTheTimeIsBusy(t *testing.T) {
-	t.Parallel()
-	c := newKeyCaller(t)
-	c.Put(c.bearer, "file=a", "content")
-	tries := 0
-	c.Calls.Before("table.Write", func() error {
-		tries++
-		return c.Data.Table.Write(t.Context(), table.Update(files.Key(blob.Files, "alice", 1)).Add("key", 5))
-	})
-	if _, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), 1); !errors.Is(err, table.ErrBusy) || tries != 5 {
-		t.Errorf("after %d tries: %v", tries, err)
-	}
-}
-
-func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
-	t.Parallel()
-	c := newKeyCaller(t)
-	c.Put(c.bearer, "file=a", "content")
-	link, err := file.Service(c.Data.Ports).ByToken(t.Context(), blob.Files, file.Service(c.Data.Ports).Token(c.newest()))
-	c.must(err)
-	c.must(failure(file.Service(c.Data.Ports).CountDownload(t.Context(), link, "192.0.2.1")))
-	c.revoke(1)
-	if _, err := c.overtaken().RenewLinks(t.Context(), 1); err != nil {
-		t.Error(err)
-	}
-	links, err := file.Service(c.Data.Ports).Links(t.Context(), c.newest())
-	if err != nil || links[0].Downloads != 1 {
-		t.Errorf("%+v, %v", links, err)
-	}
+// overtaken returns the domain of links, into which a renewal comes once.
+func (c caller) overtaken() *links.Service {
+	return c.with(&overtaking{Table: c.Data.Table, other: func() { c.renew(1) }})
 }
 
 // reading ends at the n-th store of a position, and notes which partitions are read.
@@ -341,19 +240,19 @@ func TestAnInterruptedRenewalResumesAtTheUserWhereItStopped(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
 	for _, name := range []string{"bob", "carl"} {
-		c.AddUser(name, password)
+		c.AddUser(name, "a password for tests")
 		c.Put(c.bearer, "file=a&d="+name, "content")
 		c.Put(c.bearer, "file=b&d="+name, "content")
 	}
 	c.Put(c.bearer, "file=a", "content")
 	c.revoke(1)
-	p, r := *c.Data.Ports, &reading{Table: c.Data.Table, left: 1}
-	p.Table = r
-	if renewed, err := file.Service(&p).RenewLinks(t.Context(), 1); err == nil || renewed != 3 {
+	r := &reading{Table: c.Data.Table, left: 1}
+	s := c.with(r)
+	if renewed, err := s.Renew(t.Context(), 1); err == nil || renewed != 3 {
 		t.Fatalf("%d files, %v", renewed, err)
 	}
 	r.left, r.from = 9, nil
-	if renewed, err := file.Service(&p).RenewLinks(t.Context(), 1); err != nil || renewed != 2 {
+	if renewed, err := s.Renew(t.Context(), 1); err != nil || renewed != 2 {
 		t.Errorf("%d files, %v", renewed, err)
 	}
 	if slices.Contains(r.from, "files#alice") || !slices.Contains(r.from, "files#bob") {

@@ -1,4 +1,4 @@
-package files_test
+package links_test
 
 import (
 	"context"
@@ -13,70 +13,19 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
-
-// newest returns the caller's newest file in the user area.
-func (c caller) newest() files.File {
-	c.Helper()
-	page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, 0, 1)
-	if err != nil || len(page.Files) != 1 {
-		c.Fatalf("listing: %v, %v", page, err)
-	}
-	return page.Files[0].File
-}
-
-// sendToTwo uploads a file for two recipients and returns it.
-func (c caller) sendToTwo(query string) files.File {
-	c.Helper()
-	c.Put(c.bearer, "file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
-	return c.newest()
-}
-
-// links returns the paths of a file's own link and of the recipients' links.
-func (c caller) links(f files.File) []string {
-	all := []string{"/download/file?k=" + c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)}
-	for _, id := range f.Recipients {
-		all = append(all, "/download/file?k="+c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, id))
-	}
-	return all
-}
-
-func (c caller) wantStatuses(when string, paths []string, status int) {
-	c.Helper()
-	for i, path := range paths {
-		if got, _ := c.get(path); got != status {
-			c.Errorf("%s link %d gave status %d, want %d", when, i, got, status)
-		}
-	}
-}
-
-// receipts returns the receipts in the outbox.
-func (c caller) receipts() (all []notify.Notice) {
-	c.Helper()
-	for shard := range 8 {
-		page, err := c.Data.Table.Query(c.Context(), table.Query{PK: fmt.Sprint("outbox#", shard), Limit: table.MaxPage})
-		c.must(err)
-		for _, item := range page.Items {
-			var n notify.Notice
-			c.must(item.Decode(&n))
-			if n.Kind == notify.Receipt {
-				all = append(all, n)
-			}
-		}
-	}
-	return all
-}
 
 func TestEveryLinkWorksOnlyWhileFileIsInUserArea(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	f := c.sendToTwo("")
-	all := c.links(f)
+	all := c.of(f)
 	if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != 3 {
 		t.Fatalf("the links are %q, want 3 different ones", all)
 	}
@@ -104,8 +53,8 @@ func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 			}
 		},
 		"its owner is removed": func(c caller) {
-			c.must(c.Users.Disable(c.Context(), c.name))
-			if n, err := file.Service(c.Data.Ports).RemoveAll(c.Context(), c.name); n != 2 || err != nil {
+			c.must(c.Users.Disable(c.Context(), "alice"))
+			if n, err := file.Service(c.Data.Ports).RemoveAll(c.Context(), "alice"); n != 2 || err != nil {
 				c.Fatalf("removing: %d, %v", n, err)
 			}
 		},
@@ -135,17 +84,17 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	service := file.Service(c.Data.Ports)
-	sess, err := service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1, Sending: files.Sending{
-		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Receipt: files.Receipt{To: "alice@example.com"},
+	sess, err := service.BeginSession(t.Context(), files.ByOf(auth.Identity{User: c.user()}), files.Plan{Owner: "alice", Name: "a", Length: 1, Sending: files.Sending{
+		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Tell: files.Contact{To: "alice@example.com"},
 	}}, nil)
 	c.must(err)
 	c.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("x"), nil)))
 	for range 2 { // a repeated completion changes nothing
-		sess, err = service.Session(t.Context(), c.by(), sess.ID)
+		sess, err = service.Session(t.Context(), files.ByOf(auth.Identity{User: c.user()}), sess.ID)
 		c.must(err)
 		c.must(failure(service.Complete(t.Context(), sess, nil)))
 	}
-	all := c.links(c.newest())
+	all := c.of(c.newest())
 	if len(all) != 2 || len(c.Partitions("link#")) != 2 || len(c.Partitions("outbox#")) != 1 {
 		t.Errorf("the links are %q, want 2, and one notice in the outbox", all)
 	}
@@ -171,7 +120,7 @@ func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			all, agent := c.links(c.sendToTwo("&notify=1")), "curl/8"
+			all, agent := c.of(c.sendToTwo("&notify=1")), "curl/8"
 			if k.robots {
 				agent = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
 			}
@@ -200,9 +149,12 @@ func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 
 func TestReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 	t.Parallel()
-	c := newCaller(t, func(u *auth.User) { u.Lang = "it" })
+	c := newCaller(t)
+	italian := c.user()
+	italian.Lang = "it"
+	c.must(c.Users.Edit(c.Context(), c.user(), italian))
 	f := c.sendToTwo("&notify=1")
-	c.get(c.links(f)[2])
+	c.get(c.of(f)[2])
 	got := c.receipts()
 	if len(got) != 1 {
 		t.Fatalf("there are %d receipts", len(got))
@@ -217,8 +169,8 @@ func TestReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 func TestNoReceiptUnlessRequested(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	c.get(c.links(c.sendToTwo(""))[0])
-	c.get(c.links(c.sendToTwo("&notify=0"))[0])
+	c.get(c.of(c.sendToTwo(""))[0])
+	c.get(c.of(c.sendToTwo("&notify=0"))[0])
 	if got := c.receipts(); len(got) != 0 {
 		t.Errorf("there are %d receipts", len(got))
 	}
@@ -232,7 +184,7 @@ func TestMovedFileGetsOneReceipt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			all := c.links(c.sendToTwo("&notify=1"))
+			all := c.of(c.sendToTwo("&notify=1"))
 			if before {
 				c.get(all[1])
 			}
@@ -260,7 +212,7 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n++ {
 		c := newCaller(t)
-		link := c.links(c.sendToTwo("&notify=1"))[1]
+		link := c.of(c.sendToTwo("&notify=1"))[1]
 		left, failed := n, false
 		for _, call := range []string{"table.Get", "table.Write", "blob.Open"} {
 			c.Calls.Before(call, func() error {
@@ -295,15 +247,22 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 	}
 }
 
-// TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost lets the table do the transaction
-// and report an error.
+// lossyTable is a table that does each write and then returns an error, as if the
+// answer had been lost.
+type lossyTable struct{ table.Table }
+
+var errLost = errors.New("the answer was lost")
+
+func (l lossyTable) Write(ctx context.Context, ops ...table.Op) error {
+	return errors.Join(l.Table.Write(ctx, ops...), errLost)
+}
+
 func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	f := c.sendToTwo("&notify=1")
-	service := c.service(lossyTable{c.Data.Table})
+	f, s := c.sendToTwo("&notify=1"), c.with(lossyTable{c.Data.Table})
 	for range 2 {
-		if err := c.download(service, f, ""); !errors.Is(err, errLost) {
+		if _, err := c.download(s, f, ""); !errors.Is(err, errLost) {
 			t.Errorf("counting gave %v, want %v", err, errLost)
 		}
 	}
@@ -312,7 +271,7 @@ func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 	}
 }
 
-// failingTable is a table without delayed writes; its call number n fails.
+// failingTable is a table whose call number n fails.
 type failingTable struct {
 	table.Table
 	n *int
@@ -333,9 +292,6 @@ func (f failingTable) Get(ctx context.Context, key table.Key, into any) error {
 }
 
 func (f failingTable) Write(ctx context.Context, ops ...table.Op) error {
-	for i := range ops {
-		ops[i].Delayed = false
-	}
 	if err := f.fails(); err != nil {
 		return err
 	}
@@ -348,57 +304,43 @@ func TestFailedCountLeavesReceiptDue(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 2; n++ {
 		c := newCaller(t)
-		f := c.sendToTwo("&notify=1")
-		left := 0
-		service := c.service(failingTable{c.Data.Table, &left})
-		count := func() (bool, error) {
-			link, err := file.Service(c.Data.Ports).ByToken(t.Context(), blob.Files, service.Token(f))
-			c.must(err)
-			return service.CountDownload(t.Context(), link, "")
-		}
+		f, left := c.sendToTwo("&notify=1"), 0
+		s := c.with(failingTable{c.Data.Table, &left})
+		link := c.find(s, f)
 		left = n
-		if queued, err := count(); queued || err == nil {
+		if queued, err := s.Used(t.Context(), link, links.Used{Whole: true}); queued || err == nil {
 			t.Errorf("when call %d fails, the count gave %v, %v", n, queued, err)
 		}
 		for _, want := range []bool{true, false} {
-			if queued, err := count(); queued != want || err != nil {
+			if queued, err := c.download(s, f, ""); queued != want || err != nil {
 				t.Errorf("after that the count gave %v, %v, want %v", queued, err, want)
 			}
 		}
 	}
 }
 
-// busyTable is a table without delayed writes; its transactions are always busy.
+// busyTable is a table whose transactions are always busy.
 type busyTable struct{ table.Table }
 
 func (b busyTable) Write(ctx context.Context, ops ...table.Op) error {
 	if len(ops) > 1 {
 		return table.ErrBusy
 	}
-	return b.Table.Write(ctx, table.Op{Kind: ops[0].Kind, Key: ops[0].Key, Changes: ops[0].Changes, Conds: ops[0].Conds})
+	return b.Table.Write(ctx, ops...)
 }
 
 func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	f := c.sendToTwo("&notify=1")
-	count := func(s *files.Service) bool {
-		link, err := s.ByToken(t.Context(), blob.Files, s.Token(f))
-		c.must(err)
-		queued, err := s.CountDownload(t.Context(), link, "")
-		if err != nil {
-			t.Error(err)
-		}
-		return queued
+	if queued, err := c.download(c.with(busyTable{c.Data.Table}), f, ""); queued || err != nil {
+		t.Errorf("the transaction was busy, but a receipt is reported: %v, %v", queued, err)
 	}
-	if count(c.service(busyTable{c.Data.Table})) {
-		t.Error("a receipt is reported, but the transaction was busy")
+	if n := c.uses(f)[0].Downloads; n != 1 {
+		t.Errorf("%d downloads are counted, want one", n)
 	}
-	if uses, err := file.Service(c.Data.Ports).Links(t.Context(), f); err != nil || uses[0].Downloads != 1 {
-		t.Errorf("the use is %+v, %v, want one download", uses, err)
-	}
-	if !count(c.service(c.Data.Table)) {
-		t.Error("the next download queues no receipt")
+	if queued, err := c.download(c.links, f, ""); !queued || err != nil {
+		t.Errorf("the next download queues no receipt: %v", err)
 	}
 }
 
@@ -409,16 +351,16 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	c := newCaller(t)
 	c.Put(c.bearer, "file=a", "content")
 	f, s := c.newest(), file.Service(c.Data.Ports)
-	found, err := s.ByToken(c.Context(), f.Area, s.Token(f))
-	c.must(err)
-	_, err = s.Delete(c.Context(), c.user(), f.ID)
-	c.must(err)
-	if _, err = s.Open(c.Context(), found); !fault.Is(err, fault.Unauthorized) {
+	found := c.find(c.links, f)
+	open := func() (io.ReadSeekCloser, error) {
+		return s.Open(t.Context(), found.File, func(ctx context.Context) (files.File, error) { return c.links.FindAgain(ctx, found) })
+	}
+	c.must(failure(s.Delete(c.Context(), c.user(), f.ID)))
+	if err := failure(open()); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("after a move: %v, want Unauthorized", err)
 	}
-	_, err = s.Restore(c.Context(), c.user(), f.ID)
-	c.must(err)
-	body, err := s.Open(c.Context(), found)
+	c.must(failure(s.Restore(c.Context(), c.user(), f.ID)))
+	body, err := open()
 	if err != nil {
 		t.Fatalf("after a move and back: %v", err)
 	}
@@ -428,48 +370,64 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	}
 }
 
-// TestConnectionsOfOneDownloaderCountOnce: all have read the link before any is counted.
+// TestConnectionsOfOneDownloaderCountOnce: all have read the link before any is counted. In the
+// cloud each of them is answered by another process.
 func TestConnectionsOfOneDownloaderCountOnce(t *testing.T) {
 	t.Parallel()
-	c := newCaller(t)
-	f, s := c.sendToTwo("&notify=1"), file.Service(c.Data.Ports)
-	count := func(sources ...string) {
-		link, err := s.ByToken(t.Context(), f.Area, s.Token(f))
-		c.must(err)
-		var wg sync.WaitGroup
-		for _, source := range sources {
-			wg.Go(func() {
-				if _, err := s.CountDownload(t.Context(), link, source); err != nil {
-					t.Error(err)
+	for shape, service := range map[string]func(caller) *links.Service{
+		"in one process": func(c caller) *links.Service { return c.links },
+		"in the cloud":   func(c caller) *links.Service { return c.with(c.Data.Table) },
+	} {
+		t.Run(shape, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t, apitest.Listening)
+			f := c.sendToTwo("&notify=1")
+			count := func(sources ...string) {
+				link := c.find(service(c), f)
+				var wg sync.WaitGroup
+				for _, source := range sources {
+					s := service(c)
+					wg.Go(func() { check(t, failure(s.Used(t.Context(), link, links.Used{Whole: true, Source: source}))) })
 				}
-			})
-		}
-		wg.Wait()
+				wg.Wait()
+			}
+			events := 1 // of the upload
+			want := func(what string, n int64) {
+				t.Helper()
+				if got := c.uses(f)[0].Downloads; got != n {
+					t.Errorf("%s: %d downloads, want %d", what, got, n)
+				}
+				if got := len(c.Partitions("event#")); got != events+int(n) {
+					t.Errorf("%s: %d events, want %d", what, got, events+int(n))
+				}
+			}
+			count("a", "a", "b", "a", "b", "a")
+			want("two downloaders with several connections", 2)
+			count("b", "a", "c")
+			want("the two again, and a third", 3)
+			if got := len(c.receipts()); got != 1 {
+				t.Errorf("there are %d receipts, want 1", got)
+			}
+			c.Clock.Advance(time.Hour)
+			count("a")
+			want("the first after an hour", 4)
+			for i := range 50 {
+				count(fmt.Sprint("other ", i))
+			}
+			want("many downloaders", 54)
+			if n := len(c.find(c.links, f).Sources); n > 20 {
+				t.Errorf("%d sources are stored", n)
+			}
+			c.Clock.Advance(-time.Hour) // it had been ahead
+			count("other 49")
+			want("a source of the future", 55)
+		})
 	}
-	want := func(what string, n int64) {
-		t.Helper()
-		if uses, err := s.Links(t.Context(), f); err != nil || uses[0].Downloads != n {
-			t.Errorf("%s: %+v, %v, want %d downloads", what, uses, err, n)
-		}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
 	}
-	count("a", "a", "b", "a", "b", "a")
-	want("two downloaders with several connections", 2)
-	count("b", "a", "c")
-	want("the two again, and a third", 3)
-	if got := len(c.receipts()); got != 1 {
-		t.Errorf("there are %d receipts, want 1", got)
-	}
-	c.Clock.Advance(time.Hour)
-	count("a")
-	want("the first after an hour", 4)
-	for i := range 50 {
-		count(fmt.Sprint("other ", i))
-	}
-	want("many downloaders", 54)
-	if link, err := s.ByToken(t.Context(), f.Area, s.Token(f)); err != nil || len(link.Sources) > 20 {
-		t.Errorf("%d sources are stored, %v", len(link.Sources), err)
-	}
-	c.Clock.Advance(-time.Hour) // it had been ahead
-	count("other 49")
-	want("a source of the future", 55)
 }

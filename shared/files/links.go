@@ -1,0 +1,32 @@
+package files
+
+import (
+	"context"
+
+	"ferry/shared/table"
+)
+
+// Links keeps the links that lead to files. Each has a copy of its file's record, so its
+// operations belong in the same transaction as a change of the record. It is safe for concurrent
+// use.
+type Links interface {
+	// Token returns the token of the file's own link.
+	Token(f File) string
+	// Add returns the operations that store the links of a new file, and notes in the record
+	// which version of the key they have.
+	Add(f *File, s Sending) []table.Op
+	// Replace returns the operations that replace the links of a file by those of the record
+	// now. They keep who got them and how they were used. If the version of their key was revoked,
+	// they get the newest, which it notes in the record. It makes one call to the table.
+	Replace(ctx context.Context, f File, now *File) ([]table.Op, error)
+	// Remove returns the operations that remove the links of a file for good.
+	Remove(f File) []table.Op
+
+	// Compare returns how the links of a file differ from its record, and what mends that. A
+	// quick check leaves open which of two copies is right. It makes one call to the table.
+	Compare(ctx context.Context, f File, quick, repair bool) ([]Finding, error)
+	// Copy returns the copy of the record that a link's item has, if the item is a link.
+	Copy(item table.Item) (f File, is bool, err error)
+	// Stray returns a finding if the link with this copy of a record is none of the file's.
+	Stray(ctx context.Context, key table.Key, of File) (*Finding, error)
+}

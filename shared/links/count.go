@@ -1,0 +1,371 @@
+package links
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// An answer calls MayGive before the bytes and Used after them. What a use adds to the link's
+// item is pending until it is written: at once while the table is quiet, else together with later
+// uses. DynamoDB takes 1,000 writes of one item a second; when it refuses one, the process pauses
+// the writes of that link, so that no answer waits for it. A table that only this process uses
+// (CountWait is 0) gets all pending uses every countDelay.
+const (
+	countDelay = 200 * time.Millisecond
+	// firstPause is how long a process writes nothing to a link after the table refused it; each
+	// further refusal doubles that, up to longestPause.
+	firstPause, longestPause = time.Second, time.Minute
+	// maxLive bounds the links in the cache. When full, those that are idle are dropped.
+	maxLive, writesAtOnce, writeTries = 1000, 16, 5
+
+	// sourceMemory is how long redirects and ranges to one source count once.
+	sourceMemory = time.Hour
+	// maxSources bounds a link's item. A source pushed out by newer ones counts again.
+	maxSources = 20
+	sourceSize = 8 // characters of a source's hash
+
+	// leastDownloads is how often a file can be downloaded through a link in an hour,
+	// however large it is.
+	leastDownloads = 10
+	// Bytes alone, as those of most ranges, are written when more than 1/givenShare of the bound
+	// are pending.
+	givenShare = 1000
+)
+
+// live is what this process knows of a link.
+type live struct {
+	link  Link      // as far as known
+	known time.Time // when link was read or written
+	delta           // pending
+	seen  []string  // the last sources that were counted here
+
+	writing bool
+	pause   time.Duration // the last one
+	paused  time.Time     // when it ends
+
+	underWay  int64 // bytes of answers in progress
+	sum, hour int64 // bytes given in an hour as far as known, underWay included
+}
+
+// delta is what uses add to a link's item.
+type delta struct {
+	downloads, previews, given int64
+	last, lastPreview          int64    // Unix seconds
+	sources                    []string // of downloads
+	about                      bool
+}
+
+// Used says what became of an answer.
+type Used struct {
+	Begun  int64  // as MayGive was told
+	Bytes  int64  // that were sent
+	Whole  bool   // it counts as a download, unless a robot asked
+	Robot  bool   // a program made the request on its own
+	Source string // if set, its downloads count once an hour
+}
+
+// change lets f change what is known of a link.
+func (s *Service) change(token string, f func(*live)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.live[token]
+	if h == nil {
+		if len(s.live) >= maxLive {
+			maps.DeleteFunc(s.live, func(_ string, h *live) bool { return h.underWay == 0 && !h.writing && !s.due(h) })
+		}
+		h = &live{}
+		s.live[token] = h
+	}
+	f(h)
+}
+
+// remember notes a link that was just read, unless something newer is known.
+func (h *live) remember(l Link) {
+	if !l.read.Before(h.known) {
+		h.link, h.known = l, l.read
+	}
+}
+
+// cached returns a link if it was read within Memory. Until its first download is counted, each
+// request must check whether it is the first.
+func (s *Service) cached(token string) (l Link, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.live[token]; h != nil {
+		l = h.link
+	}
+	return l, l.Downloads > 0 && !l.receiptDue() && s.Now().Sub(l.read) < s.Memory
+}
+
+// due reports whether a link's item must be written.
+func (s *Service) due(h *live) bool {
+	return h.downloads+h.previews > 0 || s.Bytes > 0 && h.given > s.Bytes/givenShare
+}
+
+func hourOf(t time.Time) int64 { return t.Truncate(time.Hour).Unix() }
+
+// MayGive notes the start of an answer of up to n bytes; the caller calls Used at its end. If the
+// link has reached its bound for this hour, answers in progress included, it returns a TooMany
+// fault instead. Bytes count as soon as their answer begins: the table shows them only later.
+func (s *Service) MayGive(l Link, n int64) (err error) {
+	if s.Bytes == 0 {
+		return nil
+	}
+	now := s.Now()
+	s.change(l.Token, func(h *live) {
+		stored := int64(0)
+		if l.Hour == hourOf(now) {
+			stored = l.Given - l.GivenBefore
+		}
+		if h.hour != hourOf(now) {
+			h.hour, h.sum = hourOf(now), 0
+		}
+		// The link may have been read before it showed what this process, or others, gave.
+		h.sum = max(h.sum, stored+h.given+h.underWay)
+		if h.sum < max(s.Bytes, leastDownloads*l.File.Length) {
+			h.sum, h.underWay = h.sum+n, h.underWay+n
+			return
+		}
+		err = fault.Wait(time.Unix(h.hour, 0).Add(time.Hour).Sub(now),
+			"this link has given out %d bytes in this hour, which is the limit", h.sum)
+	})
+	return err
+}
+
+// Used counts the use of a link by an answer that MayGive allowed, and records the event of a
+// download. If the uploader wants a receipt and this is the file's first download, the same
+// transaction queues the receipt, and queued is true; that happens once per file. It makes one
+// call to the table, one more for each further link's first download, and one for the event. With
+// a source, it makes two more for each time that others are counted at the same moment.
+func (s *Service) Used(ctx context.Context, l Link, u Used) (queued bool, err error) {
+	counts, paused := s.add(l, u)
+	first := counts && l.receiptDue()
+	if s.CountWait > 0 || first {
+		wait := s.CountWait
+		if first && !paused {
+			wait = followUp
+		}
+		inTime, cancel := s.within(ctx, wait)
+		queued, err = s.write(inTime, l.Token, counts && (first || l.Downloads == 0))
+		cancel()
+	}
+	switch {
+	case errors.Is(err, errCounted):
+		return false, nil
+	case counts:
+		err = errors.Join(err, s.report(ctx, l))
+	}
+	return queued, err
+}
+
+// add makes a use pending. counts reports whether it is a download that was not counted before.
+func (s *Service) add(l Link, u Used) (counts, paused bool) {
+	now := s.Now()
+	s.change(l.Token, func(h *live) {
+		h.remember(l)
+		if s.Bytes > 0 {
+			h.sum, h.underWay, h.given = h.sum+u.Bytes-u.Begun, h.underWay-u.Begun, h.given+u.Bytes
+		}
+		source := ""
+		if u.Source != "" {
+			source = auth.HashToken(l.Token + " " + u.Source)[:sourceSize]
+		}
+		known := append(recent(h.link.Sources, now), recent(h.seen, now)...)
+		counts, paused = u.Whole && !u.Robot && !(source != "" && has(known, source)), now.Before(h.paused)
+		if u.Robot {
+			h.previews, h.lastPreview = h.previews+1, now.Unix()
+		}
+		if counts {
+			h.downloads, h.last = h.downloads+1, now.Unix()
+			h.about = h.about || paused // the process may end before it writes them
+		}
+		if counts && source != "" && !paused { // else there are too many to remember
+			source += strconv.FormatInt(now.Unix(), 36)
+			h.sources, h.seen = append(h.sources, source), append(h.seen[max(0, len(h.seen)-maxSources+1):], source)
+		}
+		if s.CountWait == 0 && s.due(h) {
+			s.arm()
+		}
+	})
+	return counts, paused
+}
+
+// recent returns the sources of the last hour.
+func recent(sources []string, now time.Time) (all []string) {
+	for _, one := range sources {
+		at, err := strconv.ParseInt(one[min(sourceSize, len(one)):], 36, 64)
+		age := now.Sub(time.Unix(at, 0))
+		if err == nil && age >= 0 && age < sourceMemory { // a clock may have been ahead
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// has reports whether a source, or its hash, is among others.
+func has(sources []string, one string) bool {
+	return slices.ContainsFunc(sources, func(s string) bool { return s[:sourceSize] == one[:sourceSize] })
+}
+
+// errCounted is returned if all sources of a delta were counted before.
+var errCounted = errors.New("counted before")
+
+// write writes what is pending for a link, and what is added meanwhile. It does nothing while
+// another goroutine does so or, unless it must, during a pause. queued reports whether that
+// queued a receipt.
+func (s *Service) write(ctx context.Context, token string, must bool) (queued bool, err error) {
+	for err == nil {
+		var l Link
+		var d delta
+		due := false
+		s.change(token, func(h *live) {
+			if due = !h.writing && s.due(h) && (must || !s.Now().Before(h.paused)); due {
+				l, d, h.delta, h.writing = h.link, h.delta, delta{}, true
+			}
+		})
+		if !due {
+			break
+		}
+		var receipt bool
+		l, receipt, err = s.put(ctx, l, d)
+		queued = queued || receipt
+		s.change(l.Token, func(h *live) { s.wrote(h, l, d, err) })
+	}
+	return queued, fault.Wrap(err, "counting a download", table.ErrCondition) // the file was moved
+}
+
+// wrote notes what became of a write, after which the link is now.
+func (s *Service) wrote(h *live, now Link, d delta, err error) {
+	h.writing = false
+	switch {
+	case err == nil:
+		h.link, h.known, h.pause = now, s.Now(), 0
+	case errors.Is(err, table.ErrBusy):
+		h.downloads, h.previews, h.given = h.downloads+d.downloads, h.previews+d.previews, h.given+d.given
+		h.last, h.lastPreview = max(h.last, d.last), max(h.lastPreview, d.lastPreview)
+		h.sources, h.about = nil, h.about || d.downloads > 0
+		h.pause = min(max(firstPause, 2*h.pause), longestPause)
+		h.paused = s.Now().Add(h.pause)
+	case !errors.Is(err, table.ErrCondition):
+		h.given += d.given
+		h.about = h.about || !errors.Is(err, errCounted) // it may have been written
+	}
+}
+
+// put writes a delta to the item of a link, and returns the link after that. With sources, it
+// retries while others are counted in between, which the counter shows.
+func (s *Service) put(ctx context.Context, l Link, d delta) (after Link, queued bool, err error) {
+	for try := 1; ; try++ {
+		op, after, n := s.update(l, d)
+		if n+d.previews == 0 && d.downloads > 0 {
+			return l, false, errCounted
+		}
+		if n > 0 && l.receiptDue() {
+			final := op.Set("told", true)
+			if queued, err = s.writeFirst(ctx, l, final); err == nil {
+				op, after.ReceiptDone = final, true
+			}
+		}
+		// If transactions are busy, another download queues the receipt.
+		if !queued && (err == nil || errors.Is(err, table.ErrBusy) && ctx.Err() == nil) {
+			err = s.Table.Write(ctx, op.Relax())
+		}
+		if len(d.sources) == 0 || !errors.Is(err, table.ErrCondition) {
+			return after, queued, err
+		}
+		now, gone := s.read(ctx, l.Token)
+		switch {
+		case errors.Is(gone, table.ErrNotFound): // the file was moved meanwhile
+			return l, false, err
+		case gone != nil || try == writeTries:
+			return l, false, fmt.Errorf("%w: others are counted all the time", table.ErrBusy)
+		}
+		l, err = now, nil
+	}
+}
+
+// update returns the operation that adds a delta to a link, the link after it, and how many
+// downloads it counts. Only a link read in this hour may start the hour's sum: one read earlier
+// has an old sum.
+func (s *Service) update(l Link, d delta) (op table.Op, after Link, n int64) {
+	now := s.Now()
+	op, after, n = table.Update(key(l.Token)).If(table.Exists()), l, d.downloads
+	known := recent(l.Sources, now)
+	all := slices.Clone(known)
+	for _, one := range d.sources {
+		if has(known, one) {
+			n--
+		} else {
+			all = append(all, one)
+		}
+	}
+	if len(all) > len(known) {
+		after.Sources = all[max(0, len(all)-maxSources):]
+		op = op.Set("sources", after.Sources).If(table.AtMost("downloads", l.Downloads))
+	}
+	if n > 0 {
+		op, after.Downloads = op.Add("downloads", n).Set("last", d.last), l.Downloads+n
+	}
+	if n > 0 && l.Downloads == 0 {
+		op = op.Set("first", d.last)
+	}
+	if n > 0 && d.about {
+		op = op.Set("about", true)
+	}
+	if d.previews > 0 {
+		op = op.Add("previews", d.previews).Set("seen", d.lastPreview)
+	}
+	if d.given > 0 {
+		op, after.Given = op.Add("given", d.given), l.Given+d.given
+	}
+	if hour := hourOf(now); d.given > 0 && l.Hour != hour && hourOf(l.read) == hour {
+		op, after.Hour, after.GivenBefore = op.Set("hour", hour).Set("givenBefore", l.Given), hour, l.Given
+	}
+	return op, after, n
+}
+
+// arm arranges a flush. The caller holds the lock.
+func (s *Service) arm() {
+	if !s.armed {
+		s.armed = true
+		time.AfterFunc(countDelay, func() { s.Flush(context.Background()) })
+	}
+}
+
+// Flush writes what is pending for all links. Call it before the table is closed.
+func (s *Service) Flush(ctx context.Context) {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	s.mu.Lock()
+	s.armed = false
+	var g errgroup.Group
+	g.SetLimit(writesAtOnce)
+	due := slices.Collect(maps.Keys(s.live))
+	due = slices.DeleteFunc(due, func(token string) bool { return !s.due(s.live[token]) })
+	s.mu.Unlock()
+	for _, token := range due {
+		g.Go(func() error {
+			_, err := s.write(ctx, token, true)
+			if err != nil && !errors.Is(err, errCounted) {
+				s.Log.Warn("the uses of a link were not counted", "error", err.Error())
+			}
+			return err
+		})
+	}
+	if errors.Is(g.Wait(), table.ErrBusy) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.arm()
+	}
+}

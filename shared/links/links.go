@@ -1,0 +1,223 @@
+// Package links keeps the download links of files: their items in the table, what a token
+// leads to, how often a link was used, and the receipt of a file's first download.
+//
+// The package may import auth, files, fault and the ports, but not notify. files reaches it
+// through the port files.Links. Start reading with Link, then count.go.
+package links
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// Link is a download link with the file that it leads to, stored under the hash
+// of its token. A file has its own link, and one for each recipient.
+type Link struct {
+	File        files.File `json:"file"`
+	ReceiptDone bool       `json:"told,omitempty"` // no receipt is due for the file any more
+	Token       string     `json:"-"`
+	// Sources are the last ones that a download was counted for, each the start of a hash and
+	// the time. Without the link, nobody can find the address from it.
+	Sources []string `json:"sources,omitempty"`
+	// Given counts all bytes that the link ever gave out, and GivenBefore those before Hour, in
+	// Unix seconds.
+	Given       int64     `json:"given,omitempty"`
+	GivenBefore int64     `json:"givenBefore,omitempty"`
+	Hour        int64     `json:"hour,omitempty"`
+	read        time.Time // when it was read from the table
+	Use
+}
+
+// Use says who got a link, and how it was used.
+type Use struct {
+	Recipient string `json:"recipient,omitempty"` // ID of the notice with the link; empty for the file's own
+	To        string `json:"to,omitempty"`        // the address or number that it was sent to
+	Downloads int64  `json:"downloads,omitempty"` // whole ones, by people
+	About     bool   `json:"about,omitempty"`     // Downloads is an estimate
+	First     int64  `json:"first,omitempty"`     // Unix seconds of the first download
+	Last      int64  `json:"last,omitempty"`      // Unix seconds of the last download
+	Previews  int64  `json:"previews,omitempty"`  // by robots
+	Seen      int64  `json:"seen,omitempty"`      // Unix seconds of the last preview
+}
+
+// Config holds what a Service needs.
+type Config struct {
+	auth.Ports
+	Outbox Outbox
+	Log    *slog.Logger
+	Bytes  int64 // most that a link gives out in an hour, or ten times its file if more; 0 is no bound
+	// CountWait is the longest that counting a download may delay its answer. 0 is for a table
+	// that only this process uses: counts are then written in the background.
+	CountWait time.Duration
+	// Memory is how long a cached link is used without reading it again; it needs CountWait.
+	// An ended link may work that much longer.
+	Memory time.Duration
+}
+
+// Outbox queues receipts, and records the event of a download.
+type Outbox interface {
+	// Receipt returns the operation that queues a receipt of a file's first download. link is
+	// the address or number whose link was used, empty for the file's own.
+	Receipt(ctx context.Context, to files.Contact, f files.File, link string) (table.Op, error)
+	// Event is as in files.Outbox.
+	Event(ctx context.Context, e files.Event) ([]table.Op, error)
+}
+
+// Service finds, counts, renews and checks links. It is safe for concurrent use, and has state:
+// a process needs one for all its endpoints.
+type Service struct {
+	Config
+	decoded table.Memo[Link]
+
+	mu       sync.Mutex
+	live     map[string]*live // by token
+	armed    bool             // a flush is coming
+	flushing sync.Mutex
+}
+
+// New returns a Service.
+func New(c Config) *Service { return &Service{Config: c, live: map[string]*live{}} }
+
+func decode(item table.Item) (l Link, err error) {
+	err = item.Decode(&l)
+	l.File = l.File.Completed()
+	return l, err
+}
+
+func key(token string) table.Key {
+	return table.Key{PK: partition + auth.HashToken(token), SK: "link"}
+}
+
+const partition = "link#"
+
+// Token implements files.Links.
+func (s *Service) Token(f files.File) string { return s.Key.Of(f.Key).File(f.Area, f.Owner, f.ID) }
+
+// keys returns the keys of the file's own link and then of each recipient's.
+func (s *Service) keys(f files.File) []table.Key {
+	keys := []table.Key{key(s.Token(f))}
+	for _, id := range f.Recipients {
+		keys = append(keys, key(s.Key.Of(f.Key).Recipient(f.Area, f.Owner, f.ID, id)))
+	}
+	return keys
+}
+
+// Of returns a file's own link and then each recipient's. One that is missing or cannot
+// be read has no uses. It makes one call to the table.
+func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
+	items, err := s.Table.GetMany(ctx, s.keys(f)...)
+	if err != nil {
+		return nil, fmt.Errorf("reading a file's links: %w", err)
+	}
+	all := make([]Link, len(items))
+	for i, item := range items {
+		if all[i], err = s.decoded.Read(item, decode); err != nil && !errors.Is(err, table.ErrNotFound) {
+			s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", item.Key.String(), "error", err)
+			all[i] = Link{}
+		}
+		if i > 0 {
+			all[i].Recipient = f.Recipients[i-1]
+		}
+	}
+	return all, nil
+}
+
+// Find returns the link of a download token of this area. It makes one call to the table, or
+// none if this process has just read the link. If the token is unknown, or its file has expired
+// or moved, or its key was revoked, the fault is Unauthorized.
+func (s *Service) Find(ctx context.Context, area blob.Area, token string) (Link, error) {
+	l, cached := s.cached(token)
+	if !cached {
+		var err error
+		if l, err = s.read(ctx, token); err != nil && !errors.Is(err, table.ErrNotFound) {
+			return Link{}, fmt.Errorf("reading a link: %w", err)
+		}
+	}
+	if l.File.Area != area || l.File.Expired(s.Now()) || s.Key.Revoked(l.File.Key) {
+		return Link{}, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
+	}
+	return l, nil
+}
+
+// FindAgain reads a link anew, and returns its file as it is now.
+func (s *Service) FindAgain(ctx context.Context, l Link) (files.File, error) {
+	s.change(l.Token, func(h *live) { h.link.read = time.Time{} })
+	now, err := s.Find(ctx, l.File.Area, l.Token)
+	return now.File, err
+}
+
+// read reads a link from the table.
+func (s *Service) read(ctx context.Context, token string) (l Link, err error) {
+	var item table.Item
+	read := s.Now()
+	if err = s.Table.Get(ctx, key(token), &item); err == nil {
+		l, err = s.decoded.Read(item, decode)
+	}
+	if l.Token, l.read = token, read; err == nil && s.Memory > 0 {
+		s.change(token, func(h *live) { h.remember(l) })
+	}
+	return l, err
+}
+
+// Add implements files.Links.
+func (s *Service) Add(f *files.File, sending files.Sending) []table.Op {
+	f.Key = s.Key.Version()
+	all := []Link{{}}
+	for i, m := range sending.Recipients {
+		all = append(all, Link{Use: Use{Recipient: f.Recipients[i], To: m.To}})
+	}
+	return append(s.store(*f, all), receiptDue(*f, sending.Tell)...)
+}
+
+// store returns the operations that store links of a file, in the order of keys.
+func (s *Service) store(f files.File, links []Link) (ops []table.Op) {
+	for i, key := range s.keys(f) {
+		links[i].File = f.Stored()
+		op := table.Put(key, links[i])
+		if f.Expires != 0 {
+			op = op.Expire(time.Unix(f.Expires, 0))
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// Replace implements files.Links.
+func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) ([]table.Op, error) {
+	if s.Key.Revoked(old.Key) {
+		now.Key = s.Key.Version()
+	}
+	links, err := s.Of(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	var ops []table.Op
+	kept := s.keys(*now)
+	for i, key := range s.keys(old) {
+		if key != kept[i] {
+			ops = append(ops, table.Delete(key))
+		}
+	}
+	return append(ops, s.store(*now, links)...), nil
+}
+
+// Remove implements files.Links.
+func (s *Service) Remove(f files.File) (ops []table.Op) {
+	for _, key := range s.keys(f) {
+		ops = append(ops, table.Delete(key))
+	}
+	if f.Notify {
+		ops = append(ops, table.Delete(receiptKey(f)))
+	}
+	return ops
+}

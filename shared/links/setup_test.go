@@ -1,0 +1,144 @@
+package links_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/notify"
+	"ferry/shared/table"
+)
+
+// caller is alice, the one user of a service that belongs to one test.
+type caller struct {
+	*apitest.Server
+	bearer string
+	links  *links.Service
+}
+
+func newCaller(t *testing.T, options ...apitest.Option) caller {
+	t.Helper()
+	s := apitest.New(t, options...)
+	s.AddUser("alice", "a password for tests")
+	return caller{s, s.Login("alice", "a password for tests"), file.Links(s.Data.Ports)}
+}
+
+func (c caller) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func failure[T any](_ T, err error) error { return err }
+
+// call sends a request with the caller's bearer.
+func (c caller) call(method, path string) (int, apitest.Envelope) {
+	c.Helper()
+	resp := c.Request(method, path, nil, "Authorization", "Bearer "+c.bearer)
+	return resp.StatusCode, c.Decode(resp, resp.StatusCode)
+}
+
+// get fetches a link without logging in.
+func (c caller) get(link string) (int, string) {
+	c.Helper()
+	resp := c.Request("GET", strings.TrimPrefix(link, c.Base), nil)
+	return resp.StatusCode, c.Text(resp)
+}
+
+// user returns the caller as stored.
+func (c caller) user() auth.User {
+	c.Helper()
+	u, err := c.Users.Get(c.Context(), "alice")
+	c.must(err)
+	return u
+}
+
+// newest returns the caller's newest file in the user area.
+func (c caller) newest() files.File {
+	c.Helper()
+	page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, 0, 1)
+	if err != nil || len(page.Files) != 1 {
+		c.Fatalf("listing: %v, %v", page, err)
+	}
+	return page.Files[0].File
+}
+
+// sendToTwo uploads a file for two recipients and returns it.
+func (c caller) sendToTwo(query string) files.File {
+	c.Helper()
+	c.Put(c.bearer, "file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
+	return c.newest()
+}
+
+// of returns the paths of a file's own link and of the recipients' links.
+func (c caller) of(f files.File) []string {
+	all := []string{"/download/file?k=" + c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)}
+	for _, id := range f.Recipients {
+		all = append(all, "/download/file?k="+c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, id))
+	}
+	return all
+}
+
+func (c caller) wantStatuses(when string, paths []string, status int) {
+	c.Helper()
+	for i, path := range paths {
+		if got, _ := c.get(path); got != status {
+			c.Errorf("%s link %d gave status %d, want %d", when, i, got, status)
+		}
+	}
+}
+
+// find returns the file's own link, as s finds it.
+func (c caller) find(s *links.Service, f files.File) links.Link {
+	c.Helper()
+	l, err := s.Find(c.Context(), f.Area, s.Token(f))
+	c.must(err)
+	return l
+}
+
+// download counts a download by the file's own link.
+func (c caller) download(s *links.Service, f files.File, source string) (queued bool, err error) {
+	c.Helper()
+	return s.Used(c.Context(), c.find(s, f), links.Used{Whole: true, Source: source})
+}
+
+// uses returns how a file's links were used, once all uses are counted.
+func (c caller) uses(f files.File) []links.Link {
+	c.Helper()
+	c.links.Flush(c.Context())
+	all, err := c.links.Of(c.Context(), f)
+	c.must(err)
+	return all
+}
+
+// with returns the domain of links on another table. Its answers count as in the cloud.
+func (c caller) with(t table.Table) *links.Service {
+	p := c.Data.Ports.Clone()
+	p.Table, p.CountWait = t, time.Hour
+	return file.Links(p)
+}
+
+// receipts returns the receipts in the outbox.
+func (c caller) receipts() (all []notify.Notice) {
+	c.Helper()
+	for shard := range 8 {
+		page, err := c.Data.Table.Query(c.Context(), table.Query{PK: fmt.Sprint("outbox#", shard), Limit: table.MaxPage})
+		c.must(err)
+		for _, item := range page.Items {
+			var n notify.Notice
+			c.must(item.Decode(&n))
+			if n.Kind == notify.Receipt {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
