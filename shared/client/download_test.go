@@ -82,7 +82,8 @@ func TestDownloadResumesWhereAnEarlierOneEnded(t *testing.T) {
 	}
 }
 
-func TestPartOfAnotherFileIsNotResumed(t *testing.T) {
+// TestOtherBytesAreNeitherResumedNorOverwritten downloads where there is a part of another file, and then twice again.
+func TestOtherBytesAreNeitherResumedNorOverwritten(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	dir := t.TempDir()
@@ -94,29 +95,16 @@ func TestPartOfAnotherFileIsNotResumed(t *testing.T) {
 	if _, err := c.Fetch(t.Context(), one.Link, client.FetchOptions{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := os.ReadFile(filepath.Join(dir, "a")); string(got) != "first content" {
+	path := filepath.Join(dir, "a")
+	if got, _ := os.ReadFile(path); string(got) != "first content" {
 		t.Errorf("%q", got)
 	}
-}
-
-func TestNothingIsOverwrittenUnlessForced(t *testing.T) {
-	t.Parallel()
-	_, c := start(t)
-	f, err := c.Upload(t.Context(), "a", "", []byte("new"), client.Delivery{})
-	must(t, err)
-	path := filepath.Join(t.TempDir(), "mine")
-	must(t, os.WriteFile(path, []byte("old"), 0o600))
-	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: path}); !errors.Is(err, client.ErrExists) {
-		t.Errorf("%v", err)
-	}
-	if got, _ := os.ReadFile(path); string(got) != "old" {
-		t.Errorf("the file is now %q", got)
-	}
-	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: path, Force: true}); err != nil {
-		t.Error(err)
-	}
-	if got, _ := os.ReadFile(path); string(got) != "new" {
-		t.Errorf("the file is %q", got)
+	must(t, os.WriteFile(path, []byte("mine"), 0o600))
+	for force, want := range []string{"mine", "first content"} {
+		_, err := c.Fetch(t.Context(), one.Link, client.FetchOptions{Path: path, Force: force == 1})
+		if got, _ := os.ReadFile(path); string(got) != want || errors.Is(err, client.ErrExists) != (force == 0) {
+			t.Errorf("with force %d the file has %q, %v", force, got, err)
+		}
 	}
 }
 
@@ -133,30 +121,20 @@ func TestBytesBehindALinkAreCompared(t *testing.T) {
 		}))
 		defer s.Close()
 		c := newClient(t, client.Options{URL: s.URL, Retry: quick()})
-		if _, err := c.Fetch(t.Context(), s.URL+"/a", client.FetchOptions{Path: t.TempDir()}); !errors.Is(err, want) {
+		dir := t.TempDir()
+		if _, err := c.Fetch(t.Context(), s.URL+"/a", client.FetchOptions{Path: dir}); !errors.Is(err, want) {
 			t.Errorf("%s into a file: %v, want %v", text, err, want)
+		}
+		if left, _ := os.ReadDir(dir); (len(left) > 0) != (want == nil) {
+			t.Errorf("%s leaves %v", text, left)
+		}
+		wrong := client.FetchOptions{Path: dir, Force: true, Verify: client.Verify{CRC64NVME: wire.CRC64Text(1)}} // as the record says
+		if _, err := c.Fetch(t.Context(), s.URL+"/a", wrong); !errors.Is(err, client.ErrDigest) {
+			t.Errorf("%s, of which the record says something else: %v", text, err)
 		}
 		if _, err := c.Copy(t.Context(), s.URL+"/a", &bytes.Buffer{}, client.Verify{}); !errors.Is(err, want) {
 			t.Errorf("%s into a stream: %v, want %v", text, err, want)
 		}
-	}
-}
-
-func TestWrongBytesAreNotKept(t *testing.T) {
-	t.Parallel()
-	_, c := start(t)
-	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{})
-	must(t, err)
-	dir := t.TempDir()
-	other := client.Verify{CRC64NVME: wire.CRC64Text(1)}
-	if _, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir, Verify: other}); !errors.Is(err, client.ErrDigest) {
-		t.Errorf("%v", err)
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 0 {
-		t.Errorf("what is left: %v", left)
-	}
-	if _, err := c.Copy(t.Context(), f.Link, &bytes.Buffer{}, other); !errors.Is(err, client.ErrDigest) {
-		t.Errorf("%v", err)
 	}
 }
 

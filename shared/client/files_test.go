@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
@@ -61,17 +60,6 @@ func TestAllPagesOfAListAreRead(t *testing.T) {
 	}
 }
 
-func TestExpiredBearerIsRenewed(t *testing.T) {
-	t.Parallel()
-	s, c := start(t)
-	for range 3 {
-		if _, err := c.Upload(t.Context(), "a", "", nil, client.Delivery{}); err != nil {
-			t.Fatal(err)
-		}
-		s.Clock.Advance(2 * time.Hour)
-	}
-}
-
 func TestMissingLoginIsReported(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
@@ -109,6 +97,9 @@ func TestErrorSaysWhatTheServiceSaid(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), what) || client.StatusOf(err) != http.StatusBadRequest {
 			t.Errorf("%v, want %q", err, what)
 		}
+	}
+	if _, err := c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{To: "nobody"}}); !errors.Is(err, client.ErrUnknownUser) {
+		t.Errorf("a session for nobody: %v", err)
 	}
 	if _, err := c.Upload(t.Context(), "..", "", nil, client.Delivery{}); err == nil {
 		t.Error("a file named .. was uploaded")

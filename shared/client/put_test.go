@@ -359,16 +359,6 @@ func TestFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 	}
 }
 
-func TestRefusedSessionIsNotBegun(t *testing.T) {
-	t.Parallel()
-	_, c := start(t)
-	_, err := c.Put(t.Context(), source([]byte("x")), client.PutOptions{Delivery: client.Delivery{To: "nobody"}})
-	if client.StatusOf(err) != 400 {
-		t.Error(err)
-	}
-	wantNoSessions(t, c)
-}
-
 // TestAnAddressThatOnlyTheServiceNamesIsToldAsSuch sends parts to the public URL of a
 // service, where nobody listens. Another failure of the network says nothing of it.
 func TestAnAddressThatOnlyTheServiceNamesIsToldAsSuch(t *testing.T) {

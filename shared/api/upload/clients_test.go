@@ -12,9 +12,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
-	"ferry/shared/boot/local"
 )
 
 // curl runs the real program and returns the answer, which must be a success.
@@ -52,32 +50,6 @@ func (c caller) curlPrints(args ...string) string {
 		c.Fatalf("curl: %v: %s", err, errs.String())
 	}
 	return out.String()
-}
-
-func TestCurlSeesTheRefusal(t *testing.T) {
-	t.Parallel()
-	c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.MaxBody = 1 << 20 })
-	path := tempFile(t, "large.bin", strings.Repeat("0123456789abcdef", 1<<20))
-	for _, k := range []struct {
-		what     string
-		password string
-		status   int
-	}{
-		{"a wrong password", "not the password", 401},
-		{"a file too large", c.password, 413},
-	} {
-		for how, args := range map[string][]string{
-			"asking first":              {"-H", "Expect: 100-continue", "-F", "file=@" + path, c.Base + "/upload"},
-			"without asking":            {"-H", "Expect:", "-F", "file=@" + path, c.Base + "/upload"},
-			"in chunks":                 {"-H", "Transfer-Encoding: chunked", "-F", "file=@" + path, c.Base + "/upload"},
-			"in chunks, without asking": {"-H", "Transfer-Encoding: chunked", "-H", "Expect:", "-T", path, c.Base + "/upload?file=x"},
-		} {
-			if e := c.tryCurl(append([]string{"-u", c.name + ":" + k.password}, args...)...); e.Status != k.status {
-				t.Errorf("%s, %s: the answer is %+v, want %d", k.what, how, e, k.status)
-			}
-		}
-	}
-	c.wantNothing("refused files")
 }
 
 // TestCurlUploadsToAFolderOrAName uploads as with transfer.sh.
