@@ -184,8 +184,9 @@ func (p *put) part(ctx context.Context, number int) error {
 		return err
 	}
 	p.sums[number-1] = sum
-	if size := p.session.size(number); slices.Contains(p.session.Arrived, Arrived{number, size, wire.CRC64Text(sum)}) {
-		p.had(size)
+	arrived := Arrived{Number: number, Size: p.session.size(number), CRC64NVME: wire.CRC64Text(sum)}
+	if slices.Contains(p.session.Arrived, arrived) {
+		p.had(arrived.Size)
 		return nil
 	}
 	return p.client.retry.do(ctx, func() error {

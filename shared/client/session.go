@@ -53,11 +53,7 @@ func (s Session) check(length int64) error {
 }
 
 // Arrived is a part that the service has.
-type Arrived struct {
-	Number    int    `json:"number"`
-	Size      int64  `json:"size"`
-	CRC64NVME string `json:"crc64nvme"` // base64 of 8 bytes, big endian; empty if not known
-}
+type Arrived = wire.Arrived
 
 // Status is a session and what has arrived of it.
 type Status struct {
@@ -109,29 +105,21 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 	return s, s.check(src.Length)
 }
 
-// signedPart is a request that sends one part. It needs no login.
-type signedPart struct {
-	Size    int64             `json:"size"`
-	URL     string            `json:"url"`
-	Method  string            `json:"method"`
-	Headers map[string]string `json:"headers"`
-}
-
 // sign returns the request that sends a part with this CRC64NVME. It does not retry.
 // length is that of a streamed file, for its last part, or nil.
-func (c *Client) sign(ctx context.Context, id string, number int, sum uint64, length *int64) (signedPart, error) {
+func (c *Client) sign(ctx context.Context, id string, number int, sum uint64, length *int64) (wire.SignedPart, error) {
 	body := map[string]any{"numbers": []int{number}, "crc64nvme": map[int]string{number: wire.CRC64Text(sum)}}
 	if length != nil {
 		body["length"] = *length
 	}
 	var answer struct {
-		Parts []signedPart `json:"parts"`
+		Parts []wire.SignedPart `json:"parts"`
 	}
 	if err := c.once(ctx, request{method: "POST", path: sessionPath(id) + "/parts", json: body, login: true}, &answer); err != nil {
-		return signedPart{}, err
+		return wire.SignedPart{}, err
 	}
 	if len(answer.Parts) != 1 {
-		return signedPart{}, fmt.Errorf("%w: it does not have the requested part", ErrAnswer)
+		return wire.SignedPart{}, fmt.Errorf("%w: it does not have the requested part", ErrAnswer)
 	}
 	return answer.Parts[0], nil
 }
@@ -169,7 +157,7 @@ func (c *Client) complete(ctx context.Context, s Session, crc string, length *in
 
 // sendPart sends one part, without retries. The service refuses bytes other than
 // those that the part was signed for.
-func (c *Client) sendPart(ctx context.Context, p signedPart, content io.Reader, progress func(int64)) error {
+func (c *Client) sendPart(ctx context.Context, p wire.SignedPart, content io.Reader, progress func(int64)) error {
 	w := watch(ctx, idle)
 	defer w.end()
 	body := &sending{r: content, watch: w, progress: progress, size: p.Size}

@@ -13,6 +13,7 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
+	"ferry/shared/wire"
 )
 
 const day = 24 * time.Hour
@@ -111,22 +112,15 @@ func (o Outbox) userWindows(user string, n int64) []limitWindow {
 	}
 }
 
-// Allowance is what is left of a limit on a user's notices.
-type Allowance struct {
-	Limit int64     `json:"limit"`
-	Left  int64     `json:"left"`
-	Reset time.Time `json:"reset"` // when the count begins again
-}
-
 // Allowances returns what is left to a user today and in this hour; nil means no limit. It makes
 // one call to the table.
-func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *Allowance, err error) {
+func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *wire.Allowance, err error) {
 	now, windows := o.Now(), o.userWindows(user, 0)
 	items, err := o.Table.GetMany(ctx, windows[0].key(now), windows[1].key(now))
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
 	}
-	left := [2]*Allowance{}
+	left := [2]*wire.Allowance{}
 	for i, w := range windows {
 		var count struct {
 			N int64 `json:"n"`
@@ -135,7 +129,7 @@ func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *Allow
 			return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
 		}
 		if w.most > 0 {
-			left[i] = &Allowance{w.most, max(0, w.most-count.N), w.begin(now).Add(w.length)}
+			left[i] = &wire.Allowance{Limit: w.most, Left: max(0, w.most-count.N), Reset: w.begin(now).Add(w.length)}
 		}
 	}
 	return left[0], left[1], nil

@@ -16,6 +16,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/wire"
 )
 
 const (
@@ -27,16 +28,6 @@ const (
 	// checksumHeader is S3's header, which Receive accepts too.
 	checksumHeader = "X-Amz-Checksum-Crc64nvme"
 )
-
-// signed is a request that sends a part.
-type signed struct {
-	Number  int               `json:"number"`
-	Size    int64             `json:"size"`
-	URL     string            `json:"url"`
-	Method  string            `json:"method"`
-	Headers map[string]string `json:"headers"`
-	Expires string            `json:"expires"`
-}
 
 // parts says where to send the part of each number. It costs one call to the table, and now and
 // then another to renew the quota reservation.
@@ -68,7 +59,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	if err := h.files.CheckRoom(r.Context(), sess, min(slices.Max(in.Numbers), sess.Layout().Count())); err != nil {
 		return err
 	}
-	out := make([]signed, 0, len(in.Numbers))
+	out := make([]wire.SignedPart, 0, len(in.Numbers))
 	seen := map[int]bool{}
 	for _, n := range in.Numbers {
 		if n < 1 || n > sess.Layout().Count() || seen[n] {
@@ -87,18 +78,18 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 		}
 	}
 	return envelope.WriteJSON(w, http.StatusOK, struct {
-		Parts []signed `json:"parts"`
+		Parts []wire.SignedPart `json:"parts"`
 	}{out})
 }
 
-func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (signed, error) {
+func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (wire.SignedPart, error) {
 	value, err := parseSum(sum)
 	if err != nil {
-		return signed{}, err
+		return wire.SignedPart{}, err
 	}
 	expires := min(h.ports.Now().Add(signedLife).Unix(), sess.Expires)
 	life := time.Duration(expires-h.ports.Now().Unix()) * time.Second
-	out := signed{Number: number, Size: sess.Layout().Size(number), Expires: stamp(time.Unix(expires, 0))}
+	out := wire.SignedPart{Number: number, Size: sess.Layout().Size(number), Expires: stamp(time.Unix(expires, 0))}
 	part, err := h.files.SignPart(r.Context(), sess, number, value, life)
 	if errors.Is(err, blob.ErrUnsupported) {
 		out.Method, out.Headers = http.MethodPut, map[string]string{}
@@ -114,7 +105,7 @@ func (h handler) sign(r *http.Request, sess files.Session, number int, sum strin
 		return out, nil // see Receive
 	}
 	if err != nil {
-		return signed{}, fmt.Errorf("signing part %d: %w", number, err)
+		return wire.SignedPart{}, fmt.Errorf("signing part %d: %w", number, err)
 	}
 	out.Method, out.URL, out.Headers = part.Method, part.URL, part.Header
 	return out, nil

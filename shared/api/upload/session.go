@@ -50,24 +50,18 @@ func newSessions(p *api.Ports) http.Handler {
 
 // session is a session as an answer shows it.
 type session struct {
-	ID       string    `json:"id"`
-	Name     string    `json:"name"`
-	Length   *int64    `json:"length,omitempty"` // bytes, once it is known
-	Type     string    `json:"type,omitempty"`
-	D        string    `json:"d,omitempty"`    // the owner, if not the caller
-	From     string    `json:"from,omitempty"` // the uploader, if not the caller
-	PartSize int64     `json:"partSize"`
-	Parts    int       `json:"parts,omitempty"`
-	State    string    `json:"state"`
-	Created  string    `json:"created"` // RFC 3339, UTC
-	Expires  string    `json:"expires"`
-	Arrived  []arrived `json:"arrived,omitzero"`
-}
-
-type arrived struct {
-	Number    int    `json:"number"`
-	Size      int64  `json:"size"`
-	CRC64NVME string `json:"crc64nvme,omitempty"`
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Length   *int64         `json:"length,omitempty"` // bytes, once it is known
+	Type     string         `json:"type,omitempty"`
+	D        string         `json:"d,omitempty"`    // the owner, if not the caller
+	From     string         `json:"from,omitempty"` // the uploader, if not the caller
+	PartSize int64          `json:"partSize"`
+	Parts    int            `json:"parts,omitempty"`
+	State    string         `json:"state"`
+	Created  string         `json:"created"` // RFC 3339, UTC
+	Expires  string         `json:"expires"`
+	Arrived  []wire.Arrived `json:"arrived,omitzero"`
 }
 
 // show returns what u, the uploader or the owner, sees of a session.
@@ -132,9 +126,9 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 		return err
 	}
 	s := show(sess, u)
-	s.Arrived = make([]arrived, len(parts))
+	s.Arrived = make([]wire.Arrived, len(parts))
 	for i, p := range parts {
-		s.Arrived[i] = arrived{Number: p.Number, Size: p.Size}
+		s.Arrived[i] = wire.Arrived{Number: p.Number, Size: p.Size}
 		if p.HasSum {
 			s.Arrived[i].CRC64NVME = wire.CRC64Text(p.Sum)
 		}
@@ -224,7 +218,7 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 		return err
 	}
 	body, _ := json.Marshal(in) // texts and numbers always marshal
-	claim, err := h.claimFor(r, u, 0, string(body))
+	claim, err := h.claim(r, u, 0, string(body))
 	if err != nil {
 		return err
 	}

@@ -93,12 +93,15 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	if err != nil {
 		return files.Page{}, err
 	}
-	claim, err := h.claim(r, u)
+	// The body is not part of what a key is for: a form's boundary differs each time. A Repeat
+	// compares the files.
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	claim, err := h.claim(r, u, r.ContentLength, r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest"))
 	if err != nil {
 		return files.Page{}, err
 	}
 	done := false
-	defer func() {
+	defer func() { // after a panic too
 		if !done {
 			claim.Release(r.Context())
 		}
@@ -160,16 +163,8 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 }
 
 // claim takes the request's idempotency key, if it has one, or finds the result of an earlier
-// request with it. It does not look at the body; a Repeat compares the files. A form's boundary,
-// and so its bytes, differ each time even with the same files.
-func (h handler) claim(r *http.Request, u auth.Identity) (*files.Claim, error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return h.claimFor(r, u, r.ContentLength, r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest"))
-}
-
-// claimFor takes the request's idempotency key, if it has one. The method, the path and
-// what identify the request.
-func (h handler) claimFor(r *http.Request, u auth.Identity, bytes int64, what ...string) (*files.Claim, error) {
+// request with it. The method, the path and what identify the request; bytes are those of its body.
+func (h handler) claim(r *http.Request, u auth.Identity, bytes int64, what ...string) (*files.Claim, error) {
 	key, err := files.ReadKey(r.Header)
 	if err != nil || key == "" {
 		return nil, err
