@@ -1,7 +1,6 @@
 package table_test
 
 import (
-	"errors"
 	"testing"
 
 	"ferry/shared/table"
@@ -20,16 +19,5 @@ func TestMethodsOfAnOperationChangeACopy(t *testing.T) {
 	}
 	if one.Conds[1].Test != table.TestAtMost || two.Conds[1].Test != table.TestNotExists {
 		t.Errorf("the copies share conditions: %+v and %+v", one, two)
-	}
-}
-
-func TestAConditionErrorTellsItsOperation(t *testing.T) {
-	t.Parallel()
-	var err error = &table.ConditionError{Op: 7}
-	if !errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) {
-		t.Errorf("%v does not match only ErrCondition", err)
-	}
-	if got := err.Error(); got != "table: condition not met (operation 7)" {
-		t.Errorf("got text %q", got)
 	}
 }

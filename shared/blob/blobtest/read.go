@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing/iotest"
 	"time"
@@ -23,7 +22,6 @@ func readCases() []testCase {
 		{"seeking reaches every byte, apart from other readers", objects{"files/k": {6 * mib, 1}}, readSeeks, nil, nil},
 		{"bad seeks are errors and do not move the reader", one, readBadSeeks, nil, nil},
 		{"a reader does what io.Reader and io.Seeker say", objects{"files/k": {3000, 1}}, readConforms, nil, nil},
-		{"an HTTP server can answer ranges from a reader", one, readServes, nil, nil},
 	}
 }
 
@@ -100,27 +98,6 @@ func readBadSeeks(s *state) error {
 
 func readConforms(s *state) error {
 	return iotest.TestReader(s.reader("files/k"), s.want["files/k"].bytes())
-}
-
-func readServes(s *state) error {
-	content := s.want["files/k"].bytes()
-	for _, c := range []struct {
-		header             string
-		status, start, end int
-	}{
-		{"", 200, 0, 100_000}, {"bytes=0-0", 206, 0, 1}, {"bytes=500-999", 206, 500, 1000},
-		{"bytes=-7", 206, 99_993, 100_000},
-		{"bytes=99999-", 206, 99_999, 100_000}, {"bytes=100000-", 416, 0, 0},
-	} {
-		req := httptest.NewRequest(http.MethodGet, "/", nil)
-		req.Header.Set("Range", c.header)
-		res := httptest.NewRecorder()
-		http.ServeContent(res, req, "k.bin", time.Time{}, s.reader("files/k"))
-		if res.Code != c.status || res.Code != 416 && !bytes.Equal(res.Body.Bytes(), content[c.start:c.end]) {
-			s.Errorf("%s: got status %d and %d bytes", c.header, res.Code, res.Body.Len())
-		}
-	}
-	return nil
 }
 
 func signCases() []testCase {

@@ -17,9 +17,9 @@ import (
 const (
 	bufferSize = 256 << 10
 
-	// MaxSmall is the largest object that goes to a Small. BenchmarkSmall and
-	// BenchmarkReadSmall show µs of CPU per object with 16 at once, and for
-	// writes the ms until the object is durable (2 cores, ext4 on a virtual disk):
+	// MaxSmall is the largest object that goes to a Small. Measured were µs of CPU
+	// per object with 16 at once, and for writes the ms until the object is durable
+	// (2 cores, ext4 on a virtual disk):
 	//
 	//	            4 KiB      16 KiB     32 KiB     64 KiB
 	//	write, log  79  0.25   117  0.25  151  0.33  248  0.70

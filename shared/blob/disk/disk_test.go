@@ -245,19 +245,6 @@ func TestListSkipsWhatIsNotAnObject(t *testing.T) {
 	}
 }
 
-func TestObjectsOutliveTheStore(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	create(t, open(t, dir, disk.Options{}), "owner/name", "content")
-	r, err := open(t, dir, disk.Options{}).Open(t.Context(), blob.Files, "owner/name")
-	must(t, err)
-	defer r.Close()
-	got := make([]byte, 7)
-	if _, err := r.Read(got); err != nil || string(got) != "content" {
-		t.Errorf("got %q and error %v", got, err)
-	}
-}
-
 func TestAFullDiskGivesErrFullAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, code := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {

@@ -1,7 +1,6 @@
 package disk_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,37 +27,5 @@ func TestOnlyLargeObjectsAreFiles(t *testing.T) {
 				t.Errorf("%d bytes read as %d", size, len(got))
 			}
 		}
-	}
-}
-
-// TestSmallAndLargeObjectsShareTheirKeys also copies and lists objects of both kinds.
-func TestSmallAndLargeObjectsShareTheirKeys(t *testing.T) {
-	t.Parallel()
-	s, _ := withTable(t, t.TempDir(), true)
-	contents := map[string]string{"owner/1-small": "small", "owner/2-large": strings.Repeat("large", disk.MaxSmall)}
-	for key, text := range contents {
-		create(t, s, key, text)
-		for _, other := range contents {
-			if _, err := s.Create(t.Context(), blob.Files, key, strings.NewReader(other), -1); !errors.Is(err, blob.ErrExists) {
-				t.Errorf("creating %s again with %d bytes gives %v, want ErrExists", key, len(other), err)
-			}
-		}
-		for range 2 {
-			if err := s.Copy(t.Context(), blob.Files, key, blob.Backup, key); err != nil {
-				t.Error(err)
-			}
-		}
-		if got := content(t, s, blob.Backup, key); got != text {
-			t.Errorf("the copy of %s has %d bytes", key, len(got))
-		}
-	}
-	for limit, want := range map[int]int{1: 1, 2: 2, 3: 2} {
-		objects, err := s.List(t.Context(), blob.Backup, "", limit)
-		if err != nil || len(objects) != want || objects[0].Key != "owner/1-small" || objects[0].Size != 5 {
-			t.Errorf("with a limit of %d: got %+v, %v", limit, objects, err)
-		}
-	}
-	if after, err := s.List(t.Context(), blob.Backup, "owner/1-small", 5); err != nil || len(after) != 1 || after[0].Key != "owner/2-large" {
-		t.Errorf("after the small one: got %+v, %v", after, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"ferry/shared/blob"
 )
@@ -27,12 +28,19 @@ type calls struct {
 }
 
 func (c *calls) count(o *s3.Options) {
+	observe(o, func(operation string, _ *smithyhttp.Request) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.n[operation]++
+	})
+}
+
+// observe calls seen with each request that goes out, and its operation.
+func observe(o *s3.Options, seen func(operation string, req *smithyhttp.Request)) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("CountCalls",
+		return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("Observe",
 			func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
-				c.mu.Lock()
-				c.n[awsmiddleware.GetOperationName(ctx)]++
-				c.mu.Unlock()
+				seen(awsmiddleware.GetOperationName(ctx), in.Request.(*smithyhttp.Request))
 				return next.HandleDeserialize(ctx, in)
 			}), middleware.After)
 	})

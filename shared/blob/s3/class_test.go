@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -10,10 +9,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"ferry/shared/blob"
@@ -27,14 +24,10 @@ type classes struct {
 }
 
 func (c *classes) note(o *s3.Options) {
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("NoteClasses",
-			func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-				c.mu.Lock()
-				c.all[awsmiddleware.GetOperationName(ctx)] = in.Request.(*smithyhttp.Request).Header.Get("X-Amz-Storage-Class")
-				c.mu.Unlock()
-				return next.HandleFinalize(ctx, in)
-			}), middleware.After)
+	observe(o, func(operation string, req *smithyhttp.Request) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all[operation] = req.Header.Get("X-Amz-Storage-Class")
 	})
 }
 

@@ -42,25 +42,6 @@ func TestConformance(t *testing.T) {
 	tabletest.Run(t, func(*testing.T) table.Table { return dynamo.New(client, name) })
 }
 
-func TestCreateTableMakesWhatTheStackMakes(t *testing.T) {
-	t.Parallel()
-	client, name := connect(t)
-	if err := tabletest.CreateTable(t.Context(), client, name); err != nil {
-		t.Errorf("creating it again: %v", err)
-	}
-	out, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
-	must(t, err)
-	stream := out.Table.StreamSpecification
-	if stream == nil || stream.StreamViewType != types.StreamViewTypeNewImage {
-		t.Errorf("the stream is %+v, want one of new images", stream)
-	}
-	ttl, err := client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &name})
-	must(t, err)
-	if got := ttl.TimeToLiveDescription; got.AttributeName == nil || *got.AttributeName != "ttl" {
-		t.Errorf("the expiry is %+v, want the attribute ttl", got)
-	}
-}
-
 func TestItemsAreStoredAsDocumented(t *testing.T) {
 	t.Parallel()
 	client, name := connect(t)

@@ -183,17 +183,11 @@ func TestUnprocessedKeysAreRetried(t *testing.T) {
 				t.Errorf("item %d is missing", i)
 			}
 		}
-	})
-}
-
-func TestKeysThatStayUnprocessedAreBusy(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fake := &scripted{batch: func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
+		fake.batch = func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
 			return &dynamodb.BatchGetItemOutput{UnprocessedKeys: in.RequestItems}, nil
-		}}
-		if _, err := New(fake, "t").GetMany(t.Context(), table.Key{PK: "p", SK: "a"}); !errors.Is(err, table.ErrBusy) {
-			t.Errorf("got %v, want ErrBusy", err)
+		}
+		if _, err := New(fake, "t").GetMany(t.Context(), key("a")); !errors.Is(err, table.ErrBusy) {
+			t.Errorf("keys that stay unprocessed: got %v, want ErrBusy", err)
 		}
 	})
 }

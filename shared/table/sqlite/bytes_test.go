@@ -34,8 +34,8 @@ func bytesOf(name string) []byte {
 	return bytes.Repeat([]byte(name), int(name[0])*int(name[1])%450)
 }
 
-// store stores bytes and then their record, as an upload does, and moves some to
-// the other area. It calls answered with the key of each record that was stored.
+// store stores bytes and then their record with a count, as an upload does, and
+// moves some to the other area. It calls answered with the key of each record that was stored.
 func store(ctx context.Context, db *sqlite.DB, answered func(key string)) error {
 	const workers = 4
 	var mu sync.Mutex
@@ -66,7 +66,7 @@ func storeOne(ctx context.Context, db *sqlite.DB, id string, move bool) error {
 	if err := small.Create(ctx, blob.Files, id+"/a", bytesOf(id)); err != nil {
 		return err
 	}
-	err := db.Write(ctx, table.Put(key, record{blob.Files, id + "/a"}))
+	err := db.Write(ctx, table.Put(key, record{blob.Files, id + "/a"}), table.Update(counterKey()).Add("n", 1))
 	if err != nil || !move {
 		return err
 	}
@@ -91,8 +91,8 @@ func beside(ctx context.Context, db *sqlite.DB) error {
 	}
 }
 
-// wantBytes fails unless each record has its bytes and all wanted records are
-// there. It returns the number of records.
+// wantBytes fails unless each record has its bytes and was counted, and all
+// wanted records are there. It returns the number of records.
 func wantBytes(t *testing.T, path string, wanted []string) int {
 	t.Helper()
 	db, err := sqlite.Open(path, sqlite.Options{NoSync: true})
@@ -121,6 +121,11 @@ func wantBytes(t *testing.T, path string, wanted []string) int {
 		if !there[id] {
 			t.Errorf("record %s was answered but is lost", id)
 		}
+	}
+	var counted number
+	err = db.Get(t.Context(), counterKey(), &counted)
+	if len(there) > 0 && err != nil || counted.N != int64(len(there)) {
+		t.Errorf("%d records are there, but %d were counted, error %v", len(there), counted.N, err)
 	}
 	return len(there)
 }

@@ -1,14 +1,11 @@
 package sqlite_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
 	"ferry/shared/table"
@@ -16,8 +13,8 @@ import (
 )
 
 // roleEnv makes the test binary act as another process. Until it is killed,
-// "forever PATH" writes items, "store PATH" records with their bytes, and "beside
-// PATH" items that are not records. "count PATH N" adds 1 to a counter N times.
+// "store PATH" writes records with their bytes, and "beside PATH" items that are
+// not records. "count PATH N" adds 1 to a counter N times.
 const roleEnv = "FERRY_TEST_SQLITE_ROLE"
 
 func TestMain(m *testing.M) {
@@ -56,10 +53,8 @@ func act(role string) error {
 		return count(db, times)
 	case "store":
 		return store(context.Background(), db, func(key string) { fmt.Println(key) })
-	case "beside":
-		return beside(context.Background(), db)
 	}
-	return forever(db)
+	return beside(context.Background(), db)
 }
 
 func count(db *sqlite.DB, times int) error {
@@ -73,92 +68,12 @@ func count(db *sqlite.DB, times int) error {
 
 func counterKey() table.Key { return table.Key{PK: "counter", SK: "k"} }
 
-// forever writes items, and prints the number of each when its write is answered.
-func forever(db *sqlite.DB) error {
-	const workers = 8
-	var mu sync.Mutex
-	errs := make(chan error)
-	for worker := range workers {
-		go func() {
-			for i := 0; ; i++ {
-				item := number{N: int64(i), Text: strings.Repeat("x", i%3000)}
-				err := db.Write(context.Background(), table.Put(numberKey(worker, i), item), table.Update(counterKey()).Add("n", 1))
-				if err != nil {
-					errs <- err
-					return
-				}
-				mu.Lock()
-				fmt.Println(worker, i)
-				mu.Unlock()
-			}
-		}()
-	}
-	return <-errs
-}
-
 func command(t *testing.T, kind, path string, times int) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", roleEnv, kind, path, times))
 	cmd.Stderr = os.Stderr
 	return cmd
-}
-
-func TestAKilledProcessLosesNoAnsweredWrite(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "table.db")
-	answered := map[[2]int]bool{}
-	for round := range 3 {
-		cmd := command(t, "forever", path, 0)
-		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
-		lines, n := bufio.NewScanner(out), 0
-		for lines.Scan() {
-			var item [2]int
-			if _, err := fmt.Sscan(lines.Text(), &item[0], &item[1]); err != nil {
-				continue // the kill cut the last line
-			}
-			answered[item] = true
-			if n++; n == 300+100*round {
-				must(t, cmd.Process.Kill())
-			}
-		}
-		if err := cmd.Wait(); err == nil {
-			t.Fatal("the process ended by itself")
-		}
-		checkAnswered(t, path, answered)
-	}
-}
-
-// checkAnswered checks that the answered items are there, and that no write was
-// half done: the counter went up with every item, even one written again.
-func checkAnswered(t *testing.T, path string, answered map[[2]int]bool) {
-	t.Helper()
-	db, err := sqlite.Open(path, sqlite.Options{})
-	must(t, err)
-	defer db.Close()
-	for item := range answered {
-		var got number
-		if err := db.Get(t.Context(), numberKey(item[0], item[1]), &got); err != nil {
-			t.Fatalf("item %v was answered, but getting it gives: %v", item, err)
-		}
-		if got.N != int64(item[1]) || len(got.Text) != item[1]%3000 {
-			t.Fatalf("item %v is %+v", item, got)
-		}
-	}
-	stored := 0
-	err = db.Scan(t.Context(), func(item table.Item) error {
-		if strings.HasPrefix(item.Key.PK, "worker") {
-			stored++
-		}
-		return nil
-	})
-	must(t, err)
-	var counter number
-	if err := db.Get(t.Context(), counterKey(), &counter); err != nil || counter.N < int64(stored) {
-		t.Errorf("%d items are stored, but the counter is %d, error %v", stored, counter.N, err)
-	}
 }
 
 func TestProcessesWriteToOneFileAtOnce(t *testing.T) {
