@@ -1,4 +1,4 @@
-package cost
+package apitest_test
 
 import (
 	"context"
@@ -162,10 +162,10 @@ func TestUnitsAreThoseOfDynamoDB(t *testing.T) {
 		{"a transaction, each twice", 100, func() error { return m.Write(ctx, table.Put(key, of(1)), table.Update(other).Set("x", "")) }, 0, 12},
 		{"a condition in a transaction", 1500, func() error { return m.Write(ctx, table.Check(key, table.Exists())) }, 0, 4},
 	} {
-		s.check(s.Data.Table.Write(ctx, table.Put(key, of(c.before)), table.Put(other, of(5000))))
+		check(s, s.Data.Table.Write(ctx, table.Put(key, of(c.before)), table.Put(other, of(5000))))
 		m.reads.Store(0)
 		m.writes.Store(0)
-		s.check(c.do())
+		check(s, c.do())
 		if r, w := m.reads.Load(), m.writes.Load(); r != c.reads || w != c.writes {
 			t.Errorf("%s: %d read units and %d write units, want %d and %d", c.name, r, w, c.reads, c.writes)
 		}

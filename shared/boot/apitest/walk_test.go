@@ -1,0 +1,187 @@
+package apitest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/local"
+)
+
+// walk takes the journey. The fields that are functions may be replaced before it begins.
+type walk struct {
+	*apitest.Server
+	send     func(*http.Request) *http.Response
+	answered func(request, answer, text string) // nil does nothing
+	learned  func(name, value string)           // nil does nothing
+	pass     func(time.Duration)
+	deliver  func()
+	sweep    func()
+	spread   func()
+	crowd    func() // adds files of dora; nil adds none
+
+	step step
+	vars map[string]string
+	read map[string]bool // messages of the inbox
+}
+
+// public is the address in links.
+func public(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
+
+func begin(s *apitest.Server) *walk {
+	nothing := func() {}
+	return &walk{
+		Server: s, send: s.Do, pass: s.Clock.Advance, deliver: func() { s.Deliver() }, sweep: nothing, spread: nothing,
+		vars: map[string]string{}, read: map[string]bool{},
+	}
+}
+
+// failer is the part of testing.TB that no field of a server hides.
+type failer interface {
+	Helper()
+	Fatal(...any)
+}
+
+func check(t failer, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run takes all steps, with whatever surrounds each.
+func (w *walk) run(around func(take func())) {
+	for _, s := range w.journey() {
+		w.step = s
+		around(w.take)
+	}
+}
+
+func (w *walk) take() {
+	switch do := w.step.do.(type) {
+	case string:
+		w.ask(w.step.status, do, w.step.headers, w.step.body)
+	case localRequest:
+		if !w.InStack() {
+			w.ask(w.step.status, string(do), w.step.headers, w.step.body)
+		}
+	case time.Duration:
+		w.pass(do)
+	case func():
+		do()
+		w.readInbox()
+	}
+}
+
+// ask sends a request, which must get a status. Headers are lines.
+func (w *walk) ask(status int, request, headers, body string) {
+	w.Helper()
+	resp := w.send(w.request(request, headers, body))
+	text := w.Text(resp)
+	if resp.StatusCode != status {
+		w.Errorf("%s: status %d, want %d: %s %s", w.step.name, resp.StatusCode, status, resp.Header.Get("Ferry-Error"), text)
+	}
+	answer := fmt.Sprintln(resp.StatusCode)
+	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
+		if name != "Date" {
+			answer += name + ": " + strings.Join(resp.Header[name], "\n  ") + "\n"
+		}
+	}
+	if w.answered != nil {
+		w.answered(request, answer, text)
+	}
+	w.learn(answer + text)
+}
+
+func (w *walk) request(request, headers, body string) *http.Request {
+	w.Helper()
+	method, path, _ := strings.Cut(w.expand(request), " ")
+	if strings.HasPrefix(path, "/") {
+		path = w.Root + path
+	}
+	r, err := http.NewRequestWithContext(w.Context(), method, path, strings.NewReader(w.expand(body)))
+	check(w, err)
+	for line := range strings.FieldsFuncSeq(w.expand(headers), func(r rune) bool { return r == '\n' }) {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	return r
+}
+
+func (w *walk) expand(text string) string {
+	return os.Expand(text, func(name string) string { return w.vars[name] })
+}
+
+// found is what later steps need from an answer or a message. The address of a part may be
+// that of the store; k and z are the tokens of alice's first file.
+var found = map[string]*regexp.Regexp{
+	"bearer":  regexp.MustCompile(`"(?:bearer|access_token)":"([\w-]+)"`),
+	"session": regexp.MustCompile(`"id":"([\w-]{20,})"`),
+	"part":    regexp.MustCompile(`"url":"(?:https://ferry.example)?([^"]+)"`),
+	"etag":    regexp.MustCompile(`Etag: (".*")`),
+	"id":      regexp.MustCompile(`"files":\[\{"id":(\d+)`),
+	"file":    regexp.MustCompile(`"linkURL":"https?://[^/]+(/v1/download/[^"]+)`),
+	"k":       regexp.MustCompile(`"name":"é[^}]*k=([\w-]+)`),
+	"z":       regexp.MustCompile(`"name":"é[^}]*z=([\w-]+)`),
+	"change":  regexp.MustCompile(`(/v1/auth/change[^"]+)`),
+	"pin":     regexp.MustCompile(`\\n(\d{8})\\n`),
+	"sent":    regexp.MustCompile(`\\nhttps?://[^/]+(/v1/download/[^"\\]+)`),
+	"stop":    regexp.MustCompile(`\\nhttps?://[^/]+(/v1/notifications/stop[^"\\]+)`),
+}
+
+func (w *walk) learn(text string) {
+	for name, re := range found {
+		m := re.FindStringSubmatch(text)
+		if m == nil || w.vars[name] == m[1] {
+			continue
+		}
+		w.vars[name] = m[1]
+		if w.learned != nil {
+			w.learned(name, m[1])
+		}
+	}
+}
+
+// readInbox learns from new messages.
+func (w *walk) readInbox() {
+	messages := w.Partitions("inbox")
+	for _, key := range slices.Sorted(maps.Keys(messages)) {
+		if !w.read[key] {
+			w.learn(plain(w, []byte(messages[key])))
+		}
+		w.read[key] = true
+	}
+}
+
+// plain returns JSON whose fields are in order and whose text has no needless escapes.
+func plain(t failer, doc []byte) string {
+	t.Helper()
+	var all map[string]any
+	check(t, json.Unmarshal(doc, &all))
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	check(t, e.Encode(all))
+	return text.String()
+}
+
+// TestTheJourneyThroughADeployedStack is the same as the others without the tag stack.
+func TestTheJourneyThroughADeployedStack(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	if !s.InStack() {
+		t.Skip("needs a stack: go run ./infra/awslocal -- go test -tags stack ./shared/boot/apitest")
+	}
+	w := begin(s)
+	w.pass = func(time.Duration) {}
+	w.run(func(take func()) { take() })
+}
