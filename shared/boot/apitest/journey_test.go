@@ -305,7 +305,7 @@ func (w *walk) more() []step {
 		{"its PIN is sent", 0, w.deliver, "", ""},
 		{"check of a PIN", 200, "POST $change&p=$pin", "", ""},
 		{"change of a forgotten password", 200, "POST $change&p=$pin&z=another+password", "", ""},
-		{"account", 200, "GET /v1/me", bearer, ""},
+		{"account", 200, "GET /v1/me", bearer + "\nX-Request-Id: the-callers-own", ""},
 
 		{"upload", 200, "POST /v1/upload?file=report.pdf", pdf, "hello"},
 		{"download by link", 200, "GET $file", "User-Agent: curl/8", ""},

@@ -114,20 +114,6 @@ func TestEachChannelHasItsProvider(t *testing.T) {
 	}
 }
 
-func TestAMessageThatComesTwiceIsSentOnce(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	m := message("1", p.notice("a", notify.Mail, "ann@example.com"))
-	for range 3 {
-		if again := p.handle(t.Context(), m, m); again != nil {
-			t.Errorf("these must come again: %v", again)
-		}
-	}
-	if len(p.cloud.Mails) != 1 {
-		t.Errorf("%d mails were sent", len(p.cloud.Mails))
-	}
-}
-
 func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
@@ -150,16 +136,6 @@ func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	}
 	p.cloud.MailErr = nil
 	if again := p.handle(t.Context(), message("1", key)); again != nil || p.state(key) != notify.Sent {
-		t.Errorf("these must come again: %v, and the notice is %s", again, p.state(key))
-	}
-}
-
-func TestATextMessageWithoutAProviderFailsForGood(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	p.providers.SMS = nil
-	key := p.notice("a", notify.SMS, "+393331234567")
-	if again := p.handle(t.Context(), message("1", key)); again != nil || p.state(key) != notify.Failed {
 		t.Errorf("these must come again: %v, and the notice is %s", again, p.state(key))
 	}
 }
