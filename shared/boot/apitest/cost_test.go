@@ -155,7 +155,7 @@ func open(t *testing.T, options ...apitest.Option) *stack {
 		s.moved = append(s.moved, lambda.SweepEvent{Move: &lambda.Moved{Owner: owner, ID: id}})
 		return nil
 	}
-	service, err := local.NewService(p, local.ServiceOptions{From: "Ferry <ferry@localhost>"})
+	service, err := local.NewService(p, local.ServiceOptions{From: "Ferry <ferry@localhost>", ShowInbox: true})
 	check(t, err)
 	s.handler = service.Handler()
 	s.send, s.deliver = s.answer, func() {} // all is sent at once
