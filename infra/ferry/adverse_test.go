@@ -72,8 +72,8 @@ func TestStandardInputIsSentInParts(t *testing.T) {
 	for _, length := range []int{12 << 20, 10 << 20} {
 		content := strings.Repeat("0123456789abcdef", length/16)
 		r := h.run(content, "up", "-", "--part-size", "5MiB", "--name", "piped")
-		if r.code != exitOK {
-			t.Fatalf("up -: code %d: %s", r.code, r.err)
+		if r.code != exitOK || !strings.Contains(r.err, "sending standard input") || strings.Count(r.out, "\n") != 1 {
+			t.Fatalf("up -: code %d: %s%s", r.code, r.out, r.err)
 		}
 		if r = h.run("", "get", strings.TrimSpace(r.out), "-o", "-"); r.code != exitOK || r.out != content {
 			t.Errorf("get: code %d, %d bytes: %s", r.code, len(r.out), r.err)

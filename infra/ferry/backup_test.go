@@ -126,15 +126,16 @@ func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	s := serve(t, dir)
-	for _, name := range []string{"good", "changed", "gone"} {
+	for i, name := range []string{"good", "changed", "gone"} {
 		if !post(s, s.password, &answered{name: name, content: bytes.Repeat([]byte(name), 100_000)}) {
 			t.Fatal("an upload failed")
 		}
+		want := []string{": 1 file; 1 new, 400 kB\n", ": 2 files; 1 new, 700 kB\n", ": 3 files; 1 new, 400 kB\n"}[i]
+		if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK || r.out != copied+want {
+			t.Errorf("code %d, %q, want %q: %s", r.code, r.out, want, r.err)
+		}
 	}
 	s.stop(t)
-	if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK {
-		t.Error(r.err)
-	}
 	for id, damage := range map[int]func(string) error{
 		2: func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("CHANGED"), 100_000), 0o600) },
 		3: os.Remove,
@@ -155,7 +156,7 @@ func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 			t.Errorf("code %d: %s", r.code, r.err)
 		}
 	}
-	serve(t, dir)
+	s = serve(t, dir)
 	for _, c := range []struct {
 		file string
 		code int
@@ -173,23 +174,8 @@ func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 	if r := runFerry(t, dir, "", "check", "--quiet"); r.code != exitOK {
 		t.Errorf("a check: code %d: %s%s", r.code, r.out, r.err)
 	}
-}
-
-func TestBackupAddsToAnEarlierOne(t *testing.T) {
-	t.Parallel()
-	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
-	s := serve(t, dir)
-	for i, want := range []string{"1 file; 1 new, 5 B\n", "2 files; 1 new, 5 B\n", "2 files; 0 new, 0 B\n"} {
-		if i < 2 && !post(s, s.password, &answered{name: fmt.Sprint(i), content: []byte("hello")}) {
-			t.Fatal("an upload failed")
-		}
-		if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK || !strings.Contains(r.out, want) {
-			t.Errorf("backup %d: code %d: %s%s, want %q", i, r.code, r.out, r.err, want)
-		}
-	}
-	requestAs(s, s.password, "DELETE", "/files/1")
-	if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK || !strings.Contains(r.out, "2 files; 1 new, 5 B; 1 of an earlier backup removed\n") {
-		t.Errorf("after a deletion: code %d: %s%s", r.code, r.out, r.err)
+	if r := runFerry(t, dir, "", "backup", "--quiet", copied); r.code != exitOK || r.out != copied+": 3 files; 2 new, 1.1 MB; 2 of an earlier backup removed\n" {
+		t.Errorf("a backup after that: code %d: %s%s", r.code, r.out, r.err)
 	}
 }
 

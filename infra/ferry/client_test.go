@@ -341,17 +341,6 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferry; printf '%s\n' "${COMPREPLY[@]
 	}
 }
 
-// TestLinkIsEnoughToVerifyAFile uploads without a SHA-256, as curl does.
-func TestLinkIsEnoughToVerifyAFile(t *testing.T) {
-	t.Parallel()
-	s, h := annsService(t)
-	e := s.Put(s.Login("ann", annsPassword), "file=a.txt", "content")
-	h.env = nil // no login
-	if r := h.run("", "get", e.Files[0].LinkURL, "-o", "got"); r.code != exitOK || !strings.Contains(r.err, "verified by crc64nvme") {
-		t.Errorf("code %d: %s", r.code, r.err)
-	}
-}
-
 func TestLostBytesAreToldToThePersonWhoAsksForThem(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)

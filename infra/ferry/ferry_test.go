@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -203,6 +202,12 @@ func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
 		t.Parallel()
 		wantSentence(t, runFerry(t, "/sys/ferry", "", "serve", "--addr", "127.0.0.1:0"), exitPermission, "/sys/ferry")
 	})
+	t.Run("a full disk", func(t *testing.T) {
+		t.Parallel()
+		dir := smallDisk(t, "size=4m")
+		noSpace(t, nil, dir)
+		wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitFull, "space")
+	})
 	t.Run("a directory that may not be read", func(t *testing.T) {
 		t.Parallel()
 		if os.Getuid() == 0 {
@@ -262,43 +267,6 @@ func TestNumberOfUploadsCanBeSet(t *testing.T) {
 	}
 }
 
-func TestFullDiskIsReportedInOneSentence(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("cannot mount a small file system to fill: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
-	s := serve(t, dir)
-	put := func(size int) *http.Response {
-		req, err := http.NewRequest("POST", s.base+"/upload?file=x", bytes.NewReader(make([]byte, size)))
-		must(t, err)
-		req.SetBasicAuth("demo", s.password)
-		resp, err := http.DefaultClient.Do(req)
-		must(t, err)
-		resp.Body.Close()
-		return resp
-	}
-	if resp := put(8 << 20); resp.StatusCode != http.StatusInsufficientStorage || resp.Header.Get("Ferry-Error") == "" {
-		t.Errorf("a file too large for the disk: %s", resp.Status)
-	}
-	if resp := put(1 << 10); resp.StatusCode != http.StatusOK {
-		t.Errorf("a file that fits, after one that did not: %s %s", resp.Status, resp.Header.Get("Ferry-Error"))
-	}
-	if code := s.stop(t); code != exitOK {
-		t.Errorf("the server ended with code %d: %s", code, s.errs)
-	}
-	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); err == nil {
-		t.Fatal("the file system does not fill up")
-	}
-	for _, name := range []string{"table.sqlite", "files"} { // so that the start has to write
-		must(t, os.RemoveAll(filepath.Join(dir, name)))
-	}
-	fill(t, filler)
-	wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitFull, "space")
-}
-
 // fill appends to a file until nothing more goes in.
 func fill(t *testing.T, path string) {
 	t.Helper()
@@ -307,42 +275,6 @@ func fill(t *testing.T, path string) {
 	defer f.Close()
 	for err == nil {
 		_, err = f.Write(make([]byte, 4096))
-	}
-}
-
-func TestServerStopsCleanly(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := serve(t, dir)
-	if s.password == "" {
-		t.Error("the first start made no demo user")
-	}
-	if code := s.stop(t); code != exitOK {
-		t.Errorf("the server ended with code %d: %s", code, s.errs)
-	}
-	s = serve(t, dir)
-	if s.password != "" {
-		t.Error("the second start made another demo user")
-	}
-}
-
-func TestUsersAreManagedWhileTheServerRuns(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := serve(t, dir)
-	for i := range 20 {
-		name := fmt.Sprintf("user%d", i)
-		if r := runFerry(t, dir, "a long password\n", "user", "add", name, "--active", "--password-stdin"); r.code != exitOK {
-			t.Fatalf("adding a user: %s", r.err)
-		}
-		req, _ := http.NewRequest("POST", s.base+"/auth/login", nil)
-		req.SetBasicAuth(name, "a long password")
-		resp, err := http.DefaultClient.Do(req)
-		must(t, err)
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			t.Fatalf("the new user cannot log in: %s", resp.Status)
-		}
 	}
 }
 

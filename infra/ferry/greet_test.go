@@ -54,33 +54,19 @@ func TestCurlLinesInTheGreetingWork(t *testing.T) {
 	}
 }
 
-func TestServeWarnsAboutMissingProxySettings(t *testing.T) {
-	t.Parallel()
-	const url, warning = "--public-url=https://files.example.com/v1", "FERRY_TRUST_PROXY"
-	for want, args := range map[bool][][]string{
-		true:  {{url}, {url, "--trust-proxy=false"}},
-		false: {{}, {url, "--trust-proxy"}},
-	} {
-		for _, a := range args {
-			s := serve(t, t.TempDir(), append(a, "--log", "text", "--no-demo")...)
-			if code := s.stop(t); code != exitOK || strings.Contains(s.errs.String(), warning) != want {
-				t.Errorf("%v: code %d, and it says %s", a, code, s.errs)
-			}
-		}
-	}
-}
-
 // TestServeSaysAtTheStartWhatWillSurpriseLater counts the warnings: there is a line for each
 // thing, and none without a reason.
 func TestServeSaysAtTheStartWhatWillSurpriseLater(t *testing.T) {
 	t.Parallel()
 	const (
-		plain, sender, loopback = "plain http", "FERRY_MAIL_FROM", "lead to this machine"
-		smtp, sms, from         = "--smtp=smtp://127.0.0.1:1", "--sms-url=http://127.0.0.1:1", "--mail-from=files@example.com"
-		proxied, good           = "--trust-proxy", "--public-url=https://files.example.com/v1"
+		plain, sender, loopback, proxy = "plain http", "FERRY_MAIL_FROM", "lead to this machine", "FERRY_TRUST_PROXY"
+		smtp, sms, from                = "--smtp=smtp://127.0.0.1:1", "--sms-url=http://127.0.0.1:1", "--mail-from=files@example.com"
+		proxied, good                  = "--trust-proxy", "--public-url=https://files.example.com/v1"
 	)
 	for _, k := range []struct{ args, want []string }{
 		{nil, nil},
+		{[]string{good}, []string{proxy}},
+		{[]string{good, "--trust-proxy=false"}, []string{proxy}},
 		{[]string{proxied, good, smtp, from}, nil},
 		{[]string{proxied, "--public-url=http://files.example.com/v1"}, []string{plain}},
 		{[]string{proxied, "--public-url=http://192.0.2.1:8080/v1", smtp}, []string{plain, sender}},
@@ -201,6 +187,9 @@ func TestPasswordOfDemoReachesNoLog(t *testing.T) {
 	}
 	if strings.Contains(s.greeting+s.errs.String(), s.password) {
 		t.Error("the password is in the output")
+	}
+	if s := serve(t, dir); s.password != "" {
+		t.Error("the second start makes another user")
 	}
 	if info, err := os.Stat(filepath.Join(dir, "demo.password")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file of the password: %v, %v", info, err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/boottest"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
@@ -37,26 +35,6 @@ func (s *server) request(t *testing.T, method, path string) *http.Request {
 	return req
 }
 
-// notifications returns what the uploader sees of a file's recipients: by channel,
-// the state and the last error.
-func notifications(t *testing.T, s *server, file int) map[string]string {
-	t.Helper()
-	resp, err := http.DefaultClient.Do(s.request(t, "GET", fmt.Sprint("/files/", file)))
-	must(t, err)
-	defer resp.Body.Close()
-	var answer struct {
-		Notifications []struct{ Channel, State, LastError string }
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %+v, %v", resp.Status, answer, err)
-	}
-	got := map[string]string{}
-	for _, n := range answer.Notifications {
-		got[n.Channel] = strings.TrimSpace(n.State + " " + n.LastError)
-	}
-	return got
-}
-
 // wait waits until another process has done something.
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
@@ -67,80 +45,6 @@ func wait(t *testing.T, what string, ok func() bool) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("waited in vain until %s", what)
-}
-
-func outboxOf(t *testing.T, dir string, args ...string) (all []notice) {
-	t.Helper()
-	r := runFerry(t, dir, "", append([]string{"outbox", "list", "--json"}, args...)...)
-	if err := json.Unmarshal([]byte(r.out), &all); err != nil || r.code != exitOK {
-		t.Fatalf("code %d, %v: %s%s", r.code, err, r.out, r.err)
-	}
-	return all
-}
-
-func TestOperatorCancelsAndRetriesWhileTheServerRuns(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	address := l.Addr().String()
-	l.Close() // the mail server is down
-	s := serve(t, dir, "--smtp", "smtp://"+address, "--inbox=on")
-	upload := func(query string) {
-		t.Helper()
-		resp, err := http.DefaultClient.Do(s.request(t, "POST", "/upload?"+query))
-		must(t, err)
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			t.Fatal(resp.Status)
-		}
-	}
-	upload("file=a&c=%2B393331234567&m=ann@example.com")
-	var waiting []notice
-	wait(t, "the mail is tried", func() bool {
-		waiting = outboxOf(t, dir)
-		return len(waiting) == 1 && waiting[0].State == notify.Queued && waiting[0].Tries > 0
-	})
-	id := waiting[0].ID
-	if w := waiting[0]; w.To != "ann@example.com" || w.Kind != notify.Link || w.Name != "a" || w.NextTry.IsZero() || !strings.Contains(w.LastError, "refused") {
-		t.Errorf("listed: %+v", w)
-	}
-	var r result
-	wait(t, "the notice can be cancelled", func() bool {
-		r = runFerry(t, dir, "", "outbox", "cancel", id)
-		return r.code != exitBusy
-	})
-	if r.code != exitOK || !strings.Contains(r.err, "is cancelled") {
-		t.Fatalf("code %d: %s", r.code, r.err)
-	}
-	if got := notifications(t, s, 1); got["mail"] != "failed cancelled" || got["sms"] != "sent" {
-		t.Errorf("the uploader sees %v", got)
-	}
-	wantSentence(t, runFerry(t, dir, "", "outbox", "cancel", id), exitRefused, "it has failed before")
-	if left := outboxOf(t, dir); len(left) != 0 {
-		t.Errorf("left: %+v", left)
-	}
-
-	mails := boottest.StartSMTP(t, boottest.SMTPOptions{Address: address})
-	if r := runFerry(t, dir, "", "outbox", "retry", id); r.code != exitOK || !strings.Contains(r.err, "is due") {
-		t.Errorf("code %d: %s", r.code, r.err)
-	}
-	upload("file=b&c=%2B393331234567") // makes the server look at its outbox at once
-	defer func() {
-		if t.Failed() {
-			t.Logf("the outbox: %+v; the talk: %q", outboxOf(t, dir), mails.Talk().Lines)
-		}
-	}()
-	wait(t, "the mail is sent", func() bool { return notifications(t, s, 1)["mail"] == "sent" || len(mails.Talk().Messages) > 1 })
-	if got := mails.Talk().Messages; len(got) != 1 {
-		t.Errorf("%d mails arrived", len(got))
-	}
-	wantSentence(t, runFerry(t, dir, "", "outbox", "retry", id), exitRefused, "it was sent before")
-	shown := runFerry(t, dir, "", "outbox", "show", id)
-	var n notice
-	if err := json.Unmarshal([]byte(shown.out), &n); err != nil || n.State != notify.Sent || n.Sent.IsZero() || n.Provider == "" || !n.Failed.IsZero() {
-		t.Errorf("shown: %s%s", shown.out, shown.err)
-	}
 }
 
 // fillOutbox puts a notice that waits, one that was given up, a PIN, and three

@@ -137,7 +137,6 @@ func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
 	}{
 		"file descriptors": {"", noDescriptors, 503},
 		"disk space":       {"size=8m", noSpace, 507},
-		"inodes":           {"size=8m,nr_inodes=64", noInodes, 507},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -194,22 +193,6 @@ func noSpace(t *testing.T, _ *server, dir string) func() {
 	must(t, os.WriteFile(filler, nil, 0o600))
 	fill(t, filler)
 	return func() { _ = os.Remove(filler) }
-}
-
-func noInodes(t *testing.T, _ *server, dir string) func() {
-	var made []string
-	for i := 0; ; i++ {
-		name := filepath.Join(dir, fmt.Sprint("filler", i))
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			break
-		}
-		made = append(made, name)
-	}
-	return func() {
-		for _, name := range made {
-			_ = os.Remove(name)
-		}
-	}
 }
 
 // moves moves a file to the other area, again while too many of its moves wait for its bytes.

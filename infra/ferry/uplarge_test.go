@@ -7,13 +7,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
 
-// interrupted starts an upload and interrupts it once its session is saved.
-func (h *home) interrupted(args ...string) result {
+// ended starts an upload and ends it with a signal once its session is saved.
+func (h *home) ended(by os.Signal, args ...string) result {
 	h.t.Helper()
 	cmd := h.command("", args...)
 	var out, errs bytes.Buffer
@@ -27,7 +26,7 @@ func (h *home) interrupted(args ...string) result {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	must(h.t, cmd.Process.Signal(syscall.SIGINT))
+	must(h.t, cmd.Process.Signal(by))
 	_ = cmd.Wait()
 	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
@@ -37,16 +36,20 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	_, h := annsService(t)
 	h.write("big.bin", bytes.Repeat([]byte("0123456789abcdef"), 4<<20)) // 64 MiB
 	up := []string{"up", "big.bin", "--part-size", "5242880"}
-	if r := h.interrupted(up...); r.code != exitInterrupt || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "interrupted; run the same command again") || r.out != "" {
+	if r := h.ended(os.Interrupt, up...); r.code != exitInterrupt || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "interrupted; run the same command again") || r.out != "" {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
 	if r := h.run("", "uploads", "--json"); r.code != exitOK || !strings.Contains(r.out, `"name":"big.bin"`) {
 		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
 	}
+	h.ended(os.Kill, up...) // which leaves no chance to clean up
 	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
 	text := h.read(strings.TrimPrefix(state[0], h.dir))
 	if r := h.run("", up...); r.code != exitOK || !strings.Contains(r.err, "resuming the upload of big.bin") || !strings.Contains(r.err, "(id 1)") {
 		t.Errorf("code %d: %s", r.code, r.err)
+	}
+	if r := h.run("", "get", "1", "-o", "copy"); r.code != exitOK || h.read("copy") != h.read("big.bin") {
+		t.Errorf("code %d, or other bytes: %s", r.code, r.err)
 	}
 	h.write(strings.TrimPrefix(state[0], h.dir), []byte(text)) // as if a crash had left it
 	h.run("", "rm", "1")
@@ -54,7 +57,7 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
 
-	if r := h.interrupted(up...); r.code != exitInterrupt {
+	if r := h.ended(os.Interrupt, up...); r.code != exitInterrupt {
 		t.Fatalf("code %d: %s", r.code, r.err)
 	}
 	id, _, _ := strings.Cut(strings.Split(h.run("", "uploads").out, "\n")[1], " ")
@@ -81,21 +84,6 @@ func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
 	}
 	if r := h.run("", "up", "big", "--part-size", "much"); r.code != exitUsage || !strings.Contains(r.err, "--part-size: not a size such as") {
 		t.Errorf("code %d: %s", r.code, r.err)
-	}
-}
-
-func TestLongStandardInputIsUploaded(t *testing.T) {
-	t.Parallel()
-	_, h := annsService(t)
-	content := strings.Repeat("0123456789abcdef", 400_000) // 6.4 MB
-	if r := h.run(content, "up", "-", "--name", "in.txt"); r.code != exitOK || !strings.Contains(r.err, "sending standard input") || strings.Count(r.out, "\n") != 1 {
-		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
-	}
-	if r := h.run("", "get", "in.txt", "-o", "-"); r.code != exitOK || r.out != content {
-		t.Errorf("code %d: %d bytes: %s", r.code, len(r.out), r.err)
-	}
-	if left, _ := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "spool")); len(left) != 0 {
-		t.Errorf("what is left: %v", left)
 	}
 }
 
