@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,8 +14,6 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite" // another client of the table
-
-	"ferry/shared/boot/apitest"
 )
 
 // TestBackupOfARunningServiceIsComplete backs up while files come, go to the
@@ -28,8 +24,8 @@ func TestBackupOfARunningServiceIsComplete(t *testing.T) {
 	s := serve(t, dir)
 	var before []answered
 	for i := range 30 {
-		a := answered{name: fmt.Sprintf("before-%d", i), content: bytes.Repeat([]byte{byte(i)}, i*10_000)}
-		if !post(s, s.password, &a) {
+		a := answered{name: fmt.Sprintf("before-%d", i), content: strings.Repeat(string(rune(i)), i*10_000)}
+		if a.link = s.upload(a.name, a.content); a.link == "" {
 			t.Fatal("an upload failed")
 		}
 		before = append(before, a)
@@ -51,7 +47,9 @@ func TestBackupOfARunningServiceIsComplete(t *testing.T) {
 		t.Fatalf("restore-data: code %d: %s%s", r.code, r.out, r.err)
 	}
 	wantAll(t, restored, before)
-	wantDownloads(t, serve(t, restored), s.password)
+	again := serve(t, restored)
+	again.password = s.password
+	wantDownloads(t, again)
 	wantNothingElse(t, restored, before)
 }
 
@@ -63,58 +61,29 @@ func churn(s *server, worker int, stop <-chan struct{}) {
 			return
 		default:
 		}
-		a := answered{name: fmt.Sprintf("w%d-%d", worker, i), content: bytes.Repeat([]byte{byte(i)}, i*1000)}
-		if !post(s, s.password, &a) {
+		if s.upload(fmt.Sprintf("w%d-%d", worker, i), strings.Repeat("x", i*1000)) == "" {
 			return
 		}
-		for _, f := range listed(s, s.password, "/download/list?limit=1") {
-			requestAs(s, s.password, "DELETE", fmt.Sprintf("/files/%d", f.ID))
+		for _, f := range s.files("GET", "/download/list?limit=1", "") {
+			s.do("DELETE", fmt.Sprintf("/files/%d", f.ID), "")
 			if i%2 == 0 {
-				requestAs(s, s.password, "POST", fmt.Sprintf("/files/%d/restore", f.ID))
+				s.do("POST", fmt.Sprintf("/files/%d/restore", f.ID), "")
 			}
 		}
 	}
 }
 
-func requestAs(s *server, password, method, path string) (body []byte, status int) {
-	req, err := http.NewRequest(method, s.base+path, nil)
-	if err != nil {
-		return nil, 0
-	}
-	req.SetBasicAuth("demo", password)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, 0
-	}
-	defer resp.Body.Close()
-	body, _ = io.ReadAll(resp.Body)
-	return body, resp.StatusCode
-}
-
-func listed(s *server, password, path string) []apitest.File {
-	var e apitest.Envelope
-	body, _ := requestAs(s, password, "GET", path)
-	_ = json.Unmarshal(body, &e)
-	return e.Files
-}
-
 // wantDownloads fetches everything that is listed in both areas.
-func wantDownloads(t *testing.T, s *server, password string) {
+func wantDownloads(t *testing.T, s *server) {
 	t.Helper()
 	for _, path := range []string{"/download/list", "/download/list/backup"} {
-		files := listed(s, password, path)
+		files := s.files("GET", path, "")
 		if len(files) == 0 {
 			t.Errorf("%s lists nothing: the test proves nothing", path)
 		}
 		for _, f := range files {
-			resp, err := http.Get(f.LinkURL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, err := io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
-			if err != nil || resp.StatusCode != http.StatusOK || n != f.Length {
-				t.Errorf("%s is listed but not complete: %s, %d of %d bytes, %v", f.Name, resp.Status, n, f.Length, err)
+			if status, text := s.get(f.LinkURL); status != http.StatusOK || int64(len(text)) != f.Length {
+				t.Errorf("%s is listed but not complete: status %d, %d of %d bytes", f.Name, status, len(text), f.Length)
 			}
 		}
 	}
@@ -127,7 +96,7 @@ func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	s := serve(t, dir)
 	for i, name := range []string{"good", "changed", "gone"} {
-		if !post(s, s.password, &answered{name: name, content: bytes.Repeat([]byte(name), 100_000)}) {
+		if s.upload(name, strings.Repeat(name, 100_000)) == "" {
 			t.Fatal("an upload failed")
 		}
 		want := []string{": 1 file; 1 new, 400 kB\n", ": 2 files; 1 new, 700 kB\n", ": 3 files; 1 new, 400 kB\n"}[i]

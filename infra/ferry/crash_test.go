@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -20,9 +17,7 @@ import (
 
 // answered is an upload whose answer arrived.
 type answered struct {
-	name    string
-	content []byte
-	link    string
+	name, content, link string
 }
 
 // TestKillLosesNoConfirmedUpload kills the server in the middle of uploads,
@@ -32,14 +27,14 @@ func TestKillLosesNoConfirmedUpload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := serve(t, dir)
-	password := first.password
 	var all []answered
 	for round := range 3 {
 		s := first
 		if round > 0 {
 			s = serve(t, dir)
+			s.password = first.password
 		}
-		all = append(all, uploadUntilKilled(t, s, password, round)...)
+		all = append(all, uploadUntilKilled(t, s, round)...)
 	}
 	if len(all) == 0 {
 		t.Fatal("no upload was answered before a kill: the test proves nothing")
@@ -50,7 +45,7 @@ func TestKillLosesNoConfirmedUpload(t *testing.T) {
 
 // uploadUntilKilled uploads with several clients at once until the server is
 // killed at a random moment.
-func uploadUntilKilled(t *testing.T, s *server, password string, round int) []answered {
+func uploadUntilKilled(t *testing.T, s *server, round int) []answered {
 	t.Helper()
 	var mu sync.Mutex
 	var all []answered
@@ -59,11 +54,12 @@ func uploadUntilKilled(t *testing.T, s *server, password string, round int) []an
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(round), uint64(worker)))
 			for i := 0; ; i++ {
-				a := answered{name: fmt.Sprintf("r%d-w%d-%d", round, worker, i), content: make([]byte, random.IntN(300_000))}
-				for j := range a.content {
-					a.content[j] = byte(random.Uint32())
+				content := make([]byte, random.IntN(300_000))
+				for j := range content {
+					content[j] = byte(random.Uint32())
 				}
-				if !post(s, password, &a) {
+				a := answered{name: fmt.Sprintf("r%d-w%d-%d", round, worker, i), content: string(content)}
+				if a.link = s.upload(a.name, a.content); a.link == "" {
 					return
 				}
 				mu.Lock()
@@ -87,42 +83,12 @@ func uploadUntilKilled(t *testing.T, s *server, password string, round int) []an
 	return all
 }
 
-// post uploads and reports whether the whole answer arrived.
-func post(s *server, password string, a *answered) bool {
-	req, err := http.NewRequest("POST", s.base+"/upload?file="+a.name, bytes.NewReader(a.content))
-	if err != nil {
-		return false
-	}
-	req.SetBasicAuth("demo", password)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	var e apitest.Envelope
-	if json.NewDecoder(resp.Body).Decode(&e) != nil || resp.StatusCode != http.StatusOK {
-		return false
-	}
-	for _, f := range e.Files {
-		if f.Name == a.name {
-			a.link = f.LinkURL
-			return true
-		}
-	}
-	return false
-}
-
 func wantAll(t *testing.T, dir string, all []answered) {
 	t.Helper()
 	s := serve(t, dir)
 	for _, a := range all {
-		_, query, _ := bytes.Cut([]byte(a.link), []byte("/v1")) // the port has changed
-		resp, err := http.Get(s.base + string(query))
-		must(t, err)
-		got, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(got, a.content) {
-			t.Errorf("%s was confirmed but is not complete: %s, %d bytes of %d, %v", a.name, resp.Status, len(got), len(a.content), err)
+		if status, got := s.get(a.link); status != http.StatusOK || got != a.content {
+			t.Errorf("%s was confirmed but is not complete: status %d, %d bytes of %d", a.name, status, len(got), len(a.content))
 		}
 	}
 	if code := s.stop(t); code != exitOK {

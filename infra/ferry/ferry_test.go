@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"io/fs"
 	"net"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"ferry/shared/boot/apitest"
 )
 
 // asFerry is the variable that makes the test's own binary run as ferry.
@@ -64,7 +67,9 @@ type server struct {
 	base     string
 	greeting string
 	password string // of demo, on the first start
+	bearer   string // of demo, if any
 	errs     *bytes.Buffer
+	client   http.Transport // its own: a test that ends closes the idle connections of the default one
 }
 
 func serve(t *testing.T, dir string, args ...string) *server {
@@ -94,6 +99,54 @@ func serve(t *testing.T, dir string, args ...string) *server {
 	}
 	t.Fatalf("ferry serve did not start: %s", s.errs)
 	return nil
+}
+
+// do sends a request by the user demo and returns its status, which is 0 if there is no answer.
+func (s *server) do(method, path, body string) (status int, text string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // a starved server may take no connection
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, s.base+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error()
+	}
+	if req.SetBasicAuth("demo", s.password); s.bearer != "" && !strings.HasPrefix(path, "/auth") {
+		req.Header.Set("Authorization", "Bearer "+s.bearer)
+	}
+	resp, err := s.client.RoundTrip(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(answer)
+}
+
+// get downloads a file by its link, also by that of a server with another port on the same data.
+func (s *server) get(link string) (status int, content string) {
+	_, path, _ := strings.Cut(link, "/v1")
+	return s.do("GET", path, "")
+}
+
+// files returns the files in the answer to a request, none if it fails.
+func (s *server) files(method, path, body string) []apitest.File {
+	var e apitest.Envelope
+	if status, text := s.do(method, path, body); status != http.StatusOK || json.Unmarshal([]byte(text), &e) != nil {
+		return nil
+	}
+	return e.Files
+}
+
+// upload stores a file, and returns its link unless that fails.
+func (s *server) upload(name, content string) (link string) {
+	for _, f := range s.files("POST", "/upload?file="+name, content) {
+		if f.Name == name {
+			return f.LinkURL
+		}
+	}
+	return ""
 }
 
 // stop asks the server to end and returns its exit code.
@@ -264,17 +317,6 @@ func TestNumberOfUploadsCanBeSet(t *testing.T) {
 	write.Close()
 	if status := <-first; status != http.StatusOK {
 		t.Errorf("the first is answered with %d", status)
-	}
-}
-
-// fill appends to a file until nothing more goes in.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	must(t, err)
-	defer f.Close()
-	for err == nil {
-		_, err = f.Write(make([]byte, 4096))
 	}
 }
 

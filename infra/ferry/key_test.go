@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -11,40 +10,6 @@ import (
 	"strings"
 	"testing"
 )
-
-// list returns the links that the list of the user demo shows, newest first.
-func (s *server) list(t *testing.T) (links []string) {
-	t.Helper()
-	resp, err := http.DefaultClient.Do(s.request(t, "GET", "/download/list"))
-	must(t, err)
-	defer resp.Body.Close()
-	var answer struct{ Files []struct{ LinkURL string } }
-	must(t, json.NewDecoder(resp.Body).Decode(&answer))
-	for _, f := range answer.Files {
-		links = append(links, f.LinkURL)
-	}
-	return links
-}
-
-// send uploads a file and returns its link.
-func (s *server) send(t *testing.T) string {
-	t.Helper()
-	resp, err := http.DefaultClient.Do(s.request(t, "POST", "/upload?file=a"))
-	must(t, err)
-	if resp.Body.Close(); resp.StatusCode != http.StatusOK {
-		t.Fatalf("uploading: %s", resp.Status)
-	}
-	return s.list(t)[0]
-}
-
-// opens reports whether a link works.
-func opens(t *testing.T, link string) bool {
-	t.Helper()
-	resp, err := http.Get(link)
-	must(t, err)
-	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
-}
 
 // TestARevocationThatIsLostIsNoticed puts back the file of the key while ferry waits for
 // all processes, as another command does that changes the key at the same moment.
@@ -72,7 +37,11 @@ func TestTheKeyIsRotatedAndRevokedWhileTheServerRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)
-	first := s.send(t)
+	first := s.upload("a", "content")
+	opens := func(link string) bool {
+		status, text := s.get(link)
+		return status == http.StatusOK && text == "content"
+	}
 	file := filepath.Join(dir, "link.key")
 	plain, err := os.ReadFile(file)
 	if r := runFerry(t, dir, "", "key"); err != nil || r.code != exitOK || !strings.Contains(r.out, "1        -     -\n") {
@@ -81,17 +50,18 @@ func TestTheKeyIsRotatedAndRevokedWhileTheServerRuns(t *testing.T) {
 	if r := runFerry(t, dir, "", "key", "rotate"); r.code != exitOK || !strings.Contains(r.err, "version 2 is for new files") {
 		t.Fatalf("%+v", r)
 	}
-	if !opens(t, first) {
+	if !opens(first) {
 		t.Error("the rotation ended a link")
 	}
 	if r := runFerry(t, dir, "", "key", "revoke", "1"); r.code != exitOK || !regexp.MustCompile(`^version 1 is revoked; .+\nnew links for 1 file\n$`).MatchString(r.err) {
 		t.Fatalf("%+v", r)
 	}
-	if opens(t, first) {
+	if opens(first) {
 		t.Error("a link of the revoked version works")
 	}
-	for _, link := range append(s.list(t), s.send(t)) {
-		if !opens(t, link) {
+	s.upload("b", "content")
+	for _, f := range s.files("GET", "/download/list", "") {
+		if !opens(f.LinkURL) {
 			t.Error("a link in the list does not work")
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,27 +24,6 @@ import (
 	"ferry/shared/table/sqlite"
 	"ferry/shared/table/tabletest"
 )
-
-// request returns a request by the user demo.
-func (s *server) request(t *testing.T, method, path string) *http.Request {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader("content"))
-	must(t, err)
-	req.SetBasicAuth("demo", s.password)
-	return req
-}
-
-// wait waits until another process has done something.
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 3000 {
-		if ok() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain until %s", what)
-}
 
 // fillOutbox puts a notice that waits, one that was given up, a PIN, and three
 // suppressed addresses in a table.

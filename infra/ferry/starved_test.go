@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,58 +24,28 @@ func smallDisk(t *testing.T, options string) string {
 	return dir
 }
 
-// user is someone with a login at a server.
+// user is demo with a bearer.
 type user struct {
-	t      *testing.T
-	server *server
-	http   http.RoundTripper // its own: a test that ends closes the idle connections of the default one
-	bearer string
+	*testing.T
+	*server
 }
 
-// signedUp makes a user with a bearer.
-func signedUp(t *testing.T, s *server, dir string) *user {
+func signedUp(t *testing.T, s *server) user {
 	t.Helper()
-	if r := runFerry(t, dir, "a long password\n", "user", "add", "ann", "--email", "ann@example.com", "--active", "--password-stdin"); r.code != exitOK {
-		t.Fatal(r.err)
-	}
-	u := &user{t: t, server: s, http: &http.Transport{}}
-	status, answer := u.do("POST", "/auth/login", "")
-	if status != 200 {
+	status, answer := s.do("POST", "/auth/login", "")
+	var in struct{ Token string }
+	if err := json.Unmarshal([]byte(answer), &in); status != 200 || err != nil {
 		t.Fatalf("login: %d: %s", status, answer)
 	}
-	var in struct{ Token string }
-	if err := json.Unmarshal([]byte(answer), &in); err != nil {
-		t.Fatalf("%s: %v", answer, err)
-	}
-	u.bearer = in.Token
-	return u
+	s.bearer = in.Token
+	return user{t, s}
 }
 
-// do sends a request and returns its status, which is 0 if there is no answer. Without a
-// bearer it sends the password.
-func (u *user) do(method, path, body string) (int, string) {
-	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second) // a starved server may take no connection
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, u.server.base+path, strings.NewReader(body))
-	must(u.t, err)
-	if req.Header.Set("Authorization", "Bearer "+u.bearer); u.bearer == "" || strings.HasPrefix(path, "/auth") {
-		req.SetBasicAuth("ann", "a long password")
-	}
-	resp, err := u.http.RoundTrip(req)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(text)
-}
-
-func (u *user) want(what string, status int, method, path, body string) string {
-	u.t.Helper()
+func (u user) want(what string, status int, method, path, body string) string {
+	u.Helper()
 	got, text := u.do(method, path, body)
 	if got != status {
-		u.t.Errorf("%s: status %d, want %d: %.200s", what, got, status, text)
+		u.Errorf("%s: status %d, want %d: %.200s", what, got, status, text)
 	}
 	return text
 }
@@ -89,8 +56,8 @@ func kinds() map[string]string {
 }
 
 // session begins a session and sends its only part, and returns the statuses of both.
-func (u *user) session(body string) (begun, sent int) {
-	u.t.Helper()
+func (u user) session(body string) (begun, sent int) {
+	u.Helper()
 	begun, text := u.do("POST", "/uploads", fmt.Sprintf(`{"name":"s","length":%d}`, len(body)))
 	var s struct{ ID string }
 	if json.Unmarshal([]byte(text), &s) != nil || begun != 201 {
@@ -99,29 +66,29 @@ func (u *user) session(body string) (begun, sent int) {
 	_, text = u.do("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`)
 	var parts struct{ Parts []struct{ URL string } }
 	if json.Unmarshal([]byte(text), &parts) != nil || len(parts.Parts) != 1 {
-		u.t.Logf("parts: %s", text)
+		u.Logf("parts: %s", text)
 		return begun, 0
 	}
-	sent, _ = u.do("PUT", strings.TrimPrefix(parts.Parts[0].URL, u.server.base), body)
+	sent, _ = u.do("PUT", strings.TrimPrefix(parts.Parts[0].URL, u.base), body)
 	return begun, sent
 }
 
 // wantAll checks that every kind of upload works, and so do downloads and logins.
-func (u *user) wantAll(when string) {
-	u.t.Helper()
+func (u user) wantAll(when string) {
+	u.Helper()
 	for kind, body := range kinds() {
 		text := u.want(when+": an upload, "+kind, 200, "POST", "/upload?file=x", body)
 		var list struct{ Files []struct{ LinkURL string } }
 		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Files) == 0 {
-			u.t.Fatalf("%s: %v: %s", when, err, text)
+			u.Fatalf("%s: %v: %s", when, err, text)
 		}
-		path := strings.TrimPrefix(list.Files[0].LinkURL, u.server.base)
+		path := strings.TrimPrefix(list.Files[0].LinkURL, u.base)
 		if got := u.want(when+": a download, "+kind, 200, "GET", path, ""); got != body {
-			u.t.Errorf("%s: a download, %s: %d bytes", when, kind, len(got))
+			u.Errorf("%s: a download, %s: %d bytes", when, kind, len(got))
 		}
 	}
 	if begun, sent := u.session("a part"); begun != 201 || sent != 200 {
-		u.t.Errorf("%s: a session: status %d, its part %d", when, begun, sent)
+		u.Errorf("%s: a session: status %d, its part %d", when, begun, sent)
 	}
 	u.want(when+": a login", 200, "POST", "/auth/login", "")
 }
@@ -145,7 +112,7 @@ func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
 				dir = smallDisk(t, k.disk)
 			}
 			s := serve(t, dir, "--reserve", "0", "--log", "json")
-			u := signedUp(t, s, dir)
+			u := signedUp(t, s)
 			relieve := k.starve(t, s, dir)
 			for range 3 {
 				for kind, body := range kinds() {
@@ -189,21 +156,24 @@ func noDescriptors(t *testing.T, s *server, _ string) func() {
 }
 
 func noSpace(t *testing.T, _ *server, dir string) func() {
-	filler := filepath.Join(dir, "filler")
-	must(t, os.WriteFile(filler, nil, 0o600))
-	fill(t, filler)
-	return func() { _ = os.Remove(filler) }
+	filler, err := os.Create(filepath.Join(dir, "filler"))
+	must(t, err)
+	defer filler.Close()
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	return func() { _ = os.Remove(filler.Name()) }
 }
 
 // moves moves a file to the other area, again while too many of its moves wait for its bytes.
-func (u *user) moves(method, path string) {
-	u.t.Helper()
+func (u user) moves(method, path string) {
+	u.Helper()
 	status, text := 503, ""
 	for end := time.Now().Add(time.Minute); status == 503 && time.Now().Before(end); {
 		status, text = u.do(method, path, "")
 	}
 	if status != 200 {
-		u.t.Fatalf("%s %s: status %d: %s", method, path, status, text)
+		u.Fatalf("%s %s: status %d: %s", method, path, status, text)
 	}
 }
 
@@ -213,7 +183,7 @@ func TestReserveKeepsTheRestWorking(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "size=40m") // the reserve is a tenth
 	s := serve(t, dir)
-	u := signedUp(t, s, dir)
+	u := signedUp(t, s)
 	status := 200
 	for n := 0; status == 200 && n < 100; n++ {
 		status, _ = u.do("POST", "/upload?file=x", strings.Repeat("x", 1<<20))
@@ -236,12 +206,12 @@ func TestReserveKeepsTheRestWorking(t *testing.T) {
 		u.moves("POST", "/files/1/restore")
 	}
 	u.want("a login", 200, "POST", "/auth/login", "")
-	u.want("a forgotten password", 200, "GET", "/auth/forget?u=ann", "")
-	r := runFerry(t, dir, "", "user", "disable", "ann")
+	u.want("a forgotten password", 200, "GET", "/auth/forget?u=demo", "")
+	r := runFerry(t, dir, "", "user", "disable", "demo")
 	if r.code != exitOK {
 		t.Errorf("disabling a user: %s", r.err)
 	}
-	runFerry(t, dir, "", "user", "enable", "ann")
+	runFerry(t, dir, "", "user", "enable", "demo")
 	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=80m"))
 	u.bearer = "" // disabling the user ended it
 	u.wantAll("with a larger disk")

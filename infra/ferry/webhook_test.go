@@ -29,8 +29,7 @@ func TestReceiverInTheREADMEOfEventsGetsAllEvents(t *testing.T) {
 		t.Fatalf("the greeting does not say where the secret is: %s, %v", s.greeting, err)
 	}
 	for i := range 3 {
-		a := answered{name: fmt.Sprint(i), content: []byte("x")}
-		if !post(s, s.password, &a) {
+		if s.upload(fmt.Sprint(i), "x") == "" {
 			t.Fatal("an upload failed")
 		}
 	}
