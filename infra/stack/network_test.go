@@ -185,16 +185,16 @@ func failures() map[string]func(*stage, *network) {
 			s.put("alice")
 			alice := s.get("alice")
 			sweeping := file.Service(s.worker.Function.Ports)
-			for _, move := range []func(context.Context, auth.User, int64) (files.File, error){s.lazy().Delete, s.lazy().Restore} {
+			for _, move := range []func(context.Context, auth.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore} {
 				moved, err := move(s.Context(), alice, alice.LastFile)
 				s.check(err)
 				for range 2 { // the second try goes on with the parts of the first
 					n.largeCopyFails()
-					if err := sweeping.Finish(s.Context(), moved); err == nil {
+					if err := sweeping.MoveBytes(s.Context(), moved.Owner, moved.ID); err == nil {
 						s.Fatal("a copy did not fail")
 					}
 				}
-				s.check(sweeping.Finish(s.Context(), moved))
+				s.check(sweeping.MoveBytes(s.Context(), moved.Owner, moved.ID))
 			}
 		},
 	}

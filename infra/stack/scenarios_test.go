@@ -299,7 +299,7 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.must(302, "GET", path+token, header("User-Agent", "curl/8"))
 	s.ports.RedirectOver = 0
 	s.h = lambda.With(s.ports).Handler(s.endpoint())
-	moves := []func(context.Context, auth.User, int64) (files.File, error){s.lazy().Delete, s.lazy().Restore}
+	moves := []func(context.Context, auth.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore}
 	if area == blob.Backup {
 		slices.Reverse(moves)
 	}

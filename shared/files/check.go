@@ -267,7 +267,7 @@ func (c *Check) file(ctx context.Context, f File) error {
 	}
 	if len(bad) == 0 && moves {
 		bad = []Finding{f.About(BadMove, "the bytes have not moved from %s yet", strings.Join(f.From, " and "))}
-		bad[0].Mended = c.Repair && c.Finish(ctx, now) == nil
+		bad[0].Mended = c.Repair && c.bring(ctx, now) == nil
 	}
 	for _, f := range append(bad, links...) {
 		if _, err := c.found(ctx, f); err != nil {

@@ -75,7 +75,7 @@ func newChecked(t *testing.T) (server, []files.File) {
 	sent, err := file.Service(s.Data.Ports).Delete(t.Context(), s.user("alice"), 3)
 	s.must(err)
 	s.wantFindings("whole data", nil)
-	return s, []files.File{small, big, sent}
+	return s, []files.File{small, big, sent.File}
 }
 
 func (s server) update(key table.Key, attr string, value any) {

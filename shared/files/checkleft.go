@@ -102,7 +102,7 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 		}
 		now, err := c.Rekey(ctx, f, []string{l.place()}, nil)
 		if err == nil {
-			err = c.Finish(ctx, now)
+			err = c.bring(ctx, now)
 		}
 		if bad.Mended = err == nil; err != nil {
 			bad.What += fmt.Sprintf(", but: %v", err)

@@ -43,7 +43,7 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	if err != nil || owner.Incarnation != sess.Incarnation || owner.State == auth.Disabled {
 		return nil, errNoDestination()
 	}
-	if err := s.HoldRoom(ctx, &sess); fault.Is(err, fault.Conflict) {
+	if err := s.holdRoom(ctx, &sess); fault.Is(err, fault.Conflict) {
 		return s.overtaken(ctx, sess, err)
 	} else if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s *Service) finish(ctx context.Context, sess Session, f File, room []table
 		return nil, fmt.Errorf("storing the record: %w", err)
 	}
 	s.endParts(ctx, sess)
-	return s.Listed(f), nil
+	return s.listed(f), nil
 }
 
 // overtaken returns the file if another request has completed the session, and
@@ -142,7 +142,7 @@ func (s *Service) overtaken(ctx context.Context, sess Session, otherwise error) 
 
 func (s *Service) completedFile(ctx context.Context, sess Session) (*Listed, error) {
 	f := File{By: sess.By, Owner: sess.Owner, Area: blob.Files, ID: sess.FileID, Name: sess.Name, Length: sess.Length}
-	kept, err := s.kept(ctx, s.Listed(f))
+	kept, err := s.kept(ctx, s.listed(f))
 	if err != nil {
 		return nil, err
 	}

@@ -245,8 +245,8 @@ type Listed struct {
 	shown any
 }
 
-// Listed returns the file in the form that lists show.
-func (s *Service) Listed(f File) *Listed { return &Listed{File: f, Token: s.Links.Token(f)} }
+// listed returns the file in the form that lists show.
+func (s *Service) listed(f File) *Listed { return &Listed{File: f, Token: s.Links.Token(f)} }
 
 // Shown returns what render makes of the file; it is made once.
 func (l *Listed) Shown(render func(*Listed) any) any {
@@ -268,7 +268,7 @@ func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
 	if err := item.Decode(&f); err != nil {
 		return nil, fmt.Errorf("reading a file's record: %w", err)
 	}
-	return s.Listed(f.Completed()), nil
+	return s.listed(f.Completed()), nil
 }
 
 // unreadable logs an item that is left out, so that it holds up nothing else.

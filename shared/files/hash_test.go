@@ -36,7 +36,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 			}
 			waits := 0
 			for {
-				now, err := service().Session(t.Context(), c.by(), sess.ID)
+				now, err := service().Session(t.Context(), c.by(), sess.ID, true)
 				c.must(err)
 				_, err = service().Complete(t.Context(), now, nil)
 				if fault.Is(err, fault.Unavailable) && waits < 10 {

@@ -271,17 +271,18 @@ type Repeat struct {
 	seen     []File
 }
 
-// Repeat returns a Repeat of the uploader's upload into the area of owner that had this
+// Repeat returns a Repeat of the uploader's upload into the area of owner that had this claim's
 // result.
-func (s *Service) Repeat(uploader auth.Identity, owner, result string) (*Repeat, error) {
+func (c *Claim) Repeat(uploader auth.Identity, owner string) (*Repeat, error) {
+	s := c.s
 	var all []File // it has all fields of a rememberedFile
-	if err := json.Unmarshal([]byte(result), &all); err != nil {
+	if err := json.Unmarshal([]byte(c.item.Result), &all); err != nil {
 		return nil, fmt.Errorf("reading the result of an upload: %w", err)
 	}
 	r := &Repeat{s: s, uploader: uploader}
 	for _, f := range all {
 		f.By, f.Owner, f.Area = ByOf(uploader), owner, blob.Files
-		r.first = append(r.first, s.Listed(f))
+		r.first = append(r.first, s.listed(f))
 	}
 	return r, nil
 }

@@ -18,24 +18,24 @@ import (
 
 // Delete moves a file from its owner's user area to the backup area, and returns
 // its new record. If the id is unknown, the fault is NotFound.
-func (s *Service) Delete(ctx context.Context, owner auth.User, id int64) (File, error) {
+func (s *Service) Delete(ctx context.Context, owner auth.User, id int64) (*Listed, error) {
 	return s.moveByID(ctx, owner, id, blob.Files, blob.Backup, Event{What: Deleted, Reason: ByUser})
 }
 
 // Restore moves a file back from the backup area to the user area.
-func (s *Service) Restore(ctx context.Context, owner auth.User, id int64) (File, error) {
+func (s *Service) Restore(ctx context.Context, owner auth.User, id int64) (*Listed, error) {
 	return s.moveByID(ctx, owner, id, blob.Backup, blob.Files, Event{What: Restored})
 }
 
-func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from, to blob.Area, e Event) (File, error) {
+func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from, to blob.Area, e Event) (*Listed, error) {
 	f, err := s.Get(ctx, owner, from, id)
 	if err == nil {
 		f, err = s.move(ctx, owner, f, to, e)
 	}
 	if err != nil {
-		return File{}, err
+		return nil, err
 	}
-	move := s.Finish
+	move := s.bring
 	if s.Mover != nil {
 		move = func(ctx context.Context, f File) error { return s.Mover(ctx, f.Owner, f.ID) }
 	}
@@ -43,7 +43,7 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 		s.Log.WarnContext(ctx, "the bytes of a moved file are still where they were",
 			"owner", f.Owner, "id", f.ID, "area", f.Area, "from", f.From, "error", err)
 	}
-	return f, nil
+	return s.listed(f), nil
 }
 
 // MoveBytes is what a Mover calls: it moves the bytes of a file to where its record is. If
@@ -55,7 +55,7 @@ func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
 	if err != nil || len(f.From) == 0 {
 		return err
 	}
-	return s.orLater(ctx, f, s.Finish)
+	return s.orLater(ctx, f, s.bring)
 }
 
 // orLater moves the bytes of a file. If that fails, it makes the next sweep look at their old
@@ -120,7 +120,7 @@ func (f File) Unchanged() []table.Cond {
 }
 
 // move puts a file into the other area, and records the event: one transaction moves the
-// record and the links. The record says where the bytes still lie; Finish moves them. If
+// record and the links. The record says where the bytes still lie; bring moves them. If
 // the file was moved or removed since f was read, the fault is NotFound.
 func (s *Service) move(
 	ctx context.Context, owner auth.User, f File, to blob.Area, event Event,
@@ -246,11 +246,11 @@ func (f File) names(at File) bool {
 	return f.place() == at.place() || slices.Contains(f.From, at.place())
 }
 
-// Finish moves the bytes of a file to the place that its record names, if they are not
+// bring moves the bytes of a file to the place that its record names, if they are not
 // there yet. It may be repeated, and several may run at once: a record always names a
-// place where all bytes are. If the file was moved again or removed meanwhile, Finish
+// place where all bytes are. If the file was moved again or removed meanwhile, bring
 // removes what nobody needs.
-func (s *Service) Finish(ctx context.Context, f File) error {
+func (s *Service) bring(ctx context.Context, f File) error {
 	if len(f.From) == 0 {
 		return nil
 	}

@@ -411,7 +411,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 						return nil
 					})
 				}
-				if err := file.Service(c.Data.Ports).Finish(t.Context(), moved); err != nil {
+				if err := file.Service(c.Data.Ports).MoveBytes(t.Context(), moved.Owner, moved.ID); err != nil {
 					t.Errorf("the overtaken mover returned %v", err)
 				}
 				for _, call := range calls {
@@ -424,7 +424,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 				if text := c.read(meanwhile.area, 1); text != content {
 					t.Errorf("in the end the link gives %q", text)
 				}
-				if err := file.Service(c.Data.Ports).Finish(t.Context(), c.stored()[0].File); err != nil {
+				if err := file.Service(c.Data.Ports).MoveBytes(t.Context(), "alice", 1); err != nil {
 					t.Error(err)
 				}
 				c.wantConsistent(1)

@@ -75,7 +75,7 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 				return
 			}
 			s.must(err)
-			s.must(service.Finish(t.Context(), now))
+			s.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
 			s.must(s.Data.Disk.Delete(t.Context(), f.Area, f.Blob))
 			s.wantFindings("at the end", nil)
 			if of, err := file.Links(s.Data.Ports).Of(t.Context(), now); err != nil || len(of) != 2 || of[1].File.Blob == f.Blob {

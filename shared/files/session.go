@@ -130,7 +130,7 @@ func PartSize(length, wish int64) int64 {
 // BeginSession opens a session. It makes three calls: for the file's id, the
 // store's session, and the record. It makes one more if there are recipients,
 // whose notices count from now on, and one more if the owner has a quota: room
-// is reserved for an hour, see HoldRoom.
+// is reserved for an hour, see holdRoom.
 func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim) (Session, error) {
 	u := &Upload{s: s, owner: p.Owner, by: by, sending: p.Sending, max: p.stated()}
 	if err := u.begin(ctx, u.reserve); err != nil {
@@ -189,20 +189,11 @@ func errNoSession() error {
 	return fault.New(fault.NotFound, "no upload session of that id")
 }
 
-// Session returns a session that this user began. It makes one call to the table.
-func (s *Service) Session(ctx context.Context, by By, id string) (Session, error) {
+// Session returns a session that this user began or, unless it must be the user's own, whose file
+// goes to this user's area. It makes one call to the table.
+func (s *Service) Session(ctx context.Context, by By, id string, own bool) (Session, error) {
 	sess, err := s.session(ctx, id)
-	if err == nil && sess.By != by {
-		return Session{}, errNoSession()
-	}
-	return sess, err
-}
-
-// SessionFor returns a session that this user began, or whose file goes to this
-// user's area. It makes one call to the table.
-func (s *Service) SessionFor(ctx context.Context, by By, id string) (Session, error) {
-	sess, err := s.session(ctx, id)
-	if err == nil && !sess.seenBy(by) {
+	if err == nil && sess.By != by && (own || !sess.seenBy(by)) {
 		return Session{}, errNoSession()
 	}
 	return sess, err
@@ -359,10 +350,26 @@ func (s Session) reservation() *reservation {
 	return r
 }
 
-// HoldRoom renews the session's reservation for an hour, if less than half of that is left, and
+// Expect prepares a session for parts up to a number: it holds their room, and notes the length of
+// a session that began without one, if that is known now. It makes no call, one to renew the
+// reservation, or one for a streamed session under a quota.
+func (s *Service) Expect(ctx context.Context, sess *Session, length *int64, last int) error {
+	if sess.Done {
+		return errDone()
+	}
+	if err := s.holdRoom(ctx, sess); err != nil {
+		return err
+	}
+	if err := sess.State(length); err != nil {
+		return err
+	}
+	return s.checkRoom(ctx, *sess, min(last, sess.Layout().Count()))
+}
+
+// holdRoom renews the session's reservation for an hour, if less than half of that is left, and
 // reserves the room again if it has lapsed. If no room is left, the fault is TooLarge; the parts
 // stay. It makes no call if there is nothing to renew.
-func (s *Service) HoldRoom(ctx context.Context, sess *Session) error {
+func (s *Service) holdRoom(ctx context.Context, sess *Session) error {
 	r, now := sess.reservation(), s.Now()
 	left := time.Unix(sess.ReservedUntil, 0).Sub(now)
 	if r == nil || left > sessionHold/2 && left <= sessionHold {
@@ -405,10 +412,10 @@ func (s *Service) reserveAgain(ctx context.Context, sess *Session, r *reservatio
 	return err
 }
 
-// CheckRoom returns a TooLarge fault if a streamed session grows beyond the quota of its
+// checkRoom returns a TooLarge fault if a streamed session grows beyond the quota of its
 // owner. The room itself is taken when the session is completed and its length is
 // known. It makes one call for a streamed session under a quota.
-func (s *Service) CheckRoom(ctx context.Context, sess Session, number int) error {
+func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error {
 	if !sess.Streamed || sess.Reserved == "" {
 		return nil
 	}

@@ -328,7 +328,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	s.Calls.Before("table.GetMany", func() error { looked.Store(true); return nil })
 	s.Calls.Before("table.Get", func() error {
 		if looked.Load() && completed.CompareAndSwap(false, true) {
-			now, err := service.Session(t.Context(), s.by("alice"), sess.ID)
+			now, err := service.Session(t.Context(), s.by("alice"), sess.ID, true)
 			if err == nil {
 				_, err = service.Complete(t.Context(), now, nil)
 			}

@@ -130,7 +130,7 @@ func (s *Sweeper) sweepObject(
 			return gone, nil // its owner moved it first
 		}
 		if err == nil {
-			err = s.Finish(ctx, moved)
+			err = s.bring(ctx, moved)
 		}
 		return gone, s.did(&s.report.Moved, err)
 	}
@@ -151,7 +151,7 @@ func (s *Sweeper) sweepUnnamed(
 		if now.Blob == o.Key { // it has arrived here since
 			return s.Now().Add(tryAgain).Unix(), nil
 		}
-		return gone, s.did(&s.report.Moved, s.Finish(ctx, now))
+		return gone, s.did(&s.report.Moved, s.bring(ctx, now))
 	}
 	if !s.Now().After(oldAt) {
 		return oldAt.Unix(), nil // its record may be written soon

@@ -239,7 +239,7 @@ func (u *Upload) Commit(ctx context.Context, limit int) (Page, error) {
 
 func (u *Upload) listed() (stored []*Listed) {
 	for _, f := range u.stored {
-		stored = append(stored, u.s.Listed(f))
+		stored = append(stored, u.s.listed(f))
 	}
 	return stored
 }

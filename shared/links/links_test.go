@@ -90,7 +90,7 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	c.must(err)
 	c.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("x"), nil)))
 	for range 2 { // a repeated completion changes nothing
-		sess, err = service.Session(t.Context(), files.ByOf(auth.Identity{User: c.user()}), sess.ID)
+		sess, err = service.Session(t.Context(), files.ByOf(auth.Identity{User: c.user()}), sess.ID, true)
 		c.must(err)
 		c.must(failure(service.Complete(t.Context(), sess, nil)))
 	}

@@ -134,7 +134,7 @@ func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
 	service, f := file.Service(c.Data.Ports), c.newest()
 	now, err := service.Rekey(t.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)
 	c.must(err)
-	c.must(service.Finish(t.Context(), now))
+	c.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
 	c.wantStatuses("of the file", c.shown(), 200)
 	c.wantStatuses("sent before", sent, 401)
 	c.renew(0)

@@ -62,13 +62,13 @@ func ListBackup() api.Endpoint { return api.Named("downloadlistbackup", newList(
 // for good.
 func Delete() api.Endpoint { return api.Named("filesdelete", newMove(remove)) }
 
-func remove(s *files.Service, r *http.Request, u auth.User, id int64) (files.File, error) {
+func remove(s *files.Service, r *http.Request, u auth.User, id int64) (*files.Listed, error) {
 	area, err := areaOf(r)
 	switch {
 	case err != nil:
-		return files.File{}, err
+		return nil, err
 	case area == blob.Backup:
-		return files.File{Area: area}, s.Purge(r.Context(), u, id)
+		return nil, s.Purge(r.Context(), u, id)
 	}
 	return s.Delete(r.Context(), u, id)
 }
@@ -77,14 +77,15 @@ func remove(s *files.Service, r *http.Request, u auth.User, id int64) (files.Fil
 // backup area and answers with the restored file.
 func Restore() api.Endpoint { return api.Named("filesrestore", newMove(restore)) }
 
-func restore(s *files.Service, r *http.Request, u auth.User, id int64) (files.File, error) {
+func restore(s *files.Service, r *http.Request, u auth.User, id int64) (*files.Listed, error) {
 	return s.Restore(r.Context(), u, id)
 }
 
-// newMove returns the handler, which answers with the file that move returns, if it has
-// an id. It needs the ports Table and Mover and the link key, and to purge Blobs.
+// newMove returns the handler, which answers with the file that move returns or, if it is gone
+// for good, with an empty list. It needs the ports Table and Mover and the link key, and to purge
+// Blobs.
 func newMove(
-	move func(*files.Service, *http.Request, auth.User, int64) (files.File, error),
+	move func(*files.Service, *http.Request, auth.User, int64) (*files.Listed, error),
 ) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := Service(p)
@@ -93,15 +94,15 @@ func newMove(
 			if err != nil {
 				return err
 			}
+			area, page := blob.Backup, files.Page{}
 			moved, err := move(service, r, u.User, id)
 			if err != nil {
 				return err
 			}
-			var page files.Page
-			if moved.ID != 0 {
-				page.Files = append(page.Files, service.Listed(moved))
+			if moved != nil {
+				area, page.Files = moved.Area, append(page.Files, moved)
 			}
-			return WriteList(w, r, p, u.User, moved.Area, page, 0)
+			return WriteList(w, r, p, u.User, area, page, 0)
 		})
 	}
 }

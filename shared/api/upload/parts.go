@@ -43,20 +43,11 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
 		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}
-	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"))
+	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"), true)
 	if err != nil {
 		return err
 	}
-	if sess.Done {
-		return fault.New(fault.Conflict, "the upload is complete")
-	}
-	if err := h.files.HoldRoom(r.Context(), &sess); err != nil {
-		return err
-	}
-	if err := sess.State(in.Length); err != nil {
-		return err
-	}
-	if err := h.files.CheckRoom(r.Context(), sess, min(slices.Max(in.Numbers), sess.Layout().Count())); err != nil {
+	if err := h.files.Expect(r.Context(), &sess, in.Length, slices.Max(in.Numbers)); err != nil {
 		return err
 	}
 	out := make([]wire.SignedPart, 0, len(in.Numbers))

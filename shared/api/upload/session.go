@@ -117,7 +117,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 // show says which parts have arrived. That is enough to resume the upload, even on
 // another machine. It costs one call to the table and one for each 1,000 parts.
 func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	sess, err := h.files.SessionFor(r.Context(), files.ByOf(u), r.PathValue("id"))
+	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"), false)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 // end removes a session that is not complete, for its uploader or for the user whose area
 // it is for.
 func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	sess, err := h.files.SessionFor(r.Context(), files.ByOf(u), r.PathValue("id"))
+	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"), false)
 	if err == nil {
 		err = h.files.EndSession(r.Context(), sess)
 	}
@@ -164,7 +164,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 	if err != nil {
 		return err
 	}
-	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"))
+	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"), true)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	}
 	var sess files.Session
 	if id, ok := claim.Result(); ok {
-		if sess, err = h.files.Session(r.Context(), files.ByOf(u), id); err == nil && sess.Done {
+		if sess, err = h.files.Session(r.Context(), files.ByOf(u), id, true); err == nil && sess.Done {
 			_, err = h.files.Complete(r.Context(), sess, nil) // its file may have been deleted since
 		}
 	} else if sess, err = h.files.BeginSession(r.Context(), files.ByOf(u), plan, claim); err != nil {

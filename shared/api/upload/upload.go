@@ -129,8 +129,8 @@ type receiver interface {
 
 // receiver begins the upload or, if the claim has a result, its repeat.
 func (h handler) receiver(r *http.Request, p params, u auth.Identity, claim *files.Claim) (receiver, error) {
-	if result, ok := claim.Result(); ok {
-		return h.files.Repeat(u, p.owner, result)
+	if _, ok := claim.Result(); ok {
+		return claim.Repeat(u, p.owner)
 	}
 	up, err := h.files.Begin(r.Context(), p.owner, files.ByOf(u), r.ContentLength, p.sending)
 	up.Claim = claim

@@ -50,12 +50,12 @@ func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.St
 	}
 	_, err = up.Commit(t.Context(), 0)
 	check(t, err)
-	var deleted files.File
+	var deleted *files.Listed
 	for id := range n {
 		deleted, err = service.Delete(t.Context(), alice, id+1)
 		check(t, err)
 	}
-	return s, deleted
+	return s, deleted.File
 }
 
 // TestADeletionDoesNotWaitForTheBytes has one mover for three files: the first waits for its
