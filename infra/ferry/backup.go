@@ -29,14 +29,11 @@ compares checksums. Bad copies are replaced. While anything is damaged or lost h
 from the backup. Bad bytes from here go to DIR/damaged.`
 }
 
-func (c backupCommand) Run(ctx context.Context, out console) (err error) {
-	d, err := local.Open(c.Data, api.Settings{}, local.Options{Existing: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	return copyData(out, c.Quiet, c.To, func(p local.Progress) (local.Copied, error) {
-		return d.Backup(ctx, c.To, c.Verify, p)
+func (c backupCommand) Run(ctx context.Context, out console) error {
+	return openLocal(c.Data, api.Settings{}, local.Options{Existing: true}, func(d *local.Data) error {
+		return copyData(out, c.Quiet, c.To, func(p local.Progress) (local.Copied, error) {
+			return d.Backup(ctx, c.To, c.Verify, p)
+		})
 	})
 }
 
@@ -62,23 +59,20 @@ func (c restoreDataCommand) Run(ctx context.Context, out console) error {
 	})
 }
 
-func (c restoreDataCommand) restoreFile(ctx context.Context, out console) (err error) {
+func (c restoreDataCommand) restoreFile(ctx context.Context, out console) error {
 	user, number, _ := strings.Cut(c.File, "/")
 	owner, ok := auth.CanonicalName(user)
 	id, failed := strconv.ParseInt(number, 10, 64)
 	if !ok || failed != nil || id < 1 {
 		return usage("--file %s: want USER/ID, such as anna/12", c.File)
 	}
-	d, err := local.Open(c.Data, api.Settings{}, local.Options{Existing: true})
-	if err != nil {
+	return openLocal(c.Data, api.Settings{}, local.Options{Existing: true}, func(d *local.Data) error {
+		f, err := d.RestoreFile(ctx, c.From, owner, id)
+		if err == nil {
+			fmt.Fprintf(out.Out, "%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, printable(f.Name), size(f.Length))
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	f, err := d.RestoreFile(ctx, c.From, owner, id)
-	if err == nil {
-		fmt.Fprintf(out.Out, "%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, printable(f.Name), size(f.Length))
-	}
-	return err
+	})
 }
 
 // copyData shows progress, and reports at the end what was copied.

@@ -53,7 +53,7 @@ func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambd
 
 // open opens the data, runs f on it, and closes it. On a stack it opens only the table
 // and the given ports.
-func (s store) open(ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener) (err error) {
+func (s store) open(ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
@@ -69,15 +69,21 @@ func (s store) open(ctx context.Context, set api.Settings, o local.Options, f fu
 		p.Log = o.Log
 		return f(p)
 	}
-	data, err := local.Open(s.Data, set, o)
+	return openLocal(s.Data, set, o, func(data *local.Data) (err error) {
+		if data.Ports.Events, err = notify.Listening(ctx, data.Table); err != nil {
+			return err
+		}
+		return f(data.Ports)
+	})
+}
+
+// openLocal opens the data of this machine, runs f on it, and closes it.
+func openLocal(dir string, set api.Settings, o local.Options, f func(*local.Data) error) error {
+	data, err := local.Open(dir, set, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, data.Close()) }()
-	if data.Ports.Events, err = notify.Listening(ctx, data.Table); err != nil {
-		return err
-	}
-	return f(data.Ports)
+	return errors.Join(f(data), data.Close())
 }
 
 // openStack opens ports on the data of a stack.

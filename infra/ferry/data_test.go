@@ -105,34 +105,26 @@ func TestDamagedTableIsReportedOnce(t *testing.T) {
 // of them for leftovers.
 func TestFilesWithoutTheirTableAreKept(t *testing.T) {
 	t.Parallel()
-	for what, harm := range map[string]func(path string) error{
-		"missing": os.Remove,
-		"empty":   func(path string) error { return os.Truncate(path, 0) },
+	for area, harm := range map[string]func(path string) error{
+		"files": os.Remove, "backup": func(path string) error { return os.Truncate(path, 0) },
 	} {
-		for _, area := range []string{"files", "backup"} {
-			t.Run(what+" beside "+area, func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK {
-					t.Fatal(r.err)
-				}
-				file := filepath.Join(dir, area, "anna", "1-x")
-				must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("x"), 0o600)))
-				must(t, errors.Join(harm(filepath.Join(dir, "table.sqlite")), os.Remove(filepath.Join(dir, "link.key"))))
-				for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"sweep"}, {"user", "add", "bob"}} {
-					wantSentence(t, runFerry(t, dir, "", args...), exitDamaged, dir+": table.sqlite is missing or empty")
-				}
-				if _, err := os.Stat(file); err != nil {
-					t.Error(err)
-				}
-				if _, err := os.Stat(filepath.Join(dir, "link.key")); err == nil {
-					t.Error("a link key was made")
-				}
-				must(t, os.RemoveAll(filepath.Dir(file)))
-				if r := runFerry(t, dir, "", "user", "add", "bob"); r.code != exitOK {
-					t.Errorf("without the file: code %d: %s", r.code, r.err)
-				}
-			})
+		dir := t.TempDir()
+		key, file := filepath.Join(dir, "link.key"), filepath.Join(dir, area, "anna", "1-x")
+		if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK {
+			t.Fatal(r.err)
+		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("x"), 0o600)))
+		must(t, errors.Join(harm(filepath.Join(dir, "table.sqlite")), os.Remove(key)))
+		for _, args := range []string{"serve --addr 127.0.0.1:0", "sweep", "user add bob"} {
+			wantSentence(t, runFerry(t, dir, "", strings.Fields(args)...), exitDamaged, dir+": table.sqlite is missing or empty")
+		}
+		_, lost := os.Stat(file)
+		if _, none := os.Stat(key); lost != nil || none == nil {
+			t.Errorf("%s: the file: %v; the key: %v", area, lost, none)
+		}
+		must(t, os.RemoveAll(filepath.Dir(file)))
+		if r := runFerry(t, dir, "", "user", "add", "bob"); r.code != exitOK {
+			t.Errorf("without the file: code %d: %s", r.code, r.err)
 		}
 	}
 }

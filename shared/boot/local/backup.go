@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -136,6 +137,24 @@ func (c *copying) run(ctx context.Context) error {
 		err = c.tidy(ctx)
 	}
 	return fault.Wrap(err, "finishing the backup")
+}
+
+// copySecrets copies the link key, without which links would be dead, and the
+// secret of webhooks, if there is one.
+func copySecrets(from, to string) error {
+	for _, name := range []string{keyName, secretName} {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if name == secretName && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = WritePrivate(filepath.Join(to, name), bytes.NewReader(text), os.Rename)
+		}
+		if err != nil {
+			return fmt.Errorf("copying %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // tidy removes what a backup without damage no longer needs. Folders that were in the way

@@ -2,7 +2,8 @@
 // files in folders and small ones beside the table, the link key in a file that only
 // its owner can read, and an inbox for mail and text messages. With them it runs all
 // of Ferry in one process. It may import everything but AWS's SDK. Start reading with
-// Open, then NewService.
+// Open, then NewService. Data.Backup copies an opened folder, backupfile.go one file of it,
+// and restore.go brings back what was copied.
 package local
 
 import (

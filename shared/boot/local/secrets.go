@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -85,22 +84,4 @@ func WritePrivate(path string, content io.Reader, place func(from, to string) er
 		return err
 	}
 	return place(f.Name(), path)
-}
-
-// copySecrets copies the link key, without which links would be dead, and the
-// secret of webhooks, if there is one.
-func copySecrets(from, to string) error {
-	for _, name := range []string{keyName, secretName} {
-		text, err := os.ReadFile(filepath.Join(from, name))
-		if name == secretName && errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = WritePrivate(filepath.Join(to, name), bytes.NewReader(text), os.Rename)
-		}
-		if err != nil {
-			return fmt.Errorf("copying %s: %w", name, err)
-		}
-	}
-	return nil
 }

@@ -9,38 +9,6 @@ import (
 	"ferry/shared/boot/apitest"
 )
 
-func TestARestartKeepsEverythingAndReusesNoID(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := apitest.Open(t, dir)
-	s.AddUser("alice", password)
-	bearer := s.Login("alice", password)
-	first := s.Put(bearer, "file=a", "one").Files[0]
-	link := strings.TrimPrefix(first.LinkURL, s.Base)
-	s.Put(bearer, "file=b&m=bob@example.com", "two")
-	// The newest file is removed for good: its id must not be used again either.
-	s.Put(bearer, "file=c", "three")
-	s.Decode(s.Request("DELETE", "/files/3", nil, "Authorization", "Bearer "+bearer), 200)
-	// A failed upload has taken an id, too.
-	s.Request("POST", "/upload?file=d", strings.NewReader("four"), "Authorization", "Bearer "+bearer, "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:")
-	s.Close()
-
-	s = apitest.Open(t, dir)
-	if got := s.Text(s.Request("GET", link, nil)); got != "one" {
-		t.Errorf("the earlier link gives %q", got)
-	}
-	list := s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bearer), 200)
-	if len(list.Files) != 2 || !strings.HasSuffix(list.Files[1].LinkURL, link) {
-		t.Errorf("the list has %+v", list.Files)
-	}
-	if n := s.Deliver(); n != 1 {
-		t.Errorf("%d notices were left, want 1", n)
-	}
-	if id := s.Put(bearer, "file=e", "five").Files[0].ID; id < 4 {
-		t.Errorf("the id %d was used before", id)
-	}
-}
-
 func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
