@@ -12,8 +12,18 @@ CLOUD = CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCHITECTURE:x86_64=amd64) go build -t
 # This machine's processor, as AWS names it.
 MACHINE = $(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 
-# RACE=-race turns on the race detector, which needs a C compiler.
-RACE ?=
+# The race detector, which needs a C compiler. SQLite is C turned into Go, guards itself with locks and would
+# take half of the time. `make lint` has vetted the tests.
+RACE = CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 go test -vet=off -race -gcflags=modernc.org/sqlite/lib=-race=false
+
+# It runs where goroutines meet, in all packages but these. They start none and keep nothing that two requests
+# share: they read an input, or watch the template, documents and other programs from outside.
+CALM = $(addprefix ferry/,infra/cost infra/deploy infra/invoke infra/stack infra/stack/emulated shared/contact \
+  shared/envelope shared/fault shared/openapi shared/table shared/table/dynamo shared/wire)
+
+# What test-aws tests whole; test-race leaves it out.
+ON_AWS = $(addprefix ferry/,infra/invoke infra/stack infra/stack/emulated shared/blob/s3 shared/notify shared/table/dynamo)
+PACKAGES = $(filter-out ferry/functions/%,$(shell go list ./...))
 
 # The command ferry: one file that needs no system library. `ferry version` tells the commit that Go finds.
 BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
@@ -25,7 +35,7 @@ PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 FUNCTIONS = $(notdir $(wildcard functions/*))
 LINT = .tmp/lint
 
-.PHONY: help run test test-aws fuzz lint build release bench deploy sam-local clean
+.PHONY: help run test test-race test-aws fuzz lint build release bench deploy sam-local clean
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -35,26 +45,33 @@ run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FER
 	@$(FERRY)
 	@exec bin/ferry serve
 
-test: ## Run the tests; they need nothing but Go. RACE=-race turns on the race detector, as CI does; it needs a C compiler.
-	GORACE=atexit_sleep_ms=10 go test $(RACE) ./...
+test: ## Run the tests; they need nothing but Go.
+	go test ./...
+
+test-race: ## Run the tests that test-aws leaves out, with the race detector where goroutines meet; it needs a C compiler.
+	$(RACE) $(filter-out $(CALM) $(ON_AWS),$(PACKAGES))
+	go test $(filter-out $(ON_AWS),$(CALM))
 
 test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS, which it installs.
-	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test $(RACE) -count=1 -tags stack ./shared/table/dynamo ./shared/notify ./shared/blob/s3 \
-	  ./shared/boot/apitest ./shared/api/... ./infra/stack/... ./infra/invoke; go test -count=1 -run OfAStack ./infra/ferry"
+	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test -p 4 -count=1 -tags stack $(filter $(CALM),$(ON_AWS)) ./shared/api/...; \
+	  $(RACE) -count=1 $(filter-out $(CALM),$(ON_AWS)); go test -count=1 -run OfAStack ./infra/ferry"
 
 # How long make fuzz tries inputs for each target.
 FUZZTIME ?= 30s
 
-# Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).
+# A package's targets share one build. Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).
 fuzz: ## Try random inputs on everything that reads what others write, FUZZTIME=30s each.
-	@mkdir -p .tmp
-	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ {all = all " " $$1} /^ok/ {if (all) print $$2 all; all = ""}' | \
-	while read -r package targets; do for target in $$targets; do \
-	  go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s < /dev/null > .tmp/fuzz 2>&1 || \
-	    { grep -qx '    context deadline exceeded' .tmp/fuzz && ! grep -q 'Failing input' .tmp/fuzz; } || \
-	    { cat .tmp/fuzz; exit 1; }; \
-	  echo "$$package $$target: $$(grep -oE 'execs: [0-9]+' .tmp/fuzz | tail -1)"; \
-	done; done
+	@mkdir -p .tmp/fuzz
+	@for folder in $$(grep -rl '^func Fuzz' --include='*_test.go' infra shared | xargs -n 1 dirname | sort -u); do \
+	  go test -c -fuzz . -gcflags=modernc.org/sqlite/lib=-d=libfuzzer=0 -o .tmp/fuzz/test ./$$folder; \
+	  for target in $$(.tmp/fuzz/test -test.list '^Fuzz'); do \
+	    (cd $$folder; exec $(CURDIR)/.tmp/fuzz/test -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
+	      -test.fuzzminimizetime 1s -test.fuzzcachedir $(CURDIR)/.tmp/fuzz/inputs) < /dev/null > .tmp/fuzz/said 2>&1 || \
+	      { grep -qx '    context deadline exceeded' .tmp/fuzz/said && ! grep -q 'Failing input' .tmp/fuzz/said; } || \
+	      { cat .tmp/fuzz/said; exit 1; }; \
+	    echo "$$folder $$target: $$(grep -oE 'execs: [0-9]+' .tmp/fuzz/said | tail -1)"; \
+	  done; \
+	done
 
 lint: ## Check format, vet, staticcheck and known vulnerabilities.
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // The region and credentials of the stand-ins. They protect only test data.
@@ -31,9 +33,9 @@ const copyThreshold = 24 << 20
 // extended attributes. It is built in the version that versitygw/go.mod names, a
 // module of its own, so that Ferry's go.mod has none of its dependencies.
 func versitygw() (standIn, error) {
-	_, source, _, _ := runtime.Caller(0) // the working directory can be any folder
-	module := filepath.Join(filepath.Dir(source), "versitygw")
-	sums, err := os.ReadFile(filepath.Join(module, "go.sum"))
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output() // the working directory can be any of its folders
+	module := filepath.Join(strings.TrimSpace(string(root)), "infra", "awslocal", "versitygw")
+	sums, unread := os.ReadFile(filepath.Join(module, "go.sum"))
 	return standIn{"versitygw", [][]byte{sums, []byte(runtime.Version()), []byte(runtime.GOARCH)},
 		func(ctx context.Context, dir string) error {
 			return tool(ctx, module, "go", "build", "-trimpath", "-ldflags=-s -w",
@@ -47,5 +49,5 @@ func versitygw() (standIn, error) {
 			cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
 			return cmd
 		},
-	}, err
+	}, errors.Join(err, unread)
 }

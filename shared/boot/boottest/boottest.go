@@ -8,21 +8,25 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"ferry/shared/api"
 	"ferry/shared/boot/local"
 )
 
-// Root returns the directory of the module.
+// Root returns the directory of the module, in which tests run.
 func Root(t testing.TB) string {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0) // not a full path if built with -trimpath
-	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
-	_, err := os.Stat(filepath.Join(root, "go.mod"))
+	root, err := os.Getwd()
 	check(t, err)
-	return root
+	for ; ; root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "shared")); err == nil {
+			return root
+		}
+		if root == filepath.Dir(root) {
+			t.Fatal("the test does not run in the module")
+		}
+	}
 }
 
 // Ports returns the ports of one machine, on a temporary folder, with the data
