@@ -195,38 +195,6 @@ func TestAnImageIsBuiltFromTheReleaseAlone(t *testing.T) {
 	}
 }
 
-// instruction returns the JSON array of a Dockerfile's instruction.
-func instruction(t *testing.T, text, name string) (words []string) {
-	t.Helper()
-	found := regexp.MustCompile(`(?m)^` + name + ` (?:.*CMD )?(\[.*\])$`).FindStringSubmatch(text)
-	if found == nil {
-		t.Fatalf("the Dockerfile has no %s", name)
-	}
-	check(t, json.Unmarshal([]byte(found[1]), &words))
-	return words
-}
-
-// TestTheImagesCommandsWork runs what the image runs, without an image.
-func TestTheImagesCommandsWork(t *testing.T) {
-	t.Parallel()
-	text, addr := read(t, "Dockerfile"), freeAddr(t)
-	set := regexp.MustCompile(`(?m)^ENV (.*)$`).FindStringSubmatch(text)
-	if set == nil || !strings.Contains(text, "distroless/static") || !strings.Contains(text, ":nonroot") {
-		t.Fatal("the Dockerfile has no settings, or another base")
-	}
-	env := strings.Fields(replaced(t, set[1], "/data", t.TempDir(), "0.0.0.0:8080", addr))
-	command := append(instruction(t, text, "ENTRYPOINT"), instruction(t, text, "CMD")...)
-	if strings.Join(command, " ") != "/ferry serve" {
-		t.Errorf("it runs %v", command)
-	}
-	probe := instruction(t, text, "HEALTHCHECK")[1:]
-	if err := run(t, env, "", probe...); err == nil {
-		t.Error("it is healthy before it starts")
-	}
-	out := start(t, env, program(t), command[1:]...)
-	until(t, "health", func() bool { return run(t, env, "", probe...) == nil }, out)
-}
-
 // docker returns a function that runs docker and returns what it prints, or skips the test.
 func docker(t *testing.T) func(args ...string) string {
 	t.Helper()

@@ -5,15 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"ferry/infra/stack/emulated"
 	"ferry/shared/api"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/local"
@@ -23,21 +19,6 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestAWrongInvocationIsAClearError(t *testing.T) {
-	t.Chdir("../..")
-	t.Setenv(emulated.AddressVariable, "")
-	for args, want := range map[string]string{
-		"":                 "go run ./infra/awslocal",
-		"sam local invoke": "go run ./infra/awslocal",
-		"sam":              "usage: go run ./infra/awslocal",
-		"health":           "usage: go run ./infra/awslocal",
-	} {
-		if err := run(t.Context(), &bytes.Buffer{}, strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, err, want)
-		}
 	}
 }
 
@@ -70,23 +51,6 @@ $`).FindStringSubmatch(out.String())
 		}
 		if time.Now().After(end) {
 			t.Fatalf("the mail is not shown:\n%s", page)
-		}
-	}
-}
-
-func TestWithoutARegistryTheFirstLineSaysWhatToInstall(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	check(t, err)
-	for says, want := range map[string]string{
-		"image|pull) echo no such host >&2; exit 1": "install busybox-static, as the registry of ",
-		"version) echo no daemon >&2; exit 1":       "asking docker: no daemon",
-	} {
-		folder := t.TempDir()
-		check(t, os.Symlink(sh, filepath.Join(folder, "sh")))
-		check(t, os.WriteFile(filepath.Join(folder, "docker"), []byte("#!"+sh+"\ncase $1 in "+says+"; esac\n"), 0o700))
-		t.Setenv("PATH", folder)
-		if err := baseImage(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v, want %q first", err, want)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +17,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"ferry/infra/stack/emulated"
 	"ferry/shared/boot/boottest"
@@ -49,7 +46,6 @@ func TestSAMRunsTheFunctionsOnThisMachine(t *testing.T) {
 		check(t, run(t.Context(), &out, []string{"sam", "local", "invoke", "OpenAPI", "--event", "events/openapi.json"}))
 		answers(t, "openapi", out.Bytes())
 	})
-	t.Run("each function answers its events", startLambda)
 }
 
 func answers(t *testing.T, name string, answer []byte) {
@@ -141,85 +137,4 @@ curl -sfL "$LINK" | cmp - small.bin
 	if got, err := os.ReadFile(files[0]); string(got) != "Hello, Ferry\n" {
 		t.Errorf("the download is %q, %v", got, err)
 	}
-}
-
-// startLambda sends each function its events. Each has its own data, so that several
-// can run at once.
-func startLambda(t *testing.T) {
-	names, err := boottest.Names(".")
-	check(t, err)
-	folders, err := os.ReadDir(built)
-	check(t, err)
-	ids, environment, address := map[string]string{}, map[string]any{}, ""
-	for _, f := range folders {
-		ids[strings.ToLower(f.Name())] = f.Name()
-	}
-	for _, name := range names {
-		f := boottest.Load(t, name)
-		id := ids[f.Function]
-		if environment[id] != nil {
-			continue // feedback has two events
-		}
-		p, own, err := fill(t.Context())
-		check(t, err)
-		check(t, f.Notices(t.Context(), p))
-		environment[id], address = own, own["AWS_ENDPOINT_URL"]
-	}
-	port := freePort(t)
-	cmd, err := sam(t.Context(), environment, "local", "start-lambda", "--port", port)
-	check(t, err)
-	check(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait(); close(ended) }()
-	defer func() { check(t, cmd.Cancel()); <-ended }()
-	base := "http://127.0.0.1:" + port + "/2015-03-31/functions/"
-	check(t, until(t.Context(), base, ended))
-
-	var all errgroup.Group
-	all.SetLimit(4)
-	results := make([][]byte, len(names))
-	for i, name := range names {
-		f := boottest.Load(t, name)
-		all.Go(func() (err error) {
-			put := make(chan []byte, 1)
-			if name == "linkkey" {
-				f.Event = answering(t, address, f.Event, put)
-			}
-			results[i], err = post(base+ids[f.Function]+"/invocations", f.Event)
-			select {
-			case results[i] = <-put:
-			default:
-			}
-			return err
-		})
-	}
-	check(t, all.Wait())
-	for i, name := range names {
-		t.Run(name, func(t *testing.T) { answers(t, name, results[i]) })
-	}
-}
-
-func post(address string, event []byte) ([]byte, error) {
-	resp, err := http.Post(address, "application/json", bytes.NewReader(event))
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	return io.ReadAll(resp.Body)
-}
-
-// answering lets an event of CloudFormation have its answer put at an address that a
-// container can reach.
-func answering(t *testing.T, address string, event []byte, put chan<- []byte) []byte {
-	host, err := url.Parse(address)
-	check(t, err)
-	l, err := net.Listen("tcp", net.JoinHostPort(host.Hostname(), "0"))
-	check(t, err)
-	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		text, _ := io.ReadAll(r.Body) // a text that is cut off is not the expected one
-		put <- text
-	})}
-	go server.Serve(l)
-	t.Cleanup(func() { server.Close() })
-	return regexp.MustCompile(`("ResponseURL": ")[^"]*"`).ReplaceAll(event, []byte("${1}http://"+l.Addr().String()+`"`))
 }

@@ -62,66 +62,26 @@ func callers(all document) map[string]string {
 	return found
 }
 
-func TestADeploymentIsGradualOnlyIfAsked(t *testing.T) {
-	t.Parallel()
-	all := transformed(t)
-	for id, r := range all.Resources {
-		if strings.HasPrefix(show(at(r, "Type")), "AWS::CodeDeploy::") || at(r, "UpdatePolicy") != nil || id == "CodeDeployServiceRole" {
-			t.Errorf("the stack has %s", id)
-		}
-	}
-}
-
 func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"Canary10Percent5Minutes", "Linear10PercentEvery1Minute"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			all := made(t, "Deployment="+how)
-			routed := read(t).functions()
-			for _, id := range all.ofType("AWS::Lambda::Function") {
-				if id == "LinkKey" { // only the creation of the stack calls it
-					continue
-				}
-				update := at(all.Resources[id+"Aliaslive"], "UpdatePolicy", "CodeDeployLambdaAliasUpdate")
-				if got := show(at(update, "DeploymentGroupName")); got != "!Ref "+id+"DeploymentGroup" {
-					t.Errorf("%s is deployed by %s", id, got)
-				}
-				p := at(all.Resources[id+"DeploymentGroup"], "Properties")
-				if got := show(at(p, "DeploymentConfigName")); got != "!Sub [CodeDeployDefault.Lambda${ConfigName} map[ConfigName:"+how+"]]" {
-					t.Errorf("%s is deployed with %s", id, got)
-				}
-				want := []string{"!Ref " + id + "Alarm"}
-				if len(routed[strings.ToLower(id)].events("HttpApi")) > 0 {
-					want = append(want, "${AWS::StackName}-api")
-				}
-				var alarms []string
-				for _, a := range list(at(p, "AlarmConfiguration", "Alarms")) {
-					alarms = append(alarms, show(at(a, "Name")))
-				}
-				if !slices.Equal(alarms, want) || at(p, "AlarmConfiguration", "Enabled") != true {
-					t.Errorf("%s is rolled back on %v, want %v", id, alarms, want)
-				}
-				if events := show(at(p, "AutoRollbackConfiguration", "Events")); at(p, "AutoRollbackConfiguration", "Enabled") != true || !strings.Contains(events, "DEPLOYMENT_STOP_ON_ALARM") {
-					t.Errorf("%s is rolled back on %s", id, events)
-				}
-			}
-		})
-	}
-}
-
-func TestTheWaysToDeployAreThoseOfCodeDeploy(t *testing.T) {
-	t.Parallel()
-	tpl := read(t)
-	known := []string{
-		"AllAtOnce", "Canary10Percent5Minutes", "Canary10Percent10Minutes", "Canary10Percent15Minutes", "Canary10Percent30Minutes",
-		"Linear10PercentEvery1Minute", "Linear10PercentEvery2Minutes", "Linear10PercentEvery3Minutes", "Linear10PercentEvery10Minutes",
-	}
-	choices := texts(at(tpl.Parameters["Deployment"], "AllowedValues"))
-	same(t, "the choices", choices, known)
-	for _, choice := range choices {
-		if got, want := at(tpl.Mappings["Deployments"], choice, "Gradual"), choice != "AllAtOnce"; got != want {
-			t.Errorf("%s is gradual: %v", choice, got)
+	all, routed := made(t, gradually), read(t).functions()
+	for _, id := range all.ofType("AWS::Lambda::Function") {
+		if id == "LinkKey" { // only the creation of the stack calls it
+			continue
+		}
+		update := at(all.Resources[id+"Aliaslive"], "UpdatePolicy", "CodeDeployLambdaAliasUpdate")
+		p := at(all.Resources[id+"DeploymentGroup"], "Properties")
+		want := []string{"!Ref " + id + "Alarm"}
+		if len(routed[strings.ToLower(id)].events("HttpApi")) > 0 {
+			want = append(want, "${AWS::StackName}-api")
+		}
+		var alarms []string
+		for _, a := range list(at(p, "AlarmConfiguration", "Alarms")) {
+			alarms = append(alarms, show(at(a, "Name")))
+		}
+		if show(at(update, "DeploymentGroupName")) != "!Ref "+id+"DeploymentGroup" || !slices.Equal(alarms, want) ||
+			!strings.Contains(show(at(p, "AutoRollbackConfiguration", "Events")), "DEPLOYMENT_STOP_ON_ALARM") {
+			t.Errorf("%s is rolled back on %v, want %v", id, alarms, want)
 		}
 	}
 }

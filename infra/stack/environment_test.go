@@ -80,35 +80,6 @@ func TestAFunctionHasTheVariablesThatItsPortsAndSettingsRead(t *testing.T) {
 	}
 }
 
-// TestEachFunctionThatWritesToTheBackupBucketHasItsStorageClass compares with the roles.
-func TestEachFunctionThatWritesToTheBackupBucketHasItsStorageClass(t *testing.T) {
-	t.Parallel()
-	const put = "s3:PutObject BackupBucket/*"
-	var have, write []string
-	tpl := read(t)
-	for name, f := range tpl.functions() {
-		if class := at(f.Props, "Environment", "Variables", "FERRY_BACKUP_STORAGE_CLASS"); class != nil {
-			have = append(have, name)
-		}
-		if slices.Contains(granted(t, tpl, f), put) && !slices.Contains(stillNeeded()[name], put) {
-			write = append(write, name)
-		}
-	}
-	if len(write) == 0 {
-		t.Error("no function writes to the backup bucket")
-	}
-	same(t, "functions with the storage class", have, write)
-}
-
-func TestAllFunctionsHaveTheSameMetricsSettingAndCallAWS(t *testing.T) {
-	t.Parallel()
-	environment, _ := at(read(t).Globals, "Function", "Environment", "Variables").(object)
-	same(t, "the environment of all functions", slices.Sorted(maps.Keys(environment)), []string{"AWS_ENDPOINT_URL", "FERRY_METRICS"})
-	if environment["AWS_ENDPOINT_URL"] != "" {
-		t.Errorf("in the cloud, functions call %v", environment["AWS_ENDPOINT_URL"])
-	}
-}
-
 func TestEachSettingReachesAFunction(t *testing.T) {
 	t.Parallel()
 	getenv, names := asked()

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -256,57 +257,26 @@ func keysOf(m map[string]fn) (keys []string) {
 	return keys
 }
 
-func TestSendersReportEachMessageAndTheirNumberIsLimited(t *testing.T) {
-	t.Parallel()
-	for queue, f := range read(t).workQueues() {
-		for _, e := range f.events("SQS") {
-			if show(e["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || !strings.HasPrefix(show(at(e, "ScalingConfig", "MaximumConcurrency")), "!Ref ") {
-				t.Errorf("%s: %v", queue, e)
-			}
-			if got, want := show(at(e["Enabled"], "Fn::If")), map[string]string{"MailQueue": "[HasSender true false]", "SmsQueue": "[HasSms true false]"}[queue]; got != want { // polling costs even when idle
-				t.Errorf("%s is polled if %s, want %s", queue, got, want)
-			}
-		}
-	}
-}
-
 // TestEachChannelHasOneWay checks the filters with and without text messages.
 func TestEachChannelHasOneWay(t *testing.T) {
 	t.Parallel()
-	tpl := read(t)
-	for sms, want := range map[bool]map[string]string{
-		true:  {"mail": "MailQueue", "sms": "SmsQueue", "code": "Email"},
-		false: {"mail": "MailQueue", "sms": "MailQueue", "code": "Email"},
+	for sms, c := range map[string]struct {
+		d    document
+		want map[string]string
+	}{
+		"on":  {made(t, everything()...), map[string]string{"mail": "MailQueue", "sms": "SmsQueue", "code": "Email"}},
+		"off": {made(t, mailing), map[string]string{"mail": "MailQueue", "sms": "MailQueue", "code": "Email"}},
 	} {
 		got := map[string]string{}
-		for _, id := range tpl.ofType("AWS::SNS::Subscription") {
-			r := tpl.Resources[id]
-			p := at(r, "Properties")
-			if at(r, "Condition") == "HasSms" && !sms || show(at(p, "TopicArn")) != "!Ref NoticesTopic" {
-				continue
-			}
-			for _, c := range chosen(at(p, "FilterPolicy", notify.ChannelAttribute), sms) {
-				got[show(c)] += named(at(p, "Endpoint"))
+		for _, id := range c.d.ofType("AWS::SNS::Subscription") {
+			for _, channel := range list(at(c.d.Resources[id], "Properties", "FilterPolicy", notify.ChannelAttribute)) {
+				got[show(channel)] += named(at(c.d.Resources[id], "Properties", "Endpoint"))
 			}
 		}
-		for _, channel := range []string{"mail", "sms", "code"} {
-			if got[channel] != want[channel] {
-				t.Errorf("with text messages %v, %s goes to %q", sms, channel, got[channel])
-			}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("with SmsSending=%s the channels go to %v, want %v", sms, got, c.want)
 		}
 	}
-}
-
-// chosen returns a list, or what the condition HasSms selects.
-func chosen(v any, sms bool) []any {
-	choice := list(at(v, "Fn::If"))
-	if len(choice) != 3 || choice[0] != "HasSms" {
-		return list(v)
-	}
-	if sms {
-		return list(choice[1])
-	}
-	return list(choice[2])
 }
 
 func TestTheStreamBringsOnlyWhatIsRelayed(t *testing.T) {
@@ -315,14 +285,9 @@ func TestTheStreamBringsOnlyWhatIsRelayed(t *testing.T) {
 	if len(all) != 1 {
 		t.Fatalf("%d streams", len(all))
 	}
-	e := all[0]
-	for key, want := range map[string]string{
-		"Stream": "!GetAtt Table.StreamArn", "StartingPosition": "TRIM_HORIZON", "FunctionResponseTypes": "[ReportBatchItemFailures]",
-		"BisectBatchOnFunctionError": "true", "MaximumRecordAgeInSeconds": "43200", "MaximumRetryAttempts": "<nil>",
-	} {
-		if got := show(e[key]); got != want {
-			t.Errorf("%s is %s, want %s", key, got, want)
-		}
+	filters := list(at(all[0], "FilterCriteria", "Filters"))
+	if len(filters) != 1 {
+		t.Fatalf("%d filters", len(filters))
 	}
 	var pattern struct {
 		EventName []string `json:"eventName"`
@@ -333,10 +298,6 @@ func TestTheStreamBringsOnlyWhatIsRelayed(t *testing.T) {
 				} `json:"pk"`
 			}
 		} `json:"dynamodb"`
-	}
-	filters := list(at(e, "FilterCriteria", "Filters"))
-	if len(filters) != 1 {
-		t.Fatalf("%d filters", len(filters))
 	}
 	d := json.NewDecoder(strings.NewReader(show(at(filters[0], "Pattern"))))
 	d.DisallowUnknownFields()

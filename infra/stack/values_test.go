@@ -10,6 +10,7 @@ import (
 	"ferry/shared/envelope"
 )
 
+// TestTheOutputsSayWhatIsMissing has what the reviewed file has not.
 func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	const gateway = "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/v1"
@@ -22,22 +23,7 @@ func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 		says       map[string]string
 	}{
 		{
-			"nothing is given", nil, gateway, []string{"DomainMissing", "EventsMissing", "MailMissing", "AlarmsMissing", "SmsMissing"},
-			map[string]string{
-				"DomainMissing": "SET=\\\"DomainName=", "MailMissing": "SET=SenderAddress=",
-				"AlarmsMissing": "SET=AlarmEmail=", "SmsMissing": "SET=SmsSending=on", "EventsMissing": "SET=Events=on",
-			},
-		},
-		{
-			"a domain", []string{"DomainName=files.example.com", "CertificateArn=arn:aws:acm:x"}, "https://files.example.com/v1",
-			[]string{"DomainTarget", "EventsMissing", "MailMissing", "AlarmsMissing", "SmsMissing"},
-			map[string]string{"DomainTarget": "${ApiDomain.RegionalDomainName}"},
-		},
-		{
-			"an address in front", []string{publicURL}, "https://cdn.example.com/v1", []string{"EventsMissing", "MailMissing", "AlarmsMissing", "SmsMissing"}, nil,
-		},
-		{
-			"a sender", []string{"SenderAddress=ferry@example.com"}, gateway,
+			"a sender", []string{mailing}, gateway,
 			[]string{"DomainMissing", "EventsMissing", "MailLimit", "AlarmsMissing", "SmsMissing"}, map[string]string{"MailLimit": "ferry@example.com"},
 		},
 		{
@@ -68,7 +54,7 @@ func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-const publicURL = "PublicUrl=https://cdn.example.com/v1"
+const mailing = "SenderAddress=ferry@example.com"
 
 func texting() []string { return []string{"SmsSending=on", "AlarmEmail=ops@example.com"} }
 
@@ -78,9 +64,6 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 	of := func(d document) any {
 		return at(d.Resources["Api"], "Properties", "Body", "x-amazon-apigateway-cors")
 	}
-	if c := of(made(t)); c != nil {
-		t.Errorf("by default, pages may do %v", c)
-	}
 	c := of(made(t, everything()...))
 	for name, want := range map[string][]string{
 		"allowMethods": envelope.Methods(), "allowHeaders": envelope.Headers(), "exposeHeaders": envelope.Exposed(),
@@ -89,9 +72,6 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 		if got := texts(at(c, name)); !slices.Equal(got, want) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
-	}
-	if got := at(made(t).Resources["ApiApiGatewayDefaultStage"], "Properties", "StageVariables"); got != nil {
-		t.Errorf("by default, the functions get the origins %v", got)
 	}
 	for parameter, want := range map[string]string{"CorsOrigins=*": "any", "CorsOrigins=https://a.example.com:8443,http://localhost": "https://a.example.com:8443,http://localhost"} {
 		stage := made(t, parameter).Resources["ApiApiGatewayDefaultStage"]
@@ -110,31 +90,6 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 
 // origins returns the origins in everything.
 func origins() []string { return []string{"https://app.example.com", "https://b.example.com"} }
-
-// TestPagesSendPartsToOneBucketAndReadFromBoth allows pages of all origins: after a
-// redirect browsers name none, and the API's own domain cannot be named.
-func TestPagesSendPartsToOneBucketAndReadFromBoth(t *testing.T) {
-	t.Parallel()
-	reads := []string{"If-None-Match", "If-Range", "Range"}
-	for _, d := range []document{made(t), made(t, everything()...)} {
-		for bucket, want := range map[string]struct{ methods, headers []string }{
-			"FilesBucket":  {[]string{"GET", "HEAD", "PUT"}, append([]string{"Content-Type", "X-Amz-Checksum-Crc64nvme"}, reads...)},
-			"BackupBucket": {[]string{"GET", "HEAD"}, reads},
-		} {
-			rules := list(at(d.Resources[bucket], "Properties", "CorsConfiguration", "CorsRules"))
-			if len(rules) != 1 {
-				t.Fatalf("%s: %v", bucket, rules)
-			}
-			for name, want := range map[string][]string{
-				"AllowedOrigins": {"*"}, "AllowedMethods": want.methods, "AllowedHeaders": want.headers,
-				"ExposedHeaders": {"Accept-Ranges", "Content-Disposition", "Content-Length", "Content-Range", "ETag",
-					"X-Amz-Checksum-Crc64nvme", "X-Amz-Request-Id"},
-			} {
-				same(t, name+" of "+bucket, slices.Sorted(slices.Values(texts(at(rules[0], name)))), slices.Sorted(slices.Values(want)))
-			}
-		}
-	}
-}
 
 func texts(v any) []string {
 	var all []string
@@ -172,17 +127,6 @@ func TestThereIsOneDashboardAndItsMetricsExist(t *testing.T) {
 		lambda.Requests, lambda.ClientErrors, lambda.ServerErrors, lambda.Bytes, lambda.LoginsFailed,
 		lambda.NoticesSent, lambda.NoticesDelayed, lambda.NoticesFailed, lambda.NoticeSeconds,
 	})
-}
-
-func TestMetricsAreMadeOnlyIfTurnedOn(t *testing.T) {
-	t.Parallel()
-	for want, d := range map[string]document{`""`: made(t), `"${AWS::StackName}"`: made(t, everything()...)} {
-		for _, id := range d.ofType("AWS::Lambda::Function") {
-			if got := compact(at(d.Resources[id], "Properties", "Environment", "Variables", "FERRY_METRICS")); got != want {
-				t.Errorf("%s has FERRY_METRICS=%s, want %s", id, got, want)
-			}
-		}
-	}
 }
 
 func TestTheAlarmsOfADeploymentNeedNoAddress(t *testing.T) {

@@ -3,27 +3,11 @@ package lambda_test
 import (
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"ferry/shared/boot/boottest"
 )
-
-// TestAFunctionLinksFewPackages limits what a function links to what it uses.
-func TestAFunctionLinksFewPackages(t *testing.T) {
-	t.Parallel()
-	for name, most := range map[string]int{"health": 10, "openapi": 10, "authlogin": 14, "downloadfile": 17, "upload": 18, "relay": 17} {
-		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./functions/"+name)
-		list.Dir = boottest.Root(t)
-		out, err := list.Output()
-		check(t, err)
-		ours := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return !strings.HasPrefix(p, "ferry/") })
-		if len(ours) > most {
-			t.Errorf("functions/%s links %d packages of ours, want at most %d: %v", name, len(ours), most, ours)
-		}
-	}
-}
 
 // floor returns the layer of a package in the design; 0 is the lowest.
 func floor(pkg string) int {
