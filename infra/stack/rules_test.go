@@ -88,12 +88,18 @@ func TestEachFunctionHasALogAndAnAlarm(t *testing.T) {
 	}
 }
 
-// TestEachEventHasAUniqueName: SAM names a rule after its function and event, and
-// CloudFormation refuses a template in which a resource and a parameter have the same name.
-func TestEachEventHasAUniqueName(t *testing.T) {
+// TestEachEventHasPayloadFormatOneAndAUniqueName: format 2.0 joins headers by commas. SAM
+// names a rule after its function and event, and CloudFormation refuses a template in which
+// a resource and a parameter have the same name.
+func TestEachEventHasPayloadFormatOneAndAUniqueName(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
 	for _, f := range tpl.functions() {
+		for _, e := range f.events("HttpApi") {
+			if e["PayloadFormatVersion"] != "1.0" {
+				t.Errorf("%s: %v", f.ID, e)
+			}
+		}
 		events, _ := f.Props["Events"].(object)
 		for event := range events {
 			if name := f.ID + event; tpl.Parameters[name] != nil || tpl.Resources[name] != nil {
