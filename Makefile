@@ -18,7 +18,7 @@ RACE = CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 go test -vet=off -race -gcflags=m
 
 # It runs where goroutines meet, in all packages but these. They start none and keep nothing that two requests
 # share: they read an input, or watch the template, documents and other programs from outside.
-CALM = $(addprefix ferry/,infra/cost infra/deploy infra/invoke infra/stack infra/stack/emulated shared/contact \
+CALM = $(addprefix ferry/,infra/deploy infra/invoke infra/stack infra/stack/emulated shared/contact \
   shared/envelope shared/fault shared/openapi shared/table shared/table/dynamo shared/wire)
 
 # What test-aws tests whole; test-race leaves it out.
@@ -50,7 +50,7 @@ test: ## Run the tests; they need nothing but Go.
 
 test-race: ## Run the tests that test-aws leaves out, with the race detector where goroutines meet; it needs a C compiler.
 	$(RACE) $(filter-out $(CALM) $(ON_AWS),$(PACKAGES))
-	go test $(filter-out $(ON_AWS),$(CALM))
+	go test $(filter-out $(ON_AWS),$(filter $(CALM),$(PACKAGES)))
 
 test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS, which it installs.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test -p 4 -count=1 -tags stack $(filter $(CALM),$(ON_AWS)) ./shared/api/...; \

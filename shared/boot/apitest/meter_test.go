@@ -3,9 +3,7 @@ package apitest_test
 import (
 	"context"
 	"strconv"
-	"strings"
 	"sync/atomic"
-	"testing"
 
 	"ferry/shared/table"
 )
@@ -137,37 +135,4 @@ func sizeOf(v any) (n int) {
 		return n + 3
 	}
 	return 1 // true, false, null
-}
-
-func TestUnitsAreThoseOfDynamoDB(t *testing.T) {
-	t.Parallel()
-	type value struct {
-		Text string `json:"x"`
-	}
-	of := func(size int) value { return value{strings.Repeat("x", size)} }
-	s, ctx, into := open(t), t.Context(), value{}
-	m, key, other := s.meter, table.Key{PK: "a", SK: "b"}, table.Key{PK: "a", SK: "c"} // which has 5000 bytes
-	for _, c := range []struct {
-		name          string
-		before        int // bytes of the item
-		do            func() error
-		reads, writes int64
-	}{
-		{"an item", 5000, func() error { return m.Get(ctx, key, &into) }, 2, 0},
-		{"a query, all items together", 5000, func() error { return last(m.Query(ctx, table.Query{PK: "a", Limit: 1})) }, 3, 0},
-		{"a batch, each by itself", 5000, func() error { return last(m.GetMany(ctx, key, other, table.Key{PK: "a", SK: "d"})) }, 5, 0},
-		{"an item that grows", 100, func() error { return m.Write(ctx, table.Put(key, of(1500))) }, 0, 2},
-		{"an item that shrinks", 1500, func() error { return m.Update(ctx, table.Update(key).Set("x", ""), &into) }, 0, 2},
-		{"an item that is deleted", 1500, func() error { return m.Write(ctx, table.Delete(key)) }, 0, 2},
-		{"a transaction, each twice", 100, func() error { return m.Write(ctx, table.Put(key, of(1)), table.Update(other).Set("x", "")) }, 0, 12},
-		{"a condition in a transaction", 1500, func() error { return m.Write(ctx, table.Check(key, table.Exists())) }, 0, 4},
-	} {
-		check(s, s.Data.Table.Write(ctx, table.Put(key, of(c.before)), table.Put(other, of(5000))))
-		m.reads.Store(0)
-		m.writes.Store(0)
-		check(s, c.do())
-		if r, w := m.reads.Load(), m.writes.Load(); r != c.reads || w != c.writes {
-			t.Errorf("%s: %d read units and %d write units, want %d and %d", c.name, r, w, c.reads, c.writes)
-		}
-	}
 }
