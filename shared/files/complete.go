@@ -64,8 +64,9 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	if err != nil {
 		return nil, completeFault(err)
 	}
-	f := s.newRecord(File{ID: sess.FileID, Name: sess.Name, Type: sess.Type, SHA256: sess.SHA256, Blob: sess.Blob, By: sess.By},
-		written, owner)
+	f := s.newRecord(File{
+		ID: sess.FileID, Name: sess.Name, Type: sess.Type, SHA256: sess.SHA256, Blob: sess.Blob, By: sess.By,
+	}, written, owner)
 	room := sess.reservation().charge(f.Length)
 	if room == nil && owner.Quota > 0 { // the quota came after the session
 		room = append(room, table.Update(auth.UserKey(sess.Owner)).Add("used", f.Length).If(table.Exists()))
@@ -178,7 +179,8 @@ func (s *Service) checkHash(ctx context.Context, sess Session) error {
 		if err := s.endMismatched(ctx, sess); err != nil {
 			return err
 		}
-		return fault.New(fault.Invalid, "the SHA-256 of the file is %x, but %x was stated; begin a new upload", got, sess.SHA256)
+		return fault.New(fault.Invalid,
+			"the SHA-256 of the file is %x, but %x was stated; begin a new upload", got, sess.SHA256)
 	}
 	return nil
 }

@@ -253,7 +253,9 @@ func (s *Service) ArrivedParts(ctx context.Context, sess Session) ([]blob.Part, 
 
 // SignPart returns a signed request that sends a part straight to the store, or
 // blob.ErrUnsupported if the part has to go through this process.
-func (s *Service) SignPart(ctx context.Context, sess Session, number int, sum *uint64, life time.Duration) (blob.SignedPart, error) {
+func (s *Service) SignPart(
+	ctx context.Context, sess Session, number int, sum *uint64, life time.Duration,
+) (blob.SignedPart, error) {
 	return s.upload(sess).Sign(ctx, number, sum, life)
 }
 
@@ -279,7 +281,9 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 }
 
 // WritePart stores a part of a session that Receiving returned.
-func (s *Service) WritePart(ctx context.Context, sess Session, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+func (s *Service) WritePart(
+	ctx context.Context, sess Session, number int, r io.Reader, sum *uint64,
+) (blob.Part, error) {
 	if err := sess.Layout().CheckNumber(number); err != nil {
 		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", sess.Layout().Count())
 	}
@@ -388,7 +392,9 @@ func (s *Service) holdRoom(ctx context.Context, sess *Session) error {
 	return fault.Wrap(err, "reserving room")
 }
 
-func (s *Service) reserveAgain(ctx context.Context, sess *Session, r *reservation, until time.Time, mark table.Op) error {
+func (s *Service) reserveAgain(
+	ctx context.Context, sess *Session, r *reservation, until time.Time, mark table.Op,
+) error {
 	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.Owner)
 	switch {
 	case errors.Is(err, auth.ErrUnknownUser), err == nil && owner.Incarnation != sess.Incarnation:

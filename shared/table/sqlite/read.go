@@ -62,15 +62,8 @@ func (r *reader) docs(keys []table.Key) (docs [][]byte, err error) {
 	return docs, err
 }
 
-// decode calls a value's own UnmarshalJSON directly: what was stored as JSON need
-// not be checked first.
-func decode(i table.Item, into any) (err error) {
-	if u, ok := into.(json.Unmarshaler); ok {
-		err = u.UnmarshalJSON(i.Raw)
-	} else {
-		err = json.Unmarshal(i.Raw, into)
-	}
-	if err != nil {
+func decode(i table.Item, into any) error {
+	if err := json.Unmarshal(i.Raw, into); err != nil {
 		return fmt.Errorf("decoding item %q: %w", i.Key, err)
 	}
 	return nil
