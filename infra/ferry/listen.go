@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 
 	"ferry/shared/api"
+	"ferry/shared/api/file"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/envelope"
@@ -170,6 +171,7 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 		finished.Go(func() { s.Run(background) })
 	} else {
 		defer s.EndMoves()
+		defer file.Links(p).Flush(background) // what the table refused for a while
 	}
 
 	failed := make(chan error, 3)
