@@ -326,7 +326,7 @@ func TestARepairedLinkKeepsItsCounts(t *testing.T) {
 	service := file.Links(s.Data.Ports)
 	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]))
 	s.must(err)
-	_, err = service.Used(t.Context(), l, links.Used{Whole: true, Source: "a source"})
+	err = service.Used(t.Context(), l, links.Used{Whole: true, Source: "a source"})
 	s.must(err)
 	service.Flush(t.Context())
 	renamed := all[0]

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,15 +18,17 @@ import (
 )
 
 // An answer calls MayGive before the bytes and Used after them. What a use adds to the link's
-// item is pending until it is written: at once while the table is quiet, else together with later
-// uses. DynamoDB takes 1,000 writes of one item a second; when it refuses one, the process pauses
-// the writes of that link, so that no answer waits for it. A table that only this process uses
-// (CountWait is 0) gets all pending uses every countDelay.
+// item is pending until it is written: by the answer itself while the table is quiet, else together
+// with other uses, by a timer. DynamoDB takes 1,000 writes of one item a second; when it refuses
+// one, the process pauses the writes of that link, so that no answer waits for it. A table that only
+// this process uses (CountWait is 0) gets all uses by the timer.
 const (
 	countDelay = 200 * time.Millisecond
 	// firstPause is how long a process writes nothing to a link after the table refused it; each
 	// further refusal doubles that, up to longestPause.
 	firstPause, longestPause = time.Second, time.Minute
+	// flushTime bounds a flush, so that the end of the process does not wait for a table that is gone.
+	flushTime = 10 * time.Second
 	// maxLive bounds the links in the cache. When full, those that are idle are dropped.
 	maxLive, writesAtOnce, writeTries = 1000, 16, 5
 
@@ -61,7 +64,8 @@ type live struct {
 // delta is what uses add to a link's item.
 type delta struct {
 	downloads, previews, given int64
-	last, lastPreview          int64    // Unix seconds
+	first, last, lastPreview   int64    // Unix seconds
+	hour, before               int64    // an hour that was not begun, and what the link gave before it
 	sources                    []string // of downloads
 	about                      bool
 }
@@ -81,8 +85,12 @@ func (s *Service) change(token string, f func(*live)) {
 	defer s.mu.Unlock()
 	h := s.live[token]
 	if h == nil {
-		if len(s.live) >= maxLive {
-			maps.DeleteFunc(s.live, func(_ string, h *live) bool { return h.underWay == 0 && !h.writing && !s.due(h) })
+		for _, due := range []bool{false, true} { // at worst, uses that the table refuses are lost
+			if len(s.live) >= maxLive {
+				maps.DeleteFunc(s.live, func(_ string, h *live) bool {
+					return h.underWay == 0 && !h.writing && (due || !s.due(h))
+				})
+			}
 		}
 		h = &live{}
 		s.live[token] = h
@@ -145,28 +153,28 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 
 // Used counts the use of a link by an answer that MayGive allowed, and records the event of a
 // download. If the uploader wants a receipt and this is the file's first download, the same
-// transaction queues the receipt, and queued is true; that happens once per file. It makes one
-// call to the table, one more for each further link's first download, and one for the event. With
-// a source, it makes two more for each time that others are counted at the same moment.
-func (s *Service) Used(ctx context.Context, l Link, u Used) (queued bool, err error) {
+// transaction queues the receipt; that happens once per file. It makes one call to the table, one
+// more for each further link's first download, and one for the event. With a source, it makes two
+// more for each time that others are counted at the same moment.
+func (s *Service) Used(ctx context.Context, l Link, u Used) error {
 	counts, paused := s.add(l, u)
-	first := counts && l.receiptDue()
-	if s.CountWait > 0 || first {
+	var err error
+	if first := counts && l.receiptDue(); s.CountWait > 0 || first {
 		wait := s.CountWait
 		if first && !paused {
 			wait = followUp
 		}
 		inTime, cancel := s.within(ctx, wait)
-		queued, err = s.write(inTime, l.Token, counts && (first || l.Downloads == 0))
+		err = s.write(inTime, l.Token, counts && (first || l.Downloads == 0))
 		cancel()
 	}
 	switch {
 	case errors.Is(err, errCounted):
-		return false, nil
+		return nil
 	case counts:
 		err = errors.Join(err, s.report(ctx, l))
 	}
-	return queued, err
+	return err
 }
 
 // add makes a use pending. counts reports whether it is a download that was not counted before.
@@ -176,6 +184,9 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 		h.remember(l)
 		if s.Bytes > 0 {
 			h.sum, h.underWay, h.given = h.sum+u.Bytes-u.Begun, h.underWay-u.Begun, h.given+u.Bytes
+		}
+		if hour := hourOf(now); l.Hour != hour && hourOf(l.read) == hour { // one read earlier has an old sum
+			h.delta.hour, h.before = hour, l.Given
 		}
 		source := ""
 		if u.Source != "" {
@@ -187,14 +198,14 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 			h.previews, h.lastPreview = h.previews+1, now.Unix()
 		}
 		if counts {
-			h.downloads, h.last = h.downloads+1, now.Unix()
+			h.downloads, h.first, h.last = h.downloads+1, cmp.Or(h.first, now.Unix()), now.Unix()
 			h.about = h.about || paused // the process may end before it writes them
 		}
 		if counts && source != "" && !paused { // else there are too many to remember
 			source += strconv.FormatInt(now.Unix(), 36)
 			h.sources, h.seen = append(h.sources, source), append(h.seen[max(0, len(h.seen)-maxSources+1):], source)
 		}
-		if s.CountWait == 0 && s.due(h) {
+		if s.due(h) && (s.CountWait == 0 || h.writing || paused) {
 			s.arm()
 		}
 	})
@@ -221,56 +232,61 @@ func has(sources []string, one string) bool {
 // errCounted is returned if all sources of a delta were counted before.
 var errCounted = errors.New("counted before")
 
-// write writes what is pending for a link, and what is added meanwhile. It does nothing while
-// another goroutine does so or, unless it must, during a pause. queued reports whether that
-// queued a receipt.
-func (s *Service) write(ctx context.Context, token string, must bool) (queued bool, err error) {
-	for err == nil {
-		var l Link
-		var d delta
-		due := false
-		s.change(token, func(h *live) {
-			if due = !h.writing && s.due(h) && (must || !s.Now().Before(h.paused)); due {
-				l, d, h.delta, h.writing = h.link, h.delta, delta{}, true
-			}
-		})
-		if !due {
-			break
+// write writes what is pending for a link. It does nothing while another goroutine does so or,
+// unless it must, during a pause.
+func (s *Service) write(ctx context.Context, token string, must bool) (err error) {
+	var l, after Link
+	var d delta
+	due := false
+	s.change(token, func(h *live) {
+		if due = !h.writing && s.due(h) && (must || !s.Now().Before(h.paused)); due {
+			l, d, h.delta, h.writing = h.link, h.delta, delta{}, true
 		}
-		var receipt bool
-		l, receipt, err = s.put(ctx, l, d)
-		queued = queued || receipt
-		s.change(l.Token, func(h *live) { s.wrote(h, l, d, err) })
+	})
+	if !due {
+		return nil
 	}
-	return queued, fault.Wrap(err, "counting a download", table.ErrCondition) // the file was moved
+	defer func() { s.change(token, func(h *live) { s.wrote(h, after, d, err) }) }()
+	after, err = s.put(ctx, l, d)
+	return fault.Wrap(err, "counting a download", table.ErrCondition) // the file was moved
 }
 
 // wrote notes what became of a write, after which the link is now.
 func (s *Service) wrote(h *live, now Link, d delta, err error) {
 	h.writing = false
 	switch {
-	case err == nil:
-		h.link, h.known, h.pause = now, s.Now(), 0
+	case err == nil && now.Token == "": // it panicked
+	case err == nil || errors.Is(err, table.ErrCondition): // or the file was moved
+		if h.pause = 0; !h.link.read.After(now.read) {
+			h.link, h.known = now, s.Now()
+		}
 	case errors.Is(err, table.ErrBusy):
 		h.downloads, h.previews, h.given = h.downloads+d.downloads, h.previews+d.previews, h.given+d.given
-		h.last, h.lastPreview = max(h.last, d.last), max(h.lastPreview, d.lastPreview)
+		h.first, h.last, h.lastPreview = cmp.Or(d.first, h.first), max(h.last, d.last), max(h.lastPreview, d.lastPreview)
 		h.sources, h.about = nil, h.about || d.downloads > 0
 		h.pause = min(max(firstPause, 2*h.pause), longestPause)
 		h.paused = s.Now().Add(h.pause)
-	case !errors.Is(err, table.ErrCondition):
+	case errors.Is(err, errCounted):
 		h.given += d.given
-		h.about = h.about || !errors.Is(err, errCounted) // it may have been written
+	default: // it may have been written, so the next reading says which sources count again
+		h.given, h.about = h.given+d.given, true
+		h.seen = slices.DeleteFunc(h.seen, func(one string) bool { return has(d.sources, one) })
+		return
+	}
+	if s.due(h) {
+		s.arm()
 	}
 }
 
 // put writes a delta to the item of a link, and returns the link after that. With sources, it
 // retries while others are counted in between, which the counter shows.
-func (s *Service) put(ctx context.Context, l Link, d delta) (after Link, queued bool, err error) {
+func (s *Service) put(ctx context.Context, l Link, d delta) (after Link, err error) {
 	for try := 1; ; try++ {
 		op, after, n := s.update(l, d)
 		if n+d.previews == 0 && d.downloads > 0 {
-			return l, false, errCounted
+			return l, errCounted
 		}
+		queued := false
 		if n > 0 && l.receiptDue() {
 			final := op.Set("told", true)
 			if queued, err = s.writeFirst(ctx, l, final); err == nil {
@@ -282,22 +298,21 @@ func (s *Service) put(ctx context.Context, l Link, d delta) (after Link, queued 
 			err = s.Table.Write(ctx, op.Relax())
 		}
 		if len(d.sources) == 0 || !errors.Is(err, table.ErrCondition) {
-			return after, queued, err
+			return after, err
 		}
 		now, gone := s.read(ctx, l.Token)
 		switch {
 		case errors.Is(gone, table.ErrNotFound): // the file was moved meanwhile
-			return l, false, err
+			return l, err
 		case gone != nil || try == writeTries:
-			return l, false, fmt.Errorf("%w: others are counted all the time", table.ErrBusy)
+			return l, fmt.Errorf("%w: others are counted all the time", table.ErrBusy)
 		}
 		l, err = now, nil
 	}
 }
 
 // update returns the operation that adds a delta to a link, the link after it, and how many
-// downloads it counts. Only a link read in this hour may start the hour's sum: one read earlier
-// has an old sum.
+// downloads it counts.
 func (s *Service) update(l Link, d delta) (op table.Op, after Link, n int64) {
 	now := s.Now()
 	op, after, n = table.Update(key(l.Token)).If(table.Exists()), l, d.downloads
@@ -318,7 +333,7 @@ func (s *Service) update(l Link, d delta) (op table.Op, after Link, n int64) {
 		op, after.Downloads = op.Add("downloads", n).Set("last", d.last), l.Downloads+n
 	}
 	if n > 0 && l.Downloads == 0 {
-		op = op.Set("first", d.last)
+		op = op.Set("first", d.first)
 	}
 	if n > 0 && d.about {
 		op = op.Set("about", true)
@@ -329,8 +344,8 @@ func (s *Service) update(l Link, d delta) (op table.Op, after Link, n int64) {
 	if d.given > 0 {
 		op, after.Given = op.Add("given", d.given), l.Given+d.given
 	}
-	if hour := hourOf(now); d.given > 0 && l.Hour != hour && hourOf(l.read) == hour {
-		op, after.Hour, after.GivenBefore = op.Set("hour", hour).Set("givenBefore", l.Given), hour, l.Given
+	if d.given > 0 && d.hour == hourOf(now) && l.Hour != d.hour {
+		op, after.Hour, after.GivenBefore = op.Set("hour", d.hour).Set("givenBefore", d.before), d.hour, d.before
 	}
 	return op, after, n
 }
@@ -339,33 +354,42 @@ func (s *Service) update(l Link, d delta) (op table.Op, after Link, n int64) {
 func (s *Service) arm() {
 	if !s.armed {
 		s.armed = true
-		time.AfterFunc(countDelay, func() { s.Flush(context.Background()) })
+		time.AfterFunc(countDelay, func() { s.flush(context.Background(), false) })
 	}
 }
 
 // Flush writes what is pending for all links. Call it before the table is closed.
-func (s *Service) Flush(ctx context.Context) {
+func (s *Service) Flush(ctx context.Context) { s.flush(ctx, true) }
+
+// flush writes what is pending. Unless it must, it leaves links whose writes are paused to a later
+// one.
+func (s *Service) flush(ctx context.Context, must bool) {
+	ctx, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
 	s.flushing.Lock()
 	defer s.flushing.Unlock()
 	s.mu.Lock()
 	s.armed = false
+	var due []string
+	for token, h := range s.live {
+		switch {
+		case !s.due(h):
+		case !must && s.Now().Before(h.paused):
+			s.arm()
+		default:
+			due = append(due, token)
+		}
+	}
+	s.mu.Unlock()
 	var g errgroup.Group
 	g.SetLimit(writesAtOnce)
-	due := slices.Collect(maps.Keys(s.live))
-	due = slices.DeleteFunc(due, func(token string) bool { return !s.due(s.live[token]) })
-	s.mu.Unlock()
 	for _, token := range due {
 		g.Go(func() error {
-			_, err := s.write(ctx, token, true)
-			if err != nil && !errors.Is(err, errCounted) {
+			if err := s.write(ctx, token, must); err != nil && !errors.Is(err, errCounted) {
 				s.Log.Warn("the uses of a link were not counted", "error", err.Error())
 			}
-			return err
+			return nil
 		})
 	}
-	if errors.Is(g.Wait(), table.ErrBusy) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.arm()
-	}
+	_ = g.Wait()
 }

@@ -54,6 +54,7 @@ type Use struct {
 type Config struct {
 	auth.Ports
 	Outbox Outbox
+	Queued func() // called after a receipt was queued
 	Log    *slog.Logger
 	Bytes  int64 // most that a link gives out in an hour, or ten times its file if more; 0 is no bound
 	// CountWait is the longest that counting a download may delay its answer. 0 is for a table
@@ -136,24 +137,31 @@ func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
 // none if this process has just read the link. If the token is unknown, or its file has expired
 // or moved, or its key was revoked, the fault is Unauthorized.
 func (s *Service) Find(ctx context.Context, area blob.Area, token string) (Link, error) {
-	l, cached := s.cached(token)
-	if !cached {
-		var err error
-		if l, err = s.read(ctx, token); err != nil && !errors.Is(err, table.ErrNotFound) {
-			return Link{}, fmt.Errorf("reading a link: %w", err)
-		}
+	if l, ok := s.cached(token); ok {
+		return l, s.check(l, area)
 	}
+	l, err := s.read(ctx, token)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return Link{}, fmt.Errorf("reading a link: %w", err)
+	}
+	return l, s.check(l, area)
+}
+
+func (s *Service) check(l Link, area blob.Area) error {
 	if l.File.Area != area || l.File.Expired(s.Now()) || s.Key.Revoked(l.File.Key) {
-		return Link{}, fault.New(fault.Unauthorized, "the download link is not known, or has expired")
+		return fault.New(fault.Unauthorized, "the download link is not known, or has expired")
 	}
-	return l, nil
+	return nil
 }
 
 // FindAgain reads a link anew, and returns its file as it is now.
 func (s *Service) FindAgain(ctx context.Context, l Link) (files.File, error) {
-	s.change(l.Token, func(h *live) { h.link.read = time.Time{} })
-	now, err := s.Find(ctx, l.File.Area, l.Token)
-	return now.File, err
+	s.change(l.Token, func(h *live) { h.link.read = time.Time{} }) // not in the cache any more
+	now, err := s.read(ctx, l.Token)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return files.File{}, fmt.Errorf("reading a link: %w", err)
+	}
+	return now.File, s.check(now, l.File.Area)
 }
 
 // read reads a link from the table.

@@ -101,7 +101,7 @@ func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
 	f := c.sendToTwo("")
 	link, err := c.links.Find(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]))
 	c.must(err)
-	c.must(failure(c.links.Used(t.Context(), link, links.Used{Whole: true, Source: "192.0.2.1"})))
+	c.must(c.links.Used(t.Context(), link, links.Used{Whole: true, Source: "192.0.2.1"}))
 	c.links.Flush(t.Context())
 	c.revoke(1)
 	c.renew(1)
@@ -260,5 +260,20 @@ func TestAnInterruptedRenewalResumesAtTheUserWhereItStopped(t *testing.T) {
 	}
 	if left := c.Partitions("linkkey"); len(left) != 1 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	c.Put(c.bearer, "file=a", "content")
+	c.must(c.download(c.links, c.newest(), "192.0.2.1"))
+	c.links.Flush(t.Context())
+	c.revoke(1)
+	if _, err := c.overtaken().Renew(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	if all := c.uses(c.newest()); all[0].Downloads != 1 {
+		t.Errorf("%+v", all)
 	}
 }

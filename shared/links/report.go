@@ -56,6 +56,9 @@ func (s *Service) writeFirst(ctx context.Context, l Link, counting table.Op) (qu
 		return false, err
 	}
 	err = s.Table.Write(ctx, counting, table.Delete(receiptKey(l.File)).If(table.Exists()), notice)
+	if err == nil {
+		s.Queued()
+	}
 	return err == nil, fault.Wrap(err, "counting the first download", table.ErrCondition)
 }
 

@@ -105,7 +105,7 @@ func (c caller) find(s *links.Service, f files.File) links.Link {
 }
 
 // download counts a download by the file's own link.
-func (c caller) download(s *links.Service, f files.File, source string) (queued bool, err error) {
+func (c caller) download(s *links.Service, f files.File, source string) error {
 	c.Helper()
 	return s.Used(c.Context(), c.find(s, f), links.Used{Whole: true, Source: source})
 }

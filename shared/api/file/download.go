@@ -106,14 +106,9 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 	f := link.File
 	redirects := s.ports.RedirectOver > 0 && f.Length > s.ports.RedirectOver && r.Method != http.MethodHead // its URL is for GET
 	if r.Method == http.MethodGet {
-		n := asked(r.Header, f.Length)
-		if redirects { // the signed URL gives access to all of the file
-			n = max(n, (f.Length+15)/16)
-		}
-		if err := s.links.MayGive(link, n); err != nil { // before the store is asked
+		if err := s.links.MayGive(link, 0); err != nil { // before the store is asked
 			return err
 		}
-		used.Begun = n
 	}
 	if redirects {
 		return s.redirect(w, r, link, used)
@@ -129,6 +124,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 	}
 	setHeaders(w.Header(), f, sum)
 	sent := &answer{ResponseWriter: w, file: f, sum: sum, body: body, get: r.Method == http.MethodGet}
+	sent.may = func(n int64) error { return s.mayGive(link, n, used) }
 	request, atEnd := inBytes(r, f.Length)
 	http.ServeContent(sent, request, "", time.UnixMilli(f.Modified), body)
 	caller := fault.CallerOf(r.Context())
@@ -141,6 +137,15 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 		used.Source, used.Whole = auth.Source(r), length == strconv.FormatInt(caller.Sent, 10)
 	}
 	return nil
+}
+
+// mayGive notes the start of an answer of n bytes.
+func (s server) mayGive(link links.Link, n int64, used *links.Used) error {
+	err := s.links.MayGive(link, n)
+	if err == nil {
+		used.Begun = n
+	}
+	return err
 }
 
 // reread returns how to read a link's file again.
@@ -205,6 +210,9 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link links.Link
 	if err != nil {
 		return err
 	}
+	if err := s.mayGive(link, signedBytes(r.Header.Get("Range"), f.Length), used); err != nil {
+		return err
+	}
 	// S3 sends it only if a request header asks for it, which few clients would send.
 	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	w.Header().Set("Cache-Control", "no-store")
@@ -214,19 +222,19 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link links.Link
 	return nil
 }
 
-// asked returns how many bytes a GET asks for: those of its range, so that a download over many
-// connections counts once, else the whole file.
-func asked(h http.Header, length int64) int64 {
-	set := h.Get("Range")
+// signedBytes returns how many bytes a redirect counts as: those of the requested range, so that
+// a download over many connections counts once, but at least a 16th of the file, as the signed
+// URL gives access to all of it.
+func signedBytes(asked string, length int64) int64 {
 	from, to := int64(0), length-1
-	if _, err := fmt.Sscanf(set, "bytes=%d-%d", &from, &to); err != nil && from < 0 {
+	if _, err := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to); err != nil && from < 0 {
 		from = max(0, length+from) // the last bytes
 	}
 	n := min(to, length-1) - from + 1
-	if from < 0 || n <= 0 || strings.Contains(set, ",") || h.Get("If-Range") != "" {
+	if from < 0 || n <= 0 || strings.Contains(asked, ",") { // the store sends the whole file
 		return length
 	}
-	return n
+	return max(n, (length+15)/16)
 }
 
 // count counts the use of a link: as a download if an answer was sent in full and has the file's
@@ -238,12 +246,8 @@ func (s server) count(r *http.Request, link links.Link, used links.Used) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context()) // the client may be gone, as it has all it wanted
-	queued, err := s.links.Used(ctx, link, used)
-	if err != nil {
+	if err := s.links.Used(ctx, link, used); err != nil {
 		s.ports.Log.LogAttrs(r.Context(), slog.LevelWarn, "the use of a link was not counted", slog.String("error", err.Error()))
-	}
-	if queued {
-		s.ports.Notify()
 	}
 }
 

@@ -1,0 +1,166 @@
+package links_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/notify"
+	"ferry/shared/table"
+)
+
+// slow is a table whose writes take some time, and end with their context.
+type slow struct {
+	table.Table
+	takes            time.Duration
+	downloads, begun atomic.Int64 // that it counted, and hours
+	linkOf           func() links.Link
+	longest          atomic.Int64
+}
+
+func (s *slow) Get(_ context.Context, key table.Key, into any) error {
+	if !strings.HasPrefix(key.PK, "link#") {
+		return table.ErrNotFound
+	}
+	*(into.(*table.Item)) = table.NewItem(key, nil, func(_ table.Item, into any) error {
+		*(into.(*links.Link)) = s.linkOf()
+		return nil
+	})
+	return nil
+}
+
+func (s *slow) Write(ctx context.Context, ops ...table.Op) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(s.takes):
+	}
+	for _, op := range ops {
+		for _, c := range op.Changes {
+			switch c.Attr {
+			case "downloads":
+				s.downloads.Add(c.Value.(int64))
+			case "hour":
+				s.begun.Add(1)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *slow) service(wait time.Duration) *links.Service {
+	ports := auth.Ports{Table: s, Now: time.Now, Random: rand.Reader}
+	return links.New(links.Config{
+		Ports: ports, Outbox: notify.NewOutbox(ports, notify.Limits{}, "", false), Queued: func() {}, CountWait: wait, Bytes: 1 << 40,
+	})
+}
+
+// use downloads n times, one each pause, and notes the longest time that an answer waited.
+func (s *slow) use(n int, pause time.Duration, do func()) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			time.Sleep(time.Duration(i) * pause)
+			began := time.Now()
+			do()
+			s.longest.Store(max(s.longest.Load(), int64(time.Since(began))))
+		})
+	}
+	all.Wait()
+	time.Sleep(time.Second) // for what the timer writes
+}
+
+func TestNoDownloadOfASteadyStreamIsLostOrHeldUp(t *testing.T) {
+	t.Parallel()
+	for what, link := range map[string]links.Link{
+		"counted before":            {Token: "hot", Use: links.Use{Downloads: 1}},
+		"the first, with a receipt": {Token: "hot", File: files.File{Area: blob.Files, Notify: true}},
+	} {
+		for _, wait := range []time.Duration{0, countWait} {
+			for _, takes := range []time.Duration{3 * time.Millisecond, 30 * time.Millisecond} {
+				t.Run(fmt.Sprint(what, ", at most ", wait, ", a write takes ", takes), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						s := &slow{takes: takes}
+						service := s.service(wait)
+						s.use(1000, time.Millisecond, func() { check(t, service.Used(t.Context(), link, links.Used{Whole: true})) })
+						if n, most := s.downloads.Load(), time.Duration(s.longest.Load()); n != 1000 || most > 2*takes {
+							t.Errorf("%d of 1,000 downloads are counted, and one waited for %s", n, most)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestEachHourIsBegunWhileAnswersTakeLong: each use brings a link that was read before the last
+// write.
+func TestEachHourIsBegunWhileAnswersTakeLong(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, countWait} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &slow{takes: time.Millisecond, linkOf: func() links.Link { return links.Link{File: files.File{Area: blob.Files}, Use: links.Use{Downloads: 1}} }}
+			service := s.service(wait)
+			s.use(3*60, time.Minute, func() {
+				l, err := service.Find(t.Context(), blob.Files, "hot")
+				check(t, err)
+				check(t, service.MayGive(l, 10))
+				time.Sleep(100 * time.Second)
+				check(t, service.Used(t.Context(), l, links.Used{Begun: 10, Bytes: 10, Whole: true}))
+			})
+			if n := s.begun.Load(); n < 3 {
+				t.Errorf("in 3 hours %d were begun", n)
+			}
+		})
+	}
+}
+
+func TestASourceWhoseCountWasLostCountsAgain(t *testing.T) {
+	t.Parallel()
+	c, shared, s, f := newCrowd(t, "")
+	lost := context.DeadlineExceeded
+	shared.lost.Store(&lost)
+	if err := c.download(s, f, "192.0.2.1"); !errors.Is(err, lost) {
+		t.Fatal(err)
+	}
+	shared.lost.Store(nil)
+	for range 3 {
+		c.must(c.download(s, f, "192.0.2.1"))
+	}
+	if u := c.use(f); u.Downloads != 1 {
+		t.Errorf("%+v, want one download", u)
+	}
+}
+
+// TestUsesThatTheTableRefusedAreWrittenLater, though nobody uses their links again.
+func TestUsesThatTheTableRefusedAreWrittenLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c crowded
+		s := c.service()
+		for i := range 100 {
+			token := fmt.Sprint("link ", i)
+			c.jam(token)
+			if err := s.Used(t.Context(), links.Link{Token: token, Use: links.Use{Downloads: 1}}, links.Used{Whole: true}); !errors.Is(err, table.ErrBusy) {
+				t.Fatal(err)
+			}
+		}
+		c.jammed.Store(nil)
+		time.Sleep(2 * time.Second)
+		if n := c.writes.Load(); n != 200 {
+			t.Errorf("100 refused updates and their repetitions are %d updates", n)
+		}
+	})
+}
