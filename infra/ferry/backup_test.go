@@ -125,7 +125,7 @@ func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 			t.Errorf("code %d: %s", r.code, r.err)
 		}
 	}
-	s = serve(t, dir)
+	serve(t, dir)
 	for _, c := range []struct {
 		file string
 		code int
