@@ -202,7 +202,7 @@ func upload(s *stage) {
 // later sets the clock of the endpoint ahead.
 func (s *stage) later(ahead time.Duration) {
 	s.Helper()
-	s.ports.Now = func() time.Time { return s.real.Now().Add(ahead) }
+	s.lead = ahead
 	s.h = lambda.With(s.ports).Handler(s.endpoint())
 }
 

@@ -34,6 +34,7 @@ type stage struct {
 	cloud   boottest.Cloud
 	h       http.Handler
 	ahead   time.Duration // of the clock
+	lead    time.Duration // of the endpoint's clock before the others'
 }
 
 func newStage(t *testing.T, name string) *stage {
@@ -43,6 +44,7 @@ func newStage(t *testing.T, name string) *stage {
 	s.real.Now = func() time.Time { return time.Now().Add(s.ahead + s.others.ahead) }
 	s.real.PublicURL, s.real.Events = "https://files.example.com/v1", true
 	p := s.real.Clone()
+	p.Now = func() time.Time { return s.real.Now().Add(s.lead) }
 	p.CountWait = time.Minute // as for any table that others use too
 	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, auth.LinkKey{}
 	s.ports, s.worker = p, worker.With(p, worker.Providers{})
