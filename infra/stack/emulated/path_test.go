@@ -397,10 +397,9 @@ func unmoved(t *testing.T, c *Cloud) {
 // uploadAgo stores a file of alice with a clock that is set back.
 func (d *deployed) uploadAgo(ago time.Duration, sending files.Sending) {
 	d.Helper()
-	now := d.ports.Now
-	defer func() { d.ports.Now = now }()
-	d.ports.Now = func() time.Time { return now().Add(-ago) }
-	up, err := file.Service(d.ports).Begin(d.Context(), "alice", files.By{User: "alice"}, 3, sending)
+	then := d.ports.Clone()
+	then.Now = func() time.Time { return d.ports.Now().Add(-ago) }
+	up, err := file.Service(then).Begin(d.Context(), "alice", files.By{User: "alice"}, 3, sending)
 	check(d, err)
 	check(d, up.Add(d.Context(), files.Part{Name: "old", Body: strings.NewReader("old"), Size: 3}))
 	_, err = up.Commit(d.Context(), 0)
