@@ -32,7 +32,7 @@ func Service(p *api.Ports) *files.Service {
 func Links(p *api.Ports) *links.Service {
 	return api.Domain(p, func(p *api.Ports) *links.Service {
 		return links.New(links.Config{
-			Ports: p.Ports, Outbox: Outbox(p), Queued: p.Notify, Log: p.Log,
+			Ports: p.Ports, Outbox: Outbox(p), Queued: func() { p.Notify() }, Log: p.Log,
 			Bytes: p.LinkBytes, CountWait: p.CountWait, Memory: p.LinkMemory,
 		})
 	})
