@@ -62,20 +62,11 @@ func (s *Sender) SetBacklog(n int64) { s.backlog = n }
 // Backoff returns how long the sender waits after a number of tries.
 var Backoff = (*Sender).backoff
 
-// SayLang returns the language of the phrases for a tag.
-func SayLang(tag string) string { return say(tag).Lang }
-
 // Display returns a user's text as it is shown.
 func Display(s string) string { return display(oneLine(s)) }
 
 // Shorten takes the middle out of a name.
 var Shorten = shorten
-
-// Length writes a number of bytes in a language.
-func Length(lang string, n int64) string { return say(lang).length(n) }
-
-// Date writes a time in a language.
-var Date = func(lang string, unix int64) string { return say(lang).day(unix) }
 
 // Signatures returns the header that signs an event.
 var Signatures = signatures

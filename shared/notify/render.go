@@ -14,7 +14,7 @@ import (
 
 // letter is the content of a mail. Its methods text and html write it.
 type letter struct {
-	phrases
+	Texts
 	Subject, Intro   string
 	Facts            []fact
 	Link, PIN, Valid string
@@ -33,22 +33,22 @@ const (
 )
 
 func linkLetter(n Notice, link string) letter {
-	p, sender := say(n.Lang), n.sender()
+	t, sender := TextsOf(n.Lang), n.sender()
 	l := letter{
-		phrases: p,
-		Subject: p.subject(fmt.Sprintf(p.sent(), shorten(sender, longestSender)), n.Name),
-		Intro:   fmt.Sprintf(p.LinkIntro, sender),
-		Facts:   n.facts(p),
+		Texts:   t,
+		Subject: t.subject(fmt.Sprintf(t.sent(), shorten(sender, longestSender)), n.Name),
+		Intro:   fmt.Sprintf(t.LinkIntro, sender),
+		Facts:   n.facts(t),
 		Link:    link,
-		Writes:  fmt.Sprintf(p.SenderWrites, sender),
+		Writes:  fmt.Sprintf(t.SenderWrites, sender),
 		Quote:   quote(n.Message),
-		Footer:  fmt.Sprintf(p.LinkFooter, sender),
+		Footer:  fmt.Sprintf(t.LinkFooter, sender),
 	}
 	if isAddress(n.ReplyTo) && n.ReplyTo != sender {
-		l.Facts = append([]fact{{p.From, n.ReplyTo}}, l.Facts...)
+		l.Facts = append([]fact{{t.From, n.ReplyTo}}, l.Facts...)
 	}
 	if n.Expires != 0 {
-		l.Facts = append(l.Facts, fact{p.Until, p.day(n.Expires)})
+		l.Facts = append(l.Facts, fact{t.Until, t.WriteTime(n.Expires, t.DateTime)})
 	}
 	return l
 }
@@ -56,43 +56,46 @@ func linkLetter(n Notice, link string) letter {
 // receiptLetter tells the uploader about the first download. The notice was made at
 // that time.
 func receiptLetter(n Notice) letter {
-	p := say(n.Lang)
-	which := p.OwnLink
+	t := TextsOf(n.Lang)
+	which := t.OwnLink
 	if n.Recipient != "" {
-		which = fmt.Sprintf(p.SentTo, oneLine(n.Recipient))
+		which = fmt.Sprintf(t.SentTo, oneLine(n.Recipient))
 	}
 	return letter{
-		phrases: p,
-		Subject: p.subject(p.ReceiptSubject, n.Name),
-		Intro:   p.ReceiptIntro,
-		Facts:   append(n.facts(p), fact{p.When, p.day(n.Created)}, fact{p.LinkWord, which}),
-		Footer:  p.ReceiptFooter,
+		Texts:   t,
+		Subject: t.subject(t.ReceiptSubject, n.Name),
+		Intro:   t.ReceiptIntro,
+		Facts:   append(n.facts(t), fact{t.When, t.WriteTime(n.Created, t.DateTime)}, fact{t.LinkWord, which}),
+		Footer:  t.ReceiptFooter,
 	}
 }
 
 func pinLetter(n Notice, pin string) letter {
-	p := say(n.Lang)
+	t := TextsOf(n.Lang)
 	minutes := (n.Expires - n.Created) / 60
 	return letter{
-		phrases: p,
-		Subject: p.PINSubject,
-		Intro:   fmt.Sprintf(p.PINIntro, oneLine(n.User)),
+		Texts:   t,
+		Subject: t.PINSubject,
+		Intro:   fmt.Sprintf(t.PINIntro, oneLine(n.User)),
 		PIN:     pin,
-		Valid:   fmt.Sprintf(p.PINValid, p.count(minutes, p.Minutes)),
-		Footer:  p.PINFooter,
+		Valid:   fmt.Sprintf(t.PINValid, t.Count(minutes, t.Minutes)),
+		Footer:  t.PINFooter,
 	}
 }
 
-// subject returns a phrase and a file's name; without a name there is no colon.
-func (p phrases) subject(phrase, name string) string {
-	return strings.TrimRight(phrase+p.Colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
+// sent is LinkIntro without its full stop.
+func (t Texts) sent() string { return strings.TrimSuffix(t.LinkIntro, ".") }
+
+// subject returns a text and a file's name; without a name there is no colon.
+func (t Texts) subject(text, name string) string {
+	return strings.TrimRight(text+t.Colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
 }
 
 // facts returns the name and the size of the file.
-func (n Notice) facts(p phrases) []fact {
-	size := fact{p.Size, p.length(n.Length)}
+func (n Notice) facts(t Texts) []fact {
+	size := fact{t.Size, t.WriteSize(n.Length, false)}
 	if name := display(oneLine(n.Name)); name != "" {
-		return []fact{{p.File, name}, size}
+		return []fact{{t.File, name}, size}
 	}
 	return []fact{size}
 }
@@ -149,10 +152,10 @@ func (l letter) text() string {
 // it chooses the one that says most. Each has the sender's message, in quotation marks
 // that the message cannot close.
 func linkText(n Notice, link string) string {
-	p, best := say(n.Lang), ""
+	t, best := TextsOf(n.Lang), ""
 	for _, longest := range []int{maxText, 40, 24, 12, 0} {
 		for _, spell := range []func(string) string{asIs, GSM} {
-			text := linkTextOf(n, p, link, longest, spell)
+			text := linkTextOf(n, t, link, longest, spell)
 			if best == "" || Segments(text) < Segments(best) {
 				best = text
 			}
@@ -164,12 +167,12 @@ func linkText(n Notice, link string) string {
 func asIs(s string) string { return s }
 
 // linkTextOf is the text message with up to longest characters of the file's name.
-func linkTextOf(n Notice, p phrases, link string, longest int, spell func(string) string) string {
+func linkTextOf(n Notice, t Texts, link string, longest int, spell func(string) string) string {
 	said := func(s string) string { return display(unquoted(spell(s))) }
 	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
-	text := fmt.Sprintf(p.Shared, sender, name)
+	text := fmt.Sprintf(t.Shared, sender, name)
 	if name == "" || longest == 0 { // no name, or no room for one
-		text = fmt.Sprintf(p.sent()+":", sender)
+		text = fmt.Sprintf(t.sent()+":", sender)
 	}
 	text += " " + link
 	if message != "" {

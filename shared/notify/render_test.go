@@ -5,7 +5,6 @@ import (
 	"html"
 	"strings"
 	"testing"
-	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/blob"
@@ -45,67 +44,6 @@ func TestMessagesInEachLanguage(t *testing.T) {
 				t.Errorf("the text message takes %d segments", n)
 			}
 		})
-	}
-}
-
-func TestEveryLanguageOfTheServiceHasPhrases(t *testing.T) {
-	t.Parallel()
-	for _, lang := range api.Languages() {
-		if got := notify.SayLang(lang); got != lang {
-			t.Errorf("%s is answered in %s", lang, got)
-		}
-	}
-	for tag, want := range map[string]string{"": "en", "xx": "en", "pt-BR": "en", "it-IT": "it", "DE": "de", "fr_CA": "fr", "italian": "en"} {
-		if got := notify.SayLang(tag); got != want {
-			t.Errorf("%q is answered in %s, want %s", tag, got, want)
-		}
-	}
-}
-
-func TestSizesAreReadable(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		bytes          int64
-		en, it, fr, de string
-	}{
-		{0, "0 bytes", "0 byte", "0 octet", "0 Byte"},
-		{1, "1 byte", "1 byte", "1 octet", "1 Byte"},
-		{999, "999 bytes", "999 byte", "999 octets", "999 Byte"},
-		{1000, "1.0 kB", "1,0 kB", "1,0 ko", "1,0 kB"},
-		{999_949, "999.9 kB", "999,9 kB", "999,9 ko", "999,9 kB"},
-		{999_950, "1.0 MB", "1,0 MB", "1,0 Mo", "1,0 MB"},
-		{1_500_000, "1.5 MB", "1,5 MB", "1,5 Mo", "1,5 MB"},
-		{12_345_678_901, "12.3 GB", "12,3 GB", "12,3 Go", "12,3 GB"},
-		{1<<63 - 1, "9.2 EB", "9,2 EB", "9,2 Eo", "9,2 EB"},
-	}
-	for _, tt := range tests {
-		for lang, want := range map[string]string{"en": tt.en, "it": tt.it, "fr": tt.fr, "de": tt.de} {
-			want = strings.ReplaceAll(want, " ", "\u00a0")
-			if got := notify.Length(lang, tt.bytes); got != want {
-				t.Errorf("%d bytes in %s: got %q, want %q", tt.bytes, lang, got, want)
-			}
-		}
-	}
-}
-
-func TestDatesAreReadable(t *testing.T) {
-	t.Parallel()
-	for month := time.January; month <= time.December; month++ {
-		at := time.Date(2027, month, 1, 9, 5, 0, 0, time.UTC).Unix()
-		for _, lang := range api.Languages() {
-			if got := notify.Date(lang, at); !strings.Contains(got, "2027, 09:05 UTC") {
-				t.Errorf("%v in %s is %q", month, lang, got)
-			}
-		}
-	}
-	at := time.Date(2026, time.December, 1, 23, 59, 0, 0, time.UTC).Unix()
-	for lang, want := range map[string]string{
-		"en": "1 December 2026, 23:59 UTC", "it": "1 dicembre 2026, 23:59 UTC", "es": "1 de diciembre de 2026, 23:59 UTC",
-		"fr": "1er décembre 2026, 23:59 UTC", "de": "1. Dezember 2026, 23:59 UTC",
-	} {
-		if got := notify.Date(lang, at); got != want {
-			t.Errorf("in %s: got %q, want %q", lang, got, want)
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"fmt"
 	"net/http"
 
 	"ferry/shared/api"
@@ -47,7 +48,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if isPerson(r) {
-		return stopPage(api.Lang(r, auth.User{}), address, e).write(w, http.StatusOK)
+		return stopPage(w, notify.TextsOf(api.Lang(r, auth.User{})), address, e)
 	}
 	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
 }
@@ -80,11 +81,30 @@ func (s server) writeError(w http.ResponseWriter, r *http.Request, status int) e
 	if !isPerson(r) {
 		return envelope.WriteError(w, s.ports.Now(), status)
 	}
-	lang := api.Lang(r, auth.User{})
-	words := say(lang)
-	p := page{lang: lang, title: words.NoLink, text: words.Whole}
+	texts := notify.TextsOf(api.Lang(r, auth.User{}))
+	title, text := texts.BadLinkTitle, texts.BadLinkText
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
-		p.title, p.text = words.Sorry, words.Later
+		title, text = texts.FailedTitle, texts.FailedText
 	}
-	return p.write(w, status)
+	return writePage(w, status, texts.Lang, title, text, "", "")
+}
+
+// stopPage shows whether an address gets mail. The owner's opt-out comes first, as only that can
+// be changed on the page.
+func stopPage(w http.ResponseWriter, texts notify.Texts, address string, e notify.Suppression) error {
+	title, text, button, undo := texts.StopTitle, texts.StopText, texts.StopButton, ""
+	if e.Stopped != 0 {
+		title, text, button, undo = texts.StoppedTitle, texts.StoppedText, texts.ResumeButton, "1"
+	} else if e.Refused != "" { // mail came back or was called spam; only an operator can change that
+		title, text = texts.RefusedTitle, texts.RefusedText
+	}
+	return writePage(w, http.StatusOK, texts.Lang, title, fmt.Sprintf(text, address), button, undo)
+}
+
+// writePage sends a page with a button, unless its text is empty. undo makes it resume mail.
+func writePage(w http.ResponseWriter, status int, lang, title, text, button, undo string) error {
+	w.Header().Set("Content-Language", lang)
+	return api.WritePage(w, status, "form-action 'self'; base-uri 'none'; ", "stop", map[string]string{
+		"Lang": lang, "Title": title, "Text": text, "Button": button, "Undo": undo,
+	})
 }

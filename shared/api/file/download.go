@@ -3,11 +3,9 @@ package file
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"html"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -21,6 +19,7 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
+	"ferry/shared/notify"
 	"ferry/shared/wire"
 )
 
@@ -252,48 +251,13 @@ func (s server) count(r *http.Request, link links.Link, used links.Used) {
 }
 
 func (s server) page(w http.ResponseWriter, r *http.Request, link links.Link) error {
-	lang, f, until := api.Lang(r, auth.User{}), link.File, ""
-	text := texts[lang]
+	texts, f, until := notify.TextsOf(api.Lang(r, auth.User{})), link.File, ""
 	if f.Expires != 0 {
-		until = "<br>" + text.until + " " + time.Unix(f.Expires, 0).UTC().Format(text.date)
+		until = texts.PageUntil + " " + texts.WriteTime(f.Expires, texts.Date)
 	}
-	href := auth.DownloadLink(s.ports.Base(r.Context()), lang, f.Area) + link.Token + "&download=1"
-	return api.WritePage(w, http.StatusOK, "", strings.NewReplacer(
-		"{lang}", lang, "{name}", html.EscapeString(f.Name), "{size}", size(f.Length, lang), "{until}", until,
-		"{href}", html.EscapeString(href), "{download}", text.download,
-	).Replace(pageHTML))
-}
-
-//go:embed page.html
-var pageHTML string
-
-// texts are the page's texts in each language.
-var texts = map[string]struct{ download, until, date string }{
-	"en": {"Download", "Available until", "2 January 2006"},
-	"it": {"Scarica", "Disponibile fino al", "02/01/2006"},
-	"es": {"Descargar", "Disponible hasta el", "02/01/2006"},
-	"fr": {"Télécharger", "Disponible jusqu’au", "02/01/2006"},
-	"de": {"Herunterladen", "Verfügbar bis", "02.01.2006"},
-}
-
-// size writes a number of bytes in decimal units, as people write it in a language.
-func size(n int64, lang string) string {
-	units := []string{"B", "kB", "MB", "GB", "TB"}
-	if lang == "fr" {
-		units = []string{"o", "ko", "Mo", "Go", "To"}
-	}
-	v, unit := float64(n), 0
-	for v >= 999.5 && unit < len(units)-1 {
-		v /= 1000
-		unit++
-	}
-	digits := 1
-	if unit == 0 || v >= 100 {
-		digits = 0
-	}
-	text := strings.TrimSuffix(strconv.FormatFloat(v, 'f', digits, 64), ".0")
-	if lang != "en" {
-		text = strings.Replace(text, ".", ",", 1)
-	}
-	return text + "\u00a0" + units[unit]
+	href := auth.DownloadLink(s.ports.Base(r.Context()), texts.Lang, f.Area) + link.Token + "&download=1"
+	return api.WritePage(w, http.StatusOK, "", "download", map[string]string{
+		"Lang": texts.Lang, "Name": f.Name, "Size": texts.WriteSize(f.Length, true), "Until": until,
+		"Link": href, "Download": texts.Download,
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
@@ -17,7 +18,7 @@ import (
 var pageSource string
 
 var (
-	page = template.Must(template.New("inbox").Parse(pageSource))
+	page = sync.OnceValue(func() *template.Template { return template.Must(template.New("inbox").Parse(pageSource)) })
 	// notable is what people look for in a message: a link, or a PIN alone on a line.
 	notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
 	// ofProxy matches the headers that proxies, caches and load balancers add.
@@ -88,7 +89,7 @@ func show(w http.ResponseWriter, messages []Message, asJSON bool) error {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
-	if err := page.Execute(w, messages); err != nil {
+	if err := page().Execute(w, messages); err != nil {
 		return fmt.Errorf("writing the inbox page: %w", err)
 	}
 	return nil

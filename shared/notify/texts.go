@@ -1,0 +1,106 @@
+package notify
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// catalogue has a file for each language.
+//
+//go:embed texts/*.json
+var catalogue embed.FS
+
+// Texts are what Ferry says to people in one language: in mails, text messages and pages.
+// Each %s stands for a name.
+type Texts struct {
+	Lang string
+
+	// About a link. Subjects and text messages begin with LinkIntro or Shared, so
+	// these have only characters of the GSM alphabet: others cost double.
+	LinkIntro, Shared           string // sender; sender and file
+	From, File, Size, Until     string
+	LinkHere, Download, NoLogin string
+	SenderWrites, LinkFooter    string // sender
+	Stop                        string
+
+	ReceiptSubject, ReceiptIntro, ReceiptFooter string
+	When, LinkWord, OwnLink, SentTo             string // SentTo: recipient
+
+	PINSubject, PINFooter string
+	PINIntro, PINValid    string // user; number of minutes
+
+	// Of pages.
+	PageUntil                               string
+	StopTitle, StopText, StopButton         string // StopText, StoppedText, RefusedText: address
+	StoppedTitle, StoppedText, ResumeButton string
+	RefusedTitle, RefusedText               string
+	BadLinkTitle, BadLinkText               string
+	FailedTitle, FailedText                 string
+
+	Colon, Decimal string    // between a label and its value, in a number
+	Minutes, Bytes [2]string // one, several
+	Unit           string    // the letter behind k, M, G, T
+	DateTime, Date string    // layouts of package time
+	Months         string
+}
+
+// TextsOf returns the texts of a language, or those of English.
+func TextsOf(lang string) (t Texts) {
+	primary, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(lang, "_", "-")), "-")
+	text, err := catalogue.ReadFile("texts/" + primary + ".json")
+	if err != nil {
+		return TextsOf("en")
+	}
+	if err := json.Unmarshal(text, &t); err != nil {
+		panic("texts of " + primary + ": " + err.Error()) // a test reads each file
+	}
+	return t
+}
+
+// WriteTime writes a time, given in Unix seconds, in the layout DateTime or Date.
+func (t Texts) WriteTime(unix int64, layout string) string {
+	at := time.Unix(unix, 0).UTC()
+	month := strings.Fields(t.Months)[at.Month()-1]
+	text := strings.Replace(at.Format(layout), at.Month().String(), month, 1)
+	if first, isFirst := strings.CutPrefix(text, "1 "); isFirst && t.Lang == "fr" {
+		text = "1er " + first
+	}
+	return text
+}
+
+// WriteSize writes a number of bytes, in powers of 1000 and with one decimal. A brief text
+// has at most three digits, and the unit as a letter.
+func (t Texts) WriteSize(n int64, brief bool) string {
+	next := 999.95 // what would be shown as 1000.0
+	if brief {
+		next = 999.5
+	} else if n < 1000 {
+		return t.Count(n, t.Bytes)
+	}
+	value, prefixes := float64(n), []string{"", "k", "M", "G", "T", "P", "E"}
+	for value >= next && len(prefixes) > 1 {
+		value, prefixes = value/1000, prefixes[1:]
+	}
+	decimals := 1
+	if brief && value >= 100 {
+		decimals = 0
+	}
+	number := strconv.FormatFloat(value, 'f', decimals, 64)
+	if brief {
+		number = strings.TrimSuffix(number, ".0")
+	}
+	return strings.Replace(number, ".", t.Decimal, 1) + "\u00a0" + prefixes[0] + t.Unit
+}
+
+// Count writes a number with the name of what is counted.
+func (t Texts) Count(n int64, things [2]string) string {
+	thing := things[1]
+	if n == 1 || n == 0 && t.Lang == "fr" {
+		thing = things[0]
+	}
+	return fmt.Sprintf("%d\u00a0%s", n, thing)
+}

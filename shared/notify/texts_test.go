@@ -1,0 +1,142 @@
+package notify_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/notify"
+)
+
+func TestEachLanguageHasEveryText(t *testing.T) {
+	t.Parallel()
+	files, err := os.ReadDir("texts")
+	if err != nil || len(files) != len(api.Languages()) {
+		t.Fatalf("%d files of texts, %v", len(files), err)
+	}
+	english := reflect.ValueOf(notify.TextsOf("en"))
+	for _, lang := range api.Languages() {
+		source, err := os.ReadFile("texts/" + lang + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts notify.Texts
+		strict := json.NewDecoder(bytes.NewReader(source))
+		strict.DisallowUnknownFields()
+		if err := strict.Decode(&texts); err != nil || texts.Lang != lang {
+			t.Errorf("%s: %q, %v", lang, texts.Lang, err)
+		}
+		for field, value := range reflect.ValueOf(texts).Fields() {
+			names := strings.Count(value.String(), "%s")
+			if value.IsZero() || names != strings.Count(english.FieldByIndex(field.Index).String(), "%s") {
+				t.Errorf("%s: %s is missing, or has %d names: %q", lang, field.Name, names, value)
+			}
+		}
+		if months := strings.Fields(texts.Months); len(months) != 12 {
+			t.Errorf("%s has the months %q", lang, months)
+		}
+	}
+}
+
+func TestEachTextIsUsed(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	read := regexp.MustCompile(`\b(?:t|l|texts)\.([A-Z]\w+)\b`)
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, name := range read.FindAllSubmatch(source, -1) {
+			used[string(name[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field := range reflect.TypeFor[notify.Texts]().Fields() {
+		if !used[field.Name] {
+			t.Errorf("nothing uses the text %s", field.Name)
+		}
+	}
+}
+
+func TestOtherLanguagesAreAnsweredInEnglish(t *testing.T) {
+	t.Parallel()
+	for tag, want := range map[string]string{"": "en", "xx": "en", "pt-BR": "en", "it-IT": "it", "DE": "de", "fr_CA": "fr", "italian": "en"} {
+		if got := notify.TextsOf(tag).Lang; got != want {
+			t.Errorf("%q is answered in %s, want %s", tag, got, want)
+		}
+	}
+}
+
+func TestSizesAreReadable(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		bytes                 int64
+		en, it, fr, de        string
+		briefEnglish, briefFR string
+	}{
+		{0, "0 bytes", "0 byte", "0 octet", "0 Byte", "0 B", "0 o"},
+		{1, "1 byte", "1 byte", "1 octet", "1 Byte", "1 B", "1 o"},
+		{999, "999 bytes", "999 byte", "999 octets", "999 Byte", "999 B", "999 o"},
+		{1000, "1.0 kB", "1,0 kB", "1,0 ko", "1,0 kB", "1 kB", "1 ko"},
+		{1500, "1.5 kB", "1,5 kB", "1,5 ko", "1,5 kB", "1.5 kB", "1,5 ko"},
+		{99_940, "99.9 kB", "99,9 kB", "99,9 ko", "99,9 kB", "99.9 kB", "99,9 ko"},
+		{100_400, "100.4 kB", "100,4 kB", "100,4 ko", "100,4 kB", "100 kB", "100 ko"},
+		{999_499, "999.5 kB", "999,5 kB", "999,5 ko", "999,5 kB", "999 kB", "999 ko"},
+		{999_500, "999.5 kB", "999,5 kB", "999,5 ko", "999,5 kB", "1 MB", "1 Mo"},
+		{999_949, "999.9 kB", "999,9 kB", "999,9 ko", "999,9 kB", "1 MB", "1 Mo"},
+		{999_950, "1.0 MB", "1,0 MB", "1,0 Mo", "1,0 MB", "1 MB", "1 Mo"},
+		{12_345_678_901, "12.3 GB", "12,3 GB", "12,3 Go", "12,3 GB", "12.3 GB", "12,3 Go"},
+		{1<<63 - 1, "9.2 EB", "9,2 EB", "9,2 Eo", "9,2 EB", "9.2 EB", "9,2 Eo"},
+	} {
+		for lang, want := range map[string]string{"en": tt.en, "it": tt.it, "fr": tt.fr, "de": tt.de} {
+			if got := notify.TextsOf(lang).WriteSize(tt.bytes, false); got != strings.ReplaceAll(want, " ", "\u00a0") {
+				t.Errorf("%d bytes in %s: got %q, want %q", tt.bytes, lang, got, want)
+			}
+		}
+		for lang, want := range map[string]string{"en": tt.briefEnglish, "fr": tt.briefFR} {
+			if got := notify.TextsOf(lang).WriteSize(tt.bytes, true); got != strings.ReplaceAll(want, " ", "\u00a0") {
+				t.Errorf("%d bytes briefly in %s: got %q, want %q", tt.bytes, lang, got, want)
+			}
+		}
+	}
+}
+
+func TestDatesAreReadable(t *testing.T) {
+	t.Parallel()
+	for month := time.January; month <= time.December; month++ {
+		at := time.Date(2027, month, 1, 9, 5, 0, 0, time.UTC).Unix()
+		for _, lang := range api.Languages() {
+			texts := notify.TextsOf(lang)
+			if got := texts.WriteTime(at, texts.DateTime); !strings.Contains(got, strings.Fields(texts.Months)[month-1]+" ") || !strings.Contains(got, "2027, 09:05 UTC") {
+				t.Errorf("%v in %s is %q", month, lang, got)
+			}
+		}
+	}
+	at := time.Date(2026, time.December, 1, 23, 59, 0, 0, time.UTC).Unix()
+	for lang, want := range map[string][2]string{
+		"en": {"1 December 2026, 23:59 UTC", "1 December 2026"}, "it": {"1 dicembre 2026, 23:59 UTC", "01/12/2026"},
+		"es": {"1 de diciembre de 2026, 23:59 UTC", "01/12/2026"}, "fr": {"1er décembre 2026, 23:59 UTC", "01/12/2026"},
+		"de": {"1. Dezember 2026, 23:59 UTC", "01.12.2026"},
+	} {
+		texts := notify.TextsOf(lang)
+		if got := [2]string{texts.WriteTime(at, texts.DateTime), texts.WriteTime(at, texts.Date)}; got != want {
+			t.Errorf("in %s: got %q, want %q", lang, got, want)
+		}
+	}
+	french := notify.TextsOf("fr")
+	if got := french.WriteTime(at+10*86400, french.DateTime); got != "11 décembre 2026, 23:59 UTC" {
+		t.Errorf("the 11th in French is %q", got)
+	}
+}
