@@ -106,7 +106,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 		{"retry nobody " + waiting, exitNoFile, "", waiting + " is due"},
 		{"cancel " + waiting + " " + pin, exitOK, "", pin + " is cancelled"},
 		{"show " + waiting, exitOK, `"lastError": "cancelled"`, ""},
-		{"cancel " + waiting, exitRefused, "", "it has failed before"},
+		{"cancel " + waiting, exitRefused, "", "the notice has already failed"},
 		{"retry " + waiting, exitOK, "", "is due"},
 		{"suppressed", exitOK, "bob@example.com", ""},
 		{"suppressed --json EVE@example.com", exitOK, `"reason":"stopped"`, ""},

@@ -17,10 +17,10 @@ type Outbox interface {
 	// work. After a fault nothing is counted. It makes one call to the table,
 	// or none if there are no limits.
 	Reserve(ctx context.Context, by By, to []string) (at time.Time, err error)
-	// ReserveAgain counts again what was reserved at that time, if another hour
+	// ReserveSince counts again what was reserved at that time, if another hour
 	// or day has begun since, and writes mark in the same call. If the condition
 	// of mark is refused, the error is table.ErrCondition.
-	ReserveAgain(ctx context.Context, reserved time.Time, mark func(at time.Time) table.Op, by By, to []string) (at time.Time, err error)
+	ReserveSince(ctx context.Context, reserved time.Time, mark func(at time.Time) table.Op, by By, to []string) (at time.Time, err error)
 	// Release gives back what was reserved at these times.
 	Release(ctx context.Context, reserved []time.Time, by By, to []string) error
 	// Message queues a notice about a file. The sort key of the operation is the

@@ -245,7 +245,7 @@ func (s *Service) ownerOf(ctx context.Context, name string) (owner, error) {
 }
 
 func (s *Sweeper) owner(ctx context.Context, name string) (owner, error) {
-	// Lanes that want the same owner at once read it once.
+	// Several checks of the same owner at once read it once.
 	found, err, _ := s.reading.Do(name, func() (any, error) {
 		if known, ok := s.owners.Load(name); ok {
 			return known, nil

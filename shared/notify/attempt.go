@@ -147,11 +147,11 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return out, func() { stop(); cancel() }
 }
 
-// Handle tries the notice at key once if it is due. again is how long to wait
+// Handle tries the notice at key once if it is due. wait is how long to wait
 // before the next call, and 0 if nothing is left to do. Calling it too early, too
 // often or concurrently does no harm. An error comes from the table: then the
 // notice stays in the outbox.
-func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration, err error) {
+func (s *Sender) Handle(ctx context.Context, key table.Key) (wait time.Duration, err error) {
 	items, err := s.Table.GetMany(ctx, key)
 	if err != nil || !items[0].Found() {
 		return 0, fault.Wrap(err, "reading a notice")
@@ -160,7 +160,7 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (again time.Duration
 	if m == nil || err != nil {
 		return 0, err
 	}
-	if wait := m.due().Sub(s.Now()); wait > 0 {
+	if wait = m.due().Sub(s.Now()); wait > 0 {
 		return wait, nil
 	}
 	retry, _, err := s.try(ctx, m)

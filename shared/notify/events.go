@@ -173,7 +173,7 @@ func (o Outbox) PasswordChanged(ctx context.Context, user string, forgotten bool
 	return o.record(fault.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
 }
 
-// LinkEnded is a Settled. It records that a provider has accepted the message with a
+// LinkEnded is a OnEnd. It records that a provider has accepted the message with a
 // link, or that the link will never reach its recipient.
 func (o Outbox) LinkEnded(n Notice, s State) []table.Op {
 	what, l := LinkSent, linkData{

@@ -15,9 +15,9 @@ import (
 	"ferry/shared/table"
 )
 
-// ErrUnsettled is returned for feedback on a notice whose sender has not yet stored
+// ErrInOutbox is returned for feedback on a notice whose sender has not yet stored
 // that it was sent. Record the same feedback again a little later.
-var ErrUnsettled = errors.New("the notice is still in the outbox")
+var ErrInOutbox = errors.New("the notice is still in the outbox")
 
 // FeedbackKind is what a provider reports about a message that it has accepted.
 type FeedbackKind string
@@ -43,13 +43,13 @@ type Feedback struct {
 // Record stores feedback, which may come several times and in any order: a failed
 // notice stays failed. The address is suppressed even if the notice is no longer
 // known. also adds operations for a notice that fails.
-func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also ...Settled) error {
+func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also ...OnEnd) error {
 	items, err := lookUp(ctx, t, f.ID)
 	if err != nil {
 		return err
 	}
 	if items[0].Found() && !items[2].Found() {
-		return ErrUnsettled
+		return ErrInOutbox
 	}
 	n, err := latest(items[1:])
 	if err != nil || n.Outcome == Failed {
@@ -61,7 +61,7 @@ func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also 
 
 // apply returns the operations on a notice that was sent. Their condition fails if other
 // feedback is recorded at the same moment; then that one counts.
-func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
+func (f Feedback) apply(n Notice, now time.Time, also []OnEnd) []table.Op {
 	if n.Outcome != Sent || f.Kind == Delivered && n.Delivered != 0 {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (f Feedback) apply(n Notice, now time.Time, also []Settled) []table.Op {
 	}
 	n = n.failed(now, strings.TrimSuffix(what+": "+f.detail(), ": "))
 	ops := []table.Op{op.Set("state", string(Failed)).Set("failedAt", n.FailedAt).Set("lastError", n.LastError)}
-	return append(ops, n.settled(also)...)
+	return append(ops, n.onEnd(also)...)
 }
 
 // suppress returns the operation that stops mail to an address that refuses it.
@@ -200,9 +200,9 @@ func providerKey(id string) table.Key {
 	return table.Key{PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""), SK: "provider"}
 }
 
-// Remember returns a Settled that stores the provider's ID of each sent text message, so that
+// Remember returns a OnEnd that stores the provider's ID of each sent text message, so that
 // SMSFeedback can find its notice.
-func Remember(now func() time.Time) Settled {
+func Remember(now func() time.Time) OnEnd {
 	return func(n Notice, s State) []table.Op {
 		if s != Sent || n.Channel != SMS || n.Provider == "" {
 			return nil

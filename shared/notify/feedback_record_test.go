@@ -79,7 +79,7 @@ func TestFeedbackBeforeTheNoticeHasEndedIsRefusedForNow(t *testing.T) {
 	p, n := withLink(t)
 	f := notify.Feedback{ID: n.ID, Kind: notify.Bounced}
 	for range 2 {
-		if err := notify.Record(t.Context(), p.table, start(), f); !errors.Is(err, notify.ErrUnsettled) {
+		if err := notify.Record(t.Context(), p.table, start(), f); !errors.Is(err, notify.ErrInOutbox) {
 			t.Fatalf("got %v", err)
 		}
 	}

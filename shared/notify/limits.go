@@ -42,9 +42,9 @@ func (o Outbox) Reserve(ctx context.Context, by files.By, to []string) (time.Tim
 	return now, o.count(ctx, now, o.windows(by.User, to))
 }
 
-// ReserveAgain implements files.Outbox. If no new window has begun since, it makes no call and
+// ReserveSince implements files.Outbox. If no new window has begun since, it makes no call and
 // writes no mark.
-func (o Outbox) ReserveAgain(
+func (o Outbox) ReserveSince(
 	ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, by files.By, to []string,
 ) (time.Time, error) {
 	now := o.Now()

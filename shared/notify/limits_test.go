@@ -87,7 +87,7 @@ func take(t *testing.T, c notify.Outbox, user string, to ...string) error {
 
 func takeAgain(t *testing.T, c notify.Outbox, taken time.Time, mark table.Op, user string, to ...string) error {
 	t.Helper()
-	_, err := c.ReserveAgain(t.Context(), taken, func(time.Time) table.Op { return mark }, files.By{User: user}, to)
+	_, err := c.ReserveSince(t.Context(), taken, func(time.Time) table.Op { return mark }, files.By{User: user}, to)
 	return err
 }
 

@@ -201,14 +201,14 @@ func (s *Sender) readNotice(ctx context.Context, item table.Item) (message, erro
 func read(item table.Item) (Notice, error) {
 	n, err := decode(item)
 	if err == nil && (n.V != layout || n.Key() != item.Key) {
-		err = errors.New("it is not of this version's form")
+		err = errors.New("not in this version's format")
 	}
 	return n, err
 }
 
 func decode(item table.Item) (n Notice, err error) {
 	if err := item.Decode(&n); err != nil {
-		return Notice{}, fmt.Errorf("it cannot be read: %w", err)
+		return Notice{}, fmt.Errorf("unreadable: %w", err)
 	}
 	return n, nil
 }
@@ -293,13 +293,13 @@ func (m *noticeMessage) end(now time.Time, outcome error) []table.Op {
 	default:
 		return m.giveUp(n.Key(), n.failed(now, brief(outcome)), n.sameClaim())
 	}
-	return n.end(now, m.Settled, n.sameClaim())
+	return n.end(now, m.OnEnd, n.sameClaim())
 }
 
 // giveUp moves the notice from key to where an operator sees it.
 func (s *Sender) giveUp(key table.Key, n Notice, cond table.Cond) []table.Op {
 	failed := table.Put(failedKey(n.ID), n).Expire(time.UnixMilli(n.FailedAt).Add(keepFailed))
-	return append([]table.Op{table.Delete(key).If(cond), failed}, n.settled(s.Settled)...)
+	return append([]table.Op{table.Delete(key).If(cond), failed}, n.onEnd(s.OnEnd)...)
 }
 
 // sameClaim is the condition that the claim is still this sender's.
@@ -321,12 +321,12 @@ func (m *noticeMessage) ended() {}
 
 // end returns the writes that take a notice with an outcome out of the outbox.
 // A PIN's notice is not kept.
-func (n Notice) end(now time.Time, also []Settled, conds ...table.Cond) []table.Op {
+func (n Notice) end(now time.Time, also []OnEnd, conds ...table.Cond) []table.Op {
 	ops := []table.Op{table.Delete(n.Key()).If(conds...)}
 	if n.Kind != PIN {
 		ops = append(ops, n.keep(now))
 	}
-	return append(ops, n.settled(also)...)
+	return append(ops, n.onEnd(also)...)
 }
 
 // since returns the start of the 24 hours after which a notice is given up.

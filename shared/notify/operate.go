@@ -12,10 +12,10 @@ import (
 
 // The errors that say why an operator cannot do something.
 var (
-	ErrUnknown = errors.New("no such notice is known")
-	ErrHeld    = errors.New("it is being sent right now; if its sender has died, it is free in 2 minutes")
-	ErrSent    = errors.New("it was sent before")
-	ErrFailed  = errors.New("it has failed before")
+	ErrUnknown = errors.New("unknown notice")
+	ErrHeld    = errors.New("a sender has the notice; if that sender crashed, try again in 2 minutes")
+	ErrSent    = errors.New("the notice was already sent")
+	ErrFailed  = errors.New("the notice has already failed")
 )
 
 // Cancelled is the last error of a notice that an operator has cancelled.
@@ -92,7 +92,7 @@ func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 // Cancel takes a notice out of the outbox: the uploader sees it as failed. It
 // returns ErrUnknown, ErrHeld, ErrSent or ErrFailed if that is not possible.
 // also adds operations for a notice that fails.
-func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...Settled) error {
+func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...OnEnd) error {
 	n, err := Find(ctx, t, id)
 	switch {
 	case err != nil:

@@ -53,7 +53,7 @@ type Receiver struct {
 // malformed. Events are signed with each of the secrets.
 func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	if len(urls) > MaxWebhooks {
-		return nil, fmt.Errorf("there are %d webhooks, but at most %d are allowed", len(urls), MaxWebhooks)
+		return nil, fmt.Errorf("%d webhooks, but at most %d are allowed", len(urls), MaxWebhooks)
 	}
 	if len(urls) > 0 && len(secrets) == 0 {
 		return nil, errors.New("there is no webhook secret")
@@ -63,7 +63,7 @@ func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	for _, text := range urls {
 		u, ok := ParseAddress(text)
 		if !ok {
-			return nil, errors.New("a webhook is not an address such as https://example.com/ferry-events") // it may hold a secret
+			return nil, errors.New("a webhook must be a URL such as https://example.com/ferry-events") // it may hold a secret
 		}
 		if slices.ContainsFunc(all, func(r *Receiver) bool { return r.url == text }) {
 			continue

@@ -111,10 +111,10 @@ func Pointer(key table.Key, channel string) TopicMessage {
 func PointerKey(body string) (table.Key, error) {
 	var p pointer
 	if err := json.Unmarshal([]byte(body), &p); err != nil {
-		return table.Key{}, fmt.Errorf("reading which notice a message is about: %w", err)
+		return table.Key{}, fmt.Errorf("reading a pointer to a notice: %w", err)
 	}
 	if !strings.HasPrefix(p.PK, OutboxPrefix) || p.SK == "" {
-		return table.Key{}, errors.New("reading which notice a message is about: it names no notice")
+		return table.Key{}, errors.New("reading a pointer to a notice: it names none")
 	}
 	return table.Key(p), nil
 }
@@ -194,7 +194,7 @@ type RemindReport struct {
 // no sender was running. It ends notices that are too late to send: without a sender nothing
 // else does. It stops at the first partition with an error. also adds operations for a notice
 // that fails.
-func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...Settled) (r RemindReport, err error) {
+func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...OnEnd) (r RemindReport, err error) {
 	var waiting []TopicMessage
 	point := func() error {
 		r.Pointed += len(waiting)

@@ -82,7 +82,7 @@ type lane struct {
 	read       reader
 
 	wake     signal
-	places   chan struct{} // holds one for each delivery under way
+	slots   chan struct{} // holds one for each delivery under way
 	underWay sync.WaitGroup
 	failed   signal // a delivery failed and may be due before any other
 
@@ -96,7 +96,7 @@ func (s *Sender) newLane(query table.Query, read reader, partitions ...string) *
 	query.Limit = 4 * batch
 	return &lane{
 		Sender: s, query: query, partitions: partitions, read: read,
-		wake: make(signal, 1), failed: make(signal, 1), places: make(chan struct{}, parallel),
+		wake: make(signal, 1), failed: make(signal, 1), slots: make(chan struct{}, parallel),
 	}
 }
 
@@ -163,19 +163,19 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time
 	return due, next, nil
 }
 
-// begin delivers the messages as places become free, until ctx ends or a receiver does not
+// begin delivers the messages as slots become free, until ctx ends or a receiver does not
 // answer in time: the other messages would take as long, so they stay due. all is also false if
 // the table refuses writes, so that run pauses before the next look.
 func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 	var hangs, refused atomic.Bool // the receiver; the table
 	for _, m := range due {
 		select {
-		case l.places <- struct{}{}:
+		case l.slots <- struct{}{}:
 		case <-ctx.Done():
 			return false
 		}
 		if ctx.Err() != nil || hangs.Load() {
-			<-l.places
+			<-l.slots
 			l.note(ctx, l.Now(), nil)
 			return false
 		}
@@ -195,7 +195,7 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 			case outcome == nil && retry.IsZero():
 				l.missed.Store(0)
 			}
-			<-l.places
+			<-l.slots
 		})
 	}
 	return !refused.Load()

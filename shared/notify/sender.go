@@ -38,9 +38,8 @@ type Config struct {
 	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
 	// nil is a random one. It must be safe for concurrent use.
 	Jitter func() float64
-	// Settled return more operations for the transaction that ends a notice as
-	// Sent or Failed.
-	Settled []Settled
+	// OnEnd adds to the transaction that ends a notice as Sent or Failed.
+	OnEnd []OnEnd
 }
 
 // Sender delivers notices and events. It is safe for concurrent use. Any number

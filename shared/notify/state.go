@@ -33,13 +33,13 @@ func (n Notice) State() State {
 	return Queued
 }
 
-// Settled returns more operations for the transaction that ends a notice of kind
+// OnEnd returns more operations for the transaction that ends a notice of kind
 // Link as Sent or Failed. It may be called twice for one notice: feedback can turn
 // Sent into Failed.
-type Settled func(n Notice, s State) []table.Op
+type OnEnd func(n Notice, s State) []table.Op
 
-// settled returns the operations of all Settled when the notice ends.
-func (n Notice) settled(all []Settled) (ops []table.Op) {
+// onEnd returns the operations of all OnEnd when the notice ends.
+func (n Notice) onEnd(all []OnEnd) (ops []table.Op) {
 	for _, f := range all {
 		if n.Kind == Link && n.V == layout {
 			ops = append(ops, f(n, n.Outcome)...)

@@ -292,7 +292,7 @@ func TestSettledOperationsAreWrittenWhenALinkEnds(t *testing.T) {
 			p := newMachine(t)
 			p.put(t, tt.notice(p))
 			s := p.sender(t, &flaky{fail: tt.fail})
-			s.Settled = []notify.Settled{settled}
+			s.OnEnd = []notify.OnEnd{settled}
 			p.pass(t, s)
 			var got witness
 			err := p.table.Get(t.Context(), at, &got)

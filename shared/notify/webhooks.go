@@ -88,12 +88,12 @@ func (s *Sender) spreadSome(ctx context.Context) (more bool, err error) {
 		ops = append(ops, table.Delete(item.Key).If(table.Exists()))
 		var e RecordedEvent
 		if err := item.Decode(&e); err != nil || e.ID != item.Key.SK {
-			s.Log.Error("an event that this version cannot read is dropped", "id", item.Key.SK)
+			s.Log.Error("event dropped: this version cannot read it", "id", item.Key.SK)
 			continue
 		}
 		for i, h := range s.hooks {
 			if h.waiting.Load()+copies[i] >= s.backlog {
-				s.Log.Error("too many events wait for a webhook, and one more is dropped", "webhook", h.Name, "id", e.ID, "type", e.Type)
+				s.Log.Error("event dropped: too many wait for the webhook", "webhook", h.Name, "id", e.ID, "type", e.Type)
 				continue
 			}
 			copies[i]++
@@ -162,7 +162,7 @@ func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
 	if err := item.Decode(&e); err == nil && e.key(h.queue) == item.Key {
 		return &hookMessage{h, e}, nil
 	}
-	h.Log.Error("an event that this version cannot read is dropped", "id", item.Key.SK)
+	h.Log.Error("event dropped: this version cannot read it", "id", item.Key.SK)
 	err := h.Table.Write(ctx, table.Delete(item.Key))
 	if err == nil {
 		h.waiting.Add(-1)

@@ -367,7 +367,7 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 	good.wantOnce(t, 5)
 	p.wantLeft(t, 3)
-	if n := strings.Count(p.log.String(), "one more is dropped"); n != 2 {
+	if n := strings.Count(p.log.String(), "event dropped"); n != 2 {
 		t.Errorf("%d are logged as dropped, want 2", n)
 	}
 }
@@ -384,7 +384,7 @@ func TestEventCountsInTheBacklogUntilItLeavesTheOutbox(t *testing.T) {
 	r.wantOnce(t, 1)
 	weak.fails = func([]table.Op) bool { return false }
 	p.happen(t, 1)
-	if n := p.deliver(t, d); n != 0 || p.left(t) != 1 || !strings.Contains(p.log.String(), "one more is dropped") {
+	if n := p.deliver(t, d); n != 0 || p.left(t) != 1 || !strings.Contains(p.log.String(), "event dropped") {
 		t.Errorf("%d were taken and %d are left beside the one that was not ended", n, p.left(t))
 	}
 	p.clock.advance(notify.Lease)

@@ -33,7 +33,7 @@ func (f Fixture) Notices(ctx context.Context, p *api.Ports) error {
 	sender, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: named[mail.Message]("010201999b0f0000-11112222-3333"),
 		SMS: named[notify.TextMessage]("34d9b400-c6dd-5444-820d-fbeb0f1f54cf"), From: "ferry@example.com",
-		Now: p.Now, Log: p.Log, Settled: []notify.Settled{notify.Remember(p.Now)},
+		Now: p.Now, Log: p.Log, OnEnd: []notify.OnEnd{notify.Remember(p.Now)},
 	})
 	if err != nil {
 		return err

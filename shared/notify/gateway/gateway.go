@@ -47,7 +47,7 @@ type Sender struct {
 func New(c Config) (*Sender, error) {
 	u, ok := notify.ParseAddress(c.URL)
 	if !ok {
-		return nil, errors.New("the SMS provider's address is not one such as https://sms.example.com/send")
+		return nil, errors.New("the SMS provider's address must be a URL such as https://sms.example.com/send")
 	}
 	password, _ := u.User.Password()
 	if u.User != nil {
@@ -87,9 +87,9 @@ func (s *Sender) checkBody() error {
 	has := func(word string) bool { return strings.Contains(s.config.Body, word) }
 	switch isJSON := s.kind == "application/json"; {
 	case isJSON && !json.Valid([]byte(body)), !isJSON && (err != nil || !has("=")):
-		return errors.New("the SMS body is neither twilio, vonage, JSON nor a form, such as " + template(""))
+		return errors.New("the SMS body must be twilio, vonage, JSON or a form, such as " + template(""))
 	case !has("{text}") || !has("{to}") && !has("{digits}") || has("{from}") && s.config.From == "":
-		return errors.New("the SMS body lacks {text}, or {to} and {digits}; or it has {from}, and there is no sender")
+		return errors.New("the SMS body needs {text}, and {to} or {digits}; with {from} it needs a sender too")
 	}
 	return nil
 }
