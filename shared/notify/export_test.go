@@ -27,24 +27,6 @@ func (s *Sender) Missed() (n int64) {
 	return n
 }
 
-// Claim claims a notice without delivering it, like a sender that dies.
-func (s *Sender) Claim(ctx context.Context, n Notice) (bool, error) {
-	m := &noticeMessage{Sender: s, n: n}
-	err := s.Table.Write(ctx, m.claim(s.Now().Add(lease))...)
-	return err == nil, unlessTaken("", err)
-}
-
-// Deliver delivers a notice that is not claimed.
-func (s *Sender) Deliver(ctx context.Context, n Notice) error {
-	return (&noticeMessage{Sender: s, n: n}).deliver(ctx)
-}
-
-// Mark stores the outcome of a claim, perhaps after its lease has ended.
-func (s *Sender) Mark(ctx context.Context, n Notice, outcome error) error {
-	_, err := s.mark(ctx, &noticeMessage{Sender: s, n: n}, outcome)
-	return err
-}
-
 // Constants that tests use.
 const (
 	Lease    = lease
@@ -59,14 +41,8 @@ var Partitions = partitions
 // SetBacklog bounds the events that wait for a webhook.
 func (s *Sender) SetBacklog(n int64) { s.backlog = n }
 
-// Backoff returns how long the sender waits after a number of tries.
-var Backoff = (*Sender).backoff
-
 // Display returns a user's text as it is shown.
 func Display(s string) string { return display(oneLine(s)) }
 
 // Shorten takes the middle out of a name.
 var Shorten = shorten
-
-// Signatures returns the header that signs an event.
-var Signatures = signatures

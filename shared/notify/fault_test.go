@@ -174,11 +174,10 @@ func (w *world) stream(all []notify.Notice) []event {
 func (w *world) overdue(t *testing.T) (out []event) {
 	t.Helper()
 	now := w.machine.clock.now()
-	var s reminded
-	if _, err := notify.Remind(t.Context(), w.machine.table, &s, now); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range s.sent {
+	var topics relayed
+	_, err := notify.Remind(t.Context(), w.machine.table, &topics, now)
+	must(t, err)
+	for _, m := range topics.sent[notify.NoticesTopic] {
 		key, err := notify.PointerKey(m.Body)
 		must(t, err)
 		out = append(out, event{key, now})

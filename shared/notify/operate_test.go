@@ -1,244 +1,128 @@
 package notify_test
 
 import (
-	"context"
 	"errors"
-	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
 
-// bring makes a notice and brings it into a state.
-func (p *machine) bring(t *testing.T, where string) notify.Notice {
-	t.Helper()
-	n := p.put(t, p.linkNotice(1))
-	switch where {
-	case "held", "dead":
-		claim(t, p.sender(t, nil), n)
-		if where == "dead" {
-			p.clock.advance(notify.Lease)
-		}
-	case "postponed":
-		p.pass(t, p.sender(t, &flaky{fail: errors.New("down")}))
-	case "sent", "bounced":
-		p.pass(t, p.sender(t, &flaky{}))
-		if where == "bounced" {
-			recordAll(t, p, notify.Feedback{ID: n.ID, Kind: notify.Undelivered})
-		}
-	case "given up":
-		p.pass(t, p.sender(t, &flaky{fail: notify.ErrPermanent}))
-	case "cancelled":
-		must(t, notify.Cancel(t.Context(), p.table, p.clock.now(), n.ID))
-	case "unknown":
-		n.ID = "nobody"
+// waysTo brings a notice into each state that an operator may find.
+func waysTo() map[string]steps {
+	return map[string]steps{
+		"new":       nil,
+		"postponed": {tried(errDown)},
+		"held":      {died(errDown)},
+		"dead":      {died(errDown), after(notify.Lease)},
+		"sent":      {sent},
+		"bounced":   {sent, reported(notify.Undelivered, "")},
+		"given up":  {tried(mail.ErrPermanent)},
+		"obsolete":  {removed, sent},
+		"cancelled": {cancelled(nil)},
 	}
-	return n
+}
+
+// operated tells what an operator does with a notice in each state. want is how it stands then, where that is
+// possible; elsewhere refused is the error, and it stays as it was.
+func operated(t *testing.T, do func(want error) func(*run), then func(*run), wants map[string]want, refused map[string]error) {
+	t.Parallel()
+	for where, way := range waysTo() {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			r := begin(t, link, true)
+			for _, step := range way {
+				r.do(step)
+			}
+			before := r.machine.state(t, r.notice.ID)
+			r.do(do(refused[where]))
+			if refused[where] != nil {
+				if now := r.machine.state(t, r.notice.ID); now != before {
+					t.Errorf("it is now %+v, but was %+v", now, before)
+				}
+				return
+			}
+			r.do(then)
+			r.check(wants[where])
+		})
+	}
 }
 
 func TestOperatorRetriesANoticeThatDidNotArrive(t *testing.T) {
-	t.Parallel()
-	for where, want := range map[string]error{
-		"new": nil, "postponed": nil, "dead": nil, "given up": nil, "bounced": nil, "cancelled": nil,
-		"held": notify.ErrHeld, "sent": notify.ErrSent, "unknown": notify.ErrUnknown,
-	} {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
-			p := newMachine(t)
-			n := p.bring(t, where)
-			before := p.state(t, n.ID)
-			if err := notify.Retry(t.Context(), p.table, p.clock.now(), n.ID); !errors.Is(err, want) {
-				t.Fatalf("got %v, want %v", err, want)
-			}
-			if want != nil {
-				if after := p.state(t, n.ID); after != before {
-					t.Errorf("it is now %+v, but was %+v", after, before)
-				}
-				return
-			}
-			f := &flaky{}
-			if sent, _ := p.pass(t, p.sender(t, f)); sent != 1 || len(f.taken) != 1 || len(p.failed(t)) != 0 {
-				t.Errorf("%d sent, %d taken", sent, len(f.taken))
-			}
-			if got := p.state(t, n.ID); got.State() != notify.Sent || got.FailedAt != 0 || before.State() == notify.Failed && got.LastError != "" || got.Tries != before.Tries+1 {
-				t.Errorf("it is now %+v", got)
-			}
-		})
+	isSent := func(says string, tries int64, taken int) want {
+		return want{state: notify.Sent, says: says, tries: tries, taken: taken}
 	}
-}
-
-func TestRetryGivesANoticeAnotherDay(t *testing.T) {
-	t.Parallel()
-	p := newMachine(t)
-	n := p.bring(t, "given up")
-	p.clock.advance(notify.GiveUp + time.Hour)
-	must(t, notify.Retry(t.Context(), p.table, p.clock.now(), n.ID))
-	down := p.sender(t, &flaky{fail: errors.New("down")})
-	p.pass(t, down)
-	if got := p.state(t, n.ID); got.State() != notify.Queued {
-		t.Errorf("after the first try: %+v", got)
-	}
-	p.clock.advance(notify.GiveUp - 12*time.Hour)
-	for range 12 {
-		p.clock.advance(time.Hour)
-		p.pass(t, down)
-	}
-	if got := p.state(t, n.ID); got.State() != notify.Failed {
-		t.Errorf("after another day: %+v", got)
-	}
+	operated(t, retried, sent, map[string]want{
+		"new": isSent("", 1, 1), "postponed": isSent("down", 2, 1), "dead": isSent("", 2, 1), "given up": isSent("", 2, 1),
+		"bounced": isSent("", 2, 2), "cancelled": isSent("", 1, 1),
+		"obsolete": {state: notify.Failed, says: gone, tries: 2, again: 0},
+	}, map[string]error{"held": notify.ErrHeld, "sent": notify.ErrSent})
 }
 
 func TestOperatorCancelsAWaitingNotice(t *testing.T) {
-	t.Parallel()
-	for where, want := range map[string]error{
-		"new": nil, "postponed": nil, "dead": nil,
-		"held": notify.ErrHeld, "sent": notify.ErrSent, "unknown": notify.ErrUnknown,
-		"given up": notify.ErrFailed, "bounced": notify.ErrFailed, "cancelled": notify.ErrFailed,
-	} {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
-			p := newMachine(t)
-			n := p.bring(t, where)
-			before := p.state(t, n.ID)
-			if err := notify.Cancel(t.Context(), p.table, p.clock.now(), n.ID); !errors.Is(err, want) {
-				t.Fatalf("got %v, want %v", err, want)
-			}
-			if want != nil {
-				if after := p.state(t, n.ID); after != before {
-					t.Errorf("it is now %+v, but was %+v", after, before)
-				}
-				return
-			}
-			if got := p.state(t, n.ID); got.State() != notify.Failed || got.LastError != notify.Cancelled || got.FailedAt == 0 {
-				t.Errorf("it is now %+v", got)
-			}
-			f := &flaky{}
-			p.clock.advance(time.Hour)
-			if p.pass(t, p.sender(t, f)); len(f.taken) != 0 || p.waiting(t) != 0 {
-				t.Errorf("%d taken", len(f.taken))
-			}
-		})
-	}
-}
-
-func TestCancelWritesTheSettledOperations(t *testing.T) {
-	t.Parallel()
-	p := newMachine(t)
-	at := table.Key{PK: "witness", SK: "1"}
-	also := func(n notify.Notice, s notify.State) []table.Op {
-		return []table.Op{table.Put(at, struct {
-			Text string `json:"text"`
-		}{string(s) + " " + n.LastError})}
-	}
-	must(t, notify.Cancel(t.Context(), p.table, start(), p.bring(t, "new").ID, also))
-	var got struct {
-		Text string `json:"text"`
-	}
-	if err := p.table.Get(t.Context(), at, &got); err != nil || got.Text != "failed cancelled" {
-		t.Errorf("got %q, %v", got.Text, err)
-	}
-}
-
-func TestCancelledPINLeavesNothing(t *testing.T) {
-	t.Parallel()
-	p := newMachine(t)
-	n := p.put(t, p.pinNotice())
-	must(t, notify.Cancel(t.Context(), p.table, start(), n.ID))
-	if got := p.state(t, n.ID); got.ID != "" || p.waiting(t) != 0 {
-		t.Errorf("left: %+v", got)
-	}
-}
-
-// overtaken is a table where a sender acts just before each write of an operator.
-type overtaken struct {
-	table.Table
-	act func()
-}
-
-func (o overtaken) Write(ctx context.Context, ops ...table.Op) error {
-	o.act()
-	return o.Table.Write(ctx, ops...)
+	late := func(r *run) { after(time.Hour)(r); sent(r) }
+	isCancelled := func(tries int64) want { return want{state: notify.Failed, says: notify.Cancelled, tries: tries} }
+	operated(t, cancelled, late, map[string]want{"new": isCancelled(0), "postponed": isCancelled(1), "dead": isCancelled(1)}, map[string]error{
+		"held": notify.ErrHeld, "sent": notify.ErrSent,
+		"given up": notify.ErrFailed, "bounced": notify.ErrFailed, "obsolete": notify.ErrFailed, "cancelled": notify.ErrFailed,
+	})
 }
 
 func TestOperatorNeverOvertakesASender(t *testing.T) {
+	sending := want{state: notify.Sending, tries: 1}
+	anotherRetry := func(r *run) { retried(nil)(r); sentByAnother(r) }
+	isSent := func(tries int64) want { return want{state: notify.Sent, tries: tries, taken: 1} }
+	tell(t, []story{
+		{"a retry beside a claim", link, steps{beside(1, died(errDown), retried(notify.ErrHeld))}, sending},
+		{"a cancel beside a claim", link, steps{beside(1, died(errDown), cancelled(notify.ErrHeld))}, sending},
+		{"a retry of what was given up beside one that was sent", link, steps{tried(mail.ErrPermanent), beside(1, anotherRetry, retried(notify.ErrHeld))}, isSent(2)},
+		{"a retry of what was cancelled beside one that was sent", link, steps{cancelled(nil), beside(1, anotherRetry, retried(notify.ErrHeld))}, isSent(1)},
+		{"a PIN that is cancelled leaves nothing", pin, steps{cancelled(nil)}, want{}},
+	})
+}
+
+func TestNobodyKnowsAnotherNotice(t *testing.T) {
 	t.Parallel()
-	operations := map[string]func(context.Context, table.Table, time.Time, string) error{
-		"retry": notify.Retry,
-		"cancel": func(ctx context.Context, t table.Table, now time.Time, id string) error {
-			return notify.Cancel(ctx, t, now, id)
-		},
+	r := begin(t, link, true)
+	r.operated(notify.ErrUnknown, notify.Retry(t.Context(), r.table, start(), "nobody"))
+	r.operated(notify.ErrUnknown, notify.Cancel(t.Context(), r.table, start(), "nobody"))
+	if _, err := notify.Find(t.Context(), r.table, "nobody"); !errors.Is(err, notify.ErrUnknown) {
+		t.Errorf("it is found: %v", err)
 	}
-	for name, operate := range operations {
-		t.Run("a "+name+" beside a claim", func(t *testing.T) {
-			t.Parallel()
-			p, n := withLink(t)
-			f := &flaky{}
-			beside := overtaken{p.table, func() {
-				if _, err := p.sender(t, nil).Claim(t.Context(), n); err != nil {
-					t.Error(err)
-				}
-			}}
-			if err := operate(t.Context(), beside, start(), n.ID); !errors.Is(err, notify.ErrHeld) {
-				t.Errorf("got %v", err)
-			}
-			if p.pass(t, p.sender(t, f)); len(f.taken) != 0 || p.state(t, n.ID).State() != notify.Sending {
-				t.Errorf("%d taken; it is %s", len(f.taken), p.state(t, n.ID).State())
-			}
-		})
+	if again := handle(t, r.sender, r.linkNotice(1).Op(start(), "rolled-back").Value.(notify.Notice)); again != 0 || r.provider.tries != 0 {
+		t.Errorf("what was rolled back is sent, or tried again after %v", again)
 	}
-	for _, where := range []string{"given up", "cancelled"} {
-		t.Run("a retry of what was "+where+" beside another that was sent", func(t *testing.T) {
-			t.Parallel()
-			p := newMachine(t)
-			n := p.bring(t, where)
-			f := &flaky{}
-			beside := overtaken{p.table, func() {
-				if err := notify.Retry(t.Context(), p.table, p.clock.now(), n.ID); err != nil {
-					t.Error(err)
-				}
-				p.pass(t, p.sender(t, f))
-			}}
-			if err := notify.Retry(t.Context(), beside, p.clock.now(), n.ID); !errors.Is(err, notify.ErrHeld) {
-				t.Errorf("got %v", err)
-			}
-			if p.pass(t, p.sender(t, f)); len(f.taken) != 1 || p.state(t, n.ID).State() != notify.Sent {
-				t.Errorf("%d taken; it is %s", len(f.taken), p.state(t, n.ID).State())
-			}
-		})
-	}
+	r.check(want{state: notify.Queued})
 }
 
 func TestWaitingAndGivenUpNoticesAreListed(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	s := p.sender(t, &flaky{fail: notify.ErrPermanent})
+	s := p.sender(t, mails{&provider{fail: mail.ErrPermanent}})
 	var gone []string
 	for i := range int64(3) {
 		n := p.put(t, p.linkNotice(i+1))
 		p.pass(t, s)
 		gone = append([]string{n.ID}, gone...) // newest first
 	}
-	want := map[string]bool{"0000000000000-poison": true}
+	want := []string{poison().SK}
 	for i := range int64(20) {
-		want[p.put(t, p.linkNotice(i+10)).ID] = true
+		want = append(want, p.put(t, p.linkNotice(i+10)).ID)
 	}
-	poison := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
-	must(t, p.table.Write(t.Context(), table.Put(poison, odd{V: 1, Tries: "many"})))
-	got := map[string]bool{}
+	must(t, p.table.Write(t.Context(), table.Put(poison(), odd{V: 1, Tries: "many"})))
+	var got []string
 	for n, err := range notify.Waiting(t.Context(), p.table) {
 		must(t, err)
-		got[n.ID] = true
+		got = append(got, n.ID)
 	}
-	if !reflect.DeepEqual(got, want) {
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
 		t.Errorf("waiting: %v", got)
 	}
-	var failed []string
-	for _, n := range p.failed(t) {
-		failed = append(failed, n.ID)
-	}
-	if !reflect.DeepEqual(failed, gone) {
+	if failed := idsOf(p.failed(t)); !slices.Equal(failed, gone) {
 		t.Errorf("given up: %v, want %v", failed, gone)
 	}
 }

@@ -17,9 +17,14 @@ type odd struct {
 	NotBefore int64  `json:"notBefore"`
 }
 
+// poison is the key of an item that no sender can read.
+func poison() table.Key {
+	return table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
+}
+
 func TestUnreadableNoticeDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
-	key := table.Key{PK: notify.Partitions(notify.OutboxPrefix)[0], SK: "0000000000000-poison"}
+	key := poison()
 	tests := []struct {
 		name   string
 		poison func(p *machine) table.Op
@@ -49,11 +54,17 @@ func TestUnreadableNoticeDoesNotDelayOthers(t *testing.T) {
 			return n.Op(start(), "x")
 		}, fmt.Sprintf("0-%013d-x", start().UnixMilli())},
 	}
-	for _, tt := range tests {
+	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := newMachine(t)
-			must(t, p.table.Write(t.Context(), tt.poison(p)))
+			op := tt.poison(p)
+			must(t, p.table.Write(t.Context(), op))
+			if i == 0 { // as if a message brought it
+				if again, err := p.sender(t, nil).Handle(t.Context(), op.Key); err != nil || again != 0 {
+					t.Errorf("again after %v, %v", again, err)
+				}
+			}
 			for i := range int64(5) {
 				p.put(t, p.linkNotice(i+1))
 			}

@@ -14,6 +14,8 @@ import (
 	"ferry/shared/table"
 )
 
+var errRefused = errors.New("no")
+
 // relayed keeps what is published. Messages that contain the text in fail are refused.
 type relayed struct {
 	mu    sync.Mutex
@@ -32,7 +34,7 @@ func (s *relayed) Publish(_ context.Context, to notify.Topic, messages []notify.
 	errs := make([]error, len(messages))
 	for i, m := range messages {
 		if s.fail != "" && strings.Contains(m.Body, s.fail) {
-			errs[i] = errors.New("no")
+			errs[i] = errRefused
 			continue
 		}
 		s.sent[to] = append(s.sent[to], m)

@@ -2,7 +2,7 @@ package notify_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -11,38 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/boottest"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
-
-func TestHungServerDelaysNeitherShutdownNorTextMessages(t *testing.T) {
-	t.Parallel()
-	p := newMachine(t)
-	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
-	mailNotice := p.put(t, p.linkNotice(1))
-	textNotice := p.put(t, p.textNotice())
-	s := p.sender(t, smtpSender(t, srv.Address))
-
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var passing sync.WaitGroup
-	passing.Go(func() { s.SendDue(ctx) })
-	until(t, func() bool { _, there := p.stored(t, textNotice); return !there })
-	until(t, func() bool { n, _ := p.stored(t, mailNotice); return n.Tries == 1 })
-	if len(p.received(t)) != 1 {
-		t.Error("the text message did not arrive")
-	}
-	cancel()
-	passing.Wait()
-	if strings.Contains(p.log.String(), tableFailed) {
-		t.Error(p.log)
-	}
-	if n, there := p.stored(t, mailNotice); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() {
-		t.Errorf("the mail's notice: %+v, %v", n, there)
-	}
-}
 
 // until waits until ok is true.
 func until(t *testing.T, ok func() bool) {
@@ -55,6 +27,12 @@ func until(t *testing.T, ok func() bool) {
 	}
 }
 
+// untilSent waits until a notice has left the outbox.
+func (p *machine) untilSent(t *testing.T, n notify.Notice) {
+	t.Helper()
+	until(t, func() bool { _, there := p.stored(t, n); return !there })
+}
+
 // running runs a sender until stop is called.
 func running(t *testing.T, s *notify.Sender) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -63,18 +41,55 @@ func running(t *testing.T, s *notify.Sender) (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
+// mailFunc is a function that sends mails.
+type mailFunc func(context.Context, mail.Message) error
+
+func (f mailFunc) Send(ctx context.Context, m mail.Message) (string, error) { return m.ID, f(ctx, m) }
+
+// stuck holds mails to addresses that begin with "stuck" until release is closed.
+func stuck(release chan struct{}) mailFunc {
+	return func(ctx context.Context, m mail.Message) error {
+		if strings.HasPrefix(m.To, "stuck") {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
+		return ctx.Err()
+	}
+}
+
+// to returns a mail to somebody else.
+func (p *machine) to(address string) notify.Notice {
+	n := p.linkNotice(1)
+	n.To = address
+	return n
+}
+
+func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	n := p.put(t, p.to("stuck@example.com"))
+	stop := running(t, p.sender(t, stuck(nil)))
+	until(t, func() bool { n, _ := p.stored(t, n); return n.Tries == 1 })
+	stop()
+	if n, there := p.stored(t, n); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() || strings.Contains(p.log.String(), tableFailed) {
+		t.Errorf("the notice: %+v, %v; %s", n, there, p.log)
+	}
+}
+
 func TestRunSendsNewNoticesAndEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	s := p.sender(t, nil)
 	before := p.put(t, p.linkNotice(1)) // from before a restart
 	stop := running(t, s)
-	until(t, func() bool { _, there := p.stored(t, before); return !there })
+	p.untilSent(t, before)
 	after := p.put(t, p.linkNotice(2))
 	for range 10 {
 		s.Wake() // never blocks
 	}
-	until(t, func() bool { _, there := p.stored(t, after); return !there })
+	p.untilSent(t, after)
 	stop()
 	if got := p.received(t); len(got) != 2 {
 		t.Errorf("%d messages arrived", len(got))
@@ -91,139 +106,88 @@ func TestRunLooksAgainWhenTheNextNoticeIsDue(t *testing.T) {
 	s := p.sender(t, nil)
 	s.Now = time.Now
 	stop := running(t, s)
-	until(t, func() bool { _, there := p.stored(t, n); return !there })
+	p.untilSent(t, n)
 	stop()
-}
-
-// impatient is a sender that waits only 20 ms.
-type impatient struct{ mail.Sender }
-
-func (s impatient) Send(ctx context.Context, m mail.Message) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-	defer cancel()
-	return s.Sender.Send(ctx, m)
-}
-
-// late is a sender whose connection times out before its context does.
-type late struct{ mail.Sender }
-
-func (late) Send(context.Context, mail.Message) (string, error) {
-	time.Sleep(20 * time.Millisecond)
-	return "", &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
-}
-
-func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
-	t.Parallel()
-	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Silent: true})
-	for name, m := range map[string]mail.Sender{
-		"a context that ends": impatient{smtpSender(t, srv.Address)}, "a connection that times out": late{},
-	} {
-		p := newMachine(t)
-		const total = 4 * notify.Parallel
-		all := make([]notify.Notice, total)
-		for i := range all {
-			all[i] = p.put(t, p.linkNotice(int64(i+1)))
-		}
-		sent, next := p.pass(t, p.sender(t, m))
-		tried := 0
-		for _, n := range all {
-			if now, _ := p.stored(t, n); now.Tries > 0 {
-				tried++
-			}
-		}
-		if sent != 0 || tried == 0 || tried > notify.Parallel || !next.Equal(start()) || p.waiting(t) != total {
-			t.Errorf("%s: %d sent, %d tried, next %v: %s", name, sent, tried, next, p.log)
-		}
-	}
-}
-
-// stuck is a sender of mails. It holds those to addresses that begin with "stuck"
-// until release is closed.
-type stuck struct {
-	mail.Sender
-	release chan struct{}
-}
-
-func (s stuck) Send(ctx context.Context, m mail.Message) (string, error) {
-	if strings.HasPrefix(m.To, "stuck") {
-		select {
-		case <-s.release:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
-	return s.Sender.Send(ctx, m)
-}
-
-func TestSlowDeliveryDoesNotDelayOthers(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		stuck int // mails
-		then  notify.Channel
-	}{
-		"a mail behind one that takes long":              {1, notify.Mail},
-		"a text message behind one mail":                 {1, notify.SMS},
-		"a text message while no mail leaves at all":     {notify.Parallel, notify.SMS},
-		"a text message while mails wait for the others": {3 * notify.Parallel, notify.SMS},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newMachine(t)
-			var slow []notify.Notice
-			for i := range tt.stuck {
-				n := p.linkNotice(int64(i + 1))
-				n.To = "stuck@example.com"
-				slow = append(slow, p.put(t, n))
-				p.clock.advance(time.Millisecond) // the first is due first
-			}
-			release := make(chan struct{})
-			s := p.sender(t, stuck{p.inbox.Mail(), release})
-			stop := running(t, s)
-			defer func() { close(release); stop() }()
-			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
-			quick := p.linkNotice(100)
-			if quick.Channel = tt.then; quick.Channel == notify.SMS {
-				quick.To = "+393331234567"
-			}
-			quick = p.put(t, quick)
-			s.Wake()
-			until(t, func() bool { _, there := p.stored(t, quick); return !there })
-			if n, there := p.stored(t, slow[0]); !there || !n.Sending || n.Tries != 1 {
-				t.Errorf("the slow delivery was cut off: %+v, %v", n, there)
-			}
-		})
-	}
 }
 
 func TestRunRetriesAFailedNoticeWhileOthersAreUnderWay(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	p.clock.t = time.Now() // so that Run's pauses and the clock agree
-	slow, failing := p.linkNotice(1), p.linkNotice(2)
-	slow.To, failing.To = "stuck@example.com", "failing@example.com"
-	slow, failing = p.put(t, slow), p.put(t, failing)
+	slow, failing := p.put(t, p.to("stuck@example.com")), p.put(t, p.to("failing@example.com"))
 	release := make(chan struct{})
-	s := p.sender(t, stuck{&failingOnce{Sender: p.inbox.Mail()}, release})
+	var tries atomic.Int64
+	s := p.sender(t, mailFunc(func(ctx context.Context, m mail.Message) error {
+		if m.To == failing.To && tries.Add(1) == 1 {
+			return errDown
+		}
+		return stuck(release)(ctx, m)
+	}))
 	s.Now = time.Now
 	stop := running(t, s)
-	until(t, func() bool { _, there := p.stored(t, failing); return !there })
+	p.untilSent(t, failing)
 	close(release)
-	until(t, func() bool { _, there := p.stored(t, slow); return !there })
+	p.untilSent(t, slow)
 	stop()
-	if got := p.received(t); len(got) != 2 {
-		t.Errorf("%d messages arrived", len(got))
+	if tries.Load() != 2 {
+		t.Errorf("%d tries", tries.Load())
 	}
 }
 
-// failingOnce refuses the first message to an address that begins with "failing".
-type failingOnce struct {
-	mail.Sender
-	failed atomic.Bool
+func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"a context that ends":         fmt.Errorf("sending: %w", context.DeadlineExceeded),
+		"a connection that times out": &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
+	} {
+		p := newMachine(t)
+		const total = 4 * notify.Parallel
+		for i := range int64(total) {
+			p.put(t, p.linkNotice(i+1))
+		}
+		var tried atomic.Int64
+		sent, next := p.pass(t, p.sender(t, mailFunc(func(context.Context, mail.Message) error {
+			tried.Add(1)
+			time.Sleep(20 * time.Millisecond)
+			return err
+		})))
+		if n := tried.Load(); sent != 0 || n == 0 || n > notify.Parallel || !next.Equal(start()) || p.waiting(t) != total {
+			t.Errorf("%s: %d sent, %d tried, next %v: %s", name, sent, n, next, p.log)
+		}
+	}
 }
 
-func (s *failingOnce) Send(ctx context.Context, m mail.Message) (string, error) {
-	if strings.HasPrefix(m.To, "failing") && !s.failed.Swap(true) {
-		return "", errors.New("not yet")
+func TestSlowDeliveryDoesNotDelayOthers(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		stuck int // mails
+		then  func(*machine) notify.Notice
+	}{
+		"a mail behind one that takes long":              {1, link},
+		"a text message behind one mail":                 {1, text},
+		"a text message while no mail leaves at all":     {notify.Parallel, text},
+		"a text message while mails wait for the others": {3 * notify.Parallel, text},
+		"a code while many mails wait for the others":    {8 * notify.Batch, pin},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newMachine(t)
+			var slow []notify.Notice
+			for range tt.stuck {
+				slow = append(slow, p.put(t, p.to("stuck@example.com")))
+				p.clock.advance(time.Millisecond) // the first is due first
+			}
+			release := make(chan struct{})
+			s := p.sender(t, stuck(release))
+			stop := running(t, s)
+			defer func() { close(release); stop() }()
+			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
+			quick := p.put(t, tt.then(p))
+			s.Wake()
+			p.untilSent(t, quick)
+			if n, there := p.stored(t, slow[0]); !there || !n.Sending || n.Tries != 1 {
+				t.Errorf("the slow delivery was cut off: %+v, %v", n, there)
+			}
+		})
 	}
-	return s.Sender.Send(ctx, m)
 }

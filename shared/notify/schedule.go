@@ -82,7 +82,7 @@ type lane struct {
 	read       reader
 
 	wake     signal
-	slots   chan struct{} // holds one for each delivery under way
+	slots    chan struct{} // holds one for each delivery under way
 	underWay sync.WaitGroup
 	failed   signal // a delivery failed and may be due before any other
 

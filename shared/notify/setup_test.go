@@ -181,21 +181,6 @@ func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 	return op.Value.(notify.Notice)
 }
 
-// withLink returns a machine with a stored notice.
-func withLink(t *testing.T) (*machine, notify.Notice) {
-	t.Helper()
-	p := newMachine(t)
-	return p, p.put(t, p.linkNotice(1))
-}
-
-// claim claims a notice, like a sender that dies.
-func claim(t *testing.T, s *notify.Sender, n notify.Notice) {
-	t.Helper()
-	if mine, err := s.Claim(t.Context(), n); err != nil || !mine {
-		t.Fatalf("claim: %v, %v", mine, err)
-	}
-}
-
 // onlyID returns the ID of the first notice that is put.
 func onlyID() string { return notify.ID(start(), "000001") }
 

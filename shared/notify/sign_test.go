@@ -3,6 +3,9 @@ package notify_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,15 +13,40 @@ import (
 	"ferry/shared/notify"
 )
 
-// TestSignatureMatchesTheSpecification uses the vector that the libraries of
-// Standard Webhooks are tested with.
-func TestSignatureMatchesTheSpecification(t *testing.T) {
-	t.Parallel()
-	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+// posted posts an event, signed with secrets, and returns the request and its body.
+func posted(t *testing.T, text, id string, at time.Time, body string) (*http.Request, string) {
+	t.Helper()
+	secrets, err := notify.ParseWebhookSecrets(text)
 	must(t, err)
-	got := notify.Signatures(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), `{"test": 2432232314}`)
-	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
-		t.Errorf("the signature is %s, want %s", got, want)
+	var request *http.Request
+	var sent []byte
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		request = r
+		sent, _ = io.ReadAll(r.Body)
+	}))
+	defer server.Close()
+	hooks, err := notify.NewReceivers([]string{server.URL}, secrets)
+	must(t, err)
+	must(t, hooks[0].Post(t.Context(), at, id, body))
+	return request, string(sent)
+}
+
+// TestEventIsPostedAsTheSpecificationSays uses the vector that the libraries of
+// Standard Webhooks are tested with.
+func TestEventIsPostedAsTheSpecificationSays(t *testing.T) {
+	t.Parallel()
+	const id, event = "msg_p5jXN8AQM9LWM0D4loKWxJek", `{"test": 2432232314}`
+	r, body := posted(t, secret, id, time.Unix(1614265330, 0), event)
+	if r.Method != http.MethodPost || body != event {
+		t.Errorf("%s %s", r.Method, body)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "application/cloudevents+json; charset=utf-8", "Webhook-Id": id, "Webhook-Timestamp": "1614265330",
+		"Webhook-Signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+	} {
+		if got := r.Header.Get(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
 	}
 }
 
@@ -26,9 +54,8 @@ func TestEventsAreSignedWithBothSecretsDuringAChange(t *testing.T) {
 	t.Parallel()
 	one, two := "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 	sign := func(text string) string {
-		secrets, err := notify.ParseWebhookSecrets(text)
-		must(t, err)
-		return notify.Signatures(secrets, "1", time.Unix(1, 0), "x")
+		r, _ := posted(t, text, "1", time.Unix(1, 0), "x")
+		return r.Header.Get("Webhook-Signature")
 	}
 	if got, want := sign(two+" "+one+"\n"), sign(two)+" "+sign(one); got != want || sign(one) == sign(two) {
 		t.Errorf("the signatures are %s, want %s", got, want)

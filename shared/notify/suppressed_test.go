@@ -142,21 +142,6 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 	})
 }
 
-// between does something once, after an entry is read.
-type between struct {
-	table.Table
-	do func()
-}
-
-func (b *between) Get(ctx context.Context, key table.Key, into any) error {
-	err := b.Table.Get(ctx, key, into)
-	if do := b.do; do != nil {
-		b.do = nil
-		do()
-	}
-	return err
-}
-
 func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -171,7 +156,7 @@ func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
 		for _, tt := range tests {
 			must(t, db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))))
 			must(t, tt.begin(t.Context(), db, ann))
-			b := &between{Table: db, do: func() {
+			b := &double{Table: db, read: func() {
 				if err := tt.comes(t.Context(), db, ann); err != nil {
 					t.Error(err)
 				}

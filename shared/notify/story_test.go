@@ -1,0 +1,394 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/files"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/table"
+)
+
+// story is a test of one notice: what happens to it, and how it stands in the end.
+type story struct {
+	name   string
+	notice func(*machine) notify.Notice
+	steps  steps
+	want   want
+}
+
+type steps []func(*run)
+
+// want is how a notice stands. Run.check also checks what follows from that.
+type want struct {
+	state      notify.State  // empty if nothing is known of it
+	says       string        // its last error
+	tries      int64         // those that count
+	taken      int           // messages that the provider took
+	again      time.Duration // how long the last try put it off
+	operator   bool          // an operator sees it among those that were given up
+	delivered  time.Duration // after the start
+	suppressed notify.SuppressReason
+	logs       string
+	calls      string // to the table, for the last step, if a message brought the notice
+}
+
+// tell tells each story twice: a lane finds the notice, or a message brings it.
+func tell(t *testing.T, all []story) {
+	t.Parallel()
+	for _, tt := range all {
+		for by, message := range map[string]bool{"found by a lane": false, "brought by a message": true} {
+			t.Run(tt.name+", "+by, func(t *testing.T) {
+				t.Parallel()
+				r := begin(t, tt.notice, message)
+				for _, step := range tt.steps {
+					r.do(step)
+				}
+				r.check(tt.want)
+			})
+		}
+	}
+}
+
+func link(p *machine) notify.Notice { return p.linkNotice(1) }
+
+func receipt(p *machine) notify.Notice { return p.receiptNotice(1) }
+
+var text, pin = (*machine).textNotice, (*machine).pinNotice
+
+// run is one notice with its provider and its table.
+type run struct {
+	*testing.T
+	*machine
+	notice   notify.Notice
+	provider *provider
+	calls    *double
+	sender   *notify.Sender
+	message  bool
+	again    time.Duration
+	last     notify.State
+	ended    map[notify.State]int // how often it came into each state
+	endedAt  time.Time
+}
+
+func begin(t *testing.T, notice func(*machine) notify.Notice, message bool) *run {
+	t.Helper()
+	p := newMachine(t)
+	r := &run{T: t, machine: p, notice: p.put(t, notice(p)), provider: &provider{}, message: message, last: notify.Queued, ended: map[notify.State]int{}}
+	r.calls = &double{Table: p.table}
+	r.sender = r.another(r.calls)
+	return r
+}
+
+// another returns another sender through the same provider.
+func (r *run) another(tab table.Table) *notify.Sender {
+	s := r.senderOn(r.T, tab, mails{r.provider}, texts{r.provider})
+	s.OnEnd = []notify.OnEnd{count}
+	return s
+}
+
+func (r *run) state() notify.State {
+	if n := r.machine.state(r.T, r.notice.ID); n.ID != "" {
+		return n.State()
+	}
+	return ""
+}
+
+func (r *run) do(step func(*run)) {
+	r.Helper()
+	r.calls.calls = nil
+	step(r)
+	if now := r.state(); now != r.last {
+		r.last = now
+		r.ended[now]++
+		r.endedAt = r.clock.now()
+	}
+}
+
+// endKey is where count counts how often a link has ended in a state.
+func endKey(s notify.State) table.Key { return table.Key{PK: "ends", SK: string(s)} }
+
+// count is a notify.OnEnd.
+func count(n notify.Notice, s notify.State) []table.Op {
+	return []table.Op{table.Update(endKey(s)).Add("times", 1).Set("name", n.Name)}
+}
+
+// check checks how the notice stands, and that its parts agree.
+func (r *run) check(w want) {
+	r.Helper()
+	n, state := r.machine.state(r.T, r.notice.ID), r.state()
+	operator := len(r.failed(r.T)) == 1
+	got := want{state, n.LastError, n.Tried(), len(r.provider.taken), r.again, operator, 0, r.suppressed(r.T, r.notice.To), w.logs, w.calls}
+	if n.Delivered != 0 {
+		got.delivered = time.UnixMilli(n.Delivered).Sub(start())
+	}
+	if r.message && w.calls != "" {
+		got.calls = strings.Join(r.calls.calls, ", ")
+	}
+	if got != w {
+		r.Errorf("got  %+v\nwant %+v", got, w)
+	}
+	if waits := r.waiting(r.T) == 1; waits != (state == notify.Queued || state == notify.Sending) {
+		r.Errorf("it is in the outbox: %v", waits)
+	}
+	if state == notify.Sent && (n.SentAt != r.endedAt.UnixMilli() || n.Provider != "provider-"+n.ID) || (n.FailedAt != 0) != (state == notify.Failed) ||
+		state == notify.Failed && n.FailedAt != r.endedAt.UnixMilli() {
+		r.Errorf("it ended at %v, but is stored as %+v", r.endedAt, n)
+	}
+	log := r.log.String()
+	if !strings.Contains(log, w.logs) || operator && !strings.Contains(log, "level=ERROR") {
+		r.Errorf("the log: %s", log)
+	}
+	for _, end := range []notify.State{notify.Sent, notify.Failed} {
+		var stored struct {
+			Times int    `json:"times"`
+			Name  string `json:"name"`
+		}
+		err := r.table.Get(r.Context(), endKey(end), &stored)
+		if want := r.ended[end]; r.notice.Kind == notify.Link && (stored.Times != want || want > 0 && stored.Name != r.notice.Name) ||
+			r.notice.Kind != notify.Link && !errors.Is(err, table.ErrNotFound) {
+			r.Errorf("it has %s %d times, and %+v is written of that, %v", end, want, stored, err)
+		}
+	}
+}
+
+// try tries what is due.
+func (r *run) try() (again time.Duration) {
+	if r.message {
+		return handle(r.T, r.sender, r.notice)
+	}
+	if _, next := r.pass(r.T, r.sender); !next.IsZero() {
+		return next.Sub(r.clock.now())
+	}
+	return 0
+}
+
+// The steps.
+
+// tried is a try; outcome is the provider's answer.
+func tried(outcome error) func(*run) {
+	return func(r *run) {
+		r.provider.fail = outcome
+		r.again = r.try()
+	}
+}
+
+func sent(r *run) { tried(nil)(r) }
+
+// sentByAnother is a try of another sender.
+func sentByAnother(r *run) {
+	r.provider.fail = nil
+	handle(r.T, r.another(r.table), r.notice)
+}
+
+// died is a try of another sender that never stores its outcome.
+func died(outcome error) func(*run) {
+	return func(r *run) {
+		r.provider.fail = outcome
+		weak := &double{Table: r.table, write: func(ops []table.Op) error {
+			if ops[0].Kind == table.KindUpdate && len(ops[0].Conds) == 2 { // a claim
+				return nil
+			}
+			return table.ErrBusy
+		}}
+		if _, err := r.another(weak).Handle(r.Context(), r.notice.Key()); !errors.Is(err, table.ErrBusy) {
+			r.Errorf("a sender that dies gets %v", err)
+		}
+	}
+}
+
+func after(d time.Duration) func(*run) { return func(r *run) { r.clock.advance(d) } }
+
+// waited advances the clock to the next try.
+func waited(r *run) { r.clock.advance(r.again) }
+
+func times(n int, all ...func(*run)) func(*run) {
+	return func(r *run) {
+		for range n {
+			for _, step := range all {
+				r.do(step)
+			}
+		}
+	}
+}
+
+// removed removes the file.
+func removed(r *run) {
+	must(r.T, r.table.Write(r.Context(), table.Delete(files.Key(r.notice.Area, r.notice.Owner, r.notice.File))))
+}
+
+// outdated ends the file's own time.
+func outdated(r *run) {
+	key := files.Key(r.notice.Area, r.notice.Owner, r.notice.File)
+	must(r.T, r.table.Write(r.Context(), table.Update(key).Set("expires", r.clock.now().Unix())))
+}
+
+func suppress(reason notify.SuppressReason) func(*run) {
+	return func(r *run) {
+		must(r.T, r.table.Write(r.Context(), notify.Suppress(r.notice.To, reason, "", r.clock.now())))
+	}
+}
+
+// withoutProviders takes the providers away.
+func withoutProviders(r *run) { r.sender.Mail, r.sender.SMS = nil, nil }
+
+// reported is a provider's feedback.
+func reported(kind notify.FeedbackKind, detail string) func(*run) {
+	return func(r *run) {
+		must(r.T, notify.Record(r.Context(), r.calls, r.clock.now(), notify.Feedback{ID: r.notice.ID, Kind: kind, Detail: detail}, count))
+	}
+}
+
+// retried and cancelled are what an operator does; want is the error that keeps the notice as it is.
+func retried(want error) func(*run) {
+	return func(r *run) {
+		r.operated(want, notify.Retry(r.Context(), r.calls, r.clock.now(), r.notice.ID))
+	}
+}
+
+func cancelled(want error) func(*run) {
+	return func(r *run) {
+		r.operated(want, notify.Cancel(r.Context(), r.calls, r.clock.now(), r.notice.ID, count))
+	}
+}
+
+func (r *run) operated(want, err error) {
+	if !errors.Is(err, want) {
+		r.Errorf("the operator gets %v, want %v", err, want)
+	}
+}
+
+// reminded looks for overdue notices.
+func reminded(pointed, ended int) func(*run) {
+	return func(r *run) {
+		var topics relayed
+		got, err := notify.Remind(r.Context(), r.calls, &topics, r.clock.now(), count)
+		if want := (notify.RemindReport{Pointed: pointed, Ended: ended}); err != nil || got != want || len(topics.sent[notify.NoticesTopic]) != pointed {
+			r.Errorf("%+v by %v, %v", got, topics.sent, err)
+		}
+	}
+}
+
+// beside lets something happen just before one of the writes of a step.
+func beside(write int, happens, step func(*run)) func(*run) {
+	return func(r *run) {
+		left := write
+		r.calls.write = func([]table.Op) error {
+			if left--; left == 0 {
+				happens(r)
+			}
+			return nil
+		}
+		if step(r); left > 0 {
+			r.Error("the step ended earlier")
+		}
+	}
+}
+
+// provider takes mails and text messages, or refuses them with an error that the test sets.
+type provider struct {
+	mu    sync.Mutex
+	fail  error
+	tries int
+	taken []string // the IDs
+}
+
+func (p *provider) take(id string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tries++
+	if p.fail != nil {
+		return "", p.fail
+	}
+	p.taken = append(p.taken, id)
+	return "provider-" + id, nil
+}
+
+// mails and texts are the ports to a provider.
+type mails struct{ *provider }
+
+func (m mails) Send(_ context.Context, msg mail.Message) (string, error) { return m.take(msg.ID) }
+
+type texts struct{ *provider }
+
+func (m texts) Send(_ context.Context, msg notify.TextMessage) (string, error) { return m.take(msg.ID) }
+
+// double is a table that records its calls, each of which costs money in the cloud, and does what
+// a test wants beside them.
+type double struct {
+	table.Table
+	write func(ops []table.Op) error // before each write; an error refuses it
+	read  func()                     // after the next read of an item
+	query func(table.Query)          // after each query
+
+	mu    sync.Mutex
+	calls []string
+}
+
+func (d *double) note(call string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, call)
+}
+
+func (d *double) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	d.note(fmt.Sprint("get ", len(keys)))
+	return d.Table.GetMany(ctx, keys...)
+}
+
+func (d *double) Get(ctx context.Context, key table.Key, into any) error {
+	d.note("get 1")
+	err := d.Table.Get(ctx, key, into)
+	if read := d.read; read != nil {
+		d.read = nil
+		read()
+	}
+	return err
+}
+
+func (d *double) Query(ctx context.Context, q table.Query) (table.Page, error) {
+	d.note("query")
+	page, err := d.Table.Query(ctx, q)
+	if d.query != nil {
+		d.query(q)
+	}
+	return page, err
+}
+
+func (d *double) Write(ctx context.Context, ops ...table.Op) error {
+	d.note(fmt.Sprint("write ", len(ops)))
+	if d.write != nil {
+		if err := d.write(ops); err != nil {
+			return err
+		}
+	}
+	return d.Table.Write(ctx, ops...)
+}
+
+func handle(t *testing.T, s *notify.Sender, n notify.Notice) time.Duration {
+	t.Helper()
+	again, err := s.Handle(t.Context(), n.Key())
+	must(t, err)
+	return again
+}
+
+// state returns what is known of one notice.
+func (p *machine) state(t *testing.T, id string) notify.Notice {
+	t.Helper()
+	all, err := notify.States(t.Context(), p.table, []string{id})
+	must(t, err)
+	return append(all, notify.Notice{})[0]
+}
+
+func (p *machine) suppressed(t *testing.T, address string) notify.SuppressReason {
+	t.Helper()
+	e, _, err := notify.Suppressed(t.Context(), p.table, address)
+	must(t, err)
+	return e.Refused
+}
