@@ -36,24 +36,6 @@ func granted(t *testing.T, tpl document, f fn) []string {
 	return all
 }
 
-// stillNeeded are permissions that only the version before needs, which still runs while this one
-// is deployed: it moves the bytes of a file itself, and reads that of a session by itself. The
-// next release removes them.
-func stillNeeded() map[string][]string {
-	return map[string][]string{
-		"filesdelete": {
-			"dynamodb:UpdateItem backup#*", "s3:ListBucket FilesBucket", "s3:GetObject FilesBucket/*",
-			"s3:ListBucket BackupBucket", "s3:GetObject BackupBucket/*", "s3:PutObject BackupBucket/*",
-		},
-		"uploads": {"dynamodb:GetItem files#*"},
-		"filesrestore": {
-			"dynamodb:BatchGetItem backup#*", "dynamodb:BatchGetItem files#*", "dynamodb:UpdateItem files#*",
-			"s3:ListBucket FilesBucket", "s3:DeleteObject FilesBucket/*", "s3:GetObject FilesBucket/*", "s3:PutObject FilesBucket/*",
-			"s3:ListBucket BackupBucket", "s3:DeleteObject BackupBucket/*", "s3:GetObject BackupBucket/*",
-		},
-	}
-}
-
 // target returns the resource of a statement, in the short form of uses.
 func target(s statement) string {
 	r := strings.Join(s.Resources, " ")
