@@ -1,7 +1,7 @@
 package stack
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,63 +19,25 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// profile is a profile of samconfig.toml: parameters by command.
-type profile = map[string]struct {
-	Parameters map[string]any
-}
-
-func profiles(t *testing.T) map[string]profile {
-	t.Helper()
-	sam, err := exec.LookPath("sam")
-	if err != nil {
-		t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
-	}
-	const program = `import json, sys, tomllib; print(json.dumps({k: v for k, v in tomllib.load(sys.stdin.buffer).items() if k != "version"}))`
-	c := exec.CommandContext(t.Context(), "sh", "-c", `exec "$0" -c "$1" < "$2"`,
-		filepath.Join(filepath.Dir(sam), "python3"), program, filepath.Join(boottest.Root(t), "samconfig.toml"))
-	text, err := c.Output()
-	if err != nil {
-		t.Fatalf("reading samconfig.toml: %v", err)
-	}
-	var all map[string]profile
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
+// TestEachProfileDeploysASeparateStack: plain `sam deploy` is for ferry, and keeps the parameters.
 func TestEachProfileDeploysASeparateStack(t *testing.T) {
 	t.Parallel()
-	tpl := read(t)
-	all := profiles(t)
-	same(t, "the profiles", slices.Collect(keys(all)), []string{"default", "dev"})
-	stacks := map[any]string{}
-	for name, p := range all {
-		stack := p["global"].Parameters["stack_name"]
-		if stack == nil || stacks[stack] != "" {
-			t.Errorf("%s and %s name the same stack %v", name, stacks[stack], stack)
-		}
-		stacks[stack] = name
-		overrides, _ := p["deploy"].Parameters["parameter_overrides"].([]any)
-		if len(overrides) == 0 != (name == "default") {
-			t.Errorf("%s sets the parameters %v", name, overrides)
-		}
-		for _, o := range overrides {
-			if err := tpl.takes(fmt.Sprint(o)); err != nil {
-				t.Errorf("%s: %v", name, err)
+	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "samconfig.toml"))
+	check(t, err)
+	set := regexp.MustCompile(`(?m)^(?:\[(\w+)\..*|(stack_name|parameter_overrides) = (.*))$`)
+	var got []string
+	profile := ""
+	for _, m := range set.FindAllStringSubmatch(string(text), -1) {
+		if profile = cmp.Or(m[1], profile); m[2] == "stack_name" {
+			got = append(got, profile+" "+m[3])
+		} else if m[2] != "" {
+			got = append(got, profile+" overrides")
+			for _, o := range regexp.MustCompile(`"(.*?)"`).FindAllStringSubmatch(m[3], -1) {
+				check(t, read(t).takes(o[1]))
 			}
 		}
 	}
-}
-
-func keys[V any](m map[string]V) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
+	same(t, "the profiles' settings", got, []string{`default "ferry"`, `dev "ferry-dev"`, "dev overrides"})
 }
 
 // takes returns nil, or why NAME=VALUE is not a valid parameter.
@@ -108,13 +70,13 @@ func (d document) takes(parameter string) error {
 func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
-	for _, good := range []string{
-		"PublicUrl=https://files.example.com/v1", "PublicUrl=", "DomainName=files.example.com", "DomainName=",
-		"CertificateArn=arn:aws:acm:eu-south-1:123456789012:certificate/6c1e0a9e-0000-4000-8000-000000000000", "PhoneRegion=IT", "HideUsers=on",
+	for _, good := range append(everything(),
+		"PublicUrl=https://files.example.com/v1", "PublicUrl=", "DomainName=",
+		"CertificateArn=arn:aws:acm:eu-south-1:123456789012:certificate/6c1e0a9e-0000-4000-8000-000000000000",
 		"KeepDays=0", "BackupDays=3650", "UndoDays=1", "NoticesPerHour=0", "MaxBody=4600000", "CorsOrigins=*", "CorsOrigins=https://a.example.com,http://localhost:3000", "CorsOrigins=",
-		"SenderAddress=ferry@example.com", "SenderName=Ferry & Co.", "SmsSenderId=Ferry", "SmsOriginationIdentity=+12065550100", "SmsOriginationIdentity=12345", "SmsCountries=IT", "SmsCountries=IT,US", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
-		"LogRetentionDays=90", "Metrics=on", "Deployment=Linear10PercentEvery1Minute", "AlarmEmail=ops@example.com", "AlarmEmail=",
-	} {
+		"SenderName=Ferry & Co.", "SmsOriginationIdentity=12345", "SmsCountries=IT", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
+		"Deployment=Linear10PercentEvery1Minute", "AlarmEmail=",
+	) {
 		if err := tpl.takes(good); err != nil {
 			t.Error(err)
 		}
@@ -128,28 +90,6 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 	} {
 		if tpl.takes(bad) == nil {
 			t.Errorf("%s is accepted", bad)
-		}
-	}
-}
-
-func TestEachParameterIsDescribedAndLimited(t *testing.T) {
-	t.Parallel()
-	tpl := read(t)
-	for name, p := range tpl.Parameters {
-		if len(show(at(p, "Description"))) < 20 || at(p, "Default") == nil {
-			t.Errorf("%s has no description or no default", name)
-		}
-		if at(p, "AllowedValues") != nil {
-			continue
-		}
-		if at(p, "Type") == "Number" {
-			if at(p, "MinValue") == nil || at(p, "MaxValue") == nil {
-				t.Errorf("%s is not bounded", name)
-			}
-			continue
-		}
-		if at(p, "AllowedPattern") == nil || at(p, "MaxLength") == nil || at(p, "ConstraintDescription") == nil {
-			t.Errorf("%s has no pattern, no bound or no description of them", name)
 		}
 	}
 }
@@ -238,9 +178,5 @@ func TestADeploymentBeginsWithTheCredentialsAndEndsWithTheFirstUser(t *testing.T
 		if strings.HasPrefix(log, "ferry is built\n") != c.built || !c.fails && strings.Contains(said, "ferry is built") {
 			t.Errorf("%s: the build says %q, and the deployment\n%s", c.name, log, said)
 		}
-	}
-	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "samconfig.toml"))
-	if err != nil || !strings.Contains(string(text), "stack_name = \"ferry\"\n") {
-		t.Errorf("plain sam deploy is for another stack: %v", err)
 	}
 }

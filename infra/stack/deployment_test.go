@@ -3,88 +3,12 @@ package stack
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
 )
-
-const gradually = "Deployment=Canary10Percent5Minutes"
-
-// alias returns the alias that gets a function's events.
-func alias(function string) string { return "!Ref " + function + "Aliaslive" }
-
-func TestEveryCallerOfAFunctionCallsItsAlias(t *testing.T) {
-	t.Parallel()
-	all := transformed(t)
-	functions := all.ofType("AWS::Lambda::Function")
-	var aliases []string
-	for _, id := range functions {
-		p := at(all.Resources[id+"Aliaslive"], "Properties")
-		version, _, _ := strings.Cut(strings.TrimPrefix(show(at(p, "FunctionVersion")), "!GetAtt "), ".")
-		if show(at(p, "FunctionName")) != "!Ref "+id || show(at(all.Resources[version], "Properties", "FunctionName")) != "!Ref "+id {
-			t.Errorf("%s has the alias %v", id, p)
-		}
-		if at(all.Resources[version], "DeletionPolicy") != "Delete" {
-			t.Errorf("old versions of %s are not deleted", id)
-		}
-		aliases = append(aliases, alias(id))
-	}
-	for caller, function := range callers(all) {
-		if !slices.Contains(aliases, function) {
-			t.Errorf("%s calls %s", caller, function)
-		}
-	}
-}
-
-// callers returns the resources that call a function, or allow calls.
-func callers(all document) map[string]string {
-	found := map[string]string{}
-	for id, r := range all.Resources {
-		p := at(r, "Properties")
-		switch at(r, "Type") {
-		case "AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping":
-			found[id] = show(at(p, "FunctionName"))
-		case "AWS::Lambda::EventInvokeConfig":
-			found[id] = show(at(p, "FunctionName")) + "Alias" + show(at(p, "Qualifier"))
-		case "AWS::Events::Rule":
-			for _, target := range list(at(p, "Targets")) {
-				found[id] = show(at(target, "Arn"))
-			}
-		case "AWS::SNS::Subscription":
-			if at(p, "Protocol") == "lambda" {
-				found[id] = show(at(p, "Endpoint"))
-			}
-		case "AWS::Logs::SubscriptionFilter":
-			found[id] = show(at(p, "DestinationArn"))
-		}
-	}
-	return found
-}
-
-func TestAGradualDeploymentEndsWithAnAlarm(t *testing.T) {
-	t.Parallel()
-	all, routed := made(t, gradually), read(t).functions()
-	for _, id := range all.ofType("AWS::Lambda::Function") {
-		if id == "LinkKey" { // only the creation of the stack calls it
-			continue
-		}
-		update := at(all.Resources[id+"Aliaslive"], "UpdatePolicy", "CodeDeployLambdaAliasUpdate")
-		p := at(all.Resources[id+"DeploymentGroup"], "Properties")
-		want := []string{"!Ref " + id + "Alarm"}
-		if len(routed[strings.ToLower(id)].events("HttpApi")) > 0 {
-			want = append(want, "${AWS::StackName}-api")
-		}
-		var alarms []string
-		for _, a := range list(at(p, "AlarmConfiguration", "Alarms")) {
-			alarms = append(alarms, show(at(a, "Name")))
-		}
-		if show(at(update, "DeploymentGroupName")) != "!Ref "+id+"DeploymentGroup" || !slices.Equal(alarms, want) ||
-			!strings.Contains(show(at(p, "AutoRollbackConfiguration", "Events")), "DEPLOYMENT_STOP_ON_ALARM") {
-			t.Errorf("%s is rolled back on %v, want %v", id, alarms, want)
-		}
-	}
-}
 
 // TestEachChangedSettingMakesANewVersion: an alias leads to a version, which keeps its
 // environment. SAM makes a new version when the template's text changes, CloudFormation
@@ -166,7 +90,7 @@ func (d document) longest(names []string) (all []string) {
 // deployment groups, and those for alarms.
 func TestNoResourceDependsOnItself(t *testing.T) {
 	t.Parallel()
-	all := transformed(t, gradually)
+	all := transformed(t, "Deployment=Canary10Percent5Minutes")
 	state := map[string]int{} // 1: being visited, 2: done
 	var visit func(id string, way []string)
 	visit = func(id string, way []string) {
@@ -189,42 +113,11 @@ func TestNoResourceDependsOnItself(t *testing.T) {
 }
 
 // waitsFor returns the resources that a resource refers to.
-func (d document) waitsFor(id string) []string {
-	found := map[string]bool{}
-	note := func(name string) {
-		name, _, _ = strings.Cut(name, ".")
-		if d.Resources[name] != nil && name != id {
-			found[name] = true
-		}
+func (d document) waitsFor(id string) (all []string) {
+	r := d.Resources[id]
+	for _, ref := range regexp.MustCompile(`\$\{(\w+)`).FindAllStringSubmatch(compact(r), -1) {
+		all = append(all, ref[1])
 	}
-	var look func(v any)
-	look = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				look(e)
-			}
-		case object:
-			for key, e := range v {
-				switch key {
-				case "Ref":
-					note(show(e))
-				case "Fn::GetAtt":
-					note(show(list(e)[0]))
-				case "Fn::Sub":
-					for _, part := range strings.Split(show(list(e)[0]), "${")[1:] {
-						name, _, _ := strings.Cut(part, "}")
-						note(name)
-					}
-				case "DependsOn":
-					for _, name := range list(e) {
-						note(show(name))
-					}
-				}
-				look(e)
-			}
-		}
-	}
-	look(d.Resources[id])
-	return slices.Sorted(maps.Keys(found))
+	all = append(all, texts(at(r, "DependsOn"))...)
+	return slices.DeleteFunc(all, func(name string) bool { return d.Resources[name] == nil || name == id })
 }

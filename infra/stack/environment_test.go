@@ -93,24 +93,6 @@ func TestEachSettingReachesAFunction(t *testing.T) {
 	}
 }
 
-func TestAVariableHasTheSameValueInEachFunction(t *testing.T) {
-	t.Parallel()
-	values := map[string]string{}
-	for _, f := range read(t).functions() {
-		environment, _ := at(f.Props, "Environment", "Variables").(object)
-		for name, v := range environment {
-			// Each sender has its own queue, and others wait for linkkey to make the key.
-			if name == "FERRY_QUEUE" || name == "FERRY_KEY_PARAMETER" && f.ID == "LinkKey" {
-				continue
-			}
-			if first, ok := values[name]; ok && first != show(v) {
-				t.Errorf("%s is %s, and %s in %s", name, first, show(v), f.ID)
-			}
-			values[name] = show(v)
-		}
-	}
-}
-
 // TestAFunctionLinksOnlyWhatItsPortsNeed keeps start time and size low: each package
 // adds to both, used or not.
 func TestAFunctionLinksOnlyWhatItsPortsNeed(t *testing.T) {

@@ -1,11 +1,76 @@
 package stack
 
 import (
-	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// TestAFunctionMayDoWhatItDoesAndNothingElse makes each function do everything it does
+// with its ports, on the real backends and with failures that only they have, and
+// notes the calls. The function's role must allow these calls and no others.
+func TestAFunctionMayDoWhatItDoesAndNothingElse(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("FERRY_TEST_AWS") == "" {
+		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/stack")
+	}
+	tpl := read(t)
+	for name, f := range tpl.functions() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scenario, ok := scenarios()[name]
+			if !ok {
+				t.Fatalf("there is no scenario for %s", name)
+			}
+			s := newStage(t, name)
+			scenario(s)
+			if fail, ok := failures()[name]; ok {
+				fail(s, s.network)
+			}
+			if len(s.network.faults) > 0 {
+				t.Errorf("%d calls that should fail were not made", len(s.network.faults))
+			}
+			uses := s.network.sorted()
+			same(t, "the permissions of "+name, granted(t, tpl, f), slices.Concat(uses, mapped(f)))
+			same(t, "the ports that "+name+" uses", usedPorts(name, uses), readMain(t, name).ports())
+		})
+	}
+}
+
+func usedPorts(name string, uses []string) []string {
+	var ports []string
+	for _, u := range uses {
+		port := "Table"
+		service, _, _ := strings.Cut(u, ":")
+		switch {
+		case u == "ssm:PutParameter link-key", strings.HasSuffix(u, " !GetAtt Table.Arn"):
+			continue // linkkey uses its parameter and the table itself without a port
+		case service == "lambda" && name == "sweep":
+			continue // it calls itself
+		case service == "lambda":
+			port = "Mover"
+		case u == "dynamodb:GetItem linkkey":
+			port = "Versions"
+		case service == "ssm":
+			port = "LinkKey"
+		case service == "s3":
+			port = "Blobs"
+		case strings.HasSuffix(u, " number"):
+			port = "SMS"
+		case service == "sns":
+			port = "Topics"
+		case service == "sqs":
+			port = "Queue"
+		case service == "ses":
+			port = "Mail"
+		}
+		if !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
 
 // granted returns the permissions of a function, except for its log, in the form of uses.
 func granted(t *testing.T, tpl document, f fn) []string {
@@ -69,57 +134,4 @@ func mapped(f fn) []string {
 		all = append(all, "sqs:SendMessage "+show(failed))
 	}
 	return all
-}
-
-// TestOnlyFunctionsThatMakeLinksReadTheKey repeats a part of other tests, because the
-// key gives access to all files.
-func TestOnlyFunctionsThatMakeLinksReadTheKey(t *testing.T) {
-	t.Parallel()
-	var readers []string
-	tpl := read(t)
-	for name, f := range tpl.functions() {
-		if slices.Contains(granted(t, tpl, f), "ssm:GetParameter link-key") {
-			readers = append(readers, name)
-		}
-	}
-	same(t, "readers of the key", readers, []string{
-		"authforget", "downloadlist", "downloadlistbackup", "email", "filesdelete", "filesget", "filesrestore", "notificationsstop", "sms", "sweep", "upload", "uploads",
-	})
-}
-
-// TestTheDeployedRolesAreTheCheckedOnes: SAM does not change a function's role, and
-// nothing else gives it permissions.
-func TestTheDeployedRolesAreTheCheckedOnes(t *testing.T) {
-	t.Parallel()
-	tpl, all := read(t), transformed(t, gradually)
-	want := []string{"CodeDeployServiceRole"} // SAM's, for CodeDeploy
-	for _, f := range tpl.functions() {
-		id := f.ID + "Role"
-		want = append(want, id)
-		if got, checked := showAll(all.policies(f)), showAll(tpl.policies(f)); !slices.Equal(got, checked) {
-			t.Errorf("%s has the statements %v, and %v are checked", id, got, checked)
-		}
-		role := at(all.Resources[id], "Properties")
-		if at(role, "PermissionsBoundary") != nil || at(role, "ManagedPolicyArns") != nil {
-			t.Errorf("%s has more than its own policies", id)
-		}
-		if trusts := statements(at(role, "AssumeRolePolicyDocument")); len(trusts) != 1 || !slices.Equal(trusts[0].Actions, []string{"sts:AssumeRole"}) ||
-			show(at(list(at(role, "AssumeRolePolicyDocument", "Statement"))[0], "Principal")) != "map[Service:lambda.amazonaws.com]" {
-			t.Errorf("%s may be assumed as %+v", id, trusts)
-		}
-	}
-	same(t, "the roles", all.ofType("AWS::IAM::Role"), want)
-	same(t, "the policies beside roles", all.ofType("AWS::IAM::Policy"), []string{"SmsNumberPolicy", "SweepAgain"}) // both are in the reviewed file
-	for _, kind := range []string{"AWS::IAM::ManagedPolicy", "AWS::IAM::RolePolicy", "AWS::IAM::User", "AWS::IAM::Group"} {
-		if more := all.ofType(kind); len(more) > 0 {
-			t.Errorf("%v give permissions too", more)
-		}
-	}
-}
-
-func showAll(all []statement) (lines []string) {
-	for _, s := range all {
-		lines = append(lines, fmt.Sprintf("%+v", s))
-	}
-	return lines
 }

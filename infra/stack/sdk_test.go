@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,71 +37,6 @@ import (
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
 )
-
-// TestAFunctionMayDoWhatItDoesAndNothingElse makes each function do everything it does
-// with its ports, on the real backends and with failures that only they have, and
-// notes the calls. The function's role must allow these calls and no others.
-func TestAFunctionMayDoWhatItDoesAndNothingElse(t *testing.T) {
-	t.Parallel()
-	if os.Getenv("FERRY_TEST_AWS") == "" {
-		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/stack")
-	}
-	tpl := read(t)
-	for name, f := range tpl.functions() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scenario, ok := scenarios()[name]
-			if !ok {
-				t.Fatalf("there is no scenario for %s", name)
-			}
-			s := newStage(t, name)
-			scenario(s)
-			if fail, ok := failures()[name]; ok {
-				fail(s, s.network)
-			}
-			if len(s.network.faults) > 0 {
-				t.Errorf("%d calls that should fail were not made", len(s.network.faults))
-			}
-			uses := s.network.sorted()
-			same(t, "the permissions of "+name, granted(t, tpl, f), slices.Concat(uses, mapped(f)))
-			same(t, "the ports that "+name+" uses", usedPorts(name, uses), readMain(t, name).ports())
-		})
-	}
-}
-
-func usedPorts(name string, uses []string) []string {
-	var ports []string
-	for _, u := range uses {
-		port := "Table"
-		service, _, _ := strings.Cut(u, ":")
-		switch {
-		case u == "ssm:PutParameter link-key", strings.HasSuffix(u, " !GetAtt Table.Arn"):
-			continue // linkkey uses its parameter and the table itself without a port
-		case service == "lambda" && name == "sweep":
-			continue // it calls itself
-		case service == "lambda":
-			port = "Mover"
-		case u == "dynamodb:GetItem linkkey":
-			port = "Versions"
-		case service == "ssm":
-			port = "LinkKey"
-		case service == "s3":
-			port = "Blobs"
-		case strings.HasSuffix(u, " number"):
-			port = "SMS"
-		case service == "sns":
-			port = "Topics"
-		case service == "sqs":
-			port = "Queue"
-		case service == "ses":
-			port = "Mail"
-		}
-		if !slices.Contains(ports, port) {
-			ports = append(ports, port)
-		}
-	}
-	return ports
-}
 
 // uses are the calls that were made, as permissions of AWS: the action, and the
 // partition of the table or the resource.

@@ -174,6 +174,11 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
+// named returns the resource of an ARN.
+func named(arn any) string {
+	return strings.NewReplacer("!GetAtt ", "", "!Ref ", "", ".Arn", "", "Aliaslive", "").Replace(show(arn))
+}
+
 // list returns a list, also for a single value.
 func list(v any) []any {
 	switch v := v.(type) {
