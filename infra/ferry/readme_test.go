@@ -35,7 +35,7 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 			`"state":"open"`: 1, `"number":2,"size":757120`: 1, `"name":"big.bin"`: 2, // the session
 		}},
 		{"infra/ferry/README.md", 1, map[string]int{
-			"logged in to ": 1, "copy.img: 30.0 MB, verified by crc64nvme": 1, "is restored": 1,
+			"logged in to ": 1, "copy.img: 30.0 MB": 1, "verified by crc64nvme": 1, "is restored": 1,
 			`"name": "disk.img"`: 1, "logged out of ": 1,
 		}},
 	} {

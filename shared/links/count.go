@@ -20,23 +20,24 @@ import (
 // An answer calls MayGive before the bytes and Used after them. What a use adds to the link's
 // item is pending until it is written: by the answer itself while the table is quiet, else together
 // with other uses, by a timer. DynamoDB takes 1,000 writes of one item a second; when it refuses
-// one, the process pauses the writes of that link, so that no answer waits for it. A table that only
-// this process uses (CountWait is 0) gets all uses by the timer.
+// one, the process pauses the writes of that link. An answer waits for its write only a moment
+// (CountWait); a slow one goes on without it. A table that only this process uses (CountWait is 0)
+// gets all uses by the timer.
 const (
 	countDelay = 200 * time.Millisecond
 	// firstPause is how long a process writes nothing to a link after the table refused it; each
 	// further refusal doubles that, up to longestPause.
 	firstPause, longestPause = time.Second, time.Minute
-	// flushTime bounds a flush, so that the end of the process does not wait for a table that is gone.
-	flushTime = 10 * time.Second
+	// writeTime bounds a write, so that the end of the process does not wait for a table that is gone.
+	writeTime = 10 * time.Second
 	// maxLive bounds the links in the cache. When full, those that are idle are dropped.
 	maxLive, writesAtOnce, writeTries = 1000, 16, 5
 
 	// sourceMemory is how long redirects and ranges to one source count once.
 	sourceMemory = time.Hour
-	// maxSources bounds a link's item. A source pushed out by newer ones counts again.
-	maxSources = 20
-	sourceSize = 8 // characters of a source's hash
+	// A link's item has so many sources, each with so many characters of its hash. One that newer
+	// ones push out counts again.
+	maxSources, sourceSize = 20, 8
 
 	// leastDownloads is how often a file can be downloaded through a link in an hour,
 	// however large it is.
@@ -98,24 +99,6 @@ func (s *Service) change(token string, f func(*live)) {
 	f(h)
 }
 
-// remember notes a link that was just read, unless something newer is known.
-func (h *live) remember(l Link) {
-	if !l.read.Before(h.known) {
-		h.link, h.known = l, l.read
-	}
-}
-
-// cached returns a link if it was read within Memory. Until its first download is counted, each
-// request must check whether it is the first.
-func (s *Service) cached(token string) (l Link, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.live[token]; h != nil {
-		l = h.link
-	}
-	return l, l.Downloads > 0 && !l.receiptDue() && s.Now().Sub(l.read) < s.Memory
-}
-
 // due reports whether a link's item must be written.
 func (s *Service) due(h *live) bool {
 	return h.downloads+h.previews > 0 || s.Bytes > 0 && h.given > s.Bytes/givenShare
@@ -123,7 +106,7 @@ func (s *Service) due(h *live) bool {
 
 func hourOf(t time.Time) int64 { return t.Truncate(time.Hour).Unix() }
 
-// MayGive notes the start of an answer of up to n bytes; the caller calls Used at its end. If the
+// MayGive notes the start of an answer of at most n bytes; the caller calls Used at its end. If the
 // link has reached its bound for this hour, answers in progress included, it returns a TooMany
 // fault instead. Bytes count as soon as their answer begins: the table shows them only later.
 func (s *Service) MayGive(l Link, n int64) (err error) {
@@ -132,15 +115,12 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 	}
 	now := s.Now()
 	s.change(l.Token, func(h *live) {
-		stored := int64(0)
-		if l.Hour == hourOf(now) {
-			stored = l.Given - l.GivenBefore
-		}
 		if h.hour != hourOf(now) {
-			h.hour, h.sum = hourOf(now), 0
+			h.hour, h.sum = hourOf(now), h.given+h.underWay
 		}
-		// The link may have been read before it showed what this process, or others, gave.
-		h.sum = max(h.sum, stored+h.given+h.underWay)
+		if l.Hour == h.hour { // but it may have been read before it showed what this process, or others, gave
+			h.sum = max(h.sum, l.Given-l.GivenBefore+h.given+h.underWay)
+		}
 		if h.sum < max(s.Bytes, leastDownloads*l.File.Length) {
 			h.sum, h.underWay = h.sum+n, h.underWay+n
 			return
@@ -164,9 +144,9 @@ func (s *Service) Used(ctx context.Context, l Link, u Used) error {
 		if first && !paused {
 			wait = followUp
 		}
-		inTime, cancel := s.within(ctx, wait)
-		err = s.write(inTime, l.Token, counts && (first || l.Downloads == 0))
-		cancel()
+		err = s.atMost(ctx, wait, func(ctx context.Context) error {
+			return s.write(ctx, l.Token, counts && (first || l.Downloads == 0))
+		})
 	}
 	switch {
 	case errors.Is(err, errCounted):
@@ -216,8 +196,7 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 func recent(sources []string, now time.Time) (all []string) {
 	for _, one := range sources {
 		at, err := strconv.ParseInt(one[min(sourceSize, len(one)):], 36, 64)
-		age := now.Sub(time.Unix(at, 0))
-		if err == nil && age >= 0 && age < sourceMemory { // a clock may have been ahead
+		if age := now.Sub(time.Unix(at, 0)); err == nil && age >= 0 && age < sourceMemory { // a clock may have been ahead
 			all = append(all, one)
 		}
 	}
@@ -235,19 +214,18 @@ var errCounted = errors.New("counted before")
 // write writes what is pending for a link. It does nothing while another goroutine does so or,
 // unless it must, during a pause.
 func (s *Service) write(ctx context.Context, token string, must bool) (err error) {
-	var l, after Link
+	var l Link // and then what it is after the write
 	var d delta
-	due := false
 	s.change(token, func(h *live) {
-		if due = !h.writing && s.due(h) && (must || !s.Now().Before(h.paused)); due {
+		if !h.writing && s.due(h) && (must || !s.Now().Before(h.paused)) {
 			l, d, h.delta, h.writing = h.link, h.delta, delta{}, true
 		}
 	})
-	if !due {
+	if l.Token == "" {
 		return nil
 	}
-	defer func() { s.change(token, func(h *live) { s.wrote(h, after, d, err) }) }()
-	after, err = s.put(ctx, l, d)
+	defer func() { s.change(token, func(h *live) { s.wrote(h, l, d, err) }) }()
+	l, err = s.put(ctx, l, d)
 	return fault.Wrap(err, "counting a download", table.ErrCondition) // the file was moved
 }
 
@@ -255,7 +233,6 @@ func (s *Service) write(ctx context.Context, token string, must bool) (err error
 func (s *Service) wrote(h *live, now Link, d delta, err error) {
 	h.writing = false
 	switch {
-	case err == nil && now.Token == "": // it panicked
 	case err == nil || errors.Is(err, table.ErrCondition): // or the file was moved
 		if h.pause = 0; !h.link.read.After(now.read) {
 			h.link, h.known = now, s.Now()
@@ -358,16 +335,20 @@ func (s *Service) arm() {
 	}
 }
 
-// Flush writes what is pending for all links. Call it before the table is closed.
-func (s *Service) Flush(ctx context.Context) { s.flush(ctx, true) }
+// Flush writes what is pending for all links. Call it before the table is closed, when no answer
+// is under way.
+func (s *Service) Flush(ctx context.Context) {
+	s.late.Wait()
+	s.flush(ctx, true)
+}
 
 // flush writes what is pending. Unless it must, it leaves links whose writes are paused to a later
 // one.
 func (s *Service) flush(ctx context.Context, must bool) {
-	ctx, cancel := context.WithTimeout(ctx, flushTime)
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	s.flushing.Lock()
-	defer s.flushing.Unlock()
+	s.flushing <- struct{}{}
+	defer func() { <-s.flushing }()
 	s.mu.Lock()
 	s.armed = false
 	var due []string
@@ -385,9 +366,7 @@ func (s *Service) flush(ctx context.Context, must bool) {
 	g.SetLimit(writesAtOnce)
 	for _, token := range due {
 		g.Go(func() error {
-			if err := s.write(ctx, token, must); err != nil && !errors.Is(err, errCounted) {
-				s.Log.Warn("the uses of a link were not counted", "error", err.Error())
-			}
+			s.warn(s.write(ctx, token, must))
 			return nil
 		})
 	}

@@ -83,11 +83,14 @@ type Service struct {
 	mu       sync.Mutex
 	live     map[string]*live // by token
 	armed    bool             // a flush is coming
-	flushing sync.Mutex
+	flushing chan struct{}    // holds one during a flush
+	late     sync.WaitGroup   // writes that no answer waits for any more
 }
 
 // New returns a Service.
-func New(c Config) *Service { return &Service{Config: c, live: map[string]*live{}} }
+func New(c Config) *Service {
+	return &Service{Config: c, live: map[string]*live{}, flushing: make(chan struct{}, 1)}
+}
 
 func decode(item table.Item) (l Link, err error) {
 	err = item.Decode(&l)
@@ -145,6 +148,24 @@ func (s *Service) Find(ctx context.Context, area blob.Area, token string) (Link,
 		return Link{}, fmt.Errorf("reading a link: %w", err)
 	}
 	return l, s.check(l, area)
+}
+
+// remember notes a link that was just read, unless something newer is known.
+func (h *live) remember(l Link) {
+	if !l.read.Before(h.known) {
+		h.link, h.known = l, l.read
+	}
+}
+
+// cached returns a link if it was read within Memory. Until its first download is counted, each
+// request must check whether it is the first.
+func (s *Service) cached(token string) (l Link, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.live[token]; h != nil {
+		l = h.link
+	}
+	return l, l.Downloads > 0 && !l.receiptDue() && s.Now().Sub(l.read) < s.Memory
 }
 
 func (s *Service) check(l Link, area blob.Area) error {

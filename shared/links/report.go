@@ -67,17 +67,34 @@ func (s *Service) writeFirst(ctx context.Context, l Link, counting table.Op) (qu
 func (s *Service) report(ctx context.Context, l Link) error {
 	ops, err := s.Outbox.Event(ctx, files.Event{What: files.Downloaded, File: l.File, Link: l.Recipient})
 	if len(ops) > 0 {
-		ctx, cancel := s.within(ctx, followUp)
-		defer cancel()
-		err = s.Table.Write(ctx, ops[0].Relax())
+		err = s.atMost(ctx, followUp, func(ctx context.Context) error { return s.Table.Write(ctx, ops[0].Relax()) })
 	}
 	return fault.Wrap(err, "recording a download")
 }
 
-// within bounds how long a write may delay an answer.
-func (s *Service) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// atMost runs f, and waits for it at most for d, so that it delays no answer longer; f then goes
+// on by itself. A table that only this process uses is waited for.
+func (s *Service) atMost(ctx context.Context, d time.Duration, f func(context.Context) error) error {
 	if s.CountWait == 0 {
-		return ctx, func() {}
+		return f(ctx)
 	}
-	return context.WithTimeout(ctx, d)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+	done := make(chan error, 1)
+	s.late.Go(func() {
+		defer cancel()
+		done <- f(ctx)
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(d):
+		s.late.Go(func() { s.warn(<-done) })
+		return nil
+	}
+}
+
+func (s *Service) warn(err error) {
+	if err != nil && !errors.Is(err, errCounted) {
+		s.Log.Warn("the use of a link was not counted", "error", err.Error())
+	}
 }

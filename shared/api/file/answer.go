@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strconv"
 
 	"github.com/minio/crc64nvme"
 
@@ -33,11 +32,10 @@ type answer struct {
 	file    files.File
 	sum     uint64 // CRC64NVME of the file
 	body    io.ReadSeeker
-	get     bool                // the request is a GET
-	whole   bool                // it is answered with the whole file
-	refused int                 // the status that was held back; 0 if there is none
-	err     error               // what is wrong with the stored bytes, or that the link has reached its limit
-	may     func(n int64) error // notes that n bytes are about to be sent
+	get     bool  // the request is a GET
+	whole   bool  // it is answered with the whole file
+	refused int   // the status that was held back; 0 if there is none
+	err     error // what is wrong with the stored bytes
 }
 
 func (w *answer) WriteHeader(status int) {
@@ -46,11 +44,7 @@ func (w *answer) WriteHeader(status int) {
 		w.refused = status
 		return
 	}
-	if w.whole || w.get && status == http.StatusPartialContent {
-		length, _ := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
-		w.err = w.may(length)
-	}
-	if w.err == nil && w.whole && w.file.Length <= verifiedFirst {
+	if w.whole && w.file.Length <= verifiedFirst {
 		w.err = w.verify()
 	}
 	if w.err == nil {

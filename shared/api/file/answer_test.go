@@ -55,7 +55,7 @@ func TestRemoteObjectIsReadOnceAndVerified(t *testing.T) {
 		} {
 			w, body := httptest.NewRecorder(), &remote{Reader: k.body, t: t, size: size}
 			w.Header().Set("Content-Type", "text/plain") // so that none is guessed from the bytes
-			sent := &answer{ResponseWriter: w, file: files.File{Length: size}, sum: crc64nvme.Checksum(content), body: body, get: true, may: func(int64) error { return nil }}
+			sent := &answer{ResponseWriter: w, file: files.File{Length: size}, sum: crc64nvme.Checksum(content), body: body, get: true}
 			http.ServeContent(sent, httptest.NewRequest("GET", "/", nil), "", time.Time{}, body)
 			err := sent.fault()
 			if k.good != (err == nil) || k.good != bytes.Equal(w.Body.Bytes(), content) {

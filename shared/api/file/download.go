@@ -103,11 +103,20 @@ func lost(r *http.Request, err error) error {
 // bytes sends the bytes, or redirects to the store, and notes in used what became of it.
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
 	f := link.File
-	redirects := s.ports.RedirectOver > 0 && f.Length > s.ports.RedirectOver && r.Method != http.MethodHead // its URL is for GET
-	if r.Method == http.MethodGet {
-		if err := s.links.MayGive(link, 0); err != nil { // before the store is asked
+	get := r.Method == http.MethodGet
+	redirects := get && s.ports.RedirectOver > 0 && f.Length > s.ports.RedirectOver // to an address for GET
+	if get {
+		n := rangeBytes(r.Header.Get("Range"), f.Length)
+		switch {
+		case redirects:
+			n = max(n, (f.Length+15)/16) // the address gives access to all of the file
+		case r.Header.Get("If-Range") != "":
+			n = f.Length
+		}
+		if err := s.links.MayGive(link, n); err != nil {
 			return err
 		}
+		used.Begun = n
 	}
 	if redirects {
 		return s.redirect(w, r, link, used)
@@ -122,8 +131,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 		return err
 	}
 	setHeaders(w.Header(), f, sum)
-	sent := &answer{ResponseWriter: w, file: f, sum: sum, body: body, get: r.Method == http.MethodGet}
-	sent.may = func(n int64) error { return s.mayGive(link, n, used) }
+	sent := &answer{ResponseWriter: w, file: f, sum: sum, body: body, get: get}
 	request, atEnd := inBytes(r, f.Length)
 	http.ServeContent(sent, request, "", time.UnixMilli(f.Modified), body)
 	caller := fault.CallerOf(r.Context())
@@ -136,15 +144,6 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 		used.Source, used.Whole = auth.Source(r), length == strconv.FormatInt(caller.Sent, 10)
 	}
 	return nil
-}
-
-// mayGive notes the start of an answer of n bytes.
-func (s server) mayGive(link links.Link, n int64, used *links.Used) error {
-	err := s.links.MayGive(link, n)
-	if err == nil {
-		used.Begun = n
-	}
-	return err
 }
 
 // reread returns how to read a link's file again.
@@ -209,9 +208,6 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link links.Link
 	if err != nil {
 		return err
 	}
-	if err := s.mayGive(link, signedBytes(r.Header.Get("Range"), f.Length), used); err != nil {
-		return err
-	}
 	// S3 sends it only if a request header asks for it, which few clients would send.
 	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	w.Header().Set("Cache-Control", "no-store")
@@ -221,19 +217,17 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link links.Link
 	return nil
 }
 
-// signedBytes returns how many bytes a redirect counts as: those of the requested range, so that
-// a download over many connections counts once, but at least a 16th of the file, as the signed
-// URL gives access to all of it.
-func signedBytes(asked string, length int64) int64 {
+// rangeBytes returns how many bytes of a file a GET of a range can get, at most.
+func rangeBytes(asked string, length int64) int64 {
 	from, to := int64(0), length-1
 	if _, err := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to); err != nil && from < 0 {
 		from = max(0, length+from) // the last bytes
 	}
 	n := min(to, length-1) - from + 1
-	if from < 0 || n <= 0 || strings.Contains(asked, ",") { // the store sends the whole file
+	if from < 0 || n <= 0 || strings.Contains(asked, ",") {
 		return length
 	}
-	return max(n, (length+15)/16)
+	return n
 }
 
 // count counts the use of a link: as a download if an answer was sent in full and has the file's

@@ -85,14 +85,19 @@ func (s sharer) awaitMovers(moved func() bool) {
 // wantOneFile checks that the whole file is in one area, and that nothing else is left.
 func (s sharer) wantOneFile() {
 	s.Helper()
-	found := append(s.ask("GET /download/list", 200).Files, s.ask("GET /download/list/backup", 200).Files...)
+	area, found := blob.Files, s.ask("GET /download/list", 200).Files
+	if len(found) == 0 {
+		area, found = blob.Backup, s.ask("GET /download/list/backup", 200).Files
+	} else if n := len(s.ask("GET /download/list/backup", 200).Files); n > 0 {
+		s.Fatalf("%d files are also in the backup area", n)
+	}
 	if len(found) != 1 {
 		s.Fatalf("the file is listed %d times: %+v", len(found), found)
 	}
 	if got := s.Text(s.Request("GET", strings.TrimPrefix(found[0].LinkURL, s.Base), nil)); got != "content" {
 		s.Fatalf("the link gives %q", got)
 	}
-	s.awaitMovers(func() bool { return len(s.Files()) == 1 })
+	s.awaitMovers(func() bool { return len(s.Objects(area)) == 1 && len(s.Files()) == 1 })
 	if got, links := s.Files(), s.Partitions("link#"); len(got) != 1 || len(links) != 1 {
 		s.Errorf("there are the files %q and %d links", got, len(links))
 	}
