@@ -27,7 +27,7 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 	}{
 		{"README.md", 2, map[string]int{
 			"\nhttp://": 2, `"name":"hello.txt"`: 3, `"status":0`: 3,
-			"logged in to ": 1, "hello.txt: 13 B": 1, "copy.txt: 13 B, verified by sha-256 and crc64nvme": 1,
+			"logged in to ": 1, "hello.txt: 13 B": 1, "copy.txt: 13 B": 1, "verified by sha-256 and crc64nvme": 1,
 		}},
 		{"shared/api/README.md", 3, map[string]int{
 			`"name":"hello.txt"`: 7, `"name":"raw.txt"`: 1, "Hello, Ferry": 1, "handlerAuthForget:succsessfully": 1,
