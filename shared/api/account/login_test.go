@@ -2,8 +2,6 @@ package account_test
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,72 +10,52 @@ import (
 
 const accentedPassword = "pässword: with a colon"
 
+// TestLoginNeedsUserAndPassword leaves the forms of a header to auth's tests.
 func TestLoginNeedsUserAndPassword(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	s.AddUser("alice", accentedPassword)
-	bearer := s.Login("alice", accentedPassword)
-	for _, c := range []struct {
-		what, auth string
-		status     int
-	}{
-		{"name and password", apitest.Basic("alice", accentedPassword), 200},
-		{"the name in capitals", apitest.Basic("ALICE", accentedPassword), 200},
-		{"a lower-case scheme", "basic " + strings.TrimPrefix(apitest.Basic("alice", accentedPassword), "Basic "), 200},
-		{"a wrong password", apitest.Basic("alice", "wrong"), 401},
-		{"an empty password", apitest.Basic("alice", ""), 401},
-		{"an unknown user", apitest.Basic("nobody", accentedPassword), 401},
-		{"an impossible name", apitest.Basic("no body", accentedPassword), 401},
-		{"the impossible name again", apitest.Basic("no body", accentedPassword), 401},
-		{"no name", apitest.Basic("", accentedPassword), 401},
-		{"a bearer", "Bearer " + bearer, 401},
-		{"nothing", "", 401},
-		{"broken base64", "Basic !", 401},
+	c := apitest.Begin(t)
+	c.AddUser("alice", accentedPassword)
+	for credential, status := range map[string]int{
+		apitest.Basic("alice", accentedPassword): 200, apitest.Basic("ALICE", accentedPassword): 200, apitest.Basic("alice", "wrong"): 401,
+		apitest.Basic("nobody", accentedPassword): 401, apitest.Basic("no body", accentedPassword): 401, "Bearer " + c.Bearer: 401, "": 401,
 	} {
-		resp := s.Request("POST", "/auth/login", strings.NewReader("{}"), "Authorization", c.auth, "Content-Type", "application/json")
-		says := resp.Header.Get("Ferry-Error")
-		if e := s.Decode(resp, c.status); c.status == 200 && (e.User != "alice" || len(e.Bearer) < 40) {
-			t.Errorf("%s: the answer is %+v", c.what, e)
-		}
-		if c.status == 401 && (len(says) < 20 || len(resp.Header.Values("WWW-Authenticate")) != 2) {
-			t.Errorf("%s: Ferry-Error is %q, WWW-Authenticate %q", c.what, says, resp.Header.Values("WWW-Authenticate"))
+		a := c.Send("POST /auth/login", "{}", "Authorization", credential, "Content-Type", "application/json").Want(status)
+		if status == 200 && (a.User != "alice" || len(a.Bearer) < 40) || status == 401 && len(a.Header.Values("WWW-Authenticate")) != 2 {
+			t.Errorf("%q: %v %s", credential, a.Header, a.Text)
 		}
 	}
 }
 
 func TestEachLoginGivesANewBearer(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	s.AddUser("alice", accentedPassword)
-	first, second := s.Login("alice", accentedPassword), s.Login("alice", accentedPassword)
-	if first == second {
+	c := apitest.Begin(t)
+	second := c.As("ann")
+	if c.Bearer == second.Bearer {
 		t.Error("two logins give the same bearer")
 	}
-	for _, b := range []string{first, second} {
-		s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+b), 200)
-	}
-	s.Clock.Advance(time.Hour)
-	s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+first), 401)
+	c.Ask("GET /download/list", "").Want(200)
+	second.Ask("GET /download/list", "").Want(200)
+	c.Clock.Advance(time.Hour)
+	c.Ask("GET /download/list", "").Want(401)
 }
 
+// TestTooManyFailuresGetRetryAfter: all endpoints share the count of failures.
 func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	s.Clock.Advance(0) // skips the test on a stack, where four answers may take longer than the wait of a second
-	s.AddUser("alice", accentedPassword)
-	s.AddUser("bob", accentedPassword)
-	for i := range 5 {
-		s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", fmt.Sprint("wrong ", i))), 401)
+	c := apitest.Begin(t)
+	c.Clock.Advance(0) // skips the test on a stack, where these answers may take longer than the wait of a second
+	for i, request := range []string{"POST /auth/login", "GET /download/list", "POST /oauth2/token", "POST /upload?file=x", "GET /me"} {
+		guess := fmt.Sprint("wrong ", i)
+		c.Send(request, passwordGrant("ann", guess), "Content-Type", urlencoded, "Authorization", apitest.Basic("ann", guess)).Want(401)
 	}
-	for _, route := range []string{"POST /auth/login", "GET /download/list", "POST /auth/first", "POST /upload?file=x"} {
-		method, path, _ := strings.Cut(route, " ")
-		resp := s.Request(method, path, nil, "Authorization", apitest.Basic("alice", accentedPassword))
-		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-		if s.Decode(resp, 429); err != nil || after != 1 || resp.Header.Get("Ferry-Error") == "" {
-			t.Errorf("%s: Retry-After is %d, %v", route, after, err)
-		}
+	for _, request := range []string{"POST /auth/login", "GET /download/list", "POST /auth/first", "POST /upload?file=x"} {
+		a := c.Send(request, "", "Authorization", apitest.Basic("ann", apitest.Password)).Want(429)
+		apitest.Equal(t, request, a.Header.Get("Retry-After"), "1")
 	}
-	s.Login("bob", accentedPassword)
-	s.Clock.Advance(time.Second)
-	s.Login("alice", accentedPassword)
+	a := c.Send("POST /oauth2/token", passwordGrant("ann", apitest.Password), "Content-Type", urlencoded).Want(429)
+	apitest.Equal(t, "an OAuth error", a.Text, `{"error":429,"error_description":"Too Many Requests","error_uri":"`+c.Base+`"}`+"\n")
+	apitest.Equal(t, "a token", a.Header.Get("Retry-After"), "1")
+	c.As("bob")
+	c.Clock.Advance(time.Second)
+	c.As("ann")
 }

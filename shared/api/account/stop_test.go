@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"mime/multipart"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -25,26 +24,24 @@ func path(s *apitest.Server, lang string) string {
 }
 
 // page sends a request like a browser: a POST if there is a form, else a GET.
-func page(s *apitest.Server, path, form string) (*http.Response, string) {
+func page(s *apitest.Server, path, form string) apitest.Answer {
 	s.Helper()
-	method := "GET"
-	headers := []string{"Accept", browser}
+	request, headers := "GET "+path, []string{"Accept", browser}
 	if form != "" {
-		method = "POST"
-		headers = append(headers, "Content-Type", "application/x-www-form-urlencoded")
+		request, headers = "POST "+path, append(headers, "Content-Type", urlencoded)
 	}
-	resp := s.Request(method, path, strings.NewReader(form), headers...)
-	if resp.StatusCode >= 500 && s.InStack() { // as the page asks for: an answer of the table can get lost
-		resp = s.Request(method, path, strings.NewReader(form), headers...)
+	a := s.Send(request, form, headers...)
+	if a.Code >= 500 && s.InStack() { // as the page asks for: an answer of the table can get lost
+		a = s.Send(request, form, headers...)
 	}
-	return resp, s.Text(resp)
+	return a
 }
 
 // reason returns why the address gets no mail, or "" if it gets mail.
 func reason(s *apitest.Server) notify.SuppressReason {
 	s.Helper()
 	e, _, err := notify.Suppressed(s.Context(), s.Data.Ports.Table, address)
-	must(s.TB, err)
+	apitest.Must(s.TB, err)
 	var all []string
 	for _, cause := range e.Causes() {
 		all = append(all, string(cause.Reason))
@@ -57,62 +54,59 @@ func TestOnlyPOSTStopsMail(t *testing.T) {
 	s := apitest.New(t)
 	link := path(s, "en")
 	for _, accept := range []string{browser, "*/*"} {
-		if resp := s.Request("GET", link, nil, "Accept", accept); resp.StatusCode != 200 || reason(s) != "" {
-			t.Errorf("a mail scanner stops the mail: status %d, %q", resp.StatusCode, reason(s))
-		}
+		s.Send("GET "+link, "", "Accept", accept).Want(200)
+		apitest.Equal(t, "the address after a mail scanner has been there", reason(s), "")
 	}
-	if resp := s.Request("HEAD", link, nil); resp.StatusCode != 405 || reason(s) != "" {
-		t.Errorf("HEAD: status %d, and the address is %q", resp.StatusCode, reason(s))
-	}
-	s.Decode(s.Request("POST", link, nil), 200)
-	if got := reason(s); got != notify.AddressStopped {
-		t.Errorf("the address is %q", got)
-	}
+	s.Send("HEAD "+link, "").Want(405)
+	apitest.Equal(t, "the address after HEAD", reason(s), "")
+	s.Send("POST "+link, "").Want(200)
+	apitest.Equal(t, "the address", reason(s), notify.AddressStopped)
 }
 
 func TestOneClickUnsubscribeIsEnough(t *testing.T) {
 	t.Parallel()
 	var form bytes.Buffer
 	parts := multipart.NewWriter(&form)
-	must(t, errors.Join(parts.WriteField("List-Unsubscribe", "One-Click"), parts.Close()))
-	for _, k := range []struct{ what, kind, body string }{
-		{"a form", "application/x-www-form-urlencoded", "List-Unsubscribe=One-Click"},
-		{"a multipart form", parts.FormDataContentType(), form.String()},
-		{"nothing", "", ""},
-	} {
+	apitest.Must(t, errors.Join(parts.WriteField("List-Unsubscribe", "One-Click"), parts.Close()))
+	for kind, body := range map[string]string{urlencoded: "List-Unsubscribe=One-Click", parts.FormDataContentType(): form.String(), "": ""} {
 		s := apitest.New(t)
 		for range 3 {
-			resp := s.Request("POST", path(s, "en"), strings.NewReader(k.body), "Content-Type", k.kind)
-			if e := s.Decode(resp, 200); e.Description != "handlerNotificationsStop:succsessfully" || reason(s) != notify.AddressStopped {
-				t.Errorf("%s: %+v, and the address is %q", k.what, e, reason(s))
-			}
+			a := s.Send("POST "+path(s, "en"), body, "Content-Type", kind).Want(200)
+			apitest.Equal(t, "the answer to "+kind, a.Description, "handlerNotificationsStop:succsessfully")
+			apitest.Equal(t, "the address", reason(s), notify.AddressStopped)
+		}
+	}
+}
+
+// answer is what a page says after a form was sent, or none.
+type answer struct {
+	form       string
+	want       notify.SuppressReason
+	text, next string
+}
+
+func wantPages(s *apitest.Server, all []answer) {
+	s.Helper()
+	for _, k := range all {
+		a := page(s, path(s, "en"), k.form).Want(200)
+		if !strings.Contains(a.Text, k.text) || !strings.Contains(a.Text, k.next) || reason(s) != k.want {
+			s.Errorf("after %q: the address is %q, and the page\n%s", k.form, reason(s), a.Text)
 		}
 	}
 }
 
 func TestStoppedMailCanBeResumed(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	link := path(s, "en")
 	const stop, undo = "<button>Send me no more<", `name="undo" value="1"><button>Undo: get them again<`
-	for _, k := range []struct {
-		form string
-		want notify.SuppressReason
-		text string
-		next string
-	}{
-		{"", "", "ann@example.com will get no more", stop},
-		{"x=", notify.AddressStopped, "ann@example.com gets no e-mails", undo},
-		{"x=", notify.AddressStopped, "ann@example.com gets no e-mails", undo},
-		{"", notify.AddressStopped, "ann@example.com gets no e-mails", undo},
-		{"undo=1", "", "ann@example.com will get no more", stop},
-		{"undo=1", "", "ann@example.com will get no more", stop},
-	} {
-		resp, got := page(s, link, k.form)
-		if resp.StatusCode != 200 || !strings.Contains(got, k.text) || !strings.Contains(got, k.next) || reason(s) != k.want {
-			t.Errorf("after %q: status %d, the address is %q, and the page\n%s", k.form, resp.StatusCode, reason(s), got)
-		}
-	}
+	const more, none = "ann@example.com will get no more", "ann@example.com gets no e-mails"
+	wantPages(apitest.New(t), []answer{
+		{"", "", more, stop},
+		{"x=", notify.AddressStopped, none, undo},
+		{"x=", notify.AddressStopped, none, undo},
+		{"", notify.AddressStopped, none, undo},
+		{"undo=1", "", more, stop},
+		{"undo=1", "", more, stop},
+	})
 }
 
 func TestBouncedAddressStaysSuppressedWhateverItsOwnerWants(t *testing.T) {
@@ -120,23 +114,14 @@ func TestBouncedAddressStaysSuppressedWhateverItsOwnerWants(t *testing.T) {
 	const back, none, stop, undo = "came back, or were reported", "gets no e-mails from Ferry about files", "<button>Send me no more<", "<button>Undo"
 	for _, why := range []notify.SuppressReason{notify.AddressBounced, notify.AddressComplained} {
 		s := apitest.New(t)
-		must(t, s.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, why, "", time.Now())))
-		for _, k := range []struct {
-			form       string
-			want       notify.SuppressReason
-			text, next string
-		}{
+		apitest.Must(t, s.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, why, "", time.Now())))
+		wantPages(s, []answer{
 			{"", why, back, stop},
 			{"undo=1", why, back, stop},
 			{"x=", why + " and stopped", none, undo},
 			{"", why + " and stopped", none, undo},
 			{"undo=1", why, back, stop},
-		} {
-			resp, got := page(s, path(s, "en"), k.form)
-			if resp.StatusCode != 200 || reason(s) != k.want || !strings.Contains(got, k.text) || !strings.Contains(got, k.next) {
-				t.Errorf("%s, after %q: status %d, the address is %q, and the page\n%s", why, k.form, resp.StatusCode, reason(s), got)
-			}
-		}
+		})
 	}
 }
 
@@ -145,24 +130,20 @@ func TestWrongStopTokenRevealsAndChangesNothing(t *testing.T) {
 	s := apitest.New(t)
 	right := s.Data.Ports.Key.Stop(address)
 	s.Calls.Reset()
-	for _, k := range []struct {
-		query  string
-		status int
-	}{
-		{"", 400}, {"?t=", 400}, {"?t=%zz", 400}, {"?t=x", 401}, {"?t=" + right[:len(right)-2], 401}, {"?t=" + right + "x", 401},
-		{"?t=" + strings.Repeat("A", 43) + right[43:], 401}, {"?t=" + strings.Repeat("A", 5000), 401},
+	for query, status := range map[string]int{
+		"": 400, "?t=": 400, "?t=%zz": 400, "?t=x": 401, "?t=" + right[:len(right)-2]: 401, "?t=" + right + "x": 401,
+		"?t=" + strings.Repeat("A", 43) + right[43:]: 401, "?t=" + strings.Repeat("A", 5000): 401,
 	} {
 		for _, form := range []string{"", "undo=1"} {
-			resp, got := page(s, "/notifications/stop"+k.query, form)
-			if resp.StatusCode != k.status || strings.Contains(got, "example") || strings.Contains(got, "<form") || !strings.Contains(got, "This link is not valid") {
-				t.Errorf("%q, %q: status %d, and the page\n%s", k.query, form, resp.StatusCode, got)
+			a := page(s, "/notifications/stop"+query, form).Want(status)
+			if strings.Contains(a.Text, "example") || strings.Contains(a.Text, "<form") || !strings.Contains(a.Text, "This link is not valid") {
+				t.Errorf("%q, %q: the page is\n%s", query, form, a.Text)
 			}
-			s.Decode(s.Request("POST", "/notifications/stop"+k.query, strings.NewReader(form)), k.status)
+			s.Send("POST /notifications/stop"+query, form).Want(status)
 		}
 	}
-	if calls := s.Calls.Reset(); len(calls) != 0 || reason(s) != "" {
-		t.Errorf("wrong tokens cost %v, and the address is %q", calls, reason(s))
-	}
+	apitest.Equal(t, "calls for wrong tokens", s.Calls.Reset(), map[string]int{})
+	apitest.Equal(t, "the address", reason(s), "")
 }
 
 func TestStopPageExistsInEachLanguage(t *testing.T) {
@@ -171,10 +152,11 @@ func TestStopPageExistsInEachLanguage(t *testing.T) {
 	seen := map[string]string{}
 	for _, lang := range api.Languages() {
 		for _, form := range []string{"", "x=", "undo=1"} {
-			resp, got := page(s, path(s, lang), form)
+			a := page(s, path(s, lang), form)
+			got := a.Text
 			_, title, _ := strings.Cut(got, "<h1>")
 			title, _, _ = strings.Cut(title, "</h1>")
-			if resp.Header.Get("Content-Language") != lang || !strings.Contains(got, `<html lang="`+lang+`">`) || strings.Contains(got, "%!") || !strings.Contains(got, address) {
+			if a.Header.Get("Content-Language") != lang || !strings.Contains(got, `<html lang="`+lang+`">`) || strings.Contains(got, "%!") || !strings.Contains(got, address) {
 				t.Errorf("in %s, after %q: %s", lang, form, got)
 			}
 			if other := seen[title]; title == "" || other != "" && other != lang {
@@ -182,8 +164,7 @@ func TestStopPageExistsInEachLanguage(t *testing.T) {
 			}
 			seen[title] = lang
 		}
-		_, wrong := page(s, auth.StopLink("", lang, "x"), "")
-		if !strings.Contains(wrong, `<html lang="`+lang+`">`) {
+		if wrong := page(s, auth.StopLink("", lang, "x"), "").Text; !strings.Contains(wrong, `<html lang="`+lang+`">`) {
 			t.Errorf("a wrong link in %s: %s", lang, wrong)
 		}
 	}
@@ -192,18 +173,16 @@ func TestStopPageExistsInEachLanguage(t *testing.T) {
 func TestStopPageDoesNotLeakItsAddress(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	resp, got := page(s, path(s, "en"), "")
+	a := page(s, path(s, "en"), "")
 	for name, want := range map[string]string{
 		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "X-Robots-Tag": "noindex",
 		"Content-Type": "text/html; charset=utf-8", "Vary": "Accept",
 		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 	} {
-		if is := resp.Header.Get(name); is != want {
-			t.Errorf("%s is %q, want %q", name, is, want)
-		}
+		apitest.Equal(t, name, a.Header.Get(name), want)
 	}
-	if strings.Contains(got, "src=") || strings.Contains(got, "http") {
-		t.Errorf("the page links elsewhere: %s", got)
+	if strings.Contains(a.Text, "src=") || strings.Contains(a.Text, "http") {
+		t.Errorf("the page links elsewhere: %s", a.Text)
 	}
 	if log := s.Log.String(); strings.Contains(log, address) || strings.Contains(log, s.Data.Ports.Key.Stop(address)[:20]) {
 		t.Errorf("the log has the address or its token: %s", log)
@@ -214,7 +193,7 @@ func TestAddressIsEscapedOnThePage(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	odd := `"<script>alert(1)</script>"@example.com`
-	_, got := page(s, auth.StopLink("", "en", s.Data.Ports.Key.Stop(odd)), "")
+	got := page(s, auth.StopLink("", "en", s.Data.Ports.Key.Stop(odd)), "").Text
 	if strings.Contains(got, "<script") || !strings.Contains(got, "&lt;script&gt;") {
 		t.Errorf("got %s", got)
 	}
@@ -224,27 +203,19 @@ func TestBrowsersGetErrorPages(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.Calls.Before("table.Update", func() error { return errors.New("the disk is gone") })
-	resp, got := page(s, path(s, "de"), "x=")
-	if resp.StatusCode != 500 || !strings.Contains(got, "Etwas ist schiefgegangen") || strings.Contains(got, "disk") {
-		t.Errorf("status %d: %s", resp.StatusCode, got)
+	got := page(s, path(s, "de"), "x=").Want(500).Text
+	if !strings.Contains(got, "Etwas ist schiefgegangen") || strings.Contains(got, "disk") {
+		t.Errorf("got %s", got)
 	}
 }
 
 func TestStoppedAddressGetsNoMailAboutFilesUntilResumed(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	s.AddUser("demo", "a password to try")
-	upload := func() int {
-		resp := s.Request("POST", "/upload?file=a.txt&m="+address, strings.NewReader("x"), "Authorization", apitest.Basic("demo", "a password to try"))
-		s.Decode(resp, 200)
-		return s.Deliver()
-	}
-	s.Decode(s.Request("POST", path(s, "en"), nil), 200)
-	if n := upload(); n != 0 {
-		t.Errorf("after stopping, %d mails were sent", n)
-	}
-	page(s, path(s, "en"), "undo=1")
-	if n := upload(); n != 1 {
-		t.Errorf("after resuming, %d mails were sent", n)
-	}
+	c := apitest.Begin(t)
+	c.Send("POST "+path(c.Server, "en"), "").Want(200)
+	c.Upload("file=a.txt&m="+address, "x")
+	apitest.Equal(t, "mails after stopping", c.Deliver(), 0)
+	page(c.Server, path(c.Server, "en"), "undo=1")
+	c.Upload("file=a.txt&m="+address, "x")
+	apitest.Equal(t, "mails after resuming", c.Deliver(), 1)
 }

@@ -10,93 +10,85 @@ import (
 
 func TestDeletedFileIsOnlyInTheBackupArea(t *testing.T) {
 	t.Parallel()
-	s := newSharer(t)
-	link := s.put("x", "content")
-	file := s.ask("GET /download/list", 200).Files[0]
-	e := s.ask("DELETE /files/1?lang=it", 200)
-	if len(e.Files) != 1 || e.User != "ann" {
-		t.Fatalf("the answer is %+v", e)
+	s := begin(t)
+	link := s.share("x", "content")
+	file := s.Ask("GET /download/list", "").File()
+	e := s.Ask("DELETE /files/1?lang=it", "").Want(200)
+	got := e.File()
+	if got.ID != 1 || got.Name != "x" || got.Length != 7 || got.Modified != file.Modified || e.User != "ann" || len(e.Files) != 1 ||
+		!strings.HasPrefix(got.LinkURL, s.Base+"/download/file/backup?lang=it&z=") {
+		t.Errorf("the answer is %s, the file was %+v", e.Text, file)
 	}
-	got := e.Files[0]
-	if got.ID != 1 || got.Name != "x" || got.Length != 7 || got.Modified != file.Modified || !strings.HasPrefix(got.LinkURL, s.Base+"/download/file/backup?lang=it&z=") {
-		t.Errorf("the file is %+v, it was %+v", got, file)
-	}
-	s.Decode(s.Request("GET", link, nil), 401)
+	s.Send("GET "+link, "").Want(401)
 	s.wantOneFile()
 	if n, m := len(s.Objects(blob.Files)), len(s.Objects(blob.Backup)); n != 0 || m != 1 {
 		t.Errorf("there are %d objects in the user area and %d in the backup area", n, m)
 	}
 }
 
-func TestUsersDeleteOnlyTheirOwnFiles(t *testing.T) {
+// TestUsersSeeAndDeleteOnlyTheirOwnFiles asks for records, and then deletes.
+func TestUsersSeeAndDeleteOnlyTheirOwnFiles(t *testing.T) {
 	t.Parallel()
-	s := newSharer(t)
-	s.AddUser("bob", password)
-	ann, bob := apitest.Basic("ann", password), apitest.Basic("bob", password)
-	s.put("x", "content")
+	s := begin(t)
+	ann, bob := "Bearer "+s.Bearer, apitest.Basic("bob", apitest.Password)
+	s.share("x", "content")
 	slash := 400
 	if s.InStack() { // the gateway decodes the path, which then has no route
 		slash = 404
 	}
-	for _, c := range []struct {
-		path, auth string
-		status     int
-	}{
-		{"/files/1", "", 401}, {"/files/1", apitest.Basic("ann", "x"), 401}, {"/files/1", bob, 404}, {"/files/2", ann, 404},
-		{"/files/0", ann, 400}, {"/files/x", ann, 400}, {"/files/99999999999999999999", ann, 400}, {"/files/1%2F2", ann, slash},
-		{"/files/", ann, 404}, {"/files", ann, 404}, {"/files/1", ann, 200}, {"/files/1", ann, 404},
-	} {
-		resp := s.Request("DELETE", c.path, nil, "Authorization", c.auth)
-		if s.Decode(resp, c.status); c.status != 200 && resp.Header.Get("Ferry-Error") == "" {
-			t.Errorf("%s: Ferry-Error is missing", c.path)
+	for _, method := range []string{"GET", "DELETE"} {
+		for _, c := range []struct {
+			path, auth string
+			status     int
+		}{
+			{"/files/1", "", 401}, {"/files/1", apitest.Basic("ann", "x"), 401}, {"/files/1", bob, 404}, {"/files/2", ann, 404},
+			{"/files/0", ann, 400}, {"/files/-1", ann, 400}, {"/files/01", ann, 400}, {"/files/x", ann, 400}, {"/files/1%2F2", ann, slash},
+			{"/files/99999999999999999999", ann, 400}, {"/files/1?area=all", ann, 400}, {"/files/1?area=Files", ann, 400},
+			{"/files/1?area=%", ann, 400}, {"/files/1?area=backup", ann, 404}, {"/files/", ann, 404}, {"/files", ann, 404},
+			{"/files/1", ann, 200},
+		} {
+			s.Send(method+" "+c.path, "", "Authorization", c.auth).Want(c.status)
 		}
 	}
+	s.Ask("DELETE /files/1", "").Want(404)
 }
 
 func TestRestoredFileIsUnchanged(t *testing.T) {
 	t.Parallel()
-	s := newSharer(t)
-	link := s.put("x", "content")
-	before, head := s.ask("GET /download/list", 200).Files[0], s.Request("HEAD", link, nil).Header
-	s.ask("POST /files/1/restore", 404)
+	s := begin(t)
+	link := s.share("x", "content")
+	before, head := s.Ask("GET /download/list", "").File(), s.Send("HEAD "+link, "").Header
+	s.Ask("POST /files/1/restore", "").Want(404)
 	for range 3 {
 		gone := s.backUp("1")
-		if e := s.ask("POST /files/1/restore", 200); len(e.Files) != 1 || e.Files[0] != before {
-			t.Errorf("the file is %+v, it was %+v", e.Files, before)
-		}
-		s.Decode(s.Request("GET", gone, nil), 401)
-		resp := s.Request("GET", link, nil)
-		if got := s.Text(resp); got != "content" || resp.Header.Get("ETag") != head.Get("ETag") || resp.Header.Get("Last-Modified") != head.Get("Last-Modified") {
-			t.Errorf("the link gives %q with %v, before with %v", got, resp.Header, head)
-		}
+		apitest.Equal(t, "the files", s.Ask("POST /files/1/restore", "").Want(200).Files, []apitest.File{before})
+		s.Send("GET "+gone, "").Want(401)
+		a := s.Send("GET "+link, "").WantHeaders("ETag", head.Get("ETag"), "Last-Modified", head.Get("Last-Modified"))
+		apitest.Equal(t, "the content", a.Text, "content")
 	}
-	s.ask("POST /files/1/restore", 404)
-	s.ask("POST /files/x/restore", 400)
-	s.Decode(s.Request("POST", "/files/1/restore", nil), 401)
+	s.Ask("POST /files/1/restore", "").Want(404)
+	s.Ask("POST /files/x/restore", "").Want(400)
+	s.Send("POST /files/1/restore", "").Want(401)
 }
 
 // awaitMovers gives a stack, which moves bytes after it has answered, 10 seconds for that.
 func (s sharer) awaitMovers(moved func() bool) {
 	if s.InStack() {
-		waitFor(moved)
+		apitest.Eventually(moved)
 	}
 }
 
 // wantOneFile checks that the whole file is in one area, and that nothing else is left.
 func (s sharer) wantOneFile() {
 	s.Helper()
-	area, found := blob.Files, s.ask("GET /download/list", 200).Files
+	area, found, backup := blob.Files, s.Ask("GET /download/list", "").Files, s.Ask("GET /download/list/backup", "").Files
 	if len(found) == 0 {
-		area, found = blob.Backup, s.ask("GET /download/list/backup", 200).Files
-	} else if n := len(s.ask("GET /download/list/backup", 200).Files); n > 0 {
-		s.Fatalf("%d files are also in the backup area", n)
+		area = blob.Backup
 	}
-	if len(found) != 1 {
+	if found = append(found, backup...); len(found) != 1 {
 		s.Fatalf("the file is listed %d times: %+v", len(found), found)
 	}
-	if got := s.Text(s.Request("GET", strings.TrimPrefix(found[0].LinkURL, s.Base), nil)); got != "content" {
-		s.Fatalf("the link gives %q", got)
-	}
+	apitest.Equal(s.TB, "the content", s.Get(found[0].LinkURL), "content")
 	s.awaitMovers(func() bool { return len(s.Objects(area)) == 1 && len(s.Files()) == 1 })
 	if got, links := s.Files(), s.Partitions("link#"); len(got) != 1 || len(links) != 1 {
 		s.Errorf("there are the files %q and %d links", got, len(links))

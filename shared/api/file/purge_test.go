@@ -2,30 +2,26 @@ package file_test
 
 import (
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ferry/shared/api/file"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 )
 
-// newPurging returns a service with a file of alice, who has a quota, in the backup area.
+// newPurging returns eve, who has a quota, and a file in the backup area.
 func newPurging(t *testing.T) sharer {
 	t.Helper()
-	s := sharer{Server: apitest.New(t)}
-	s.AddUser("alice", password, func(u *auth.User) { u.Quota = 1000 })
-	s.bearer = s.Login("alice", password)
-	s.Put(s.bearer, "file=x&notify=1", "content")
+	s := sharer{apitest.New(t).Add("eve", apitest.Quota(1000))}
+	s.Upload("file=x&notify=1", "content")
 	s.backUp("1")
 	return s
 }
 
-// wantNothing checks that nothing is left of alice's file, and that its room is free.
+// wantNothing checks that nothing is left of eve's file, and that its room is free.
 func (s sharer) wantNothing() {
 	s.Helper()
 	s.awaitMovers(func() bool { return len(s.Files()) == 0 })
@@ -43,45 +39,39 @@ func (s sharer) wantNothing() {
 
 func (s sharer) wantUse(want int64) {
 	s.Helper()
-	if u, err := s.Users.Get(s.Context(), "alice"); err != nil || u.Used != want {
-		s.Errorf("alice uses %d bytes, want %d (%v)", u.Used, want, err)
-	}
+	u, err := s.Users.Get(s.Context(), "eve")
+	apitest.Must(s.TB, err)
+	apitest.Equal(s.TB, "bytes in use", u.Used, want)
 }
 
 func TestAPurgedFileIsGoneAndItsRoomIsFree(t *testing.T) {
 	t.Parallel()
 	s := newPurging(t)
 	s.wantUse(7) // the backup area counts too
-	for _, when := range []string{"once", "repeated"} {
-		if e := s.ask("DELETE /files/1?area=backup", 200); e.User != "alice" || len(e.Files) != 0 {
-			t.Errorf("%s: the answer is %+v", when, e)
+	for range 2 {
+		if e := s.Ask("DELETE /files/1?area=backup", "").Want(200); e.User != "eve" || len(e.Files) != 0 {
+			t.Errorf("the answer is %s", e.Text)
 		}
 		s.wantNothing()
 	}
-	s.ask("POST /files/1/restore", 404)
+	s.Ask("POST /files/1/restore", "").Want(404)
 }
 
 func TestOnlyTheOwnersFilesInTheBackupAreaArePurged(t *testing.T) {
 	t.Parallel()
 	s := newPurging(t)
-	s.AddUser("bob", password)
-	s.put("y", "more")
-	auth, bob := "Bearer "+s.bearer, apitest.Basic("bob", password)
-	for _, c := range []struct {
-		path, auth string
-		status     int
-	}{
-		{"/files/1?area=backup", "", 401}, {"/files/1?area=backup", bob, 404}, {"/files/1?area=x", auth, 400},
-		{"/files/2?area=backup", auth, 404}, // it is in the user area
-		{"/files/3?area=backup", auth, 404}, // there never was one
-		{"/files/0?area=backup", auth, 400}, {"/files/1?area=%zz", auth, 400},
-		{"/files/2?area=files", auth, 200},
+	s.share("y", "more")
+	s.Send("DELETE /files/1?area=backup", "").Want(401)
+	s.Add("bob").Ask("DELETE /files/1?area=backup", "").Want(404)
+	for path, status := range map[string]int{
+		"/files/1?area=x": 400, "/files/0?area=backup": 400, "/files/1?area=%zz": 400,
+		"/files/2?area=backup": 404, // it is in the user area
+		"/files/3?area=backup": 404, // there never was one
 	} {
-		s.Decode(s.Request("DELETE", c.path, nil, "Authorization", c.auth), c.status)
+		s.Ask("DELETE "+path, "").Want(status)
 	}
-	if list := s.ask("GET /download/list/backup", 200); len(list.Files) != 2 {
-		t.Errorf("the backup area has %+v", list.Files)
-	}
+	s.Ask("DELETE /files/2?area=files", "").Want(200)
+	apitest.Equal(t, "files in the backup area", len(s.Ask("GET /download/list/backup", "").Files), 2)
 }
 
 func TestAFilePurgedAndRestoredAtOnceIsWholeOrGone(t *testing.T) {
@@ -89,11 +79,10 @@ func TestAFilePurgedAndRestoredAtOnceIsWholeOrGone(t *testing.T) {
 	s := newPurging(t)
 	for range 10 {
 		var wg sync.WaitGroup
-		for _, c := range []string{"DELETE /files/1?area=backup", "POST /files/1/restore", "DELETE /files/1"} {
-			method, path, _ := strings.Cut(c, " ")
+		for _, request := range []string{"DELETE /files/1?area=backup", "POST /files/1/restore", "DELETE /files/1"} {
 			wg.Go(func() {
-				if resp := s.Request(method, path, nil, "Authorization", "Bearer "+s.bearer); resp.StatusCode != 200 && resp.StatusCode != 404 {
-					t.Errorf("%s: status %d", c, resp.StatusCode)
+				if a := s.Ask(request, ""); a.Code != 404 {
+					a.Want(200)
 				}
 			})
 		}
@@ -110,18 +99,16 @@ func TestAFilePurgedAndRestoredAtOnceIsWholeOrGone(t *testing.T) {
 func TestAPurgeThatFailsHalfwayLosesNothingAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := newPurging(t)
-	gone := func() error { return errors.New("the store is gone") }
-	s.Calls.Before("table.Write", gone)
-	s.ask("DELETE /files/1?area=backup", 500)
-	s.Calls.Before("table.Write", nil)
-	s.wantOneFile()
-	s.Calls.Before("blob.Delete", gone)
-	s.ask("DELETE /files/1?area=backup", 200)
-	s.Calls.Before("blob.Delete", nil)
-	s.wantUse(0)
-	if n := len(s.Objects(blob.Backup)); n != 1 {
-		t.Fatalf("there are %d objects", n)
+	purge := func(call string, status int) {
+		s.Calls.Before(call, func() error { return errors.New("the store is gone") })
+		s.Ask("DELETE /files/1?area=backup", "").Want(status)
+		s.Calls.Before(call, nil)
 	}
+	purge("table.Write", 500)
+	s.wantOneFile()
+	purge("blob.Delete", 200)
+	s.wantUse(0)
+	apitest.Equal(t, "objects", len(s.Objects(blob.Backup)), 1)
 	s.Clock.Advance(91 * 24 * time.Hour) // the day in the key
 	sweeper := files.Sweeper{Service: file.Service(s.Data.Ports), Grace: time.Hour}
 	if r, err := sweeper.Run(t.Context()); err != nil || r.Orphans != 1 {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 )
 
@@ -26,11 +25,11 @@ func content() string {
 func TestRangesAndConditionsAreHonored(t *testing.T) {
 	t.Parallel()
 	for size, all := range map[string]string{"a small file": "0123456789", "a larger file": content()} {
-		s := newSharer(t)
-		link := s.put("a.txt", all)
-		full := s.Request("GET", link, nil)
+		s := begin(t)
+		link := s.share("a.txt", all)
+		full := s.Send("GET "+link, "")
 		etag, modified := full.Header.Get("ETag"), full.Header.Get("Last-Modified")
-		if s.Text(full) != all || len(etag) < 10 || strings.HasPrefix(etag, "W/") || modified == "" {
+		if full.Text != all || len(etag) < 10 || strings.HasPrefix(etag, "W/") || modified == "" {
 			t.Fatalf("%s: the ETag is %q, Last-Modified %q", size, etag, modified)
 		}
 		for _, k := range []struct {
@@ -68,23 +67,15 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 			{"nothing instead of a range", []string{"If-None-Match", etag, "Range", "bytes=0-1"}, 304, 0, 0},
 			{"an error because it is not the expected file", []string{"If-Match", `"another"`}, 412, 0, 0},
 		} {
-			resp := s.Request("GET", link, nil, k.headers...)
-			what := size + ", " + k.what
-			if resp.StatusCode != k.status {
-				t.Errorf("%s: status %d, want %d", what, resp.StatusCode, k.status)
-				continue
-			}
-			body := s.Text(resp)
-			if k.status < 300 && body != all[k.from:k.to] || k.status == 304 && body != "" {
-				t.Errorf("%s: the %d bytes are not those from %d to %d", what, len(body), k.from, k.to)
+			a := s.Send("GET "+link, "", k.headers...).Want(k.status)
+			if k.status < 300 && a.Text != all[k.from:k.to] || k.status == 304 && a.Text != "" {
+				t.Errorf("%s, %s: the %d bytes are not those from %d to %d", size, k.what, len(a.Text), k.from, k.to)
 			}
 			if k.status < 400 {
-				wantHeaders(t, what, resp.Header, "ETag", etag)
-			} else if !strings.Contains(body, http.StatusText(k.status)) {
-				t.Errorf("%s: the envelope is %s", what, body)
+				a.WantHeaders("ETag", etag)
 			}
 			if k.status == 416 {
-				wantHeaders(t, what, resp.Header, "Content-Range", fmt.Sprint("bytes */", len(all)), "Ferry-Error",
+				a.WantHeaders("Content-Range", fmt.Sprint("bytes */", len(all)), "Ferry-Error",
 					fmt.Sprintf("the range cannot be read, or lies outside the file, which has %d bytes", len(all)))
 			}
 		}
@@ -93,66 +84,55 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 
 func TestSeveralRangesAreSentTogether(t *testing.T) {
 	t.Parallel()
-	s := newSharer(t)
-	resp := s.Request("GET", s.put("a.txt", "0123456789", "Content-Type", "text/plain"), nil, "Range", "bytes=0-1,4-5,-1")
-	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode != http.StatusPartialContent || kind != "multipart/byteranges" || err != nil {
-		t.Fatalf("status %d of type %q, %v", resp.StatusCode, kind, err)
+	s := begin(t)
+	a := s.Send("GET "+s.share("a.txt", "0123456789", "Content-Type", "text/plain"), "", "Range", "bytes=0-1,4-5,-1").Want(206)
+	kind, params, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	if kind != "multipart/byteranges" || err != nil {
+		t.Fatalf("the type is %q, %v", kind, err)
 	}
 	var got []string
-	for r := multipart.NewReader(resp.Body, params["boundary"]); ; {
+	for r := multipart.NewReader(strings.NewReader(a.Text), params["boundary"]); ; {
 		p, err := r.NextPart()
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatalf("reading the parts: %v", err)
-		}
+		apitest.Must(t, err)
 		b, _ := io.ReadAll(p)
 		got = append(got, p.Header.Get("Content-Range")+"="+string(b))
 	}
-	if all := strings.Join(got, " "); all != "bytes 0-1/10=01 bytes 4-5/10=45 bytes 9-9/10=9" {
-		t.Errorf("the parts are %q", all)
-	}
+	apitest.Equal(t, "the parts", got, []string{"bytes 0-1/10=01", "bytes 4-5/10=45", "bytes 9-9/10=9"})
 }
 
 func TestHEADHasTheHeadersOfGET(t *testing.T) {
 	t.Parallel()
-	s := newSharer(t)
+	s := begin(t)
 	for name, text := range map[string]string{"empty": "", "small": "0123456789", "large": content()} {
-		link := s.put(name, text, "Content-Type", "text/plain")
+		link := s.share(name, text, "Content-Type", "text/plain")
 		for _, headers := range [][]string{nil, {"Accept", "text/html"}, {"Accept", "application/json"}, {"Range", "bytes=1-2"}, {"If-None-Match", "*"}} {
-			get, head := s.Request("GET", link, nil, headers...), s.Request("HEAD", link, nil, headers...)
-			what := name + " " + strings.Join(headers, " ")
-			if head.StatusCode != get.StatusCode {
-				t.Errorf("%s: HEAD has the status %d, GET %d", what, head.StatusCode, get.StatusCode)
-			}
+			get := s.Send("GET "+link, "", headers...)
+			head := s.Send("HEAD "+link, "", headers...).Want(get.Code)
 			for field := range get.Header {
 				if field == "X-Request-Id" || field == "Date" || field == "Content-Length" && len(headers) > 0 && headers[0] == "Accept" {
 					continue // an envelope and a page may leave out the length
 				}
-				wantHeaders(t, what, head.Header, field, get.Header.Get(field))
+				head.WantHeaders(field, get.Header.Get(field))
 			}
-			if body := s.Text(head); body != "" {
-				t.Errorf("%s: HEAD has the body %q", what, body)
-			}
+			apitest.Equal(t, "the body of HEAD", head.Text, "")
 		}
 	}
 }
 
 func FuzzARangeGetsItsBytes(f *testing.F) {
-	s := apitest.New(f)
+	s := begin(f)
 	s.InProcess("it calls the handler")
-	s.AddUser("ann", password)
-	ann := sharer{s, s.Login("ann", password)}
 	const all = "0123456789abcdefghijklmnopqrstuvwxyz"
-	link := ann.put("a.txt", all)
+	link := s.share("a.txt", all)
 	for _, r := range []string{"bytes=0-", "bytes=-0", "bytes= - 0", "bytes=- \r\r\r0", "bytes=-00, 3-4", "bytes=-36", "bytes=-99", "bytes=36-", "bytes=35-35", "bytes=2-1", "bytes=1-2,4-5", "lines=1-2", "bytes=", "bytes=-", "bytes=99999999999999999999-"} {
 		f.Add(r)
 	}
 	handler := s.HTTP.Config.Handler
 	f.Fuzz(func(t *testing.T, header string) {
-		r := httptest.NewRequest("GET", api.Prefix+link, nil)
+		r := httptest.NewRequest("GET", link, nil)
 		r.Header.Set("Range", header)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)

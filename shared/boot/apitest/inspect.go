@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"ferry/shared/blob"
+	"ferry/shared/notify"
 	"ferry/shared/table"
 )
 
@@ -136,4 +138,18 @@ func (s *Server) Partitions(prefix string) map[string]string {
 	items := s.Items()
 	maps.DeleteFunc(items, func(key, _ string) bool { return !strings.HasPrefix(key, prefix) })
 	return items
+}
+
+// Outbox returns the notices in the outbox by channel and name.
+func (s *Server) Outbox() (all []notify.Notice) {
+	s.Helper()
+	for key, text := range s.Partitions(notify.OutboxPrefix) {
+		var n notify.Notice
+		check(s.TB, "reading the notice "+key, json.Unmarshal([]byte(text), &n))
+		all = append(all, n)
+	}
+	slices.SortFunc(all, func(a, b notify.Notice) int {
+		return strings.Compare(string(a.Channel)+a.Name, string(b.Channel)+b.Name)
+	})
+	return all
 }

@@ -171,7 +171,7 @@ func (s *Server) Deliver() (sent int) {
 	return strings.Count(s.Log.String()[before:], "notice sent")
 }
 
-// Request sends a request to a path below Base. Headers are pairs.
+// Request sends a request to a path below Base, or to a whole URL. Headers are pairs.
 func (s *Server) Request(method, path string, body io.Reader, headers ...string) *http.Response {
 	s.Helper()
 	return s.Do(s.request(method, path, body, headers...))
@@ -179,7 +179,10 @@ func (s *Server) Request(method, path string, body io.Reader, headers ...string)
 
 func (s *Server) request(method, path string, body io.Reader, headers ...string) *http.Request {
 	s.Helper()
-	r, err := http.NewRequestWithContext(s.Context(), method, s.Base+path, body)
+	if strings.HasPrefix(path, "/") {
+		path = s.Base + path
+	}
+	r, err := http.NewRequestWithContext(s.Context(), method, path, body)
 	check(s.TB, "making a request", err)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])

@@ -1,0 +1,163 @@
+package apitest
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/auth"
+)
+
+// Password is that of the users whom Begin adds.
+const Password = "a password to try"
+
+// Caller is a user who has logged in.
+type Caller struct {
+	*Server
+	Name, Bearer string
+}
+
+// Begin starts a service with the active users ann and bob, and returns ann.
+func Begin(t testing.TB, options ...Option) Caller {
+	t.Helper()
+	return New(t, options...).Begin()
+}
+
+// Begin returns ann. Where there are no users yet, it adds ann and bob.
+func (s *Server) Begin() Caller {
+	s.Helper()
+	if len(s.Partitions("user#")) == 0 {
+		s.AddUser("ann", Password)
+		s.AddUser("bob", Password)
+	}
+	return s.As("ann")
+}
+
+// As returns a user with that password.
+func (s *Server) As(name string) Caller {
+	s.Helper()
+	return Caller{s, name, s.Login(name, Password)}
+}
+
+// Add adds an active user with that password, who logs in.
+func (s *Server) Add(name string, change ...func(*auth.User)) Caller {
+	s.Helper()
+	s.AddUser(name, Password, change...)
+	return s.As(name)
+}
+
+// Quota returns a change of a user: a quota in bytes.
+func Quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }
+
+// Ask sends a request like "GET /me" with the caller's bearer, unless a header says otherwise.
+func (c Caller) Ask(request, body string, headers ...string) Answer {
+	c.Helper()
+	return c.Send(request, body, append([]string{"Authorization", "Bearer " + c.Bearer}, headers...)...)
+}
+
+// Upload stores a raw body, and returns the file as the answer shows it.
+func (c Caller) Upload(query, content string, headers ...string) File {
+	c.Helper()
+	return c.Ask("POST /upload?"+query, content, headers...).Want(200).File()
+}
+
+// Send sends a request like "GET /health", or to a whole URL. Headers are pairs.
+func (s *Server) Send(request, body string, headers ...string) Answer {
+	s.Helper()
+	method, path, _ := strings.Cut(request, " ")
+	resp := s.Request(method, path, strings.NewReader(body), headers...)
+	a := Answer{Code: resp.StatusCode, Header: resp.Header, Text: s.Text(resp), s: s, request: request}
+	_ = json.Unmarshal([]byte(a.Text), &a.Envelope) // other answers are none
+	return a
+}
+
+// Get returns what a link gives.
+func (s *Server) Get(link string) string {
+	s.Helper()
+	a := s.Send("GET "+link, "")
+	if s.InStack() && a.Code == 302 { // the store itself sends a large file
+		a = s.Send("GET "+a.Header.Get("Location"), "")
+	}
+	return a.Want(200).Text
+}
+
+// Answer is a response that was read, as an envelope too if it is one.
+type Answer struct {
+	Envelope
+	Code    int
+	Header  http.Header
+	Text    string
+	s       *Server
+	request string
+}
+
+// Want checks the status and, of a refusal, that it has a reason, with these words.
+func (a Answer) Want(status int, words ...string) Answer {
+	a.s.Helper()
+	says := a.Header.Get("Ferry-Error")
+	if a.Code != status || a.Status != 0 && (a.Status != status || says == "" && status != 500) {
+		a.s.Errorf("%.200s: status %d, want %d (%s) %.200s", a.request, a.Code, status, says, a.Text)
+	}
+	for _, w := range words {
+		if !strings.Contains(says, w) {
+			a.s.Errorf("%.200s: %q does not say %q", a.request, says, w)
+		}
+	}
+	return a
+}
+
+// WantHeaders checks headers, in pairs.
+func (a Answer) WantHeaders(pairs ...string) Answer {
+	a.s.Helper()
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if got := a.Header.Get(pairs[i]); got != pairs[i+1] {
+			a.s.Errorf("%.200s: %s is %q, want %q", a.request, pairs[i], got, pairs[i+1])
+		}
+	}
+	return a
+}
+
+// File returns the first file of an answer.
+func (a Answer) File() File {
+	a.s.Helper()
+	if len(a.Files) == 0 {
+		a.s.Fatalf("%s: there is no file in %s", a.request, a.Text)
+	}
+	return a.Files[0]
+}
+
+// Read reads an answer's JSON.
+func Read[T any](a Answer) (v T) {
+	a.s.Helper()
+	check(a.s.TB, a.request+": reading "+a.Text, json.Unmarshal([]byte(a.Text), &v))
+	return v
+}
+
+// Equal checks something.
+func Equal[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+// Must ends the test on an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Eventually waits for a condition, for at most 10 s, and reports whether it holds.
+func Eventually(done func() bool) bool {
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
