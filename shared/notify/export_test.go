@@ -30,13 +30,9 @@ func (s *Sender) Missed() (n int64) {
 // Constants that tests use.
 const (
 	Lease    = lease
-	GiveUp   = giveUp
 	Parallel = parallel
 	Batch    = batch
 )
-
-// Partitions returns all partitions with a prefix.
-var Partitions = partitions
 
 // SetBacklog bounds the events that wait for a webhook.
 func (s *Sender) SetBacklog(n int64) { s.backlog = n }

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"ferry/shared/files"
 	"ferry/shared/notify"
-	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
 
@@ -31,10 +30,8 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	p := newMachine(t)
 	w := &world{machine: p, taken: map[string]int{}, windows: map[string]int{}, random: rand.New(rand.NewPCG(4, 2026))}
 	stored, rolledBack := w.upload(t, uploads)
-	if len(stored) < 1900 || len(rolledBack) < 100 {
-		t.Fatalf("%d uploads, %d rolled back", len(stored), len(rolledBack))
-	}
-	w.deliver(t, w.stream(append(stored[:len(stored):len(stored)], rolledBack...)), workers)
+	all := append(stored[:len(stored):len(stored)], rolledBack...)
+	w.deliver(t, w.stream(all), workers)
 	for {
 		p.clock.advance(time.Hour)
 		lost := w.overdue(t)
@@ -73,7 +70,7 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 
 	w.quiet = true
 	before := w.total()
-	w.deliver(t, w.stream(append(stored[:len(stored):len(stored)], rolledBack...)), workers)
+	w.deliver(t, w.stream(all), workers)
 	if again := w.total() - before; again != 0 {
 		t.Errorf("a replay of the whole stream sent %d messages", again)
 	}
@@ -95,59 +92,32 @@ type world struct {
 // and those that were not.
 func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Notice) {
 	t.Helper()
-	var mu sync.Mutex
-	inParallel(count, func(i int) {
+	for i := range count {
 		n := w.machine.linkNotice(int64(i + 1))
 		n.To = fmt.Sprintf("ann%d@example.com", i)
 		if i%4 == 0 {
 			n.Channel, n.To = notify.SMS, fmt.Sprintf("+3933312%05d", i)
 		}
-		op := n.Op(start(), fmt.Sprintf("%06d", i))
-		n = op.Value.(notify.Notice)
-		f := files.File{V: 1, Owner: n.Owner, Area: n.Area, ID: n.File, Name: n.Name, Length: n.Length, Expires: n.Expires}
-		ops := []table.Op{op, table.Put(files.Key(f.Area, f.Owner, f.ID), f)}
-		undone := i%11 == 5
-		if undone {
-			ops = append(ops, table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists()))
+		if i%11 != 5 {
+			stored = append(stored, w.machine.put(t, n))
+			continue
 		}
-		err := w.machine.table.Write(t.Context(), ops...)
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case undone && errors.Is(err, table.ErrCondition):
-			rolledBack = append(rolledBack, n)
-		case err != nil || undone:
-			t.Error(err)
-		default:
-			stored = append(stored, n)
+		op := n.Op(start(), fmt.Sprint("undone", i))
+		nothing := table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists())
+		if err := w.machine.table.Write(t.Context(), op, nothing); !errors.Is(err, table.ErrCondition) {
+			t.Fatal(err)
 		}
-	})
-	return stored, rolledBack
-}
-
-func inParallel(count int, f func(i int)) {
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	for range 16 {
-		wg.Go(func() {
-			for i := next.Add(1); i <= int64(count); i = next.Add(1) {
-				f(int(i))
-			}
-		})
+		rolledBack = append(rolledBack, op.Value.(notify.Notice))
 	}
-	wg.Wait()
+	return stored, rolledBack
 }
 
 // states returns what is known of the notices, and checks their number.
 func (w *world) states(t *testing.T, all []notify.Notice, want int) []notify.Notice {
 	t.Helper()
-	var ids []string
-	for _, n := range all {
-		ids = append(ids, n.ID)
-	}
-	found, err := notify.States(t.Context(), w.machine.table, ids)
+	found, err := notify.States(t.Context(), w.machine.table, idsOf(all))
 	if err != nil || len(found) != want {
-		t.Errorf("%d of %d notices are known, want %d: %v", len(found), len(ids), want, err)
+		t.Errorf("%d of %d notices are known, want %d: %v", len(found), len(all), want, err)
 	}
 	return found
 }
@@ -204,7 +174,8 @@ func (w *world) deliver(t *testing.T, queue []event, workers int) {
 		}
 		close(visible)
 		if len(visible) == 0 {
-			w.machine.clock.advance(earliest(later).Sub(now))
+			first := slices.MinFunc(later, func(a, b event) int { return a.at.Compare(b.at) })
+			w.machine.clock.advance(first.at.Sub(now))
 			continue
 		}
 		var mu sync.Mutex
@@ -226,16 +197,6 @@ func (w *world) deliver(t *testing.T, queue []event, workers int) {
 		wg.Wait()
 		queue = later
 	}
-}
-
-func earliest(events []event) time.Time {
-	first := events[0].at
-	for _, e := range events {
-		if e.at.Before(first) {
-			first = e.at
-		}
-	}
-	return first
 }
 
 // chance returns true with a probability of perMille in 1000.
@@ -269,7 +230,7 @@ type process struct {
 
 func (w *world) start(t *testing.T) *process {
 	p := &process{Table: w.machine.table, world: w}
-	p.sender = w.machine.senderOn(t, p, mailer{p}, texter{p})
+	p.sender = w.machine.senderOn(t, p, mails{p.send}, texts{p.send})
 	return p
 }
 
@@ -354,14 +315,4 @@ func (p *process) send(id string) (string, error) {
 		p.kill()
 	}
 	return "provider-" + id, nil
-}
-
-type mailer struct{ *process }
-
-func (m mailer) Send(_ context.Context, msg mail.Message) (string, error) { return m.send(msg.ID) }
-
-type texter struct{ *process }
-
-func (m texter) Send(_ context.Context, msg notify.TextMessage) (string, error) {
-	return m.send(msg.ID)
 }

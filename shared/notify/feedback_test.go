@@ -95,3 +95,29 @@ func TestOnlySentTextMessagesAreRemembered(t *testing.T) {
 		}
 	}
 }
+
+func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	pin := p.put(t, p.pinNotice())
+	p.pass(t, p.sender(t, nil))
+	for _, f := range []notify.Feedback{
+		{ID: pin.ID, Kind: notify.Delivered},
+		{ID: pin.ID, Kind: notify.Bounced, To: "Demo@example.net"},
+		{ID: "long-ago", Kind: notify.Complained, To: "eve@example.net"},
+		{ID: "long-ago-too", Kind: notify.Bounced},
+		{ID: "a-number", Kind: notify.Bounced, To: "+393331234567"},
+	} {
+		must(t, notify.Record(t.Context(), p.table, start(), f))
+	}
+	for address, want := range map[string]notify.SuppressReason{
+		"demo@example.net": notify.AddressBounced, "eve@example.net": notify.AddressComplained, "+393331234567": "",
+	} {
+		if got := p.suppressed(t, address); got != want {
+			t.Errorf("%s: %q", address, got)
+		}
+	}
+	if got := p.state(t, pin.ID); got.ID != "" {
+		t.Errorf("the PIN's notice is back: %+v", got)
+	}
+}

@@ -2,7 +2,6 @@ package notify_test
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,49 +15,90 @@ import (
 	"ferry/shared/table/sqlite"
 )
 
+// limitStep is something that a user asks for at some time.
+type limitStep struct {
+	at   string // days from the first, and the time of day
+	do   func(*testing.T, notify.Outbox) error
+	wait time.Duration // 0 if it passes
+}
+
+func reserve(user string, to ...string) func(*testing.T, notify.Outbox) error {
+	return func(t *testing.T, o notify.Outbox) error {
+		_, err := o.Reserve(t.Context(), files.By{User: user}, to)
+		return err
+	}
+}
+
+// reserveSince reserves again for alice what was reserved earlier, with a mark.
+func reserveSince(since string, mark table.Op, to ...string) func(*testing.T, notify.Outbox) error {
+	return func(t *testing.T, o notify.Outbox) error {
+		_, err := o.ReserveSince(t.Context(), clockAt(since), func(time.Time) table.Op { return mark }, files.By{User: "alice"}, to)
+		return err
+	}
+}
+
+// release gives back what alice reserved for an address.
+func release(to string, reserved ...string) func(*testing.T, notify.Outbox) error {
+	return func(t *testing.T, o notify.Outbox) error {
+		var at []time.Time
+		for _, text := range reserved {
+			at = append(at, clockAt(text))
+		}
+		return o.Release(t.Context(), at, files.By{User: "alice"}, []string{to})
+	}
+}
+
+func mark() table.Op { return table.Update(table.Key{PK: "mark", SK: "mark"}).Add("n", 1) }
+
 func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 	t.Parallel()
 	const ann, bob, number = "ann@example.com", "bob@example.com", "+393401234567"
-	type step struct {
-		at   string // days from the first, and the time of day
-		user string
-		to   []string
-		wait time.Duration // 0 if it passes
-	}
+	toAnn, toBob, toBoth := reserve("alice", ann), reserve("alice", bob), reserve("alice", ann, number)
 	for name, c := range map[string]struct {
 		most  notify.Limits
-		steps []step
+		steps []limitStep
 	}{
-		"nothing is bounded by default": {notify.Limits{}, []step{
-			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "alice", []string{ann}, 0},
+		"nothing is bounded by default": {notify.Limits{}, []limitStep{
+			{"0 10:00", toAnn, 0}, {"0 10:00", toAnn, 0}, {"0 10:00", release(ann, "0 10:00"), 0},
 		}},
-		"an hour has a limit, and the next starts again": {notify.Limits{PerHour: 2}, []step{
-			{"0 10:10", "alice", []string{ann}, 0}, {"0 10:20", "alice", []string{bob}, 0},
-			{"0 10:45", "alice", []string{ann}, 15 * time.Minute}, {"0 11:00", "alice", []string{ann}, 0},
+		"an hour has a limit, and the next starts again": {notify.Limits{PerHour: 2}, []limitStep{
+			{"0 10:10", toAnn, 0}, {"0 10:20", toBob, 0}, {"0 10:45", toAnn, 15 * time.Minute}, {"0 11:00", toAnn, 0},
 		}},
-		"a day has a limit, and the next starts again": {notify.Limits{PerDay: 1}, []step{
-			{"0 10:00", "alice", []string{ann}, 0}, {"0 22:00", "alice", []string{bob}, 2 * time.Hour}, {"1 00:00", "alice", []string{bob}, 0},
+		"a day has a limit, and the next starts again": {notify.Limits{PerDay: 1}, []limitStep{
+			{"0 10:00", toAnn, 0}, {"0 22:00", toBob, 2 * time.Hour}, {"1 00:00", toBob, 0},
 		}},
-		"each user has separate windows": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
-			{"0 10:00", "alice", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 0}, {"0 10:00", "bob", []string{ann}, 14 * time.Hour},
+		"each user has separate windows": {notify.Limits{PerHour: 1, PerDay: 1}, []limitStep{
+			{"0 10:00", toAnn, 0}, {"0 10:00", reserve("bob", ann), 0}, {"0 10:00", reserve("bob", ann), 14 * time.Hour},
 		}},
-		"a recipient has one limit a day for all senders": {notify.Limits{PerRecipient: 1}, []step{
-			{"0 10:00", "alice", []string{ann}, 0}, {"0 23:00", "bob", []string{ann}, time.Hour}, {"0 23:00", "bob", []string{bob}, 0}, {"1 00:00", "bob", []string{ann}, 0},
+		"a recipient has one limit a day for all senders": {notify.Limits{PerRecipient: 1}, []limitStep{
+			{"0 10:00", toAnn, 0}, {"0 23:00", reserve("bob", ann), time.Hour}, {"0 23:00", reserve("bob", bob), 0}, {"1 00:00", reserve("bob", ann), 0},
 		}},
-		"the case of an address does not matter": {notify.Limits{PerRecipient: 1}, []step{
-			{"0 23:00", "alice", []string{ann}, 0}, {"0 23:00", "alice", []string{"Ann@Example.COM"}, time.Hour},
+		"the case of an address does not matter": {notify.Limits{PerRecipient: 1}, []limitStep{
+			{"0 23:00", toAnn, 0}, {"0 23:00", reserve("alice", "Ann@Example.COM"), time.Hour},
 		}},
-		"each recipient counts for the user": {notify.Limits{PerHour: 3}, []step{
-			{"0 10:30", "alice", []string{ann, number}, 0}, {"0 10:30", "alice", []string{ann, number}, 30 * time.Minute}, {"0 10:30", "alice", []string{ann}, 0},
+		"each recipient counts for the user": {notify.Limits{PerHour: 3}, []limitStep{
+			{"0 10:30", toBoth, 0}, {"0 10:30", toBoth, 30 * time.Minute}, {"0 10:30", toAnn, 0},
 		}},
-		"a refused request counts nowhere": {notify.Limits{PerHour: 2, PerRecipient: 1}, []step{
-			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob, ann}, 13*time.Hour + 30*time.Minute}, {"0 10:30", "alice", []string{bob}, 0},
+		"a refused request counts nowhere": {notify.Limits{PerHour: 2, PerRecipient: 1}, []limitStep{
+			{"0 10:30", toAnn, 0}, {"0 10:30", reserve("alice", bob, ann), 13*time.Hour + 30*time.Minute}, {"0 10:30", toBob, 0},
 		}},
-		"if several windows are full, the longest counts": {notify.Limits{PerHour: 1, PerDay: 1}, []step{
-			{"0 10:30", "alice", []string{ann}, 0}, {"0 10:30", "alice", []string{bob}, 13*time.Hour + 30*time.Minute},
+		"if several windows are full, the longest counts": {notify.Limits{PerHour: 1, PerDay: 1}, []limitStep{
+			{"0 10:30", toAnn, 0}, {"0 10:30", toBob, 13*time.Hour + 30*time.Minute},
 		}},
-		"without a recipient nothing is counted": {notify.Limits{PerHour: 1}, []step{
-			{"0 10:30", "alice", nil, 0}, {"0 10:30", "alice", nil, 0}, {"0 10:30", "alice", []string{ann}, 0},
+		"without a recipient nothing is counted": {notify.Limits{PerHour: 1}, []limitStep{
+			{"0 10:30", reserve("alice"), 0}, {"0 10:30", reserve("alice"), 0}, {"0 10:30", toAnn, 0},
+		}},
+		"what is reserved again counts in another hour, and not again in the day": {notify.Limits{PerHour: 2, PerDay: 2}, []limitStep{
+			{"0 11:00", reserveSince("0 10:50", mark(), ann), 0}, {"0 11:00", reserveSince("0 10:50", mark(), ann), 0},
+			{"0 11:00", reserveSince("0 10:50", mark(), ann), time.Hour}, {"0 12:00", toBoth, 0},
+		}},
+		"what is released does not count": {notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}, []limitStep{
+			{"0 10:50", toAnn, 0}, {"0 10:50", toAnn, 0}, {"0 10:50", toBob, 10 * time.Minute},
+			{"0 10:50", release(ann, "0 10:50", "0 10:50"), 0},
+			{"0 10:50", toAnn, 0}, {"0 10:50", toBob, 0}, {"0 10:50", toBob, 10 * time.Minute},
+			{"0 11:10", release(bob, "0 10:50"), 0}, // the hour is over, and the day is not
+			{"0 11:10", toBob, 0}, {"0 11:10", toBob, 0}, {"0 11:10", toAnn, 12*time.Hour + 50*time.Minute},
+			{"2 00:00", release(bob, "0 10:50"), 0}, // the day is over
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +107,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 			counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: c.most}
 			for i, s := range c.steps {
 				now = clockAt(s.at)
-				err := take(t, counter, s.user, s.to...)
+				err := s.do(t, counter)
 				if s.wait == 0 && err != nil {
 					t.Fatalf("step %d: %v", i, err)
 				}
@@ -79,115 +119,46 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 	}
 }
 
-func take(t *testing.T, c notify.Outbox, user string, to ...string) error {
-	t.Helper()
-	_, err := c.Reserve(t.Context(), files.By{User: user}, to)
-	return err
-}
-
-func takeAgain(t *testing.T, c notify.Outbox, taken time.Time, mark table.Op, user string, to ...string) error {
-	t.Helper()
-	_, err := c.ReserveSince(t.Context(), taken, func(time.Time) table.Op { return mark }, files.By{User: user}, to)
-	return err
-}
-
-func TestReserveAgainCountsInWindowsThatHaveBegunSince(t *testing.T) {
+func TestReservingAgainIsMarkedOnceAWindowHasBegunSince(t *testing.T) {
 	t.Parallel()
-	const ann = "ann@example.com"
 	var now time.Time
 	tab := open(t)
-	counter := notify.Outbox{Table: tab, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 2}}
-	type flag struct {
-		N int64 `json:"n"`
-	}
-	mark := table.Update(table.Key{PK: "mark", SK: "mark"}).Add("n", 1)
-	marked := func(want int64) {
-		t.Helper()
-		var f flag
-		if err := tab.Get(t.Context(), mark.Key, &f); f.N != want {
-			t.Fatalf("it is marked %d times, want %d (%v)", f.N, want, err)
+	counter := notify.Outbox{Table: tab, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 1, PerDay: 1}}
+	for _, c := range []struct {
+		at    string
+		marks int64 // after that
+	}{{"0 10:59", 0}, {"0 10:50", 0}, {"0 11:00", 1}, {"0 11:00", 1}, {"0 12:00", 2}} {
+		now = clockAt(c.at)
+		err := reserveSince("0 10:50", mark(), ann)(t, counter)
+		var stored struct{ N int64 }
+		_ = tab.Get(t.Context(), mark().Key, &stored)
+		if stored.N != c.marks || err != nil && !fault.Is(err, fault.TooMany) {
+			t.Errorf("at %s there are %d marks, %v", c.at, stored.N, err)
 		}
 	}
-	begun := clockAt("0 10:50")
-	for _, later := range []string{"0 10:59", "0 10:50"} {
-		now = clockAt(later)
-		must(t, takeAgain(t, counter, begun, mark, "alice", ann))
-		marked(0)
-	}
-	now = clockAt("0 11:00") // another hour of the same day
-	for i := range int64(2) {
-		must(t, takeAgain(t, counter, begun, mark, "alice", ann))
-		marked(i + 1)
-	}
-	if err := takeAgain(t, counter, begun, mark, "alice", ann); !fault.Is(err, fault.TooMany) || fault.Of(err).After != time.Hour {
-		t.Fatalf("the third of an hour: %+v", err)
-	}
-	marked(2)
-	now = clockAt("0 12:00")
-	if err := take(t, counter, "alice", ann, "bob@example.com"); err != nil {
-		t.Fatalf("the day has counted the same notice twice: %v", err)
-	}
 	now = clockAt("1 12:00")
-	if err := takeAgain(t, counter, begun, mark.If(table.AtMost("n", 1)), "alice", ann); !errors.Is(err, table.ErrCondition) {
-		t.Fatalf("with a mark that is refused: %v", err)
+	if err := reserveSince("0 10:50", mark().If(table.AtMost("n", 1)), ann)(t, counter); !errors.Is(err, table.ErrCondition) {
+		t.Errorf("with a mark that is refused: %v", err)
 	}
-	if err := take(t, counter, "alice", ann, "bob@example.com"); err != nil {
-		t.Fatalf("a refused request has counted: %v", err)
-	}
-}
-
-func TestReleasedNoticesAreNotCounted(t *testing.T) {
-	t.Parallel()
-	const ann, bob = "ann@example.com", "bob@example.com"
-	now := clockAt("0 10:50")
-	counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}}
-	takeOne := func(to string) error { return take(t, counter, "alice", to) }
-	must(t, errors.Join(takeOne(ann), takeOne(ann)))
-	if err := takeOne(bob); !fault.Is(err, fault.TooMany) {
-		t.Fatalf("a third in the hour: %v", err)
-	}
-	must(t, counter.Release(t.Context(), []time.Time{now, now}, files.By{User: "alice"}, []string{ann}))
-	if err := errors.Join(takeOne(ann), takeOne(bob)); err != nil {
-		t.Fatalf("two, after as many were given back: %v", err)
-	}
-	if err := takeOne(bob); !fault.Is(err, fault.TooMany) {
-		t.Fatalf("a third in the hour: %v", err)
-	}
-	taken := now
-	now = clockAt("0 11:10") // the hour is over, and the day is not
-	must(t, counter.Release(t.Context(), []time.Time{taken}, files.By{User: "alice"}, []string{bob}))
-	if err := errors.Join(takeOne(bob), takeOne(bob)); err != nil {
-		t.Fatalf("two in the next hour, with one given back to the day: %v", err)
-	}
-	if err := takeOne(ann); !fault.Is(err, fault.TooMany) {
-		t.Fatalf("a fourth in the day: %v", err)
-	}
-	now = clockAt("2 00:00")
-	if err := counter.Release(t.Context(), []time.Time{taken}, files.By{User: "alice"}, []string{bob}); err != nil {
-		t.Fatalf("when the day is over: %v", err)
-	}
-	if err := (notify.Outbox{Table: counter.Table, Now: counter.Now}).Release(t.Context(), []time.Time{now}, files.By{User: "alice"}, []string{bob}); err != nil {
-		t.Fatalf("where nothing is bounded: %v", err)
-	}
+	must(t, reserve("alice", ann)(t, counter)) // what was refused has not counted
 }
 
 func TestMoreNoticesThanALimitAllowsAreInvalid(t *testing.T) {
 	t.Parallel()
 	counter := notify.Outbox{Table: open(t), Now: time.Now, Most: notify.Limits{PerHour: 1}}
-	if err := take(t, counter, "alice", "ann@example.com", "+393401234567"); !fault.Is(err, fault.Invalid) {
+	if err := reserve("alice", "ann@example.com", "+393401234567")(t, counter); !fault.Is(err, fault.Invalid) {
 		t.Errorf("got %v, want an Invalid fault", err)
 	}
 }
 
 func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {
 	t.Parallel()
-	now := clockAt("0 10:00")
-	counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 20, PerRecipient: 100}}
+	counter := notify.Outbox{Table: open(t), Now: start, Most: notify.Limits{PerHour: 20, PerRecipient: 100}}
 	var passed atomic.Int64
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			err := take(t, counter, "alice", "ann@example.com")
+			err := reserve("alice", ann)(t, counter)
 			if err == nil {
 				passed.Add(1)
 			} else if !fault.Is(err, fault.TooMany) {
@@ -204,7 +175,7 @@ func TestCountsHoldNoAddressAndExpireWithTheirWindow(t *testing.T) {
 	t.Parallel()
 	db, now := open(t), clockAt("0 10:00")
 	counter := notify.Outbox{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
-	must(t, take(t, counter, "alice", "ann@example.com"))
+	must(t, reserve("alice", ann)(t, counter))
 	for _, c := range []struct {
 		when string
 		left int
@@ -232,10 +203,4 @@ func clockAt(text string) time.Time {
 	return time.Date(2026, 11, 21+int(text[0]-'0'), clock.Hour(), clock.Minute(), 0, 0, time.UTC)
 }
 
-func open(t *testing.T) *sqlite.DB {
-	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
-	return db
-}
+func open(t *testing.T) *sqlite.DB { return newMachine(t).table }

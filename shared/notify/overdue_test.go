@@ -43,7 +43,7 @@ func TestSendersArePointedAtNoticesDueForAnHour(t *testing.T) {
 	for i := range 25 {
 		n := p.linkNotice(1)
 		if i == 7 {
-			n = p.textNotice()
+			n = text(p)
 		}
 		if i == 23 {
 			p.clock.advance(time.Minute) // the others are not late yet

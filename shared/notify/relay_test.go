@@ -16,21 +16,24 @@ import (
 
 var errRefused = errors.New("no")
 
-// relayed keeps what is published. Messages that contain the text in fail are refused.
+// relayed keeps what is published.
 type relayed struct {
-	mu    sync.Mutex
-	sent  map[notify.Topic][]notify.TopicMessage
-	calls int
-	fail  string
+	mu       sync.Mutex
+	sent     map[notify.Topic][]notify.TopicMessage
+	fail     string          // messages that contain it are refused
+	together *sync.WaitGroup // if set, no call returns before all of these have come
 }
 
 func (s *relayed) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
+	if s.together != nil {
+		s.together.Done()
+		s.together.Wait()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sent == nil {
 		s.sent = map[notify.Topic][]notify.TopicMessage{}
 	}
-	s.calls++
 	errs := make([]error, len(messages))
 	for i, m := range messages {
 		if s.fail != "" && strings.Contains(m.Body, s.fail) {
@@ -76,48 +79,27 @@ func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 	}
 }
 
-func TestRecordsArePublishedInTensWithAnErrorForEach(t *testing.T) {
+func TestRecordsArePublishedInTensAtOnceWithAnErrorForEach(t *testing.T) {
 	t.Parallel()
 	records := make([]notify.StreamRecord, 100)
 	for i := range records {
-		records[i] = notify.StreamRecord{Key: table.Key{PK: "outbox#0", SK: fmt.Sprintf("n%02d", i)}, Channel: "mail"}
+		id := fmt.Sprintf("n%02d", i)
+		records[i] = notify.StreamRecord{Key: table.Key{PK: "outbox#0", SK: id}, Channel: "mail"}
 		if i%2 == 1 {
-			records[i] = notify.StreamRecord{Key: table.Key{PK: "event#0", SK: fmt.Sprintf("n%02d", i)}, Type: "t", Body: fmt.Sprintf("n%02d", i)}
+			records[i] = notify.StreamRecord{Key: table.Key{PK: "event#127", SK: id}, Type: "t", Body: id}
 		}
 	}
-	s := relayed{fail: "n2"}
+	s := relayed{fail: "n2", together: &sync.WaitGroup{}}
+	s.together.Add(10)
 	errs := notify.Relay(t.Context(), &s, records)
 	for i, err := range errs {
 		if want := i >= 20 && i < 30; (err != nil) != want {
 			t.Errorf("record %d: %v", i, err)
 		}
 	}
-	if s.calls != 10 || len(s.sent[notify.NoticesTopic]) != 45 || len(s.sent[notify.EventsTopic]) != 45 {
-		t.Errorf("%d calls published %d notices and %d events", s.calls, len(s.sent[notify.NoticesTopic]), len(s.sent[notify.EventsTopic]))
+	if len(s.sent[notify.NoticesTopic]) != 45 || len(s.sent[notify.EventsTopic]) != 45 {
+		t.Errorf("%d notices and %d events were published", len(s.sent[notify.NoticesTopic]), len(s.sent[notify.EventsTopic]))
 	}
-}
-
-// crowd lets no call return until all that it waits for have come.
-type crowd struct{ sync.WaitGroup }
-
-func (c *crowd) Publish(_ context.Context, _ notify.Topic, messages []notify.TopicMessage) []error {
-	c.Done()
-	c.Wait()
-	return make([]error, len(messages))
-}
-
-func TestAllBatchesOfOneReadArePublishedAtOnce(t *testing.T) {
-	t.Parallel()
-	records := make([]notify.StreamRecord, 100)
-	for i := range records {
-		records[i] = notify.StreamRecord{Key: table.Key{PK: "event#127", SK: fmt.Sprint(i)}, Type: "t", Body: "{}"}
-		if i >= 50 {
-			records[i] = notify.StreamRecord{Key: table.Key{PK: "outbox#0", SK: fmt.Sprint(i)}, Channel: "mail"}
-		}
-	}
-	var c crowd
-	c.Add(10)
-	must(t, errors.Join(notify.Relay(t.Context(), &c, records)...))
 }
 
 func TestPointerKeyRefusesAnythingButANotice(t *testing.T) {

@@ -78,43 +78,14 @@ func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
 	}
 }
 
-func TestRunSendsNewNoticesAndEndsWithItsContext(t *testing.T) {
+func TestRunSendsEachNoticeWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	s := p.sender(t, nil)
-	before := p.put(t, p.linkNotice(1)) // from before a restart
-	stop := running(t, s)
-	p.untilSent(t, before)
-	after := p.put(t, p.linkNotice(2))
-	for range 10 {
-		s.Wake() // never blocks
-	}
-	p.untilSent(t, after)
-	stop()
-	if got := p.received(t); len(got) != 2 {
-		t.Errorf("%d messages arrived", len(got))
-	}
-}
-
-func TestRunLooksAgainWhenTheNextNoticeIsDue(t *testing.T) {
-	t.Parallel()
-	p := newMachine(t)
-	p.clock.t = time.Now() // so that Run's pauses and the clock agree
-	n := p.put(t, p.linkNotice(1))
-	soon := time.Now().Add(300 * time.Millisecond).UnixMilli()
-	must(t, p.table.Write(t.Context(), table.Update(n.Key()).Set("notBefore", soon)))
-	s := p.sender(t, nil)
-	s.Now = time.Now
-	stop := running(t, s)
-	p.untilSent(t, n)
-	stop()
-}
-
-func TestRunRetriesAFailedNoticeWhileOthersAreUnderWay(t *testing.T) {
-	t.Parallel()
-	p := newMachine(t)
-	p.clock.t = time.Now() // so that Run's pauses and the clock agree
-	slow, failing := p.put(t, p.to("stuck@example.com")), p.put(t, p.to("failing@example.com"))
+	p.clock.t = time.Now()                                                         // so that Run's pauses and the clock agree
+	slow, before := p.put(t, p.to("stuck@example.com")), p.put(t, p.linkNotice(1)) // from before a restart
+	soon, failing := p.put(t, p.linkNotice(1)), p.put(t, p.to("failing@example.com"))
+	due := table.Update(soon.Key()).Set("notBefore", time.Now().Add(300*time.Millisecond).UnixMilli())
+	must(t, p.table.Write(t.Context(), due))
 	release := make(chan struct{})
 	var tries atomic.Int64
 	s := p.sender(t, mailFunc(func(ctx context.Context, m mail.Message) error {
@@ -125,7 +96,14 @@ func TestRunRetriesAFailedNoticeWhileOthersAreUnderWay(t *testing.T) {
 	}))
 	s.Now = time.Now
 	stop := running(t, s)
+	p.untilSent(t, before)
+	p.untilSent(t, soon)
 	p.untilSent(t, failing)
+	after := p.put(t, p.linkNotice(2))
+	for range 10 {
+		s.Wake() // never blocks
+	}
+	p.untilSent(t, after)
 	close(release)
 	p.untilSent(t, slow)
 	stop()

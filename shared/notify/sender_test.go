@@ -32,7 +32,7 @@ func TestManySendersSendEachNoticeOnce(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for worker := range 6 { // each with its own connection, like as many processes
-		s := p.senderOn(t, p.open(t), mails{f}, nil)
+		s := p.senderOn(t, p.open(t), mails{f.take}, nil)
 		wg.Go(func() {
 			if worker < 2 {
 				s.SendDue(t.Context())

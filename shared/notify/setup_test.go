@@ -117,12 +117,16 @@ func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notif
 	if m == nil {
 		m = p.inbox.Mail()
 	}
-	sender, err := notify.NewSender(notify.Config{
-		Table: tab, Key: p.key, Mail: m, SMS: s, From: "Ferry <ferry@example.org>", Now: p.clock.now,
-		Log: slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: noDuration(t)})), Jitter: func() float64 { return 0.5 },
-	})
+	return p.newSender(t, notify.Config{Table: tab, Mail: m, SMS: s, From: "Ferry <ferry@example.org>"})
+}
+
+func (p *machine) newSender(t *testing.T, c notify.Config) *notify.Sender {
+	t.Helper()
+	c.Key, c.Now, c.Jitter = p.key, p.clock.now, func() float64 { return 0.5 }
+	c.Log = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: noDuration(t)}))
+	s, err := notify.NewSender(c)
 	must(t, err)
-	return sender
+	return s
 }
 
 // noDuration refuses durations in a log: JSON has them in nanoseconds.
@@ -143,13 +147,6 @@ func (p *machine) linkNotice(id int64) notify.Notice {
 		Owner:   "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000,
 		Sender: "demo", ReplyTo: "demo@example.net", Message: "Here it is.",
 	}
-}
-
-// textNotice is linkNotice as a text message.
-func (p *machine) textNotice() notify.Notice {
-	n := p.linkNotice(1)
-	n.Channel, n.To = notify.SMS, "+393331234567"
-	return n
 }
 
 func (p *machine) pinNotice() notify.Notice {
@@ -228,13 +225,11 @@ func (p *machine) stored(t *testing.T, n notify.Notice) (notify.Notice, bool) {
 }
 
 // waiting counts what is in the outbox.
-func (p *machine) waiting(t *testing.T) int {
+func (p *machine) waiting(t *testing.T) (n int) {
 	t.Helper()
-	count := 0
-	for _, pk := range notify.Partitions(notify.OutboxPrefix) {
-		page, err := p.table.Query(t.Context(), table.Query{PK: pk, Limit: table.MaxPage})
+	for _, err := range notify.Waiting(t.Context(), p.table) {
 		must(t, err)
-		count += len(page.Items)
+		n++
 	}
-	return count
+	return n
 }

@@ -215,7 +215,7 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 	r := begin(t, link, true)
 	r.do(tried(refusal(mail.ErrQuota)))
 	r.provider.fail = nil
-	second, code, message := r.put(t, r.linkNotice(2)), r.put(t, r.pinNotice()), r.put(t, r.textNotice())
+	second, code, message := r.put(t, r.linkNotice(2)), r.put(t, r.pinNotice()), r.put(t, text(r.machine))
 	if again := handle(t, r.sender, second); again != r.again || r.provider.tries != 1 {
 		t.Errorf("the second mail was tried, or is again after %v", again)
 	}
@@ -266,6 +266,9 @@ func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 		{"a message that was lost", link, steps{sent, lost}, failed("not delivered: phone is off", 0, "")},
 		{"a delivery of what was given up", link, steps{tried(mail.ErrPermanent), delivered}, refused},
 		{"a bounce of what was given up", link, steps{tried(mail.ErrPermanent), bounced}, refused},
+		{"a bounce before it was sent, which must come again", link, steps{bounced}, want{state: notify.Queued}},
+		{"a bounce that comes again", link, steps{bounced, sent, bounced}, failed(bounce, 0, notify.AddressBounced)},
+		{"a bounce with a long detail, which is cut", link, steps{sent, reported(notify.Bounced, strings.Repeat("so ", 5000)+"\r\n")}, failed("bounced: "+strings.Repeat("so ", 100), 0, notify.AddressBounced)},
 		{"a bounce of a PIN, which is not known any more", pin, steps{sent, bounced}, want{taken: 1}},
 	})
 }

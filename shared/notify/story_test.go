@@ -60,7 +60,14 @@ func link(p *machine) notify.Notice { return p.linkNotice(1) }
 
 func receipt(p *machine) notify.Notice { return p.receiptNotice(1) }
 
-var text, pin = (*machine).textNotice, (*machine).pinNotice
+func pin(p *machine) notify.Notice { return p.pinNotice() }
+
+// text is link as a text message.
+func text(p *machine) notify.Notice {
+	n := p.linkNotice(1)
+	n.Channel, n.To = notify.SMS, "+393331234567"
+	return n
+}
 
 // run is one notice with its provider and its table.
 type run struct {
@@ -88,7 +95,7 @@ func begin(t *testing.T, notice func(*machine) notify.Notice, message bool) *run
 
 // another returns another sender through the same provider.
 func (r *run) another(tab table.Table) *notify.Sender {
-	s := r.senderOn(r.T, tab, mails{r.provider}, texts{r.provider})
+	s := r.senderOn(r.T, tab, mails{r.provider.take}, texts{r.provider.take})
 	s.OnEnd = []notify.OnEnd{count}
 	return s
 }
@@ -238,10 +245,14 @@ func suppress(reason notify.SuppressReason) func(*run) {
 // withoutProviders takes the providers away.
 func withoutProviders(r *run) { r.sender.Mail, r.sender.SMS = nil, nil }
 
-// reported is a provider's feedback.
+// reported is a provider's feedback. While the notice is in the outbox, it is refused for now.
 func reported(kind notify.FeedbackKind, detail string) func(*run) {
 	return func(r *run) {
-		must(r.T, notify.Record(r.Context(), r.calls, r.clock.now(), notify.Feedback{ID: r.notice.ID, Kind: kind, Detail: detail}, count))
+		f := notify.Feedback{ID: r.notice.ID, Kind: kind, Detail: detail}
+		err := notify.Record(r.Context(), r.calls, r.clock.now(), f, count)
+		if errors.Is(err, notify.ErrInOutbox) != (r.waiting(r.T) > 0) || err != nil && !errors.Is(err, notify.ErrInOutbox) {
+			r.Errorf("feedback on a notice that is %s: %v", r.last, err)
+		}
 	}
 }
 
@@ -310,12 +321,17 @@ func (p *provider) take(id string) (string, error) {
 	return "provider-" + id, nil
 }
 
-// mails and texts are the ports to a provider.
-type mails struct{ *provider }
+// mails and texts are the ports to a provider that takes messages by their IDs.
+type (
+	mails struct {
+		take func(id string) (string, error)
+	}
+	texts struct {
+		take func(id string) (string, error)
+	}
+)
 
 func (m mails) Send(_ context.Context, msg mail.Message) (string, error) { return m.take(msg.ID) }
-
-type texts struct{ *provider }
 
 func (m texts) Send(_ context.Context, msg notify.TextMessage) (string, error) { return m.take(msg.ID) }
 

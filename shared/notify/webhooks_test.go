@@ -3,7 +3,6 @@ package notify_test
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,11 +24,14 @@ func (p *machine) hookSender(t *testing.T, tab table.Table, urls ...string) *not
 	must(t, err)
 	hooks, err := notify.NewReceivers(urls, secrets)
 	must(t, err)
-	s, err := notify.NewSender(notify.Config{
-		Table: tab, Key: p.key, Webhooks: hooks, Now: p.clock.now, Log: slog.New(slog.NewTextHandler(p.log, nil)), Jitter: func() float64 { return 0.5 },
-	})
-	must(t, err)
-	return s
+	return p.newSender(t, notify.Config{Table: tab, Webhooks: hooks})
+}
+
+// posting returns a machine, a receiver, and a Sender of events to it.
+func posting(t *testing.T) (*machine, *receiver, *notify.Sender) {
+	t.Helper()
+	p, r := newMachine(t), receive(t)
+	return p, r, p.hookSender(t, p.table, r.URL)
 }
 
 // happen records events.
@@ -116,9 +118,8 @@ func (r *receiver) wantOnce(t *testing.T, want int) {
 
 func TestEachEventIsDeliveredAndRemoved(t *testing.T) {
 	t.Parallel()
-	p, r := newMachine(t), receive(t)
+	p, r, d := posting(t)
 	p.happen(t, 130) // more than a transaction and a pass take
-	d := p.hookSender(t, p.table, r.URL)
 	for sent := 0; sent < 130; {
 		n := p.deliver(t, d)
 		if n == 0 {
@@ -154,9 +155,8 @@ func TestEachWebhookGetsEventsAtItsOwnPace(t *testing.T) {
 
 func TestEventIsRetriedForADay(t *testing.T) {
 	t.Parallel()
-	p, r := newMachine(t), receive(t)
+	p, r, d := posting(t)
 	r.status.Store(503)
-	d := p.hookSender(t, p.table, r.URL)
 	p.happen(t, 1)
 	for range 26 * 12 {
 		p.deliver(t, d)
@@ -193,12 +193,11 @@ func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			p, r := newMachine(t), receive(t)
+			p, r, d := posting(t)
 			other := receive(t)
 			r.status.Store(int64(c.status))
 			r.header.Set("Retry-After", c.retryAfter)
 			r.header.Set("Location", other.URL)
-			d := p.hookSender(t, p.table, r.URL)
 			p.happen(t, 1)
 			if n := p.deliver(t, d); (n == 1) != c.taken {
 				t.Errorf("%d were taken", n)
@@ -394,16 +393,12 @@ func TestNoSecretIsLogged(t *testing.T) {
 
 func TestUnreadableEventsAreDropped(t *testing.T) {
 	t.Parallel()
-	p, r := newMachine(t), receive(t)
-	type other struct {
-		ID string `json:"id"`
-	}
-	hook := p.hookSender(t, p.table, r.URL).Webhooks[0]
-	for _, pk := range append(notify.Partitions(notify.EventPrefix), "webhook#"+hook.ID) {
-		must(t, p.table.Write(t.Context(), table.Put(table.Key{PK: pk, SK: "0"}, other{"1"})))
+	p, _, d := posting(t)
+	for _, pk := range append(eventPartitions(), "webhook#"+d.Webhooks[0].ID) {
+		must(t, p.table.Write(t.Context(), table.Put(table.Key{PK: pk, SK: "0"}, odd{ID: "1"})))
 	}
 	p.happen(t, 3)
-	if n := p.deliver(t, p.hookSender(t, p.table, r.URL)); n != 3 || p.left(t) != 0 {
+	if n := p.deliver(t, d); n != 3 || p.left(t) != 0 {
 		t.Errorf("%d were taken, %d items are left", n, p.left(t))
 	}
 }
@@ -444,8 +439,7 @@ func TestWebhookThatHangsHoldsFourEventsAndDelaysNoOther(t *testing.T) {
 func TestEventsFromAClockThatWasAheadAreDelivered(t *testing.T) {
 	t.Parallel()
 	for _, tried := range []bool{false, true} {
-		p, r := newMachine(t), receive(t)
-		d := p.hookSender(t, p.table, r.URL)
+		p, r, d := posting(t)
 		p.clock.advance(year)
 		p.happen(t, 1)
 		must(t, d.Spread(t.Context()))

@@ -50,10 +50,15 @@ func start(t *testing.T, p *provider) (address string) {
 func open(t *testing.T, c gateway.Config) *gateway.Sender {
 	t.Helper()
 	s, err := gateway.New(c)
+	must(t, err)
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 func message() notify.TextMessage {
@@ -65,9 +70,7 @@ func message() notify.TextMessage {
 func TestTheExamplesOfTheREADMEReachTheirProviders(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../infra/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := regexp.MustCompile(`(?m)^ *(export FERRY_SMS_URL=.*)$`).FindAllStringSubmatch(string(text), -1)
 	wants := []struct{ path, kind, body, authorization, answer, name string }{
 		{"POST /2010-04-01/Accounts/ACCOUNT_SID/Messages.json", "application/x-www-form-urlencoded",
@@ -88,15 +91,11 @@ func TestTheExamplesOfTheREADMEReachTheirProviders(t *testing.T) {
 		address := start(t, p)
 		value := func(name string) string {
 			out, err := exec.Command("sh", "-c", lines[i][1]+`; printf %s "$`+name+`"`).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return string(out)
 		}
 		u, err := url.Parse(value("FERRY_SMS_URL"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		u.Scheme, u.Host = "http", strings.TrimPrefix(address, "http://")
 		s := open(t, gateway.Config{
 			URL: u.String(), Body: value("FERRY_SMS_BODY"), From: value("FERRY_SMS_FROM"), Authorization: value("FERRY_SMS_AUTHORIZATION"),

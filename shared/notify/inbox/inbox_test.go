@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,12 +26,17 @@ type clock struct{ time.Time }
 
 func (c *clock) now() time.Time { return c.Time }
 
-func open(t *testing.T) (*inbox.Inbox, *clock) {
+func must(t *testing.T, err error) {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "ferry.db"), sqlite.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func open(t *testing.T) (*inbox.Inbox, *clock) {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "ferry.db"), sqlite.Options{NoSync: true})
+	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	c := &clock{time.Date(2026, 8, 7, 14, 30, 0, 0, time.UTC)}
 	return inbox.New(db, c.now), c
@@ -46,66 +52,35 @@ func aMail(id string) mail.Message {
 
 func sendMail(t *testing.T, in *inbox.Inbox, m mail.Message) {
 	t.Helper()
-	if _, err := in.Mail().Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	_, err := in.Mail().Send(t.Context(), m)
+	must(t, err)
 }
 
 func list(t *testing.T, in *inbox.Inbox, limit int) []inbox.Message {
 	t.Helper()
 	messages, err := in.List(t.Context(), limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return messages
 }
 
-func TestMessagesAreListedNewestFirst(t *testing.T) {
+func TestMessagesAreListedNewestFirstAndStayForSevenDays(t *testing.T) {
 	t.Parallel()
 	in, clock := open(t)
-	sendMail(t, in, aMail("0001-a"))
+	first, m := clock.Time, aMail("0001-a")
+	sendMail(t, in, m)
 	clock.Time = clock.Add(time.Minute)
-	if _, err := in.SMS().Send(t.Context(), notify.TextMessage{ID: "0002-b", To: "+393331234567", Text: "hello"}); err != nil {
-		t.Fatal(err)
+	_, err := in.SMS().Send(t.Context(), notify.TextMessage{ID: "0-0002-b", To: "+393331234567", Text: "hello"})
+	must(t, err)
+	sendMail(t, in, m) // a message that is sent twice is kept once
+	want := []inbox.Message{
+		{ID: "0002-b", Channel: "sms", To: "+393331234567", Text: "hello", Sent: clock.Time},
+		{ID: m.ID, Channel: "mail", To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML, Sent: first},
 	}
-	got := list(t, in, 10)
-	if len(got) != 2 {
-		t.Fatalf("got %d messages", len(got))
-	}
-	want := inbox.Message{ID: "0002-b", Channel: "sms", To: "+393331234567", Text: "hello", Sent: clock.Time}
-	if got[0] != want {
-		t.Errorf("got %+v, want %+v", got[0], want)
-	}
-	m := aMail("0001-a")
-	want = inbox.Message{ID: m.ID, Channel: "mail", To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML, Sent: clock.Add(-time.Minute)}
-	if got[1] != want {
-		t.Errorf("got %+v, want %+v", got[1], want)
-	}
-}
-
-func TestMessageSentTwiceIsKeptOnce(t *testing.T) {
-	t.Parallel()
-	in, clock := open(t)
-	first := clock.Time
-	sendMail(t, in, aMail("0001-a"))
-	clock.Time = clock.Add(time.Hour)
-	sendMail(t, in, aMail("0001-a"))
-	if got := list(t, in, 10); len(got) != 1 || !got[0].Sent.Equal(first) {
-		t.Errorf("got %+v", got)
-	}
-}
-
-func TestMessagesStayForSevenDays(t *testing.T) {
-	t.Parallel()
-	in, clock := open(t)
-	sendMail(t, in, aMail("0001-a"))
-	clock.Time = clock.Add(inbox.Keep - time.Millisecond)
-	if len(list(t, in, 10)) != 1 {
-		t.Error("a message was removed too early")
-	}
-	clock.Time = clock.Add(time.Millisecond)
-	if len(list(t, in, 10)) != 0 {
-		t.Error("a message stayed too long")
+	for after, left := range map[time.Duration]int{time.Minute: 2, inbox.Keep - time.Millisecond: 2, inbox.Keep: 1, inbox.Keep + time.Minute: 0} {
+		clock.Time = first.Add(after)
+		if got := list(t, in, 10); !slices.Equal(got, want[:left]) {
+			t.Errorf("after %v: got %+v", after, got)
+		}
 	}
 }
 
@@ -140,23 +115,24 @@ func TestInvalidMessageIsRefused(t *testing.T) {
 
 // get sends a request with Host and Accept headers to the handler.
 func get(in *inbox.Inbox, method, host, accept string) *http.Response {
-	outlet := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	r := httptest.NewRequest(method, "/inbox", nil)
 	r.Host = host
 	if accept != "" {
 		r.Header.Set("Accept", accept)
 	}
+	return answer(in, r, false)
+}
+
+func answer(in *inbox.Inbox, r *http.Request, proxied bool) *http.Response {
 	w := httptest.NewRecorder()
-	inbox.Handler(outlet, in, api.Prefers, false).ServeHTTP(w, r)
+	inbox.Handler(envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, in, api.Prefers, proxied).ServeHTTP(w, r)
 	return w.Result()
 }
 
 func body(t *testing.T, r *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -221,30 +197,17 @@ func TestInboxIsJSONIfTheClientPrefersIt(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	sendMail(t, in, aMail("0001-a"))
-	tests := []struct {
-		accept string
-		json   bool
-	}{
-		{"application/json", true},
-		{"application/json, text/html;q=0.9", true},
-		{"text/html;q=0.5, application/json", true},
-		{"text/html, application/json;q=0.9", false},
-		{"*/*", false},
-		{"", false},
-	}
-	for _, tt := range tests {
-		t.Run("Accept: "+tt.accept, func(t *testing.T) {
-			t.Parallel()
-			res := get(in, "GET", "localhost:8080", tt.accept)
-			if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") != tt.json || res.Header.Get("Vary") != "Accept" {
-				t.Errorf("headers %v", res.Header)
-			}
-		})
+	for accept, asJSON := range map[string]bool{
+		"application/json": true, "application/json, text/html;q=0.9": true, "text/html;q=0.5, application/json": true,
+		"text/html, application/json;q=0.9": false, "*/*": false, "": false,
+	} {
+		res := get(in, "GET", "localhost:8080", accept)
+		if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") != asJSON || res.Header.Get("Vary") != "Accept" {
+			t.Errorf("Accept %s: headers %v", accept, res.Header)
+		}
 	}
 	var got []map[string]any
-	if err := json.Unmarshal([]byte(body(t, get(in, "GET", "localhost", "application/json"))), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(body(t, get(in, "GET", "localhost", "application/json"))), &got))
 	m := aMail("0001-a")
 	want := map[string]any{"id": m.ID, "channel": "mail", "to": m.To, "subject": m.Subject, "text": m.Text, "html": m.HTML, "sent": "2026-08-07T14:30:00Z"}
 	if len(got) != 1 || fmt.Sprint(got[0]) != fmt.Sprint(want) {
@@ -256,23 +219,19 @@ func TestInboxAnswersOnlyUnderLocalNames(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	sendMail(t, in, aMail("0001-a"))
-	tests := []struct {
-		host   string
-		status int
-	}{
-		{"localhost", 200}, {"localhost:8080", 200}, {"LOCALHOST.:8080", 200}, {"127.0.0.1", 200}, {"127.9.9.9:1", 200},
-		{"[::1]", 200}, {"[::1]:8080", 200}, {"ferry.lan", 403},
-		{"evil.example.org", 403}, {"evil.example.org:8080", 403}, {"localhost.evil.example.org", 403}, {"127.0.0.1.evil.example.org", 403},
-		{"10.0.0.1:8080", 403}, {"0.0.0.0:8080", 403}, {"", 403},
-	}
-	for _, tt := range tests {
-		t.Run(fmt.Sprintf("host %q gets %d", tt.host, tt.status), func(t *testing.T) {
-			t.Parallel()
-			res := get(in, "GET", tt.host, "application/json")
-			if res.StatusCode != tt.status || strings.Contains(body(t, res), "TOKEN") != (tt.status == 200) {
-				t.Errorf("status %d", res.StatusCode)
+	for status, hosts := range map[int][]string{
+		200: {"localhost", "localhost:8080", "LOCALHOST.:8080", "127.0.0.1", "127.9.9.9:1", "[::1]", "[::1]:8080"},
+		403: {
+			"ferry.lan", "evil.example.org", "evil.example.org:8080", "localhost.evil.example.org", "127.0.0.1.evil.example.org",
+			"10.0.0.1:8080", "0.0.0.0:8080", "",
+		},
+	} {
+		for _, host := range hosts {
+			res := get(in, "GET", host, "application/json")
+			if res.StatusCode != status || strings.Contains(body(t, res), "TOKEN") != (status == 200) {
+				t.Errorf("host %q: status %d", host, res.StatusCode)
 			}
-		})
+		}
 	}
 }
 
@@ -280,52 +239,27 @@ func TestInboxIsShownThroughAProxyOnlyIfAskedFor(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
 	sendMail(t, in, aMail("0001-a"))
-	tests := []struct {
-		name, header, value string
-		minor               int // of the HTTP version
-		auto                int // the status without being asked for
-	}{
-		{"a direct request", "Accept", "application/json", 1, 200},
-		{"Forwarded", "Forwarded", "for=203.0.113.7", 1, 403},
-		{"an empty header", "X-Forwarded-For", "", 1, 403},
-		{"X-Forwarded-Proto alone", "X-Forwarded-Proto", "https", 1, 403},
-		{"Via", "Via", "1.1 proxy", 1, 403},
-		{"X-Real-IP", "X-Real-IP", "203.0.113.7", 1, 403},
-		{"X-Client-IP", "X-Client-IP", "203.0.113.7", 1, 403},
-		{"CF-Connecting-IP", "CF-Connecting-IP", "203.0.113.7", 1, 403},
-		{"CDN-Loop", "CDN-Loop", "cloudflare", 1, 403},
-		{"CF-Ray", "CF-Ray", "8f1-MXP", 1, 403},
-		{"True-Client-IP", "True-Client-IP", "203.0.113.7", 1, 403},
-		{"X-Azure-ClientIP", "X-Azure-ClientIP", "203.0.113.7", 1, 403},
-		{"X-Amz-Cf-Id", "X-Amz-Cf-Id", "id", 1, 403},
-		{"X-Amzn-Trace-Id", "X-Amzn-Trace-Id", "Root=1", 1, 403},
-		{"X-Remote-Addr", "X-Remote-Addr", "203.0.113.7", 1, 403},
-		{"X-Proxy-Id", "X-Proxy-Id", "1", 1, 403},
-		{"Proxy-Connection", "Proxy-Connection", "keep-alive", 1, 403},
-		{"X-Real-Port", "X-Real-Port", "1", 1, 403},
-		{"X-ProxyUser-Ip", "X-ProxyUser-Ip", "203.0.113.7", 1, 403},
-		{"X-Varnish", "X-Varnish", "1", 1, 403},
-		{"Fastly-Client-IP", "Fastly-Client-IP", "203.0.113.7", 1, 403},
-		{"Fly-Client-IP", "Fly-Client-IP", "203.0.113.7", 1, 403},
-		{"X-Appengine-User-IP", "X-Appengine-User-IP", "203.0.113.7", 1, 403},
-		{"X-Cloud-Trace-Context", "X-Cloud-Trace-Context", "1", 1, 403},
-		{"Surrogate-Capability", "Surrogate-Capability", "x", 1, 403},
-		{"a cache in front", "X-Cluster-Client-Ip", "203.0.113.7", 1, 403},
-		{"a browser's own header", "X-Requested-With", "XMLHttpRequest", 1, 200},
-		{"the HTTP version of a plain proxy_pass", "Accept", "application/json", 0, 403},
-	}
-	for _, tt := range tests {
-		for proxied, want := range map[bool]int{false: tt.auto, true: 200} {
+	check := func(header, value string, minor, unasked int) {
+		for proxied, want := range map[bool]int{false: unasked, true: 200} {
 			r := httptest.NewRequest("GET", "/inbox", nil)
-			r.Host, r.ProtoMinor = "127.0.0.1:8080", tt.minor
-			r.Header.Set(tt.header, tt.value)
-			w := httptest.NewRecorder()
-			o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-			inbox.Handler(o, in, api.Prefers, proxied).ServeHTTP(w, r)
-			if w.Code != want || strings.Contains(w.Body.String(), "TOKEN") != (want == 200) {
-				t.Errorf("%s, asked for %v: status %d, want %d", tt.name, proxied, w.Code, want)
+			r.Host, r.ProtoMinor = "127.0.0.1:8080", minor
+			r.Header.Set(header, value)
+			if res := answer(in, r, proxied); res.StatusCode != want || strings.Contains(body(t, res), "TOKEN") != (want == 200) {
+				t.Errorf("%s, asked for %v: status %d, want %d", header, proxied, res.StatusCode, want)
 			}
 		}
+	}
+	check("Accept", "application/json", 1, 200)
+	check("X-Requested-With", "XMLHttpRequest", 1, 200)
+	check("Accept", "application/json", 0, 403) // a plain proxy_pass of nginx
+	check("X-Forwarded-For", "", 1, 403)
+	for _, header := range []string{
+		"Forwarded", "X-Forwarded-Proto", "Via", "X-Real-IP", "X-Real-Port", "X-Client-IP", "True-Client-IP", "X-Cluster-Client-Ip",
+		"X-ProxyUser-Ip", "X-Proxy-Id", "Proxy-Connection", "X-Remote-Addr", "X-Varnish", "Surrogate-Capability",
+		"CF-Connecting-IP", "CF-Ray", "CDN-Loop", "X-Azure-ClientIP", "X-Amz-Cf-Id", "X-Amzn-Trace-Id",
+		"Fastly-Client-IP", "Fly-Client-IP", "X-Appengine-User-IP", "X-Cloud-Trace-Context",
+	} {
+		check(header, "203.0.113.7", 1, 403)
 	}
 }
 

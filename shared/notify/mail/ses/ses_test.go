@@ -71,36 +71,19 @@ func TestOptionalFieldsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestOnlyARefusedMessageFailsForGood(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name      string
-		err       error
-		permanent bool
-	}{
-		{"a message that is rejected", &types.MessageRejected{Message: aws.String("Virus")}, true},
-		{"a malformed address", &types.BadRequestException{Message: aws.String("Missing final '@domain'")}, true},
-		{"a sender that is not verified yet", &types.MessageRejected{Message: aws.String("Email address is not verified. The following identities failed the check in region EU-SOUTH-1: a@example.org")}, false},
-		{"too many requests", &types.TooManyRequestsException{}, false},
-		{"an account that is paused", &types.SendingPausedException{}, false},
-		{"an account that is suspended", &types.AccountSuspendedException{}, false},
-		{"a missing configuration set", &types.NotFoundException{}, false},
-		{"no network", errors.New("no route"), false},
-	} {
-		_, err := ses.Sender{Client: &client{err: tt.err}}.Send(t.Context(), message())
-		if err == nil || errors.Is(err, mail.ErrPermanent) != tt.permanent {
-			t.Errorf("%s: %v", tt.name, err)
-		}
-	}
-	if _, err := (ses.Sender{Client: &client{}}).Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "none"}); !errors.Is(err, mail.ErrPermanent) {
-		t.Errorf("a malformed address: %v", err)
-	}
-}
-
-func TestALimitOfTheAccountIsNoFaultOfTheMessage(t *testing.T) {
+func TestAnErrorSaysWhetherToTryAgain(t *testing.T) {
 	t.Parallel()
 	const rate, quota = "Maximum sending rate exceeded.", "Daily message quota exceeded."
+	unverified := "Email address is not verified. The following identities failed the check in region EU-SOUTH-1: a@example.org"
 	for _, tt := range []struct{ err, want error }{
+		{&types.MessageRejected{Message: aws.String("Virus")}, mail.ErrPermanent},
+		{&types.MessageRejected{Message: aws.String(quota)}, mail.ErrPermanent},
+		{&types.BadRequestException{Message: aws.String("Missing final '@domain'")}, mail.ErrPermanent},
+		{&types.MessageRejected{Message: &unverified}, nil},
+		{&types.SendingPausedException{Message: aws.String("quota")}, nil},
+		{&types.AccountSuspendedException{}, nil},
+		{&types.NotFoundException{}, nil},
+		{errors.New("no route"), nil},
 		{&types.TooManyRequestsException{Message: aws.String(rate)}, mail.ErrRate},
 		{&types.TooManyRequestsException{}, mail.ErrRate},
 		{&types.TooManyRequestsException{Message: aws.String(quota)}, mail.ErrQuota},
@@ -108,12 +91,15 @@ func TestALimitOfTheAccountIsNoFaultOfTheMessage(t *testing.T) {
 		{&smithy.GenericAPIError{Code: "ThrottlingException", Message: rate}, mail.ErrRate},
 		{&smithy.GenericAPIError{Code: "ThrottlingException", Message: quota}, mail.ErrQuota},
 		{&smithy.GenericAPIError{Code: "Throttling", Message: quota}, mail.ErrQuota},
-		{&types.SendingPausedException{Message: aws.String("quota")}, nil},
-		{&types.MessageRejected{Message: aws.String(quota)}, nil},
 	} {
 		_, err := ses.Sender{Client: &client{err: tt.err}}.Send(t.Context(), message())
-		if mail.Limit(err) != tt.want || !errors.Is(err, tt.err) {
-			t.Errorf("%v is the limit %v", err, mail.Limit(err))
+		for _, kind := range []error{mail.ErrPermanent, mail.ErrRate, mail.ErrQuota} {
+			if !errors.Is(err, tt.err) || errors.Is(err, kind) != (kind == tt.want) {
+				t.Errorf("%v becomes %v, want %v", tt.err, err, tt.want)
+			}
 		}
+	}
+	if _, err := (ses.Sender{Client: &client{}}).Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "none"}); !errors.Is(err, mail.ErrPermanent) {
+		t.Errorf("a malformed address: %v", err)
 	}
 }
