@@ -316,7 +316,7 @@ func exitCode(err error) int {
 		{exitUsage, []error{local.ErrInside}},
 		{exitUnknown, []error{auth.ErrUnknownUser, client.ErrUnknownUser}},
 		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
-		{exitBusy, []error{client.ErrChanged, notify.ErrHeld, table.ErrBusy}},
+		{exitBusy, []error{client.ErrChanged, notify.ErrClaimed, table.ErrBusy}},
 		{exitRefused, []error{client.ErrAnswer, notify.ErrSent, notify.ErrFailed}},
 		{exitPermission, []error{fs.ErrPermission, syscall.EROFS}},
 		// not usable as a data directory

@@ -27,7 +27,7 @@ const (
 
 	firstRetry = time.Second
 	lastRetry  = time.Hour
-	giveUp     = 24 * time.Hour
+	giveUp     = day
 )
 
 // message is an entry in the outbox: a notice, or an event for a webhook. Its methods return
@@ -167,7 +167,7 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (wait time.Duration,
 	if err != nil || retry.IsZero() {
 		return 0, err
 	}
-	return retry.Sub(s.Now()), nil
+	return max(time.Millisecond, retry.Sub(s.Now())), nil // it may be due already
 }
 
 // scan yields the decoded items of the partitions, with one call to the table for each page. It

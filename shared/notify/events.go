@@ -76,8 +76,9 @@ type passwordData struct {
 }
 
 const (
-	// eventLife is how long an event is kept if no webhook takes it.
-	eventLife = 7 * 24 * time.Hour
+	// eventLife is how long an event is kept if no webhook takes it, or its webhook is no longer
+	// configured.
+	eventLife = 7 * day
 	// anonymous is the source of events if the service has no address: a relative
 	// reference, which CloudEvents allows.
 	anonymous = "ferry"
@@ -173,7 +174,7 @@ func (o Outbox) PasswordChanged(ctx context.Context, user string, forgotten bool
 	return o.record(fault.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
 }
 
-// LinkEnded is a OnEnd. It records that a provider has accepted the message with a
+// LinkEnded is an OnEnd. It records that a provider has accepted the message with a
 // link, or that the link will never reach its recipient.
 func (o Outbox) LinkEnded(n Notice, s State) []table.Op {
 	what, l := LinkSent, linkData{

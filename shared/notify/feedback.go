@@ -90,9 +90,6 @@ func (f Feedback) suppress(to string, now time.Time) []table.Op {
 
 func (f Feedback) detail() string { return brief(errors.New(scrubText(f.Detail))) }
 
-// maxDetail is the most bytes of a provider's explanation that are passed on.
-const maxDetail = 500
-
 // mailEvent is an event of SES about a mail to one recipient:
 // https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html
 // A field without a tag matches its name in upper or lower case.
@@ -154,7 +151,6 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 	default:
 		return f, false, nil
 	}
-	f.Detail = f.Detail[:min(len(f.Detail), maxDetail)]
 	return f, true, nil
 }
 
@@ -181,13 +177,13 @@ func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, o
 	}
 	f = Feedback{ID: of.Notice, Kind: Delivered}
 	if s.Status != "SUCCESS" {
-		f.Kind, f.Detail = Undelivered, s.Delivery.ProviderResponse[:min(len(s.Delivery.ProviderResponse), maxDetail)]
+		f.Kind, f.Detail = Undelivered, s.Delivery.ProviderResponse
 	}
 	return f, true, nil
 }
 
 // statusWait is how long to wait for a text message's status.
-const statusWait = 3 * 24 * time.Hour
+const statusWait = 3 * day
 
 // textOwner is stored for each sent text message, under the provider's ID for it: a delivery
 // status has no other reference.
@@ -200,7 +196,7 @@ func providerKey(id string) table.Key {
 	return table.Key{PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""), SK: "provider"}
 }
 
-// Remember returns a OnEnd that stores the provider's ID of each sent text message, so that
+// Remember returns an OnEnd that stores the provider's ID of each sent text message, so that
 // SMSFeedback can find its notice.
 func Remember(now func() time.Time) OnEnd {
 	return func(n Notice, s State) []table.Op {

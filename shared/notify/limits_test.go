@@ -55,8 +55,8 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 	const ann, bob, number = "ann@example.com", "bob@example.com", "+393401234567"
 	toAnn, toBob, toBoth := reserve("alice", ann), reserve("alice", bob), reserve("alice", ann, number)
 	for name, c := range map[string]struct {
-		most  notify.Limits
-		steps []limitStep
+		limits notify.Limits
+		steps  []limitStep
 	}{
 		"nothing is bounded by default": {notify.Limits{}, []limitStep{
 			{"0 10:00", toAnn, 0}, {"0 10:00", toAnn, 0}, {"0 10:00", release(ann, "0 10:00"), 0},
@@ -104,7 +104,7 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var now time.Time
-			counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Most: c.most}
+			counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Limits: c.limits}
 			for i, s := range c.steps {
 				now = clockAt(s.at)
 				err := s.do(t, counter)
@@ -123,7 +123,7 @@ func TestReservingAgainIsMarkedOnceAWindowHasBegunSince(t *testing.T) {
 	t.Parallel()
 	var now time.Time
 	tab := open(t)
-	counter := notify.Outbox{Table: tab, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 1, PerDay: 1}}
+	counter := notify.Outbox{Table: tab, Now: func() time.Time { return now }, Limits: notify.Limits{PerHour: 1, PerDay: 1}}
 	for _, c := range []struct {
 		at    string
 		marks int64 // after that
@@ -145,7 +145,7 @@ func TestReservingAgainIsMarkedOnceAWindowHasBegunSince(t *testing.T) {
 
 func TestMoreNoticesThanALimitAllowsAreInvalid(t *testing.T) {
 	t.Parallel()
-	counter := notify.Outbox{Table: open(t), Now: time.Now, Most: notify.Limits{PerHour: 1}}
+	counter := notify.Outbox{Table: open(t), Now: time.Now, Limits: notify.Limits{PerHour: 1}}
 	if err := reserve("alice", "ann@example.com", "+393401234567")(t, counter); !fault.Is(err, fault.Invalid) {
 		t.Errorf("got %v, want an Invalid fault", err)
 	}
@@ -153,7 +153,7 @@ func TestMoreNoticesThanALimitAllowsAreInvalid(t *testing.T) {
 
 func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {
 	t.Parallel()
-	counter := notify.Outbox{Table: open(t), Now: start, Most: notify.Limits{PerHour: 20, PerRecipient: 100}}
+	counter := notify.Outbox{Table: open(t), Now: start, Limits: notify.Limits{PerHour: 20, PerRecipient: 100}}
 	var passed atomic.Int64
 	var wg sync.WaitGroup
 	for range 50 {
@@ -174,7 +174,7 @@ func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {
 func TestCountsHoldNoAddressAndExpireWithTheirWindow(t *testing.T) {
 	t.Parallel()
 	db, now := open(t), clockAt("0 10:00")
-	counter := notify.Outbox{Table: db, Now: func() time.Time { return now }, Most: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
+	counter := notify.Outbox{Table: db, Now: func() time.Time { return now }, Limits: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
 	must(t, reserve("alice", ann)(t, counter))
 	for _, c := range []struct {
 		when string

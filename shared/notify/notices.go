@@ -87,12 +87,12 @@ type Notice struct {
 	Nonce string `json:"nonce,omitempty"`
 
 	// The progress of sending. NotBefore is when the next try is due. A try first moves it into
-	// the future, so that only one sender at a time holds the notice.
+	// the future, so that only one sender at a time has it.
 	Tries     int64  `json:"tries"`
 	Waits     int64  `json:"waits,omitempty"`   // tries that a limit of the provider refused, which do not count
 	Held      int64  `json:"held,omitempty"`    // Unix seconds: when such a limit first held it up
 	NotBefore int64  `json:"notBefore"`         // Unix milliseconds
-	Sending   bool   `json:"sending,omitempty"` // a sender holds it, or died holding it
+	Sending   bool   `json:"sending,omitempty"` // a sender has claimed it, and may have died since
 	Retried   int64  `json:"retried,omitempty"` // Unix seconds: an operator's last retry
 	LastError string `json:"lastError,omitempty"`
 
@@ -158,13 +158,13 @@ func partitions(prefix string) []string {
 const (
 	// failedPartition holds what could not be delivered, for an operator to see.
 	failedPartition = "outbox-failed"
-	keepFailed      = 30 * 24 * time.Hour
+	keepFailed      = 30 * day
 	// leastTries is how often even an old notice is tried: it may have waited days for its first
 	// try. These tries take about half an hour.
 	leastTries = 12
 
 	// holdFor is how long a notice waits for the provider's limits.
-	holdFor = 3 * 24 * time.Hour
+	holdFor = 3 * day
 )
 
 // noticeMessage is a notice in the hands of a sender.

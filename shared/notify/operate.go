@@ -13,7 +13,7 @@ import (
 // The errors that say why an operator cannot do something.
 var (
 	ErrUnknown = errors.New("unknown notice")
-	ErrHeld    = errors.New("a sender has the notice; if that sender crashed, try again in 2 minutes")
+	ErrClaimed = errors.New("a sender has the notice; if that sender crashed, try again in 2 minutes")
 	ErrSent    = errors.New("the notice was already sent")
 	ErrFailed  = errors.New("the notice has already failed")
 )
@@ -60,7 +60,7 @@ func findItems(ctx context.Context, t table.Table, id string) (n Notice, items [
 }
 
 // Retry makes a notice due now, even one that has failed, and gives it another
-// day. It returns ErrUnknown, ErrHeld or ErrSent if that is not possible.
+// day. It returns ErrUnknown, ErrClaimed or ErrSent if that is not possible.
 func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	n, items, err := findItems(ctx, t, id)
 	var ops []table.Op
@@ -73,8 +73,8 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 		ops = n.revive(table.Delete(endedKey(id)).If(table.Equal("state", string(Failed))), now)
 	case n.Outcome == Failed:
 		ops = n.revive(table.Delete(failedKey(id)).If(table.Exists()), now)
-	case n.held(now):
-		return ErrHeld
+	case n.claimed(now):
+		return ErrClaimed
 	default:
 		ops = []table.Op{table.Update(n.Key()).If(n.untouched()...).Set("notBefore", now.UnixMilli()).Set("retried", now.Unix()).Set("sending", false)}
 	}
@@ -90,7 +90,7 @@ func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 }
 
 // Cancel takes a notice out of the outbox: the uploader sees it as failed. It
-// returns ErrUnknown, ErrHeld, ErrSent or ErrFailed if that is not possible.
+// returns ErrUnknown, ErrClaimed, ErrSent or ErrFailed if that is not possible.
 // also adds operations for a notice that fails.
 func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...OnEnd) error {
 	n, err := Find(ctx, t, id)
@@ -101,20 +101,20 @@ func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also .
 		return ErrSent
 	case n.Outcome == Failed:
 		return ErrFailed
-	case n.held(now):
-		return ErrHeld
+	case n.claimed(now):
+		return ErrClaimed
 	}
 	return operated("cancelling", t.Write(ctx, n.failed(now, Cancelled).end(now, also, n.untouched()...)...))
 }
 
-// held reports whether a sender has the notice now.
-func (n Notice) held(now time.Time) bool { return n.Sending && n.NotBefore > now.UnixMilli() }
+// claimed reports whether a sender has the notice now.
+func (n Notice) claimed(now time.Time) bool { return n.Sending && n.NotBefore > now.UnixMilli() }
 
 // operated wraps the error of an operator's write. A failed condition means that a sender was
 // faster.
 func operated(what string, err error) error {
 	if errors.Is(err, table.ErrCondition) {
-		return ErrHeld
+		return ErrClaimed
 	}
 	return fault.Wrap(err, what+" a notice")
 }

@@ -16,7 +16,7 @@ func waysTo() map[string]steps {
 	return map[string]steps{
 		"new":       nil,
 		"postponed": {tried(errDown)},
-		"held":      {died(errDown)},
+		"claimed":   {died(errDown)},
 		"dead":      {died(errDown), after(notify.Lease)},
 		"sent":      {sent},
 		"bounced":   {sent, reported(notify.Undelivered, "")},
@@ -59,14 +59,14 @@ func TestOperatorRetriesANoticeThatDidNotArrive(t *testing.T) {
 		"new": isSent("", 1, 1), "postponed": isSent("down", 2, 1), "dead": isSent("", 2, 1), "given up": isSent("", 2, 1),
 		"bounced": isSent("", 2, 2), "cancelled": isSent("", 1, 1),
 		"obsolete": {state: notify.Failed, says: gone, tries: 2, again: 0},
-	}, map[string]error{"held": notify.ErrHeld, "sent": notify.ErrSent})
+	}, map[string]error{"claimed": notify.ErrClaimed, "sent": notify.ErrSent})
 }
 
 func TestOperatorCancelsAWaitingNotice(t *testing.T) {
 	late := func(r *run) { after(time.Hour)(r); sent(r) }
 	isCancelled := func(tries int64) want { return want{state: notify.Failed, says: notify.Cancelled, tries: tries} }
 	operated(t, cancelled, late, map[string]want{"new": isCancelled(0), "postponed": isCancelled(1), "dead": isCancelled(1)}, map[string]error{
-		"held": notify.ErrHeld, "sent": notify.ErrSent,
+		"claimed": notify.ErrClaimed, "sent": notify.ErrSent,
 		"given up": notify.ErrFailed, "bounced": notify.ErrFailed, "obsolete": notify.ErrFailed, "cancelled": notify.ErrFailed,
 	})
 }
@@ -76,10 +76,10 @@ func TestOperatorNeverOvertakesASender(t *testing.T) {
 	anotherRetry := func(r *run) { retried(nil)(r); sentByAnother(r) }
 	isSent := func(tries int64) want { return want{state: notify.Sent, tries: tries, taken: 1} }
 	tell(t, []story{
-		{"a retry beside a claim", link, steps{beside(1, died(errDown), retried(notify.ErrHeld))}, sending},
-		{"a cancel beside a claim", link, steps{beside(1, died(errDown), cancelled(notify.ErrHeld))}, sending},
-		{"a retry of what was given up beside one that was sent", link, steps{tried(mail.ErrPermanent), beside(1, anotherRetry, retried(notify.ErrHeld))}, isSent(2)},
-		{"a retry of what was cancelled beside one that was sent", link, steps{cancelled(nil), beside(1, anotherRetry, retried(notify.ErrHeld))}, isSent(1)},
+		{"a retry beside a claim", link, steps{beside(1, died(errDown), retried(notify.ErrClaimed))}, sending},
+		{"a cancel beside a claim", link, steps{beside(1, died(errDown), cancelled(notify.ErrClaimed))}, sending},
+		{"a retry of what was given up beside one that was sent", link, steps{tried(mail.ErrPermanent), beside(1, anotherRetry, retried(notify.ErrClaimed))}, isSent(2)},
+		{"a retry of what was cancelled beside one that was sent", link, steps{cancelled(nil), beside(1, anotherRetry, retried(notify.ErrClaimed))}, isSent(1)},
 		{"a PIN that is cancelled leaves nothing", pin, steps{cancelled(nil)}, want{}},
 	})
 }

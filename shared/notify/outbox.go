@@ -18,15 +18,15 @@ type Outbox struct {
 	Table     table.Table
 	Now       func() time.Time
 	Random    io.Reader
-	Most      Limits
+	Limits    Limits
 	Source    string // the service's address, which events show, or empty
 	Listening bool   // whether events are recorded
 }
 
 // NewOutbox returns the Outbox of a service with this address. Events are recorded
 // only if there are listeners.
-func NewOutbox(p auth.Ports, most Limits, address string, listening bool) Outbox {
-	return Outbox{Table: p.Table, Now: p.Now, Random: p.Random, Most: most, Source: address, Listening: listening}
+func NewOutbox(p auth.Ports, limits Limits, address string, listening bool) Outbox {
+	return Outbox{Table: p.Table, Now: p.Now, Random: p.Random, Limits: limits, Source: address, Listening: listening}
 }
 
 // Message implements files.Outbox.

@@ -208,16 +208,16 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 				return r, fmt.Errorf("looking for overdue notices: %w", err)
 			}
 			n, unread := read(item)
-			over := n.over(now)
+			late := n.tooLate(now)
 			switch {
 			case unread == nil && now.Sub(clampDue(now, n.NotBefore)) < OverdueAge:
-			case unread != nil || over == nil: // a sender gives up what cannot be read
+			case unread != nil || late == nil: // a sender gives up what cannot be read
 				if waiting = append(waiting, Pointer(item.Key, string(n.Channel))); len(waiting) == table.MaxPage {
 					err = point()
 				}
 			case r.Ended < MaxEnded:
 				r.Ended++
-				ops := n.failed(now, brief(over)).end(now, also, n.untouched()...)
+				ops := n.failed(now, brief(late)).end(now, also, n.untouched()...)
 				err = unlessTaken("ending a late notice", t.Write(ctx, ops...))
 			}
 			if err != nil {
@@ -231,9 +231,9 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 	return r, nil
 }
 
-// over returns why a notice is too late to send: it has expired, or has waited
+// tooLate returns why a notice is too late to send: it has expired, or has waited
 // for 90 days without a sender.
-func (n Notice) over(now time.Time) error {
+func (n Notice) tooLate(now time.Time) error {
 	switch {
 	case n.expired(now):
 		return fmt.Errorf("%w: it has expired", ErrObsolete)

@@ -50,8 +50,8 @@ func (n Notice) onEnd(all []OnEnd) (ops []table.Op) {
 
 const (
 	// A notice that has ended is kept as long as its file, within bounds.
-	keepLeast = 3 * 24 * time.Hour
-	keepMost  = 90 * 24 * time.Hour
+	keepLeast = 3 * day
+	keepMost  = 90 * day
 )
 
 // keep returns the operation that stores a notice that has ended.

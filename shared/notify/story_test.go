@@ -171,7 +171,7 @@ func (r *run) try() (again time.Duration) {
 		return handle(r.T, r.sender, r.notice)
 	}
 	if _, next := r.pass(r.T, r.sender); !next.IsZero() {
-		return next.Sub(r.clock.now())
+		return max(time.Millisecond, next.Sub(r.clock.now()))
 	}
 	return 0
 }

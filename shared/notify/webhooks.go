@@ -16,9 +16,6 @@ import (
 const (
 	// backlog is the most events that wait for one webhook.
 	backlog = 100_000
-	// keepEvent is how long an event is kept if its webhook is no longer
-	// configured.
-	keepEvent = 7 * 24 * time.Hour
 	// spreadEvery is how often to look for new events.
 	spreadEvery = time.Second
 )
@@ -47,7 +44,7 @@ func (e hookEvent) key(queue string) table.Key {
 }
 
 func (h *hook) put(e hookEvent) table.Op {
-	return table.Put(e.key(h.queue), e).Expire(h.Now().Add(keepEvent))
+	return table.Put(e.key(h.queue), e).Expire(h.Now().Add(eventLife))
 }
 
 // Spread moves all recorded events into the outbox, once for each webhook. It
