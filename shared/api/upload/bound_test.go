@@ -21,7 +21,7 @@ type underWay struct {
 
 func hold(t *testing.T, s *apitest.Server, user string) underWay {
 	t.Helper()
-	return holdTo(t, s, "POST /v1/upload?file=x", "Authorization: "+apitest.Basic(user, password)+"\r\n")
+	return holdTo(t, s, "POST /v1/upload?file=x", "Authorization: "+apitest.Basic(user, apitest.Password)+"\r\n")
 }
 
 func holdTo(t *testing.T, s *apitest.Server, what, headers string) underWay {
@@ -44,30 +44,25 @@ func (u underWay) wantStatus(t *testing.T, status int) {
 
 func TestConcurrentUploadsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 2 }) // one for each user
-	for _, user := range []string{"alice", "bob", "carla"} {
-		s.AddUser(user, password)
-	}
-	put := func(user string, status int, words string) {
+	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 2 }) // one for each user
+	s, ann, bob, carla := c.Server, c.Caller, c.As("bob"), c.Add("carla")
+	put := func(c apitest.Caller, status int, words ...string) {
 		t.Helper()
-		resp := s.Request("PUT", "/upload?file=x", strings.NewReader("hello"), "Authorization", apitest.Basic(user, password))
-		s.Decode(resp, status)
-		if refused := status != 200; refused != (resp.Header.Get("Retry-After") != "") || !strings.Contains(resp.Header.Get("Ferry-Error"), words) {
-			t.Errorf("the headers are %v", resp.Header)
-		}
+		a := c.Ask("PUT /upload?file=x", "hello").Want(status, words...)
+		apitest.Equal(t, "there is a Retry-After", a.Header.Get("Retry-After") != "", status != 200)
 	}
 	for range 2 { // the places become free again
-		whole := hold(t, s, "alice")
-		put("alice", http.StatusTooManyRequests, "the limit is 1")
-		put("bob", http.StatusOK, "")
+		whole := hold(t, s, "ann")
+		put(ann, 429, "the limit is 1")
+		put(bob, 200)
 		cut := hold(t, s, "bob")
-		put("carla", http.StatusServiceUnavailable, "too many uploads")
+		put(carla, 503, "too many uploads")
 		io.WriteString(whole, "hello")
-		whole.wantStatus(t, http.StatusOK)
-		put("alice", http.StatusOK, "")
-		must(t, cut.Conn.(*net.TCPConn).CloseWrite())
-		cut.wantStatus(t, http.StatusBadRequest)
-		put("bob", http.StatusOK, "")
+		whole.wantStatus(t, 200)
+		put(ann, 200)
+		apitest.Must(t, cut.Conn.(*net.TCPConn).CloseWrite())
+		cut.wantStatus(t, 400)
+		put(bob, 200)
 	}
 }
 
@@ -78,23 +73,16 @@ func TestPartsAreBoundedLikeUploads(t *testing.T) {
 	holdPart := func(p part) underWay {
 		return holdTo(t, c.Server, "PUT "+strings.TrimPrefix(p.URL, c.Root), "")
 	}
-	one, other := c.sign(c.plan("", 5).ID, `{"numbers":[1]}`)[0], c.sign(c.plan("", 5).ID, `{"numbers":[1]}`)[0]
-	want := func(p part, status int, words string) {
-		t.Helper()
-		resp := c.put(p, []byte("hello"))
-		if resp.StatusCode != status || !strings.Contains(resp.Header.Get("Ferry-Error"), words) {
-			t.Errorf("status %d (%s), want %d", resp.StatusCode, resp.Header.Get("Ferry-Error"), status)
-		}
-	}
+	one, other := c.sign(c.plan("", 5), 1), c.sign(c.plan("", 5), 1)
 	holdPart(one)
 	second := holdPart(one)
-	want(one, http.StatusConflict, "sent twice")
-	want(other, http.StatusOK, "")
+	c.put(one, "hello").Want(409, "sent twice")
+	c.put(other, "hello").Want(200)
 	third, fourth := holdPart(other), hold(t, c.Server, "ann")
-	want(other, http.StatusTooManyRequests, "the limit is 4")
+	c.put(other, "hello").Want(429, "the limit is 4")
 	for _, u := range []underWay{second, third, fourth} {
 		io.WriteString(u, "hello")
-		u.wantStatus(t, http.StatusOK)
+		u.wantStatus(t, 200)
 	}
-	want(one, http.StatusOK, "")
+	c.put(one, "hello").Want(200)
 }

@@ -15,24 +15,14 @@ import (
 	"ferry/shared/boot/apitest"
 )
 
-// curl runs the real program and returns the answer, which must be a success.
-func (c caller) curl(args ...string) apitest.Envelope {
+// curl runs the real program, which must print an envelope with a file.
+func (c caller) curl(args ...string) (f apitest.File) {
 	c.Helper()
-	e := c.tryCurl(args...)
-	if e.Status != 0 || len(e.Files) == 0 {
-		c.Fatalf("curl printed %+v", e)
+	var e apitest.Envelope
+	if text := c.curlPrints(args...); json.Unmarshal([]byte(text), &e) != nil || e.Status != 0 || len(e.Files) == 0 {
+		c.Fatalf("curl printed %s", text)
 	}
-	return e
-}
-
-// tryCurl runs the real program and returns the answer.
-func (c caller) tryCurl(args ...string) (e apitest.Envelope) {
-	c.Helper()
-	text := c.curlPrints(args...)
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		c.Fatalf("curl printed %s (%v)", text, err)
-	}
-	return e
+	return e.Files[0]
 }
 
 // curlPrints runs the real program and returns what it printed.
@@ -42,7 +32,7 @@ func (c caller) curlPrints(args ...string) string {
 	if err != nil {
 		c.Skip("curl is not installed")
 	}
-	args = append([]string{"-sS", "--noproxy", "*", "--max-time", "20", "-u", c.name + ":" + c.password}, args...)
+	args = append([]string{"-sS", "--noproxy", "*", "--max-time", "20", "-u", c.Name + ":" + apitest.Password}, args...)
 	cmd := exec.CommandContext(c.Context(), path, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -70,29 +60,24 @@ func TestCurlUploadsToAFolderOrAName(t *testing.T) {
 			continue // a gateway may take it for the end of a segment
 		}
 		stored++
-		if e := c.curl("-T", sent, c.Base+k.to); e.Files[0].Name != k.name || c.get(e.Files[0].LinkURL) != "content" {
-			t.Errorf("-T to %s: the file is %+v, want %s", k.to, e.Files[0], k.name)
+		if f := c.curl("-T", sent, c.Base+k.to); f.Name != k.name || c.Get(f.LinkURL) != "content" {
+			t.Errorf("-T to %s: the file is %+v, want %s", k.to, f, k.name)
 		}
 	}
 	for path, status := range map[string]int{"/upload/": 404, "/upload/%2E%2E": 400, "/upload/%00": 400, "/upload/a/b": 404} {
 		if c.InStack() && strings.Contains(path, "%") {
 			continue // the gateway refuses it
 		}
-		resp := c.Request("PUT", path, strings.NewReader("content"), "Authorization", "Bearer "+c.bearer)
-		if resp.StatusCode != status {
-			t.Errorf("PUT %s: status %d, want %d", path, resp.StatusCode, status)
-		}
+		c.Ask("PUT "+path, "content").Want(status)
 	}
-	if n := len(c.names()); n != stored {
-		t.Errorf("there are %d files", n)
-	}
+	apitest.Equal(t, "files", len(c.names()), stored)
 }
 
 func TestAcceptTextAnswersTheBareLinks(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.post("file=older", "", strings.NewReader("older"))
-	sent, plain := tempFile(t, "sent.txt", "content"), []string{"-H", "Accept: text/plain"}
+	c.post("file=older", "older").Want(200)
+	sent := tempFile(t, "sent.txt", "content")
 	for what, args := range map[string][]string{
 		"-T to a folder":  {"-T", sent, c.Base + "/upload/"},
 		"-T to a name":    {"-T", sent, c.Base + "/upload/x?lang=it"},
@@ -102,23 +87,16 @@ func TestAcceptTextAnswersTheBareLinks(t *testing.T) {
 		"with a key":      {"-H", "Idempotency-Key: 1", "-T", sent, c.Base + "/upload/y"},
 		"that once again": {"-H", "Idempotency-Key: 1", "-T", sent, c.Base + "/upload/y"},
 	} {
-		links := strings.SplitAfter(c.curlPrints(append(plain, args...)...), "\n")
-		want := 1
-		if what == "several files" {
-			want = 2
-		}
+		links := strings.SplitAfter(c.curlPrints(append([]string{"-H", "Accept: text/plain"}, args...)...), "\n")
+		want := map[bool]int{true: 2, false: 1}[what == "several files"]
 		if len(links) != want+1 || links[want] != "" {
 			t.Errorf("%s: the answer is %q", what, links)
 		}
 		for _, link := range links[:len(links)-1] {
-			if got := c.get(strings.TrimSuffix(link, "\n")); got != "content" {
-				t.Errorf("%s: the link gives %q", what, got)
-			}
+			apitest.Equal(t, what, c.Get(strings.TrimSuffix(link, "\n")), "content")
 		}
 	}
-	if e := c.tryCurl(append(plain, "-T", sent, c.Base+"/upload/x?m=nowhere")...); e.Status != 400 {
-		t.Errorf("a bad request gets %+v", e)
-	}
+	apitest.Equal(t, "the envelope of a refusal", c.Ask("PUT /upload/x?m=nowhere", "x", "Accept", "text/plain").Want(400).Status, 400)
 }
 
 func TestCurlUploadsAFile(t *testing.T) {
@@ -148,46 +126,35 @@ func TestCurlUploadsAFile(t *testing.T) {
 		"--data-binary with a type":                {small, []string{"-H", "Content-Type: application/pdf"}, "--data-binary @FILE", "?file=sent.bin"},
 	} {
 		how := strings.Fields(strings.Replace(k.how, "FILE", tempFile(t, "sent.bin", k.content), 1))
-		f := c.curl(append(append(slices.Clone(k.headers), how...), c.Base+"/upload"+k.query)...).Files[0]
-		if f.Name != "sent.bin" || f.Length != int64(len(k.content)) || c.get(f.LinkURL) != k.content {
+		f := c.curl(append(append(slices.Clone(k.headers), how...), c.Base+"/upload"+k.query)...)
+		if f.Name != "sent.bin" || f.Length != int64(len(k.content)) || c.Get(f.LinkURL) != k.content {
 			t.Errorf("%s: stored as %q with %d bytes, want %d, or other bytes came back", what, f.Name, f.Length, len(k.content))
 		}
 	}
 }
 
+// TestCurlsFileNamesAreKept is about how curl writes a name; wire's tests say how it is cleaned.
 func TestCurlsFileNamesAreKept(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	long := strings.Repeat("n", 300)
-	for _, k := range []struct{ what, name, want string }{
-		{"spaces", "two  words.txt", "two  words.txt"},
-		{"quotes", `the "best" one's.txt`, `the "best" one's.txt`},
-		{"emoji", "🎉 fête 写真.txt", "🎉 fête 写真.txt"},
-		{"semicolons and commas", "a;b,c=d.txt", "a;b,c=d.txt"},
-		{"percent signs", "100%.txt", "100%.txt"},
-		{"an escaped quote", "a%22b.txt", `a"b.txt`}, // curl also sends this for a quote
-		{"another escape", "a%41b+c.txt", "a%41b+c.txt"},
-		{"parent folders", "../../etc/passwd", "passwd"},
-		{"only parent folders", "../..", "file"},
-		{"a Windows path", `C:\Users\ann\report.pdf`, "report.pdf"},
-		{"a Windows share", `\\server\share\report.pdf`, "report.pdf"},
-		{"300 bytes", long + ".pdf", long[:251] + ".pdf"},
-		{"a line end", "a\r\nb.txt", "ab.txt"},
-		{"dots and dashes", "-.hidden.", "-.hidden."},
+	for name, want := range map[string]string{
+		"two  words.txt": "two  words.txt", `the "best" one's.txt`: `the "best" one's.txt`, "🎉 fête 写真.txt": "🎉 fête 写真.txt",
+		"a;b,c=d.txt": "a;b,c=d.txt", "100%.txt": "100%.txt", "a%41b+c.txt": "a%41b+c.txt", "../../etc/passwd": "passwd", "../..": "file",
+		"a%22b.txt":                 `a"b.txt`, // curl also sends this for a quote
+		`C:\Users\ann\report.pdf`:   "report.pdf",
+		`\\server\share\report.pdf`: "report.pdf",
+		"a\r\nb.txt":                "ab.txt",
 	} {
 		// In curl's syntax a backslash escapes characters in quotes.
-		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(k.name)
-		path := tempFile(t, "sent", k.name)
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name)
+		path := tempFile(t, "sent", name)
 		for _, escape := range [][]string{nil, {"--form-escape"}} {
-			if escape != nil && strings.ContainsAny(k.name, "\r\n") {
+			if escape != nil && strings.ContainsAny(name, "\r\n") {
 				continue // curl would send them as they are
 			}
-			e := c.curl(append(escape, "-F", "file=@"+path+`;filename="`+quoted+`"`, c.Base+"/upload")...)
-			if got := e.Files[0].Name; got != k.want {
-				t.Errorf("%s %v: %q is stored as %q, want %q", k.what, escape, k.name, got, k.want)
-			}
-			if got := c.get(e.Files[0].LinkURL); got != k.name {
-				t.Errorf("%s: %q came back", k.what, got)
+			f := c.curl(append(escape, "-F", "file=@"+path+`;filename="`+quoted+`"`, c.Base+"/upload")...)
+			if f.Name != want || c.Get(f.LinkURL) != name {
+				t.Errorf("%q %v is stored as %+v, want %q", name, escape, f, want)
 			}
 		}
 	}
@@ -238,7 +205,7 @@ func TestPythonRequestsUploadsAFile(t *testing.T) {
 	}
 	c := begin(t)
 	const name = `the "best" 🎉 été.txt`
-	out, err := exec.CommandContext(t.Context(), python, "-c", program, c.Base, c.name, c.password, name).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), python, "-c", program, c.Base, c.Name, apitest.Password, name).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -263,66 +230,44 @@ func TestPythonRequestsUploadsAFile(t *testing.T) {
 	}
 }
 
-func oauth2Styles() map[string]oauth2.AuthStyle {
-	return map[string]oauth2.AuthStyle{
+// TestOAuth2ClientLogsInAndUploads fails some logins first, which clients repeat in another style.
+func TestOAuth2ClientLogsInAndUploads(t *testing.T) {
+	t.Parallel()
+	for what, style := range map[string]oauth2.AuthStyle{
 		"that detects the style":      oauth2.AuthStyleAutoDetect,
 		"with its secret in the form": oauth2.AuthStyleInParams,
 		"with its secret in a header": oauth2.AuthStyleInHeader,
-	}
-}
-
-func (c caller) oauth2(style oauth2.AuthStyle) *oauth2.Config {
-	return &oauth2.Config{
-		ClientID: "some-client", ClientSecret: "its secret",
-		Endpoint: oauth2.Endpoint{TokenURL: c.Base + "/oauth2/token", AuthStyle: style},
-	}
-}
-
-func TestOAuth2ClientLogsInAndUploads(t *testing.T) {
-	t.Parallel()
-	for what, style := range oauth2Styles() {
+	} {
 		t.Run("a client "+what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			config := c.oauth2(style)
-			token, err := config.PasswordCredentialsToken(t.Context(), c.name, c.password)
-			if err != nil {
-				t.Fatalf("logging in: %v", err)
+			login := func(password string) (*oauth2.Config, *oauth2.Token, error) {
+				config := &oauth2.Config{
+					ClientID: "some-client", ClientSecret: "its secret",
+					Endpoint: oauth2.Endpoint{TokenURL: c.Base + "/oauth2/token", AuthStyle: style},
+				}
+				token, err := config.PasswordCredentialsToken(t.Context(), c.Name, password)
+				return config, token, err
 			}
-			if token.Type() != "Bearer" || token.ExpiresIn != 3600 || token.AccessToken == "" {
-				t.Errorf("the token is a %s for %d seconds", token.Type(), token.ExpiresIn)
-			}
-			resp, err := config.Client(t.Context(), token).Post(c.Base+"/upload?file=a.txt", "text/plain", strings.NewReader("content"))
-			if err != nil {
-				t.Fatalf("uploading: %v", err)
-			}
-			defer resp.Body.Close()
-			if e := c.Decode(resp, 200); len(e.Files) != 1 || c.get(e.Files[0].LinkURL) != "content" {
-				t.Errorf("the upload answered %+v", e)
-			}
-		})
-	}
-}
-
-// TestFailedOAuth2LoginCountsOnce is about clients that repeat a failed login in another style.
-func TestFailedOAuth2LoginCountsOnce(t *testing.T) {
-	t.Parallel()
-	for what, style := range oauth2Styles() {
-		t.Run("a client "+what, func(t *testing.T) {
-			t.Parallel()
-			c := begin(t)
 			for try, password := range []string{"first wrong", "second wrong", "third wrong"} {
-				_, err := c.oauth2(style).PasswordCredentialsToken(t.Context(), c.name, password)
+				_, _, err := login(password)
 				var refused *oauth2.RetrieveError
 				if !errors.As(err, &refused) || refused.Response.StatusCode != http.StatusUnauthorized {
 					t.Fatalf("a wrong password gives %v", err)
 				}
-				if got := c.failures(); got != try+1 {
-					t.Errorf("%d failed logins count as %d", try+1, got)
-				}
+				apitest.Equal(t, "failed logins", c.failures(), try+1)
 			}
-			if _, err := c.oauth2(style).PasswordCredentialsToken(t.Context(), c.name, c.password); err != nil || c.failures() != 0 {
-				t.Errorf("a login gives %v and leaves %d failures", err, c.failures())
+			config, token, err := login(apitest.Password)
+			apitest.Must(t, err)
+			apitest.Equal(t, "failed logins after a good one", c.failures(), 0)
+			if token.Type() != "Bearer" || token.ExpiresIn != 3600 || token.AccessToken == "" {
+				t.Errorf("the token is a %s for %d seconds", token.Type(), token.ExpiresIn)
+			}
+			resp, err := config.Client(t.Context(), token).Post(c.Base+"/upload?file=a.txt", "text/plain", strings.NewReader("content"))
+			apitest.Must(t, err)
+			defer resp.Body.Close()
+			if e := c.Decode(resp, 200); len(e.Files) != 1 || c.Get(e.Files[0].LinkURL) != "content" {
+				t.Errorf("the upload answered %+v", e)
 			}
 		})
 	}
@@ -331,13 +276,9 @@ func TestFailedOAuth2LoginCountsOnce(t *testing.T) {
 // failures returns how many failed logins of the caller are recorded.
 func (c caller) failures() int {
 	c.Helper()
-	text, found := c.Items()["throttle#127.0.0.1 user#"+c.name]
-	if !found {
-		return 0
-	}
-	var item struct{ Count int }
-	if err := json.Unmarshal([]byte(text), &item); err != nil {
-		c.Fatalf("reading the failed logins %s: %v", text, err)
+	item := struct{ Count int }{}
+	if text, found := c.Items()["throttle#127.0.0.1 user#"+c.Name]; found {
+		apitest.Must(c.TB, json.Unmarshal([]byte(text), &item))
 	}
 	return item.Count
 }

@@ -22,11 +22,9 @@ func (c caller) cutOff(head, body string, abruptly bool) {
 		return nil
 	})
 	conn, err := net.Dial("tcp", c.HTTP.Listener.Addr().String())
-	if err != nil {
-		c.Fatalf("connecting: %v", err)
-	}
+	apitest.Must(c.TB, err)
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /v1/upload?file=x HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s\r\n", apitest.Basic(c.name, c.password), head)
+	fmt.Fprintf(conn, "POST /v1/upload?file=x HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s\r\n", apitest.Basic(c.Name, apitest.Password), head)
 	io.WriteString(conn, body)
 	<-begun
 	if abruptly {
@@ -65,7 +63,7 @@ func TestInterruptedUploadLeavesNothing(t *testing.T) {
 				t.Parallel()
 				c := begin(t)
 				c.cutOff(k.head, k.body, abruptly)
-				c.waitForLog(1)
+				c.waitForLog()
 				c.wantNothing(k.what)
 				if log := c.Log.String(); strings.Contains(log, "status=5") && !strings.Contains(log, "clientGone=true") {
 					t.Errorf("a fault of the client is logged as one of the service:\n%s", log)

@@ -6,11 +6,22 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"ferry/shared/boot/apitest"
 )
 
 func digestOf(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+}
+
+// digest sends a header with a form, or with a raw body if it has no parts.
+func (c caller) digest(header string, parts []formPart) apitest.Answer {
+	c.Helper()
+	if parts == nil {
+		return c.post("file=x", "content", "Repr-Digest", header)
+	}
+	return c.form("", parts, "Repr-Digest", header)
 }
 
 func TestMatchingDigestIsKept(t *testing.T) {
@@ -33,14 +44,8 @@ func TestMatchingDigestIsKept(t *testing.T) {
 		{"of a form with one file", want, one, want},
 		{"of a form, and of its part", want, ofPart, want},
 	} {
-		body, kind := "content", ""
-		if k.parts != nil {
-			kind, body = encode(k.parts...)
-		}
-		link := c.Decode(c.post("file=x", kind, strings.NewReader(body), "Repr-Digest", k.header), 200).Files[0].LinkURL
-		if got := c.Request("GET", strings.TrimPrefix(link, c.Base), nil).Header.Get("Repr-Digest"); got != k.want {
-			t.Errorf("a digest %s comes back as %q", k.what, got)
-		}
+		a := c.digest(k.header, k.parts).Want(200)
+		apitest.Equal(t, k.what, c.Send("GET "+a.File().LinkURL, "").Header.Get("Repr-Digest"), k.want)
 	}
 }
 
@@ -65,18 +70,7 @@ func TestWrongDigestStoresNothing(t *testing.T) {
 		"of a form with several files":   {digestOf("content"), []formPart{plain, plain}, []string{"a single file"}},
 		"of a form, other than a part's": {digestOf("content"), []formPart{labelled}, []string{"differs"}},
 	} {
-		body, kind, query := "content", "", "file=x"
-		if k.parts != nil {
-			kind, body = encode(k.parts...)
-			query = ""
-		}
-		resp := c.post(query, kind, strings.NewReader(body), "Repr-Digest", k.header)
-		c.wantStatus(what, resp, 400)
-		for _, words := range k.says {
-			if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, words) {
-				t.Errorf("a digest %s: %q does not say %q", what, says, words)
-			}
-		}
+		c.digest(k.header, k.parts).Want(400, k.says...)
 		c.wantNothing(what)
 	}
 }
@@ -85,9 +79,9 @@ func TestMalformedDigestIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for _, header := range []string{"sha-256=abc", "sha-256=::", "sha-256=:abc:", "sha-256=:AAAA:", "sha-256=", "sha-256", "x", digestOf("x") + ",", strings.TrimSuffix(digestOf("x"), ":")} {
-		c.wantStatus(header, c.post("file=x", "", strings.NewReader("x"), "Repr-Digest", header), 400)
+		c.post("file=x", "x", "Repr-Digest", header).Want(400)
 		c.wantNoneCreated(header)
-		c.wantStatus(header, c.form("", aFile("file", "x", "1", "Repr-Digest", header)), 400)
+		c.form("", []formPart{aFile("file", "x", "1", "Repr-Digest", header)}).Want(400)
 		c.wantNothing(header)
 	}
 }

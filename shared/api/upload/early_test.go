@@ -25,20 +25,20 @@ var refused = []struct {
 	status                int
 }{
 	{"a wrong password", "file=x", "another password", 1 << 20, 401},
-	{"a body with a stated length that is too large", "file=x", password, 3 << 20, 413},
-	{"no name for the file", "", password, 1 << 20, 400},
-	{"an unknown destination", "file=x&d=nobody", password, 1 << 20, 400},
-	{"a malformed number", "file=x&c=123", password, 1 << 20, 400},
-	{"a malformed address", "file=x&m=bob", password, 1 << 20, 400},
-	{"an address of a machine", "file=x&m=root@127.0.0.1", password, 1 << 20, 400},
-	{"a long message", "file=x&m=bob@example.com&i=" + strings.Repeat("x", 501), password, 1 << 20, 400},
-	{"a malformed query", "file=%zz", password, 1 << 20, 400},
-	{"a body over the quota", "file=x", password, 2<<20 - 1, 413},
+	{"a body with a stated length that is too large", "file=x", apitest.Password, 3 << 20, 413},
+	{"no name for the file", "", apitest.Password, 1 << 20, 400},
+	{"an unknown destination", "file=x&d=nobody", apitest.Password, 1 << 20, 400},
+	{"a malformed number", "file=x&c=123", apitest.Password, 1 << 20, 400},
+	{"a malformed address", "file=x&m=bob", apitest.Password, 1 << 20, 400},
+	{"an address of a machine", "file=x&m=root@127.0.0.1", apitest.Password, 1 << 20, 400},
+	{"a long message", "file=x&m=bob@example.com&i=" + strings.Repeat("x", 501), apitest.Password, 1 << 20, 400},
+	{"a malformed query", "file=%zz", apitest.Password, 1 << 20, 400},
+	{"a body over the quota", "file=x", apitest.Password, 2<<20 - 1, 413},
 }
 
 func startRefusing(t *testing.T) *apitest.Server {
 	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxBody = 2 << 20 })
-	s.AddUser("alice", password, quota(3<<19))
+	s.AddUser("alice", apitest.Password, apitest.Quota(3<<19))
 	return s
 }
 
@@ -52,9 +52,7 @@ func send(t *testing.T, s *apitest.Server, query, password, headers string) net.
 func sendTo(t *testing.T, s *apitest.Server, what, headers string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.HTTP.Listener.Addr().String())
-	if err != nil {
-		t.Fatalf("connecting: %v", err)
-	}
+	apitest.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(patience))
 	fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: x\r\n%s\r\n", what, headers)
@@ -67,16 +65,13 @@ func answer(t *testing.T, c net.Conn) (status int, continued bool) {
 	in := bufio.NewReader(c)
 	for {
 		resp, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatalf("no answer: %v", err)
-		}
+		apitest.Must(t, err)
 		if resp.StatusCode == http.StatusContinue {
 			continued = true
 			continue
 		}
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			t.Fatalf("the answer breaks off: %v", err)
-		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		apitest.Must(t, err)
 		return resp.StatusCode, continued
 	}
 }
@@ -118,9 +113,9 @@ func TestClientThatSendsItsWholeBodyFirstGetsTheAnswer(t *testing.T) {
 	}{
 		"wrong password, known length":      {fmt.Sprintf("Content-Length: %d\r\n", length), "wrong password", 401},
 		"wrong password, chunked":           {"Transfer-Encoding: chunked\r\n", "wrong password", 401},
-		"too large by its stated length":    {fmt.Sprintf("Content-Length: %d\r\n", length), password, 413},
-		"too large, of unknown length":      {"Transfer-Encoding: chunked\r\n", password, 413},
-		"too large, told to continue first": {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", password, 413},
+		"too large by its stated length":    {fmt.Sprintf("Content-Length: %d\r\n", length), apitest.Password, 413},
+		"too large, of unknown length":      {"Transfer-Encoding: chunked\r\n", apitest.Password, 413},
+		"too large, told to continue first": {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", apitest.Password, 413},
 		"wrong password, not told to":       {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", "wrong password", 401},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -2,12 +2,12 @@ package upload_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 )
@@ -41,21 +41,14 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 		{"two files of one name", "", []formPart{aFile("file", "m", "1"), aFile("file", "m", "1")}, map[string]string{"m": "1"}},
 	} {
 		before := len(c.names())
-		e := c.Decode(c.form(k.query, k.parts...), 200)
-		added := len(e.Files) - before
+		e := c.form(k.query, k.parts).Want(200)
 		got := map[string]string{}
-		for _, f := range e.Files[:added] {
-			got[f.Name] = c.get(f.LinkURL)
-			if f.Length != int64(len(got[f.Name])) {
-				t.Errorf("%s: the length is %d, but %d bytes came back", k.what, f.Length, len(got[f.Name]))
-			}
+		for _, f := range e.Files[:len(e.Files)-before] {
+			got[f.Name] = c.Get(f.LinkURL)
+			apitest.Equal(t, k.what+", the length", f.Length, int64(len(got[f.Name])))
 		}
-		if fmt.Sprint(got) != fmt.Sprint(k.want) {
-			t.Errorf("%s: stored %q, want %q", k.what, got, k.want)
-		}
-		if e.User != "ann" || e.Description != "handlerDownloadList:succsessfully" {
-			t.Errorf("%s: the answer is for %q and says %q", k.what, e.User, e.Description)
-		}
+		apitest.Equal(t, k.what, got, k.want)
+		apitest.Equal(t, k.what, e.User+" "+e.Description, "ann handlerDownloadList:succsessfully")
 	}
 }
 
@@ -64,8 +57,6 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 	c := begin(t)
 	const form = "multipart/form-data; boundary=b"
 	const head = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n"
-	tooMany := slices.Repeat([]formPart{aFile("file", "a", "1")}, files.MaxFiles+1)
-	manyFields := slices.Repeat([]formPart{{`name="x"`, nil, "1"}}, 201)
 	_, one := encode(aFile("file", "a", "1"))
 	for _, k := range []struct {
 		what, query, kind, body string
@@ -97,25 +88,15 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 		if c.InStack() && (len(k.body) > 10<<20 || strings.Contains(k.query, "%zz")) {
 			continue // the gateway takes no such body, and parses queries
 		}
-		resp := c.post(k.query, k.kind, strings.NewReader(k.body))
-		if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, k.says) {
-			t.Errorf("%s: Ferry-Error is %q, without %q", k.what, says, k.says)
-		}
-		c.wantStatus(k.what, resp, k.status)
+		c.post(k.query, k.body, "Content-Type", k.kind).Want(k.status, k.says)
 		c.wantNothing(k.what)
 	}
-	for _, k := range []struct {
-		what  string
-		parts []formPart
-	}{
-		{"no parts", nil},
-		{"only fields", []formPart{{`name="x"`, nil, "1"}}},
-		{"no file chosen", []formPart{aFile("file", "", "")}},
-		{"too many files", tooMany},
-		{"too many fields", manyFields},
+	for what, parts := range map[string][]formPart{
+		"no parts": {}, "only fields": {{`name="x"`, nil, "1"}}, "no file chosen": {aFile("file", "", "")},
+		"too many files": slices.Repeat(someFiles("a"), files.MaxFiles+1), "too many fields": slices.Repeat([]formPart{{`name="x"`, nil, "1"}}, 201),
 	} {
-		c.wantStatus(k.what, c.form("", k.parts...), 400)
-		c.wantNothing(k.what)
+		c.form("", parts).Want(400)
+		c.wantNothing(what)
 	}
 }
 
@@ -134,19 +115,14 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Events = true })
-			c.AddUser("zoe", c.password, quota(100_000))
-			send := func(count int) *http.Response {
-				kind, body := encode(slices.Repeat([]formPart{aFile("file", "a", "1")}, count)...)
-				return c.post(k.query+"&d=zoe", kind, strings.NewReader(body), files.KeyHeader, "k")
+			c.AddUser("zoe", apitest.Password, apitest.Quota(100_000))
+			send := func(count, status int) {
+				c.form(k.query+"&d=zoe", slices.Repeat(someFiles("a"), count), files.KeyHeader, "k").Want(status)
 			}
-			c.wantStatus("one more", send(k.files+1), 400)
+			send(k.files+1, 400)
 			c.wantNothing("one more")
-			c.Decode(send(k.files), 200)
-			for item, want := range map[string]int{"files#zoe": k.files, "outbox#": k.notices, "link#": k.links, "receipt#": k.files, "event#": k.files} {
-				if got := len(c.Partitions(item)); got != want {
-					t.Errorf("there are %d %s, want %d", got, item, want)
-				}
-			}
+			send(k.files, 200)
+			c.wantCounts(map[string]int{"files#zoe": k.files, "outbox#": k.notices, "link#": k.links, "receipt#": k.files, "event#": k.files})
 		})
 	}
 }
@@ -165,13 +141,9 @@ func TestRawBodyIsAFile(t *testing.T) {
 		{"JSON", "POST", "file=i.json", "application/json", "i.json", "{}"},
 		{"a URL-encoded form", "POST", "file=j.txt", "application/x-www-form-urlencoded", "j.txt", "a=b"},
 	} {
-		headers := []string{"Authorization", "Bearer " + c.bearer}
-		if k.kind != "" {
-			headers = append(headers, "Content-Type", k.kind)
-		}
-		e := c.Decode(c.Request(k.method, "/upload?"+k.query, strings.NewReader(k.content), headers...), 200)
-		if got := e.Files[0]; got.Name != k.name || got.Length != int64(len(k.content)) || c.get(got.LinkURL) != k.content {
-			t.Errorf("%s: stored %+v, want %q with %q", k.what, got, k.name, k.content)
+		f := c.Ask(k.method+" /upload?"+k.query, k.content, "Content-Type", k.kind).Want(200).File()
+		if f.Name != k.name || f.Length != int64(len(k.content)) || c.Get(f.LinkURL) != k.content {
+			t.Errorf("%s: stored %+v, want %q with %q", k.what, f, k.name, k.content)
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package upload_test
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,31 +19,41 @@ func withLimits(n notify.Limits) apitest.Option {
 	return func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = n }
 }
 
+// beginOn returns ann some time after a day begins, so that what follows is in one window.
+func beginOn(t *testing.T, n notify.Limits, after time.Duration) caller {
+	t.Helper()
+	c := begin(t, withLimits(n))
+	c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + after)
+	return c.as("ann")
+}
+
+// wantWait checks that an answer asks to wait for about that long.
+func wantWait(t *testing.T, a apitest.Answer, want time.Duration) time.Duration {
+	t.Helper()
+	seconds, err := strconv.Atoi(a.Want(429).Header.Get("Retry-After"))
+	wait := time.Duration(seconds) * time.Second
+	if err != nil || wait > want || wait < want-time.Minute {
+		t.Errorf("Retry-After is %q, want about %v", a.Header.Get("Retry-After"), want)
+	}
+	return wait
+}
+
 // TestNoticesOverTheLimitStoreNothing is about one limit; the tests of notify have the others.
 func TestNoticesOverTheLimitStoreNothing(t *testing.T) {
 	t.Parallel()
-	c := begin(t, withLimits(notify.Limits{PerRecipient: 1}))
-	c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
-	c = c.as("ann")
-	c.Put(c.bearer, "file=a&m=bob@example.com", "content")
-	before, objects := len(c.Items()), len(c.Server.Files())
+	c := beginOn(t, notify.Limits{PerRecipient: 1}, time.Minute)
+	c.Upload("file=a&m=bob@example.com", "content")
+	before, objects := len(c.Items()), len(c.Files())
 	c.Calls.Reset()
 	const next = "file=a&m=Bob@Example.com&c=%2B393401234567"
-	resp := c.post(next, "", strings.NewReader("content"))
-	c.wantStatus("an upload", resp, 429)
+	wait := wantWait(t, c.post(next, "content"), day-time.Minute)
 	c.wantNoneCreated("an upload")
-	wait, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if left := 24*60*60 - 60; err != nil || wait > left || wait < left-60 {
-		t.Errorf("Retry-After is %q, want about %d", resp.Header.Get("Retry-After"), left)
-	}
-	c.call("POST", "/uploads", `{"name":"a","length":1,"m":"BOB@example.com"}`, 429, nil)
-	if len(c.Items()) != before || len(c.Server.Files()) != objects {
-		t.Errorf("there are %d items and %d objects, there were %d and %d", len(c.Items()), len(c.Server.Files()), before, objects)
-	}
-	c.Put(c.bearer, "file=a", "to nobody")
-	c.Clock.Advance(time.Duration(wait) * time.Second)
-	c = c.as("ann")
-	c.Put(c.bearer, next, "content")
+	c.Ask("POST /uploads", `{"name":"a","length":1,"m":"BOB@example.com"}`).Want(429)
+	apitest.Equal(t, "items", len(c.Items()), before)
+	apitest.Equal(t, "objects", len(c.Files()), objects)
+	c.Upload("file=a", "to nobody")
+	c.Clock.Advance(wait)
+	c.as("ann").Upload(next, "content")
 }
 
 const day = 24 * time.Hour
@@ -53,47 +61,33 @@ const day = 24 * time.Hour
 func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 	t.Parallel()
 	c := begin(t, withLimits(notify.Limits{PerDay: 4}))
-	one := aFile("file", "a", "1")
-	c.Decode(c.form("m=bob@example.com", one, one), 200)
-	c.wantStatus("three more where two are allowed", c.form("m=bob@example.com", one, one, one), 429)
-	if got := fmt.Sprint(len(c.Partitions("files#")), len(c.Server.Files()), len(c.Partitions("outbox#"))); got != "2 2 2" {
-		t.Errorf("there are %s records, objects and notices, want 2 of each", got)
-	}
+	c.form("m=bob@example.com", someFiles("a", "b")).Want(200)
+	c.form("m=bob@example.com", someFiles("a", "b", "c")).Want(429) // where two are allowed
+	c.wantCounts(map[string]int{"files#": 2, "outbox#": 2})
+	apitest.Equal(t, "objects", len(c.Files()), 2)
 }
 
 // TestFailedUploadDoesNotCountTowardsLimits checks that the limit still allows one notice
 // after each failed upload.
 func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]func(caller){
-		"a form with one file over the limit": func(c caller) {
-			c.wantStatus("the form", c.form("m=bob@example.com", aFile("file", "a", "1"), aFile("file", "b", "2")), 429)
-		},
-		"a form without a file": func(c caller) {
-			c.wantStatus("the form", c.form("m=bob@example.com"), 400)
-		},
-		"a body with another digest": func(c caller) {
-			c.wantStatus("the body", c.post("file=a&m=bob@example.com", "", strings.NewReader("x"), "Repr-Digest", digestOf("y")), 400)
-		},
-		"a file for an unknown user": func(c caller) {
-			c.wantStatus("the upload", c.post("file=a&m=bob@example.com&d=nobody", "", strings.NewReader("x")), 400)
-		},
-		"a file over the quota": func(c caller) {
-			c.as("small").wantStatus("the upload", c.as("small").post("file=a&m=bob@example.com", "", strings.NewReader("xx")), 413)
-		},
-		"a session over the quota": func(c caller) {
-			c.as("small").call("POST", "/uploads", `{"name":"a","length":2,"m":"bob@example.com"}`, 413, nil)
+	const toBob = "file=a&m=bob@example.com"
+	for name, fail := range map[string]func(c, small caller){
+		"a form with one file over the limit": func(c, _ caller) { c.form("m=bob@example.com", someFiles("a", "b")).Want(429) },
+		"a form without a file":               func(c, _ caller) { c.form("m=bob@example.com", nil).Want(400) },
+		"a body with another digest":          func(c, _ caller) { c.post(toBob, "x", "Repr-Digest", digestOf("y")).Want(400) },
+		"a file for an unknown user":          func(c, _ caller) { c.post(toBob+"&d=nobody", "x").Want(400) },
+		"a file over the quota":               func(_, small caller) { small.post(toBob, "xx").Want(413) },
+		"a session over the quota": func(_, small caller) {
+			small.Ask("POST /uploads", `{"name":"a","length":2,"m":"bob@example.com"}`).Want(413)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t, withLimits(notify.Limits{PerDay: 1, PerRecipient: 1}))
-			c.AddUser("small", c.password, quota(1))
-			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day + time.Minute) // all in one window
-			c = c.as("ann")
-			fail(c)
-			c.Decode(c.post("file=a&m=bob@example.com", "", strings.NewReader("x")), 200)
-			c.wantStatus("another upload", c.post("file=a&m=bob@example.com", "", strings.NewReader("x")), 429)
+			c := beginOn(t, notify.Limits{PerDay: 1, PerRecipient: 1}, time.Minute)
+			fail(c, caller{c.Add("small", apitest.Quota(1))})
+			c.post(toBob, "x").Want(200)
+			c.post(toBob, "x").Want(429)
 		})
 	}
 }
@@ -102,27 +96,22 @@ func TestRepeatDoesNotCountAgain(t *testing.T) {
 	t.Parallel()
 	c := begin(t, withLimits(notify.Limits{PerDay: 1}))
 	for range 3 {
-		c.Decode(c.post("file=a&m=bob@example.com", "", strings.NewReader("content"), files.KeyHeader, "k"), 200)
+		c.keyed("file=a&m=bob@example.com", "content").Want(200)
 	}
-	c.wantStatus("another", c.post("file=a&m=bob@example.com", "", strings.NewReader("content"), files.KeyHeader, "another"), 429)
+	c.post("file=a&m=bob@example.com", "content", files.KeyHeader, "another").Want(429)
 }
 
 func TestNotifyNeedsAnAddressAndABoolean(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.AddUser("mute", c.password, func(u *auth.User) { u.Email = "" })
+	mute := c.Add("mute", func(u *auth.User) { u.Email = "" })
 	for query, status := range map[string]int{"notify=1": 200, "notify=0": 200, "notify=": 200, "notify=yes": 400, "notify=2": 400} {
-		c.Decode(c.post("file=a&"+query, "", strings.NewReader("content")), status)
+		c.post("file=a&"+query, "content").Want(status)
 	}
-	mute := c.as("mute")
-	mute.wantStatus("notify without an address", mute.post("file=a&notify=1", "", strings.NewReader("content")), 400)
-	plan := func(c caller, fields string) int {
-		return c.Request("POST", "/uploads", strings.NewReader(`{"name":"a","length":1`+fields+`}`), "Authorization", "Bearer "+c.bearer).StatusCode
-	}
+	mute.Ask("POST /upload?file=a&notify=1", "content").Want(400)
 	for fields, want := range map[string][2]int{"": {201, 201}, `,"notify":true`: {201, 400}, `,"notify":false`: {201, 201}, `,"notify":1`: {400, 400}} {
-		if got := [2]int{plan(c, fields), plan(mute, fields)}; got != want {
-			t.Errorf("a session with %q: %v, want %v", fields, got, want)
-		}
+		c.Ask("POST /uploads", `{"name":"a","length":1`+fields+`}`).Want(want[0])
+		mute.Ask("POST /uploads", `{"name":"a","length":1`+fields+`}`).Want(want[1])
 	}
 }
 
@@ -142,39 +131,24 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = k.most })
-			c.Clock.Advance(day - time.Duration(c.Clock.Now().UnixNano())%day)
-			c = c.as("ann")
-			data := content(t, 1000)
-			var begun []session
-			for range 2 {
-				s := c.plan(`,"m":"zoe@example.com"`, len(data))
-				c.sendAll(s, data)
-				begun = append(begun, s)
-			}
+			c, data := beginOn(t, k.most, 0), content(1000)
+			const toZoe = `,"m":"zoe@example.com"`
+			first, second := c.sent(toZoe, data), c.sent(toZoe, data)
 			c.Clock.Advance(k.later)
 			c = c.as("ann")
 			if k.refuses { // another takes one of the two places
-				c.plan(`,"m":"zoe@example.com"`, len(data))
+				c.plan(toZoe, len(data))
 			}
-			c.wantFile(c.complete(begun[0].ID, ""), data)
-			last := "/uploads/" + begun[1].ID + "/complete"
+			c.completes(first, "", data)
 			if k.refuses {
-				resp := c.call("POST", last, "", 429, nil)
-				if wait, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || time.Duration(wait)*time.Second > k.wait || time.Duration(wait)*time.Second < k.wait-time.Minute {
-					t.Errorf("Retry-After is %q, want about %v", resp.Header.Get("Retry-After"), k.wait)
-				}
-				c.complete(begun[0].ID, "") // a repeat gives the same answer
-				if n := len(c.Partitions("outbox#")); n != 1 {
-					t.Errorf("there are %d notices, want only that of the completed session", n)
-				}
+				wantWait(t, c.complete(second, ""), k.wait)
+				c.complete(first, "").Want(200) // a repeat gives the same answer
+				c.wantCounts(map[string]int{"outbox#": 1})
 				c.Clock.Advance(k.wait)
 				c = c.as("ann")
 			}
-			c.wantFile(c.complete(begun[1].ID, ""), data)
-			if got := fmt.Sprint(len(c.Partitions("files#")), len(c.Partitions("outbox#"))); got != "2 2" {
-				t.Errorf("there are %s records and notices, want 2 of each", got)
-			}
+			c.completes(second, "", data)
+			c.wantCounts(map[string]int{"files#": 2, "outbox#": 2})
 		})
 	}
 }
@@ -182,31 +156,26 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 // TestCompletingTwiceCountsOnce repeats the completion with missing parts and concurrently.
 func TestCompletingTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
-	c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) {
-		s.Notices = notify.Limits{PerHour: 2, PerDay: 4, PerRecipient: 3}
-	})
-	c.Clock.Advance(24*time.Hour - time.Duration(c.Clock.Now().UnixNano())%(24*time.Hour))
-	c = c.as("ann")
-	data := content(t, 1000)
-	s := c.plan(`,"m":"zoe@example.com"`, len(data))
-	c.Clock.Advance(24 * time.Hour)
+	c, data := beginOn(t, notify.Limits{PerHour: 2, PerDay: 4, PerRecipient: 3}, 0), content(1000)
+	const toZoe, another = `,"m":"zoe@example.com"`, `{"name":"x","length":1,"m":"zoe@example.com"}`
+	s := c.plan(toZoe, len(data))
+	c.Clock.Advance(day)
 	c = c.as("ann")
 	for range 3 {
-		c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing")
+		c.complete(s, "").Want(400, "missing")
 	}
 	c.sendAll(s, data)
 	var wg sync.WaitGroup
 	for range 5 {
-		wg.Go(func() { c.wantFile(c.complete(s.ID, ""), data) })
+		wg.Go(func() { c.completes(s, "", data) })
 	}
 	wg.Wait()
-	if got := fmt.Sprint(len(c.Partitions("outbox#")), len(c.Objects(blob.Files))); got != "1 1" {
-		t.Errorf("there are %s notices and objects, want 1 of each", got)
-	}
-	c.plan(`,"m":"zoe@example.com"`, 1) // the second of the hour
-	c.refused("POST", "/uploads", `{"name":"x","length":1,"m":"zoe@example.com"}`, 429, "an hour")
+	c.wantCounts(map[string]int{"outbox#": 1})
+	apitest.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
+	c.begins(another) // the second of the hour
+	c.Ask("POST /uploads", another).Want(429, "an hour")
 	c.Clock.Advance(time.Hour)
 	c = c.as("ann")
-	c.plan(`,"m":"zoe@example.com"`, 1) // the third of the day
-	c.refused("POST", "/uploads", `{"name":"x","length":1,"m":"zoe@example.com"}`, 429, "a recipient")
+	c.begins(another) // the third of the day
+	c.Ask("POST /uploads", another).Want(429, "a recipient")
 }

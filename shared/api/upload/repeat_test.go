@@ -1,58 +1,43 @@
 package upload_test
 
 import (
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
 
-// keyed sends a raw body with the key k.
-func (c caller) keyed(query, content string, headers ...string) *http.Response {
+// keyed uploads a raw body with the key k.
+func (c caller) keyed(query, content string, headers ...string) apitest.Answer {
 	c.Helper()
-	return c.post(query, "", strings.NewReader(content), append(headers, files.KeyHeader, "k")...)
+	return c.post(query, content, append(headers, files.KeyHeader, "k")...)
 }
 
 // wantFiles fails unless a user's area has n files.
 func (c caller) wantFiles(owner string, n int) {
 	c.Helper()
-	if got := len(c.Partitions("files#" + owner + " ")); got != n {
-		c.Errorf("%s has %d files, want %d", owner, got, n)
-	}
-	if got := len(c.Partitions("link#")); got != n {
-		c.Errorf("there are %d links, want %d", got, n)
-	}
-	if got := len(c.Server.Files()); got != n {
-		c.Errorf("there are %d objects, want %d", got, n)
-	}
+	c.wantCounts(map[string]int{"files#" + owner + " ": n, "link#": n})
+	apitest.Equal(c.TB, "objects", len(c.Files()), n)
 }
 
 func TestRepeatedUploadIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	first := c.Decode(c.keyed("file=a.txt&m=carla@example.com&i=hello&notify=1", "hello"), 200)
+	first := c.keyed("file=a.txt&m=carla@example.com&i=hello&notify=1", "hello").Want(200)
 	for range 3 {
-		again := c.Decode(c.keyed("m=carla@example.com&i=hello&notify=1&file=%61.txt", "hello"), 200)
-		if !slices.Equal(again.Files, first.Files) || again.User != first.User {
-			t.Errorf("the answer is %+v, the first was %+v", again, first)
-		}
+		again := c.keyed("m=carla@example.com&i=hello&notify=1&file=%61.txt", "hello").Want(200)
+		apitest.Equal(t, "the files of a repeat", again.Files, first.Files)
+		apitest.Equal(t, "its user", again.User, first.User)
 	}
-	for item, want := range map[string]int{"files#ann": 1, "link#": 2, "outbox#": 1, "receipt#": 1} {
-		if n := len(c.Partitions(item)); n != want {
-			t.Errorf("there are %d %s, want %d", n, item, want)
-		}
-	}
-	if got := c.get(first.Files[0].LinkURL); got != "hello" {
-		t.Errorf("the link gives %q", got)
-	}
-	forBob := c.Decode(c.post("file=a&d=bob", "", strings.NewReader("hello"), files.KeyHeader, "another"), 200).Files
-	again := c.Decode(c.post("file=a&d=bob", "", strings.NewReader("hello"), files.KeyHeader, "another"), 200).Files
+	c.wantCounts(map[string]int{"files#ann": 1, "link#": 2, "outbox#": 1, "receipt#": 1})
+	apitest.Equal(t, "the link", c.Get(first.File().LinkURL), "hello")
+	forBob := c.post("file=a&d=bob", "hello", files.KeyHeader, "another").Want(200).Files
+	again := c.post("file=a&d=bob", "hello", files.KeyHeader, "another").Want(200).Files
 	if len(again) != 1 || !slices.Equal(again, forBob) {
 		t.Errorf("the repeat for bob lists %+v, want %+v", again, forBob)
 	}
@@ -61,36 +46,27 @@ func TestRepeatedUploadIsStoredOnce(t *testing.T) {
 func TestRepeatListsItsFilesAmongManyNewerOnes(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	first := c.Decode(c.keyed("file=a", "hello"), 200).Files[0]
-	c.Fill(c.bearer, 100)
-	resp := c.keyed("file=a", "hello")
-	again, link := c.Decode(resp, 200).Files, resp.Header.Get("Link")
-	if len(again) != 101 || again[100] != first || !strings.Contains(link, `after=2>; rel="next"`) {
-		t.Errorf("%d files are listed, the last %+v, want %+v; Link is %q", len(again), again[len(again)-1], first, link)
+	first := c.keyed("file=a", "hello").Want(200).File()
+	c.Fill(c.Bearer, 100)
+	a := c.keyed("file=a", "hello").Want(200)
+	if len(a.Files) != 101 || a.Files[100] != first || !strings.Contains(a.Header.Get("Link"), `after=2>; rel="next"`) {
+		t.Errorf("%d files are listed, the last %+v, want %+v; Link is %q", len(a.Files), a.Files[len(a.Files)-1], first, a.Header.Get("Link"))
 	}
 }
 
 func TestRepeatedFormMayHaveAnotherBoundary(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	send := func(parts ...formPart) *http.Response {
-		kind, body := encode(parts...) // with a random boundary
-		return c.post("", kind, strings.NewReader(body), files.KeyHeader, "k")
-	}
+	send := func(parts ...formPart) apitest.Answer { return c.form("", parts, files.KeyHeader, "k") } // with a random boundary
 	a, b := aFile("file", "a", "one"), aFile("file", "b", "two")
-	first := c.Decode(send(a, b), 200).Files
-	if again := c.Decode(send(a, b), 200).Files; !slices.Equal(again, first) || len(first) != 2 {
+	first := send(a, b).Want(200).Files
+	if again := send(a, b).Want(200).Files; !slices.Equal(again, first) || len(first) != 2 {
 		t.Errorf("the answer is %+v, the first was %+v", again, first)
 	}
-	for what, parts := range map[string][]formPart{
-		"one file less":   {a},
-		"one file more":   {a, b, a},
-		"another order":   {b, a},
-		"another name":    {a, aFile("file", "c", "two")},
-		"another content": {a, aFile("file", "b", "TWO")},
-		"another length":  {a, aFile("file", "b", "two ")},
+	for _, parts := range [][]formPart{
+		{a}, {a, b, a}, {b, a}, {a, aFile("file", "c", "two")}, {a, aFile("file", "b", "TWO")}, {a, aFile("file", "b", "two ")},
 	} {
-		c.wantStatus(what, send(parts...), 409)
+		send(parts...).Want(409)
 	}
 	c.wantFiles("ann", 2)
 }
@@ -98,9 +74,9 @@ func TestRepeatedFormMayHaveAnotherBoundary(t *testing.T) {
 func TestIdempotencyKeyIsForOneUpload(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.Decode(c.keyed("file=a", "hello"), 200)
+	c.keyed("file=a", "hello").Want(200)
 	c.Calls.Reset()
-	for what, resp := range map[string]*http.Response{
+	for what, a := range map[string]apitest.Answer{
 		"another name":        c.keyed("file=b", "hello"),
 		"another body":        c.keyed("file=a", "hallo"),
 		"a longer body":       c.keyed("file=a", "hello!"),
@@ -108,77 +84,45 @@ func TestIdempotencyKeyIsForOneUpload(t *testing.T) {
 		"another destination": c.keyed("file=a&d=bob", "hello"),
 		"a recipient":         c.keyed("file=a&m=carla@example.com", "hello"),
 		"another type":        c.keyed("file=a", "hello", "Content-Type", "text/plain"),
-		"another method":      c.Request("PUT", "/upload?file=a", strings.NewReader("hello"), "Authorization", "Bearer "+c.bearer, files.KeyHeader, "k"),
-		"a digest":            c.keyed("file=a", "hello", "Repr-Digest", "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"),
+		"another method":      c.Ask("PUT /upload?file=a", "hello", files.KeyHeader, "k"),
+		"a digest":            c.keyed("file=a", "hello", "Repr-Digest", digestOf("hello")),
 	} {
-		c.wantStatus(what, resp, 409)
-		if after := resp.Header.Get("Retry-After"); after != "" {
-			t.Errorf("%s: Retry-After is %s", what, after)
-		}
+		apitest.Equal(t, what, a.Want(409).Header.Get("Retry-After"), "")
 	}
 	c.wantNoneCreated("a key used twice")
 	c.wantFiles("ann", 1)
-	c.wantStatus("a bad key", c.post("file=a", "", strings.NewReader("hello"), files.KeyHeader, "a b"), 400)
-	c.Decode(c.as("bob").keyed("file=a", "bob's"), 200)
+	c.post("file=a", "hello", files.KeyHeader, "a b").Want(400)
+	c.as("bob").keyed("file=a", "bob's").Want(200)
 }
 
 func TestConcurrentRepeatIsToldToRetry(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	var meanwhile *http.Response
 	c.Calls.Before("blob.Create", func() error {
 		c.Calls.Before("blob.Create", nil)
-		meanwhile = c.keyed("file=a", "hello")
+		c.keyed("file=a", "hello").Want(409).WantHeaders("Retry-After", "5")
 		return nil
 	})
-	c.Decode(c.keyed("file=a", "hello"), 200)
-	c.wantStatus("a concurrent repeat", meanwhile, 409)
-	if got := meanwhile.Header.Get("Retry-After"); got != "5" {
-		t.Errorf("Retry-After is %q", got)
-	}
+	c.keyed("file=a", "hello").Want(200)
 	c.wantFiles("ann", 1)
 }
 
+// TestFailedUploadCanBeRepeated leaves failures of the stores to apitest, where each call fails.
 func TestFailedUploadCanBeRepeated(t *testing.T) {
 	t.Parallel()
-	for what, call := range map[string]string{"its id": "table.Update", "its bytes": "blob.Create", "its records": "table.Write"} {
-		t.Run("failed at "+what, func(t *testing.T) {
-			t.Parallel()
-			c := begin(t)
-			left := 0
-			if call == "table.Write" {
-				left = 1 // the claim
-			}
-			c.Calls.Before(call, func() error {
-				if left--; left == -1 {
-					return fmt.Errorf("the store is gone")
-				}
-				return nil
-			})
-			c.wantStatus("the first", c.keyed("file=a", "hello"), 500)
-			c.Decode(c.keyed("file=a", "hello"), 200)
-			if got := c.names(); len(got) != 1 {
-				t.Errorf("there are %q", got)
-			}
-		})
-	}
-	t.Run("refused", func(t *testing.T) {
-		t.Parallel()
-		c := begin(t)
-		c.wantStatus("an unknown user", c.keyed("file=a&d=nobody", "hello"), 400)
-		c.wantStatus("another digest", c.keyed("file=a", "hello", "Repr-Digest", digestOf("another")), 400)
-		c.Decode(c.keyed("file=a", "hello"), 200)
-	})
+	c := begin(t)
+	c.keyed("file=a&d=nobody", "hello").Want(400)
+	c.keyed("file=a", "hello", "Repr-Digest", digestOf("another")).Want(400)
+	c.keyed("file=a", "hello").Want(200)
 }
 
 func TestInterruptedUploadCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.cutOff(files.KeyHeader+": k\r\nContent-Length: 5\r\n", "he", true)
-	c.waitForLog(1)
+	c.waitForLog()
 	c.wantNothing("cut off")
-	resp := c.Request("POST", "/upload?file=x", strings.NewReader("hello"), "Authorization", "Bearer "+c.bearer, files.KeyHeader, "k")
-	c.Decode(resp, 200)
+	c.keyed("file=x", "hello").Want(200)
 	c.wantFiles("ann", 1)
 }
 
@@ -188,31 +132,19 @@ func TestUploadThatLostItsLeaseStoresNothing(t *testing.T) {
 	for what, most := range map[string]int64{"without a quota": 0, "under a quota": 100} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t)
-			c.AddUser("eve", c.password, quota(most))
-			c = c.as("eve")
-			c.Calls.Before("blob.Create", func() error {
-				c.Calls.Before("blob.Create", nil)
-				c.Clock.Advance(time.Minute)
-				c.Decode(c.keyed("file=a", "hello"), 200)
+			eve := caller{apitest.New(t).Add("eve", apitest.Quota(most))}
+			eve.Calls.Before("blob.Create", func() error {
+				eve.Calls.Before("blob.Create", nil)
+				eve.Clock.Advance(time.Minute)
+				eve.keyed("file=a", "hello").Want(200)
 				return nil
 			})
-			c.wantStatus("the first", c.keyed("file=a", "hello"), 409)
-			c.wantFiles("eve", 1)
-			u, err := c.Users.Get(t.Context(), "eve")
-			if err != nil || most > 0 && u.Used != 5 {
-				t.Errorf("%d bytes are used, %v", u.Used, err)
+			eve.keyed("file=a", "hello").Want(409)
+			eve.wantFiles("eve", 1)
+			if most > 0 {
+				eve.wantUsed("eve", 5)
 			}
 		})
-	}
-}
-
-// wantGone checks that an answer says of file 1 that it was deleted.
-func (c caller) wantGone(when string, resp *http.Response) {
-	c.Helper()
-	text := resp.Header.Get("Ferry-Error")
-	if e := c.Decode(resp, 410); e.Status != 410 || e.Description != "Gone" || !strings.Contains(text, "file 1 was deleted") {
-		c.Errorf("%s: %+v: %s", when, e, text)
 	}
 }
 
@@ -231,20 +163,18 @@ func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			owner := c.as(k.owner)
-			repeat := func() *http.Response {
-				return c.post(k.query, k.kind, strings.NewReader(k.body), files.KeyHeader, "k", "Accept", k.accept)
-			}
+			repeat := func() apitest.Answer { return c.keyed(k.query, k.body, "Content-Type", k.kind, "Accept", k.accept) }
 			first := repeat()
-			owner.call("DELETE", "/files/1", "", 200, nil)
-			owner.post("file=b", "", strings.NewReader("another"))
-			c.wantGone("in the backup area", repeat())
-			owner.call("POST", "/files/1/restore", "", 200, nil)
-			if again := repeat(); again.StatusCode != 200 || k.accept == "text/plain" && c.Text(again) != c.Text(first) {
-				t.Errorf("after it was restored: status %d", again.StatusCode)
+			owner.Ask("DELETE /files/1", "").Want(200)
+			owner.post("file=b", "another").Want(200)
+			repeat().Want(410, "file 1 was deleted")
+			owner.Ask("POST /files/1/restore", "").Want(200)
+			if again := repeat().Want(200); k.accept == "text/plain" {
+				apitest.Equal(t, "after it was restored", again.Text, first.Text)
 			}
 			expired := table.Update(files.Key(blob.Files, k.owner, 1)).Set("expires", time.Now().Unix())
-			must(t, c.Data.Ports.Table.Write(t.Context(), expired))
-			c.wantGone("expired", repeat())
+			apitest.Must(t, c.Data.Ports.Table.Write(t.Context(), expired))
+			repeat().Want(410, "file 1 was deleted")
 		})
 	}
 }

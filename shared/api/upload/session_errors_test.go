@@ -8,21 +8,25 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 )
 
 // remove removes a user as `ferry user remove` does.
 func (c caller) remove(name string) {
 	c.Helper()
-	err := c.Users.Disable(c.Context(), name)
-	if err == nil {
-		_, err = file.Service(c.Data.Ports).RemoveAll(c.Context(), name)
-	}
-	if err == nil {
-		err = c.Users.Remove(c.Context(), name)
-	}
-	if err != nil {
-		c.Fatalf("removing %s: %v", name, err)
+	apitest.Must(c.TB, c.Users.Disable(c.Context(), name))
+	_, err := file.Service(c.Data.Ports).RemoveAll(c.Context(), name)
+	apitest.Must(c.TB, err)
+	apitest.Must(c.TB, c.Users.Remove(c.Context(), name))
+}
+
+// ends are the ways in which a user stops being one.
+func ends() map[string]func(c caller, name string) {
+	return map[string]func(c caller, name string){
+		"disabled": func(c caller, name string) { apitest.Must(c.TB, c.Users.Disable(c.Context(), name)) },
+		"removed":  caller.remove,
+		"replaced": func(c caller, name string) { c.remove(name); c.Add(name) },
 	}
 }
 
@@ -33,15 +37,10 @@ func (c caller) wantNothingLeft() {
 	if r, err := c.Service.Sweep(c.Context()); err != nil || r.Failed != 0 {
 		c.Errorf("the sweep: %+v, %v", r, err)
 	}
-	if left := c.Objects(blob.Files); len(left) != 0 {
-		c.Errorf("objects are left: %v", left)
+	if left := append(c.Objects(blob.Files), c.Sessions()...); len(left) != 0 {
+		c.Errorf("these are left: %v", left)
 	}
-	if left := c.Sessions(); len(left) != 0 {
-		c.Errorf("sessions are left: %v", left)
-	}
-	if left := c.Partitions("reserved#"); len(left) != 0 {
-		c.Errorf("reservations are left: %v", left)
-	}
+	c.wantCounts(map[string]int{"reserved#": 0})
 }
 
 func TestLargeFileHasLargeParts(t *testing.T) {
@@ -50,8 +49,7 @@ func TestLargeFileHasLargeParts(t *testing.T) {
 	if !c.InStack() {
 		c.onDisk(nil)
 	}
-	var s session
-	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%d}`, 1<<40), 201, &s)
+	s := c.begins(fmt.Sprintf(`{"name":"x","length":%d}`, 1<<40))
 	if s.Parts > blob.MaxParts || int64(s.Parts)*s.PartSize < 1<<40 {
 		t.Errorf("a TiB has %d parts of %d bytes", s.Parts, s.PartSize)
 	}
@@ -70,19 +68,14 @@ func TestUnknownSessionIsNotFound(t *testing.T) {
 
 func TestPartsOfADisabledOrRemovedUserAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(caller) error{
-		"disabled": func(c caller) error { return c.Users.Disable(c.Context(), "ann") },
-		"removed":  func(c caller) error { c.remove("ann"); return nil },
-		"replaced": func(c caller) error { c.remove("ann"); c.AddUser("ann", password); return nil },
-	} {
+	for name, end := range ends() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			c.InProcess("parts go to the store, which cannot ask")
-			s := c.plan(`,"d":"bob"`, 1000)
-			p := c.sign(s.ID, `{"numbers":[1]}`)[0]
-			must(t, end(c))
-			c.wantPut(p, content(t, 1000), 403)
+			p := c.sign(c.plan(`,"d":"bob"`, 5), 1)
+			end(c, "ann")
+			c.put(p, "hello").Want(403)
 		})
 	}
 }
@@ -90,58 +83,46 @@ func TestPartsOfADisabledOrRemovedUserAreRefused(t *testing.T) {
 func TestExpiredSessionTakesNothingAndGivesItsRoomBack(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.AddUser("eve", password, quota(10_000))
-	data := content(t, 9_000)
+	eve := caller{c.Add("eve", apitest.Quota(10_000))}
+	data := content(9_000)
 	s := c.plan(`,"d":"eve"`, len(data))
 	c.Clock.Advance(files.SessionLife - time.Minute)
 	c = c.as("ann")
-	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
-	c.wantPut(p, data, 200)
+	p := c.sign(s, 1)
+	c.put(p, data).Want(200)
 	c.Clock.Advance(time.Minute + time.Second)
-	c.wantPut(p, data, 403)
+	c.put(p, data).Want(403)
 	c.notFound(s.ID, "expired")
-	if got := c.open(); len(got) != 0 {
-		t.Errorf("the open sessions are %v", got)
-	}
+	apitest.Equal(t, "open sessions", len(c.open()), 0)
 	c.wantNothingLeft()
-	c.as("eve").plan("", 10_000)
+	eve.as("eve").plan("", 10_000)
 }
 
 func TestCompletedSessionTakesNoParts(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.InProcess("parts go to the store, which has its own answers")
-	data := content(t, 1000)
-	s := c.plan("", len(data))
-	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
-	c.put(p, data)
-	c.complete(s.ID, "")
-	c.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 409, "complete")
-	c.wantPut(p, content(t, 1000), 409)
-	c.wantFile(c.complete(s.ID, ""), data)
+	s := c.plan("", 5)
+	p := c.sign(s, 1)
+	c.put(p, "hello").Want(200)
+	c.completes(s, "", "hello")
+	c.Ask("POST "+s.path("/parts"), `{"numbers":[1]}`).Want(409, "complete")
+	c.put(p, "HELLO").Want(409)
+	c.completes(s, "", "hello")
 }
 
-// TestDestinationRemovedMidwayGetsNothing disables the destination user, removes the user,
-// or adds another one of the same name.
+// TestDestinationRemovedMidwayGetsNothing: nor does another one of the same name.
 func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 	t.Parallel()
-	for what, goes := range map[string]func(caller){
-		"disabled": func(c caller) {
-			must(c.TB, c.Users.Disable(c.Context(), "dave"))
-		},
-		"removed":  func(c caller) { c.remove("dave") },
-		"replaced": func(c caller) { c.remove("dave"); c.AddUser("dave", password) },
-	} {
+	for what, end := range ends() {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			c.AddUser("dave", password, quota(5000))
-			data := content(t, 1000)
-			s := c.plan(`,"d":"dave"`, len(data))
-			c.sendAll(s, data)
-			goes(c)
+			c.Add("dave", apitest.Quota(5000))
+			s := c.sent(`,"d":"dave"`, "hello")
+			end(c, "dave")
 			for range 2 {
-				c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "destination user")
+				c.complete(s, "").Want(400, "destination user")
 			}
 			c.wantNothingLeft()
 		})
@@ -152,21 +133,13 @@ func TestDestinationRemovedMidwayGetsNothing(t *testing.T) {
 func TestRemovedUploaderLosesSessions(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.AddUser("eve", password, quota(5000))
-	eve := c.as("eve")
-	data := content(t, 1000)
-	own, forBob := eve.plan("", len(data)), eve.plan(`,"d":"bob"`, len(data))
-	eve.sendAll(own, data)
-	eve.sendAll(forBob, data)
+	eve := caller{c.Add("eve", apitest.Quota(5000))}
+	own, forBob := eve.sent("", "hello"), eve.sent(`,"d":"bob"`, "hello")
 	c.remove("eve")
-	eve.refused("GET", "/uploads/"+own.ID, "", 401)
-	c.AddUser("eve", password)
-	eve = c.as("eve")
-	for _, s := range []session{own, forBob} {
-		eve.notFound(s.ID)
-	}
-	if got := eve.open(); len(got) != 0 {
-		t.Errorf("the second eve has %v", got)
-	}
+	eve.Ask("GET "+own.path(""), "").Want(401)
+	eve = caller{c.Add("eve")}
+	eve.notFound(own.ID)
+	eve.notFound(forBob.ID)
+	apitest.Equal(t, "sessions of the second eve", len(eve.open()), 0)
 	c.wantNothingLeft()
 }

@@ -1,32 +1,15 @@
 package upload_test
 
 import (
-	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
-	"testing"
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 )
 
 const partSize = blob.MinPartSize
-
-// call sends JSON and decodes the answer.
-func (c caller) call(method, path, body string, status int, into any, headers ...string) *http.Response {
-	c.Helper()
-	resp := c.Request(method, path, strings.NewReader(body), append(headers, "Authorization", "Bearer "+c.bearer)...)
-	if resp.StatusCode != status {
-		c.Fatalf("%s %s: status %d, want %d (%s)", method, path, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))
-	}
-	if into != nil {
-		must(c.TB, json.Unmarshal([]byte(c.Text(resp)), into))
-	}
-	return resp
-}
 
 type session struct {
 	ID, Name, State, D, From string
@@ -39,6 +22,9 @@ type session struct {
 	}
 }
 
+// path returns the path of something of a session.
+func (s session) path(of string) string { return "/uploads/" + s.ID + of }
+
 type part struct {
 	Number  int
 	Size    int64
@@ -47,101 +33,101 @@ type part struct {
 	Headers map[string]string
 }
 
-func content(t *testing.T, n int) []byte {
-	t.Helper()
+// content returns random bytes.
+func content(n int) string {
 	b := make([]byte, n)
-	if _, err := rand.Read(b); err != nil {
-		t.Fatal(err)
-	}
-	return b
+	_, _ = rand.Read(b) // never fails
+	return string(b)
 }
 
+// begins begins a session with this JSON.
+func (c caller) begins(plan string, headers ...string) session {
+	c.Helper()
+	return apitest.Read[session](c.Ask("POST /uploads", plan, headers...).Want(201))
+}
+
+// plan begins a session for a file, with more fields.
 func (c caller) plan(fields string, length int) session {
 	c.Helper()
-	var s session
-	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d%s}`, length, partSize, fields), 201, &s)
-	return s
+	return c.begins(fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d%s}`, length, partSize, fields))
 }
 
-func (c caller) sign(id string, body string) []part {
+// shown returns a session as it is shown.
+func (c caller) shown(s session) session {
 	c.Helper()
-	var out struct{ Parts []part }
-	c.call("POST", "/uploads/"+id+"/parts", body, 200, &out)
-	return out.Parts
+	return apitest.Read[session](c.Ask("GET "+s.path(""), "").Want(200))
+}
+
+// sign returns where a part goes. The JSON may have more fields.
+func (c caller) sign(s session, number int, fields ...string) part {
+	c.Helper()
+	body := fmt.Sprintf(`{"numbers":[%d]%s}`, number, strings.Join(fields, ""))
+	return apitest.Read[struct{ Parts []part }](c.Ask("POST "+s.path("/parts"), body).Want(200)).Parts[0]
 }
 
 // put sends bytes exactly as a signed part says.
-func (c caller) put(p part, data []byte) *http.Response {
+func (c caller) put(p part, data string) apitest.Answer {
 	c.Helper()
-	r, err := http.NewRequest(p.Method, p.URL, bytes.NewReader(data))
-	must(c.TB, err)
+	var headers []string
 	for name, value := range p.Headers {
-		r.Header.Set(name, value)
+		headers = append(headers, name, value)
 	}
-	return c.Do(r)
+	return c.Send(p.Method+" "+p.URL, data, headers...)
 }
 
-// wantPut is put, and checks the status of the answer.
-func (c caller) wantPut(p part, data []byte, status int) {
-	c.Helper()
-	if resp := c.put(p, data); resp.StatusCode != status {
-		c.Fatalf("part %d: status %d, want %d (%s)", p.Number, resp.StatusCode, status, resp.Header.Get("Ferry-Error"))
-	}
-}
-
-func (c caller) sendAll(s session, data []byte) {
+func (c caller) sendAll(s session, data string) {
 	c.Helper()
 	for n := 1; n <= s.Parts; n++ {
-		p := c.sign(s.ID, fmt.Sprintf(`{"numbers":[%d]}`, n))[0]
+		p := c.sign(s, n)
 		from := int64(n-1) * s.PartSize
-		c.wantPut(p, data[from:from+p.Size], 200)
+		c.put(p, data[from:from+p.Size]).Want(200)
 	}
 }
 
-func (c caller) complete(id, body string) apitest.Envelope {
+// sent begins a session and sends all parts.
+func (c caller) sent(fields, data string) session {
 	c.Helper()
-	return c.Decode(c.Request("POST", "/uploads/"+id+"/complete", strings.NewReader(body), "Authorization", "Bearer "+c.bearer), 200)
+	s := c.plan(fields, len(data))
+	c.sendAll(s, data)
+	return s
 }
 
-// refused checks that a request is refused with a reason that contains these words.
-func (c caller) refused(method, path, body string, status int, words ...string) {
+func (c caller) complete(s session, body string) apitest.Answer {
 	c.Helper()
-	resp := c.call(method, path, body, status, nil)
-	for _, w := range words {
-		if !strings.Contains(resp.Header.Get("Ferry-Error"), w) {
-			c.Errorf("%s %s: %q does not say %q", method, path, resp.Header.Get("Ferry-Error"), w)
-		}
+	return c.Ask("POST "+s.path("/complete"), body)
+}
+
+// completes completes a session, whose link must give these bytes.
+func (c caller) completes(s session, body, data string) {
+	c.Helper()
+	f := c.complete(s, body).Want(200).File()
+	if got := c.Get(f.LinkURL); f.Length != int64(len(data)) || got != data {
+		c.Errorf("the link of %+v gives %d bytes, which are not the %d that were sent", f, len(got), len(data))
 	}
 }
 
 // notFound checks that nothing can be done with a session, with a reason that contains these words.
 func (c caller) notFound(id string, words ...string) {
 	c.Helper()
-	for _, what := range [][3]string{{"GET"}, {"DELETE"}, {"POST", "/complete"}, {"POST", "/parts", `{"numbers":[1]}`}} {
-		c.refused(what[0], "/uploads/"+id+what[1], what[2], 404, words...)
+	for request, body := range map[string]string{"GET ": "", "DELETE ": "", "POST /complete": "", "POST /parts": `{"numbers":[1]}`} {
+		method, of, _ := strings.Cut(request, " ")
+		c.Ask(method+" /uploads/"+id+of, body).Want(404, words...)
 	}
 }
 
-func (c caller) wantFile(e apitest.Envelope, data []byte) {
+// open lists the IDs of the sessions that the caller sees.
+func (c caller) open() (ids []string) {
 	c.Helper()
-	if len(e.Files) == 0 || e.Files[0].Length != int64(len(data)) {
-		c.Fatalf("the answer lists %+v", e.Files)
+	for _, s := range apitest.Read[struct{ Uploads []session }](c.Ask("GET /uploads", "").Want(200)).Uploads {
+		ids = append(ids, s.ID)
 	}
-	resp := c.Request("GET", strings.TrimPrefix(e.Files[0].LinkURL, c.Base), nil)
-	if resp.StatusCode == http.StatusFound { // in a stack, a large file comes from the store itself
-		r, err := http.NewRequest("GET", resp.Header.Get("Location"), nil)
-		must(c.TB, err)
-		resp = c.Do(r)
-	}
-	if got := c.Text(resp); got != string(data) {
-		c.Errorf("the link gives %d bytes, which are not the %d that were sent", len(got), len(data))
-	}
+	return ids
 }
 
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+// wantUsed checks the bytes that count against a user's quota.
+func (c caller) wantUsed(name string, want int64) {
+	c.Helper()
+	u, err := c.Users.Get(c.Context(), name)
+	apitest.Must(c.TB, err)
+	apitest.Equal(c.TB, "bytes in use of "+name, u.Used, want)
 }

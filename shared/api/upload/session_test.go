@@ -1,12 +1,9 @@
 package upload_test
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +14,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
@@ -26,59 +24,49 @@ import (
 func TestFileArrivesInParts(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	data := content(t, 2*partSize+1000)
+	data := content(2*partSize + 1000)
 	s := c.plan(`,"type":"video/mp4"`, len(data))
 	if s.Parts != 3 || s.PartSize != partSize || s.State != "open" {
 		t.Fatalf("the session is %+v", s)
 	}
 	var wg sync.WaitGroup
-	for _, p := range c.sign(s.ID, `{"numbers":[3,1]}`) {
+	for _, p := range apitest.Read[struct{ Parts []part }](c.Ask("POST "+s.path("/parts"), `{"numbers":[3,1]}`).Want(200)).Parts {
 		wg.Go(func() {
 			from := int64(p.Number-1) * partSize
-			resp := c.put(p, data[from:from+p.Size])
-			sum := crc64nvme.Checksum(data[from : from+p.Size])
-			if tag := resp.Header.Get("ETag"); resp.StatusCode != 200 || tag == "" || !c.InStack() && tag != fmt.Sprintf(`"%016x"`, sum) {
-				t.Errorf("part %d: status %d, ETag %s", p.Number, resp.StatusCode, resp.Header.Get("ETag"))
+			piece := data[from : from+p.Size]
+			tag := c.put(p, piece).Want(200).Header.Get("ETag")
+			if tag == "" || !c.InStack() && tag != `"`+hexOf(piece)+`"` {
+				t.Errorf("part %d: ETag %s", p.Number, tag)
 			}
 		})
 	}
 	wg.Wait()
-	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing", "2")
-	if got := c.names(); len(got) != 0 {
-		t.Errorf("before the file is whole, %q are listed", got)
-	}
-	var now session
-	c.call("GET", "/uploads/"+s.ID, "", 200, &now)
-	if len(now.Arrived) != 2 || now.Arrived[0].Number != 1 || now.Arrived[1].Number != 3 || now.Arrived[1].Size != 1000 {
+	c.complete(s, "").Want(400, "missing", "2")
+	apitest.Equal(t, "files before this one is whole", len(c.names()), 0)
+	if now := c.shown(s); len(now.Arrived) != 2 || now.Arrived[0].Number != 1 || now.Arrived[1].Number != 3 || now.Arrived[1].Size != 1000 {
 		t.Errorf("the parts that have arrived are %+v", now.Arrived)
 	}
 	second := data[partSize : 2*partSize]
-	sum := wire.CRC64Text(crc64nvme.Checksum(second))
-	p := c.sign(s.ID, fmt.Sprintf(`{"numbers":[2],"crc64nvme":{"2":%q}}`, sum))[0]
-	c.wantPut(p, second, 200)
-	whole := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(crc64nvme.Checksum(data)))
-	c.wantFile(c.complete(s.ID, whole), data)
-	c.wantFile(c.complete(s.ID, ""), data) // a repeat gives the same
-	c.call("GET", "/uploads/"+s.ID, "", 200, &now)
-	var list struct{ Uploads []session }
-	c.call("GET", "/uploads", "", 200, &list)
-	if now.State != "done" || len(list.Uploads) != 0 {
-		t.Errorf("the completed session is %s, the open ones are %+v", now.State, list.Uploads)
-	}
-	c.refused("DELETE", "/uploads/"+s.ID, "", 409)
-	var f struct{ Type, CRC64NVME string }
-	c.call("GET", "/files/1", "", 200, &f)
-	if f.Type != "video/mp4" || f.CRC64NVME != wire.CRC64Text(crc64nvme.Checksum(data)) {
-		t.Errorf("the file's record is %+v", f)
-	}
+	c.put(c.sign(s, 2, fmt.Sprintf(`,"crc64nvme":{"2":%q}`, crc(second))), second).Want(200)
+	c.completes(s, fmt.Sprintf(`{"crc64nvme":%q}`, crc(data)), data)
+	c.completes(s, "", data) // a repeat gives the same
+	apitest.Equal(t, "the state", c.shown(s).State, "done")
+	apitest.Equal(t, "open sessions", len(c.open()), 0)
+	c.Ask("DELETE "+s.path(""), "").Want(409)
+	f := apitest.Read[struct{ Type, CRC64NVME string }](c.Ask("GET /files/1", "").Want(200))
+	apitest.Equal(t, "the file's record", f, struct{ Type, CRC64NVME string }{"video/mp4", crc(data)})
 }
+
+// crc returns a checksum as requests have it, and hexOf as errors show it.
+func crc(data string) string   { return wire.CRC64Text(crc64nvme.Checksum([]byte(data))) }
+func hexOf(data string) string { return fmt.Sprintf("%016x", crc64nvme.Checksum([]byte(data))) }
 
 func TestWrongSessionRequestIsExplained(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.AddUser("gone", password, func(u *auth.User) { u.State = auth.Disabled })
-	id, before := "/uploads/"+c.plan("", 2*partSize+10).ID, len(c.Items())
-	for name, tc := range map[string]struct {
+	c.AddUser("gone", apitest.Password, func(u *auth.User) { u.State = auth.Disabled })
+	id, before := c.plan("", 2*partSize+10).path(""), len(c.Items())
+	for _, tc := range map[string]struct {
 		method, path, body string
 		status             int
 		words              string
@@ -124,93 +112,67 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"an unknown session":         {"GET", "/uploads/1-unknown", "", 404, "no upload session"},
 		"an invalid limit":           {"GET", "/uploads?limit=0", "", 400, "limit"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c.TB = t
-			c.refused(tc.method, tc.path, tc.body, tc.status, tc.words)
-		})
+		c.Ask(tc.method+" "+tc.path, tc.body).Want(tc.status, tc.words)
 	}
-	c.TB = t
-	if n := len(c.Items()); n != before {
-		t.Errorf("there are %d items, there were %d", n, before)
-	}
+	apitest.Equal(t, "items", len(c.Items()), before)
 }
 
 func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.InProcess("parts go to the store, which has its own answers")
-	data := content(t, 1000)
+	data, other := content(1000), content(1000)
 	s := c.plan("", len(data))
-	wrong := wire.CRC64Text(crc64nvme.Checksum(data) + 1)
-	good := c.sign(s.ID, `{"numbers":[1]}`)[0]
-	summed := c.sign(s.ID, fmt.Sprintf(`{"numbers":[1],"crc64nvme":{"1":%q}}`, wrong))[0]
+	good, summed := c.sign(s, 1), c.sign(s, 1, fmt.Sprintf(`,"crc64nvme":{"1":%q}`, crc(other)))
 	alter := func(p part, from, to string) part {
 		p.URL = strings.Replace(p.URL, from, to, 1)
 		return p
 	}
-	for name, tc := range map[string]struct {
+	for _, tc := range map[string]struct {
 		part   part
-		data   []byte
+		data   string
 		status int
 		words  []string
 	}{
 		"too short":        {good, data[:999], 400, []string{"1000 bytes"}},
-		"too long":         {good, append(bytes.Clone(data), 1), 400, []string{"1000 bytes"}},
-		"another checksum": {summed, data, 400, []string{fmt.Sprintf("%016x", crc64nvme.Checksum(data)), fmt.Sprintf("%016x", crc64nvme.Checksum(data)+1)}},
+		"too long":         {good, data + "x", 400, []string{"1000 bytes"}},
+		"another checksum": {summed, data, 400, []string{hexOf(data), hexOf(other)}},
 		"another number":   {alter(good, "/parts/1?", "/parts/2?"), data, 403, nil},
 		"another session":  {alter(good, s.ID, "1-x"), data, 403, nil},
 		"a later expiry":   {alter(good, "?e=", "?e=9"), data, 403, nil},
 		"no signature":     {alter(good, "&s=", "&x="), data, 403, nil},
 		"a missing header": {part{Method: "PUT", URL: summed.URL}, data, 403, nil},
-		"an extra header":  {part{Method: "PUT", URL: good.URL, Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": wrong}}, data, 403, nil},
+		"an extra header":  {part{Method: "PUT", URL: good.URL, Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": crc(other)}}, data, 403, nil},
 	} {
-		resp := c.put(tc.part, tc.data)
-		if resp.StatusCode != tc.status {
-			t.Errorf("%s: status %d, want %d (%s)", name, resp.StatusCode, tc.status, resp.Header.Get("Ferry-Error"))
-		}
-		for _, w := range tc.words {
-			if !strings.Contains(resp.Header.Get("Ferry-Error"), w) {
-				t.Errorf("%s: %q does not say %q", name, resp.Header.Get("Ferry-Error"), w)
-			}
-		}
-		c.refused("POST", "/uploads/"+s.ID+"/complete", "", 400, "missing, beginning with 1")
+		c.put(tc.part, tc.data).Want(tc.status, tc.words...)
+		c.complete(s, "").Want(400, "missing, beginning with 1")
 	}
 	c.Clock.Advance(16 * time.Minute)
-	c.wantPut(good, data, 403)
+	c.put(good, data).Want(403)
 }
 
 func TestWrongChecksumOfTheWholeStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	data := content(t, 1000)
-	s := c.plan("", len(data))
-	c.sendAll(s, data)
-	c.refused("POST", "/uploads/"+s.ID+"/complete", `{"crc64nvme":"AAAAAAAAAAA="}`, 400,
-		fmt.Sprintf("%016x", crc64nvme.Checksum(data)), "0000000000000000")
-	c.wantFile(c.complete(s.ID, ""), data) // the session is unchanged
+	data := content(1000)
+	s := c.sent("", data)
+	c.complete(s, `{"crc64nvme":"AAAAAAAAAAA="}`).Want(400, hexOf(data), "0000000000000000")
+	c.completes(s, "", data) // the session is unchanged
 
-	sum := sha256.Sum256(data)
-	s = c.plan(fmt.Sprintf(`,"sha256":%q`, hex.EncodeToString(sum[:])), len(data))
-	c.sendAll(s, data)
-	e := c.complete(s.ID, "")
-	resp := c.Request("HEAD", strings.TrimPrefix(e.Files[0].LinkURL, c.Base), nil)
-	if !strings.HasPrefix(resp.Header.Get("Repr-Digest"), "sha-256=:") {
-		t.Errorf("the download's Repr-Digest is %q", resp.Header.Get("Repr-Digest"))
-	}
+	s = c.sent(fmt.Sprintf(`,"sha256":"%x"`, sha256.Sum256([]byte(data))), data)
+	link := c.complete(s, "").Want(200).File().LinkURL
+	c.Send("HEAD "+link, "").WantHeaders("Repr-Digest", digestOf(data))
 }
 
 func TestEndedSessionIsGone(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	data := content(t, 1000)
-	s := c.plan("", len(data))
-	p := c.sign(s.ID, `{"numbers":[1]}`)[0]
-	c.call("DELETE", "/uploads/"+s.ID, "", 204, nil)
+	s := c.plan("", 5)
+	p := c.sign(s, 1)
+	c.Ask("DELETE "+s.path(""), "").Want(204)
 	c.notFound(s.ID)
-	c.wantPut(p, data, 404)
-	if left := c.Partitions("upload"); len(left) != 0 {
-		t.Errorf("parts are left: %v", left)
-	}
+	c.put(p, "hello").Want(404)
+	c.wantCounts(map[string]int{"upload": 0})
 }
 
 func TestSessionsAreListedInPagesNewestFirst(t *testing.T) {
@@ -222,89 +184,50 @@ func TestSessionsAreListedInPagesNewestFirst(t *testing.T) {
 	}
 	var got []int64
 	for path := "/uploads?limit=2"; path != ""; {
-		var list struct{ Uploads []session }
-		resp := c.call("GET", path, "", 200, &list)
-		for _, s := range list.Uploads {
+		a := c.Ask("GET "+path, "").Want(200)
+		for _, s := range apitest.Read[struct{ Uploads []session }](a).Uploads {
 			got = append(got, s.Length)
 		}
-		link, _, _ := strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"+c.Base), ">")
-		path = link
+		path, _, _ = strings.Cut(strings.TrimPrefix(a.Header.Get("Link"), "<"), ">")
 	}
-	if fmt.Sprint(got) != "[5 4 3 2 1]" {
-		t.Errorf("the listed sessions have %v bytes", got)
-	}
-}
-
-// open lists the IDs of the sessions that the caller sees.
-func (c caller) open() (ids []string) {
-	c.Helper()
-	var list struct{ Uploads []session }
-	c.call("GET", "/uploads", "", 200, &list)
-	for _, s := range list.Uploads {
-		ids = append(ids, s.ID)
-	}
-	return ids
+	apitest.Equal(t, "the lengths", got, []int64{5, 4, 3, 2, 1})
 }
 
 func TestDestinationUserSeesAndEndsSessions(t *testing.T) {
 	t.Parallel()
-	c := begin(t)
-	c.AddUser("eve", password, quota(10_000))
-	eve := c.as("eve")
+	c, eve := beginForEve(t, 10_000)
 	own, s := c.plan("", 5), c.plan(`,"d":"eve"`, 9_000)
-	var seen session
-	eve.call("GET", "/uploads/"+s.ID, "", 200, &seen)
-	if seen.From != "ann" || seen.D != "" || s.From != "" || s.D != "eve" {
+	if seen := eve.shown(s); seen.From != "ann" || seen.D != "" || s.From != "" || s.D != "eve" {
 		t.Errorf("the destination sees %+v, the uploader %+v", seen, s)
 	}
-	if got := eve.open(); !slices.Equal(got, []string{s.ID}) {
-		t.Errorf("the destination sees the sessions %v", got)
-	}
-	eve.refused("POST", "/uploads/"+s.ID+"/complete", "", 404)
-	eve.refused("POST", "/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, 404)
+	apitest.Equal(t, "what the destination sees", eve.open(), []string{s.ID})
+	eve.complete(s, "").Want(404)
+	eve.Ask("POST "+s.path("/parts"), `{"numbers":[1]}`).Want(404)
 	c.as("bob").notFound(s.ID)
-	eve.refused("POST", "/uploads", `{"name":"x","length":2000}`, 413, "1000 bytes are left")
-	eve.call("DELETE", "/uploads/"+s.ID, "", 204, nil)
+	eve.Ask("POST /uploads", `{"name":"x","length":2000}`).Want(413, "1000 bytes are left")
+	eve.Ask("DELETE "+s.path(""), "").Want(204)
 	eve.plan("", 10_000)
-	if got := c.open(); !slices.Equal(got, []string{own.ID}) {
-		t.Errorf("the uploader sees the sessions %v", got)
-	}
-	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 404)
+	apitest.Equal(t, "what the uploader sees", c.open(), []string{own.ID})
+	c.complete(s, "").Want(404)
 
-	s = c.plan(`,"d":"bob"`, 4)
-	c.sendAll(s, []byte("text"))
-	if e := c.complete(s.ID, ""); len(e.Files) != 1 || c.get(e.Files[0].LinkURL) != "text" {
-		t.Errorf("the answer lists %+v", e.Files)
-	}
-	if got := c.as("bob").names(); len(got) != 1 {
-		t.Errorf("bob has %q", got)
-	}
-	if got := append(c.as("bob").open(), c.open()...); !slices.Equal(got, []string{own.ID}) {
-		t.Errorf("after the completion there are the sessions %v", got)
-	}
+	c.completes(c.sent(`,"d":"bob"`, "text"), "", "text")
+	apitest.Equal(t, "bob's files", len(c.as("bob").names()), 1)
+	apitest.Equal(t, "sessions after the completion", append(c.as("bob").open(), c.open()...), []string{own.ID})
 }
 
 func TestRepeatedBeginReturnsTheFirstSession(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	var first, again session
-	body := `{"name":"x","length":7}`
-	c.call("POST", "/uploads", body, 201, &first, "Idempotency-Key", "k-1")
-	c.call("POST", "/uploads", body, 201, &again, "Idempotency-Key", "k-1")
-	if first.ID != again.ID {
-		t.Errorf("the repeat has session %s, the first %s", again.ID, first.ID)
-	}
-	c.call("POST", "/uploads", `{"name":"x","length":8}`, 409, nil, "Idempotency-Key", "k-1")
-
-	c.sendAll(first, []byte("content"))
-	c.complete(first.ID, "")
-	c.call("POST", "/uploads", body, 201, &again, "Idempotency-Key", "k-1")
-	c.call("DELETE", "/files/1", "", 200, nil)
-	c.call("POST", "/uploads/"+first.ID+"/complete", "", 410, nil)
-	resp := c.call("POST", "/uploads", body, 410, nil, "Idempotency-Key", "k-1")
-	if text := resp.Header.Get("Ferry-Error"); !strings.Contains(text, "file 1 was deleted") {
-		t.Error(text)
-	}
+	const body = `{"name":"x","length":7}`
+	first := c.begins(body, "Idempotency-Key", "k-1")
+	apitest.Equal(t, "the repeat", c.begins(body, "Idempotency-Key", "k-1").ID, first.ID)
+	c.Ask("POST /uploads", `{"name":"x","length":8}`, "Idempotency-Key", "k-1").Want(409)
+	c.sendAll(first, "content")
+	c.complete(first, "").Want(200)
+	c.begins(body, "Idempotency-Key", "k-1")
+	c.Ask("DELETE /files/1", "").Want(200)
+	c.complete(first, "").Want(410)
+	c.Ask("POST /uploads", body, "Idempotency-Key", "k-1").Want(410, "file 1 was deleted")
 }
 
 // TestCrashBetweenObjectAndRecordLosesNothing completes the session again after a crash. The
@@ -312,34 +235,26 @@ func TestRepeatedBeginReturnsTheFirstSession(t *testing.T) {
 func TestCrashBetweenObjectAndRecordLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	data := content(t, 1000)
-	s := c.plan("", len(data))
-	c.sendAll(s, data)
+	s := c.sent("", "content")
 	c.Calls.Before("table.Write", func() error { return io.ErrUnexpectedEOF })
-	c.refused("POST", "/uploads/"+s.ID+"/complete", "", 500)
+	c.complete(s, "").Want(500)
 	c.Calls.Before("table.Write", nil)
-	if len(c.Objects(blob.Files)) != 1 {
-		t.Fatal("there is no object")
-	}
+	apitest.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
 	c.Clock.Advance(5 * time.Hour)
-	if _, err := c.Service.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	c = c.as("ann")
-	c.wantFile(c.complete(s.ID, ""), data)
+	_, err := c.Service.Sweep(t.Context())
+	apitest.Must(t, err)
+	c.as("ann").completes(s, "", "content")
 }
 
 // stream sends data in a session without a length, and states its length with the last part.
-func (c caller) stream(s session, data []byte) {
+func (c caller) stream(s session, data string) {
 	c.Helper()
 	for n := 1; n == 1 || len(data) > int(s.PartSize)*(n-1); n++ {
-		part, body := data[int(s.PartSize)*(n-1):], fmt.Sprintf(`{"numbers":[%d]}`, n)
+		part, length := data[int(s.PartSize)*(n-1):], fmt.Sprintf(`,"length":%d`, len(data))
 		if len(part) >= int(s.PartSize) {
-			part = part[:s.PartSize]
-		} else {
-			body = fmt.Sprintf(`{"numbers":[%d],"length":%d}`, n, len(data))
+			part, length = part[:s.PartSize], ""
 		}
-		c.wantPut(c.sign(s.ID, body)[0], part, 200)
+		c.put(c.sign(s, n, length), part).Want(200)
 	}
 }
 
@@ -348,28 +263,22 @@ func TestLengthCanBeStatedAtTheEnd(t *testing.T) {
 	for what, length := range map[string]int{"empty": 0, "short": 1000, "one part": partSize, "three": 2*partSize + 1000} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t)
-			c.AddUser("eve", password, quota(3*partSize))
-			var s, usual session
-			c.call("POST", "/uploads", `{"name":"x"}`, 201, &usual)
-			c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","d":"eve","partSize":%d}`, partSize), 201, &s)
+			c, _ := beginForEve(t, 3*partSize)
+			usual, s := c.begins(`{"name":"x"}`), c.begins(fmt.Sprintf(`{"name":"x","d":"eve","partSize":%d}`, partSize))
 			if usual.PartSize != 64<<20 || usual.Parts != 0 || s.PartSize != partSize {
 				t.Errorf("the sessions are %+v and %+v", usual, s)
 			}
-			data := content(t, length)
+			data := content(length)
 			c.stream(s, data)
-			end := "/uploads/" + s.ID + "/complete"
-			c.refused("POST", end, "", 400, "length is missing")
-			c.refused("POST", end, fmt.Sprintf(`{"length":%d}`, length+1), 400, "missing")
+			c.complete(s, "").Want(400, "length is missing")
+			c.complete(s, fmt.Sprintf(`{"length":%d}`, length+1)).Want(400, "missing")
 			if length > partSize {
-				c.refused("POST", end, fmt.Sprintf(`{"length":%d}`, partSize), 400, "more parts")
+				c.complete(s, fmt.Sprintf(`{"length":%d}`, partSize)).Want(400, "more parts")
 			}
-			whole := fmt.Sprintf(`{"length":%d,"crc64nvme":%q}`, length, wire.CRC64Text(crc64nvme.Checksum(data)))
-			c.wantFile(c.complete(s.ID, whole), data)
-			c.wantFile(c.complete(s.ID, whole), data)
-			if got := c.used("eve"); got != int64(length) {
-				t.Errorf("%d bytes are used", got)
+			for range 2 {
+				c.completes(s, fmt.Sprintf(`{"length":%d,"crc64nvme":%q}`, length, crc(data)), data)
 			}
+			c.wantUsed("eve", int64(length))
 		})
 	}
 }
@@ -378,27 +287,21 @@ func TestLengthCanBeStatedAtTheEnd(t *testing.T) {
 func TestPartReplacedByAShorterLastOne(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	var s session
-	c.call("POST", "/uploads", fmt.Sprintf(`{"name":"x","partSize":%d}`, partSize), 201, &s)
-	c.stream(s, content(t, 2*partSize))
-	data := content(t, partSize+7)
+	s := c.begins(fmt.Sprintf(`{"name":"x","partSize":%d}`, partSize))
+	c.stream(s, content(2*partSize))
+	data := content(partSize + 7)
 	c.stream(s, data)
-	c.wantFile(c.complete(s.ID, fmt.Sprintf(`{"length":%d}`, len(data))), data)
+	c.completes(s, fmt.Sprintf(`{"length":%d}`, len(data)), data)
 }
 
 func TestResentPartReplacesTheFirst(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	first, second := content(t, partSize+9), content(t, partSize+9)
-	s := c.plan("", len(second))
-	c.sendAll(s, first)
-	for _, p := range c.sign(s.ID, `{"numbers":[1,2]}`) {
-		from := int64(p.Number-1) * partSize
-		c.wantPut(p, second[from:from+p.Size], 200)
-	}
-	whole := fmt.Sprintf(`{"crc64nvme":%q}`, wire.CRC64Text(crc64nvme.Checksum(first)))
-	c.refused("POST", "/uploads/"+s.ID+"/complete", whole, 400, fmt.Sprintf("%016x", crc64nvme.Checksum(second)))
-	c.wantFile(c.complete(s.ID, ""), second)
+	first, second := content(partSize+9), content(partSize+9)
+	s := c.sent("", first)
+	c.sendAll(s, second)
+	c.complete(s, fmt.Sprintf(`{"crc64nvme":%q}`, crc(first))).Want(400, hexOf(second))
+	c.completes(s, "", second)
 }
 
 // TestListedOriginsMaySendParts sends a browser's preflight and then the part.
@@ -406,16 +309,13 @@ func TestListedOriginsMaySendParts(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example.com"
 	c := begin(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{app} })
-	path := strings.TrimPrefix(c.sign(c.plan("", 3).ID, `{"numbers":[1]}`)[0].URL, c.Base)
+	url := c.sign(c.plan("", 3), 1).URL
 	for origin, want := range map[string]string{app: app, "https://evil.example.com": ""} {
-		h := c.Request("OPTIONS", path, nil, "Origin", origin, "Access-Control-Request-Method", "PUT").Header
-		if got := h.Get("Access-Control-Allow-Origin"); got != want {
-			t.Errorf("a preflight from %s allows %q", origin, got)
-		}
-		resp := c.Request("PUT", path, strings.NewReader("abc"), "Origin", origin)
-		exposed := strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "ETag")
-		if ok := resp.StatusCode == 200 && resp.Header.Get("ETag") != ""; ok != (want != "") || exposed != ok {
-			t.Errorf("a part from %s: status %d, %v", origin, resp.StatusCode, resp.Header)
+		c.Send("OPTIONS "+url, "", "Origin", origin, "Access-Control-Request-Method", "PUT").WantHeaders("Access-Control-Allow-Origin", want)
+		a := c.Send("PUT "+url, "abc", "Origin", origin)
+		exposed := strings.Contains(a.Header.Get("Access-Control-Expose-Headers"), "ETag")
+		if ok := a.Code == 200 && a.Header.Get("ETag") != ""; ok != (want != "") || exposed != ok {
+			t.Errorf("a part from %s: status %d, %v", origin, a.Code, a.Header)
 		}
 	}
 }
