@@ -77,16 +77,13 @@ func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 func TestOnlySentTextMessagesAreRemembered(t *testing.T) {
 	t.Parallel()
 	remember := notify.Remember(time.Now)
-	for _, tt := range []struct {
-		n notify.Notice
-		s notify.State
-	}{
-		{notify.Notice{Channel: notify.Mail, Provider: "x"}, notify.Sent},
-		{notify.Notice{Channel: notify.SMS, Provider: "x"}, notify.Failed},
-		{notify.Notice{Channel: notify.SMS}, notify.Sent},
+	for n, state := range map[notify.Notice]notify.State{
+		{Channel: notify.Mail, Provider: "x"}: notify.Sent,
+		{Channel: notify.SMS, Provider: "x"}:  notify.Failed,
+		{Channel: notify.SMS}:                 notify.Sent,
 	} {
-		if ops := remember(tt.n, tt.s); ops != nil {
-			t.Errorf("%+v as %s is remembered", tt.n, tt.s)
+		if ops := remember(n, state); ops != nil {
+			t.Errorf("%+v as %s is remembered", n, state)
 		}
 	}
 }

@@ -12,23 +12,26 @@ import (
 )
 
 func TestNoticeThatIsTooLateIsEnded(t *testing.T) {
-	failed := func(says string) want { return want{state: notify.Failed, says: says} }
 	receiptOf := func(p *machine) notify.Notice {
 		n := p.receiptNotice(1)
 		n.Expires = start().Add(day).Unix()
 		return n
 	}
+	ended, waits := reminded(0, 1), reminded(1, 0)
+	retry := func(r *run) { retried(nil)(r); r.clock.advance(time.Hour) }
 	tell(t, []story{
-		{"a link that works", lasting(day), steps{after(2 * time.Hour), reminded(1, 0)}, want{state: notify.Queued}},
-		{"a link that has just expired", lasting(day), steps{after(day), reminded(0, 1), reminded(0, 0)}, failed(over)},
-		{"a receipt that has expired", receiptOf, steps{after(2 * day), reminded(0, 1)}, failed(over)},
-		{"a PIN that has expired", pin, steps{after(2 * time.Hour), reminded(0, 1)}, want{}},
-		{"a link that never expires, after weeks", lasting(0), steps{after(89 * day), reminded(1, 0)}, want{state: notify.Queued}},
-		{"a link that never expires, after months", lasting(0), steps{after(90 * day), reminded(0, 1)}, failed("the notice is obsolete: it has waited too long")},
-		{"one that an operator retried since", lasting(0), steps{after(91 * day), retried(nil), after(time.Hour), reminded(1, 0)}, want{state: notify.Queued}},
-		{"one that a sender claims meanwhile", lasting(day), steps{after(2 * day), beside(1, claimedBeside, reminded(0, 1)), reminded(0, 0)}, want{state: notify.Sending, tries: 1}},
+		{"a link that works", lasting(day), steps{after(2 * time.Hour), waits}, isQueued("", 0, 0)},
+		{"a link that has just expired", lasting(day), steps{after(day), ended, reminded(0, 0)}, isFailed(over, 0)},
+		{"a receipt that has expired", receiptOf, steps{after(2 * day), ended}, isFailed(over, 0)},
+		{"a PIN that has expired", pin, steps{after(2 * time.Hour), ended}, want{}},
+		{"a link that never expires, after weeks", lasting(0), steps{after(89 * day), waits}, isQueued("", 0, 0)},
+		{"a link that never expires, after months", lasting(0), steps{after(90 * day), ended}, isFailed(tooLate, 0)},
+		{"one that an operator has retried", lasting(0), steps{after(91 * day), retry, waits}, isQueued("", 0, 0)},
+		{"one that a sender claims meanwhile", lasting(day), steps{after(2 * day), beside(1, claimedBeside, ended)}, isSending(1, 0)},
 	})
 }
+
+const tooLate = "the notice is obsolete: it has waited too long"
 
 // claimedBeside is a claim of a sender that still thinks that the notice is good.
 func claimedBeside(r *run) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"ferry/shared/notify"
 	"ferry/shared/table"
@@ -56,6 +55,7 @@ func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 	}{
 		{"a mail becomes a pointer to it, with its channel", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "mail", Body: "secret"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
 		{"so does a text message", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "sms"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "sms"}},
+		{"a code has a channel of its own", notify.StreamRecord{Key: key("outbox#3", "0-id"), Channel: "mail"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"0-id"}`, "channel", "code"}},
 		{"a notice of an unknown channel goes where it fails", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "pigeon"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
 		{"an event is published as it is", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"a":1}`}, notify.EventsTopic, notify.TopicMessage{`{"a":1}`, "type", "file.uploaded"}},
 		{"characters that SQS refuses are escaped", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`}, notify.EventsTopic, notify.TopicMessage{`{"name":"\ufffe\uffff` + "\U0001f600" + `"}`, "type", "file.uploaded"}},
@@ -115,18 +115,6 @@ func TestPointerKeyRefusesAnythingButANotice(t *testing.T) {
 		key, err := notify.PointerKey(body)
 		if (err == nil) != ok || ok && key != (table.Key{PK: "outbox#7", SK: "1-a"}) {
 			t.Errorf("%s leads to %v, %v", body, key, err)
-		}
-	}
-}
-
-func TestPointerLeadsToItsNotice(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	for _, channel := range []notify.Channel{notify.Mail, notify.SMS} {
-		op := notify.Notice{Channel: channel}.Op(now, "x")
-		m := notify.Pointer(op.Key, string(channel))
-		if key, err := notify.PointerKey(m.Body); err != nil || key != op.Key || m.Value != string(channel) {
-			t.Errorf("%v becomes %v, %v", op.Key, m, err)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package notify_test
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -82,10 +84,29 @@ func TestSenderNeedsAnAddressToSendFrom(t *testing.T) {
 func TestNoticeStaysIfTheTableCannotBeRead(t *testing.T) {
 	t.Parallel()
 	r := begin(t, link, true)
-	r.calls.Table = r.open(t)
-	must(t, r.calls.Table.(interface{ Close() error }).Close())
-	if _, err := r.sender.Handle(t.Context(), r.notice.Key()); err == nil {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.sender.Handle(ctx, r.notice.Key()); err == nil {
 		t.Error("no error")
 	}
-	r.check(want{state: notify.Queued})
+	r.check(isQueued("", 0, 0))
+}
+
+func TestTextMessageNeedsAnIDATextAndANumber(t *testing.T) {
+	t.Parallel()
+	const number = "+393331234567"
+	for m, ok := range map[notify.TextMessage]bool{
+		{ID: "1", To: number, Text: "hi"}:              true,
+		{ID: "1", To: "+123456789012345", Text: "hi"}:  true, // the longest
+		{ID: "1", To: "3331234567", Text: "hi"}:        false,
+		{ID: "1", To: "+39 333 1234567", Text: "hi"}:   false,
+		{ID: "1", To: "+1234567890123456", Text: "hi"}: false,
+		{ID: "1", To: "+0333123456", Text: "hi"}:       false,
+		{ID: "1", To: number}:                          false,
+		{To: number, Text: "hi"}:                       false,
+	} {
+		if err := m.Check(); (err == nil) != ok || !ok && !errors.Is(err, notify.ErrTextRefused) {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
 }

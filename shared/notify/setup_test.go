@@ -3,7 +3,6 @@ package notify_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -213,15 +212,11 @@ func (p *machine) failed(t *testing.T) []notify.Notice {
 	return failed
 }
 
-// stored returns the notice as it is in the outbox now.
-func (p *machine) stored(t *testing.T, n notify.Notice) (notify.Notice, bool) {
+// stored returns the notice and whether it is in the outbox.
+func (p *machine) stored(t *testing.T, n notify.Notice) (now notify.Notice, there bool) {
 	t.Helper()
-	var now notify.Notice
-	err := p.table.Get(t.Context(), n.Key(), &now)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		t.Fatal(err)
-	}
-	return now, err == nil
+	now = p.state(t, n.ID)
+	return now, now.ID != "" && now.Outcome == ""
 }
 
 // waiting counts what is in the outbox.

@@ -16,29 +16,29 @@ import (
 var errDown = errors.New("down")
 
 const (
-	day    = 24 * time.Hour
-	month  = 30 * day
-	year   = 365 * day
-	first  = 750 * time.Millisecond // the first backoff, with a jitter of one half
-	gone   = "the notice is obsolete: the file was removed"
-	over   = "the notice is obsolete: it has expired"
-	barred = "the notice cannot be delivered: the address takes no mail from here: it bounced"
+	day   = 24 * time.Hour
+	month = 30 * day
+	year  = 365 * day
+	first = 750 * time.Millisecond // the first backoff, with a jitter of one half
+	gone  = "the notice is obsolete: the file was removed"
+	over  = "the notice is obsolete: it has expired"
+
+	permanent = "the notice cannot be delivered: mail: refused for good"
+	outlived  = "the notice is obsolete: the file has expired"
 )
 
 func TestNoticeIsSentOnce(t *testing.T) {
-	isSent := want{state: notify.Sent, tries: 1, taken: 1}
-	isSent.logs = "notice sent"
-	calls := func(w want, calls string) want { w.calls = calls; return w }
+	once := isSent("", 1, 1).logging("notice sent")
 	tell(t, []story{
-		{"a link by mail", link, steps{sent}, calls(isSent, "get 1, write 1, get 2, write 3")},
-		{"a link by text message", text, steps{sent}, calls(isSent, "get 1, write 1, get 1, write 3")},
-		{"a receipt", receipt, steps{sent}, isSent},
-		{"a PIN, which leaves nothing", pin, steps{sent}, want{taken: 1, calls: "get 1, write 1, get 1, write 1"}},
-		{"another time", link, steps{sent, sent}, calls(isSent, "get 1")},
+		{"a link by mail", link, steps{sent}, once.calling("get 1, write 1, get 2, write 3")},
+		{"a link by text message", text, steps{sent}, once.calling("get 1, write 1, get 1, write 3")},
+		{"a receipt", receipt, steps{sent}, once},
+		{"a PIN, which leaves nothing", pin, steps{sent}, want{taken: 1}.calling("get 1, write 1, get 1, write 1")},
+		{"another time", link, steps{sent, sent}, once.calling("get 1")},
 		{"a PIN until it expires", pin, steps{after(15*time.Minute - time.Second), sent}, want{taken: 1}},
-		{"one from a clock that was ahead", ahead(link), steps{after(-year), sent}, isSent},
-		{"one that was tried by a clock that was ahead", ahead(link), steps{tried(errDown), after(-year), sent}, want{state: notify.Sent, says: "down", tries: 2, taken: 1}},
-		{"a text message to a number that mails must not go to", text, steps{suppress(notify.AddressBounced), sent}, want{state: notify.Sent, tries: 1, taken: 1, suppressed: notify.AddressBounced}},
+		{"one from a clock that was ahead", ahead(link), steps{after(-year), sent}, once},
+		{"one that was tried by a clock that was ahead", ahead(link), steps{down, after(-year), sent}, isSent("down", 2, 1)},
+		{"a text message, whatever mails did", text, steps{suppress(notify.AddressBounced), sent}, once.suppressing(notify.AddressBounced)},
 	})
 }
 
@@ -51,57 +51,46 @@ func ahead(notice func(*machine) notify.Notice) func(*machine) notify.Notice {
 }
 
 func TestNoticeThatCannotBeSentFails(t *testing.T) {
-	const permanent = "the notice cannot be delivered: "
-	refused := func(says string) want { return want{state: notify.Failed, says: says, tries: 1, operator: true} }
-	obsolete := func(says string) want {
-		return want{state: notify.Failed, says: says, tries: 1, logs: "notice dropped"}
-	}
-	suppressed := func(says string, reason notify.SuppressReason) want {
-		w := refused(permanent + "the address takes no mail from here: " + says)
-		w.suppressed = reason
-		return w
-	}
-	refusedWith := func(calls string) want { w := refused(permanent + "mail: refused for good"); w.calls = calls; return w }
+	givenUp := func(why string) want { return isGivenUp("the notice cannot be delivered: "+why, 1) }
+	obsolete := func(says string) want { return isFailed(says, 1).logging("notice dropped") }
+	bounced := givenUp("the address takes no mail from here: it bounced").suppressing(notify.AddressBounced)
 	tell(t, []story{
-		{"a mail that is refused for good", link, steps{tried(mail.ErrPermanent)}, refusedWith("get 1, write 1, get 2, write 3")},
-		{"a text message that is refused for good", text, steps{tried(notify.ErrTextRefused)}, refused(permanent + "sms: refused for good")},
-		{"a mail without a provider", link, steps{withoutProviders, sent}, refused(permanent + "no mail server configured")},
-		{"a text message without a provider", text, steps{withoutProviders, sent}, refused(permanent + "no SMS provider configured")},
-		{"a mail to an address that bounced", link, steps{suppress(notify.AddressBounced), sent}, suppressed("it bounced", notify.AddressBounced)},
+		{"a refused mail", link, steps{refused}, isGivenUp(permanent, 1).calling("get 1, write 1, get 2, write 3")},
+		{"a refused text message", text, steps{tried(notify.ErrTextRefused)}, givenUp("sms: refused for good")},
+		{"a refused PIN, which only an operator may see", pin, steps{refused}, isGivenUp(permanent, 1)},
+		{"a mail without a provider", link, steps{withoutProviders, sent}, givenUp("no mail server configured")},
+		{"a text message without a provider", text, steps{withoutProviders, sent}, givenUp("no SMS provider configured")},
+		{"a mail to an address that bounced", link, steps{suppress(notify.AddressBounced), sent}, bounced},
 		{"a mail whose link has expired", link, steps{after(7 * day), sent}, obsolete(over)},
 		{"a mail whose file was removed", link, steps{removed, sent}, obsolete(gone)},
-		{"a mail whose file's own time is over", link, steps{outdated, sent}, obsolete("the notice is obsolete: the file has expired")},
+		{"a mail whose file's own time is over", link, steps{outdated, sent}, obsolete(outlived)},
 		{"a text message whose file was removed", text, steps{removed, sent}, obsolete(gone)},
-		{"a PIN that has expired", pin, steps{after(15 * time.Minute), sent}, want{logs: "notice dropped"}},
-		{"a PIN that is refused for good, which an operator may see", pin, steps{tried(mail.ErrPermanent)}, refused(permanent + "mail: refused for good")},
+		{"a PIN that has expired", pin, steps{after(15 * time.Minute), sent}, want{}.logging("notice dropped")},
 	})
 }
 
 func TestNoticeThatFailsForNowIsTriedAgain(t *testing.T) {
-	queued := func(tries int64, again time.Duration) want {
-		return want{state: notify.Queued, says: "down", tries: tries, again: again}
-	}
-	failed := want{state: notify.Queued, says: "down", tries: 1, again: first, calls: "get 1, write 1, get 2, write 1", logs: "notice not sent yet"}
+	once := isQueued("down", 1, first).calling("get 1, write 1, get 2, write 1").logging("notice not sent yet")
 	tell(t, []story{
-		{"but not at first", link, nil, want{state: notify.Queued}},
-		{"after a while", link, steps{tried(errDown)}, failed},
-		{"after longer", link, steps{times(4, tried(errDown), waited)}, queued(4, 8*first)},
-		{"but not too early", link, steps{tried(errDown), after(first / 3), sent}, queued(1, first*2/3)},
-		{"in time", link, steps{tried(errDown), waited, sent}, want{state: notify.Sent, says: "down", tries: 2, taken: 1}},
+		{"but not at first", link, nil, isQueued("", 0, 0)},
+		{"after a while", link, steps{down}, once},
+		{"after longer", link, steps{times(4, down, waited)}, isQueued("down", 4, 8*first)},
+		{"but not too early", link, steps{down, after(first / 3), sent}, isQueued("down", 1, first*2/3)},
+		{"in time", link, steps{down, waited, sent}, isSent("down", 2, 1)},
 	})
 }
 
 func TestNoticeOfASenderThatDiesIsTriedAgainWhenItsLeaseEnds(t *testing.T) {
-	sending := want{state: notify.Sending, tries: 1}
-	early := want{state: notify.Sending, tries: 1, again: time.Millisecond}
+	ended := after(notify.Lease)
+	early := after(notify.Lease - time.Millisecond)
 	tell(t, []story{
-		{"it died before the provider took the message", link, steps{died(errDown)}, sending},
-		{"when the provider refused it", link, steps{died(mail.ErrPermanent)}, sending},
-		{"when there was nothing to send", link, steps{removed, died(nil)}, sending},
-		{"the lease has not ended", link, steps{died(errDown), after(notify.Lease - time.Millisecond), sent}, early},
-		{"the lease has ended", link, steps{died(errDown), after(notify.Lease), sent}, want{state: notify.Sent, tries: 2, taken: 1}},
-		{"the message goes out twice if the provider had taken it", link, steps{died(nil), after(notify.Lease), sent}, want{state: notify.Sent, tries: 2, taken: 2}},
-		{"and fails", link, steps{died(errDown), after(notify.Lease), tried(errDown)}, want{state: notify.Queued, says: "down", tries: 2, again: 2 * first}},
+		{"it died before the provider took the message", link, steps{died(errDown)}, isSending(1, 0)},
+		{"when the provider refused it", link, steps{died(mail.ErrPermanent)}, isSending(1, 0)},
+		{"when there was nothing to send", link, steps{removed, died(nil)}, isSending(1, 0)},
+		{"the lease has not ended", link, steps{died(errDown), early, sent}, isSending(1, time.Millisecond)},
+		{"the lease has ended", link, steps{died(errDown), ended, sent}, isSent("", 2, 1)},
+		{"the message goes out twice if the provider had taken it", link, steps{died(nil), ended, sent}, isSent("", 2, 2)},
+		{"and fails", link, steps{died(errDown), ended, down}, isQueued("down", 2, 2*first)},
 	})
 }
 
@@ -112,16 +101,15 @@ func TestSendersDoNotOvertakeEachOther(t *testing.T) {
 		died(errDown)(r)
 		r.provider.fail = fail
 	}
-	held := func(taken int, again time.Duration) want {
-		return want{state: notify.Sending, tries: 2, taken: taken, again: again}
-	}
+	taken, first := isSending(2, 0), isSent("", 1, 1)
+	taken.taken, first.again = 1, notify.Lease
 	tell(t, []story{
-		{"one claims before the other", link, steps{beside(1, died(errDown), sent)}, want{state: notify.Sending, tries: 1, again: notify.Lease}},
-		{"one sends before the other claims", link, steps{beside(1, sentByAnother, sent)}, want{state: notify.Sent, tries: 1, taken: 1, again: notify.Lease}},
-		{"one has sent after its lease", link, steps{beside(2, late, sent)}, held(1, 0)},
-		{"one has failed for now after its lease", link, steps{beside(2, late, tried(errDown))}, held(0, time.Millisecond)},
-		{"one has failed for good after its lease", link, steps{beside(2, late, tried(mail.ErrPermanent))}, held(0, 0)},
-		{"one had nothing to send after its lease", link, steps{removed, beside(2, late, sent)}, held(0, 0)},
+		{"one claims before the other", link, steps{beside(1, died(errDown), sent)}, isSending(1, notify.Lease)},
+		{"one sends before the other claims", link, steps{beside(1, sentByAnother, sent)}, first},
+		{"one has sent after its lease", link, steps{beside(2, late, sent)}, taken},
+		{"one has failed for now after its lease", link, steps{beside(2, late, down)}, isSending(2, time.Millisecond)},
+		{"one has failed for good after its lease", link, steps{beside(2, late, refused)}, isSending(2, 0)},
+		{"one had nothing to send after its lease", link, steps{removed, beside(2, late, sent)}, isSending(2, 0)},
 	})
 }
 
@@ -135,7 +123,7 @@ func TestRetriesBackOffToAnHour(t *testing.T) {
 		for i, tries := range []int64{1, 2, 3, 12, 13, 1 << 40} {
 			r := begin(t, func(p *machine) notify.Notice { n := p.linkNotice(1); n.Tries = tries - 1; return n }, true)
 			r.sender.Jitter = func() float64 { return jitter }
-			if tried(errDown)(r); r.again != want[i] {
+			if down(r); r.again != want[i] {
 				t.Errorf("after %d tries with jitter %v: %v, want %v", tries, jitter, r.again, want[i])
 			}
 		}
@@ -145,6 +133,7 @@ func TestRetriesBackOffToAnHour(t *testing.T) {
 // TestNoticeIsGivenUpInTheEnd tries a notice whenever it is due.
 func TestNoticeIsGivenUpInTheEnd(t *testing.T) {
 	t.Parallel()
+	const least, most = 20 * time.Minute, 3 * time.Hour // of the tries that each has
 	rate, quota := refusal(mail.ErrRate), refusal(mail.ErrQuota)
 	for name, tt := range map[string]struct {
 		notice             func(*machine) notify.Notice
@@ -153,13 +142,14 @@ func TestNoticeIsGivenUpInTheEnd(t *testing.T) {
 		tries, mostTries   int
 		waited, mostWaited time.Duration
 	}{
-		"after a day": {link, nil, errDown, 30, 50, day, day + time.Hour},
-		"after some tries, if it had waited for days":                    {link, steps{after(3 * day)}, errDown, 12, 12, 20 * time.Minute, 3 * time.Hour},
-		"after some tries, if it came from a clock that was ahead":       {ahead(link), steps{after(-year)}, errDown, 12, 12, 20 * time.Minute, 3 * time.Hour},
-		"a day after an operator retried it":                             {link, steps{tried(mail.ErrPermanent), after(day + time.Hour), retried(nil)}, errDown, 30, 50, day, day + time.Hour},
-		"after three days without a quota, and leaves no dead letter":    {receipt, steps{after(month)}, quota, 72, maxReceives / 2, 3 * day, 3*day + time.Hour},
-		"after all its tries, once there is a quota":                     {link, steps{times(48, tried(quota), waited)}, errDown, 12, 12, 20 * time.Minute, 3 * time.Hour},
-		"a code without a rate once it expires, tried every few seconds": {pin, nil, rate, 200, 1000, 15 * time.Minute, 15*time.Minute + 4*time.Second},
+		"after a day":                 {link, nil, errDown, 30, 50, day, day + time.Hour},
+		"after days in the outbox":    {link, steps{after(3 * day)}, errDown, 12, 12, least, most},
+		"from a clock that was ahead": {ahead(link), steps{after(-year)}, errDown, 12, 12, least, most},
+		"after an operator's retry":   {link, steps{refused, after(2 * day), retried(nil)}, errDown, 30, 50, day, day + time.Hour},
+		"after a quota":               {link, steps{times(48, tried(quota), waited)}, errDown, 12, 12, least, most},
+		"without a quota":             {receipt, steps{after(month)}, quota, 72, maxReceives / 2, 3 * day, 3*day + time.Hour},
+		"without a quota, retried":    {receipt, steps{tried(quota), after(4 * day), retried(nil)}, quota, 72, maxReceives / 2, 3 * day, 3*day + time.Hour},
+		"a code without a rate":       {pin, nil, rate, 200, 1000, 15 * time.Minute, 15*time.Minute + 4*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,8 +168,8 @@ func TestNoticeIsGivenUpInTheEnd(t *testing.T) {
 			if waited := r.clock.now().Sub(begun); waited < tt.waited || waited > tt.mostWaited {
 				t.Errorf("it was given up after %v", waited)
 			}
-			if n := r.machine.state(t, r.notice.ID); r.notice.Kind != notify.PIN && (n.State() != notify.Failed || n.LastError != tt.fail.Error() || len(r.failed(t)) != 1) || r.waiting(t) != 0 {
-				t.Errorf("it is %+v", n)
+			if failed := r.failed(t); r.waiting(t) != 0 || r.notice.Kind != notify.PIN && (len(failed) != 1 || failed[0].LastError != tt.fail.Error()) {
+				t.Errorf("given up: %+v", failed)
 			}
 		})
 	}
@@ -194,18 +184,17 @@ func refusal(limit error) error {
 
 func TestARefusalForALimitIsNoTry(t *testing.T) {
 	rate, quota := refusal(mail.ErrRate), refusal(mail.ErrQuota)
-	held := func(limit error, again time.Duration) want {
-		return want{state: notify.Queued, says: limit.Error(), again: again}
-	}
+	held := func(limit error, again time.Duration) want { return isQueued(limit.Error(), 0, again) }
+	long := times(20, tried(rate), waited)
 	const longest = 45 * time.Minute // with a jitter of one half
 	tell(t, []story{
 		{"a rate", link, steps{tried(rate)}, held(mail.ErrRate, first)},
 		{"a rate, for the fourth time", link, steps{times(3, tried(rate), waited), tried(rate)}, held(mail.ErrRate, 8*first)},
-		{"a rate, for long", link, steps{times(20, tried(rate), waited), tried(rate)}, held(mail.ErrRate, longest)},
-		{"a rate, for long, then another failure", link, steps{times(20, tried(rate), waited), tried(errDown)}, want{state: notify.Queued, says: "down", tries: 1, again: first}},
-		{"a rate, for long, then none", link, steps{times(20, tried(rate), waited), sent}, want{state: notify.Sent, says: mail.ErrRate.Error(), tries: 1, taken: 1}},
+		{"a rate, for long", link, steps{long, tried(rate)}, held(mail.ErrRate, longest)},
+		{"a rate, for long, then another failure", link, steps{long, down}, isQueued("down", 1, first)},
+		{"a rate, for long, then none", link, steps{long, sent}, isSent(mail.ErrRate.Error(), 1, 1)},
 		{"a quota", link, steps{tried(quota)}, held(mail.ErrQuota, longest)},
-		{"a rate, for a code, which is tried every few seconds", pin, steps{times(20, tried(rate), waited), tried(rate)}, held(mail.ErrRate, 4*first)},
+		{"a rate, for a code, which is tried every few seconds", pin, steps{long, tried(rate)}, held(mail.ErrRate, 4*first)},
 		{"a quota, for a code", pin, steps{tried(quota)}, held(mail.ErrQuota, first)},
 	})
 }
@@ -244,32 +233,34 @@ func TestAClockThatWasAheadHoldsNoMailUp(t *testing.T) {
 }
 
 func TestFeedbackMayComeInAnyOrder(t *testing.T) {
-	const bounce = "bounced: smtp; 550 5.1.1 <a***@example.com> unknown"
-	bounced := reported(notify.Bounced, "smtp; 550 5.1.1 <ann@example.com> unknown")
-	delivered, complained, lost := reported(notify.Delivered, ""), reported(notify.Complained, ""), reported(notify.Undelivered, "phone is off")
+	const said = "bounced: smtp; 550 5.1.1 <a***@example.com> unknown"
+	bounce := reported(notify.Bounced, "smtp; 550 5.1.1 <ann@example.com> unknown")
+	delivery, complaint := reported(notify.Delivered, ""), reported(notify.Complained, "")
+	lost, long := reported(notify.Undelivered, "phone is off"), reported(notify.Bounced, strings.Repeat("so ", 5000)+"\r\n")
 	later := after(time.Minute)
-	arrived := want{state: notify.Sent, tries: 1, taken: 1, delivered: time.Minute}
-	failed := func(says string, delivered time.Duration, reason notify.SuppressReason) want {
-		return want{state: notify.Failed, says: says, tries: 1, taken: 1, delivered: delivered, suppressed: reason}
-	}
-	calls := func(w want, calls string) want { w.calls = calls; return w }
-	refused := want{state: notify.Failed, says: "the notice cannot be delivered: mail: refused for good", tries: 1, operator: true}
+	delivered, failed := isSent("", 1, 1), isFailed("", 1)
+	delivered.delivered, failed.taken = time.Minute, 1
+	saying := func(w want, says string) want { w.says = says; return w }
+	complained := saying(failed, "complained").suppressing(notify.AddressComplained)
+	bounced := saying(failed, said).suppressing(notify.AddressBounced)
+	both := bounced
+	complained.delivered, both.delivered = time.Minute, time.Minute
 	tell(t, []story{
-		{"a delivery", link, steps{sent, later, delivered}, calls(arrived, "get 3, write 1")},
-		{"a delivery reported twice", link, steps{sent, later, delivered, later, delivered}, arrived},
-		{"a bounce", link, steps{sent, later, bounced}, calls(failed(bounce, 0, notify.AddressBounced), "get 3, write 3")},
-		{"a bounce reported twice", link, steps{sent, bounced, later, bounced}, failed(bounce, 0, notify.AddressBounced)},
-		{"a bounce after a delivery", link, steps{sent, later, delivered, later, bounced}, failed(bounce, time.Minute, notify.AddressBounced)},
-		{"a delivery after a bounce", link, steps{sent, bounced, later, delivered}, failed(bounce, 0, notify.AddressBounced)},
-		{"a complaint", link, steps{sent, later, delivered, complained}, failed("complained", time.Minute, notify.AddressComplained)},
-		{"a complaint after a bounce", link, steps{sent, bounced, complained}, failed(bounce, 0, notify.AddressBounced)},
-		{"a message that was lost", link, steps{sent, lost}, failed("not delivered: phone is off", 0, "")},
-		{"a delivery of what was given up", link, steps{tried(mail.ErrPermanent), delivered}, refused},
-		{"a bounce of what was given up", link, steps{tried(mail.ErrPermanent), bounced}, refused},
-		{"a bounce before it was sent, which must come again", link, steps{bounced}, want{state: notify.Queued}},
-		{"a bounce that comes again", link, steps{bounced, sent, bounced}, failed(bounce, 0, notify.AddressBounced)},
-		{"a bounce with a long detail, which is cut", link, steps{sent, reported(notify.Bounced, strings.Repeat("so ", 5000)+"\r\n")}, failed("bounced: "+strings.Repeat("so ", 100), 0, notify.AddressBounced)},
-		{"a bounce of a PIN, which is not known any more", pin, steps{sent, bounced}, want{taken: 1}},
+		{"a delivery", link, steps{sent, later, delivery}, delivered.calling("get 3, write 1")},
+		{"a delivery reported twice", link, steps{sent, later, delivery, later, delivery}, delivered},
+		{"a bounce", link, steps{sent, later, bounce}, bounced.calling("get 3, write 3")},
+		{"a bounce reported twice", link, steps{sent, bounce, later, bounce}, bounced},
+		{"a bounce after a delivery", link, steps{sent, later, delivery, later, bounce}, both},
+		{"a delivery after a bounce", link, steps{sent, bounce, later, delivery}, bounced},
+		{"a complaint", link, steps{sent, later, delivery, complaint}, complained},
+		{"a complaint after a bounce", link, steps{sent, bounce, complaint}, bounced},
+		{"a message that was lost", link, steps{sent, lost}, saying(failed, "not delivered: phone is off")},
+		{"a delivery of what was given up", link, steps{refused, delivery}, isGivenUp(permanent, 1)},
+		{"a bounce of what was given up", link, steps{refused, bounce}, isGivenUp(permanent, 1)},
+		{"a bounce before it was sent, which must come again", link, steps{bounce}, isQueued("", 0, 0)},
+		{"a bounce that comes again", link, steps{bounce, sent, bounce}, bounced},
+		{"a bounce with a long detail, which is cut", link, steps{sent, long}, saying(bounced, "bounced: "+strings.Repeat("so ", 100))},
+		{"a bounce of a PIN, which is not known any more", pin, steps{sent, bounce}, want{taken: 1}},
 	})
 }
 
@@ -328,7 +319,7 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 		calls string
 	}{
 		"it is sent":     {sent, notify.Sent, "get 9, get 3"},
-		"it is given up": {tried(mail.ErrPermanent), notify.Failed, "get 9, get 3"},
+		"it is given up": {refused, notify.Failed, "get 9, get 3"},
 		"it stays":       {func(*run) {}, notify.Queued, "get 9"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -367,7 +358,7 @@ func TestEndedNoticeIsKeptAsLongAsItsFileWithinBounds(t *testing.T) {
 		"a file that goes tomorrow":    {day, 3 * day, sent},
 		"a file that stays for a year": {year, 90 * day, sent},
 		"a file that never expires":    {0, 90 * day, sent},
-		"one that was given up":        {0, month, tried(mail.ErrPermanent)},
+		"one that was given up":        {0, month, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

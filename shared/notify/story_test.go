@@ -39,6 +39,44 @@ type want struct {
 	calls      string // to the table, for the last step, if a message brought the notice
 }
 
+// The ways in which a notice may stand.
+
+func isQueued(says string, tries int64, again time.Duration) want {
+	return want{state: notify.Queued, says: says, tries: tries, again: again}
+}
+
+func isSending(tries int64, again time.Duration) want {
+	return want{state: notify.Sending, tries: tries, again: again}
+}
+
+func isSent(says string, tries int64, taken int) want {
+	return want{state: notify.Sent, says: says, tries: tries, taken: taken}
+}
+
+func isFailed(says string, tries int64) want {
+	return want{state: notify.Failed, says: says, tries: tries}
+}
+
+// isGivenUp is isFailed for an operator to see.
+func isGivenUp(says string, tries int64) want {
+	return want{state: notify.Failed, says: says, tries: tries, operator: true}
+}
+
+func (w want) calling(calls string) want {
+	w.calls = calls
+	return w
+}
+
+func (w want) logging(text string) want {
+	w.logs = text
+	return w
+}
+
+func (w want) suppressing(reason notify.SuppressReason) want {
+	w.suppressed = reason
+	return w
+}
+
 // tell tells each story twice: a lane finds the notice, or a message brings it.
 func tell(t *testing.T, all []story) {
 	t.Parallel()
@@ -87,8 +125,8 @@ type run struct {
 func begin(t *testing.T, notice func(*machine) notify.Notice, message bool) *run {
 	t.Helper()
 	p := newMachine(t)
-	r := &run{T: t, machine: p, notice: p.put(t, notice(p)), provider: &provider{}, message: message, last: notify.Queued, ended: map[notify.State]int{}}
-	r.calls = &double{Table: p.table}
+	r := &run{T: t, machine: p, notice: p.put(t, notice(p)), provider: &provider{}, calls: &double{Table: p.table}, message: message}
+	r.last, r.ended = notify.Queued, map[notify.State]int{}
 	r.sender = r.another(r.calls)
 	return r
 }
@@ -131,7 +169,8 @@ func (r *run) check(w want) {
 	r.Helper()
 	n, state := r.machine.state(r.T, r.notice.ID), r.state()
 	operator := len(r.failed(r.T)) == 1
-	got := want{state, n.LastError, n.Tried(), len(r.provider.taken), r.again, operator, 0, r.suppressed(r.T, r.notice.To), w.logs, w.calls}
+	got := want{state, n.LastError, n.Tried(), len(r.provider.taken), r.again, operator, 0, "", w.logs, w.calls}
+	got.suppressed = r.suppressed(r.T, r.notice.To)
 	if n.Delivered != 0 {
 		got.delivered = time.UnixMilli(n.Delivered).Sub(start())
 	}
@@ -187,6 +226,10 @@ func tried(outcome error) func(*run) {
 }
 
 func sent(r *run) { tried(nil)(r) }
+
+func down(r *run) { tried(errDown)(r) }
+
+func refused(r *run) { tried(mail.ErrPermanent)(r) }
 
 // sentByAnother is a try of another sender.
 func sentByAnother(r *run) {

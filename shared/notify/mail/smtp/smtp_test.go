@@ -8,7 +8,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
-	"net"
 	netmail "net/mail"
 	"slices"
 	"strings"
@@ -90,18 +89,21 @@ func TestMailArrivesAsTextAndHTML(t *testing.T) {
 	m.Subject = "demo hat dir eine Datei geschickt: " + strings.Repeat("Über 你好 🚢 ", 12) + "Ende"
 	m.Text = "Grüße, 你好 🚢\n" + strings.Repeat("long ", 300) + "\n.\nafter a lone dot\n"
 	m.HTML = "<p>Grüße, 你好 🚢</p>\n"
-	send(t, sender(t, "smtp", "", "", srv), m)
+	m.Unsubscribe = "https://ferry.example.org/v1/notifications/stop?lang=en&t=0123456789_-0123456789_-0123456789_-0123456789"
+	provider, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+	must(t, err)
 	got, raw := only(t, srv)
 	for header, want := range map[string]string{
 		"From": `"Ferry" <ferry@example.org>`, "To": "<ann@example.com>", "Reply-To": "<demo@example.net>",
 		"Message-Id": "<0001-abc@example.org>", "Auto-Submitted": "auto-generated", "Mime-Version": "1.0",
+		"List-Unsubscribe": "<" + m.Unsubscribe + ">", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
 	} {
 		if got.Header.Get(header) != want {
 			t.Errorf("%s is %q, want %q", header, got.Header.Get(header), want)
 		}
 	}
-	if _, err := got.Header.Date(); err != nil {
-		t.Errorf("the date: %v", err)
+	if _, err := got.Header.Date(); err != nil || provider != got.Header.Get("Message-Id") {
+		t.Errorf("the date: %v, and Send returns %s", err, provider)
 	}
 	if subject := decoded(t, got.Header.Get("Subject")); subject != m.Subject {
 		t.Errorf("the subject arrived as %q", subject)
@@ -114,35 +116,13 @@ func TestMailArrivesAsTextAndHTML(t *testing.T) {
 		t.Errorf("the HTML arrived as %q", b)
 	}
 	for line := range strings.Lines(raw) {
-		if len(line) > 79 || !ascii(line) {
+		if len(line) > 79 && !strings.HasPrefix(line, "List-Unsubscribe: ") || !ascii(line) {
 			t.Errorf("a line that some servers refuse: %q", line)
 		}
 	}
 	lines := srv.Talk().Lines
 	if !slices.Contains(lines, "RCPT TO:<ann@example.com>") || !slices.Contains(lines, "QUIT") {
 		t.Errorf("the talk was %q", lines)
-	}
-}
-
-func TestMailOffersToUnsubscribe(t *testing.T) {
-	t.Parallel()
-	const address = "https://ferry.example.org/v1/notifications/stop?lang=en&t=0123456789_-0123456789_-0123456789_-0123456789"
-	for unsubscribe, want := range map[string][2]string{
-		"":      {"", ""},
-		address: {"<" + address + ">", "List-Unsubscribe=One-Click"},
-	} {
-		srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
-		m := message()
-		m.Unsubscribe = unsubscribe
-		provider, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
-		must(t, err)
-		got, _ := only(t, srv)
-		if is := [2]string{got.Header.Get("List-Unsubscribe"), got.Header.Get("List-Unsubscribe-Post")}; is != want {
-			t.Errorf("got %q, want %q", is, want)
-		}
-		if id := got.Header.Get("Message-Id"); provider != id {
-			t.Errorf("Send returned %s, but the message has %s", provider, id)
-		}
 	}
 }
 
@@ -237,13 +217,10 @@ func TestAReplySaysWhetherToTryAgain(t *testing.T) {
 
 func TestServerThatIsDownMayRecover(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	l.Close()
-	s, err := New("smtp://" + l.Addr().String())
+	s, err := New("smtp://127.0.0.1:1")
 	must(t, err)
 	if _, err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
-		t.Fatalf("got %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
