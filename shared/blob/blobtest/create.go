@@ -56,7 +56,6 @@ func createCases() []testCase {
 	}
 	one, two := data{10, 1}, data{20, 2}
 	return append(cases, []testCase{
-		{"the checksum is CRC-64/NVME", nil, checksum, nil, nil},
 		{"the same key in two areas is two objects", objects{"files/k": one}, create("backup/k", two), nil,
 			objects{"files/k": one, "backup/k": two}},
 		{"a key can be used again after its object was deleted", objects{"files/k": one},
@@ -65,14 +64,6 @@ func createCases() []testCase {
 			createFrom("files/k", data{8 * mib, 1}, -1, midway(6*mib, sweep)), nil,
 			objects{"files/done": one, "files/k": {8 * mib, 1}}},
 	}...)
-}
-
-// checksum tests the cases' own checksum function with the specification's check value.
-func checksum(s *state) error {
-	if sum := crc([]byte("123456789")); sum != 0xAE8B14860A799888 {
-		s.Errorf("got checksum %x, want that of the specification", sum)
-	}
-	return nil
 }
 
 // midway calls a function once, after a reader has returned a number of bytes.

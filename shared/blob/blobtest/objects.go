@@ -49,7 +49,6 @@ func listCases() []testCase {
 		{"keys are sorted by their bytes", tree(84), lists(1, 7, 84, blob.MaxList), nil, nil},
 		{"a page begins and ends where the call says, in its area", few, lists(1, 2, 3, 4), nil, nil},
 		{"more objects than fit on a page are all listed", nil, listMany, nil, nil},
-		{"a limit out of bounds is an error", few, listLimits, nil, nil},
 	}
 }
 
@@ -126,14 +125,6 @@ func listMany(s *state) error {
 		}
 	})
 	return lists(101)(s)
-}
-
-func listLimits(s *state) error {
-	for _, limit := range []int{0, -1, blob.MaxList + 1} {
-		_, err := s.List(s.Context(), blob.Files, "", limit)
-		s.wantErr(fmt.Sprint("limit ", limit), err, errInvalid)
-	}
-	return nil
 }
 
 func keyCases() []testCase {
