@@ -42,7 +42,6 @@ func TestADeployedStack(t *testing.T) {
 		"keeps working while an upgrade is deployed and rolled back": upgrade,
 		"keeps its data when it is deleted":                          deletion,
 		"lets pages of all origins use what is signed":               pages,
-		"answers each fixture as its functions' roles allow":         fixtures,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func gateway(routes []route, functions map[string]invoker) http.Handler {
 	}))
 	for _, r := range routes {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			forward(w, req, r.path, functions[r.function])
+			forward(w, req, functions[r.function])
 		})
 		if r.path == defaultRoute {
 			fallback = handler
@@ -67,18 +68,18 @@ func gateway(routes []route, functions map[string]invoker) http.Handler {
 			fallback.ServeHTTP(w, req)
 			return
 		}
-		mux.ServeHTTP(w, req) // also sets the path's values
+		mux.ServeHTTP(w, req)
 	})
 }
 
 // forward lets a function answer; it runs to its end even if the client disconnects.
-func forward(w http.ResponseWriter, r *http.Request, resource string, invoke invoker) {
+func forward(w http.ResponseWriter, r *http.Request, invoke invoker) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), integrationTimeout)
 	defer cancel()
 	var event []byte
 	if err == nil {
-		event, err = json.Marshal(gatewayEvent(r, resource, body))
+		event, err = json.Marshal(gatewayEvent(r, body))
 	}
 	var result Result
 	if err == nil {
@@ -119,19 +120,14 @@ func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
 			w.Header().Add(name, v)
 		}
 	}
-	for name, v := range answer.Headers {
-		if w.Header().Get(name) == "" {
-			w.Header().Set(name, v)
-		}
-	}
 	w.WriteHeader(answer.StatusCode)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // a client that has gone needs no answer
 	}
 }
 
-// gatewayEvent returns the event of a request on a route, whose body was read already.
-func gatewayEvent(r *http.Request, resource string, body []byte) events.APIGatewayProxyRequest {
+// gatewayEvent returns what the functions read of a request's event. Its body was read already.
+func gatewayEvent(r *http.Request, body []byte) events.APIGatewayProxyRequest {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
@@ -142,33 +138,17 @@ func gatewayEvent(r *http.Request, resource string, body []byte) events.APIGatew
 	header.Set("X-Forwarded-Proto", "http")
 	header.Set("Content-Length", fmt.Sprint(len(body)))
 	header.Del("Expect")
-	now, query := time.Now(), parameters(r.URL.RawQuery)
 	e := events.APIGatewayProxyRequest{
-		Resource: resource, Path: r.URL.Path, HTTPMethod: r.Method,
-		Headers: last(header), MultiValueHeaders: header,
-		QueryStringParameters: last(query), MultiValueQueryStringParameters: query,
-		PathParameters: pathValues(r, resource),
+		Path: r.URL.Path, HTTPMethod: r.Method, Body: string(body),
+		MultiValueHeaders: header, MultiValueQueryStringParameters: parameters(r.URL.RawQuery),
 		RequestContext: events.APIGatewayProxyRequestContext{
-			AccountID: "123456789012", APIID: "local", Stage: "$default",
-			ResourcePath: resource, HTTPMethod: r.Method, Path: r.URL.Path, Protocol: r.Proto,
-			RequestID: rand.Text(), ExtendedRequestID: rand.Text(),
-			RequestTime: now.Format("02/Jan/2006:15:04:05 -0700"), RequestTimeEpoch: now.UnixMilli(),
-			Identity: events.APIGatewayRequestIdentity{SourceIP: host, UserAgent: r.UserAgent()},
+			Stage: "$default", RequestID: rand.Text(), Identity: events.APIGatewayRequestIdentity{SourceIP: host},
 		},
 	}
-	e.Body = string(body)
 	if !isText(r.Header.Get("Content-Type")) { // as in the gateway, text that is not UTF-8 is damaged
 		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
 	}
 	return e
-}
-
-func last[M ~map[string][]string](all M) map[string]string {
-	out := map[string]string{}
-	for name, values := range all {
-		out[name] = values[len(values)-1]
-	}
-	return out
 }
 
 // parameters reads a query. Only & separates its parts, and what cannot be
@@ -191,23 +171,10 @@ func unescaped(s string) string {
 	return s
 }
 
-func pathValues(r *http.Request, resource string) map[string]string {
-	out := map[string]string{}
-	for _, segment := range strings.Split(resource, "/") {
-		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			name = strings.TrimRight(name, "+}")
-			out[name], _ = url.PathUnescape(r.PathValue(name)) // it was unescaped to be matched
-		}
-	}
-	return out
-}
+var textual = regexp.MustCompile(`^(text/.*|application/(json|xml|javascript)|.*\+(json|xml))$`)
 
 // isText reports whether the gateway passes a body on as a string.
 func isText(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
-	switch kind {
-	case "application/json", "application/xml", "application/javascript":
-		return true
-	}
-	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")
+	return textual.MatchString(kind)
 }

@@ -155,29 +155,20 @@ func (s *Stack) read(ctx context.Context, stack types.Stack) error {
 	}
 	functions := map[string]invoker{}
 	for _, r := range s.cloud.routes {
-		functions[r.function] = s.function(r.function, s.version(r.function))
+		functions[r.function] = s.function(r.function, alias)
 	}
 	s.api = gateway(s.cloud.routes, functions)
 	return nil
 }
 
-// version returns the version of a function that calls go to, by its name in the
-// template: the newest if it has no alias.
-func (s *Stack) version(id string) *string {
-	if s.IDs[id+"Alias"+alias] == "" {
-		return nil
-	}
-	return aws.String(alias)
-}
-
 // function returns an invoker of a version of a function, by its name in the template.
-func (s *Stack) function(id string, version *string) invoker {
+func (s *Stack) function(id, version string) invoker {
 	client, name := s.cloud.lambda, s.IDs[id]
 	return func(ctx context.Context, event []byte) (r Result, err error) {
 		if len(event) > maxPayload {
 			return r, errEventTooLarge
 		}
-		in := &lambda.InvokeInput{FunctionName: &name, Qualifier: version, Payload: event, LogType: "Tail"}
+		in := &lambda.InvokeInput{FunctionName: &name, Qualifier: &version, Payload: event, LogType: "Tail"}
 		out, err := client.Invoke(ctx, in)
 		if err != nil {
 			return r, fmt.Errorf("invoking %s: %w", name, err)

@@ -102,7 +102,7 @@ func (s *Stack) mix(ctx context.Context, c *Cloud, variables map[string]map[stri
 		if functions[r.function] != nil {
 			continue
 		}
-		now := s.function(r.function, s.version(r.function))
+		now := s.function(r.function, alias)
 		if !slices.ContainsFunc(c.routes, func(old route) bool { return old.function == r.function }) {
 			functions[r.function] = now // it is new
 			continue
@@ -120,7 +120,7 @@ func (s *Stack) mix(ctx context.Context, c *Cloud, variables map[string]map[stri
 		if err != nil {
 			return fmt.Errorf("giving %s another program: %w", r.function, err)
 		}
-		functions[r.function] = alternating(now, s.function(r.function, other.Version))
+		functions[r.function] = alternating(now, s.function(r.function, *other.Version))
 	}
 	s.api = gateway(s.cloud.routes, functions)
 	return nil

@@ -56,15 +56,6 @@ func Read(name, path string) (Fixture, error) {
 	return f, nil
 }
 
-// Names returns the names of all fixtures of the module in this folder, in order.
-func Names(root string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(root, "events", "*.json"))
-	for i, p := range paths {
-		paths[i] = strings.TrimSuffix(filepath.Base(p), ".json")
-	}
-	return paths, err
-}
-
 // Decode reads the event.
 func (f Fixture) Decode(t testing.TB, into any) {
 	t.Helper()

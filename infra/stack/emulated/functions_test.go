@@ -21,68 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/files"
-	"ferry/shared/notify"
 )
-
-// fixtures sends each function its event of events/ and compares the answer. A call that
-// the function's role does not allow would change it. Nothing else sends events
-// meanwhile.
-func fixtures(t *testing.T, c *Cloud) {
-	check(t, c.Verify(t.Context(), "ferry@fixtures.example.com"))
-	d := deploy(t, c, map[string]string{
-		"PublicUrl": "", "SenderAddress": "ferry@fixtures.example.com", "SmsSending": "on", // the fixtures' links have the gateway's own address
-	})
-	for _, function := range []string{"relay", "email", "sms"} {
-		d.pause(function, true)
-	}
-	names, err := boottest.Names(boottest.Root(t))
-	check(t, err)
-	if len(names) == 0 {
-		t.Fatal("there are no events")
-	}
-	for _, name := range names {
-		if name == "linkkey" { // the test linkKey invokes it
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			d.refill(t)
-			f := boottest.Load(t, name)
-			check(t, f.Notices(t.Context(), d.ports))
-			d.answers(t, f)
-			if look := effects()[name]; look != nil {
-				look(t, d)
-			}
-		})
-	}
-}
-
-// refill stores the fixtures' data anew. If the emulator loses an answer, the call that gives
-// out a file's id is repeated and leaves a gap, and then the events speak of other files.
-func (d *deployed) refill(t *testing.T) {
-	t.Helper()
-	for try := 1; ; try++ {
-		check(t, d.Empty(t.Context()))
-		err := boottest.Fill(t.Context(), d.ports)
-		if err == nil {
-			err = d.ports.Table.Get(t.Context(), files.Key(blob.Files, "alice", 3), &files.File{})
-		}
-		if err == nil || try == 3 {
-			check(t, err)
-			return
-		}
-	}
-}
-
-// answers fails unless a function answers its event as its fixture expects.
-func (d *deployed) answers(t *testing.T, f boottest.Fixture) {
-	t.Helper()
-	answer, err := d.Answer(t.Context(), f.Function, f.Event)
-	check(t, err)
-	check(t, f.Expect.Check(answer))
-}
 
 // ID returns a function's name in the template, by that of its directory.
 func (s *Stack) ID(function string) string {
@@ -100,7 +40,7 @@ func (s *Stack) Invoke(ctx context.Context, function string, event []byte) (Resu
 	if id == "" {
 		return Result{}, fmt.Errorf("template.yaml has no function %s", function)
 	}
-	return s.function(id, s.version(id))(ctx, event)
+	return s.function(id, alias)(ctx, event)
 }
 
 // responseURL is the address that takes the answer to a custom resource's event.
@@ -135,50 +75,6 @@ func (s *Stack) Answer(ctx context.Context, function string, event []byte) ([]by
 	return text.Bytes(), err
 }
 
-// effects checks what the functions do besides their answers.
-func effects() map[string]func(*testing.T, *deployed) {
-	is := func(id string, want notify.State) func(*testing.T, *deployed) {
-		return func(t *testing.T, d *deployed) {
-			n := d.notice(t, id)
-			if n.State() != want || n.Provider == "" || id == boottest.TextNotice && t.Name()[strings.LastIndex(t.Name(), "/")+1:] == "feedbacksms" && n.Delivered == 0 {
-				t.Errorf("the notice is %+v, want %s", n, want)
-			}
-		}
-	}
-	return map[string]func(*testing.T, *deployed){
-		"relay":       isQueued,
-		"email":       is(boottest.MailNotice, notify.Sent),
-		"sms":         is(boottest.TextNotice, notify.Sent),
-		"feedback":    is(boottest.MailNotice, notify.Failed),
-		"feedbacksms": is(boottest.TextNotice, notify.Sent),
-	}
-}
-
-func (d *deployed) notice(t *testing.T, id string) notify.Notice {
-	t.Helper()
-	found, err := notify.States(t.Context(), d.ports.Table, []string{id})
-	if err != nil || len(found) != 1 {
-		t.Fatalf("the notices are %+v, %v, want one", found, err)
-	}
-	return found[0]
-}
-
-// isQueued fails unless the message of events/email.json reaches its queue.
-func isQueued(t *testing.T, d *deployed) {
-	var want events.SQSEvent
-	boottest.Load(t, "email").Decode(t, &want)
-	var got string
-	d.eventually("the message", func() bool {
-		for _, m := range d.receive(d.IDs["MailQueue"]) {
-			got = *m.Body
-		}
-		return got != ""
-	})
-	if got != want.Records[0].Body {
-		t.Errorf("the queue has %s, want %s", got, want.Records[0].Body)
-	}
-}
-
 // linkKey checks the key that the deployment has made, and tries to make another.
 func linkKey(t *testing.T, c *Cloud) {
 	d := deployEmpty(t, c, nil)
@@ -192,7 +88,8 @@ func linkKey(t *testing.T, c *Cloud) {
 		return *got.Parameter.Value
 	}
 	first := stored() // all links are made with it
-	d.answers(t, boottest.Load(t, "linkkey"))
+	again := boottest.Load(t, "linkkey")
+	check(t, again.Expect.Check(d.invoke(again.Function, again.Event)))
 	if stored() != first {
 		t.Error("the key has changed")
 	}
@@ -252,7 +149,7 @@ func largest(t *testing.T, size int, form bool) events.APIGatewayProxyRequest {
 	r := httptest.NewRequest(method, "http://files.example.com/v1/upload?file=largest.bin", nil)
 	r.Header.Set("Content-Type", kind)
 	r.SetBasicAuth("alice", boottest.Password)
-	return gatewayEvent(r, "/v1/upload", content)
+	return gatewayEvent(r, content)
 }
 
 // peak returns the most memory that a process of a function has used so far.
