@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(data)
-	for _, f := range []string{"metadata", "versions", "buckets/" + filesBucket, "buckets/" + backupBucket, "programs"} {
+	for _, f := range []string{"metadata", "versions", "buckets", "programs"} {
 		if err := os.MkdirAll(filepath.Join(data, f), 0o700); err != nil {
 			return 1, err
 		}
@@ -113,8 +113,6 @@ func environment(dynamoURL, s3URL, cloudURL, python string) []string {
 		"AWS_CONFIG_FILE=" + os.DevNull,
 		"AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull,
 		"FERRY_TEST_AWS=1",
-		"FERRY_TEST_FILES_BUCKET=" + filesBucket,
-		"FERRY_TEST_BACKUP_BUCKET=" + backupBucket,
 		emulated.AddressVariable + "=" + cloudURL,
 		emulated.PythonVariable + "=" + python,
 	}

@@ -18,12 +18,6 @@ const (
 	secretKey = "ferrytestsecret"
 )
 
-// The names of the buckets that the S3 stand-in starts with.
-const (
-	filesBucket  = "ferry-files"
-	backupBucket = "ferry-backup"
-)
-
 // copyThreshold is the size, in bytes, above which the S3 stand-in refuses a
 // copy in one call. S3's own is 5 GiB, too much for a test.
 const copyThreshold = 24 << 20

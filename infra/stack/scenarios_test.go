@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -41,14 +40,14 @@ func scenarios() map[string]func(*stage) {
 		"oauthrevoke":        oauthRevoke,
 		"upload":             upload,
 		"uploads":            uploads,
-		"downloadlist":       func(s *stage) { listing(s, "/download/list") },
-		"downloadlistbackup": func(s *stage) { listing(s, "/download/list/backup") },
+		"downloadlist":       func(s *stage) { s.authenticated("GET", "/download/list") },
+		"downloadlistbackup": func(s *stage) { s.authenticated("GET", "/download/list/backup") },
 		"downloadfile":       downloadFile,
 		"downloadfilebackup": func(s *stage) { download(s, "/download/file/backup?z=", blob.Backup, 2) },
 		"filesdelete":        filesDelete,
 		"filesget":           filesGet,
 		"filesrestore":       filesRestore,
-		"me":                 func(s *stage) { listing(s, "/me") },
+		"me":                 func(s *stage) { s.authenticated("GET", "/me") },
 		"health":             func(s *stage) { s.must(200, "GET", "/health") },
 		"openapi":            func(s *stage) { s.must(200, "GET", "/openapi.json") },
 		"notificationsstop":  notificationsStop,
@@ -85,25 +84,19 @@ func (s *stage) outdated() {
 
 func authLogin(s *stage) {
 	s.outdated()
-	login := func(name string) func(string) int {
-		return func(password string) int { return s.do("POST", "/auth/login", basic(name, password)) }
-	}
-	s.guesses(login("alice"), boottest.Password)
-	s.must(401, "POST", "/auth/login", basic("nobody", "no-password"))
+	s.guesses("POST", "/auth/login", asAlice)
 	s.must(200, "POST", "/auth/login", basic("carol", boottest.Password))
 }
 
 func oauthToken(s *stage) {
 	s.outdated()
-	login := func(name string) func(string) int {
-		return func(password string) int {
-			return s.do("POST", "/oauth2/token", form(url.Values{"grant_type": {"password"}, "username": {name}, "password": {password}}))
+	as := func(name string) func(string) func(*http.Request) {
+		return func(password string) func(*http.Request) {
+			return form(url.Values{"grant_type": {"password"}, "username": {name}, "password": {password}})
 		}
 	}
-	s.guesses(login("alice"), boottest.Password)
-	if status := login("carol")(boottest.Password); status != 200 {
-		s.Fatalf("carol's login: status %d", status)
-	}
+	s.guesses("POST", "/oauth2/token", as("alice"))
+	s.must(200, "POST", "/oauth2/token", as("carol")(boottest.Password))
 }
 
 func oauthRevoke(s *stage) {
@@ -111,43 +104,26 @@ func oauthRevoke(s *stage) {
 }
 
 func authFirst(s *stage) {
-	s.guesses(func(password string) int { return s.do("POST", "/auth/first", basic("bob", password)) }, boottest.Temporary)
-	s.must(403, "POST", "/auth/first", basic("alice", boottest.Password))
+	s.guesses("POST", "/auth/first", asAlice)
+	s.must(200, "POST", "/auth/first", basic("bob", boottest.Temporary))
 }
 
 func authForget(s *stage) {
 	s.must(200, "GET", "/auth/forget?u=alice")
-	s.must(200, "GET", "/auth/forget?u=alice") // there is a count already
-	s.must(401, "GET", "/auth/forget?u=nobody")
 }
 
 func authChange(s *stage) {
-	first, err := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports, Outbox: file.Outbox(s.real)}).First(s.Context(), s.get("bob"))
+	accounts := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports, Outbox: file.Outbox(s.real)})
+	first, err := accounts.First(s.Context(), s.get("bob"))
 	s.check(err)
-	change := func(values ...string) int {
-		v := url.Values{}
-		for i, name := range []string{"k", "p", "z"}[:len(values)] {
-			v.Set(name, values[i])
-		}
-		return s.do("POST", "/auth/change", form(v))
-	}
-	forgotten, _, err := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports, Outbox: file.Outbox(s.real)}).Forget(s.Context(), "alice", "192.0.2.1", s.real.PublicURL, "en")
+	forgotten, _, err := accounts.Forget(s.Context(), "alice", "192.0.2.1", s.real.PublicURL, "en")
 	s.check(err)
-	for _, c := range []struct {
-		values []string
-		status int
-	}{
-		{[]string{first}, 200},
-		{[]string{first, "", "a new way to go"}, 200},
-		{[]string{"unknown"}, 401},
-		{[]string{forgotten, "00000000x"}, 401},
-		{[]string{forgotten, s.pin()}, 200},
-		{[]string{forgotten, s.pin(), "another way to go"}, 200},
-	} {
-		if got := change(c.values...); got != c.status {
-			s.Fatalf("changing with %d values: status %d, want %d", len(c.values), got, c.status)
-		}
+	change := func(status int, k, p, z string) {
+		s.must(status, "POST", "/auth/change", form(url.Values{"k": {k}, "p": {p}, "z": {z}}))
 	}
+	change(200, first, "", "a new way to go")
+	change(401, forgotten, "00000000x", "")
+	change(200, forgotten, s.pin(), "another way to go")
 }
 
 func (s *stage) get(name string) auth.User {
@@ -170,11 +146,6 @@ func (s *stage) pin() (pin string) {
 	return pin
 }
 
-func listing(s *stage, path string) {
-	s.authenticated("GET", path, 200)
-	s.guesses(func(password string) int { return s.do("GET", path, basic("alice", password)) }, boottest.Password)
-}
-
 func upload(s *stage) {
 	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
 	text := content("text/plain", "abc")
@@ -183,20 +154,15 @@ func upload(s *stage) {
 	for _, n := range []int{1001, 999} { // more than the quota, and than what is left of it
 		s.must(413, "POST", "/upload?file=a.txt", basic("dave", boottest.Password), content("text/plain", strings.Repeat("a", n)))
 	}
-	for range 2 {
-		s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"))
+	for _, kind := range []string{"application/json", "text/plain"} {
+		s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"), header("Accept", kind))
 	}
-	s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"), header("Accept", "text/plain"))
 	s.user("fred", nil)
 	s.check(s.real.Table.Write(s.Context(), table.Update(auth.UserKey("fred")).Set("password", []string{"damaged"})))
 	s.must(409, "POST", "/upload?file=a.txt&d=fred", bearer(), text)
 	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text, header("Idempotency-Key", "another"))
-	s.must(401, "PUT", "/upload?file=a.txt", header("Authorization", "Bearer none"), text)
-	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text)
 	s.must(400, "POST", "/upload", bearer(), broken())
-	s.guesses(func(password string) int {
-		return s.do("POST", "/upload?file=b.txt", basic("dave", password), text)
-	}, boottest.Password)
+	s.guesses("POST", "/upload?file=b.txt", asAlice, text)
 }
 
 // later sets the clock of the endpoint ahead.
@@ -242,14 +208,11 @@ func uploads(s *stage) {
 	numbers := content("application/json", `{"numbers":[1]}`)
 	own := plan(`,"m":"carla@example.com","notify":true`, 201)
 	s.must(200, "POST", own+"/parts", bearer(), numbers)
-	s.must(400, "POST", own+"/complete", bearer())
 	send(own)
 	s.must(200, "GET", own, bearer())
-	s.must(200, "HEAD", "/uploads", bearer())
 	for range 2 {
 		s.must(200, "POST", own+"/complete", bearer())
 	}
-	s.must(409, "DELETE", own, bearer())
 	another := plan(`,"d":"dave"`, 201)
 	send(another)
 	s.must(200, "POST", another+"/complete", bearer())
@@ -281,18 +244,13 @@ func uploads(s *stage) {
 	_, err = s.real.Blobs.Sweep(s.Context(), s.real.Now().Add(2*blob.PartsLife), nil)
 	s.check(err)
 	s.must(404, "POST", gone+"/complete", bearer())
-	s.must(401, "GET", "/uploads", header("Authorization", "Bearer none"))
-	s.guesses(func(password string) int { return s.do("GET", "/uploads", basic("dave", password)) }, boottest.Password)
+	s.authenticated("GET", "/uploads")
 }
 
 func download(s *stage, path string, area blob.Area, id int64) {
 	token := s.real.Key.File(area, "alice", id)
 	s.must(200, "GET", path+token)
 	s.must(200, "GET", path+token, header("User-Agent", "curl/8")) // by a person
-	s.must(206, "GET", path+token, header("User-Agent", "curl/8"), header("Range", "bytes=1-"))
-	s.must(200, "HEAD", path+token)
-	s.must(200, "GET", path+token, header("Accept", "text/html"))
-	s.must(200, "GET", path+token, header("Accept", "application/json"))
 	s.must(401, "GET", path+"unknown")
 	s.ports.RedirectOver = 1
 	s.h = lambda.With(s.ports).Handler(s.endpoint())
@@ -336,63 +294,39 @@ func (s *stage) endpoint() api.Endpoint {
 }
 
 func filesDelete(s *stage) {
-	s.authenticated("DELETE", "/files/1", 200)
-	s.must(404, "DELETE", "/files/1", bearer())
+	s.authenticated("DELETE", "/files/1")
 	s.network.faults["Invoke"] = refused(403, "")
 	s.must(200, "DELETE", "/files/3", bearer())
-	s.put("alice")
-	s.guesses(func(password string) int { return s.do("DELETE", "/files/4", basic("alice", password)) }, boottest.Password)
 	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
 	s.send("dave", files.Sending{Tell: files.Contact{To: "dave@example.com"}})
 	for _, path := range []string{"/files/1", "/files/1?area=backup", "/files/1?area=backup"} { // the last is a repetition
 		s.must(200, "DELETE", path, basic("dave", boottest.Password))
 	}
-	s.must(404, "DELETE", "/files/4?area=backup", basic("dave", boottest.Password))
-	s.put("alice")
-	s.lose(blob.Files)
-	s.must(200, "DELETE", "/files/5", bearer())
 }
 
 func filesGet(s *stage) {
-	s.authenticated("GET", "/files/1", 200)
+	s.authenticated("GET", "/files/1")
 	s.must(200, "GET", "/files/2?area=backup", bearer())
-	s.must(404, "GET", "/files/2", bearer())
 	s.send("alice", files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	s.must(200, "GET", "/files/4", bearer())
-	s.must(404, "GET", "/files/1?d=bob", bearer())
-	s.guesses(func(password string) int { return s.do("GET", "/files/1", basic("alice", password)) }, boottest.Password)
 }
 
 func filesRestore(s *stage) {
-	s.authenticated("POST", "/files/2/restore", 200)
-	s.must(404, "POST", "/files/2/restore", bearer())
-	for _, id := range []int64{1, 3} {
-		_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), id)
-		s.check(err)
-	}
+	s.authenticated("POST", "/files/2/restore")
+	_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 3)
+	s.check(err)
 	s.network.faults["Invoke"] = refused(403, "")
 	s.must(200, "POST", "/files/3/restore", bearer())
-	s.guesses(func(password string) int { return s.do("POST", "/files/1/restore", basic("alice", password)) }, boottest.Password)
-	s.put("alice")
-	_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 4)
-	s.check(err)
-	s.lose(blob.Backup)
-	s.must(200, "POST", "/files/4/restore", bearer())
 }
 
 func notificationsStop(s *stage) {
 	path := "/notifications/stop?t=" + s.real.Key.Stop("ann@example.com")
 	s.must(200, "GET", path)
-	for range 2 {
-		s.must(200, "POST", path, form(url.Values{"List-Unsubscribe": {"One-Click"}}))
-	}
-	for range 2 {
+	for range 2 { // undoing then leaves the bounce
+		s.must(200, "POST", path)
 		s.must(200, "POST", path, form(url.Values{"undo": {"1"}}))
+		s.check(s.real.Table.Write(s.Context(), notify.Suppress("ann@example.com", notify.AddressBounced, "", s.real.Now())))
 	}
-	s.must(200, "POST", path)
-	s.check(s.real.Table.Write(s.Context(), notify.Suppress("ann@example.com", notify.AddressBounced, "", s.real.Now())))
-	s.must(200, "POST", path, form(url.Values{"undo": {"1"}})) // undoes only the owner's wish
-	s.must(401, "GET", "/notifications/stop?t=unknown")
 }
 
 func sweepAll(s *stage) {
@@ -405,16 +339,12 @@ func sweepAll(s *stage) {
 	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
 	_, err := file.Service(s.real).BeginSession(s.Context(), files.By{User: "dave"}, plan, nil)
 	s.check(err)
-	s.user("zoe", nil)
-	for _, name := range []string{"erin", "zoe"} { // while an upload was under way
-		users := auth.NewUsers(s.real.Table, s.real.Now)
-		s.check(users.Disable(s.Context(), name))
-		s.check(users.Remove(s.Context(), name))
-	}
-	for i := range blob.MaxList + 1 { // more than one page
-		_, err := s.real.Blobs.Create(s.Context(), blob.Files, fmt.Sprintf("D0-2020-01-01/%d-%022d-zoe", i, i), strings.NewReader(""), 0)
-		s.check(err)
-	}
+	users := auth.NewUsers(s.real.Table, s.real.Now)
+	s.check(users.Disable(s.Context(), "erin"))
+	s.check(users.Remove(s.Context(), "erin")) // while an upload was under way
+	leftover := fmt.Sprintf("D0-2020-01-01/1-%022d-zoe", 1)
+	_, err = s.real.Blobs.Create(s.Context(), blob.Files, leftover, strings.NewReader(""), 0)
+	s.check(err)
 	s.check(s.real.Table.Write(s.Context(), notify.Notice{Kind: notify.Link, Channel: notify.SMS}.Op(s.real.Now(), "late")))
 	for _, area := range []blob.Area{blob.Files, blob.Backup} { // a crash leaves its parts
 		_, err := s.real.Parts.Begin(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
@@ -423,29 +353,13 @@ func sweepAll(s *stage) {
 	s.sweep(0)  // it is not old enough to be a leftover
 	s.sweep(31) // the mail's link is dead by then
 	s.put("alice")
-	s.others.beforeCopy = func() { // another sweep is faster
-		_, err := worker.SweeperHandler(worker.With(s.real, s.cloud.Providers()))(s.Context(), lambda.SweepEvent{})
-		s.check(err)
-	}
 	s.sweep(62)
-	if s.others.beforeCopy != nil {
-		s.Fatal("nothing was moved")
-	}
 	ctx, cancel := context.WithTimeout(s.Context(), 30*time.Second) // too little, so it calls itself
 	defer cancel()
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{InvokedFunctionArn: mover})
 	_, err = worker.SweeperHandler(s.worker)(ctx, lambda.SweepEvent{})
 	s.check(err)
 	s.sweep(200)
-	left := map[blob.Area]int{}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		objects, err := s.real.Blobs.List(s.Context(), area, "", blob.MaxList)
-		s.check(err)
-		left[area] = len(objects)
-	}
-	if !maps.Equal(left, map[blob.Area]int{blob.Files: 0, blob.Backup: 0}) {
-		s.Fatalf("objects left: %v", left)
-	}
 	old := []table.Op{table.Delete(table.Key{PK: "format", SK: "format"})}
 	for user, err := range table.Each(s.Context(), s.real.Table, table.Query{PK: auth.UserList, Limit: 100}) {
 		s.check(err)

@@ -35,7 +35,6 @@ import (
 	ferrysns "ferry/shared/notify/sns"
 	ferrysqs "ferry/shared/notify/sqs"
 	"ferry/shared/table/dynamo"
-	"ferry/shared/table/tabletest"
 )
 
 // uses are the calls that were made, as permissions of AWS: the action, and the
@@ -61,27 +60,14 @@ func (s *stage) open(name string) {
 	s.Helper()
 	cfg, err := config.LoadDefaultConfig(s.Context())
 	s.check(err)
-	prefix := "stack-" + name
-	names := map[string]string{
-		"FERRY_TABLE": prefix, "FERRY_FILES_BUCKET": prefix + "-files", "FERRY_BACKUP_BUCKET": prefix + "-backup",
+	d, err := boottest.Make(s.Context(), "stack-"+name)
+	s.check(err)
+	maps.Copy(d.Environment, map[string]string{
 		"FERRY_NOTICES_TOPIC": noticesTopic, "FERRY_EVENTS_TOPIC": eventsTopic, "FERRY_QUEUE": queueURL,
-		"FERRY_MAIL_FROM": mailFrom, "FERRY_MAIL_EVENTS": mailEvents, "FERRY_KEY_PARAMETER": keyParameter,
-		"FERRY_MOVER": mover,
-	}
-	s.check(tabletest.CreateTable(s.Context(), dynamodb.NewFromConfig(cfg), prefix))
-	client := awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
-	for _, variable := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
-		bucket := names[variable]
-		_, err := client.CreateBucket(s.Context(), &awss3.CreateBucketInput{Bucket: &bucket})
-		s.check(err)
-	}
+		"FERRY_MAIL_FROM": mailFrom, "FERRY_MAIL_EVENTS": mailEvents, "FERRY_KEY_PARAMETER": keyParameter, "FERRY_MOVER": mover,
+	})
 	open := func(cfg aws.Config, p *api.Ports, ports ...lambda.Opener) {
-		c := &lambda.Cloud{Config: cfg, Getenv: func(variable string) string {
-			if v, ok := names[variable]; ok {
-				return v
-			}
-			return os.Getenv(variable)
-		}}
+		c := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
 		for _, open := range ports {
 			s.check(open(c, p))
 		}
@@ -101,7 +87,7 @@ func (s *stage) open(name string) {
 		open(cfg, s.ports, openers(s.worker)[name])
 	}
 	if s.ports.Blobs != nil {
-		s.ports.Blobs, s.ports.Parts = interrupted{s.ports.Blobs, s.others}, slow{s.ports.Parts, s}
+		s.ports.Blobs, s.ports.Parts = slowStore{s.ports.Blobs, s}, slowParts{s.ports.Parts, s}
 	}
 	s.keys = &lambda.Cloud{Config: cfg, Getenv: os.Getenv}
 }
@@ -116,43 +102,24 @@ func openers(w *worker.Worker) map[string]lambda.Opener {
 	}
 }
 
-// interlopers are other callers that interfere, each once.
-type interlopers struct {
-	beforeCopy func()
-	ahead      time.Duration // of the clock
-}
-
-func (interlopers) once(f *func()) {
-	if g := *f; g != nil {
-		*f = nil
-		g()
-	}
-}
-
-// interrupted is a store in which interlopers interfere.
-type interrupted struct {
+// slowStore takes a while to store a file, after which a quota may be new.
+type slowStore struct {
 	blob.Store
-	*interlopers
+	*stage
 }
 
-func (i interrupted) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
-	i.once(&i.beforeCopy)
-	return i.Store.Copy(ctx, from, fromKey, to, toKey)
+func (s slowStore) Create(ctx context.Context, a blob.Area, key string, body io.Reader, size int64) (blob.Written, error) {
+	s.ahead += 2 * time.Second
+	return s.Store.Create(ctx, a, key, body, size)
 }
 
-// Create implements blob.Store. It takes a while, after which a quota may be new.
-func (i interrupted) Create(ctx context.Context, a blob.Area, key string, body io.Reader, size int64) (blob.Written, error) {
-	i.ahead += 2 * time.Second
-	return i.Store.Create(ctx, a, key, body, size)
-}
-
-// slow is a store that takes a while to complete a file.
-type slow struct {
+// slowParts takes as long to complete a file.
+type slowParts struct {
 	blob.Parts
 	*stage
 }
 
-func (s slow) Upload(a blob.Area, key, id string, l blob.Layout) blob.Upload {
+func (s slowParts) Upload(a blob.Area, key, id string, l blob.Layout) blob.Upload {
 	return slowUpload{s.Parts.Upload(a, key, id, l), s.stage}
 }
 
@@ -162,7 +129,7 @@ type slowUpload struct {
 }
 
 func (u slowUpload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
-	u.others.ahead += 2 * time.Second
+	u.ahead += 2 * time.Second
 	return u.Upload.Complete(ctx, sum)
 }
 

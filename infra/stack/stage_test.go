@@ -30,7 +30,6 @@ type stage struct {
 	network *network       // between ports and AWS
 	worker  *worker.Worker // with ports
 	keys    *lambda.Cloud  // of the Parameter Store
-	others  *interlopers
 	cloud   boottest.Cloud
 	h       http.Handler
 	ahead   time.Duration // of the clock
@@ -39,9 +38,9 @@ type stage struct {
 
 func newStage(t *testing.T, name string) *stage {
 	t.Helper()
-	s := &stage{T: t, others: &interlopers{}}
+	s := &stage{T: t}
 	s.real = boottest.Ports(t, nil)
-	s.real.Now = func() time.Time { return time.Now().Add(s.ahead + s.others.ahead) }
+	s.real.Now = func() time.Time { return time.Now().Add(s.ahead) }
 	s.real.PublicURL, s.real.Events = "https://files.example.com/v1", true
 	p := s.real.Clone()
 	p.Now = func() time.Time { return s.real.Now().Add(s.lead) }
@@ -154,16 +153,18 @@ func (s *stage) send(owner string, sending files.Sending) {
 
 // guesses sends wrong passwords until one is throttled, and the right one after the
 // wait, which counts as a try until it succeeds.
-func (s *stage) guesses(try func(password string) int, right string) {
+func (s *stage) guesses(method, path string, login func(password string) func(*http.Request), options ...func(*http.Request)) {
 	s.Helper()
 	for i := range 7 {
-		try(fmt.Sprintf("wrong-password-%d", i))
+		s.do(method, path, append(options, login(fmt.Sprintf("wrong-password-%d", i)))...)
 	}
 	s.ahead += 10 * time.Minute
-	if status := try(right); status != 200 {
+	if status := s.do(method, path, append(options, login(boottest.Password))...); status == 401 || status == 429 {
 		s.Fatalf("the right password: status %d", status)
 	}
 }
+
+func asAlice(password string) func(*http.Request) { return basic("alice", password) }
 
 // lose removes all objects of an area and leaves the records of their files.
 func (s *stage) lose(area blob.Area) {
@@ -175,10 +176,10 @@ func (s *stage) lose(area blob.Area) {
 	}
 }
 
-// authenticated sends a request with a bearer, then with credentials that are refused.
-func (s *stage) authenticated(method, path string, status int) {
+// authenticated sends a request with a bearer, then with others and with passwords.
+func (s *stage) authenticated(method, path string) {
 	s.Helper()
-	s.must(status, method, path, bearer())
+	s.must(200, method, path, bearer())
 	s.must(401, method, path, header("Authorization", "Bearer none"))
-	s.must(401, method, path, basic("nobody", "no-password"))
+	s.guesses(method, path, asAlice)
 }

@@ -40,23 +40,24 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	ctx := t.Context()
 	cfg, err := config.LoadDefaultConfig(ctx)
 	check(t, err)
-	names := map[string]string{"FERRY_TABLE": "undo", "OLD": "undo-old", "FERRY_FILES_BUCKET": "undo-files", "FERRY_BACKUP_BUCKET": "undo-backup"}
+	d, err := boottest.Make(ctx, "undo")
+	check(t, err)
+	d.Environment["OLD"] = "undo-old"
 	tables, buckets := dynamodb.NewFromConfig(cfg), awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
+	check(t, tabletest.CreateTable(ctx, tables, d.Environment["OLD"]))
 	for _, name := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
-		_, err := buckets.CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: new(names[name])})
-		check(t, err)
-		_, err = buckets.PutBucketVersioning(ctx, &awss3.PutBucketVersioningInput{Bucket: new(names[name]), VersioningConfiguration: &s3types.VersioningConfiguration{Status: "Enabled"}})
+		_, err = buckets.PutBucketVersioning(ctx, &awss3.PutBucketVersioningInput{
+			Bucket: new(d.Environment[name]), VersioningConfiguration: &s3types.VersioningConfiguration{Status: "Enabled"},
+		})
 		check(t, err)
 	}
-	check(t, tabletest.CreateTable(ctx, tables, names["FERRY_TABLE"]))
-	check(t, tabletest.CreateTable(ctx, tables, names["OLD"]))
 	p := boottest.Ports(t, nil)
-	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return names[name] }}
+	cloud := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
 	check(t, lambda.Table(dynamo.Open)(cloud, p))
 	check(t, lambda.Blobs(s3.Open)(cloud, p))
 	boottest.Seed(t, p)
 	before := links(t, p)
-	copyTable(t, tables, names["FERRY_TABLE"], names["OLD"]) // stands for the recovery to a point in time
+	copyTable(t, tables, d.Environment["FERRY_TABLE"], d.Environment["OLD"]) // stands for the recovery to a point in time
 	since := time.Now().UTC().Add(-time.Minute)
 
 	for _, years := range []int{1, 2} { // a sweep that takes all files for expired moves and then removes them
@@ -77,7 +78,7 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	script, _, _ = strings.Cut(script, "ferry check")
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Env = append(os.Environ(), "SINCE="+since.Format(time.RFC3339), "AWS_DEFAULT_REGION="+cfg.Region)
-	for name, value := range names {
+	for name, value := range d.Environment {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	said, err := cmd.CombinedOutput()
