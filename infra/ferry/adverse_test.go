@@ -48,20 +48,12 @@ func TestCommandsWorkWithoutAHome(t *testing.T) {
 		if r := h.run("", "up", "small", "large"); r.code != exitOK || strings.Count(r.out, "http") != 2 || !strings.Contains(r.err, "cannot be resumed later") {
 			t.Errorf("%s: files: code %d: %s%s", what, r.code, r.out, r.err)
 		}
-		if r := h.run(string(large), "up", "-"); r.code != exitOK {
-			t.Errorf("%s: standard input: code %d: %s", what, r.code, r.err)
-		}
-		if r := h.run("", "get", "stdin", "-o", "-"); r.code != exitOK || r.out != string(large) {
-			t.Errorf("%s: get: code %d, %d bytes: %s", what, r.code, len(r.out), r.err)
-		}
+		h.run(string(large), "up", "-").want(t, exitOK)
+		h.run("", "get", "stdin", "-o", "-").prints(t, exitOK, string(large))
 	}
 	h.env = append(h.env, none...)
-	if r := h.run("x", "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitPermission {
-		t.Errorf("a wrong password: code %d: %s", r.code, r.err)
-	}
-	if r := h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitSettings || !strings.Contains(r.err, "saving the login: there is no folder for settings") {
-		t.Errorf("login: code %d: %s", r.code, r.err)
-	}
+	h.run("x", "login", s.Root, "--user", "ann", "--password-stdin").want(t, exitPermission)
+	h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin").want(t, exitSettings, "saving the login: there is no folder for settings")
 }
 
 func TestStandardInputIsSentInParts(t *testing.T) {
@@ -75,19 +67,13 @@ func TestStandardInputIsSentInParts(t *testing.T) {
 		if r.code != exitOK || !strings.Contains(r.err, "sending standard input") || strings.Count(r.out, "\n") != 1 {
 			t.Fatalf("up -: code %d: %s%s", r.code, r.out, r.err)
 		}
-		if r = h.run("", "get", strings.TrimSpace(r.out), "-o", "-"); r.code != exitOK || r.out != content {
-			t.Errorf("get: code %d, %d bytes: %s", r.code, len(r.out), r.err)
-		}
+		h.run("", "get", strings.TrimSpace(r.out), "-o", "-").prints(t, exitOK, content)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("in the temporary folder there are %v, %v", left, err)
 	}
-	if r := h.run("", "uploads"); r.code != exitOK || !strings.Contains(r.out, "no uploads") {
-		t.Errorf("uploads: code %d: %s", r.code, r.out)
-	}
-	if r := h.run(strings.Repeat("x", client.SmallFile+1), "up", "-", "--sha256"); r.code != exitUsage {
-		t.Errorf("--sha256: code %d: %s", r.code, r.err)
-	}
+	h.run("", "uploads").want(t, exitOK, "no uploads")
+	h.run(strings.Repeat("x", client.SmallFile+1), "up", "-", "--sha256").want(t, exitUsage)
 }
 
 func TestCtrlCEndsAWaitForInput(t *testing.T) {
@@ -127,12 +113,7 @@ func TestTerminalEchoesAgainAfterCtrlCAtAPassword(t *testing.T) {
 	if _, err := io.ReadFull(ours, make([]byte, len("password of ann: "))); err != nil {
 		t.Fatal(err)
 	}
-	for range 1000 {
-		if !echoes(t, theirs) {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually(t, &bytes.Buffer{}, func() bool { return !echoes(t, theirs) })
 	_ = cmd.Process.Signal(os.Interrupt)
 	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt || !echoes(t, theirs) {
 		t.Errorf("code %d, echo %v", cmd.ProcessState.ExitCode(), echoes(t, theirs))

@@ -35,17 +35,13 @@ func TestBackupOfARunningServiceIsComplete(t *testing.T) {
 		churning.Go(func() { churn(s, worker, stop) })
 	}
 	for range 2 { // the second one adds to the first
-		if r := runFerry(t, dir, "", "backup", "--quiet", copied); r.code != exitOK {
-			t.Errorf("backup: code %d: %s", r.code, r.err)
-		}
+		runFerry(t, dir, "", "backup", "--quiet", copied).want(t, exitOK)
 	}
 	close(stop)
 	churning.Wait()
 
 	restored := filepath.Join(t.TempDir(), "restored")
-	if r := runFerry(t, restored, "", "restore-data", "--quiet", copied); r.code != exitOK || !strings.Contains(r.out, " files; ") {
-		t.Fatalf("restore-data: code %d: %s%s", r.code, r.out, r.err)
-	}
+	runFerry(t, restored, "", "restore-data", "--quiet", copied).want(t, exitOK, " files; ")
 	wantAll(t, restored, before)
 	again := serve(t, restored)
 	again.password = s.password
@@ -100,9 +96,7 @@ func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 			t.Fatal("an upload failed")
 		}
 		want := []string{": 1 file; 1 new, 400 kB\n", ": 2 files; 1 new, 700 kB\n", ": 3 files; 1 new, 400 kB\n"}[i]
-		if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK || r.out != copied+want {
-			t.Errorf("code %d, %q, want %q: %s", r.code, r.out, want, r.err)
-		}
+		runFerry(t, dir, "", "backup", copied).prints(t, exitOK, copied+want)
 	}
 	s.stop(t)
 	for id, damage := range map[int]func(string) error{
@@ -140,24 +134,16 @@ func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 			t.Errorf("restoring %s: code %d: %s%s", c.file, r.code, r.out, r.err)
 		}
 	}
-	if r := runFerry(t, dir, "", "check", "--quiet"); r.code != exitOK {
-		t.Errorf("a check: code %d: %s%s", r.code, r.out, r.err)
-	}
-	if r := runFerry(t, dir, "", "backup", "--quiet", copied); r.code != exitOK || r.out != copied+": 3 files; 2 new, 1.1 MB; 2 of an earlier backup removed\n" {
-		t.Errorf("a backup after that: code %d: %s%s", r.code, r.out, r.err)
-	}
+	runFerry(t, dir, "", "check", "--quiet").want(t, exitOK)
+	runFerry(t, dir, "", "backup", "--quiet", copied).prints(t, exitOK, copied+": 3 files; 2 new, 1.1 MB; 2 of an earlier backup removed\n")
 }
 
 // TestBackupAndRestoreRefuseWrongDirectories also restores from what no backup has.
 func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
-	if r := runFerry(t, dir, "", "user", "add", "anna"); r.code != exitOK {
-		t.Fatal(r.err)
-	}
-	if r := runFerry(t, dir, "", "backup", copied); r.code != exitOK {
-		t.Fatal(r.err)
-	}
+	runFerry(t, dir, "", "user", "add", "anna").want(t, exitOK)
+	runFerry(t, dir, "", "backup", copied).want(t, exitOK)
 	empty := t.TempDir()
 	for _, test := range []struct {
 		what, dir string

@@ -33,9 +33,7 @@ func TestACheckBesideAServerNamesEachFault(t *testing.T) {
 	s, h := annsService(t)
 	h.write("big", []byte(strings.Repeat("0123456789", 10_000)))
 	h.write("small", []byte("content"))
-	if r := h.run("", "up", "big", "small", "-q", "--connections", "1"); r.code != exitOK {
-		t.Fatal(r.err)
-	}
+	h.run("", "up", "big", "small", "-q", "--connections", "1").want(t, exitOK)
 	check := func(code int, out, errs string, args ...string) string {
 		t.Helper()
 		r := runFerry(t, s.Dir, "", append([]string{"check"}, args...)...)
@@ -62,9 +60,7 @@ func TestACheckBesideAServerNamesEachFault(t *testing.T) {
 	check(exitDamaged, quota+" (mended)\n", "faults left: 1", "--repair")
 	must(t, os.WriteFile(path, []byte(h.read("big")), 0o600))
 	check(exitOK, "faults: 0", "")
-	if r := runFerry(t, t.TempDir(), "", "check"); r.code != exitSettings {
-		t.Errorf("without data: code %d: %s", r.code, r.err)
-	}
+	runFerry(t, t.TempDir(), "", "check").want(t, exitSettings)
 }
 
 // TestACheckOfAStackReadsNoBytes damages a table and buckets like those of a stack.

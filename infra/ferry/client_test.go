@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -50,10 +51,7 @@ func (h *home) command(stdin string, args ...string) *exec.Cmd {
 func (h *home) run(stdin string, args ...string) result {
 	h.t.Helper()
 	cmd := h.command(stdin, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run() // the code says how it went
-	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+	return outcome(cmd, cmd.Run)
 }
 
 func (h *home) write(name string, content []byte) {
@@ -78,9 +76,7 @@ func annsService(t *testing.T) (*apitest.Server, *home) {
 	s := apitest.New(t)
 	s.AddUser("ann", annsPassword)
 	h := newHome(t)
-	if r := h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin"); r.code != exitOK {
-		t.Fatalf("logging in: %s", r.err)
-	}
+	h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin").want(t, exitOK)
 	return s, h
 }
 
@@ -92,11 +88,7 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 	h.write("b/c/d.txt", []byte("third"))
 	must(t, os.Symlink("/etc/passwd", filepath.Join(h.dir, "b", "link")))
 	must(t, syscall.Mkfifo(filepath.Join(h.dir, "pipe"), 0o600))
-	steps := []struct {
-		name, args, stdin string
-		code              int
-		out, err          string // what the outputs contain
-	}{
+	takeSteps(t, h.run, "people.txt", service.Root, []step{
 		{"an area is empty at first", "ls", "", exitOK, "no files", ""},
 		{"an empty area is an empty array", "ls --json", "", exitOK, "[]", ""},
 		{"a file is uploaded", "up a.txt", "", exitOK, "/v1/download/file?lang=en&k=", "a.txt: 5 B (id 1)"},
@@ -158,19 +150,10 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 		{"the account is shown in JSON", "me --json", "", exitOK, `"name": "ann"`, ""},
 		{"the login ends", "logout", "", exitOK, "", "logged out"},
 		{"after logout a login is needed", "ls", "", exitSettings, "", "ferry login"},
-	}
-	var said transcript
-	for _, s := range steps { // each builds on those before
-		r := h.run(s.stdin, strings.Fields(s.args)...)
-		if r.code != s.code || !strings.Contains(r.out, s.out) || !strings.Contains(r.err, s.err) {
-			t.Errorf("%s: ferry %s: code %d, want %d\n%s%s", s.name, s.args, r.code, s.code, r.out, r.err)
-		}
-		said.add(s.args, r)
-	}
+	})
 	if _, err := os.Stat(filepath.Join(h.dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder without a file stays: %v", err)
 	}
-	said.compare(t, "people.txt", service.Root, "ROOT")
 	if got := h.read("got"); got != "third" && got != "second" {
 		t.Errorf("got holds %q", got)
 	}
@@ -215,22 +198,16 @@ func TestLoginIsOnlyForItsOwnerAndItsService(t *testing.T) {
 	}
 	other := apitest.New(t)
 	h.env = append(h.env, "FERRY_URL="+other.Root)
-	if r := h.run("", "ls"); r.code != exitPermission || !strings.Contains(r.err, "not logged in to "+other.Base) {
-		t.Errorf("another service: code %d: %s", r.code, r.err)
-	}
+	h.run("", "ls").want(t, exitPermission, "not logged in to "+other.Base)
 	bearer := regexp.MustCompile(`"bearer":"([^"]+)"`).FindStringSubmatch(text)[1]
 	if strings.Contains(other.Log.String(), bearer) {
 		t.Error("the bearer went to another service")
 	}
 	h.env = h.env[:len(h.env)-1]
 	s.Clock.Advance(2 * time.Hour)
-	if r := h.run("", "ls"); r.code != exitPermission || !strings.Contains(r.err, "has expired; run ferry login") {
-		t.Errorf("an expired bearer: code %d: %s", r.code, r.err)
-	}
+	h.run("", "ls").want(t, exitPermission, "has expired; run ferry login")
 	h.env = append(h.env, "FERRY_PASSWORD="+annsPassword)
-	if r := h.run("", "ls"); r.code != exitOK {
-		t.Errorf("with the password in the environment: code %d: %s", r.code, r.err)
-	}
+	h.run("", "ls").want(t, exitOK)
 }
 
 func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {
@@ -273,9 +250,7 @@ func TestPasswdChangesThePassword(t *testing.T) {
 	if r.code != exitOK || !strings.Contains(r.err, "the password of new is changed") {
 		t.Fatalf("first access: code %d: %s", r.code, r.err)
 	}
-	if r := h.run("", "ls"); r.code != exitOK {
-		t.Errorf("listing files after that: %s", r.err)
-	}
+	h.run("", "ls").want(t, exitOK)
 	if r := h.run("temporary password\none\ntwo\n", "passwd", "--first", "--user", "new"); r.code == exitOK {
 		t.Errorf("two different passwords: %s", r.err)
 	}
@@ -287,19 +262,12 @@ func TestPasswdChangesThePassword(t *testing.T) {
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	must(t, cmd.Start())
-	pin := ""
-	for range 400 {
-		if s.Deliver() > 0 {
-			req, _ := http.NewRequest("GET", s.Root+"/inbox", nil)
-			req.Header.Set("Accept", "application/json")
-			pin = regexp.MustCompile(`\b[0-9]{8}\b`).FindString(s.Text(s.Do(req)))
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if _, err := in.Write([]byte(pin + "\nmy other password\nmy other password\n")); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, &errs, func() bool { return s.Deliver() > 0 })
+	req, _ := http.NewRequest("GET", s.Root+"/inbox", nil)
+	req.Header.Set("Accept", "application/json")
+	pin := regexp.MustCompile(`\b[0-9]{8}\b`).FindString(s.Text(s.Do(req)))
+	_, err = io.WriteString(in, pin+"\nmy other password\nmy other password\n")
+	must(t, err)
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, errs.String())
 	}

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -112,9 +111,7 @@ func TestAPathPrefixWorksWithoutRewriting(t *testing.T) {
 	for _, args := range [][]string{
 		{"user", "add", "ann", "--active", "--password-stdin"}, {"login", public, "--user", "ann", "--password-stdin"},
 	} {
-		if r := h.run(annsPassword+"\n", args...); r.code != exitOK {
-			t.Fatalf("%v: %s", args, r.err)
-		}
+		h.run(annsPassword+"\n", args...).want(t, exitOK)
 	}
 	for name, size := range map[string]int{"small": 13, "large": 20 << 20} { // the large one goes in parts
 		content := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
@@ -193,20 +190,12 @@ func secured(t *testing.T, args ...string) (addr string, greeting func() string)
 	args = append([]string{"--addr", addr}, args...)
 	cmd := ferry(context.Background(), dir, append([]string{"serve", "--no-demo"}, args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
-	must(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	greeting = func() string {
+	start(t, cmd)
+	healthy(t, args[:6]...)
+	return addr, func() string {
 		text, _ := os.ReadFile(out.Name())
 		return string(text)
 	}
-	for range 200 {
-		if r := runFerry(t, dir, "", append([]string{"health"}, args[:6]...)...); r.code == exitOK {
-			return addr, greeting
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("ferry serve does not start: %s", greeting())
-	return "", nil
 }
 
 // handshake connects, and returns the connection's state.
@@ -282,35 +271,21 @@ func TestASignalLetsRequestsFinish(t *testing.T) {
 	defer signal.Stop(heard)
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		s := serve(t, t.TempDir())
-		body, send := io.Pipe()
-		req, _ := http.NewRequest("PUT", s.base+"/upload?file=x", body)
-		req.SetBasicAuth("demo", s.password)
-		req.Header.Set("Expect", "100-continue") // the service reads the body when it has checked everything else
-		answered := make(chan error, 1)
-		go func() {
-			resp, err := (&http.Transport{ExpectContinueTimeout: time.Minute}).RoundTrip(req)
-			if err == nil {
-				resp.Body.Close()
-				if resp.StatusCode != 200 {
-					err = errors.New(resp.Status)
-				}
-			}
-			answered <- err
-		}()
+		send, ended := s.begin()
 		fmt.Fprint(send, "one half, ")
 		must(t, s.Process.Signal(signal))
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			conn, err := net.Dial("tcp", req.URL.Host)
-			if err != nil {
-				break // it takes no more requests
+		eventually(t, s.errs, func() bool {
+			conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.base, "http://"), "/v1"))
+			if err == nil {
+				conn.Close()
 			}
-			conn.Close()
-		}
+			return err != nil // it takes no more requests
+		})
 		fmt.Fprint(send, "and the other")
 		send.Close()
-		err := <-answered
-		if _ = s.Wait(); err != nil || s.ProcessState.ExitCode() != exitOK {
-			t.Errorf("%s: the upload ended with %v, the service with code %d: %s", signal, err, s.ProcessState.ExitCode(), s.errs)
+		status := <-ended
+		if _ = s.Wait(); status != 200 || s.ProcessState.ExitCode() != exitOK {
+			t.Errorf("%s: the upload ended with status %d, the service with code %d: %s", signal, status, s.ProcessState.ExitCode(), s.errs)
 		}
 	}
 }
@@ -321,36 +296,10 @@ func TestAServiceThatIgnoresTheEndOfTheTerminalLivesOn(t *testing.T) {
 	cmd := ferry(t.Context(), t.TempDir(), "serve", "--addr", addr)
 	cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, cmd.Args...) // as nohup does
 	cmd.Path = "/bin/sh"
-	must(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	healthy := func() bool { return runFerry(t, t.TempDir(), "", "health", "--addr", addr).code == exitOK }
-	for end := time.Now().Add(20 * time.Second); !healthy() && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
-	}
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil || !healthy() {
-		t.Errorf("it has ended: %v", err)
-	}
-}
-
-func TestWrongAddressesAndCertificatesAreRefusedAtTheStart(t *testing.T) {
-	t.Parallel()
-	none := filepath.Join(t.TempDir(), "none.pem")
-	for want, args := range map[string][]string{
-		"--tls-key":               {"--tls-cert", none},
-		"--tls-cert":              {"--tls-cert", none, "--tls-key", none},
-		"either":                  {"--tls-cert", none, "--tls-key", none, "--tls-domain", "files.example.com"},
-		"--http-addr":             {"--http-addr", "127.0.0.1:0"},
-		"127.0.0.1:none":          {"--metrics-addr", "127.0.0.1:none"},
-		`"bad domain"`:            {"--tls-domain", "bad domain"},
-		`"*.example.com"`:         {"--tls-domain", "files.example.com,*.example.com"},
-		`"localhost"`:             {"--tls-domain", "localhost"},
-		`"192.0.2.1"`:             {"--tls-domain", "192.0.2.1"},
-		`"https://x.example.com"`: {"--tls-domain", "https://x.example.com"},
-		"FERRY_PHONE_REGION":      {"--phone-region", "XX"},
-		"no country UK":           {"--sms-countries", "IT,UK"},
-	} {
-		wantSentence(t, runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...), exitSettings, want)
-	}
+	start(t, cmd)
+	healthy(t, "--addr", addr)
+	must(t, cmd.Process.Signal(syscall.SIGHUP))
+	runFerry(t, t.TempDir(), "", "health", "--addr", addr).want(t, exitOK)
 }
 
 func TestHealthFailsWhereNothingAnswers(t *testing.T) {
@@ -372,9 +321,7 @@ func TestHealthFailsWhereNothingAnswers(t *testing.T) {
 	}
 	s := serve(t, t.TempDir())
 	for _, url := range []string{s.base, strings.TrimSuffix(s.base, "/v1")} {
-		if r := runFerry(t, t.TempDir(), "", "health", url); r.code != 0 {
-			t.Errorf("%s: code %d: %s", url, r.code, r.err)
-		}
+		runFerry(t, t.TempDir(), "", "health", url).want(t, 0)
 	}
 }
 
@@ -425,14 +372,8 @@ func TestAnAddressThatNoLinkCanHaveIsRefused(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(freeAddr(t))
 	cmd := ferry(t.Context(), t.TempDir(), "serve", "--addr", "0.0.0.0:"+port, "--public-url=http://127.0.0.1:"+port+"/v1")
-	must(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	healthy := func() bool { return runFerry(t, t.TempDir(), "", "health", "--addr", "0.0.0.0:"+port).code == exitOK }
-	for end := time.Now().Add(20 * time.Second); !healthy(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("with a public URL it does not start")
-		}
-	}
+	start(t, cmd)
+	healthy(t, "--addr", "0.0.0.0:"+port) // with a public URL it starts
 }
 
 // TestALowPortSaysWhatToDo binds to a port as a user who may not.

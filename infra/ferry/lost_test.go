@@ -35,9 +35,7 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 			_, err := s.Data.Disk.Create(t.Context(), blob.Backup, "D0-never/9-0123456789012345678901-bob", strings.NewReader("x"), 1)
 			step := func(code int, says, stdin, args string) {
 				t.Helper()
-				if r := runFerry(t, s.Dir, stdin, strings.Fields(args)...); r.code != code || !strings.Contains(r.out+r.err, says) {
-					t.Errorf("ferry %s: code %d, want %d with %q:\n%s%s", args, r.code, code, says, r.out, r.err)
-				}
+				runFerry(t, s.Dir, stdin, strings.Fields(args)...).want(t, code, says)
 			}
 			opens := func() bool { return s.Request("GET", strings.TrimPrefix(link, s.Base), nil).StatusCode == 200 }
 			must(t, errors.Join(err, damage(s)))

@@ -138,9 +138,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 func TestOutboxOfThisMachine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if r := runFerry(t, dir, "", "user", "add", "demo"); r.code != exitOK {
-		t.Fatal(r.err)
-	}
+	runFerry(t, dir, "", "user", "add", "demo").want(t, exitOK)
 	db, err := sqlite.Open(filepath.Join(dir, "table.sqlite"), sqlite.Options{NoSync: true})
 	must(t, err)
 	defer db.Close()

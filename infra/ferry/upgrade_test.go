@@ -36,9 +36,7 @@ func TestDataOfAnotherFormatAreRefusedUnchanged(t *testing.T) {
 			s.AddUser("anna", "a long password")
 			s.Put(s.Login("anna", "a long password"), "file=x", strings.Repeat("large", 10_000))
 			s.Close()
-			if r := runFerry(t, dir, "", "backup", good); r.code != exitOK {
-				t.Fatal(r.err)
-			}
+			runFerry(t, dir, "", "backup", good).want(t, exitOK)
 			d, err := local.Open(dir, api.Settings{}, local.Options{Existing: true})
 			must(t, err)
 			must(t, d.Table.Write(t.Context(), other.op))

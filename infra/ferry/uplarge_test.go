@@ -15,20 +15,19 @@ import (
 func (h *home) ended(by os.Signal, args ...string) result {
 	h.t.Helper()
 	cmd := h.command("", args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	must(h.t, cmd.Start())
-	for range 2000 {
-		if states, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json")); len(states) == 1 {
-			if text, _ := os.ReadFile(states[0]); regexp.MustCompile(`"session":"[^"]`).Match(text) {
-				break
+	return outcome(cmd, func() error {
+		must(h.t, cmd.Start())
+		for range 2000 {
+			if states, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json")); len(states) == 1 {
+				if text, _ := os.ReadFile(states[0]); regexp.MustCompile(`"session":"[^"]`).Match(text) {
+					break
+				}
 			}
+			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(time.Millisecond)
-	}
-	must(h.t, cmd.Process.Signal(by))
-	_ = cmd.Wait()
-	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+		must(h.t, cmd.Process.Signal(by))
+		return cmd.Wait()
+	})
 }
 
 func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
@@ -39,34 +38,22 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	if r := h.ended(os.Interrupt, up...); r.code != exitInterrupt || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "interrupted; run the same command again") || r.out != "" {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
-	if r := h.run("", "uploads", "--json"); r.code != exitOK || !strings.Contains(r.out, `"name":"big.bin"`) {
-		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
-	}
+	h.run("", "uploads", "--json").want(t, exitOK, `"name":"big.bin"`)
 	h.ended(os.Kill, up...) // which leaves no chance to clean up
 	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
 	text := h.read(strings.TrimPrefix(state[0], h.dir))
-	if r := h.run("", up...); r.code != exitOK || !strings.Contains(r.err, "resuming the upload of big.bin") || !strings.Contains(r.err, "(id 1)") {
-		t.Errorf("code %d: %s", r.code, r.err)
-	}
+	h.run("", up...).want(t, exitOK, "resuming the upload of big.bin", "(id 1)")
 	if r := h.run("", "get", "1", "-o", "copy"); r.code != exitOK || h.read("copy") != h.read("big.bin") {
 		t.Errorf("code %d, or other bytes: %s", r.code, r.err)
 	}
 	h.write(strings.TrimPrefix(state[0], h.dir), []byte(text)) // as if a crash had left it
 	h.run("", "rm", "1")
-	if r := h.run("", up...); r.code != exitRefused || !strings.Contains(r.err, "file 1 was deleted") {
-		t.Errorf("code %d: %s", r.code, r.err)
-	}
+	h.run("", up...).want(t, exitRefused, "file 1 was deleted")
 
-	if r := h.ended(os.Interrupt, up...); r.code != exitInterrupt {
-		t.Fatalf("code %d: %s", r.code, r.err)
-	}
+	h.ended(os.Interrupt, up...).want(t, exitInterrupt)
 	id, _, _ := strings.Cut(strings.Split(h.run("", "uploads").out, "\n")[1], " ")
-	if r := h.run("", "uploads", "--abort", id); r.code != exitOK {
-		t.Errorf("code %d: %s", r.code, r.err)
-	}
-	if r := h.run("", "uploads", "--abort", id); r.code != exitNoFile {
-		t.Errorf("an upload that has ended is aborted with code %d: %s", r.code, r.err)
-	}
+	h.run("", "uploads", "--abort", id).want(t, exitOK)
+	h.run("", "uploads", "--abort", id).want(t, exitNoFile)
 	if r := h.run("", up...); r.code != exitOK || strings.Contains(r.err, "resuming") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
@@ -79,24 +66,16 @@ func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
-	if r := h.run("", "up", "big", "--part-size", "6GiB"); r.code != exitRefused || !strings.Contains(r.err, "big: --part-size: the parameter partSize must be at most") {
-		t.Errorf("code %d: %s", r.code, r.err)
-	}
-	if r := h.run("", "up", "big", "--part-size", "much"); r.code != exitUsage || !strings.Contains(r.err, "--part-size: not a size such as") {
-		t.Errorf("code %d: %s", r.code, r.err)
-	}
+	h.run("", "up", "big", "--part-size", "6GiB").want(t, exitRefused, "big: --part-size: the parameter partSize must be at most")
+	h.run("", "up", "big", "--part-size", "much").want(t, exitUsage, "--part-size: not a size such as")
 }
 
 func TestSHA256OfALargeFileIsKeptOnRequest(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
-	if r := h.run("", "up", "big", "--sha256"); r.code != exitOK {
-		t.Fatal(r.err)
-	}
-	if r := h.run("", "get", "1", "-o", "copy"); r.code != exitOK || !strings.Contains(r.err, "verified by sha-256 and crc64nvme") {
-		t.Errorf("code %d: %s", r.code, r.err)
-	}
+	h.run("", "up", "big", "--sha256").want(t, exitOK)
+	h.run("", "get", "1", "-o", "copy").want(t, exitOK, "verified by sha-256 and crc64nvme")
 	if out, err := exec.Command("cmp", filepath.Join(h.dir, "big"), filepath.Join(h.dir, "copy")).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v", out, err)
 	}
@@ -112,14 +91,10 @@ func TestASessionCarriesFilesOfAnySize(t *testing.T) {
 	for _, c := range []struct{ args, stdin string }{
 		{"up --session empty small", ""}, {"up --session - --name stdin", contents["stdin"]}, {"up --session - --name nothing", ""},
 	} {
-		if r := h.run(c.stdin, strings.Fields(c.args)...); r.code != exitOK {
-			t.Errorf("%s: code %d: %s", c.args, r.code, r.err)
-		}
+		h.run(c.stdin, strings.Fields(c.args)...).want(t, exitOK)
 	}
 	for name, want := range contents {
-		if r := h.run("", "get", name, "-o", "-"); r.code != exitOK || r.out != want {
-			t.Errorf("%s: code %d: %q, want %q: %s", name, r.code, r.out, want, r.err)
-		}
+		h.run("", "get", name, "-o", "-").prints(t, exitOK, want)
 	}
 	if strings.Contains(s.Log.String(), "path=/v1/upload ") {
 		t.Error("a file went up in one request")

@@ -23,7 +23,5 @@ func TestVersionTellsVersionCommitAndDate(t *testing.T) {
 		}
 	}
 	info, _ := debug.ReadBuildInfo()
-	if r := runFerry(t, t.TempDir(), "", "version"); r.code != exitOK || r.out != version(info)+"\n" {
-		t.Errorf("ferry version: code %d, %q", r.code, r.out)
-	}
+	runFerry(t, t.TempDir(), "", "version").prints(t, exitOK, version(info)+"\n")
 }
