@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// lease is how long a claim holds a message, unless the try ends earlier. It outlasts a
+	// lease is how long a claim holds an entry, unless the try ends earlier. It outlasts a
 	// delivery and its writes.
 	lease = 2 * time.Minute
 	// deliveryTimeout bounds one delivery.
@@ -30,59 +30,59 @@ const (
 	giveUp     = day
 )
 
-// message is an entry in the outbox: a notice, or an event for a webhook. Its methods return
+// entry is what the outbox holds: a notice, or an event for a webhook. Its methods return
 // operations; their conditions fail if another sender was faster.
-type message interface {
+type entry interface {
 	due() time.Time
-	// age is the time since the message was made. tries counts the claims so far. spent is true
+	// age is the time since the entry was made. tries counts the claims so far. spent is true
 	// if it is time to give up.
 	age(now time.Time) (age time.Duration, tries int64, spent bool)
-	// hold returns until when the message must wait because of others of its kind, and the
+	// hold returns until when the entry must wait because of others of its kind, and the
 	// operations that store that; none if it may be tried now.
 	hold(now time.Time) (until time.Time, ops []table.Op)
-	// claim counts a try and makes the message due again at a later time, so
+	// claim counts a try and makes the entry due again at a later time, so
 	// that no other sender takes it until then.
 	claim(until time.Time) []table.Op
 	deliver(ctx context.Context) error
 	postpone(until time.Time, outcome error) []table.Op
-	// end takes the message out of the outbox. outcome is nil if it was sent.
+	// end takes the entry out of the outbox. outcome is nil if it was sent.
 	end(now time.Time, outcome error) []table.Op
 	// ended is called once the operations of end are written.
 	ended()
-	// log returns a logger with the message's attributes, and the noun for its lines.
+	// log returns a logger with the entry's attributes, and the noun for its lines.
 	log() (log *slog.Logger, what string)
 }
 
-// try claims a message, delivers it, and stores the result. outcome is the delivery's error, and
-// retry is when the message is due again, zero if it is not. If it has to wait, or another
+// try claims an entry, delivers it, and stores the result. outcome is the delivery's error, and
+// retry is when it is due again, zero if it is not. If it has to wait, or another
 // sender was faster, outcome is nil and retry is not zero. An error comes from the table: then
-// the message is due again when the lease ends.
-func (s *Sender) try(ctx context.Context, m message) (retry time.Time, outcome, err error) {
-	if until, ops := m.hold(s.Now()); ops != nil {
-		return until, nil, unlessTaken("holding a message", s.Table.Write(ctx, ops...))
+// the entry is due again when the lease ends.
+func (s *Sender) try(ctx context.Context, e entry) (retry time.Time, outcome, err error) {
+	if until, ops := e.hold(s.Now()); ops != nil {
+		return until, nil, unlessTaken("holding an entry", s.Table.Write(ctx, ops...))
 	}
 	retry = s.Now().Add(lease)
-	err = s.Table.Write(ctx, m.claim(retry)...)
+	err = s.Table.Write(ctx, e.claim(retry)...)
 	if errors.Is(err, table.ErrCondition) {
 		return retry, nil, nil
 	}
 	if err != nil {
-		return s.Now(), nil, fmt.Errorf("claiming a message: %w", err)
+		return s.Now(), nil, fmt.Errorf("claiming an entry: %w", err)
 	}
 	delivering, done := lasting(ctx)
 	defer done()
-	outcome = m.deliver(delivering)
+	outcome = e.deliver(delivering)
 	marking, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
-	retry, err = s.mark(marking, m, outcome)
+	retry, err = s.mark(marking, e, outcome)
 	return retry, outcome, err
 }
 
-// mark stores a delivery's outcome. retry is when the message is due again, zero if it is not.
-func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time.Time, err error) {
+// mark stores a delivery's outcome. retry is when it is due again, zero if it is not.
+func (s *Sender) mark(ctx context.Context, e entry, outcome error) (retry time.Time, err error) {
 	now := s.Now()
-	log, what := m.log()
-	age, tries, spent := m.age(now)
+	log, what := e.log()
+	age, tries, spent := e.age(now)
 	switch {
 	case outcome == nil:
 		log.Info(what+" sent", "ageMs", age.Milliseconds())
@@ -99,21 +99,21 @@ func (s *Sender) mark(ctx context.Context, m message, outcome error) (retry time
 			s.quotaFrees.Store(max(s.quotaFrees.Load(), retry.UnixMilli()))
 		}
 		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "ageMs", age.Milliseconds())
-		return retry, unlessTaken("postponing a message", s.Table.Write(ctx, m.postpone(retry, outcome)...))
+		return retry, unlessTaken("postponing an entry", s.Table.Write(ctx, e.postpone(retry, outcome)...))
 	}
-	err = s.Table.Write(ctx, m.end(now, outcome)...)
+	err = s.Table.Write(ctx, e.end(now, outcome)...)
 	if err == nil {
-		m.ended()
+		e.ended()
 	}
-	return time.Time{}, unlessTaken("ending a message", err)
+	return time.Time{}, unlessTaken("ending an entry", err)
 }
 
 // unlessTaken wraps the error of a write. A failed condition is not an error: another sender was
-// faster, or took the message after the lease expired.
+// faster, or took the entry after the lease expired.
 func unlessTaken(what string, err error) error { return fault.Wrap(err, what, table.ErrCondition) }
 
 // clampDue converts a stored due time, in Unix milliseconds. A time further ahead than any retry
-// was stored by a wrong clock: the message is due now.
+// was stored by a wrong clock: the entry is due now.
 func clampDue(now time.Time, stored int64) time.Time {
 	if due := time.UnixMilli(stored); due.Sub(now) <= lastRetry {
 		return due
@@ -121,7 +121,7 @@ func clampDue(now time.Time, stored int64) time.Time {
 	return time.Time{}
 }
 
-// enough reports whether a message was tried long enough. If it was made by a clock that ran
+// enough reports whether an entry was tried long enough. If it was made by a clock that ran
 // ahead, only the tries count.
 func enough(age time.Duration, tries int64) bool {
 	return tries >= leastTries && (age >= giveUp || age < -lastRetry)
@@ -156,14 +156,14 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (wait time.Duration,
 	if err != nil || !items[0].Found() {
 		return 0, fault.Wrap(err, "reading a notice")
 	}
-	m, err := s.readNotice(ctx, items[0])
-	if m == nil || err != nil {
+	e, err := s.readNotice(ctx, items[0])
+	if e == nil || err != nil {
 		return 0, err
 	}
-	if wait = m.due().Sub(s.Now()); wait > 0 {
+	if wait = e.due().Sub(s.Now()); wait > 0 {
 		return wait, nil
 	}
-	retry, _, err := s.try(ctx, m)
+	retry, _, err := s.try(ctx, e)
 	if err != nil || retry.IsZero() {
 		return 0, err
 	}

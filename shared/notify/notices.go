@@ -167,8 +167,8 @@ const (
 	holdFor = 3 * day
 )
 
-// noticeMessage is a notice in the hands of a sender.
-type noticeMessage struct {
+// noticeEntry is a notice in the hands of a sender.
+type noticeEntry struct {
 	*Sender
 	n     Notice
 	limit error // the provider's limit that refused it now, or nil
@@ -177,7 +177,7 @@ type noticeMessage struct {
 // noticeReader returns the reader of a lane for notices other than codes. One lane is for mails,
 // the other for everything else.
 func (s *Sender) noticeReader(mails bool) reader {
-	return func(ctx context.Context, item table.Item) (message, error) {
+	return func(ctx context.Context, item table.Item) (entry, error) {
 		if n, err := read(item); mails != (err == nil && n.Channel == Mail) {
 			return nil, nil
 		}
@@ -187,10 +187,10 @@ func (s *Sender) noticeReader(mails bool) reader {
 
 // readNotice returns the notice in an item. An item that cannot be read is moved to the failed
 // notices.
-func (s *Sender) readNotice(ctx context.Context, item table.Item) (message, error) {
+func (s *Sender) readNotice(ctx context.Context, item table.Item) (entry, error) {
 	n, err := read(item)
 	if err == nil {
-		return &noticeMessage{Sender: s, n: n}, nil
+		return &noticeEntry{Sender: s, n: n}, nil
 	}
 	n.ID = item.Key.SK
 	s.Log.Error("notice given up: this version cannot read it", "id", n.ID) // the reason may quote it
@@ -213,21 +213,21 @@ func decode(item table.Item) (n Notice, err error) {
 	return n, nil
 }
 
-func (m *noticeMessage) due() time.Time { return clampDue(m.Now(), m.n.NotBefore) }
+func (e *noticeEntry) due() time.Time { return clampDue(e.Now(), e.n.NotBefore) }
 
-func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spent bool) {
-	age = now.Sub(time.Unix(m.n.Created, 0))
+func (e *noticeEntry) age(now time.Time) (age time.Duration, tries int64, spent bool) {
+	age = now.Sub(time.Unix(e.n.Created, 0))
 	switch {
-	case m.limit == nil:
-		return age, m.n.Tried(), enough(now.Sub(m.n.since()), m.n.Tried())
-	case m.limit == mail.ErrQuota && m.n.Kind != PIN: // quotas recover slowly, but a code expires soon
+	case e.limit == nil:
+		return age, e.n.Tried(), enough(now.Sub(e.n.since()), e.n.Tried())
+	case e.limit == mail.ErrQuota && e.n.Kind != PIN: // quotas recover slowly, but a code expires soon
 		tries = leastTries + 1 // after that many tries the backoff is longest
-	case m.limit == mail.ErrRate && m.n.Kind == PIN: // a rate recovers at once
-		tries = min(m.n.Waits, 2) + 1
+	case e.limit == mail.ErrRate && e.n.Kind == PIN: // a rate recovers at once
+		tries = min(e.n.Waits, 2) + 1
 	default:
-		tries = m.n.Waits + 1
+		tries = e.n.Waits + 1
 	}
-	return age, tries, m.heldEnough(now)
+	return age, tries, e.heldEnough(now)
 }
 
 // Tried returns how often the notice was tried, without the tries that a limit of the provider
@@ -235,65 +235,65 @@ func (m *noticeMessage) age(now time.Time) (age time.Duration, tries int64, spen
 func (n Notice) Tried() int64 { return n.Tries - n.Waits }
 
 // heldEnough reports whether the notice has waited long enough for the provider's limits.
-func (m *noticeMessage) heldEnough(now time.Time) bool {
-	return m.n.Held != 0 && now.Sub(time.Unix(max(m.n.Held, m.n.Retried), 0)) >= holdFor
+func (e *noticeEntry) heldEnough(now time.Time) bool {
+	return e.n.Held != 0 && now.Sub(time.Unix(max(e.n.Held, e.n.Retried), 0)) >= holdFor
 }
 
 // hold makes mails wait while the provider's quota is used up, instead of trying each. Password
 // codes are still tried: a quota recovers bit by bit.
-func (m *noticeMessage) hold(now time.Time) (until time.Time, ops []table.Op) {
-	until = clampDue(now, m.quotaFrees.Load())
-	if !now.Before(until) || m.n.Channel != Mail || m.n.Kind == PIN || m.heldEnough(now) {
+func (e *noticeEntry) hold(now time.Time) (until time.Time, ops []table.Op) {
+	until = clampDue(now, e.quotaFrees.Load())
+	if !now.Before(until) || e.n.Channel != Mail || e.n.Kind == PIN || e.heldEnough(now) {
 		return until, nil
 	}
-	return until, []table.Op{m.wait(table.Update(m.n.Key()).If(m.n.untouched()...), until, mail.ErrQuota)}
+	return until, []table.Op{e.wait(table.Update(e.n.Key()).If(e.n.untouched()...), until, mail.ErrQuota)}
 }
 
 // wait makes the notice wait for a limit of the provider, and shows its uploader why.
-func (m *noticeMessage) wait(op table.Op, until time.Time, limit error) table.Op {
+func (e *noticeEntry) wait(op table.Op, until time.Time, limit error) table.Op {
 	return op.Set("notBefore", until.UnixMilli()).Set("lastError", limit.Error()).Set("sending", false).
-		Set("held", cmp.Or(m.n.Held, m.Now().Unix()))
+		Set("held", cmp.Or(e.n.Held, e.Now().Unix()))
 }
 
-func (m *noticeMessage) log() (log *slog.Logger, what string) {
-	n := m.n
-	log = m.Log.With("id", n.ID, "request", n.Request, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tried())
+func (e *noticeEntry) log() (log *slog.Logger, what string) {
+	n := e.n
+	log = e.Log.With("id", n.ID, "request", n.Request, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tried())
 	if n.Provider != "" {
 		log = log.With("provider", n.Provider)
 	}
 	return log, "notice"
 }
 
-func (m *noticeMessage) claim(until time.Time) []table.Op {
+func (e *noticeEntry) claim(until time.Time) []table.Op {
 	// Each claim counts one try, so the number of tries identifies the claim. If a power cut
 	// loses the write, the notice is only sent sooner.
-	op := table.Update(m.n.Key()).If(m.n.untouched()...).
+	op := table.Update(e.n.Key()).If(e.n.untouched()...).
 		Set("notBefore", until.UnixMilli()).Set("sending", true).Add("tries", 1).Relax()
-	m.n.Tries++
+	e.n.Tries++
 	return []table.Op{op}
 }
 
-func (m *noticeMessage) postpone(until time.Time, outcome error) []table.Op {
-	if m.limit != nil {
-		return []table.Op{m.wait(table.Update(m.n.Key()).If(m.n.sameClaim()).Add("waits", 1), until, m.limit)}
+func (e *noticeEntry) postpone(until time.Time, outcome error) []table.Op {
+	if e.limit != nil {
+		return []table.Op{e.wait(table.Update(e.n.Key()).If(e.n.sameClaim()).Add("waits", 1), until, e.limit)}
 	}
-	return []table.Op{table.Update(m.n.Key()).If(m.n.sameClaim()).
+	return []table.Op{table.Update(e.n.Key()).If(e.n.sameClaim()).
 		Set("notBefore", until.UnixMilli()).Set("lastError", brief(outcome)).Set("sending", false)}
 }
 
 // end keeps the notice for the uploader to see, and a failed one for an operator too, unless it
 // is obsolete: then an operator could do nothing.
-func (m *noticeMessage) end(now time.Time, outcome error) []table.Op {
-	n := m.n
+func (e *noticeEntry) end(now time.Time, outcome error) []table.Op {
+	n := e.n
 	switch {
 	case outcome == nil:
 		n.Outcome, n.SentAt = Sent, now.UnixMilli()
 	case errors.Is(outcome, ErrObsolete):
 		n = n.failed(now, brief(outcome))
 	default:
-		return m.giveUp(n.Key(), n.failed(now, brief(outcome)), n.sameClaim())
+		return e.giveUp(n.Key(), n.failed(now, brief(outcome)), n.sameClaim())
 	}
-	return n.end(now, m.OnEnd, n.sameClaim())
+	return n.end(now, e.OnEnd, n.sameClaim())
 }
 
 // giveUp moves the notice from key to where an operator sees it.
@@ -317,7 +317,7 @@ func (n Notice) failed(now time.Time, why string) Notice {
 	return n
 }
 
-func (m *noticeMessage) ended() {}
+func (e *noticeEntry) ended() {}
 
 // end returns the writes that take a notice with an outcome out of the outbox.
 // A PIN's notice is not kept.

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// parallel is how many messages of one lane are delivered at once.
+	// parallel is how many entries of one lane are delivered at once.
 	parallel = 4
-	// batch is the most messages that one look takes from each partition. So a look
+	// batch is the most entries that one look takes from each partition. So a look
 	// needs little memory, and reads little more than it delivers.
 	batch = 64
 
 	// poll is how often the outbox is read without a signal: other processes put
-	// messages in it too.
+	// entries in it too.
 	poll = 30 * time.Second
 	// breather is the shortest time between two looks without a signal.
 	breather = 100 * time.Millisecond
@@ -48,9 +48,9 @@ func (s *Sender) Wake() {
 }
 
 // Run sends what is due until the context ends, then gives deliveries under way
-// a few seconds to end. It looks again when the next message is due, when woken,
+// a few seconds to end. It looks again when the next entry is due, when woken,
 // and every 30 s in any case. Each lane goes at its own pace: a receiver that
-// does not answer delays only its own messages. New events go into the outbox
+// does not answer delays only its own entries. New events go into the outbox
 // every second, beside the lanes.
 func (s *Sender) Run(ctx context.Context) {
 	var wg sync.WaitGroup
@@ -68,9 +68,9 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// reader returns an item's message. It returns nil if the message belongs to another
-// lane. It removes an item that is not a message, and returns nil.
-type reader func(context.Context, table.Item) (message, error)
+// reader returns the entry in an item. It returns nil if the entry belongs to another
+// lane. It removes an item that is not an entry, and returns nil.
+type reader func(context.Context, table.Item) (entry, error)
 
 // lane delivers a part of the outbox: password codes, other mails, text messages, or the events
 // for one webhook. It is a loop that shares nothing with other lanes.
@@ -78,7 +78,7 @@ type lane struct {
 	*Sender
 	query      table.Query // what to read of each partition
 	partitions []string
-	byDue      bool // whether each partition is sorted by when messages are due
+	byDue      bool // whether each partition is sorted by when entries are due
 	read       reader
 
 	wake     signal
@@ -104,7 +104,7 @@ func (l *lane) run(ctx context.Context) {
 	defer l.underWay.Wait()
 	for ctx.Err() == nil {
 		more := l.look(ctx)
-		// A receiver that has taken nothing for a whole batch gets a backoff, even if messages
+		// A receiver that has taken nothing for a whole batch gets a backoff, even if entries
 		// are due: 1 s, 2 s and so on, up to 1 min.
 		if missed := l.missed.Load() / batch; missed > 0 {
 			sleep(ctx, min(longestRest, firstRetry<<min(missed-1, 6)))
@@ -127,10 +127,10 @@ func (l *lane) look(ctx context.Context) (more bool) {
 	return l.begin(ctx, due) && next.Equal(now)
 }
 
-// due returns messages that are due, the longest overdue first, and when the next one is due:
+// due returns entries that are due, the longest overdue first, and when the next one is due:
 // now if more are left. It makes one call to the table for each partition, and for each 256
 // items there that are not due.
-func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time.Time, err error) {
+func (l *lane) due(ctx context.Context, now time.Time) (due []entry, next time.Time, err error) {
 	q := l.query
 	for _, q.PK = range l.partitions {
 		last := len(due) + batch
@@ -138,15 +138,15 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time
 			if err != nil {
 				return nil, time.Time{}, err
 			}
-			m, err := l.read(ctx, item)
+			e, err := l.read(ctx, item)
 			if err != nil {
 				return nil, time.Time{}, err
 			}
-			if m == nil {
+			if e == nil {
 				continue
 			}
-			if m.due().After(now) {
-				next = earlier(next, m.due())
+			if e.due().After(now) {
+				next = earlier(next, e.due())
 				if l.byDue {
 					break
 				}
@@ -156,19 +156,19 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []message, next time
 				next = earlier(next, now)
 				break
 			}
-			due = append(due, m)
+			due = append(due, e)
 		}
 	}
-	slices.SortFunc(due, func(a, b message) int { return cmp.Compare(a.due().UnixMilli(), b.due().UnixMilli()) })
+	slices.SortFunc(due, func(a, b entry) int { return cmp.Compare(a.due().UnixMilli(), b.due().UnixMilli()) })
 	return due, next, nil
 }
 
-// begin delivers the messages as slots become free, until ctx ends or a receiver does not
-// answer in time: the other messages would take as long, so they stay due. all is also false if
+// begin delivers the entries as slots become free, until ctx ends or a receiver does not
+// answer in time: the others would take as long, so they stay due. all is also false if
 // the table refuses writes, so that run pauses before the next look.
-func (l *lane) begin(ctx context.Context, due []message) (all bool) {
+func (l *lane) begin(ctx context.Context, due []entry) (all bool) {
 	var hangs, refused atomic.Bool // the receiver; the table
-	for _, m := range due {
+	for _, e := range due {
 		select {
 		case l.slots <- struct{}{}:
 		case <-ctx.Done():
@@ -180,7 +180,7 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 			return false
 		}
 		l.underWay.Go(func() {
-			retry, outcome, err := l.try(ctx, m)
+			retry, outcome, err := l.try(ctx, e)
 			if errors.Is(outcome, context.DeadlineExceeded) || errors.Is(outcome, os.ErrDeadlineExceeded) {
 				hangs.Store(true)
 			}
@@ -201,7 +201,7 @@ func (l *lane) begin(ctx context.Context, due []message) (all bool) {
 	return !refused.Load()
 }
 
-// note remembers when a message is due, and logs an error of the table.
+// note remembers when an entry is due, and logs an error of the table.
 func (l *lane) note(ctx context.Context, due time.Time, err error) {
 	if err != nil && ctx.Err() == nil {
 		l.Log.Error("sending notices", "error", err)

@@ -82,25 +82,25 @@ func NewSender(c Config) (*Sender, error) {
 // deliver writes the message of the notice, hands it to its channel's provider, and keeps the
 // provider's ID for it. It does not touch the outbox. An error that matches neither ErrObsolete
 // nor ErrPermanent may be temporary. Its text holds no link, PIN or whole address.
-func (m *noticeMessage) deliver(ctx context.Context) error {
-	n := m.n
-	err := m.current(ctx, &n)
+func (e *noticeEntry) deliver(ctx context.Context) error {
+	n := e.n
+	err := e.current(ctx, &n)
 	if err != nil {
 		return err
 	}
 	switch n.Channel {
 	case Mail:
-		m.n.Provider, err = m.mail(ctx, n)
+		e.n.Provider, err = e.mail(ctx, n)
 	case SMS:
-		m.n.Provider, err = m.sms(ctx, n)
+		e.n.Provider, err = e.sms(ctx, n)
 	default:
 		err = fmt.Errorf("%w: unknown channel %q", ErrPermanent, n.Channel)
 	}
-	m.limit = mail.Limit(err)
+	e.limit = mail.Limit(err)
 	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, ErrTextRefused) {
 		err = fmt.Errorf("%w: %w", ErrPermanent, err)
 	}
-	return m.scrub(n, err)
+	return e.scrub(n, err)
 }
 
 // current returns ErrObsolete if the notice's link or PIN no longer works, and

@@ -202,21 +202,32 @@ func TestARefusalForALimitIsNoTry(t *testing.T) {
 func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 	t.Parallel()
 	r := begin(t, link, true)
-	r.do(tried(refusal(mail.ErrQuota)))
+	quota := refusal(mail.ErrQuota)
+	r.do(tried(quota))
 	r.provider.fail = nil
-	second, code, message := r.put(t, r.linkNotice(2)), r.put(t, r.pinNotice()), r.put(t, text(r.machine))
-	if again := handle(t, r.sender, second); again != r.again || r.provider.tries != 1 {
-		t.Errorf("the second mail was tried, or is again after %v", again)
+	second, third := r.put(t, r.linkNotice(2)), r.put(t, r.linkNotice(3))
+	for _, n := range []notify.Notice{second, third} {
+		if again := handle(t, r.sender, n); again != r.again || r.provider.tries != 1 {
+			t.Errorf("another mail was tried, or is again after %v", again)
+		}
+		n = r.machine.state(t, n.ID)
+		if n.State() != notify.Queued || n.LastError != mail.ErrQuota.Error() || n.Tried() != 0 || n.Held != start().Unix() {
+			t.Errorf("another mail is %+v", n)
+		}
 	}
-	if n := r.machine.state(t, second.ID); n.State() != notify.Queued || n.LastError != mail.ErrQuota.Error() || n.Tried() != 0 || n.Held != start().Unix() {
-		t.Errorf("the second mail is %+v", n)
-	}
+	code, message := r.put(t, r.pinNotice()), r.put(t, text(r.machine))
 	if handle(t, r.sender, code) != 0 || handle(t, r.sender, message) != 0 || r.provider.tries != 3 {
 		t.Error("the code or the text message waits")
 	}
 	waited(r)
 	if again := handle(t, r.sender, second); again != 0 || r.machine.state(t, second.ID).State() != notify.Sent {
 		t.Errorf("the second mail waits for another %v", again)
+	}
+	r.provider.fail = quota
+	r.clock.advance(3 * day)
+	handle(t, r.sender, r.put(t, r.linkNotice(4)))
+	if again := handle(t, r.sender, third); again != 0 || r.machine.state(t, third.ID).State() != notify.Failed {
+		t.Errorf("after three days a mail waits for another %v", again)
 	}
 }
 

@@ -144,20 +144,20 @@ func (h *hook) count(ctx context.Context) error {
 	return nil
 }
 
-// hookMessage is an event in the hands of a sender.
-type hookMessage struct {
+// hookEntry is an event in the hands of a sender.
+type hookEntry struct {
 	*hook
-	e hookEvent
+	event hookEvent
 }
 
 // read drops an item that is not an event.
-func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
+func (h *hook) read(ctx context.Context, item table.Item) (entry, error) {
 	if err := h.count(ctx); err != nil {
 		return nil, err
 	}
 	var e hookEvent
 	if err := item.Decode(&e); err == nil && e.key(h.queue) == item.Key {
-		return &hookMessage{h, e}, nil
+		return &hookEntry{h, e}, nil
 	}
 	h.Log.Error("event dropped: this version cannot read it", "id", item.Key.SK)
 	err := h.Table.Write(ctx, table.Delete(item.Key))
@@ -167,37 +167,37 @@ func (h *hook) read(ctx context.Context, item table.Item) (message, error) {
 	return nil, unlessTaken("dropping an event", err)
 }
 
-func (m *hookMessage) due() time.Time { return clampDue(m.Now(), m.e.Due) }
+func (e *hookEntry) due() time.Time { return clampDue(e.Now(), e.event.Due) }
 
-func (m *hookMessage) hold(time.Time) (until time.Time, ops []table.Op) { return until, nil }
+func (e *hookEntry) hold(time.Time) (until time.Time, ops []table.Op) { return until, nil }
 
-func (m *hookMessage) age(now time.Time) (age time.Duration, tries int64, spent bool) {
-	age = now.Sub(time.UnixMilli(m.e.Time))
-	return age, m.e.Tries, age >= giveUp || enough(age, m.e.Tries)
+func (e *hookEntry) age(now time.Time) (age time.Duration, tries int64, spent bool) {
+	age = now.Sub(time.UnixMilli(e.event.Time))
+	return age, e.event.Tries, age >= giveUp || enough(age, e.event.Tries)
 }
 
-func (m *hookMessage) log() (log *slog.Logger, what string) {
-	return m.Log.With("webhook", m.Name, "id", m.e.ID, "type", m.e.Type, "try", m.e.Tries), "event"
+func (e *hookEntry) log() (log *slog.Logger, what string) {
+	return e.Log.With("webhook", e.Name, "id", e.event.ID, "type", e.event.Type, "try", e.event.Tries), "event"
 }
 
-func (m *hookMessage) deliver(ctx context.Context) error {
-	return m.Post(ctx, m.Now(), m.e.ID, m.e.Body)
+func (e *hookEntry) deliver(ctx context.Context) error {
+	return e.Post(ctx, e.Now(), e.event.ID, e.event.Body)
 }
 
 // claim moves the event behind the ones that are due.
-func (m *hookMessage) claim(until time.Time) []table.Op {
-	m.e.Tries++
-	ops := m.postpone(until, nil)
+func (e *hookEntry) claim(until time.Time) []table.Op {
+	e.event.Tries++
+	ops := e.postpone(until, nil)
 	for i := range ops {
 		ops[i] = ops[i].Relax() // if a power cut loses the write, the event is only sent sooner
 	}
 	return ops
 }
 
-func (m *hookMessage) postpone(until time.Time, _ error) []table.Op {
-	from := m.e.key(m.queue)
-	m.e.Due = until.UnixMilli()
-	op := m.put(m.e)
+func (e *hookEntry) postpone(until time.Time, _ error) []table.Op {
+	from := e.event.key(e.queue)
+	e.event.Due = until.UnixMilli()
+	op := e.put(e.event)
 	if op.Key == from { // the receiver asked to wait exactly until the lease ends
 		return []table.Op{op.If(table.Exists())}
 	}
@@ -205,8 +205,8 @@ func (m *hookMessage) postpone(until time.Time, _ error) []table.Op {
 }
 
 // end removes the event. If a power cut loses the write, the event is sent again.
-func (m *hookMessage) end(time.Time, error) []table.Op {
-	return []table.Op{table.Delete(m.e.key(m.queue)).If(table.Exists()).Relax()}
+func (e *hookEntry) end(time.Time, error) []table.Op {
+	return []table.Op{table.Delete(e.event.key(e.queue)).If(table.Exists()).Relax()}
 }
 
-func (m *hookMessage) ended() { m.waiting.Add(-1) }
+func (e *hookEntry) ended() { e.waiting.Add(-1) }
