@@ -109,7 +109,7 @@ func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 			t.Errorf("%s: %q", address, got)
 		}
 	}
-	if got := p.state(t, pin.ID); got.ID != "" {
+	if got := p.find(t, pin.ID); got.ID != "" {
 		t.Errorf("the PIN's notice is back: %+v", got)
 	}
 }

@@ -306,7 +306,7 @@ func (s *Sender) giveUp(key table.Key, n Notice, cond table.Cond) []table.Op {
 func (n Notice) sameClaim() table.Cond { return table.Equal("tries", n.Tries) }
 
 // untouched returns the conditions that no sender has claimed the notice since it
-// was read. A missing number counts as 0, so that it does not block the outbox.
+// was read.
 func (n Notice) untouched() []table.Cond {
 	return []table.Cond{table.Exists(), table.AtMost("tries", n.Tries)}
 }

@@ -37,12 +37,12 @@ func operated(t *testing.T, do func(error) func(*run), refused map[string]error,
 			for _, step := range way {
 				r.do(step)
 			}
-			before := r.machine.state(t, r.notice.ID)
+			before := r.find(t, r.notice.ID)
 			r.do(do(refused[where]))
 			if refused[where] == nil {
 				r.do(then)
 				r.check(wants[where])
-			} else if now := r.machine.state(t, r.notice.ID); now != before {
+			} else if now := r.find(t, r.notice.ID); now != before {
 				t.Errorf("it is now %+v, but was %+v", now, before)
 			}
 		})

@@ -66,20 +66,3 @@ func TestUnreadableNoticeDoesNotDelayOthers(t *testing.T) {
 		}
 	}
 }
-
-func TestNoticeWithoutCountersIsSent(t *testing.T) {
-	t.Parallel()
-	p := newMachine(t)
-	n := p.pinNotice()
-	key := notify.Notice{ID: "0001-a"}.Key()
-	must(t, p.table.Write(t.Context(), table.Put(key, struct {
-		V       int64  `json:"v"`
-		ID      string `json:"id"`
-		Kind    string `json:"kind"`
-		Channel string `json:"channel"`
-		To      string `json:"to"`
-	}{1, "0001-a", "pin", "mail", n.To})))
-	if sent, _ := p.pass(t, p.sender(t, nil)); sent != 1 || p.waiting(t) != 0 {
-		t.Errorf("%d sent: %s", sent, p.log)
-	}
-}

@@ -23,7 +23,7 @@ func TestLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 	} {
 		r := begin(t, tt.notice, true)
 		tried(errors.New("451 suspicious: " + tt.quoted))(r)
-		stored := r.machine.state(t, r.notice.ID).LastError
+		stored := r.find(t, r.notice.ID).LastError
 		waited(r)
 		sent(r)
 		if log := r.log.String(); !strings.HasPrefix(stored, "451") || !strings.Contains(log, tt.masked) {

@@ -215,7 +215,7 @@ func (p *machine) failed(t *testing.T) []notify.Notice {
 // stored returns the notice and whether it is in the outbox.
 func (p *machine) stored(t *testing.T, n notify.Notice) (now notify.Notice, there bool) {
 	t.Helper()
-	now = p.state(t, n.ID)
+	now = p.find(t, n.ID)
 	return now, now.ID != "" && now.Outcome == ""
 }
 

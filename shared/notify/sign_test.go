@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,10 +103,7 @@ func TestInvalidWebhookAddressIsRefusedAndNotQuoted(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
-	many := make([]string, notify.MaxWebhooks+1)
-	for i := range many {
-		many[i] = "http://example.com/"
-	}
+	many := slices.Repeat([]string{"http://example.com/"}, notify.MaxWebhooks+1)
 	if _, err := notify.NewReceivers(many, secrets); err == nil {
 		t.Error("too many webhooks are accepted")
 	}

@@ -210,7 +210,7 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 		if again := handle(t, r.sender, n); again != r.again || r.provider.tries != 1 {
 			t.Errorf("another mail was tried, or is again after %v", again)
 		}
-		n = r.machine.state(t, n.ID)
+		n = r.find(t, n.ID)
 		if n.State() != notify.Queued || n.LastError != mail.ErrQuota.Error() || n.Tried() != 0 || n.Held != start().Unix() {
 			t.Errorf("another mail is %+v", n)
 		}
@@ -220,13 +220,13 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 		t.Error("the code or the text message waits")
 	}
 	waited(r)
-	if again := handle(t, r.sender, second); again != 0 || r.machine.state(t, second.ID).State() != notify.Sent {
+	if again := handle(t, r.sender, second); again != 0 || r.find(t, second.ID).State() != notify.Sent {
 		t.Errorf("the second mail waits for another %v", again)
 	}
 	r.provider.fail = quota
 	r.clock.advance(3 * day)
 	handle(t, r.sender, r.put(t, r.linkNotice(4)))
-	if again := handle(t, r.sender, third); again != 0 || r.machine.state(t, third.ID).State() != notify.Failed {
+	if again := handle(t, r.sender, third); again != 0 || r.find(t, third.ID).State() != notify.Failed {
 		t.Errorf("after three days a mail waits for another %v", again)
 	}
 }
