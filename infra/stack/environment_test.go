@@ -34,7 +34,8 @@ func variables(t *testing.T, name string) []string {
 		t.Fatalf("the port %s is new: add it to openers", name)
 	}
 	getenv, names := asked()
-	if err := open(&lambda.Cloud{Getenv: getenv}, &api.Ports{}); err == nil && name != "SMS" && name != "Versions" {
+	cloud := lambda.Cloud{Getenv: getenv}
+	if err := cloud.Open(&api.Ports{}, open); err == nil && name != "SMS" && name != "Versions" {
 		t.Errorf("the port %s opens without a name", name)
 	}
 	return names()

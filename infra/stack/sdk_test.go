@@ -68,9 +68,7 @@ func (s *stage) open(name string) {
 	})
 	open := func(cfg aws.Config, p *api.Ports, ports ...lambda.Opener) {
 		c := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
-		for _, open := range ports {
-			s.check(open(c, p))
-		}
+		s.check(c.Open(p, ports...))
 		s.check(c.Begin(s.Context()))
 	}
 	open(cfg, s.real, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open))

@@ -18,23 +18,18 @@ import (
 	"ferry/shared/table"
 )
 
-// Opener opens a port on AWS and adds it to the ports.
-type Opener func(*Cloud, *api.Ports) error
+// Opener opens a port on AWS and adds it to the ports. What is wrong it tells the Cloud.
+type Opener func(*Cloud, *api.Ports)
 
 // Table opens the table that FERRY_TABLE names. A main names the backend, so that a
 // function links only what it uses.
 func Table(open func(aws.Config, string) table.Table) Opener {
-	return func(c *Cloud, p *api.Ports) error {
-		name, err := c.Name("FERRY_TABLE")
-		p.Table = open(c.Service("DYNAMODB"), name)
-		return err
-	}
+	return func(c *Cloud, p *api.Ports) { p.Table = open(c.Service("DYNAMODB"), c.Name("FERRY_TABLE")) }
 }
 
 // Format refuses data of another format before the first use of a port. It comes after Table.
-func Format(c *Cloud, p *api.Ports) error {
+func Format(c *Cloud, p *api.Ports) {
 	c.First(func(ctx context.Context) error { return auth.CheckFormat(ctx, p.Table) })
-	return nil
 }
 
 // Blobs opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name, with the
@@ -43,24 +38,22 @@ func Blobs[Store interface {
 	blob.Store
 	blob.Parts
 }](open func(c aws.Config, files, backup, backupClass string) Store) Opener {
-	return func(c *Cloud, p *api.Ports) error {
-		files, err1 := c.Name("FERRY_FILES_BUCKET")
-		backup, err2 := c.Name("FERRY_BACKUP_BUCKET")
-		store := open(c.Service("S3"), files, backup, p.Settings.BackupClass)
+	return func(c *Cloud, p *api.Ports) {
+		store := open(c.Service("S3"), c.Name("FERRY_FILES_BUCKET"), c.Name("FERRY_BACKUP_BUCKET"), p.Settings.BackupClass)
 		p.Blobs, p.Parts = store, store
-		return errors.Join(err1, err2)
 	}
 }
 
 // Check refuses settings that an endpoint could not work with.
 func Check(settings func(api.Settings) error) Opener {
-	return func(_ *Cloud, p *api.Ports) error { return settings(p.Settings) }
+	return func(c *Cloud, p *api.Ports) { c.wrong = append(c.wrong, settings(p.Settings)) }
 }
 
 // Cloud is what an Opener needs.
 type Cloud struct {
 	Getenv func(string) string
 	Config aws.Config
+	wrong  []error                       // with the settings; nil if one is right
 	first  []func(context.Context) error // to be called before a port is used
 	mu     sync.Mutex                    // guards first
 }
@@ -68,24 +61,19 @@ type Cloud struct {
 // NewCloud returns the Cloud of a Lambda function, from the variables that Lambda
 // sets. The SDK itself would look in many more places, which a function does not have,
 // and that code would take a good part of its start.
-func NewCloud(getenv func(string) string) (*Cloud, error) {
+func NewCloud(getenv func(string) string) *Cloud {
 	c := &Cloud{Getenv: getenv, Config: aws.Config{
 		// The SDK's defaults are not the zero values.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 	}}
-	region, err1 := c.Name("AWS_REGION")
-	id, err2 := c.Name("AWS_ACCESS_KEY_ID")
-	secret, err3 := c.Name("AWS_SECRET_ACCESS_KEY")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, err
-	}
+	c.Config.Region = c.Name("AWS_REGION")
 	found := aws.Credentials{
-		AccessKeyID: id, SecretAccessKey: secret, SessionToken: getenv("AWS_SESSION_TOKEN"), Source: "environment",
+		AccessKeyID: c.Name("AWS_ACCESS_KEY_ID"), SecretAccessKey: c.Name("AWS_SECRET_ACCESS_KEY"),
+		SessionToken: getenv("AWS_SESSION_TOKEN"), Source: "environment",
 	}
-	c.Config.Region = region
 	c.Config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return found, nil })
-	return c, nil
+	return c
 }
 
 // countWait is many times as long as a table update takes.
@@ -101,11 +89,15 @@ func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, err
 		CountWait: countWait,
 		Settings:  settings,
 	}
-	errs := []error{err}
+	return p, errors.Join(err, c.Open(p, openers...))
+}
+
+// Open adds ports to p. Its error names everything that is wrong with the settings.
+func (c *Cloud) Open(p *api.Ports, openers ...Opener) error {
 	for _, open := range openers {
-		errs = append(errs, open(c, p))
+		open(c, p)
 	}
-	return p, errors.Join(errs...)
+	return errors.Join(c.wrong...)
 }
 
 // First registers what must be called before a port is used.
@@ -126,11 +118,12 @@ func (c *Cloud) Begin(ctx context.Context) error {
 }
 
 // Name reads an environment variable that must be set.
-func (c *Cloud) Name(variable string) (string, error) {
-	if v := c.Getenv(variable); v != "" {
-		return v, nil
+func (c *Cloud) Name(variable string) string {
+	v := c.Getenv(variable)
+	if v == "" {
+		c.wrong = append(c.wrong, fmt.Errorf("%s is not set", variable))
 	}
-	return "", fmt.Errorf("%s is not set", variable)
+	return v
 }
 
 // Service returns the configuration of a service such as S3, with the address in

@@ -51,9 +51,7 @@ func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 	}
 	cloud := &Cloud{Getenv: getenv}
 	if len(ports) > 0 {
-		if cloud, err = NewCloud(getenv); err != nil {
-			return nil, err
-		}
+		cloud = NewCloud(getenv)
 	}
 	p, err := cloud.Ports(set, ports...)
 	p.LinkMemory = time.Second // no function both serves downloads and ends links

@@ -55,7 +55,7 @@ func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
 		"a setting":   {"FERRY_MAX_BODY": "4 MB"},
 		"credentials": {},
 	} {
-		open := func(*lambda.Cloud, *api.Ports) error { return nil }
+		open := func(*lambda.Cloud, *api.Ports) {}
 		if _, err := lambda.New(environment(values), open); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -71,7 +71,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 	local := boottest.Ports(t, nil)
 	calls := 0
 	f, err := lambda.New(environment(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
-		func(c *lambda.Cloud, p *api.Ports) error {
+		func(c *lambda.Cloud, p *api.Ports) {
 			p.Table = local.Table
 			c.First(func(context.Context) error {
 				if calls++; calls == 1 {
@@ -80,7 +80,6 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 				p.Key = local.Key
 				return nil
 			})
-			return nil
 		})
 	check(t, err)
 	f.Ports.Log, f.Ports.Hasher, f.Ports.Throttle = local.Log, local.Hasher, local.Throttle

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"ferry/shared/api"
@@ -15,22 +16,20 @@ const keyMemory = 55 * time.Second
 
 // LinkKey reads the link key from the parameter that FERRY_KEY_PARAMETER names, before
 // its first use.
-func LinkKey(c *Cloud, p *api.Ports) error {
-	name, err := c.Name("FERRY_KEY_PARAMETER")
+func LinkKey(c *Cloud, p *api.Ports) {
+	name := c.Name("FERRY_KEY_PARAMETER")
 	c.openKey(p, auth.KeyStore{
 		Read:  func(ctx context.Context) (string, error) { return getKey(ctx, parameterStore(c), name) },
 		Write: func(ctx context.Context, text string) error { return putKey(ctx, parameterStore(c), name, text, true) },
 	})
-	return err
 }
 
 // KeyVersions reads from the table which versions of the key are revoked, for a function
 // that opens links but makes none.
-func KeyVersions(c *Cloud, p *api.Ports) error {
+func KeyVersions(c *Cloud, p *api.Ports) {
 	c.openKey(p, auth.KeyStore{
 		Read: func(ctx context.Context) (string, error) { return auth.PublicVersions(ctx, p.Table) },
 	})
-	return nil
 }
 
 func (c *Cloud) openKey(p *api.Ports, s auth.KeyStore) {
@@ -43,27 +42,17 @@ func (c *Cloud) openKey(p *api.Ports, s auth.KeyStore) {
 
 func parameterStore(c *Cloud) service { return newService(c, "ssm", "AmazonSSM.", "1.1") }
 
-// parameter is a parameter in requests and answers.
-type parameter struct {
-	Name           string
-	WithDecryption bool   `json:",omitempty"`
-	Value          string `json:",omitempty"`
-	Type           string `json:",omitempty"`
-	Overwrite      bool   `json:",omitempty"`
-	Description    string `json:",omitempty"`
-}
-
 // getKey returns the link key stored under a name, decrypted.
 func getKey(ctx context.Context, s service, name string) (string, error) {
-	var answer struct{ Parameter parameter }
-	err := s.call(ctx, "GetParameter", parameter{Name: name, WithDecryption: true}, &answer)
+	var answer struct{ Parameter struct{ Value string } }
+	err := s.call(ctx, "GetParameter", fields{"Name": name, "WithDecryption": true}, &answer)
 	return answer.Parameter.Value, fault.Wrap(err, "asking for parameter "+name)
 }
 
 func putKey(ctx context.Context, s service, name, key string, overwrite bool) error {
-	return s.call(ctx, "PutParameter", parameter{
-		Name: name, Value: key, Type: "SecureString", Overwrite: overwrite,
-		Description: "Key of Ferry's download links. With another one all links that were sent are dead.",
+	return s.call(ctx, "PutParameter", fields{
+		"Name": name, "Value": key, "Type": "SecureString", "Overwrite": overwrite,
+		"Description": "Key of Ferry's download links. With another one all links that were sent are dead.",
 	}, &struct{}{})
 }
 
@@ -73,8 +62,23 @@ func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 	s := parameterStore(c)
 	s.denied = whileSpreading
 	err := putKey(ctx, s, name, key, false)
-	if isKind(err, "ParameterAlreadyExists") {
+	if failed, ok := errors.AsType[*serviceError](err); ok && failed.kind == "ParameterAlreadyExists" {
 		return nil
 	}
 	return fault.Wrap(err, "storing the link key")
+}
+
+// ProtectTable turns a table's deletion protection on or off. The caller's role may be
+// only seconds old.
+func ProtectTable(ctx context.Context, c *Cloud, name string, on bool) error {
+	s := newService(c, "dynamodb", "DynamoDB_20120810.", "1.0")
+	s.denied = whileSpreading
+	var now struct {
+		Table struct{ DeletionProtectionEnabled bool }
+	}
+	err := s.call(ctx, "DescribeTable", fields{"TableName": name}, &now)
+	if err == nil && now.Table.DeletionProtectionEnabled != on {
+		err = s.call(ctx, "UpdateTable", fields{"TableName": name, "DeletionProtectionEnabled": on}, &struct{}{})
+	}
+	return fault.Wrap(err, "changing the protection of table "+name)
 }

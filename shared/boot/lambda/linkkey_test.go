@@ -29,8 +29,7 @@ func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *api.Ports) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	cloud, err := lambda.NewCloud(environment(keyedBy(server.URL)))
-	check(t, err)
+	cloud := lambda.NewCloud(environment(keyedBy(server.URL)))
 	p, err := cloud.Ports(api.Settings{}, lambda.LinkKey)
 	check(t, err)
 	return cloud, p
@@ -133,8 +132,7 @@ func TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds(t *testin
 		var g, later errgroup.Group
 		var refused atomic.Int32
 		for range functions {
-			cloud, err := lambda.NewCloud(environment(keyedBy("http://ssm.invalid")))
-			check(t, err)
+			cloud := lambda.NewCloud(environment(keyedBy("http://ssm.invalid")))
 			cloud.Config.HTTPClient = store
 			p, err := cloud.Ports(api.Settings{}, lambda.LinkKey)
 			check(t, err)
@@ -225,7 +223,7 @@ func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
 	download := &api.Ports{}
 	cloud := &lambda.Cloud{}
 	download.Log = operator.Log
-	check(t, lambda.KeyVersions(cloud, download))
+	check(t, cloud.Open(download, lambda.KeyVersions))
 	begin(cloud, download)
 
 	_, err = operator.ChangeKey(t.Context(), 1)

@@ -44,11 +44,9 @@ func NewInvoke(c *Cloud) Invoke {
 }
 
 // Mover lets the function that FERRY_MOVER names move the bytes of files.
-func Mover(c *Cloud, p *api.Ports) error {
-	function, err := c.Name("FERRY_MOVER")
-	invoke := NewInvoke(c)
+func Mover(c *Cloud, p *api.Ports) {
+	function, invoke := c.Name("FERRY_MOVER"), NewInvoke(c)
 	p.Mover = func(ctx context.Context, owner string, id int64) error {
 		return invoke(ctx, function, SweepEvent{Move: &Moved{owner, id}})
 	}
-	return err
 }

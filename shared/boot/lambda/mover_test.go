@@ -29,8 +29,7 @@ func TestAMoverIsInvokedAndNotWaitedFor(t *testing.T) {
 	defer server.Close()
 	values := keyedBy("")
 	values["AWS_ENDPOINT_URL_LAMBDA"], values["FERRY_MOVER"] = server.URL, mover
-	cloud, err := lambda.NewCloud(environment(values))
-	check(t, err)
+	cloud := lambda.NewCloud(environment(values))
 	p, err := cloud.Ports(api.Settings{}, lambda.Mover)
 	check(t, err)
 	check(t, p.Mover(t.Context(), "alice", 17))

@@ -23,9 +23,8 @@ func credentials() map[string]string {
 
 func TestEachPortNamesItsMissingSettings(t *testing.T) {
 	t.Parallel()
-	cloud, err := lambda.NewCloud(environment(credentials()))
-	check(t, err)
-	_, err = cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+	cloud := lambda.NewCloud(environment(credentials()))
+	_, err := cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 	for _, name := range []string{"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("%s is not mentioned in %v", name, err)
@@ -37,8 +36,7 @@ func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 	t.Parallel()
 	set := credentials()
 	set["FERRY_TABLE"] = "table"
-	cloud, err := lambda.NewCloud(environment(set))
-	check(t, err)
+	cloud := lambda.NewCloud(environment(set))
 	p, err := cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open))
 	check(t, err)
 	if p.Table == nil || p.Blobs != nil {
@@ -48,7 +46,7 @@ func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 
 func TestAFunctionNeedsARegionAndCredentials(t *testing.T) {
 	t.Parallel()
-	_, err := lambda.NewCloud(environment(nil))
+	_, err := lambda.NewCloud(environment(nil)).Ports(api.Settings{})
 	for name := range credentials() {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not mentioned in %v", name, err)
@@ -60,8 +58,7 @@ func TestCredentialsComeFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	set := credentials()
 	set["AWS_SESSION_TOKEN"] = "session"
-	cloud, err := lambda.NewCloud(environment(set))
-	check(t, err)
+	cloud := lambda.NewCloud(environment(set))
 	got, err := cloud.Config.Credentials.Retrieve(t.Context())
 	if err != nil || got.AccessKeyID != "id" || got.SecretAccessKey != "secret" || got.SessionToken != "session" || cloud.Config.Region != "eu-south-1" {
 		t.Errorf("region %s, credentials of %s, %v", cloud.Config.Region, got.AccessKeyID, err)

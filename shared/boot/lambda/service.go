@@ -54,17 +54,15 @@ func newService(c *Cloud, name, target, format string) service {
 	return s
 }
 
+// fields are those of a JSON call.
+type fields map[string]any
+
 type serviceError struct{ status, kind, message string }
 
 func (e *serviceError) Error() string { return e.status + " " + e.kind + " " + e.message }
 
-func isKind(err error, kind string) bool {
-	failed, ok := errors.AsType[*serviceError](err)
-	return ok && failed.kind == kind
-}
-
 // call makes a JSON call, and retries it while the error may be temporary.
-func (s service) call(ctx context.Context, action string, in, out any) error {
+func (s service) call(ctx context.Context, action string, in fields, out any) error {
 	header := http.Header{"Content-Type": {"application/x-amz-json-" + s.format}, "X-Amz-Target": {s.target + action}}
 	begun := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {

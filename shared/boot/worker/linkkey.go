@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"os"
 
@@ -20,11 +19,8 @@ import (
 // ever contains. It does not return.
 func RunLinkKey() {
 	var h cfn.CustomResourceFunction
-	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *api.Ports) error {
-		name, err1 := c.Name("FERRY_KEY_PARAMETER")
-		table, err2 := c.Name("FERRY_TABLE")
-		h = LinkKeyHandler(c, name, table, rand.Reader)
-		return errors.Join(err1, err2)
+	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *api.Ports) {
+		h = LinkKeyHandler(c, c.Name("FERRY_KEY_PARAMETER"), c.Name("FERRY_TABLE"), rand.Reader)
 	})
 	awslambda.Start(cfn.LambdaWrap(h))
 }

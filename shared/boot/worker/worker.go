@@ -6,7 +6,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -71,28 +70,21 @@ func Run[Handler any](handler func(*Worker) Handler, b Backends, ports ...lambda
 
 // Opener returns an opener of a worker's own ports.
 func (w *Worker) Opener(b Backends) lambda.Opener {
-	return func(c *lambda.Cloud, _ *api.Ports) error {
-		var errs []error
-		name := func(variable string) string {
-			v, err := c.Name(variable)
-			errs = append(errs, err)
-			return v
-		}
+	return func(c *lambda.Cloud, _ *api.Ports) {
 		w.Invoke = lambda.NewInvoke(c)
 		if b.Topics != nil {
 			w.Topics = b.Topics(c.Service("SNS"), map[notify.Topic]string{
-				notify.NoticesTopic: name("FERRY_NOTICES_TOPIC"), notify.EventsTopic: name("FERRY_EVENTS_TOPIC"),
+				notify.NoticesTopic: c.Name("FERRY_NOTICES_TOPIC"), notify.EventsTopic: c.Name("FERRY_EVENTS_TOPIC"),
 			})
 		}
 		if b.Queue != nil {
-			w.Queue = b.Queue(c.Service("SQS"), name("FERRY_QUEUE"))
+			w.Queue = b.Queue(c.Service("SQS"), c.Name("FERRY_QUEUE"))
 		}
 		if b.Mail != nil {
-			w.Mail, w.MailFrom = b.Mail(c.Service("SESV2"), name("FERRY_MAIL_EVENTS")), name("FERRY_MAIL_FROM")
+			w.Mail, w.MailFrom = b.Mail(c.Service("SESV2"), c.Name("FERRY_MAIL_EVENTS")), c.Name("FERRY_MAIL_FROM")
 		}
 		if b.SMS != nil {
 			w.SMS = b.SMS(c.Service("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
 		}
-		return errors.Join(errs...)
 	}
 }
