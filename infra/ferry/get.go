@@ -88,12 +88,10 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 	}
 	m.start()
 	defer m.end()
-	before := int64(0)
 	v := client.Verify{CRC64NVME: crc, Progress: m.add, Started: func(f client.Remote, have int64) {
 		m.name(f.Name)
 		m.expect(f.Length)
 		m.had(have)
-		before = have
 		if have > 0 {
 			m.say("resuming the download of %s", printable(f.Name))
 		}
@@ -112,7 +110,7 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 	if len(got.Verified) > 0 {
 		verified = "verified by " + strings.Join(got.Verified, " and ")
 	}
-	m.say("%s: %s, %s", printable(got.Path), took(got.Length, got.Length-before, time.Since(begin)), verified)
+	m.say("%s: %s, %s", printable(got.Path), took(got.Length, got.Length-m.earlier.Load(), time.Since(begin)), verified)
 	return r, nil
 }
 

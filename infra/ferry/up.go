@@ -73,8 +73,7 @@ type uploader struct {
 	out    console
 	client *identity
 	meter  *meter
-	had    atomic.Int64 // bytes of the large file in progress that an earlier run has sent
-	lost   atomic.Bool  // the network: no other file is begun
+	lost   atomic.Bool // the network: no other file is begun
 
 	mu      sync.Mutex
 	stored  int
@@ -170,10 +169,10 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	if u.lost.Load() {
 		return
 	}
-	begin := time.Now()
+	begin, before := time.Now(), u.meter.earlier.Load()
 	u.meter.name(it.name)
 	f, err := u.upload(ctx, it)
-	had := u.had.Swap(0) // large files come one at a time, and small ones have none
+	had := u.meter.earlier.Load() - before // large files come one at a time, and small ones have none
 	err = pausing(ctx, err, it.path == "-")
 	u.mu.Lock()
 	defer u.mu.Unlock()

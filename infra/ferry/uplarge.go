@@ -118,8 +118,8 @@ func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.
 		src.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
 	o := client.PutOptions{
-		Delivery: u.delivery(), Connections: u.Connections, PartSize: int64(u.PartSize), Progress: u.meter.add,
-		Had: func(n int64) { u.had.Add(n); u.meter.had(n) },
+		Delivery: u.delivery(), Connections: u.Connections, PartSize: int64(u.PartSize),
+		Progress: u.meter.add, Had: u.meter.had,
 	}
 	if s != nil {
 		resumed := s.Session

@@ -25,6 +25,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"ferry/shared/wire"
 )
 
 // Options say which service to talk to and as whom.
@@ -164,4 +166,15 @@ func (c *Client) Change(ctx context.Context, link, pin, password string) error {
 	}
 	form := url.Values{"k": {u.Query().Get("k")}, "p": {pin}, "z": {password}} // in the body, as queries end up in logs
 	return c.once(ctx, request{method: "POST", path: "/auth/change", form: form}, nil)
+}
+
+// Account is the account of the client's user. Limits that do not exist are nil.
+type Account = wire.Account
+
+// Allowance says how many notices the user may still cause in a period.
+type Allowance = wire.Allowance
+
+// Account returns the caller's account.
+func (c *Client) Account(ctx context.Context) (Account, error) {
+	return get[Account](ctx, c, "/me", nil)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -58,6 +59,11 @@ const (
 	// part again.
 	rivals    = 5
 	rivalWait = 50 * time.Millisecond
+
+	// streams is how many parts of a stream are sent at once.
+	streams = 3
+	// endTime is how long aborting a session may take after a failure.
+	endTime = 10 * time.Second
 )
 
 // Put uploads a file of any size in parts, several in parallel, and resumes where an
@@ -150,7 +156,15 @@ type put struct {
 	source        Source
 	progress, had func(delta int64)
 	sums          []uint64 // CRC64NVME of each part, in order
-	length        *int64   // of a streamed file, for its last part
+}
+
+// part is a part to send.
+type part struct {
+	number  int
+	content *io.SectionReader
+	sum     uint64   // CRC64NVME
+	file    *os.File // with the content of a stream's part; temporary
+	length  *int64   // of a stream, with its last part
 }
 
 // send sends all parts and returns the CRC64NVME of the whole. The first error
@@ -159,7 +173,7 @@ func (p *put) send(ctx context.Context, connections int) (whole uint64, err erro
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, cmp.Or(connections, 4)))
 	for number := 1; number <= p.session.Parts && inner.Err() == nil; number++ {
-		g.Go(func() error { return p.part(inner, number) })
+		g.Go(func() error { return p.missing(inner, number) })
 	}
 	err = g.Wait()
 	if errors.Is(err, ErrNotFound) { // the parts are one object by now, and perhaps not yet a file
@@ -174,29 +188,32 @@ func (p *put) send(ctx context.Context, connections int) (whole uint64, err erro
 	return whole, err
 }
 
-// part sends one part, unless the service has it.
-func (p *put) part(ctx context.Context, number int) error {
-	section := func() *io.SectionReader {
-		return io.NewSectionReader(p.source.Content, int64(number-1)*p.session.PartSize, p.session.size(number))
-	}
-	sum, err := p.sum(ctx, section())
+// missing sends one part, unless the service has it.
+func (p *put) missing(ctx context.Context, number int) error {
+	size := p.session.size(number)
+	section := io.NewSectionReader(p.source.Content, int64(number-1)*p.session.PartSize, size)
+	sum, err := p.sum(ctx, section)
 	if err != nil {
 		return err
 	}
 	p.sums[number-1] = sum
-	arrived := Arrived{Number: number, Size: p.session.size(number), CRC64NVME: wire.CRC64Text(sum)}
-	if slices.Contains(p.session.Arrived, arrived) {
-		p.had(arrived.Size)
+	if slices.Contains(p.session.Arrived, Arrived{Number: number, Size: size, CRC64NVME: wire.CRC64Text(sum)}) {
+		p.had(size)
 		return nil
 	}
+	return p.part(ctx, part{number: number, content: section, sum: sum})
+}
+
+// part sends one part.
+func (p *put) part(ctx context.Context, one part) error {
 	return p.client.retry.do(ctx, func() error {
-		signed, err := p.client.sign(ctx, p.session.ID, number, sum, p.length)
+		signed, err := p.client.sign(ctx, p.session.ID, one)
 		if err == nil {
-			err = p.client.sendPart(ctx, signed, section(), p.progress)
+			err = p.client.sendPart(ctx, signed, anew(one.content), p.progress)
 		}
 		// The bytes were refused or not fully sent: they may have changed here.
 		if err != nil && hasStatus(err, 0, 400) {
-			if now, readErr := p.sum(ctx, section()); readErr != nil || now != sum {
+			if now, readErr := p.sum(ctx, one.content); readErr != nil || now != one.sum {
 				return cmp.Or(readErr, ErrChanged)
 			}
 		}
@@ -204,9 +221,12 @@ func (p *put) part(ctx context.Context, number int) error {
 	})
 }
 
+// anew returns a reader of a section from its beginning, of which others may be in use.
+func anew(s *io.SectionReader) io.Reader { return io.NewSectionReader(s, 0, s.Size()) }
+
 // sum returns the CRC64NVME of a section of the file.
 func (p *put) sum(ctx context.Context, section *io.SectionReader) (uint64, error) {
-	sum, n, err := wire.CRC64NVME(ending{ctx, section})
+	sum, n, err := wire.CRC64NVME(ending{ctx, anew(section)})
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", p.source.Name, err)
 	}
@@ -214,4 +234,84 @@ func (p *put) sum(ctx context.Context, section *io.SectionReader) (uint64, error
 		return 0, fmt.Errorf("%w: it is shorter now", ErrChanged)
 	}
 	return sum, nil
+}
+
+// PutStream uploads r, of any length, in parts while it is read. Each part is kept in a
+// temporary file until it has arrived, at most four at a time. After an error nobody can
+// resume the upload, so it is aborted. Of the source only Name and Type are used;
+// Progress counts what arrives.
+func (c *Client) PutStream(ctx context.Context, src Source, r io.Reader, o PutOptions) (f File, err error) {
+	src.Length, src.SHA256 = -1, ""
+	session, err := c.begin(ctx, src, o, rand.Text())
+	if err != nil {
+		return File{}, err
+	}
+	p := put{client: c, session: Status{Session: session}, source: src, progress: given(o.Progress, func(int64) {})}
+	s := &stream{put: p, in: r}
+	if err = s.send(ctx); err == nil {
+		f, err = c.complete(ctx, session, wire.CRC64Text(s.sum), &s.length)
+	}
+	if err != nil {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+		defer cancel()
+		_ = c.Abort(end, session.ID) // if this fails, it expires
+	}
+	return f, err
+}
+
+// stream is a PutStream in progress.
+type stream struct {
+	put
+	in     io.Reader
+	length int64  // of what was read
+	sum    uint64 // CRC64NVME of what was read
+}
+
+// send reads one part after the other, and sends several at once. The first error ends it.
+func (s *stream) send(ctx context.Context) error {
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(streams)
+	var failed error
+	for number, ended := 1, false; !ended && inner.Err() == nil; number++ {
+		next, err := s.read(number)
+		if next == nil {
+			failed = err
+			break
+		}
+		ended = next.length != nil
+		g.Go(func() error {
+			defer next.discard()
+			return s.part(inner, *next)
+		})
+	}
+	return cmp.Or(g.Wait(), failed, context.Cause(ctx))
+}
+
+// read copies the next part to a temporary file. It returns nil if there is none; the first one
+// may be empty.
+func (s *stream) read(number int) (*part, error) {
+	f, err := os.CreateTemp("", "ferry-part-*")
+	if err != nil {
+		return nil, fmt.Errorf("keeping a part: %w", err)
+	}
+	_ = os.Remove(f.Name()) // where an open file can be removed, a kill leaves nothing
+	sum, n, err := wire.CRC64NVME(io.TeeReader(io.LimitReader(s.in, s.session.PartSize), f))
+	next := &part{number: number, content: io.NewSectionReader(f, 0, n), sum: sum, file: f}
+	if err != nil {
+		err = fmt.Errorf("reading %s: %w", s.source.Name, err)
+	}
+	if err != nil || n == 0 && number > 1 {
+		next.discard()
+		return nil, err
+	}
+	s.length, s.sum = s.length+n, wire.CombineCRC64(s.sum, sum, n)
+	if n < s.session.PartSize {
+		next.length = &s.length // which stays
+	}
+	return next, nil
+}
+
+func (p *part) discard() {
+	_ = p.file.Close()
+	_ = os.Remove(p.file.Name())
 }

@@ -105,12 +105,11 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 	return s, s.check(src.Length)
 }
 
-// sign returns the request that sends a part with this CRC64NVME. It does not retry.
-// length is that of a streamed file, for its last part, or nil.
-func (c *Client) sign(ctx context.Context, id string, number int, sum uint64, length *int64) (wire.SignedPart, error) {
-	body := map[string]any{"numbers": []int{number}, "crc64nvme": map[int]string{number: wire.CRC64Text(sum)}}
-	if length != nil {
-		body["length"] = *length
+// sign returns the request that sends a part. It does not retry.
+func (c *Client) sign(ctx context.Context, id string, p part) (wire.SignedPart, error) {
+	body := map[string]any{"numbers": []int{p.number}, "crc64nvme": map[int]string{p.number: wire.CRC64Text(p.sum)}}
+	if p.length != nil {
+		body["length"] = *p.length
 	}
 	var answer struct {
 		Parts []wire.SignedPart `json:"parts"`
