@@ -140,11 +140,6 @@ type Delivery struct {
 	Notify bool `json:",omitempty"`
 }
 
-// texts returns the parameters that are text, under the interface's names.
-func (d Delivery) texts() map[string]wire.Texts {
-	return map[string]wire.Texts{"d": {d.To}, "c": d.SMS, "m": d.Mail, "i": {d.Message}, "lang": {d.Lang}}
-}
-
 // Upload sends a small file in one request, with its SHA-256. A retry after a lost
 // answer stores nothing twice. kind is a media type, or empty.
 func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, d Delivery) (File, error) {
@@ -152,8 +147,8 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	if clean == "" {
 		return File{}, fmt.Errorf("%q is not a file name", name)
 	}
-	query := url.Values{"file": {clean}}
-	for name, values := range d.texts() {
+	query := url.Values{"file": {clean}, "d": {d.To}, "c": d.SMS, "m": d.Mail, "i": {d.Message}, "lang": {d.Lang}}
+	for name, values := range query {
 		query[name] = slices.DeleteFunc(slices.Clone(values), func(value string) bool { return value == "" })
 	}
 	if d.Notify {

@@ -85,15 +85,12 @@ func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 // begin opens a session, which lasts for days. Within a day the same key returns the
 // same session.
 func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (s Session, err error) {
-	body := map[string]any{
-		"name": src.Name, "type": src.Type, "sha256": src.SHA256,
-		"partSize": o.PartSize, "notify": o.Notify,
-	}
-	for name, value := range o.texts() {
-		body[name] = value
+	body := wire.NewSession{
+		Name: src.Name, Type: src.Type, SHA256: src.SHA256, PartSize: o.PartSize,
+		D: o.To, C: o.SMS, M: o.Mail, I: o.Message, Notify: o.Notify, Lang: o.Lang,
 	}
 	if src.Length >= 0 {
-		body["length"] = src.Length
+		body.Length = &src.Length
 	}
 	header := http.Header{"Idempotency-Key": {key}}
 	if err = c.call(ctx, request{method: "POST", path: "/uploads", json: body, header: header, login: true}, &s); err != nil {
@@ -107,13 +104,9 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 
 // sign returns the request that sends a part. It does not retry.
 func (c *Client) sign(ctx context.Context, id string, p part) (wire.SignedPart, error) {
-	body := map[string]any{"numbers": []int{p.number}, "crc64nvme": map[int]string{p.number: wire.CRC64Text(p.sum)}}
-	if p.length != nil {
-		body["length"] = *p.length
-	}
-	var answer struct {
-		Parts []wire.SignedPart `json:"parts"`
-	}
+	sums := map[string]string{strconv.Itoa(p.number): wire.CRC64Text(p.sum)}
+	body := wire.SignParts{Numbers: []int{p.number}, CRC64NVME: sums, Length: p.length}
+	var answer wire.SignedParts
 	if err := c.once(ctx, request{method: "POST", path: sessionPath(id) + "/parts", json: body, login: true}, &answer); err != nil {
 		return wire.SignedPart{}, err
 	}
@@ -129,10 +122,7 @@ func (c *Client) sign(ctx context.Context, id string, p part) (wire.SignedPart, 
 // compares a large file's SHA-256: while the answers change, such tries do not count,
 // unless there are far more than one per MiB.
 func (c *Client) complete(ctx context.Context, s Session, crc string, length *int64) (File, error) {
-	body := map[string]any{"crc64nvme": crc}
-	if length != nil {
-		body["length"] = *length
-	}
+	body := wire.Complete{CRC64NVME: crc, Length: length}
 	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body, login: true}
 	var e envelope
 	said, left := "", 100+s.Length>>20

@@ -1,5 +1,38 @@
 package wire
 
+// NewSession begins an upload in parts. Without a length the file is streamed.
+type NewSession struct {
+	Name     string `json:"name"`
+	Length   *int64 `json:"length,omitempty"`
+	Type     string `json:"type"`
+	D        string `json:"d"` // the user whose area the file goes to, if not the caller
+	C        Texts  `json:"c"` // mobile numbers
+	M        Texts  `json:"m"` // addresses
+	I        string `json:"i"` // the message to them
+	Notify   bool   `json:"notify"`
+	Lang     string `json:"lang"`
+	SHA256   string `json:"sha256"`
+	PartSize int64  `json:"partSize"`
+}
+
+// SignParts asks where to send parts, with their checksums as CRC64Text writes them.
+type SignParts struct {
+	Numbers   []int             `json:"numbers"`
+	CRC64NVME map[string]string `json:"crc64nvme"`
+	Length    *int64            `json:"length,omitempty"` // of a stream, for its last part
+}
+
+// SignedParts is the answer to SignParts.
+type SignedParts struct {
+	Parts []SignedPart `json:"parts"`
+}
+
+// Complete makes a file of the parts that have arrived.
+type Complete struct {
+	CRC64NVME string `json:"crc64nvme"`        // of the whole, if known
+	Length    *int64 `json:"length,omitempty"` // of a stream
+}
+
 // SignedPart is a request that sends one part of an upload. It needs no login.
 type SignedPart struct {
 	Number  int               `json:"number"`

@@ -77,7 +77,7 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 	u := auth.User{Name: "alice", Email: "alice@example.com"}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/uploads", bytes.NewReader(body))
-		var in, again request
+		var in, again wire.NewSession
 		err := decode(r, &in, false)
 		var p files.Plan
 		if err == nil {

@@ -32,11 +32,7 @@ const (
 // parts says where to send the part of each number. It costs one call to the table, and now and
 // then another to renew the quota reservation.
 func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in struct {
-		Numbers   []int             `json:"numbers"`
-		CRC64NVME map[string]string `json:"crc64nvme"`
-		Length    *int64            `json:"length"` // of a session that began without one, for its last part
-	}
+	var in wire.SignParts
 	if err := decode(r, &in, false); err != nil {
 		return err
 	}
@@ -68,9 +64,7 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 			return fault.Parameter("crc64nvme", "crc64nvme names a part that is not in numbers")
 		}
 	}
-	return envelope.WriteJSON(w, http.StatusOK, struct {
-		Parts []wire.SignedPart `json:"parts"`
-	}{out})
+	return envelope.WriteJSON(w, http.StatusOK, wire.SignedParts{Parts: out})
 }
 
 func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (wire.SignedPart, error) {

@@ -153,10 +153,7 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) er
 
 // complete makes the file, and answers like POST /upload.
 func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in struct {
-		CRC64NVME string `json:"crc64nvme"`
-		Length    *int64 `json:"length"` // of a session that began without one
-	}
+	var in wire.Complete
 	if err := decode(r, &in, true); err != nil {
 		return err
 	}
@@ -191,25 +188,10 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 // maxBody is the most bytes in the JSON of a request.
 const maxBody = 64 << 10
 
-// request is the JSON that begins a session.
-type request struct {
-	Name     string     `json:"name"`
-	Length   *int64     `json:"length"`
-	Type     string     `json:"type"`
-	D        string     `json:"d"`
-	C        wire.Texts `json:"c"`
-	M        wire.Texts `json:"m"`
-	I        string     `json:"i"`
-	Notify   bool       `json:"notify"`
-	Lang     string     `json:"lang"`
-	SHA256   string     `json:"sha256"`
-	PartSize int64      `json:"partSize"`
-}
-
 // begin opens a session. After authentication it costs three calls, and one more for an
 // idempotency key, for recipients, and for an owner with a quota.
 func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in request
+	var in wire.NewSession
 	if err := decode(r, &in, false); err != nil {
 		return err
 	}
@@ -238,7 +220,7 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 }
 
 // plan checks a request as POST /upload does.
-func (h handler) plan(r *http.Request, u auth.User, in request) (files.Plan, error) {
+func (h handler) plan(r *http.Request, u auth.User, in wire.NewSession) (files.Plan, error) {
 	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: mediaType(in.Type), PartSize: in.PartSize}
 	switch {
 	case p.Name == "":
