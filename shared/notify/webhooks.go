@@ -67,40 +67,12 @@ func (s *Sender) Spread(ctx context.Context) error {
 
 // spreadSome moves as many events as fit one transaction, from all partitions.
 func (s *Sender) spreadSome(ctx context.Context) (more bool, err error) {
-	var found []table.Item
 	most := table.MaxOps / (1 + len(s.hooks))
-	for _, pk := range partitions(EventPrefix) {
-		if len(found) == most {
-			break
-		}
-		page, err := s.Table.Query(ctx, table.Query{PK: pk, Limit: most - len(found)})
-		if err != nil {
-			return false, fmt.Errorf("reading events: %w", err)
-		}
-		found = append(found, page.Items...)
+	found, err := s.recorded(ctx, most)
+	if err != nil || len(found) == 0 {
+		return false, err
 	}
-	var ops []table.Op
-	copies := make([]int64, len(s.hooks))
-	for _, item := range found {
-		ops = append(ops, table.Delete(item.Key).If(table.Exists()))
-		var e RecordedEvent
-		if err := item.Decode(&e); err != nil || e.ID != item.Key.SK {
-			s.Log.Error("event dropped: this version cannot read it", "id", item.Key.SK)
-			continue
-		}
-		for i, h := range s.hooks {
-			if h.waiting.Load()+copies[i] >= s.backlog {
-				s.Log.Error("event dropped: too many wait for the webhook", "webhook", h.Name, "id", e.ID, "type", e.Type)
-				continue
-			}
-			copies[i]++
-			e.V, e.Request = layout, ""
-			ops = append(ops, h.put(hookEvent{RecordedEvent: e, Due: s.Now().UnixMilli()}))
-		}
-	}
-	if len(ops) == 0 {
-		return false, nil
-	}
+	ops, copies := s.moves(found)
 	if err := s.Table.Write(ctx, ops...); err != nil { // look again if another process has moved some
 		return errors.Is(err, table.ErrCondition), unlessTaken("moving events into the outbox", err)
 	}
@@ -109,6 +81,44 @@ func (s *Sender) spreadSome(ctx context.Context) (more bool, err error) {
 		h.lane.wake.send()
 	}
 	return len(found) == most, nil
+}
+
+// recorded returns up to most events that were recorded.
+func (s *Sender) recorded(ctx context.Context, most int) (found []table.Item, err error) {
+	for _, pk := range partitions(EventPrefix) {
+		if len(found) == most {
+			break
+		}
+		page, err := s.Table.Query(ctx, table.Query{PK: pk, Limit: most - len(found)})
+		if err != nil {
+			return nil, fmt.Errorf("reading events: %w", err)
+		}
+		found = append(found, page.Items...)
+	}
+	return found, nil
+}
+
+// moves returns the operations that move events into the outbox, and how many each webhook gets.
+func (s *Sender) moves(found []table.Item) (ops []table.Op, copies []int64) {
+	copies = make([]int64, len(s.hooks))
+	for _, item := range found {
+		ops = append(ops, table.Delete(item.Key).If(table.Exists()))
+		var e RecordedEvent
+		if err := item.Decode(&e); err != nil || e.ID != item.Key.SK {
+			s.Log.Error("event dropped: this version cannot read it", "id", item.Key.SK)
+			continue
+		}
+		e.V, e.Request = layout, ""
+		for i, h := range s.hooks {
+			if h.waiting.Load()+copies[i] >= s.backlog {
+				s.Log.Error("event dropped: too many wait for the webhook", "webhook", h.Name, "id", e.ID, "type", e.Type)
+				continue
+			}
+			copies[i]++
+			ops = append(ops, h.put(hookEvent{RecordedEvent: e, Due: s.Now().UnixMilli()}))
+		}
+	}
+	return ops, copies
 }
 
 // Events yields the events that wait for webhooks, as notices with an ID and a time.
