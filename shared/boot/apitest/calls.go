@@ -102,10 +102,6 @@ func (t countedTable) Update(ctx context.Context, op table.Op, into any) error {
 	return t.calls.do("table.Update", func() error { return t.Table.Update(ctx, op, into) })
 }
 
-func (t countedTable) Scan(ctx context.Context, yield func(table.Item) error) error {
-	return t.calls.do("table.Scan", func() error { return t.Table.Scan(ctx, yield) })
-}
-
 // countedStore is a store whose calls are counted.
 type countedStore struct {
 	blob.Store

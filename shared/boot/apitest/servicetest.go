@@ -204,18 +204,14 @@ func (s *Server) Do(r *http.Request) *http.Response {
 // send sends a request and reads the whole response.
 func (s *Server) send(r *http.Request) (*http.Response, []byte) {
 	s.Helper()
-	resp, err := s.Client().Do(r)
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(r)
 	check(s.TB, r.Method+" "+r.URL.Path, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	check(s.TB, r.Method+" "+r.URL.Path+": reading the response", err)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, body
-}
-
-// Client returns a client that does not follow redirects.
-func (s *Server) Client() *http.Client {
-	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // Basic returns the value of an Authorization header.
@@ -269,8 +265,7 @@ func (s *Server) Login(name, password string) string {
 // Put uploads content as a raw body and returns the answer.
 func (s *Server) Put(bearer, query, content string) Envelope {
 	s.Helper()
-	body := strings.NewReader(content)
-	return s.Decode(s.Request("POST", "/upload?"+query, body, "Authorization", "Bearer "+bearer), 200)
+	return s.Decode(s.Request("POST", "/upload?"+query, strings.NewReader(content), "Authorization", "Bearer "+bearer), 200)
 }
 
 // Fill uploads n small files. To save time, their answers are not checked against

@@ -21,29 +21,16 @@ func environment(values map[string]string) func(string) string {
 
 func TestAFunctionWithoutPortsNeedsNothingFromAWS(t *testing.T) {
 	t.Parallel()
-	f, err := lambda.New(environment(nil))
-	check(t, err)
-	r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi"))
-	if r.StatusCode != 200 {
-		t.Errorf("status %d: %s", r.StatusCode, r.Body)
-	}
-}
-
-func TestAFunctionWaitsLittleForACountAndRemembersALinkBriefly(t *testing.T) {
-	t.Parallel()
-	f, err := lambda.New(environment(nil))
-	check(t, err)
-	if p := f.Ports; p.CountWait <= 0 || p.CountWait > 50*time.Millisecond || p.LinkMemory <= 0 || p.LinkMemory > time.Second {
-		t.Errorf("a count waits for %s, and a link is remembered for %s", p.CountWait, p.LinkMemory)
-	}
-}
-
-func TestTheLogHasMetricsOnlyIfAsked(t *testing.T) {
-	t.Parallel()
-	for stack, want := range map[string]bool{"": false, "ferry": true} {
+	for stack, metrics := range map[string]bool{"": false, "ferry": true} {
 		f, err := lambda.New(environment(map[string]string{"FERRY_METRICS": stack}))
 		check(t, err)
-		if _, got := f.Ports.Log.Handler().(*lambda.MetricsHandler); got != want {
+		if r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi")); r.StatusCode != 200 {
+			t.Errorf("status %d: %s", r.StatusCode, r.Body)
+		}
+		if p := f.Ports; p.CountWait <= 0 || p.CountWait > 50*time.Millisecond || p.LinkMemory <= 0 || p.LinkMemory > time.Second {
+			t.Errorf("a count waits for %s, and a link is remembered for %s", p.CountWait, p.LinkMemory)
+		}
+		if _, got := f.Ports.Log.Handler().(*lambda.MetricsHandler); got != metrics {
 			t.Errorf("for the stack %q the log has metrics: %v", stack, got)
 		}
 	}

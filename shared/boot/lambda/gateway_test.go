@@ -169,7 +169,8 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 	plain := func(f func(http.ResponseWriter)) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { f(w) })
 	}
-	cases := map[string]struct {
+	envelope := regexp.MustCompile(`^\{"status":500,"description":"Internal Server Error","apiver":"v1 \(3\.6\.0\)","time":"[^"]+"\}\n$`)
+	for name, c := range map[string]struct {
 		handler http.Handler
 		status  int
 	}{
@@ -187,36 +188,37 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 		"nothing written":                      {through(func(http.ResponseWriter) error { return nil }), 200},
 		"nothing written outside the envelope": {plain(func(http.ResponseWriter) {}), 500},
 		"only headers":                         {through(func(w http.ResponseWriter) error { w.WriteHeader(204); return nil }), 204},
+	} {
+		r := send(t, c.handler, p, load(t, "health"))
+		if r.StatusCode != c.status || c.status == 500 && !envelope.MatchString(r.Body) || c.status != 500 && r.Body != "" {
+			t.Errorf("%s: status %d, want %d: %q", name, r.StatusCode, c.status, r.Body)
+		}
 	}
-	envelope := regexp.MustCompile(`^\{"status":500,"description":"Internal Server Error","apiver":"v1 \(3\.6\.0\)","time":"[^"]+"\}\n$`)
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := send(t, c.handler, p, load(t, "health"))
-			if r.StatusCode != c.status {
-				t.Errorf("status %d, want %d", r.StatusCode, c.status)
-			}
-			if c.status == 500 && !envelope.MatchString(r.Body) || c.status != 500 && r.Body != "" {
-				t.Errorf("the body is %q", r.Body)
-			}
-		})
+}
+
+// TestAPartSentToTheGatewayIsNotFound: no function has the route on which `ferry serve` takes parts.
+func TestAPartSentToTheGatewayIsNotFound(t *testing.T) {
+	t.Parallel()
+	event := load(t, "notfound")
+	event.HTTPMethod, event.Path = http.MethodPut, "/v1/uploads/1-x/parts/1"
+	r := call(t, named(t, "notfound"), boottest.Ports(t, nil), event)
+	if r.StatusCode != http.StatusNotFound || len(r.MultiValueHeaders["Allow"]) != 0 {
+		t.Errorf("status %d, %v", r.StatusCode, r.MultiValueHeaders)
 	}
 }
 
 func TestAnEventThatIsNotARequestIsAnswered(t *testing.T) {
 	t.Parallel()
+	p := boottest.Ports(t, nil)
 	for name, change := range map[string]func(*events.APIGatewayProxyRequest){
 		"an invalid method":         func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "GE T" },
 		"a body that is not base64": func(e *events.APIGatewayProxyRequest) { e.Body, e.IsBase64Encoded = "%%%", true },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			event := load(t, "health")
-			change(&event)
-			if r := call(t, named(t, "health"), boottest.Ports(t, nil), event); r.StatusCode != 500 || !strings.Contains(r.Body, `"status":500`) {
-				t.Errorf("status %d: %s", r.StatusCode, r.Body)
-			}
-		})
+		event := load(t, "health")
+		change(&event)
+		if r := call(t, named(t, "health"), p, event); r.StatusCode != 500 || !strings.Contains(r.Body, `"status":500`) {
+			t.Errorf("%s: status %d: %s", name, r.StatusCode, r.Body)
+		}
 	}
 }
 
@@ -233,46 +235,35 @@ func TestAResponseKeepsAllValuesOfAHeader(t *testing.T) {
 func TestAnyBytesFitIntoALambdaResponse(t *testing.T) {
 	t.Parallel()
 	const limit = 6 << 20 // bytes, of Lambda
+	p := boottest.Ports(t, nil)
 	for name, unit := range map[string]string{"zeros": "\x00", "markup": "<&>", "text": "text ", "binary": "\xff\xfe"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			want := strings.Repeat(unit, (4<<20)/len(unit))
-			h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, want) })
-			r := send(t, h, boottest.Ports(t, nil), load(t, "downloadfile"))
-			if string(body(t, r)) != want {
-				t.Error("the body differs")
-			}
-			encoded, err := json.Marshal(r)
-			if err != nil || len(encoded) > limit {
-				t.Errorf("the response has %d bytes, %v", len(encoded), err)
-			}
-		})
+		want := strings.Repeat(unit, (4<<20)/len(unit))
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, want) })
+		r := send(t, h, p, load(t, "downloadfile"))
+		encoded, err := json.Marshal(r)
+		if err != nil || len(encoded) > limit || string(body(t, r)) != want {
+			t.Errorf("%s: the response has %d bytes, %v, or the body differs", name, len(encoded), err)
+		}
 	}
 }
 
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
-	for name, token := range map[string]string{"of a file": "", "of an error": "unknown"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			event := load(t, "downloadfile")
-			event.HTTPMethod = http.MethodHead
-			if token != "" {
-				event.MultiValueQueryStringParameters["k"] = []string{token}
-			}
-			r := call(t, named(t, "downloadfile"), boottest.Ports(t, nil), event)
-			if r.Body != "" || r.IsBase64Encoded {
-				t.Errorf("the body is %q", r.Body)
-			}
-			if token == "" && (r.StatusCode != 200 || r.MultiValueHeaders["Content-Length"][0] != "16") {
-				t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
-			}
-		})
+	p := boottest.Ports(t, nil)
+	event := load(t, "downloadfile")
+	event.HTTPMethod = http.MethodHead
+	for _, status := range []int{200, 401} {
+		r := call(t, named(t, "downloadfile"), p, event)
+		if r.StatusCode != status || r.Body != "" || r.IsBase64Encoded || status == 200 && r.MultiValueHeaders["Content-Length"][0] != "16" {
+			t.Errorf("status %d, headers %v, the body %q", r.StatusCode, r.MultiValueHeaders, r.Body)
+		}
+		event.MultiValueQueryStringParameters["k"] = []string{"unknown"}
 	}
 }
 
 func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 	t.Parallel()
+	p := boottest.Ports(t, nil)
 	for _, c := range []struct {
 		name   string
 		body   string
@@ -286,22 +277,17 @@ func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 		{"Latin-1 that the gateway has converted", "Grüße\n", "6", 415},
 		{"Latin-1 in chunks", "Gr\ufffd\ufffde\n", "", 415},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := boottest.Ports(t, nil)
-			event := load(t, "upload")
-			event.MultiValueQueryStringParameters = map[string][]string{"file": {"note.txt"}}
-			event.MultiValueHeaders["Content-Type"] = []string{"text/plain"}
-			event.MultiValueHeaders["Content-Length"] = []string{c.length}
-			event.Body, event.IsBase64Encoded = c.body, false
-			r := call(t, named(t, "upload"), p, event)
-			if r.StatusCode != c.status {
-				t.Fatalf("status %d, want %d: %s", r.StatusCode, c.status, r.Body)
-			}
-			if page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || (page.Files[0].Name == "note.txt") != (c.status == 200) {
-				t.Errorf("the newest file is %v, %v", page.Files, err)
-			}
-		})
+		event := load(t, "upload")
+		event.MultiValueQueryStringParameters = map[string][]string{"file": {c.name}}
+		event.MultiValueHeaders["Content-Type"], event.MultiValueHeaders["Content-Length"] = []string{"text/plain"}, []string{c.length}
+		event.Body, event.IsBase64Encoded = c.body, false
+		if r := call(t, named(t, "upload"), p, event); r.StatusCode != c.status {
+			t.Errorf("%s: status %d, want %d: %s", c.name, r.StatusCode, c.status, r.Body)
+		}
+		page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1)
+		if check(t, err); (page.Files[0].Name == c.name) != (c.status == 200) {
+			t.Errorf("%s: the newest file is %v", c.name, page.Files[0])
+		}
 	}
 }
 
@@ -315,22 +301,16 @@ func TestLinksHaveTheGatewaysAddressNeverOneThatTheCallerChose(t *testing.T) {
 		{"with a stage", "", "test", domain + "/test/v1/"},
 		{"the configured one", "https://files.example.com/v1", "$default", "https://files.example.com/v1/"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			event := load(t, "downloadlist")
-			event.RequestContext.Stage = c.stage
-			for _, name := range []string{"Host", "X-Forwarded-Host", "Forwarded", "X-Original-Host"} {
-				event.Headers[name] = "evil.example"
-				event.MultiValueHeaders[name] = []string{"evil.example"}
-			}
-			r := call(t, named(t, "downloadlist"), boottest.Ports(t, map[string]string{"FERRY_PUBLIC_URL": c.public}), event)
-			if !strings.Contains(r.Body, `"linkURL":"`+c.want+"download/file?") || !strings.HasPrefix(r.MultiValueHeaders["Link"][0], "<"+c.want) {
-				t.Errorf("links are not to %s: %s %v", c.want, r.Body, r.MultiValueHeaders["Link"])
-			}
-			if strings.Contains(r.Body+strings.Join(r.MultiValueHeaders["Link"], ""), "evil") {
-				t.Errorf("a link has the caller's address: %s", r.Body)
-			}
-		})
+		event := load(t, "downloadlist")
+		event.RequestContext.Stage = c.stage
+		for _, name := range []string{"Host", "X-Forwarded-Host", "Forwarded", "X-Original-Host"} {
+			event.Headers[name], event.MultiValueHeaders[name] = "evil.example", []string{"evil.example"}
+		}
+		r := call(t, named(t, "downloadlist"), boottest.Ports(t, map[string]string{"FERRY_PUBLIC_URL": c.public}), event)
+		next := strings.Join(r.MultiValueHeaders["Link"], "")
+		if !strings.Contains(r.Body, `"linkURL":"`+c.want+"download/file?") || !strings.HasPrefix(next, "<"+c.want) || strings.Contains(r.Body+next, "evil") {
+			t.Errorf("links are not to %s, %s: %s %s", c.name, c.want, r.Body, next)
+		}
 	}
 }
 

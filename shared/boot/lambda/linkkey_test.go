@@ -82,13 +82,12 @@ func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
 func TestABusyParameterStoreIsRetried(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
-	cloud, _ := open(t, func(w http.ResponseWriter, r *http.Request) {
+	cloud, _ := open(t, func(w http.ResponseWriter, _ *http.Request) {
 		switch calls.Add(1) {
 		case 1:
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case 2:
-			w.WriteHeader(http.StatusBadRequest)
-			io.WriteString(w, `{"__type":"ThrottlingException","message":"Rate exceeded"}`)
+			throttled(w)
 		case 3:
 			panic(http.ErrAbortHandler) // no answer
 		default:
@@ -98,6 +97,11 @@ func TestABusyParameterStoreIsRetried(t *testing.T) {
 	if err := cloud.Begin(t.Context()); err != nil || calls.Load() != 4 {
 		t.Errorf("%d calls, %v", calls.Load(), err)
 	}
+}
+
+func throttled(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusBadRequest)
+	io.WriteString(w, `{"__type":"ThrottlingException","message":"Rate exceeded"}`)
 }
 
 // busyStore answers 40 requests a second, as the Parameter Store does for an account,
@@ -114,12 +118,13 @@ func (s *busyStore) Do(*http.Request) (*http.Response, error) {
 	if now := time.Now().Unix(); now != s.second {
 		s.second, s.answered = now, 0
 	}
-	s.calls, s.answered = s.calls+1, s.answered+1
-	status, text := 200, parameter(key)
-	if s.answered > 40 {
-		status, text = 400, `{"__type":"ThrottlingException","message":"Rate exceeded"}`
+	w := httptest.NewRecorder()
+	if s.calls, s.answered = s.calls+1, s.answered+1; s.answered > 40 {
+		throttled(w)
+	} else {
+		io.WriteString(w, parameter(key))
 	}
-	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(text))}, nil
+	return w.Result(), nil
 }
 
 // TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds: and when they read it
@@ -162,34 +167,30 @@ func TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds(t *testin
 
 func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ status, text, want string }{
-		"a missing parameter":        {"400", `{"__type":"ParameterNotFound"}`, "ParameterNotFound"},
-		"no permission":              {"400", `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`, "not authorized"},
-		"a value that is not a key":  {"200", parameter("sesame"), "43 characters"},
-		"an answer that is not JSON": {"200", "<html>sesame", "not JSON"},
+	for name, c := range map[string]struct {
+		status     int
+		text, want string
+	}{
+		"a missing parameter":        {400, `{"__type":"ParameterNotFound"}`, "ParameterNotFound"},
+		"no permission":              {400, `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`, "not authorized"},
+		"a value that is not a key":  {200, parameter("sesame"), "43 characters"},
+		"an answer that is not JSON": {200, "<html>sesame", "not JSON"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var calls atomic.Int32
-			cloud, p := open(t, func(w http.ResponseWriter, _ *http.Request) {
-				if calls.Add(1) > 1 {
-					io.WriteString(w, parameter(key))
-					return
-				}
-				if c.status == "400" {
-					w.WriteHeader(http.StatusBadRequest)
-				}
-				io.WriteString(w, c.text)
-			})
-			err := cloud.Begin(t.Context())
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "sesame") {
-				t.Errorf("the error is %v, want one with %q and without the value", err, c.want)
+		var calls atomic.Int32
+		cloud, p := open(t, func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) > 1 {
+				io.WriteString(w, parameter(key))
+				return
 			}
-			if err := cloud.Begin(t.Context()); err != nil {
-				t.Errorf("the next try: %v", err)
-			}
-			p.Key.File(blob.Files, "alice", 1) // panics without a key
+			w.WriteHeader(c.status)
+			io.WriteString(w, c.text)
 		})
+		err := cloud.Begin(t.Context())
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%s: the error is %v, want one with %q and without the value", name, err, c.want)
+		}
+		check(t, cloud.Begin(t.Context()))
+		p.Key.File(blob.Files, "alice", 1) // panics without a key
 	}
 }
 
@@ -220,9 +221,7 @@ func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
 		return p
 	}
 	operator, function := begin(open(t, answer)), begin(open(t, answer))
-	download := &api.Ports{}
-	cloud := &lambda.Cloud{}
-	download.Log = operator.Log
+	cloud, download := &lambda.Cloud{}, &api.Ports{Log: operator.Log}
 	check(t, cloud.Open(download, lambda.KeyVersions))
 	begin(cloud, download)
 

@@ -23,42 +23,28 @@ func credentials() map[string]string {
 
 func TestEachPortNamesItsMissingSettings(t *testing.T) {
 	t.Parallel()
-	cloud := lambda.NewCloud(environment(credentials()))
-	_, err := cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
-	for _, name := range []string{"FERRY_TABLE", "FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER"} {
-		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
-			t.Errorf("%s is not mentioned in %v", name, err)
-		}
-	}
-}
-
-func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
-	t.Parallel()
-	set := credentials()
-	set["FERRY_TABLE"] = "table"
-	cloud := lambda.NewCloud(environment(set))
-	p, err := cloud.Ports(api.Settings{}, lambda.Table(dynamo.Open))
-	check(t, err)
-	if p.Table == nil || p.Blobs != nil {
-		t.Errorf("the open ports are %+v", p)
-	}
-}
-
-func TestAFunctionNeedsARegionAndCredentials(t *testing.T) {
-	t.Parallel()
-	_, err := lambda.NewCloud(environment(nil)).Ports(api.Settings{})
-	for name := range credentials() {
+	_, missing := lambda.NewCloud(environment(credentials())).Ports(api.Settings{}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+	_, anonymous := lambda.NewCloud(environment(nil)).Ports(api.Settings{})
+	for name, err := range map[string]error{
+		"FERRY_TABLE is not set": missing, "FERRY_FILES_BUCKET is not set": missing, "FERRY_BACKUP_BUCKET is not set": missing,
+		"FERRY_KEY_PARAMETER is not set": missing, "AWS_REGION": anonymous, "AWS_ACCESS_KEY_ID": anonymous, "AWS_SECRET_ACCESS_KEY": anonymous,
+	} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not mentioned in %v", name, err)
 		}
 	}
 }
 
-func TestCredentialsComeFromTheEnvironment(t *testing.T) {
+// TestOnlyThePortsAFunctionNeedsAreOpened, with credentials of the environment.
+func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 	t.Parallel()
 	set := credentials()
-	set["AWS_SESSION_TOKEN"] = "session"
+	set["FERRY_TABLE"], set["AWS_SESSION_TOKEN"] = "table", "session"
 	cloud := lambda.NewCloud(environment(set))
+	p, err := cloud.Ports(api.Settings{PhoneRegion: "IT"}, lambda.Table(dynamo.Open))
+	if err != nil || p.Table == nil || p.Blobs != nil || p.PhoneRegion != "IT" || p.Hasher == nil || p.Notify == nil {
+		t.Errorf("the open ports are %+v, %v", p, err)
+	}
 	got, err := cloud.Config.Credentials.Retrieve(t.Context())
 	if err != nil || got.AccessKeyID != "id" || got.SecretAccessKey != "secret" || got.SessionToken != "session" || cloud.Config.Region != "eu-south-1" {
 		t.Errorf("region %s, credentials of %s, %v", cloud.Config.Region, got.AccessKeyID, err)
@@ -107,13 +93,5 @@ func TestTheStorageClassReachesTheCopies(t *testing.T) {
 	}
 	if _, err := lambda.New(environment(map[string]string{"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE"})); err == nil || !strings.Contains(err.Error(), "GLACIER_IR") {
 		t.Errorf("a function with a class that cannot be read at once starts: %v", err)
-	}
-}
-
-func TestSettingsAndHasherAreThereWithoutPorts(t *testing.T) {
-	t.Parallel()
-	p, err := new(lambda.Cloud).Ports(api.Settings{PhoneRegion: "IT"})
-	if err != nil || p.Table != nil || p.Blobs != nil || p.PhoneRegion != "IT" || p.Hasher == nil || p.Notify == nil {
-		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -35,15 +35,11 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	ports.Log = slog.New(slog.NewJSONHandler(&log, nil))
 	f := lambda.With(ports)
 
-	var e events.APIGatewayProxyRequest
-	boottest.Load(t, "upload").Decode(t, &e)
+	e := load(t, "upload")
 	e.RequestContext.RequestID = id
 	e.MultiValueQueryStringParameters["m"] = []string{"carla@example.com"}
 	delete(e.MultiValueQueryStringParameters, "d")
-	answer, err := lambda.Gateway(f.Handler(upload.Upload()), ports)(t.Context(), e)
-	if err != nil || answer.StatusCode != 200 {
-		t.Fatalf("status %d, %v: %s", answer.StatusCode, err, answer.Body)
-	}
+	answer := send(t, f.Handler(upload.Upload()), ports, e)
 	if got := answer.MultiValueHeaders["X-Request-Id"]; len(got) != 1 || got[0] != id {
 		t.Errorf("the answer's id is %v", got)
 	}
@@ -60,9 +56,8 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 		t.Errorf("the notice has the request %q, the event %q", n.Request, p.Request)
 	}
 	log.Reset()
-	if _, err := worker.RelayerHandler(worker.With(ports, cloud.Providers()))(t.Context(), stream); err != nil {
-		t.Fatal(err)
-	}
+	_, err := worker.RelayerHandler(worker.With(ports, cloud.Providers()))(t.Context(), stream)
+	check(t, err)
 	logged(t, &log, "a record was passed on", "request", id)
 	for _, m := range cloud.Published[notify.EventsTopic] {
 		var body struct{ RequestID string }
@@ -73,10 +68,7 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 
 	log.Reset()
 	for _, m := range cloud.Published[notify.NoticesTopic] {
-		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: m.Body}
-		if _, err := worker.CourierHandler(worker.With(ports, cloud.Providers()))(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{{SQSMessage: message}}}); err != nil {
-			t.Fatal(err)
-		}
+		carry(t, ports, &cloud, m.Body)
 	}
 	logged(t, &log, "notice sent", "request", id)
 }
@@ -91,13 +83,9 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	ports.Log = slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&log, nil), Stack: "ferry"})
 	f := lambda.With(ports)
 
-	var e events.APIGatewayProxyRequest
-	boottest.Load(t, "authlogin").Decode(t, &e)
+	e := load(t, "authlogin")
 	e.MultiValueHeaders["authorization"] = []string{"Basic YWxpY2U6d3Jvbmc="} // alice:wrong
-	answer, err := lambda.Gateway(f.Handler(account.Login()), ports)(t.Context(), e)
-	if err != nil || answer.StatusCode != 401 {
-		t.Fatalf("status %d, %v", answer.StatusCode, err)
-	}
+	answer := send(t, f.Handler(account.Login()), ports, e)
 	for _, name := range []string{lambda.Requests, lambda.ClientErrors} {
 		logged(t, &log, "request", name, 1.0)
 	}
@@ -106,9 +94,7 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 
 	broken := lambda.With(&api.Ports{Ports: auth.Ports{Now: ports.Now}, Settings: ports.Settings, Log: ports.Log})
 	log.Reset()
-	if answer, err = lambda.Gateway(broken.Handler(account.Login()), broken.Ports)(t.Context(), e); err != nil || answer.StatusCode != 500 {
-		t.Fatalf("status %d, %v", answer.StatusCode, err)
-	}
+	send(t, broken.Handler(account.Login()), broken.Ports, e)
 	logged(t, &log, "request", lambda.ServerErrors, 1.0)
 
 	for _, c := range []struct {
@@ -123,15 +109,20 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		check(t, ports.Table.Write(t.Context(), op))
 		cloud.MailErr = c.err
 		log.Reset()
-		message := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(op.Key, "mail").Body}
-		if _, err := worker.CourierHandler(worker.With(ports, cloud.Providers()))(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{{SQSMessage: message}}}); err != nil {
-			t.Fatal(err)
-		}
+		carry(t, ports, &cloud, notify.Pointer(op.Key, "mail").Body)
 		logged(t, &log, c.message, c.name, 1.0)
 		if c.name != lambda.NoticesFailed && !regexp.MustCompile(`"ageMs":\d+,.*"NoticeSeconds":`).Match(log.Bytes()) {
 			t.Errorf("%s has no age: %s", c.message, &log)
 		}
 	}
+}
+
+// carry hands a message to the function that sends notices.
+func carry(t *testing.T, p *api.Ports, cloud *boottest.Cloud, body string) {
+	t.Helper()
+	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: body}}
+	_, err := worker.CourierHandler(worker.With(p, cloud.Providers()))(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
+	check(t, err)
 }
 
 // newest returns the newest item of the partitions with a prefix.

@@ -55,37 +55,23 @@ func (l *logged) send(method, path, body string, headers ...string) (status int,
 	return w.Code, lines
 }
 
-// forgotten returns the change token of alice's forgotten password.
-func (l *logged) forgotten() string {
-	u, err := url.Parse(l.Decode(l.Request("GET", "/auth/forget?u=alice", nil), 200).LinkURL)
-	check(l.TB, err)
-	return u.Query().Get("k")
-}
-
 func TestTheAccessLogTellsWhoCameFromWhereAndHow(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t)
-	bearer := "Bearer " + l.Login("alice", password)
-	link := strings.TrimPrefix(l.Put(strings.TrimPrefix(bearer, "Bearer "), "file=x", "abc").Files[0].LinkURL, l.Root)
-	begun := l.Request("POST", "/uploads", strings.NewReader(`{"name":"x","length":3}`), "Authorization", bearer, "Content-Type", "application/json")
-	var session struct{ ID string }
-	check(t, json.Unmarshal([]byte(l.Text(begun)), &session))
-	asked := l.Request("POST", "/uploads/"+session.ID+"/parts", strings.NewReader(`{"numbers":[1]}`), "Authorization", bearer, "Content-Type", "application/json")
-	var signed struct{ Parts []struct{ URL string } }
-	check(t, json.Unmarshal([]byte(l.Text(asked)), &signed))
-	part, err := url.Parse(signed.Parts[0].URL)
-	check(t, err)
-
+	alice := l.As("alice")
+	link := strings.TrimPrefix(alice.Upload("file=x", "abc").LinkURL, l.Root)
+	_, part := session(alice, `{"name":"x","length":3}`)
+	basic, bearer := []string{"Authorization", apitest.Basic("alice", password)}, []string{"Authorization", "Bearer " + alice.Bearer}
 	for _, c := range []struct {
 		login, user        string
 		method, path, body string
 		headers            []string
 	}{
-		{"basic", "alice", "GET", "/v1/download/list", "", []string{"Authorization", apitest.Basic("alice", password)}},
-		{"basic", "alice", "POST", "/v1/auth/login", "", []string{"Authorization", apitest.Basic("alice", password)}},
-		{"bearer", "alice", "GET", "/v1/download/list?limit=1", "", []string{"Authorization", bearer}},
+		{"basic", "alice", "GET", "/v1/download/list", "", basic},
+		{"basic", "alice", "POST", "/v1/auth/login", "", basic},
+		{"bearer", "alice", "GET", "/v1/download/list?limit=1", "", bearer},
 		{"link", "alice", "GET", link, "", nil},
-		{"session", "alice", "PUT", part.RequestURI(), "abc", nil},
+		{"session", "alice", "PUT", strings.TrimPrefix(part, l.Root), "abc", nil},
 		{"password", "alice", "POST", "/v1/oauth2/token", "grant_type=password&username=alice&password=" + url.QueryEscape(password),
 			[]string{"Content-Type", "application/x-www-form-urlencoded"}},
 		{"", "", "GET", "/v1/health", "", nil},
@@ -108,16 +94,16 @@ func TestTheAccessLogTellsWhoCameFromWhereAndHow(t *testing.T) {
 func TestEachRefusedLoginIsALineOfItsOwn(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t)
-	token := l.forgotten()
-	guess := apitest.Basic("alice", "a wrong password")
+	_, token, _ := strings.Cut(l.Send("GET /auth/forget?u=alice", "").Want(200).LinkURL, "k=")
+	guess := []string{"Authorization", apitest.Basic("alice", "a wrong password")}
 	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
 	for _, c := range []struct {
 		login, user        string // empty: the line has none
 		method, path, body string
 		headers            []string
 	}{
-		{"basic", "alice", "GET", "/v1/download/list", "", []string{"Authorization", guess}},
-		{"basic", "alice", "POST", "/v1/auth/login", "", []string{"Authorization", guess}},
+		{"basic", "alice", "GET", "/v1/download/list", "", guess},
+		{"basic", "alice", "POST", "/v1/auth/login", "", guess},
 		{"basic", "", "POST", "/v1/auth/login", "", []string{"Authorization", apitest.Basic("a password typed as name", "x")}},
 		{"password", "alice", "POST", "/v1/oauth2/token", "grant_type=password&username=alice&password=wrong", form},
 		{"bearer", "", "GET", "/v1/download/list", "", []string{"Authorization", "Bearer invented"}},
@@ -139,9 +125,8 @@ func TestEachRefusedLoginIsALineOfItsOwn(t *testing.T) {
 			t.Errorf("the log shows an unknown name: %s", &l.log)
 		}
 	}
-	if _, lines := l.send("PUT", "/v1/upload?file=x", "abc", "Authorization", apitest.Basic("alice", password), "Repr-Digest", "sha-256=:AAAA:"); len(lines) != 1 {
-		t.Errorf("a request that is refused after the login logs %v", lines)
-	}
+	_, lines := l.send("PUT", "/v1/upload?file=x", "abc", "Authorization", apitest.Basic("alice", password), "Repr-Digest", "sha-256=:AAAA:")
+	apitest.Equal(t, "lines of a request that is refused after the login", len(lines), 1)
 	for i := range 10 {
 		l.send("POST", "/v1/auth/login", "", "Authorization", apitest.Basic("alice", fmt.Sprint("guess ", i)))
 	}

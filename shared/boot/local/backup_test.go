@@ -23,12 +23,11 @@ import (
 	"ferry/shared/table"
 )
 
-// backedUp is a service whose user alice has two files, a small and a large one, with a
-// folder for its backup, which has been made.
+// backedUp is ann, who has two files, a small and a large one, with a folder for a backup of
+// her service, which has been made.
 type backedUp struct {
-	*apitest.Server
-	to     string
-	bearer string
+	apitest.Caller
+	to string
 }
 
 var unseen = local.Progress{Expect: func(int64) {}, Done: func(int64) {}}
@@ -42,11 +41,9 @@ const folder = "a folder"
 
 func newBackedUp(t *testing.T) backedUp {
 	t.Helper()
-	s := backedUp{apitest.New(t), t.TempDir(), ""}
-	s.AddUser("alice", password)
-	s.bearer = s.Login("alice", password)
+	s := backedUp{apitest.Begin(t), t.TempDir()}
 	for _, content := range contents {
-		s.Put(s.bearer, "file=x", content)
+		s.Upload("file=x", content)
 	}
 	s.backup("the first one", false)
 	return s
@@ -62,11 +59,11 @@ func (s backedUp) backup(what string, verify bool, damaged ...string) local.Copi
 	return got
 }
 
-// record returns the record of one of alice's files.
+// record returns the record of one of ann's files.
 func (s backedUp) record(id int64) (f files.File) {
 	s.Helper()
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		if s.Data.Table.Get(s.Context(), files.Key(area, "alice", id), &f) == nil {
+		if s.Data.Table.Get(s.Context(), files.Key(area, "ann", id), &f) == nil {
 			break
 		}
 	}
@@ -153,7 +150,7 @@ func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 			key := string(f.Area) + "/" + f.Blob
 			run := func(what string, verify, named, good bool) {
 				t.Helper()
-				s.backup(what, verify, map[bool][]string{true: {fmt.Sprintf("alice/%d x", c.id)}}[named]...)
+				s.backup(what, verify, map[bool][]string{true: {fmt.Sprintf("ann/%d x", c.id)}}[named]...)
 				if now := stored(t, s.to)[key]; (now == content) != good {
 					t.Errorf("%s: the copy has %d bytes, %.10q; good: %v", what, len(now), now, good)
 				}
@@ -181,14 +178,14 @@ func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 
 func (s backedUp) move(id int64) {
 	s.Helper()
-	s.Decode(s.Request("DELETE", fmt.Sprintf("/files/%d", id), nil, "Authorization", "Bearer "+s.bearer), 200)
+	s.Ask(fmt.Sprintf("DELETE /files/%d", id), "").Want(200)
 }
 
 // TestABackupRemovesNothingWhileSomethingIsWrong moves both files to the other area, so that
 // no record names what the earlier backup has.
 func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 	t.Parallel()
-	user, record := auth.UserKey("alice"), files.Key(blob.Backup, "alice", 1)
+	user, record := auth.UserKey("ann"), files.Key(blob.Backup, "ann", 1)
 	for name, c := range map[string]struct {
 		want   string
 		damage func(s backedUp, link table.Key)
@@ -201,14 +198,14 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 			}},
 		"a link cannot be read": {"the item link#",
 			func(s backedUp, link table.Key) { s.Spoil(link) }},
-		"a user cannot be read": {"the item user#alice profile cannot be read",
+		"a user cannot be read": {"the item user#ann profile cannot be read",
 			func(s backedUp, _ table.Key) { s.Spoil(user) }},
-		"a user's item has another form": {"the item user#alice profile cannot be read", func(s backedUp, _ table.Key) {
+		"a user's item has another form": {"the item user#ann profile cannot be read", func(s backedUp, _ table.Key) {
 			check(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", "x")))
 		}},
-		"a user is lost": {"the user alice is missing, and was not removed",
+		"a user is lost": {"the user ann is missing, and was not removed",
 			func(s backedUp, _ table.Key) { check(s.TB, s.Data.Table.Write(s.Context(), table.Delete(user))) }},
-		"a user has a lower last file id": {"the last file id of user alice is 1, but was 2 before",
+		"a user has a lower last file id": {"the last file id of user ann is 1, but was 2 before",
 			func(s backedUp, _ table.Key) {
 				check(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", int64(1))))
 			}},
@@ -250,7 +247,7 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 
 func TestABackupBesideAnOlderTableRemovesNothing(t *testing.T) {
 	t.Parallel()
-	s := backedUp{apitest.New(t), t.TempDir(), ""}
+	s := backedUp{apitest.Begin(t), t.TempDir()}
 	path, copied := filepath.Join(s.Dir, "table.sqlite"), filepath.Join(s.to, "table.sqlite")
 	reopen := func(content []byte) (before []byte) {
 		t.Helper()
@@ -260,35 +257,30 @@ func TestABackupBesideAnOlderTableRemovesNothing(t *testing.T) {
 			err = os.WriteFile(path, content, 0o600)
 		}
 		check(s.TB, err)
-		s.Server = apitest.Open(t, s.Dir)
+		s.Caller = apitest.Open(t, s.Dir).Begin()
 		return before
 	}
-	s.AddUser("alice", password)
 	older := reopen(nil)
-	s.AddUser("bob", password)
+	s.AddUser("eve", password)
 	for _, content := range contents {
-		s.Put(s.Login("alice", password), "file=x", content)
+		s.Upload("file=x", content)
 	}
 	s.backup("the first one", false)
 	before := stored(t, s.to)
 	newer := reopen(older)
 	for range 2 {
 		s.backup("beside an older table", false,
-			"the last file id of user alice is 0, but was 2 before", "the user bob is missing, and was not removed")
-		if now := stored(t, s.to); !reflect.DeepEqual(now, before) {
-			t.Errorf("%d objects, and before %d", len(now), len(before))
-		}
+			"the last file id of user ann is 0, but was 2 before", "the user eve is missing, and was not removed")
+		apitest.Equal(t, "objects", stored(t, s.to), before)
 	}
 	reopen(newer)
 	s.backup("beside the newer table", false)
-	check(s.TB, errors.Join(s.Users.Disable(t.Context(), "bob"), s.Users.Remove(t.Context(), "bob")))
+	check(s.TB, errors.Join(s.Users.Disable(t.Context(), "eve"), s.Users.Remove(t.Context(), "eve")))
 	s.backup("after a user was removed", false)
 	check(s.TB, os.WriteFile(copied, []byte(strings.Repeat("no table ", 1000)), 0o600))
 	s.backup("over a damaged backup", false, "the table of the earlier backup")
 	s.backup("over a mended backup", false)
-	if now := stored(t, s.to); !reflect.DeepEqual(now, before) {
-		t.Errorf("%d objects, and before %d", len(now), len(before))
-	}
+	apitest.Equal(t, "objects", stored(t, s.to), before)
 }
 
 // TestAFileIsRestoredFromABackup damages one of two files beside a running service.
@@ -325,7 +317,7 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 			t.Parallel()
 			s := newBackedUp(t)
 			c.damage(s, s.record(c.id))
-			f, err := s.Data.RestoreFile(t.Context(), s.to, "alice", c.id)
+			f, err := s.Data.RestoreFile(t.Context(), s.to, "ann", c.id)
 			if !errors.Is(err, c.want) || err == nil && stored(t, s.Dir)[string(f.Area)+"/"+f.Blob] != contents[c.id-1] {
 				t.Fatalf("%+v, %v", f, err)
 			}
@@ -348,10 +340,10 @@ func TestARestoredFileStaysInItsArea(t *testing.T) {
 	before := s.record(2)
 	s.move(2)
 	moved := s.record(2)
-	check(t, s.Data.Table.Write(t.Context(), table.Put(files.Key(before.Area, "alice", 2), before)))
-	s.Spoil(files.Key(before.Area, "alice", 2))
+	check(t, s.Data.Table.Write(t.Context(), table.Put(files.Key(before.Area, "ann", 2), before)))
+	s.Spoil(files.Key(before.Area, "ann", 2))
 	s.change(s.Dir, moved, "")
-	f, err := s.Data.RestoreFile(t.Context(), s.to, "alice", 2)
+	f, err := s.Data.RestoreFile(t.Context(), s.to, "ann", 2)
 	if err != nil || f.Area == before.Area || f.Area != moved.Area {
 		t.Errorf("from %s it was restored to %s, %v", moved.Area, f.Area, err)
 	}
@@ -359,17 +351,14 @@ func TestARestoredFileStaysInItsArea(t *testing.T) {
 
 func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	s := apitest.Open(t, dir)
-	s.AddUser("alice", password)
-	s.Put(s.Login("alice", password), "file=x", "small")
-	s.Close()
-	key, err := os.ReadFile(filepath.Join(dir, "link.key"))
-	check(t, err)
-	check(t, os.Remove(filepath.Join(dir, "table.sqlite")))
+	c := apitest.Begin(t)
+	c.Upload("file=x", "small")
+	c.Close()
+	key, err := os.ReadFile(filepath.Join(c.Dir, "link.key"))
+	check(t, errors.Join(err, os.Remove(filepath.Join(c.Dir, "table.sqlite"))))
 	for _, existing := range []bool{true, false} {
-		_, err := local.Open(dir, api.Settings{}, local.Options{Existing: existing, NoSync: true})
-		if now, _ := os.ReadFile(filepath.Join(dir, "link.key")); !errors.Is(err, local.ErrNoTable) || !bytes.Equal(now, key) {
+		_, err := local.Open(c.Dir, api.Settings{}, local.Options{Existing: existing, NoSync: true})
+		if now, _ := os.ReadFile(filepath.Join(c.Dir, "link.key")); !errors.Is(err, local.ErrNoTable) || !bytes.Equal(now, key) {
 			t.Errorf("existing %v: %v", existing, err)
 		}
 	}
@@ -379,8 +368,7 @@ func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 func TestARestoreBesideFilesWithoutATableKeepsNewerOnes(t *testing.T) {
 	t.Parallel()
 	s := newBackedUp(t)
-	s.backup("first", false)
-	s.Put(s.bearer, "file=y", contents[1]+"newer")
+	s.Upload("file=y", contents[1]+"newer")
 	f := s.record(3)
 	s.Close()
 	for _, end := range []string{"", "-wal", "-shm"} {
@@ -388,9 +376,8 @@ func TestARestoreBesideFilesWithoutATableKeepsNewerOnes(t *testing.T) {
 	}
 	_, err := local.Restore(t.Context(), s.to, s.Dir, unseen)
 	check(t, err)
-	if _, err := os.Stat(filepath.Join(s.Dir, string(f.Area), f.Blob)); err != nil {
-		t.Errorf("the newer file is gone: %v", err)
-	}
+	_, err = os.Stat(filepath.Join(s.Dir, string(f.Area), f.Blob))
+	check(t, err)
 }
 
 // TestASmallFileStaysInABackupWhoseTableHadIt backs up data that has the small file as a file
@@ -401,17 +388,14 @@ func TestASmallFileStaysInABackupWhoseTableHadIt(t *testing.T) {
 	weekly := t.TempDir()
 	_, err := s.Data.Backup(t.Context(), weekly, false, unseen)
 	check(t, err)
-	s.backup("nightly", false)
 	f := s.record(1)
 	s.change(s.Dir, f, "")
-	s.backup("nightly, damaged", false, "alice/1 x")
+	s.backup("nightly, damaged", false, "ann/1 x")
 	s.Close()
 	dir := filepath.Join(t.TempDir(), "new")
 	_, err = local.Restore(t.Context(), s.to, dir, unseen)
 	check(t, err)
-	s.Server = apitest.Open(t, dir)
-	_, err = s.Data.Backup(t.Context(), weekly, false, unseen)
-	if check(t, err); stored(t, weekly)[string(f.Area)+"/"+f.Blob] != contents[0] {
-		t.Error("the weekly backup has lost its copy")
-	}
+	_, err = apitest.Open(t, dir).Data.Backup(t.Context(), weekly, false, unseen)
+	check(t, err)
+	apitest.Equal(t, "the weekly backup's copy", stored(t, weekly)[string(f.Area)+"/"+f.Blob], contents[0])
 }

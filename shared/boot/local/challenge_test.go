@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"strings"
 	"testing"
 
 	"ferry/shared/api"
@@ -11,19 +10,12 @@ import (
 
 func TestHeadOfALargeFileIsNotRedirected(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.RedirectOver = 3 })
-	s.AddUser("alice", password)
-	link := strings.TrimPrefix(s.Put(s.Login("alice", password), "file=x", "large").Files[0].LinkURL, s.Base)
-	s.Calls.Reset()
-	resp := s.Request("HEAD", link, nil)
-	if resp.StatusCode != 200 || resp.ContentLength != 5 || s.Calls.Reset()["blob.SignGet"] != 0 {
-		t.Errorf("HEAD is answered with %d, length %d", resp.StatusCode, resp.ContentLength)
-	}
-	if resp := s.Request("GET", link, nil, "Accept", "application/json"); resp.StatusCode != 200 {
-		t.Errorf("the record is answered with %d", resp.StatusCode)
-	}
-	s.Request("GET", link, nil)
-	if s.Calls.Reset()["blob.SignGet"] != 1 {
-		t.Error("GET does not ask for an address of the store")
-	}
+	c := apitest.Begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.RedirectOver = 3 })
+	link := c.Upload("file=x", "large").LinkURL
+	c.Calls.Reset()
+	c.Send("HEAD "+link, "").Want(200).WantHeaders("Content-Length", "5")
+	c.Send("GET "+link, "", "Accept", "application/json").Want(200)
+	apitest.Equal(t, "addresses of the store for HEAD and the record", c.Calls.Reset()["blob.SignGet"], 0)
+	c.Send("GET "+link, "")
+	apitest.Equal(t, "addresses of the store for GET", c.Calls.Reset()["blob.SignGet"], 1)
 }

@@ -2,9 +2,6 @@ package local_test
 
 import (
 	"fmt"
-	"net/http"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,91 +13,76 @@ import (
 func TestClockThatWasAYearAheadLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * time.Hour
-	basic := apitest.Basic("alice", password)
+	list := func(c apitest.Caller, _ string) apitest.Answer { return c.Ask("GET /download/list", "") }
 	for what, k := range map[string]struct {
-		ahead func(s *apitest.Server, bearer string) string // returns what the second request needs
-		then  func(s *apitest.Server, of string) *http.Response
+		ahead func(c apitest.Caller) string // returns what the second request needs
+		then  func(c apitest.Caller, of string) apitest.Answer
 		want  int
 	}{
 		"wrong passwords": {
-			func(s *apitest.Server, _ string) string {
+			func(c apitest.Caller) string {
 				for i := range 8 {
-					s.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", fmt.Sprint("wrong ", i)))
-					s.Clock.Advance(8 * time.Second)
+					c.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", fmt.Sprint("wrong ", i)))
+					c.Clock.Advance(8 * time.Second)
 				}
 				return ""
 			},
-			func(s *apitest.Server, _ string) *http.Response {
-				return s.Request("POST", "/auth/login", nil, "Authorization", basic)
+			func(c apitest.Caller, _ string) apitest.Answer {
+				return c.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", password))
 			}, 200,
 		},
 		"forgotten passwords": {
-			func(s *apitest.Server, _ string) string {
+			func(c apitest.Caller) string {
 				for range 3 {
-					s.Text(s.Request("GET", "/auth/forget?u=alice", nil))
+					c.Send("GET /auth/forget?u=ann", "").Want(200)
 				}
 				return ""
 			},
-			func(s *apitest.Server, _ string) *http.Response { return s.Request("GET", "/auth/forget?u=alice", nil) }, 200,
+			func(c apitest.Caller, _ string) apitest.Answer { return c.Send("GET /auth/forget?u=ann", "") }, 200,
 		},
-		"a bearer": {
-			func(_ *apitest.Server, bearer string) string { return bearer },
-			func(s *apitest.Server, bearer string) *http.Response {
-				return s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bearer)
-			}, 401,
-		},
+		"a bearer": {func(apitest.Caller) string { return "" }, list, 401},
 		"a change link": {
-			func(s *apitest.Server, _ string) string {
-				link := s.Decode(s.Request("POST", "/auth/first", nil, "Authorization", apitest.Basic("new", password)), 200).LinkURL
-				return strings.TrimPrefix(link, s.Base)
+			func(c apitest.Caller) string {
+				return c.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", password)).Want(200).LinkURL
 			},
-			func(s *apitest.Server, link string) *http.Response { return s.Request("POST", link, nil) }, 401,
+			func(c apitest.Caller, link string) apitest.Answer { return c.Send("POST "+link, "") }, 401,
 		},
 		"a session": {
-			func(s *apitest.Server, bearer string) string { return begun(s, bearer, `{"name":"x","length":5}`) },
-			func(s *apitest.Server, path string) *http.Response {
-				return s.Request("GET", path, nil, "Authorization", basic)
-			}, 404,
+			func(c apitest.Caller) string { path, _ := session(c, `{"name":"x","length":5}`); return path },
+			func(c apitest.Caller, path string) apitest.Answer { return c.As("ann").Ask("GET "+path, "") }, 404,
 		},
 		"a reservation": {
-			func(s *apitest.Server, bearer string) string {
-				return begun(s, bearer, `{"name":"x","length":10,"d":"bob"}`)
+			func(c apitest.Caller) string {
+				path, _ := session(c, `{"name":"x","length":10,"d":"eve"}`)
+				return path
 			},
-			func(s *apitest.Server, _ string) *http.Response {
-				return s.Request("POST", "/uploads", strings.NewReader(`{"name":"y","length":10,"d":"bob"}`), "Authorization", basic)
+			func(c apitest.Caller, _ string) apitest.Answer {
+				return c.As("ann").Ask("POST /uploads", `{"name":"y","length":10,"d":"eve"}`)
 			}, 201,
 		},
 		"a part's URL": {
-			func(s *apitest.Server, bearer string) string {
-				return partOf(s, bearer, begun(s, bearer, `{"name":"x","length":5}`))
-			},
-			func(s *apitest.Server, path string) *http.Response {
-				return s.Request("PUT", path, strings.NewReader("hello"))
-			}, 403,
+			func(c apitest.Caller) string { _, part := session(c, `{"name":"x","length":5}`); return part },
+			func(c apitest.Caller, part string) apitest.Answer { return c.Send("PUT "+part, "hello") }, 403,
 		},
 		"a key": {
-			func(s *apitest.Server, bearer string) string {
-				s.Text(s.Request("POST", "/upload?file=x", strings.NewReader("hello"), "Authorization", "Bearer "+bearer, "Idempotency-Key", "1"))
-				return ""
+			func(c apitest.Caller) string {
+				return c.Upload("file=x", "hello", "Idempotency-Key", "1").LinkURL
 			},
-			func(s *apitest.Server, _ string) *http.Response { // another request: a remembered key would be a 409
-				return s.Request("POST", "/upload?file=y", strings.NewReader("hello"), "Authorization", basic, "Idempotency-Key", "1")
+			func(c apitest.Caller, _ string) apitest.Answer { // another request: a remembered key would be a 409
+				return c.As("ann").Ask("POST /upload?file=y", "hello", "Idempotency-Key", "1")
 			}, 200,
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := apitest.New(t)
-			s.AddUser("alice", password)
 			s.AddUser("new", password, func(u *auth.User) { u.State = auth.FirstAccess })
-			s.AddUser("bob", password, func(u *auth.User) { u.Quota = 10 })
+			s.AddUser("eve", password, apitest.Quota(10))
 			s.Clock.Advance(year)
-			of := k.ahead(s, s.Login("alice", password))
-			s.Clock.Advance(-year)
-			resp := k.then(s, of)
-			if wait, _ := strconv.Atoi(resp.Header.Get("Retry-After")); resp.StatusCode != k.want || wait > 0 {
-				t.Errorf("status %d, Retry-After %d (%s), want %d", resp.StatusCode, wait, resp.Header.Get("Ferry-Error"), k.want)
-			}
+			c := s.Add("ann")
+			of := k.ahead(c)
+			c.Clock.Advance(-year)
+			k.then(c, of).Want(k.want).WantHeaders("Retry-After", "")
 		})
 	}
 }

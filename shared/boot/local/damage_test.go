@@ -75,12 +75,9 @@ func TestNoToolDestroysWhatDamageLeft(t *testing.T) {
 func newRuin(t *testing.T) ruin {
 	r := ruin{T: t, dir: t.TempDir(), backup: t.TempDir(), older: filepath.Join(t.TempDir(), "older"), contents: map[string]files.File{}}
 	s := apitest.Open(t, r.dir)
-	limited := func(u *auth.User) { u.Quota = 1 << 30 }
-	s.AddUser("alice", password, limited)
-	s.AddUser("bob", password)
-	alice, bob := s.Login("alice", password), s.Login("bob", password)
-	put := func(bearer, query, content string) {
-		s.Put(bearer, "file=x&"+query, content)
+	alice, bob := s.Add("alice", apitest.Quota(1<<30)), s.Add("bob")
+	put := func(c apitest.Caller, query, content string) {
+		c.Upload("file=x&"+query, content)
 		r.contents[content] = files.File{}
 	}
 	large := func(name string) string { return strings.Repeat(name, 10_000) }
@@ -89,13 +86,12 @@ func newRuin(t *testing.T) ruin {
 	put(alice, "", large("large and moved"))
 	put(bob, "", "small of bob")
 	check(t, sqlite.CopyFile(t.Context(), tableOf(r.dir), r.older))
-	_, err := s.Data.Backup(t.Context(), r.backup, false, local.Progress{Expect: func(int64) {}, Done: func(int64) {}})
+	_, err := s.Data.Backup(t.Context(), r.backup, false, unseen)
 	check(t, err)
 	put(alice, "", "small and newer")
 	put(alice, "d=bob", large("to bob"))
-	for _, id := range []int{3, 4} {
-		s.Decode(s.Request("DELETE", fmt.Sprint("/files/", id), nil, "Authorization", "Bearer "+alice), 200)
-	}
+	alice.Ask("DELETE /files/3", "").Want(200)
+	alice.Ask("DELETE /files/4", "").Want(200)
 	for content := range r.contents {
 		for _, f := range records(t, s.Data) {
 			if f.Length == int64(len(content)) {
@@ -352,11 +348,12 @@ func (r *ruin) run(d *local.Data) {
 	defer cancel()
 	switch tool := r.IntN(4); tool {
 	case 0:
-		copied, err := d.Backup(ctx, r.backup, r.IntN(2) == 0, local.Progress{Expect: func(int64) {}, Done: func(int64) {}})
+		copied, err := d.Backup(ctx, r.backup, r.IntN(2) == 0, unseen)
 		r.note("backup: %+v, %v", copied, err)
 		check(r.T, err)
 	case 1:
-		did, err := sweeper(d).Run(ctx)
+		sweeper := &files.Sweeper{Service: file.Service(d.Ports), Grace: 25 * time.Hour}
+		did, err := sweeper.Run(ctx)
 		r.note("sweep: %+v, %v", did, err)
 		check(r.T, err)
 	default:
@@ -364,14 +361,10 @@ func (r *ruin) run(d *local.Data) {
 	}
 }
 
-func sweeper(d *local.Data) *files.Sweeper {
-	return &files.Sweeper{Service: file.Service(d.Ports), Grace: 25 * time.Hour}
-}
-
 func (r *ruin) check(ctx context.Context, d *local.Data, repair bool) files.CheckReport {
 	var all []string
 	c := files.Check{
-		Service: file.Service(d.Ports), Grace: 25 * time.Hour, Repair: repair, Expect: func(int64) {}, Done: func(int64) {},
+		Service: file.Service(d.Ports), Grace: 25 * time.Hour, Repair: repair, Expect: unseen.Expect, Done: unseen.Done,
 		Found: func(f files.Finding) { all = append(all, fmt.Sprintf("%+v", f)) },
 	}
 	report, err := c.Run(ctx)

@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -39,6 +38,13 @@ func newMeasured(t *testing.T) measured {
 	})
 	check(t, err)
 	return measured{s, service.Handler(), m, service}
+}
+
+// wantValue scrapes a metric.
+func (m measured) wantValue(want float64, name string, labels ...string) {
+	m.Helper()
+	_, f := m.scrape()
+	apitest.Equal(m.TB, name, value(f[name], labels...), want)
 }
 
 func (m measured) send(method, path string, body io.Reader, headers ...string) int {
@@ -129,7 +135,7 @@ func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
 func TestMetricsShowTheAgeOfTheOldestNoticeInEachState(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	m.Put(m.Login("alice", password), "file=x&m=carla@example.com", "abc")
+	m.As("alice").Upload("file=x&m=carla@example.com", "abc")
 	m.Clock.Advance(90e9)
 	_, f := m.scrape()
 	for state, least := range map[string]float64{"queued": 90, "sending": 0, "failed": 0} {
@@ -153,48 +159,29 @@ func TestMetricsCountAnOpenUpload(t *testing.T) {
 	}()
 	_, err := io.WriteString(in, "some") // returns when it is read
 	check(t, err)
-	if _, f := m.scrape(); value(f["ferry_requests_open"], "route", "PUT /v1/upload") != 1 {
-		t.Errorf("%v uploads are open", value(f["ferry_requests_open"], "route", "PUT /v1/upload"))
-	}
+	m.wantValue(1, "ferry_requests_open", "route", "PUT /v1/upload")
 	in.Close()
-	if status := <-done; status != 200 {
-		t.Errorf("status %d", status)
-	}
-	if _, f := m.scrape(); value(f["ferry_requests_open"], "route", "PUT /v1/upload") != 0 {
-		t.Errorf("%v uploads are open after the end", value(f["ferry_requests_open"], "route", "PUT /v1/upload"))
-	}
+	apitest.Equal(t, "the status", <-done, 200)
+	m.wantValue(0, "ferry_requests_open", "route", "PUT /v1/upload")
 }
 
 func TestMetricsCountTheOpenUploadSessionsOfAllUsers(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	m.AddUser("bob", password)
-	ask := func(user, method, path, body string) (answer struct{ ID string }) {
-		resp := m.Request(method, path, strings.NewReader(body), "Authorization", apitest.Basic(user, password))
-		if text := m.Text(resp); resp.StatusCode >= 300 || strings.Contains(text, `"id"`) && json.Unmarshal([]byte(text), &answer) != nil {
-			t.Fatalf("%s %s: status %d, %s", method, path, resp.StatusCode, text)
-		}
-		return answer
-	}
-	first := ask("alice", "POST", "/uploads", `{"name":"x"}`)
-	second := ask("bob", "POST", "/uploads", `{"name":"y","length":1}`)
-	open := func(want float64) {
-		t.Helper()
-		if _, f := m.scrape(); value(f["ferry_upload_sessions_open"]) != want {
-			t.Errorf("%v sessions are open, want %v", value(f["ferry_upload_sessions_open"]), want)
-		}
-	}
-	open(2)
-	ask("alice", "DELETE", "/uploads/"+first.ID, "")
-	open(1)
-	ask("bob", "DELETE", "/uploads/"+second.ID, "")
-	open(0)
+	alice, bob := m.As("alice"), m.Add("bob")
+	first, _ := session(alice, `{"name":"x"}`)
+	second, _ := session(bob, `{"name":"y","length":1}`)
+	m.wantValue(2, "ferry_upload_sessions_open")
+	alice.Ask("DELETE "+first, "").Want(204)
+	m.wantValue(1, "ferry_upload_sessions_open")
+	bob.Ask("DELETE "+second, "").Want(204)
+	m.wantValue(0, "ferry_upload_sessions_open")
 }
 
 func TestMetricsCountEventsThatWaitForAWebhook(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	m.Put(m.Login("alice", password), "file=x", "abc")
+	m.As("alice").Upload("file=x", "abc")
 	check(t, m.service.Sender.Spread(t.Context()))
 	m.Clock.Advance(90e9)
 	_, f := m.scrape()

@@ -1,7 +1,7 @@
 package local_test
 
 import (
-	"strings"
+	"regexp"
 	"testing"
 
 	"ferry/shared/api/file"
@@ -11,38 +11,26 @@ import (
 
 func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	s.AddUser("alice", password)
-	bearer := s.Login("alice", password)
-	change := strings.TrimPrefix(s.Decode(s.Request("GET", "/auth/forget?u=alice", nil), 200).LinkURL, s.Base)
-	link := strings.TrimPrefix(s.Put(bearer, "file=a", "one").Files[0].LinkURL, s.Base)
-	s.Deliver()
-	messages, err := s.Service.Inbox.List(t.Context(), 1)
-	if err != nil || len(messages) != 1 {
-		t.Fatalf("%d messages, %v", len(messages), err)
-	}
-	code := pin(t, messages[0].Text)
+	c := apitest.Begin(t)
+	change := c.Send("GET /auth/forget?u=ann", "").Want(200).LinkURL
+	link := c.Upload("file=a", "one").LinkURL
+	c.Deliver()
+	messages, err := c.Service.Inbox.List(t.Context(), 1)
+	check(t, err)
+	pin := regexp.MustCompile(`\b[0-9]{8}\b`).FindString(messages[0].Text)
 
-	check(t, s.Users.Disable(t.Context(), "alice"))
-	if _, err := file.Service(s.Data.Ports).RemoveAll(t.Context(), "alice"); err != nil {
-		t.Fatal(err)
-	}
-	check(t, s.Users.Remove(t.Context(), "alice"))
-	s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", password)), 401)
+	check(t, c.Users.Disable(t.Context(), "ann"))
+	_, err = file.Service(c.Data.Ports).RemoveAll(t.Context(), "ann")
+	check(t, err)
+	check(t, c.Users.Remove(t.Context(), "ann"))
+	old := apitest.Basic("ann", password)
+	c.Send("POST /auth/login", "", "Authorization", old).Want(401)
 
-	s.AddUser("alice", "a password of her own", func(u *auth.User) { u.Email = "another@example.com" })
-	s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bearer), 401)
-	s.Decode(s.Request("GET", link, nil), 401)
-	s.Decode(s.Request("POST", change+"&p="+code+"&z=taken+over+by+the+old", nil), 401)
-	s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", apitest.Basic("alice", password)), 401)
-	if id := s.Put(s.Login("alice", "a password of her own"), "file=b", "two").Files[0].ID; id != 2 {
-		t.Errorf("the first file of the new user has the id %d, want 2", id)
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.AddUser("ann", "a password of her own", func(u *auth.User) { u.Email = "another@example.com" })
+	c.Ask("GET /download/list", "").Want(401)
+	c.Send("GET "+link, "").Want(401)
+	c.Send("POST "+change+"&p="+pin+"&z=taken+over+by+the+old", "").Want(401)
+	c.Send("POST /auth/login", "", "Authorization", old).Want(401)
+	next := apitest.Caller{Server: c.Server, Bearer: c.Login("ann", "a password of her own")}
+	apitest.Equal(t, "the id of her first file", next.Upload("file=b", "two").ID, 2)
 }

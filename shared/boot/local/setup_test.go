@@ -1,44 +1,22 @@
 package local_test
 
 import (
-	"encoding/json"
-	"strings"
 	"testing"
 
 	"ferry/shared/boot/apitest"
 )
 
-const password = "a password to try"
+const password = apitest.Password
 
-// begun begins a session and returns its path.
-func begun(s *apitest.Server, bearer, plan string) string {
-	s.Helper()
-	resp := s.Request("POST", "/uploads", strings.NewReader(plan), "Authorization", "Bearer "+bearer)
-	if resp.StatusCode != 201 {
-		s.Fatalf("beginning a session: status %d (%s)", resp.StatusCode, resp.Header.Get("Ferry-Error"))
-	}
-	return strings.TrimPrefix(resp.Header.Get("Location"), s.Base)
+// session begins an upload session with this JSON, and returns its path and that of its only part.
+func session(c apitest.Caller, plan string) (path, part string) {
+	c.Helper()
+	path = c.Ask("POST /uploads", plan).Want(201).Header.Get("Location")
+	a := c.Ask("POST "+path+"/parts", `{"numbers":[1]}`).Want(200)
+	return path, apitest.Read[struct{ Parts []struct{ URL string } }](a).Parts[0].URL
 }
 
-// partOf returns the path for the only part of a session.
-func partOf(s *apitest.Server, bearer, session string) string {
-	s.Helper()
-	var out struct{ Parts []struct{ URL string } }
-	resp := s.Request("POST", session+"/parts", strings.NewReader(`{"numbers":[1]}`), "Authorization", "Bearer "+bearer)
-	if err := json.Unmarshal([]byte(s.Text(resp)), &out); err != nil || len(out.Parts) != 1 {
-		s.Fatalf("asking for a part: status %d, %v", resp.StatusCode, err)
-	}
-	return strings.TrimPrefix(out.Parts[0].URL, s.Base)
-}
-
-// pin returns the eight digits in a mail.
-func pin(t *testing.T, text string) string {
+func check(t testing.TB, err error) {
 	t.Helper()
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
-		if len(word) == 8 {
-			return word
-		}
-	}
-	t.Fatal("the mail has no PIN")
-	return ""
+	apitest.Must(t, err)
 }

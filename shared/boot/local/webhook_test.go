@@ -51,13 +51,11 @@ func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
 			defer d.Close()
 			var want string
 			if made {
-				if want, _, err = local.WebhookSecret(dir); err != nil {
-					t.Fatal(err)
-				}
+				want, _, err = local.WebhookSecret(dir)
+				check(t, err)
 			}
-			if _, err := d.Backup(t.Context(), to, false, local.Progress{Expect: func(int64) {}, Done: func(int64) {}}); err != nil {
-				t.Fatal(err)
-			}
+			_, err = d.Backup(t.Context(), to, false, unseen)
+			check(t, err)
 			got, err := os.ReadFile(filepath.Join(to, "webhook.secret"))
 			if string(got) != want || (err == nil) != made {
 				t.Errorf("got %q, %v", got, err)

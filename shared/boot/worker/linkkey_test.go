@@ -102,15 +102,9 @@ func TestANewStackGetsAKeyAndAProtectedTable(t *testing.T) {
 	t.Parallel()
 	s, handle := keySetup(bytesOf(7))
 	id, data, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
-	if err != nil || id != "/ferry/stack/link-key" || len(data) != 0 {
-		t.Errorf("id %q, data %v, %v", id, data, err)
-	}
-	want, err := auth.RandomToken(bytesOf(7))
-	if err != nil || s.values["/ferry/stack/link-key"] != want {
-		t.Errorf("the key is not the one that was made: %v", err)
-	}
-	if !s.protected {
-		t.Error("the table is not protected")
+	want, err2 := auth.RandomToken(bytesOf(7))
+	if err != nil || err2 != nil || id != "/ferry/stack/link-key" || len(data) != 0 || s.values[id] != want || !s.protected {
+		t.Errorf("id %q, data %v, %v; the table is protected: %v, or the key is not the one that was made", id, data, err, s.protected)
 	}
 }
 

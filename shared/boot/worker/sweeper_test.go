@@ -126,25 +126,18 @@ func TestARunThatHasCalledTheNextIsNoError(t *testing.T) {
 
 func TestASweepThatCannotGoOnFails(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
 	for what, k := range map[string]struct {
 		*again
 		cloud.SweepEvent
+		left time.Duration
 	}{
-		"it cannot be called again":  {&again{err: errors.New("denied")}, cloud.SweepEvent{}},
-		"it has run a hundred times": {new(again), cloud.SweepEvent{Again: 100}},
+		"it cannot be called again":        {&again{err: errors.New("denied")}, cloud.SweepEvent{}, 30 * time.Second},
+		"it has run a hundred times":       {new(again), cloud.SweepEvent{Again: 100}, 30 * time.Second},
+		"objects failed in an earlier run": {new(again), cloud.SweepEvent{Again: 1, Failed: 2}, 15 * time.Minute},
 	} {
-		if _, err := k.handle(t, p, 30*time.Second, k.SweepEvent); err == nil {
-			t.Errorf("%s, and there is no error", what)
+		if r, err := k.handle(t, boottest.Ports(t, nil), k.left, k.SweepEvent); err == nil || r.Complete != (k.left > time.Minute) {
+			t.Errorf("%s: %+v, %v", what, r, err)
 		}
-	}
-}
-
-func TestObjectsThatFailedInAnyRunAreAnErrorOfTheLast(t *testing.T) {
-	t.Parallel()
-	var a again
-	if r, err := a.handle(t, boottest.Ports(t, nil), 15*time.Minute, cloud.SweepEvent{Again: 1, Failed: 2}); err == nil || !r.Complete || a.asked != nil {
-		t.Errorf("%+v, %v; asked was %v", r, err, a.asked)
 	}
 }
 
@@ -162,19 +155,25 @@ func (s *slowCopy) Copy(ctx context.Context, from blob.Area, fromKey string, to 
 	return s.Store.Copy(ctx, from, fromKey, to, toKey)
 }
 
-// TestAFileThatTakesLongToMoveGoesOnInTheNextRun deletes a file, and gives its mover two runs.
-func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
-	t.Parallel()
+// deleting returns ports where the first of alice's files was deleted, its bytes, and the event
+// that asks for them to be moved.
+func deleting(t *testing.T) (*api.Ports, files.File, cloud.SweepEvent) {
+	t.Helper()
 	p := boottest.Ports(t, nil)
-	store := &slowCopy{Store: p.Blobs}
-	p.Blobs = store
 	p.Mover = func(context.Context, string, int64) error { return nil }
 	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
 	check(t, err)
 	deleted, err := file.Service(p).Delete(t.Context(), alice, 1)
 	check(t, err)
+	return p.Clone(), deleted.File, cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
+}
+
+func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
+	t.Parallel()
+	p, deleted, e := deleting(t)
+	store := &slowCopy{Store: p.Blobs}
+	p.Blobs = store
 	var a again
-	e := cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
 	if _, err := a.handle(t, p, 30*time.Second+100*time.Millisecond, e); err != nil || len(a.asked) != 1 || a.asked[0].Again != 1 || *a.asked[0].Move != *e.Move {
 		t.Fatalf("the first run gave %v, and asked was %+v", err, a.asked)
 	}
@@ -182,23 +181,16 @@ func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
 	if _, err := a.handle(t, p, 15*time.Minute, a.asked[0]); err != nil || len(a.asked) != 1 {
 		t.Errorf("the second run gave %v, and asked was %+v", err, a.asked)
 	}
-	if _, err := p.Blobs.Open(t.Context(), blob.Backup, deleted.Blob); err != nil {
-		t.Error(err)
-	}
+	_, err := p.Blobs.Open(t.Context(), blob.Backup, deleted.Blob)
+	check(t, err)
 }
 
 func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
-	p.Mover = func(context.Context, string, int64) error { return nil }
-	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
-	check(t, err)
-	_, err = file.Service(p).Delete(t.Context(), alice, 1)
-	check(t, err)
+	p, _, e := deleting(t)
 	broken := p.Clone()
 	broken.Blobs = failing{p.Blobs}
 	var a again
-	e := cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
 	if _, err := a.handle(t, broken, 15*time.Minute, e); err == nil || a.asked != nil {
 		t.Errorf("the run gave %v, and asked was %v", err, a.asked)
 	}
