@@ -9,6 +9,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
+	"ferry/shared/boot/backup"
 	"ferry/shared/boot/local"
 )
 
@@ -19,6 +20,7 @@ type backupCommand struct {
 	To     string `arg:"" type:"path" help:"Backup directory: a new one, or an earlier backup to bring up to date."`
 }
 
+// Help is shown by ferry backup --help.
 func (backupCommand) Help() string {
 	return `The service may keep running. The backup shows one moment, and is itself a data directory:
 "ferry serve --data DIR" can serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.
@@ -30,8 +32,8 @@ from the backup. Bad bytes from here go to DIR/damaged.`
 
 func (c backupCommand) Run(ctx context.Context, out console) error {
 	return openLocal(c.Data, api.Settings{}, local.Options{Existing: true}, func(d *local.Data) error {
-		return copyData(out, c.Quiet, c.To, func(p local.Progress) (local.Copied, error) {
-			return d.Backup(ctx, c.To, c.Verify, p)
+		return copyData(out, c.Quiet, c.To, func(p backup.Progress) (backup.Copied, error) {
+			return backup.Make(ctx, d, c.To, c.Verify, p)
 		})
 	})
 }
@@ -43,6 +45,7 @@ type restoreDataCommand struct {
 	From  string `arg:"" type:"path" help:"Backup directory."`
 }
 
+// Help is shown by ferry restore-data --help.
 func (restoreDataCommand) Help() string {
 	return `With --file, for a file that "ferry check" names: its bytes are looked for in the backup by user, id, length and checksum. A record
 that cannot be read comes from the backup too; without a record the file is not restored, as its user may have removed it.`
@@ -52,8 +55,8 @@ func (c restoreDataCommand) Run(ctx context.Context, out console) error {
 	if c.File != "" {
 		return c.restoreFile(ctx, out)
 	}
-	return copyData(out, c.Quiet, c.Data, func(p local.Progress) (local.Copied, error) {
-		return local.Restore(ctx, c.From, c.Data, p)
+	return copyData(out, c.Quiet, c.Data, func(p backup.Progress) (backup.Copied, error) {
+		return backup.Restore(ctx, c.From, c.Data, p)
 	})
 }
 
@@ -65,7 +68,7 @@ func (c restoreDataCommand) restoreFile(ctx context.Context, out console) error 
 		return usage("--file %s: want USER/ID, such as anna/12", c.File)
 	}
 	return openLocal(c.Data, api.Settings{}, local.Options{Existing: true}, func(d *local.Data) error {
-		f, err := d.RestoreFile(ctx, c.From, owner, id)
+		f, err := backup.RestoreFile(ctx, d, c.From, owner, id)
 		if err == nil {
 			fmt.Fprintf(out.Out, "%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, printable(f.Name), size(f.Length))
 		}
@@ -74,11 +77,11 @@ func (c restoreDataCommand) restoreFile(ctx context.Context, out console) error 
 }
 
 // copyData shows progress, and reports at the end what was copied.
-func copyData(out console, quiet bool, to string, run func(p local.Progress) (local.Copied, error)) error {
+func copyData(out console, quiet bool, to string, run func(p backup.Progress) (backup.Copied, error)) error {
 	m := newMeter(out, quiet)
 	m.name("copying")
 	m.start()
-	copied, err := run(local.Progress{Expect: m.expect, Done: m.add})
+	copied, err := run(backup.Progress{Expect: m.expect, Done: m.add})
 	m.end()
 	if err != nil {
 		return err

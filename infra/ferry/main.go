@@ -25,6 +25,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/backup"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/envelope"
@@ -182,8 +183,8 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	return nil, nil
 }
 
-// misspelt refuses a variable that is no setting but differs from one by at most two letters.
-// Any other name is someone else's: Kubernetes sets FERRY_PORT for a service named ferry.
+// misspelt refuses a variable that is not a setting but within two letters of one. A name
+// farther away is someone else's: Kubernetes sets FERRY_PORT for a service named ferry.
 func misspelt(root *kong.Node, environ []string) error {
 	known := []string{"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_MOVER", "FERRY_MOVER_FILE"} // no flag: the client's, a function's
 	for _, n := range walk(root) {
@@ -309,11 +310,11 @@ func exitCode(err error) int {
 		{exitPermission, []error{client.ErrNoLogin}},
 		{exitDamaged, []error{
 			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
-			local.ErrForeign, table.ErrUnreadable, auth.ErrDamaged, auth.ErrFormat,
+			backup.ErrForeign, table.ErrUnreadable, auth.ErrDamaged, auth.ErrFormat,
 		}},
-		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, local.ErrNoFile}},
-		{exitExists, []error{client.ErrExists, local.ErrHasData}},
-		{exitUsage, []error{local.ErrInside}},
+		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, backup.ErrNoFile}},
+		{exitExists, []error{client.ErrExists, backup.ErrHasData}},
+		{exitUsage, []error{backup.ErrInside}},
 		{exitUnknown, []error{auth.ErrUnknownUser, client.ErrUnknownUser}},
 		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
 		{exitBusy, []error{client.ErrChanged, notify.ErrClaimed, table.ErrBusy}},
@@ -343,9 +344,9 @@ func explain(err error) string {
 		return strings.TrimSuffix(err.Error(), path.Error()) + path.Path + ": " + path.Err.Error()
 	case errors.Is(err, local.ErrNoData):
 		return err.Error() + "; say where it is with --data or FERRY_DATA"
-	case errors.Is(err, local.ErrHasData):
+	case errors.Is(err, backup.ErrHasData):
 		return err.Error() + "; name another directory with --data"
-	case errors.Is(err, sqlite.ErrDamaged): // it may be wrapped twice: say it once
+	case errors.Is(err, sqlite.ErrDamaged): // say it once, without the text between two mentions
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
 	}

@@ -58,7 +58,7 @@ func (s *Service) open(ctx context.Context, sess Session, ops []table.Op) error 
 			return recount
 		case now.open >= maxOpen:
 			return &fault.Fault{Kind: fault.TooMany, After: max(time.Second, now.first.Sub(s.Now())), Cause: err,
-				Detail: fmt.Sprintf("%d of your uploads are open, as many as a user may have; complete or end one first", now.open)}
+				Detail: fmt.Sprintf("you have %d open uploads, the most that a user may have; complete or end one first", now.open)}
 		case now.bytes > free+now.arrived-need:
 			// Not as the fault's cause: the caller's wish is no error in the log.
 			return fmt.Errorf("%w: %w", err, fault.New(fault.Full,

@@ -2,8 +2,7 @@
 // files in folders and small ones beside the table, the link key in a file that only
 // its owner can read, and an inbox for mail and text messages. With them it runs all
 // of Ferry in one process. It may import everything but AWS's SDK. Start reading with
-// Open, then NewService. Data.Backup copies an opened folder, backupfile.go one file of it,
-// and restore.go brings back what was copied.
+// Open, then NewService.
 package local
 
 import (
@@ -28,9 +27,9 @@ import (
 
 // The names of files in the data folder.
 const (
-	tableName  = "table.sqlite"
-	keyName    = "link.key"
-	secretName = "webhook.secret"
+	TableName  = "table.sqlite"
+	KeyName    = "link.key"
+	SecretName = "webhook.secret"
 )
 
 var (
@@ -38,7 +37,7 @@ var (
 	ErrNoData = errors.New("there is no Ferry data here")
 	// ErrNoTable is returned by Open for data without its table. With a new table,
 	// all files would count as leftovers and be removed.
-	ErrNoTable = errors.New(tableName + " is missing or empty beside other data of Ferry; " +
+	ErrNoTable = errors.New(TableName + " is missing or empty beside other data of Ferry; " +
 		"restore it from a backup, or start over in another directory")
 	// ErrNoKey is returned by Open if data must exist and its link key is lost.
 	ErrNoKey = errors.New("the file is missing: put it back from a backup, " +
@@ -68,7 +67,7 @@ type Data struct {
 	Ports *api.Ports
 	Table *sqlite.DB
 	Disk  *disk.Store
-	dir   string
+	Dir   string // absolute
 }
 
 // Open opens the data in a folder, which it makes if needed. If the link key is
@@ -87,13 +86,13 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, made, err := linkKey(d.dir, o)
+	key, made, err := linkKey(d.Dir, o)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	if made {
 		o.Log.Warn("the link key was missing beside existing data and was replaced by a new one: all links that were sent before are dead; "+
-			"to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.dir, keyName))
+			"to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.Dir, KeyName))
 	}
 	d.Ports = &api.Ports{
 		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: o.Now},
@@ -119,7 +118,7 @@ func openStores(dir string, o Options) (*Data, error) {
 		}
 		reserve = min(reserve, total/10)
 	}
-	db, err := openTable(filepath.Join(dir, tableName), sqlite.Options{NoSync: o.NoSync, Log: reserve / 4})
+	db, err := OpenTable(filepath.Join(dir, TableName), sqlite.Options{NoSync: o.NoSync, Log: reserve / 4})
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +126,11 @@ func openStores(dir string, o Options) (*Data, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Data{Table: db, Disk: store, dir: dir}, nil
+	return &Data{Table: db, Disk: store, Dir: dir}, nil
 }
 
-// openTable opens the table of data in this version's format.
-func openTable(path string, o sqlite.Options) (*sqlite.DB, error) {
+// OpenTable opens the table of data in this version's format.
+func OpenTable(path string, o sqlite.Options) (*sqlite.DB, error) {
 	db, err := sqlite.Open(path, o)
 	if err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func (d *Data) Close() error {
 // prepare makes the folder and, if it has no table, the link key. The key is made
 // before the table, so that a table without a key means that the key was lost.
 func prepare(dir string, o Options) error {
-	info, err := os.Stat(filepath.Join(dir, tableName))
+	info, err := os.Stat(filepath.Join(dir, TableName))
 	if err == nil && info.Size() > 0 {
 		return nil
 	}
@@ -185,7 +184,7 @@ func hasRun(dir string) bool {
 			return true
 		}
 	}
-	_, noKey := os.Stat(filepath.Join(dir, keyName))
+	_, noKey := os.Stat(filepath.Join(dir, KeyName))
 	_, noArea := os.Stat(filepath.Join(dir, string(blob.Files)))
 	return noKey == nil && noArea == nil
 }

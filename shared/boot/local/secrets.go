@@ -20,7 +20,7 @@ import (
 // WebhookSecret reads the secret that signs events from its file in a data folder, or
 // makes it, and returns the path too.
 func WebhookSecret(dir string) (text, path string, err error) {
-	path = filepath.Join(dir, secretName)
+	path = filepath.Join(dir, SecretName)
 	text, _, err = readOrMake(path, "webhook secret", notify.NewWebhookSecret)
 	return text, path, err
 }
@@ -31,7 +31,7 @@ const keyMemory = time.Second
 // linkKey opens the link key, a file in a data folder. It makes the file unless it must
 // exist.
 func linkKey(dir string, o Options) (key auth.LinkKey, made bool, err error) {
-	path := filepath.Join(dir, keyName)
+	path := filepath.Join(dir, KeyName)
 	if _, err := os.Stat(path); o.Existing && errors.Is(err, fs.ErrNotExist) {
 		return key, false, fmt.Errorf("%s: %w", path, ErrNoKey)
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
 )
@@ -37,29 +36,5 @@ func TestTheWebhookSecretIsMadeOnceAndReadableOnlyByItsOwner(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("%d files are there", len(entries))
-	}
-}
-
-func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
-	t.Parallel()
-	for what, made := range map[string]bool{"with": true, "without": false} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			dir, to := t.TempDir(), t.TempDir()
-			d, err := local.Open(dir, api.Settings{}, local.Options{NoSync: true})
-			check(t, err)
-			defer d.Close()
-			var want string
-			if made {
-				want, _, err = local.WebhookSecret(dir)
-				check(t, err)
-			}
-			_, err = d.Backup(t.Context(), to, false, unseen)
-			check(t, err)
-			got, err := os.ReadFile(filepath.Join(to, "webhook.secret"))
-			if string(got) != want || (err == nil) != made {
-				t.Errorf("got %q, %v", got, err)
-			}
-		})
 	}
 }

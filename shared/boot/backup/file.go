@@ -1,4 +1,4 @@
-package local
+package backup
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/boot/local"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -137,7 +138,7 @@ func (c *copying) unreadable(ctx context.Context, err error) error {
 
 // write writes a durable file, and then calls place with its path.
 func (c *copying) write(content io.Reader, place func(aside string) error) error {
-	return WritePrivate(filepath.Join(c.dir, "tmp", "copy"), content, func(aside, _ string) error { return place(aside) })
+	return local.WritePrivate(filepath.Join(c.dir, "tmp", "copy"), content, func(aside, _ string) error { return place(aside) })
 }
 
 // place renames a written file to path, over any file there, and makes that durable. A folder

@@ -1,4 +1,4 @@
-package local_test
+package backup_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/backup"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/links"
@@ -30,7 +31,7 @@ type backedUp struct {
 	to string
 }
 
-var unseen = local.Progress{Expect: func(int64) {}, Done: func(int64) {}}
+var unseen = backup.Progress{Expect: func(int64) {}, Done: func(int64) {}}
 
 var (
 	contents     = []string{"small", strings.Repeat("0123456789", 30_000)}
@@ -50,9 +51,9 @@ func newBackedUp(t *testing.T) backedUp {
 }
 
 // backup runs a backup, which must name these things.
-func (s backedUp) backup(what string, verify bool, damaged ...string) local.Copied {
+func (s backedUp) backup(what string, verify bool, damaged ...string) backup.Copied {
 	s.Helper()
-	got, err := s.Data.Backup(s.Context(), s.to, verify, unseen)
+	got, err := backup.Make(s.Context(), s.Data, s.to, verify, unseen)
 	if err != nil || !reflect.DeepEqual(got.Damaged, damaged) {
 		s.Errorf("%s: %+v, %v; want %q", what, got, err, damaged)
 	}
@@ -74,17 +75,17 @@ func (s backedUp) record(id int64) (f files.File) {
 func stored(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	d, err := local.Open(dir, api.Settings{}, local.Options{Existing: true, NoSync: true})
-	check(t, err)
+	apitest.Must(t, err)
 	defer d.Close()
 	all := map[string]string{}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		page, err := d.Disk.List(t.Context(), area, "", blob.MaxList)
-		check(t, err)
+		apitest.Must(t, err)
 		for _, o := range page {
 			r, err := d.Disk.Open(t.Context(), area, o.Key)
-			check(t, err)
+			apitest.Must(t, err)
 			content, err := io.ReadAll(r)
-			check(t, errors.Join(err, r.Close()))
+			apitest.Must(t, errors.Join(err, r.Close()))
 			all[string(area)+"/"+o.Key] = string(content)
 		}
 	}
@@ -98,7 +99,7 @@ func (s backedUp) change(dir string, f files.File, content string) {
 	if dir == s.to {
 		var err error
 		d, err = local.Open(dir, api.Settings{}, local.Options{Existing: true, NoSync: true})
-		check(s.TB, err)
+		apitest.Must(s.TB, err)
 		defer d.Close()
 	}
 	err := errors.Join(d.Table.Blobs().Delete(s.Context(), f.Area, f.Blob), os.RemoveAll(path))
@@ -111,7 +112,7 @@ func (s backedUp) change(dir string, f files.File, content string) {
 	default:
 		err = os.WriteFile(path, []byte(content), 0o600)
 	}
-	check(s.TB, err)
+	apitest.Must(s.TB, err)
 }
 
 func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
@@ -194,20 +195,20 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 			func(s backedUp, _ table.Key) { s.Spoil(record) }},
 		"a record is another file's": {"the item " + record.String() + " cannot be read",
 			func(s backedUp, _ table.Key) {
-				check(s.TB, s.Data.Table.Write(s.Context(), table.Put(record, s.record(2))))
+				apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Put(record, s.record(2))))
 			}},
 		"a link cannot be read": {"the item link#",
 			func(s backedUp, link table.Key) { s.Spoil(link) }},
 		"a user cannot be read": {"the item user#ann profile cannot be read",
 			func(s backedUp, _ table.Key) { s.Spoil(user) }},
 		"a user's item has another form": {"the item user#ann profile cannot be read", func(s backedUp, _ table.Key) {
-			check(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", "x")))
+			apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", "x")))
 		}},
 		"a user is lost": {"the user ann is missing, and was not removed",
-			func(s backedUp, _ table.Key) { check(s.TB, s.Data.Table.Write(s.Context(), table.Delete(user))) }},
+			func(s backedUp, _ table.Key) { apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Delete(user))) }},
 		"a user has a lower last file id": {"the last file id of user ann is 1, but was 2 before",
 			func(s backedUp, _ table.Key) {
-				check(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", int64(1))))
+				apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", int64(1))))
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,10 +221,10 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 			for key := range s.Partitions("link#") {
 				link.PK, _, _ = strings.Cut(key, " ")
 			}
-			check(s.TB, errors.Join(s.Data.Table.Get(t.Context(), user, &u), s.Data.Table.Get(t.Context(), link, &l)))
+			apitest.Must(s.TB, errors.Join(s.Data.Table.Get(t.Context(), user, &u), s.Data.Table.Get(t.Context(), link, &l)))
 			c.damage(s, link)
 			for range 2 {
-				got, err := s.Data.Backup(t.Context(), s.to, false, unseen)
+				got, err := backup.Make(t.Context(), s.Data, s.to, false, unseen)
 				if err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], c.want) || got.Removed != 0 {
 					t.Errorf("%+v, %v; want %q", got, err, c.want)
 				}
@@ -237,7 +238,7 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 					t.Error("the rest was not copied")
 				}
 			}
-			check(s.TB, s.Data.Table.Write(t.Context(), table.Put(user, u), table.Put(link, l), table.Put(record, f)))
+			apitest.Must(s.TB, s.Data.Table.Write(t.Context(), table.Put(user, u), table.Put(link, l), table.Put(record, f)))
 			if got := s.backup("after it was mended", false); got.Removed != 2 || len(stored(t, s.to)) != 2 {
 				t.Errorf("%+v", got)
 			}
@@ -256,12 +257,12 @@ func TestABackupBesideAnOlderTableRemovesNothing(t *testing.T) {
 		if err == nil && content != nil {
 			err = os.WriteFile(path, content, 0o600)
 		}
-		check(s.TB, err)
+		apitest.Must(s.TB, err)
 		s.Caller = apitest.Open(t, s.Dir).Begin()
 		return before
 	}
 	older := reopen(nil)
-	s.AddUser("eve", password)
+	s.AddUser("eve", apitest.Password)
 	for _, content := range contents {
 		s.Upload("file=x", content)
 	}
@@ -275,9 +276,9 @@ func TestABackupBesideAnOlderTableRemovesNothing(t *testing.T) {
 	}
 	reopen(newer)
 	s.backup("beside the newer table", false)
-	check(s.TB, errors.Join(s.Users.Disable(t.Context(), "eve"), s.Users.Remove(t.Context(), "eve")))
+	apitest.Must(s.TB, errors.Join(s.Users.Disable(t.Context(), "eve"), s.Users.Remove(t.Context(), "eve")))
 	s.backup("after a user was removed", false)
-	check(s.TB, os.WriteFile(copied, []byte(strings.Repeat("no table ", 1000)), 0o600))
+	apitest.Must(s.TB, os.WriteFile(copied, []byte(strings.Repeat("no table ", 1000)), 0o600))
 	s.backup("over a damaged backup", false, "the table of the earlier backup")
 	s.backup("over a mended backup", false)
 	apitest.Equal(t, "objects", stored(t, s.to), before)
@@ -290,8 +291,8 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 	unreadable := func(s backedUp, f files.File) {
 		f = s.record(f.ID)
 		s.Spoil(files.Key(f.Area, f.Owner, f.ID))
-		_, err := s.Data.Backup(s.Context(), s.to, false, unseen) // as every night
-		check(s.TB, errors.Join(err, os.RemoveAll(filepath.Join(s.Dir, string(f.Area), f.Blob))))
+		_, err := backup.Make(s.Context(), s.Data, s.to, false, unseen) // as every night
+		apitest.Must(s.TB, errors.Join(err, os.RemoveAll(filepath.Join(s.Dir, string(f.Area), f.Blob))))
 	}
 	for name, c := range map[string]struct {
 		id     int64
@@ -308,16 +309,16 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 		"the backup is bad too": {2, func(s backedUp, f files.File) {
 			lose(s, f)
 			s.change(s.to, f, other)
-		}, local.ErrNoFile},
+		}, backup.ErrNoFile},
 		"its user has removed it": {2, func(s backedUp, f files.File) {
-			check(s.TB, s.Data.Table.Write(s.Context(), table.Delete(files.Key(f.Area, f.Owner, f.ID))))
-		}, local.ErrNoFile},
+			apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Delete(files.Key(f.Area, f.Owner, f.ID))))
+		}, backup.ErrNoFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newBackedUp(t)
 			c.damage(s, s.record(c.id))
-			f, err := s.Data.RestoreFile(t.Context(), s.to, "ann", c.id)
+			f, err := backup.RestoreFile(t.Context(), s.Data, s.to, "ann", c.id)
 			if !errors.Is(err, c.want) || err == nil && stored(t, s.Dir)[string(f.Area)+"/"+f.Blob] != contents[c.id-1] {
 				t.Fatalf("%+v, %v", f, err)
 			}
@@ -340,10 +341,10 @@ func TestARestoredFileStaysInItsArea(t *testing.T) {
 	before := s.record(2)
 	s.move(2)
 	moved := s.record(2)
-	check(t, s.Data.Table.Write(t.Context(), table.Put(files.Key(before.Area, "ann", 2), before)))
+	apitest.Must(t, s.Data.Table.Write(t.Context(), table.Put(files.Key(before.Area, "ann", 2), before)))
 	s.Spoil(files.Key(before.Area, "ann", 2))
 	s.change(s.Dir, moved, "")
-	f, err := s.Data.RestoreFile(t.Context(), s.to, "ann", 2)
+	f, err := backup.RestoreFile(t.Context(), s.Data, s.to, "ann", 2)
 	if err != nil || f.Area == before.Area || f.Area != moved.Area {
 		t.Errorf("from %s it was restored to %s, %v", moved.Area, f.Area, err)
 	}
@@ -355,7 +356,7 @@ func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 	c.Upload("file=x", "small")
 	c.Close()
 	key, err := os.ReadFile(filepath.Join(c.Dir, "link.key"))
-	check(t, errors.Join(err, os.Remove(filepath.Join(c.Dir, "table.sqlite"))))
+	apitest.Must(t, errors.Join(err, os.Remove(filepath.Join(c.Dir, "table.sqlite"))))
 	for _, existing := range []bool{true, false} {
 		_, err := local.Open(c.Dir, api.Settings{}, local.Options{Existing: existing, NoSync: true})
 		if now, _ := os.ReadFile(filepath.Join(c.Dir, "link.key")); !errors.Is(err, local.ErrNoTable) || !bytes.Equal(now, key) {
@@ -372,12 +373,12 @@ func TestARestoreBesideFilesWithoutATableKeepsNewerOnes(t *testing.T) {
 	f := s.record(3)
 	s.Close()
 	for _, end := range []string{"", "-wal", "-shm"} {
-		check(t, os.RemoveAll(filepath.Join(s.Dir, "table.sqlite"+end)))
+		apitest.Must(t, os.RemoveAll(filepath.Join(s.Dir, "table.sqlite"+end)))
 	}
-	_, err := local.Restore(t.Context(), s.to, s.Dir, unseen)
-	check(t, err)
+	_, err := backup.Restore(t.Context(), s.to, s.Dir, unseen)
+	apitest.Must(t, err)
 	_, err = os.Stat(filepath.Join(s.Dir, string(f.Area), f.Blob))
-	check(t, err)
+	apitest.Must(t, err)
 }
 
 // TestASmallFileStaysInABackupWhoseTableHadIt backs up data that has the small file as a file
@@ -386,16 +387,40 @@ func TestASmallFileStaysInABackupWhoseTableHadIt(t *testing.T) {
 	t.Parallel()
 	s := newBackedUp(t)
 	weekly := t.TempDir()
-	_, err := s.Data.Backup(t.Context(), weekly, false, unseen)
-	check(t, err)
+	_, err := backup.Make(t.Context(), s.Data, weekly, false, unseen)
+	apitest.Must(t, err)
 	f := s.record(1)
 	s.change(s.Dir, f, "")
 	s.backup("nightly, damaged", false, "ann/1 x")
 	s.Close()
 	dir := filepath.Join(t.TempDir(), "new")
-	_, err = local.Restore(t.Context(), s.to, dir, unseen)
-	check(t, err)
-	_, err = apitest.Open(t, dir).Data.Backup(t.Context(), weekly, false, unseen)
-	check(t, err)
+	_, err = backup.Restore(t.Context(), s.to, dir, unseen)
+	apitest.Must(t, err)
+	_, err = backup.Make(t.Context(), apitest.Open(t, dir).Data, weekly, false, unseen)
+	apitest.Must(t, err)
 	apitest.Equal(t, "the weekly backup's copy", stored(t, weekly)[string(f.Area)+"/"+f.Blob], contents[0])
+}
+
+func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
+	t.Parallel()
+	for what, made := range map[string]bool{"with": true, "without": false} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dir, to := t.TempDir(), t.TempDir()
+			d, err := local.Open(dir, api.Settings{}, local.Options{NoSync: true})
+			apitest.Must(t, err)
+			defer d.Close()
+			var want string
+			if made {
+				want, _, err = local.WebhookSecret(dir)
+				apitest.Must(t, err)
+			}
+			_, err = backup.Make(t.Context(), d, to, false, unseen)
+			apitest.Must(t, err)
+			got, err := os.ReadFile(filepath.Join(to, "webhook.secret"))
+			if string(got) != want || (err == nil) != made {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
 }

@@ -1,4 +1,6 @@
-package local
+// Package backup copies the data of one machine to another folder while they are in use, and
+// brings back what was copied: all data, or the bytes of one file. Start reading with Make.
+package backup
 
 import (
 	"bytes"
@@ -20,6 +22,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/boot/local"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -32,7 +35,7 @@ const copiesAtOnce = 16
 const (
 	// keptName is the table of the last backup before damage was found. It stays until a
 	// backup finds no damage: it may know what later tables have lost.
-	keptName = tableName + ".kept"
+	keptName = local.TableName + ".kept"
 	// damagedName is a backup's folder for bytes that do not match their checksum.
 	damagedName = "damaged"
 	// earlierTable is how a damaged earlier table is reported.
@@ -42,7 +45,7 @@ const (
 // ErrInside is returned for a copy inside the data or around it.
 var ErrInside = errors.New("a copy cannot be inside the data, nor the data inside it")
 
-// Copied says what a Backup or Restore did.
+// Copied says what Make or Restore did.
 type Copied struct {
 	Files   int      // records in the copy
 	New     int      // files that were copied now; the others were there already
@@ -51,14 +54,14 @@ type Copied struct {
 	Damaged []string // what the data has lost: "USER/ID NAME" of a file, or a sentence
 }
 
-// Progress reports how far a Backup or Restore is. Its functions are called from
+// Progress reports how far Make or Restore is. Its functions are called from
 // several goroutines.
 type Progress struct {
 	Expect func(n int64) // n more bytes must be copied
 	Done   func(n int64) // n more bytes were copied
 }
 
-// Backup copies all data to a folder, which Open can then open. The data may be in
+// Make copies all data to a folder, which local.Open can then open. The data may be in
 // use meanwhile, by other processes too. The copy is a snapshot. A folder with an
 // earlier backup gets what is new, and keeps the earlier one until the new one is
 // complete. Unfinished upload sessions are not copied.
@@ -67,23 +70,23 @@ type Progress struct {
 // source and the copy must have the right length and, with verify, the right checksum. A
 // bad copy is replaced. Bad bytes of the source go to a folder beside the copies. If
 // anything is damaged or lost, nothing of the earlier backup is removed.
-func (d *Data) Backup(ctx context.Context, to string, verify bool, p Progress) (Copied, error) {
-	return d.copy(ctx, to, &copying{verify: verify, progress: p})
+func Make(ctx context.Context, d *local.Data, to string, verify bool, p Progress) (Copied, error) {
+	return (&copying{data: d, verify: verify, progress: p}).start(ctx, to)
 }
 
-func (d *Data) copy(ctx context.Context, to string, c *copying) (Copied, error) {
+func (c *copying) start(ctx context.Context, to string) (Copied, error) {
 	to, err := filepath.Abs(to)
 	if err != nil {
 		return Copied{}, fmt.Errorf("backing up: %w", err)
 	}
-	if within(d.dir, to) || within(to, d.dir) {
+	if within(c.data.Dir, to) || within(to, c.data.Dir) {
 		return Copied{}, fmt.Errorf("%s: %w", to, ErrInside)
 	}
 	target, err := disk.Open(to, disk.Options{})
 	if err != nil {
 		return Copied{}, err
 	}
-	c.data, c.dir, c.to = d, to, target
+	c.dir, c.to = to, target
 	err = c.run(ctx)
 	slices.Sort(c.copied.Damaged)
 	c.copied.Damaged = slices.Compact(c.copied.Damaged)
@@ -98,7 +101,7 @@ func within(folder, path string) bool {
 
 // copying is one backup in progress. Small files are copied with the table.
 type copying struct {
-	data     *Data // as it is now
+	data     *local.Data // as it is now
 	dir      string
 	to       *disk.Store // of large files
 	snapshot *sqlite.DB  // the copied table, with the small files
@@ -116,12 +119,12 @@ type copying struct {
 
 // run copies the table, and then the bytes that it names.
 func (c *copying) run(ctx context.Context) error {
-	now := filepath.Join(c.dir, tableName)
+	now := filepath.Join(c.dir, local.TableName)
 	aside, kept := now+".new", filepath.Join(c.dir, keptName)
 	if err := c.copyTo(ctx, aside); err != nil {
 		return errors.Join(err, removeTable(aside))
 	}
-	if err := copySecrets(c.data.dir, c.dir); err != nil {
+	if err := copySecrets(c.data.Dir, c.dir); err != nil {
 		return err
 	}
 	// From here on the folder holds this backup. The log of an earlier table would be taken
@@ -142,13 +145,13 @@ func (c *copying) run(ctx context.Context) error {
 // copySecrets copies the link key, without which links would be dead, and the
 // secret of webhooks, if there is one.
 func copySecrets(from, to string) error {
-	for _, name := range []string{keyName, secretName} {
+	for _, name := range []string{local.KeyName, local.SecretName} {
 		text, err := os.ReadFile(filepath.Join(from, name))
-		if name == secretName && errors.Is(err, fs.ErrNotExist) {
+		if name == local.SecretName && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			err = WritePrivate(filepath.Join(to, name), bytes.NewReader(text), os.Rename)
+			err = local.WritePrivate(filepath.Join(to, name), bytes.NewReader(text), os.Rename)
 		}
 		if err != nil {
 			return fmt.Errorf("copying %s: %w", name, err)
@@ -182,7 +185,7 @@ func (c *copying) copyTo(ctx context.Context, aside string) error {
 	if err := removeTable(aside); err != nil {
 		return fmt.Errorf("removing an unfinished backup: %w", err)
 	}
-	if err := sqlite.CopyFile(ctx, filepath.Join(c.data.dir, tableName), aside); err != nil {
+	if err := sqlite.CopyFile(ctx, filepath.Join(c.data.Dir, local.TableName), aside); err != nil {
 		return err
 	}
 	snapshot, err := sqlite.Open(aside, sqlite.Options{})
@@ -209,12 +212,12 @@ func (c *copying) copyTo(ctx context.Context, aside string) error {
 // users that the earlier table knows more about. A damaged table counts as missing.
 func (c *copying) openEarlier(ctx context.Context) error {
 	c.earlier = c.to
-	for _, name := range []string{keptName, tableName} {
+	for _, name := range []string{keptName, local.TableName} {
 		path := filepath.Join(c.dir, name)
 		if missing(path) {
 			continue
 		}
-		db, err := openTable(path, sqlite.Options{})
+		db, err := local.OpenTable(path, sqlite.Options{})
 		if err == nil {
 			c.opened = append(c.opened, db)
 			err = auth.KnowsLess(ctx, db, c.snapshot, c.damaged)
@@ -222,7 +225,7 @@ func (c *copying) openEarlier(ctx context.Context) error {
 		if err == nil {
 			c.earlier, err = disk.Open(c.dir, disk.Options{Small: db.Blobs()})
 		}
-		if damaged := errors.Is(err, sqlite.ErrDamaged); damaged && name == tableName {
+		if damaged := errors.Is(err, sqlite.ErrDamaged); damaged && name == local.TableName {
 			c.damaged(earlierTable)
 		} else if err != nil && !damaged {
 			return err

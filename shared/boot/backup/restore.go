@@ -1,4 +1,4 @@
-package local
+package backup
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
+	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -30,20 +31,20 @@ var (
 
 // Restore copies a backup to a folder without data.
 func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
-	if _, err := os.Stat(filepath.Join(to, tableName)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(to, local.TableName)); !errors.Is(err, fs.ErrNotExist) {
 		return Copied{}, fmt.Errorf("%s: %w", to, cmp.Or(err, ErrHasData))
 	}
 	d, err := openBackup(from)
 	if err != nil {
 		return Copied{}, err
 	}
-	copied, err := d.copy(ctx, to, &copying{progress: p, restores: true})
+	copied, err := (&copying{data: d, progress: p, restores: true}).start(ctx, to)
 	return copied, errors.Join(err, d.Close())
 }
 
 // openBackup opens a backup. It may come from elsewhere, so nothing in it may lead to other
 // files, block this process, or run by itself.
-func openBackup(dir string) (*Data, error) {
+func openBackup(dir string) (*local.Data, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if err == nil {
 		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -56,20 +57,20 @@ func openBackup(dir string) (*Data, error) {
 			return err
 		})
 	}
-	if path := filepath.Join(root, tableName); err == nil && !missing(path) {
+	if path := filepath.Join(root, local.TableName); err == nil && !missing(path) {
 		err = sqlite.CheckSchema(path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return Open(dir, api.Settings{}, Options{Existing: true})
+	return local.Open(dir, api.Settings{}, local.Options{Existing: true})
 }
 
 // RestoreFile replaces the bytes of a file with those from a backup, even while the service
 // runs: they get a new key, and record and links switch to it at once. If the record cannot
 // be read, it comes from the backup too. A missing record stays missing: the user may have
 // removed the file.
-func (d *Data) RestoreFile(ctx context.Context, from, owner string, id int64) (f files.File, err error) {
+func RestoreFile(ctx context.Context, d *local.Data, from, owner string, id int64) (f files.File, err error) {
 	b, err := openBackup(from)
 	if err != nil {
 		return f, err
@@ -80,13 +81,13 @@ func (d *Data) RestoreFile(ctx context.Context, from, owner string, id int64) (f
 		err = fmt.Errorf("%s/%d: %w: there is no record of it, as if its user had removed it", owner, id, ErrNoFile)
 	}
 	if err == nil && f.ID == 0 {
-		f, err = b.earlierRecord(ctx, f.Area, owner, id)
+		f, err = earlierRecord(ctx, b, f.Area, owner, id)
 	}
 	if err != nil {
 		return f, err
 	}
 	f, err = file.Service(d.Ports).Rekey(ctx, f, nil, func(now files.File) error {
-		r, err := b.bytesOf(ctx, now)
+		r, err := bytesOf(ctx, b, now)
 		if err == nil {
 			_, err = d.Disk.Create(ctx, now.Area, now.Blob, r, now.Length)
 			err = errors.Join(err, r.Close())
@@ -118,9 +119,9 @@ func recorded(ctx context.Context, t table.Table, owner string, id int64) (f fil
 }
 
 // earlierRecord returns a backup's record of a file, changed to the area where it is now.
-func (d *Data) earlierRecord(ctx context.Context, now blob.Area, owner string, id int64) (f files.File, err error) {
+func earlierRecord(ctx context.Context, d *local.Data, now blob.Area, owner string, id int64) (f files.File, err error) {
 	f, err = recorded(ctx, d.Table, owner, id)
-	kept := filepath.Join(d.dir, keptName)
+	kept := filepath.Join(d.Dir, keptName)
 	if err == nil && f.ID == 0 && sqlite.CheckSchema(kept) == nil {
 		var t *sqlite.DB
 		if t, err = sqlite.Open(kept, sqlite.Options{}); err == nil {
@@ -141,7 +142,7 @@ func (d *Data) earlierRecord(ctx context.Context, now blob.Area, owner string, i
 }
 
 // bytesOf opens the bytes that a backup has of a file, under whatever key.
-func (d *Data) bytesOf(ctx context.Context, f files.File) (io.ReadCloser, error) {
+func bytesOf(ctx context.Context, d *local.Data, f files.File) (io.ReadCloser, error) {
 	for o, err := range files.Objects(ctx, d.Disk) {
 		if err != nil {
 			return nil, err
