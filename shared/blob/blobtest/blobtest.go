@@ -71,7 +71,7 @@ type PartsStore interface {
 // Run runs the suite. The store that open returns may be shared with other tests,
 // even at the same time: each case uses owners with random names.
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {
-	cases := slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(), signCases(),
+	cases := slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(),
 		concurrencyCases(), invalidCases())
 	runAll(t, cases, func(t *testing.T) PartsStore { return open(t).(PartsStore) }, Flaws{})
 }

@@ -28,7 +28,7 @@ func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts 
 	if open == nil {
 		r.Close()
 	}
-	_, sign := s.SignGet(ctx, area, there, signed())
+	_, sign := s.SignGet(ctx, area, there, blob.Signed{Expires: time.Minute})
 	_, begin := s.Begin(ctx, area, free, s.layout)
 	u := s.Upload(area, parts, s.id, s.layout)
 	_, signPart := u.Sign(ctx, 1, nil, time.Minute)

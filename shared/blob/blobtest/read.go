@@ -2,15 +2,8 @@ package blobtest
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
-	"net/http"
-	"strings"
 	"testing/iotest"
-	"time"
-
-	"ferry/shared/blob"
 )
 
 func readCases() []testCase {
@@ -98,69 +91,4 @@ func readBadSeeks(s *state) error {
 
 func readConforms(s *state) error {
 	return iotest.TestReader(s.reader("files/k"), s.want["files/k"].bytes())
-}
-
-func signCases() []testCase {
-	cases := []testCase{
-		{"a URL can be signed for a missing object", nil, getsSigned("files/none", "", "", 404, 0, 0), nil, nil},
-		{"a signed URL that was changed returns nothing", objects{"files/aaaa": {10, 1}, "files/bbbb": {10, 2}},
-			getsSigned("files/aaaa", "files/bbbb", "", 403, 0, 0), nil, nil},
-	}
-	for _, place := range []string{"files/k", "files+a@b.c/x+y@z", "backup/k", "backup+a@b.c/x+y@z"} {
-		for _, size := range []int{0, 100_000} {
-			name := fmt.Sprintf("a signed URL returns %d bytes of %s with their type and name", size, place)
-			cases = append(cases, testCase{name, objects{place: {size, 1}}, getsSigned(place, "", "", 200, 0, size), nil, nil})
-		}
-	}
-	for ranges, at := range map[string][2]int{
-		"bytes=0-0": {0, 1}, "bytes=1000-1999": {1000, 2000}, "bytes=-5": {6*mib - 5, 6 * mib},
-		"bytes=6291455-": {6*mib - 1, 6 * mib},
-	} {
-		get := getsSigned("files/k", "", ranges, 206, at[0], at[1])
-		cases = append(cases, testCase{"a signed URL returns " + ranges, objects{"files/k": {6 * mib, 1}}, get, nil, nil})
-	}
-	return cases
-}
-
-func signed() blob.Signed {
-	return blob.Signed{
-		Expires:            5 * time.Minute,
-		ContentType:        "text/html; charset=utf-8",
-		ContentDisposition: `attachment; filename="r\"e port+1.html"; filename*=UTF-8''r%C3%A9%20port%2B1.html`,
-	}
-}
-
-// getsSigned makes a plain GET of a signed URL, sending only what a stranger would. The URL may
-// be changed to another object's first. It skips the case if the store cannot sign.
-func getsSigned(place, other, ranges string, status, from, to int) action {
-	return func(s *state) error {
-		area, key := s.at(place)
-		url, err := s.SignGet(s.Context(), area, key, signed())
-		if errors.Is(err, blob.ErrUnsupported) {
-			s.Skip("this store does not sign URLs")
-		}
-		s.must(err)
-		content := s.want[place].bytes()
-		if other != "" {
-			_, otherKey := s.at(other)
-			url, content = strings.Replace(url, key, otherKey, 1), s.want[other].bytes()
-		}
-		get := blob.SignedPart{Method: http.MethodGet, URL: url, Header: map[string]string{}}
-		if ranges != "" {
-			get.Header["Range"] = ranges
-		}
-		res, body, err := s.request(get, http.NoBody, 0)
-		s.must(err)
-		if res.StatusCode != status || status < 300 && !bytes.Equal(body, content[from:to]) {
-			s.Errorf("got status %d and %d bytes, want %d and bytes %d to %d", res.StatusCode, len(body), status, from, to)
-		}
-		if status >= 300 && len(content) > 0 && bytes.Contains(body, content) {
-			s.Error("the answer has the object's bytes")
-		}
-		labels := res.Header.Get("Content-Type") + " " + res.Header.Get("Content-Disposition")
-		if want := signed().ContentType + " " + signed().ContentDisposition; status < 300 && labels != want {
-			s.Errorf("the answer is labelled %s, want %s", labels, want)
-		}
-		return nil
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"strings"
@@ -50,21 +49,12 @@ func (s session) sign(number int, sum *uint64) blob.SignedPart {
 	return signed
 }
 
-// send sends a part with net/http alone.
 func (s session) send(number int) {
 	s.Helper()
 	sum := crc64nvme.Checksum(s.part(number))
-	signed := s.sign(number, &sum)
-	req, err := http.NewRequestWithContext(s.Context(), signed.Method, signed.URL, bytes.NewReader(s.part(number)))
-	must(s, err)
-	for name, value := range signed.Header {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	must(s, err)
-	defer resp.Body.Close()
-	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-		s.Fatalf("part %d: %s, %s, %v", number, resp.Status, text, err)
+	resp, text, err := request(s.Context(), s.sign(number, &sum), s.part(number))
+	if must(s, err); resp.StatusCode != http.StatusOK {
+		s.Fatalf("part %d: %s, %s", number, resp.Status, text)
 	}
 }
 
