@@ -21,8 +21,8 @@ func adapt(template object) {
 		if resource["Type"] == "AWS::Lambda::EventInvokeConfig" {
 			properties["Qualifier"] = "$LATEST" // it supports no other
 		}
-		if scaling, ok := properties["ScalingConfig"].(object); ok {
-			withNumber(scaling, template["Parameters"])
+		if properties["ScalingConfig"] != nil { // it would turn the parameter into a string
+			properties["ScalingConfig"] = object{"MaximumConcurrency": 2}
 		}
 		if policy, ok := properties["PolicyDocument"].(object); ok {
 			policy["Statement"] = slices.DeleteFunc(list(policy["Statement"]), refusesPlainHTTP)
@@ -39,18 +39,6 @@ func adapt(template object) {
 func list(v any) []any {
 	all, _ := v.([]any)
 	return all
-}
-
-// withNumber inserts the default of a parameter, which the emulator would turn into
-// a string.
-func withNumber(scaling object, parameters any) {
-	ref, _ := scaling["MaximumConcurrency"].(object)
-	all, _ := parameters.(object)
-	if parameter, ok := all[fmt.Sprint(ref["Ref"])].(object); ok {
-		var n int
-		_, _ = fmt.Sscan(fmt.Sprint(parameter["Default"]), &n) // a deployment refuses 0
-		scaling["MaximumConcurrency"] = n
-	}
 }
 
 // refusesPlainHTTP reports whether a statement allows only TLS: the emulator speaks

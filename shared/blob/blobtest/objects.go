@@ -48,7 +48,6 @@ func listCases() []testCase {
 	return []testCase{
 		{"keys are sorted by their bytes", tree(84), lists(1, 7, 84, blob.MaxList), nil, nil},
 		{"a page begins and ends where the call says, in its area", few, lists(1, 2, 3, 4), nil, nil},
-		{"more objects than fit on a page are all listed", nil, listMany, nil, nil},
 	}
 }
 
@@ -112,19 +111,6 @@ func (s *state) wantPage(keys []string, after string, limit int) {
 	if !slices.Equal(got, want[:min(limit, len(want))]) || len(page) > limit {
 		s.Errorf("after %q, limit %d: got %q of %d, want %q", after, limit, got, len(page), want)
 	}
-}
-
-func listMany(s *state) error {
-	s.want = objects{}
-	for i := range 300 {
-		s.want[fmt.Sprintf("files/k%04d", i)] = data{i % 2, 1}
-	}
-	together(8, func(worker int) {
-		for i := worker; i < 300; i += 8 {
-			s.wantErr("a create", create(fmt.Sprintf("files/k%04d", i), data{i % 2, 1})(s), nil)
-		}
-	})
-	return lists(101)(s)
 }
 
 func keyCases() []testCase {

@@ -2,7 +2,6 @@ package tabletest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -10,9 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// CreateTable creates a table in a stand-in for DynamoDB, where it is ready at once,
-// like the stack does in the cloud: with capacity on demand, expiry and a stream. It is
-// no error if the table is there already.
+// CreateTable creates a table in DynamoDB Local, where it is ready at once, with the keys and the
+// capacity on demand that it has in the cloud.
 func CreateTable(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:   &name,
@@ -25,22 +23,9 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string) erro
 			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
 		},
-		StreamSpecification: &types.StreamSpecification{
-			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
-		},
 	})
-	if _, exists := errors.AsType[*types.ResourceInUseException](err); exists {
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("creating table %s: %w", name, err)
-	}
-	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName:               &name,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)},
-	})
-	if err != nil {
-		return fmt.Errorf("turning on the expiry of table %s: %w", name, err)
 	}
 	return nil
 }
