@@ -1,7 +1,7 @@
 package links_test
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,18 +127,7 @@ func (c caller) with(t table.Table) *links.Service {
 }
 
 // receipts returns the receipts in the outbox.
-func (c caller) receipts() (all []notify.Notice) {
+func (c caller) receipts() []notify.Notice {
 	c.Helper()
-	for shard := range 8 {
-		page, err := c.Data.Table.Query(c.Context(), table.Query{PK: fmt.Sprint("outbox#", shard), Limit: table.MaxPage})
-		c.must(err)
-		for _, item := range page.Items {
-			var n notify.Notice
-			c.must(item.Decode(&n))
-			if n.Kind == notify.Receipt {
-				all = append(all, n)
-			}
-		}
-	}
-	return all
+	return slices.DeleteFunc(c.Outbox(), func(n notify.Notice) bool { return n.Kind != notify.Receipt })
 }

@@ -13,37 +13,34 @@ import (
 
 func TestEachLogLineHasItsMetrics(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name, message string
-		attrs         []any
-		want          map[string]float64
+	for name, test := range map[string]struct {
+		message string
+		attrs   []any
+		want    map[string]float64
 	}{
-		{"a request", "request", []any{"path", "/v1/upload", "status", 200, "bytes", int64(123)}, map[string]float64{"Requests": 1, "Bytes": 123}},
-		{"a request that failed", "request", []any{"status", 500, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ServerErrors": 1}},
-		{"a wrong request", "request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1}},
-		{"a refused password", "login refused", []any{"address", "203.0.113.7", "login", "basic"}, map[string]float64{"LoginsFailed": 1}},
-		{"a failed grant", "login refused", []any{"login", "password"}, map[string]float64{"LoginsFailed": 1}},
-		{"an expired bearer", "login refused", []any{"login", "bearer"}, nil},
-		{"a notice that was sent", "notice sent", []any{"ageMs", int64(1500)}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
-		{"a notice that waits", "notice not sent yet", []any{"ageMs", int64(90_000)}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
-		{"a notice given up", "notice given up", nil, map[string]float64{"NoticesFailed": 1}},
-		{"anything else", "swept", []any{"status", 500}, nil},
+		"a request":              {"request", []any{"path", "/v1/upload", "status", 200, "bytes", int64(123)}, map[string]float64{"Requests": 1, "Bytes": 123}},
+		"a request that failed":  {"request", []any{"status", 500, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ServerErrors": 1}},
+		"a wrong request":        {"request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1}},
+		"a refused password":     {"login refused", []any{"address", "203.0.113.7", "login", "basic"}, map[string]float64{"LoginsFailed": 1}},
+		"a failed grant":         {"login refused", []any{"login", "password"}, map[string]float64{"LoginsFailed": 1}},
+		"an expired bearer":      {"login refused", []any{"login", "bearer"}, nil},
+		"a notice that was sent": {"notice sent", []any{"ageMs", int64(1500)}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
+		"a notice that waits":    {"notice not sent yet", []any{"ageMs", int64(90_000)}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
+		"a notice given up":      {"notice given up", nil, map[string]float64{"NoticesFailed": 1}},
+		"anything else":          {"swept", []any{"status", 500}, nil},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			var out bytes.Buffer
-			slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&out, nil), Stack: "ferry"}).With("id", "1").Info(test.message, test.attrs...)
-			var line map[string]any
-			if err := json.Unmarshal(out.Bytes(), &line); err != nil || line["id"] != "1" {
-				t.Fatalf("the line is %s, %v", &out, err)
+		var out bytes.Buffer
+		slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&out, nil), Stack: "ferry"}).With("id", "1").Info(test.message, test.attrs...)
+		var line map[string]any
+		if err := json.Unmarshal(out.Bytes(), &line); err != nil || line["id"] != "1" {
+			t.Fatalf("%s: the line is %s, %v", name, &out, err)
+		}
+		for metric, want := range test.want {
+			if line[metric] != want {
+				t.Errorf("%s: %s is %v, want %v", name, metric, line[metric], want)
 			}
-			for name, want := range test.want {
-				if line[name] != want {
-					t.Errorf("%s is %v, want %v", name, line[name], want)
-				}
-			}
-			wantDescribed(t, out.Bytes(), test.want)
-		})
+		}
+		wantDescribed(t, out.Bytes(), test.want)
 	}
 }
 

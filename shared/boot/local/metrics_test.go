@@ -2,7 +2,6 @@ package local_test
 
 import (
 	"io"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -18,26 +17,25 @@ import (
 	"ferry/shared/table"
 )
 
-// measured is a service with metrics.
+// measured is alice, of a service with metrics.
 type measured struct {
-	*apitest.Server
-	handler http.Handler
+	apitest.Caller
 	metrics *local.Metrics
-	service *local.Service
 }
 
 func newMeasured(t *testing.T) measured {
 	s := apitest.New(t, apitest.Listening)
 	s.InProcess("only ferry serve has metrics")
-	s.AddUser("alice", password)
-	m := local.NewMetrics(s.Data.Ports, s.Data.Disk)
+	metrics := local.NewMetrics(s.Data.Ports, s.Data.Disk)
 	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	check(t, err)
-	service, err := local.NewService(s.Data.Ports, local.ServiceOptions{
-		From: "ferry@localhost", Metrics: m, Webhooks: []string{"https://hooks.example.com/"}, Secrets: secrets,
+	alice := s.Add("alice") // before requests are measured
+	s.Service, err = local.NewService(s.Data.Ports, local.ServiceOptions{
+		From: "ferry@localhost", Metrics: metrics, Webhooks: []string{"https://hooks.example.com/"}, Secrets: secrets,
 	})
 	check(t, err)
-	return measured{s, service.Handler(), m, service}
+	s.HTTP.Config.Handler = s.Service.Handler()
+	return measured{alice, metrics}
 }
 
 // wantValue scrapes a metric.
@@ -45,16 +43,6 @@ func (m measured) wantValue(want float64, name string, labels ...string) {
 	m.Helper()
 	_, f := m.scrape()
 	apitest.Equal(m.TB, name, value(f[name], labels...), want)
-}
-
-func (m measured) send(method, path string, body io.Reader, headers ...string) int {
-	r := httptest.NewRequest(method, path, body)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	m.handler.ServeHTTP(w, r)
-	return w.Code
 }
 
 // scrape returns the metrics' text and what a Prometheus reads in it.
@@ -89,15 +77,14 @@ func value(f *dto.MetricFamily, labels ...string) float64 {
 func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	alice := []string{"Authorization", apitest.Basic("alice", password)}
-	m.send("PUT", "/v1/upload?file=x&m=carla@example.com", strings.NewReader("twelve bytes"), alice...)
+	m.Ask("PUT /upload?file=x&m=carla@example.com", "twelve bytes").Want(200)
 	for i := range 20 {
-		m.send("GET", "/v1/files/1", nil, alice...)
-		m.send("GET", "/v1/invented/"+strings.Repeat("x", i), nil)
-		m.send(strings.Repeat("Y", i+1), "/", nil)
+		m.Ask("GET /files/1", "").Want(200)
+		m.Send("GET /invented/"+strings.Repeat("x", i), "").Want(404)
+		m.Send(strings.Repeat("Y", i+1)+" "+m.Root+"/", "").Want(404)
 	}
-	m.send("GET", "/v1/download/list", nil, "Authorization", apitest.Basic("alice", "a wrong password"))
-	m.send("GET", "/v1/download/file?k=invented", nil)
+	m.Send("GET /download/list", "", "Authorization", apitest.Basic("alice", "a wrong password")).Want(401)
+	m.Send("GET /download/file?k=invented", "").Want(401)
 
 	_, f := m.scrape()
 	for _, c := range []struct {
@@ -135,7 +122,7 @@ func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
 func TestMetricsShowTheAgeOfTheOldestNoticeInEachState(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	m.As("alice").Upload("file=x&m=carla@example.com", "abc")
+	m.Upload("file=x&m=carla@example.com", "abc")
 	m.Clock.Advance(90e9)
 	_, f := m.scrape()
 	for state, least := range map[string]float64{"queued": 90, "sending": 0, "failed": 0} {
@@ -155,10 +142,11 @@ func TestMetricsCountAnOpenUpload(t *testing.T) {
 	out, in := io.Pipe()
 	done := make(chan int)
 	go func() {
-		done <- m.send("PUT", "/v1/upload?file=x", out, "Authorization", apitest.Basic("alice", password))
+		done <- m.Request("PUT", "/upload?file=x", out, "Authorization", "Bearer "+m.Bearer).StatusCode
 	}()
-	_, err := io.WriteString(in, "some") // returns when it is read
+	_, err := io.WriteString(in, "some") // returns when it is sent
 	check(t, err)
+	apitest.Eventually(func() bool { _, f := m.scrape(); return value(f["ferry_requests_open"], "route", "PUT /v1/upload") > 0 })
 	m.wantValue(1, "ferry_requests_open", "route", "PUT /v1/upload")
 	in.Close()
 	apitest.Equal(t, "the status", <-done, 200)
@@ -168,11 +156,11 @@ func TestMetricsCountAnOpenUpload(t *testing.T) {
 func TestMetricsCountTheOpenUploadSessionsOfAllUsers(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	alice, bob := m.As("alice"), m.Add("bob")
-	first, _ := session(alice, `{"name":"x"}`)
+	bob := m.Add("bob")
+	first, _ := session(m.Caller, `{"name":"x"}`)
 	second, _ := session(bob, `{"name":"y","length":1}`)
 	m.wantValue(2, "ferry_upload_sessions_open")
-	alice.Ask("DELETE "+first, "").Want(204)
+	m.Ask("DELETE "+first, "").Want(204)
 	m.wantValue(1, "ferry_upload_sessions_open")
 	bob.Ask("DELETE "+second, "").Want(204)
 	m.wantValue(0, "ferry_upload_sessions_open")
@@ -181,8 +169,8 @@ func TestMetricsCountTheOpenUploadSessionsOfAllUsers(t *testing.T) {
 func TestMetricsCountEventsThatWaitForAWebhook(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	m.As("alice").Upload("file=x", "abc")
-	check(t, m.service.Sender.Spread(t.Context()))
+	m.Upload("file=x", "abc")
+	check(t, m.Service.Sender.Spread(t.Context()))
 	m.Clock.Advance(90e9)
 	_, f := m.scrape()
 	n, age := value(f["ferry_outbox_events"]), value(f["ferry_outbox_events_oldest_seconds"])
@@ -194,7 +182,7 @@ func TestMetricsCountEventsThatWaitForAWebhook(t *testing.T) {
 func TestMetricsFollowPrometheusConventions(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	m.send("GET", "/v1/health", nil)
+	m.Send("GET /health", "").Want(200)
 	text, _ := m.scrape()
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	check(t, err)
