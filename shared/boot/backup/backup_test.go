@@ -403,24 +403,15 @@ func TestASmallFileStaysInABackupWhoseTableHadIt(t *testing.T) {
 
 func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
 	t.Parallel()
-	for what, made := range map[string]bool{"with": true, "without": false} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			dir, to := t.TempDir(), t.TempDir()
-			d, err := local.Open(dir, api.Settings{}, local.Options{NoSync: true})
-			apitest.Must(t, err)
-			defer d.Close()
-			var want string
-			if made {
-				want, _, err = local.WebhookSecret(dir)
-				apitest.Must(t, err)
-			}
-			_, err = backup.Make(t.Context(), d, to, false, unseen)
-			apitest.Must(t, err)
-			got, err := os.ReadFile(filepath.Join(to, "webhook.secret"))
-			if string(got) != want || (err == nil) != made {
-				t.Errorf("got %q, %v", got, err)
-			}
-		})
+	s := newBackedUp(t)
+	copied := filepath.Join(s.to, "webhook.secret")
+	if _, err := os.Stat(copied); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a secret: %v", err)
 	}
+	want, _, err := local.WebhookSecret(s.Dir)
+	apitest.Must(t, err)
+	s.backup("with a secret", false)
+	got, err := os.ReadFile(copied)
+	apitest.Must(t, err)
+	apitest.Equal(t, "the copy", string(got), want)
 }
