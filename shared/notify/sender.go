@@ -173,7 +173,7 @@ func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
 		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: l.html(),
 		Unsubscribe: l.Unsubscribe,
 	}
-	if n.Kind == Link && mail.Valid(n.ReplyTo) {
+	if mail.Valid(n.ReplyTo) {
 		m.ReplyTo = n.ReplyTo
 	}
 	return s.Mail.Send(ctx, m)

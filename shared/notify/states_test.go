@@ -204,10 +204,14 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 	r := begin(t, link, true)
 	quota := refusal(mail.ErrQuota)
 	r.do(tried(quota))
+	code, message := r.put(t, r.pinNotice()), r.put(t, text(r.machine))
+	if again := handle(t, r.sender, code); again != first {
+		t.Errorf("the code is tried again after %v", again)
+	}
 	r.provider.fail = nil
 	second, third := r.put(t, r.linkNotice(2)), r.put(t, r.linkNotice(3))
 	for _, n := range []notify.Notice{second, third} {
-		if again := handle(t, r.sender, n); again != r.again || r.provider.tries != 1 {
+		if again := handle(t, r.sender, n); again != r.again || r.provider.tries != 2 {
 			t.Errorf("another mail was tried, or is again after %v", again)
 		}
 		n = r.find(t, n.ID)
@@ -215,8 +219,8 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 			t.Errorf("another mail is %+v", n)
 		}
 	}
-	code, message := r.put(t, r.pinNotice()), r.put(t, text(r.machine))
-	if handle(t, r.sender, code) != 0 || handle(t, r.sender, message) != 0 || r.provider.tries != 3 {
+	r.clock.advance(first)
+	if handle(t, r.sender, code) != 0 || handle(t, r.sender, message) != 0 || r.provider.tries != 4 {
 		t.Error("the code or the text message waits")
 	}
 	waited(r)
