@@ -112,6 +112,16 @@ func TestTooManyRecipientsAreRefused(t *testing.T) {
 	c.wantNothing("3 files")
 }
 
+// TestThePlusOfANumberMayBeUnescaped; contact's tests have the other ways to write one.
+func TestThePlusOfANumberMayBeUnescaped(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"%2B393471234567", "+393471234567", "%20%2B39%20347%201234567"} {
+		c := begin(t)
+		c.Upload("file=x&c="+number, "1")
+		apitest.Equal(t, number, c.Outbox()[0].To, "+393471234567")
+	}
+}
+
 // TestBadRecipientStoresNothing has one of each kind; contact's tests have the others.
 func TestBadRecipientStoresNothing(t *testing.T) {
 	t.Parallel()
