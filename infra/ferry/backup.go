@@ -20,7 +20,6 @@ type backupCommand struct {
 	To     string `arg:"" type:"path" help:"Backup directory: a new one, or an earlier backup to bring up to date."`
 }
 
-// Help is shown by ferry backup --help.
 func (backupCommand) Help() string {
 	return `The service may keep running. The backup shows one moment, and is itself a data directory:
 "ferry serve --data DIR" can serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.
@@ -45,7 +44,6 @@ type restoreDataCommand struct {
 	From  string `arg:"" type:"path" help:"Backup directory."`
 }
 
-// Help is shown by ferry restore-data --help.
 func (restoreDataCommand) Help() string {
 	return `With --file, for a file that "ferry check" names: its bytes are looked for in the backup by user, id, length and checksum. A record
 that cannot be read comes from the backup too; without a record the file is not restored, as its user may have removed it.`

@@ -36,9 +36,9 @@ type store struct {
 func (s store) inCloud() bool { return s.Table != "" }
 
 // grace returns how old an object without a record must be to be removed. On this machine
-// that is longer than the time from a file's appearance on disk to its record: the first
-// file of a form waits for the last one, which may come slowly. On S3 it also covers an
-// upload in parts, whose age counts from its start.
+// it must exceed the time between a file and its record: the first file of a form waits for
+// the last one, which may arrive slowly. On S3 it must also cover an upload in parts, whose
+// age counts from its start.
 func (s store) grace() time.Duration {
 	if s.inCloud() {
 		return 8 * 24 * time.Hour
@@ -116,13 +116,12 @@ type checkCommand struct {
 	storageClass
 	Quick  bool `help:"Compare sizes alone: on this machine no bytes are read."`
 	Repair bool `help:"Add up quotas again, put links and users right, give bytes back to their files, and remove leftovers."`
-	// RemoveMany lets a repair remove leftovers even if they are so many that an older table is the likely cause.
+	// RemoveMany is needed if there are so many leftovers that an older table is the likely cause.
 	RemoveMany bool `help:"With --repair: remove leftovers even if there are more than 100."`
 	Quiet      bool `short:"q" help:"Show no progress."`
 	JSON       bool `name:"json" help:"Print a JSON object."`
 }
 
-// Help is shown by ferry check --help.
 func (checkCommand) Help() string {
 	return `Compares the record of each file with its bytes, its links and its user, here or in a stack,
 also while the service runs. In a stack S3's own checksums are compared; no bytes are read.

@@ -17,7 +17,6 @@ type keyCommands struct {
 	Revoke keyRevoke `cmd:"" help:"End all links of a version that has leaked, and give their files new ones."`
 }
 
-// Help is shown by ferry key --help.
 func (keyCommands) Help() string {
 	return `Whoever knows the key can open every file. It is in the data directory, or in a stack's Parameter Store.
 Running processes know a change within a minute, without a restart.`
@@ -60,7 +59,6 @@ type keyRevoke struct {
 	Version uint8 `arg:"" help:"Number of the version."`
 }
 
-// Help is shown by ferry key revoke --help.
 func (keyRevoke) Help() string {
 	return `If the version is the newest, a new one is made. Owners find their files' new links in their lists;
 links of recipients are dead, so send those files again. If the command is interrupted, repeat it.`

@@ -86,7 +86,6 @@ type rmCommand struct {
 	JSON   bool     `name:"json" help:"Print a JSON array of the files and of failures."`
 }
 
-// Help is shown by ferry rm --help.
 func (rmCommand) Help() string {
 	return "A deleted file counts in the quota until it is gone from the backup area too."
 }
@@ -278,7 +277,6 @@ type meCommand struct {
 	JSON bool `name:"json" help:"Print a JSON object."`
 }
 
-// Help is shown by ferry me --help.
 func (meCommand) Help() string {
 	return "The bytes in use are shown only with a quota: without one, nothing counts them."
 }

@@ -84,7 +84,6 @@ type healthCommand struct {
 	URL   string `arg:"" optional:"" help:"Address of the service (default the one that runs here with these settings)."`
 }
 
-// Help is shown by ferry health --help.
 func (healthCommand) Help() string { return "Exit codes: 0 the service works, 1 it does not." }
 
 func (c healthCommand) Run(ctx context.Context, out console) error {
@@ -213,12 +212,12 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 	return nil
 }
 
-// bounded ends a request whose body takes longer than most and that next does not read,
-// such as a preflight: the server itself would wait for it forever.
-func bounded(next http.Handler, most time.Duration) http.Handler {
+// bounded gives a request's body limited time to arrive. A handler that reads it sets deadlines of
+// its own; for one that does not, such as a preflight, the server itself would wait forever.
+func bounded(next http.Handler, limit time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(most))
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit))
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -254,10 +253,10 @@ func below(publicURL string, next http.Handler) http.Handler {
 }
 
 // tries is how often in a row a client may take nothing before its connection is
-// closed. Each try begins with a write, which fills whatever room there is. Waiting
-// alone would report room only when there is a lot of it, which is too late for a
-// slow client with a large buffer on the way. (Linux's TCP_USER_TIMEOUT cuts off
-// clients that read all the time, but slowly.)
+// closed. Each try begins with a write, which fills whatever room there is. Without one,
+// the system reports room only when there is a lot of it: too late for a slow client
+// with a large buffer in between. (Linux's TCP_USER_TIMEOUT also cuts off clients that
+// never stop reading, but read slowly.)
 const tries = 6
 
 // patience is how long a client may pause in the middle of an answer.

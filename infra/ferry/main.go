@@ -183,8 +183,8 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	return nil, nil
 }
 
-// misspelt refuses a variable that is not a setting but within two letters of one. A name
-// farther away is someone else's: Kubernetes sets FERRY_PORT for a service named ferry.
+// misspelt refuses a variable that is no setting but differs from one by at most two letters.
+// Any other name is someone else's: Kubernetes sets FERRY_PORT for a service named ferry.
 func misspelt(root *kong.Node, environ []string) error {
 	known := []string{"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_MOVER", "FERRY_MOVER_FILE"} // no flag: the client's, a function's
 	for _, n := range walk(root) {
@@ -346,7 +346,7 @@ func explain(err error) string {
 		return err.Error() + "; say where it is with --data or FERRY_DATA"
 	case errors.Is(err, backup.ErrHasData):
 		return err.Error() + "; name another directory with --data"
-	case errors.Is(err, sqlite.ErrDamaged): // say it once, without the text between two mentions
+	case errors.Is(err, sqlite.ErrDamaged): // it may be wrapped twice: say it once
 		text, kind := err.Error(), sqlite.ErrDamaged.Error()
 		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
 	}

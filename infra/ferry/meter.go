@@ -18,8 +18,8 @@ const (
 	barWidth  = 24
 )
 
-// meter shows the progress of a transfer: as a bar on a terminal, and elsewhere by a
-// line from time to time. It is safe for concurrent use.
+// meter shows the progress of a transfer: as a bar on a terminal, elsewhere as a line now
+// and then. It is safe for concurrent use.
 type meter struct {
 	out      io.Writer
 	terminal bool

@@ -23,7 +23,6 @@ type outboxCommands struct {
 	Allow      outboxAllow      `cmd:"" help:"Let addresses that bounced or complained get mail again."`
 }
 
-// Help is shown by ferry outbox --help.
 func (outboxCommands) Help() string {
 	return "A notice is a mail or text message that is due, such as one with a link. It is sent twice only if you retry it after its message was accepted but reported as failed.\n\n" +
 		"Exit codes: 66 no such notice, 67 the address is not suppressed, 75 it is being sent right now, 76 it was already sent or has failed, or the owner of the address wants no mail."
@@ -125,7 +124,6 @@ type outboxShow struct {
 	ID string `arg:"" help:"ID of the notice."`
 }
 
-// Help is shown by ferry outbox show --help.
 func (outboxShow) Help() string { return "Prints a JSON object." }
 
 func (c outboxShow) Run(ctx context.Context, out console) error {
@@ -160,7 +158,6 @@ type outboxRetry struct {
 	AllFailed bool     `help:"Retry all that have failed in the last 30 days."`
 }
 
-// Help is shown by ferry outbox retry --help.
 func (outboxRetry) Help() string {
 	return "The notice is due at once, and is retried for another day. A running ferry serve looks every 30 seconds. In the cloud a failed notice is sent at once, and a waiting one when its queue shows it again, within the hour."
 }

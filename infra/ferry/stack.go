@@ -102,7 +102,7 @@ func valuesOf(s types.Stack) (map[string]string, error) {
 	for _, o := range s.Outputs {
 		values[outputs[aws.ToString(o.OutputKey)]] = aws.ToString(o.OutputValue)
 	}
-	delete(values, "") // from what has no variable
+	delete(values, "") // what has no variable
 	for output, variable := range outputs {
 		if values[variable] == "" {
 			return nil, fmt.Errorf("the stack %s is in state %s and has no output %s: is it Ferry's, and deployed?",

@@ -73,7 +73,7 @@ type uploader struct {
 	out    console
 	client *identity
 	meter  *meter
-	lost   atomic.Bool // the network: no other file is begun
+	lost   atomic.Bool // the network has failed: no further file is begun
 
 	mu      sync.Mutex
 	stored  int
@@ -129,7 +129,7 @@ func (c upCommand) check() error {
 
 // all uploads small files several at once. Large ones go one by one, as each uses
 // several connections. After a network failure that outlasts the retries, it
-// begins no other file.
+// begins no further file.
 func (u *uploader) all(ctx context.Context) error {
 	items, refused := u.collect()
 	switch {

@@ -117,7 +117,7 @@ func (c userAdd) Run(ctx context.Context, out console) error {
 		return err
 	}
 	ports := map[bool][]lambda.Opener{true: filePorts()}[c.WithFiles]
-	// The first user may come before the first start.
+	// The first user may be added before the service first starts.
 	return c.open(ctx, api.Settings{}, local.Options{}, func(p *api.Ports) error {
 		if err := addUser(ctx, p, u, password, c.WithFiles); err != nil {
 			return err
@@ -254,7 +254,7 @@ type named struct {
 }
 
 // on runs f on the user and prints what f did. Its errors name the user. With ports for the
-// files, f also gets a user who is lost or cannot be read, as files.Remains finds it.
+// files, f also gets a user whose record is lost or unreadable, as files.Remains finds it.
 func (c named) on(ctx context.Context, out console, f func(*api.Ports, *auth.Users, auth.User) (done string, err error), ports ...lambda.Opener) error {
 	name, err := canonical(c.Name)
 	if err != nil {
@@ -382,7 +382,7 @@ func confirmed(out console, name string) bool {
 	return strings.TrimSpace(line) == name
 }
 
-// addUser adds a new user or, with the files, one who is lost or cannot be read.
+// addUser adds a new user or, with the files, one whose record is lost or unreadable.
 func addUser(ctx context.Context, p *api.Ports, u auth.User, password string, withFiles bool) (err error) {
 	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
 		return err
