@@ -31,7 +31,7 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 			s.AddUser("bob", annsPassword)
 			s.AddUser("eve", annsPassword)
 			bearer := s.Login("bob", annsPassword)
-			link := s.Put(bearer, "file=a", "content").Files[0].LinkURL
+			link := apitest.Caller{Server: s, Bearer: bearer}.Upload("file=a", "content").LinkURL
 			_, err := s.Data.Disk.Create(t.Context(), blob.Backup, "D0-never/9-0123456789012345678901-bob", strings.NewReader("x"), 1)
 			step := func(code int, says, stdin, args string) {
 				t.Helper()
@@ -49,8 +49,8 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 			if err != nil || u.Incarnation != 1 || u.LastFile != 9 || u.Used != 7 || u.Generation < 2 || !opens() {
 				t.Errorf("the user is %+v, %v", u, err)
 			}
-			s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bearer), 401)
-			s.Put(s.Login("bob", annsPassword), "file=b", "content")
+			s.Send("GET /download/list", "", "Authorization", "Bearer "+bearer).Want(401)
+			apitest.Caller{Server: s, Bearer: s.Login("bob", annsPassword)}.Upload("file=b", "content")
 			step(exitOther, "already exists", "", "user add bob --with-files")
 			step(exitUnknown, "no such user: ann", "", "user add ann --with-files")
 

@@ -34,7 +34,7 @@ func TestDataOfAnotherFormatAreRefusedUnchanged(t *testing.T) {
 			dir, good, empty := t.TempDir(), filepath.Join(t.TempDir(), "good"), filepath.Join(t.TempDir(), "empty")
 			s := apitest.Open(t, dir)
 			s.AddUser("anna", "a long password")
-			s.Put(s.Login("anna", "a long password"), "file=x", strings.Repeat("large", 10_000))
+			apitest.Caller{Server: s, Bearer: s.Login("anna", "a long password")}.Upload("file=x", strings.Repeat("large", 10_000))
 			s.Close()
 			runFerry(t, dir, "", "backup", good).want(t, exitOK)
 			d, err := local.Open(dir, api.Settings{}, local.Options{Existing: true})

@@ -73,7 +73,7 @@ func (s *stage) open(name string) {
 	}
 	open(cfg, s.real, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open))
 	s.real.Parts = sender{s.real.Parts}
-	boottest.Seed(s, s.real)
+	s.check(boottest.Fill(s.Context(), s.real))
 
 	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, cloud: &s.cloud, faults: map[string]fault{}}
 	cfg.HTTPClient = s.network

@@ -54,7 +54,7 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	p := boottest.Ports(t, nil)
 	cloud := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
 	check(t, cloud.Open(p, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open)))
-	boottest.Seed(t, p)
+	check(t, boottest.Fill(t.Context(), p))
 	before := links(t, p)
 	copyTable(t, tables, d.Environment["FERRY_TABLE"], d.Environment["OLD"]) // stands for the recovery to a point in time
 	since := time.Now().UTC().Add(-time.Minute)

@@ -10,15 +10,11 @@ import (
 func TestHealthFollowsTheTable(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	if e := s.Decode(s.Request("GET", "/health", nil), 200); e.Status != 0 || e.User != "" {
-		t.Errorf("the answer is %+v", e)
+	if a := s.Send("GET /health", "").Want(200); a.Status != 0 || a.User != "" {
+		t.Errorf("the answer is %s", a.Text)
 	}
 	s.Calls.Before("table.Get", func() error { return errors.New("the disk is gone") })
-	resp := s.Request("GET", "/health", nil)
-	if says := resp.Header.Get("Ferry-Error"); says != "the table does not answer" || resp.Header.Get("Retry-After") != "5" {
-		t.Errorf("Ferry-Error is %q, Retry-After %q", says, resp.Header.Get("Retry-After"))
-	}
-	s.Decode(resp, 503)
+	s.Send("GET /health", "").Want(503).WantHeaders("Ferry-Error", "the table does not answer", "Retry-After", "5")
 	s.Calls.Before("table.Get", nil)
-	s.Decode(s.Request("GET", "/health", nil), 200)
+	s.Send("GET /health", "").Want(200)
 }

@@ -47,7 +47,7 @@ func TestAllPagesOfAListAreRead(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	const files = 1010
-	s.Fill(s.Login("ann", password), files)
+	apitest.Caller{Server: s, Bearer: s.Login("ann", password)}.Fill(files)
 	next := int64(files)
 	for f, err := range c.Files(t.Context(), client.UserArea) {
 		if err != nil || f.ID != next {

@@ -120,7 +120,7 @@ func TestPageCanReadAnswersAndErrors(t *testing.T) {
 	t.Parallel()
 	s := begin(t, app)
 	auth := apitest.Basic("alice", password)
-	file := s.Put(s.Login("alice", password), "file=x", "content").Files[0]
+	file := s.As("alice").Upload("file=x", "content")
 	for what, resp := range map[string]*http.Response{
 		"a list":              s.Request("GET", "/download/list", nil, "Origin", app, "Authorization", auth),
 		"a download":          s.Request("GET", strings.TrimPrefix(file.LinkURL, s.Base), nil, "Origin", app),

@@ -41,13 +41,13 @@ func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 		"an upload commits":           func(t *testing.T, c caller) { c.commit(t, 0) },
 		"an upload commits and lists": func(t *testing.T, c caller) { c.commit(t, files.PageSize) },
 		"a file is deleted": func(t *testing.T, c caller) {
-			c.Put(c.bearer, "file=a", content)
+			c.put("file=a", content)
 			if _, err := c.service(lossyTable{c.Data.Table}).Delete(t.Context(), c.user(), 1); !errors.Is(err, errLost) {
 				t.Errorf("the call gave %v, want %v", err, errLost)
 			}
 		},
 		"a file is restored": func(t *testing.T, c caller) {
-			c.Put(c.bearer, "file=a", content)
+			c.put("file=a", content)
 			c.call("DELETE", "/files/1")
 			if _, err := c.service(lossyTable{c.Data.Table}).Restore(t.Context(), c.user(), 1); !errors.Is(err, errLost) {
 				t.Errorf("the call gave %v, want %v", err, errLost)

@@ -24,7 +24,7 @@ const day = 24 * time.Hour
 func TestLinkWorksOnlyWhileFileIsInItsArea(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	first := c.Put(c.bearer, "file=a.txt", "the content").Files[0]
+	first := c.put("file=a.txt", "the content")
 	_, gone := c.call("DELETE", "/files/1")
 	backup := gone.Files[0]
 	if backup.ID != 1 || backup.Name != "a.txt" || backup.Length != 11 || backup.Modified != first.Modified || !strings.Contains(backup.LinkURL, "/download/file/backup?") {
@@ -65,11 +65,11 @@ func TestLinksAreTheSameInEveryList(t *testing.T) {
 	dir := t.TempDir()
 	s := apitest.Open(t, dir, fixedURL)
 	s.Base = s.Root + api.Prefix
-	s.AddUser("alice", password)
-	bearer := s.Login("alice", password)
-	want := fmt.Sprint(s.Put(bearer, "file=a", "1").Files, s.Put(bearer, "file=b", "2").Files)
+	alice := s.Add("alice")
+	first := alice.Ask("POST /upload?file=a", "1").Want(200).Files
+	want := fmt.Sprint(first, alice.Ask("POST /upload?file=b", "2").Want(200).Files)
 	list := func() string {
-		all := s.Decode(s.Request("GET", "/download/list", nil, "Authorization", "Bearer "+bearer), 200).Files
+		all := s.Send("GET /download/list", "", "Authorization", "Bearer "+alice.Bearer).Want(200).Files
 		return fmt.Sprint(all[1:], all)
 	}
 	for range 3 {
@@ -98,10 +98,10 @@ func TestRetentionFollowsTheOwnersTerms(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t, k.change)
-			link := c.Put(c.bearer, "file=a", "1").Files[0].LinkURL
+			link := c.put("file=a", "1").LinkURL
 			c.wantLifetime(blob.Files, link, k.keep)
 			c.bearer = c.Login("alice", password)
-			backup := c.Put(c.bearer, "file=b", "2").Files[0]
+			backup := c.put("file=b", "2")
 			_, gone := c.call("DELETE", fmt.Sprintf("/files/%d", backup.ID))
 			c.wantLifetime(blob.Backup, gone.Files[0].LinkURL, k.keepInBackup)
 		})
@@ -149,7 +149,7 @@ func TestConcurrentMovesLoseNothing(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	const content = "must not get lost"
-	c.Put(c.bearer, "file=a", content)
+	c.put("file=a", content)
 	c.Clock.Advance(31 * day) // so the sweeps move it too, until it is restored
 	c.bearer = c.Login("alice", password)
 	var deletions, moved atomic.Int64
@@ -226,7 +226,7 @@ func (c caller) repair() {
 func TestAFileWithoutItsBytesCanBeDeletedAndPurged(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, quota(1))
-	link := c.Put(c.bearer, "file=a", "1").Files[0].LinkURL
+	link := c.put("file=a", "1").LinkURL
 	c.must(c.Data.Disk.Delete(t.Context(), blob.Files, c.Objects(blob.Files)[0]))
 	if status, _ := c.get(link); status != 500 {
 		t.Errorf("the link gave status %d, want 500", status)
@@ -255,10 +255,10 @@ func TestAFileWithoutItsBytesCanBeDeletedAndPurged(t *testing.T) {
 func TestSweepFreesTheRoomOfFilesWithoutBytes(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, quota(100))
-	c.Put(c.bearer, "file=a", "lost")
+	c.put("file=a", "lost")
 	c.must(c.Data.Disk.Delete(t.Context(), blob.Files, c.Objects(blob.Files)[0]))
 	c.Clock.Advance(31 * day)
-	c.Put(c.Login("alice", password), "file=b", "kept")
+	c.As("alice").Upload("file=b", "kept")
 	c.sweep(200 * day)
 	if n := len(c.Partitions("backup#")); n != 1 || len(c.Partitions("files#")) != 1 {
 		t.Errorf("%d records are in the backup area, want 1", n)
@@ -310,7 +310,7 @@ func TestAMoveThatIsKilledAtAnyCallLeavesTheFileReadable(t *testing.T) {
 	for first := 1; first <= 6; first++ {
 		for second := 1; second <= 6; second++ {
 			c := newCaller(t)
-			c.Put(c.bearer, "file=a", content)
+			c.put("file=a", content)
 			service := file.Service(c.Data.Ports)
 			c.killAt(first)
 			_, _ = service.Delete(ctx, c.user(), 1)
@@ -344,7 +344,7 @@ func TestAMoveThatIsKilledAtAnyCallLeavesTheFileReadable(t *testing.T) {
 func TestASweepFinishesAMoveThatWasKilled(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	c.Put(c.bearer, "file=a", "the bytes")
+	c.put("file=a", "the bytes")
 	_, err := c.lazy().Delete(t.Context(), c.user(), 1)
 	c.must(err)
 	c.Calls.Before("blob.Copy", func() error { return errors.New("away") })
@@ -392,7 +392,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 			t.Run(fmt.Sprintf("%s before call %d", what, n), func(t *testing.T) {
 				t.Parallel()
 				c := newCaller(t)
-				c.Put(c.bearer, "file=a", content)
+				c.put("file=a", content)
 				moved, err := c.lazy().Delete(t.Context(), c.user(), 1)
 				c.must(err)
 				at, calls := 0, []string{"blob.Copy", "table.Write", "blob.Delete"}
@@ -454,7 +454,7 @@ func (c caller) busy() *files.Service {
 func TestAMoverIsToldOfEachMove(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	c.Put(c.bearer, "file=a", "12")
+	c.put("file=a", "12")
 	var told []string
 	service := file.Service(c.Data.Ports)
 	service.Mover = func(_ context.Context, owner string, id int64) error {
@@ -483,7 +483,7 @@ func TestAMoverIsToldOfEachMove(t *testing.T) {
 func TestWithoutAFreeMoverTheNextSweepMovesTheBytes(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	c.Put(c.bearer, "file=a", "12")
+	c.put("file=a", "12")
 	c.Calls.Reset()
 	c.must(failure(c.busy().Delete(t.Context(), c.user(), 1)))
 	if calls := c.Calls.Reset(); calls["blob.Copy"] != 0 || c.read(blob.Backup, 1) != "12" {
@@ -498,7 +498,7 @@ func TestWithoutAFreeMoverTheNextSweepMovesTheBytes(t *testing.T) {
 func TestAFileThatMovesOnAndOnIsRefusedAtLast(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	c.Put(c.bearer, "file=a", "12")
+	c.put("file=a", "12")
 	for n := range 9 {
 		move := c.lazy().Delete
 		if n%2 == 1 {
@@ -520,10 +520,10 @@ func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.AddUser("alice2", password)
-	other := c.Put(c.Login("alice2", password), "file=hers", "2").Files[0].LinkURL
+	other := c.As("alice2").Upload("file=hers", "2").LinkURL
 	const stored = files.PageSize + 5
 	for range stored {
-		c.Put(c.bearer, "file=a", "1")
+		c.put("file=a", "1")
 	}
 	for id := range 3 {
 		c.call("DELETE", fmt.Sprintf("/files/%d", 2*id+1))

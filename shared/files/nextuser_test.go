@@ -53,7 +53,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 	second := first.replaceUser()
 	ofSecond := second.beginUpload("of the second")
 	third := second.replaceUser()
-	third.Put(third.bearer, "file=own", "of the third")
+	third.put("file=own", "of the third")
 
 	for of, u := range map[string]*files.Upload{"the first": ofFirst, "the second": ofSecond} {
 		page, err := u.Commit(t.Context(), files.PageSize)
@@ -100,7 +100,7 @@ func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
 func TestSweepKeepsFilesOfUserAddedDuringIt(t *testing.T) {
 	t.Parallel()
 	first := newCaller(t, func(u *auth.User) { u.BackupDays = 1 })
-	first.Put(first.bearer, "file=a", "of the first")
+	first.put("file=a", "of the first")
 	first.call("DELETE", "/files/1") // the backup area is swept first
 	first.Clock.Advance(2 * day)
 	var second caller
@@ -109,7 +109,7 @@ func TestSweepKeepsFilesOfUserAddedDuringIt(t *testing.T) {
 		if lists++; lists == 2 {
 			second = first.replaceUser()
 			keepFor(second.Server, 0) // a walk looks at what is kept for ever
-			second.Put(second.bearer, "file=b", "of the second")
+			second.put("file=b", "of the second")
 			second.Clock.Advance(2 * time.Hour)
 		}
 		return nil
@@ -149,7 +149,7 @@ func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
 	first := newCaller(t)
 	before := first.user()
 	second := first.replaceUser()
-	second.Put(second.bearer, "file=a", "content")
+	second.put("file=a", "content")
 	page, err := file.Service(second.Data.Ports).List(t.Context(), before, blob.Files, 0, 10)
 	if err != nil || len(page.Files) != 0 {
 		t.Errorf("the list is %+v, %v, want an empty one", page, err)
@@ -196,7 +196,7 @@ func TestBodyOutlivingItsUserIsNotStoredForTheNext(t *testing.T) {
 	var second caller
 	body := io.MultiReader(strings.NewReader("con"), readHook(func() { second = first.replaceUser() }), strings.NewReader("tent"))
 	first.upload("file=a", body, 7)
-	list := second.Decode(second.Request("GET", "/download/list", nil, "Authorization", "Bearer "+second.bearer), 200)
+	list := second.caller().Ask("GET /download/list", "").Want(200)
 	if len(list.Files) != 0 {
 		t.Errorf("the next user's list has %+v, want nothing", list.Files)
 	}

@@ -191,7 +191,7 @@ func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func TestFileTakesRoomUntilItIsPurged(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, quota(100))
-	c.Put(c.bearer, "file=a", strings.Repeat("x", 60))
+	c.put("file=a", strings.Repeat("x", 60))
 	for _, path := range []string{"DELETE /files/1", "POST /files/1/restore", "DELETE /files/1"} {
 		method, path, _ := strings.Cut(path, " ")
 		c.call(method, path)
@@ -203,7 +203,7 @@ func TestFileTakesRoomUntilItIsPurged(t *testing.T) {
 		t.Errorf("after the purge %d bytes are in use, want 0", u.Used)
 	}
 	c.bearer = c.Login("alice", password)
-	c.Put(c.bearer, "file=b", strings.Repeat("x", 100))
+	c.put("file=b", strings.Repeat("x", 100))
 	c.wantUsed("after the next upload", 100)
 }
 
@@ -211,7 +211,7 @@ func TestQuotaOfAnotherUserIsNotDisclosed(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.AddUser("bob", password, quota(100))
-	c.Put(c.Login("bob", password), "file=a", strings.Repeat("x", 63))
+	c.As("bob").Upload("file=a", strings.Repeat("x", 63))
 	said := map[string]bool{}
 	for _, length := range []int64{50, -1} {
 		w := c.upload("file=a&d=bob", unsized(50), length)

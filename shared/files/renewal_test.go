@@ -26,7 +26,7 @@ func (c caller) newest() files.File {
 // sendToTwo uploads a file for two recipients and returns it.
 func (c caller) sendToTwo(query string) files.File {
 	c.Helper()
-	c.Put(c.bearer, "file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
+	c.put("file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
 	return c.newest()
 }
 
@@ -53,7 +53,7 @@ func newKeyCaller(t *testing.T, files int) caller {
 	t.Helper()
 	c := newCaller(t)
 	c.InProcess("it changes the key of all links")
-	c.Fill(c.bearer, files)
+	c.caller().Fill(files)
 	return c
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"ferry/shared/api"
@@ -16,7 +15,7 @@ import (
 	"ferry/shared/files"
 )
 
-const password = "a password for tests"
+const password = apitest.Password
 
 // caller is a user of a service that belongs to one test.
 type caller struct {
@@ -36,18 +35,22 @@ func callerOf(s *apitest.Server, change ...func(*auth.User)) caller {
 	return caller{server{Server: s}, "alice", s.Login("alice", password)}
 }
 
+func (c caller) caller() apitest.Caller {
+	return apitest.Caller{Server: c.Server, Name: c.name, Bearer: c.bearer}
+}
+
+func (c caller) put(query, content string) apitest.File { return c.caller().Upload(query, content) }
+
 // call sends a request with the caller's bearer.
 func (c caller) call(method, path string) (int, apitest.Envelope) {
-	c.Helper()
-	resp := c.Request(method, path, nil, "Authorization", "Bearer "+c.bearer)
-	return resp.StatusCode, c.Decode(resp, resp.StatusCode)
+	a := c.caller().Ask(method+" "+path, "")
+	return a.Code, a.Envelope
 }
 
 // get fetches a link without logging in.
 func (c caller) get(link string) (int, string) {
-	c.Helper()
-	resp := c.Request("GET", strings.TrimPrefix(link, c.Base), nil)
-	return resp.StatusCode, c.Text(resp)
+	a := c.Send("GET "+link, "")
+	return a.Code, a.Text
 }
 
 // upload sends a body straight to the handler, so that the request has ended when

@@ -81,7 +81,7 @@ func TestTheNextSweepFinishesAMoveThatFailed(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.sweepYoung() // and walk, which is due again after 30 days
-	c.Put(c.bearer, "file=a", "the bytes")
+	c.put("file=a", "the bytes")
 	ctx, leave := context.WithCancel(t.Context())
 	c.Calls.Before("blob.Copy", func() error { leave(); return errors.New("away") })
 	c.must(failure(file.Service(c.Data.Ports).Delete(ctx, c.user(), 1)))
@@ -123,8 +123,8 @@ func TestRemovingUserRemovesWhatIsRestoredMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	service, alice := file.Service(c.Data.Ports), c.user()
-	c.Put(c.bearer, "file=a", "1")
-	c.Put(c.bearer, "file=b", "2")
+	c.put("file=a", "1")
+	c.put("file=b", "2")
 	c.must(failure(service.Delete(t.Context(), alice, 1)))
 	purged := false
 	c.Calls.Before("blob.Delete", func() error {

@@ -3,7 +3,6 @@ package files_test
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -41,17 +41,11 @@ func (s server) keys(prefix string) (all []table.Key) {
 	return all
 }
 
-// ask sends a request with the caller's bearer.
-func (c caller) ask(method, path, body string, headers ...string) *http.Response {
-	c.Helper()
-	return c.Request(method, path, strings.NewReader(body), append(headers, "Authorization", "Bearer "+c.bearer)...)
-}
-
 // wantListed checks the ids that an answer lists, and that the log names an item.
-func (c caller) wantListed(resp *http.Response, unreadable table.Key, want ...int64) {
+func (c caller) wantListed(a apitest.Answer, unreadable table.Key, want ...int64) {
 	c.Helper()
 	var ids []int64
-	for _, f := range c.Decode(resp, 200).Files {
+	for _, f := range a.Want(200).Files {
 		ids = append(ids, f.ID)
 	}
 	if !slices.Equal(ids, want) {
@@ -64,17 +58,17 @@ func (c caller) wantListed(resp *http.Response, unreadable table.Key, want ...in
 
 func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 	eachDamage(t, "id", func(c caller, damage func(table.Key)) {
-		c.Fill(c.bearer, 4)
+		c.caller().Fill(4)
 		c.call("DELETE", "/files/1")
 		middle, newest, backup := files.Key(blob.Files, "alice", 3), files.Key(blob.Files, "alice", 4), files.Key(blob.Backup, "alice", 1)
 		damage(middle)
-		c.wantListed(c.ask("GET", "/download/list", ""), middle, 4, 2)
+		c.wantListed(c.caller().Ask("GET /download/list", ""), middle, 4, 2)
 		damage(newest)
-		c.wantListed(c.ask("GET", "/download/list", ""), newest, 2)
+		c.wantListed(c.caller().Ask("GET /download/list", ""), newest, 2)
 		damage(backup)
-		c.wantListed(c.ask("GET", "/download/list/backup", ""), backup)
+		c.wantListed(c.caller().Ask("GET /download/list/backup", ""), backup)
 		for range 2 { // the second is a repeat
-			c.wantListed(c.ask("POST", "/upload?file=b", "content", files.KeyHeader, "k"), newest, 5, 2)
+			c.wantListed(c.caller().Ask("POST /upload?file=b", "content", files.KeyHeader, "k"), newest, 5, 2)
 		}
 		c.write(table.Put(files.Key(blob.Files, "alice", 6), c.newest())) // another file's
 		for after, more, want := int64(0), true, []int64{5, 2}; more; more = after > 0 {
@@ -86,8 +80,8 @@ func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 				c.Errorf("a page has %+v, and the next is after %d", page.Files, after)
 			}
 		}
-		c.Decode(c.ask("GET", "/files/4", ""), 500)
-		c.wantListed(c.ask("DELETE", "/files/2", ""), newest, 2)
+		c.caller().Ask("GET /files/4", "").Want(500)
+		c.wantListed(c.caller().Ask("DELETE /files/2", ""), newest, 2)
 	})
 }
 
@@ -100,8 +94,8 @@ func TestAFileWithAnUnreadableLinkIsMovedAndGetsItAnew(t *testing.T) {
 			c.Spoil(notice)
 		}
 		c.wantStatuses("as it is damaged", c.links(sent)[:1], 500)
-		c.Decode(c.ask("GET", "/files/1", ""), 200)
-		c.wantListed(c.ask("DELETE", "/files/1", ""), own, 1)
+		c.caller().Ask("GET /files/1", "").Want(200)
+		c.wantListed(c.caller().Ask("DELETE /files/1", ""), own, 1)
 		c.call("POST", "/files/1/restore")
 		c.wantStatuses("of the restored file", c.links(sent), 200)
 		damage(own)
@@ -152,7 +146,7 @@ func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 
 func TestADownloadIsCountedWhoseReceiptIsUnreadable(t *testing.T) {
 	eachDamage(t, "to", func(c caller, damage func(table.Key)) {
-		link := c.Put(c.bearer, "file=a&notify=1", "content").Files[0].LinkURL
+		link := c.put("file=a&notify=1", "content").LinkURL
 		damage(c.keys("receipt#")[0])
 		c.get(link)
 		counted := func() bool { return strings.Contains(fmt.Sprint(c.Partitions("link#")), `"told":true`) }
@@ -171,16 +165,14 @@ func TestAnUnreadableUserIsStoppedAlone(t *testing.T) {
 		session, err := file.Service(c.Data.Ports).BeginSession(c.Context(), c.by(), files.Plan{Owner: "bob", Name: "a", Length: 0}, nil)
 		c.must(err)
 		damage(auth.UserKey("bob"))
-		for _, resp := range []*http.Response{
-			c.ask("POST", "/upload?file=a&d=bob", "content"), c.ask("POST", "/uploads", `{"name":"a","length":5,"d":"bob"}`),
-			c.ask("POST", "/uploads/"+session.ID+"/complete", ""),
+		for _, a := range []apitest.Answer{
+			c.caller().Ask("POST /upload?file=a&d=bob", "content"), c.caller().Ask("POST /uploads", `{"name":"a","length":5,"d":"bob"}`),
+			c.caller().Ask("POST /uploads/"+session.ID+"/complete", ""),
 		} {
-			if text := resp.Header.Get("Ferry-Error"); resp.StatusCode != 409 || !strings.Contains(text, "account of bob cannot be read") {
-				c.Errorf("status %d: %s", resp.StatusCode, text)
-			}
+			a.Want(409, "account of bob cannot be read")
 		}
-		c.Decode(bob.ask("GET", "/download/list", ""), 500)
-		c.Decode(c.Request("POST", "/auth/login", nil, "Authorization", "Basic Ym9iOng="), 500)
-		c.wantListed(c.ask("POST", "/upload?file=b", "content"), auth.UserKey("bob"), 1)
+		bob.caller().Ask("GET /download/list", "").Want(500)
+		c.Send("POST /auth/login", "", "Authorization", "Basic Ym9iOng=").Want(500)
+		c.wantListed(c.caller().Ask("POST /upload?file=b", "content"), auth.UserKey("bob"), 1)
 	})
 }

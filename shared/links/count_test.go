@@ -132,7 +132,7 @@ func TestThousandDownloadsOfOneLinkHoldNoneUp(t *testing.T) {
 func newCrowd(t *testing.T, query string) (caller, *crowded, *links.Service, files.File) {
 	t.Helper()
 	c := newCaller(t, apitest.Listening)
-	c.Put(c.bearer, "file=a"+query, "content")
+	c.Upload("file=a"+query, "content")
 	shared, began := &crowded{Table: c.Data.Table}, time.Now()
 	p := c.Data.Ports.Clone()
 	p.Table, p.Now = shared, func() time.Time { return began.Add(time.Duration(shared.ahead.Load())) }
@@ -180,7 +180,7 @@ func TestHotLinkIsWrittenSeldom(t *testing.T) {
 			if n := len(c.Partitions("event#")); n != 2004 {
 				t.Errorf("%d events were recorded, want one of the upload and one of each download", n)
 			}
-			if shown := c.Text(c.Request("GET", "/files/1", nil, "Authorization", "Bearer "+c.bearer)); !strings.Contains(shown, `"about":true`) {
+			if shown := c.Text(c.Request("GET", "/files/1", nil, "Authorization", "Bearer "+c.Bearer)); !strings.Contains(shown, `"about":true`) {
 				t.Errorf("its owner sees %s", shown)
 			}
 			c.must(c.download(s, f, next(2001)))

@@ -18,7 +18,7 @@ import (
 func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = 1 << 40 })
-	c.Put(c.bearer, "file=a", "content")
+	c.Upload("file=a", "content")
 	f := c.newest()
 	ends := func(l links.Link, n int64) (now links.Link) {
 		c.must(c.links.Used(c.Context(), l, links.Used{Bytes: n, Whole: true}))

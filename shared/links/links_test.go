@@ -347,7 +347,7 @@ func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	c.Put(c.bearer, "file=a", "content")
+	c.Upload("file=a", "content")
 	f, s := c.newest(), file.Service(c.Data.Ports)
 	found := c.find(c.links, f)
 	open := func() (io.ReadSeekCloser, error) {

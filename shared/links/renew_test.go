@@ -63,7 +63,7 @@ func TestLinksThatWereSentOutliveARotatedKey(t *testing.T) {
 	sent, first := c.of(old), c.shown()
 	c.rotate()
 	c.wantStatuses("after the rotation", sent, 200)
-	c.Put(c.bearer, "file=b", "content")
+	c.Upload("file=b", "content")
 	if now := c.shown(); now[1] != first[0] || c.newest().Key != 2 || old.Key != 0 {
 		t.Errorf("the list shows %v, and before %v", now, first)
 	}
@@ -79,7 +79,7 @@ func TestARevokedVersionEndsItsLinksAndOwnersGetNewOnes(t *testing.T) {
 	c := newKeyCaller(t)
 	sent := c.of(c.sendToTwo(""))
 	c.rotate()
-	c.Put(c.bearer, "file=b", "content")
+	c.Upload("file=b", "content")
 	shown := c.shown()
 	c.revoke(1)
 	c.wantStatuses("at once", append(sent, shown[1]), 401)
@@ -163,8 +163,7 @@ func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 	c.rotate()
 	var answers []apitest.Envelope
 	for range 2 {
-		resp := c.Request("POST", "/upload?file=a&d=bob", strings.NewReader("content"), "Authorization", "Bearer "+c.bearer, "Idempotency-Key", "one")
-		answers = append(answers, c.Decode(resp, 200))
+		answers = append(answers, c.Ask("POST /upload?file=a&d=bob", "content", "Idempotency-Key", "one").Want(200).Envelope)
 	}
 	link := answers[0].Files[0].LinkURL
 	c.wantStatuses("of the upload", []string{link}, 200)
@@ -177,10 +176,10 @@ func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
 	for range 3 {
-		c.Put(c.bearer, "file=a", "content")
+		c.Upload("file=a", "content")
 	}
 	c.AddUser("bob", "a password for tests")
-	c.Put(c.bearer, "file=a&d=bob", "content")
+	c.Upload("file=a&d=bob", "content")
 	link := auth.HashToken(c.links.Token(c.newest()))
 	for _, key := range []table.Key{{PK: "link#" + link, SK: "link"}, files.Key(blob.Files, "alice", 1)} {
 		c.must(c.Data.Table.Write(c.Context(), table.Update(key).Set("file", "damaged").Set("id", "damaged").If(table.Exists())))
@@ -241,10 +240,10 @@ func TestAnInterruptedRenewalResumesAtTheUserWhereItStopped(t *testing.T) {
 	c := newKeyCaller(t)
 	for _, name := range []string{"bob", "carl"} {
 		c.AddUser(name, "a password for tests")
-		c.Put(c.bearer, "file=a&d="+name, "content")
-		c.Put(c.bearer, "file=b&d="+name, "content")
+		c.Upload("file=a&d="+name, "content")
+		c.Upload("file=b&d="+name, "content")
 	}
-	c.Put(c.bearer, "file=a", "content")
+	c.Upload("file=a", "content")
 	c.revoke(1)
 	r := &reading{Table: c.Data.Table, left: 1}
 	s := c.with(r)
@@ -266,7 +265,7 @@ func TestAnInterruptedRenewalResumesAtTheUserWhereItStopped(t *testing.T) {
 func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	c.Put(c.bearer, "file=a", "content")
+	c.Upload("file=a", "content")
 	c.must(c.download(c.links, c.newest(), "192.0.2.1"))
 	c.links.Flush(t.Context())
 	c.revoke(1)

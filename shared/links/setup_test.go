@@ -2,7 +2,6 @@ package links_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,16 +17,14 @@ import (
 
 // caller is alice, the one user of a service that belongs to one test.
 type caller struct {
-	*apitest.Server
-	bearer string
-	links  *links.Service
+	apitest.Caller
+	links *links.Service
 }
 
 func newCaller(t *testing.T, options ...apitest.Option) caller {
 	t.Helper()
 	s := apitest.New(t, options...)
-	s.AddUser("alice", "a password for tests")
-	return caller{s, s.Login("alice", "a password for tests"), file.Links(s.Data.Ports)}
+	return caller{s.Add("alice"), file.Links(s.Data.Ports)}
 }
 
 func (c caller) must(err error) {
@@ -41,16 +38,14 @@ func failure[T any](_ T, err error) error { return err }
 
 // call sends a request with the caller's bearer.
 func (c caller) call(method, path string) (int, apitest.Envelope) {
-	c.Helper()
-	resp := c.Request(method, path, nil, "Authorization", "Bearer "+c.bearer)
-	return resp.StatusCode, c.Decode(resp, resp.StatusCode)
+	a := c.Ask(method+" "+path, "")
+	return a.Code, a.Envelope
 }
 
 // get fetches a link without logging in.
 func (c caller) get(link string) (int, string) {
-	c.Helper()
-	resp := c.Request("GET", strings.TrimPrefix(link, c.Base), nil)
-	return resp.StatusCode, c.Text(resp)
+	a := c.Send("GET "+link, "")
+	return a.Code, a.Text
 }
 
 // user returns the caller as stored.
@@ -74,7 +69,7 @@ func (c caller) newest() files.File {
 // sendToTwo uploads a file for two recipients and returns it.
 func (c caller) sendToTwo(query string) files.File {
 	c.Helper()
-	c.Put(c.bearer, "file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
+	c.Upload("file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
 	return c.newest()
 }
 

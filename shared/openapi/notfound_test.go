@@ -14,11 +14,7 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 	s := apitest.New(t)
 	for _, path := range []string{"/", "/nothing", "/upload/x/y", "/files", "/files/1/2", "/auth", "/oauth2/authorize", "/Upload", "/%2e%2e/x", "/download/file/backup/x", "//upload", "/files//restore", "/./health", "/x/../health"} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
-			resp := s.Request(method, path, nil)
-			if says := resp.Header.Get("Ferry-Error"); !strings.Contains(says, "/v1/openapi.json") {
-				t.Errorf("%s %s says %q", method, path, says)
-			}
-			s.Decode(resp, 404)
+			s.Send(method+" "+path, "").Want(404, "/v1/openapi.json")
 		}
 	}
 }
@@ -38,18 +34,10 @@ func TestAllowNamesTheOtherMethods(t *testing.T) {
 			if slices.Contains(allowed, method) {
 				continue
 			}
-			resp := s.Request(method, strings.ReplaceAll(path, "{id}", "7"), nil)
-			if got := resp.Header.Get("Allow"); got != strings.Join(allowed, ", ") {
-				t.Errorf("%s %s: Allow is %q, want %q", method, path, got, allowed)
-			}
-			if method == "HEAD" {
-				if resp.StatusCode != 405 || s.Text(resp) != "" {
-					t.Errorf("HEAD %s: status %d", path, resp.StatusCode)
-				}
-				continue
-			}
-			if e := s.Decode(resp, 405); e.Status != 405 || !strings.Contains(resp.Header.Get("Ferry-Error"), allowed[0]) {
-				t.Errorf("%s %s: the answer is %+v, %q", method, path, e, resp.Header.Get("Ferry-Error"))
+			a := s.Send(method+" "+strings.ReplaceAll(path, "{id}", "7"), "").Want(405, allowed[0])
+			a.WantHeaders("Allow", strings.Join(allowed, ", "))
+			if (a.Status == 405) == (method == "HEAD") {
+				t.Errorf("%s %s is answered with %q", method, path, a.Text)
 			}
 		}
 	}

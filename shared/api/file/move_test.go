@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,25 +72,28 @@ func TestRestoredFileIsUnchanged(t *testing.T) {
 	s.Send("POST /files/1/restore", "").Want(401)
 }
 
-// awaitMovers gives a stack, which moves bytes after it has answered, 10 seconds for that.
-func (s sharer) awaitMovers(moved func() bool) {
-	if s.InStack() {
-		apitest.Eventually(moved)
+// awaitMovers gives a stack, which moves bytes after it has answered, a minute until only n files
+// have bytes.
+func (s sharer) awaitMovers(n int) {
+	for range 6 {
+		if !s.InStack() || apitest.Eventually(func() bool {
+			moving := strings.Contains(fmt.Sprint(s.Partitions("files#"), s.Partitions("backup#")), `"from":["`)
+			return !moving && len(s.Files()) == n
+		}) {
+			return
+		}
 	}
 }
 
 // wantOneFile checks that the whole file is in one area, and that nothing else is left.
 func (s sharer) wantOneFile() {
 	s.Helper()
-	area, found, backup := blob.Files, s.Ask("GET /download/list", "").Files, s.Ask("GET /download/list/backup", "").Files
-	if len(found) == 0 {
-		area = blob.Backup
-	}
-	if found = append(found, backup...); len(found) != 1 {
+	found := append(s.Ask("GET /download/list", "").Files, s.Ask("GET /download/list/backup", "").Files...)
+	if len(found) != 1 {
 		s.Fatalf("the file is listed %d times: %+v", len(found), found)
 	}
 	apitest.Equal(s.TB, "the content", s.Get(found[0].LinkURL), "content")
-	s.awaitMovers(func() bool { return len(s.Objects(area)) == 1 && len(s.Files()) == 1 })
+	s.awaitMovers(1)
 	if got, links := s.Files(), s.Partitions("link#"); len(got) != 1 || len(links) != 1 {
 		s.Errorf("there are the files %q and %d links", got, len(links))
 	}

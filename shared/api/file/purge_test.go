@@ -24,7 +24,7 @@ func newPurging(t *testing.T) sharer {
 // wantNothing checks that nothing is left of eve's file, and that its room is free.
 func (s sharer) wantNothing() {
 	s.Helper()
-	s.awaitMovers(func() bool { return len(s.Files()) == 0 })
+	s.awaitMovers(0)
 	left := s.Files()
 	for _, prefix := range []string{"files#", "backup#", "link#", "receipt#"} {
 		for key := range s.Partitions(prefix) {

@@ -266,7 +266,9 @@ func TestOAuth2ClientLogsInAndUploads(t *testing.T) {
 			resp, err := config.Client(t.Context(), token).Post(c.Base+"/upload?file=a.txt", "text/plain", strings.NewReader("content"))
 			apitest.Must(t, err)
 			defer resp.Body.Close()
-			if e := c.Decode(resp, 200); len(e.Files) != 1 || c.Get(e.Files[0].LinkURL) != "content" {
+			var e apitest.Envelope
+			apitest.Must(t, json.NewDecoder(resp.Body).Decode(&e))
+			if len(e.Files) != 1 || c.Get(e.Files[0].LinkURL) != "content" {
 				t.Errorf("the upload answered %+v", e)
 			}
 		})

@@ -47,7 +47,7 @@ func TestRepeatListsItsFilesAmongManyNewerOnes(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	first := c.keyed("file=a", "hello").Want(200).File()
-	c.Fill(c.Bearer, 100)
+	c.Fill(100)
 	a := c.keyed("file=a", "hello").Want(200)
 	if len(a.Files) != 101 || a.Files[100] != first || !strings.Contains(a.Header.Get("Link"), `after=2>; rel="next"`) {
 		t.Errorf("%d files are listed, the last %+v, want %+v; Link is %q", len(a.Files), a.Files[len(a.Files)-1], first, a.Header.Get("Link"))

@@ -67,7 +67,8 @@ func TestUploadsFindTheRoomThatHasLapsed(t *testing.T) {
 			c.InProcess("a gateway states the length")
 			c.plan(`,"d":"eve"`, 9)
 			c.Clock.Advance(time.Hour)
-			c.Decode(c.Request("PUT", "/upload?file=x", body, "Authorization", apitest.Basic("eve", apitest.Password)), 200)
+			resp := c.Request("PUT", "/upload?file=x", body, "Authorization", apitest.Basic("eve", apitest.Password))
+			apitest.Equal(t, "the status", resp.StatusCode, 200)
 			c.wantUsed("eve", 8)
 		})
 	}

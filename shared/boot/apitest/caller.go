@@ -64,6 +64,14 @@ func (c Caller) Upload(query, content string, headers ...string) File {
 	return c.Ask("POST /upload?"+query, content, headers...).Want(200).File()
 }
 
+// Fill uploads n small files.
+func (c Caller) Fill(n int) {
+	c.Helper()
+	for range n {
+		c.Upload("file=x", "x")
+	}
+}
+
 // Send sends a request like "GET /health", or to a whole URL. Headers are pairs.
 func (s *Server) Send(request, body string, headers ...string) Answer {
 	s.Helper()

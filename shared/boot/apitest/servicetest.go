@@ -6,7 +6,6 @@ package apitest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -174,11 +173,6 @@ func (s *Server) Deliver() (sent int) {
 // Request sends a request to a path below Base, or to a whole URL. Headers are pairs.
 func (s *Server) Request(method, path string, body io.Reader, headers ...string) *http.Response {
 	s.Helper()
-	return s.Do(s.request(method, path, body, headers...))
-}
-
-func (s *Server) request(method, path string, body io.Reader, headers ...string) *http.Request {
-	s.Helper()
 	if strings.HasPrefix(path, "/") {
 		path = s.Base + path
 	}
@@ -187,22 +181,12 @@ func (s *Server) request(method, path string, body io.Reader, headers ...string)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	return r
+	return s.Do(r)
 }
 
 // Do sends a request without following redirects, reads the whole response and
 // checks it against the description of the interface.
 func (s *Server) Do(r *http.Request) *http.Response {
-	s.Helper()
-	resp, body := s.send(r)
-	if err := s.contract.check(r, resp, body); err != nil {
-		s.Errorf("%v\n%s", err, body)
-	}
-	return resp
-}
-
-// send sends a request and reads the whole response.
-func (s *Server) send(r *http.Request) (*http.Response, []byte) {
 	s.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r)
@@ -211,7 +195,10 @@ func (s *Server) send(r *http.Request) (*http.Response, []byte) {
 	body, err := io.ReadAll(resp.Body)
 	check(s.TB, r.Method+" "+r.URL.Path+": reading the response", err)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, body
+	if err := s.contract.check(r, resp, body); err != nil {
+		s.Errorf("%v\n%s", err, body)
+	}
+	return resp
 }
 
 // Basic returns the value of an Authorization header.
@@ -234,20 +221,6 @@ type File struct {
 	Name, LinkURL        string
 }
 
-// Decode reads a response, which must have this status.
-func (s *Server) Decode(resp *http.Response, status int) Envelope {
-	s.Helper()
-	text := s.Text(resp)
-	if resp.StatusCode != status {
-		s.Fatalf("status %d, want %d: %s (%s)", resp.StatusCode, status, text, resp.Header.Get("Ferry-Error"))
-	}
-	var e Envelope
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		s.Fatalf("the body is not an envelope: %v: %s", err, text)
-	}
-	return e
-}
-
 // Text reads a response's body.
 func (s *Server) Text(resp *http.Response) string {
 	s.Helper()
@@ -259,23 +232,5 @@ func (s *Server) Text(resp *http.Response) string {
 // Login returns a bearer.
 func (s *Server) Login(name, password string) string {
 	s.Helper()
-	return s.Decode(s.Request("POST", "/auth/login", nil, "Authorization", Basic(name, password)), 200).Bearer
-}
-
-// Put uploads content as a raw body and returns the answer.
-func (s *Server) Put(bearer, query, content string) Envelope {
-	s.Helper()
-	return s.Decode(s.Request("POST", "/upload?"+query, strings.NewReader(content), "Authorization", "Bearer "+bearer), 200)
-}
-
-// Fill uploads n small files. To save time, their answers are not checked against
-// the description of the interface.
-func (s *Server) Fill(bearer string, n int) {
-	s.Helper()
-	for range n {
-		resp, _ := s.send(s.request("POST", "/upload?file=x", strings.NewReader("x"), "Authorization", "Bearer "+bearer))
-		if resp.StatusCode != http.StatusOK {
-			s.Fatalf("an upload got status %d", resp.StatusCode)
-		}
-	}
+	return s.Send("POST /auth/login", "", "Authorization", Basic(name, password)).Want(200).Bearer
 }

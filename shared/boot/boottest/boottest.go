@@ -40,18 +40,12 @@ func Ports(t testing.TB, environment map[string]string) *api.Ports {
 	data, err := local.Open(dir, set, local.Options{NoSync: true, Hash: Cheap(), Log: Log(t)})
 	check(t, err)
 	t.Cleanup(func() { check(t, data.Close()) })
-	Seed(t, data.Ports)
+	check(t, Fill(t.Context(), data.Ports))
 	return data.Ports
 }
 
 // Log returns a log that goes to the test's output.
 func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
-
-// Seed is Fill for a test.
-func Seed(t testing.TB, p *api.Ports) {
-	t.Helper()
-	check(t, Fill(t.Context(), p))
-}
 
 func check(t testing.TB, err error) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
@@ -57,5 +58,5 @@ func (d Deployed) Ports(ctx context.Context) (*api.Ports, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, cloud.Begin(ctx)
+	return p, errors.Join(cloud.Begin(ctx), auth.CheckFormat(ctx, p.Table))
 }

@@ -64,14 +64,6 @@ func (f Fixture) Decode(t testing.TB, into any) {
 	}
 }
 
-// Match is Check for a test.
-func (e Expect) Match(t testing.TB, answer []byte) {
-	t.Helper()
-	if err := e.Check(answer); err != nil {
-		t.Error(err)
-	}
-}
-
 // Check compares a function's answer with what is expected: as it stands or, if
 // it is for the gateway, by status, headers and body.
 func (e Expect) Check(answer []byte) error {

@@ -11,7 +11,6 @@ import (
 	"net/textproto"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 )
 
@@ -44,16 +43,6 @@ type Talk struct {
 	Messages []string // lines end with \n
 	Times    []time.Time
 	Secure   []bool
-}
-
-// StartSMTP returns a server that listens on a loopback port until the test ends.
-func StartSMTP(t testing.TB, o SMTPOptions) *SMTPServer {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	t.Cleanup(stop)
-	s, err := NewSMTP(ctx, o)
-	check(t, err)
-	return s
 }
 
 // NewSMTP returns a server that listens on a loopback port until the context ends.

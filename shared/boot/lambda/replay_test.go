@@ -26,7 +26,7 @@ func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 			if err != nil || fixture.Expect.Status == 0 {
 				t.Fatalf("the fixture expects status %d, or error %v", fixture.Expect.Status, err)
 			}
-			fixture.Expect.Match(t, answer)
+			check(t, fixture.Expect.Check(answer))
 		})
 	}
 }

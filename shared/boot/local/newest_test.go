@@ -15,7 +15,7 @@ func TestAnUploadListsTheNewestHundredFilesAndItsOwn(t *testing.T) {
 	var last apitest.Answer
 	c.Calls.Before("blob.Create", sync.OnceValue(func() error {
 		c.Calls.Before("blob.Create", nil)
-		c.Fill(c.Bearer, 104)
+		c.Fill(104)
 		last = c.Ask("POST /upload?file=quick", "x").Want(200)
 		return nil
 	}))

@@ -91,7 +91,7 @@ func TestEachFunctionHandlesItsQueueEvent(t *testing.T) {
 		fixture := boottest.Load(t, name)
 		answer, err := lambda.NewHandler(begin(t).courier()).Invoke(t.Context(), fixture.Event)
 		check(t, err)
-		fixture.Expect.Match(t, answer)
+		check(t, fixture.Expect.Check(answer))
 	}
 }
 

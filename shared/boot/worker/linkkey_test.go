@@ -194,5 +194,5 @@ func TestCloudFormationGetsItsAnswer(t *testing.T) {
 	e.ResponseURL = server.URL
 	_, err := cfn.LambdaWrap(handle)(t.Context(), e)
 	check(t, err)
-	boottest.Load(t, "linkkey").Expect.Match(t, <-answers)
+	check(t, boottest.Load(t, "linkkey").Expect.Check(<-answers))
 }

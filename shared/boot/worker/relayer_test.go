@@ -27,7 +27,7 @@ func TestRecordsOfTheStreamReachTheirTopics(t *testing.T) {
 	var cloud boottest.Cloud
 	answer, err := lambda.NewHandler(worker.RelayerHandler(relayer(t, &cloud))).Invoke(t.Context(), fixture.Event)
 	check(t, err)
-	fixture.Expect.Match(t, answer)
+	check(t, fixture.Expect.Check(answer))
 	notice, event := cloud.Published[notify.NoticesTopic], cloud.Published[notify.EventsTopic]
 	if len(notice) != 1 || notice[0].Value != "mail" || strings.Contains(notice[0].Body, "carla") {
 		t.Errorf("for the notice, %v was published", notice)

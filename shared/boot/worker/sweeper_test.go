@@ -42,7 +42,7 @@ func TestTheScheduledEventSweeps(t *testing.T) {
 	handler := lambda.NewHandler(worker.SweeperHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers())))
 	answer, err := handler.Invoke(t.Context(), fixture.Event)
 	check(t, err)
-	fixture.Expect.Match(t, answer)
+	check(t, fixture.Expect.Check(answer))
 }
 
 func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {

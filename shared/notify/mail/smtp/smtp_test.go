@@ -25,6 +25,16 @@ func message() mail.Message {
 	}
 }
 
+// start returns a server that listens on a loopback port until the test ends.
+func start(t *testing.T, o boottest.SMTPOptions) *boottest.SMTPServer {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	s, err := boottest.NewSMTP(ctx, o)
+	must(t, err)
+	return s
+}
+
 // sender returns a Sender for the server that trusts the server's certificate.
 func sender(t *testing.T, scheme, login, options string, srv *boottest.SMTPServer) *Sender {
 	t.Helper()
@@ -84,7 +94,7 @@ func parts(t *testing.T, m *netmail.Message) map[string]string {
 
 func TestMailArrivesAsTextAndHTML(t *testing.T) {
 	t.Parallel()
-	srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
+	srv := start(t, boottest.SMTPOptions{})
 	m := message()
 	m.Subject = "demo hat dir eine Datei geschickt: " + strings.Repeat("Über 你好 🚢 ", 12) + "Ende"
 	m.Text = "Grüße, 你好 🚢\n" + strings.Repeat("long ", 300) + "\n.\nafter a lone dot\n"
@@ -145,7 +155,7 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := boottest.StartSMTP(t, boottest.SMTPOptions{})
+			srv := start(t, boottest.SMTPOptions{})
 			m := message()
 			tt.change(&m)
 			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
@@ -201,7 +211,7 @@ func TestAReplySaysWhetherToTryAgain(t *testing.T) {
 	} {
 		t.Run(tt.command+" "+tt.reply, func(t *testing.T) {
 			t.Parallel()
-			srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{tt.command: tt.reply, "HELO": tt.reply}})
+			srv := start(t, boottest.SMTPOptions{Replies: map[string]string{tt.command: tt.reply, "HELO": tt.reply}})
 			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
 			for _, kind := range []error{mail.ErrPermanent, mail.ErrRate, mail.ErrQuota} {
 				if err == nil || errors.Is(err, kind) != (kind == tt.want) {
@@ -226,7 +236,7 @@ func TestServerThatIsDownMayRecover(t *testing.T) {
 
 func TestFailedQuitDoesNotFailTheMail(t *testing.T) {
 	t.Parallel()
-	srv := boottest.StartSMTP(t, boottest.SMTPOptions{Replies: map[string]string{"QUIT": "421 no"}})
+	srv := start(t, boottest.SMTPOptions{Replies: map[string]string{"QUIT": "421 no"}})
 	send(t, sender(t, "smtp", "", "", srv), message())
 	only(t, srv)
 }
@@ -243,7 +253,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := boottest.StartSMTP(t, o)
+			srv := start(t, o)
 			scheme, options := "smtp", ""
 			switch name {
 			case "at STARTTLS":
@@ -265,7 +275,7 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 	t.Parallel()
 	t.Run("STARTTLS protects login and message", func(t *testing.T) {
 		t.Parallel()
-		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}})
+		srv := start(t, boottest.SMTPOptions{Offer: []string{"STARTTLS", "AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
 		send(t, s, message())
 		secure, lines := srv.Talk().Secure, srv.Talk().Lines
@@ -277,7 +287,7 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 	})
 	t.Run("a server without STARTTLS gets neither password nor message", func(t *testing.T) {
 		t.Parallel()
-		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN LOGIN"}})
+		srv := start(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN LOGIN"}})
 		s := sender(t, "smtp", "ann:s3cret@", "?tls=on", srv)
 		_, err := s.Send(t.Context(), message())
 		messages, lines := srv.Talk().Messages, srv.Talk().Lines
@@ -287,7 +297,7 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 	})
 	t.Run("a certificate that is not trusted stops the mail", func(t *testing.T) {
 		t.Parallel()
-		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"STARTTLS"}})
+		srv := start(t, boottest.SMTPOptions{Offer: []string{"STARTTLS"}})
 		s := sender(t, "smtp", "", "?tls=on", srv)
 		s.tls.RootCAs = nil
 		if _, err := s.Send(t.Context(), message()); err == nil || errors.Is(err, mail.ErrPermanent) {
@@ -296,7 +306,7 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 	})
 	t.Run("smtps is TLS from the start", func(t *testing.T) {
 		t.Parallel()
-		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Implicit: true, Offer: []string{"AUTH LOGIN PLAIN"}})
+		srv := start(t, boottest.SMTPOptions{Implicit: true, Offer: []string{"AUTH LOGIN PLAIN"}})
 		send(t, sender(t, "smtps", "ann:s3cret@", "", srv), message())
 		if secure := srv.Talk().Secure; len(secure) != 1 || !secure[0] {
 			t.Errorf("over TLS: %v", secure)
@@ -304,13 +314,13 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 	})
 	t.Run("a loopback server gets the login without TLS", func(t *testing.T) {
 		t.Parallel()
-		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}})
+		srv := start(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}})
 		send(t, sender(t, "smtp", "ann:s3cret@", "", srv), message())
 		only(t, srv)
 	})
 	t.Run("a refused login is temporary and does not show the password", func(t *testing.T) {
 		t.Parallel()
-		srv := boottest.StartSMTP(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}})
+		srv := start(t, boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}})
 		_, err := sender(t, "smtp", "ann:s3cret@", "", srv).Send(t.Context(), message())
 		if err == nil || errors.Is(err, mail.ErrPermanent) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("got %v", err)
