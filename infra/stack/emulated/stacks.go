@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Lend lends a stack with an empty table and empty buckets to each request, for
@@ -34,6 +35,7 @@ func Lend(open func() (*Cloud, error)) http.Handler {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 		if s.Empty(context.WithoutCancel(r.Context())) == nil { // otherwise it is not lent again
+			time.Sleep(2 * time.Second) // functions remember links for one, and the next files have the same tokens
 			spare <- s
 		}
 	})

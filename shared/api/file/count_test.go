@@ -120,6 +120,7 @@ func TestEmptyDownloadCounts(t *testing.T) {
 func TestResumedDownloadCounts(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
+	s.InProcess("the functions remember the source, from a link of another test with the same token")
 	link := s.share("a.txt", "0123456789")
 	get := func(ranges ...string) {
 		for _, r := range ranges {
