@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
@@ -313,8 +315,18 @@ func filesGet(s *stage) {
 
 func filesRestore(s *stage) {
 	s.authenticated("POST", "/files/2/restore")
-	_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 3)
-	s.check(err)
+	remove := func() {
+		_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 3)
+		s.check(err)
+	}
+	remove()
+	s.network.faults["TransactWriteItems"] = func(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
+		_, err := file.Service(s.real).Restore(s.Context(), s.get("alice"), 3) // by another request
+		s.check(err)
+		return next.Do(r)
+	}
+	s.must(404, "POST", "/files/3/restore", bearer())
+	remove()
 	s.network.faults["Invoke"] = refused(403, "")
 	s.must(200, "POST", "/files/3/restore", bearer())
 }

@@ -118,7 +118,7 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 		if h.hour != hourOf(now) {
 			h.hour, h.sum = hourOf(now), h.given+h.underWay
 		}
-		if l.Hour == h.hour { // but it may have been read before it showed what this process, or others, gave
+		if l.Hour == h.hour { // which may be older than what this process or others have given since
 			h.sum = max(h.sum, l.Given-l.GivenBefore+h.given+h.underWay)
 		}
 		if h.sum < max(s.Bytes, leastDownloads*l.File.Length) {
@@ -133,7 +133,8 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 
 // Used counts the use of a link by an answer that MayGive allowed, and records the event of a
 // download. If the uploader wants a receipt and this is the file's first download, the same
-// transaction queues the receipt; that happens once per file. It makes one call to the table, one
+// transaction queues the receipt; that happens once per file. A slow write goes on after Used has
+// returned; its error is then only logged. It makes one call to the table, one
 // more for each further link's first download, and one for the event. With a source, it makes two
 // more for each time that others are counted at the same moment.
 func (s *Service) Used(ctx context.Context, l Link, u Used) error {
@@ -214,7 +215,7 @@ var errCounted = errors.New("counted before")
 // write writes what is pending for a link. It does nothing while another goroutine does so or,
 // unless it must, during a pause.
 func (s *Service) write(ctx context.Context, token string, must bool) (err error) {
-	var l Link // and then what it is after the write
+	var l Link // before, and later after the write
 	var d delta
 	s.change(token, func(h *live) {
 		if !h.writing && s.due(h) && (must || !s.Now().Before(h.paused)) {
@@ -232,6 +233,9 @@ func (s *Service) write(ctx context.Context, token string, must bool) (err error
 // wrote notes what became of a write, after which the link is now.
 func (s *Service) wrote(h *live, now Link, d delta, err error) {
 	h.writing = false
+	if s.due(h) { // others have come meanwhile
+		s.arm()
+	}
 	switch {
 	case err == nil || errors.Is(err, table.ErrCondition): // or the file was moved
 		if h.pause = 0; !h.link.read.After(now.read) {
@@ -243,15 +247,12 @@ func (s *Service) wrote(h *live, now Link, d delta, err error) {
 		h.sources, h.about = nil, h.about || d.downloads > 0
 		h.pause = min(max(firstPause, 2*h.pause), longestPause)
 		h.paused = s.Now().Add(h.pause)
+		s.arm()
 	case errors.Is(err, errCounted):
 		h.given += d.given
 	default: // it may have been written, so the next reading says which sources count again
 		h.given, h.about = h.given+d.given, true
 		h.seen = slices.DeleteFunc(h.seen, func(one string) bool { return has(d.sources, one) })
-		return
-	}
-	if s.due(h) {
-		s.arm()
 	}
 }
 
@@ -335,10 +336,9 @@ func (s *Service) arm() {
 	}
 }
 
-// Flush writes what is pending for all links. Call it before the table is closed, when no answer
-// is under way.
+// Flush writes what is pending for all links. Call it before the table is closed.
 func (s *Service) Flush(ctx context.Context) {
-	s.late.Wait()
+	s.awaitAnswers()
 	s.flush(ctx, true)
 }
 

@@ -84,12 +84,15 @@ type Service struct {
 	live     map[string]*live // by token
 	armed    bool             // a flush is coming
 	flushing chan struct{}    // holds one during a flush
-	late     sync.WaitGroup   // writes that no answer waits for any more
+	late     int              // writes by answers, under way
+	ended    sync.Cond        // one of them has ended
 }
 
 // New returns a Service.
 func New(c Config) *Service {
-	return &Service{Config: c, live: map[string]*live{}, flushing: make(chan struct{}, 1)}
+	s := &Service{Config: c, live: map[string]*live{}, flushing: make(chan struct{}, 1)}
+	s.ended.L = &s.mu
+	return s
 }
 
 func decode(item table.Item) (l Link, err error) {

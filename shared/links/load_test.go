@@ -25,6 +25,7 @@ import (
 type slow struct {
 	table.Table
 	takes            time.Duration
+	first            func() error // what becomes of the first write, which takes a second
 	downloads, begun atomic.Int64 // that it counted, and hours
 	linkOf           func() links.Link
 	longest          atomic.Int64
@@ -42,6 +43,11 @@ func (s *slow) Get(_ context.Context, key table.Key, into any) error {
 }
 
 func (s *slow) Write(ctx context.Context, ops ...table.Op) error {
+	if first := s.first; first != nil {
+		s.first = nil
+		time.Sleep(time.Second - time.Millisecond)
+		return first()
+	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -118,9 +124,9 @@ func TestASlowTableLosesNoDownload(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &slow{takes: 2 * time.Second}
+				s := &slow{takes: 500 * time.Millisecond}
 				service := s.service(countWait)
-				s.use(30, 3*time.Second, func() { check(t, service.Used(t.Context(), link, links.Used{Whole: true})) })
+				s.use(30, time.Second, func() { check(t, service.Used(t.Context(), link, links.Used{Whole: true})) })
 				wait := countWait
 				if link.File.Notify {
 					wait = time.Second
@@ -132,6 +138,53 @@ func TestASlowTableLosesNoDownload(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDownloadsBesideAWriteThatFailsAreCounted, though nobody uses the link again.
+func TestDownloadsBesideAWriteThatFailsAreCounted(t *testing.T) {
+	t.Parallel()
+	for what, first := range map[string]func() error{
+		"an error": func() error { return errors.New("no answer") },
+		"a panic":  func() error { panic("a fault in a table") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &slow{first: first}
+				service := s.service(countWait)
+				s.use(20, 10*time.Millisecond, func() {
+					check(t, service.Used(t.Context(), links.Link{Token: "slow", Use: links.Use{Downloads: 1}}, links.Used{Whole: true}))
+				})
+				time.Sleep(time.Second)
+				if n := s.downloads.Load(); n != 19 {
+					t.Errorf("%d of 20 downloads are counted, want all but that of the failed write", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAFlushBesideDownloadsDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{takes: 60 * time.Millisecond}
+		service := s.service(countWait)
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+				check(t, service.Used(t.Context(), links.Link{Token: fmt.Sprint(i % 7)}, links.Used{Whole: true}))
+				if i%3 == 0 {
+					service.Flush(t.Context())
+				}
+			})
+		}
+		all.Wait()
+		service.Flush(t.Context())
+		if n := s.downloads.Load(); n != 100 {
+			t.Errorf("%d of 100 downloads are counted", n)
+		}
+	})
 }
 
 // TestEachHourIsBegunWhileAnswersTakeLong: each use brings a link that was read before the last
@@ -185,7 +238,7 @@ func TestUsesThatTheTableRefusedAreWrittenLater(t *testing.T) {
 			check(t, s.Used(t.Context(), links.Link{Token: token, Use: links.Use{Downloads: 1}}, links.Used{Whole: true}))
 		}
 		c.jammed.Store(nil)
-		time.Sleep(12 * time.Second) // the table takes 10 to refuse them
+		time.Sleep(4 * time.Second) // the table takes one to refuse them
 		if n := c.writes.Load(); n != 200 {
 			t.Errorf("100 refused updates and their repetitions are %d updates", n)
 		}

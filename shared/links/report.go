@@ -3,6 +3,8 @@ package links
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"ferry/shared/blob"
@@ -21,8 +23,8 @@ type receipt struct {
 
 const formatVersion = 1
 
-// followUp is the longest that a receipt or an event may delay an answer. No later download
-// makes up for a lost one.
+// followUp is the longest that a receipt or an event may delay an answer, as no later download
+// makes up for a lost one. A count may go on that long after its answer.
 const followUp = time.Second
 
 func receiptKey(f files.File) table.Key {
@@ -67,34 +69,67 @@ func (s *Service) writeFirst(ctx context.Context, l Link, counting table.Op) (qu
 func (s *Service) report(ctx context.Context, l Link) error {
 	ops, err := s.Outbox.Event(ctx, files.Event{What: files.Downloaded, File: l.File, Link: l.Recipient})
 	if len(ops) > 0 {
-		err = s.atMost(ctx, followUp, func(ctx context.Context) error { return s.Table.Write(ctx, ops[0].Relax()) })
+		return s.atMost(ctx, followUp, func(ctx context.Context) error {
+			return fault.Wrap(s.Table.Write(ctx, ops[0].Relax()), "recording a download")
+		})
 	}
 	return fault.Wrap(err, "recording a download")
 }
 
-// atMost runs f, and waits for it at most for d, so that it delays no answer longer; f then goes
-// on by itself. A table that only this process uses is waited for.
+// atMost runs f and waits at most d for it, so that it delays no answer longer. After that f goes
+// on in the background. A table that only this process uses is waited for.
 func (s *Service) atMost(ctx context.Context, d time.Duration, f func(context.Context) error) error {
 	if s.CountWait == 0 {
 		return f(ctx)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
-	done := make(chan error, 1)
-	s.late.Go(func() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), followUp)
+	done, left := make(chan error), make(chan struct{})
+	s.mu.Lock()
+	s.late++
+	s.mu.Unlock()
+	go func() {
 		defer cancel()
-		done <- f(ctx)
-	})
+		err := safely(ctx, f)
+		select {
+		case done <- err:
+		case <-left:
+			s.warn(err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.late--
+		s.ended.Broadcast()
+	}()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(d):
-		s.late.Go(func() { s.warn(<-done) })
+		close(left)
 		return nil
 	}
 }
 
+// awaitAnswers waits for the writes of answers.
+func (s *Service) awaitAnswers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.late > 0 {
+		s.ended.Wait()
+	}
+}
+
+// safely turns a panic into an error, as the server does for what it calls itself.
+func safely(ctx context.Context, f func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f(ctx)
+}
+
 func (s *Service) warn(err error) {
 	if err != nil && !errors.Is(err, errCounted) {
-		s.Log.Warn("the use of a link was not counted", "error", err.Error())
+		s.Log.Warn("a download was not counted or recorded", "error", err.Error())
 	}
 }

@@ -104,13 +104,13 @@ func lost(r *http.Request, err error) error {
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
 	f := link.File
 	get := r.Method == http.MethodGet
-	redirects := get && s.ports.RedirectOver > 0 && f.Length > s.ports.RedirectOver // to an address for GET
+	redirects := get && s.ports.RedirectOver > 0 && f.Length > s.ports.RedirectOver // the address is signed for GET alone
 	if get {
 		n := rangeBytes(r.Header.Get("Range"), f.Length)
 		switch {
 		case redirects:
 			n = max(n, (f.Length+15)/16) // the address gives access to all of the file
-		case r.Header.Get("If-Range") != "":
+		case r.Header.Get("If-Range") != "" && r.Header.Get("If-Range") != etag(f): // then the range is ignored
 			n = f.Length
 		}
 		if err := s.links.MayGive(link, n); err != nil {
@@ -186,11 +186,13 @@ func setHeaders(h http.Header, f files.File, sum uint64) {
 	h.Set("Content-Disposition", wire.Attachment(f.Name))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Cache-Control", "private, no-cache")
-	h.Set("ETag", fmt.Sprintf(`"%s-%x"`, f.CRC64, f.Length))
+	h.Set("ETag", etag(f))
 	if f.SHA256 != nil {
 		h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(f.SHA256)+":")
 	}
 }
+
+func etag(f files.File) string { return fmt.Sprintf(`"%s-%x"`, f.CRC64, f.Length) }
 
 func contentType(f files.File) string {
 	return cmp.Or(f.Type, "application/octet-stream")

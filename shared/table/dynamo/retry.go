@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,8 +46,8 @@ func retry(ctx context.Context, call func() error) error {
 		if time.Now().Add(wait).After(until) {
 			return fmt.Errorf("%w: %v", table.ErrBusy, err)
 		}
-		if err := smithytime.SleepWithContext(ctx, wait); err != nil {
-			return err
+		if ended := cmp.Or(smithytime.SleepWithContext(ctx, wait), ctx.Err()); ended != nil { // nothing was done
+			return fmt.Errorf("%w: %v (%w)", table.ErrBusy, err, ended)
 		}
 	}
 }
