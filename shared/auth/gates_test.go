@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -198,6 +199,44 @@ func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 	c.fail(t, "alice", 3, source)
 	if k, after := c.try(t, "alice", "one more", source); k != fault.TooMany || after != time.Second {
 		t.Errorf("after five failures: %v, wait %v", k, after)
+	}
+}
+
+// readTogether is a table whose first read ends when that of another process does.
+type readTogether struct {
+	table.Table
+	once sync.Once
+	both *sync.WaitGroup
+}
+
+func (r *readTogether) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	items, err := r.Table.GetMany(ctx, keys...)
+	r.once.Do(func() {
+		r.both.Done()
+		r.both.Wait()
+	})
+	return items, err
+}
+
+func TestProcessesShareTheOneTryAfterAWait(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.fail(t, "alice", 5, source)
+	c.advance(time.Second)
+	var both, ended sync.WaitGroup
+	both.Add(2)
+	answers := make([]fault.Kind, 2)
+	for i := range answers {
+		ports := c.Ports
+		ports.Hasher, _, _ = hasher(t)
+		ports.Throttle, ports.Table = auth.NewThrottle(), &readTogether{Table: c.Table, both: &both}
+		process := check{auth.New(ports), c.clock, c.users}
+		ended.Go(func() { answers[i], _ = process.try(t, "alice", fmt.Sprint("guess ", i), source) })
+	}
+	ended.Wait()
+	slices.Sort(answers)
+	if !slices.Equal(answers, []fault.Kind{fault.Unauthorized, fault.TooMany}) {
+		t.Errorf("the answers are %v", answers)
 	}
 }
 

@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
 
@@ -194,6 +196,24 @@ func TestEditChangesOnlyWhatDiffers(t *testing.T) {
 	want.Phone, want.Lang, want.KeepDays, want.State, want.Before, want.Generation = "+393471234567", "it", 7, auth.Disabled, auth.Active, before.Generation+1
 	if got := get(t, s, "alice"); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	for name, err := range s.QuotaList(t.Context(), "") {
+		t.Errorf("%q is listed with a quota, %v", name, err)
+	}
+}
+
+// unread is a table that cannot be read.
+type unread struct{ table.Table }
+
+func (unread) GetMany(context.Context, ...table.Key) ([]table.Item, error) { return nil, table.ErrBusy }
+
+func TestUsersAreNotMissingFromATableThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	add(t, auth.NewUsers(db, time.Now), "alice", auth.Active)
+	err := auth.KnowsLess(t.Context(), db, unread{db}, func(what string) { t.Errorf("%s", what) })
+	if !errors.Is(err, table.ErrBusy) {
+		t.Errorf("the error is %v", err)
 	}
 }
 

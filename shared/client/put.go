@@ -221,7 +221,7 @@ func (p *put) part(ctx context.Context, one part) error {
 	})
 }
 
-// anew returns a reader of a section from its beginning, of which others may be in use.
+// anew returns a new reader of a section, independent of others.
 func anew(s *io.SectionReader) io.Reader { return io.NewSectionReader(s, 0, s.Size()) }
 
 // sum returns the CRC64NVME of a section of the file.
@@ -306,7 +306,7 @@ func (s *stream) read(number int) (*part, error) {
 	}
 	s.length, s.sum = s.length+n, wire.CombineCRC64(s.sum, sum, n)
 	if n < s.session.PartSize {
-		next.length = &s.length // which stays
+		next.length = &s.length // which does not change any more
 	}
 	return next, nil
 }

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -211,4 +212,36 @@ type readHook func()
 func (r readHook) Read([]byte) (int, error) {
 	r()
 	return 0, io.EOF
+}
+
+func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.AddUser("alice2", password)
+	other := c.As("alice2").Upload("file=hers", "2").LinkURL
+	const stored = files.PageSize + 5
+	for range stored {
+		c.put("file=a", "1")
+	}
+	for id := range 3 {
+		c.call("DELETE", fmt.Sprintf("/files/%d", 2*id+1))
+	}
+	c.Clock.Advance(31 * day) // expired files are removed too
+	removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice")
+	if err != nil || removed != stored {
+		t.Fatalf("%d files were removed, %v", removed, err)
+	}
+	if left := len(c.Partitions("files#alice ")) + len(c.Partitions("backup#")); left != 0 {
+		t.Errorf("%d records are left", left)
+	}
+	if user, backup := c.Objects(blob.Files), c.Objects(blob.Backup); len(user) != 1 || len(backup) != 0 || len(c.Partitions("link#")) != 1 {
+		t.Errorf("there are %v, %v and %d links, want one object and link", user, backup, len(c.Partitions("link#")))
+	}
+	c.Clock.Advance(-31 * day)
+	if _, text := c.get(other); text != "2" {
+		t.Errorf("the other user's link gave %q", text)
+	}
+	if removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice"); err != nil || removed != 0 {
+		t.Errorf("the second time %d files were removed, %v", removed, err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -15,7 +16,10 @@ import (
 	"ferry/shared/files"
 )
 
-const password = apitest.Password
+const (
+	password = apitest.Password
+	day      = 24 * time.Hour
+)
 
 // caller is a user of a service that belongs to one test.
 type caller struct {

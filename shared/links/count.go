@@ -28,8 +28,8 @@ const (
 	// firstPause is how long a process writes nothing to a link after the table refused it; each
 	// further refusal doubles that, up to longestPause.
 	firstPause, longestPause = time.Second, time.Minute
-	// writeTime bounds a write, so that the end of the process does not wait for a table that is gone.
-	writeTime = 10 * time.Second
+	// flushTime bounds a flush, so that the end of the process does not wait for a table that is gone.
+	flushTime = 10 * time.Second
 	// maxLive bounds the links in the cache. When full, those that are idle are dropped.
 	maxLive, writesAtOnce, writeTries = 1000, 16, 5
 
@@ -118,7 +118,7 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 		if h.hour != hourOf(now) {
 			h.hour, h.sum = hourOf(now), h.given+h.underWay
 		}
-		if l.Hour == h.hour { // which may be older than what this process or others have given since
+		if l.Hour == h.hour { // l may have been read before this process or others gave more
 			h.sum = max(h.sum, l.Given-l.GivenBefore+h.given+h.underWay)
 		}
 		if h.sum < max(s.Bytes, leastDownloads*l.File.Length) {
@@ -345,7 +345,7 @@ func (s *Service) Flush(ctx context.Context) {
 // flush writes what is pending. Unless it must, it leaves links whose writes are paused to a later
 // one.
 func (s *Service) flush(ctx context.Context, must bool) {
-	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	ctx, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	s.flushing <- struct{}{}
 	defer func() { <-s.flushing }()

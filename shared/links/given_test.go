@@ -9,6 +9,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
+	"ferry/shared/fault"
 	"ferry/shared/links"
 	"ferry/shared/table"
 )
@@ -31,6 +32,17 @@ func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
 	ends(c.find(c.links, f), 100)
 	if now := ends(long, 10); now.Given != 1110 || now.GivenBefore != 1000 || now.Hour <= long.Hour {
 		t.Errorf("the link gave %d, %d of them before %d", now.Given, now.GivenBefore, now.Hour)
+	}
+}
+
+func TestAnswersUnderWayCountInTheNextHourToo(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := links.New(links.Config{Ports: auth.Ports{Table: checked{}, Now: func() time.Time { return now }}, Bytes: 100})
+	check(t, s.MayGive(links.Link{Token: "long"}, 100))
+	now = now.Add(time.Hour)
+	if err := s.MayGive(links.Link{Token: "long"}, 1); !fault.Is(err, fault.TooMany) {
+		t.Errorf("beside 100 bytes under way: %v", err)
 	}
 }
 

@@ -24,7 +24,7 @@ type receipt struct {
 const formatVersion = 1
 
 // followUp is the longest that a receipt or an event may delay an answer, as no later download
-// makes up for a lost one. A count may go on that long after its answer.
+// makes up for a lost one. A count may take that long in all.
 const followUp = time.Second
 
 func receiptKey(f files.File) table.Key {

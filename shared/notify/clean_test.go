@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"ferry/shared/contact"
 	"ferry/shared/notify"
@@ -117,7 +118,8 @@ func FuzzUserTextIsNotALink(f *testing.F) {
 	f.Add("x\u3002com y\uff61com z\uff0ecom")
 	f.Fuzz(func(t *testing.T, text string) {
 		got := notify.Display(text)
-		if again := notify.Display(got); again != got {
+		// The guard of 2,000 characters may cut what the spaces added, if the text was as long.
+		if again := notify.Display(got); again != got && utf8.RuneCountInString(got) <= 2000 {
 			t.Errorf("%q becomes %q, and then %q", text, got, again)
 		}
 		if found := linklike.FindString(got); found != "" {

@@ -26,6 +26,9 @@ import (
 // signedFor is how long a redirect to the store is valid.
 const signedFor = 60 * time.Second
 
+// partHeader is about what each part of an answer with several ranges has beside its bytes.
+const partHeader = 256
+
 // newDownload returns the handler of downloads from an area. param is the query
 // parameter with the token.
 //
@@ -109,7 +112,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 		n := rangeBytes(r.Header.Get("Range"), f.Length)
 		switch {
 		case redirects:
-			n = max(n, (f.Length+15)/16) // the address gives access to all of the file
+			n = min(max(n, (f.Length+15)/16), f.Length) // the address gives access to all of the file
 		case r.Header.Get("If-Range") != "" && r.Header.Get("If-Range") != etag(f): // then the range is ignored
 			n = f.Length
 		}
@@ -219,14 +222,17 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link links.Link
 	return nil
 }
 
-// rangeBytes returns how many bytes of a file a GET of a range can get, at most.
+// rangeBytes returns how many bytes a GET of ranges of a file can get, at most.
 func rangeBytes(asked string, length int64) int64 {
 	from, to := int64(0), length-1
 	if _, err := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to); err != nil && from < 0 {
 		from = max(0, length+from) // the last bytes
 	}
 	n := min(to, length-1) - from + 1
-	if from < 0 || n <= 0 || strings.Contains(asked, ",") {
+	switch commas := strings.Count(asked, ","); {
+	case commas > 0:
+		return length + int64(commas+1)*partHeader
+	case from < 0 || n <= 0:
 		return length
 	}
 	return n

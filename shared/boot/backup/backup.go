@@ -1,5 +1,5 @@
-// Package backup copies the data of one machine to another folder while they are in use, and
-// brings back what was copied: all data, or the bytes of one file. Start reading with Make.
+// Package backup copies a data directory to another folder while the service runs, and
+// restores the copy: all data, or the bytes of one file. Start reading with Make.
 package backup
 
 import (

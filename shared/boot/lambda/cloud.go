@@ -18,7 +18,7 @@ import (
 	"ferry/shared/table"
 )
 
-// Opener opens a port on AWS and adds it to the ports. What is wrong it tells the Cloud.
+// Opener opens a port on AWS and adds it to the ports. It reports errors to the Cloud.
 type Opener func(*Cloud, *api.Ports)
 
 // Table opens the table that FERRY_TABLE names. A main names the backend, so that a
@@ -53,7 +53,7 @@ func Check(settings func(api.Settings) error) Opener {
 type Cloud struct {
 	Getenv func(string) string
 	Config aws.Config
-	wrong  []error                       // with the settings; nil if one is right
+	wrong  []error                       // errors in the settings; some may be nil
 	first  []func(context.Context) error // to be called before a port is used
 	mu     sync.Mutex                    // guards first
 }
