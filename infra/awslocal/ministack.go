@@ -33,7 +33,7 @@ func ministack() standIn {
 			if err := tool(ctx, dir, "python3", "-m", "venv", dir); err != nil {
 				return err
 			}
-			return tool(ctx, dir, pythonOf(dir), "-m", "pip", "install", "-q", "--no-deps", "-r", requirements)
+			return tool(ctx, dir, pythonOf(dir), "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "-r", requirements)
 		},
 		func(ctx context.Context, dir, data string, port int) *exec.Cmd {
 			cmd := exec.CommandContext(ctx, pythonOf(dir), "-c", ministackProgram)
