@@ -1,5 +1,9 @@
-"""Runs ministack with a checksum of S3 that it lacks: that of a whole object that came in parts."""
+"""Runs ministack with a checksum of S3 that it lacks: that of a whole object that came in parts.
 
+Its own CRC64NVME goes byte by byte, at about 20 MB/s; AWS's library replaces it.
+"""
+
+from awscrt import checksums
 from ministack.app import main
 from ministack.services import s3
 
@@ -25,4 +29,5 @@ def of_whole(algorithm, sums):
 
 
 s3._resolve_part_checksums, s3._composite_checksum = with_bytes, of_whole
+s3._crc64nvme = checksums.crc64nvme
 main()
