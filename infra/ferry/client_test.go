@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +25,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/client"
 )
 
 const annsPassword = "a long password"
@@ -148,6 +150,13 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 		{"the backup area is empty", "ls --backup", "", exitOK, "no files", ""},
 		{"the account is shown", "me", "", exitOK, "notices    996 of 1000 left this hour (until ", ""},
 		{"the account is shown in JSON", "me --json", "", exitOK, `"name": "ann"`, ""},
+		{"the device is listed", "token list", "", exitOK, "(this login)\n", ""},
+		{"a token is made and printed", "token add backup --scope download --expires 90d", "", exitOK, "ferry_", "is shown only now"},
+		{"a token is listed without itself", "token list --json", "", exitOK, `"name":"backup"`, ""},
+		{"a wrong time is refused", "token add x --expires soon", "", exitRefused, "", "--expires: the parameter expires must be like"},
+		{"a wrong scope is refused", "token add x --scope login", "", exitUsage, "", "--scope must be one of"},
+		{"a token that is not there does not end", "token rm nothing", "", exitNoFile, "", "no such token"},
+		{"no token is named", "token rm", "", exitUsage, "", "--all"},
 		{"the login ends", "logout", "", exitOK, "", "logged out"},
 		{"after logout a login is needed", "ls", "", exitSettings, "", "ferry login"},
 	})
@@ -204,10 +213,45 @@ func TestLoginIsOnlyForItsOwnerAndItsService(t *testing.T) {
 		t.Error("the bearer went to another service")
 	}
 	h.env = h.env[:len(h.env)-1]
-	s.Clock.Advance(2 * time.Hour)
+	for range 2 {
+		s.Clock.Advance(80 * 24 * time.Hour)
+		h.run("", "ls").want(t, exitOK)
+	}
+	s.Clock.Advance(92 * 24 * time.Hour)
 	h.run("", "ls").want(t, exitPermission, "has expired; run ferry login")
 	h.env = append(h.env, "FERRY_PASSWORD="+annsPassword)
 	h.run("", "ls").want(t, exitOK)
+}
+
+func TestATokenWorksUntilItIsEnded(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	token := strings.TrimSpace(h.run("", "token", "add", "backup", "--scope", "all").out)
+	ask := func() int { return s.Send("GET /download/list", "", "Authorization", "Bearer "+token).Code }
+	if status := ask(); status != 200 {
+		t.Fatalf("the token gives %d", status)
+	}
+	var all []client.Token
+	must(t, json.Unmarshal([]byte(h.run("", "token", "list", "--json").out), &all))
+	if all[0].Name != "backup" {
+		slices.Reverse(all)
+	}
+	h.run("", "token", "rm", all[0].ID).want(t, exitOK, "has ended")
+	if status := ask(); status != 401 || all[0].Name != "backup" || all[0].Used.IsZero() || !all[1].This {
+		t.Errorf("the token gives %d; the list was %+v", status, all)
+	}
+	h.run("", "token", "rm", "--all").want(t, exitOK, "run ferry login")
+	h.run("", "ls").want(t, exitPermission)
+}
+
+func TestLogoutEndsTheLoginOnTheService(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	bearer := regexp.MustCompile(`"bearer":"([^"]+)"`).FindStringSubmatch(h.read("config/ferry/login.json"))[1]
+	h.run("", "logout").want(t, exitOK)
+	if status := s.Send("GET /me", "", "Authorization", "Bearer "+bearer).Code; status != 401 {
+		t.Errorf("after logout the token gives %d", status)
+	}
 }
 
 func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"ferry/shared/client"
 )
 
-// saved is a saved login. It does not hold the password.
+// saved is a saved login of this device. It does not hold the password.
 type saved struct {
 	URL    string `json:"url"`
 	User   string `json:"user"`
@@ -93,8 +93,8 @@ type loginCommand struct {
 }
 
 func (loginCommand) Help() string {
-	return `Saves the service's address, and a bearer that is valid for an hour, in your settings folder, where only you can read them. The password is not saved:
-when the bearer has expired, a later command asks for it on a terminal, or takes FERRY_USER and FERRY_PASSWORD. If you have a temporary password, run ferry passwd --first instead.`
+	return `Saves the service's address, and a token of this device, in your settings folder, where only you can read them. The password is not saved.
+The login lasts until 90 days after its last use, or until ferry logout, ferry token rm or a new password ends it. If you have a temporary password, run ferry passwd --first instead.`
 }
 
 func (c loginCommand) Run(ctx context.Context, out console) error {
@@ -119,9 +119,9 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 	return nil
 }
 
-// logIn gets a bearer and saves it.
+// logIn logs this device in and saves its token.
 func logIn(ctx context.Context, cl *client.Client, user, password string) error {
-	bearer, err := cl.Login(ctx, user, password)
+	bearer, err := cl.LoginDevice(ctx, user, password, device())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
 		return &coded{exitSettings, fmt.Errorf("%s is not the address of a Ferry service: %w", cl.URL(), err)}
@@ -132,6 +132,15 @@ func logIn(ctx context.Context, cl *client.Client, user, password string) error 
 		return fmt.Errorf("saving the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD for each command", err)
 	}
 	return nil
+}
+
+// device returns the name under which this device is listed.
+func device() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "a device"
+	}
+	return name
 }
 
 // credentials returns those of the flags and the environment, and asks for the rest.
@@ -192,7 +201,7 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 		err = cl.Logout(ctx, s.Bearer)
 	}
 	if err != nil {
-		return fmt.Errorf("the login is removed here and ends within the hour; the service could not be told: %w", err)
+		return fmt.Errorf("the login is removed here, but the service could not be told: end it with ferry token rm on another device: %w", err)
 	}
 	fmt.Fprintf(out.Err, "logged out of %s\n", s.URL)
 	return nil

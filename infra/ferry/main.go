@@ -118,6 +118,7 @@ type commands struct {
 	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or abort uploads in progress."`
 	Me      meCommand      `cmd:"" group:"Files:" help:"Show your account, its quota and its limits."`
 	Passwd  passwdCommand  `cmd:"" group:"Files:" help:"Change the password."`
+	Token   tokenCommands  `cmd:"" group:"Files:" help:"Make, list and end tokens for programs, and the logins of devices."`
 
 	Serve  serveCommand   `cmd:"" group:"Service:" help:"Run the whole service in this process."`
 	Health healthCommand  `cmd:"" group:"Service:" help:"Check whether a service works."`
@@ -362,6 +363,7 @@ func flagsOf(parameters string) (flags string) {
 	for name := range strings.SplitSeq(parameters, ", ") {
 		if flag := map[string]string{
 			"c": "sms", "d": "to", "i": "message", "lang": "lang", "m": "mail", "notify": "notify", "partSize": "part-size",
+			"expires": "expires",
 		}[name]; flag != "" {
 			flags += "--" + flag + ": "
 		}

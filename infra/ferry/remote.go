@@ -121,9 +121,12 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bearer, err := i.Login(ctx, i.user, password)
-	if err != nil || !asked {
-		return bearer, err
+	if !asked {
+		return i.Login(ctx, i.user, password)
+	}
+	bearer, err := i.LoginDevice(ctx, i.user, password, device())
+	if err != nil {
+		return "", err
 	}
 	i.saved.User, i.saved.Bearer = i.user, bearer
 	if err := writeLogin(i.saved); err != nil {

@@ -59,7 +59,7 @@ func used() map[string][]string {
 		"filesget":           public,
 		"filesrestore":       append(events, "FERRY_KEEP_DAYS"),
 		"linkkey":            {"FERRY_KEY_PARAMETER", "FERRY_TABLE"},
-		"me":                 {"FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY"},
+		"me":                 append(events, "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY"),
 		"oauthtoken":         public,
 		"openapi":            public,
 		"sms":                events,

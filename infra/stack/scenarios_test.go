@@ -49,7 +49,8 @@ func scenarios() map[string]func(*stage) {
 		"filesdelete":        filesDelete,
 		"filesget":           filesGet,
 		"filesrestore":       filesRestore,
-		"me":                 func(s *stage) { s.authenticated("GET", "/me") },
+		"me":                 me,
+		"tokens":             tokens,
 		"health":             func(s *stage) { s.must(200, "GET", "/health") },
 		"openapi":            func(s *stage) { s.must(200, "GET", "/openapi.json") },
 		"notificationsstop":  notificationsStop,
@@ -102,7 +103,33 @@ func oauthToken(s *stage) {
 }
 
 func oauthRevoke(s *stage) {
-	s.must(200, "POST", "/oauth2/revoke", form(url.Values{"token": {"unknown"}}))
+	for _, token := range []string{"unknown", s.token(auth.ScopeAll)} {
+		s.must(200, "POST", "/oauth2/revoke", form(url.Values{"token": {token}}))
+	}
+}
+
+func me(s *stage) {
+	s.authenticated("GET", "/me")
+	change := content("application/json", `{"old":"`+boottest.Password+`","new":"another way to go"}`)
+	s.must(403, "POST", "/me/password", bearer(), content("application/json", `{"old":"wrong","new":"another way to go"}`))
+	s.must(204, "POST", "/me/password", bearer(), change)
+}
+
+func tokens(s *stage) {
+	s.authenticated("GET", "/tokens")
+	add := func(scope string) {
+		s.must(201, "POST", "/tokens", bearer(), content("application/json", `{"name":"a","scope":"`+scope+`"}`))
+	}
+	for range auth.MaxTokens + 1 { // the last one ends the first
+		add("login")
+	}
+	add("upload")
+	all, err := auth.NewTokens(s.real.Ports).List(s.Context(), s.get("alice"))
+	s.check(err)
+	s.must(204, "DELETE", "/tokens/"+all[0].ID, bearer())
+	s.ahead += 100 * 24 * time.Hour
+	s.must(201, "POST", "/tokens", basic("alice", boottest.Password), content("application/json", `{"name":"a","scope":"login"}`))
+	s.must(204, "DELETE", "/tokens", basic("alice", boottest.Password))
 }
 
 func authFirst(s *stage) {
@@ -165,6 +192,7 @@ func upload(s *stage) {
 	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text, header("Idempotency-Key", "another"))
 	s.must(400, "POST", "/upload", bearer(), broken())
 	s.guesses("POST", "/upload?file=b.txt", asAlice, text)
+	s.withToken("POST", "/upload?file=b.txt", text)
 }
 
 // later sets the clock of the endpoint ahead.

@@ -164,6 +164,24 @@ func (s *stage) guesses(method, path string, login func(password string) func(*h
 	}
 }
 
+// withToken sends a request with an API token of alice, whose use is recorded even if its scope
+// does not allow the request.
+func (s *stage) withToken(method, path string, options ...func(*http.Request)) {
+	s.Helper()
+	token := s.token(auth.ScopeDownload)
+	if status := s.do(method, path, append(options, header("Authorization", "Bearer "+token))...); status != 200 && status != 403 {
+		s.Fatalf("with a token: status %d", status)
+	}
+}
+
+// token returns an API token of alice.
+func (s *stage) token(scope auth.Scope) string {
+	s.Helper()
+	token, _, err := auth.NewTokens(s.real.Ports).Make(s.Context(), s.get("alice"), auth.APIToken{Name: "a", Scope: scope})
+	s.check(err)
+	return token
+}
+
 func asAlice(password string) func(*http.Request) { return basic("alice", password) }
 
 // lose removes all objects of an area and leaves the records of their files.
@@ -181,5 +199,6 @@ func (s *stage) authenticated(method, path string) {
 	s.Helper()
 	s.must(200, method, path, bearer())
 	s.must(401, method, path, header("Authorization", "Bearer none"))
+	s.withToken(method, path)
 	s.guesses(method, path, asAlice)
 }

@@ -23,8 +23,15 @@ import (
 // Prefix is the beginning of every path.
 const Prefix = "/v1"
 
-// Route is a method and a path after Prefix. The path may have a segment such as {id}.
-type Route struct{ Method, Path string }
+// Route is a method and a path after Prefix, which may have a segment such as {id}, and the scope
+// that a caller needs, or none if the route asks for no login.
+type Route struct {
+	Method, Path string
+	Needs        auth.Scope
+}
+
+// pattern is the route in the form of an http.ServeMux.
+func (r Route) pattern() string { return r.Method + " " + Prefix + r.Path }
 
 // Endpoint is a Lambda function and its routes.
 type Endpoint struct {
@@ -64,8 +71,9 @@ func isClean(p string) bool {
 func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 	h := e.New(p)
 	for _, r := range e.Routes {
-		mux.Handle(r.Method+" "+Prefix+r.Path, h)
-		if r.Method == http.MethodGet && !slices.Contains(e.Routes, Route{http.MethodHead, r.Path}) {
+		mux.Handle(r.pattern(), h)
+		head := func(other Route) bool { return other.Method == http.MethodHead && other.Path == r.Path }
+		if r.Method == http.MethodGet && !slices.ContainsFunc(e.Routes, head) {
 			mux.Handle(http.MethodHead+" "+Prefix+r.Path, fallback)
 		}
 	}
@@ -147,16 +155,29 @@ func (p *Ports) Outlet() envelope.Outlet {
 	return envelope.Outlet{Now: p.Now, Log: p.Log, Base: p.Base}
 }
 
-// Authenticated returns a handler for callers with a valid credential.
+// Authenticated returns a handler for callers with a valid credential, whose scope allows the
+// route. A mux must have found the handler: it says which route this is.
 func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.Identity) error) http.Handler {
-	check := auth.New(p.Ports)
+	check, needs := auth.New(p.Ports), needs()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		id, err := check.Check(r.Context(), auth.Read(r))
+		if err == nil {
+			err = id.Allow(needs[r.Pattern])
+		}
 		if err != nil {
 			return err
 		}
 		return f(w, r, id)
 	})
+}
+
+// ByRoute is Authenticated for an endpoint with a handler for each method and path after Prefix.
+func (p *Ports) ByRoute(handlers map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error) http.Handler {
+	mux := http.NewServeMux()
+	for route, f := range handlers {
+		mux.Handle(strings.Replace(route, " ", " "+Prefix, 1), p.Authenticated(f))
+	}
+	return mux
 }
 
 type baseKey struct{}

@@ -33,9 +33,10 @@ type Outbox interface {
 	// PIN mails a user the PIN of a nonce, unless the PIN expires before that. base
 	// is the service's address, and lang the mail's language.
 	PIN(ctx context.Context, u User, nonce, base, lang string, expires time.Time) table.Op
-	// PasswordChanged reports a new password to programs that listen. generation is
-	// the user's generation before the change.
-	PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op
+	// PasswordChanged reports a new password to programs that listen. how is first-access if it
+	// replaces a temporary one, forgotten if it was set with a PIN, and changed if the old one
+	// was known. generation is the user's before the change.
+	PasswordChanged(ctx context.Context, user, how string, generation int64) []table.Op
 }
 
 // AccountsConfig is what Accounts works with.
@@ -129,7 +130,11 @@ func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error
 	if err != nil {
 		return "", err
 	}
-	err = s.Table.Write(ctx, append(s.Outbox.PasswordChanged(ctx, found.User, found.PIN != "", found.Generation),
+	how := "first-access"
+	if found.PIN != "" {
+		how = "forgotten"
+	}
+	err = s.Table.Write(ctx, append(s.Outbox.PasswordChanged(ctx, found.User, how, found.Generation),
 		table.Delete(changeKey(c.Token)).If(table.Exists()),
 		SetPassword(found.User, hash, Active).If(table.Equal("generation", found.Generation)),
 	)...)
@@ -137,6 +142,20 @@ func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error
 		return "", errDead
 	}
 	return found.User, fault.Wrap(err, "storing a new password")
+}
+
+// Set gives a user who is logged in a new password, and ends all bearers and tokens. The fault is
+// Conflict if the user was changed meanwhile.
+func (s *Accounts) Set(ctx context.Context, u User, password string) error {
+	if err := CheckPassword(password, u.Name); err != nil {
+		return err
+	}
+	hash, err := s.Hasher.Hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return NewUsers(s.Table, s.Now).change(ctx, append(s.Outbox.PasswordChanged(ctx, u.Name, "changed", u.Generation),
+		SetPassword(u.Name, hash, Active).If(table.Equal("generation", u.Generation)))...)
 }
 
 func (s *Accounts) token(ctx context.Context, token string) (change, error) {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"ferry/shared/fault"
@@ -59,11 +60,14 @@ var errTemporary = fault.New(fault.Unauthorized,
 	"this is a temporary password: choose your own with POST /auth/first")
 
 // Check returns the active user that a credential belongs to. It makes one call to the table,
-// and one more if a password is wrong.
+// and one more if a password is wrong, or for an API token once a day.
 func (a *Authenticator) Check(ctx context.Context, c Credential) (Identity, error) {
-	if c.Kind == "bearer" {
+	switch {
+	case c.Kind == "bearer" && strings.HasPrefix(c.Bearer, tokenPrefix):
+		return a.apiToken(ctx, c.Bearer)
+	case c.Kind == "bearer":
 		u, err := a.bearer(ctx, c.Bearer)
-		return Identity{u}, err
+		return Identity{User: u, Scope: ScopeLogin}, err
 	}
 	id, err := a.CheckFirst(ctx, c)
 	if err == nil && id.State != Active {
@@ -76,7 +80,7 @@ func (a *Authenticator) Check(ctx context.Context, c Credential) (Identity, erro
 // first access.
 func (a *Authenticator) CheckFirst(ctx context.Context, c Credential) (Identity, error) {
 	u, _, err := a.password(ctx, c)
-	return Identity{u}, err
+	return Identity{User: u, Scope: ScopeLogin}, err
 }
 
 // password checks a name and a password. The user may be in first access, but not disabled.
@@ -194,8 +198,12 @@ func (a *Authenticator) bearer(ctx context.Context, token string) (User, error) 
 	return u, nil
 }
 
-// Revoke ends a bearer. Revoking an unknown or expired one is not an error (RFC 7009,
-// section 2.2).
+// Revoke ends a bearer or an API token. Revoking an unknown or expired one is not an error (RFC
+// 7009, section 2.2).
 func (a *Authenticator) Revoke(ctx context.Context, token string) error {
-	return fault.Wrap(a.Table.Write(ctx, table.Delete(bearerKey(token))), "revoking a bearer")
+	key := bearerKey(token)
+	if user, ok := tokenUser(token); ok {
+		key = tokenKey(user, token)
+	}
+	return fault.Wrap(a.Table.Write(ctx, table.Delete(key)), "revoking a bearer")
 }

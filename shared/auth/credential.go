@@ -45,4 +45,8 @@ func Source(r *http.Request) string {
 }
 
 // Identity is the caller, once the credential has been verified.
-type Identity struct{ User }
+type Identity struct {
+	User
+	Scope Scope
+	Token string // the id of the API token that the caller used, else empty
+}

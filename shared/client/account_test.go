@@ -1,10 +1,13 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/client"
 )
 
@@ -33,4 +36,53 @@ func TestAPurgeFreesTheRoomThatTheAccountShows(t *testing.T) {
 		must(t, c.Purge(ctx, f.ID))
 	}
 	uses(0)
+}
+
+// using returns a client that sends this token.
+func using(t *testing.T, s *apitest.Server, token string) *client.Client {
+	t.Helper()
+	return newClient(t, client.Options{URL: s.Base, Retry: quick(), Bearer: func(_ context.Context, refused string) (string, error) {
+		if refused != "" {
+			return "", client.ErrNoLogin
+		}
+		return token, nil
+	}})
+}
+
+func TestADeviceMakesAndEndsTokens(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	ctx := t.Context()
+	if _, err := ann.LoginDevice(ctx, "ann", "wrong", "host"); client.StatusOf(err) != 401 {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	login, err := ann.LoginDevice(ctx, "ann", password, "host")
+	must(t, err)
+	device := using(t, s, login)
+	s.Clock.Advance(time.Second) // the list shows the newest first
+	made, err := device.AddToken(ctx, client.NewToken{Name: "backup", Scope: "upload", Expires: "7d"})
+	must(t, err)
+	program := using(t, s, made.Token)
+	if _, err := program.Upload(ctx, "a", "", []byte("content"), client.Delivery{}); err != nil {
+		t.Errorf("an upload with the token: %v", err)
+	}
+	if _, err := program.Account(ctx); client.StatusOf(err) != 403 {
+		t.Errorf("the account for the token: %v", err)
+	}
+	all, err := device.Tokens(ctx)
+	if err != nil || len(all) != 2 || all[0].ID != made.ID || all[0].Token != "" || all[0].Used.IsZero() || !all[1].This {
+		t.Errorf("the tokens are %+v, %v", all, err)
+	}
+	must(t, device.EndToken(ctx, made.ID))
+	if err := device.EndToken(ctx, made.ID); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("ending it again: %v", err)
+	}
+	if err := device.ChangePassword(ctx, "wrong", "another password"); client.StatusOf(err) != 403 {
+		t.Errorf("with a wrong old password: %v", err)
+	}
+	must(t, device.ChangePassword(ctx, password, "another password"))
+	if _, err := device.Account(ctx); !errors.Is(err, client.ErrNoLogin) {
+		t.Errorf("after the change: %v", err)
+	}
+	must(t, connect(t, s, "ann", func(o *client.Options) { o.Password = "another password" }).EndTokens(ctx))
 }

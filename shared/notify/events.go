@@ -166,11 +166,7 @@ func dataOf(e files.Event) fileData {
 }
 
 // PasswordChanged implements auth.Outbox.
-func (o Outbox) PasswordChanged(ctx context.Context, user string, forgotten bool, generation int64) []table.Op {
-	how := "first-access" // it replaces a temporary password
-	if forgotten {
-		how = "forgotten" // it was set with a link and the PIN from the mail
-	}
+func (o Outbox) PasswordChanged(ctx context.Context, user, how string, generation int64) []table.Op {
 	return o.record(fault.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
 }
 

@@ -29,7 +29,7 @@ func happened(t *testing.T, o notify.Outbox, what files.What, reason files.Reaso
 
 // newPassword returns the operations that record a user's new password.
 func newPassword(t *testing.T, o notify.Outbox, user string, generation int) []table.Op {
-	return o.PasswordChanged(t.Context(), user, true, int64(generation))
+	return o.PasswordChanged(t.Context(), user, "forgotten", int64(generation))
 }
 
 // recorded writes one event and returns it as stored.

@@ -6,6 +6,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/notify"
 	"ferry/shared/wire"
 )
@@ -13,20 +14,49 @@ import (
 // Me is GET /me: the caller's account, and what is left of its limits.
 func Me() api.Endpoint { return api.Named("me", newMe) }
 
-// newMe returns the handler. It needs the port Table. After authentication a request
-// costs one call.
+// newMe returns the handler. It needs the port Table.
 func newMe(p *api.Ports) http.Handler {
-	outbox := notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events)
-	return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-		today, hour, err := outbox.Allowances(r.Context(), u.Name)
-		if err != nil {
-			return err
-		}
-		notices := wire.Notices{Hour: hour, Day: today}
-		out := wire.Account{Name: u.Name, Email: u.Email, Phone: u.Phone, Lang: u.Lang, Notices: notices}
-		if u.Quota > 0 {
-			out.Quota = &wire.Quota{Limit: u.Quota, Used: max(0, u.Used)}
-		}
-		return envelope.WriteJSON(w, http.StatusOK, out)
+	h := me{notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events), auth.New(p.Ports), passwords(p)}
+	return p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
+		"GET /me":           h.show,
+		"POST /me/password": h.change,
 	})
+}
+
+type me struct {
+	outbox    notify.Outbox
+	check     *auth.Authenticator
+	passwords *auth.Accounts
+}
+
+// show costs one call after authentication.
+func (h me) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	today, hour, err := h.outbox.Allowances(r.Context(), u.Name)
+	if err != nil {
+		return err
+	}
+	notices := wire.Notices{Hour: hour, Day: today}
+	out := wire.Account{Name: u.Name, Email: u.Email, Phone: u.Phone, Lang: u.Lang, Notices: notices}
+	if u.Quota > 0 {
+		out.Quota = &wire.Quota{Limit: u.Quota, Used: max(0, u.Used)}
+	}
+	return envelope.WriteJSON(w, http.StatusOK, out)
+}
+
+// change sets a new password, which ends all bearers and tokens. A wrong old one counts as a
+// failed login. After authentication it costs two calls.
+func (h me) change(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	var in wire.NewPassword
+	if err := api.JSON(r, &in, false); err != nil {
+		return err
+	}
+	c := auth.Credential{Kind: "password", Name: u.Name, Password: in.Old, Source: auth.Source(r)}
+	now, err := h.check.Check(r.Context(), c)
+	if fault.Is(err, fault.Unauthorized) {
+		err = fault.New(fault.Forbidden, "the old password is wrong")
+	}
+	if err != nil {
+		return err
+	}
+	return done(w, h.passwords.Set(r.Context(), now.User, in.New))
 }

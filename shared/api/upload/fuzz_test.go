@@ -74,11 +74,11 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	h := handler{ports: &api.Ports{Settings: api.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"}}}
-	u := auth.User{Name: "alice", Email: "alice@example.com"}
+	u := auth.Identity{User: auth.User{Name: "alice", Email: "alice@example.com"}, Scope: auth.ScopeLogin}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/uploads", bytes.NewReader(body))
 		var in, again wire.NewSession
-		err := decode(r, &in, false)
+		err := api.JSON(r, &in, false)
 		var p files.Plan
 		if err == nil {
 			p, err = h.plan(r, u, in)
@@ -102,7 +102,7 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		}
 		text, err := json.Marshal(in)
 		if sent := bytes.ReplaceAll(text, []byte(`"length":null,`), nil); err == nil { // null is refused
-			err = decode(httptest.NewRequest("POST", "/", bytes.NewReader(sent)), &again, false)
+			err = api.JSON(httptest.NewRequest("POST", "/", bytes.NewReader(sent)), &again, false)
 		}
 		if same, _ := json.Marshal(again); err != nil || !bytes.Equal(same, text) {
 			t.Errorf("%q is %s, and then %s, %v", body, text, same, err)

@@ -33,13 +33,13 @@ const (
 // then another to renew the quota reservation.
 func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in wire.SignParts
-	if err := decode(r, &in, false); err != nil {
+	if err := api.JSON(r, &in, false); err != nil {
 		return err
 	}
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
 		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}
-	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"), true)
+	sess, err := h.session(r, u, r.PathValue("id"), true)
 	if err != nil {
 		return err
 	}

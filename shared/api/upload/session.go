@@ -1,12 +1,9 @@
 package upload
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -34,18 +31,14 @@ func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 // link key.
 func newSessions(p *api.Ports) http.Handler {
 	h := handler{ports: p, files: file.Service(p)}
-	mux := http.NewServeMux()
-	for route, f := range map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
+	return p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
 		"POST /uploads":               h.begin,
 		"GET /uploads":                h.list,
 		"GET /uploads/{id}":           h.show,
 		"DELETE /uploads/{id}":        h.end,
 		"POST /uploads/{id}/parts":    h.parts,
 		"POST /uploads/{id}/complete": h.complete,
-	} {
-		mux.Handle(strings.Replace(route, " ", " "+api.Prefix, 1), p.Authenticated(f))
-	}
-	return mux
+	})
 }
 
 // session is a session as an answer shows it.
@@ -62,6 +55,20 @@ type session struct {
 	Created  string         `json:"created"` // RFC 3339, UTC
 	Expires  string         `json:"expires"`
 	Arrived  []wire.Arrived `json:"arrived,omitzero"`
+}
+
+// session returns a session as files.Service.Session does. A token whose scope is upload may only
+// use the sessions that it began.
+func (h handler) session(r *http.Request, u auth.Identity, id string, own bool) (files.Session, error) {
+	sess, err := h.files.Session(r.Context(), files.ByOf(u), id, own)
+	if err == nil && !mayUse(u, sess) {
+		return files.Session{}, fault.New(fault.Forbidden, "another login began this upload: the scope of this token does not allow to use it")
+	}
+	return sess, err
+}
+
+func mayUse(u auth.Identity, sess files.Session) bool {
+	return u.Scope.Allows(auth.ScopeAll) || u.Token == sess.Token
 }
 
 // show returns what u, the uploader or the owner, sees of a session.
@@ -102,9 +109,11 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	if err != nil {
 		return err
 	}
-	all := make([]session, len(page))
-	for i, sess := range page {
-		all[i] = show(sess, u)
+	all := []session{}
+	for _, sess := range page {
+		if mayUse(u, sess) {
+			all = append(all, show(sess, u))
+		}
 	}
 	if next != "" {
 		w.Header().Set("Link", fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`, h.ports.Base(r.Context()), limit, next))
@@ -117,7 +126,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 // show says which parts have arrived. That is enough to resume the upload, even on
 // another machine. It costs one call to the table and one for each 1,000 parts.
 func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"), false)
+	sess, err := h.session(r, u, r.PathValue("id"), false)
 	if err != nil {
 		return err
 	}
@@ -139,7 +148,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 // end removes a session that is not complete, for its uploader or for the user whose area
 // it is for.
 func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"), false)
+	sess, err := h.session(r, u, r.PathValue("id"), false)
 	if err == nil {
 		err = h.files.EndSession(r.Context(), sess)
 	}
@@ -154,14 +163,14 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) er
 // complete makes the file, and answers like POST /upload.
 func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in wire.Complete
-	if err := decode(r, &in, true); err != nil {
+	if err := api.JSON(r, &in, true); err != nil {
 		return err
 	}
 	sum, err := parseSum(in.CRC64NVME)
 	if err != nil {
 		return err
 	}
-	sess, err := h.files.Session(r.Context(), files.ByOf(u), r.PathValue("id"), true)
+	sess, err := h.session(r, u, r.PathValue("id"), true)
 	if err != nil {
 		return err
 	}
@@ -176,7 +185,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 		h.ports.Notify()
 	}
 	page := files.Page{Files: []*files.Listed{stored}}
-	if sess.Owner == u.Name && !wantsLinks(r) { // the caller must not see another user's list
+	if lists(r, u, sess.Owner) {
 		if page, err = h.files.List(r.Context(), u.User, blob.Files, 0, files.PageSize); err != nil {
 			return err
 		}
@@ -185,17 +194,14 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 	return h.answer(w, r, u.User, page)
 }
 
-// maxBody is the most bytes in the JSON of a request.
-const maxBody = 64 << 10
-
 // begin opens a session. After authentication it costs three calls, and one more for an
 // idempotency key, for recipients, and for an owner with a quota.
 func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in wire.NewSession
-	if err := decode(r, &in, false); err != nil {
+	if err := api.JSON(r, &in, false); err != nil {
 		return err
 	}
-	plan, err := h.plan(r, u.User, in)
+	plan, err := h.plan(r, u, in)
 	if err != nil {
 		return err
 	}
@@ -206,7 +212,7 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	}
 	var sess files.Session
 	if id, ok := claim.Result(); ok {
-		if sess, err = h.files.Session(r.Context(), files.ByOf(u), id, true); err == nil && sess.Done {
+		if sess, err = h.session(r, u, id, true); err == nil && sess.Done {
 			_, err = h.files.Complete(r.Context(), sess, nil) // its file may have been deleted since
 		}
 	} else if sess, err = h.files.BeginSession(r.Context(), files.ByOf(u), plan, claim); err != nil {
@@ -220,8 +226,11 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 }
 
 // plan checks a request as POST /upload does.
-func (h handler) plan(r *http.Request, u auth.User, in wire.NewSession) (files.Plan, error) {
+func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (files.Plan, error) {
 	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: mediaType(in.Type), PartSize: in.PartSize}
+	if !u.Scope.Allows(auth.ScopeAll) {
+		p.Token = u.Token
+	}
 	switch {
 	case p.Name == "":
 		return p, fault.Parameter("name", "name is missing, or is not a file name")
@@ -236,7 +245,7 @@ func (h handler) plan(r *http.Request, u auth.User, in wire.NewSession) (files.P
 		p.Length = *in.Length
 	}
 	var err error
-	if p.Owner, err = owner(in.D, u); err != nil {
+	if p.Owner, err = owner(in.D, u.User); err != nil {
 		return p, err
 	}
 	if in.SHA256 != "" {
@@ -246,7 +255,7 @@ func (h handler) plan(r *http.Request, u auth.User, in wire.NewSession) (files.P
 		}
 		p.SHA256 = sum
 	}
-	p.Sending, err = h.sending(r, u, recipients{in.C, in.M, in.I, in.Notify}, in.Lang)
+	p.Sending, err = h.sending(r, u.User, recipients{in.C, in.M, in.I, in.Notify}, in.Lang)
 	if err == nil && in.I != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
 		err = fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}
@@ -255,50 +264,6 @@ func (h handler) plan(r *http.Request, u auth.User, in wire.NewSession) (files.P
 
 // notVisible reports whether a character has no place in a header.
 func notVisible(r rune) bool { return r < ' ' || r > '~' }
-
-// decode reads the JSON of a request. An unknown field is an error, as it may be
-// misspelt.
-func decode(r *http.Request, into any, mayBeEmpty bool) error {
-	if err := envelope.LimitBody(r, maxBody); err != nil {
-		return err
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil || mayBeEmpty && len(bytes.TrimSpace(body)) == 0 {
-		return err
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) == nil {
-		for name, value := range fields {
-			if string(value) == "null" {
-				return fault.New(fault.Invalid, "%q cannot be null", name)
-			}
-		}
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return &fault.Fault{Kind: fault.Invalid, Detail: "the body is not the expected JSON: " + plain(err), Cause: err}
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fault.New(fault.Invalid, "the body has more than one JSON value")
-	}
-	return nil
-}
-
-// plain says what is wrong with JSON, without naming Go types.
-func plain(err error) string {
-	wrong, _ := errors.AsType[*json.UnmarshalTypeError](err)
-	syntax, _ := errors.AsType[*json.SyntaxError](err)
-	switch {
-	case wrong != nil:
-		return fmt.Sprintf("%q cannot be a %s", wrong.Field, wrong.Value)
-	case syntax != nil:
-		return fmt.Sprintf("syntax error at byte %d", syntax.Offset)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it is empty or cut off"
-	}
-	return strings.TrimPrefix(err.Error(), "json: ")
-}
 
 // parseSum reads a CRC64NVME; an empty text gives nil.
 func parseSum(s string) (*uint64, error) {

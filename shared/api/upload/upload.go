@@ -49,7 +49,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity)
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return err
 	}
-	p, err := h.params(r, u.User)
+	p, err := h.params(r, u)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,12 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity)
 
 // wantsLinks reports whether a client asks for bare links instead of the envelope.
 func wantsLinks(r *http.Request) bool { return api.Prefers(r, "text/plain") != "" }
+
+// lists reports whether the answer to an upload into an area lists it: the caller must not see
+// another user's list, and a token that may only upload sees none.
+func lists(r *http.Request, u auth.Identity, owner string) bool {
+	return owner == u.Name && u.Scope.Allows(auth.ScopeDownload) && !wantsLinks(r)
+}
 
 // answer sends the envelope with a page of the caller's files or, if the client asks for
 // text, the links of its files, one a line.
@@ -169,6 +175,9 @@ func (h handler) claim(r *http.Request, u auth.Identity, bytes int64, what ...st
 	if err != nil || key == "" {
 		return nil, err
 	}
+	if !u.Scope.Allows(auth.ScopeAll) { // it sees no answer to other logins
+		key = u.Token + " " + key
+	}
 	return h.files.Claim(r.Context(), files.KeyRequest{
 		By: files.ByOf(u), Key: key, Lease: files.Lease(bytes),
 		Fingerprint: files.Fingerprint(append([]string{r.Method, r.URL.Path}, what...)...),
@@ -184,7 +193,7 @@ type params struct {
 	list    int // how many of the caller's newest files the answer lists; 0 lists those of the request
 }
 
-func (h handler) params(r *http.Request, u auth.User) (params, error) {
+func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 	q, err := api.Query(r)
 	if err != nil {
 		return params{}, err
@@ -194,10 +203,10 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 	if name != "" && p.name == "" {
 		return params{}, fault.Parameter("file", "the parameter file, or the end of the path, is not a file name")
 	}
-	if p.owner, err = owner(q.Get("d"), u); err != nil {
+	if p.owner, err = owner(q.Get("d"), u.User); err != nil {
 		return params{}, err
 	}
-	if p.owner == u.Name && !wantsLinks(r) { // the caller must not see another user's list
+	if lists(r, u, p.owner) {
 		p.list = files.PageSize
 	}
 	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil {
@@ -208,7 +217,7 @@ func (h handler) params(r *http.Request, u auth.User) (params, error) {
 		return params{}, fault.Parameter("notify", "the query parameter notify must be 1 or 0")
 	}
 	to := recipients{q["c"], q["m"], q.Get("i"), notify == "1"}
-	p.sending, err = h.sending(r, u, to, q.Get("lang"))
+	p.sending, err = h.sending(r, u.User, to, q.Get("lang"))
 	return p, err
 }
 

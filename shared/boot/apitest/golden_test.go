@@ -76,7 +76,7 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 		check(f, f.Service.Sender.Spread(f.Context()))
 	}
 	f.secret = []string{
-		strings.Repeat("A", 43), "password of mine", "password+of+mine", "another password", "another+password", "the-wrong-one", "%zz",
+		strings.Repeat("A", 43), "ferry_", "password of mine", "password+of+mine", "another password", "another+password", "the-wrong-one", "%zz",
 		"u=Alice", strings.TrimPrefix(basic("alice"), "Authorization: Basic "), password, strings.ReplaceAll(password, " ", "+"),
 	}
 	p, now := s.Data.Ports.Clone(), func() time.Time { return f.now }
@@ -135,7 +135,7 @@ func (f *frozen) plain(text string) string {
 
 // learnt keeps what must not be stored.
 func (f *frozen) learnt(name, value string) {
-	if !slices.Contains([]string{"session", "etag", "id"}, name) {
+	if !slices.Contains([]string{"session", "etag", "id", "tokenID"}, name) {
 		f.secret = append(f.secret, value[strings.LastIndex(value, "=")+1:])
 	}
 }

@@ -52,7 +52,7 @@ func (w *walk) journey() []step {
 	return slices.Concat(
 		[]step{{"users are added", 0, w.addUsers, "", ""}},
 		w.pages(), w.logins(), w.uploads(), w.downloads(), w.areas(), w.sessions(), w.mails(), w.passwords(), w.endOfFiles(),
-		w.more(),
+		w.tokens(), w.more(),
 	)
 }
 
@@ -117,6 +117,7 @@ func (w *walk) needLogin() {
 		"POST /v1/auth/first", "POST /v1/upload?file=x", "GET /v1/download/list", "GET /v1/download/list/backup", "GET /v1/files/1",
 		"DELETE /v1/files/1", "POST /v1/files/1/restore", "POST /v1/uploads", "GET /v1/uploads", "GET /v1/uploads/x",
 		"DELETE /v1/uploads/x", "POST /v1/uploads/x/parts", "POST /v1/uploads/x/complete",
+		"GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens", "DELETE /v1/tokens/x", "POST /v1/me/password",
 	} {
 		w.ask(401, request, "", "")
 	}
@@ -374,6 +375,32 @@ func (w *walk) more() []step {
 		{"restore", 200, "POST /v1/files/$id/restore", bearer, ""},
 		{"delete once more", 200, "DELETE /v1/files/$id", bearer, ""},
 		{"purge from the backup area", 200, "DELETE /v1/files/$id?area=backup", bearer, ""},
+	}
+}
+
+func (w *walk) tokens() []step {
+	const token = "Authorization: Bearer $token"
+	return []step{
+		{"another login of bob", 200, "POST /v1/auth/login", basic("bob"), ""},
+		{"login of a device", 201, "POST /v1/tokens", basic("bob") + typed, `{"name":"host","scope":"login"}`},
+		{"first use of a token in a day", 200, "GET /v1/me", token, ""},
+		{"next use of a token", 200, "GET /v1/me", token, ""},
+		{"new token", 201, "POST /v1/tokens", token + typed, `{"name":"backup of the office","scope":"upload","expires":"30d"}`},
+		{"upload with a token", 200, "POST /v1/upload?file=x", token, "hello"},
+		{"a list that the token's scope does not allow", 403, "GET /v1/download/list", token, ""},
+		{"a token that a token cannot make", 403, "POST /v1/tokens", token + typed, `{"name":"x","scope":"all"}`},
+		{"a token of no scope", 400, "POST /v1/tokens", bearer + typed, `{"name":"x","scope":"x"}`},
+		{"list of tokens", 200, "GET /v1/tokens", bearer, ""},
+		{"list of tokens, head alone", 200, "HEAD /v1/tokens", bearer, ""},
+		{"end of one token", 204, "DELETE /v1/tokens/$tokenID", bearer, ""},
+		{"end of it once more", 404, "DELETE /v1/tokens/$tokenID", bearer, ""},
+		{"a token that has ended", 401, "GET /v1/uploads", token, ""},
+		{"another device", 201, "POST /v1/tokens", bearer + typed, `{"name":"phone","scope":"login"}`},
+		{"end of the token by itself", 200, "POST /v1/oauth2/revoke", form, "token=$token"},
+		{"new password for a wrong one", 403, "POST /v1/me/password", bearer + typed, `{"old":"the-wrong-one","new":"another password"}`},
+		{"new password", 204, "POST /v1/me/password", bearer + typed, `{"old":"a password to try","new":"another password"}`},
+		{"a bearer of before the new password", 401, "GET /v1/me", bearer, ""},
+		{"end of all tokens", 204, "DELETE /v1/tokens", basicOf("bob", "another password"), ""},
 	}
 }
 

@@ -126,6 +126,8 @@ func (w *walk) expand(text string) string {
 var found = map[string]*regexp.Regexp{
 	"bearer":  regexp.MustCompile(`"(?:bearer|access_token)":"([\w-]+)"`),
 	"session": regexp.MustCompile(`"id":"([\w-]{20,})"`),
+	"token":   regexp.MustCompile(`"token":"(ferry_[\w-]+)"`),
+	"tokenID": regexp.MustCompile(`"id":"([\w-]{16})","name"`),
 	"part":    regexp.MustCompile(`"url":"(?:https://ferry.example)?([^"]+)"`),
 	"etag":    regexp.MustCompile(`Etag: (".*")`),
 	"id":      regexp.MustCompile(`"files":\[\{"id":(\d+)`),

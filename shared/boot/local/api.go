@@ -18,7 +18,7 @@ func Endpoints() []api.Endpoint {
 		file.Download(), file.DownloadBackup(), file.List(), file.ListBackup(),
 		file.Delete(), file.Get(), file.Restore(),
 		api.Health(), openapi.NotFound(),
-		account.Stop(), account.Revoke(), account.Token(),
+		account.Stop(), account.Revoke(), account.Token(), account.Tokens(),
 		openapi.Endpoint(),
 		upload.Upload(), upload.Sessions(),
 	}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"ferry/shared/client"
+)
+
+type tokenCommands struct {
+	Add  tokenAddCommand  `cmd:"" help:"Make a token for a program, and print it."`
+	List tokenListCommand `cmd:"" help:"List your tokens, and the devices that are logged in."`
+	Rm   tokenRmCommand   `cmd:"" help:"End tokens, or the logins of devices, at once."`
+}
+
+type tokenAddCommand struct {
+	remote
+	Name    string `arg:"" help:"What the token is for, such as the program's name."`
+	Scope   string `default:"upload" enum:"upload,download,all" help:"What it may do: upload (send files, see nothing), download (read lists and files) or all (default ${default})."`
+	Expires string `placeholder:"WHEN" help:"When it ends: 12h, 90d, 4w or a date such as 2030-01-31T12:00:00Z (default: a year after its last use)."`
+	JSON    bool   `name:"json" help:"Print a JSON object."`
+}
+
+func (tokenAddCommand) Help() string {
+	return `The token is printed once; the service does not keep it. A program sends it as a bearer:
+    curl -H "Authorization: Bearer $TOKEN" -T report.pdf https://files.example.com/v1/upload/
+A token cannot make other tokens or change the password. A new password ends it.`
+}
+
+func (c tokenAddCommand) Run(ctx context.Context, out console, who *identity) error {
+	t, err := who.AddToken(ctx, client.NewToken{Name: c.Name, Scope: c.Scope, Expires: c.Expires})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(out, t)
+	}
+	fmt.Fprintln(out.Err, "This token is shown only now; ferry token list shows how long it lasts:")
+	_, err = fmt.Fprintln(out.Out, t.Token)
+	return err
+}
+
+type tokenListCommand struct {
+	remote
+	JSON bool `name:"json" help:"Print a JSON array."`
+}
+
+func (c tokenListCommand) Run(ctx context.Context, out console, who *identity) error {
+	all, err := who.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	return listing[client.Token]{
+		c.JSON, "%-16v  %-8s  %-16s  %-16s  %-16s  %s\n", []any{"ID", "SCOPE", "MADE", "LAST USED", "ENDS", "NAME"},
+		func(t client.Token) []any {
+			name := printable(t.Name)
+			if t.This {
+				name += " (this login)"
+			}
+			return []any{t.ID, t.Scope, when(t.Created), whenever(t.Used), when(t.Ends), name}
+		}, "no tokens\n",
+	}.print(out, values(all))
+}
+
+// values yields what is in a list.
+func values[T any](all []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, v := range all {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+// whenever is when, for a time that may not have come.
+func whenever(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return when(t)
+}
+
+type tokenRmCommand struct {
+	remote
+	IDs []string `arg:"" name:"id" optional:"" help:"As ferry token list shows it."`
+	All bool     `help:"End all tokens and all logins, this one too."`
+}
+
+func (c tokenRmCommand) Run(ctx context.Context, out console, who *identity) error {
+	switch {
+	case c.All == (len(c.IDs) > 0):
+		return usage("say which tokens by their ids, or --all")
+	case c.All:
+		if err := who.EndTokens(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(out.Err, "all tokens and logins have ended; run ferry login to go on")
+		return nil
+	}
+	return each(ctx, out, c.IDs, func(id string) error {
+		err := who.EndToken(ctx, id)
+		if err == nil {
+			fmt.Fprintf(out.Err, "token %s has ended\n", printable(id))
+		}
+		return err
+	})
+}

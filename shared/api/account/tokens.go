@@ -1,0 +1,104 @@
+package account
+
+import (
+	"net/http"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/wire"
+)
+
+// Tokens is /tokens and the path below it: tokens for programs, and the logins of devices.
+func Tokens() api.Endpoint { return api.Named("tokens", newTokens) }
+
+// newTokens returns the handler. It needs the port Table.
+func newTokens(p *api.Ports) http.Handler {
+	h := tokens{p, auth.NewTokens(p.Ports)}
+	return p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
+		"POST /tokens":        h.add,
+		"GET /tokens":         h.list,
+		"DELETE /tokens":      h.endAll,
+		"DELETE /tokens/{id}": h.end,
+	})
+}
+
+type tokens struct {
+	ports  *api.Ports
+	tokens *auth.Tokens
+}
+
+// add makes a token, which is shown this once. After authentication it costs two calls.
+func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	var in wire.NewToken
+	if err := api.JSON(r, &in, false); err != nil {
+		return err
+	}
+	want := auth.APIToken{Name: in.Name, Scope: auth.Scope(in.Scope)}
+	if want.Scope == auth.ScopeLogin {
+		want.Idle = int64(auth.DeviceIdle.Seconds())
+	}
+	expires, err := api.Expires(in.Expires, h.ports.Now())
+	if err != nil {
+		return err
+	}
+	if !expires.IsZero() {
+		want.Expires = expires.Unix()
+	}
+	token, made, err := h.tokens.Make(r.Context(), u.User, want)
+	if err != nil {
+		return err
+	}
+	out := shown(made)
+	out.Token = token
+	return envelope.WriteJSON(w, http.StatusCreated, out)
+}
+
+func shown(t auth.APIToken) wire.Token {
+	return wire.Token{
+		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: date(t.Created), Used: date(t.Used),
+		Expires: date(t.Expires), Ends: t.Ends().UTC(),
+	}
+}
+
+// date returns the time of Unix seconds; 0 is the zero Time.
+func date(unix int64) time.Time {
+	if unix == 0 {
+		return time.Time{}
+	}
+	return time.Unix(unix, 0).UTC()
+}
+
+func (h tokens) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	all, err := h.tokens.List(r.Context(), u.User)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Tokens []wire.Token `json:"tokens"`
+	}{make([]wire.Token, len(all))}
+	for i, t := range all {
+		out.Tokens[i] = shown(t)
+		out.Tokens[i].This = t.ID == u.Token
+	}
+	return envelope.WriteJSON(w, http.StatusOK, out)
+}
+
+func (h tokens) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	return done(w, h.tokens.End(r.Context(), u.User, r.PathValue("id")))
+}
+
+// endAll ends all tokens and bearers, the caller's too. It costs one call.
+func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	return done(w, h.tokens.EndAll(r.Context(), u.User))
+}
+
+// done answers a request that has nothing to show.
+func done(w http.ResponseWriter, err error) error {
+	if err == nil {
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}

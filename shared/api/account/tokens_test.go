@@ -1,0 +1,121 @@
+package account_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/wire"
+)
+
+// as returns the caller with another bearer.
+func as(c apitest.Caller, bearer string) apitest.Caller {
+	c.Bearer = bearer
+	return c
+}
+
+// addToken makes a token, as JSON describes it.
+func addToken(c apitest.Caller, json string) wire.Token {
+	c.Helper()
+	return apitest.Read[wire.Token](c.Ask("POST /tokens", json).Want(201))
+}
+
+func listTokens(c apitest.Caller) []wire.Token {
+	c.Helper()
+	return apitest.Read[struct{ Tokens []wire.Token }](c.Ask("GET /tokens", "").Want(200)).Tokens
+}
+
+func TestATokenIsShownOnceAndListedUntilItEnds(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t)
+	c.Calls.Reset()
+	made := addToken(c, `{"name":"backup","scope":"all","expires":"2w"}`)
+	apitest.Equal(t, "the calls", c.Calls.Reset(), map[string]int{"table.GetMany": 1, "table.Query": 1, "table.Write": 1})
+	mine := as(c, made.Token)
+	mine.Upload("file=a", "1")
+	list := listTokens(mine)
+	if len(list) != 1 || list[0].ID != made.ID || list[0].Token != "" || !list[0].This || list[0].Used.IsZero() ||
+		list[0].Expires.Sub(c.Clock.Now()).Round(time.Hour) != 14*24*time.Hour || list[0].Ends != list[0].Expires {
+		t.Errorf("the list has %+v", list)
+	}
+	if text := c.Ask("GET /tokens", "").Want(200).Text; strings.Contains(text, "ferry_") || strings.Contains(text, `"this"`) {
+		t.Errorf("the list is %s", text)
+	}
+	c.Ask("DELETE /tokens/"+made.ID, "").Want(204)
+	mine.Ask("GET /download/list", "").Want(401)
+	c.Ask("DELETE /tokens/"+made.ID, "").Want(404, "no such token")
+	apitest.Equal(t, "tokens that are left", len(listTokens(c)), 0)
+}
+
+func TestATokenIsRefusedWithTheParameterThatIsWrong(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t)
+	for body, parameter := range map[string]string{
+		`{"scope":"all"}`: "name",
+		`{"name":"a"}`:    "scope",
+		`{"name":"a","scope":"upload","expires":"soon"}`: "expires",
+		`{"name":"a","scope":"upload","expires":"0s"}`:   "expires",
+		`{"name":"a","scope":"upload","expire":"7d"}`:    "",
+		`{"name":"a","scope":"upload"`:                   "",
+	} {
+		a := c.Ask("POST /tokens", body).Want(400)
+		apitest.Equal(t, "the parameter of "+body, a.Header.Get("Ferry-Parameter"), parameter)
+	}
+	made := addToken(c, `{"name":"a","scope":"all"}`)
+	as(c, made.Token).Ask("POST /tokens", `{"name":"b","scope":"upload"}`).Want(403, "API token")
+}
+
+func TestAllTokensAndBearersEndTogether(t *testing.T) {
+	t.Parallel()
+	for what, end := range map[string]func(c apitest.Caller){
+		"all at once": func(c apitest.Caller) { c.Ask("DELETE /tokens", "").Want(204) },
+		"by a password": func(c apitest.Caller) {
+			c.Ask("POST /me/password", `{"old":"`+apitest.Password+`","new":"another password"}`).Want(204)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := apitest.Begin(t)
+			device := as(c, addToken(c, `{"name":"host","scope":"login"}`).Token)
+			token := as(device, addToken(device, `{"name":"a","scope":"upload"}`).Token)
+			token.Upload("file=a", "1")
+			end(device)
+			for _, caller := range []apitest.Caller{c, device, token} {
+				caller.Ask("GET /uploads", "").Want(401)
+			}
+		})
+	}
+}
+
+func TestThePasswordIsChangedByWhoKnowsTheOldOne(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t)
+	change := func(old, password string) apitest.Answer {
+		return c.Ask("POST /me/password", fmt.Sprintf(`{"old":%q,"new":%q}`, old, password))
+	}
+	change("wrong", "another password").Want(403, "old password")
+	change(apitest.Password, "short").Want(400, "10 to 128")
+	for i := range 4 {
+		change(fmt.Sprint("wrong ", i), "another password").Want(403)
+	}
+	change("wrong at last", "another password").Want(429)
+	c.Clock.Advance(10 * time.Second)
+	change(apitest.Password, "another password").Want(204)
+	c.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", apitest.Password)).Want(401)
+	c.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", "another password")).Want(200)
+}
+
+func TestADeviceIsLoggedInByItsPassword(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t)
+	a := c.Send("POST /tokens", `{"name":"host","scope":"login"}`, "Authorization", apitest.Basic("ann", apitest.Password)).Want(201)
+	device := as(c, apitest.Read[wire.Token](a).Token)
+	c.Clock.Advance(80 * 24 * time.Hour)
+	device.Upload("file=a", "1")
+	c.Clock.Advance(80 * 24 * time.Hour)
+	device.Upload("file=a", "1")
+	device.Send("POST /oauth2/revoke", "token="+device.Bearer, "Content-Type", "application/x-www-form-urlencoded").Want(200)
+	device.Ask("GET /me", "").Want(401)
+}

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/fault"
+)
+
+// Expires reads the parameter expires: a time from now, such as 90s, 12h, 7d or 2w, or a date of
+// RFC 3339. It must be in the future. An empty one is the zero time.
+func Expires(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		at, err = later(text, now)
+	}
+	switch {
+	case err != nil:
+		return at, fault.Parameter("expires", "the parameter expires must be like 90s, 45m, 12h, 7d or 2w, or a date like 2030-01-31T12:00:00Z")
+	case !at.After(now):
+		return at, fault.Parameter("expires", "the parameter expires must be in the future")
+	}
+	return at, nil
+}
+
+// maxExpires is the longest time from now, far longer than anything is kept.
+const maxExpires = 100 * 365 * 24 * time.Hour
+
+func later(text string, now time.Time) (time.Time, error) {
+	units := map[byte]time.Duration{
+		's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
+	}
+	unit := units[text[len(text)-1]]
+	n, err := strconv.ParseInt(text[:len(text)-1], 10, 64)
+	if err != nil || unit == 0 || n < 0 || n > int64(maxExpires/unit) || strings.HasPrefix(text, "+") {
+		return now, strconv.ErrSyntax
+	}
+	return now.Add(time.Duration(n) * unit), nil
+}

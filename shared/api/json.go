@@ -1,0 +1,60 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+)
+
+// maxJSON is the most bytes in the JSON of a request.
+const maxJSON = 64 << 10
+
+// JSON reads the JSON of a request's body. An unknown field is an error, as it may be misspelt.
+func JSON(r *http.Request, into any, mayBeEmpty bool) error {
+	if err := envelope.LimitBody(r, maxJSON); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || mayBeEmpty && len(bytes.TrimSpace(body)) == 0 {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) == nil {
+		for name, value := range fields {
+			if string(value) == "null" {
+				return fault.New(fault.Invalid, "%q cannot be null", name)
+			}
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &fault.Fault{Kind: fault.Invalid, Detail: "the body is not the expected JSON: " + plain(err), Cause: err}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fault.New(fault.Invalid, "the body has more than one JSON value")
+	}
+	return nil
+}
+
+// plain says what is wrong with JSON, without naming Go types.
+func plain(err error) string {
+	wrong, _ := errors.AsType[*json.UnmarshalTypeError](err)
+	syntax, _ := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case wrong != nil:
+		return fmt.Sprintf("%q cannot be a %s", wrong.Field, wrong.Value)
+	case syntax != nil:
+		return fmt.Sprintf("syntax error at byte %d", syntax.Offset)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it is empty or cut off"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}

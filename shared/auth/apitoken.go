@@ -1,0 +1,296 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+const (
+	// tokenPrefix marks an API token, so that secret scanners find it. In base64url after it are
+	// 256 random bits, the user's name, and the CRC-32 (IEEE, the highest byte first) of both.
+	tokenPrefix = "ferry_"
+	crcSize     = 4
+
+	// MaxTokens is the most tokens that a user can have, of those with a narrower scope than
+	// ScopeLogin and of logins each.
+	MaxTokens = 50
+	// MaxTokenName is the longest name of a token, in characters.
+	MaxTokenName = 100
+
+	// A token ends when nobody has used it for so long.
+	tokenIdle = 365 * day
+	// DeviceIdle is the same for the login of a device.
+	DeviceIdle = 90 * day
+	// useEvery is how often a use is recorded. A token lasts that much longer, as its last use
+	// may have been later.
+	useEvery = day
+
+	tokenTries = 5
+)
+
+// APIToken is a token as its owner sees it. Times are Unix seconds.
+type APIToken struct {
+	ID      string `json:"-"`
+	Name    string `json:"name"`
+	Scope   Scope  `json:"scope"`
+	Created int64  `json:"created"`
+	Used    int64  `json:"used,omitempty"`    // about the last use, to a day; 0 is never
+	Expires int64  `json:"expires,omitempty"` // 0 is never, while it is used
+	// Idle is for how many seconds it lasts without a use.
+	Idle int64 `json:"idle"`
+}
+
+// Ends returns when the token ends if it is not used from now on.
+func (t APIToken) Ends() time.Time {
+	end := time.Unix(max(t.Created, t.Used)+t.Idle, 0)
+	if expires := time.Unix(t.Expires, 0); t.Expires != 0 && expires.Before(end) {
+		return expires
+	}
+	return end
+}
+
+// tokenItem is a token as stored, under its hash.
+type tokenItem struct {
+	V          int64 `json:"v"`
+	Generation int64 `json:"generation"` // the user's when the token was made
+	APIToken
+}
+
+// tokensOf is the partition of a user's tokens. The item tokenCount in it changes whenever one is
+// added, so that no two are added at the same moment.
+func tokensOf(user string) string { return "tokens#" + user }
+
+const tokenCount = "count"
+
+func tokenKey(user, token string) table.Key {
+	return table.Key{PK: tokensOf(user), SK: HashToken(token)}
+}
+
+// idOf returns the id of the token with a hash.
+func idOf(hash string) string { return hash[:min(16, len(hash))] }
+
+// newAPIToken returns a token for a user.
+func newAPIToken(random io.Reader, user string) (string, error) {
+	b := make([]byte, TokenSize)
+	if _, err := io.ReadFull(random, b); err != nil {
+		return "", fmt.Errorf("making a token: %w", err)
+	}
+	b = append(b, user...)
+	return tokenPrefix + encode(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))), nil
+}
+
+// tokenUser returns the name of the user of an API token. ok is false for anything else: no call
+// to the table is needed to refuse it.
+func tokenUser(token string) (user string, ok bool) {
+	text, isToken := strings.CutPrefix(token, tokenPrefix)
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if !isToken || err != nil || len(b) <= TokenSize+crcSize {
+		return "", false
+	}
+	b, sum := b[:len(b)-crcSize], binary.BigEndian.Uint32(b[len(b)-crcSize:])
+	user = string(b[TokenSize:])
+	canonical, valid := CanonicalName(user)
+	return user, valid && canonical == user && sum == crc32.ChecksumIEEE(b)
+}
+
+// apiToken returns who an API token is for. It makes one call to the table, and at most once a
+// day one more to record the use.
+func (a *Authenticator) apiToken(ctx context.Context, token string) (Identity, error) {
+	caller := fault.CallerOf(ctx)
+	caller.Login = "token"
+	name, ok := tokenUser(token)
+	if !ok {
+		return Identity{}, errDenied
+	}
+	key := tokenKey(name, token)
+	items, err := a.Table.GetMany(ctx, key, UserKey(name))
+	if err != nil {
+		return Identity{}, fmt.Errorf("reading a token: %w", err)
+	}
+	var t tokenItem
+	var u User
+	err = cmp.Or(items[0].Decode(&t), items[1].Decode(&u))
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return Identity{}, fmt.Errorf("reading a token and its user: %w", err)
+	}
+	if err != nil || !t.valid(u, a.Now()) || u.State != Active {
+		return Identity{}, errDenied
+	}
+	caller.Accept(u.Name)
+	a.used(ctx, key, t)
+	return Identity{User: u, Scope: t.Scope, Token: idOf(key.SK)}, nil
+}
+
+func (t tokenItem) valid(u User, now time.Time) bool {
+	return t.Generation == u.Generation && now.Before(t.Ends().Add(useEvery)) && (t.Expires == 0 || now.Unix() < t.Expires)
+}
+
+// used records the use of a token, if none was in the last day. One of several requests does. If
+// it fails, the next request tries again.
+func (a *Authenticator) used(ctx context.Context, key table.Key, t tokenItem) {
+	now := a.Now()
+	if t.Used != 0 && now.Sub(time.Unix(t.Used, 0)) < useEvery {
+		return
+	}
+	before := t.Used
+	t.Used = now.Unix()
+	_ = a.Table.Write(ctx, table.Update(key).Set("used", t.Used).Expire(t.Ends().Add(useEvery)).
+		If(table.Exists(), table.AtMost("used", before)).Relax())
+}
+
+// Tokens makes, lists and ends API tokens. It is safe for concurrent use.
+type Tokens struct{ Ports }
+
+// NewTokens returns Tokens.
+func NewTokens(p Ports) *Tokens { return &Tokens{p} }
+
+// Make stores a new token of a user and returns it. Name, Scope, Expires and, for a login, Idle are
+// as in want. If the user has MaxTokens already, the login that was unused for longest ends, and
+// any other token is a Conflict. It makes two calls to the table, and two more for each time that
+// another one is made meanwhile.
+func (s *Tokens) Make(ctx context.Context, u User, want APIToken) (token string, made APIToken, err error) {
+	if want, err = s.check(want); err != nil {
+		return "", APIToken{}, err
+	}
+	if token, err = newAPIToken(s.Random, u.Name); err != nil {
+		return "", APIToken{}, err
+	}
+	key := tokenKey(u.Name, token)
+	want.ID = idOf(key.SK)
+	for range tokenTries {
+		ops, err := s.room(ctx, u, want.Scope == ScopeLogin)
+		if err != nil {
+			return "", APIToken{}, err
+		}
+		item := tokenItem{V: layout, Generation: u.Generation, APIToken: want}
+		put := table.Put(key, item).Expire(want.Ends().Add(useEvery))
+		err = s.Table.Write(ctx, append(ops, put)...)
+		if !errors.Is(err, table.ErrCondition) {
+			return token, want, fault.Wrap(err, "storing a token")
+		}
+	}
+	return "", APIToken{}, fmt.Errorf("making a token: %w", table.ErrBusy)
+}
+
+// check returns a token to be made with its times.
+func (s *Tokens) check(t APIToken) (APIToken, error) {
+	now := s.Now()
+	t.Created, t.Used = now.Unix(), 0
+	if t.Scope != ScopeLogin || t.Idle == 0 {
+		t.Idle = int64(tokenIdle.Seconds())
+	}
+	switch n := utf8.RuneCountInString(t.Name); {
+	case n == 0 || n > MaxTokenName || strings.ContainsFunc(t.Name, unicode.IsControl) || !utf8.ValidString(t.Name):
+		return t, fault.Parameter("name", "name is required: at most %d characters that say what the token is for", MaxTokenName)
+	case !slices.Contains(Scopes(), t.Scope):
+		return t, fault.Parameter("scope", "scope must be upload, download, all or login")
+	case t.Expires != 0 && t.Expires <= now.Unix():
+		return t, fault.Parameter("expires", "expires must be in the future")
+	}
+	return t, nil
+}
+
+// room returns the operations that make room for one more token, and fail if another one is
+// added meanwhile.
+func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, error) {
+	live, dead, count, err := s.read(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	same := slices.DeleteFunc(live, func(t listed) bool { return (t.Scope == ScopeLogin) != login })
+	if len(same) >= MaxTokens {
+		if !login {
+			return nil, fault.New(fault.Conflict, "you have %d API tokens, which is the most: end one first", len(same))
+		}
+		idlest := slices.MinFunc(same, func(a, b listed) int { return cmp.Compare(max(a.Created, a.Used), max(b.Created, b.Used)) })
+		dead = append([]table.Key{idlest.key}, dead...)
+	}
+	step := table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", layout).Set("n", count+1).
+		If(table.AtMost("n", count)).Expire(s.Now().Add(2 * tokenIdle))
+	ops := []table.Op{step}
+	for _, key := range dead[:min(len(dead), table.MaxOps-2)] {
+		ops = append(ops, table.Delete(key))
+	}
+	return ops, nil
+}
+
+// listed is a token with its key.
+type listed struct {
+	APIToken
+	key table.Key
+}
+
+// read returns a user's tokens, the keys of those that have ended, and how many were made. It
+// makes one call to the table.
+func (s *Tokens) read(ctx context.Context, u User) (live []listed, dead []table.Key, count int64, err error) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: tokensOf(u.Name), Limit: table.MaxPage}) {
+		var t tokenItem
+		var c struct {
+			N int64 `json:"n"`
+		}
+		if err == nil && item.Key.SK == tokenCount {
+			err = item.Decode(&c)
+			count = c.N
+		} else if err == nil {
+			err = item.Decode(&t)
+		}
+		if err != nil {
+			return nil, nil, 0, fmt.Errorf("listing tokens: %w", err)
+		}
+		t.ID = idOf(item.Key.SK)
+		switch {
+		case item.Key.SK == tokenCount:
+		case t.valid(u, s.Now()):
+			live = append(live, listed{t.APIToken, item.Key})
+		default:
+			dead = append(dead, item.Key)
+		}
+	}
+	return live, dead, count, nil
+}
+
+// List returns a user's tokens, the newest first.
+func (s *Tokens) List(ctx context.Context, u User) ([]APIToken, error) {
+	live, _, _, err := s.read(ctx, u)
+	all := make([]APIToken, len(live))
+	for i, t := range live {
+		all[i] = t.APIToken
+	}
+	slices.SortFunc(all, func(a, b APIToken) int {
+		return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return all, err
+}
+
+// End ends one token of a user. The fault is NotFound if there is none with this id.
+func (s *Tokens) End(ctx context.Context, u User, id string) error {
+	live, _, _, err := s.read(ctx, u)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(live, func(t listed) bool { return t.ID == id })
+	if at < 0 {
+		return fault.New(fault.NotFound, "there is no such token; it may have ended")
+	}
+	return fault.Wrap(s.Table.Write(ctx, table.Delete(live[at].key)), "ending a token")
+}
+
+// EndAll ends all tokens and bearers of a user at once, those of this request too.
+func (s *Tokens) EndAll(ctx context.Context, u User) error {
+	return NewUsers(s.Table, s.Now).change(ctx, table.Update(UserKey(u.Name)).Add("generation", 1).
+		If(table.Exists(), table.AtMost("incarnation", u.Incarnation)))
+}

@@ -1,0 +1,276 @@
+package auth_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+const day = 24 * time.Hour
+
+// token makes a token for alice.
+func (c check) token(t *testing.T, want auth.APIToken) (string, auth.APIToken) {
+	t.Helper()
+	token, made, err := auth.NewTokens(c.Ports).Make(t.Context(), get(t, c.users, "alice"), want)
+	must(t, err)
+	return token, made
+}
+
+// use returns the scope with which a token is accepted; it is empty if the token is refused.
+func (c check) use(t *testing.T, token string) auth.Scope {
+	t.Helper()
+	id, err := c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: token})
+	if err != nil && !fault.Is(err, fault.Unauthorized) {
+		t.Fatal(err)
+	}
+	return id.Scope
+}
+
+func (c check) names(t *testing.T) (all []string) {
+	t.Helper()
+	list, err := auth.NewTokens(c.Ports).List(t.Context(), get(t, c.users, "alice"))
+	must(t, err)
+	for _, one := range list {
+		all = append(all, one.Name)
+	}
+	return all
+}
+
+func TestATokenIsGoodForAsLongAsItSays(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		scope   auth.Scope
+		expires time.Duration // if set
+		idle    time.Duration
+		uses    []time.Duration // since the token was made
+		ends    time.Duration
+	}{
+		"a token that nobody uses":          {auth.ScopeUpload, 0, 0, nil, 365 * day},
+		"a token that is used":              {auth.ScopeAll, 0, 0, []time.Duration{300 * day, 600 * day}, 965 * day},
+		"a token that expires":              {auth.ScopeDownload, time.Hour, 0, []time.Duration{time.Minute}, time.Hour},
+		"a token that expires late, unused": {auth.ScopeDownload, 1000 * day, 0, nil, 365 * day},
+		"the login of a device":             {auth.ScopeLogin, 0, auth.DeviceIdle, []time.Duration{89 * day}, 179 * day},
+		"the login of a browser, unused":    {auth.ScopeLogin, 0, 30 * day, nil, 30 * day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			made := c.now()
+			want := auth.APIToken{Name: "a", Scope: tt.scope, Idle: int64(tt.idle.Seconds())}
+			margin := day // as uses are recorded daily
+			if tt.expires != 0 {
+				want.Expires = made.Add(tt.expires).Unix()
+			}
+			if tt.expires == time.Hour {
+				margin = 0
+			}
+			token, _ := c.token(t, want)
+			for _, at := range tt.uses {
+				c.advance(made.Add(at).Sub(c.now()))
+				if got := c.use(t, token); got != tt.scope {
+					t.Fatalf("after %s the scope is %q", at, got)
+				}
+			}
+			c.advance(made.Add(tt.ends - time.Minute).Sub(c.now()))
+			before := get(t, c.users, "alice")
+			if list, err := auth.NewTokens(c.Ports).List(t.Context(), before); err != nil || len(list) != 1 {
+				t.Errorf("a minute before its end the list has %v, %v", list, err)
+			}
+			c.advance(time.Minute + margin)
+			if got := c.use(t, token); got != "" || len(c.names(t)) != 0 {
+				t.Errorf("at its end the scope is %q, and the list has %v", got, c.names(t))
+			}
+		})
+	}
+}
+
+func TestATokenEndsWithItsUserAndPassword(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, c check, id, token string) error{
+		"by its id": func(t *testing.T, c check, id, _ string) error {
+			return auth.NewTokens(c.Ports).End(t.Context(), get(t, c.users, "alice"), id)
+		},
+		"with all others": func(t *testing.T, c check, _, _ string) error {
+			return auth.NewTokens(c.Ports).EndAll(t.Context(), get(t, c.users, "alice"))
+		},
+		"by itself": func(t *testing.T, c check, _, token string) error { return c.Revoke(t.Context(), token) },
+		"by a password": func(t *testing.T, c check, _, _ string) error {
+			return c.users.SetPassword(t.Context(), "alice", "hash", auth.Active)
+		},
+		"as the user ends": func(t *testing.T, c check, _, _ string) error { return c.users.Disable(t.Context(), "alice") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			token, made := c.token(t, auth.APIToken{Name: "a", Scope: auth.ScopeAll})
+			if c.use(t, token) != auth.ScopeAll {
+				t.Fatal("the token is refused")
+			}
+			must(t, end(t, c, made.ID, token))
+			if got := c.use(t, token); got != "" || len(c.names(t)) != 0 {
+				t.Errorf("the scope is %q, and the list has %v", got, c.names(t))
+			}
+			if err := auth.NewTokens(c.Ports).End(t.Context(), get(t, c.users, "alice"), made.ID); !fault.Is(err, fault.NotFound) {
+				t.Errorf("ending it again gives %v", err)
+			}
+		})
+	}
+}
+
+// counted is a table that counts calls.
+type counted struct {
+	table.Table
+	reads, writes atomic.Int64
+}
+
+func (c *counted) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
+	c.reads.Add(1)
+	return c.Table.GetMany(ctx, keys...)
+}
+
+func (c *counted) Write(ctx context.Context, ops ...table.Op) error {
+	c.writes.Add(1)
+	return c.Table.Write(ctx, ops...)
+}
+
+func TestAUseIsRecordedOnceADay(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	calls := &counted{Table: c.Table}
+	c.Table = calls
+	token, _ := c.token(t, auth.APIToken{Name: "a", Scope: auth.ScopeAll})
+	calls.writes.Store(0)
+	for d := range 3 {
+		for range 5 {
+			c.use(t, token)
+			c.advance(time.Hour)
+		}
+		if n := calls.writes.Load(); n != int64(d+1) {
+			t.Errorf("on day %d there were %d writes", d, n)
+		}
+		c.advance(day)
+	}
+	if n := calls.reads.Load(); n != 15 {
+		t.Errorf("15 uses made %d reads", n)
+	}
+}
+
+func TestAnotherTextIsRefusedWithoutTheTable(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	token, _ := c.token(t, auth.APIToken{Name: "a", Scope: auth.ScopeAll})
+	if !regexp.MustCompile(`^ferry_[A-Za-z0-9_-]{50,134}$`).MatchString(token) {
+		t.Errorf("no scanner finds %s", token)
+	}
+	calls := &counted{Table: c.Table}
+	c.Table = calls
+	text, _ := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "ferry_"))
+	for i := range text {
+		other := slices.Clone(text)
+		other[i] ^= 4
+		if c.use(t, "ferry_"+base64.RawURLEncoding.EncodeToString(other)) != "" {
+			t.Errorf("a token with another byte %d is accepted", i)
+		}
+	}
+	for _, other := range []string{"ferry_", "ferry_!", token[:len(token)-2], token + "AA"} {
+		if c.use(t, other) != "" {
+			t.Errorf("%s is accepted", other)
+		}
+	}
+	if n := calls.reads.Load(); n != 0 {
+		t.Errorf("the table was read %d times", n)
+	}
+}
+
+// TestFiftyTokensAreTheMost makes more at once, in two processes.
+func TestFiftyTokensAreTheMost(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	u := get(t, c.users, "alice")
+	var made, refused atomic.Int64
+	var all sync.WaitGroup
+	for range 4 {
+		tokens := auth.NewTokens(c.Ports)
+		all.Go(func() {
+			for range 15 {
+				for {
+					_, _, err := tokens.Make(t.Context(), u, auth.APIToken{Name: "a", Scope: auth.ScopeUpload})
+					if err == nil {
+						made.Add(1)
+					} else if fault.Is(err, fault.Conflict) {
+						refused.Add(1)
+					} else {
+						continue // others made one each time
+					}
+					break
+				}
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 50 || refused.Load() != 10 || len(c.names(t)) != 50 {
+		t.Errorf("%d were made, %d refused, %d are listed", made.Load(), refused.Load(), len(c.names(t)))
+	}
+	c.token(t, auth.APIToken{Name: "a device", Scope: auth.ScopeLogin, Idle: 60})
+	c.advance(366*day + time.Second)
+	c.token(t, auth.APIToken{Name: "new", Scope: auth.ScopeAll})
+	if left := c.names(t); !slices.Equal(left, []string{"new"}) {
+		t.Errorf("after a year there are %v", left)
+	}
+	page, err := c.Table.Query(t.Context(), table.Query{PK: "tokens#alice", Limit: 100})
+	if must(t, err); len(page.Items) != 2 { // the token, and the count
+		t.Errorf("%d items are left", len(page.Items))
+	}
+}
+
+func TestTheDeviceUnusedForLongestIsLoggedOut(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	var tokens []string
+	for i := range auth.MaxTokens {
+		token, _ := c.token(t, auth.APIToken{Name: fmt.Sprint(i), Scope: auth.ScopeLogin, Idle: int64(auth.DeviceIdle.Seconds())})
+		tokens = append(tokens, token)
+		c.advance(time.Minute)
+	}
+	c.advance(day)
+	c.use(t, tokens[0])
+	c.token(t, auth.APIToken{Name: "new", Scope: auth.ScopeLogin})
+	for i, token := range tokens {
+		want := auth.ScopeLogin
+		if i == 1 {
+			want = ""
+		}
+		if got := c.use(t, token); got != want {
+			t.Errorf("device %d has the scope %q", i, got)
+		}
+	}
+}
+
+func TestATokenNeedsANameAndAScope(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for parameter, wants := range map[string][]auth.APIToken{
+		"name":    {{Scope: "all"}, {Name: strings.Repeat("ä", 101), Scope: "all"}, {Name: "a\nb", Scope: "all"}, {Name: "\xff", Scope: "all"}},
+		"scope":   {{Name: "a"}, {Name: "a", Scope: "everything"}},
+		"expires": {{Name: "a", Scope: "all", Expires: 1}, {Name: "a", Scope: "all", Expires: -1}},
+	} {
+		for _, want := range wants {
+			_, _, err := auth.NewTokens(c.Ports).Make(t.Context(), get(t, c.users, "alice"), want)
+			if f := fault.Of(err); f == nil || f.Parameter != parameter {
+				t.Errorf("%+v gives %v", want, err)
+			}
+		}
+	}
+	c.token(t, auth.APIToken{Name: strings.Repeat("ä", 100), Scope: auth.ScopeAll})
+}
