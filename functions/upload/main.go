@@ -1,6 +1,7 @@
 package main
 
 import (
+	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
@@ -8,6 +9,6 @@ import (
 )
 
 func main() {
-	lambda.Run(upload.Upload(), lambda.Check(upload.CheckCountries),
+	lambda.Run(upload.Upload(), lambda.Check(file.CheckCountries),
 		lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 }

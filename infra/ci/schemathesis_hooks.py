@@ -28,8 +28,13 @@ def before_call(context, case, kwargs):
     good = case.meta is not None and case.meta.generation.mode.is_positive
     if call == "endTokens" and case.headers.get("Authorization") in ALICE:
         case.headers["Authorization"] = basic("bob")  # alice's bearer must last for all other calls
-    if call in ("beginUpload", "addToken", "changePassword") and good:
+    if call in ("beginUpload", "addToken", "changePassword", "changeFile", "addLinks", "changeLink") and good:
         case.media_type = "application/json"  # whatever */* has become
+    if case.operation.path.startswith("/files/{id}") and good and not str(case.path_parameters.get("id")).isdigit():
+        case.path_parameters["id"] = 1  # it was a link's id
+    if call in ("addLinks", "changeLink", "changeFile") and isinstance(case.body, dict) and good:
+        fit_limits(case.body, "5d" if call == "changeFile" else "1d")  # a link ends with its file
+        fit_recipients(case.body)
     if call == "beginUpload" and isinstance(case.body, dict):
         fit_session(case.body, good)
     elif call in ("upload", "uploadRaw", "uploadNamed") and good:
@@ -54,6 +59,13 @@ def filter_failure(context, failure, case, response):
     return str(case.path_parameters["id"]) in deleted and not elsewhere
 
 
+def fit_limits(into, expires="5d"):
+    if into.get("expires"):
+        into["expires"] = expires  # no later than the service keeps files
+    if isinstance(into.get("downloads"), float):
+        into["downloads"] = int(into["downloads"])  # as in fit_session
+
+
 def fit_session(body, good):
     for name in "length", "partSize":  # in JSON Schema 68.0 is an integer, in Go it is not
         if isinstance(body.get(name), float) and good:
@@ -62,12 +74,14 @@ def fit_session(body, good):
     if type(length) is int and 1 << 20 < length <= 53687091200000:  # the most in the description
         body["length"] = length % (1 << 20)
     if good:
+        fit_limits(body)
         fit_recipients(body)
         if body.get("i") and not body.get("c"):
             body["m"] = body.get("m") or ["u0@example.com"]  # a message needs a recipient
 
 
 def fit_upload(case):
+    fit_limits(case.query)
     fit_recipients(case.query)
     case.headers.pop("Repr-Digest", None)  # it is right for one body alone
     if case.media_type.startswith("multipart/"):  # of */* too, which stands for any other type

@@ -77,7 +77,7 @@ func (c restoreDataCommand) restoreFile(ctx context.Context, out console) error 
 // copyData shows progress, and reports at the end what was copied.
 func copyData(out console, quiet bool, to string, run func(p backup.Progress) (backup.Copied, error)) error {
 	m := newMeter(out, quiet)
-	m.name("copying")
+	m.begin("copying", 0)
 	m.start()
 	copied, err := run(backup.Progress{Expect: m.expect, Done: m.add})
 	m.end()

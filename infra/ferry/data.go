@@ -139,7 +139,7 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
 		all := checked{Findings: []files.Finding{}}
 		m := newMeter(out, c.Quiet || c.JSON)
-		m.name("checking")
+		m.begin("checking", 0)
 		m.start()
 		check := files.Check{
 			Service: file.Service(p), Grace: c.grace(), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany, Wait: files.RemovalTime, Expect: m.expect, Done: m.add,

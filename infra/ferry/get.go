@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,17 +16,26 @@ import (
 
 type getCommand struct {
 	remote
-	What   []string `arg:"" name:"file" help:"Link, id or name. A number is an id; a name means the newest file with that name."`
+	What   []string `arg:"" name:"file" help:"Link, id, name or quoted pattern, such as '*.pdf'. A number is an id; a name means the newest file with that name."`
 	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output (default the file's own name, in this folder)."`
 	Force  bool     `short:"f" help:"Replace an existing file."`
 	Backup bool     `help:"Look for ids and names in the backup area."`
+
+	PasswordFile string `placeholder:"PATH" help:"File with the password of the links; - is standard input (default FERRY_LINK_PASSWORD, the file FERRY_LINK_PASSWORD_FILE, or asked for)."`
 	transfer
+
+	given string // the password in that file
 }
 
 func (getCommand) Help() string {
 	return `A link needs no login. Until a file is complete it is named NAME.part. To resume after Ctrl-C, a crash or a lost network, run the same command again.
 A name that begins with a dot or a dash, such as .bashrc, becomes _bashrc; to keep it, say -o .bashrc.
 The bytes are compared with the CRC64NVME and, if it is known, the SHA-256 that the service states.
+Of a link that allows some downloads, an interrupted download that is resumed within a day takes one in all.
+` + patterns + `
+Examples:
+    ferry get 'https://files.example.com/v1/download/file?k=...'
+    ferry get '*.pdf' -o reports/
 
 ` + exitCodes
 }
@@ -44,6 +54,15 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 	switch {
 	case c.Output == "-" && c.JSON:
 		return usage("-o - and --json both want standard output")
+	}
+	var err error
+	if c.given, err = givenPassword(ctx, out, c.PasswordFile); err != nil {
+		return err
+	}
+	if c.What, err = c.expanded(ctx, out); err != nil {
+		return err
+	}
+	switch {
 	case c.Output == "" || c.Output == "-" || isFolder(c.Output):
 	case len(c.What) > 1 || os.IsPathSeparator(c.Output[len(c.Output)-1]):
 		if _, err := os.Stat(c.Output); err == nil {
@@ -56,9 +75,17 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 	case !isFolder(filepath.Dir(c.Output)):
 		return &coded{exitNoFile, fmt.Errorf("there is no folder %s", filepath.Dir(c.Output))}
 	}
-	results := []downloaded{}
-	err := each(ctx, out, c.What, func(what string) error {
-		r, err := c.one(ctx, out, what)
+	m, err := c.meter(out, &c.remote)
+	if err != nil {
+		return err
+	}
+	m.growing = len(c.What) > 1
+	m.files.Store(int64(len(c.What)))
+	m.start()
+	results, failed := []downloaded{}, failures{out: out, meter: m}
+	err = failed.each(ctx, c.What, func(what string) error {
+		r, err := c.one(ctx, out, m, what)
+		m.ended.Add(1)
 		err = pausing(ctx, err, c.Output == "-")
 		r.Error = explain(err)
 		results = append(results, r)
@@ -67,6 +94,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		}
 		return err
 	})
+	m.end()
 	return report(out, c.JSON, results, cmp.Or(pausing(ctx, ctx.Err(), c.Output == "-"), err))
 }
 
@@ -75,21 +103,35 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// one downloads one file.
-func (c getCommand) one(ctx context.Context, out console, what string) (downloaded, error) {
-	r, begin := downloaded{What: what}, time.Now()
-	m, err := c.meter(out, &c.remote)
-	if err != nil {
-		return r, err
+// expanded returns what to download, with ids in place of patterns. Links need no login.
+func (c getCommand) expanded(ctx context.Context, out console) ([]string, error) {
+	if !slices.ContainsFunc(c.What, isPattern) {
+		return c.What, nil
 	}
+	who, err := c.identify(out)
+	if err != nil {
+		return nil, err
+	}
+	return expand(ctx, who.Client, area(c.Backup), c.What, true)
+}
+
+// one downloads one file.
+func (c getCommand) one(ctx context.Context, out console, m *meter, what string) (downloaded, error) {
+	r, begin, before := downloaded{What: what}, time.Now(), m.earlier.Load()
 	cl, link, crc, err := c.find(ctx, out, what)
 	if err != nil {
 		return r, err
 	}
-	m.start()
-	defer m.end()
-	v := client.Verify{CRC64NVME: crc, Progress: m.add, Started: func(f client.Remote, have int64) {
-		m.name(f.Name)
+	keys := &unlocking{ctx: ctx, out: out, meter: m, given: c.given}
+	v := client.Verify{CRC64NVME: crc, Progress: m.add, Password: func(wrong error) (string, error) {
+		if wrong == nil {
+			warnPlain(out, hostOf(link))
+		}
+		return keys.password(wrong)
+	}, Reopened: func() {
+		m.say("what was begun earlier can no longer be resumed for nothing: this takes another download, if the link counts them")
+	}, Started: func(f client.Remote, have int64) {
+		m.begin(f.Name, f.Length)
 		m.expect(f.Length)
 		m.had(have)
 		if have > 0 {
@@ -110,7 +152,7 @@ func (c getCommand) one(ctx context.Context, out console, what string) (download
 	if len(got.Verified) > 0 {
 		verified = "verified by " + strings.Join(got.Verified, " and ")
 	}
-	m.say("%s: %s, %s", printable(got.Path), took(got.Length, got.Length-m.earlier.Load(), time.Since(begin)), verified)
+	m.say("%s: %s, %s", printable(got.Path), took(got.Length, got.Length-(m.earlier.Load()-before), time.Since(begin)), verified)
 	return r, nil
 }
 

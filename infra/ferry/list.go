@@ -8,32 +8,153 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/client"
 )
 
 type lsCommand struct {
 	remote
-	Backup bool `help:"List the backup area, where deleted files stay for a while."`
-	Links  bool `help:"Print each file's link too."`
-	JSON   bool `name:"json" help:"Print a JSON array."`
+	Files  []string `arg:"" name:"file" optional:"" help:"Ids, names or quoted patterns, such as '*.pdf' (default all files)."`
+	Long   bool     `short:"l" help:"Show when each file expires, its downloads and its sender too, of the newest 200 files."`
+	Backup bool     `help:"List the backup area, where deleted files stay for a while."`
+	Links  bool     `help:"Print each file's link too."`
+	JSON   bool     `name:"json" help:"Print a JSON array."`
+}
+
+func (lsCommand) Help() string {
+	return patterns + `
+Downloads are those by all links of a file that concern you. -l asks the service about each file, and so takes longer.
+Examples:
+    ferry ls -l
+    ferry ls '*.pdf' 'report-202[56]-*'`
 }
 
 func (c lsCommand) Run(ctx context.Context, out console, who *identity) error {
+	all, failed := who.Files(ctx, area(c.Backup)), failures{out: out}
+	if len(c.Files) > 0 {
+		every, err := collected(all)
+		if err != nil {
+			return err
+		}
+		all = values(c.chosen(every, &failed))
+	}
+	if !c.Long {
+		return cmp.Or(c.short().print(out, all), failed.first)
+	}
+	known, err := detailed(ctx, out, who.Client, area(c.Backup), all)
+	if err == nil {
+		err = c.long().print(out, values(known))
+	}
+	return cmp.Or(err, failed.first)
+}
+
+// chosen returns the files that the arguments mean, in the order of the list.
+func (c lsCommand) chosen(every []client.File, failed *failures) (chosen []client.File) {
+	wanted := map[int64]bool{}
+	for _, arg := range c.Files {
+		found := choose(every, arg)
+		if len(found) == 0 {
+			failed.add(arg, fmt.Errorf("%w: %s", client.ErrNotFound, arg))
+		}
+		for _, f := range found {
+			wanted[f.ID] = true
+		}
+	}
+	for _, f := range every {
+		if wanted[f.ID] {
+			chosen = append(chosen, f)
+		}
+	}
+	return chosen
+}
+
+func (c lsCommand) short() listing[client.File] {
 	return listing[client.File]{
 		c.JSON, "%8v  %10s  %-16s  %s\n", []any{"ID", "SIZE", "MODIFIED", "NAME"},
 		func(f client.File) []any {
-			name := printable(f.Name)
-			if c.Links {
-				name += "\n" + strings.Repeat(" ", 10) + f.Link
-			}
-			return []any{f.ID, size(f.Length), when(time.UnixMilli(f.Modified)), name}
+			return []any{f.ID, size(f.Length), when(time.UnixMilli(f.Modified)), c.named(f)}
 		}, "no files\n",
-	}.print(out, who.Files(ctx, area(c.Backup)))
+	}
+}
+
+func (c lsCommand) long() listing[client.Details] {
+	return listing[client.Details]{
+		c.JSON, "%8v  %10s  %-16s  %-16s  %9v  %-12s  %s\n",
+		[]any{"ID", "SIZE", "MODIFIED", "EXPIRES", "DOWNLOADS", "FROM", "NAME"},
+		func(d client.Details) []any {
+			until := "never"
+			if expires, err := time.Parse(time.RFC3339, d.Expires); err == nil {
+				until = when(expires)
+			}
+			return []any{
+				d.ID, size(d.Length), when(time.UnixMilli(d.Modified)), until, allDownloads(d),
+				printable(cmp.Or(d.Uploader, "you")), c.named(d.File),
+			}
+		}, "no files\n",
+	}
+}
+
+// named returns a file's name, and its link on a line of its own if that is wanted.
+func (c lsCommand) named(f client.File) string {
+	name := printable(f.Name)
+	if c.Links {
+		name += "\n" + strings.Repeat(" ", 10) + f.Link
+	}
+	return name
+}
+
+// allDownloads returns the number of downloads by all links, with ~ if it is an estimate.
+func allDownloads(d client.Details) string {
+	n, about := int64(0), ""
+	for _, l := range d.Links {
+		n += l.Used.Count
+		if l.Used.About {
+			about = "~"
+		}
+	}
+	return fmt.Sprint(about, n)
+}
+
+const (
+	// mostDetailed is how many files ls -l asks about, and askedAtOnce how many at a time.
+	mostDetailed = 200
+	askedAtOnce  = 8
+)
+
+// detailed returns everything about the first of some files, without those that are gone by then.
+func detailed(
+	ctx context.Context, out console, cl *client.Client, a client.Area, files iter.Seq2[client.File, error],
+) ([]client.Details, error) {
+	all := make([]client.Details, mostDetailed)
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(askedAtOnce)
+	n := 0
+	for f, err := range files {
+		if n == mostDetailed {
+			fmt.Fprintf(out.Err, "these are the newest %d files; name others, or a pattern\n", mostDetailed)
+			break
+		}
+		known := &all[n]
+		n++
+		g.Go(func() error {
+			if err == nil {
+				*known, err = cl.File(inner, a, f.ID)
+			}
+			if errors.Is(err, client.ErrNotFound) {
+				return nil
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return slices.DeleteFunc(all, func(d client.Details) bool { return d.ID == 0 }), err
 }
 
 func area(backup bool) client.Area {
@@ -80,14 +201,18 @@ func size(n int64) string {
 
 type rmCommand struct {
 	remote
-	Files  []string `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
+	Files  []string `arg:"" name:"file" help:"Id, name or quoted pattern, such as '*.pdf'. A number is an id; a name shared by several files is refused."`
 	Backup bool     `xor:"for-good" help:"Remove files from the backup area, for good."`
 	Now    bool     `xor:"for-good" help:"Remove files for good at once, from the backup area too. Nothing is asked."`
 	JSON   bool     `name:"json" help:"Print a JSON array of the files and of failures."`
 }
 
 func (rmCommand) Help() string {
-	return "A deleted file counts in the quota until it is gone from the backup area too."
+	return `A deleted file counts in the quota until it is gone from the backup area too.
+` + patterns + `
+Examples:
+    ferry rm 17 report.pdf
+    ferry rm '*.tmp'`
 }
 
 func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -112,7 +237,7 @@ func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
 
 type restoreCommand struct {
 	remote
-	Files []string `arg:"" name:"file" help:"Id or name in the backup area. A number is an id."`
+	Files []string `arg:"" name:"file" help:"Id, name or quoted pattern in the backup area. A number is an id."`
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, and of failures."`
 }
 
@@ -132,7 +257,11 @@ func moveEach(ctx context.Context, out console, cl *client.Client, names []strin
 	done string, move func(context.Context, int64) (client.File, error),
 ) error {
 	results := []moved{}
-	err := each(ctx, out, names, func(name string) error {
+	names, err := expand(ctx, cl, from, names, false)
+	if err != nil {
+		return err
+	}
+	err = each(ctx, out, names, func(name string) error {
 		r := moved{What: name}
 		id, err := one(ctx, cl, from, name, several)
 		if err == nil {

@@ -113,6 +113,9 @@ type commands struct {
 	Ls      lsCommand      `cmd:"" group:"Files:" help:"List your files."`
 	Show    showCommand    `cmd:"" group:"Files:" help:"Show everything about a file: recipients and downloads included."`
 	Get     getCommand     `cmd:"" group:"Files:" help:"Download files."`
+	Share   shareCommand   `cmd:"" group:"Files:" help:"Send a stored file to more people, or make one more link to it."`
+	Link    linkCommands   `cmd:"" group:"Files:" help:"List, change and end the links of a file."`
+	Set     setCommand     `cmd:"" group:"Files:" help:"Rename a file, or change when it leaves your area."`
 	Rm      rmCommand      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
 	Restore restoreCommand `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
 	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or abort uploads in progress."`
@@ -187,7 +190,9 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 // misspelt refuses a variable that is no setting but differs from one by at most two letters.
 // Any other name is someone else's: Kubernetes sets FERRY_PORT for a service named ferry.
 func misspelt(root *kong.Node, environ []string) error {
-	known := []string{"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_MOVER", "FERRY_MOVER_FILE"} // no flag: the client's, a function's
+	known := []string{ // no flag: the client's, a function's
+		"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_LINK_PASSWORD", "FERRY_LINK_PASSWORD_FILE", "FERRY_MOVER", "FERRY_MOVER_FILE",
+	}
 	for _, n := range walk(root) {
 		for _, f := range n.Flags {
 			for _, name := range f.Envs {
@@ -308,7 +313,7 @@ func exitCode(err error) int {
 		kinds []error
 	}{
 		{exitInterrupt, []error{errInterrupted}},
-		{exitPermission, []error{client.ErrNoLogin}},
+		{exitPermission, []error{client.ErrNoLogin, client.ErrPassword}},
 		{exitDamaged, []error{
 			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
 			backup.ErrForeign, table.ErrUnreadable, auth.ErrDamaged, auth.ErrFormat,
@@ -363,7 +368,7 @@ func flagsOf(parameters string) (flags string) {
 	for name := range strings.SplitSeq(parameters, ", ") {
 		if flag := map[string]string{
 			"c": "sms", "d": "to", "i": "message", "lang": "lang", "m": "mail", "notify": "notify", "partSize": "part-size",
-			"expires": "expires",
+			"expires": "expires", "downloads": "downloads", "password": "password", "name": "name",
 		}[name]; flag != "" {
 			flags += "--" + flag + ": "
 		}
@@ -394,13 +399,18 @@ func (f *failures) add(name string, err error) {
 // it returns the first and prints the others.
 func each(ctx context.Context, out console, names []string, f func(name string) error) error {
 	failed := failures{out: out}
+	return failed.each(ctx, names, f)
+}
+
+// each is the function each, whose failures are printed beside a meter.
+func (f *failures) each(ctx context.Context, names []string, do func(name string) error) error {
 	for _, name := range names {
 		if ctx.Err() != nil {
-			return cmp.Or(failed.first, ctx.Err())
+			return cmp.Or(f.first, ctx.Err())
 		}
-		failed.add(name, f(name))
+		f.add(name, do(name))
 	}
-	return failed.first
+	return f.first
 }
 
 // report prints the results as JSON, if wanted, and returns the first failure.

@@ -19,15 +19,19 @@ const (
 )
 
 // meter shows the progress of a transfer: as a bar on a terminal, elsewhere as a line now
-// and then. It is safe for concurrent use.
+// and then. Of several files it shows the total, and below it the file under way. It is safe for
+// concurrent use.
 type meter struct {
 	out      io.Writer
 	terminal bool
 	columns  int
 	now      func() time.Time
 
-	label       atomic.Value
+	file        atomic.Pointer[underWay]
 	done, total atomic.Int64
+	files       atomic.Int64 // in all
+	ended       atomic.Int64 // of files
+	growing     bool         // total grows with each file, so that nobody knows how much is left
 	earlier     atomic.Int64 // how much of done an earlier run has transferred
 
 	mu      sync.Mutex // held while anything uses the terminal
@@ -35,6 +39,12 @@ type meter struct {
 	marks   []mark // of the last seconds, for the rate
 	stop    chan struct{}
 	stopped sync.WaitGroup
+}
+
+// underWay is a file in progress.
+type underWay struct {
+	label       string
+	from, bytes int64 // done when it began, and its size; bytes is 0 if several are in progress
 }
 
 type mark struct {
@@ -85,8 +95,10 @@ func (m *meter) had(n int64) {
 // expect adds to the number of bytes to transfer.
 func (m *meter) expect(n int64) { m.total.Add(n) }
 
-// name sets the label: the file in progress.
-func (m *meter) name(label string) { m.label.Store(printable(label)) }
+// begin sets the file in progress. bytes is 0 if others are too.
+func (m *meter) begin(name string, bytes int64) {
+	m.file.Store(&underWay{printable(name), m.done.Load(), bytes})
+}
 
 func (m *meter) show() {
 	m.mu.Lock()
@@ -99,27 +111,60 @@ func (m *meter) show() {
 	if len(m.marks) > 50 {
 		m.marks = m.marks[1:]
 	}
-	label, numbers := m.label.Load(), m.numbers(done, total)
+	label, below := m.labels(done)
+	numbers := m.numbers(done, total)
 	if !m.terminal {
-		fmt.Fprintf(m.out, "%s: %s\n", label, numbers)
+		if below != "" {
+			below = "; " + below
+		}
+		fmt.Fprintf(m.out, "%s: %s%s\n", label, numbers, below)
 		return
 	}
 	m.drawn = true
-	filled := strings.Repeat("=", int(min(barWidth, done*barWidth/total)))
-	bar := fmt.Sprintf(" [%-*s] %s", barWidth, filled, numbers)
-	bar = fmt.Sprintf("%.*s%s", max(0, m.columns-1-len(bar)), label, bar) // the label is cut to fit
-	fmt.Fprintf(m.out, "\r%.*s\x1b[K", m.columns-1, bar)
+	fmt.Fprintf(m.out, "\r%s\x1b[K", m.bar(label, numbers, done, total))
+	if below != "" {
+		fmt.Fprintf(m.out, "\n  %.*s\x1b[K\x1b[1A", max(0, m.columns-3), below)
+	}
+}
+
+// labels returns what the progress is of, and the text below it: the file under way, of several.
+func (m *meter) labels(done int64) (label, below string) {
+	file := m.file.Load()
+	if file == nil {
+		file = &underWay{}
+	}
+	if m.files.Load() < 2 {
+		return file.label, ""
+	}
+	if below = file.label; file.bytes > 0 {
+		below = fmt.Sprintf("%d%% of %s  %s", min(100, max(0, done-file.from)*100/file.bytes), size(file.bytes), below)
+	}
+	return fmt.Sprintf("%d of %d files", m.ended.Load(), m.files.Load()), below
+}
+
+// bar returns the line of the progress. The label is cut to fit.
+func (m *meter) bar(label, numbers string, done, total int64) string {
+	bar := ": " + numbers
+	if !m.growing {
+		filled := strings.Repeat("=", int(min(barWidth, done*barWidth/total)))
+		bar = fmt.Sprintf(" [%-*s] %s", barWidth, filled, numbers)
+	}
+	bar = fmt.Sprintf("%.*s%s", max(0, m.columns-1-len(bar)), label, bar)
+	return fmt.Sprintf("%.*s", m.columns-1, bar)
 }
 
 func (m *meter) numbers(done, total int64) string {
 	text := fmt.Sprintf("%d%% of %s", done*100/total, size(total))
+	if m.growing {
+		text = size(done)
+	}
 	first, last := m.marks[0], m.marks[len(m.marks)-1]
 	rate := float64(last.done-first.done) / max(last.at.Sub(first.at).Seconds(), 0.001) // bytes a second
 	if rate <= 0 {
 		return text
 	}
 	text += fmt.Sprintf(", %s/s", size(int64(rate)))
-	if left := total - done; left > 0 {
+	if left := total - done; left > 0 && !m.growing {
 		text += ", " + span(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
 	}
 	return text
@@ -152,7 +197,7 @@ func (m *meter) print(to io.Writer, format string, args ...any) {
 
 func (m *meter) clear() {
 	if m.drawn {
-		fmt.Fprint(m.out, "\r\x1b[K")
+		fmt.Fprint(m.out, "\r\x1b[J") // the lines below too
 		m.drawn = false
 	}
 }

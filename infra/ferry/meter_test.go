@@ -11,7 +11,7 @@ func TestProgressFitsOnOneLine(t *testing.T) {
 	at := time.Unix(0, 0)
 	var out bytes.Buffer
 	m := &meter{out: &out, terminal: true, columns: 90, now: func() time.Time { return at }}
-	m.name("big\x1b.iso")
+	m.begin("big\x1b.iso", 4_000_000_000)
 	m.expect(4_000_000_000)
 	for _, k := range []struct {
 		after time.Duration
@@ -46,13 +46,45 @@ func TestProgressFitsOnOneLine(t *testing.T) {
 	}
 }
 
+func TestSeveralFilesShowTheirTotalAndTheOneUnderWay(t *testing.T) {
+	t.Parallel()
+	for what, k := range map[string]struct {
+		terminal, growing bool
+		bytes             int64
+		want              string
+	}{
+		"a large one":            {true, false, 2_000_000_000, "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A"},
+		"small ones at once":     {true, false, 0, "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  big.iso\x1b[K\x1b[1A"},
+		"no total":               {true, true, 2_000_000_000, "\r1 of 3 files: 2.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A"},
+		"without a terminal":     {false, false, 2_000_000_000, "1 of 3 files: 50% of 4.0 GB; 50% of 2.0 GB  big.iso\n"},
+		"neither nor a terminal": {false, true, 0, "1 of 3 files: 2.0 GB; big.iso\n"},
+	} {
+		var out bytes.Buffer
+		m := &meter{out: &out, terminal: k.terminal, columns: 90, now: time.Now, growing: k.growing}
+		m.files.Store(3)
+		m.expect(4_000_000_000)
+		m.add(1_000_000_000)
+		m.ended.Add(1)
+		m.begin("big.iso", k.bytes)
+		m.add(1_000_000_000)
+		m.show()
+		if out.String() != k.want {
+			t.Errorf("%s: %q, want %q", what, out.String(), k.want)
+		}
+		out.Reset()
+		if m.say("done"); k.terminal != (out.String() == "\r\x1b[Jdone\n") {
+			t.Errorf("%s: a line beside it is %q", what, out.String())
+		}
+	}
+}
+
 // TestRateIsThatOfThisRun resumes a transfer of 4 GB of which 3 GB were there.
 func TestRateIsThatOfThisRun(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(0, 0)
 	var out bytes.Buffer
 	m := &meter{out: &out, now: func() time.Time { return at }}
-	m.name("big")
+	m.begin("big", 0)
 	m.expect(4_000_000_000)
 	m.show()
 	m.had(3_000_000_000)

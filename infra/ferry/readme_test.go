@@ -29,8 +29,8 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 			"\nhttp://": 2, `"name":"hello.txt"`: 3, `"status":0`: 3,
 			"logged in to ": 1, "hello.txt: 13 B": 1, "copy.txt: 13 B": 1, "verified by sha-256 and crc64nvme": 1,
 		}},
-		{"shared/api/README.md", 3, map[string]int{
-			`"name":"hello.txt"`: 7, `"name":"raw.txt"`: 1, "Hello, Ferry": 1, "handlerAuthForget:succsessfully": 1,
+		{"shared/api/README.md", 4, map[string]int{
+			`"name":"hello.txt"`: 9, `"name":"raw.txt"`: 1, "Hello, Ferry": 2, `"protected":true`: 2, `"state":"ended"`: 1, "handlerAuthForget:succsessfully": 1,
 			"handlerAuthLogin:succsessfully": 1, `"bearer":`: 1, `"status":0`: 10,
 			`"state":"open"`: 1, `"number":2,"size":757120`: 1, `"name":"big.bin"`: 2, // the session
 		}},

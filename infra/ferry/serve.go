@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/api/upload"
+	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
@@ -111,7 +111,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 			return err
 		}
 	}
-	if err := upload.CheckCountries(set); err != nil {
+	if err := file.CheckCountries(set); err != nil {
 		return &coded{exitSettings, err}
 	}
 	set.MaxUploads = int(c.MaxUploads)

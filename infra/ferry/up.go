@@ -26,13 +26,11 @@ import (
 
 type upCommand struct {
 	remote
-	Paths    []string `arg:"" name:"path" help:"File, folder (for each file in it), or - for standard input."`
-	To       string   `placeholder:"USER" help:"Put the files into this user's area."`
-	SMS      []string `name:"sms" sep:"none" placeholder:"NUMBER" help:"Send a link to this mobile number; may be repeated."`
-	Mail     []string `sep:"none" placeholder:"ADDRESS" help:"Send a link to this mail address; may be repeated."`
-	Message  string   `placeholder:"TEXT" help:"Message to send with the links."`
+	Paths   []string `arg:"" name:"path" help:"File, folder (for each file in it), or - for standard input."`
+	To      string   `placeholder:"USER" help:"Put the files into this user's area."`
+	Expires string   `placeholder:"WHEN" help:"When the files leave your area: after 12h, 7d or 2w, or a date such as 2030-01-31T12:00:00Z (default the service's choice)."`
+	sharing
 	Notify   bool     `help:"Get a mail when a file is downloaded for the first time."`
-	Lang     string   `placeholder:"LANG" help:"Language of the link and of messages."`
 	Name     string   `placeholder:"NAME" help:"Name for a single file; by default standard input is named stdin."`
 	SHA256   bool     `name:"sha256" help:"Store the SHA-256 of large files too, which reads them once more."`
 	PartSize byteSize `placeholder:"SIZE" help:"Size of the parts of large files, such as 64MiB (default the service's choice)."`
@@ -41,8 +39,13 @@ type upCommand struct {
 }
 
 func (upCommand) Help() string {
-	return `Prints the link of each file. A file of more than 4 MiB goes up in parts. To resume after Ctrl-C, a crash or a lost network, run the same command again within seven days.
+	return `Prints the link of each file, and of several files their names too. A file of more than 4 MiB goes up in parts. To resume after Ctrl-C, a crash or a lost network, run the same command again within seven days.
 Standard input is sent while it is read, in parts that are kept in the temporary folder until they have arrived, and cannot be resumed.
+
+Examples:
+    ferry up report.pdf --expires 7d --downloads 3 --password
+    ferry up report.pdf --mail ann@example.com --mail bob@example.com --message "Have a look"
+    ferry up report.pdf --qr
 
 ` + exitCodes
 }
@@ -73,6 +76,7 @@ type uploader struct {
 	out    console
 	client *identity
 	meter  *meter
+	secret string      // the password of the links
 	lost   atomic.Bool // the network has failed: no further file is begun
 
 	mu      sync.Mutex
@@ -89,12 +93,16 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
+	secret, err := c.linkPassword(ctx, out)
+	if err != nil {
+		return err
+	}
 	who, err := c.identify(out)
 	if err != nil {
 		return err
 	}
 	who.mu = &m.mu
-	u := &uploader{upCommand: c, out: out, client: who, meter: m, failed: failures{out: out, meter: m}}
+	u := &uploader{upCommand: c, out: out, client: who, meter: m, secret: secret, failed: failures{out: out, meter: m}}
 	m.start()
 	err = u.all(ctx)
 	m.end()
@@ -102,29 +110,38 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 		return err
 	}
 	err = cmp.Or(pausing(ctx, ctx.Err(), len(c.Paths) == 1 && c.Paths[0] == "-"), u.failed.first)
-	for _, r := range u.results {
-		if r.Link != "" && !c.JSON {
-			if _, err := fmt.Fprintln(out.Out, r.Link); err != nil {
-				return err
-			}
-		}
+	if failed := u.printLinks(); failed != nil {
+		return failed
 	}
 	return report(out, c.JSON, u.results, err)
+}
+
+// printLinks prints the links in the order of the files. Of several files it adds their names.
+func (u *uploader) printLinks() error {
+	for _, r := range u.results {
+		name := r.Name
+		if len(u.results) == 1 {
+			name = ""
+		}
+		if r.Link == "" {
+			continue
+		}
+		if err := u.printLink(u.out, u.JSON, r.Link, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check refuses flags that would do nothing, or not what they say.
 func (c upCommand) check() error {
 	switch {
-	case c.Message != "" && len(c.Mail)+len(c.SMS) == 0:
-		return usage("--message goes with a link: say to whom with --mail or --sms")
 	case c.Name != "" && wire.CleanFileName(c.Name) == "":
 		return usage("--name is not a file name")
-	case c.Lang != "":
-		if _, err := parseLang(c.Lang); err != nil {
-			return usage("--lang is %w", err)
-		}
+	case c.PasswordFile == "-" && slices.Contains(c.Paths, "-"):
+		return usage("--password-file - and the path - both want standard input")
 	}
-	return nil
+	return c.sharing.check()
 }
 
 // all uploads small files several at once. Large ones go one by one, as each uses
@@ -138,6 +155,7 @@ func (u *uploader) all(ctx context.Context) error {
 	case slices.Contains(u.Paths[slices.Index(u.Paths, "-")+1:], "-"):
 		return usage("standard input can be uploaded only once, but - is there several times")
 	}
+	u.meter.files.Store(int64(len(items)))
 	forgetOldStates(time.Now())
 	for _, it := range items {
 		u.results = append(u.results, uploaded{Path: it.path, Error: "not tried"})
@@ -170,9 +188,14 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 		return
 	}
 	begin, before := time.Now(), u.meter.earlier.Load()
-	u.meter.name(it.name)
+	alone := max(0, it.size) // large files come one at a time
+	if u.small(it.size) {
+		alone = 0
+	}
+	u.meter.begin(it.name, alone)
 	f, err := u.upload(ctx, it)
-	had := u.meter.earlier.Load() - before // large files come one at a time, and small ones have none
+	u.meter.ended.Add(1)
+	had := u.meter.earlier.Load() - before // small files have none
 	err = pausing(ctx, err, it.path == "-")
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -225,7 +248,10 @@ func (u *uploader) whole(ctx context.Context, name string, content []byte) (clie
 }
 
 func (u *uploader) delivery() client.Delivery {
-	return client.Delivery{To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang, Notify: u.Notify}
+	return client.Delivery{
+		To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang, Notify: u.Notify,
+		Expires: u.Expires, Downloads: u.Downloads, Password: u.secret,
+	}
 }
 
 // kind returns the media type for a file's name, or "" if there is none.

@@ -59,6 +59,7 @@ func used() map[string][]string {
 		"filesget":           public,
 		"filesrestore":       append(events, "FERRY_KEEP_DAYS"),
 		"linkkey":            {"FERRY_KEY_PARAMETER", "FERRY_TABLE"},
+		"links":              {"FERRY_PUBLIC_URL", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
 		"me":                 append(events, "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY"),
 		"oauthtoken":         public,
 		"openapi":            public,

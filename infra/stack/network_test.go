@@ -36,11 +36,11 @@ type network struct {
 	*uses
 	next   aws.HTTPClient
 	cloud  *boottest.Cloud
-	faults map[string]fault
+	faults map[string]failure
 }
 
-// fault makes a call go wrong; it may still pass the call on.
-type fault func(r *http.Request, next aws.HTTPClient) (*http.Response, error)
+// failure makes a call go wrong; it may still pass the call on.
+type failure func(r *http.Request, next aws.HTTPClient) (*http.Response, error)
 
 // Do implements aws.HTTPClient.
 func (n *network) Do(r *http.Request) (*http.Response, error) {
@@ -59,7 +59,7 @@ func (n *network) Do(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-func (n *network) fault(operation string) (fault, bool) {
+func (n *network) fault(operation string) (failure, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f, ok := n.faults[operation]
@@ -149,7 +149,7 @@ func (n *network) noteMissing(operation string, r *http.Request, status int) {
 }
 
 // refused returns an error answer of S3.
-func refused(status int, code string) fault {
+func refused(status int, code string) failure {
 	return func(*http.Request, aws.HTTPClient) (*http.Response, error) {
 		return answer(status, "<Error><Code>"+code+"</Code></Error>"), nil
 	}

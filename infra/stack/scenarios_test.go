@@ -28,6 +28,7 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -61,6 +62,7 @@ func scenarios() map[string]func(*stage) {
 		"feedback":           feedbackAll,
 		"sweep":              sweepAll,
 		"linkkey":            makeKey,
+		"links":              sharing,
 	}
 }
 
@@ -287,6 +289,7 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.must(302, "GET", path+token, header("User-Agent", "curl/8"))
 	s.ports.RedirectOver = 0
 	s.h = lambda.With(s.ports).Handler(s.endpoint())
+	s.guarded(path, area, id)
 	moves := []func(context.Context, auth.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore}
 	if area == blob.Backup {
 		slices.Reverse(moves)
@@ -298,6 +301,34 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.must(200, "GET", path+token)
 	s.lose(area)
 	s.mustFail("GET", path+token, header("User-Agent", "curl/8"))
+}
+
+// guarded takes a download of a link with a limit and a password, and takes both away again.
+func (s *stage) guarded(path string, area blob.Area, id int64) {
+	s.Helper()
+	service := file.Links(s.real)
+	f, err := s.lazy().Get(s.Context(), s.get("alice"), area, id)
+	s.check(err)
+	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
+	s.check(err)
+	edit := func(limit int64, hash string) {
+		_, err = service.Edit(s.Context(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
+		s.check(err)
+	}
+	edit(2, hash)
+	s.ahead += time.Minute // past what a function remembers
+	token := s.real.Key.File(area, "alice", id)
+	person := header("User-Agent", "curl/8")
+	s.must(401, "GET", path+token, person)
+	s.guesses("GET", path+token, func(password string) func(*http.Request) { return header(file.PasswordHeader, password) }, person)
+	link, err := service.Find(s.Context(), area, token)
+	s.check(err)
+	claim, err := service.NewClaim(link)
+	s.check(err)
+	for range 2 {
+		s.must(200, "GET", path+token+"&claim="+claim, person)
+	}
+	edit(0, "")
 }
 
 // lazy returns a service that leaves the bytes of what it moves where they are.
@@ -339,6 +370,22 @@ func filesGet(s *stage) {
 	s.must(200, "GET", "/files/2?area=backup", bearer())
 	s.send("alice", files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	s.must(200, "GET", "/files/4", bearer())
+}
+
+func sharing(s *stage) {
+	in := func(body string) func(*http.Request) { return content("application/json", body) }
+	s.must(401, "PATCH", "/files/1", header("Authorization", "Bearer none"), in("{}"))
+	s.withToken("DELETE", "/files/1/links/x")
+	s.guesses("DELETE", "/files/1/links/x", asAlice)
+	s.must(201, "POST", "/files/1/links", bearer(), in(`{"m":"carla@example.com","c":"+393331234567","i":"hello"}`))
+	for range links.MaxLive - 3 {
+		s.must(201, "POST", "/files/1/links", bearer(), in(`{"downloads":3,"expires":"2d"}`))
+	}
+	s.must(409, "POST", "/files/1/links", bearer(), in(`{"password":"secret"}`))
+	s.must(200, "PATCH", "/files/1/links/own", bearer(), in(`{"downloads":3,"password":"secret"}`))
+	s.must(200, "DELETE", "/files/1/links/own", bearer())
+	s.must(200, "POST", "/files/1/links/own/renew", bearer(), in(""))
+	s.must(200, "PATCH", "/files/1", bearer(), in(`{"name":"b","expires":"12d"}`))
 }
 
 func filesRestore(s *stage) {

@@ -75,7 +75,7 @@ func (s *stage) open(name string) {
 	s.real.Parts = sender{s.real.Parts}
 	s.check(boottest.Fill(s.Context(), s.real))
 
-	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, cloud: &s.cloud, faults: map[string]fault{}}
+	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, cloud: &s.cloud, faults: map[string]failure{}}
 	cfg.HTTPClient = s.network
 	cfg.APIOptions = append(cfg.APIOptions, s.network.watch)
 	cfg.Retryer = func() aws.Retryer {

@@ -55,7 +55,7 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	cloud := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
 	check(t, cloud.Open(p, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open)))
 	check(t, boottest.Fill(t.Context(), p))
-	before := links(t, p)
+	before := contents(t, p)
 	copyTable(t, tables, d.Environment["FERRY_TABLE"], d.Environment["OLD"]) // stands for the recovery to a point in time
 	since := time.Now().UTC().Add(-time.Minute)
 
@@ -66,7 +66,7 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 		_, err := sweeper.Run(ctx)
 		check(t, err)
 	}
-	if len(links(t, p)) != 0 {
+	if len(contents(t, p)) != 0 {
 		t.Fatal("the sweep has left files")
 	}
 
@@ -84,7 +84,7 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	if t.Logf("%s", said); err != nil {
 		t.Fatal(err)
 	}
-	after := links(t, p)
+	after := contents(t, p)
 	for link, content := range before {
 		if after[link] != content {
 			t.Errorf("%s has %q, want %q", link, after[link], content)
@@ -95,8 +95,8 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	}
 }
 
-// links returns the bytes of all files by the tokens of their links.
-func links(t *testing.T, p *api.Ports) map[string]string {
+// contents returns the bytes of all files by the tokens of their links.
+func contents(t *testing.T, p *api.Ports) map[string]string {
 	t.Helper()
 	service, links, all := file.Service(p), file.Links(p), map[string]string{}
 	check(t, auth.NewUsers(p.Table, p.Now).Names(t.Context(), "", func(u auth.User, _ error) error {

@@ -172,10 +172,16 @@ func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.Id
 }
 
 // ByRoute is Authenticated for an endpoint with a handler for each method and path after Prefix.
-func (p *Ports) ByRoute(handlers map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error) http.Handler {
+// A query parameter that is not among these, nor lang, is a 400.
+func (p *Ports) ByRoute(handlers map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error, query ...string) http.Handler {
 	mux := http.NewServeMux()
 	for route, f := range handlers {
-		mux.Handle(strings.Replace(route, " ", " "+Prefix, 1), p.Authenticated(f))
+		mux.Handle(strings.Replace(route, " ", " "+Prefix, 1), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+			if err := onlyKnown(r, query); err != nil {
+				return err
+			}
+			return f(w, r, u)
+		}))
 	}
 	return mux
 }

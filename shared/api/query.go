@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,30 @@ func Query(r *http.Request) (url.Values, error) {
 		return nil, fault.New(fault.Invalid, "the query is malformed: check its percent signs and semicolons")
 	}
 	return q, nil
+}
+
+// onlyKnown returns an Invalid fault if the query has a parameter other than these and lang, which
+// may be misspelt.
+func onlyKnown(r *http.Request, names []string) error {
+	q, err := Query(r)
+	if err != nil {
+		return err
+	}
+	for name := range q {
+		if name != "lang" && !slices.Contains(names, name) {
+			return Unknown(name, "there is no query parameter %.40q here", name)
+		}
+	}
+	return nil
+}
+
+// Unknown returns an Invalid fault about a parameter whose name the caller has made up. It names
+// the parameter apart only if a header can have that name.
+func Unknown(name, format string, args ...any) error {
+	if regexp.MustCompile(`^[A-Za-z0-9_]+$`).MatchString(name) {
+		return fault.Parameter(name, format, args...)
+	}
+	return fault.New(fault.Invalid, format, args...)
 }
 
 // Required returns a required parameter of the query. what describes it for the caller.

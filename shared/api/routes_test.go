@@ -11,7 +11,7 @@ func TestPathsMatchTheirTemplates(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
 		"/upload":            "POST, PUT",
-		"/files/7":           "DELETE, GET, HEAD",
+		"/files/7":           "DELETE, GET, HEAD, PATCH",
 		"/files/7/restore":   "POST",
 		"/download/file":     "GET, HEAD",
 		"/health":            "GET, HEAD",

@@ -166,11 +166,14 @@ func (s *Tokens) Make(ctx context.Context, u User, want APIToken) (token string,
 	if want, err = s.check(want); err != nil {
 		return "", APIToken{}, err
 	}
-	if token, err = newAPIToken(s.Random, u.Name); err != nil {
-		return "", APIToken{}, err
+	var key table.Key
+	for want.ID == "" || want.ID[0] == '-' { // which a command takes for a flag
+		if token, err = newAPIToken(s.Random, u.Name); err != nil {
+			return "", APIToken{}, err
+		}
+		key = tokenKey(u.Name, token)
+		want.ID = idOf(key.SK)
 	}
-	key := tokenKey(u.Name, token)
-	want.ID = idOf(key.SK)
 	for range tokenTries {
 		ops, err := s.room(ctx, u, want.Scope == ScopeLogin)
 		if err != nil {

@@ -205,7 +205,10 @@ func TestFiftyTokensAreTheMost(t *testing.T) {
 		all.Go(func() {
 			for range 15 {
 				for {
-					_, _, err := tokens.Make(t.Context(), u, auth.APIToken{Name: "a", Scope: auth.ScopeUpload})
+					_, a, err := tokens.Make(t.Context(), u, auth.APIToken{Name: "a", Scope: auth.ScopeUpload})
+					if strings.HasPrefix(a.ID, "-") {
+						t.Errorf("ferry token rm takes the id %s for a flag", a.ID)
+					}
 					if err == nil {
 						made.Add(1)
 					} else if fault.Is(err, fault.Conflict) {

@@ -127,6 +127,29 @@ func (a *Authenticator) password(ctx context.Context, c Credential) (u User, had
 	return u, t.pair.found, t.succeeded(ctx)
 }
 
+// CheckPassword checks the password of something else than a user, such as a link, which id names.
+// Failed tries are limited as those of logins are. It makes one call to the table, and one more if
+// the password is wrong.
+func (a *Authenticator) CheckPassword(ctx context.Context, id, hash, password, source string) error {
+	t := a.attemptOn(id, source)
+	t.enter()
+	defer t.leave()
+	if _, err := t.admit(ctx, ""); err != nil {
+		return err
+	}
+	ok, err := a.Hasher.Verify(ctx, hash, password)
+	if err != nil {
+		return fmt.Errorf("verifying a password: %w", err)
+	}
+	if ok {
+		return t.succeeded(ctx)
+	}
+	if err := t.failed(ctx, password); err != nil {
+		return fmt.Errorf("recording a wrong password: %w", err)
+	}
+	return fault.New(fault.Unauthorized, "the password is not right")
+}
+
 // Login checks a name and a password and makes a bearer. It makes two calls to
 // the table, and a third when the hash is renewed with stronger parameters.
 func (a *Authenticator) Login(ctx context.Context, c Credential) (u User, bearer string, err error) {

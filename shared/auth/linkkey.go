@@ -165,6 +165,11 @@ func (k LinkKey) File(area blob.Area, owner string, id int64) string {
 	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10)))
 }
 
+// Renewed returns the token that a file has after its own link was made anew so many times.
+func (k LinkKey) Renewed(area blob.Area, owner string, id, times int64) string {
+	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10), strconv.FormatInt(times, 10)))
+}
+
 // Recipient returns the token of the link to a file that one recipient gets, in the
 // notice with this id.
 func (k LinkKey) Recipient(area blob.Area, owner string, id int64, notice string) string {

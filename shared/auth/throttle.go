@@ -75,14 +75,20 @@ type attempt struct {
 }
 
 func (a *Authenticator) attempt(name, source string) *attempt {
-	t := &attempt{a: a, source: counter{
-		key: table.Key{PK: "throttle#" + source, SK: "source"}, free: freePerSource, most: int64(cap(a.Hasher.slots)),
-	}}
-	t.pair = counter{key: table.Key{PK: "throttle#" + source, SK: "user#" + name}, free: freePerPair, most: 1}
-	t.counters = []*counter{&t.source, &t.pair}
+	t := a.attemptOn("user#"+name, source)
 	if name == "" {
 		t.counters = t.counters[:1]
 	}
+	return t
+}
+
+// attemptOn is attempt for anything with a password; what names it.
+func (a *Authenticator) attemptOn(what, source string) *attempt {
+	t := &attempt{a: a, source: counter{
+		key: table.Key{PK: "throttle#" + source, SK: "source"}, free: freePerSource, most: int64(cap(a.Hasher.slots)),
+	}}
+	t.pair = counter{key: table.Key{PK: "throttle#" + source, SK: what}, free: freePerPair, most: 1}
+	t.counters = []*counter{&t.source, &t.pair}
 	return t
 }
 

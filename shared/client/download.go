@@ -30,7 +30,7 @@ type Remote struct {
 }
 
 // Head describes the file behind a link. It needs no login, and does not count as
-// a download.
+// a download. For a link that needs a password the error is an ErrPassword.
 func (c *Client) Head(ctx context.Context, link string) (remote Remote, err error) {
 	err = c.retry.do(ctx, func() error {
 		w := watch(ctx, idle)
@@ -95,7 +95,8 @@ func reprDigest(h http.Header) string {
 	return ""
 }
 
-// Verify says what to compare a download with, and how to report its progress.
+// Verify says what to compare a download with, how to report its progress, and what the link's
+// password is.
 type Verify struct {
 	// CRC64NVME is the one in Details; empty if not known. It replaces the one that
 	// comes with a download, whose digests are always compared.
@@ -105,14 +106,18 @@ type Verify struct {
 	// Progress gets the number of newly arrived bytes. It is called from several
 	// goroutines.
 	Progress func(delta int64)
+	// Password returns the password of a link that needs one, after a wrong one again: then it
+	// gets the error. Its own error ends the download. If nil, such a link is an ErrPassword.
+	Password func(wrong error) (string, error)
+	// Reopened is called when what an earlier download had begun cannot be used any more, so that
+	// going on takes another download of a link with a limit.
+	Reopened func()
 }
 
-// started calls Started, and returns the origin of the bytes.
-func (v Verify) started(c *Client, link string, r Remote, have int64) *origin {
-	if v.Started != nil {
-		v.Started(r, have)
-	}
-	o := &origin{client: c, link: link, remote: r, progress: given(v.Progress, func(int64) {})}
+// from returns the origin of the bytes behind a link.
+func (v Verify) from(c *Client, link, claim string) *origin {
+	v.Progress = given(v.Progress, func(int64) {})
+	o := &origin{client: c, link: link, at: cmp.Or(claim, link), verify: v, keep: func(string) error { return nil }}
 	o.tag.Store("")
 	return o
 }
@@ -120,11 +125,13 @@ func (v Verify) started(c *Client, link string, r Remote, have int64) *origin {
 // Copy writes the file behind a link to w, from beginning to end, and then compares
 // its digests. If it returns an ErrDigest, w has received wrong bytes.
 func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (Remote, error) {
-	remote, err := c.Head(ctx, link)
+	o := v.from(c, link, "")
+	remote, err := o.head(ctx)
 	if err != nil {
 		return Remote{}, err
 	}
-	o, digests := v.started(c, link, remote, 0), newDigests(remote, v)
+	o.started(0)
+	digests := newDigests(remote, v)
 	left, both := span{0, remote.Length}, io.MultiWriter(w, digests)
 	err = c.retry.do(ctx, func() error {
 		return o.copy(ctx, left, func(b []byte) error {

@@ -35,6 +35,8 @@ var (
 	ErrLost = errors.New("the service has lost the bytes of this file")
 	// ErrUnknownUser is returned when a file is for a user who does not exist.
 	ErrUnknownUser = errors.New("there is no such user")
+	// ErrPassword is returned for a link that needs a password, or another one.
+	ErrPassword = errors.New("the link needs a password")
 	// ErrAnswer is returned for an answer that does not follow the interface.
 	ErrAnswer = errors.New("the answer is not from a Ferry service")
 
@@ -48,6 +50,8 @@ type Error struct {
 	Detail      string        // what exactly is wrong; may be empty
 	Parameter   string        // the one that Detail is about, or several, separated by ", "; may be empty
 	RetryAfter  time.Duration // how long to wait before the next try; 0 if not said
+
+	password bool // the password of a link is missing or wrong
 }
 
 // Error returns one sentence, the most specific one known.
@@ -62,10 +66,11 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is makes a 404 match ErrNotFound, a 500 about lost bytes ErrLost, and a 400 about the
-// parameter d ErrUnknownUser.
+// Is makes a 404 match ErrNotFound, a 500 about lost bytes ErrLost, a 400 about the parameter d
+// ErrUnknownUser, and a 401 that asks for the password of a link ErrPassword.
 func (e *Error) Is(target error) bool {
-	return target == ErrNotFound && e.Status == http.StatusNotFound ||
+	return target == ErrPassword && e.password ||
+		target == ErrNotFound && e.Status == http.StatusNotFound ||
 		target == ErrLost && e.Status == http.StatusInternalServerError && strings.HasPrefix(e.Detail, wire.LostBytes) ||
 		target == ErrUnknownUser && e.Status == http.StatusBadRequest && e.Parameter == "d"
 }
@@ -91,7 +96,15 @@ func refusal(resp *http.Response) *Error {
 	return &Error{
 		Status: resp.StatusCode, Description: cmp.Or(said.Description, http.StatusText(resp.StatusCode)),
 		Detail: resp.Header.Get("Ferry-Error"), Parameter: resp.Header.Get("Ferry-Parameter"), RetryAfter: retryAfter(resp.Header),
+		password: resp.StatusCode == http.StatusUnauthorized && asksForPassword(resp.Header),
 	}
+}
+
+// asksForPassword reports whether a refusal asks for the password of a link. Some gateways rename
+// the field.
+func asksForPassword(h http.Header) bool {
+	fields := slices.Concat(h.Values("WWW-Authenticate"), h.Values("X-Amzn-Remapped-WWW-Authenticate"))
+	return slices.ContainsFunc(fields, func(field string) bool { return strings.Contains(field, `Basic realm="link"`) })
 }
 
 // retryAfter reads the field Retry-After in its two forms (RFC 9110, section 10.2.3).

@@ -36,9 +36,11 @@ type Fetched struct {
 }
 
 // Fetch downloads the file behind a link. Until the file is complete its bytes are
-// in path.part, which the next Fetch resumes. It needs no login.
+// in path.part, which the next Fetch resumes: within a day that takes no other download of a link
+// with a limit. It needs no login.
 func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetched, error) {
-	remote, err := c.Head(ctx, link)
+	from := o.Verify.from(c, link, earlierClaim(cmp.Or(o.Path, "."), link))
+	remote, err := from.head(ctx)
 	if err != nil {
 		return Fetched{}, err
 	}
@@ -51,7 +53,11 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 		return got, err
 	}
 	defer p.file.Close()
-	if err := c.fill(ctx, o.started(c, link, remote, p.have()), p, o.Connections); err != nil {
+	from.started(p.have())
+	if p.claim, from.keep = "", p.keep; from.at != link {
+		p.claim = from.at
+	}
+	if err := c.fill(ctx, from, p, o.Connections); err != nil {
 		return got, err
 	}
 	got.Verified, err = newDigests(remote, o.Verify).read(ctx, io.NewSectionReader(p.file, 0, remote.Length))

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"ferry/shared/wire"
 )
@@ -35,6 +36,7 @@ type Details struct {
 	Uploader  string `json:"uploader"`
 
 	Downloads     Downloads      `json:"downloads"`     // by Link
+	Links         []Link         `json:"links"`         // those that concern the caller; the file's own comes first
 	Notify        bool           `json:"notify"`        // the caller will hear, or has heard, of the first download
 	Notifications []Notification `json:"notifications"` // of the caller's recipients
 }
@@ -138,7 +140,15 @@ type Delivery struct {
 	// Notify makes the service mail the caller when a person has downloaded the file
 	// for the first time.
 	Notify bool `json:",omitempty"`
+	// Expires says when the file leaves the user area: like 12h or 7d, or a date of RFC 3339.
+	Expires string `json:",omitempty"`
+	// Downloads and Password hold for each link that the upload makes.
+	Downloads int64  `json:",omitempty"` // how many it allows; 0 is no limit
+	Password  string `json:",omitempty"`
 }
+
+// passwordHeader has the password of a link: in a query it would end up in logs.
+const passwordHeader = "Ferry-Link-Password"
 
 // Upload sends a small file in one request, with its SHA-256. A retry after a lost
 // answer stores nothing twice. kind is a media type, or empty.
@@ -147,12 +157,15 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	if clean == "" {
 		return File{}, fmt.Errorf("%q is not a file name", name)
 	}
-	query := url.Values{"file": {clean}, "d": {d.To}, "c": d.SMS, "m": d.Mail, "i": {d.Message}, "lang": {d.Lang}}
+	query := url.Values{"file": {clean}, "d": {d.To}, "c": d.SMS, "m": d.Mail, "i": {d.Message}, "lang": {d.Lang}, "expires": {d.Expires}}
 	for name, values := range query {
 		query[name] = slices.DeleteFunc(slices.Clone(values), func(value string) bool { return value == "" })
 	}
 	if d.Notify {
 		query.Set("notify", "1")
+	}
+	if d.Downloads != 0 {
+		query.Set("downloads", strconv.FormatInt(d.Downloads, 10))
 	}
 	sum := sha256.Sum256(content)
 	r := request{method: "POST", path: "/upload", query: query, body: content, login: true, header: http.Header{
@@ -160,6 +173,9 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 		"Repr-Digest":     {"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"},
 		"Idempotency-Key": {rand.Text()},
 	}}
+	if d.Password != "" {
+		r.header.Set(passwordHeader, d.Password)
+	}
 	var e envelope
 	if err := c.call(ctx, r, &e); err != nil {
 		return File{}, err

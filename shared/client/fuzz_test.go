@@ -56,7 +56,7 @@ func FuzzARecordOfADownloadIsWholeOrRefused(f *testing.F) {
 		if have := p.have(); have < 0 || have > r.Length {
 			t.Errorf("%q has %d of %d bytes", text, have, r.Length)
 		}
-		saved, err := json.Marshal(record{r.ETag, r.Length, p.missing()})
+		saved, err := json.Marshal(record{r.ETag, r.Length, p.missing(), ""})
 		again := &partial{remote: r}
 		if err != nil || !again.recorded(bytes.NewReader(saved)) || !reflect.DeepEqual(p.missing(), again.missing()) {
 			t.Errorf("%q is saved as %s: %v", text, saved, err)

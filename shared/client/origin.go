@@ -2,12 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"ferry/shared/wire"
@@ -19,10 +21,14 @@ type span struct{ From, To int64 }
 // origin is where the bytes of the file behind a link come from: the service, or
 // the store that the service redirects to for a while.
 type origin struct {
-	client   *Client
-	link     string
-	remote   Remote
-	progress func(int64)
+	client *Client
+	link   string
+	remote Remote
+	verify Verify
+	keep   func(claim string) error // is told of a claim before it is used
+
+	mu sync.Mutex
+	at string // what is asked: the link, or the address of its claim
 
 	store atomic.Pointer[address] // nil if the service sends the bytes or has to be asked
 	tag   atomic.Value            // the store's ETag, so that all spans are of one file; "" if not known
@@ -30,6 +36,65 @@ type origin struct {
 
 // address is an address in a store, with the id of the request that was answered with it.
 type address struct{ url, request string }
+
+// head describes the file. It asks for the link's password if that is needed.
+func (o *origin) head(ctx context.Context) (r Remote, err error) {
+	r, err = o.client.Head(ctx, o.at)
+	if ended := o.at != o.link && hasStatus(err, 401); ended {
+		o.at = o.link
+		defer func() { o.reopened(err) }()
+		r, err = o.client.Head(ctx, o.at)
+	}
+	if errors.Is(err, ErrPassword) {
+		if o.at, err = o.client.unlock(ctx, o.link, err, o.verify.Password); err == nil {
+			r, err = o.client.Head(ctx, o.at)
+		}
+	}
+	o.remote = r
+	return r, err
+}
+
+func (o *origin) started(have int64) {
+	if o.verify.Started != nil {
+		o.verify.Started(o.remote, have)
+	}
+}
+
+// reopened tells that a claim has ended, unless the link has too.
+func (o *origin) reopened(err error) {
+	if err == nil && o.verify.Reopened != nil {
+		o.verify.Reopened()
+	}
+}
+
+func (o *origin) address() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.at
+}
+
+// reclaim returns what to ask instead if an answer says so: the link redirects to a claim, or the
+// claim has ended. Otherwise it returns "". Of several connections, one makes the claim for all.
+func (o *origin) reclaim(ctx context.Context, asked string, resp *http.Response) (next string, err error) {
+	next = claimed(o.link, resp)
+	ended := asked != o.link && resp.StatusCode == http.StatusUnauthorized
+	if next == "" && !ended {
+		return "", nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.at != asked {
+		return o.at, nil
+	}
+	if ended {
+		if next, err = o.client.unlock(ctx, o.link, nil, o.verify.Password); err != nil {
+			return "", err
+		}
+		o.reopened(nil)
+	}
+	o.at = next
+	return next, o.keep(next)
+}
 
 // copy hands the bytes of a span to write, piece by piece. After an error in the
 // middle the rest can be retried.
@@ -53,7 +118,7 @@ func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) err
 				return fmt.Errorf("writing: %w", err)
 			}
 			at += int64(n)
-			o.progress(int64(n))
+			o.verify.Progress(int64(n))
 		}
 		if err != nil && at < s.To {
 			u, _ := url.Parse(o.link) // it has been requested, so it is valid
@@ -104,9 +169,19 @@ func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 // ask requests a span from the service. It returns the response, or keeps and
 // returns the address in a store that the service redirects to.
 func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store *address, err error) {
-	resp, err = o.get(ctx, o.link, s, o.remote.ETag)
+	asked := o.address()
+	resp, err = o.get(ctx, asked, s, o.remote.ETag)
 	if err != nil {
 		return nil, store, err
+	}
+	if next, err := o.reclaim(ctx, asked, resp); err != nil || next != "" {
+		drain(resp.Body)
+		if err == nil {
+			resp, err = o.get(ctx, next, s, o.remote.ETag)
+		}
+		if err != nil {
+			return nil, store, err
+		}
 	}
 	if resp.StatusCode < 300 {
 		return resp, store, nil

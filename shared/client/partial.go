@@ -23,6 +23,9 @@ type partial struct {
 	mu    sync.Mutex
 	spans []*span // in order; each shrinks as its bytes arrive
 	taken int     // how many of spans, from the first, are in progress or done
+	claim string  // the address of the claim that pays for the download; "" if it needs none
+
+	saving sync.Mutex // held while the record is written
 }
 
 // record is what path.part.json holds.
@@ -30,6 +33,7 @@ type record struct {
 	ETag    string  `json:"etag"`
 	Length  int64   `json:"length"`
 	Missing []*span `json:"missing"`
+	Claim   string  `json:"claim,omitempty"` // the address of the claim
 }
 
 // openPartial opens what an earlier download of the same file has left, or starts
@@ -154,9 +158,23 @@ func (p *partial) missing() (all []*span) {
 	return all
 }
 
+// keep records the address of a claim before it is used.
+func (p *partial) keep(claim string) error {
+	p.mu.Lock()
+	p.claim = claim
+	p.mu.Unlock()
+	return p.save()
+}
+
 // save records what has arrived, once it is on disk.
 func (p *partial) save() error {
-	text, _ := json.Marshal(record{p.remote.ETag, p.remote.Length, p.missing()}) // never fails
+	p.saving.Lock()
+	defer p.saving.Unlock()
+	p.mu.Lock()
+	r := record{ETag: p.remote.ETag, Length: p.remote.Length, Claim: p.claim}
+	p.mu.Unlock()
+	r.Missing = p.missing()
+	text, _ := json.Marshal(r) // never fails
 	if err := p.file.Sync(); err != nil {
 		return err
 	}

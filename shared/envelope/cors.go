@@ -16,12 +16,12 @@ import (
 const MaxAge = 10 * time.Minute
 
 // Methods returns the methods that a page may use.
-func Methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "DELETE"} }
+func Methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} }
 
 // Headers returns the headers that a page may send, in addition to those always allowed.
 func Headers() []string {
 	return []string{
-		"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Range", "Repr-Digest", "X-Amz-Checksum-Crc64nvme",
+		"Authorization", "Content-Type", "Ferry-Link-Password", "Idempotency-Key", "If-None-Match", "If-Range", "Range", "Repr-Digest", "X-Amz-Checksum-Crc64nvme",
 	}
 }
 

@@ -43,6 +43,9 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	if err != nil || owner.Incarnation != sess.Incarnation || owner.State == auth.Disabled {
 		return nil, errNoDestination()
 	}
+	if at := sess.Expiry.At; at != 0 && at <= s.Now().Unix() {
+		return nil, fault.Parameter("expires", "the date of expires has passed: begin a new upload")
+	}
 	if err := s.holdRoom(ctx, &sess); fault.Is(err, fault.Conflict) {
 		return s.overtaken(ctx, sess, err)
 	} else if err != nil {
@@ -66,7 +69,7 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	}
 	f := s.newRecord(File{
 		ID: sess.FileID, Name: sess.Name, Type: sess.Type, SHA256: sess.SHA256, Blob: sess.Blob, By: sess.By,
-	}, written, owner)
+	}, written, owner, sess.Expiry)
 	room := sess.reservation().charge(f.Length)
 	if room == nil && owner.Quota > 0 { // the quota came after the session
 		room = append(room, table.Update(auth.UserKey(sess.Owner)).Add("used", f.Length).If(table.Exists()))

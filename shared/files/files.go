@@ -16,9 +16,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
@@ -51,7 +55,7 @@ type File struct {
 	CRC64       string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
 	SHA256      []byte    `json:"sha256,omitempty"`
 	By
-	Recipients []string `json:"recipients,omitempty"` // for each, the ID of the notice with the link
+	Recipients []string `json:"recipients,omitempty"` // IDs of the links beside its own; of the notice, if one brought it
 	Notify     bool     `json:"notify,omitempty"`     // the uploader wants a receipt of the first download
 	Expires    int64    `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
 	// From has the places, as AREA/KEY, where the bytes may still be after a move. A link's
@@ -59,6 +63,13 @@ type File struct {
 	From  []string `json:"from,omitempty"`
 	Moved int64    `json:"moved,omitempty"` // Unix seconds of the last move
 	Key   int64    `json:"key,omitempty"`   // version of its links' key; 0 is the first
+	// Renewed counts how often its own link was made anew, and Changes how often the record was
+	// changed in place.
+	Renewed int64 `json:"renewed,omitempty"`
+	Changes int64 `json:"changes,omitempty"`
+	// Limited notes that a link has options of its own. If such a link is lost, it must not come
+	// back without them.
+	Limited bool `json:"limited,omitempty"`
 }
 
 // Config holds what a Service needs.
@@ -113,8 +124,9 @@ func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() 
 // Page is a page of an area, newest first. Next is the id after which to
 // continue, or 0 on the last page. A record that cannot be read is left out.
 type Page struct {
-	Files []*Listed
-	Next  int64
+	Files  []*Listed
+	Next   int64
+	Search string // what all names contain
 }
 
 // List returns a page of up to limit files with ids below after, or from the
@@ -132,6 +144,23 @@ func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, aft
 	}
 	return s.page(ctx, found, owner), nil
 }
+
+// Search returns a page of up to limit files whose names contain text, in upper or lower case. It
+// makes one call to the table, and looks at no more files than table.MaxPage; so a page that is
+// not the last may be short, or empty.
+func (s *Service) Search(ctx context.Context, owner auth.User, area blob.Area, text string, after int64, limit int) (Page, error) {
+	page, err := s.List(ctx, owner, area, after, table.MaxPage)
+	page.Search, text = text, fold(text)
+	page.Files = slices.DeleteFunc(page.Files, func(f *Listed) bool { return !strings.Contains(fold(f.Name), text) })
+	if len(page.Files) > limit {
+		page.Files = page.Files[:limit]
+		page.Next = page.Files[limit-1].ID
+	}
+	return page, err
+}
+
+// fold returns a name for comparisons that ignore the case of letters.
+func fold(name string) string { return strings.ToLower(norm.NFC.String(name)) }
 
 func newestFirst(owner string, area blob.Area, limit int) table.Query {
 	return table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
@@ -226,6 +255,10 @@ func (s *Service) user(ctx context.Context, name string) (auth.User, error) {
 
 // expiry returns when a file that enters an area now must leave it, 0 for never.
 func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
+	return s.expiryFrom(s.Now(), area, owner)
+}
+
+func (s *Service) expiryFrom(entered time.Time, area blob.Area, owner auth.User) int64 {
 	days := cmp.Or(owner.KeepDays, s.Retention.KeepDays)
 	if area == blob.Backup {
 		days = cmp.Or(owner.BackupDays, s.Retention.BackupDays)
@@ -233,8 +266,38 @@ func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
 	if days == 0 {
 		return 0
 	}
-	return s.Now().AddDate(0, 0, int(days)).Unix()
+	return entered.AddDate(0, 0, int(days)).Unix()
 }
+
+// Expiry is when its sender wants a file to leave the user area: at a time, or some time after it
+// is stored. The zero Expiry leaves that to the retention.
+type Expiry struct {
+	At int64 `json:"leavesAt,omitempty"` // Unix seconds
+	In int64 `json:"leavesIn,omitempty"` // seconds
+}
+
+// wanted returns when a file that was stored at a time leaves the user area. That is never later
+// than the retention allows; the fault is Invalid if more was asked for.
+func (s *Service) wanted(e Expiry, stored time.Time, owner auth.User) (int64, error) {
+	most := s.expiryFrom(stored, blob.Files, owner)
+	at := e.At
+	if e.In > 0 {
+		at = stored.Unix() + e.In
+	}
+	switch {
+	case at == 0:
+		return most, nil
+	case most != 0 && at > most+int64(expirySlack.Seconds()):
+		days := cmp.Or(owner.KeepDays, s.Retention.KeepDays)
+		return most, fault.Parameter("expires", "the parameter expires is too late: files are kept for %d days after their upload", days)
+	case most != 0:
+		at = min(at, most)
+	}
+	return at, nil
+}
+
+// expirySlack is how much too late an expiry may be: a day of the retention can have 23 hours.
+const expirySlack = time.Hour
 
 // Listed is a file with the token of its own link. Pages share it, so it must not be changed.
 type Listed struct {

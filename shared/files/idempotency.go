@@ -304,6 +304,9 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 // Stored returns the files read so far, with only their name, length and checksum.
 func (r *Repeat) Stored() []File { return r.seen }
 
+// Protect does nothing, as the links are there.
+func (r *Repeat) Protect(string) {}
+
 // Abort does nothing, as nothing is stored.
 func (r *Repeat) Abort(context.Context) {}
 

@@ -14,10 +14,11 @@ type Links interface {
 	Token(f File) string
 	// Add returns the operations that store the links of a new file, and notes in the record
 	// which version of the key they have.
-	Add(f *File, s Sending) []table.Op
+	Add(f *File, s Sending) ([]table.Op, error)
 	// Replace returns the operations that replace the links of a file by those of the record
-	// now. They keep who got them and how they were used. If the version of their key was revoked,
-	// they get the newest, which it notes in the record. It makes one call to the table.
+	// now. They keep who got them, what limits them and how they were used. If the version of
+	// their key was revoked, they get the newest, which it notes in the record. The operations are
+	// refused if a limited link is used meanwhile. It makes one call to the table.
 	Replace(ctx context.Context, f File, now *File) ([]table.Op, error)
 	// Remove returns the operations that remove the links of a file for good.
 	Remove(f File) []table.Op

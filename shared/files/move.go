@@ -113,10 +113,10 @@ func (f File) publish() []table.Op { return []table.Op{f.put().If(table.NotExist
 // refused if the file has changed since it was read.
 func (f File) unpublish() []table.Op { return []table.Op{table.Delete(f.key()).If(f.Unchanged()...)} }
 
-// Unchanged returns the conditions that a file's record still names the same bytes, and that its
-// links have the same version of their key.
+// Unchanged returns the conditions that a file's record still names the same bytes, that its links
+// have the same version of their key, and that nothing else of it was changed in place.
 func (f File) Unchanged() []table.Cond {
-	return []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", max(1, f.Key))}
+	return []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", max(1, f.Key)), table.AtMost("changes", f.Changes)}
 }
 
 // move puts a file into the other area, and records the event: one transaction moves the

@@ -23,9 +23,9 @@ type Outbox interface {
 	ReserveSince(ctx context.Context, reserved time.Time, mark func(at time.Time) table.Op, by By, to []string) (at time.Time, err error)
 	// Release gives back what was reserved at these times.
 	Release(ctx context.Context, reserved []time.Time, by By, to []string) error
-	// Message queues a notice about a file. The sort key of the operation is the
-	// notice's ID.
-	Message(ctx context.Context, m Message, f File) (table.Op, error)
+	// Message queues a notice about a link to a file, which expires with f. The sort key of the
+	// operation is the notice's ID.
+	Message(ctx context.Context, m Message, f File, link Options) (table.Op, error)
 	// Event reports an event to programs that listen, if there are any.
 	Event(ctx context.Context, e Event) ([]table.Op, error)
 }

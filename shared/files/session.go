@@ -137,7 +137,8 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 	if err := u.begin(ctx, u.reserve); err != nil {
 		return Session{}, err
 	}
-	key, err := s.blobKey(p.Owner, u.id, s.expiry(blob.Files, u.target))
+	expires, _ := s.wanted(p.Expiry, s.Now(), u.target)
+	key, err := s.blobKey(p.Owner, u.id, expires)
 	if err != nil {
 		u.Abort(ctx)
 		return Session{}, err

@@ -27,10 +27,18 @@ const (
 	opsPerUpload = 2
 )
 
-// Sending says who is told about the files of an upload.
+// Sending says who is told about the files of an upload, and what limits them and their links.
 type Sending struct {
+	Expiry
+	Options              // of each link
 	Recipients []Message `json:"notices,omitempty"` // all differ; each is sent for each file, with a link of its own
 	Tell       Contact   `json:"receipt"`           // who hears of each file's first download, if anybody
+}
+
+// Options limit a link. The zero Options do not.
+type Options struct {
+	Limit    int64  `json:"limit,omitempty"`    // how many downloads it allows; 0 is no limit
+	Password string `json:"password,omitempty"` // its hash; empty if it needs none
 }
 
 // Contact says where and how to write to somebody.
@@ -109,6 +117,9 @@ func (u *Upload) begin(ctx context.Context, room func(context.Context) error) er
 		u.maxIncarnation = u.by.UserIncarnation
 	}
 	err := u.takeID(ctx)
+	if err == nil {
+		_, err = u.s.wanted(u.sending.Expiry, u.s.Now(), u.target)
+	}
 	if err == nil && u.target.Quota > 0 {
 		err = room(ctx)
 	}
@@ -132,7 +143,8 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 	}
 	id := u.id
 	u.id = 0
-	key, err := u.s.blobKey(u.owner, id, u.s.expiry(blob.Files, u.target))
+	expires, _ := u.s.wanted(u.sending.Expiry, u.s.Now(), u.target)
+	key, err := u.s.blobKey(u.owner, id, expires)
 	if err != nil {
 		return err
 	}
@@ -148,15 +160,17 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 		return bodyFault(err)
 	}
 	f := File{ID: id, Name: p.Name, Type: p.Type, SHA256: p.SHA256, Blob: key, By: u.by}
-	u.stored = append(u.stored, u.s.newRecord(f, written, u.target))
+	u.stored = append(u.stored, u.s.newRecord(f, written, u.target, u.sending.Expiry))
 	return nil
 }
 
 // newRecord completes the record of a file whose bytes are in the store.
-func (s *Service) newRecord(f File, written blob.Written, owner auth.User) File {
+func (s *Service) newRecord(f File, written blob.Written, owner auth.User, wish Expiry) File {
 	f.V, f.Owner, f.Incarnation, f.Area = formatVersion, owner.Name, owner.Incarnation, blob.Files
 	f.Length, f.CRC64 = written.Size, fmt.Sprintf("%016x", written.CRC64NVME)
-	f.Modified, f.Expires = s.Now().UnixMilli(), s.expiry(blob.Files, owner)
+	now := s.Now()
+	f.Modified = now.UnixMilli()
+	f.Expires, _ = s.wanted(wish, now, owner) // a wish beyond the retention was refused before
 	return f
 }
 
@@ -213,6 +227,9 @@ func (s *Service) badOwner(ctx context.Context, name string, err error) error {
 // Stored returns the files stored so far. They are not visible yet, and the
 // caller may still change their names.
 func (u *Upload) Stored() []File { return u.stored }
+
+// Protect gives the links of all files a password; hash is its hash.
+func (u *Upload) Protect(hash string) { u.sending.Password = hash }
 
 // Commit makes the files visible and queues a notice for each file and each
 // recipient, all in one call to the table. If the table refuses the write, nothing is
@@ -304,14 +321,17 @@ func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
 func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]table.Op, error) {
 	var notices []table.Op
 	for _, m := range sending.Recipients {
-		op, err := s.Outbox.Message(ctx, m, *f)
+		op, err := s.Outbox.Message(ctx, m, *f, sending.Options)
 		if err != nil {
 			return nil, err
 		}
 		notices, f.Recipients = append(notices, op), append(f.Recipients, op.Key.SK)
 	}
 	f.Notify = sending.Tell.To != ""
-	links := s.Links.Add(f, sending)
+	links, err := s.Links.Add(f, sending)
+	if err != nil {
+		return nil, err
+	}
 	event, err := s.Outbox.Event(ctx, Event{What: Uploaded, File: *f})
 	return slices.Concat(f.publish(), links, notices, event), err
 }

@@ -15,11 +15,11 @@ import (
 
 // Copy implements files.Links.
 func (s *Service) Copy(item table.Item) (f files.File, is bool, err error) {
-	if !strings.HasPrefix(item.Key.PK, partition) {
+	if !strings.HasPrefix(item.Key.PK, partition) || item.Key.SK != linkItem {
 		return f, false, nil
 	}
 	l, err := decode(item)
-	return l.File, true, err
+	return l.File, l.Dead == "", err
 }
 
 // Compare implements files.Links.
@@ -42,6 +42,8 @@ func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool)
 		case err != nil:
 			bad.What = "a link cannot be read"
 			l, unchanged = Link{}, table.Exists() // which does not read the item
+		case l.Dead != "":
+			bad.What = "a link is marked as dead"
 		default:
 			bad.Copy = &l.File
 		}
@@ -54,9 +56,9 @@ func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool)
 }
 
 // same reports whether two copies of a record are equal. A link's copy may be older than
-// the end of a move.
+// the end of a move, and than a change of other links' limits.
 func same(a, b files.File) bool {
-	a.From, b.From = nil, nil
+	a.From, b.From, a.Limited = nil, nil, b.Limited
 	return reflect.DeepEqual(a, b)
 }
 
@@ -64,6 +66,10 @@ func same(a, b files.File) bool {
 // changed.
 func (s *Service) mend(f files.File, i int, l Link, unchanged table.Cond) []table.Op {
 	links := make([]Link, 1+len(f.Recipients))
+	if l.File.ID == 0 && f.Limited { // its limits are lost
+		l.Ended = s.Now().Unix()
+	}
+	l.Dead = ""
 	if links[i] = l; i > 0 {
 		links[i].Recipient = f.Recipients[i-1]
 	}

@@ -278,7 +278,7 @@ func (s *Service) put(ctx context.Context, l Link, d delta) (after Link, err err
 		if len(d.sources) == 0 || !errors.Is(err, table.ErrCondition) {
 			return after, err
 		}
-		now, gone := s.read(ctx, l.Token)
+		now, gone := s.read(ctx, l.Token, "")
 		switch {
 		case errors.Is(gone, table.ErrNotFound): // the file was moved meanwhile
 			return l, err

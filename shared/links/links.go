@@ -10,22 +10,24 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
 
 // Link is a download link with the file that it leads to, stored under the hash
-// of its token. A file has its own link, and one for each recipient.
+// of its token. A file has its own link, one for each recipient, and others that its owner made.
 type Link struct {
 	File        files.File `json:"file"`
+	Dead        State      `json:"dead,omitempty"` // why it leads nowhere; then it has no file any more
 	ReceiptDone bool       `json:"told,omitempty"` // no receipt is due for the file any more
-	Token       string     `json:"-"`
+	Limits
+	Token string `json:"-"`
 	// Sources are the last ones that a download was counted for, each the start of a hash and
 	// the time. Without the link, nobody can find the address from it.
 	Sources []string `json:"sources,omitempty"`
@@ -35,6 +37,7 @@ type Link struct {
 	GivenBefore int64     `json:"givenBefore,omitempty"`
 	Hour        int64     `json:"hour,omitempty"`
 	read        time.Time // when it was read from the table
+	taken       bool      // the claim of this request has taken a download
 	Use
 }
 
@@ -42,6 +45,8 @@ type Link struct {
 type Use struct {
 	Recipient string `json:"recipient,omitempty"` // ID of the notice with the link; empty for the file's own
 	To        string `json:"to,omitempty"`        // the address or number that it was sent to
+	Text      string `json:"text,omitempty"`      // from the sender
+	Later     bool   `json:"later,omitempty"`     // the file's owner made it after the upload
 	Downloads int64  `json:"downloads,omitempty"` // whole ones, by people
 	About     bool   `json:"about,omitempty"`     // Downloads is an estimate
 	First     int64  `json:"first,omitempty"`     // Unix seconds of the first download
@@ -102,26 +107,43 @@ func decode(item table.Item) (l Link, err error) {
 }
 
 func key(token string) table.Key {
-	return table.Key{PK: partition + auth.HashToken(token), SK: "link"}
+	return table.Key{PK: partition + auth.HashToken(token), SK: linkItem}
 }
 
-const partition = "link#"
+const partition, linkItem = "link#", "link"
 
 // Token implements files.Links.
-func (s *Service) Token(f files.File) string { return s.Key.Of(f.Key).File(f.Area, f.Owner, f.ID) }
+func (s *Service) Token(f files.File) string {
+	if f.Renewed > 0 {
+		return s.Key.Of(f.Key).Renewed(f.Area, f.Owner, f.ID, f.Renewed)
+	}
+	return s.Key.Of(f.Key).File(f.Area, f.Owner, f.ID)
+}
+
+// tokenOf returns the token of a link of a file; id is Own or one of its Recipients.
+func (s *Service) tokenOf(f files.File, id string) string {
+	if id == Own {
+		return s.Token(f)
+	}
+	return s.Key.Of(f.Key).Recipient(f.Area, f.Owner, f.ID, id)
+}
+
+// Own is the id of a file's own link.
+const Own = "own"
 
 // keys returns the keys of the file's own link and then of each recipient's.
 func (s *Service) keys(f files.File) []table.Key {
 	keys := []table.Key{key(s.Token(f))}
 	for _, id := range f.Recipients {
-		keys = append(keys, key(s.Key.Of(f.Key).Recipient(f.Area, f.Owner, f.ID, id)))
+		keys = append(keys, key(s.tokenOf(f, id)))
 	}
 	return keys
 }
 
-// Of returns a file's own link and then each recipient's. One that is missing or cannot
-// be read has no uses. It makes one call to the table.
+// Of returns a file's own link and then those of its Recipients. One that is missing or cannot
+// be read has no uses and no limits. It makes one call to the table.
 func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
+	now := s.Now()
 	items, err := s.Table.GetMany(ctx, s.keys(f)...)
 	if err != nil {
 		return nil, fmt.Errorf("reading a file's links: %w", err)
@@ -132,25 +154,38 @@ func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
 			s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", item.Key.String(), "error", err)
 			all[i] = Link{}
 		}
+		if err == nil {
+			all[i].read = now
+		}
 		if i > 0 {
 			all[i].Recipient = f.Recipients[i-1]
 		}
+		all[i].Token = s.tokenOf(f, all[i].ID())
 	}
 	return all, nil
 }
 
-// Find returns the link of a download token of this area. It makes one call to the table, or
-// none if this process has just read the link. If the token is unknown, or its file has expired
-// or moved, or its key was revoked, the fault is Unauthorized.
+// Find returns the link of a download token of this area, as FindFor does without a claim.
 func (s *Service) Find(ctx context.Context, area blob.Area, token string) (Link, error) {
+	return s.FindFor(ctx, area, token, "")
+}
+
+// FindFor returns the link of a download token of this area, for a request with this claim, which
+// may be empty. It makes one call to the table, or none if this process has just read a link
+// without limits. If the link leads nowhere, or the claim is not valid, the fault is Unauthorized
+// and says why.
+func (s *Service) FindFor(ctx context.Context, area blob.Area, token, claim string) (Link, error) {
 	if l, ok := s.cached(token); ok {
 		return l, s.check(l, area)
 	}
-	l, err := s.read(ctx, token)
+	l, err := s.read(ctx, token, claim)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return Link{}, fmt.Errorf("reading a link: %w", err)
 	}
-	return l, s.check(l, area)
+	if err = s.check(l, area); err == nil && claim != "" && l.Guarded() {
+		err = s.checkClaim(l, claim)
+	}
+	return l, err
 }
 
 // remember notes a link that was just read, unless something newer is known.
@@ -168,64 +203,89 @@ func (s *Service) cached(token string) (l Link, ok bool) {
 	if h := s.live[token]; h != nil {
 		l = h.link
 	}
-	return l, l.Downloads > 0 && !l.receiptDue() && s.Now().Sub(l.read) < s.Memory
+	return l, l.Downloads > 0 && !l.Guarded() && !l.receiptDue() && s.Now().Sub(l.read) < s.Memory
 }
 
+// check returns why a link leads nowhere, if so.
 func (s *Service) check(l Link, area blob.Area) error {
-	if l.File.Area != area || l.File.Expired(s.Now()) || s.Key.Revoked(l.File.Key) {
-		return fault.New(fault.Unauthorized, "the download link is not known, or has expired")
+	state := l.State(s.Now())
+	switch {
+	case s.Key.Revoked(l.File.Key):
+		state = Ended
+	case l.Dead == "" && l.File.Area != area:
+		state = unknown
 	}
-	return nil
+	return state.fault()
 }
 
 // FindAgain reads a link anew, and returns its file as it is now.
 func (s *Service) FindAgain(ctx context.Context, l Link) (files.File, error) {
 	s.change(l.Token, func(h *live) { h.link.read = time.Time{} }) // not in the cache any more
-	now, err := s.read(ctx, l.Token)
+	now, err := s.read(ctx, l.Token, "")
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return files.File{}, fmt.Errorf("reading a link: %w", err)
 	}
+	now.taken = l.taken
 	return now.File, s.check(now, l.File.Area)
 }
 
-// read reads a link from the table.
-func (s *Service) read(ctx context.Context, token string) (l Link, err error) {
-	var item table.Item
+// read reads a link, and whether a claim has taken a download of it, from the table.
+func (s *Service) read(ctx context.Context, token, claim string) (l Link, err error) {
+	items := make([]table.Item, 2)
 	read := s.Now()
-	if err = s.Table.Get(ctx, key(token), &item); err == nil {
-		l, err = s.decoded.Read(item, decode)
+	if claim == "" {
+		err = s.Table.Get(ctx, key(token), &items[0])
+	} else {
+		items, err = s.Table.GetMany(ctx, key(token), claimKey(token, claim))
+	}
+	if err == nil {
+		l, err = s.decoded.Read(items[0], decode)
 	}
 	if l.Token, l.read = token, read; err == nil && s.Memory > 0 {
 		s.change(token, func(h *live) { h.remember(l) })
 	}
+	var c claimed
+	l.taken = items[1].Decode(&c) == nil && s.Now().Unix() < c.Until
 	return l, err
 }
 
 // Add implements files.Links.
-func (s *Service) Add(f *files.File, sending files.Sending) []table.Op {
-	f.Key = s.Key.Version()
-	all := []Link{{}}
-	for i, m := range sending.Recipients {
-		all = append(all, Link{Use: Use{Recipient: f.Recipients[i], To: m.To}})
+func (s *Service) Add(f *files.File, sending files.Sending) ([]table.Op, error) {
+	f.Key, f.Limited = s.Key.Version(), sending.Options != (files.Options{})
+	all := make([]Link, 1+len(sending.Recipients))
+	for i := range all {
+		if i > 0 {
+			m := sending.Recipients[i-1]
+			all[i].Use = Use{Recipient: f.Recipients[i-1], To: m.To, Text: m.Text}
+		}
+		var err error
+		if all[i].Limits, err = s.newLimits(sending.Options, 0); err != nil {
+			return nil, err
+		}
 	}
-	return append(s.store(*f, all), receiptDue(*f, sending.Tell)...)
+	return append(s.store(*f, all), receiptDue(*f, sending.Tell)...), nil
 }
 
 // store returns the operations that store links of a file, in the order of keys.
 func (s *Service) store(f files.File, links []Link) (ops []table.Op) {
 	for i, key := range s.keys(f) {
 		links[i].File = f.Stored()
-		op := table.Put(key, links[i])
-		if f.Expires != 0 {
-			op = op.Expire(time.Unix(f.Expires, 0))
-		}
-		ops = append(ops, op)
+		ops = append(ops, s.expire(table.Put(key, links[i]), f))
 	}
 	return ops
 }
 
-// Replace implements files.Links.
-func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) ([]table.Op, error) {
+// expire lets the table drop the item of a link when nobody needs to know any more why it leads
+// nowhere.
+func (s *Service) expire(op table.Op, f files.File) table.Op {
+	if f.Expires == 0 {
+		return op
+	}
+	return op.Expire(time.Unix(f.Expires, 0).Add(deadMemory))
+}
+
+// Replace implements files.Links. Links that stay where they are keep being counted meanwhile.
+func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) (ops []table.Op, err error) {
 	if s.Key.Revoked(old.Key) {
 		now.Key = s.Key.Version()
 	}
@@ -233,20 +293,57 @@ func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) 
 	if err != nil {
 		return nil, err
 	}
-	var ops []table.Op
-	kept := s.keys(*now)
-	for i, key := range s.keys(old) {
-		if key != kept[i] {
-			ops = append(ops, table.Delete(key))
+	was := s.keys(old)
+	for i, l := range links {
+		id := l.ID()
+		at, dead := key(s.tokenOf(*now, id)), Ended
+		if old.Area == blob.Files && now.Area == blob.Backup {
+			if dead = Deleted; old.Expired(s.Now()) {
+				dead = Expired
+			}
+		}
+		found, before := !l.read.IsZero(), l
+		if i == 0 && now.Renewed > old.Renewed {
+			l = l.anew()
+		}
+		switch {
+		case i > 0 && !slices.Contains(now.Recipients, id): // it made room for others
+			ops = append(ops, s.bury(was[i], l.State(s.Now()), l))
+		case at == was[i] && found:
+			ops = append(ops, s.expire(table.Update(at).Set("file", now.Stored()), *now).If(table.Exists()))
+		default:
+			if at != was[i] {
+				ops = append(ops, s.bury(was[i], dead, before))
+			}
+			if !found && old.Limited {
+				l.Ended = s.Now().Unix() // its limits are lost
+			}
+			l.File = now.Stored()
+			ops = append(ops, s.expire(table.Put(at, l), *now))
 		}
 	}
-	return append(ops, s.store(*now, links)...), nil
+	return ops, nil
+}
+
+// dead is what is left of a link.
+type dead struct {
+	V   int64 `json:"v"`
+	Why State `json:"dead"`
+}
+
+// bury returns the operation that replaces a link by why it leads nowhere.
+func (s *Service) bury(at table.Key, why State, l Link) table.Op {
+	op := table.Put(at, dead{formatVersion, why}).Expire(s.Now().Add(deadMemory))
+	if l.Limit > 0 {
+		op = op.If(table.AtMost("taken", l.Taken))
+	}
+	return op
 }
 
 // Remove implements files.Links.
 func (s *Service) Remove(f files.File) (ops []table.Op) {
 	for _, key := range s.keys(f) {
-		ops = append(ops, table.Delete(key))
+		ops = append(ops, s.bury(key, Deleted, Link{}))
 	}
 	if f.Notify {
 		ops = append(ops, table.Delete(receiptKey(f)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"ferry/shared/auth"
@@ -49,6 +50,12 @@ func linkLetter(n Notice, link string) letter {
 	}
 	if n.Expires != 0 {
 		l.Facts = append(l.Facts, fact{t.Until, t.WriteTime(n.Expires, t.DateTime)})
+	}
+	if n.Limit != 0 {
+		l.Facts = append(l.Facts, fact{t.Allowed, strconv.FormatInt(n.Limit, 10)})
+	}
+	if n.Protected {
+		l.NoLogin = fmt.Sprintf(t.NeedsPassword, sender)
 	}
 	return l
 }

@@ -95,6 +95,19 @@ func TestFileThatNeverExpiresHasNoDate(t *testing.T) {
 	}
 }
 
+func TestAMailSaysWhatLimitsItsLink(t *testing.T) {
+	t.Parallel()
+	_, text, page := sendOne(t, func(n *notify.Notice) { n.Limit, n.Protected = 3, true })
+	for _, want := range []string{"Downloads allowed: 3", "a password that demo gives you"} {
+		if !strings.Contains(text, want) || !strings.Contains(page, strings.TrimPrefix(want, "Downloads allowed: ")) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	if strings.Contains(text, "no password") {
+		t.Errorf("got %s", text)
+	}
+}
+
 func TestUserTextCannotLookLikeOurs(t *testing.T) {
 	t.Parallel()
 	const fake = "hi\n\nDownload it here:\nhttps://evil.example.org/\r\rx\vy\u2028z\u0085w\x00\x1b[31m\u202efdp.exe"

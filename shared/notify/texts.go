@@ -24,6 +24,8 @@ type Texts struct {
 	LinkIntro, Shared           string // sender; sender and file
 	From, File, Size, Until     string
 	LinkHere, Download, NoLogin string
+	NeedsPassword               string // sender
+	Allowed                     string
 	SenderWrites, LinkFooter    string // sender
 	Stop                        string
 
@@ -34,7 +36,7 @@ type Texts struct {
 	PINIntro, PINValid    string // user; number of minutes
 
 	// Of pages.
-	PageUntil                               string
+	PageUntil, ProtectedName, ProtectedText string
 	StopTitle, StopText, StopButton         string // StopText, StoppedText, RefusedText: address
 	StoppedTitle, StoppedText, ResumeButton string
 	RefusedTitle, RefusedText               string

@@ -161,7 +161,7 @@ func settable(v any) bool {
 	if t != nil && t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	return scalar(t)
+	return t != nil && t.Kind() == reflect.Struct || scalar(t)
 }
 
 // scalar reports whether t is a string, a boolean or an integer. In the order of

@@ -214,7 +214,7 @@ func Delete(key Key) Op { return Op{Kind: KindDelete, Key: key} }
 // Check writes nothing. The rest of the Write happens only if its conditions hold.
 func Check(key Key, conds ...Cond) Op { return Op{Kind: KindCheck, Key: key, Conds: conds} }
 
-// Set gives an attribute a value: a string, bool, integer, or slice of these.
+// Set gives an attribute a value: a string, bool, integer, nested struct, or slice of these.
 func (o Op) Set(attr string, value any) Op {
 	o.Changes = append(o.Changes[:len(o.Changes):len(o.Changes)], Change{Attr: attr, Value: value})
 	return o

@@ -13,6 +13,10 @@ type NewSession struct {
 	Lang     string `json:"lang"`
 	SHA256   string `json:"sha256"`
 	PartSize int64  `json:"partSize"`
+
+	Expires   string `json:"expires,omitempty"`   // when the file leaves: like 12h or 7d, or a date of RFC 3339
+	Downloads int64  `json:"downloads,omitempty"` // how many each link allows; 0 is no limit
+	Password  string `json:"password,omitempty"`  // of each link
 }
 
 // SignParts asks where to send parts, with their checksums as CRC64Text writes them.

@@ -48,14 +48,17 @@ func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 
 // server handles requests for a file.
 type server struct {
-	ports *api.Ports
-	files *files.Service
-	links *links.Service
-	area  blob.Area // of downloads
-	param string
+	ports     *api.Ports
+	files     *files.Service
+	links     *links.Service
+	passwords *auth.Authenticator // of links
+	area      blob.Area           // of downloads
+	param     string
 }
 
-func newServer(p *api.Ports) server { return server{ports: p, files: Service(p), links: Links(p)} }
+func newServer(p *api.Ports) server {
+	return server{ports: p, files: Service(p), links: Links(p), passwords: auth.New(p.Ports)}
+}
 
 // handle answers a download link with the bytes, with a page for browsers, or with the
 // envelope.
@@ -66,23 +69,65 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller := fault.CallerOf(r.Context())
 	caller.Login = "link"
-	link, err := s.links.Find(r.Context(), s.area, token)
+	claim := r.URL.Query().Get("claim")
+	link, err := s.links.FindFor(r.Context(), s.area, token, claim)
 	if err != nil {
 		return err
 	}
 	caller.Accept(link.File.Owner)
 	w.Header().Add("Vary", "Accept")
 	used := links.Used{Robot: MadeByRobot(r)} // whether it asks for the page, the file or a range
-	if r.Method == http.MethodGet {
-		defer func() { s.count(r, link, used) }()
+	wanted := wants(r)
+	if link.Guarded() && used.Robot && wanted == wantsBytes {
+		wanted = wantsPage
 	}
-	switch kind := api.Prefers(r, "application/json", "text/html"); {
-	case kind == "" || r.URL.Query().Get("download") != "":
-		return lost(r, s.bytes(w, r, link, &used))
-	case kind == "text/html":
+	if link.Guarded() {
+		if done, err := s.guard(w, r, &link, wanted, claim); done || err != nil {
+			return err
+		}
+	}
+	if r.Method == http.MethodGet && wanted != wantsAbout {
+		defer func() {
+			used.Whole = used.Whole && wanted != wantsPreview
+			s.count(r, link, used)
+		}()
+	}
+	switch wanted {
+	case wantsAbout:
+		return s.about(w, r, link)
+	case wantsPage:
 		return s.page(w, r, link)
+	case wantsEnvelope:
+		return s.envelope(w, r, link)
 	}
-	return s.envelope(w, r, link)
+	return lost(r, s.bytes(w, r, link, &used))
+}
+
+// want is what a request wants of a link.
+type want int
+
+const (
+	wantsBytes want = iota
+	wantsPreview
+	wantsPage
+	wantsEnvelope
+	wantsAbout
+)
+
+// wants reads what a request wants: its query says so, or the type that it prefers.
+func wants(r *http.Request) want {
+	q, kind := r.URL.Query(), api.Prefers(r, "application/json", "text/html")
+	switch {
+	case q.Has("about"):
+		return wantsAbout
+	case q.Has("preview"):
+		return wantsPreview
+	case kind == "application/json" && q.Get("download") == "":
+		return wantsEnvelope
+	case kind == "text/html" && q.Get("download") == "" && q.Get("claim") == "":
+		return wantsPage
+	}
+	return wantsBytes
 }
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link) error {
@@ -254,12 +299,16 @@ func (s server) count(r *http.Request, link links.Link, used links.Used) {
 
 func (s server) page(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	texts, f, until := notify.TextsOf(api.Lang(r, auth.User{})), link.File, ""
-	if f.Expires != 0 {
-		until = texts.PageUntil + " " + texts.WriteTime(f.Expires, texts.Date)
+	if link.Ends() != 0 {
+		until = texts.PageUntil + " " + texts.WriteTime(link.Ends(), texts.Date)
 	}
 	href := auth.DownloadLink(s.ports.Base(r.Context()), texts.Lang, f.Area) + link.Token + "&download=1"
+	name, size := f.Name, texts.WriteSize(f.Length, true)
+	if link.Password != "" {
+		name, size = texts.ProtectedName, texts.ProtectedText
+	}
 	return api.WritePage(w, http.StatusOK, "", "download", map[string]string{
-		"Lang": texts.Lang, "Name": f.Name, "Size": texts.WriteSize(f.Length, true), "Until": until,
+		"Lang": texts.Lang, "Name": name, "Size": size, "Until": until,
 		"Link": href, "Download": texts.Download,
 	})
 }

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
+	"unicode/utf8"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/notify"
@@ -124,13 +127,27 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 			if err != nil {
 				return err
 			}
-			page, err := service.List(r.Context(), u.User, area, after, int(limit))
+			page, err := listed(r, service, u.User, area, after, int(limit))
 			if err != nil {
 				return err
 			}
 			return WriteList(w, r, p, u.User, area, page, limit)
 		})
 	}
+}
+
+// maxSearch is the longest text that names are searched for, in bytes, as is a name.
+const maxSearch = 255
+
+func listed(r *http.Request, s *files.Service, u auth.User, area blob.Area, after int64, limit int) (files.Page, error) {
+	text := r.URL.Query().Get("search")
+	switch {
+	case text == "":
+		return s.List(r.Context(), u, area, after, limit)
+	case len(text) > maxSearch || !utf8.ValidString(text):
+		return files.Page{}, fault.Parameter("search", "the query parameter search has at most %d bytes of UTF-8", maxSearch)
+	}
+	return s.Search(r.Context(), u, area, text, after, limit)
 }
 
 // render encodes the fixed part of a file once: the answer to each upload lists a hundred.
@@ -154,7 +171,11 @@ func WriteList(
 		if area == blob.Backup {
 			path += "/backup"
 		}
-		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d>; rel="next"`, base, path, lang, limit, page.Next))
+		search := ""
+		if page.Search != "" {
+			search = "&search=" + url.QueryEscape(page.Search)
+		}
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d%s>; rel="next"`, base, path, lang, limit, page.Next, search))
 	}
 	return envelope.Write(w, p.Now(), envelope.Success{
 		Description: envelope.List, User: u.Name, Files: shown, Links: auth.DownloadLink(base, lang, area),

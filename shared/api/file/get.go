@@ -1,10 +1,10 @@
 package file
 
 import (
-	"context"
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,6 +37,7 @@ type record struct {
 	Uploader  string         `json:"uploader,omitempty"` // if not the owner
 	LinkURL   string         `json:"linkURL"`
 	Downloads wire.Downloads `json:"downloads"` // by linkURL
+	Links     []wire.Link    `json:"links"`     // those that concern the caller; its own comes first
 	// Only the uploader sees the following fields.
 	Notify        bool                `json:"notify,omitempty"` // the uploader gets a mail at the first download
 	Notifications []wire.Notification `json:"notifications,omitzero"`
@@ -55,6 +56,12 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 	if err != nil {
 		return err
 	}
+	return s.writeRecord(w, r, u, f)
+}
+
+// writeRecord sends all that is known about a file. It costs one call, and two if the caller has
+// sent the file to recipients.
+func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Identity, f files.File) error {
 	crc, err := checksum(f)
 	if err != nil {
 		return err
@@ -67,7 +74,7 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 	if f.Expires != 0 {
 		out.Expires = stamp(f.Expires).Format(time.RFC3339) // in any year: the JSON of time.Time ends at 9999
 	}
-	if err := s.addUses(r.Context(), f, f.By == files.ByOf(u), &out); err != nil {
+	if err := s.addUses(r, u, f, &out); err != nil {
 		return err
 	}
 	return envelope.WriteJSON(w, http.StatusOK, out)
@@ -114,27 +121,32 @@ func checksum(f files.File) (uint64, error) {
 	return sum, fault.Wrap(err, fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner))
 }
 
-// addUses adds what is known about the file's own link and, for its uploader, about each
-// recipient's.
-func (s server) addUses(ctx context.Context, f files.File, uploader bool, out *record) error {
-	if !uploader {
-		f.Recipients = nil
-	}
-	all, err := s.links.Of(ctx, f)
+// addUses adds what is known about the file's own link and those of others, and for the uploader
+// also about the messages that brought them.
+func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *record) error {
+	uploader := f.By == files.ByOf(u)
+	all, err := s.links.Of(r.Context(), f)
 	if err != nil {
 		return err
 	}
 	out.Downloads = downloadsOf(all[0].Use)
+	for _, l := range all {
+		if l.SeenBy(uploader) {
+			l.File = f
+			out.Links = append(out.Links, s.shown(r, u.User, l))
+		}
+	}
 	if !uploader {
 		return nil
 	}
 	out.Notify = f.Notify
-	known, err := notify.States(ctx, s.ports.Table, f.Recipients)
+	sent := slices.DeleteFunc(all[1:], func(l links.Link) bool { return l.To == "" })
+	known, err := notify.States(r.Context(), s.ports.Table, f.Recipients)
 	if err != nil {
 		return err
 	}
-	out.Notifications = make([]wire.Notification, len(f.Recipients))
-	for i, l := range all[1:] {
+	out.Notifications = make([]wire.Notification, len(sent))
+	for i, l := range sent {
 		n := notify.Notice{ID: l.Recipient, To: l.To}
 		state := ""
 		for _, k := range known {

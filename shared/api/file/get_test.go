@@ -53,7 +53,7 @@ func TestFileRecordHasEverythingKnown(t *testing.T) {
 	wantFields(t, got, map[string]any{
 		"id": 1.0, "name": "a b.txt", "length": 7.0, "type": "text/plain", "modified": float64(file.Modified),
 		"area": "files", "crc64nvme": crc, "sha256": sha, "uploader": "bob", "linkURL": file.LinkURL,
-	}, "downloads", "expires")
+	}, "downloads", "links", "expires")
 }
 
 func TestUnknownFieldsAreLeftOut(t *testing.T) {
@@ -63,7 +63,7 @@ func TestUnknownFieldsAreLeftOut(t *testing.T) {
 	crc, _, _ := checksums("")
 	wantFields(t, s.record("/files/1"), map[string]any{
 		"id": 1.0, "name": "x", "length": 0.0, "modified": float64(file.Modified), "area": "files", "crc64nvme": crc, "linkURL": file.LinkURL,
-	}, "downloads", "notifications")
+	}, "downloads", "links", "notifications")
 }
 
 func TestFileIsFoundOnlyInItsArea(t *testing.T) {

@@ -63,6 +63,30 @@ func TestNextLinkKeepsLimitAndLanguage(t *testing.T) {
 	}
 }
 
+func TestFilesAreFoundByTheirNames(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	for _, name := range []string{"Bericht M\u00e4rz.pdf", "x.txt", "MA\u0308RZ 2.pdf", "märz", "y.txt"} {
+		s.share(name, "1")
+	}
+	for query, want := range map[string][]string{
+		"?search=m%C3%A4rz":             {"märz MÄRZ 2.pdf Bericht März.pdf"},
+		"?search=ma%CC%88rz&limit=2":    {"märz MÄRZ 2.pdf", "Bericht März.pdf"},
+		"?search=.PDF&limit=1":          {"MÄRZ 2.pdf", "Bericht März.pdf"},
+		"?search=%2B%26":                {""},
+		"?search=":                      {"y.txt märz MÄRZ 2.pdf x.txt Bericht März.pdf"},
+		"?search=t&limit=1&lang=de":     {"y.txt", "x.txt", "Bericht März.pdf"},
+		"/backup?search=t":              {""},
+		"?search=no+such+name&limit=10": {""},
+	} {
+		apitest.Equal(t, query, s.pages("/download/list"+query), want)
+	}
+	s.Ask("GET /download/list?search="+strings.Repeat("a", 256), "").Want(400, "search")
+	if !s.InStack() { // whose gateway mends it
+		s.Ask("GET /download/list?search=%ff", "").Want(400)
+	}
+}
+
 func TestListNeedsValidParametersAndCredential(t *testing.T) {
 	t.Parallel()
 	s := start(t, 0)

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 
+	"ferry/shared/api/file"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -30,8 +31,8 @@ const (
 // before the next call.
 type source func() (*files.Part, error)
 
-// open reads nothing but the request's headers.
-func open(r *http.Request, p params) (source, error) {
+// open reads nothing but the request's headers. A form sets password, once it is read.
+func open(r *http.Request, p params, password *string) (source, error) {
 	kind, typeParams, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err != nil && r.Header.Get("Content-Type") != "":
@@ -41,7 +42,7 @@ func open(r *http.Request, p params) (source, error) {
 		if boundary == "" {
 			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
 		}
-		return (&form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest}).next, nil
+		return (&form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest, password: password}).next, nil
 	case strings.HasPrefix(kind, "multipart/"):
 		return nil, fault.New(fault.Unsupported, "a form with files must have the Content-Type multipart/form-data")
 	case p.name == "":
@@ -65,11 +66,13 @@ func ahead(r *http.Request) io.Reader {
 }
 
 // form is a multipart/form-data body. Its files are the parts with a file name, and
-// those named file without one. Other parts are ignored.
+// those named file without one. The part named password has that of the links. Other parts are
+// ignored, unless they look like a limit.
 type form struct {
-	reader *multipart.Reader
-	parts  int
-	digest []byte // of the first file
+	reader   *multipart.Reader
+	parts    int
+	digest   []byte // of the first file
+	password *string
 }
 
 func (s *form) next() (*files.Part, error) {
@@ -91,6 +94,22 @@ func (s *form) next() (*files.Part, error) {
 		if isFile {
 			return s.file(part, name)
 		}
+		if err := s.field(part); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *form) field(part *multipart.Part) error {
+	switch name := part.FormName(); name {
+	case "password":
+		text, err := io.ReadAll(io.LimitReader(part, 4*file.MaxLinkPassword+1))
+		*s.password = string(text)
+		return bodyError(err)
+	case "expires", "downloads":
+		return fault.Parameter(name, "the parameter %s belongs into the address: /upload?%s=...", name, name)
+	default:
+		return misspelt(name, "expires", "downloads", "password")
 	}
 }
 

@@ -2,12 +2,14 @@ package upload
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"ferry/shared/api"
@@ -36,7 +38,7 @@ func FuzzFilesOfABodyAreSafe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, name string, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", kind)
-		in, err := open(r, params{name: wire.CleanFileName(name)})
+		in, err := open(r, params{name: wire.CleanFileName(name)}, new(string))
 		total := 0
 		for n := 0; err == nil; n++ {
 			var part *files.Part
@@ -69,11 +71,18 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		`{"name":"a","length":1,"c":"+393401234567","m":"ann@example.com","i":"hello","lang":"it","notify":true}`,
 		`{"name":"a","length":1,"m":["ann@example.com","bob@example.com"],"c":[]}`, `{"name":"a","length":1,"m":[1],"c":null}`,
 		`{"name":"a","length":1,"d":"Bob","sha256":"` + strings.Repeat("0f", 32) + `"}`, `{"name":"a","length":9223372036854775807,"partSize":1}`,
-		`{"name":"a","length":1,"type":"a/b\r\nX: y"}`, `{"name":"a","length":null}`, `{"nAme":"0"}`, `{"name":"a","length":1} {}`, `[]`, `{"name":`, "",
+		`{"name":"a","length":1,"type":"a/b\r\nX: y"}`, `{"name":"a","length":1,"expires":"7d","downloads":3,"password":"secret"}`, `{"name":"a","length":1,"expires":"2100-01-01T00:00:00Z","downloads":-1}`, `{"name":"a","length":null}`, `{"nAme":"0"}`, `{"name":"a","length":1} {}`, `[]`, `{"name":`, "",
 	} {
 		f.Add([]byte(body))
 	}
-	h := handler{ports: &api.Ports{Settings: api.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"}}}
+	hasher, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, time.Now)
+	if err != nil {
+		f.Fatal(err)
+	}
+	h := handler{ports: &api.Ports{
+		Ports:    auth.Ports{Hasher: hasher, Now: time.Now},
+		Settings: api.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"},
+	}}
 	u := auth.Identity{User: auth.User{Name: "alice", Email: "alice@example.com"}, Scope: auth.ScopeLogin}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/uploads", bytes.NewReader(body))

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
-	"ferry/shared/api/upload"
+	"ferry/shared/api/file"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
@@ -173,14 +173,14 @@ func TestNoCountryIsOneThatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	for _, country := range []string{"UK", "XX", "EN"} {
 		for _, set := range []api.Settings{{PhoneRegion: country}, {SMSCountries: []string{"IT", country}}} {
-			err := upload.CheckCountries(set)
+			err := file.CheckCountries(set)
 			if err == nil || !strings.Contains(err.Error(), country) || !strings.Contains(err.Error(), "GB") {
 				t.Errorf("%s: %v", country, err)
 			}
 		}
 	}
-	apitest.Must(t, upload.CheckCountries(api.Settings{PhoneRegion: "GB", SMSCountries: []string{"IT", "GB"}}))
-	apitest.Must(t, upload.CheckCountries(api.Settings{}))
+	apitest.Must(t, file.CheckCountries(api.Settings{PhoneRegion: "GB", SMSCountries: []string{"IT", "GB"}}))
+	apitest.Must(t, file.CheckCountries(api.Settings{}))
 }
 
 func TestNoNoticeExistsWithoutItsFile(t *testing.T) {

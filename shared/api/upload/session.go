@@ -38,7 +38,7 @@ func newSessions(p *api.Ports) http.Handler {
 		"DELETE /uploads/{id}":        h.end,
 		"POST /uploads/{id}/parts":    h.parts,
 		"POST /uploads/{id}/complete": h.complete,
-	})
+	}, "limit", "after")
 }
 
 // session is a session as an answer shows it.
@@ -255,7 +255,13 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 		}
 		p.SHA256 = sum
 	}
-	p.Sending, err = h.sending(r, u.User, recipients{in.C, in.M, in.I, in.Notify}, in.Lang)
+	p.Sending, err = file.Sending(h.ports, r, u.User, file.Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I, Notify: in.Notify}, in.Lang)
+	if err == nil {
+		p.Expiry, err = file.ExpiryOf(in.Expires, h.ports)
+	}
+	if err == nil {
+		p.Options, err = file.OptionsOf(r, h.ports, in.Downloads, in.Password)
+	}
 	if err == nil && in.I != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
 		err = fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}

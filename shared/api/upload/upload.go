@@ -7,19 +7,17 @@ package upload
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/contact"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -95,7 +93,8 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 		return files.Page{}, err
 	}
 	defer leave()
-	incoming, err := open(r, p)
+	var password string
+	incoming, err := open(r, p, &password)
 	if err != nil {
 		return files.Page{}, err
 	}
@@ -116,7 +115,10 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	if err != nil {
 		return files.Page{}, err
 	}
-	if err := receive(r.Context(), up, incoming, p); err != nil {
+	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" {
+		err = h.protect(r, up, password)
+	}
+	if err != nil {
 		up.Abort(r.Context())
 		return files.Page{}, err
 	}
@@ -125,10 +127,20 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	return page, err
 }
 
+// protect gives the links of an upload the password that its form has.
+func (h handler) protect(r *http.Request, up receiver, password string) error {
+	o, err := file.OptionsOf(r, h.ports, 0, password)
+	if err == nil {
+		up.Protect(o.Password)
+	}
+	return err
+}
+
 // receiver is a files.Upload or a files.Repeat.
 type receiver interface {
 	Add(context.Context, files.Part) error
 	Stored() []files.File
+	Protect(password string)
 	Commit(ctx context.Context, limit int) (files.Page, error)
 	Abort(context.Context)
 }
@@ -195,6 +207,9 @@ type params struct {
 
 func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 	q, err := api.Query(r)
+	if err == nil {
+		err = checkNames(q)
+	}
 	if err != nil {
 		return params{}, err
 	}
@@ -216,9 +231,72 @@ func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 	if notify != "" && notify != "0" && notify != "1" {
 		return params{}, fault.Parameter("notify", "the query parameter notify must be 1 or 0")
 	}
-	to := recipients{q["c"], q["m"], q.Get("i"), notify == "1"}
-	p.sending, err = h.sending(r, u.User, to, q.Get("lang"))
+	to := file.Recipients{Mobiles: q["c"], Addresses: q["m"], Message: q.Get("i"), Notify: notify == "1"}
+	if p.sending, err = file.Sending(h.ports, r, u.User, to, q.Get("lang")); err != nil {
+		return p, err
+	}
+	if p.sending.Expiry, err = file.ExpiryOf(q.Get("expires"), h.ports); err != nil {
+		return p, err
+	}
+	limit, err := api.Number(r, "downloads", 1, file.MaxDownloads, 0)
+	if err == nil {
+		p.sending.Options, err = file.OptionsOf(r, h.ports, limit, r.Header.Get(file.PasswordHeader))
+	}
 	return p, err
+}
+
+// checkNames returns a fault for a query parameter that may be a misspelt one: such a limit would be
+// none. Callers may send others.
+func checkNames(q url.Values) error {
+	if q.Has("password") {
+		return fault.Parameter("password", "a password has no place in an address: send it in the header %s or as a form field", file.PasswordHeader)
+	}
+	for name := range q {
+		if err := misspelt(name, "file", "notify", "lang", "expires", "downloads", "password"); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"expires", "downloads"} {
+		if q.Has(name) && q.Get(name) == "" {
+			return fault.Parameter(name, "the query parameter %s is empty", name)
+		}
+	}
+	return nil
+}
+
+// misspelt returns a fault for a name of four letters or more that is within two letters of a known
+// one.
+func misspelt(name string, known ...string) error {
+	if slices.Contains(known, name) || utf8.RuneCountInString(name) < 4 || len(name) > 20 {
+		return nil
+	}
+	for _, right := range known {
+		if distance(strings.ToLower(name), right) <= 2 {
+			return api.Unknown(name, "there is no parameter %q: %s may be meant", name, right)
+		}
+	}
+	return nil
+}
+
+// distance returns how many letters must be added, removed or replaced to turn a into b
+// (Levenshtein's distance).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		last := row[0]
+		row[0] = i + 1
+		for j := range b {
+			same := 1
+			if a[i] == b[j] {
+				same = 0
+			}
+			last, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, last+same)
+		}
+	}
+	return row[len(b)]
 }
 
 // owner returns the user whose area the files go to: the one named in d, else the caller.
@@ -231,121 +309,4 @@ func owner(d string, u auth.User) (string, error) {
 		return "", fault.Parameter("d", "the parameter d is not a user name")
 	}
 	return canonical, nil
-}
-
-// maxMessage is the longest message to a recipient, in characters.
-const maxMessage = 500
-
-// recipients says who gets an upload's link (c, m and i of section 4.3 of the
-// specification; c and m may be repeated, and empty is nobody), and whether the uploader
-// gets a mail at the first download.
-type recipients struct {
-	mobiles, addresses []string
-	message            string
-	notify             bool
-}
-
-// sending returns a message for each recipient, and the receipt. Bad recipients are an Invalid
-// fault, and so is an unknown language.
-func (h handler) sending(r *http.Request, u auth.User, to recipients, lang string) (s files.Sending, err error) {
-	if s.Recipients, err = to.messages(h.ports.Settings); err != nil {
-		return s, err
-	}
-	if _, ok := api.Language(lang); !ok && lang != "" {
-		return s, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(api.Languages(), ", "))
-	}
-	lang, base := api.LangOf(lang, r, u), h.ports.Base(r.Context())
-	for i := range s.Recipients {
-		n := &s.Recipients[i]
-		n.Text, n.Lang, n.Base, n.Sender, n.ReplyTo = to.message, lang, base, u.Name, u.Email
-	}
-	if !to.notify {
-		return s, nil
-	}
-	if u.Email == "" {
-		return s, fault.Parameter("notify",
-			"the parameter notify sends you a mail, but you have no registered address")
-	}
-	s.Tell = files.Contact{To: u.Email, Lang: lang, Base: base}
-	return s, nil
-}
-
-// messages returns one message for each number and address. Addresses that differ only in case
-// are the same.
-func (to recipients) messages(set api.Settings) (all []files.Message, err error) {
-	if err := checkMessage(to.message); err != nil {
-		return nil, err
-	}
-	for _, mobile := range to.mobiles {
-		if strings.HasPrefix(mobile, " ") { // an unescaped + in the URL
-			mobile = "+" + strings.TrimLeft(mobile, " +")
-		}
-		if mobile == "" {
-			continue
-		}
-		number, err := contact.ParseMobile(mobile, set.PhoneRegion)
-		if err != nil {
-			return nil, fault.Parameter("c", "the parameter c is %v", err)
-		}
-		if err := checkCountry(number, set); err != nil {
-			return nil, err
-		}
-		all = append(all, files.Message{Channel: files.SMS, To: number})
-	}
-	for _, address := range to.addresses {
-		if address == "" {
-			continue
-		}
-		if err := contact.CheckAddress(address); err != nil {
-			return nil, fault.Parameter("m", "the parameter m is %v", err)
-		}
-		all = append(all, files.Message{Channel: files.Mail, To: address})
-	}
-	seen := map[string]bool{}
-	all = slices.DeleteFunc(all, func(m files.Message) bool {
-		lower := strings.ToLower(m.To) // as the limits count
-		again := seen[lower]
-		seen[lower] = true
-		return again
-	})
-	if len(all) > files.MaxRecipients {
-		return nil, fault.Parameter("c, m",
-			"the parameters c and m allow at most %d recipients together", files.MaxRecipients)
-	}
-	return all, nil
-}
-
-// CheckCountries returns an error if a country in the settings does not exist: such a list would
-// refuse the very numbers that it is meant to allow.
-func CheckCountries(set api.Settings) error {
-	for _, country := range append([]string{set.PhoneRegion}, set.SMSCountries...) {
-		if country != "" && !contact.KnownRegion(country) {
-			return fmt.Errorf("FERRY_PHONE_REGION or FERRY_SMS_COUNTRIES: there is no country %s (Britain is GB)", country)
-		}
-	}
-	return nil
-}
-
-// checkCountry refuses a number that gets no text messages from here.
-func checkCountry(number string, set api.Settings) error {
-	country, all := contact.CountryOf(number), strings.Join(set.SMSCountries, ", ")
-	switch {
-	case set.NoSMS:
-		return fault.Parameter("c",
-			"the parameter c is not supported: this service sends no text messages, as FERRY_SMS_URL is not set")
-	case all != "" && !slices.Contains(set.SMSCountries, country):
-		return fault.Parameter("c",
-			"the parameter c is a number in %s, but text messages go only to %s", country, all)
-	}
-	return nil
-}
-
-func checkMessage(s string) error {
-	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxMessage {
-		return fault.Parameter("i", "the parameter i must be text of at most %d characters", maxMessage)
-	}
-	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }) {
-		return fault.Parameter("i", "the parameter i has control characters")
-	}
-	return nil
 }

@@ -136,7 +136,9 @@ func (s *Server) Items() map[string]string {
 func (s *Server) Partitions(prefix string) map[string]string {
 	s.Helper()
 	items := s.Items()
-	maps.DeleteFunc(items, func(key, _ string) bool { return !strings.HasPrefix(key, prefix) })
+	maps.DeleteFunc(items, func(key, text string) bool {
+		return !strings.HasPrefix(key, prefix) || strings.Contains(text, `"dead":"`) // what is left of a link
+	})
 	return items
 }
 

@@ -52,7 +52,7 @@ func (w *walk) journey() []step {
 	return slices.Concat(
 		[]step{{"users are added", 0, w.addUsers, "", ""}},
 		w.pages(), w.logins(), w.uploads(), w.downloads(), w.areas(), w.sessions(), w.mails(), w.passwords(), w.endOfFiles(),
-		w.tokens(), w.more(),
+		w.tokens(), w.shares(), w.more(),
 	)
 }
 
@@ -117,7 +117,8 @@ func (w *walk) needLogin() {
 		"POST /v1/auth/first", "POST /v1/upload?file=x", "GET /v1/download/list", "GET /v1/download/list/backup", "GET /v1/files/1",
 		"DELETE /v1/files/1", "POST /v1/files/1/restore", "POST /v1/uploads", "GET /v1/uploads", "GET /v1/uploads/x",
 		"DELETE /v1/uploads/x", "POST /v1/uploads/x/parts", "POST /v1/uploads/x/complete",
-		"GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens", "DELETE /v1/tokens/x", "POST /v1/me/password",
+		"PATCH /v1/files/1", "POST /v1/files/1/links", "PATCH /v1/files/1/links/own", "DELETE /v1/files/1/links/own",
+		"POST /v1/files/1/links/own/renew", "GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens", "DELETE /v1/tokens/x", "POST /v1/me/password",
 	} {
 		w.ask(401, request, "", "")
 	}
@@ -401,6 +402,33 @@ func (w *walk) tokens() []step {
 		{"new password", 204, "POST /v1/me/password", bearer + typed, `{"old":"a password to try","new":"another password"}`},
 		{"a bearer of before the new password", 401, "GET /v1/me", bearer, ""},
 		{"end of all tokens", 204, "DELETE /v1/tokens", basicOf("bob", "another password"), ""},
+	}
+}
+
+func (w *walk) shares() []step {
+	const secret = "User-Agent: curl/8\nFerry-Link-Password: open sesame"
+	bob := basicOf("bob", "another password")
+	return []step{
+		{"upload of a file with limits", 200, "POST /v1/upload?file=x&expires=2d&downloads=2&m=carla@example.com", bob + "\n" + secret, "hello"},
+		{"a limit that is misspelt", 400, "POST /v1/upload?file=x&download=2", bob, "hello"},
+		{"a guarded link without its password", 401, "GET $file", "User-Agent: curl/8", ""},
+		{"a guarded link with a wrong password", 401, "GET $file", "User-Agent: curl/8\nFerry-Link-Password: x", ""},
+		{"a guarded link's page", 200, "GET $file", page, ""},
+		{"a guarded link with its password", 302, "GET $file", secret, ""},
+		{"first download by a claim", 200, "GET $claim", "User-Agent: curl/8", ""},
+		{"next download by a claim", 206, "GET $claim", "User-Agent: curl/8\nRange: bytes=1-2", ""},
+		{"what a page needs to know", 200, "GET $claim&about", "User-Agent: curl/8", ""},
+		{"a wrong claim", 401, "GET $file&claim=x", "User-Agent: curl/8", ""},
+		{"one more link", 201, "POST /v1/files/$id/links", bob + typed, `{"downloads":1}`},
+		{"one more link, by mail", 201, "POST /v1/files/$id/links", bob + typed, `{"m":"dan@example.com","i":"have a look"}`},
+		{"a file with several links", 200, "GET /v1/files/$id", bob, ""},
+		{"a link gets other limits", 200, "PATCH /v1/files/$id/links/own", bob + typed, `{"downloads":5,"password":""}`},
+		{"a link is ended", 200, "DELETE /v1/files/$id/links/own", bob, ""},
+		{"no such link", 404, "DELETE /v1/files/$id/links/x", bob, ""},
+		{"a link that was ended", 401, "GET $file", "User-Agent: curl/8", ""},
+		{"a link is made anew", 200, "POST /v1/files/$id/links/own/renew", bob, ""},
+		{"a file gets another name and expiry", 200, "PATCH /v1/files/$id", bob + typed, `{"name":"y.txt","expires":"3d"}`},
+		{"files by their name", 200, "GET /v1/download/list?search=Y.T&limit=5", bob, ""},
 	}
 }
 

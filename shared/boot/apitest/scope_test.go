@@ -27,6 +27,8 @@ var scopes = map[string]string{
 	"GET /uploads/{id}": "upload all login", "HEAD /uploads/{id}": "upload all login", "DELETE /uploads/{id}": "upload all login",
 	"POST /uploads/{id}/parts": "upload all login", "POST /uploads/{id}/complete": "upload all login",
 
+	"PATCH /files/{id}": "all login", "POST /files/{id}/links": "all login", "PATCH /files/{id}/links/{n}": "all login",
+	"DELETE /files/{id}/links/{n}": "all login", "POST /files/{id}/links/own/renew": "all login",
 	"DELETE /files/{id}": "all login", "POST /files/{id}/restore": "all login",
 	"GET /tokens": "all login", "HEAD /tokens": "all login", "DELETE /tokens": "all login", "DELETE /tokens/{id}": "all login",
 
@@ -52,7 +54,7 @@ func TestEachScopeAllowsItsRoutesAndNoOthers(t *testing.T) {
 				apitest.Must(t, err)
 				token, _, err := auth.NewTokens(c.Data.Ports.Ports).Make(t.Context(), u, auth.APIToken{Name: "a", Scope: scope})
 				apitest.Must(t, err)
-				a := c.Send(strings.NewReplacer("{id}", "1", "{name}", "a").Replace(route), "", "Authorization", "Bearer "+token)
+				a := c.Send(strings.NewReplacer("{id}", "1", "{name}", "a", "{n}", "own").Replace(route), "", "Authorization", "Bearer "+token)
 				want := allowed == "anybody" || strings.Contains(allowed, string(scope))
 				if refused := a.Code == 403; refused == want {
 					t.Errorf("with the scope %s, %s: status %d (%s)", scope, route, a.Code, a.Header.Get("Ferry-Error"))

@@ -132,6 +132,7 @@ var found = map[string]*regexp.Regexp{
 	"etag":    regexp.MustCompile(`Etag: (".*")`),
 	"id":      regexp.MustCompile(`"files":\[\{"id":(\d+)`),
 	"file":    regexp.MustCompile(`"linkURL":"https?://[^/]+(/v1/download/[^"]+)`),
+	"claim":   regexp.MustCompile(`Location: https?://[^/]+(/v1/download/[^\n]+claim=[^\n]+)`),
 	"k":       regexp.MustCompile(`"name":"é[^}]*k=([\w-]+)`),
 	"z":       regexp.MustCompile(`"name":"é[^}]*z=([\w-]+)`),
 	"change":  regexp.MustCompile(`(/v1/auth/change[^"]+)`),

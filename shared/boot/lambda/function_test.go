@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/api/upload"
+	"ferry/shared/api/file"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/envelope"
@@ -48,7 +48,7 @@ func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
 		}
 	}
 	keys := map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s", "FERRY_SMS_COUNTRIES": "UK"}
-	if _, err := lambda.New(environment(keys), lambda.Check(upload.CheckCountries)); err == nil || !strings.Contains(err.Error(), "no country UK") {
+	if _, err := lambda.New(environment(keys), lambda.Check(file.CheckCountries)); err == nil || !strings.Contains(err.Error(), "no country UK") {
 		t.Errorf("a country that does not exist: %v", err)
 	}
 }

@@ -345,7 +345,7 @@ func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
 				t.Errorf("%q: the headers are %v", accept, r.MultiValueHeaders)
 			}
 			if want {
-				if len(body) > 20_000 {
+				if len(body) > 30_000 {
 					t.Errorf("%q: %d bytes", accept, len(body))
 				}
 				z, err := gzip.NewReader(bytes.NewReader(body))

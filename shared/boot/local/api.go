@@ -16,7 +16,7 @@ func Endpoints() []api.Endpoint {
 	return []api.Endpoint{
 		account.Change(), account.First(), account.Forget(), account.Login(), account.Me(),
 		file.Download(), file.DownloadBackup(), file.List(), file.ListBackup(),
-		file.Delete(), file.Get(), file.Restore(),
+		file.Delete(), file.Get(), file.Restore(), file.Sharing(),
 		api.Health(), openapi.NotFound(),
 		account.Stop(), account.Revoke(), account.Token(), account.Tokens(),
 		openapi.Endpoint(),

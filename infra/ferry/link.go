@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"ferry/shared/client"
+)
+
+type linkCommands struct {
+	Ls    linkLsCommand    `cmd:"" help:"List the links of a file: their state, recipient and downloads left."`
+	Set   linkSetCommand   `cmd:"" help:"Change when a link ends, how many downloads it allows, or its password."`
+	Rm    linkRmCommand    `cmd:"" help:"End links at once, for good."`
+	Renew linkRenewCommand `cmd:"" help:"End a file's own link and make it anew."`
+}
+
+// linked names a file and finds it.
+type linked struct {
+	remote
+	File string `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
+}
+
+func (l linked) find(ctx context.Context, who *identity) (int64, error) {
+	id, err := one(ctx, who.Client, client.UserArea, l.File, several)
+	if err != nil {
+		return 0, &failure{l.File, err}
+	}
+	return id, nil
+}
+
+type linkLsCommand struct {
+	linked
+	JSON bool `name:"json" help:"Print a JSON array."`
+}
+
+func (c linkLsCommand) Run(ctx context.Context, out console, who *identity) error {
+	id, err := c.find(ctx, who)
+	if err != nil {
+		return err
+	}
+	d, err := who.File(ctx, client.UserArea, id)
+	if err != nil {
+		return err
+	}
+	return links(c.JSON).print(out, values(d.Links))
+}
+
+// links lists links.
+func links(asJSON bool) listing[client.Link] {
+	return listing[client.Link]{
+		asJSON, "%-30v  %-8s  %-16s  %-10s  %4v  %-8s  %s\n",
+		[]any{"ID", "STATE", "EXPIRES", "LEFT", "USED", "PASSWORD", "FOR"},
+		func(l client.Link) []any {
+			left, password := "no limit", "no"
+			if l.Left != nil {
+				left = fmt.Sprintf("%d of %d", *l.Left, l.Downloads)
+			}
+			if l.Protected {
+				password = "yes"
+			}
+			used := fmt.Sprint(l.Used.Count)
+			if l.Used.About {
+				used = "~" + used
+			}
+			return []any{printable(l.ID), l.State, whenever(l.Expires), left, used, password, printable(cmp.Or(l.To, l.LinkURL))}
+		}, "no links\n",
+	}
+}
+
+type linkSetCommand struct {
+	linked
+	Link      string  `arg:"" name:"link" help:"Id as ferry link ls shows it, such as own."`
+	Expires   *string `placeholder:"WHEN" help:"When it ends: after 12h, 7d or 2w, or a date; none means with the file."`
+	Downloads *int64  `placeholder:"N" help:"How many downloads it allows in all; 0 removes the limit."`
+	protecting
+	NoPassword bool `help:"Remove the password."`
+	JSON       bool `name:"json" help:"Print the link as a JSON array."`
+}
+
+func (linkSetCommand) Help() string {
+	return `Only what you give is changed. A new password ends the downloads that have begun.
+Examples:
+    ferry link set report.pdf own --downloads 5 --expires 2d
+    ferry link set report.pdf own --password
+    ferry link set report.pdf own --no-password --downloads 0`
+}
+
+func (c linkSetCommand) Run(ctx context.Context, out console, who *identity) error {
+	protect := c.Password || c.PasswordFile != ""
+	switch {
+	case protect && c.NoPassword:
+		return usage("--password and --no-password exclude each other")
+	case c.Expires == nil && c.Downloads == nil && !protect && !c.NoPassword:
+		return usage("say what to change, such as --downloads 5")
+	}
+	change := client.ChangeLink{Expires: orNone(c.Expires), Downloads: c.Downloads}
+	password, err := c.linkPassword(ctx, out)
+	if err != nil {
+		return err
+	}
+	if protect || c.NoPassword {
+		change.Password = &password
+	}
+	id, err := c.find(ctx, who)
+	if err != nil {
+		return err
+	}
+	l, err := who.ChangeLink(ctx, id, c.Link, change)
+	if err != nil {
+		return &failure{c.Link, err}
+	}
+	return links(c.JSON).print(out, values([]client.Link{l}))
+}
+
+type linkRmCommand struct {
+	linked
+	Links []string `arg:"" name:"link" help:"Id as ferry link ls shows it, such as own."`
+}
+
+func (linkRmCommand) Help() string {
+	return "The file's own link can be made anew: ferry link renew. Other links cannot; ferry share makes another one."
+}
+
+func (c linkRmCommand) Run(ctx context.Context, out console, who *identity) error {
+	id, err := c.find(ctx, who)
+	if err != nil {
+		return err
+	}
+	return each(ctx, out, c.Links, func(link string) error {
+		_, err := who.EndLink(ctx, id, link)
+		if err == nil {
+			fmt.Fprintf(out.Err, "link %s has ended\n", printable(link))
+		}
+		return err
+	})
+}
+
+type linkRenewCommand struct {
+	linked
+	JSON bool `name:"json" help:"Print the file as a JSON object."`
+}
+
+func (linkRenewCommand) Help() string {
+	return "Prints the new link. It has the options of the earlier one, and all of its downloads."
+}
+
+func (c linkRenewCommand) Run(ctx context.Context, out console, who *identity) error {
+	id, err := c.find(ctx, who)
+	if err != nil {
+		return err
+	}
+	d, err := who.RenewLink(ctx, id)
+	if err != nil || c.JSON {
+		return report(out, err == nil, d, err)
+	}
+	_, err = fmt.Fprintln(out.Out, d.Link)
+	return err
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/apitest"
+)
+
+const openSesame = "open sesame"
+
+// protect gives the file with id 1 the password openSesame, and a limit of downloads unless that is "0".
+func protect(t *testing.T, s *apitest.Server, downloads string) {
+	t.Helper()
+	c := apitest.Caller{Server: s, Bearer: s.Login("ann", annsPassword)}
+	c.Ask("PATCH /files/1/links/own", `{"downloads": `+downloads+`, "password": "`+openSesame+`"}`).Want(200)
+}
+
+func TestAProtectedLinkIsDownloadedWithItsPassword(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	h.write("a.txt", []byte("content"))
+	link := strings.TrimSpace(h.run("", "up", "a.txt", "-q").out)
+	protect(t, s, "1")
+	stranger := newHome(t)
+	wantSentence(t, stranger.run("", "get", link), exitPermission, "the link needs a password: name a file that has it with --password-file")
+	wantSentence(t, stranger.run("wrong\n", "get", link, "--password-file", "-"), exitPermission, "the password is not right")
+	stranger.run("", "get", link, "--password-file", "none").want(t, exitNoFile, "none")
+	stranger.run("", "get", link, "--password-file", "/dev/null").want(t, exitUsage, "is empty")
+	stranger.run(openSesame+"\n", "get", link, "--password-file", "-").want(t, exitOK, "a.txt: 7 B")
+	wantSentence(t, stranger.run(openSesame+"\n", "get", link, "-f", "--password-file", "-"), exitPermission, "this link is used up")
+	protect(t, s, "0")
+	stranger.write("secret", []byte(openSesame+"\n"))
+	for _, env := range []string{"FERRY_LINK_PASSWORD=" + openSesame, "FERRY_LINK_PASSWORD_FILE=secret"} {
+		stranger.env = append(stranger.env, env)
+		stranger.run("", "get", link, "-o", "-").prints(t, exitOK, "content")
+		stranger.env = stranger.env[:len(stranger.env)-1]
+	}
+}
+
+// TestAPersonIsAskedForThePassword uses a terminal that script makes.
+func TestAPersonIsAskedForThePassword(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("script is not installed")
+	}
+	s, h := annsService(t)
+	h.write("a.txt", []byte("content"))
+	link := strings.TrimSpace(h.run("", "up", "a.txt", "-q").out)
+	protect(t, s, "2")
+	stranger := newHome(t)
+	typing := func(typed ...string) string {
+		cmd := exec.CommandContext(t.Context(), "script", "-qec", os.Args[0]+" get -f '"+link+"'", "/dev/null")
+		from := stranger.command("")
+		cmd.Env, cmd.Dir = from.Env, from.Dir
+		in, err := cmd.StdinPipe()
+		must(t, err)
+		var said bytes.Buffer
+		cmd.Stdout = &said
+		start(t, cmd)
+		for _, line := range typed {
+			time.Sleep(700 * time.Millisecond) // a password that comes before its question is thrown away
+			_, _ = in.Write([]byte(line + "\n"))
+		}
+		_ = cmd.Wait()
+		return said.String()
+	}
+	if said := typing("one", "two", "three"); strings.Count(said, "Password of the link: ") != wrongPasswords || !strings.Contains(said, "the password is not right") {
+		t.Errorf("three wrong passwords: %s", said)
+	}
+	if said := typing("wrong", openSesame); !strings.Contains(said, "That is not right.") || stranger.read("a.txt") != "content" {
+		t.Errorf("the right password: %s", said)
+	}
+}
+
+func TestAnInterruptedGetOfALimitedLinkGoesOnForNothing(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	h.write("big.bin", bytes.Repeat([]byte("0123456789abcdef"), 12<<20)) // 192 MiB
+	link := strings.TrimSpace(h.run("", "up", "big.bin", "-q").out)
+	protect(t, s, "1")
+	stranger := newHome(t, "FERRY_LINK_PASSWORD="+openSesame)
+	cmd := stranger.command("", "get", link)
+	begun := outcome(cmd, func() error {
+		must(t, cmd.Start())
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if info, err := os.Stat(filepath.Join(stranger.dir, "big.bin.part")); err == nil && info.Size() > 0 {
+				break
+			}
+		}
+		must(t, cmd.Process.Kill())
+		return cmd.Wait()
+	})
+	if _, err := os.Stat(filepath.Join(stranger.dir, "big.bin.part.json")); err != nil {
+		t.Skipf("it was too fast to be interrupted: %s", begun.err)
+	}
+	stranger.env = stranger.env[1:]
+	stranger.run("", "get", link).want(t, exitOK, "verified")
+	if stranger.read("big.bin") != h.read("big.bin") {
+		t.Error("the file has other bytes")
+	}
+	wantSentence(t, stranger.run("", "get", link, "-f"), exitPermission, "this link is used up")
+}
+
+func TestPeopleShareFilesWithLimits(t *testing.T) {
+	t.Parallel()
+	service, h := annsService(t)
+	h.write("a.txt", []byte("first"))
+	h.write("b.txt", []byte("second"))
+	h.write("secret", []byte(openSesame+"\n"))
+	h.write("blank", []byte(" open \n"))
+	takeSteps(t, h.run, "links.txt", service.Root, []step{
+		{"a file is uploaded with limits", "up a.txt --expires 7d --downloads 3 --password-file secret", "", exitOK, "http", "a.txt: 5 B (id 1)"},
+		{"its link shows them", "link ls a.txt", "", exitOK, "3 of 3         0  yes       http", ""},
+		{"the password comes from standard input", "up b.txt --password-file -", openSesame, exitOK, "http", ""},
+		{"the password needs a terminal", "up b.txt --password", "", exitUsage, "", "there is no terminal to ask for the password on"},
+		{"a password that no header can carry is refused", "up b.txt --password-file blank", "", exitUsage, "", "no spaces at its ends"},
+		{"standard input has one use", "up - --password-file -", "", exitUsage, "", "both want standard input"},
+		{"a wrong limit is refused", "up a.txt --downloads -1", "", exitUsage, "", "--downloads"},
+		{"a high limit is refused", "up a.txt --downloads 1000001", "", exitRefused, "", "a.txt: --downloads: the query parameter downloads must be"},
+		{"a wrong time is refused", "up a.txt --expires soon", "", exitRefused, "", "a.txt: --expires: the parameter expires must be like"},
+		{"several files are named beside their links", "up a.txt b.txt -q --connections 1", "", exitOK, "  a.txt\nhttp", ""},
+		{"a limited file is sent in parts too", "up a.txt --session --downloads 2 --name parts.txt", "", exitOK, "http", ""},
+		{"and shows that", "link ls parts.txt", "", exitOK, "2 of 2 ", ""},
+
+		{"one more link is made", "share 1 --downloads 1 --expires 1d", "", exitOK, "/v1/download/file?", ""},
+		{"a file is sent to more people", "share 1 --mail bob@example.com --mail carla@example.com --message hi", "", exitOK, "", "a link is on its way to bob@example.com\n"},
+		{"the links are printed in JSON", "share 1 --json --password-file secret", "", exitOK, `"protected": true`, ""},
+		{"all are listed", "link ls 1 --json", "", exitOK, `"to":"carla@example.com"`, ""},
+		{"a missing file is not shared", "share nothing", "", exitNoFile, "", "ferry: there is no such file: nothing"},
+		{"an ambiguous name is not shared", "share a.txt", "", exitUsage, "", "several files are named a.txt"},
+		{"a message needs somebody", "share 1 --message hi", "", exitUsage, "", "--message goes with a link"},
+		{"a wrong address is refused", "share 1 --mail x", "", exitRefused, "", "--mail: the parameter m is not an e-mail address"},
+
+		{"a link is changed", "link set 1 own --downloads 5 --expires 2d --no-password", "", exitOK, "5 of 5         0  no", ""},
+		{"limits are removed", "link set 1 own --downloads 0 --expires none", "", exitOK, "no limit ", ""},
+		{"a password is set", "link set 1 own --password-file secret --json", "", exitOK, `"protected":true`, ""},
+		{"a change of nothing is refused", "link set 1 own", "", exitUsage, "", "say what to change"},
+		{"two wishes are refused", "link set 1 own --password --no-password", "", exitUsage, "", "exclude each other"},
+		{"an unknown link is not changed", "link set 1 nothing --downloads 5", "", exitNoFile, "", "ferry: nothing: this file has no link of that id"},
+		{"a link is ended", "link rm 1 own", "", exitOK, "", "link own has ended"},
+		{"an unknown link is not ended", "link rm 1 nothing own", "", exitNoFile, "", "link own has ended\nferry: nothing: "},
+		{"a link that has ended is not changed", "link set 1 own --downloads 5", "", exitRefused, "", "this link has ended"},
+		{"it is made anew", "link renew 1", "", exitOK, "/v1/download/file?", ""},
+		{"and is live", "link ls 1", "", exitOK, "own                             live ", ""},
+
+		{"a file is renamed", "set 1 --name c.txt", "", exitOK, "name       c.txt\n", ""},
+		{"its expiry is changed", "set c.txt --expires 9d --json", "", exitOK, `"name": "c.txt"`, ""},
+		{"its expiry is left to the service", "set c.txt --expires none", "", exitOK, "until ", ""},
+		{"a name that is none is refused", "set 1 --name ..", "", exitRefused, "", "--name: name is not a file name"},
+		{"a change of nothing is refused there too", "set 1", "", exitUsage, "", "say what to change"},
+	})
+	h.run("", "share", "1", "--expires", "60d").want(t, exitRefused, "--expires: the parameter expires is later than the file's own")
+	for _, args := range [][]string{{"up", "b.txt", "--qr", "-q"}, {"share", "1", "--qr"}, {"share", "1", "--qr", "--json"}} {
+		if r := h.run("", args...); r.code != exitOK || !strings.Contains(r.err, "█▀▀▀▀▀█") || strings.Contains(r.out, "█") {
+			t.Errorf("%v: %s%s", args, r.out, r.err)
+		}
+	}
+}
+
+func TestPatternsNameFiles(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	for _, name := range []string{"a.txt", "b.txt", "a[1].txt", "a1.txt", "c.pdf"} {
+		h.write(name, []byte("content of "+name))
+		h.run("", "up", name, "-q").want(t, exitOK)
+	}
+	h.run("", "up", "a.txt", "-q").want(t, exitOK) // id 6
+	s.AddUser("bob", annsPassword)
+	for _, k := range []struct {
+		args, out, err string
+		code           int
+	}{
+		{"ls *.pdf", "\n       5  ", "", exitOK},
+		{"ls a[1].txt --json", `[
+  {"id":3,`, "", exitOK},
+		{"ls ?.txt", "\n       6  ", "", exitOK},
+		{"ls *.zip", "no files", "ferry: there is no such file: *.zip", exitNoFile},
+		{"ls [ a1.txt", "\n       4  ", "no such file: [", exitNoFile},
+		{"ls -l 5", "EXPIRES           DOWNLOADS  FROM", "", exitOK},
+		{"ls -l --json c.*", `"uploader":""`, "", exitOK},
+		{"get *.zip", "", "ferry: there is no such file: *.zip", exitNoFile},
+		{"get ?.txt c.pdf -o got/", "", "got/b.txt: 16 B", exitOK},
+		{"get a[1].txt -o one", "", "one: 19 B", exitOK},
+		{"get c.* -o two", "", "two: 16 B", exitOK},
+		{"rm a[1].txt", "", "a[1].txt (id 3) is in the backup area\n", exitOK},
+		{"rm a*.txt --json", `"id": 1,`, "a.txt (id 6) is in the backup area\na1.txt (id 4) is in the backup area\na.txt (id 1)", exitOK},
+		{"rm a*.txt", "", "there is no such file: a*.txt", exitNoFile},
+		{"restore a[0-9].txt", "", "a1.txt (id 4) is restored", exitOK},
+	} {
+		r := h.run("", strings.Fields(k.args)...)
+		if r.code != k.code || !strings.Contains(r.out, k.out) || !strings.Contains(r.err, k.err) {
+			t.Errorf("ferry %s: code %d, want %d:\n%s%s", k.args, r.code, k.code, r.out, r.err)
+		}
+	}
+	if files, _ := os.ReadDir(filepath.Join(h.dir, "got")); len(files) != 3 {
+		t.Errorf("the patterns bring %v", files)
+	}
+}
+
+func TestAListSaysWhoSentAFileAndHowOftenItWasFetched(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	s.AddUser("bob", annsPassword)
+	bob := newHome(t)
+	bob.run(annsPassword, "login", s.Root, "--user", "bob", "--password-stdin").want(t, exitOK)
+	bob.write("a.txt", []byte("content"))
+	bob.run("", "up", "a.txt", "--to", "ann", "-q", "--expires", "2d").want(t, exitOK)
+	h.run("", "get", "a.txt").want(t, exitOK)
+	fields := func() []string {
+		lines := strings.Split(h.run("", "ls", "-l").out, "\n")
+		return strings.Fields(lines[min(1, len(lines)-1)])
+	}
+	apitest.Eventually(func() bool { f := fields(); return len(f) > 7 && f[7] == "1" })
+	if f := fields(); len(f) != 10 || f[7] != "1" || f[8] != "bob" || f[9] != "a.txt" || f[5] != time.Now().Add(48*time.Hour).Format(time.DateOnly) {
+		t.Errorf("the line is %q", f)
+	}
+}
+
+func TestALongListHasABound(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	apitest.Caller{Server: s, Bearer: s.Login("ann", annsPassword)}.Fill(mostDetailed + 5)
+	r := h.run("", "ls", "-l")
+	if r.code != exitOK || strings.Count(r.out, "\n") != 1+mostDetailed || !strings.Contains(r.err, "the newest 200 files") || !strings.Contains(r.out, "\n       6  ") {
+		t.Errorf("code %d, %d lines: %s", r.code, strings.Count(r.out, "\n"), r.err)
+	}
+}
+
+// TestAQRCodeIsSquareWithItsMarks reads a code back from what is printed.
+func TestAQRCodeIsSquareWithItsMarks(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	must(t, printQR(&out, "https://files.example.com/v1/download/file?lang=en&k=Ma4ENAkpY3tyFgOuhHjoOpy85nGv4MjCU6imn9bCj1Q"))
+	var rows [][]bool
+	for line := range strings.Lines(strings.TrimSuffix(out.String(), "\n")) {
+		var upper, lower []bool
+		for _, r := range strings.TrimSuffix(line, "\n") {
+			upper, lower = append(upper, r == '█' || r == '▀'), append(lower, r == '█' || r == '▄')
+		}
+		rows = append(rows, upper, lower)
+	}
+	size := len(rows[0]) - 2*quiet
+	if len(rows) != len(rows[0])+1 || size%4 != 1 {
+		t.Fatalf("%d rows of %d", len(rows), len(rows[0]))
+	}
+	for _, at := range [][2]int{{0, 0}, {0, size - 7}, {size - 7, 0}} {
+		for y := -1; y < 8; y++ {
+			for x := -1; x < 8; x++ {
+				edge := max(y-3, 3-y, x-3, 3-x) // the distance from the middle of the mark
+				if rows[quiet+at[0]+y][quiet+at[1]+x] != (edge != 2 && edge != 4) {
+					t.Fatalf("the mark at %v is broken in row %d, column %d:\n%s", at, y, x, out.String())
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"unicode"
+
+	"ferry/shared/client"
+)
+
+// wrongPasswords is how many wrong passwords of a link a person may type.
+const wrongPasswords = 3
+
+// givenPassword returns the password of a link that a file (- is standard input) or the environment
+// has: one line. It is never a flag's value, as other users of the machine see those.
+func givenPassword(ctx context.Context, out console, file string) (password string, err error) {
+	path := cmp.Or(file, os.Getenv("FERRY_LINK_PASSWORD_FILE"))
+	switch password = os.Getenv("FERRY_LINK_PASSWORD"); {
+	case file == "-":
+		password, err = readLine(ctx, out.In)
+	case file != "" || password == "" && path != "":
+		var f *os.File
+		if f, err = os.Open(path); err != nil {
+			return "", noInput(err)
+		}
+		defer f.Close()
+		password, err = readLine(ctx, f)
+	}
+	if err == nil && file != "" && password == "" {
+		err = usage("the password in %s is empty", file)
+	}
+	return password, err
+}
+
+// unlocking finds the passwords of links to download.
+type unlocking struct {
+	ctx   context.Context // of the command
+	out   console
+	meter *meter
+	given string // by a file or the environment
+	typed string
+	wrong int
+}
+
+// password returns a password; wrong is the error of the one before.
+func (u *unlocking) password(wrong error) (string, error) {
+	if known := cmp.Or(u.given, u.typed); wrong == nil && known != "" {
+		return known, nil // a claim has ended
+	}
+	if wrong != nil {
+		u.wrong++
+	}
+	ask := asker(u.ctx, u.out)
+	switch {
+	case wrong != nil && (u.given != "" || u.wrong == wrongPasswords):
+		return "", wrong
+	case ask.terminal == nil:
+		return "", fmt.Errorf("%w: name a file that has it with --password-file, or set FERRY_LINK_PASSWORD",
+			client.ErrPassword)
+	}
+	u.meter.mu.Lock()
+	defer u.meter.mu.Unlock()
+	u.meter.clear()
+	question := "Password of the link: "
+	if wrong != nil {
+		question = "That is not right. " + question
+	}
+	var err error
+	u.typed, err = ask.secret(question)
+	return u.typed, err
+}
+
+// protecting has the flags of commands that protect links with a password.
+type protecting struct {
+	Password     bool   `help:"Protect each link with a password. It is asked for, or read from FERRY_LINK_PASSWORD or the file FERRY_LINK_PASSWORD_FILE."`
+	PasswordFile string `placeholder:"PATH" help:"Protect each link with the password in this file; - is standard input."`
+}
+
+// linkPassword returns the password, or "" if none is wanted.
+func (p protecting) linkPassword(ctx context.Context, out console) (password string, err error) {
+	if !p.Password && p.PasswordFile == "" {
+		return "", nil
+	}
+	if password, err = givenPassword(ctx, out, p.PasswordFile); err == nil && password == "" {
+		password, err = newLinkPassword(asker(ctx, out))
+	}
+	if err == nil && (strings.TrimSpace(password) != password || strings.ContainsFunc(password, unicode.IsControl)) {
+		err = usage("the password of a link has no spaces at its ends, and no control characters")
+	}
+	return password, err
+}
+
+func newLinkPassword(ask *asking) (string, error) {
+	if ask.terminal == nil {
+		return "", usage("there is no terminal to ask for the password on: use --password-file or FERRY_LINK_PASSWORD")
+	}
+	password, err := ask.secret("Password for the link: ")
+	if err != nil || password == "" {
+		return "", cmp.Or(err, usage("the password is empty"))
+	}
+	again, err := ask.secret("Again: ")
+	if err == nil && again != password {
+		err = usage("the two passwords differ")
+	}
+	return password, err
+}
+
+// hostOf returns the address of a link's service, without what gives access to the file.
+func hostOf(link string) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}

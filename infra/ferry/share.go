@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"ferry/shared/client"
+)
+
+// sharing has the flags of commands that make links.
+type sharing struct {
+	SMS       []string `name:"sms" sep:"none" placeholder:"NUMBER" help:"Send a link to this mobile number; may be repeated."`
+	Mail      []string `sep:"none" placeholder:"ADDRESS" help:"Send a link to this mail address; may be repeated."`
+	Message   string   `placeholder:"TEXT" help:"Message to send with the links."`
+	Lang      string   `placeholder:"LANG" help:"Language of the link and of messages."`
+	Downloads int64    `placeholder:"N" help:"How many downloads each link allows (default no limit)."`
+	protecting
+	QR bool `name:"qr" help:"Show each link as a QR code too, on standard error."`
+}
+
+// check refuses flags that would do nothing, or not what they say.
+func (s sharing) check() error {
+	switch {
+	case s.Message != "" && len(s.Mail)+len(s.SMS) == 0:
+		return usage("--message goes with a link: say to whom with --mail or --sms")
+	case s.Downloads < 0:
+		return usage("--downloads is at least 1")
+	case s.Lang != "":
+		if _, err := parseLang(s.Lang); err != nil {
+			return usage("--lang is %w", err)
+		}
+	}
+	return nil
+}
+
+// printLink prints a link, and its file's name unless that is empty.
+func (s sharing) printLink(out console, asJSON bool, link, name string) error {
+	line := link
+	if name != "" {
+		line += "  " + printable(name)
+	}
+	if !asJSON {
+		if _, err := fmt.Fprintln(out.Out, line); err != nil {
+			return err
+		}
+	}
+	if !s.QR {
+		return nil
+	}
+	return printQR(out.Err, link)
+}
+
+type shareCommand struct {
+	remote
+	File    string `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
+	Expires string `placeholder:"WHEN" help:"When the links end: after 12h, 7d or 2w, or a date such as 2030-01-31T12:00:00Z (default with the file)."`
+	sharing
+	JSON bool `name:"json" help:"Print a JSON array of the links."`
+}
+
+func (shareCommand) Help() string {
+	return `Sends a file that is stored already to more people, each with a link of their own, or prints one more link to it.
+Examples:
+    ferry share report.pdf --downloads 1 --password
+    ferry share report.pdf --mail ann@example.com --message "Have a look" --expires 7d
+    ferry share 17 --qr
+ferry link ls shows the links of a file.`
+}
+
+func (c shareCommand) Run(ctx context.Context, out console, who *identity) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	password, err := c.linkPassword(ctx, out)
+	if err != nil {
+		return err
+	}
+	id, err := one(ctx, who.Client, client.UserArea, c.File, several)
+	if err != nil {
+		return &failure{c.File, err}
+	}
+	made, err := who.AddLinks(ctx, id, client.NewLinks{
+		C: c.SMS, M: c.Mail, I: c.Message, Lang: c.Lang, Expires: c.Expires, Downloads: c.Downloads, Password: password,
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range made {
+		if l.LinkURL == "" {
+			fmt.Fprintf(out.Err, "a link is on its way to %s\n", printable(l.To))
+		} else if err := c.printLink(out, c.JSON, l.LinkURL, ""); err != nil {
+			return err
+		}
+	}
+	return report(out, c.JSON, made, nil)
+}
+
+type setCommand struct {
+	remote
+	File    string  `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
+	Name    *string `placeholder:"NAME" help:"New name."`
+	Expires *string `placeholder:"WHEN" help:"When the file leaves your area: after 12h, 7d or 2w, or a date; none leaves it to the service."`
+	JSON    bool    `name:"json" help:"Print the file as a JSON object."`
+}
+
+func (setCommand) Help() string {
+	return `Examples:
+    ferry set report.pdf --name "annual report.pdf"
+    ferry set 17 --expires 2w`
+}
+
+func (c setCommand) Run(ctx context.Context, out console, who *identity) error {
+	if c.Name == nil && c.Expires == nil {
+		return usage("say what to change: --name or --expires")
+	}
+	id, err := one(ctx, who.Client, client.UserArea, c.File, several)
+	if err != nil {
+		return &failure{c.File, err}
+	}
+	d, err := who.ChangeFile(ctx, id, client.ChangeFile{Name: c.Name, Expires: orNone(c.Expires)})
+	if err != nil || c.JSON {
+		return report(out, err == nil, d, err)
+	}
+	return facts(out, describe(d))
+}
+
+// orNone makes none the empty text, which the service takes for its default.
+func orNone(text *string) *string {
+	if text != nil && *text == "none" {
+		return new(string)
+	}
+	return text
+}

@@ -1,0 +1,108 @@
+package file
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/links"
+	"ferry/shared/wire"
+)
+
+// guard holds back what a link with a limit or a password gives only for a claim, for the password,
+// or not at all. If it has answered, done is true.
+//
+// Making a claim costs no call, and checking a password one. Taking a download costs one call of 4
+// write units.
+func (s server) guard(w http.ResponseWriter, r *http.Request, link *links.Link, wanted want, claim string) (done bool, err error) {
+	get := r.Method == http.MethodGet && wanted == wantsBytes
+	switch {
+	case wanted == wantsPage || wanted == wantsAbout && given(r) == "":
+		return false, nil
+	case wanted == wantsPreview:
+		return false, fault.New(fault.Forbidden, "a link with a limit or a password has no preview")
+	case claim != "" && get:
+		*link, err = s.links.Take(r.Context(), *link, claim)
+		return false, err
+	case claim == "" && link.Password != "":
+		if err := s.password(w, r, *link, wanted); err != nil {
+			return false, err
+		}
+	}
+	if claim != "" || !get {
+		return false, nil
+	}
+	if claim, err = s.links.NewClaim(*link); err != nil {
+		return false, err
+	}
+	w.Header().Set("Location", s.address(r, *link)+"&claim="+claim)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusFound)
+	return true, nil
+}
+
+// address returns the link's own address, with the parameters of the query that its answer depends
+// on.
+func (s server) address(r *http.Request, link links.Link) string {
+	address := auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), link.File.Area) + link.Token
+	if r.URL.Query().Get("download") != "" {
+		address += "&download=1"
+	}
+	return address
+}
+
+// PasswordHeader has the password of a link. In a download, Basic can have it too, with any name.
+const PasswordHeader = "Ferry-Link-Password"
+
+func given(r *http.Request) string {
+	return cmp.Or(r.Header.Get(PasswordHeader), auth.Read(r).Password)
+}
+
+// password checks the password of a link. Only a request for what it protects must have it.
+func (s server) password(w http.ResponseWriter, r *http.Request, link links.Link, wanted want) error {
+	given := given(r)
+	err := error(fault.New(fault.Unauthorized, "this link needs a password: curl -L -u :PASSWORD LINK"))
+	if given != "" {
+		err = s.passwords.CheckPassword(r.Context(), "link#"+auth.HashToken(link.Token), link.Password, given, auth.Source(r))
+	}
+	if fault.Is(err, fault.Unauthorized) && (api.Prefers(r, "text/html") == "" || r.URL.Query().Has("download")) { // a page asks by itself
+		w.Header().Set("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
+	}
+	return err
+}
+
+// about is what a page that shows a link needs to know.
+type about struct {
+	Sender    string    `json:"sender,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Left      *int64    `json:"left,omitempty"` // downloads; missing if there is no limit
+	Bundle    bool      `json:"bundle"`
+	Protected bool      `json:"protected"` // by a password
+	// A protected link shows the following only with its password or a claim.
+	Name      string `json:"name,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Length    *int64 `json:"length,omitempty"` // bytes
+	CRC64NVME string `json:"crc64nvme,omitempty"`
+}
+
+// about costs no call.
+func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) error {
+	f := link.File
+	out := about{Sender: f.By.User, Message: link.Text, Expires: stamp(link.Ends()), Protected: link.Password != ""}
+	if !out.Protected || r.URL.Query().Get("claim") != "" || given(r) != "" {
+		sum, err := checksum(f)
+		if err != nil {
+			return err
+		}
+		out.Name, out.Type, out.Length, out.CRC64NVME = f.Name, contentType(f), &f.Length, wire.CRC64Text(sum)
+	}
+	if left, limited := link.Left(); limited {
+		out.Left = &left
+	}
+	return envelope.WriteJSON(w, http.StatusOK, out)
+}

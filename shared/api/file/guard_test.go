@@ -1,0 +1,274 @@
+package file_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/wire"
+)
+
+// claim asks for a guarded link and returns the address that it redirects to.
+func (s sharer) claim(link string, headers ...string) string {
+	s.Helper()
+	a := s.Send("GET "+link, "", headers...).Want(302)
+	to := a.Header.Get("Location")
+	if !strings.HasPrefix(to, link+"&claim=") {
+		s.Fatalf("it redirects to %q", to)
+	}
+	return to
+}
+
+// wantText checks that an answer has these texts.
+func wantText(t testing.TB, a apitest.Answer, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(a.Text, text) {
+			t.Errorf("%s lacks %s", a.Text, text)
+		}
+	}
+}
+
+// links returns the links of a file as its record lists them.
+func (s sharer) links(id string) []wire.Link {
+	s.Helper()
+	return apitest.Read[struct{ Links []wire.Link }](s.Ask("GET /files/"+id, "").Want(200)).Links
+}
+
+func TestALimitedLinkGivesAsManyDownloadsAsItAllows(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.Upload("file=a.txt&downloads=2", "0123456789").LinkURL
+	for range 5 {
+		s.claim(link) // this takes nothing
+	}
+	first, second, third := s.claim(link), s.claim(link), s.claim(link)
+	for range 3 {
+		apitest.Equal(t, "the bytes", s.Get(first), "0123456789")
+		s.Send("GET "+first, "", "Range", "bytes=5-").Want(206)
+	}
+	s.Send("HEAD "+second, "").Want(200)
+	s.Send("GET "+second, "", "Accept", "application/json").Want(200)
+	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 1)
+	apitest.Equal(t, "the bytes", s.Get(second), "0123456789")
+	s.Send("GET "+third, "").Want(401).WantHeaders("Ferry-Error", "this link is used up: it has given all downloads that it allowed")
+	s.Send("GET "+link, "").Want(401)
+	apitest.Equal(t, "the bytes again", s.Get(first), "0123456789")
+	apitest.Equal(t, "the state", s.links("1")[0].State, "used up")
+	s.Ask("PATCH /files/1/links/own", `{"downloads": 3}`).Want(200)
+	apitest.Equal(t, "the bytes", s.Get(third), "0123456789")
+}
+
+func TestAClaimEnds(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.Upload("file=a.txt&downloads=5", "0123456789").LinkURL
+	other := s.Upload("file=b.txt&downloads=5", "0123456789").LinkURL
+	taken, late := s.claim(link), s.claim(link)
+	s.Get(taken)
+	s.Clock.Advance(61 * time.Minute)
+	s.Send("GET "+late, "").Want(401)
+	apitest.Equal(t, "a download that is resumed", s.Get(taken), "0123456789")
+	s.Clock.Advance(24 * time.Hour)
+	s.Send("GET "+taken, "").Want(401)
+	_, nonce, _ := strings.Cut(s.claim(link), "&claim=")
+	for what, claim := range map[string]string{"another link's": nonce, "a made-up one": "AAAA", "a changed one": "B" + nonce[1:]} {
+		if a := s.Send("GET "+other+"&claim="+claim, ""); a.Code != 401 {
+			t.Errorf("with %s claim: status %d", what, a.Code)
+		}
+	}
+}
+
+func TestManyAtOnceGetNoMoreThanTheLimit(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.Upload("file=a.txt&downloads=3", "0123456789").LinkURL
+	askers := 200
+	if s.InStack() {
+		askers = 20 // the emulator answers more with a 503; infra/stack has more for its table
+	}
+	var all sync.WaitGroup
+	codes := make([]int, askers)
+	for i := range askers {
+		all.Go(func() {
+			req, _ := http.NewRequestWithContext(t.Context(), "GET", link, nil)
+			req.Header.Set("User-Agent", "curl/8")
+			resp, err := http.DefaultClient.Do(req) // it follows the redirect
+			if err == nil {
+				codes[i] = resp.StatusCode
+				resp.Body.Close()
+			}
+		})
+	}
+	all.Wait()
+	got := map[int]int{}
+	for _, code := range codes {
+		got[code]++
+	}
+	if got[200] != 3 || got[401] != askers-3 {
+		t.Errorf("the answers are %v", got)
+	}
+}
+
+func TestRobotsGetNoBytesOfAGuardedLink(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.Upload("file=a.txt&downloads=1", "0123456789").LinkURL
+	for _, address := range []string{link, s.claim(link)} {
+		a := s.Send("GET "+address, "", "User-Agent", "Twitterbot/1.0").Want(200)
+		if !strings.Contains(a.Header.Get("Content-Type"), "html") {
+			t.Errorf("%s gives a robot %v", address, a.Header)
+		}
+	}
+	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 1)
+}
+
+func TestAProtectedLinkNeedsItsPassword(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.share("a.txt", "0123456789", "Ferry-Link-Password", "open sesame")
+	for what, k := range map[string]struct {
+		method  string
+		headers []string
+		want    int
+	}{
+		"none":                        {"GET", nil, 401},
+		"a wrong one":                 {"GET", []string{"Ferry-Link-Password", "wrong"}, 401},
+		"the headers without":         {"HEAD", nil, 401},
+		"the record without":          {"GET", []string{"Accept", "application/json"}, 401},
+		"the right one":               {"GET", []string{"Ferry-Link-Password", "open sesame"}, 302},
+		"the headers with it":         {"HEAD", []string{"Ferry-Link-Password", "open sesame"}, 200},
+		"the record with it":          {"GET", []string{"Accept", "application/json", "Ferry-Link-Password", "open sesame"}, 200},
+		"the right one as in curl -u": {"GET", []string{"Authorization", "Basic Om9wZW4gc2VzYW1l"}, 302},
+	} {
+		a := s.Send(k.method+" "+link, "", k.headers...)
+		if a.Code != k.want || (a.Code == 401) != strings.HasPrefix(a.Header.Get("WWW-Authenticate"), `Basic realm="link"`) {
+			t.Errorf("%s: status %d, headers %v", what, a.Code, a.Header)
+		}
+	}
+	page := s.Send("GET "+link, "", "Accept", "text/html").Want(200)
+	if strings.Contains(page.Text, "a.txt") || !strings.Contains(page.Text, "&amp;download=1") || strings.Contains(fmt.Sprint(page.Header), "Basic") {
+		t.Errorf("a browser gets the page %s", page.Text)
+	}
+	s.Send("GET "+link+"&download=1", "", "Accept", "text/html").Want(401).WantHeaders("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
+	claimed := s.claim(link, "Ferry-Link-Password", "open sesame")
+	apitest.Equal(t, "the bytes", s.Get(claimed), "0123456789")
+	s.Ask("PATCH /files/1/links/own", `{"password": "another"}`).Want(200)
+	s.Send("GET "+claimed, "").Want(401)
+	s.Ask("PATCH /files/1/links/own", `{"password": ""}`).Want(200)
+	apitest.Equal(t, "the bytes", s.Get(link), "0123456789")
+}
+
+func TestGuessesOfALinksPasswordAreThrottled(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.share("a.txt", "0123456789", "Ferry-Link-Password", "open sesame")
+	for i := range 6 {
+		s.Send("GET "+link, "", "Ferry-Link-Password", fmt.Sprint("guess ", i))
+	}
+	s.Send("GET "+link, "", "Ferry-Link-Password", "open sesame").Want(429)
+	other := s.share("b.txt", "1", "Ferry-Link-Password", "open sesame")
+	s.Send("GET "+other, "", "Ferry-Link-Password", "open sesame").Want(302)
+}
+
+func TestADeadLinkSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	why := func(want, link string) {
+		t.Helper()
+		if a := s.Send("GET "+link, ""); a.Code != 401 || !strings.Contains(a.Header.Get("Ferry-Error"), want) {
+			t.Errorf("status %d, %q, want %q", a.Code, a.Header.Get("Ferry-Error"), want)
+		}
+	}
+	deleted, expired, ended, renewed := s.share("a", "1"), s.Upload("file=b&expires=1h", "2").LinkURL, s.share("c", "3"), s.share("d", "4")
+	s.Ask("DELETE /files/1", "").Want(200)
+	s.Ask("DELETE /files/3/links/own", "").Want(200)
+	now := s.Ask("POST /files/4/links/own/renew", "").Want(200)
+	why("was deleted", deleted)
+	why("was ended", ended)
+	why("was ended", renewed)
+	why("no such link", deleted[:len(deleted)-3]+"abc")
+	apitest.Equal(t, "the new link's bytes", s.Get(apitest.Read[struct{ LinkURL string }](now).LinkURL), "4")
+	s.Ask("POST /files/1/restore", "").Want(200)
+	apitest.Equal(t, "the bytes of a restored file", s.Get(deleted), "1")
+	s.Ask("DELETE /files/3", "").Want(200)
+	s.Ask("POST /files/3/restore", "").Want(200)
+	why("was ended", ended)
+	s.Clock.Advance(2 * time.Hour)
+	why("has expired", expired)
+}
+
+func TestAFileGetsMoreLinks(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.share("a.txt", "0123456789")
+	one := apitest.Read[struct{ Links []wire.Link }](s.Ask("POST /files/1/links", `{"downloads": 1, "expires": "1d"}`).Want(201)).Links
+	if len(one) != 1 || one[0].LinkURL == "" || *one[0].Left != 1 {
+		t.Fatalf("the links are %+v", one)
+	}
+	two := apitest.Read[struct{ Links []wire.Link }](s.Ask("POST /files/1/links", `{"m": ["ann@example.com", "carla@example.com"], "i": "hello"}`).Want(201)).Links
+	if len(two) != 2 || two[0].LinkURL != "" || two[1].To != "carla@example.com" {
+		t.Fatalf("the links are %+v", two)
+	}
+	apitest.Equal(t, "the bytes", s.Get(s.claim(one[0].LinkURL)), "0123456789")
+	wantText(t, s.Ask("PATCH /files/1", `{"name": "b.txt", "expires": "2d"}`).Want(200), `"name":"b.txt"`)
+	all := s.links("1")
+	apitest.Equal(t, "the links", len(all), 4)
+	apitest.Equal(t, "the state", all[1].State, "used up")
+	for n := len(all); n < 40; n++ {
+		s.Ask("POST /files/1/links", `{}`).Want(201)
+	}
+	s.Ask("POST /files/1/links", `{}`).Want(201) // the one that is used up makes room
+	s.Ask("POST /files/1/links", `{}`).Want(409)
+	s.Ask("DELETE /files/1", "").Want(200)
+	s.Ask("POST /files/1/restore", "").Want(200)
+	apitest.Equal(t, "the links", len(s.links("1")), 40)
+}
+
+func TestLimitsThatAreWrongAreRefused(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.share("a.txt", "1")
+	for request, body := range map[string]string{
+		"POST /upload?file=a&downloads=0":   "1",
+		"POST /upload?file=a&downloads=x":   "1",
+		"POST /upload?file=a&download=3":    "1",
+		"POST /upload?file=a&expire=1h":     "1",
+		"POST /upload?file=a&expires=never": "1",
+		"POST /upload?file=a&expires=999d":  "1",
+		"POST /files/1/links":               `{"download": 3}`,
+		"POST /files/1/links?downloads=3":   `{}`,
+		"PATCH /files/1/links/own":          `{"downloads": -1}`,
+		"PATCH /files/1":                    `{"name": ""}`,
+		"POST /uploads":                     `{"name": "a", "expired": "1h"}`,
+	} {
+		if a := s.Ask(request, body); a.Code != 400 {
+			t.Errorf("%s: status %d", request, a.Code)
+		}
+	}
+	s.Ask("PATCH /files/1/links/x", `{}`).Want(404)
+	s.Ask("DELETE /files/2/links/own", "").Want(404)
+	s.Ask("POST /upload?file=a&x=1&other=2", "1").Want(200)
+}
+
+func TestAboutAndPreviewCountNoDownload(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.share("a.txt", "0123456789")
+	wantText(t, s.Send("GET "+link+"&about", "").Want(200), `"sender":"ann"`, `"name":"a.txt"`, `"protected":false`)
+	apitest.Equal(t, "the preview", s.Get(link+"&preview"), "0123456789")
+	guarded := s.Upload("file=b.txt&downloads=1", "1").LinkURL
+	wantText(t, s.Send("GET "+guarded+"&about", "").Want(200), `"left":1`)
+	s.Send("GET "+guarded+"&preview", "").Want(403)
+	secret := s.share("c.txt", "1", "Ferry-Link-Password", "open sesame")
+	a := s.Send("GET "+secret+"&about", "").Want(200)
+	if wantText(t, a, `"protected":true`); strings.Contains(a.Text, "c.txt") {
+		t.Errorf("it tells %s", a.Text)
+	}
+	s.Get(link)
+	s.wantDownloads("about and a preview", link, 1)
+}

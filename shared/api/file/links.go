@@ -1,0 +1,241 @@
+package file
+
+import (
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/wire"
+)
+
+// MaxDownloads is the highest limit of a link. MaxLinkPassword is the longest password of one, in
+// characters.
+const MaxDownloads, MaxLinkPassword = 1_000_000, 128
+
+// Sharing is /files/{id}/links and the paths below it, and PATCH /files/{id}: what the owner of a
+// file can do with its links, its name and its expiry.
+func Sharing() api.Endpoint { return api.Named("links", newSharing) }
+
+// newSharing returns the handler. It needs the port Table and the link key.
+func newSharing(p *api.Ports) http.Handler {
+	s := newServer(p)
+	return p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
+		"PATCH /files/{id}":                s.change,
+		"POST /files/{id}/links":           s.share,
+		"PATCH /files/{id}/links/{n}":      s.changeLink,
+		"DELETE /files/{id}/links/{n}":     s.endLink,
+		"POST /files/{id}/links/own/renew": s.renewLink,
+	})
+}
+
+// own returns the file in the caller's user area that the path names. It costs one call.
+func (s server) own(r *http.Request, u auth.Identity) (files.File, error) {
+	id, err := api.FileID(r)
+	if err != nil {
+		return files.File{}, err
+	}
+	return s.files.Get(r.Context(), u.User, blob.Files, id)
+}
+
+// change costs four calls after authentication, and those of writeRecord.
+func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	var in wire.ChangeFile
+	if err := api.JSON(r, &in, false); err != nil {
+		return err
+	}
+	f, err := s.own(r, u)
+	if err != nil {
+		return err
+	}
+	var e files.Edit
+	if in.Name != nil {
+		name := wire.CleanFileName(*in.Name)
+		if e.Name = &name; name == "" {
+			return fault.Parameter("name", "name is not a file name")
+		}
+	}
+	if in.Expires != nil {
+		wish, err := ExpiryOf(*in.Expires, s.ports)
+		if e.Expiry = &wish; err != nil {
+			return err
+		}
+	}
+	if f, err = s.files.Change(r.Context(), u.User, f.ID, e); err != nil {
+		return err
+	}
+	return s.writeRecord(w, r, u, f)
+}
+
+// share costs four calls after authentication, and one more if messages are counted.
+func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	var in wire.NewLinks
+	if err := api.JSON(r, &in, false); err != nil {
+		return err
+	}
+	f, err := s.own(r, u)
+	if err != nil {
+		return err
+	}
+	sending, err := Sending(s.ports, r, u.User, Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I}, in.Lang)
+	if err != nil {
+		return err
+	}
+	order := links.Order{To: sending.Recipients}
+	if order.Options, err = s.options(r, in.Downloads, in.Password); err != nil {
+		return err
+	}
+	if order.Until, err = s.until(in.Expires, f); err != nil {
+		return err
+	}
+	f, made, err := s.links.Make(r.Context(), s.files, f, files.ByOf(u), order)
+	if err != nil {
+		return err
+	}
+	if len(order.To) > 0 {
+		s.ports.Notify()
+	}
+	out := struct {
+		Links []wire.Link `json:"links"`
+	}{make([]wire.Link, len(made))}
+	for i, l := range made {
+		l.File = f
+		out.Links[i] = s.shown(r, u.User, l)
+	}
+	return envelope.WriteJSON(w, http.StatusCreated, out)
+}
+
+// options returns the options that a request states.
+func (s server) options(r *http.Request, downloads int64, password string) (files.Options, error) {
+	return OptionsOf(r, s.ports, downloads, password)
+}
+
+// OptionsOf checks a limit and a password, and hashes the password.
+func OptionsOf(r *http.Request, p *api.Ports, downloads int64, password string) (o files.Options, err error) {
+	switch {
+	case downloads < 0 || downloads > MaxDownloads:
+		return o, fault.Parameter("downloads", "the parameter downloads must be a number from 1 to %d", MaxDownloads)
+	case !utf8.ValidString(password) || utf8.RuneCountInString(password) > MaxLinkPassword:
+		return o, fault.Parameter("password", "the password of a link has at most %d characters", MaxLinkPassword)
+	}
+	o.Limit = downloads
+	if password != "" {
+		o.Password, err = p.Hasher.Hash(r.Context(), password)
+	}
+	return o, err
+}
+
+// ExpiryOf reads when a file is to leave the user area. An empty text leaves that to the retention.
+func ExpiryOf(text string, p *api.Ports) (e files.Expiry, err error) {
+	at, err := api.Expires(text, p.Now())
+	if err != nil || at.IsZero() {
+		return e, err
+	}
+	if !strings.Contains(text, "-") { // it counts from when the file is stored
+		return files.Expiry{In: int64(at.Sub(p.Now()).Seconds() + 0.5)}, nil
+	}
+	return files.Expiry{At: at.Unix()}, nil
+}
+
+// until reads when a link is to expire, in Unix seconds: 0 is with its file.
+func (s server) until(text string, f files.File) (int64, error) {
+	at, err := api.Expires(text, s.ports.Now())
+	switch {
+	case err != nil || at.IsZero():
+		return 0, err
+	case f.Expires != 0 && at.Unix() > f.Expires:
+		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s", stamp(f.Expires).Format("2006-01-02T15:04:05Z"))
+	}
+	return at.Unix(), nil
+}
+
+// changeLink costs three calls after authentication.
+func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	var in wire.ChangeLink
+	if err := api.JSON(r, &in, false); err != nil {
+		return err
+	}
+	f, err := s.own(r, u)
+	if err != nil {
+		return err
+	}
+	var c links.Change
+	if in.Expires != nil {
+		until, err := s.until(*in.Expires, f)
+		if c.Until = &until; err != nil {
+			return err
+		}
+	}
+	c.Limit = in.Downloads
+	o, err := s.options(r, value(in.Downloads), value(in.Password))
+	if err != nil {
+		return err
+	}
+	if in.Password != nil {
+		c.Password = &o.Password
+	}
+	return s.edit(w, r, u, f, c)
+}
+
+// value returns what p points to, or the zero value.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// endLink costs three calls after authentication.
+func (s server) endLink(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	f, err := s.own(r, u)
+	if err != nil {
+		return err
+	}
+	return s.edit(w, r, u, f, links.Change{End: true})
+}
+
+func (s server) edit(w http.ResponseWriter, r *http.Request, u auth.Identity, f files.File, c links.Change) error {
+	l, err := s.links.Edit(r.Context(), f, r.PathValue("n"), u.Name == f.By.User, c)
+	if err != nil {
+		return err
+	}
+	return envelope.WriteJSON(w, http.StatusOK, s.shown(r, u.User, l))
+}
+
+// renewLink costs three calls after authentication, and those of writeRecord.
+func (s server) renewLink(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	f, err := s.own(r, u)
+	if err != nil {
+		return err
+	}
+	if f, err = s.links.RenewOwn(r.Context(), s.files, f); err != nil {
+		return err
+	}
+	return s.writeRecord(w, r, u, f)
+}
+
+// shown returns a link as an answer shows it. A recipient's address is for the recipient alone.
+func (s server) shown(r *http.Request, u auth.User, l links.Link) wire.Link {
+	out := wire.Link{
+		ID: l.ID(), State: string(l.State(s.ports.Now())), To: l.To, Expires: stamp(l.Ends()),
+		Downloads: l.Limit, Protected: l.Password != "", Used: downloadsOf(l.Use),
+	}
+	if left, limited := l.Left(); limited {
+		out.Left = &left
+	}
+	switch {
+	case l.To == "":
+		out.LinkURL = auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u), l.File.Area) + l.Token
+	case strings.Contains(l.To, "@"):
+		out.Channel = files.Mail
+	default:
+		out.Channel = files.SMS
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package file
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/contact"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+)
+
+// maxMessage is the longest message to a recipient, in characters.
+const maxMessage = 500
+
+// Recipients says who gets a link (c, m and i of section 4.3 of the specification; c and m may be
+// repeated, and empty is nobody), and whether the uploader gets a mail at the first download.
+type Recipients struct {
+	Mobiles, Addresses []string
+	Message            string
+	Notify             bool
+}
+
+// Sending returns a message for each recipient, and the receipt. Bad recipients are an Invalid
+// fault, and so is an unknown language.
+func Sending(p *api.Ports, r *http.Request, u auth.User, to Recipients, lang string) (s files.Sending, err error) {
+	if s.Recipients, err = to.messages(p.Settings); err != nil {
+		return s, err
+	}
+	if _, ok := api.Language(lang); !ok && lang != "" {
+		return s, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(api.Languages(), ", "))
+	}
+	lang, base := api.LangOf(lang, r, u), p.Base(r.Context())
+	for i := range s.Recipients {
+		n := &s.Recipients[i]
+		n.Text, n.Lang, n.Base, n.Sender, n.ReplyTo = to.Message, lang, base, u.Name, u.Email
+	}
+	if !to.Notify {
+		return s, nil
+	}
+	if u.Email == "" {
+		return s, fault.Parameter("notify",
+			"the parameter notify sends you a mail, but you have no registered address")
+	}
+	s.Tell = files.Contact{To: u.Email, Lang: lang, Base: base}
+	return s, nil
+}
+
+// messages returns one message for each number and address. Addresses that differ only in case
+// are the same.
+func (to Recipients) messages(set api.Settings) (all []files.Message, err error) {
+	if err := checkMessage(to.Message); err != nil {
+		return nil, err
+	}
+	for _, mobile := range to.Mobiles {
+		if strings.HasPrefix(mobile, " ") { // an unescaped + in the URL
+			mobile = "+" + strings.TrimLeft(mobile, " +")
+		}
+		if mobile == "" {
+			continue
+		}
+		number, err := contact.ParseMobile(mobile, set.PhoneRegion)
+		if err != nil {
+			return nil, fault.Parameter("c", "the parameter c is %v", err)
+		}
+		if err := checkCountry(number, set); err != nil {
+			return nil, err
+		}
+		all = append(all, files.Message{Channel: files.SMS, To: number})
+	}
+	for _, address := range to.Addresses {
+		if address == "" {
+			continue
+		}
+		if err := contact.CheckAddress(address); err != nil {
+			return nil, fault.Parameter("m", "the parameter m is %v", err)
+		}
+		all = append(all, files.Message{Channel: files.Mail, To: address})
+	}
+	seen := map[string]bool{}
+	all = slices.DeleteFunc(all, func(m files.Message) bool {
+		lower := strings.ToLower(m.To) // as the limits count
+		again := seen[lower]
+		seen[lower] = true
+		return again
+	})
+	if len(all) > files.MaxRecipients {
+		return nil, fault.Parameter("c, m",
+			"the parameters c and m allow at most %d recipients together", files.MaxRecipients)
+	}
+	return all, nil
+}
+
+// CheckCountries returns an error if a country in the settings does not exist: such a list would
+// refuse the very numbers that it is meant to allow.
+func CheckCountries(set api.Settings) error {
+	for _, country := range append([]string{set.PhoneRegion}, set.SMSCountries...) {
+		if country != "" && !contact.KnownRegion(country) {
+			return fmt.Errorf("FERRY_PHONE_REGION or FERRY_SMS_COUNTRIES: there is no country %s (Britain is GB)", country)
+		}
+	}
+	return nil
+}
+
+// checkCountry refuses a number that gets no text messages from here.
+func checkCountry(number string, set api.Settings) error {
+	country, all := contact.CountryOf(number), strings.Join(set.SMSCountries, ", ")
+	switch {
+	case set.NoSMS:
+		return fault.Parameter("c",
+			"the parameter c is not supported: this service sends no text messages, as FERRY_SMS_URL is not set")
+	case all != "" && !slices.Contains(set.SMSCountries, country):
+		return fault.Parameter("c",
+			"the parameter c is a number in %s, but text messages go only to %s", country, all)
+	}
+	return nil
+}
+
+func checkMessage(s string) error {
+	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxMessage {
+		return fault.Parameter("i", "the parameter i must be text of at most %d characters", maxMessage)
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }) {
+		return fault.Parameter("i", "the parameter i has control characters")
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A link with a limit or a password gives its bytes only for a claim: it redirects to
+// LINK&claim=NONCE. The first GET there takes one of its downloads, and all further ones are free.
+// So a download keeps the claim's address as its link, also for when it is resumed.
+
+// claimed returns the address of the claim that an answer redirects to, or "". It is the link
+// itself with the claim added, so that nothing goes to another host.
+func claimed(link string, resp *http.Response) string {
+	to, err := resp.Location()
+	if err != nil || resp.StatusCode/100 != 3 {
+		return ""
+	}
+	return withClaim(link, to)
+}
+
+// withClaim adds the claim of another address of the same link to a link. It returns "" if there
+// is none.
+func withClaim(link string, to *url.URL) string {
+	from, err := url.Parse(link)
+	if err != nil {
+		return ""
+	}
+	asked, got := from.Query(), to.Query()
+	same := asked.Get("k") == got.Get("k") && asked.Get("z") == got.Get("z")
+	if !same || asked.Has("claim") || got.Get("claim") == "" {
+		return ""
+	}
+	from.RawQuery, from.Fragment = from.RawQuery+"&claim="+url.QueryEscape(got.Get("claim")), ""
+	return from.String()
+}
+
+// claim asks a link for a claim and returns its address. That of a link which needs none any more
+// is the link.
+func (c *Client) claim(ctx context.Context, link, password string) (address string, err error) {
+	err = c.retry.do(ctx, func() error {
+		w := watch(ctx, idle)
+		defer w.end()
+		header := http.Header{"Range": {"bytes=0-0"}}
+		if password != "" { // unlike another header, this one keeps spaces at the ends
+			header.Set("Authorization", basic(password))
+		}
+		resp, err := c.getLink(w.ctx, http.MethodGet, link, header)
+		if err != nil {
+			return err
+		}
+		defer drain(resp.Body)
+		if address = claimed(link, resp); address != "" {
+			return nil
+		}
+		if address = link; resp.StatusCode >= 400 {
+			return refusal(resp)
+		}
+		return nil
+	})
+	return address, err
+}
+
+// basic returns the field Authorization for the password of a link.
+func basic(password string) string {
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth("", password)
+	return r.Header.Get("Authorization")
+}
+
+// unlock returns the address of a claim. If err, or else the link, says that it needs a password,
+// ask returns that.
+func (c *Client) unlock(
+	ctx context.Context, link string, err error, ask func(wrong error) (string, error),
+) (address string, _ error) {
+	if err == nil {
+		address, err = c.claim(ctx, link, "")
+	}
+	var wrong error
+	for errors.Is(err, ErrPassword) && ask != nil {
+		password, noAnswer := ask(wrong)
+		if noAnswer != nil {
+			return "", noAnswer
+		}
+		address, err = c.claim(ctx, link, password)
+		wrong = err
+	}
+	return address, err
+}
+
+// earlierClaim returns the address of the claim that an unfinished download of a link has left in
+// a folder, or beside a file, or "".
+func earlierClaim(path, link string) string {
+	folder, names := filepath.Dir(path), []string{filepath.Base(path) + ".part.json"}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		folder, names = path, nil
+		entries, _ := os.ReadDir(path)
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ".part.json") {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	for _, name := range names {
+		f, err := openOwn(filepath.Join(folder, name))
+		if err != nil {
+			continue
+		}
+		var r record
+		err = json.NewDecoder(io.LimitReader(f, maxAnswer)).Decode(&r)
+		_ = f.Close()
+		if at, bad := url.Parse(r.Claim); err == nil && bad == nil && r.Claim != "" && withClaim(link, at) == r.Claim {
+			return r.Claim
+		}
+	}
+	return ""
+}

@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"ferry/shared/wire"
+)
+
+// Link is a link to a file. Only its owner and its uploader see it so.
+type Link = wire.Link
+
+// NewLinks describes links to be made.
+type NewLinks = wire.NewLinks
+
+// ChangeLink says what to change of a link. What is nil stays.
+type ChangeLink = wire.ChangeLink
+
+// ChangeFile says what to change of a file. What is nil stays.
+type ChangeFile = wire.ChangeFile
+
+// OwnLink is the id of a file's own link.
+const OwnLink = "own"
+
+func linkPath(id int64, link string) string {
+	return fmt.Sprintf("/files/%d/links/%s", id, url.PathEscape(link))
+}
+
+// AddLinks sends a file of the user area to more people, each with a link of their own, or makes
+// one more link. It does not retry, so that nobody gets two messages.
+func (c *Client) AddLinks(ctx context.Context, id int64, l NewLinks) ([]Link, error) {
+	var made struct{ Links []Link }
+	r := request{method: "POST", path: fmt.Sprintf("/files/%d/links", id), json: l, login: true}
+	if err := c.once(ctx, r, &made); err != nil {
+		return nil, err
+	}
+	if len(made.Links) == 0 {
+		return nil, ErrAnswer
+	}
+	return made.Links, nil
+}
+
+// ChangeLink changes a link of a file, and returns it as it is then. An unknown file or link is an
+// ErrNotFound; a link that has ended is an *Error with status 409.
+func (c *Client) ChangeLink(ctx context.Context, id int64, link string, change ChangeLink) (l Link, err error) {
+	err = c.call(ctx, request{method: "PATCH", path: linkPath(id, link), json: change, login: true}, &l)
+	return l, err
+}
+
+// EndLink ends a link of a file at once. Repeating it is no error.
+func (c *Client) EndLink(ctx context.Context, id int64, link string) (l Link, err error) {
+	err = c.call(ctx, request{method: "DELETE", path: linkPath(id, link), login: true}, &l)
+	return l, err
+}
+
+// RenewLink ends a file's own link and makes it anew, with the same limits.
+func (c *Client) RenewLink(ctx context.Context, id int64) (d Details, err error) {
+	err = c.call(ctx, request{method: "POST", path: linkPath(id, OwnLink) + "/renew", login: true}, &d)
+	return d, err
+}
+
+// ChangeFile changes a file of the user area, and returns it as it is then.
+func (c *Client) ChangeFile(ctx context.Context, id int64, change ChangeFile) (d Details, err error) {
+	err = c.call(ctx, request{method: "PATCH", path: fmt.Sprintf("/files/%d", id), json: change, login: true}, &d)
+	return d, err
+}

@@ -1,0 +1,64 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"ferry/shared/client"
+)
+
+func TestLinksAreMadeChangedAndEnded(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	ctx := t.Context()
+	f, err := c.Upload(ctx, "a.txt", "", []byte("content"), client.Delivery{Expires: "7d", Downloads: 3, Password: "open sesame é"})
+	must(t, err)
+	d, err := c.File(ctx, client.UserArea, f.ID)
+	if err != nil || len(d.Links) != 1 || d.Links[0].ID != client.OwnLink || *d.Links[0].Left != 3 || !d.Links[0].Protected {
+		t.Fatalf("%+v, %v", d.Links, err)
+	}
+	made, err := c.AddLinks(ctx, f.ID, client.NewLinks{Expires: "1d", Downloads: 1})
+	if err != nil || len(made) != 1 || made[0].LinkURL == "" || made[0].State != "live" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	sent, err := c.AddLinks(ctx, f.ID, client.NewLinks{M: []string{"bob@example.com", "carla@example.com"}, I: "hello"})
+	if err != nil || len(sent) != 2 || sent[0].To != "bob@example.com" || sent[0].LinkURL != "" {
+		t.Fatalf("%+v, %v", sent, err)
+	}
+	two := int64(2)
+	if l, err := c.ChangeLink(ctx, f.ID, made[0].ID, client.ChangeLink{Downloads: &two}); err != nil || *l.Left != 2 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	for range 2 {
+		if l, err := c.EndLink(ctx, f.ID, made[0].ID); err != nil || l.State != "ended" {
+			t.Errorf("%+v, %v", l, err)
+		}
+	}
+	if _, err := c.ChangeLink(ctx, f.ID, made[0].ID, client.ChangeLink{Downloads: &two}); client.StatusOf(err) != 409 {
+		t.Errorf("a link that has ended: %v", err)
+	}
+	if _, err := c.EndLink(ctx, f.ID, "nothing"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("an unknown link: %v", err)
+	}
+	if now, err := c.RenewLink(ctx, f.ID); err != nil || now.Link == f.Link || !now.Links[0].Protected {
+		t.Errorf("%+v, %v", now, err)
+	}
+	name := "b.txt"
+	if now, err := c.ChangeFile(ctx, f.ID, client.ChangeFile{Name: &name}); err != nil || now.Name != name || now.Expires != d.Expires {
+		t.Errorf("%+v, %v", now, err)
+	}
+}
+
+func TestAnUploadInPartsHasTheSameOptions(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	content := []byte("content")
+	src := client.Source{Name: "a.txt", Length: int64(len(content)), Content: bytes.NewReader(content)}
+	f, err := c.Put(t.Context(), src, client.PutOptions{Delivery: client.Delivery{Expires: "7d", Downloads: 3, Password: "open sesame"}})
+	must(t, err)
+	d, err := c.File(t.Context(), client.UserArea, f.ID)
+	if err != nil || *d.Links[0].Left != 3 || !d.Links[0].Protected || d.Links[0].Expires.IsZero() {
+		t.Fatalf("%+v, %v", d.Links, err)
+	}
+}

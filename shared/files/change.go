@@ -1,0 +1,81 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// Edit is what is to change about a file. What is nil stays.
+type Edit struct {
+	Name   *string
+	Expiry *Expiry // counted from now; the zero Expiry is that of the retention
+}
+
+// Change changes the name or the expiry of a file in the user area. It may be moving. If the id is
+// unknown, the fault is NotFound. It makes three calls to the table.
+func (s *Service) Change(ctx context.Context, owner auth.User, id int64, e Edit) (File, error) {
+	f, err := s.Get(ctx, owner, blob.Files, id)
+	if err != nil {
+		return File{}, err
+	}
+	return s.Amend(ctx, f, func(now *File) ([]table.Op, error) {
+		if e.Name != nil {
+			now.Name = *e.Name
+		}
+		if e.Expiry == nil {
+			return nil, nil
+		}
+		now.Expires, err = s.changedExpiry(f, *e.Expiry, owner)
+		return s.missed(*now), err
+	})
+}
+
+// changedExpiry returns when a file leaves the user area after its expiry was changed. The
+// retention counts from the upload or, for a restored file, from when it came back.
+func (s *Service) changedExpiry(f File, e Expiry, owner auth.User) (int64, error) {
+	if e.In > 0 {
+		e = Expiry{At: s.Now().Unix() + e.In}
+	}
+	return s.wanted(e, time.Unix(max(f.Modified/1000, f.Moved), 0), owner)
+}
+
+// Amend changes a file's record and its links in place, in one transaction with what change
+// returns. change gets the record that will be stored, and is called again if something else has
+// changed it meanwhile. If the file was moved or removed since f was read, the fault is NotFound.
+func (s *Service) Amend(ctx context.Context, f File, change func(now *File) ([]table.Op, error)) (now File, err error) {
+	err = s.retryChanged(ctx, f, func(f File) error {
+		now = f
+		now.Recipients, now.Changes = slices.Clone(f.Recipients), f.Changes+1
+		ops, err := change(&now)
+		if err != nil {
+			return err
+		}
+		links, err := s.Links.Replace(ctx, f, &now)
+		if err != nil {
+			return err
+		}
+		return s.Table.Write(ctx, slices.Concat([]table.Op{now.amended().If(f.Unchanged()...)}, links, ops)...)
+	})
+	if errors.Is(err, table.ErrCondition) {
+		return File{}, errNoFile(f.Area)
+	}
+	return now, fault.Wrap(err, "changing a file's record")
+}
+
+// amended returns the operation that changes the record in place. It leaves alone where the bytes
+// are, which a mover may change at the same time.
+func (f File) amended() table.Op {
+	op := table.Update(f.key()).Set("name", f.Name).Set("expires", f.Expires).Set("key", f.Key).
+		Set("limited", f.Limited).Set("renewed", f.Renewed).Set("changes", f.Changes)
+	if len(f.Recipients) > 0 { // a file that had some keeps one
+		op = op.Set("recipients", f.Recipients)
+	}
+	return op
+}

@@ -1,0 +1,127 @@
+package links
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// A guarded link gives its bytes only for a claim: LINK&claim=NONCE, to which the link redirects.
+// Making one writes nothing; its signature shows that the link did, and that the password was
+// right. Of a link with a limit, the first GET there takes a download, in one transaction with an
+// item for the claim. While that item is there, everything with this claim is free.
+
+const (
+	// claimLife is how long a claim can be used for the first time.
+	claimLife = time.Hour
+	// takenLife is how long a claim that has taken a download can be used, so that a long download
+	// can be resumed.
+	takenLife = 24 * time.Hour
+
+	secretSize = 16
+	// In a nonce are random bytes, when it ends in Unix seconds, and the start of an HMAC-SHA256.
+	nonceRandom, nonceTime, nonceSum = 12, 4, 16
+
+	// takeTime is how long a request tries to take a download while others do.
+	takeTime = 3 * time.Second
+	takeWait = 30 * time.Millisecond
+)
+
+func claimKey(token, claim string) table.Key {
+	return table.Key{PK: partition + auth.HashToken(token), SK: "claim#" + auth.HashToken(claim)}
+}
+
+// NewClaim returns a claim of a guarded link.
+func (s *Service) NewClaim(l Link) (string, error) {
+	b := make([]byte, nonceRandom, nonceRandom+nonceTime+nonceSum)
+	if _, err := io.ReadFull(s.Random, b); err != nil {
+		return "", fmt.Errorf("making a claim: %w", err)
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(s.Now().Add(claimLife).Unix())) // until 2106
+	return base64.RawURLEncoding.EncodeToString(append(b, l.sum(b)...)), nil
+}
+
+func (l Link) sum(b []byte) []byte {
+	mac := hmac.New(sha256.New, l.Secret)
+	io.WriteString(mac, "claim "+l.Token+" ")
+	mac.Write(b)
+	return mac.Sum(nil)[:nonceSum]
+}
+
+// checkClaim returns a fault unless the link made this claim, and it can still be used.
+func (s *Service) checkClaim(l Link, claim string) error {
+	b, err := base64.RawURLEncoding.DecodeString(claim)
+	if err == nil && len(b) == nonceRandom+nonceTime+nonceSum && len(l.Secret) > 0 {
+		b, sum := b[:nonceRandom+nonceTime], b[nonceRandom+nonceTime:]
+		ends := int64(binary.BigEndian.Uint32(b[nonceRandom:]))
+		if hmac.Equal(sum, l.sum(b)) && (l.taken || s.Now().Unix() < ends) {
+			return nil
+		}
+	}
+	return fault.New(fault.Unauthorized, "this address was for one download and has ended: open the link again")
+}
+
+// claimed is what the table knows of a claim that has taken a download.
+type claimed struct {
+	V     int64 `json:"v"`
+	Until int64 `json:"until"` // Unix seconds
+}
+
+// Take takes one of the downloads of a link with a limit for a claim that FindFor has accepted,
+// unless the claim has one. If none is left, the fault is Unauthorized; if others take downloads
+// all the time, it is Unavailable. It makes one call to the table, and two more for each time that
+// others were faster.
+func (s *Service) Take(ctx context.Context, l Link, claim string) (Link, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
+	defer cancel()
+	for {
+		if err := s.check(l, l.File.Area); err != nil || l.taken || l.Limit == 0 {
+			return l, err
+		}
+		until := s.Now().Add(takenLife)
+		err := s.Table.Write(ctx,
+			table.Put(claimKey(l.Token, claim), claimed{formatVersion, until.Unix()}).Expire(until).If(table.NotExists()),
+			table.Update(key(l.Token)).Add("taken", 1).If(table.Exists(), table.AtMost("taken", l.Limit-1), table.Equal("limit", l.Limit)),
+		)
+		if err == nil {
+			l.taken = true
+			return l, nil
+		}
+		if !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrBusy) {
+			return l, fault.Wrap(busy(ctx, err), "taking a download")
+		}
+		select { // the others wait too, each for another time
+		case <-time.After(rand.N(2 * takeWait)):
+		case <-ctx.Done():
+			return l, busy(ctx, err)
+		}
+		area := l.File.Area
+		if l, err = s.read(ctx, l.Token, claim); errors.Is(err, table.ErrNotFound) {
+			return l, unknown.fault()
+		} else if err != nil {
+			return l, fault.Wrap(busy(ctx, err), "taking a download")
+		}
+		if l.Dead == "" && l.File.Area != area {
+			return l, Deleted.fault()
+		}
+	}
+}
+
+// busy turns an error after takeTime into an Unavailable fault.
+func busy(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return &fault.Fault{Kind: fault.Unavailable, Detail: "many people open this link at this moment; try again", After: time.Second, Cause: err}
+}

@@ -1,0 +1,102 @@
+package links
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"ferry/shared/fault"
+	"ferry/shared/files"
+)
+
+// deadMemory is how long a link that has ended says why.
+const deadMemory = 30 * 24 * time.Hour
+
+// MaxLive is the most live links of a file. All links of a file are in one transaction when it
+// moves.
+const MaxLive = 40
+
+// Limits are what limits a link. The zero Limits do not.
+type Limits struct {
+	files.Options
+	Until  int64  `json:"until,omitempty"`  // Unix seconds; 0 is as long as the file
+	Taken  int64  `json:"taken,omitempty"`  // downloads that were taken of Limit
+	Secret []byte `json:"secret,omitempty"` // signs claims
+	Ended  int64  `json:"ended,omitempty"`  // Unix seconds when its owner ended it; 0 if not
+}
+
+// newLimits returns the limits of a new link.
+func (s *Service) newLimits(o files.Options, until int64) (l Limits, err error) {
+	l = Limits{Options: o, Until: until}
+	if l.Guarded() {
+		l.Secret, err = s.newSecret()
+	}
+	return l, err
+}
+
+func (s *Service) newSecret() ([]byte, error) {
+	b := make([]byte, secretSize)
+	_, err := io.ReadFull(s.Random, b)
+	return b, fault.Wrap(err, "making the secret of a link")
+}
+
+// Guarded reports whether only a claim gets the bytes.
+func (l Limits) Guarded() bool { return l.Limit > 0 || l.Password != "" }
+
+// Left returns how many downloads are left; limited is false if there is no limit.
+func (l Limits) Left() (n int64, limited bool) { return max(0, l.Limit-l.Taken), l.Limit > 0 }
+
+// Ends returns when the link expires, in Unix seconds; 0 is never.
+func (l Link) Ends() int64 {
+	if l.Until != 0 && (l.File.Expires == 0 || l.Until < l.File.Expires) {
+		return l.Until
+	}
+	return l.File.Expires
+}
+
+// State is whether a link leads to its file, or why it does not.
+type State string
+
+// The states of a link.
+const (
+	Live    State = "live"
+	Expired State = "expired"
+	UsedUp  State = "used up"
+	Ended   State = "ended"
+	Deleted State = "deleted"
+	unknown State = "unknown" // such as a mistyped one
+)
+
+// State returns the state of a link at a time. A claim that has taken its download is not held up
+// by a link that is used up.
+func (l Link) State(now time.Time) State {
+	left, limited := l.Left()
+	switch {
+	case l.Dead != "":
+		return l.Dead
+	case l.File.Area == "":
+		return unknown
+	case l.Ended != 0:
+		return Ended
+	case l.Ends() != 0 && now.Unix() >= l.Ends():
+		return Expired
+	case limited && left == 0 && !l.taken:
+		return UsedUp
+	}
+	return Live
+}
+
+// fault returns the fault that says why a link leads nowhere, or nil if it is live.
+func (s State) fault() error {
+	why := map[State]string{
+		Expired: "this link has expired",
+		UsedUp:  "this link is used up: it has given all downloads that it allowed",
+		Ended:   "this link was ended by who shared the file",
+		Deleted: "the file of this link was deleted",
+		unknown: "there is no such link: check that its address is complete",
+	}[s]
+	if s == Live {
+		return nil
+	}
+	return &fault.Fault{Kind: fault.Unauthorized, Detail: why, Cause: fmt.Errorf("the link is %s", s)}
+}

@@ -1,0 +1,224 @@
+package links
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// Order is what the owner of a file wants of new links to it.
+type Order struct {
+	To      []files.Message // each gets a link of their own; none makes one link for nobody in particular
+	Options files.Options
+	Until   int64 // Unix seconds; 0 is as long as the file
+}
+
+// Change is what the owner of a file wants to change of a link. What is nil stays.
+type Change struct {
+	Limit    *int64  // 0 removes it
+	Password *string // its hash; empty removes it
+	Until    *int64  // Unix seconds; 0 is as long as the file
+	End      bool    // for good; then nothing else changes
+}
+
+// Get returns a link of a file; id is Own or one of its Recipients. If the file has no such link,
+// the fault is NotFound. It makes one call to the table.
+func (s *Service) Get(ctx context.Context, f files.File, id string) (Link, error) {
+	if id != Own && !slices.Contains(f.Recipients, id) {
+		return Link{}, errNoLink()
+	}
+	l, err := s.read(ctx, s.tokenOf(f, id), "")
+	return l, fault.Wrap(err, "reading a link")
+}
+
+func errNoLink() error { return fault.New(fault.NotFound, "this file has no link of that id") }
+
+// Make makes links to a file in the user area, and queues the messages that bring them. Links that
+// lead nowhere any more make room for them; if MaxLive are live, the fault is Conflict. It makes
+// three calls to the table, and one more if messages are counted.
+func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by files.By, o Order) (files.File, []Link, error) {
+	at, err := all.Outbox.Reserve(ctx, by, addresses(o.To))
+	if err != nil {
+		return f, nil, err
+	}
+	var made []Link
+	now, err := all.Amend(ctx, f, func(now *files.File) (ops []table.Op, err error) {
+		if made, ops, err = s.order(ctx, all.Outbox, now, o); err != nil {
+			return nil, err
+		}
+		for _, l := range made {
+			l.File = now.Stored()
+			ops = append(ops, s.expire(table.Put(key(l.Token), l), *now))
+		}
+		return ops, nil
+	})
+	if err != nil {
+		if len(o.To) > 0 {
+			_ = all.Outbox.Release(context.WithoutCancel(ctx), []time.Time{at}, by, addresses(o.To))
+		}
+		return f, nil, err
+	}
+	return now, made, nil
+}
+
+// order adds links to a record, and returns them with the operations that queue their messages.
+func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File, o Order) (made []Link, ops []table.Op, err error) {
+	if s.Key.Revoked(f.Key) {
+		f.Key = s.Key.Version()
+	}
+	if err := s.makeRoom(ctx, f, max(1, len(o.To))); err != nil {
+		return nil, nil, err
+	}
+	f.Limited = f.Limited || o.Options != (files.Options{}) || o.Until != 0
+	uses := []Use{{Later: true}}
+	if len(o.To) == 0 {
+		if uses[0].Recipient, err = s.newID(); err != nil {
+			return nil, nil, err
+		}
+	}
+	about := *f
+	if o.Until != 0 {
+		about.Expires = o.Until
+	}
+	for i, m := range o.To {
+		op, err := outbox.Message(ctx, m, about, o.Options)
+		if err != nil {
+			return nil, nil, err
+		}
+		ops = append(ops, op)
+		uses = append(uses[:i], Use{Recipient: op.Key.SK, To: m.To, Text: m.Text, Later: true})
+	}
+	for _, use := range uses {
+		f.Recipients = append(f.Recipients, use.Recipient)
+		l := Link{Use: use, Token: s.tokenOf(*f, use.Recipient)}
+		if l.Limits, err = s.newLimits(o.Options, o.Until); err != nil {
+			return nil, nil, err
+		}
+		made = append(made, l)
+	}
+	return made, ops, nil
+}
+
+func addresses(to []files.Message) (all []string) {
+	for _, m := range to {
+		all = append(all, m.To)
+	}
+	return all
+}
+
+// newID returns the id of a link that no message brings.
+func (s *Service) newID() (string, error) {
+	b := make([]byte, 8)
+	_, err := io.ReadFull(s.Random, b)
+	return "link-" + hex.EncodeToString(b), fault.Wrap(err, "making an identifier")
+}
+
+// makeRoom removes as many links that lead nowhere from a record as new ones need.
+func (s *Service) makeRoom(ctx context.Context, f *files.File, wanted int) error {
+	over := 1 + len(f.Recipients) + wanted - MaxLive
+	if over <= 0 {
+		return nil
+	}
+	links, err := s.Of(ctx, *f)
+	if err != nil {
+		return err
+	}
+	for _, l := range links[1:] {
+		if over > 0 && l.State(s.Now()) != Live {
+			at := slices.Index(f.Recipients, l.Recipient)
+			f.Recipients = slices.Delete(f.Recipients, at, at+1)
+			over--
+		}
+	}
+	if over > 0 {
+		return fault.New(fault.Conflict, "a file can have %d links: end some of them first", MaxLive)
+	}
+	return nil
+}
+
+// Edit changes a link of a file, and returns it as it is then. If the file has no such link, or it
+// has ended, the fault is NotFound or Conflict. Only the uploader may change those that came with
+// the upload, except for the file's own. It makes two calls to the table.
+func (s *Service) Edit(ctx context.Context, f files.File, id string, uploader bool, c Change) (Link, error) {
+	l, err := s.Get(ctx, f, id)
+	switch {
+	case err != nil:
+		return l, err
+	case !l.SeenBy(uploader):
+		return Link{}, errNoLink()
+	case l.Ended != 0 && c.End, c == Change{}:
+		return l, nil
+	case l.Ended != 0:
+		return l, fault.New(fault.Conflict, "this link has ended: make another, or a file's own link anew")
+	}
+	op, err := s.edit(&l, c)
+	if err != nil {
+		return l, err
+	}
+	record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("limited", true).If(f.Unchanged()...)
+	err = s.Table.Write(ctx, op.If(table.Exists()), record)
+	if errors.Is(err, table.ErrCondition) {
+		return l, fault.New(fault.Conflict, "the file was changed at this moment; try again")
+	}
+	if err == nil && s.Memory > 0 {
+		s.change(l.Token, func(h *live) { h.link.read = time.Time{} }) // not in the cache any more
+	}
+	return l, fault.Wrap(err, "changing a link")
+}
+
+// SeenBy reports whether a caller sees the link, who is the file's owner or its uploader: whom the
+// uploader has sent it to concerns nobody else.
+func (l Link) SeenBy(uploader bool) bool { return uploader || l.Later || l.Recipient == "" }
+
+// ID returns the link's id, which is unique among those of its file.
+func (l Link) ID() string { return cmp.Or(l.Recipient, Own) }
+
+// edit changes a link, and returns the operation that changes its item so.
+func (s *Service) edit(l *Link, c Change) (table.Op, error) {
+	op, guarded := table.Update(key(l.Token)), l.Guarded()
+	if c.End {
+		l.Ended = s.Now().Unix()
+		return op.Set("ended", l.Ended), nil
+	}
+	if c.Limit != nil {
+		l.Limit, op = *c.Limit, op.Set("limit", *c.Limit)
+	}
+	if c.Until != nil {
+		l.Until, op = *c.Until, op.Set("until", *c.Until)
+	}
+	if c.Password != nil {
+		l.Password, op = *c.Password, op.Set("password", *c.Password)
+	}
+	if l.Guarded() && (!guarded || c.Password != nil) { // who knew the old password has no claim any more
+		var err error
+		if l.Secret, err = s.newSecret(); err != nil {
+			return op, err
+		}
+		op = op.Set("secret", l.Secret)
+	}
+	return op, nil
+}
+
+// RenewOwn ends a file's own link and makes it anew, with the same limits. It makes two calls to
+// the table.
+func (s *Service) RenewOwn(ctx context.Context, all *files.Service, f files.File) (files.File, error) {
+	return all.Amend(ctx, f, func(now *files.File) ([]table.Op, error) {
+		now.Renewed++
+		return nil, nil
+	})
+}
+
+// anew returns what a file's own link begins with when it is made anew.
+func (l Link) anew() Link {
+	l.Use, l.Limits.Taken, l.Limits.Ended = Use{}, 0, 0
+	l.Sources, l.Given, l.GivenBefore, l.Hour = nil, 0, 0, 0
+	return l
+}

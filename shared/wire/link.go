@@ -1,0 +1,41 @@
+package wire
+
+import "time"
+
+// NewLinks sends a file to more people or, without C and M, makes one more link to it.
+type NewLinks struct {
+	C         Texts  `json:"c"` // mobile numbers
+	M         Texts  `json:"m"` // addresses
+	I         string `json:"i"` // the message to them
+	Lang      string `json:"lang"`
+	Expires   string `json:"expires"`   // like 12h or 7d, or a date of RFC 3339; empty is as long as the file
+	Downloads int64  `json:"downloads"` // how many each link allows; 0 is no limit
+	Password  string `json:"password"`
+}
+
+// ChangeLink changes a link. What is nil stays.
+type ChangeLink struct {
+	Expires   *string `json:"expires,omitempty"`   // empty is as long as the file
+	Downloads *int64  `json:"downloads,omitempty"` // 0 removes the limit
+	Password  *string `json:"password,omitempty"`  // empty removes it
+}
+
+// ChangeFile changes a file. What is nil stays.
+type ChangeFile struct {
+	Name    *string `json:"name,omitempty"`
+	Expires *string `json:"expires,omitempty"` // empty is as long as the service keeps files
+}
+
+// Link is a link to a file, as the file's owner or its uploader sees it.
+type Link struct {
+	ID        string    `json:"id"` // own for the file's own link
+	State     string    `json:"state"`
+	LinkURL   string    `json:"linkURL,omitempty"` // unless it is a recipient's
+	Channel   string    `json:"channel,omitempty"` // mail or sms
+	To        string    `json:"to,omitempty"`      // the recipient
+	Expires   time.Time `json:"expires,omitzero"`
+	Downloads int64     `json:"downloads,omitempty"` // how many it allows; 0 is no limit
+	Left      *int64    `json:"left,omitempty"`      // how many of these are left
+	Protected bool      `json:"protected,omitempty"` // by a password
+	Used      Downloads `json:"used"`
+}
