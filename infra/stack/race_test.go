@@ -38,7 +38,7 @@ func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
 	f, err := file.Service(p).Get(t.Context(), alice, blob.Files, 1)
 	check(t, err)
 	limit := int64(3)
-	_, err = file.Links(p).Edit(t.Context(), f, links.Own, true, links.Change{Limit: &limit})
+	_, err = file.Links(p).Edit(t.Context(), file.Service(p), f, links.Own, true, links.Change{Limit: &limit})
 	check(t, err)
 
 	token := p.Key.File(blob.Files, "alice", 1)

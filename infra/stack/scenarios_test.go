@@ -312,7 +312,7 @@ func (s *stage) guarded(path string, area blob.Area, id int64) {
 	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
 	s.check(err)
 	edit := func(limit int64, hash string) {
-		_, err = service.Edit(s.Context(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
+		_, err = service.Edit(s.Context(), s.lazy(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
 		s.check(err)
 	}
 	edit(2, hash)

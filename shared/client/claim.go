@@ -49,7 +49,7 @@ func (c *Client) claim(ctx context.Context, link, password string) (address stri
 		w := watch(ctx, idle)
 		defer w.end()
 		header := http.Header{"Range": {"bytes=0-0"}}
-		if password != "" { // unlike another header, this one keeps spaces at the ends
+		if password != "" { // unlike another header, this one is defined for more than ASCII
 			header.Set("Authorization", basic(password))
 		}
 		resp, err := c.getLink(w.ctx, http.MethodGet, link, header)

@@ -19,7 +19,7 @@ import (
 	"ferry/shared/client"
 )
 
-const linkPassword = " open: sesame é "
+const linkPassword = "open: sesame é"
 
 // shared is a file behind a link with limits.
 type shared struct {

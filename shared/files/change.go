@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -50,7 +49,7 @@ func (s *Service) changedExpiry(f File, e Expiry, owner auth.User) (int64, error
 // returns. change gets the record that will be stored, and is called again if something else has
 // changed it meanwhile. If the file was moved or removed since f was read, the fault is NotFound.
 func (s *Service) Amend(ctx context.Context, f File, change func(now *File) ([]table.Op, error)) (now File, err error) {
-	err = s.retryChanged(ctx, f, func(f File) error {
+	err = s.Retry(ctx, f, func(f File) error {
 		now = f
 		now.Recipients, now.Changes = slices.Clone(f.Recipients), f.Changes+1
 		ops, err := change(&now)
@@ -61,11 +60,12 @@ func (s *Service) Amend(ctx context.Context, f File, change func(now *File) ([]t
 		if err != nil {
 			return err
 		}
-		return s.Table.Write(ctx, slices.Concat([]table.Op{now.amended().If(f.Unchanged()...)}, links, ops)...)
+		ops = slices.Concat([]table.Op{now.amended().If(f.Unchanged()...)}, links, ops)
+		if len(ops) > table.MaxOps {
+			return fault.New(fault.Conflict, "so many links cannot be changed at once: ask for fewer new ones")
+		}
+		return s.Table.Write(ctx, ops...)
 	})
-	if errors.Is(err, table.ErrCondition) {
-		return File{}, errNoFile(f.Area)
-	}
 	return now, fault.Wrap(err, "changing a file's record")
 }
 

@@ -72,3 +72,27 @@ func TestLinksAreTheSameInEveryList(t *testing.T) {
 		t.Fatalf("after a restart the list is %s, want %s", got, want)
 	}
 }
+
+func TestACheckFindsNothingAfterLinksWereChanged(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.put("file=a&downloads=2&m=x%40example.com", "0123456789")
+	k := c.caller()
+	for _, request := range []struct{ request, body string }{
+		{"POST /files/1/links", `{"password": "open sesame"}`},
+		{"PATCH /files/1/links/own", `{"downloads": 3}`},
+		{"DELETE /files/1/links/own", ""},
+		{"POST /files/1/links/own/renew", ""},
+		{"DELETE /files/1/links/own", ""},
+		{"PATCH /files/1", `{"name": "b", "expires": "2d"}`},
+		{"DELETE /files/1", ""},
+		{"POST /files/1/restore", ""},
+	} {
+		if a := k.Ask(request.request, request.body); a.Code > 201 {
+			t.Fatalf("%s: status %d", request.request, a.Code)
+		}
+		if _, found := c.check(nil); len(found) != 0 {
+			t.Errorf("after %s: %v", request.request, found)
+		}
+	}
+}

@@ -125,14 +125,27 @@ func (f File) Unchanged() []table.Cond {
 func (s *Service) move(
 	ctx context.Context, owner auth.User, f File, to blob.Area, event Event,
 ) (moved File, err error) {
-	err = s.retryChanged(ctx, f, func(f File) (err error) {
+	err = s.Retry(ctx, f, func(f File) (err error) {
+		if moved = f; event.Reason == ByRetention && !f.Expired(s.Now()) {
+			return errExtended
+		}
 		moved, err = s.tryMove(ctx, owner, f, to, event)
 		return err
 	})
-	if errors.Is(err, table.ErrCondition) {
-		return File{}, errNoFile(f.Area)
-	}
 	return moved, fault.Wrap(err, "moving a file's record")
+}
+
+// errExtended is returned if a file that had expired got more time meanwhile.
+var errExtended = errors.New("the file has not expired any more")
+
+// Retry calls change with a file, and again with the file as it is now if something else has changed
+// it in place meanwhile. If the file was moved or removed, the fault is NotFound.
+func (s *Service) Retry(ctx context.Context, f File, change func(File) error) error {
+	err := s.retryChanged(ctx, f, change)
+	if errors.Is(err, table.ErrCondition) {
+		return errNoFile(f.Area)
+	}
+	return err
 }
 
 // changeTries bounds how often a file that keeps changing is read again.

@@ -126,10 +126,12 @@ func (s *Sweeper) sweepObject(
 		return oldAt.Unix(), nil
 	case f.Expired(s.Now()):
 		moved, err := s.move(ctx, owner.User, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
-		if fault.Is(err, fault.NotFound) {
+		switch {
+		case fault.Is(err, fault.NotFound):
 			return gone, nil // its owner moved it first
-		}
-		if err == nil {
+		case errors.Is(err, errExtended):
+			return moved.Expires, nil
+		case err == nil:
 			err = s.bring(ctx, moved)
 		}
 		return gone, s.did(&s.report.Moved, err)

@@ -56,9 +56,9 @@ func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool)
 }
 
 // same reports whether two copies of a record are equal. A link's copy may be older than
-// the end of a move, and than a change of other links' limits.
+// the end of a move, and than a change of a link's limits.
 func same(a, b files.File) bool {
-	a.From, b.From, a.Limited = nil, nil, b.Limited
+	a.From, b.From, a.Limited, a.Changes = nil, nil, b.Limited, b.Changes
 	return reflect.DeepEqual(a, b)
 }
 

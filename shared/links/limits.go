@@ -64,7 +64,9 @@ const (
 	UsedUp  State = "used up"
 	Ended   State = "ended"
 	Deleted State = "deleted"
-	unknown State = "unknown" // such as a mistyped one
+	// Restored is the state of a backup's link after its file was restored.
+	Restored State = "restored"
+	unknown  State = "unknown" // such as a mistyped one
 )
 
 // State returns the state of a link at a time. A claim that has taken its download is not held up
@@ -89,11 +91,12 @@ func (l Link) State(now time.Time) State {
 // fault returns the fault that says why a link leads nowhere, or nil if it is live.
 func (s State) fault() error {
 	why := map[State]string{
-		Expired: "this link has expired",
-		UsedUp:  "this link is used up: it has given all downloads that it allowed",
-		Ended:   "this link was ended by who shared the file",
-		Deleted: "the file of this link was deleted",
-		unknown: "there is no such link: check that its address is complete",
+		Expired:  "this link has expired",
+		UsedUp:   "this link is used up: it has given all downloads that it allowed",
+		Ended:    "this link was ended by who shared the file",
+		Deleted:  "the file of this link was deleted",
+		Restored: "this link led to a deleted file, which was restored and has its earlier links again",
+		unknown:  "there is no such link: check that its address is complete",
 	}[s]
 	if s == Live {
 		return nil

@@ -210,10 +210,10 @@ func (s *Service) cached(token string) (l Link, ok bool) {
 func (s *Service) check(l Link, area blob.Area) error {
 	state := l.State(s.Now())
 	switch {
-	case s.Key.Revoked(l.File.Key):
-		state = Ended
 	case l.Dead == "" && l.File.Area != area:
 		state = unknown
+	case state == Live && s.Key.Revoked(l.File.Key):
+		state = Ended
 	}
 	return state.fault()
 }
@@ -278,11 +278,17 @@ func (s *Service) store(f files.File, links []Link) (ops []table.Op) {
 // expire lets the table drop the item of a link when nobody needs to know any more why it leads
 // nowhere.
 func (s *Service) expire(op table.Op, f files.File) table.Op {
-	if f.Expires == 0 {
-		return op
+	switch {
+	case f.Expires != 0:
+		return op.Expire(time.Unix(f.Expires, 0).Add(deadMemory))
+	case op.Kind == table.KindUpdate: // which would keep an earlier expiry
+		return op.Expire(forever)
 	}
-	return op.Expire(time.Unix(f.Expires, 0).Add(deadMemory))
+	return op
 }
+
+// forever is when the table may drop the item of a link that never expires, but once did.
+var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Replace implements files.Links. Links that stay where they are keep being counted meanwhile.
 func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) (ops []table.Op, err error) {
@@ -293,29 +299,24 @@ func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) 
 	if err != nil {
 		return nil, err
 	}
-	was := s.keys(old)
+	was, reason := s.keys(old), s.reason(old, *now)
 	for i, l := range links {
 		id := l.ID()
-		at, dead := key(s.tokenOf(*now, id)), Ended
-		if old.Area == blob.Files && now.Area == blob.Backup {
-			if dead = Deleted; old.Expired(s.Now()) {
-				dead = Expired
-			}
-		}
-		found, before := !l.read.IsZero(), l
-		if i == 0 && now.Renewed > old.Renewed {
+		at := key(s.tokenOf(*now, id))
+		found, before, renewed := !l.read.IsZero(), l, i == 0 && now.Renewed > old.Renewed
+		if renewed {
 			l = l.anew()
 		}
 		switch {
 		case i > 0 && !slices.Contains(now.Recipients, id): // it made room for others
-			ops = append(ops, s.bury(was[i], l.State(s.Now()), l))
+			ops = append(ops, s.bury(was[i], Ended, before))
 		case at == was[i] && found:
 			ops = append(ops, s.expire(table.Update(at).Set("file", now.Stored()), *now).If(table.Exists()))
 		default:
 			if at != was[i] {
-				ops = append(ops, s.bury(was[i], dead, before))
+				ops = append(ops, s.bury(was[i], reason, before))
 			}
-			if !found && old.Limited {
+			if !found && old.Limited && !renewed {
 				l.Ended = s.Now().Unix() // its limits are lost
 			}
 			l.File = now.Stored()
@@ -325,14 +326,31 @@ func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) 
 	return ops, nil
 }
 
+// reason returns why links of a file end when its record becomes another.
+func (s *Service) reason(old, now files.File) State {
+	switch {
+	case old.Area == now.Area:
+		return Ended
+	case old.Area == blob.Backup:
+		return Restored
+	case old.Expired(s.Now()):
+		return Expired
+	}
+	return Deleted
+}
+
 // dead is what is left of a link.
 type dead struct {
 	V   int64 `json:"v"`
 	Why State `json:"dead"`
 }
 
-// bury returns the operation that replaces a link by why it leads nowhere.
+// bury returns the operation that replaces a link by why it leads nowhere: a reason from now on,
+// unless something else has ended it before.
 func (s *Service) bury(at table.Key, why State, l Link) table.Op {
+	if before := l.State(s.Now()); before != Live && before != unknown {
+		why = before
+	}
 	op := table.Put(at, dead{formatVersion, why}).Expire(s.Now().Add(deadMemory))
 	if l.Limit > 0 {
 		op = op.If(table.AtMost("taken", l.Taken))

@@ -29,13 +29,16 @@ type Change struct {
 	End      bool    // for good; then nothing else changes
 }
 
-// Get returns a link of a file; id is Own or one of its Recipients. If the file has no such link,
-// the fault is NotFound. It makes one call to the table.
+// Get returns a link of a file; id is Own or one of its Recipients. If the file has no such link, or
+// has lost it, the fault is NotFound. It makes one call to the table.
 func (s *Service) Get(ctx context.Context, f files.File, id string) (Link, error) {
 	if id != Own && !slices.Contains(f.Recipients, id) {
 		return Link{}, errNoLink()
 	}
 	l, err := s.read(ctx, s.tokenOf(f, id), "")
+	if errors.Is(err, table.ErrNotFound) {
+		return l, fault.New(fault.NotFound, "this link was lost: make another, or a file's own link anew")
+	}
 	return l, fault.Wrap(err, "reading a link")
 }
 
@@ -54,9 +57,9 @@ func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by
 		if made, ops, err = s.order(ctx, all.Outbox, now, o); err != nil {
 			return nil, err
 		}
-		for _, l := range made {
-			l.File = now.Stored()
-			ops = append(ops, s.expire(table.Put(key(l.Token), l), *now))
+		for i := range made {
+			made[i].File = now.Stored()
+			ops = append(ops, s.expire(table.Put(key(made[i].Token), made[i]), *now))
 		}
 		return ops, nil
 	})
@@ -144,15 +147,29 @@ func (s *Service) makeRoom(ctx context.Context, f *files.File, wanted int) error
 	return nil
 }
 
-// Edit changes a link of a file, and returns it as it is then. If the file has no such link, or it
-// has ended, the fault is NotFound or Conflict. Only the uploader may change those that came with
-// the upload, except for the file's own. It makes two calls to the table.
-func (s *Service) Edit(ctx context.Context, f files.File, id string, uploader bool, c Change) (Link, error) {
+// Edit changes a link of a file for its owner, and returns it as it is then. If the file has no such
+// link, or it has ended, the fault is NotFound or Conflict. Only the uploader may change those that
+// came with the upload, except for the file's own. It makes two calls to the table, and three more for each
+// time that something else has changed the file or its links meanwhile.
+func (s *Service) Edit(
+	ctx context.Context, all *files.Service, f files.File, id string, uploader bool, c Change,
+) (l Link, err error) {
+	err = all.Retry(ctx, f, func(f files.File) (err error) {
+		l, err = s.tryEdit(ctx, f, id, uploader, c)
+		return err
+	})
+	return l, fault.Wrap(err, "changing a link")
+}
+
+// tryEdit is Edit, but the error is table.ErrCondition if the file or its links have changed since f
+// was read. It counts as a change of the record, so that a move or a renewal at the same moment does
+// not write back the link as it was.
+func (s *Service) tryEdit(ctx context.Context, f files.File, id string, uploader bool, c Change) (Link, error) {
 	l, err := s.Get(ctx, f, id)
 	switch {
 	case err != nil:
 		return l, err
-	case !l.SeenBy(uploader):
+	case !l.SeenBy(true, uploader):
 		return Link{}, errNoLink()
 	case l.Ended != 0 && c.End, c == Change{}:
 		return l, nil
@@ -163,20 +180,33 @@ func (s *Service) Edit(ctx context.Context, f files.File, id string, uploader bo
 	if err != nil {
 		return l, err
 	}
-	record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("limited", true).If(f.Unchanged()...)
-	err = s.Table.Write(ctx, op.If(table.Exists()), record)
-	if errors.Is(err, table.ErrCondition) {
-		return l, fault.New(fault.Conflict, "the file was changed at this moment; try again")
-	}
+	record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("limited", true).Set("changes", f.Changes+1)
+	err = s.Table.Write(ctx, op.If(table.Exists()), record.If(f.Unchanged()...))
 	if err == nil && s.Memory > 0 {
 		s.change(l.Token, func(h *live) { h.link.read = time.Time{} }) // not in the cache any more
 	}
-	return l, fault.Wrap(err, "changing a link")
+	return l, err
 }
 
-// SeenBy reports whether a caller sees the link, who is the file's owner or its uploader: whom the
-// uploader has sent it to concerns nobody else.
-func (l Link) SeenBy(uploader bool) bool { return uploader || l.Later || l.Recipient == "" }
+// SeenBy reports whether a caller sees the link, who is the file's owner or its uploader or both: whom
+// one of them has sent it to does not concern the other.
+func (l Link) SeenBy(owner, uploader bool) bool {
+	switch {
+	case l.Recipient == "":
+		return true
+	case l.Later:
+		return owner
+	}
+	return uploader
+}
+
+// Sender returns the name of who gave the link away.
+func (l Link) Sender() string {
+	if l.Later {
+		return l.File.Owner
+	}
+	return l.File.By.User
+}
 
 // ID returns the link's id, which is unique among those of its file.
 func (l Link) ID() string { return cmp.Or(l.Recipient, Own) }

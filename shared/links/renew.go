@@ -89,8 +89,30 @@ func (s *Service) renewArea(ctx context.Context, pk string, version int64, done,
 	return g.Wait()
 }
 
-// renew replaces the links of a file.
+// renewTries is how often the links of a file are renewed again if they change meanwhile.
+const renewTries = 5
+
+// renew replaces the links of a file. The error is table.ErrCondition if something else has renewed or
+// removed them.
 func (s *Service) renew(ctx context.Context, f files.File) error {
+	for range renewTries {
+		err := s.tryRenew(ctx, f)
+		if !errors.Is(err, table.ErrCondition) {
+			return err
+		}
+		var now files.File
+		failed := s.Table.Get(ctx, files.Key(f.Area, f.Owner, f.ID), &now)
+		if errors.Is(failed, table.ErrNotFound) || failed == nil && now.Key != f.Key {
+			return err
+		}
+		if f = now.Completed(); failed != nil {
+			return failed
+		}
+	}
+	return fmt.Errorf("a file that changes all the time: %w", table.ErrBusy)
+}
+
+func (s *Service) tryRenew(ctx context.Context, f files.File) error {
 	now := f
 	now.Key = s.Key.Version()
 	ops, err := s.Replace(ctx, f, &now)

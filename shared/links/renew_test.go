@@ -276,3 +276,19 @@ func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+func TestARenewalIsRepeatedIfALinkChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t)
+	c.sendToTwo("")
+	c.revoke(1)
+	c.Calls.Before("table.Write", func() error {
+		c.Calls.Before("table.Write", nil)
+		c.Ask("PATCH /files/1/links/own", `{"downloads": 3}`).Want(200)
+		return nil
+	})
+	c.renew(1)
+	if own := c.uses(c.newest())[0]; own.Limit != 3 {
+		t.Errorf("the new link is %+v", own)
+	}
+}

@@ -53,7 +53,11 @@ func (s *Service) writeFirst(ctx context.Context, l Link, counting table.Op) (qu
 	if err != nil {
 		return false, fault.Wrap(err, "reading whether a receipt is due", table.ErrNotFound, table.ErrUnreadable)
 	}
-	notice, err := s.Outbox.Receipt(ctx, due.Contact, l.File, l.To)
+	to := ""
+	if l.SeenBy(l.File.Uploader() == "", true) {
+		to = l.To
+	}
+	notice, err := s.Outbox.Receipt(ctx, due.Contact, l.File, to)
 	if err != nil {
 		return false, err
 	}

@@ -38,7 +38,7 @@ type record struct {
 	LinkURL   string         `json:"linkURL"`
 	Downloads wire.Downloads `json:"downloads"` // by linkURL
 	Links     []wire.Link    `json:"links"`     // those that concern the caller; its own comes first
-	// Only the uploader sees the following fields.
+	// Notify is for the uploader alone, and of Notifications each sees those that they have sent.
 	Notify        bool                `json:"notify,omitempty"` // the uploader gets a mail at the first download
 	Notifications []wire.Notification `json:"notifications,omitzero"`
 }
@@ -121,8 +121,8 @@ func checksum(f files.File) (uint64, error) {
 	return sum, fault.Wrap(err, fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner))
 }
 
-// addUses adds what is known about the file's own link and those of others, and for the uploader
-// also about the messages that brought them.
+// addUses adds what is known about the links that the caller sees, and about the messages that
+// brought them.
 func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *record) error {
 	uploader := f.By == files.ByOf(u)
 	all, err := s.links.Of(r.Context(), f)
@@ -130,18 +130,19 @@ func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *rec
 		return err
 	}
 	out.Downloads = downloadsOf(all[0].Use)
+	all = slices.DeleteFunc(all, func(l links.Link) bool { return !l.SeenBy(f.Owner == u.Name, uploader) })
+	var sent []links.Link
+	var ids []string
 	for _, l := range all {
-		if l.SeenBy(uploader) {
-			l.File = f
-			out.Links = append(out.Links, s.shown(r, u.User, l))
+		out.Links = append(out.Links, s.shown(r, u.User, f, l))
+		if l.To != "" {
+			sent, ids = append(sent, l), append(ids, l.Recipient)
 		}
 	}
-	if !uploader {
+	if out.Notify = uploader && f.Notify; !uploader && len(sent) == 0 {
 		return nil
 	}
-	out.Notify = f.Notify
-	sent := slices.DeleteFunc(all[1:], func(l links.Link) bool { return l.To == "" })
-	known, err := notify.States(r.Context(), s.ports.Table, f.Recipients)
+	known, err := notify.States(r.Context(), s.ports.Table, ids)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ type about struct {
 // about costs no call.
 func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
-	out := about{Sender: f.By.User, Message: link.Text, Expires: stamp(link.Ends()), Protected: link.Password != ""}
+	out := about{Sender: link.Sender(), Message: link.Text, Expires: stamp(link.Ends()), Protected: link.Password != ""}
 	if !out.Protected || r.URL.Query().Get("claim") != "" || given(r) != "" {
 		sum, err := checksum(f)
 		if err != nil {

@@ -2,7 +2,9 @@ package file
 
 import (
 	"net/http"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"ferry/shared/api"
@@ -79,6 +81,9 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	if err := api.JSON(r, &in, false); err != nil {
 		return err
 	}
+	if err := checkRecipients(in); err != nil {
+		return err
+	}
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -105,10 +110,23 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 		Links []wire.Link `json:"links"`
 	}{make([]wire.Link, len(made))}
 	for i, l := range made {
-		l.File = f
-		out.Links[i] = s.shown(r, u.User, l)
+		out.Links[i] = s.shown(r, u.User, f, l)
 	}
 	return envelope.WriteJSON(w, http.StatusCreated, out)
+}
+
+// checkRecipients refuses an empty recipient, who would turn a link for somebody into one for anybody,
+// and a message to nobody.
+func checkRecipients(in wire.NewLinks) error {
+	switch {
+	case slices.Contains(in.C, ""):
+		return fault.Parameter("c", "the parameter c has an empty number")
+	case slices.Contains(in.M, ""):
+		return fault.Parameter("m", "the parameter m has an empty address")
+	case in.I != "" && len(in.C)+len(in.M) == 0:
+		return fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
+	}
+	return nil
 }
 
 // options returns the options that a request states.
@@ -123,6 +141,8 @@ func OptionsOf(r *http.Request, p *api.Ports, downloads int64, password string) 
 		return o, fault.Parameter("downloads", "the parameter downloads must be a number from 1 to %d", MaxDownloads)
 	case !utf8.ValidString(password) || utf8.RuneCountInString(password) > MaxLinkPassword:
 		return o, fault.Parameter("password", "the password of a link has at most %d characters", MaxLinkPassword)
+	case strings.TrimSpace(password) != password || strings.ContainsFunc(password, unicode.IsControl): // no header can have it
+		return o, fault.Parameter("password", "the password of a link has no control characters, and no spaces at its ends")
 	}
 	o.Limit = downloads
 	if password != "" {
@@ -201,11 +221,11 @@ func (s server) endLink(w http.ResponseWriter, r *http.Request, u auth.Identity)
 }
 
 func (s server) edit(w http.ResponseWriter, r *http.Request, u auth.Identity, f files.File, c links.Change) error {
-	l, err := s.links.Edit(r.Context(), f, r.PathValue("n"), u.Name == f.By.User, c)
+	l, err := s.links.Edit(r.Context(), s.files, f, r.PathValue("n"), u.Name == f.By.User, c)
 	if err != nil {
 		return err
 	}
-	return envelope.WriteJSON(w, http.StatusOK, s.shown(r, u.User, l))
+	return envelope.WriteJSON(w, http.StatusOK, s.shown(r, u.User, f, l))
 }
 
 // renewLink costs three calls after authentication, and those of writeRecord.
@@ -220,10 +240,13 @@ func (s server) renewLink(w http.ResponseWriter, r *http.Request, u auth.Identit
 	return s.writeRecord(w, r, u, f)
 }
 
-// shown returns a link as an answer shows it. A recipient's address is for the recipient alone.
-func (s server) shown(r *http.Request, u auth.User, l links.Link) wire.Link {
+// shown returns a link of a file as an answer shows it. A recipient's address is for the recipient
+// alone.
+func (s server) shown(r *http.Request, u auth.User, f files.File, l links.Link) wire.Link {
+	state := l.State(s.ports.Now())
+	l.File = f // which a link that was lost does not know
 	out := wire.Link{
-		ID: l.ID(), State: string(l.State(s.ports.Now())), To: l.To, Expires: stamp(l.Ends()),
+		ID: l.ID(), State: string(state), To: l.To, Expires: stamp(l.Ends()),
 		Downloads: l.Limit, Protected: l.Password != "", Used: downloadsOf(l.Use),
 	}
 	if left, limited := l.Left(); limited {
