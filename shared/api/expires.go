@@ -23,6 +23,8 @@ func Expires(text string, now time.Time) (time.Time, error) {
 		return at, fault.Parameter("expires", "the parameter expires must be like 90s, 45m, 12h, 7d or 2w, or a date like 2030-01-31T12:00:00Z")
 	case !at.After(now):
 		return at, fault.Parameter("expires", "the parameter expires must be in the future")
+	case at.After(now.Add(maxExpires)):
+		return at, fault.Parameter("expires", "the parameter expires must be at most 100 years away")
 	}
 	return at, nil
 }

@@ -41,6 +41,9 @@ func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 	if _, err := d.Token(); err != io.EOF {
 		return fault.New(fault.Invalid, "the body has more than one JSON value")
 	}
+	if fields == nil { // null, which would count as no fields at all
+		return fault.New(fault.Invalid, "the body must be a JSON object")
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
@@ -67,6 +68,41 @@ func Unknown(name, format string, args ...any) error {
 		return fault.Parameter(name, format, args...)
 	}
 	return fault.New(fault.Invalid, format, args...)
+}
+
+// Misspelt returns a fault for a name of four letters or more that is within two letters of a known
+// one.
+func Misspelt(name string, known ...string) error {
+	if slices.Contains(known, name) || utf8.RuneCountInString(name) < 4 || len(name) > 20 {
+		return nil
+	}
+	for _, right := range known {
+		if distance(strings.ToLower(name), right) <= 2 {
+			return Unknown(name, "there is no parameter %q: %s may be meant", name, right)
+		}
+	}
+	return nil
+}
+
+// distance returns how many letters must be added, removed or replaced to turn a into b
+// (Levenshtein's distance).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		last := row[0]
+		row[0] = i + 1
+		for j := range b {
+			same := 1
+			if a[i] == b[j] {
+				same = 0
+			}
+			last, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, last+same)
+		}
+	}
+	return row[len(b)]
 }
 
 // Required returns a required parameter of the query. what describes it for the caller.

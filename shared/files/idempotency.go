@@ -243,17 +243,19 @@ type rememberedFile struct {
 	Modified int64  `json:"modified"`
 	CRC64    string `json:"crc64"`
 	Key      int64  `json:"key,omitempty"`
+
+	Protected bool `json:"protected,omitempty"` // its link needs a password
 }
 
 // rememberFiles returns the operation that remembers the stored files, if there is
 // a claim.
-func rememberFiles(c *Claim, stored []File) ([]table.Op, error) {
+func rememberFiles(c *Claim, stored []File, sending Sending) ([]table.Op, error) {
 	if c == nil {
 		return nil, nil
 	}
 	all := make([]rememberedFile, len(stored))
 	for i, f := range stored {
-		all[i] = rememberedFile{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64, Key: f.Key}
+		all[i] = rememberedFile{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64, Key: f.Key, Protected: sending.Password != ""}
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -269,20 +271,27 @@ type Repeat struct {
 	uploader auth.Identity
 	first    []*Listed
 	seen     []File
+
+	unprotected bool // the first upload had no password
+	protects    bool // this one has
 }
 
 // Repeat returns a Repeat of the uploader's upload into the area of owner that had this claim's
 // result.
 func (c *Claim) Repeat(uploader auth.Identity, owner string) (*Repeat, error) {
 	s := c.s
-	var all []File // it has all fields of a rememberedFile
+	var all []struct {
+		File
+		Protected bool
+	}
 	if err := json.Unmarshal([]byte(c.item.Result), &all); err != nil {
 		return nil, fmt.Errorf("reading the result of an upload: %w", err)
 	}
 	r := &Repeat{s: s, uploader: uploader}
 	for _, f := range all {
 		f.By, f.Owner, f.Area = ByOf(uploader), owner, blob.Files
-		r.first = append(r.first, s.listed(f))
+		r.first = append(r.first, s.listed(f.File))
+		r.unprotected = r.unprotected || !f.Protected
 	}
 	return r, nil
 }
@@ -304,20 +313,20 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 // Stored returns the files read so far, with only their name, length and checksum.
 func (r *Repeat) Stored() []File { return r.seen }
 
-// Protect does nothing, as the links are there.
-func (r *Repeat) Protect(string) {}
+// Protect notes that the links should have a password.
+func (r *Repeat) Protect(string) { r.protects = true }
 
 // Abort does nothing, as nothing is stored.
 func (r *Repeat) Abort(context.Context) {}
 
 // Commit returns a page as Upload.Commit does. It makes one call to the table for a list, and
-// one if the list lacks files of the first upload. If the repeat brought different files, the
-// fault is Conflict; if one of the first was deleted since, it is Gone.
+// one if the list lacks files of the first upload. If the repeat brought different files, or a
+// password that the first did not have, the fault is Conflict; if one of the first was deleted since, it is Gone.
 func (r *Repeat) Commit(ctx context.Context, limit int) (page Page, err error) {
 	same := slices.EqualFunc(r.seen, r.first, func(s File, f *Listed) bool {
 		return s.Name == f.Name && s.Length == f.Length && s.CRC64 == f.CRC64
 	})
-	if !same {
+	if !same || r.protects && r.unprotected {
 		return page, errOtherRequest()
 	}
 	if limit == 0 {

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
@@ -109,7 +110,7 @@ func (s *form) field(part *multipart.Part) error {
 	case "expires", "downloads":
 		return fault.Parameter(name, "the parameter %s belongs into the address: /upload?%s=...", name, name)
 	default:
-		return misspelt(name, "expires", "downloads", "password")
+		return api.Misspelt(name, "expires", "downloads", "password")
 	}
 }
 

@@ -178,3 +178,24 @@ func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
 		})
 	}
 }
+
+func TestARepeatDoesNotIgnoreThatItHasAPassword(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	header := []string{"Ferry-Link-Password", "open sesame"}
+	c.keyed("file=a", "hello").Want(200)
+	c.keyed("file=a", "hello", header...).Want(409)
+	password, file := formPart{disposition: `name="password"`, content: "open sesame"}, aFile("file", "b", "one")
+	c.form("", []formPart{file}, files.KeyHeader, "form").Want(200)
+	c.form("", []formPart{password, file}, files.KeyHeader, "form").Want(409)
+	for _, k := range []struct {
+		key     string
+		headers []string
+		parts   []formPart
+	}{{"both", header, []formPart{file}}, {"another", nil, []formPart{password, file}}} {
+		for range 2 {
+			link := c.form("", k.parts, append(k.headers, files.KeyHeader, k.key)...).Want(200).File().LinkURL
+			c.Send("GET "+link, "").Want(401)
+		}
+	}
+}

@@ -10,9 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -101,7 +99,11 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	// The body is not part of what a key is for: a form's boundary differs each time. A Repeat
 	// compares the files.
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	claim, err := h.claim(r, u, r.ContentLength, r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest"))
+	what := []string{r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest")}
+	if p.sending.Password != "" {
+		what = append(what, "protected") // by a header; a Repeat hears of a form's password
+	}
+	claim, err := h.claim(r, u, r.ContentLength, what...)
 	if err != nil {
 		return files.Page{}, err
 	}
@@ -252,7 +254,7 @@ func checkNames(q url.Values) error {
 		return fault.Parameter("password", "a password has no place in an address: send it in the header %s or as a form field", file.PasswordHeader)
 	}
 	for name := range q {
-		if err := misspelt(name, "file", "notify", "lang", "expires", "downloads", "password"); err != nil {
+		if err := api.Misspelt(name, "file", "notify", "lang", "expires", "downloads", "password"); err != nil {
 			return err
 		}
 	}
@@ -262,41 +264,6 @@ func checkNames(q url.Values) error {
 		}
 	}
 	return nil
-}
-
-// misspelt returns a fault for a name of four letters or more that is within two letters of a known
-// one.
-func misspelt(name string, known ...string) error {
-	if slices.Contains(known, name) || utf8.RuneCountInString(name) < 4 || len(name) > 20 {
-		return nil
-	}
-	for _, right := range known {
-		if distance(strings.ToLower(name), right) <= 2 {
-			return api.Unknown(name, "there is no parameter %q: %s may be meant", name, right)
-		}
-	}
-	return nil
-}
-
-// distance returns how many letters must be added, removed or replaced to turn a into b
-// (Levenshtein's distance).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		last := row[0]
-		row[0] = i + 1
-		for j := range b {
-			same := 1
-			if a[i] == b[j] {
-				same = 0
-			}
-			last, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, last+same)
-		}
-	}
-	return row[len(b)]
 }
 
 // owner returns the user whose area the files go to: the one named in d, else the caller.
