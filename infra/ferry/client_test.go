@@ -254,6 +254,24 @@ func TestLogoutEndsTheLoginOnTheService(t *testing.T) {
 	}
 }
 
+func TestANewLoginEndsTheOneThatItReplaces(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	bearer := func() string {
+		return regexp.MustCompile(`"bearer":"([^"]+)"`).FindStringSubmatch(h.read("config/ferry/login.json"))[1]
+	}
+	first := bearer()
+	h.run(annsPassword, "login", s.Root, "--user", "ann", "--password-stdin").want(t, exitOK)
+	for what, k := range map[string]struct {
+		bearer string
+		want   int
+	}{"the first": {first, 401}, "the second": {bearer(), 200}} {
+		if status := s.Send("GET /me", "", "Authorization", "Bearer "+k.bearer).Code; status != k.want {
+			t.Errorf("%s login gives %d", what, status)
+		}
+	}
+}
+
 func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
@@ -114,6 +115,9 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 	}
 	if err := logIn(ctx, cl, user, password); err != nil {
 		return err
+	}
+	if before.Bearer != "" && before.URL == cl.URL() && strings.EqualFold(before.User, user) {
+		_ = cl.Logout(ctx, before.Bearer) // nobody knows it any more; if it lives on, it expires
 	}
 	fmt.Fprintf(out.Err, "logged in to %s as %s\n", cl.URL(), user)
 	return nil

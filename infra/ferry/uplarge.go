@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/auth"
 	"ferry/shared/client"
 )
 
@@ -23,7 +24,9 @@ type state struct {
 	path    string
 	Key     string `json:"key"`     // Idempotency-Key of its session
 	Session string `json:"session"` // empty until the service has answered
-	File    string `json:"file"`    // for people who read this file
+	// Password is a slow hash of the links' password: with another, nothing is resumed.
+	Password string `json:"password,omitempty"`
+	File     string `json:"file"` // for people who read this file
 }
 
 // stateFolder creates the folder of the states, in the user's cache.
@@ -38,7 +41,7 @@ func stateFolder() (string, error) {
 
 // readState returns the state left by an earlier upload of the same file, by the
 // same user, to the same place, or else a new one.
-func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
+func (u *uploader) readState(ctx context.Context, path string, info fs.FileInfo) (*state, error) {
 	dir, err := stateFolder()
 	if err != nil {
 		return nil, err
@@ -46,8 +49,11 @@ func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
+	d := u.delivery()
+	password := d.Password
+	d.Password = "" // a fast hash of it would be there to try guesses against
 	what, err := json.Marshal([]any{
-		u.client.URL(), u.client.user, path, info.Size(), info.ModTime().UnixNano(), u.delivery(), u.Name, u.SHA256, u.PartSize,
+		u.client.URL(), u.client.user, path, info.Size(), info.ModTime().UnixNano(), d, password != "", u.Name, u.SHA256, u.PartSize,
 	})
 	if err != nil {
 		return nil, err
@@ -55,11 +61,40 @@ func (u *uploader) readState(path string, info fs.FileInfo) (*state, error) {
 	sum := sha256.Sum256(what)
 	s := &state{path: filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}
 	text, err := os.ReadFile(s.path)
-	if err == nil && s.restore(text) {
+	if err == nil && s.restore(text) && s.isFor(ctx, password) {
 		return s, nil
 	}
 	s.Key, s.Session, s.File = rand.Text(), "", path
+	if err := s.protect(ctx, password); err != nil {
+		return nil, err
+	}
 	return s, writePrivate(s.path, s)
+}
+
+// protect notes the password of the links.
+func (s *state) protect(ctx context.Context, password string) error {
+	s.Password = ""
+	if password == "" {
+		return nil
+	}
+	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
+	if err == nil {
+		s.Password, err = hasher.Hash(ctx, password)
+	}
+	return err
+}
+
+// isFor reports whether the links of the earlier upload have this password.
+func (s *state) isFor(ctx context.Context, password string) bool {
+	if password == "" {
+		return s.Password == ""
+	}
+	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
+	if err != nil {
+		return false
+	}
+	same, err := hasher.Verify(ctx, s.Password, password)
+	return err == nil && same
 }
 
 // restore reads what a state file holds, and reports whether it can be used: a key that
@@ -85,7 +120,7 @@ func forgetOldStates(now time.Time) {
 
 // large uploads a file in parts, and resumes an earlier upload of it.
 func (u *uploader) large(ctx context.Context, name string, file *os.File, info fs.FileInfo) (client.File, error) {
-	s, err := u.readState(file.Name(), info)
+	s, err := u.readState(ctx, file.Name(), info)
 	if err != nil {
 		u.meter.say("the upload of %s cannot be resumed later: %s", printable(name), explain(err))
 		return u.put(ctx, name, file, info, nil)

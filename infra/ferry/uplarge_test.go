@@ -100,3 +100,24 @@ func TestASessionCarriesFilesOfAnySize(t *testing.T) {
 		t.Error("a file went up in one request")
 	}
 }
+
+func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.write("big.bin", bytes.Repeat([]byte("0123456789abcdef"), 4<<20)) // 64 MiB
+	h.write("one", []byte("open sesame\n"))
+	h.write("two", []byte("open barley\n"))
+	up := func(password string) []string {
+		return []string{"up", "big.bin", "--part-size", "5242880", "--password-file", password}
+	}
+	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
+	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
+	if text := h.read(strings.TrimPrefix(state[0], h.dir)); !strings.Contains(text, "$argon2id$") || strings.Contains(text, "sesame") {
+		t.Errorf("the state is %s", text)
+	}
+	if r := h.run("", up("two")...); r.code != exitOK || strings.Contains(r.err, "resuming") {
+		t.Errorf("with another password: code %d, %s", r.code, r.err)
+	}
+	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
+	h.run("", up("one")...).want(t, exitOK, "resuming the upload of big.bin")
+}
