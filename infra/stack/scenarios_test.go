@@ -386,6 +386,13 @@ func sharing(s *stage) {
 	s.must(200, "DELETE", "/files/1/links/own", bearer())
 	s.must(200, "POST", "/files/1/links/own/renew", bearer(), in(""))
 	s.must(200, "PATCH", "/files/1", bearer(), in(`{"name":"b","expires":"12d"}`))
+	s.network.faults["TransactWriteItems"] = func(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
+		name := "c"
+		_, err := file.Service(s.real).Change(s.Context(), s.get("alice"), 1, files.Edit{Name: &name}) // by another request
+		s.check(err)
+		return next.Do(r)
+	}
+	s.must(200, "PATCH", "/files/1/links/own", bearer(), in(`{"downloads":4}`))
 }
 
 func filesRestore(s *stage) {
