@@ -2,7 +2,7 @@
 // leads to, how often a link was used, and the receipt of a file's first download.
 //
 // The package may import auth, files, fault and the ports, but not notify. files reaches it
-// through the port files.Links. Start reading with Link, then count.go.
+// through the port files.Links, and notify through notify.Links. Start reading with Link, then count.go.
 package links
 
 import (
@@ -111,6 +111,15 @@ func key(token string) table.Key {
 }
 
 const partition, linkItem = "link#", "link"
+
+// ItemKey implements notify.Links.
+func (s *Service) ItemKey(token string) table.Key { return key(token) }
+
+// Over implements notify.Links.
+func (s *Service) Over(item table.Item) bool {
+	l, err := decode(item)
+	return err == nil && l.State(s.Now()) != Live
+}
 
 // Token implements files.Links.
 func (s *Service) Token(f files.File) string {

@@ -30,6 +30,8 @@ type Config struct {
 	Key   auth.LinkKey
 	Mail  mail.Sender // nil: mails fail for good
 	SMS   TextSender  // nil: text messages fail for good
+	// Links tells which links have ended; nil does not ask.
+	Links Links
 	// Webhooks are where recorded events go. Without any, events stay in the table.
 	Webhooks []*Receiver
 	From     string // the sender of mails: an address, with or without a display name
@@ -40,6 +42,14 @@ type Config struct {
 	Jitter func() float64
 	// OnEnd adds to the transaction that ends a notice as Sent or Failed.
 	OnEnd []OnEnd
+}
+
+// Links is the port to the links that notices bring.
+type Links interface {
+	// ItemKey returns the key of a link's item.
+	ItemKey(token string) table.Key
+	// Over reports whether an item is that of a link that leads nowhere any more.
+	Over(item table.Item) bool
 }
 
 // Sender delivers notices and events. It is safe for concurrent use. Any number
@@ -113,6 +123,10 @@ func (s *Sender) current(ctx context.Context, n *Notice) error {
 	if n.Kind == Link {
 		keys = append(keys, files.Key(n.Area, n.Owner, n.File))
 	}
+	asks := n.Kind == Link && s.Links != nil
+	if asks { // the key's version is not known yet: if it is not the newest, the item is missing
+		keys = append(keys, s.Links.ItemKey(s.Key.Recipient(n.Area, n.Owner, n.File, n.ID)))
+	}
 	if n.Channel == Mail {
 		keys = append(keys, SuppressedKey(n.To))
 	}
@@ -122,6 +136,9 @@ func (s *Sender) current(ctx context.Context, n *Notice) error {
 	}
 	if n.Kind == Link {
 		n.key, err = s.checkFile(items[0])
+	}
+	if err == nil && asks && s.Links.Over(items[1]) {
+		err = fmt.Errorf("%w: the link has ended", ErrObsolete)
 	}
 	if err == nil && n.Channel == Mail {
 		err = n.checkAddress(items[len(items)-1])

@@ -259,6 +259,18 @@ func TestAReceiptDoesNotSayWhomTheOwnerHasSentALinkTo(t *testing.T) {
 	}
 }
 
+func TestAMessageIsNotSentOnceItsLinkHasEnded(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.InProcess("it sends the messages itself")
+	s.share("a.txt", "0123456789")
+	made := s.Ask("POST /files/1/links", `{"m": ["carla@example.com", "dora@example.com"]}`).Want(201)
+	ended := apitest.Read[struct{ Links []wire.Link }](made).Links[0]
+	s.Ask("DELETE /files/1/links/"+ended.ID, "").Want(200)
+	apitest.Equal(t, "the messages sent", s.Deliver(), 1)
+	wantText(t, s.Ask("GET /files/1", "").Want(200), "the link has ended")
+}
+
 // forever keeps files without end.
 func forever(s *api.Settings, _ *local.ServiceOptions) { s.Retention.KeepDays = 0 }
 
