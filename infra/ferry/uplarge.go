@@ -53,7 +53,8 @@ func (u *uploader) readState(ctx context.Context, path string, info fs.FileInfo)
 	password := d.Password
 	d.Password = "" // a fast hash of it would be there to try guesses against
 	what, err := json.Marshal([]any{
-		u.client.URL(), u.client.user, path, info.Size(), info.ModTime().UnixNano(), d, password != "", u.Name, u.SHA256, u.PartSize,
+		u.client.URL(), u.client.user, path, info.Size(), info.ModTime().UnixNano(),
+		d, password != "", u.Name, u.SHA256, u.PartSize,
 	})
 	if err != nil {
 		return nil, err

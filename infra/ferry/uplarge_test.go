@@ -112,7 +112,8 @@ func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
 	}
 	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
 	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
-	if text := h.read(strings.TrimPrefix(state[0], h.dir)); !strings.Contains(text, "$argon2id$") || strings.Contains(text, "sesame") {
+	text := h.read(strings.TrimPrefix(state[0], h.dir))
+	if !strings.Contains(text, "$argon2id$") || strings.Contains(text, "sesame") {
 		t.Errorf("the state is %s", text)
 	}
 	if r := h.run("", up("two")...); r.code != exitOK || strings.Contains(r.err, "resuming") {

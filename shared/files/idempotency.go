@@ -255,7 +255,10 @@ func rememberFiles(c *Claim, stored []File, sending Sending) ([]table.Op, error)
 	}
 	all := make([]rememberedFile, len(stored))
 	for i, f := range stored {
-		all[i] = rememberedFile{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64, Key: f.Key, Protected: sending.Password != ""}
+		all[i] = rememberedFile{
+			ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64, Key: f.Key,
+			Protected: sending.Password != "",
+		}
 	}
 	text, err := json.Marshal(all)
 	if err != nil {

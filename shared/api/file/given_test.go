@@ -192,3 +192,15 @@ func TestTheBoundOfALinkCostsNoCall(t *testing.T) {
 	}
 	apitest.Equal(t, "calls with the bound", calls[1<<40], calls[0])
 }
+
+func TestAClaimTakesNoDownloadOfALinkThatHasGivenItsMost(t *testing.T) {
+	t.Parallel()
+	s := begin(t, givingAtMost(1))
+	s.toTheHour()
+	link := s.Upload("file=a&downloads=20", "0123456789").LinkURL
+	for range 10 { // which every link gives in an hour
+		s.Get(s.claim(link))
+	}
+	s.Send("GET "+s.claim(link), "").Want(429)
+	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 10)
+}

@@ -26,6 +26,9 @@ func (s server) guard(w http.ResponseWriter, r *http.Request, link *links.Link, 
 	case wanted == wantsPreview:
 		return false, fault.New(fault.Forbidden, "a link with a limit or a password has no preview")
 	case claim != "" && get:
+		if err := s.links.MayGive(*link, 0); err != nil { // before it takes a download for nothing
+			return false, err
+		}
 		*link, err = s.links.Take(r.Context(), *link, claim)
 		return false, err
 	case claim == "" && link.Password != "":
