@@ -108,7 +108,7 @@ func TestAFileThatGetsMoreTimeIsNotMovedByASweep(t *testing.T) {
 	s := begin(t)
 	s.InProcess("it sweeps")
 	s.Upload("file=a.txt&expires=1h", "0123456789")
-	s.Clock.Advance(time.Hour - 2*time.Second)
+	s.Clock.Advance(59 * time.Minute)
 	s.Bearer = s.Login("ann", apitest.Password)
 	reading, goOn, patched := make(chan bool), make(chan bool), make(chan int)
 	s.overtake("table.Write", func() { // the PATCH has read the record
@@ -117,7 +117,7 @@ func TestAFileThatGetsMoreTimeIsNotMovedByASweep(t *testing.T) {
 	})
 	go func() { patched <- s.Ask("PATCH /files/1", `{"expires": "10d"}`).Code }()
 	<-reading
-	s.Clock.Advance(3 * time.Second)
+	s.Clock.Advance(2 * time.Minute)
 	s.overtake("table.Write", func() { // the sweep has read it too
 		close(goOn)
 		apitest.Equal(t, "the status of the PATCH", <-patched, 200)
