@@ -31,7 +31,7 @@ func main() {
 	}
 	b := &bench{rounds: 5, large: 1 << 30, requests: 3000, area: 100_000}
 	quick := flag.Bool("quick", false, "smaller files and fewer rounds: shows that it works, but measures little")
-	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, start")
+	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, bundles, start")
 	old := flag.String("old", "", "another ferry binary to measure in the same rounds")
 	flag.Parse()
 	if *quick {
@@ -106,7 +106,7 @@ func (b *bench) all(only, old string) (err error) {
 	wanted := func(name string) bool { return only == "" || slices.Contains(strings.Split(only, ","), name) }
 	tools := map[string]string{"ferry": filepath.Join(b.dir, "ferry"), "old": old}
 	check(emulated.Build(b.ctx, ".", tools["ferry"], "./infra/ferry"))
-	all := b.measurements()
+	all := append(b.measurements(), b.bundles()...)
 	if wanted("start") {
 		all = append(all, b.functions()...)
 	}

@@ -32,9 +32,11 @@ def before_call(context, case, kwargs):
         case.media_type = "application/json"  # whatever */* has become
     if case.operation.path.startswith("/files/{id}") and good and not str(case.path_parameters.get("id")).isdigit():
         case.path_parameters["id"] = 1  # it was a link's id
-    if call in ("addLinks", "changeLink", "changeFile") and isinstance(case.body, dict) and good:
-        fit_limits(case.body, "5d" if call == "changeFile" else "1d")  # a link ends with its file
+    if call in ("addLinks", "changeLink", "changeFile", "addToken") and isinstance(case.body, dict) and good:
+        fit_limits(case.body, "1d" if "Link" in call else "5d")  # a link ends with its file
         fit_recipients(case.body)
+        if call == "addLinks":
+            fit_links(case.body)
     if call == "beginUpload" and isinstance(case.body, dict):
         fit_session(case.body, good)
     elif call in ("upload", "uploadRaw", "uploadNamed") and good:
@@ -62,8 +64,18 @@ def filter_failure(context, failure, case, response):
 def fit_limits(into, expires="5d"):
     if into.get("expires"):
         into["expires"] = expires  # no later than the service keeps files
+    if into.get("password"):
+        into["password"] = "open sesame"  # which a header can carry
     if isinstance(into.get("downloads"), float):
         into["downloads"] = int(into["downloads"])  # as in fit_session
+
+
+def fit_links(body):
+    for name in "c", "m":
+        if not body.get(name):
+            body.pop(name, None)  # an empty one may be a mistake
+    if body.get("i") and not body.get("c"):
+        body["m"] = body.get("m") or ["u0@example.com"]  # a message needs a recipient
 
 
 def fit_session(body, good):
@@ -82,11 +94,16 @@ def fit_session(body, good):
 
 def fit_upload(case):
     fit_limits(case.query)
+    if not case.query.get("expires"):
+        case.query.pop("expires", None)  # in JSON an empty one is none, in an address it is a mistake
     fit_recipients(case.query)
     case.headers.pop("Repr-Digest", None)  # it is right for one body alone
     if case.media_type.startswith("multipart/"):  # of */* too, which stands for any other type
         case.media_type, case.body = "multipart/form-data", {"file": b"content"}
+        if case.query.get("bundle"):
+            case.query.pop("file", None)
     elif not case.path_parameters:
+        case.query.pop("bundle", None)
         case.query["file"] = case.query.get("file") or "x"  # without a form it is required
 
 

@@ -45,7 +45,7 @@ func TestCommandsWorkWithoutAHome(t *testing.T) {
 		"a home that cannot be written to": {"HOME=" + unusable, "XDG_CONFIG_HOME=" + h.dir, "XDG_CACHE_HOME=" + unusable},
 	} {
 		h := &home{t, h.dir, append(env, "FERRY_URL="+s.Root, "FERRY_USER=ann", "FERRY_PASSWORD="+annsPassword, "TMPDIR="+h.dir)}
-		if r := h.run("", "up", "small", "large"); r.code != exitOK || strings.Count(r.out, "http") != 2 || !strings.Contains(r.err, "cannot be resumed later") {
+		if r := h.run("", "up", "--each", "small", "large"); r.code != exitOK || strings.Count(r.out, "http") != 2 || !strings.Contains(r.err, "cannot be resumed later") {
 			t.Errorf("%s: files: code %d: %s%s", what, r.code, r.out, r.err)
 		}
 		h.run(string(large), "up", "-").want(t, exitOK)
@@ -179,7 +179,7 @@ func TestUsageErrorsAreInTheJSONToo(t *testing.T) {
 	_, h := annsService(t)
 	h.write("a.txt", []byte("a"))
 	h.run("", "up", "a.txt")
-	for _, args := range []string{"up missing a.txt", "up missing", "up a.txt --to nobody", "get missing a.txt", "rm missing a.txt", "restore missing a.txt", "ls", "uploads", "uploads --abort 1-x"} {
+	for _, args := range []string{"up --each missing a.txt", "up missing", "up missing a.txt", "up a.txt --to nobody", "get missing a.txt", "rm missing a.txt", "restore missing a.txt", "ls", "uploads", "uploads --abort 1-x"} {
 		r := h.run("", append(strings.Fields(args), "--json")...)
 		var all []map[string]any
 		if err := json.Unmarshal([]byte(r.out), &all); err != nil {

@@ -33,7 +33,7 @@ func TestACheckBesideAServerNamesEachFault(t *testing.T) {
 	s, h := annsService(t)
 	h.write("big", []byte(strings.Repeat("0123456789", 10_000)))
 	h.write("small", []byte("content"))
-	h.run("", "up", "big", "small", "-q", "--connections", "1").want(t, exitOK)
+	h.run("", "up", "--each", "big", "small", "-q", "--connections", "1").want(t, exitOK)
 	check := func(code int, out, errs string, args ...string) string {
 		t.Helper()
 		r := runFerry(t, s.Dir, "", append([]string{"check"}, args...)...)

@@ -94,10 +94,10 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 		{"an area is empty at first", "ls", "", exitOK, "no files", ""},
 		{"an empty area is an empty array", "ls --json", "", exitOK, "[]", ""},
 		{"a file is uploaded", "up a.txt", "", exitOK, "/v1/download/file?lang=en&k=", "a.txt: 5 B (id 1)"},
-		{"a folder is uploaded, but only its regular files", "up b --connections 1", "", exitOK, "http", "skipped b/link, which is not a regular file"},
+		{"a folder is uploaded, but only its regular files", "up b --each --connections 1", "", exitOK, "http", "skipped b/link, which is not a regular file"},
 		{"standard input is uploaded", "up - --name in.txt", "from a pipe", exitOK, "http", "in.txt: 11 B (id 4)"},
 		{"a missing file has its own exit code", "up missing.txt", "", exitNoFile, "", "ferry: missing.txt: "},
-		{"the other files are uploaded anyway", "up missing.txt a.txt --json", "", exitNoFile, `"id": 5`, "missing.txt"},
+		{"the other files are uploaded anyway", "up --each missing.txt a.txt --json", "", exitNoFile, `"id": 5`, "missing.txt"},
 		{"a device is refused", "up /dev/null", "", exitUsage, "", "it is not a file"},
 		{"an unknown destination is refused", "up a.txt --to nobody", "", exitUnknown, "", "a.txt: --to: the parameter d is not a user name"},
 		{"a wrong number is refused", "up a.txt --sms 12", "", exitRefused, "", "a.txt: --sms: the parameter c is not a telephone number"},
@@ -107,7 +107,7 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 		{"a name that is none is refused", "up a.txt --name ..", "", exitUsage, "", "--name is not a file name"},
 		{"a missing path is in the JSON too", "up missing.txt --json", "", exitNoFile, `"error": "missing.txt: no such file`, "ferry: missing.txt: no such file"},
 		{"standard input cannot be uploaded twice", "up - -", "", exitUsage, "", "- is there several times"},
-		{"--name is for a single file", "up a.txt b --name x", "", exitUsage, "", "a single file"},
+		{"--name is for a single file", "up --each a.txt b --name x", "", exitUsage, "", "a single file"},
 		{"files are listed", "ls", "", exitOK, "d.txt\n", ""},
 		{"links are listed on request", "ls --links --json", "", exitOK, `"linkURL":"http`, ""},
 		{"a file is uploaded and its link mailed", "up a.txt --mail bob@example.com --notify --name told.txt", "", exitOK, "http", ""},
@@ -405,7 +405,7 @@ func TestAFolderStopsWhereTheNetworkFails(t *testing.T) {
 	for i := range 5 {
 		h.write(fmt.Sprint("folder/", i+1), []byte("content"))
 	}
-	r := h.run("", "up", "folder", "--connections=1", "--tries=2", "--json")
+	r := h.run("", "up", "folder", "--each", "--connections=1", "--tries=2", "--json")
 	var all []uploaded
 	if err := json.Unmarshal([]byte(r.out), &all); err != nil || len(all) != 5 || sent.Load() > 4 { // HTTP tries once more by itself
 		t.Fatalf("%d requests: %s%s", sent.Load(), r.out, r.err)

@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +20,9 @@ type getCommand struct {
 	remote
 	What   []string `arg:"" name:"file" help:"Link, id, name or quoted pattern, such as '*.pdf'. A number is an id; a name means the newest file with that name."`
 	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output (default the file's own name, in this folder)."`
-	Force  bool     `short:"f" help:"Replace an existing file."`
+	Force  bool     `short:"f" help:"Replace existing files."`
+	Only   []string `sep:"none" placeholder:"PATTERN" help:"Of a bundle, load only what has this path or name, such as 'photos/*' or '*.pdf'; may be repeated. A folder means all that is in it."`
+	Zip    bool     `help:"Keep a bundle as one ZIP archive."`
 	Backup bool     `help:"Look for ids and names in the backup area."`
 
 	PasswordFile string `placeholder:"PATH" help:"File with the password of the links; - is standard input (default FERRY_LINK_PASSWORD, the file FERRY_LINK_PASSWORD_FILE, or asked for)."`
@@ -32,10 +36,14 @@ func (getCommand) Help() string {
 A name that begins with a dot or a dash, such as .bashrc, becomes _bashrc; to keep it, say -o .bashrc.
 The bytes are compared with the CRC64NVME and, if it is known, the SHA-256 that the service states.
 Of a link that allows some downloads, an interrupted download that is resumed within a day takes one in all.
+A bundle is unpacked while it loads, into the folder that -o names; without -o into this folder, or into a new one if the bundle has several files or folders at its top. Each file is compared with its CRC-32. Files that are here already are not loaded again. With --zip, or an -o that ends in .zip, it stays one archive.
 ` + patterns + `
 Examples:
     ferry get 'https://files.example.com/v1/download/file?k=...'
     ferry get '*.pdf' -o reports/
+    ferry get photos.zip -o pictures/                     # unpacks a bundle
+    ferry get photos.zip --only 'photos/2026-*' --only '*.txt'
+    ferry get photos.zip --zip                            # keeps the archive
 
 ` + exitCodes
 }
@@ -46,6 +54,7 @@ type downloaded struct {
 	Path     string   `json:"path,omitempty"`
 	Name     string   `json:"name,omitempty"`
 	Length   int64    `json:"length"`
+	Files    int      `json:"files,omitempty"` // of a bundle that was unpacked
 	Verified []string `json:"verified,omitempty"`
 	Error    string   `json:"error,omitempty"`
 }
@@ -54,6 +63,13 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 	switch {
 	case c.Output == "-" && c.JSON:
 		return usage("-o - and --json both want standard output")
+	case len(c.Only) > 0 && !c.unpacks():
+		return usage("--only is for unpacking: it does not go with --zip, nor with an archive or - after -o")
+	}
+	for _, pattern := range c.Only {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return usage("--only %s: %w", pattern, err)
+		}
 	}
 	var err error
 	if c.given, err = givenPassword(ctx, out, c.PasswordFile); err != nil {
@@ -115,35 +131,27 @@ func (c getCommand) expanded(ctx context.Context, out console) ([]string, error)
 	return expand(ctx, who.Client, area(c.Backup), c.What, true)
 }
 
-// one downloads one file.
+// one downloads one file, or unpacks a bundle.
 func (c getCommand) one(ctx context.Context, out console, m *meter, what string) (downloaded, error) {
-	r, begin, before := downloaded{What: what}, time.Now(), m.earlier.Load()
-	cl, link, crc, err := c.find(ctx, out, what)
+	r := downloaded{What: what}
+	f, err := c.find(ctx, out, what)
 	if err != nil {
 		return r, err
 	}
-	keys := &unlocking{ctx: ctx, out: out, meter: m, given: c.given}
-	v := client.Verify{CRC64NVME: crc, Progress: m.add, Password: func(wrong error) (string, error) {
-		if wrong == nil {
-			warnPlain(out, hostOf(link))
-		}
-		return keys.password(wrong)
-	}, Reopened: func() {
-		m.say("what was begun earlier can no longer be resumed for nothing: this takes another download, if the link counts them")
-	}, Started: func(f client.Remote, have int64) {
-		m.begin(f.Name, f.Length)
-		m.expect(f.Length)
-		m.had(have)
-		if have > 0 {
-			m.say("resuming the download of %s", printable(f.Name))
-		}
-	}}
-	if c.Output == "-" {
-		f, err := cl.Copy(ctx, link, out.Out, v)
-		r.Name, r.Length = f.Name, f.Length
+	v := c.verify(ctx, out, m, f)
+	switch {
+	case f.bundle && c.unpacks():
+		return c.unpack(ctx, m, f, v, r)
+	case len(c.Only) > 0:
+		return r, usage("--only is for bundles, and this is none")
+	case c.Output == "-":
+		got, err := f.client.Copy(ctx, f.link, out.Out, v)
+		r.Name, r.Length = got.Name, got.Length
 		return r, err
 	}
-	got, err := cl.Fetch(ctx, link, client.FetchOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections})
+	begin, before := time.Now(), m.earlier.Load()
+	o := client.FetchOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections}
+	got, err := f.client.Fetch(ctx, f.link, o)
 	r.Name, r.Length, r.Path, r.Verified = got.Name, got.Length, got.Path, got.Verified
 	if err != nil {
 		return r, err
@@ -156,20 +164,55 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 	return r, nil
 }
 
-// find returns the link of the file to download, and its CRC64NVME if known.
-func (c getCommand) find(ctx context.Context, out console, what string) (cl *client.Client, link, crc string, err error) {
+// verify says how to compare and report a download.
+func (c getCommand) verify(ctx context.Context, out console, m *meter, f found) client.Verify {
+	keys := &unlocking{ctx: ctx, out: out, meter: m, given: c.given}
+	return client.Verify{CRC64NVME: f.crc, Progress: m.add, Password: func(wrong error) (string, error) {
+		if wrong == nil {
+			warnPlain(out, hostOf(f.link))
+		}
+		return keys.password(wrong)
+	}, Reopened: func() {
+		m.say("what was begun earlier can no longer be resumed for nothing: this takes another download, if the link counts them")
+	}, Started: func(r client.Remote, have int64) {
+		m.begin(r.Name, r.Length)
+		m.expect(r.Length)
+		m.had(have)
+		if have > 0 {
+			m.say("resuming the download of %s", printable(r.Name))
+		}
+	}}
+}
+
+// found is a file to download.
+type found struct {
+	client *client.Client
+	link   string
+	crc    string // CRC64NVME, if known
+	bundle bool
+}
+
+// find returns the file to download.
+func (c getCommand) find(ctx context.Context, out console, what string) (f found, err error) {
 	if u, err := url.Parse(what); err == nil && strings.Contains(what, "://") {
 		cl, err := client.New(client.Options{URL: u.Scheme + "://" + u.Host, Retry: c.retry})
-		return cl, what, "", withCode(exitUsage, err)
+		if err != nil {
+			return f, withCode(exitUsage, err)
+		}
+		about, err := cl.About(ctx, what, c.Output)
+		if errors.Is(err, client.ErrAnswer) {
+			err = nil // the download says more
+		}
+		return found{client: cl, link: what, bundle: about.Bundle}, err
 	}
 	who, err := c.identify(out)
 	if err != nil {
-		return nil, "", "", err
+		return f, err
 	}
 	id, err := one(ctx, who.Client, area(c.Backup), what, 1)
 	if err != nil {
-		return nil, "", "", err
+		return f, err
 	}
 	d, err := who.File(ctx, area(c.Backup), id)
-	return who.Client, d.Link, d.CRC64NVME, err
+	return found{client: who.Client, link: d.Link, crc: d.CRC64NVME, bundle: d.Entries > 0}, err
 }

@@ -124,7 +124,7 @@ func TestPeopleShareFilesWithLimits(t *testing.T) {
 		{"a wrong limit is refused", "up a.txt --downloads -1", "", exitUsage, "", "--downloads"},
 		{"a high limit is refused", "up a.txt --downloads 1000001", "", exitRefused, "", "a.txt: --downloads: the query parameter downloads must be"},
 		{"a wrong time is refused", "up a.txt --expires soon", "", exitRefused, "", "a.txt: --expires: the parameter expires must be like"},
-		{"several files are named beside their links", "up a.txt b.txt -q --connections 1", "", exitOK, "  a.txt\nhttp", ""},
+		{"several files are named beside their links", "up --each a.txt b.txt -q --connections 1", "", exitOK, "  a.txt\nhttp", ""},
 		{"a limited file is sent in parts too", "up a.txt --session --downloads 2 --name parts.txt", "", exitOK, "http", ""},
 		{"and shows that", "link ls parts.txt", "", exitOK, "2 of 2 ", ""},
 

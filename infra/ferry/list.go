@@ -364,6 +364,9 @@ func describe(d client.Details) [][2]string {
 		{"until", until}, {"from", d.Uploader}, {"sha-256", d.SHA256}, {"crc64nvme", d.CRC64NVME}, {"link", d.Link},
 		{"downloads", downloads(d.Downloads)},
 	}
+	if d.Entries > 0 {
+		lines = slices.Insert(lines, 3, [2]string{"entries", fmt.Sprint(d.Entries)})
+	}
 	for _, n := range d.Notifications {
 		lines = append(lines, [2]string{"sent to", fmt.Sprintf("%s, %s; downloads: %s", n.To, notified(n), downloads(n.Downloads))})
 	}

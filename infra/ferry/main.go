@@ -27,6 +27,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/backup"
 	"ferry/shared/boot/local"
+	"ferry/shared/bundle"
 	"ferry/shared/client"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
@@ -307,6 +308,9 @@ func exitCode(err error) int {
 	}
 	if client.IsNetwork(err) {
 		return exitPort
+	}
+	if _, ok := errors.AsType[*bundle.Error](err); ok {
+		return exitDamaged
 	}
 	for _, k := range []struct {
 		code  int

@@ -26,12 +26,13 @@ import (
 
 type upCommand struct {
 	remote
-	Paths   []string `arg:"" name:"path" help:"File, folder (for each file in it), or - for standard input."`
+	Paths   []string `arg:"" name:"path" help:"File, folder, or - for standard input. A folder, or several paths, become one bundle."`
 	To      string   `placeholder:"USER" help:"Put the files into this user's area."`
 	Expires string   `placeholder:"WHEN" help:"When the files leave your area: after 12h, 7d or 2w, or a date such as 2030-01-31T12:00:00Z (default the service's choice)."`
 	sharing
 	Notify   bool     `help:"Get a mail when a file is downloaded for the first time."`
-	Name     string   `placeholder:"NAME" help:"Name for a single file; by default standard input is named stdin."`
+	Name     string   `placeholder:"NAME" help:"Name of the file or bundle; by default a bundle is named after its first folder, and standard input stdin."`
+	Each     bool     `help:"Upload each file by itself, with a link for each, and no bundle."`
 	SHA256   bool     `name:"sha256" help:"Store the SHA-256 of large files too, which reads them once more."`
 	PartSize byteSize `placeholder:"SIZE" help:"Size of the parts of large files, such as 64MiB (default the service's choice)."`
 	Session  bool     `help:"Send small files in parts too: some gateways, such as SAM's, damage other bodies."`
@@ -39,13 +40,17 @@ type upCommand struct {
 }
 
 func (upCommand) Help() string {
-	return `Prints the link of each file, and of several files their names too. A file of more than 4 MiB goes up in parts. To resume after Ctrl-C, a crash or a lost network, run the same command again within seven days.
+	return `Prints the link. A folder, or several files and folders, become one bundle with one link: a ZIP archive that is made while it is sent, and not compressed. It keeps paths, empty folders, times and executable bits, for up to 10,000 entries. Symbolic links and devices in folders are skipped, and named. With --each there is a link for each file.
+A file of more than 4 MiB and a bundle go up in parts. To resume after Ctrl-C, a crash or a lost network, run the same command again within seven days. If a file of a bundle has changed meanwhile, it is named, and the bundle is sent anew.
 Standard input is sent while it is read, in parts that are kept in the temporary folder until they have arrived, and cannot be resumed.
 
 Examples:
     ferry up report.pdf --expires 7d --downloads 3 --password
     ferry up report.pdf --mail ann@example.com --mail bob@example.com --message "Have a look"
     ferry up report.pdf --qr
+    ferry up photos/                       # one link to photos.zip
+    ferry up photos/ notes.txt --name trip # one link to trip.zip
+    ferry up --each *.pdf                  # a link for each file
 
 ` + exitCodes
 }
@@ -68,6 +73,8 @@ type uploaded struct {
 	Length int64  `json:"length"`
 	Link   string `json:"link,omitempty"`
 	Error  string `json:"error,omitempty"`
+
+	Entries int `json:"entries,omitempty"` // of a bundle
 }
 
 // uploader is one run of ferry up.
@@ -140,6 +147,13 @@ func (c upCommand) check() error {
 		return usage("--name is not a file name")
 	case c.PasswordFile == "-" && slices.Contains(c.Paths, "-"):
 		return usage("--password-file - and the path - both want standard input")
+	case slices.Contains(c.Paths[slices.Index(c.Paths, "-")+1:], "-"):
+		return usage("standard input can be uploaded only once, but - is there several times")
+	case !c.bundles():
+	case slices.Contains(c.Paths, "-"):
+		return usage("standard input cannot be part of a bundle; --each makes a link for each file")
+	case c.SHA256:
+		return usage("--sha256 is for files, not for bundles; --each makes a link for each file")
 	}
 	return c.sharing.check()
 }
@@ -148,12 +162,12 @@ func (c upCommand) check() error {
 // several connections. After a network failure that outlasts the retries, it
 // begins no further file.
 func (u *uploader) all(ctx context.Context) error {
+	if u.bundles() {
+		return u.bundle(ctx)
+	}
 	items, refused := u.collect()
-	switch {
-	case u.Name != "" && len(items) > 1:
-		return usage("--name is for a single file")
-	case slices.Contains(u.Paths[slices.Index(u.Paths, "-")+1:], "-"):
-		return usage("standard input can be uploaded only once, but - is there several times")
+	if u.Name != "" && len(items) > 1 {
+		return usage("--name is for a single file or bundle")
 	}
 	u.meter.files.Store(int64(len(items)))
 	forgetOldStates(time.Now())
@@ -199,7 +213,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	err = pausing(ctx, err, it.path == "-")
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.results[i] = uploaded{it.path, f.ID, f.Name, f.Length, f.Link, explain(err)}
+	u.results[i] = uploaded{it.path, f.ID, f.Name, f.Length, f.Link, explain(err), it.tree.count()}
 	switch {
 	case err == nil:
 		u.stored++
@@ -211,7 +225,10 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 }
 
 func (u *uploader) upload(ctx context.Context, it item) (f client.File, err error) {
-	if it.path == "-" {
+	switch {
+	case it.tree != nil:
+		return u.largeBundle(ctx, it)
+	case it.path == "-":
 		return u.stdin(ctx, it)
 	}
 	file, err := os.Open(it.path)
@@ -268,6 +285,7 @@ type item struct {
 	path string // - is standard input
 	name string
 	size int64 // -1 if not known
+	tree *tree // of a bundle
 }
 
 // noInput adds its exit code to the error of a missing file.
@@ -297,11 +315,11 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 			return
 		}
 		u.meter.expect(info.Size())
-		all = append(all, item{path, name, info.Size()})
+		all = append(all, item{path: path, name: name, size: info.Size()})
 	}
 	for _, path := range u.Paths {
 		if path == "-" {
-			all = append(all, item{"-", cmp.Or(u.Name, "stdin"), -1})
+			all = append(all, item{path: "-", name: cmp.Or(u.Name, "stdin"), size: -1})
 			continue
 		}
 		info, err := os.Stat(path) // follows a link that was named

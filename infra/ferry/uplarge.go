@@ -26,7 +26,8 @@ type state struct {
 	Session string `json:"session"` // empty until the service has answered
 	// Password is a slow hash of the links' password: with another, nothing is resumed.
 	Password string `json:"password,omitempty"`
-	File     string `json:"file"` // for people who read this file
+	File     string `json:"file"`              // for people who read this file
+	Members  []kept `json:"members,omitempty"` // of a bundle
 }
 
 // stateFolder creates the folder of the states, in the user's cache.
@@ -39,33 +40,29 @@ func stateFolder() (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// readState returns the state left by an earlier upload of the same file, by the
-// same user, to the same place, or else a new one.
-func (u *uploader) readState(ctx context.Context, path string, info fs.FileInfo) (*state, error) {
+// readState returns the state left by an earlier upload from the same path, by the same user, to the
+// same place, or else a new one. what tells apart what was at the path.
+func (u *uploader) readState(ctx context.Context, path string, what ...any) (*state, error) {
 	dir, err := stateFolder()
 	if err != nil {
-		return nil, err
-	}
-	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
 	d := u.delivery()
 	password := d.Password
 	d.Password = "" // a fast hash of it would be there to try guesses against
-	what, err := json.Marshal([]any{
-		u.client.URL(), u.client.user, path, info.Size(), info.ModTime().UnixNano(),
-		d, password != "", u.Name, u.SHA256, u.PartSize,
+	of, err := json.Marshal([]any{
+		u.client.URL(), u.client.user, path, what, d, password != "", u.Name, u.PartSize,
 	})
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(what)
+	sum := sha256.Sum256(of)
 	s := &state{path: filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}
 	text, err := os.ReadFile(s.path)
 	if err == nil && s.restore(text) && s.isFor(ctx, password) {
 		return s, nil
 	}
-	s.Key, s.Session, s.File = rand.Text(), "", path
+	*s = state{path: s.path, Key: rand.Text(), File: path}
 	if err := s.protect(ctx, password); err != nil {
 		return nil, err
 	}
@@ -121,27 +118,9 @@ func forgetOldStates(now time.Time) {
 
 // large uploads a file in parts, and resumes an earlier upload of it.
 func (u *uploader) large(ctx context.Context, name string, file *os.File, info fs.FileInfo) (client.File, error) {
-	s, err := u.readState(ctx, file.Name(), info)
-	if err != nil {
-		u.meter.say("the upload of %s cannot be resumed later: %s", printable(name), explain(err))
-		return u.put(ctx, name, file, info, nil)
-	}
-	f, err := u.put(ctx, name, file, info, s)
-	changed := errors.Is(err, client.ErrChanged)
-	if changed && s.Session != "" {
-		_ = u.client.Abort(ctx, s.Session) // nobody can resume it; if this fails it expires
-	}
-	if err == nil || changed || client.StatusOf(err) == 410 { // deleted since: the next one uploads it anew
-		_ = os.Remove(s.path) // if this fails, forgetOldStates removes it later
-	}
-	return f, err
-}
-
-// put uploads in parts; s is nil if the upload cannot be resumed.
-func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.FileInfo, s *state) (client.File, error) {
 	src := client.Source{Name: name, Type: kind(name), Length: info.Size(), Content: file, Check: func() error {
 		now, err := file.Stat()
-		if err == nil && (now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime())) {
+		if err == nil && !same(now, info) {
 			err = client.ErrChanged
 		}
 		return err
@@ -153,6 +132,46 @@ func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.
 		}
 		src.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
+	path, err := filepath.Abs(file.Name())
+	if err != nil {
+		return client.File{}, err
+	}
+	s, err := u.readState(ctx, path, info.Size(), info.ModTime().UnixNano(), u.SHA256)
+	return u.resumable(ctx, src, s, err)
+}
+
+// same reports whether a file seems to be as it was.
+func same(now, before fs.FileInfo) bool {
+	return now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
+}
+
+// resumable uploads in parts. If there is a state, it resumes or can be resumed; stateless says
+// why there is none.
+func (u *uploader) resumable(ctx context.Context, src client.Source, s *state, stateless error) (client.File, error) {
+	if stateless != nil {
+		u.meter.say("the upload of %s cannot be resumed later: %s", printable(src.Name), explain(stateless))
+		return u.put(ctx, src, nil)
+	}
+	f, err := u.put(ctx, src, s)
+	changed := errors.Is(err, client.ErrChanged)
+	if changed {
+		u.abort(ctx, s)
+	}
+	if err == nil || changed || client.StatusOf(err) == 410 { // deleted since: the next one uploads it anew
+		_ = os.Remove(s.path) // if this fails, forgetOldStates removes it later
+	}
+	return f, err
+}
+
+// abort ends the session of an upload that nobody can resume. If this fails it expires.
+func (u *uploader) abort(ctx context.Context, s *state) {
+	if s.Session != "" {
+		_ = u.client.Abort(ctx, s.Session)
+	}
+}
+
+// put uploads in parts; s is nil if the upload cannot be resumed.
+func (u *uploader) put(ctx context.Context, src client.Source, s *state) (client.File, error) {
 	o := client.PutOptions{
 		Delivery: u.delivery(), Connections: u.Connections, PartSize: int64(u.PartSize),
 		Progress: u.meter.add, Had: u.meter.had,
@@ -162,7 +181,7 @@ func (u *uploader) put(ctx context.Context, name string, file *os.File, info fs.
 		o.Key, o.Session = s.Key, s.Session
 		o.Began = func(session client.Session) error {
 			if session.ID == resumed {
-				u.meter.say("resuming the upload of %s", printable(name))
+				u.meter.say("resuming the upload of %s", printable(src.Name))
 				return nil
 			}
 			s.Session = session.ID

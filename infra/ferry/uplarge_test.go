@@ -89,7 +89,7 @@ func TestASessionCarriesFilesOfAnySize(t *testing.T) {
 	h.write("empty", nil)
 	h.write("small", []byte(contents["small"]))
 	for _, c := range []struct{ args, stdin string }{
-		{"up --session empty small", ""}, {"up --session - --name stdin", contents["stdin"]}, {"up --session - --name nothing", ""},
+		{"up --each --session empty small", ""}, {"up --session - --name stdin", contents["stdin"]}, {"up --session - --name nothing", ""},
 	} {
 		h.run(c.stdin, strings.Fields(c.args)...).want(t, exitOK)
 	}

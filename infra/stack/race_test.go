@@ -1,9 +1,11 @@
 package stack
 
 import (
+	"fmt"
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
@@ -27,7 +29,7 @@ func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
 	}
 	cfg, err := config.LoadDefaultConfig(t.Context())
 	check(t, err)
-	d, err := boottest.Make(t.Context(), "race")
+	d, err := boottest.Make(t.Context(), fmt.Sprint("race-", time.Now().UnixNano()))
 	check(t, err)
 	p := boottest.Ports(t, nil)
 	cloud := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}

@@ -27,6 +27,7 @@ import (
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
+	"ferry/shared/bundle"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/notify"
@@ -299,8 +300,53 @@ func download(s *stage, path string, area blob.Area, id int64) {
 		s.check(err)
 	}
 	s.must(200, "GET", path+token)
+	s.bundled(path, area)
 	s.lose(area)
 	s.mustFail("GET", path+token, header("User-Agent", "curl/8"))
+}
+
+// bundled takes a file out of a bundle, in both areas: its bytes follow the record later.
+func (s *stage) bundled(path string, area blob.Area) {
+	s.Helper()
+	var archive bytes.Buffer
+	w := bundle.NewWriter(&archive)
+	s.check(w.Add(bundle.Entry{Path: "a.txt"}, make([]byte, 6<<20)))
+	s.check(w.Add(bundle.Entry{Path: "small.txt"}, []byte("hello")))
+	s.check(w.Close())
+	alice := s.get("alice")
+	up, err := file.Service(s.real).Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: alice}), -1, files.Sending{})
+	s.check(err)
+	s.check(up.Add(s.Context(), files.Part{Name: "b.zip", Body: &archive, Size: -1, Entries: func() int { return 2 }}))
+	_, err = up.Commit(s.Context(), 1)
+	s.check(err)
+	person, id := header("User-Agent", "curl/8"), s.get("alice").LastFile
+	take := func() {
+		link := path + s.real.Key.File(area, "alice", id)
+		s.must(200, "GET", link+"&entries", person)
+		s.must(200, "GET", link+"&entry=small.txt", person)
+		s.ports.RedirectOver = 1
+		s.h = lambda.With(s.ports).Handler(s.endpoint())
+		s.network.faults["UploadPartCopy"] = refused(403, "AccessDenied")
+		s.mustFail("GET", link+"&entry=a.txt", person) // the next goes on with what is there
+		s.must(302, "GET", link+"&entry=a.txt", person)
+		s.must(302, "GET", link+"&entry=small.txt", person)
+		s.ports.RedirectOver = 0
+		s.h = lambda.With(s.ports).Handler(s.endpoint())
+	}
+	if area == blob.Files {
+		take()
+	}
+	_, err = s.lazy().Delete(s.Context(), alice, id)
+	s.check(err)
+	if area == blob.Backup {
+		take() // from the other bucket
+	}
+	s.check(s.lazy().MoveBytes(s.Context(), "alice", id))
+	if area == blob.Files {
+		_, err = s.lazy().Restore(s.Context(), alice, id)
+		s.check(err)
+	}
+	take()
 }
 
 // guarded takes a download of a link with a limit and a password, and takes both away again.

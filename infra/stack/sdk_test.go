@@ -31,6 +31,7 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+	"ferry/shared/files"
 	"ferry/shared/notify/mail/ses"
 	ferrysns "ferry/shared/notify/sns"
 	ferrysqs "ferry/shared/notify/sqs"
@@ -227,15 +228,22 @@ func (u *uses) noteTable(call any) (known bool) {
 
 func (u *uses) noteBucket(call any) (known bool) {
 	object := func(bucket *string, action string) { u.note(areaOf(*bucket)+"/*", "s3:"+action) }
+	made := func(bucket, key *string, action string) { // objects of files in bundles have a folder of their own
+		if strings.HasPrefix(*key, files.Entries) {
+			u.note(areaOf(*bucket)+"/"+files.Entries+"*", "s3:"+action)
+		} else {
+			object(bucket, action)
+		}
+	}
 	switch c := call.(type) {
 	case *awss3.PutObjectInput:
-		object(c.Bucket, "PutObject")
+		made(c.Bucket, c.Key, "PutObject")
 	case *awss3.CreateMultipartUploadInput:
-		object(c.Bucket, "PutObject")
+		made(c.Bucket, c.Key, "PutObject")
 	case *awss3.UploadPartInput:
-		object(c.Bucket, "PutObject")
+		made(c.Bucket, c.Key, "PutObject")
 	case *awss3.CompleteMultipartUploadInput:
-		object(c.Bucket, "PutObject")
+		made(c.Bucket, c.Key, "PutObject")
 	case *awss3.CopyObjectInput:
 		from, _, _ := strings.Cut(*c.CopySource, "/")
 		object(&from, "GetObject")
@@ -243,7 +251,7 @@ func (u *uses) noteBucket(call any) (known bool) {
 	case *awss3.UploadPartCopyInput:
 		from, _, _ := strings.Cut(*c.CopySource, "/")
 		object(&from, "GetObject")
-		object(c.Bucket, "PutObject")
+		made(c.Bucket, c.Key, "PutObject")
 	case *awss3.GetObjectInput:
 		object(c.Bucket, "GetObject")
 	case *awss3.HeadObjectInput:
@@ -251,9 +259,9 @@ func (u *uses) noteBucket(call any) (known bool) {
 	case *awss3.DeleteObjectInput:
 		object(c.Bucket, "DeleteObject")
 	case *awss3.AbortMultipartUploadInput:
-		object(c.Bucket, "AbortMultipartUpload")
+		made(c.Bucket, c.Key, "AbortMultipartUpload")
 	case *awss3.ListPartsInput:
-		object(c.Bucket, "ListMultipartUploadParts")
+		made(c.Bucket, c.Key, "ListMultipartUploadParts")
 	case *awss3.ListObjectsV2Input:
 		u.note(areaOf(*c.Bucket), "s3:ListBucket")
 	case *awss3.ListMultipartUploadsInput:

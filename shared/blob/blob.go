@@ -102,6 +102,12 @@ type Store interface {
 	// durable when an object made by Create would be.
 	Copy(ctx context.Context, from Area, fromKey string, to Area, toKey string) error
 
+	// CopyRange makes an object of n bytes of another one in the same area, from the offset off, or
+	// finds that an earlier call has. The bytes do not pass through this process. An interrupted
+	// call goes on where it was if it is repeated. It returns ErrNotFound if the source is missing,
+	// and ErrUnsupported where only this process can copy a range.
+	CopyRange(ctx context.Context, area Area, key string, off, n int64, toKey string) error
+
 	// Delete removes the object; removing a missing one is no error. After a
 	// loss of power the object may be there again.
 	Delete(ctx context.Context, area Area, key string) error

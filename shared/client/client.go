@@ -8,12 +8,14 @@
 //
 // Upload sends content from memory that fits one request (SmallFile). Put sends a
 // file of any size in parts, and Fetch and Copy download: these never hold a whole
-// file in memory. Uploads state checksums that the service compares: SHA-256 with
+// file in memory. Bundle makes one file of a tree for Put, and Unpack downloads
+// its files. Uploads state checksums that the service compares: SHA-256 with
 // Upload, CRC64NVME of each part and of the whole with Put, and the SHA-256
 // that a Source states.
 //
 // The package imports only what HTTP and checksums need. Start reading at
-// Client; request.go sends requests, put.go uploads, fetch.go downloads.
+// Client; request.go sends requests, put.go uploads, fetch.go downloads,
+// unpack.go downloads bundles.
 package client
 
 import (

@@ -34,6 +34,7 @@ type Details struct {
 	CRC64NVME string `json:"crc64nvme"` // base64 of 8 bytes, big endian
 	SHA256    string `json:"sha256"`    // in hexadecimal; empty if not known
 	Uploader  string `json:"uploader"`
+	Entries   int    `json:"entries,omitempty"` // of a bundle
 
 	Downloads     Downloads      `json:"downloads"`     // by Link
 	Links         []Link         `json:"links"`         // those that concern the caller; the file's own comes first

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -174,20 +175,25 @@ func (p *partial) save() error {
 	r := record{ETag: p.remote.ETag, Length: p.remote.Length, Claim: p.claim}
 	p.mu.Unlock()
 	r.Missing = p.missing()
-	text, _ := json.Marshal(r) // never fails
 	if err := p.file.Sync(); err != nil {
 		return err
 	}
-	f, err := createOwn(p.path+".json.new", 0o600)
+	return r.write(p.path + ".json")
+}
+
+// write writes a record to a file, in one step.
+func (r record) write(path string) error {
+	text, _ := json.Marshal(r) // never fails
+	f, err := createOwn(path+".new", 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
 	if err = cmp.Or(err, f.Close()); err != nil {
-		_ = os.Remove(p.path + ".json.new")
+		_ = os.Remove(path + ".new")
 		return err
 	}
-	return os.Rename(p.path+".json.new", p.path+".json")
+	return os.Rename(path+".new", path)
 }
 
 // finish gives the complete file its name. It replaces another file only if force is set.
@@ -195,26 +201,31 @@ func (p *partial) finish(path string, force bool) error {
 	if err := p.file.Sync(); err != nil {
 		return err
 	}
-	if err := rename(p.path, path, force); err != nil {
+	folder, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := rename(folder, filepath.Base(p.path), filepath.Base(path), force); err != nil {
 		return err
 	}
 	p.forget()
 	return nil
 }
 
-// rename renames a file. It tries a link first: that fails if the name is taken, where
+// rename renames a file in a folder. It tries a link first: that fails if the name is taken, where
 // a rename would overwrite. Some file systems have no links.
-func rename(from, to string, force bool) error {
+func rename(folder *os.Root, from, to string, force bool) error {
 	if !force {
-		err := os.Link(from, to)
+		err := folder.Link(from, to)
 		if err == nil {
-			return nil // forget removes the other name
+			return nil // the caller removes the other name
 		}
-		if _, statErr := os.Lstat(to); errors.Is(err, fs.ErrExist) || statErr == nil {
-			return fmt.Errorf("%w: %s", ErrExists, to)
+		if _, statErr := folder.Lstat(to); errors.Is(err, fs.ErrExist) || statErr == nil {
+			return fmt.Errorf("%w: %s", ErrExists, filepath.Join(folder.Name(), to))
 		}
 	}
-	return os.Rename(from, to)
+	return folder.Rename(from, to)
 }
 
 // forget removes what was kept to resume.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -17,14 +18,17 @@ import (
 	"ferry/shared/wire"
 )
 
-// Source is a file to upload. Several places of Content are read at the same time,
-// and each twice: first for the checksum of a part.
+// Source is a file to upload; Bundle makes one of several. Several places of Content are read at
+// the same time, and each twice: first for the checksum of a part.
 type Source struct {
 	Name    string
 	Type    string // a media type, or empty
 	Length  int64  // in bytes
 	SHA256  string // in hexadecimal, if known; the service compares it
 	Content io.ReaderAt
+
+	// parts cuts a bundle, which has no Content, into parts of size bytes.
+	parts func(size int64) parts
 
 	// Check is called when everything has been read, before the service makes the
 	// file; it may be nil. Its error, such as ErrChanged, ends the upload.
@@ -59,6 +63,9 @@ const (
 	// part again.
 	rivals    = 5
 	rivalWait = 50 * time.Millisecond
+
+	// keptPart is the size in bytes up to which the only part of a bundle is kept in memory.
+	keptPart = 8 << 20
 
 	// streams is how many parts of a stream are sent at once.
 	streams = 3
@@ -130,7 +137,7 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 		o.Had(src.Length)
 		return c.complete(ctx, st.Session, "", nil)
 	}
-	p := &put{client: c, session: st, source: src, sums: make([]uint64, st.Parts)}
+	p := &put{client: c, session: st, source: src, parts: src.cut(st.Session), sums: make([]uint64, st.Parts)}
 	var counted atomic.Int64
 	p.progress = func(n int64) { counted.Add(n); o.Progress(n) }
 	p.had = func(n int64) { counted.Add(n); o.Had(n) }
@@ -138,7 +145,7 @@ func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Statu
 	defer func() { o.Progress(arrived - counted.Load()) }()
 	sum, err := p.send(ctx, o.Connections)
 	if err == nil && src.Check != nil {
-		err = src.Check()
+		err = changed(src.Check())
 	}
 	if err != nil {
 		return File{}, err
@@ -154,33 +161,61 @@ type put struct {
 	client        *Client
 	session       Status
 	source        Source
+	parts         parts
 	progress, had func(delta int64)
 	sums          []uint64 // CRC64NVME of each part, in order
 }
 
+// parts makes the parts of a source, each by itself and as often as needed. It is safe for
+// concurrent use.
+type parts interface {
+	// Open returns a reader of a part, by its number from 1. Nothing is open before it is read.
+	Open(ctx context.Context, number int) io.ReadCloser
+	// Order returns the numbers of all parts, in the order in which they are sent.
+	Order() []int
+}
+
+// cut returns the parts of a source.
+func (src Source) cut(s Session) parts {
+	if src.parts != nil {
+		return src.parts(s.PartSize)
+	}
+	return sections{src.Content, s}
+}
+
+// sections are the parts of a file.
+type sections struct {
+	content io.ReaderAt
+	session Session
+}
+
+func (s sections) Open(_ context.Context, number int) io.ReadCloser {
+	return io.NopCloser(io.NewSectionReader(s.content, int64(number-1)*s.session.PartSize, s.session.size(number)))
+}
+
+func (s sections) Order() (numbers []int) {
+	for number := 1; number <= s.session.Parts; number++ {
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
+
 // part is a part to send.
 type part struct {
-	number  int
-	content *io.SectionReader
-	sum     uint64   // CRC64NVME
-	file    *os.File // with the content of a stream's part; temporary
-	length  *int64   // of a stream, with its last part
+	number int
+	size   int64
+	open   func(context.Context) io.ReadCloser
+	sum    uint64   // CRC64NVME
+	file   *os.File // with the content of a stream's part; temporary
+	length *int64   // of a stream, with its last part
 }
 
 // send sends all parts and returns the CRC64NVME of the whole. The first error
 // ends it.
 func (p *put) send(ctx context.Context, connections int) (whole uint64, err error) {
-	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, cmp.Or(connections, 4)))
-	for number := 1; number <= p.session.Parts && inner.Err() == nil; number++ {
-		g.Go(func() error { return p.missing(inner, number) })
-	}
-	err = g.Wait()
+	err = p.each(ctx, connections, p.missing)
 	if errors.Is(err, ErrNotFound) { // the parts are one object by now, and perhaps not yet a file
-		return p.sum(ctx, io.NewSectionReader(p.source.Content, 0, p.source.Length))
-	}
-	if err == nil {
-		err = context.Cause(ctx) // ended before all parts were begun
+		err = p.each(ctx, connections, p.read)
 	}
 	for i, sum := range p.sums {
 		whole = wire.CombineCRC64(whole, sum, p.session.size(i+1))
@@ -188,20 +223,50 @@ func (p *put) send(ctx context.Context, connections int) (whole uint64, err erro
 	return whole, err
 }
 
-// missing sends one part, unless the service has it.
-func (p *put) missing(ctx context.Context, number int) error {
-	size := p.session.size(number)
-	section := io.NewSectionReader(p.source.Content, int64(number-1)*p.session.PartSize, size)
-	sum, err := p.sum(ctx, section)
-	if err != nil {
+// each calls do for all parts, several at once. The first error ends it.
+func (p *put) each(ctx context.Context, connections int, do func(context.Context, part) error) error {
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, cmp.Or(connections, 4)))
+	for _, number := range p.parts.Order() {
+		if inner.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			open := func(ctx context.Context) io.ReadCloser { return p.parts.Open(ctx, number) }
+			return do(inner, part{number: number, size: p.session.size(number), open: open})
+		})
+	}
+	return cmp.Or(g.Wait(), context.Cause(ctx)) // it may have ended before all parts were begun
+}
+
+// read notes the checksum of a part.
+func (p *put) read(ctx context.Context, one part) (err error) {
+	p.sums[one.number-1], err = p.sum(ctx, one)
+	return err
+}
+
+// missing sends one part, unless the service has it. It reads the part twice, but that of a bundle of
+// one part, which may have thousands of files, once.
+func (p *put) missing(ctx context.Context, one part) error {
+	if p.source.parts != nil && p.session.Parts == 1 && one.size <= keptPart {
+		r := one.open(ctx)
+		text := make([]byte, one.size)
+		_, err := io.ReadFull(ending{ctx, r}, text)
+		if err = cmp.Or(err, r.Close()); err != nil {
+			return p.unread(err)
+		}
+		one.open = func(context.Context) io.ReadCloser { return io.NopCloser(bytes.NewReader(text)) }
+	}
+	if err := p.read(ctx, one); err != nil {
 		return err
 	}
-	p.sums[number-1] = sum
-	if slices.Contains(p.session.Arrived, Arrived{Number: number, Size: size, CRC64NVME: wire.CRC64Text(sum)}) {
-		p.had(size)
+	one.sum = p.sums[one.number-1]
+	there := Arrived{Number: one.number, Size: one.size, CRC64NVME: wire.CRC64Text(one.sum)}
+	if slices.Contains(p.session.Arrived, there) {
+		p.had(one.size)
 		return nil
 	}
-	return p.part(ctx, part{number: number, content: section, sum: sum})
+	return p.part(ctx, one)
 }
 
 // part sends one part.
@@ -209,11 +274,11 @@ func (p *put) part(ctx context.Context, one part) error {
 	return p.client.retry.do(ctx, func() error {
 		signed, err := p.client.sign(ctx, p.session.ID, one)
 		if err == nil {
-			err = p.client.sendPart(ctx, signed, anew(one.content), p.progress)
+			err = p.client.sendPart(ctx, signed, one.open(ctx), p.progress)
 		}
 		// The bytes were refused or not fully sent: they may have changed here.
 		if err != nil && hasStatus(err, 0, 400) {
-			if now, readErr := p.sum(ctx, one.content); readErr != nil || now != one.sum {
+			if now, readErr := p.sum(ctx, one); readErr != nil || now != one.sum {
 				return cmp.Or(readErr, ErrChanged)
 			}
 		}
@@ -221,19 +286,26 @@ func (p *put) part(ctx context.Context, one part) error {
 	})
 }
 
-// anew returns a new reader of a section, independent of others.
-func anew(s *io.SectionReader) io.Reader { return io.NewSectionReader(s, 0, s.Size()) }
-
-// sum returns the CRC64NVME of a section of the file.
-func (p *put) sum(ctx context.Context, section *io.SectionReader) (uint64, error) {
-	sum, n, err := wire.CRC64NVME(ending{ctx, anew(section)})
+// sum returns the CRC64NVME of a part.
+func (p *put) sum(ctx context.Context, one part) (uint64, error) {
+	r := one.open(ctx)
+	defer r.Close()
+	sum, n, err := wire.CRC64NVME(ending{ctx, r})
 	if err != nil {
-		return 0, fmt.Errorf("reading %s: %w", p.source.Name, err)
+		return 0, p.unread(err)
 	}
-	if n != section.Size() {
+	if n != one.size {
 		return 0, fmt.Errorf("%w: it is shorter now", ErrChanged)
 	}
 	return sum, nil
+}
+
+// unread returns the error of reading a part.
+func (p *put) unread(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return fmt.Errorf("%w: it is shorter now", ErrChanged)
+	}
+	return changed(fmt.Errorf("reading %s: %w", p.source.Name, err))
 }
 
 // PutStream uploads r, of any length, in parts while it is read. Each part is kept in a
@@ -296,7 +368,8 @@ func (s *stream) read(number int) (*part, error) {
 	}
 	_ = os.Remove(f.Name()) // where an open file can be removed, a kill leaves nothing
 	sum, n, err := wire.CRC64NVME(io.TeeReader(io.LimitReader(s.in, s.session.PartSize), f))
-	next := &part{number: number, content: io.NewSectionReader(f, 0, n), sum: sum, file: f}
+	next := &part{number: number, size: n, sum: sum, file: f}
+	next.open = func(context.Context) io.ReadCloser { return io.NopCloser(io.NewSectionReader(f, 0, n)) }
 	if err != nil {
 		err = fmt.Errorf("reading %s: %w", s.source.Name, err)
 	}

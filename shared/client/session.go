@@ -88,7 +88,7 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 	body := wire.NewSession{
 		Name: src.Name, Type: src.Type, SHA256: src.SHA256, PartSize: o.PartSize,
 		D: o.To, C: o.SMS, M: o.Mail, I: o.Message, Notify: o.Notify, Lang: o.Lang,
-		Expires: o.Expires, Downloads: o.Downloads, Password: o.Password,
+		Expires: o.Expires, Downloads: o.Downloads, Password: o.Password, Bundle: src.parts != nil,
 	}
 	if src.Length >= 0 {
 		body.Length = &src.Length
@@ -147,7 +147,7 @@ func (c *Client) complete(ctx context.Context, s Session, crc string, length *in
 
 // sendPart sends one part, without retries. The service refuses bytes other than
 // those that the part was signed for.
-func (c *Client) sendPart(ctx context.Context, p wire.SignedPart, content io.Reader, progress func(int64)) error {
+func (c *Client) sendPart(ctx context.Context, p wire.SignedPart, content io.ReadCloser, progress func(int64)) error {
 	w := watch(ctx, idle)
 	defer w.end()
 	body := &sending{r: content, watch: w, progress: progress, size: p.Size}
@@ -198,10 +198,12 @@ func (c *Client) named(at *url.URL, err error) {
 // watch. The transport may read on for a moment after a response; those bytes do
 // not count.
 type sending struct {
-	r        io.Reader
+	r        io.ReadCloser
 	watch    *watched
 	progress func(int64)
 	size     int64
+
+	reading sync.Mutex // the transport may close what another goroutine reads
 
 	mu    sync.Mutex
 	sent  int64
@@ -209,6 +211,8 @@ type sending struct {
 }
 
 func (s *sending) Read(b []byte) (int, error) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	n, err := s.r.Read(b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,6 +225,13 @@ func (s *sending) Read(b []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// Close implements io.Closer.
+func (s *sending) Close() error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.r.Close()
 }
 
 // takeBack stops the counting and takes back what was counted.

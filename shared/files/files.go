@@ -12,6 +12,7 @@ package files
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +55,7 @@ type File struct {
 	Blob        string    `json:"blob"`           // key in the blob store
 	CRC64       string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
 	SHA256      []byte    `json:"sha256,omitempty"`
+	Entries     int       `json:"entries,omitempty"` // of a bundle; 0 for any other file
 	By
 	Recipients []string `json:"recipients,omitempty"` // IDs of the links beside its own; of the notice, if one brought it
 	Notify     bool     `json:"notify,omitempty"`     // the uploader wants a receipt of the first download
@@ -218,6 +220,40 @@ func (s *Service) SignGet(ctx context.Context, f File, reread Reread, how blob.S
 		return "", err
 	}
 	url, err := s.Blobs.SignGet(ctx, f.Area, f.Blob, how)
+	return url, fault.Wrap(err, "signing a download")
+}
+
+// Entries is the folder in the store for what SignRange copies. A rule of the buckets removes it.
+const Entries = "entries/"
+
+// copyTime is how long a request waits for the store's copy of a range.
+const copyTime = 20 * time.Second
+
+// SignRange returns a URL for n bytes of a file from the offset off, which the store copies to an
+// object of their own. It makes two calls to the store if the copy of that day is there. If a copy
+// takes long, the fault is TooMany, and a repeated call goes on with it. If the store cannot
+// copy ranges, the error is blob.ErrUnsupported.
+func (s *Service) SignRange(ctx context.Context, f File, reread Reread, off, n int64, how blob.Signed) (string, error) {
+	copying, cancel := context.WithTimeout(ctx, copyTime)
+	defer cancel()
+	var key string
+	f, err := s.look(ctx, f, reread, func(f File) (int64, error) {
+		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		if err == nil {
+			of := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", f.Blob, off, n))
+			key = fmt.Sprintf("%s%s-%x", Entries, s.Now().UTC().Format(time.DateOnly), of[:16])
+			err = s.Blobs.CopyRange(copying, f.Area, f.Blob, off, n, key)
+		}
+		return written.Size, err
+	})
+	if err != nil && copying.Err() != nil && ctx.Err() == nil {
+		return "", &fault.Fault{Kind: fault.TooMany, After: 5 * time.Second, Cause: err,
+			Detail: "the store is still preparing this file; try again"}
+	}
+	if err != nil {
+		return "", err
+	}
+	url, err := s.Blobs.SignGet(ctx, f.Area, key, how)
 	return url, fault.Wrap(err, "signing a download")
 }
 

@@ -41,7 +41,8 @@ type Plan struct {
 	Streamed bool   `json:"streamed,omitempty"`
 	PartSize int64  `json:"partSize"` // the client's wish, or 0; in a Session the size in use
 	SHA256   []byte `json:"sha256,omitempty"`
-	Token    string `json:"token,omitempty"` // the id of the API token that began it, if that may use no other session
+	Bundle   bool   `json:"bundle,omitempty"` // see package bundle
+	Token    string `json:"token,omitempty"`  // the id of the API token that began it, if that may use no other session
 	Sending
 }
 

@@ -258,6 +258,9 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 		if shard, day := parseFolder(key); day >= today && day < never {
 			return folder(shard, never)
 		}
+		if strings.HasPrefix(key, Entries) { // a rule of the bucket removes these
+			return end
+		}
 		return ""
 	}
 	area := at.Area

@@ -3,11 +3,10 @@ package file
 import (
 	"bytes"
 	"fmt"
+	"hash"
 	"io"
 	"net/http"
 	"os"
-
-	"github.com/minio/crc64nvme"
 
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -24,14 +23,22 @@ const (
 	sendSize = 256 << 10
 )
 
+// content is what an answer has to send.
+type content struct {
+	file   files.File // or one that stands for a file of a bundle
+	tag    string     // its ETag
+	sum    []byte     // the checksum of its bytes
+	newSum func() hash.Hash
+	wrong  error // what another checksum means
+	body   io.ReadSeeker
+}
+
 // answer receives the response of http.ServeContent. It holds back error responses, as they are
-// not envelopes, and checks a whole file against its CRC64NVME. A range is not checked: its
+// not envelopes, and checks a whole file against its checksum. A range is not checked: its
 // bytes have no checksum of their own.
 type answer struct {
 	http.ResponseWriter
-	file    files.File
-	sum     uint64 // CRC64NVME of the file
-	body    io.ReadSeeker
+	content
 	get     bool  // the request is a GET
 	whole   bool  // it is answered with the whole file
 	refused int   // the status that was held back; 0 if there is none
@@ -85,11 +92,11 @@ func (w *answer) verify() error {
 		}
 		w.body = bytes.NewReader(text)
 	}
-	sum := crc64nvme.New()
+	sum := w.newSum()
 	if _, err := io.Copy(sum, w.body); err != nil {
 		return w.unread(err)
 	}
-	if err := w.compare(sum.Sum64()); err != nil {
+	if err := w.compare(sum); err != nil {
 		return err
 	}
 	_, err := w.body.Seek(0, io.SeekStart)
@@ -103,7 +110,7 @@ func inMemory(body io.Reader) bool {
 
 // send verifies the bytes while sending. If the checksum is wrong, it withholds the last block.
 func (w *answer) send() (sent int64, err error) {
-	sum, block := crc64nvme.New(), make([]byte, sendSize)
+	sum, block := w.newSum(), make([]byte, sendSize)
 	for sent < w.file.Length {
 		b := block[:min(sendSize, w.file.Length-sent)]
 		if _, err := io.ReadFull(w.body, b); err != nil {
@@ -112,7 +119,7 @@ func (w *answer) send() (sent int64, err error) {
 		}
 		sum.Write(b)
 		if sent+int64(len(b)) == w.file.Length {
-			if w.err = w.compare(sum.Sum64()); w.err != nil {
+			if w.err = w.compare(sum); w.err != nil {
 				return sent, w.err
 			}
 		}
@@ -124,10 +131,9 @@ func (w *answer) send() (sent int64, err error) {
 	return sent, nil
 }
 
-func (w *answer) compare(sum uint64) error {
-	if sum != w.sum {
-		return fmt.Errorf("%w: the CRC64NVME of %s is %016x, but the record says %016x",
-			files.ErrLost, w.file.Blob, sum, w.sum)
+func (w *answer) compare(sum hash.Hash) error {
+	if got := sum.Sum(nil); !bytes.Equal(got, w.sum) {
+		return fmt.Errorf("%w: the checksum of %s is %x, but the record says %x", w.wrong, w.file.Blob, got, w.sum)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net/http"
@@ -43,22 +44,23 @@ func (r *remote) Seek(_ int64, whence int) (int64, error) {
 func TestRemoteObjectIsReadOnceAndVerified(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{0, 5, 100_000, verifiedFirst, verifiedFirst + 1} {
-		content := bytes.Repeat([]byte("x"), int(size))
+		text := bytes.Repeat([]byte("x"), int(size))
 		for what, k := range map[string]struct {
 			body io.Reader
 			good bool
 		}{
-			"the right bytes":          {bytes.NewReader(content), true},
+			"the right bytes":          {bytes.NewReader(text), true},
 			"a read that fails":        {io.MultiReader(strings.NewReader("xxx"), iotest.ErrReader(errors.New("broken"))), size == 0},
 			"an object that is cut":    {strings.NewReader("xxx"), size == 0},
 			"an object that was wrong": {bytes.NewReader(bytes.Repeat([]byte("y"), int(size))), size == 0},
 		} {
 			w, body := httptest.NewRecorder(), &remote{Reader: k.body, t: t, size: size}
 			w.Header().Set("Content-Type", "text/plain") // so that none is guessed from the bytes
-			sent := &answer{ResponseWriter: w, file: files.File{Length: size}, sum: crc64nvme.Checksum(content), body: body, get: true}
+			sum := binary.BigEndian.AppendUint64(nil, crc64nvme.Checksum(text))
+			sent := &answer{ResponseWriter: w, get: true, content: content{file: files.File{Length: size}, sum: sum, newSum: newCRC64, wrong: files.ErrLost, body: body}}
 			http.ServeContent(sent, httptest.NewRequest("GET", "/", nil), "", time.Time{}, body)
 			err := sent.fault()
-			if k.good != (err == nil) || k.good != bytes.Equal(w.Body.Bytes(), content) {
+			if k.good != (err == nil) || k.good != bytes.Equal(w.Body.Bytes(), text) {
 				t.Errorf("%d bytes, %s: sent %d, %v", size, what, w.Body.Len(), err)
 			}
 			if !k.good && size <= verifiedFirst && w.Body.Len() > 0 {

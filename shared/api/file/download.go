@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/minio/crc64nvme"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
@@ -52,12 +56,13 @@ type server struct {
 	files     *files.Service
 	links     *links.Service
 	passwords *auth.Authenticator // of links
+	layouts   *layouts            // of bundles
 	area      blob.Area           // of downloads
 	param     string
 }
 
 func newServer(p *api.Ports) server {
-	return server{ports: p, files: Service(p), links: Links(p), passwords: auth.New(p.Ports)}
+	return server{ports: p, files: Service(p), links: Links(p), passwords: auth.New(p.Ports), layouts: &layouts{}}
 }
 
 // handle answers a download link with the bytes, with a page for browsers, or with the
@@ -78,7 +83,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", "Accept")
 	used := links.Used{Robot: MadeByRobot(r)} // whether it asks for the page, the file or a range
 	wanted := wants(r)
-	if link.Guarded() && used.Robot && wanted == wantsBytes {
+	if link.Guarded() && used.Robot && wanted.isContent() {
 		wanted = wantsPage
 	}
 	if link.Guarded() {
@@ -88,7 +93,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	}
 	if r.Method == http.MethodGet && wanted != wantsAbout {
 		defer func() {
-			used.Whole = used.Whole && wanted != wantsPreview
+			used.Whole = used.Whole && !r.URL.Query().Has("preview")
 			s.count(r, link, used)
 		}()
 	}
@@ -99,6 +104,10 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 		return s.page(w, r, link)
 	case wantsEnvelope:
 		return s.envelope(w, r, link)
+	case wantsEntries:
+		return lost(r, s.entries(w, r, link, &used))
+	case wantsEntry:
+		return lost(r, s.entry(w, r, link, claim, &used))
 	}
 	return lost(r, s.bytes(w, r, link, &used))
 }
@@ -112,7 +121,12 @@ const (
 	wantsPage
 	wantsEnvelope
 	wantsAbout
+	wantsEntries // of a bundle
+	wantsEntry   // one file of a bundle
 )
+
+// isContent reports whether it is what a limit or a password guards.
+func (w want) isContent() bool { return w == wantsBytes || w == wantsEntries || w == wantsEntry }
 
 // wants reads what a request wants: its query says so, or the type that it prefers.
 func wants(r *http.Request) want {
@@ -120,6 +134,10 @@ func wants(r *http.Request) want {
 	switch {
 	case q.Has("about"):
 		return wantsAbout
+	case q.Has("entries"):
+		return wantsEntries
+	case q.Has("entry"):
+		return wantsEntry
 	case q.Has("preview"):
 		return wantsPreview
 	case kind == "application/json" && q.Get("download") == "":
@@ -151,20 +169,9 @@ func lost(r *http.Request, err error) error {
 // bytes sends the bytes, or redirects to the store, and notes in used what became of it.
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
 	f := link.File
-	get := r.Method == http.MethodGet
-	redirects := get && s.ports.RedirectOver > 0 && f.Length > s.ports.RedirectOver // the address is signed for GET alone
-	if get {
-		n := rangeBytes(r.Header.Get("Range"), f.Length)
-		switch {
-		case redirects:
-			n = min(max(n, (f.Length+15)/16), f.Length) // the address gives access to all of the file
-		case r.Header.Get("If-Range") != "" && r.Header.Get("If-Range") != etag(f): // then the range is ignored
-			n = f.Length
-		}
-		if err := s.links.MayGive(link, n); err != nil {
-			return err
-		}
-		used.Begun = n
+	redirects, err := s.begin(r, link, f.Length, etag(f), used)
+	if err != nil {
+		return err
 	}
 	if redirects {
 		return s.redirect(w, r, link, used)
@@ -178,10 +185,42 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 	if err != nil {
 		return err
 	}
-	setHeaders(w.Header(), f, sum)
-	sent := &answer{ResponseWriter: w, file: f, sum: sum, body: body, get: get}
+	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
+	return s.send(w, r, content{
+		file: f, tag: etag(f), sum: binary.BigEndian.AppendUint64(nil, sum), newSum: newCRC64, wrong: files.ErrLost, body: body,
+	}, used)
+}
+
+func newCRC64() hash.Hash { return crc64nvme.New() }
+
+// begin reports whether a request is answered with an address of the store, and whether the link may
+// give as many bytes as that costs.
+func (s server) begin(r *http.Request, link links.Link, length int64, tag string, used *links.Used) (redirects bool, err error) {
+	if r.Method != http.MethodGet { // the address is signed for GET alone
+		return false, nil
+	}
+	redirects = s.ports.RedirectOver > 0 && length > s.ports.RedirectOver
+	n := rangeBytes(r.Header.Get("Range"), length)
+	switch {
+	case redirects:
+		n = min(max(n, (length+15)/16), length) // the address gives access to all of the file
+	case r.Header.Get("If-Range") != "" && r.Header.Get("If-Range") != tag: // then the range is ignored
+		n = length
+	}
+	if err := s.links.MayGive(link, n); err != nil {
+		return false, err
+	}
+	used.Begun += n
+	return redirects, nil
+}
+
+// send sends bytes, or those that the request asks for, and notes in used what became of it.
+func (s server) send(w http.ResponseWriter, r *http.Request, c content, used *links.Used) error {
+	f := c.file
+	setHeaders(w.Header(), f, c.tag)
+	sent := &answer{ResponseWriter: w, content: c, get: r.Method == http.MethodGet}
 	request, atEnd := inBytes(r, f.Length)
-	http.ServeContent(sent, request, "", time.UnixMilli(f.Modified), body)
+	http.ServeContent(sent, request, "", time.UnixMilli(f.Modified), c.body)
 	caller := fault.CallerOf(r.Context())
 	used.Bytes = caller.Sent
 	if err := sent.fault(); err != nil {
@@ -228,13 +267,12 @@ func inBytes(r *http.Request, length int64) (mended *http.Request, atEnd bool) {
 	return r, atEnd
 }
 
-func setHeaders(h http.Header, f files.File, sum uint64) {
-	h.Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
+func setHeaders(h http.Header, f files.File, tag string) {
 	h.Set("Content-Type", contentType(f))
 	h.Set("Content-Disposition", wire.Attachment(f.Name))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Cache-Control", "private, no-cache")
-	h.Set("ETag", etag(f))
+	h.Set("ETag", tag)
 	if f.SHA256 != nil {
 		h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(f.SHA256)+":")
 	}
@@ -252,19 +290,26 @@ func (s server) redirect(w http.ResponseWriter, r *http.Request, link links.Link
 	if err != nil {
 		return err
 	}
-	url, err := s.files.SignGet(r.Context(), f, s.reread(link), blob.Signed{
-		Expires: signedFor, ContentType: contentType(f), ContentDisposition: wire.Attachment(f.Name),
-	})
+	url, err := s.files.SignGet(r.Context(), f, s.reread(link), signed(f))
 	if err != nil {
 		return err
 	}
 	// S3 sends it only if a request header asks for it, which few clients would send.
 	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
+	sendAway(w, r, url, used)
+	return nil
+}
+
+func signed(f files.File) blob.Signed {
+	return blob.Signed{Expires: signedFor, ContentType: contentType(f), ContentDisposition: wire.Attachment(f.Name)}
+}
+
+// sendAway redirects to the store.
+func sendAway(w http.ResponseWriter, r *http.Request, url string, used *links.Used) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", url)
 	w.WriteHeader(http.StatusFound)
 	used.Bytes, used.Whole, used.Source = used.Begun, true, auth.Source(r)
-	return nil
 }
 
 // rangeBytes returns how many bytes a GET of ranges of a file can get, at most.

@@ -34,6 +34,7 @@ type record struct {
 	Area      blob.Area      `json:"area"`
 	CRC64NVME string         `json:"crc64nvme"`          // base64 of 8 bytes, big endian, as in S3
 	SHA256    string         `json:"sha256,omitempty"`   // hexadecimal; missing if the upload did not state it
+	Entries   int            `json:"entries,omitempty"`  // of a bundle
 	Uploader  string         `json:"uploader,omitempty"` // if not the owner
 	LinkURL   string         `json:"linkURL"`
 	Downloads wire.Downloads `json:"downloads"` // by linkURL
@@ -68,7 +69,7 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Ident
 	}
 	out := record{
 		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
-		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(),
+		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(), Entries: f.Entries,
 		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.links.Token(f),
 	}
 	if f.Expires != 0 {

@@ -3,6 +3,7 @@ package file
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"time"
 
 	"ferry/shared/api"
@@ -19,13 +20,13 @@ import (
 // Making a claim costs no call, and checking a password one. Taking a download costs one call of 4
 // write units.
 func (s server) guard(w http.ResponseWriter, r *http.Request, link *links.Link, wanted want, claim string) (done bool, err error) {
-	get := r.Method == http.MethodGet && wanted == wantsBytes
+	get := r.Method == http.MethodGet && (wanted == wantsBytes || wanted == wantsEntry)
 	switch {
 	case wanted == wantsPage || wanted == wantsAbout && given(r) == "":
 		return false, nil
-	case wanted == wantsPreview:
+	case r.URL.Query().Has("preview"):
 		return false, fault.New(fault.Forbidden, "a link with a limit or a password has no preview")
-	case claim != "" && get:
+	case claim != "" && wanted == wantsBytes && get:
 		if err := s.links.MayGive(*link, 0); err != nil { // before it takes a download for nothing
 			return false, err
 		}
@@ -36,26 +37,33 @@ func (s server) guard(w http.ResponseWriter, r *http.Request, link *links.Link, 
 			return false, err
 		}
 	}
-	if claim != "" || !get {
+	inside := link.Limit > 0 && (wanted == wantsEntries || wanted == wantsEntry) // with any method
+	if claim != "" || !get && !inside {
 		return false, nil
 	}
 	if claim, err = s.links.NewClaim(*link); err != nil {
 		return false, err
 	}
-	w.Header().Set("Location", s.address(r, *link)+"&claim="+claim)
+	w.Header().Set("Location", s.plainAddress(r, *link)+"&claim="+claim+wish(r))
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusFound)
 	return true, nil
 }
 
-// address returns the link's own address, with the parameters of the query that its answer depends
-// on.
-func (s server) address(r *http.Request, link links.Link) string {
-	address := auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), link.File.Area) + link.Token
-	if r.URL.Query().Get("download") != "" {
-		address += "&download=1"
+// wish returns the parameters of the query that the answer depends on.
+func wish(r *http.Request) (wish string) {
+	q := r.URL.Query()
+	for _, name := range []string{"download", "entries", "after", "entry"} {
+		if q.Has(name) {
+			wish += "&" + name + "=" + url.QueryEscape(q.Get(name))
+		}
 	}
-	return address
+	return wish
+}
+
+// plainAddress returns the link's own address.
+func (s server) plainAddress(r *http.Request, link links.Link) string {
+	return auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), link.File.Area) + link.Token
 }
 
 // PasswordHeader has the password of a link. In a download, Basic can have it too, with any name.
@@ -85,7 +93,8 @@ type about struct {
 	Expires   time.Time `json:"expires,omitzero"`
 	Left      *int64    `json:"left,omitempty"` // downloads; missing if there is no limit
 	Bundle    bool      `json:"bundle"`
-	Protected bool      `json:"protected"` // by a password
+	Entries   int       `json:"entries,omitempty"` // of a bundle
+	Protected bool      `json:"protected"`         // by a password
 	// A protected link shows the following only with its password or a claim.
 	Name      string `json:"name,omitempty"`
 	Type      string `json:"type,omitempty"`
@@ -96,7 +105,10 @@ type about struct {
 // about costs no call.
 func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
-	out := about{Sender: link.Sender(), Message: link.Text, Expires: stamp(link.Ends()), Protected: link.Password != ""}
+	out := about{
+		Sender: link.Sender(), Message: link.Text, Expires: stamp(link.Ends()), Protected: link.Password != "",
+		Bundle: f.Entries > 0, Entries: f.Entries,
+	}
 	if !out.Protected || r.URL.Query().Get("claim") != "" || given(r) != "" {
 		sum, err := checksum(f)
 		if err != nil {

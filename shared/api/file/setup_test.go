@@ -61,6 +61,8 @@ func (signing) SignGet(context.Context, blob.Area, string, blob.Signed) (string,
 	return "https://store.example.com/x", nil
 }
 
+func (signing) CopyRange(context.Context, blob.Area, string, int64, int64, string) error { return nil }
+
 // redirecting returns a function that asks for a file, or a range of it, where downloads
 // are redirected to the store.
 func (s sharer) redirecting() func(link, source, asked string) *httptest.ResponseRecorder {

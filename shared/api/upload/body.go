@@ -43,7 +43,13 @@ func open(r *http.Request, p params, password *string) (source, error) {
 		if boundary == "" {
 			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
 		}
-		return (&form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest, password: password}).next, nil
+		parts := &form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest, password: password, most: maxParts}
+		if p.bundle != "" {
+			return newPacker(parts, p.written).next(p.bundle), nil
+		}
+		return parts.next, nil
+	case p.bundle != "":
+		return nil, fault.Parameter("bundle", "a bundle is made of the files of a form: curl -F file=@a.txt -F file=@b.txt")
 	case strings.HasPrefix(kind, "multipart/"):
 		return nil, fault.New(fault.Unsupported, "a form with files must have the Content-Type multipart/form-data")
 	case p.name == "":
@@ -72,8 +78,10 @@ func ahead(r *http.Request) io.Reader {
 type form struct {
 	reader   *multipart.Reader
 	parts    int
+	most     int    // parts
 	digest   []byte // of the first file
 	password *string
+	bundle   bool // names are paths
 }
 
 func (s *form) next() (*files.Part, error) {
@@ -85,10 +93,10 @@ func (s *form) next() (*files.Part, error) {
 		if err != nil {
 			return nil, bodyError(err)
 		}
-		if s.parts++; s.parts > maxParts {
-			return nil, fault.New(fault.Invalid, "the form has more than %d parts", maxParts)
+		if s.parts++; s.parts > s.most {
+			return nil, fault.New(fault.Invalid, "the form has more than %d parts", s.most)
 		}
-		name, isFile, err := fileName(part)
+		name, isFile, err := fileName(part, s.bundle)
 		if err != nil {
 			return nil, err
 		}
@@ -107,10 +115,10 @@ func (s *form) field(part *multipart.Part) error {
 		text, err := io.ReadAll(io.LimitReader(part, 4*file.MaxLinkPassword+1))
 		*s.password = string(text)
 		return bodyError(err)
-	case "expires", "downloads":
+	case "expires", "downloads", "bundle":
 		return fault.Parameter(name, "the parameter %s belongs into the address: /upload?%s=...", name, name)
 	default:
-		return api.Misspelt(name, "expires", "downloads", "password")
+		return api.Misspelt(name, "expires", "downloads", "password", "bundle")
 	}
 }
 
@@ -131,7 +139,7 @@ func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
 
 // fileName reads a part's Content-Disposition as clients write it: browsers and curl
 // escape a quote as %22 or \", and do not escape UTF-8 (RFC 7578).
-func fileName(part *multipart.Part) (name string, isFile bool, err error) {
+func fileName(part *multipart.Part, inBundle bool) (name string, isFile bool, err error) {
 	header := part.Header.Get("Content-Disposition")
 	_, p, err := mime.ParseMediaType(header)
 	if header != "" && err != nil {
@@ -140,6 +148,9 @@ func fileName(part *multipart.Part) (name string, isFile bool, err error) {
 	raw, has := p["filename"]
 	if has && raw == "" || !has && p["name"] != "file" {
 		return "", false, nil // no file was chosen if its name is empty
+	}
+	if inBundle && has {
+		return bundledName(raw), true, nil
 	}
 	if clean := wire.CleanFileName(unescape(raw)); clean != "" {
 		return clean, true, nil

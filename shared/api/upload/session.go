@@ -205,6 +205,9 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	if err != nil {
 		return err
 	}
+	if in.Password != "" {
+		in.Password = "set" // a fast hash of it must not be stored
+	}
 	body, _ := json.Marshal(in) // texts and numbers always marshal
 	claim, err := h.claim(r, u, 0, string(body))
 	if err != nil {
@@ -243,6 +246,9 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 	}
 	if p.Length, p.Streamed = -1, in.Length == nil; !p.Streamed {
 		p.Length = *in.Length
+	}
+	if p.Bundle = in.Bundle; p.Bundle && p.Type == "" {
+		p.Type = files.BundleType
 	}
 	var err error
 	if p.Owner, err = owner(in.D, u.User); err != nil {

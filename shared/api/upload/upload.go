@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -200,9 +201,11 @@ func (h handler) claim(r *http.Request, u auth.Identity, bytes int64, what ...st
 
 // params is what a request says outside its body.
 type params struct {
-	owner   string // the user whose area the files go to
-	name    string // the name of a single file; if empty, its part has the name
-	digest  []byte // the SHA-256 of a single file; nil if not stated
+	owner   string    // the user whose area the files go to
+	name    string    // the name of a single file; if empty, its part has the name
+	bundle  string    // the name of the bundle that the form becomes; empty if it does not
+	written time.Time // of the files in a bundle
+	digest  []byte    // the SHA-256 of a single file; nil if not stated
 	sending files.Sending
 	list    int // how many of the caller's newest files the answer lists; 0 lists those of the request
 }
@@ -219,6 +222,9 @@ func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 	p := params{name: wire.CleanFileName(name)}
 	if name != "" && p.name == "" {
 		return params{}, fault.Parameter("file", "the parameter file, or the end of the path, is not a file name")
+	}
+	if p.bundle, p.written, err = h.bundle(r, q, p.name); err != nil {
+		return params{}, err
 	}
 	if p.owner, err = owner(q.Get("d"), u.User); err != nil {
 		return params{}, err
@@ -247,6 +253,24 @@ func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 	return p, err
 }
 
+// bundle returns the name of the bundle that the form of a request becomes, if any, and the time of
+// its files. A repeated request must make the same bytes.
+func (h handler) bundle(r *http.Request, q url.Values, name string) (string, time.Time, error) {
+	if !q.Has("bundle") {
+		return "", time.Time{}, nil
+	}
+	bundle := wire.CleanFileName(q.Get("bundle"))
+	switch {
+	case bundle == "":
+		return "", time.Time{}, fault.Parameter("bundle", "the query parameter bundle is not a file name")
+	case name != "" || r.Header.Get("Repr-Digest") != "":
+		return "", time.Time{}, fault.Parameter("bundle", "the parameters bundle and file, and Repr-Digest, exclude each other")
+	case r.Header.Get(files.KeyHeader) != "":
+		return bundle, time.Unix(0, 0), nil
+	}
+	return bundle, h.ports.Now(), nil
+}
+
 // checkNames returns a fault for a query parameter that may be a misspelt one: such a limit would be
 // none. Callers may send others.
 func checkNames(q url.Values) error {
@@ -254,11 +278,11 @@ func checkNames(q url.Values) error {
 		return fault.Parameter("password", "a password has no place in an address: send it in the header %s or as a form field", file.PasswordHeader)
 	}
 	for name := range q {
-		if err := api.Misspelt(name, "file", "notify", "lang", "expires", "downloads", "password"); err != nil {
+		if err := api.Misspelt(name, "file", "notify", "lang", "expires", "downloads", "password", "bundle"); err != nil {
 			return err
 		}
 	}
-	for _, name := range []string{"expires", "downloads"} {
+	for _, name := range []string{"expires", "downloads", "bundle"} {
 		if q.Has(name) && q.Get(name) == "" {
 			return fault.Parameter(name, "the query parameter %s is empty", name)
 		}

@@ -40,7 +40,8 @@ func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts 
 	return map[string]error{
 		"Create": create, "Open": open, "SignGet": sign, "Delete": s.Delete(ctx, area, there),
 		"Copy from": s.Copy(ctx, area, there, blob.Backup, backup), "Copy to": s.Copy(ctx, blob.Files, first, area, free),
-		"Begin": begin, "Sign": signPart, "Write": write, "List of parts": list, "Complete": complete, "Abort": u.Abort(ctx),
+		"CopyRange": s.CopyRange(ctx, area, there, 0, 1, free),
+		"Begin":     begin, "Sign": signPart, "Write": write, "List of parts": list, "Complete": complete, "Abort": u.Abort(ctx),
 	}
 }
 
@@ -81,7 +82,7 @@ func endedContext(s *state) error {
 	delete(errs, "SignGet")
 	delete(errs, "Sign")
 	for method, err := range errs {
-		if method != "Write" || !errors.Is(err, blob.ErrUnsupported) {
+		if method != "Write" && method != "CopyRange" || !errors.Is(err, blob.ErrUnsupported) {
 			s.wantErr(method, err, context.Canceled)
 		}
 	}

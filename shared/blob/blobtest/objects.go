@@ -1,7 +1,10 @@
 package blobtest
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -32,6 +35,14 @@ func copyCases() []testCase {
 		{"an owner can have objects again after the last was deleted", inFiles,
 			inTurn(remove("files/k"), store, remove("files/k"), store, remove("files/k")), nil, objects{}},
 	}
+	large := data{20 * mib, 1}
+	for _, span := range [][2]int{{0, 1}, {100, 6 * mib}, {mib + 1, 19*mib - 1}, {0, 20 * mib}} {
+		cases = append(cases, testCase{
+			fmt.Sprintf("a copy of the range of %d bytes from %d is whole, and can be repeated", span[1], span[0]), objects{"files/k": large},
+			copiesRange("files/k", large, span[0], span[1]), nil, objects{"files/k": large},
+		})
+	}
+	cases = append(cases, testCase{"a copy of a range of a missing object is ErrNotFound", objects{}, missingRange, nil, nil})
 	for _, size := range []int{0, 100, 20 * mib} {
 		d := data{size, 1}
 		cases = append(cases, testCase{
@@ -41,6 +52,39 @@ func copyCases() []testCase {
 		})
 	}
 	return cases
+}
+
+// copiesRange copies a range twice, or finds that the store cannot. The copy is removed in the end.
+func copiesRange(place string, d data, off, n int) action {
+	return func(s *state) error {
+		area, key := s.at(place)
+		_, to := s.at("files/range")
+		for range 2 {
+			err := s.CopyRange(s.Context(), area, key, int64(off), int64(n), to)
+			if errors.Is(err, blob.ErrUnsupported) {
+				return nil
+			}
+			s.must(err)
+			r, err := s.Open(s.Context(), area, to)
+			s.must(err)
+			got, err := io.ReadAll(r)
+			s.must(errors.Join(err, r.Close()))
+			if !bytes.Equal(got, d.bytes()[off:off+n]) {
+				s.Errorf("the copy has %d other bytes", len(got))
+			}
+		}
+		return s.Delete(s.Context(), area, to)
+	}
+}
+
+func missingRange(s *state) error {
+	_, key := s.at("files/k")
+	_, to := s.at("files/range")
+	err := s.CopyRange(s.Context(), blob.Files, key, 0, 1, to)
+	if !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrUnsupported) {
+		s.Errorf("the error is %v", err)
+	}
+	return nil
 }
 
 func listCases() []testCase {

@@ -176,6 +176,12 @@ func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 	return wrap(err, "deleting object %s", key)
 }
 
+// CopyRange implements blob.Store: it is not supported.
+func (s *Store) CopyRange(ctx context.Context, area blob.Area, key string, _, _ int64, toKey string) error {
+	_, err := s.SignGet(ctx, area, key, blob.Signed{})
+	return cmp.Or(blob.CheckKey(toKey), err)
+}
+
 // SignGet implements blob.Store: it is not supported.
 func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.Signed) (string, error) {
 	_, err := s.path(ctx, area, key)

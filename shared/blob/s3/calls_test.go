@@ -159,7 +159,7 @@ func TestAnInterruptedCopyGoesOnWhereItStopped(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 30*mib/16)
 	put(t, client, buckets[blob.Files], "o/large", content)
 	from, to := location{buckets[blob.Files], "o/large"}, location{buckets[blob.Backup], "o/copied"}
-	u, _, err := store.resume(t.Context(), to, blob.Layout{})
+	u, _, err := store.resume(t.Context(), to, "", blob.Layout{})
 	must(t, err)
 	for number := range int32(2) {
 		if _, err := client.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{

@@ -106,7 +106,7 @@ func TestAnInterruptedCopyKeepsItsStorageClass(t *testing.T) {
 	put(t, client, buckets[blob.Files], "o/large", make([]byte, 30*mib))
 	to, err := store.locate(blob.Backup, "o/copied")
 	must(t, err)
-	if _, _, err := store.resume(t.Context(), to, blob.Layout{}); err != nil {
+	if _, _, err := store.resume(t.Context(), to, store.classes[to.bucket], blob.Layout{}); err != nil {
 		t.Fatal(err)
 	}
 	store.classes = map[string]types.StorageClass{buckets[blob.Backup]: types.StorageClassGlacierIr}

@@ -1,10 +1,12 @@
 package s3
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 
@@ -101,28 +103,91 @@ func (s *Store) copyInParts(ctx context.Context, source, target location, refuse
 	if done, err := s.head(ctx, target); err == nil && done.Size == size {
 		return nil // an earlier try finished it
 	}
-	l := blob.Layout{Length: size, PartSize: max(s.sizes.copyPart, (size+s.sizes.parts-1)/s.sizes.parts)}
-	u, done, err := s.resume(ctx, target, l)
-	if err != nil {
-		return err
-	}
 	var sum *uint64
 	if known, err := wire.ParseCRC64(aws.ToString(head.ChecksumCRC64NVME)); err == nil {
 		sum = &known
 	}
-	parts, err := u.copyParts(ctx, source, done)
-	if err == nil {
-		_, err = u.complete(ctx, parts, sum)
-	}
+	id, err := s.copySpan(ctx, source, target, s.classes[target.bucket], 0, size, sum)
 	if hasCode(err, codeNoSuchKey) { // the source is gone
-		return errors.Join(err, clean(ctx, s.client, target, u.id))
+		return errors.Join(err, clean(ctx, s.client, target, id))
 	}
 	return err
 }
 
+// rangeInMemory is the longest range in bytes that is read and written here: S3's UploadPartCopy
+// takes ranges only of objects of more than 5 MB.
+const rangeInMemory = 5 << 20
+
+// copySmall copies a short range through memory.
+func (s *Store) copySmall(ctx context.Context, source, target location, off, n int64) error {
+	of := fmt.Sprintf("bytes=%d-%d", off, off+n-1)
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &source.bucket, Key: &source.key, Range: &of})
+	if err != nil {
+		return err
+	}
+	defer out.Body.Close()
+	text := make([]byte, n)
+	if _, err := io.ReadFull(out.Body, text); err != nil {
+		return fmt.Errorf("reading a range: %w", err)
+	}
+	_, err = s.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &target.bucket, Key: &target.key, Body: bytes.NewReader(text), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
+	})
+	return err
+}
+
+// CopyRange implements blob.Store. It makes a call for the object that may be there, three more to
+// begin and end one, and one for each 512 MiB. A short range goes through memory, in two calls. The
+// copy has the usual storage class: others are billed for longer than it stays.
+func (s *Store) CopyRange(ctx context.Context, area blob.Area, key string, off, n int64, toKey string) error {
+	source, err := s.locate(area, key)
+	target, targetErr := s.locate(area, toKey)
+	if err = cmp.Or(err, targetErr); err != nil {
+		return err
+	}
+	for range uploadTries {
+		var done blob.Written
+		if done, err = s.head(ctx, target); err == nil && done.Size == n {
+			return nil
+		}
+		if n <= rangeInMemory {
+			err = s.copySmall(ctx, source, target, off, n)
+			break
+		}
+		_, err = s.copySpan(ctx, source, target, "", off, n, nil)
+		if !hasCode(err, codeNoSuchUpload) && !errors.Is(err, blob.ErrNoUpload) {
+			break // else another copy has ended the upload
+		}
+	}
+	if hasCode(err, codeNoSuchKey, codeNotFound) {
+		err = blob.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("copying a range of object %s: %w", key, err)
+	}
+	return nil
+}
+
+// copySpan copies n bytes from the offset off in parts, and compares their checksum, unless that is
+// nil. It returns the upload's id.
+func (s *Store) copySpan(
+	ctx context.Context, source, target location, class types.StorageClass, off, n int64, sum *uint64,
+) (id string, err error) {
+	l := blob.Layout{Length: n, PartSize: max(s.sizes.copyPart, (n+s.sizes.parts-1)/s.sizes.parts)}
+	u, done, err := s.resume(ctx, target, class, l)
+	if err != nil {
+		return "", err
+	}
+	parts, err := u.copyParts(ctx, source, off, done)
+	if err == nil {
+		_, err = u.complete(ctx, parts, sum)
+	}
+	return u.id, err
+}
+
 // resume returns the upload in parts of an interrupted copy with the parts that it has made,
 // or begins one.
-func (s *Store) resume(ctx context.Context, target location, l blob.Layout) (u upload, done []blob.Part, err error) {
+func (s *Store) resume(ctx context.Context, target location, class types.StorageClass, l blob.Layout) (u upload, done []blob.Part, err error) {
 	u = upload{s: s, at: target, layout: l}
 	out, err := s.client.ListMultipartUploads(ctx,
 		&s3.ListMultipartUploadsInput{Bucket: &target.bucket, Prefix: &target.key})
@@ -136,11 +201,11 @@ func (s *Store) resume(ctx context.Context, target location, l blob.Layout) (u u
 			return u, done, err
 		}
 	}
-	u.id, err = s.begin(ctx, target, nil)
+	u.id, err = s.begin(ctx, target, class, nil)
 	return u, nil, err
 }
 
-func (u upload) copyParts(ctx context.Context, source location, done []blob.Part) ([]blob.Part, error) {
+func (u upload) copyParts(ctx context.Context, source location, off int64, done []blob.Part) ([]blob.Part, error) {
 	l, parts := u.layout, make([]blob.Part, u.layout.Count())
 	for _, p := range done {
 		if p.Number <= len(parts) && p.Size == l.Size(p.Number) {
@@ -160,7 +225,7 @@ func (u upload) copyParts(ctx context.Context, source location, done []blob.Part
 				return ctx.Err()
 			}
 			defer func() { <-u.s.copies }()
-			number, first, size := int32(i+1), l.Offset(i+1), l.Size(i+1)
+			number, first, size := int32(i+1), off+l.Offset(i+1), l.Size(i+1)
 			of := fmt.Sprintf("bytes=%d-%d", first, first+size-1)
 			out, err := u.s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 				Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id, PartNumber: &number,

@@ -80,7 +80,7 @@ func (s *Store) upload(ctx context.Context, sealed *sealer) error {
 // stream sends the object in parts too large for memory: each is sent while it
 // is read. That needs TLS, because the checksum of a part follows its bytes.
 func (s *Store) stream(ctx context.Context, sealed *sealer, size int64) error {
-	id, err := s.begin(ctx, sealed.at, sealed.metadata())
+	id, err := s.begin(ctx, sealed.at, s.classes[sealed.at.bucket], sealed.metadata())
 	if err != nil {
 		return err
 	}
@@ -122,9 +122,9 @@ func (s *Store) streamParts(ctx context.Context, sealed *sealer, id string, size
 }
 
 // begin starts an upload in parts, of an object over classOver if its bucket has a class.
-func (s *Store) begin(ctx context.Context, at location, metadata map[string]string) (uploadID string, err error) {
+func (s *Store) begin(ctx context.Context, at location, class types.StorageClass, metadata map[string]string) (uploadID string, err error) {
 	out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-		Bucket: &at.bucket, Key: &at.key, Metadata: metadata, StorageClass: s.classes[at.bucket],
+		Bucket: &at.bucket, Key: &at.key, Metadata: metadata, StorageClass: class,
 		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
 	})
 	if err != nil {

@@ -41,7 +41,7 @@ func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.La
 	if err = cmp.Or(err, l.Check()); err != nil {
 		return "", err
 	}
-	return s.begin(ctx, at, nil)
+	return s.begin(ctx, at, s.classes[at.bucket], nil)
 }
 
 // Sign implements blob.Upload. It makes no call. The size and the checksum

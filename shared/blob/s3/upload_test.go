@@ -216,7 +216,7 @@ func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
 	for _, bucket := range buckets {
 		for i := range 3 {
 			at := location{bucket, fmt.Sprintf("o/k%d", i)}
-			id, err := store.begin(t.Context(), at, nil)
+			id, err := store.begin(t.Context(), at, "", nil)
 			must(t, err)
 			number := int32(1)
 			if _, err := client.UploadPart(t.Context(), &s3.UploadPartInput{

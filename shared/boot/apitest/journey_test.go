@@ -428,6 +428,10 @@ func (w *walk) shares() []step {
 		{"a link that was ended", 401, "GET $file", "User-Agent: curl/8", ""},
 		{"a link is made anew", 200, "POST /v1/files/$id/links/own/renew", bob, ""},
 		{"a file gets another name and expiry", 200, "PATCH /v1/files/$id", bob + typed, `{"name":"y.txt","expires":"3d"}`},
+		{"upload of a bundle", 200, "POST /v1/upload?bundle=b.zip", bob + "\nContent-Type: multipart/form-data; boundary=b", part("d/a.txt") + part("c") + "--b--\r\n"},
+		{"a bundle's entries", 200, "GET $file&entries", "User-Agent: curl/8", ""},
+		{"download of an entry", 200, "GET $file&entry=d/a.txt", "User-Agent: curl/8", ""},
+		{"no such entry", 404, "GET $file&entry=x", "User-Agent: curl/8", ""},
 		{"files by their name", 200, "GET /v1/download/list?search=Y.T&limit=5", bob, ""},
 	}
 }

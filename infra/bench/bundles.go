@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// small is how many files a bundle of small files has.
+const small = 1000
+
+func (b *bench) bundles() []measurement {
+	large := func(text string) string { return fmt.Sprintf(text, b.large>>20) }
+	return []measurement{
+		{"bundles", "ferry up of 1,000 files of 4 KiB, against --each, 16 at once", "1/s", ">= 10", b.rounds, 0, true, b.smallBundle},
+		{"bundles", large("ferry up of a bundle of %d MiB, against one file"), "MB/s", ">= 0.80", b.rounds, 0, true, b.largeBundle},
+		{"bundles", large("ferry get that unpacks %d MiB, against its upload"), "MB/s", ">= 0.70", b.rounds, 0, true, b.unpack},
+	}
+}
+
+// as gives a subject that is the control another name. It is a ferry, too.
+func (b *bench) as(s *subject, control string) (isControl bool) {
+	if isControl = s.name == "control"; isControl {
+		s.name, s.tool = control, filepath.Join(b.dir, "ferry")
+	}
+	b.serve(s, "on")
+	s.login()
+	login := s.ferry(b, "login", s.url, "--user", user, "--password-stdin")
+	login.Stdin = strings.NewReader(password)
+	check(login.Run())
+	return isControl
+}
+
+// ferry returns a command of the client, which keeps its login with the server's data.
+func (s *subject) ferry(b *bench, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(b.ctx, s.tool, args...)
+	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_CACHE_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir)
+	return cmd
+}
+
+// timed runs a command of the client, and notes its memory.
+func (s *subject) timed(amount float64, cmd *exec.Cmd) float64 {
+	cmd.Stdout, cmd.Stderr = nil, os.Stderr
+	start := time.Now()
+	check(cmd.Run())
+	s.note = fmt.Sprintf(", client %d MiB", cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+	return amount / time.Since(start).Seconds()
+}
+
+// smallBundle sends many small files as one bundle. The control sends each by itself.
+func (b *bench) smallBundle(s *subject) {
+	tree := filepath.Join(b.dir, "small")
+	check(os.MkdirAll(tree, 0o700))
+	for i := range small {
+		name := filepath.Join(tree, fmt.Sprintf("%04d.bin", i))
+		check(os.WriteFile(name, bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 2048), 0o600))
+	}
+	args := []string{"up", tree}
+	if b.as(s, "each file") {
+		args = append([]string{"up", "--each", "--connections", "16"}, must(filepath.Glob(tree+"/*"))...)
+	}
+	s.op = func() float64 { return s.timed(small, s.ferry(b, args...)) }
+}
+
+// tree returns a folder with files of 64 MiB, which have a number of bytes together. They look new
+// each time, or the client would resume an upload.
+func (b *bench) tree() (dir string, touch func()) {
+	dir = filepath.Join(b.dir, "tree")
+	const each = 64 << 20
+	check(os.MkdirAll(dir, 0o700))
+	for i := range b.large / each {
+		if name := filepath.Join(dir, fmt.Sprint(i)); must(filepath.Glob(name)) == nil {
+			check(os.Link(b.source(each), name))
+		}
+	}
+	return dir, func() { check(os.Chtimes(filepath.Join(dir, "0"), time.Time{}, time.Now())) }
+}
+
+func (b *bench) largeBundle(s *subject) {
+	path, touch := b.tree()
+	if b.as(s, "one file") {
+		path = b.source(b.large)
+		touch = func() { check(os.Chtimes(path, time.Time{}, time.Now())) }
+	}
+	s.op = func() float64 {
+		touch()
+		return s.timed(float64(b.large)/1e6, s.ferry(b, "up", path))
+	}
+}
+
+// unpack takes a bundle apart while it comes. The control sends it.
+func (b *bench) unpack(s *subject) {
+	path, touch := b.tree()
+	upload := func() float64 {
+		touch()
+		return s.timed(float64(b.large)/1e6, s.ferry(b, "up", path))
+	}
+	if b.as(s, "its upload") {
+		s.op = upload
+		return
+	}
+	upload()
+	to := filepath.Join(s.dir, "unpacked")
+	s.op = func() float64 {
+		check(os.RemoveAll(to))
+		return s.timed(float64(b.large)/1e6, s.ferry(b, "get", s.link(), "-o", to))
+	}
+}

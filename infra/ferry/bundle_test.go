@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// wantSame checks that two folders have the same files, with the same times and modes, and the same folders.
+func (h *home) wantSame(one, other string) {
+	h.t.Helper()
+	list := func(dir string) string {
+		cmd := exec.Command("sh", "-c", `find . -type d -printf '%p\n' -o -printf '%p %m %Ts\n' | sort; find . -type f -exec cksum {} + | sort`)
+		cmd.Dir = filepath.Join(h.dir, dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			h.t.Error(err)
+		}
+		return string(out)
+	}
+	if a, b := list(one), list(other); a != b || a == "" {
+		h.t.Errorf("%s has\n%s\nand %s\n%s", one, a, other, b)
+	}
+}
+
+// makeTree makes a folder with what a bundle keeps.
+func (h *home) makeTree() {
+	h.t.Helper()
+	for name, content := range map[string]string{
+		"tree/a.txt": "first", "tree/empty": "", "tree/photos/été.jpg": "image", "tree/photos/2026/日本.jpg": "another", "tree/run.sh": "#!/bin/sh\n",
+		"tree/big.bin": strings.Repeat("0123456789abcdef", 1<<20), "b.txt": "outside",
+	} {
+		h.write(name, []byte(content))
+		must(h.t, os.Chmod(filepath.Join(h.dir, name), 0o644))
+		must(h.t, os.Chtimes(filepath.Join(h.dir, name), time.Time{}, time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)))
+	}
+	must(h.t, os.Chmod(filepath.Join(h.dir, "tree/run.sh"), 0o755))
+	must(h.t, os.MkdirAll(filepath.Join(h.dir, "tree/hollow"), 0o755))
+}
+
+func TestPeopleSendFoldersAsBundles(t *testing.T) {
+	t.Parallel()
+	service, h := annsService(t)
+	h.makeTree()
+	h.write("other/b.txt", []byte("third"))
+	h.write("same/tree/x", nil)
+	h.write("mine/tree/a.txt", []byte("mine"))
+	takeSteps(t, h.run, "bundles.txt", service.Root, []step{
+		{"a folder and a file are one bundle", "up tree/ b.txt --part-size 5MiB", "", exitOK, "/v1/download/file?lang=en&k=", "tree.zip: 16.8 MB (id 1)"},
+		{"it is unpacked", "get 1 -o got", "", exitOK, "", "got: 7 files from tree.zip, 16.8 MB, verified by crc-32"},
+		{"what is there is not loaded again", "get 1 -o got", "", exitOK, "", "resuming the download of tree.zip"},
+		{"a file that is in the way stays", "get 1 -o mine", "", exitExists, "", "the file already exists: mine/tree/a.txt"},
+		{"a file that is in the way is replaced with -f", "get 1 -o mine -f", "", exitOK, "", "mine: 7 files"},
+		{"a bundle with several tops gets a folder", "get 1 --only b.txt", "", exitOK, "", "tree: 1 file"},
+		{"the archive is kept", "get 1 --zip -o kept.zip", "", exitOK, "", "kept.zip: 16.8 MB, verified by crc64nvme"},
+		{"the archive is kept by its name", "get 1 -o named.ZIP", "", exitOK, "", "named.ZIP: 16.8 MB"},
+		{"some of it is chosen", "get 1 -o some --only tree/photos --only *.sh", "", exitOK, "", "some: 3 files"},
+		{"a pattern that means nothing", "get 1 -o none --only *.pdf", "", exitNoFile, "", "there is no such file in the bundle"},
+		{"one of two patterns means nothing", "get 1 -o some --only *.sh --only x/*", "", exitNoFile, "", "nothing in the bundle matches x/*"},
+		{"a pattern that is none", "get 1 --only [", "", exitUsage, "", "--only [: syntax error in pattern"},
+		{"--only is for unpacking", "get 1 --only x -o -", "", exitUsage, "", "--only is for unpacking"},
+		{"a bundle has a name", "up tree/photos --name trip --json", "", exitOK, `"name": "trip.zip"`, "trip.zip: "},
+		{"files alone are a bundle too", "up other/b.txt b.txt", "", exitUsage, "", "ferry: b.txt: other/b.txt would have the same name in the bundle"},
+		{"two folders of one name", "up tree same/tree", "", exitUsage, "", "ferry: same/tree: tree would have the same name in the bundle"},
+		{"files of a folder are named after it", "up tree/a.txt tree/run.sh", "", exitOK, "", "tree.zip: "},
+		{"other files have a plain name", "up tree/a.txt b.txt", "", exitOK, "", "files.zip: "},
+		{"this folder has a name", "up same/tree/.. -q --json", "", exitOK, `"name": "same.zip"`, ""},
+		{"an empty folder is a bundle", "up tree/hollow", "", exitOK, "", "hollow.zip: "},
+		{"a missing path stops all", "up tree missing --json", "", exitNoFile, `"path": "missing"`, "missing: no such file"},
+		{"standard input is no part", "up tree -", "x", exitUsage, "", "standard input cannot be part of a bundle"},
+		{"a device is no part", "up tree /dev/null", "", exitUsage, "", "/dev/null: it is neither a file nor a folder"},
+		{"--sha256 is for files", "up tree --sha256", "", exitUsage, "", "--sha256 is for files"},
+		{"a link for each file", "up --each other tree/a.txt --connections 1", "", exitOK, "", "a.txt: 5 B"},
+	})
+	if h.read("got/b.txt") != "outside" || h.read("tree/b.txt") != "outside" || h.read("kept.zip") != h.read("named.ZIP") {
+		t.Error("the files differ")
+	}
+	must(t, os.Remove(filepath.Join(h.dir, "tree/b.txt")))
+	h.wantSame("tree", "got/tree")
+	h.wantSame("tree", "mine/tree")
+	if out, err := exec.Command("find", filepath.Join(h.dir, "some"), "-type", "f").Output(); err != nil || strings.Count(string(out), "\n") != 3 {
+		t.Errorf("%s, %v", out, err)
+	}
+	for _, gone := range []string{"none", "got/tree.zip.unpacking"} {
+		if _, err := os.Stat(filepath.Join(h.dir, gone)); err == nil {
+			t.Errorf("%s is left", gone)
+		}
+	}
+}
+
+func TestLinksInAFolderAreSkippedAndNamed(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.write("tree/a.txt", []byte("first"))
+	must(t, os.Symlink("/etc/passwd", filepath.Join(h.dir, "tree/link")))
+	must(t, os.Symlink("/etc", filepath.Join(h.dir, "tree/folder")))
+	must(t, syscall.Mkfifo(filepath.Join(h.dir, "tree/pipe"), 0o600))
+	h.run("", "up", "tree", "-q").want(t, exitOK, "skipped tree/link, which is not a regular file", "skipped tree/folder,", "skipped tree/pipe,")
+	h.run("", "get", "1", "-o", "got").want(t, exitOK)
+	if all, _ := os.ReadDir(filepath.Join(h.dir, "got/tree")); len(all) != 1 || h.read("got/tree/a.txt") != "first" {
+		t.Errorf("unpacked %v", all)
+	}
+}
+
+func TestTooManyFilesAreRefusedBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	for i := range 10_001 {
+		h.write(fmt.Sprintf("tree/%d/%d", i/100, i), nil)
+	}
+	before := s.Log.String()
+	wantSentence(t, h.run("", "up", "tree"), exitUsage, "tree: a bundle has at most 10,000 files and empty folders")
+	if s.Log.String() != before {
+		t.Error("a request was sent")
+	}
+	must(t, os.Remove(filepath.Join(h.dir, "tree/0/0")))
+	h.run("", "up", "tree").want(t, exitOK, "tree.zip: ")
+}
+
+func TestAnInterruptedBundleIsResumedUnlessAFileChanged(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.makeTree()
+	h.write("tree/large", bytes.Repeat([]byte("0123456789abcdef"), 6<<20)) // 96 MiB
+	up := []string{"up", "tree", "b.txt", "--part-size", "5MiB"}
+	if r := h.ended(os.Interrupt, up...); r.code != exitInterrupt || !strings.Contains(r.err, "interrupted; run the same command again") {
+		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
+	}
+	h.ended(os.Kill, up...)
+	h.run("", up...).want(t, exitOK, "resuming the upload of tree.zip", "(id 1)")
+	h.ended(os.Kill, up...)
+	h.write("tree/a.txt", []byte("other"))
+	h.run("", up...).want(t, exitOK, "tree/a.txt has changed since the upload of tree.zip began, so it begins anew", "(id 3)")
+	h.run("", "uploads", "--json").want(t, exitOK, "[]") // that of id 2 is aborted
+	h.run("", "get", "tree.zip", "-o", "got").want(t, exitOK)
+	for _, name := range []string{"a.txt", "large", "big.bin"} {
+		if h.read("tree/"+name) != h.read("got/tree/"+name) {
+			t.Errorf("%s has other bytes", name)
+		}
+	}
+	if left, _ := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "uploads")); len(left) != 0 {
+		t.Errorf("what is left: %v", left)
+	}
+}
+
+func TestAnUnpackedBundleCountsOnce(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.makeTree()
+	h.write("tree/long", bytes.Repeat([]byte("0123456789abcdef"), 3<<20)) // several ranges
+	h.write("secret", []byte(openSesame))
+	open := strings.TrimSpace(h.run("", "up", "tree", "-q").out)
+	guarded := strings.TrimSpace(h.run("", "up", "tree", "-q", "--downloads", "1", "--password-file", "secret").out)
+	stranger := newHome(t)
+	stranger.write("secret", []byte(openSesame))
+	stranger.run("", "get", open, "-o", "open").want(t, exitOK, "open: 7 files")
+	counted := func(id string) { // downloads are written a moment later
+		t.Helper()
+		eventually(t, &bytes.Buffer{}, func() bool { return !strings.Contains(h.run("", "show", id).out, "downloads  0") })
+		h.run("", "show", id).want(t, exitOK, "entries    8", "downloads  1, ")
+	}
+	counted("1")
+	wantSentence(t, stranger.run("", "get", guarded), exitPermission, "the link needs a password")
+	stranger.run("", "get", guarded, "-o", "guarded", "--password-file", "secret").want(t, exitOK, "guarded: 7 files")
+	counted("2")
+	wantSentence(t, stranger.run("", "get", guarded, "--password-file", "secret"), exitPermission, "this link is used up")
+	stranger.wantSame("open", "guarded")
+}
+
+// TestMemoryDoesNotGrowWithABundle sends and unpacks a file that needs no room on the sender's disk.
+func TestMemoryDoesNotGrowWithABundle(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	h.write("tree/large", nil)
+	must(t, os.Truncate(filepath.Join(h.dir, "tree/large"), 400<<20))
+	for _, args := range [][]string{{"up", "tree"}, {"get", "1", "-o", "got"}} {
+		cmd := h.command("", args...)
+		used := 0 // KiB; the kernel's own maximum has this test's too, from before the exec
+		outcome(cmd, func() error {
+			must(t, cmd.Start())
+			ended := make(chan error)
+			go func() { ended <- cmd.Wait() }()
+			for {
+				select {
+				case err := <-ended:
+					return err
+				case <-time.After(5 * time.Millisecond):
+					status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+					if _, after, ok := strings.Cut(string(status), "VmHWM:"); ok {
+						_, _ = fmt.Sscan(after, &used)
+					}
+				}
+			}
+		}).want(t, exitOK, "tree.zip")
+		if used == 0 || used > 150<<10 {
+			t.Errorf("%v used %d KiB", args, used)
+		}
+	}
+}
+
+func TestWhatChangedInABundleIsNamed(t *testing.T) {
+	t.Parallel()
+	before := []kept{{"a", 1, 1, false}, {"b", 2, 2, true}, {"c/", 0, 0, false}}
+	for want, now := range map[string][]kept{
+		"":              {before[2], before[0], before[1]},
+		"a has changed": {{"a", 2, 1, false}, before[1], before[2]},
+		"b has changed": {before[0], {"b", 2, 3, true}, before[2]},
+		"c/ is gone":    {before[0], before[1]},
+		"d is new":      {before[0], before[1], before[2], {"d", 1, 1, false}},
+	} {
+		if got := difference(before, now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestPatternsMeanEntriesOfABundle(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		pattern, yes, no string
+	}{
+		{"photos/*", "photos/a photos/b/c photos/b/", "photos/ a/photos/b photo"},
+		{"photos", "photos/ photos/a x/photos/a photos", "photo/a photoss"},
+		{"photos/", "photos/a", "photo/a"},
+		{"*.jpg", "a.jpg b/c/d.jpg x.jpg/a", "a.jpeg"},
+		{"a/*/c", "a/b/c a/b/c/d", "a/c a/b/d"},
+	} {
+		for path := range strings.FieldsSeq(k.yes) {
+			if !matches(k.pattern, path) {
+				t.Errorf("%s does not mean %s", k.pattern, path)
+			}
+		}
+		for path := range strings.FieldsSeq(k.no) {
+			if matches(k.pattern, path) {
+				t.Errorf("%s means %s", k.pattern, path)
+			}
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"ferry/shared/client"
+)
+
+// unpacks reports whether bundles are unpacked, and not kept as archives.
+func (c getCommand) unpacks() bool {
+	archive := strings.EqualFold(path.Ext(c.Output), ".zip") && !isFolder(c.Output) // tree.zip/ has no such ending
+	return !c.Zip && !archive && c.Output != "-"
+}
+
+// unpack downloads what a person chose of a bundle.
+func (c getCommand) unpack(ctx context.Context, m *meter, f found, v client.Verify, r downloaded) (downloaded, error) {
+	begin, before := time.Now(), m.earlier.Load()
+	matched := make([]bool, len(c.Only))
+	o := client.UnpackOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections}
+	if len(c.Only) > 0 {
+		o.Only = func(path string) (wanted bool) {
+			for i, pattern := range c.Only {
+				if matches(pattern, path) {
+					matched[i], wanted = true, true
+				}
+			}
+			return wanted
+		}
+	}
+	got, err := f.client.Unpack(ctx, f.link, o)
+	r.Name, r.Length, r.Path, r.Files = got.Name, got.Length, got.Path, got.Files
+	if err != nil {
+		return r, err
+	}
+	r.Verified = []string{"crc-32"}
+	m.say("%s: %s from %s, %s, verified by crc-32", printable(got.Path), count(got.Files, "file"), printable(got.Name),
+		took(got.Length, got.Length-(m.earlier.Load()-before), time.Since(begin)))
+	if none := slices.Index(matched, false); none >= 0 {
+		return r, &coded{exitNoFile, fmt.Errorf("nothing in the bundle matches %s", c.Only[none])}
+	}
+	return r, nil
+}
+
+// matches reports whether a pattern means an entry of a bundle, or a folder that it is in. A pattern
+// without a slash is compared with names, any other one with paths.
+func matches(pattern, entry string) bool {
+	pattern = strings.TrimSuffix(pattern, "/")
+	for entry = path.Clean(entry); entry != "."; entry = path.Dir(entry) {
+		name := entry
+		if !strings.Contains(pattern, "/") {
+			name = path.Base(entry)
+		}
+		if is, _ := path.Match(pattern, name); is { // a bad pattern was refused
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,303 @@
+package file
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/bundle"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/wire"
+)
+
+const (
+	// entriesPage is how many entries an answer lists.
+	entriesPage = 1000
+	// maxLayouts and maxLayoutBytes bound what a process remembers of bundles.
+	maxLayouts, maxLayoutBytes = 16, 2 * bundle.MaxDirectory
+)
+
+// layouts remembers what the bundles have that were last asked for, as to parse a long directory
+// takes tens of milliseconds. It is safe for concurrent use.
+type layouts struct {
+	mu     sync.Mutex
+	newest []knownLayout
+}
+
+type knownLayout struct {
+	blob   string // whose content never changes
+	layout *bundle.Layout
+}
+
+func (l *layouts) get(blob string) *bundle.Layout {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.newest {
+		if k.blob == blob {
+			return k.layout
+		}
+	}
+	return nil
+}
+
+func (l *layouts) add(blob string, layout *bundle.Layout) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.newest = slices.Insert(l.newest, 0, knownLayout{blob, layout})
+	bytes := int64(0)
+	for i, k := range l.newest {
+		if bytes += k.layout.Length - k.layout.Directory; i >= maxLayouts || bytes > maxLayoutBytes {
+			clear(l.newest[i:])
+			l.newest = l.newest[:i]
+			break
+		}
+	}
+}
+
+// openBundle returns the bytes of a bundle and what is in it. Unless that is remembered, it costs
+// a call to the store for the directory, and another if that is long.
+func (s server) openBundle(r *http.Request, link links.Link, used *links.Used) (io.ReadSeekCloser, *bundle.Layout, error) {
+	f, ctx := link.File, r.Context()
+	if f.Entries == 0 {
+		return nil, nil, fault.New(fault.Invalid, "this file is not a bundle")
+	}
+	layout := s.layouts.get(f.Blob)
+	if n := min(f.Length, bundle.MaxDirectory); layout == nil && r.Method == http.MethodGet {
+		if err := s.links.MayGive(link, n); err != nil {
+			return nil, nil, err
+		}
+		used.Begun += n
+	}
+	content, err := s.files.Open(ctx, f, s.reread(link))
+	if err != nil || layout != nil {
+		return content, layout, err
+	}
+	if layout, err = files.Directory(ctx, content, f.Length); err != nil {
+		content.Close()
+		if _, ok := errors.AsType[*bundle.Error](err); ok { // it was checked when it came
+			err = fmt.Errorf("%w: %w", files.ErrLost, err)
+		}
+		return nil, nil, fault.Wrap(err, "reading a bundle")
+	}
+	s.layouts.add(f.Blob, layout)
+	used.Bytes += f.Length - layout.Directory
+	return content, layout, nil
+}
+
+// entries lists a bundle.
+func (s server) entries(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
+	after, err := api.Number(r, "after", 0, bundle.MaxEntries, 0)
+	if err != nil {
+		return err
+	}
+	content, layout, err := s.openBundle(r, link, used)
+	if err != nil {
+		return err
+	}
+	content.Close()
+	from := min(int(after), len(layout.Entries))
+	to := min(from+entriesPage, len(layout.Entries))
+	if to < len(layout.Entries) {
+		next := fmt.Sprintf(`<%s&entries&after=%d%s>; rel="next"`, s.plainAddress(r, link), to, claimOf(r))
+		w.Header().Set("Link", next)
+	}
+	out := wire.Entries{Entries: make([]wire.Entry, 0, to-from)}
+	for _, e := range layout.Entries[from:to] {
+		out.Entries = append(out.Entries, wire.Entry{
+			Path: e.Path, Length: e.Length, Modified: e.Modified, Executable: e.Executable, Offset: e.Offset,
+			CRC32: fmt.Sprintf("%08x", e.CRC32),
+		})
+	}
+	return envelope.WriteJSON(w, http.StatusOK, out)
+}
+
+func claimOf(r *http.Request) string {
+	if claim := r.URL.Query().Get("claim"); claim != "" {
+		return "&claim=" + url.QueryEscape(claim)
+	}
+	return ""
+}
+
+// errNotAsSaid tells that a bundle contradicts itself, which only its sender can mend. That its
+// bytes are those that were sent is known by the checksum of the whole.
+var errNotAsSaid = fault.New(fault.Conflict,
+	"the bytes of this file in the bundle are not those that the bundle's directory describes")
+
+// entry sends one file of a bundle. Of a link with a limit, the claim takes a download once the file
+// is found.
+func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, claim string, used *links.Used) error {
+	archive, layout, err := s.openBundle(r, link, used)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	name := r.URL.Query().Get("entry")
+	at := slices.IndexFunc(layout.Entries, func(e bundle.Entry) bool { return e.Path == name && !e.IsFolder() })
+	if at < 0 {
+		return fault.New(fault.NotFound, "the bundle has no such file")
+	}
+	e := layout.Entries[at]
+	if err := agrees(archive, e); err != nil {
+		return err
+	}
+	if link.Guarded() && r.Method == http.MethodGet {
+		if link, err = s.links.Take(r.Context(), link, claim); err != nil {
+			return err
+		}
+	}
+	f := link.File
+	f.Name, f.Length, f.SHA256 = cmp.Or(wire.CleanFileName(path.Base(e.Path)), "file"), e.Length, nil
+	f.Type, f.Modified = typeOf(e.Path), e.Modified.UnixMilli()
+	c := content{
+		file: f, tag: fmt.Sprintf(`"%s-%x-%x"`, f.CRC64, e.Offset, e.Length),
+		body: &section{archive, e.Offset, e.Length, 0}, wrong: errNotAsSaid,
+		sum: binary.BigEndian.AppendUint32(nil, e.CRC32), newSum: func() hash.Hash { return crc32.NewIEEE() },
+	}
+	redirects, err := s.begin(r, link, f.Length, c.tag, used)
+	if err != nil {
+		return err
+	}
+	if redirects {
+		done, err := s.redirectEntry(w, r, link, e, f, used)
+		if done || err != nil {
+			return err
+		}
+	}
+	directory := used.Bytes
+	err = s.send(w, r, c, used)
+	used.Bytes += directory
+	if used.Whole { // one of many, as a range is
+		used.Source = auth.Source(r)
+	}
+	return err
+}
+
+// agrees compares a file's local header with the directory. The archive is then at its bytes.
+func agrees(archive io.ReadSeeker, e bundle.Entry) error {
+	header := make([]byte, e.Offset-e.Header)
+	_, err := archive.Seek(e.Header, io.SeekStart)
+	if err == nil {
+		_, err = io.ReadFull(archive, header)
+	}
+	if err != nil {
+		return fault.Wrap(err, "reading a bundle")
+	}
+	if e.Agrees(header) != nil {
+		return errNotAsSaid
+	}
+	return nil
+}
+
+// redirectEntry redirects to the store's copy of a file in a bundle. If the store makes none, done
+// is false.
+func (s server) redirectEntry(
+	w http.ResponseWriter, r *http.Request, link links.Link, e bundle.Entry, f files.File, used *links.Used,
+) (done bool, err error) {
+	rest := e.Length - used.Begun // all of it is copied, whatever the range
+	if rest > 0 {
+		if err := s.links.MayGive(link, rest); err != nil {
+			return false, err
+		}
+		used.Begun += rest
+	}
+	url, err := s.files.SignRange(r.Context(), link.File, s.reread(link), e.Offset, e.Length, signed(f))
+	if errors.Is(err, blob.ErrUnsupported) {
+		return false, nil
+	}
+	if err == nil {
+		sendAway(w, r, url, used)
+	}
+	return true, err
+}
+
+// typeOf returns the media type of a file in a bundle, by its name. Package mime would also ask
+// the machine.
+func typeOf(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".txt", ".log", ".md", ".csv":
+		return "text/plain; charset=utf-8"
+	case ".html", ".htm":
+		return "text/html; charset=utf-8"
+	case ".json":
+		return "application/json"
+	case ".pdf":
+		return "application/pdf"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".png":
+		return "image/png"
+	case ".gif":
+		return "image/gif"
+	case ".webp":
+		return "image/webp"
+	case ".avif":
+		return "image/avif"
+	case ".svg":
+		return "image/svg+xml"
+	case ".mp3":
+		return "audio/mpeg"
+	case ".m4a":
+		return "audio/mp4"
+	case ".ogg":
+		return "audio/ogg"
+	case ".wav":
+		return "audio/wav"
+	case ".mp4", ".m4v":
+		return "video/mp4"
+	case ".webm":
+		return "video/webm"
+	case ".mov":
+		return "video/quicktime"
+	case ".zip":
+		return "application/zip"
+	}
+	return "application/octet-stream"
+}
+
+// section is the bytes of one file in a bundle.
+type section struct {
+	io.ReadSeekCloser
+	from, length, at int64
+}
+
+// Seek implements io.Seeker.
+func (s *section) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += s.at
+	case io.SeekEnd:
+		offset += s.length
+	}
+	if offset < 0 {
+		return 0, errors.New("seeking before the start of a file")
+	}
+	s.at = offset
+	_, err := s.ReadSeekCloser.Seek(s.from+offset, io.SeekStart)
+	return offset, err
+}
+
+// Read implements io.Reader.
+func (s *section) Read(b []byte) (int, error) {
+	if s.at >= s.length {
+		return 0, io.EOF
+	}
+	n, err := s.ReadSeekCloser.Read(b[:min(int64(len(b)), s.length-s.at)])
+	s.at += int64(n)
+	return n, err
+}

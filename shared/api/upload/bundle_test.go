@@ -1,0 +1,107 @@
+package upload_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/bundle"
+)
+
+// unzip returns the names and contents of an archive, in turn.
+func unzip(t *testing.T, archive string) (all []string) {
+	t.Helper()
+	z, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
+	apitest.Must(t, err)
+	for _, f := range z.File {
+		r, err := f.Open()
+		apitest.Must(t, err)
+		text, err := io.ReadAll(r)
+		apitest.Must(t, err)
+		all = append(all, f.Name, string(text))
+	}
+	return all
+}
+
+func TestAFormBecomesABundle(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	parts := []formPart{
+		aFile("file", "dir/a.txt", "one"), {disposition: `name="comment"`, content: "x"}, aFile("file", "./b ü.txt", ""),
+		aFile("other", "dir/empty/", ""), {disposition: `name="password"`, content: "open sesame"},
+	}
+	f := c.form("bundle=my%20files.zip&downloads=5", parts).Want(200).File()
+	apitest.Equal(t, "the name", f.Name, "my files.zip")
+	claim := c.Send("GET "+f.LinkURL, "", "Ferry-Link-Password", "open sesame").Want(302).Header.Get("Location")
+	got := unzip(t, c.Get(claim))
+	apitest.Equal(t, "the files", got, []string{"dir/a.txt", "one", "b ü.txt", "", "dir/empty/", ""})
+	record := c.Ask("GET /files/1", "").Want(200).Text
+	if !strings.Contains(record, `"entries":3`) || !strings.Contains(record, `"type":"application/zip"`) {
+		t.Errorf("the record is %s", record)
+	}
+}
+
+func TestABundleThatCannotBeMadeIsRefused(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	large := aFile("file", "large.bin", strings.Repeat("x", 4<<20+1))
+	for what, k := range map[string]struct {
+		query string
+		parts []formPart
+		want  int
+		says  string
+	}{
+		"a large file":         {"bundle=a.zip", []formPart{aFile("file", "a", "1"), large}, 413, "large.bin"},
+		"a path that goes up":  {"bundle=a.zip", []formPart{aFile("file", "../a", "1")}, 400, "../a"},
+		"an absolute path":     {"bundle=a.zip", []formPart{aFile("file", "/etc/passwd", "1")}, 400, "/etc/passwd"},
+		"the same path twice":  {"bundle=a.zip", someFiles("a", "b", "a"), 400, `"a"`},
+		"a file as a folder":   {"bundle=a.zip", someFiles("a", "a/b"), 400, "a/b"},
+		"a folder with bytes":  {"bundle=a.zip", []formPart{aFile("file", "a/", "1")}, 400, "a/"},
+		"no file":              {"bundle=a.zip", nil, 400, "no entries"},
+		"another SHA-256":      {"bundle=a.zip", []formPart{aFile("file", "a", "1", "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:")}, 400, "SHA-256"},
+		"no name":              {"bundle=", someFiles("a"), 400, "bundle"},
+		"a name that is none":  {"bundle=%2F", someFiles("a"), 400, "bundle"},
+		"a name of one file":   {"bundle=a.zip&file=b", someFiles("a"), 400, "bundle"},
+		"a misspelt parameter": {"bundel=a.zip", someFiles("a"), 400, "bundle"},
+	} {
+		a := c.form(k.query, k.parts)
+		if a.Code != k.want || !strings.Contains(a.Header.Get("Ferry-Error"), k.says) {
+			t.Errorf("%s: status %d, %s", what, a.Code, a.Header.Get("Ferry-Error"))
+		}
+	}
+	c.Ask("POST /upload?bundle=a.zip", "not a form").Want(400, "form")
+	c.wantNothing("a bundle that was refused")
+}
+
+func TestARepeatedBundleIsTheSame(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	first := c.form("bundle=a.zip", someFiles("a", "b"), "Idempotency-Key", "k").Want(200).File()
+	again := c.form("bundle=a.zip", someFiles("a", "b"), "Idempotency-Key", "k").Want(200).File()
+	apitest.Equal(t, "the repeat", again, first)
+	c.form("bundle=a.zip", someFiles("a", "c"), "Idempotency-Key", "k").Want(409)
+}
+
+func TestABundleInAFormMayHaveManyFiles(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	var parts []formPart
+	var names bytes.Buffer
+	for i := range 1000 {
+		names.Reset()
+		names.WriteString(strings.Repeat("dir/", i%5))
+		names.WriteString(string(rune('a'+i%26)) + strings.Repeat("x", i/26))
+		parts = append(parts, aFile("file", names.String(), "hello"))
+	}
+	link := c.form("bundle=a.zip", parts).Want(200).File().LinkURL
+	apitest.Equal(t, "names and contents", len(unzip(t, c.Get(link))), 2000)
+	many := make([]string, bundle.MaxEntries+1)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	c.form("bundle=a.zip", someFiles(many...)).Want(400, "10000 entries")
+}

@@ -1,0 +1,356 @@
+package bundle_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/bundle"
+)
+
+// made is an entry and its bytes.
+type made struct {
+	bundle.Entry
+	content string
+}
+
+// samples has one of each kind of entry.
+func samples() []made {
+	at := time.Date(2024, 2, 29, 23, 59, 59, 0, time.UTC)
+	return []made{
+		{bundle.Entry{Path: "tree/", Modified: at}, ""},
+		{bundle.Entry{Path: "tree/empty folder/", Modified: at}, ""},
+		{bundle.Entry{Path: "tree/empty.txt", Modified: at}, ""},
+		{bundle.Entry{Path: "tree/run.sh", Modified: at, Executable: true}, "#!/bin/sh\necho hello\n"},
+		{bundle.Entry{Path: "tree/Grüße aus Köln.txt", Modified: at}, "Grüße"},
+		{bundle.Entry{Path: "tree/ελληνικά/αρχείο.txt", Modified: at}, "αβγ"},
+		{bundle.Entry{Path: "tree/日本語/ファイル.txt", Modified: at}, "日本語"},
+		{bundle.Entry{Path: "tree/русский файл.txt", Modified: at}, "привет"},
+		{bundle.Entry{Path: "tree/ملف عربي.txt", Modified: at}, "مرحبا"},
+		{bundle.Entry{Path: "tree/emoji \U0001f469\u200d\U0001f52c.txt", Modified: at}, strings.Repeat("0123456789", 1000)},
+		{bundle.Entry{Path: "a.txt", Modified: at.Add(2 * time.Second)}, "a"},
+	}
+}
+
+func entriesOf(all []made) (entries []bundle.Entry) {
+	for _, m := range all {
+		m.Length = int64(len(m.content))
+		entries = append(entries, m.Entry)
+	}
+	return entries
+}
+
+// archive writes a bundle.
+func archive(t testing.TB, all []made) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := bundle.NewWriter(&b)
+	for _, m := range all {
+		if err := w.Add(m.Entry, []byte(m.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// from is a source of r's bytes.
+func from(r io.ReaderAt) bundle.Source {
+	return func(_ context.Context, off, n int64) (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(r, off, n)), nil
+	}
+}
+
+func read(t testing.TB, data []byte) (*bundle.Layout, error) {
+	t.Helper()
+	return bundle.Read(t.Context(), from(bytes.NewReader(data)), int64(len(data)))
+}
+
+func TestTheFormOfABundleStaysTheSame(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2001, 9, 9, 1, 46, 41, 0, time.UTC)
+	got := archive(t, []made{
+		{bundle.Entry{Path: "é/", Modified: at}, ""}, {bundle.Entry{Path: "x", Modified: at, Executable: true}, "123456789"},
+	})
+	const want = "504b0304 1400 0008 0000 d40d 292b 00000000 00000000 00000000 0300 0900 c3a92f 5554 0500 01 01ca9a3b" +
+		"504b0304 1400 0008 0000 d40d 292b 2639f4cb 09000000 09000000 0100 0900 78 5554 0500 01 01ca9a3b 313233343536373839" +
+		"504b0102 2d03 1400 0008 0000 d40d 292b 00000000 00000000 00000000 0300 0900 0000 0000 0000 1000ed41 00000000" +
+		"c3a92f 5554 0500 01 01ca9a3b" +
+		"504b0102 2d03 1400 0008 0000 d40d 292b 2639f4cb 09000000 09000000 0100 0900 0000 0000 0000 0000ed81 2a000000" +
+		"78 5554 0500 01 01ca9a3b" +
+		"504b0506 0000 0000 0200 0200 72000000 5b000000 0000"
+	if text := hex.EncodeToString(got); text != strings.ReplaceAll(want, " ", "") {
+		t.Errorf("the archive is %s", text)
+	}
+}
+
+func TestAPlanAndAWriterAndAReaderAgree(t *testing.T) {
+	t.Parallel()
+	data := archive(t, samples())
+	plan, err := bundle.Plan(entriesOf(samples()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Length != int64(len(data)) || got.Length != plan.Length || got.Directory != plan.Directory {
+		t.Errorf("%d bytes with the directory at %d; planned %d and %d",
+			got.Length, got.Directory, plan.Length, plan.Directory)
+	}
+	for i, e := range got.Entries {
+		want := samples()[i]
+		if string(data[e.Offset:e.Offset+e.Length]) != want.content {
+			t.Errorf("%s has other bytes", e.Path)
+		}
+		if err := e.Agrees(data[e.Header:e.Offset]); err != nil {
+			t.Error(err)
+		}
+		e.CRC32 = 0
+		if e != plan.Entries[i] || e.Path != want.Path || !e.Modified.Equal(want.Modified) ||
+			e.Executable != want.Executable {
+			t.Errorf("entry %d is %+v, planned %+v", i, e, plan.Entries[i])
+		}
+	}
+}
+
+func TestTimesBecomeTheNearestThatAllProgramsRead(t *testing.T) {
+	t.Parallel()
+	first, last := time.Unix(0, 0).UTC(), time.Unix(1<<31-1, 0).UTC()
+	old, recent := time.Date(1979, 12, 31, 23, 59, 59, 0, time.UTC), time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, c := range map[string]struct{ given, want time.Time }{
+		"no time":         {time.Time{}, first},
+		"before 1970":     {time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC), first},
+		"before MS-DOS":   {old, old},
+		"parts of second": {recent.Add(time.Second - 1), recent},
+		"a zone":          {recent.In(time.FixedZone("", 3600)), recent},
+		"after 2038":      {time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), last},
+	} {
+		got, err := read(t, archive(t, []made{{bundle.Entry{Path: "a", Modified: c.given}, ""}}))
+		if err != nil || got.Entries[0].Modified != c.want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestPathsAreRelativeAndClean(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 255)
+	for _, path := range []string{
+		"a", "a/", "a/b", "a/b/", ".a", "..a", "a..", "...", "a b", " ", "-", "~", "aa:b", "1:", "a/c:",
+		"é", "日本語/ファイル", "\u202e",
+		long, long + "/" + long, strings.Repeat("é", 127), strings.Repeat("a/", 512), "CON", "a.", "a*?\"<>|",
+	} {
+		if err := bundle.CheckPath(path); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, path := range map[string]string{
+		"nothing": "", "the root": "/", "absolute": "/a", "twice": "//a", "a dot": ".", "a dot folder": "./",
+		"dots": "..", "up": "../a", "up later": "a/../../b",
+		"up at the end": "a/..", "up to a folder": "a/../", "a dot inside": "a/./b",
+		"nothing inside": "a//b", "nothing at the end": "a//",
+		"a backslash": `a\b`, "a share": `\\host\share`, "a drive": "C:", "a drive's file": "c:/a",
+		"a file on a drive": "Z:a",
+		"NUL":               "a\x00", "a line end": "a\nb", "DEL": "a\x7f", "a C1 control": "a\u0085",
+		"not UTF-8": "a\xff", "a surrogate": "\xed\xa0\x80",
+		"overlong": "\xc0\xaf", "a long element": long + "x", "a long folder": long + "x/a",
+		"a long path": strings.Repeat("a/", 512) + "b",
+	} {
+		var refused *bundle.Error
+		if err := bundle.CheckPath(path); !errors.As(err, &refused) || refused.Path != path {
+			t.Errorf("%s: %q gives %v", name, path, err)
+		}
+		if _, err := bundle.Plan([]bundle.Entry{{Path: path}}); err == nil {
+			t.Errorf("%s: %q is planned", name, path)
+		}
+	}
+}
+
+func TestNothingIsThereTwiceOrBothAFileAndAFolder(t *testing.T) {
+	t.Parallel()
+	for paths, wrong := range map[string]string{
+		"a a":         "a",
+		"a/ a/":       "a/",
+		"a a/":        "a/",
+		"a/ a":        "a",
+		"a a/b":       "a/b",
+		"a/b a":       "a",
+		"a/b/c a/b":   "a/b",
+		"a/b a/b/c/d": "a/b/c/d",
+		"a a! a.b a0": "",
+		// Others that sort between a file and what would lie in it.
+		"a a! a.b a0 a/b":     "a/b",
+		"a! a/b a.b a0 a":     "a",
+		"a/ a/b/ a/b/c a/b!":  "",
+		"a/b/c a/b/ a/ a/b/d": "",
+		"A a":                 "", // which a file system may see otherwise
+		"é e\u0301":           "",
+	} {
+		var entries []bundle.Entry
+		for _, path := range strings.Fields(paths) {
+			entries = append(entries, bundle.Entry{Path: path})
+		}
+		_, err := bundle.Plan(entries)
+		var refused *bundle.Error
+		if wrong == "" && err != nil || wrong != "" && (!errors.As(err, &refused) || refused.Path != wrong) {
+			t.Errorf("%s: %v", paths, err)
+		}
+	}
+}
+
+// numbered returns n entries with paths of a length in bytes, of which most are in folders.
+func numbered(n, length int) []bundle.Entry {
+	entries := make([]bundle.Entry, n)
+	for i := range entries {
+		name := fmt.Sprintf("%05d", i*7919%n) // not sorted
+		entries[i].Path = name + strings.Repeat("/x", (length-len(name))/2)
+	}
+	return entries
+}
+
+func TestABundleHasLimits(t *testing.T) {
+	t.Parallel()
+	const most = 364 // bytes in a path, so that 10,000 entries stay below 4 MiB
+	full, err := bundle.Plan(numbered(bundle.MaxEntries, most))
+	if err != nil || full.Length-full.Directory > bundle.MaxDirectory+22 {
+		t.Errorf("a full bundle: %v", err)
+	}
+	for name, c := range map[string]struct {
+		entries []bundle.Entry
+		want    string
+	}{
+		"too many":          {numbered(bundle.MaxEntries+1, 5), "the bundle has more than 10000 entries"},
+		"too long":          {numbered(bundle.MaxEntries, most+2), "the bundle has names that need more than 4 MiB together"},
+		"nothing":           {nil, "the bundle has no entries"},
+		"a negative length": {[]bundle.Entry{{Path: "a", Length: -1}}, `"a" has an impossible length`},
+		"a huge length":     {[]bundle.Entry{{Path: "a", Length: 1<<63 - 1}}, `"a" has an impossible length`},
+		"a huge sum": {[]bundle.Entry{{Path: "a", Length: 1 << 61}, {Path: "b", Length: 1 << 62}},
+			`"b" has an impossible length`},
+		"a folder's bytes": {[]bundle.Entry{{Path: "a/", Length: 1}}, `"a/" is a folder with bytes`},
+	} {
+		if _, err := bundle.Plan(c.entries); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAFullBundleReadsBackInTwoReads(t *testing.T) {
+	t.Parallel()
+	for entries, want := range map[int]int{1: 1, 100: 1, bundle.MaxEntries: 2} {
+		var all []made
+		for _, e := range numbered(entries, 300) {
+			all = append(all, made{e, "some bytes"})
+		}
+		data, reads := archive(t, all), 0
+		got, err := bundle.Read(t.Context(), func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+			reads++
+			return from(bytes.NewReader(data))(ctx, off, n)
+		}, int64(len(data)))
+		if err != nil || len(got.Entries) != entries || reads != want {
+			t.Errorf("%d entries take %d reads, %v", entries, reads, err)
+		}
+	}
+}
+
+func TestAWriterRefusesWhatAPlanRefuses(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w := bundle.NewWriter(&out)
+	var refused *bundle.Error
+	if err := w.Close(); !errors.As(err, &refused) {
+		t.Errorf("an empty bundle: %v", err)
+	}
+	if err := w.Add(bundle.Entry{Path: "../a"}, []byte("x")); !errors.As(err, &refused) || out.Len() > 0 {
+		t.Errorf("a path upwards: %v after %d bytes", err, out.Len())
+	}
+	if err := w.Add(bundle.Entry{Path: "a/"}, []byte("x")); !errors.As(err, &refused) || out.Len() > 0 {
+		t.Errorf("a folder with bytes: %v after %d bytes", err, out.Len())
+	}
+}
+
+// failing fails at its nth write.
+type failing struct{ n int }
+
+func (f *failing) Write(b []byte) (int, error) {
+	if f.n--; f.n < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return len(b), nil
+}
+
+func TestAWriterReturnsErrorsOfWriting(t *testing.T) {
+	t.Parallel()
+	for n := range 3 {
+		w := bundle.NewWriter(&failing{n})
+		err := w.Add(bundle.Entry{Path: "a"}, []byte("x"))
+		if err == nil {
+			err = w.Close()
+		}
+		if !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("write %d: %v", n, err)
+		}
+	}
+}
+
+func FuzzABundleReadsBackTheSame(f *testing.F) {
+	f.Add("a", "b/", "one", int64(1e9), true)
+	f.Add("a", "a/b", "", int64(-1), false)
+	f.Add("é/x", "é/ \U0001f469", "x", int64(1)<<40, true)
+	f.Fuzz(func(t *testing.T, first, second, content string, seconds int64, executable bool) {
+		var b bytes.Buffer
+		w := bundle.NewWriter(&b)
+		at := time.Unix(seconds, 0)
+		if w.Add(bundle.Entry{Path: first, Modified: at, Executable: executable}, []byte(content)) != nil ||
+			w.Add(bundle.Entry{Path: second, Modified: at}, nil) != nil {
+			return
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := read(t, b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := got.Entries; e[0].Path != first || e[1].Path != second ||
+			e[0].Executable != (executable && !e[0].IsFolder()) {
+			t.Errorf("%q and %q read back as %+v", first, second, e)
+		}
+		opensInGo(t, bytes.NewReader(b.Bytes()), got)
+	})
+}
+
+// opensInGo checks that archive/zip reads the same directory.
+func opensInGo(t *testing.T, r io.ReaderAt, l *bundle.Layout) {
+	t.Helper()
+	z, err := zip.NewReader(r, l.Length)
+	if err != nil || len(z.File) != len(l.Entries) {
+		t.Fatalf("archive/zip: %v", err)
+	}
+	for i, e := range l.Entries {
+		f := z.File[i]
+		mode, runs := f.Mode(), e.Executable || e.IsFolder()
+		if f.Name != e.Path || f.UncompressedSize64 != uint64(e.Length) || f.CompressedSize64 != uint64(e.Length) ||
+			f.CRC32 != e.CRC32 || !f.Modified.Equal(e.Modified) || f.Method != zip.Store || f.NonUTF8 ||
+			mode.IsDir() != e.IsFolder() || mode.IsRegular() == e.IsFolder() || (mode&0o100 != 0) != runs {
+			t.Errorf("entry %d is %+v in archive/zip, and %+v", i, f.FileHeader, e)
+		}
+		header := make([]byte, e.Offset-e.Header)
+		if _, err := r.ReadAt(header, e.Header); err != nil || e.Agrees(header) != nil {
+			continue // archive/zip trusts the local header's length
+		}
+		if off, err := f.DataOffset(); err != nil || off != e.Offset {
+			t.Errorf("%q begins at %d, %v; want %d", e.Path, off, err, e.Offset)
+		}
+	}
+}
