@@ -240,7 +240,7 @@ func (s *Service) FindAgain(ctx context.Context, l Link) (files.File, error) {
 
 // read reads a link, and whether a claim has taken a download of it, from the table.
 func (s *Service) read(ctx context.Context, token, claim string) (l Link, err error) {
-	items := make([]table.Item, 2)
+	items := make([]table.Item, 1)
 	read := s.Now()
 	if claim == "" {
 		err = s.Table.Get(ctx, key(token), &items[0])
@@ -253,8 +253,10 @@ func (s *Service) read(ctx context.Context, token, claim string) (l Link, err er
 	if l.Token, l.read = token, read; err == nil && s.Memory > 0 {
 		s.change(token, func(h *live) { h.remember(l) })
 	}
-	var c claimed
-	l.taken = items[1].Decode(&c) == nil && s.Now().Unix() < c.Until
+	if err == nil && len(items) > 1 {
+		var c claimed
+		l.taken = items[1].Decode(&c) == nil && s.Now().Unix() < c.Until
+	}
 	return l, err
 }
 

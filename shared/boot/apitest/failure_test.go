@@ -181,6 +181,9 @@ func (w *failing) checkFailed(what, call string, resp *http.Response) (done bool
 	if body := w.Text(resp); strings.Contains(body+fmt.Sprint(resp.Header), "failure") {
 		w.Errorf("%s the answer is %v %s", what, resp.Header, body)
 	}
+	if strings.Contains(w.Log.String(), "panic: ") {
+		w.Errorf("%s it panics", what)
+	}
 	failed := map[string]int{"/v1/health": 503}[resp.Request.URL.Path]
 	if clearing && resp.StatusCode != w.step.status || !clearing && resp.StatusCode != cmp.Or(failed, 500) {
 		w.Errorf("%s the status is %d", what, resp.StatusCode)
