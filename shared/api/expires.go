@@ -29,6 +29,14 @@ func Expires(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
+// Moment returns the time of Unix seconds, in UTC; 0 is the zero Time.
+func Moment(unix int64) time.Time {
+	if unix == 0 {
+		return time.Time{}
+	}
+	return time.Unix(unix, 0).UTC()
+}
+
 // maxExpires is the longest time from now, far longer than anything is kept.
 const maxExpires = 100 * 365 * 24 * time.Hour
 

@@ -80,6 +80,13 @@ func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	return WriteText(w, status, text)
 }
 
+// WriteNothing answers a request that has nothing to show, with a 204.
+func WriteNothing(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 // encode is json.Marshal with a line end, and without escaping the & of links.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer

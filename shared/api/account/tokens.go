@@ -2,7 +2,6 @@ package account
 
 import (
 	"net/http"
-	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
@@ -57,17 +56,9 @@ func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 
 func shown(t auth.APIToken) wire.Token {
 	return wire.Token{
-		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: date(t.Created), Used: date(t.Used),
-		Expires: date(t.Expires), Ends: t.Ends().UTC(),
+		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: api.Moment(t.Created), Used: api.Moment(t.Used),
+		Expires: api.Moment(t.Expires), Ends: t.Ends().UTC(),
 	}
-}
-
-// date returns the time of Unix seconds; 0 is the zero Time.
-func date(unix int64) time.Time {
-	if unix == 0 {
-		return time.Time{}
-	}
-	return time.Unix(unix, 0).UTC()
 }
 
 func (h tokens) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
@@ -96,9 +87,8 @@ func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 
 // done answers a request that has nothing to show.
 func done(w http.ResponseWriter, err error) error {
-	if err == nil {
-		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(http.StatusNoContent)
+	if err != nil {
+		return err
 	}
-	return err
+	return envelope.WriteNothing(w)
 }

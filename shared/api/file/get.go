@@ -73,7 +73,7 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Ident
 		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.links.Token(f),
 	}
 	if f.Expires != 0 {
-		out.Expires = stamp(f.Expires).Format(time.RFC3339) // in any year: the JSON of time.Time ends at 9999
+		out.Expires = api.Moment(f.Expires).Format(time.RFC3339) // in any year: the JSON of time.Time ends at 9999
 	}
 	if err := s.addUses(r, u, f, &out); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *rec
 			}
 		}
 		out.Notifications[i] = wire.Notification{
-			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: stamp(n.Created), Tries: n.Tried(), LastError: n.LastError,
+			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: api.Moment(n.Created), Tries: n.Tried(), LastError: n.LastError,
 			Provider: n.Provider, Sent: milli(n.SentAt), Delivered: milli(n.Delivered), Failed: milli(n.FailedAt), Downloads: downloadsOf(l.Use),
 		}
 	}
@@ -166,12 +166,9 @@ func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *rec
 
 func downloadsOf(u links.Use) wire.Downloads {
 	return wire.Downloads{
-		Count: u.Downloads, About: u.About, First: stamp(u.First), Last: stamp(u.Last), Previews: u.Previews, LastPreview: stamp(u.Seen),
+		Count: u.Downloads, About: u.About, First: api.Moment(u.First), Last: api.Moment(u.Last), Previews: u.Previews, LastPreview: api.Moment(u.Seen),
 	}
 }
-
-// stamp converts a time from Unix seconds; 0 gives the zero time.
-func stamp(unix int64) time.Time { return milli(unix * 1000) }
 
 // milli converts a time from Unix milliseconds; 0 gives the zero time. Answers show whole
 // seconds.

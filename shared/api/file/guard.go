@@ -106,7 +106,7 @@ type about struct {
 func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
 	out := about{
-		Sender: link.Sender(), Message: link.Text, Expires: stamp(link.Ends()), Protected: link.Password != "",
+		Sender: link.Sender(), Message: link.Text, Expires: api.Moment(link.Ends()), Protected: link.Password != "",
 		Bundle: f.Entries > 0, Entries: f.Entries,
 	}
 	if !out.Protected || r.URL.Query().Get("claim") != "" || given(r) != "" {

@@ -93,7 +93,7 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 		return err
 	}
 	order := links.Order{To: sending.Recipients}
-	if order.Options, err = s.options(r, in.Downloads, in.Password); err != nil {
+	if order.Options, err = OptionsOf(r, s.ports, in.Downloads, in.Password); err != nil {
 		return err
 	}
 	if order.Until, err = s.until(in.Expires, f); err != nil {
@@ -127,11 +127,6 @@ func checkRecipients(in wire.NewLinks) error {
 		return fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}
 	return nil
-}
-
-// options returns the options that a request states.
-func (s server) options(r *http.Request, downloads int64, password string) (files.Options, error) {
-	return OptionsOf(r, s.ports, downloads, password)
 }
 
 // OptionsOf checks a limit and a password, and hashes the password.
@@ -171,7 +166,7 @@ func (s server) until(text string, f files.File) (int64, error) {
 	case err != nil || at.IsZero():
 		return 0, err
 	case f.Expires != 0 && at.Unix() > f.Expires:
-		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s", stamp(f.Expires).Format("2006-01-02T15:04:05Z"))
+		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s", api.Moment(f.Expires).Format("2006-01-02T15:04:05Z"))
 	}
 	return at.Unix(), nil
 }
@@ -194,7 +189,7 @@ func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identi
 		}
 	}
 	c.Limit = in.Downloads
-	o, err := s.options(r, value(in.Downloads), value(in.Password))
+	o, err := OptionsOf(r, s.ports, value(in.Downloads), value(in.Password))
 	if err != nil {
 		return err
 	}
@@ -247,7 +242,7 @@ func (s server) shown(r *http.Request, u auth.User, f files.File, l links.Link) 
 	state := l.State(s.ports.Now())
 	l.File = f // which a link that was lost does not know
 	out := wire.Link{
-		ID: l.ID(), State: string(state), To: l.To, Expires: stamp(l.Ends()),
+		ID: l.ID(), State: string(state), To: l.To, Expires: api.Moment(l.Ends()),
 		Downloads: l.Limit, Protected: l.Password != "", Used: downloadsOf(l.Use),
 	}
 	if left, limited := l.Left(); limited {

@@ -116,7 +116,7 @@ func (s *form) field(part *multipart.Part) error {
 		*s.password = string(text)
 		return bodyError(err)
 	case "expires", "downloads", "bundle":
-		return fault.Parameter(name, "the parameter %s belongs into the address: /upload?%s=...", name, name)
+		return fault.Parameter(name, "the parameter %s belongs in the address: /upload?%s=...", name, name)
 	default:
 		return api.Misspelt(name, "expires", "downloads", "password", "bundle")
 	}

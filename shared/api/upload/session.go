@@ -155,9 +155,7 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) er
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return envelope.WriteNothing(w)
 }
 
 // complete makes the file, and answers like POST /upload.

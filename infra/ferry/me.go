@@ -1,0 +1,45 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"ferry/shared/client"
+)
+
+type meCommand struct {
+	remote
+	JSON bool `name:"json" help:"Print a JSON object."`
+}
+
+func (meCommand) Help() string {
+	return "The bytes in use are shown only with a quota: without one, nothing counts them."
+}
+
+func (c meCommand) Run(ctx context.Context, out console, who *identity) error {
+	a, err := who.Account(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(out, a)
+	}
+	quota := "no limit"
+	if a.Quota != nil {
+		quota = fmt.Sprintf("%s of %s used", size(a.Quota.Used), size(a.Quota.Limit))
+	}
+	return facts(out, [][2]string{
+		{"name", a.Name}, {"e-mail", cmp.Or(a.Email, "none")}, {"phone", cmp.Or(a.Phone, "none")},
+		{"language", cmp.Or(a.Lang, "none")}, {"quota", quota},
+		{"notices", allowance(a.Notices.Hour, "this hour") + ", " + allowance(a.Notices.Day, "today")},
+	})
+}
+
+// allowance says how many notices are left in a period.
+func allowance(a *client.Allowance, period string) string {
+	if a == nil {
+		return "no limit " + period
+	}
+	return fmt.Sprintf("%d of %d left %s (until %s)", a.Left, a.Limit, period, when(a.Reset))
+}

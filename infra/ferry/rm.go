@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"ferry/shared/client"
+)
+
+type rmCommand struct {
+	remote
+	Files  []string `arg:"" name:"file" help:"Id, name or quoted pattern, such as '*.pdf'. A number is an id; a name shared by several files is refused."`
+	Backup bool     `xor:"for-good" help:"Remove files from the backup area, for good."`
+	Now    bool     `xor:"for-good" help:"Remove files for good at once, from the backup area too. Nothing is asked."`
+	JSON   bool     `name:"json" help:"Print a JSON array of the files and of failures."`
+}
+
+func (rmCommand) Help() string {
+	return `A deleted file counts in the quota until it is gone from the backup area too.
+` + patterns + `
+Examples:
+    ferry rm 17 report.pdf
+    ferry rm '*.tmp'`
+}
+
+func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
+	purge := func(ctx context.Context, id int64) (client.File, error) {
+		if c.Now {
+			if _, err := who.Delete(ctx, id); err != nil && !errors.Is(err, client.ErrNotFound) {
+				return client.File{}, err
+			}
+		}
+		was, err := who.File(ctx, client.BackupArea, id)
+		if err != nil && !errors.Is(err, client.ErrNotFound) {
+			return client.File{}, err
+		}
+		was.ID = id // it may be gone already
+		return was.File, who.Purge(ctx, id)
+	}
+	if c.Now || c.Backup {
+		return moveEach(ctx, out, who.Client, c.Files, c.JSON, area(c.Backup), "removed for good", purge)
+	}
+	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.UserArea, "in the backup area", who.Delete)
+}
+
+type restoreCommand struct {
+	remote
+	Files []string `arg:"" name:"file" help:"Id, name or quoted pattern in the backup area. A number is an id."`
+	JSON  bool     `name:"json" help:"Print a JSON array of the files, and of failures."`
+}
+
+func (c restoreCommand) Run(ctx context.Context, out console, who *identity) error {
+	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.BackupArea, "restored", who.Restore)
+}
+
+// moved is the report on one file.
+type moved struct {
+	What string `json:"what"`
+	*client.File
+	Error string `json:"error,omitempty"`
+}
+
+// moveEach moves the named files out of an area, as many as it can.
+func moveEach(ctx context.Context, out console, cl *client.Client, names []string, asJSON bool, from client.Area,
+	done string, move func(context.Context, int64) (client.File, error),
+) error {
+	results := []moved{}
+	names, err := expand(ctx, cl, from, names, false)
+	if err != nil {
+		return err
+	}
+	err = each(ctx, out, names, func(name string) error {
+		r := moved{What: name}
+		id, err := one(ctx, cl, from, name, several)
+		if err == nil {
+			var f client.File
+			if f, err = move(ctx, id); err == nil {
+				r.File = &f
+				fmt.Fprintf(out.Err, "%s (id %d) is %s\n", printable(cmp.Or(f.Name, name)), f.ID, done)
+			}
+		}
+		r.Error = explain(err)
+		results = append(results, r)
+		return err
+	})
+	return report(out, asJSON, results, err)
+}

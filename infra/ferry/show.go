@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"ferry/shared/client"
+)
+
+type showCommand struct {
+	remote
+	File   string `arg:"" name:"file" help:"Id or name. A number is an id; a name means the newest file with that name."`
+	To     string `placeholder:"USER" help:"Show a file that you have sent to this user, by its id there."`
+	Backup bool   `xor:"to" help:"Show a file of the backup area."`
+	JSON   bool   `name:"json" help:"Print a JSON object."`
+}
+
+func (c showCommand) Run(ctx context.Context, out console, who *identity) error {
+	d, err := c.find(ctx, who.Client)
+	if err != nil {
+		return &failure{c.File, err}
+	}
+	if c.JSON {
+		return printJSON(out, d)
+	}
+	return facts(out, describe(d))
+}
+
+func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Details, error) {
+	if c.To != "" {
+		id, ok := fileID(c.File)
+		if !ok {
+			return client.Details{}, usage("name a file of another user by its id")
+		}
+		return cl.Sent(ctx, c.To, id)
+	}
+	id, err := one(ctx, cl, area(c.Backup), c.File, 1)
+	if err != nil {
+		return client.Details{}, err
+	}
+	return cl.File(ctx, area(c.Backup), id)
+}
+
+// facts prints lines of a label and a text, but none for an empty text. Nothing in them
+// can control the terminal.
+func facts(out console, lines [][2]string) error {
+	var b strings.Builder
+	for _, line := range lines {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", line[0], printable(line[1]))
+		}
+	}
+	_, err := io.WriteString(out.Out, b.String())
+	return err
+}
+
+// describe says what is known of a file.
+func describe(d client.Details) [][2]string {
+	until := ""
+	if expires, err := time.Parse(time.RFC3339, d.Expires); err == nil {
+		until = when(expires)
+	}
+	lines := [][2]string{
+		{"id", fmt.Sprint(d.ID)}, {"name", d.Name}, {"size", size(d.Length)}, {"stored", when(time.UnixMilli(d.Modified))},
+		{"until", until}, {"from", d.Uploader}, {"sha-256", d.SHA256}, {"crc64nvme", d.CRC64NVME}, {"link", d.Link},
+		{"downloads", downloads(d.Downloads)},
+	}
+	if d.Entries > 0 {
+		lines = slices.Insert(lines, 3, [2]string{"entries", fmt.Sprint(d.Entries)})
+	}
+	for _, n := range d.Notifications {
+		lines = append(lines, [2]string{"sent to", fmt.Sprintf("%s, %s; downloads: %s", n.To, notified(n), downloads(n.Downloads))})
+	}
+	return lines
+}
+
+// notified says what became of a message.
+func notified(n client.Notification) string {
+	switch {
+	case n.State == "failed":
+		return "failed: " + cmp.Or(n.LastError, "the reason is not known")
+	case !n.Delivered.IsZero():
+		return "delivered " + when(n.Delivered)
+	case n.State == "sent":
+		return "sent " + when(n.Sent)
+	case n.LastError != "" && n.Tries == 0: // a limit of the provider holds it up
+		return n.State + ": " + n.LastError
+	case n.LastError != "":
+		return fmt.Sprintf("%s (tries: %d): %s", n.State, n.Tries, n.LastError)
+	}
+	return cmp.Or(n.State, "its state is no longer known")
+}
+
+func downloads(d client.Downloads) string {
+	text := fmt.Sprint(d.Count)
+	if d.About {
+		text = "about " + text
+	}
+	if d.Count > 0 {
+		text += ", the last " + when(d.Last)
+	}
+	if d.Previews > 0 {
+		text += fmt.Sprintf(" (and %s)", count(d.Previews, "preview"))
+	}
+	return text
+}
