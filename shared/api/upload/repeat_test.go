@@ -1,6 +1,7 @@
 package upload_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -164,17 +165,20 @@ func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
 			c := begin(t)
 			owner := c.as(k.owner)
 			repeat := func() apitest.Answer { return c.keyed(k.query, k.body, "Content-Type", k.kind, "Accept", k.accept) }
-			first := repeat()
-			owner.Ask("DELETE /files/1", "").Want(200)
+			first := repeat().Want(200)
+			stored := owner.Ask("GET /download/list", "").Want(200).Files // newest first
+			id := stored[len(stored)-1].ID                                // a call that was retried may have taken 1
+			gone := fmt.Sprintf("file %d was deleted", id)
+			owner.Ask(fmt.Sprint("DELETE /files/", id), "").Want(200)
 			owner.post("file=b", "another").Want(200)
-			repeat().Want(410, "file 1 was deleted")
-			owner.Ask("POST /files/1/restore", "").Want(200)
+			repeat().Want(410, gone)
+			owner.Ask(fmt.Sprintf("POST /files/%d/restore", id), "").Want(200)
 			if again := repeat().Want(200); k.accept == "text/plain" {
 				apitest.Equal(t, "after it was restored", again.Text, first.Text)
 			}
-			expired := table.Update(files.Key(blob.Files, k.owner, 1)).Set("expires", time.Now().Unix())
+			expired := table.Update(files.Key(blob.Files, k.owner, id)).Set("expires", time.Now().Unix())
 			apitest.Must(t, c.Data.Ports.Table.Write(t.Context(), expired))
-			repeat().Want(410, "file 1 was deleted")
+			repeat().Want(410, gone)
 		})
 	}
 }
