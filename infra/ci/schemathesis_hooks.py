@@ -28,7 +28,7 @@ def before_call(context, case, kwargs):
     good = case.meta is not None and case.meta.generation.mode.is_positive
     if call == "endTokens" and case.headers.get("Authorization") in ALICE:
         case.headers["Authorization"] = basic("bob")  # alice's bearer must last for all other calls
-    if call in ("beginUpload", "addToken", "changePassword", "changeFile", "addLinks", "changeLink") and good:
+    if call in ("beginUpload", "addToken", "changePassword", "changeFile", "addLinks", "changeLink", "addRequest", "changeRequest") and good:
         case.media_type = "application/json"  # whatever */* has become
     if case.operation.path.startswith("/files/{id}") and good and not str(case.path_parameters.get("id")).isdigit():
         case.path_parameters["id"] = 1  # it was a link's id
@@ -37,6 +37,11 @@ def before_call(context, case, kwargs):
         fit_recipients(case.body)
         if call == "addLinks":
             fit_links(case.body)
+    if call in ("addRequest", "changeRequest") and isinstance(case.body, dict) and good:
+        fit_limits(case.body)
+        for name in "bytes", "files":
+            if isinstance(case.body.get(name), float):
+                case.body[name] = int(case.body[name])  # as in fit_session
     if call == "beginUpload" and isinstance(case.body, dict):
         fit_session(case.body, good)
     elif call in ("upload", "uploadRaw", "uploadNamed") and good:
@@ -86,6 +91,7 @@ def fit_session(body, good):
     if type(length) is int and 1 << 20 < length <= 53687091200000:  # the most in the description
         body["length"] = length % (1 << 20)
     if good:
+        body.pop("by", None)  # for guests
         fit_limits(body)
         fit_recipients(body)
         if body.get("i") and not body.get("c"):

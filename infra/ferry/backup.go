@@ -14,19 +14,10 @@ import (
 )
 
 type backupCommand struct {
-	Data   string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
+	Data   string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR"`
 	Verify bool   `help:"Compare all bytes, here and in the backup, by their checksums."`
 	Quiet  bool   `short:"q" help:"Show no progress."`
 	To     string `arg:"" type:"path" help:"Backup directory: a new one, or an earlier backup to bring up to date."`
-}
-
-func (backupCommand) Help() string {
-	return `The service may keep running. The backup shows one moment, and is itself a data directory:
-"ferry serve --data DIR" can serve it. It holds the key of all links: keep it where only you can read it. For a stack on AWS see infra/runbook/README.md.
-
-What is copied is compared with its checksum. What was copied before is compared by its length, here and in the backup, and --verify
-compares checksums. Bad copies are replaced. While anything is damaged or lost here, each run names it, exits with 65 and removes nothing
-from the backup. Bad bytes from here go to DIR/damaged.`
 }
 
 func (c backupCommand) Run(ctx context.Context, out console) error {
@@ -38,15 +29,10 @@ func (c backupCommand) Run(ctx context.Context, out console) error {
 }
 
 type restoreDataCommand struct {
-	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Directory to restore to; it must have no data yet, except with --file (default ${default})."`
-	File  string `placeholder:"USER/ID" help:"Give one file of existing data its bytes again; the service may keep running."`
+	Data  string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR"`
+	File  string `placeholder:"USER/ID"`
 	Quiet bool   `short:"q" help:"Show no progress."`
 	From  string `arg:"" type:"path" help:"Backup directory."`
-}
-
-func (restoreDataCommand) Help() string {
-	return `With --file, for a file that "ferry check" names: its bytes are looked for in the backup by user, id, length and checksum. A record
-that cannot be read comes from the backup too; without a record the file is not restored, as its user may have removed it.`
 }
 
 func (c restoreDataCommand) Run(ctx context.Context, out console) error {

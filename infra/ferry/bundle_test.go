@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -206,14 +207,14 @@ func TestMemoryDoesNotGrowWithABundle(t *testing.T) {
 
 func TestWhatChangedInABundleIsNamed(t *testing.T) {
 	t.Parallel()
-	before := []kept{{"a", 1, 1, false}, {"b", 2, 2, true}, {"c/", 0, 0, false}}
-	for want, now := range map[string][]kept{
-		"":              {before[2], before[0], before[1]},
-		"a has changed": {{"a", 2, 1, false}, before[1], before[2]},
-		"b has changed": {before[0], {"b", 2, 3, true}, before[2]},
-		"c/ is gone":    {before[0], before[1]},
-		"d is new":      {before[0], before[1], before[2], {"d", 1, 1, false}},
+	before := map[string]string{"a": "1", "b": "2", "c/": "folder"}
+	for want, change := range map[string][2]string{
+		"": {"a", "1"}, "a has changed": {"a", "2"}, "c/ is gone": {"c/", ""}, "d is new": {"d", "1"},
 	} {
+		now := maps.Clone(before)
+		if now[change[0]] = change[1]; change[1] == "" {
+			delete(now, change[0])
+		}
 		if got := difference(before, now); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

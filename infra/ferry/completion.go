@@ -13,22 +13,64 @@ type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-func (completionCommand) Help() string {
-	return `To use it, put the line for your shell into its start file:
-
-	bash: source <(ferry completion bash)
-	zsh:  source <(ferry completion zsh)
-	fish: ferry completion fish | source`
+// forBash is for zsh too. Where no word fits, the shell completes the names of files.
+const forBash = `_ferry() {
+	local IFS=$'\n'
+	COMPREPLY=($(ferry complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" | cut -f 1))
 }
+complete -o default -F _ferry ferry
+`
 
-func (c completionCommand) Run(k *kong.Kong, out console) error {
-	commands := walk(k.Model.Node)
+const forFish = `complete -c ferry -f -a '(ferry complete -- (commandline -opc)[2..] (commandline -ct))'
+complete -c ferry -n 'test (count (commandline -opc)) -gt 1' -F
+`
+
+func (c completionCommand) Run(out console) error {
 	_, err := io.WriteString(out.Out, map[string]string{
-		"bash": bash(commands),
-		"zsh":  "autoload -U +X bashcompinit && bashcompinit\n" + bash(commands),
-		"fish": fish(commands),
+		"bash": forBash, "zsh": "autoload -U +X bashcompinit && bashcompinit\n" + forBash, "fish": forFish,
 	}[c.Shell])
 	return err
+}
+
+// completeCommand is called by the shell.
+type completeCommand struct {
+	Words []string `arg:"" optional:"" help:"What is typed, up to the word to complete."`
+}
+
+func (c completeCommand) Run(k *kong.Kong, out console) error {
+	at, current := k.Model.Node, ""
+	if last := len(c.Words) - 1; last >= 0 {
+		current = c.Words[last]
+		for _, word := range c.Words[:last] {
+			if i := slices.IndexFunc(at.Children, func(n *kong.Node) bool { return n.Name == word }); i >= 0 {
+				at = at.Children[i]
+			}
+		}
+	}
+	say := func(word, help string) {
+		if strings.HasPrefix(word, current) {
+			first, _, _ := strings.Cut(strings.TrimSuffix(help, "."), ". ")
+			fmt.Fprintf(out.Out, "%s\t%s\n", word, first)
+		}
+	}
+	for _, child := range at.Children {
+		if !child.Hidden {
+			say(child.Name, child.Help)
+		}
+	}
+	for _, p := range at.Positional {
+		if p.Enum != "" {
+			for _, value := range p.EnumSlice() {
+				say(value, p.Help)
+			}
+		}
+	}
+	for _, f := range slices.Concat(at.AllFlags(true)...) {
+		if strings.HasPrefix(current, "-") {
+			say("--"+f.Name, f.Help)
+		}
+	}
+	return nil
 }
 
 // walk returns a command and all those below it.
@@ -38,81 +80,4 @@ func walk(n *kong.Node) []*kong.Node {
 		all = append(all, walk(child)...)
 	}
 	return all
-}
-
-// arguments returns the values that a command's argument may have, and whether its
-// arguments are files.
-func arguments(n *kong.Node) (values []string, files bool) {
-	for _, p := range n.Positional {
-		if p.Enum != "" {
-			values = p.EnumSlice()
-		}
-		files = files || p.Name == "path"
-	}
-	return values, files
-}
-
-// bash returns a function that follows the typed words to the command they name.
-func bash(commands []*kong.Node) string {
-	var paths, cases []string
-	for _, c := range commands {
-		paths = append(paths, "'"+c.Path()+"'")
-		words, files := arguments(c)
-		flags, takes := []string{}, ""
-		for _, child := range c.Children {
-			words = append(words, child.Name)
-		}
-		for _, f := range slices.Concat(c.AllFlags(true)...) {
-			flags = append(flags, "--"+f.Name)
-		}
-		if files {
-			takes = " files=yes"
-		}
-		cases = append(cases, fmt.Sprintf("\t\t'%s') words='%s' flags='%s'%s ;;\n",
-			c.Path(), strings.Join(words, " "), strings.Join(flags, " "), takes))
-	}
-	return "_ferry() {\n\tlocal path= word i\n\tCOMPREPLY=()\n" +
-		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n\t\tword=${COMP_WORDS[i]}\n\t\tcase \"${path:+$path }$word\" in\n\t\t\t" +
-		strings.Join(paths[1:], " | ") + ") path=\"${path:+$path }$word\" ;;\n\t\tesac\n\tdone\n" +
-		"\tlocal current=${COMP_WORDS[COMP_CWORD]} words= flags= files=\n\tcase $path in\n" + strings.Join(cases, "") +
-		"\tesac\n\t[[ $current == -* ]] && words=$flags files=\n" +
-		"\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n" +
-		"\t[[ -n $files ]] && while IFS= read -r word; do COMPREPLY+=(\"$word\"); done < <(compgen -f -- \"$current\")\n" +
-		"\treturn 0\n}\ncomplete -o filenames -F _ferry ferry\n"
-}
-
-// fish returns completions, each on the condition that the words before name its command.
-func fish(commands []*kong.Node) string {
-	var b strings.Builder
-	b.WriteString("function __ferry_at\n\tset -l words (commandline -opc | string match -v -- '-*')\n" +
-		"\tset -l wanted ferry $argv\n\ttest (count $words) -ge (count $wanted); or return 1\n" +
-		"\ttest \"$words[1..(count $wanted)]\" = \"$wanted\"; or test \"$words[2..(count $wanted)]\" = \"$argv\"\nend\n" +
-		"complete -c ferry -f\n")
-	for _, c := range commands {
-		at := strings.TrimSpace("__ferry_at " + c.Path())
-		below := at
-		if c.Parent == nil {
-			below = "__fish_is_first_token"
-		}
-		for _, child := range c.Children {
-			fmt.Fprintf(&b, "complete -c ferry -n '%s' -a %s -d %s\n", below, child.Name, fishQuote(child.Help))
-		}
-		for _, f := range slices.Concat(c.AllFlags(true)...) {
-			fmt.Fprintf(&b, "complete -c ferry -n '%s' -l %s -d %s\n", at, f.Name, fishQuote(f.Help))
-		}
-		values, files := arguments(c)
-		for _, v := range values {
-			fmt.Fprintf(&b, "complete -c ferry -n '%s' -a %s\n", at, v)
-		}
-		if files {
-			fmt.Fprintf(&b, "complete -c ferry -n '%s' -F\n", at)
-		}
-	}
-	return b.String()
-}
-
-// fishQuote quotes the first sentence of a help text.
-func fishQuote(text string) string {
-	first, _, _ := strings.Cut(strings.TrimSuffix(text, "."), ". ")
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", " ").Replace(first) + "'"
 }

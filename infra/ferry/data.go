@@ -22,10 +22,10 @@ import (
 
 // store says where the data is: on this machine, or in the cloud.
 type store struct {
-	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR" help:"Data directory (default ${default})."`
-	Stack        string `env:"FERRY_STACK" placeholder:"NAME" help:"Stack on AWS to use instead, with the AWS credentials of the environment. It tells what --table and the flags after it say."`
-	Region       string `env:"AWS_REGION" placeholder:"REGION" help:"AWS region of the stack (default that of your AWS profile)."`
-	Table        string `env:"FERRY_TABLE" placeholder:"NAME" help:"DynamoDB table to use instead, with the AWS credentials of the environment."`
+	Data         string `env:"FERRY_DATA" default:"${usual_data}" type:"path" placeholder:"DIR"`
+	Stack        string `env:"FERRY_STACK" placeholder:"NAME"`
+	Region       string `env:"AWS_REGION" placeholder:"REGION"`
+	Table        string `env:"FERRY_TABLE" placeholder:"NAME"`
 	FilesBucket  string `env:"FERRY_FILES_BUCKET" placeholder:"NAME" help:"S3 bucket of the user area, with --table."`
 	BackupBucket string `env:"FERRY_BACKUP_BUCKET" placeholder:"NAME" help:"S3 bucket of the backup area, with --table."`
 	KeyParameter string `env:"FERRY_KEY_PARAMETER" placeholder:"NAME" help:"SSM parameter of the link key, with --table."`
@@ -53,7 +53,9 @@ func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambd
 
 // open opens the data, runs f on it, and closes it. On a stack it opens only the table
 // and the given ports.
-func (s store) open(ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener) error {
+func (s store) open(
+	ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener,
+) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
@@ -108,30 +110,18 @@ func (s store) openStack(ctx context.Context, settings api.Settings, ports ...la
 func filePorts() []lambda.Opener { return []lambda.Opener{lambda.Blobs(s3.Open), lambda.LinkKey} }
 
 type storageClass struct {
-	BackupStorageClass string `env:"FERRY_BACKUP_STORAGE_CLASS" placeholder:"STANDARD" help:"With --table: S3 storage class of files over 256 KiB in the backup area, STANDARD or GLACIER_IR."`
+	BackupStorageClass string `env:"FERRY_BACKUP_STORAGE_CLASS" placeholder:"STANDARD"`
 }
 
 type checkCommand struct {
 	store
 	storageClass
 	Quick  bool `help:"Compare sizes alone: on this machine no bytes are read."`
-	Repair bool `help:"Add up quotas again, put links and users right, give bytes back to their files, and remove leftovers."`
+	Repair bool
 	// RemoveMany is needed if there are so many leftovers that an older table is the likely cause.
 	RemoveMany bool `help:"With --repair: remove leftovers even if there are more than 100."`
 	Quiet      bool `short:"q" help:"Show no progress."`
 	JSON       bool `name:"json" help:"Print a JSON object."`
-}
-
-func (checkCommand) Help() string {
-	return `Compares the record of each file with its bytes, its links and its user, here or in a stack,
-also while the service runs. In a stack S3's own checksums are compared; no bytes are read.
-
-Each fault is a line: its kind (record, item, bytes, size, checksum, move, link, user, quota or leftover),
-user, id of the file, key of the object or item, and details. Up to 100 leftovers of crashes are no fault:
-the sweep removes them.
-
---repair never removes a record, or the only bytes of anything: leftovers stay in DATA/removed for a week,
-in a stack as versions in the bucket. If a fault is left, the exit code is 65.`
 }
 
 func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) error {
@@ -142,7 +132,8 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 		m.begin("checking", 0)
 		m.start()
 		check := files.Check{
-			Service: file.Service(p), Grace: c.grace(), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany, Wait: files.RemovalTime, Expect: m.expect, Done: m.add,
+			Service: file.Service(p), Grace: c.grace(), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany,
+			Wait: files.RemovalTime, Expect: m.expect, Done: m.add,
 			Found: func(f files.Finding) {
 				if c.JSON {
 					all.Findings = append(all.Findings, f)
@@ -166,11 +157,12 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 			return err
 		}
 		if r.Unsure > 0 {
-			fmt.Fprintf(out.Err, "ferry: warning: %s changed too often to add up what they use; try again\n", count(r.Unsure, "user"))
+			fmt.Fprintf(out.Err, "ferry: warning: %s changed too often to add up what they use; try again\n",
+				count(r.Unsure, "user"))
 		}
 		if r.Many > 0 && !c.RemoveMany {
-			fmt.Fprintf(out.Err, "ferry: %d objects have no record: an older table is the likely cause, so --repair leaves them; "+
-				"restore the newest table, or add --remove-many\n", r.Many)
+			fmt.Fprintf(out.Err, "ferry: %d objects have no record: an older table is the likely cause, "+
+				"so --repair leaves them; restore the newest table, or add --remove-many\n", r.Many)
 		}
 		if left := r.Found - r.Mended; left > 0 {
 			return &coded{exitDamaged, fmt.Errorf("faults left: %d", left)}
@@ -201,9 +193,9 @@ func (c checkCommand) finding(f files.Finding) string {
 }
 
 type retention struct {
-	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30" help:"Days that a file stays in the user area; 0 means for ever."`
-	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90" help:"Days that it then stays in the backup area; 0 means for ever."`
-	Movers     string `env:"FERRY_MOVERS" placeholder:"50" help:"Files that are moved to or from the backup area at the same time, 1 to 200."`
+	KeepDays   string `env:"FERRY_KEEP_DAYS" placeholder:"30"`
+	BackupDays string `env:"FERRY_BACKUP_DAYS" placeholder:"90"`
+	Movers     string `env:"FERRY_MOVERS" placeholder:"50"`
 	storageClass
 }
 
@@ -219,7 +211,8 @@ func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) er
 		fmt.Fprintf(out.Out, "%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
 			count(r.Seen, "object"), count(r.Moved, "file"), r.Purged, count(r.Orphans, "leftover"), r.Failed)
 		if r.Kept > 0 {
-			fmt.Fprintf(out.Out, "more than 100 leftovers were found, so %d are kept for now: was an older table restored? see ferry check\n", r.Kept)
+			fmt.Fprintf(out.Out, "more than 100 leftovers were found, so %d are kept for now: "+
+				"was an older table restored? see ferry check\n", r.Kept)
 		}
 		if r.Unfinished > 0 {
 			fmt.Fprintf(out.Out, "%s not finished: the next run goes on\n", count(r.Unfinished, "object"))

@@ -18,34 +18,17 @@ import (
 
 type getCommand struct {
 	remote
-	What   []string `arg:"" name:"file" help:"Link, id, name or quoted pattern, such as '*.pdf'. A number is an id; a name means the newest file with that name."`
-	Output string   `short:"o" placeholder:"PATH" help:"File or folder to write to, or - for standard output (default the file's own name, in this folder)."`
+	What   []string `arg:"" name:"file"`
+	Output string   `short:"o" placeholder:"PATH"`
 	Force  bool     `short:"f" help:"Replace existing files."`
-	Only   []string `sep:"none" placeholder:"PATTERN" help:"Of a bundle, load only what has this path or name, such as 'photos/*' or '*.pdf'; may be repeated. A folder means all that is in it."`
+	Only   []string `sep:"none" placeholder:"PATTERN"`
 	Zip    bool     `help:"Keep a bundle as one ZIP archive."`
 	Backup bool     `help:"Look for ids and names in the backup area."`
 
-	PasswordFile string `placeholder:"PATH" help:"File with the password of the links; - is standard input (default FERRY_LINK_PASSWORD, the file FERRY_LINK_PASSWORD_FILE, or asked for)."`
+	PasswordFile string `placeholder:"PATH"`
 	transfer
 
 	given string // the password in that file
-}
-
-func (getCommand) Help() string {
-	return `A link needs no login. Until a file is complete it is named NAME.part. To resume after Ctrl-C, a crash or a lost network, run the same command again.
-A name that begins with a dot or a dash, such as .bashrc, becomes _bashrc; to keep it, say -o .bashrc.
-The bytes are compared with the CRC64NVME and, if it is known, the SHA-256 that the service states.
-Of a link that allows some downloads, an interrupted download that is resumed within a day takes one in all.
-A bundle is unpacked while it loads, into the folder that -o names; without -o into this folder, or into a new one if the bundle has several files or folders at its top. Each file is compared with its CRC-32. Files that are here already are not loaded again. With --zip, or an -o that ends in .zip, it stays one archive.
-` + patterns + `
-Examples:
-    ferry get 'https://files.example.com/v1/download/file?k=...'
-    ferry get '*.pdf' -o reports/
-    ferry get photos.zip -o pictures/                     # unpacks a bundle
-    ferry get photos.zip --only 'photos/2026-*' --only '*.txt'
-    ferry get photos.zip --zip                            # keeps the archive
-
-` + exitCodes
 }
 
 // downloaded is the report on one file.
@@ -160,7 +143,8 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 	if len(got.Verified) > 0 {
 		verified = "verified by " + strings.Join(got.Verified, " and ")
 	}
-	m.say("%s: %s, %s", printable(got.Path), took(got.Length, got.Length-(m.earlier.Load()-before), time.Since(begin)), verified)
+	now := got.Length - (m.earlier.Load() - before)
+	m.say("%s: %s, %s", printable(got.Path), took(got.Length, now, time.Since(begin)), verified)
 	return r, nil
 }
 
@@ -169,11 +153,12 @@ func (c getCommand) verify(ctx context.Context, out console, m *meter, f found) 
 	keys := &unlocking{ctx: ctx, out: out, meter: m, given: c.given}
 	return client.Verify{CRC64NVME: f.crc, Progress: m.add, Password: func(wrong error) (string, error) {
 		if wrong == nil {
-			warnPlain(out, hostOf(f.link))
+			warnPlain(out, f.link)
 		}
 		return keys.password(wrong)
 	}, Reopened: func() {
-		m.say("what was begun earlier can no longer be resumed for nothing: this takes another download, if the link counts them")
+		m.say("what was begun earlier can no longer be resumed for nothing: " +
+			"this takes another download, if the link counts them")
 	}, Started: func(r client.Remote, have int64) {
 		m.begin(r.Name, r.Length)
 		m.expect(r.Length)

@@ -17,11 +17,6 @@ type keyCommands struct {
 	Revoke keyRevoke `cmd:"" help:"End all links of a version that has leaked, and give their files new ones."`
 }
 
-func (keyCommands) Help() string {
-	return `Whoever knows the key can open every file. It is in the data directory, or in a stack's Parameter Store.
-Running processes know a change within a minute, without a restart.`
-}
-
 type keyList struct{ store }
 
 func (c keyList) Run(ctx context.Context, out console) error {
@@ -57,11 +52,6 @@ func (c keyRotate) Run(ctx context.Context, out console) error {
 type keyRevoke struct {
 	store
 	Version uint8 `arg:"" help:"Number of the version."`
-}
-
-func (keyRevoke) Help() string {
-	return `If the version is the newest, a new one is made. Owners find their files' new links in their lists;
-links of recipients are dead, so send those files again. If the command is interrupted, repeat it.`
 }
 
 func (c keyRevoke) Run(ctx context.Context, out console) error {

@@ -15,22 +15,22 @@ type linkCommands struct {
 	Renew linkRenewCommand `cmd:"" help:"End a file's own link and make it anew."`
 }
 
-// linked names a file and finds it.
-type linked struct {
+// oneFile names a file of the user area.
+type oneFile struct {
 	remote
 	File string `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
 }
 
-func (l linked) find(ctx context.Context, who *identity) (int64, error) {
-	id, err := one(ctx, who.Client, client.UserArea, l.File, several)
+func (f oneFile) find(ctx context.Context, who *identity) (int64, error) {
+	id, err := one(ctx, who.Client, client.UserArea, f.File, several)
 	if err != nil {
-		return 0, &failure{l.File, err}
+		return 0, &failure{f.File, err}
 	}
 	return id, nil
 }
 
 type linkLsCommand struct {
-	linked
+	oneFile
 	JSON bool `name:"json" help:"Print a JSON array."`
 }
 
@@ -69,7 +69,7 @@ func links(asJSON bool) listing[client.Link] {
 }
 
 type linkSetCommand struct {
-	linked
+	oneFile
 	Link      string  `arg:"" name:"link" help:"Id as ferry link ls shows it, such as own."`
 	Expires   *string `placeholder:"WHEN" help:"When it ends: after 12h, 7d or 2w, or a date; none means with the file."`
 	Downloads *int64  `placeholder:"N" help:"How many downloads it allows in all; 0 removes the limit."`
@@ -78,29 +78,14 @@ type linkSetCommand struct {
 	JSON       bool `name:"json" help:"Print the link as a JSON array."`
 }
 
-func (linkSetCommand) Help() string {
-	return `Only what you give is changed. A new password ends the downloads that have begun.
-Examples:
-    ferry link set report.pdf own --downloads 5 --expires 2d
-    ferry link set report.pdf own --password
-    ferry link set report.pdf own --no-password --downloads 0`
-}
-
 func (c linkSetCommand) Run(ctx context.Context, out console, who *identity) error {
-	protect := c.Password || c.PasswordFile != ""
-	switch {
-	case protect && c.NoPassword:
-		return usage("--password and --no-password exclude each other")
-	case c.Expires == nil && c.Downloads == nil && !protect && !c.NoPassword:
-		return usage("say what to change, such as --downloads 5")
-	}
-	change := client.ChangeLink{Expires: orNone(c.Expires), Downloads: c.Downloads}
-	password, err := c.linkPassword(ctx, out)
+	password, err := c.changed(ctx, out, c.NoPassword)
 	if err != nil {
 		return err
 	}
-	if protect || c.NoPassword {
-		change.Password = &password
+	change := client.ChangeLink{Expires: orNone(c.Expires), Downloads: c.Downloads, Password: password}
+	if change == (client.ChangeLink{}) {
+		return usage("say what to change, such as --downloads 5")
 	}
 	id, err := c.find(ctx, who)
 	if err != nil {
@@ -114,12 +99,8 @@ func (c linkSetCommand) Run(ctx context.Context, out console, who *identity) err
 }
 
 type linkRmCommand struct {
-	linked
+	oneFile
 	Links []string `arg:"" name:"link" help:"Id as ferry link ls shows it, such as own."`
-}
-
-func (linkRmCommand) Help() string {
-	return "The file's own link can be made anew: ferry link renew. Other links cannot; ferry share makes another one."
 }
 
 func (c linkRmCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -127,22 +108,15 @@ func (c linkRmCommand) Run(ctx context.Context, out console, who *identity) erro
 	if err != nil {
 		return err
 	}
-	return each(ctx, out, c.Links, func(link string) error {
+	return each(ctx, out, c.Links, "link %s has ended", func(link string) error {
 		_, err := who.EndLink(ctx, id, link)
-		if err == nil {
-			fmt.Fprintf(out.Err, "link %s has ended\n", printable(link))
-		}
 		return err
 	})
 }
 
 type linkRenewCommand struct {
-	linked
+	oneFile
 	JSON bool `name:"json" help:"Print the file as a JSON object."`
-}
-
-func (linkRenewCommand) Help() string {
-	return "Prints the new link. It has the options of the earlier one, and all of its downloads."
 }
 
 func (c linkRenewCommand) Run(ctx context.Context, out console, who *identity) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"unicode"
@@ -76,7 +75,7 @@ func (u *unlocking) password(wrong error) (string, error) {
 
 // protecting has the flags of commands that protect links with a password.
 type protecting struct {
-	Password     bool   `help:"Protect each link with a password. It is asked for, or read from FERRY_LINK_PASSWORD or the file FERRY_LINK_PASSWORD_FILE."`
+	Password     bool
 	PasswordFile string `placeholder:"PATH" help:"Protect each link with the password in this file; - is standard input."`
 }
 
@@ -94,26 +93,25 @@ func (p protecting) linkPassword(ctx context.Context, out console) (password str
 	return password, err
 }
 
+// changed returns the password to set: "" if it is to be removed, or nil if it stays.
+func (p protecting) changed(ctx context.Context, out console, remove bool) (*string, error) {
+	if remove && (p.Password || p.PasswordFile != "") {
+		return nil, usage("--password and --no-password exclude each other")
+	}
+	password, err := p.linkPassword(ctx, out)
+	if err != nil || password == "" && !remove {
+		return nil, err
+	}
+	return &password, nil
+}
+
 func newLinkPassword(ask *asking) (string, error) {
 	if ask.terminal == nil {
 		return "", usage("there is no terminal to ask for the password on: use --password-file or FERRY_LINK_PASSWORD")
 	}
-	password, err := ask.secret("Password for the link: ")
-	if err != nil || password == "" {
-		return "", cmp.Or(err, usage("the password is empty"))
-	}
-	again, err := ask.secret("Again: ")
-	if err == nil && again != password {
-		err = usage("the two passwords differ")
+	password, err := ask.twice("Password for the link: ")
+	if err == nil && password == "" {
+		err = usage("the password is empty")
 	}
 	return password, err
-}
-
-// hostOf returns the address of a link's service, without what gives access to the file.
-func hostOf(link string) string {
-	u, err := url.Parse(link)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
 }

@@ -21,19 +21,11 @@ import (
 
 type lsCommand struct {
 	remote
-	Files  []string `arg:"" name:"file" optional:"" help:"Ids, names or quoted patterns, such as '*.pdf' (default all files)."`
-	Long   bool     `short:"l" help:"Show when each file expires, its downloads and its sender too, of the newest 200 files."`
+	Files  []string `arg:"" name:"file" optional:""`
+	Long   bool     `short:"l"`
 	Backup bool     `help:"List the backup area, where deleted files stay for a while."`
 	Links  bool     `help:"Print each file's link too."`
 	JSON   bool     `name:"json" help:"Print a JSON array."`
-}
-
-func (lsCommand) Help() string {
-	return patterns + `
-Downloads are those by all links of a file that concern you. -l asks the service about each file, and so takes longer.
-Examples:
-    ferry ls -l
-    ferry ls '*.pdf' 'report-202[56]-*'`
 }
 
 func (c lsCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -56,7 +48,7 @@ func (c lsCommand) Run(ctx context.Context, out console, who *identity) error {
 }
 
 // chosen returns the files that the arguments mean, in the order of the list.
-func (c lsCommand) chosen(every []client.File, failed *failures) (chosen []client.File) {
+func (c lsCommand) chosen(every []client.File, failed *failures) []client.File {
 	wanted := map[int64]bool{}
 	for _, arg := range c.Files {
 		found := choose(every, arg)
@@ -67,12 +59,7 @@ func (c lsCommand) chosen(every []client.File, failed *failures) (chosen []clien
 			wanted[f.ID] = true
 		}
 	}
-	for _, f := range every {
-		if wanted[f.ID] {
-			chosen = append(chosen, f)
-		}
-	}
-	return chosen
+	return slices.DeleteFunc(every, func(f client.File) bool { return !wanted[f.ID] })
 }
 
 func (c lsCommand) short() listing[client.File] {
@@ -89,13 +76,9 @@ func (c lsCommand) long() listing[client.Details] {
 		c.JSON, "%8v  %10s  %-16s  %-16s  %9v  %-12s  %s\n",
 		[]any{"ID", "SIZE", "MODIFIED", "EXPIRES", "DOWNLOADS", "FROM", "NAME"},
 		func(d client.Details) []any {
-			until := "never"
-			if expires, err := time.Parse(time.RFC3339, d.Expires); err == nil {
-				until = when(expires)
-			}
 			return []any{
-				d.ID, size(d.Length), when(time.UnixMilli(d.Modified)), until, allDownloads(d),
-				printable(cmp.Or(d.Uploader, "you")), c.named(d.File),
+				d.ID, size(d.Length), when(time.UnixMilli(d.Modified)), until(d), allDownloads(d),
+				printable(cmp.Or(from(d), "you")), c.named(d.File),
 			}
 		}, "no files\n",
 	}
@@ -233,11 +216,6 @@ type uploadsCommand struct {
 	JSON  bool     `name:"json" help:"Print a JSON array; with --abort it includes failures."`
 }
 
-func (uploadsCommand) Help() string {
-	return "Lists unfinished uploads in parts, your own and those of others to you. " +
-		"To resume one, run the same ferry up again."
-}
-
 func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) error {
 	if len(c.Abort) > 0 {
 		return c.abort(ctx, out, who.Client)
@@ -265,11 +243,8 @@ type ended struct {
 
 func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Client) error {
 	results := []ended{}
-	err := each(ctx, out, c.Abort, func(id string) error {
+	err := each(ctx, out, c.Abort, "upload %s is aborted", func(id string) error {
 		err := cl.Abort(ctx, id)
-		if err == nil {
-			fmt.Fprintf(out.Err, "upload %s is aborted\n", id)
-		}
 		results = append(results, ended{id, explain(err)})
 		return err
 	})

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -84,8 +83,6 @@ type healthCommand struct {
 	URL   string `arg:"" optional:"" help:"Address of the service (default the one that runs here with these settings)."`
 }
 
-func (healthCommand) Help() string { return "Exit codes: 0 the service works, 1 it does not." }
-
 func (c healthCommand) Run(ctx context.Context, out console) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -101,7 +98,8 @@ func (c healthCommand) Run(ctx context.Context, out console) error {
 			config.ServerName = c.Where.Domains[0]
 		}
 	}
-	cl, err := client.New(client.Options{URL: c.URL, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: config}}})
+	own := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
+	cl, err := client.New(client.Options{URL: c.URL, HTTP: own})
 	if err != nil {
 		return &coded{exitOther, err}
 	}
@@ -273,68 +271,37 @@ type patientListener struct {
 func (l patientListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		return &patientConn{tcp, l}, err
+		return &patientConn{conn, tcp, l}, err
 	}
 	return conn, err
 }
 
+// patientConn does not offer the ReadFrom of its connection, which would pass by its Write. Sending a
+// file from the kernel measured no faster, at 2.5 GB/s.
 type patientConn struct {
-	*net.TCPConn
+	net.Conn
+	tcp      *net.TCPConn
 	listener patientListener
 }
 
-// Write implements net.Conn.
-func (c *patientConn) Write(p []byte) (int, error) {
-	done := 0
-	err := c.insist(func() (int64, error) {
-		n, err := c.TCPConn.Write(p[done:])
-		done += n
-		return int64(n), err
-	})
-	return done, err
-}
+// CloseWrite lets the HTTP server end an answer before the connection.
+func (c *patientConn) CloseWrite() error { return c.tcp.CloseWrite() }
 
-// ReadFrom lets the kernel send a file that net/http passes on.
-func (c *patientConn) ReadFrom(r io.Reader) (int64, error) {
-	var file *os.File
-	part, _ := r.(*io.LimitedReader)
-	if part != nil {
-		file, _ = part.R.(*os.File)
-	}
-	start, err := file.Seek(0, io.SeekCurrent) // which also fails without a file
-	if err != nil {
-		return io.Copy(struct{ io.Writer }{c}, r) // without ReadFrom
-	}
-	sent, size := int64(0), part.N
-	err = c.insist(func() (int64, error) {
-		n, err := c.TCPConn.ReadFrom(part)
-		sent += n
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// Where the kernel cannot send it, more may have been read than sent.
-			part.N = size - sent
-			if _, seek := file.Seek(start+sent, io.SeekStart); seek != nil {
-				return n, seek
-			}
-		}
-		return n, err
-	})
-	return sent, err
-}
-
-// insist writes until all is written or the client stops reading.
-func (c *patientConn) insist(write func() (int64, error)) error {
+// Write implements net.Conn. It ends early if the client stops reading.
+func (c *patientConn) Write(p []byte) (done int, err error) {
 	for idle := 0; idle < c.listener.tries; {
 		if err := c.SetWriteDeadline(time.Now().Add(c.listener.try)); err != nil {
-			return err
+			return done, err
 		}
-		n, err := write()
+		n, err := c.Conn.Write(p[done:])
+		done += n
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
+			return done, err
 		}
 		if idle++; n > 0 {
 			idle = 0
 		}
 	}
-	_ = c.SetLinger(0) // or the system keeps unsent data for minutes
-	return fmt.Errorf("the client took nothing for %s", time.Duration(c.listener.tries)*c.listener.try)
+	_ = c.tcp.SetLinger(0) // or the system keeps unsent data for minutes
+	return done, fmt.Errorf("the client took nothing for %s", time.Duration(c.listener.tries)*c.listener.try)
 }

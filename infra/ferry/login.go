@@ -63,7 +63,8 @@ func closeToOthers(out console, path string) error {
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return err
 	}
-	fmt.Fprintf(out.Err, "ferry: warning: others could read %s, which holds your login; now they cannot. Run ferry logout if somebody may have done so.\n", path)
+	fmt.Fprintf(out.Err, "ferry: warning: others could read %s, which holds your login; now they cannot. "+
+		"Run ferry logout if somebody may have done so.\n", path)
 	return os.Chmod(path, 0o600)
 }
 
@@ -89,13 +90,8 @@ func writePrivate(path string, v any) error {
 
 type loginCommand struct {
 	remote
-	Server        string `arg:"" optional:"" name:"url" help:"Address of the service, such as https://files.example.com; instead of --url."`
+	Server        string `arg:"" optional:"" name:"url"`
 	PasswordStdin bool   `help:"Read the password from standard input, one line."`
-}
-
-func (loginCommand) Help() string {
-	return `Saves the service's address, and a token of this device, in your settings folder, where only you can read them. The password is not saved.
-The login lasts until 90 days after its last use, or until ferry logout, ferry token rm or a new password ends it. If you have a temporary password, run ferry passwd --first instead.`
 }
 
 func (c loginCommand) Run(ctx context.Context, out console) error {
@@ -133,7 +129,8 @@ func logIn(ctx context.Context, cl *client.Client, user, password string) error 
 		return err
 	}
 	if err := writeLogin(saved{URL: cl.URL(), User: user, Bearer: bearer}); err != nil {
-		return fmt.Errorf("saving the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD for each command", err)
+		return fmt.Errorf("saving the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD "+
+			"for each command", err)
 	}
 	return nil
 }
@@ -169,11 +166,13 @@ func (c loginCommand) credentials(ctx context.Context, out console) (user, passw
 	return user, password, err
 }
 
-// warnPlain warns before a password crosses a network that others can read.
-func warnPlain(out console, base string) {
-	u, err := url.Parse(base)
+// warnPlain warns before a password crosses a network that others can read. Of an address it shows
+// only the host, as the rest may give access to a file.
+func warnPlain(out console, address string) {
+	u, err := url.Parse(address)
 	if err == nil && u.Scheme == "http" && !loopback(u) {
-		fmt.Fprintf(out.Err, "ferry: warning: %s is not encrypted; anyone on the network path can read the password\n", base)
+		fmt.Fprintf(out.Err, "ferry: warning: http://%s is not encrypted; anyone on the network path can read the password\n",
+			u.Host)
 	}
 }
 
@@ -205,7 +204,8 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 		err = cl.Logout(ctx, s.Bearer)
 	}
 	if err != nil {
-		return fmt.Errorf("the login is removed here, but the service could not be told: end it with ferry token rm on another device: %w", err)
+		return fmt.Errorf("the login is removed here, but the service could not be told: "+
+			"end it with ferry token rm on another device: %w", err)
 	}
 	fmt.Fprintf(out.Err, "logged out of %s\n", s.URL)
 	return nil
@@ -214,11 +214,6 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 type passwdCommand struct {
 	remote
 	First bool `help:"Use a temporary password, from FERRY_PASSWORD or typed in, instead of a PIN by mail."`
-}
-
-func (passwdCommand) Help() string {
-	return `Sends a PIN to the user's mail address, asks for it and for a new password, and logs in with that password.
-Without a terminal it reads the answers from standard input, one per line: the PIN, or with --first the temporary password, then the new password twice.`
 }
 
 func (c passwdCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -234,7 +229,7 @@ func (c passwdCommand) Run(ctx context.Context, out console, who *identity) erro
 	if err != nil {
 		return err
 	}
-	password, err := newPassword(ask)
+	password, err := ask.twice("new password: ")
 	if err != nil {
 		return err
 	}
@@ -261,16 +256,4 @@ func (c passwdCommand) permission(ctx context.Context, ask *asking, who *identit
 	}
 	link, err = who.First(ctx, who.user, password)
 	return link, "", err
-}
-
-func newPassword(ask *asking) (string, error) {
-	password, err := ask.secret("new password: ")
-	if err != nil {
-		return "", err
-	}
-	again, err := ask.secret("again: ")
-	if err == nil && again != password {
-		err = usage("the two passwords differ; nothing was changed")
-	}
-	return password, err
 }

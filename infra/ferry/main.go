@@ -68,6 +68,7 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.BindToProvider(settings),
 		kong.Resolvers(kong.ResolverFunc(fromFile)),
 		kong.UsageOnError(),
+		kong.PostBuild(addHelp),
 		kong.Vars{"usual_data": usualData},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
@@ -108,21 +109,22 @@ func run(ctx context.Context, args []string, c console) int {
 const operators = "Service:"
 
 type commands struct {
-	Login   loginCommand   `cmd:"" group:"Files:" help:"Log in to a service, for the commands below."`
-	Logout  logoutCommand  `cmd:"" group:"Files:" help:"End the login."`
-	Up      upCommand      `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
-	Ls      lsCommand      `cmd:"" group:"Files:" help:"List your files."`
-	Show    showCommand    `cmd:"" group:"Files:" help:"Show everything about a file: recipients and downloads included."`
-	Get     getCommand     `cmd:"" group:"Files:" help:"Download files."`
-	Share   shareCommand   `cmd:"" group:"Files:" help:"Send a stored file to more people, or make one more link to it."`
-	Link    linkCommands   `cmd:"" group:"Files:" help:"List, change and end the links of a file."`
-	Set     setCommand     `cmd:"" group:"Files:" help:"Rename a file, or change when it leaves your area."`
-	Rm      rmCommand      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
-	Restore restoreCommand `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
-	Uploads uploadsCommand `cmd:"" group:"Files:" help:"List or abort uploads in progress."`
-	Me      meCommand      `cmd:"" group:"Files:" help:"Show your account, its quota and its limits."`
-	Passwd  passwdCommand  `cmd:"" group:"Files:" help:"Change the password."`
-	Token   tokenCommands  `cmd:"" group:"Files:" help:"Make, list and end tokens for programs, and the logins of devices."`
+	Login   loginCommand    `cmd:"" group:"Files:" help:"Log in to a service, for the commands below."`
+	Logout  logoutCommand   `cmd:"" group:"Files:" help:"End the login."`
+	Up      upCommand       `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
+	Ls      lsCommand       `cmd:"" group:"Files:" help:"List your files."`
+	Show    showCommand     `cmd:"" group:"Files:" help:"Show everything about a file: recipients and downloads included."`
+	Get     getCommand      `cmd:"" group:"Files:" help:"Download files."`
+	Share   shareCommand    `cmd:"" group:"Files:" help:"Send a stored file to more people, or make one more link to it."`
+	Link    linkCommands    `cmd:"" group:"Files:" help:"List, change and end the links of a file."`
+	Request requestCommands `cmd:"" group:"Files:" help:"Ask for files, by links with which anyone can send you some."`
+	Set     setCommand      `cmd:"" group:"Files:" help:"Rename a file, or change when it leaves your area."`
+	Rm      rmCommand       `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
+	Restore restoreCommand  `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
+	Uploads uploadsCommand  `cmd:"" group:"Files:" help:"List or abort uploads in progress."`
+	Me      meCommand       `cmd:"" group:"Files:" help:"Show your account, its quota and its limits."`
+	Passwd  passwdCommand   `cmd:"" group:"Files:" help:"Change the password."`
+	Token   tokenCommands   `cmd:"" group:"Files:" help:"Make, list and end tokens for programs, and logins."`
 
 	Serve  serveCommand   `cmd:"" group:"Service:" help:"Run the whole service in this process."`
 	Health healthCommand  `cmd:"" group:"Service:" help:"Check whether a service works."`
@@ -133,15 +135,13 @@ type commands struct {
 	Key    keyCommands    `cmd:"" group:"Service:" help:"List, rotate and revoke the key of all links."`
 	Check  checkCommand   `cmd:"" group:"Service:" help:"Compare records with files, and name what is wrong."`
 
-	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data of this machine to another directory, even while the service runs."`
-	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore a backup to an empty directory, or one file to existing data."`
+	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data elsewhere, even while the service runs."`
+	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore a backup, or one file of it to existing data."`
 
 	Completion completionCommand `cmd:"" group:"This program:" help:"Print a completion script for a shell."`
+	Complete   completeCommand   `cmd:"" group:"This program:" hidden:"" help:"Print what can be typed next, for a shell."`
 	Version    versionCommand    `cmd:"" group:"This program:" help:"Print the version, the commit and its date."`
 }
-
-// Help is shown below the list of commands.
-func (commands) Help() string { return exitCodes }
 
 type versionCommand struct{}
 
@@ -192,7 +192,8 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 // Any other name is someone else's: Kubernetes sets FERRY_PORT for a service named ferry.
 func misspelt(root *kong.Node, environ []string) error {
 	known := []string{ // no flag: the client's, a function's
-		"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_LINK_PASSWORD", "FERRY_LINK_PASSWORD_FILE", "FERRY_MOVER", "FERRY_MOVER_FILE",
+		"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_LINK_PASSWORD", "FERRY_LINK_PASSWORD_FILE",
+		"FERRY_MOVER", "FERRY_MOVER_FILE",
 	}
 	for _, n := range walk(root) {
 		for _, f := range n.Flags {
@@ -261,10 +262,6 @@ const (
 	exitInterrupt  = 130 // as in shells
 )
 
-const exitCodes = `Exit codes: 0 done, 64 wrong usage, 65 data lost, damaged or of another version, or wrong bytes in a transfer, 66 no such file, 67 no such user,
-69 address cannot be used or service not reached, 73 a file is in the way, 74 disk full or failing, 75 busy: try again, 76 the service refuses the request,
-77 no permission or no login, 78 wrong settings, 130 interrupted, 1 anything else. If several things fail, the first decides.`
-
 // errInterrupted means Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
@@ -319,8 +316,9 @@ func exitCode(err error) int {
 		{exitInterrupt, []error{errInterrupted}},
 		{exitPermission, []error{client.ErrNoLogin, client.ErrPassword}},
 		{exitDamaged, []error{
-			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
-			backup.ErrForeign, table.ErrUnreadable, auth.ErrDamaged, auth.ErrFormat,
+			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer,
+			local.ErrNoTable, local.ErrNoKey, local.ErrKey, backup.ErrForeign,
+			table.ErrUnreadable, auth.ErrDamaged, auth.ErrFormat,
 		}},
 		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, backup.ErrNoFile}},
 		{exitExists, []error{client.ErrExists, backup.ErrHasData}},
@@ -373,6 +371,7 @@ func flagsOf(parameters string) (flags string) {
 		if flag := map[string]string{
 			"c": "sms", "d": "to", "i": "message", "lang": "lang", "m": "mail", "notify": "notify", "partSize": "part-size",
 			"expires": "expires", "downloads": "downloads", "password": "password", "name": "name",
+			"title": "title", "message": "message", "bytes": "bytes", "files": "files", "by": "by",
 		}[name]; flag != "" {
 			flags += "--" + flag + ": "
 		}
@@ -400,10 +399,17 @@ func (f *failures) add(name string, err error) {
 }
 
 // each runs f on each of several things until ctx ends. It continues after errors:
-// it returns the first and prints the others.
-func each(ctx context.Context, out console, names []string, f func(name string) error) error {
+// it returns the first and prints the others. done is printed for each thing in its place, unless it
+// is empty.
+func each(ctx context.Context, out console, names []string, done string, f func(name string) error) error {
 	failed := failures{out: out}
-	return failed.each(ctx, names, f)
+	return failed.each(ctx, names, func(name string) error {
+		err := f(name)
+		if err == nil && done != "" {
+			fmt.Fprintf(out.Err, done+"\n", printable(name))
+		}
+		return err
+	})
 }
 
 // each is the function each, whose failures are printed beside a meter.

@@ -13,10 +13,6 @@ type meCommand struct {
 	JSON bool `name:"json" help:"Print a JSON object."`
 }
 
-func (meCommand) Help() string {
-	return "The bytes in use are shown only with a quota: without one, nothing counts them."
-}
-
 func (c meCommand) Run(ctx context.Context, out console, who *identity) error {
 	a, err := who.Account(ctx)
 	if err != nil {

@@ -23,11 +23,6 @@ type outboxCommands struct {
 	Allow      outboxAllow      `cmd:"" help:"Let addresses that bounced or complained get mail again."`
 }
 
-func (outboxCommands) Help() string {
-	return "A notice is a mail or text message that is due, such as one with a link. It is sent twice only if you retry it after its message was accepted but reported as failed.\n\n" +
-		"Exit codes: 66 no such notice, 67 the address is not suppressed, 75 it is being sent right now, 76 it was already sent or has failed, or the owner of the address wants no mail."
-}
-
 // notice is what an operator sees of a notice: it reveals no PIN.
 type notice struct {
 	ID        string         `json:"id"`
@@ -55,7 +50,8 @@ type notice struct {
 func showNotice(n notify.Notice) notice {
 	out := notice{
 		ID: n.ID, State: n.State(), Kind: n.Kind, Channel: n.Channel, To: n.To, Owner: n.Owner, File: n.File, Name: n.Name,
-		Sender: n.Sender, User: n.User, Tries: n.Tried(), Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
+		Sender: n.Sender, User: n.User, Tries: n.Tried(),
+		Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
 		Sent: milliseconds(n.SentAt), Delivered: milliseconds(n.Delivered), Failed: milliseconds(n.FailedAt),
 		Provider: n.Provider, Request: n.Request, LastError: n.LastError,
 	}
@@ -124,31 +120,22 @@ type outboxShow struct {
 	ID string `arg:"" help:"ID of the notice."`
 }
 
-func (outboxShow) Help() string { return "Prints a JSON object." }
-
 func (c outboxShow) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
 		return eachNotice(ctx, out, []string{c.ID}, "", func(id string) error {
 			n, err := notify.Find(ctx, p.Table, id)
-			if err != nil {
-				return err
-			}
-			return printJSON(out, showNotice(n))
+			return report(out, err == nil, showNotice(n), err)
 		})
 	})
 }
 
-// eachNotice runs f on each ID and prints what was done, if anything.
+// eachNotice is each for IDs of notices.
 func eachNotice(ctx context.Context, out console, ids []string, done string, f func(id string) error) error {
-	return each(ctx, out, ids, func(id string) error {
+	return each(ctx, out, ids, done, func(id string) error {
 		if id == "" || len(id) > 200 { // the table refuses such a key
 			return notify.ErrUnknown
 		}
-		err := f(id)
-		if err == nil && done != "" {
-			fmt.Fprintf(out.Err, "%s %s\n", printable(id), done)
-		}
-		return err
+		return f(id)
 	})
 }
 
@@ -156,10 +143,6 @@ type outboxRetry struct {
 	store
 	IDs       []string `arg:"" optional:"" name:"id" help:"IDs of notices."`
 	AllFailed bool     `help:"Retry all that have failed in the last 30 days."`
-}
-
-func (outboxRetry) Help() string {
-	return "The notice is due at once, and is retried for another day. A running ferry serve looks every 30 seconds. In the cloud a failed notice is sent at once, and a waiting one when its queue shows it again, within the hour."
 }
 
 func (c outboxRetry) Run(ctx context.Context, out console) error {
@@ -175,7 +158,9 @@ func (c outboxRetry) Run(ctx context.Context, out console) error {
 				c.IDs = append(c.IDs, n.ID)
 			}
 		}
-		return eachNotice(ctx, out, c.IDs, "is due", func(id string) error { return notify.Retry(ctx, p.Table, p.Now(), id) })
+		return eachNotice(ctx, out, c.IDs, "%s is due", func(id string) error {
+			return notify.Retry(ctx, p.Table, p.Now(), id)
+		})
 	})
 }
 
@@ -186,7 +171,7 @@ type outboxCancel struct {
 
 func (c outboxCancel) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
-		return eachNotice(ctx, out, c.IDs, "is cancelled", func(id string) error {
+		return eachNotice(ctx, out, c.IDs, "%s is cancelled", func(id string) error {
 			return notify.Cancel(ctx, p.Table, p.Now(), id, file.Outbox(p).LinkEnded)
 		})
 	})
@@ -250,7 +235,8 @@ func suppressions(all iter.Seq2[notify.Suppression, error]) iter.Seq2[suppressio
 
 var (
 	errNotSuppressed = &coded{exitUnknown, errors.New("the address is not suppressed")}
-	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, and only the owner can undo that, with the link at the end of any such e-mail")}
+	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, " +
+		"and only the owner can undo that, with the link at the end of any such e-mail")}
 )
 
 type outboxAllow struct {
@@ -260,7 +246,7 @@ type outboxAllow struct {
 
 func (c outboxAllow) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
-		return each(ctx, out, c.Addresses, func(address string) error {
+		return each(ctx, out, c.Addresses, "", func(address string) error {
 			was, left, err := notify.AllowMail(ctx, p.Table, address)
 			gets := "gets mail again"
 			switch {

@@ -10,8 +10,6 @@ import (
 	"ferry/shared/client"
 )
 
-const patterns = `In a pattern * stands for any letters, ? for one, and [a-z] for one of some; quote it, or the shell looks for files here. A file of exactly that name wins over what a pattern matches.`
-
 // isPattern reports whether a name that a person typed may be a pattern.
 func isPattern(name string) bool {
 	return strings.ContainsAny(name, `*?[`) && !strings.Contains(name, "://")
@@ -20,19 +18,16 @@ func isPattern(name string) bool {
 // choose returns the files that an id, a name or a pattern means.
 func choose(all []client.File, name string) (chosen []client.File) {
 	id, isID := fileID(name)
-	where := func(is func(client.File) bool) {
-		for _, f := range all {
-			if is(f) {
-				chosen = append(chosen, f)
-			}
+	pattern, matched := isPattern(name), []client.File(nil)
+	for _, f := range all {
+		if isID && f.ID == id || !isID && f.Name == name {
+			chosen = append(chosen, f)
+		} else if is, _ := path.Match(name, f.Name); is && pattern {
+			matched = append(matched, f)
 		}
 	}
-	if isID {
-		where(func(f client.File) bool { return f.ID == id })
-		return chosen
-	}
-	if where(func(f client.File) bool { return f.Name == name }); chosen == nil && isPattern(name) {
-		where(func(f client.File) bool { is, err := path.Match(name, f.Name); return is && err == nil })
+	if chosen == nil {
+		return matched
 	}
 	return chosen
 }

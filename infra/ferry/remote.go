@@ -22,7 +22,7 @@ import (
 // remote says which service a command talks to, and as whom.
 type remote struct {
 	URL  string `env:"FERRY_URL" placeholder:"URL" help:"Address of the service (default from the saved login)."`
-	User string `env:"FERRY_USER" placeholder:"NAME" help:"User to log in as, with the password in FERRY_PASSWORD (default from the saved login)."`
+	User string `env:"FERRY_USER" placeholder:"NAME"`
 
 	retry client.Retry
 }
@@ -36,7 +36,7 @@ const tellAgain = 5 * time.Second
 // transfer has the flags of commands that take a while.
 type transfer struct {
 	Connections int  `default:"4" placeholder:"N" help:"Pieces, or small files, to transfer at once (default ${default})."`
-	Tries       int  `default:"10" placeholder:"N" help:"How often to try without progress before giving up (default ${default})."`
+	Tries       int  `default:"10" placeholder:"N"`
 	JSON        bool `name:"json" help:"Print a JSON array of what was done and what failed."`
 	Quiet       bool `short:"q" help:"Show no progress."`
 }
@@ -65,7 +65,8 @@ func (t transfer) meter(out console, r *remote) (*meter, error) {
 // download by links.
 func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 	if r.URL == "" {
-		return nil, &coded{exitSettings, errors.New("which service? Run ferry login URL first, or say it with --url or FERRY_URL")}
+		err := errors.New("which service? Run ferry login URL first, or say it with --url or FERRY_URL")
+		return nil, &coded{exitSettings, err}
 	}
 	r.retry.Tries = cmp.Or(r.retry.Tries, fewTries)
 	c, err := client.New(client.Options{URL: r.URL, Bearer: bearer, Retry: r.retry})
@@ -109,13 +110,15 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 		return i.saved.Bearer, nil
 	}
 	if i.user == "" {
-		return "", fmt.Errorf("%w to %s: run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
+		return "", fmt.Errorf("%w to %s: run ferry login, or set FERRY_USER and FERRY_PASSWORD",
+			client.ErrNoLogin, i.saved.URL)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	ask, asked := asker(ctx, i.out), os.Getenv("FERRY_PASSWORD") == ""
 	if asked && ask.terminal == nil {
-		return "", fmt.Errorf("%w: the login to %s has expired; run ferry login, or set FERRY_USER and FERRY_PASSWORD", client.ErrNoLogin, i.saved.URL)
+		return "", fmt.Errorf("%w: the login to %s has expired; run ferry login, or set FERRY_USER and FERRY_PASSWORD",
+			client.ErrNoLogin, i.saved.URL)
 	}
 	password, err := ask.password(fmt.Sprintf("The login has expired. Password of %s: ", i.user))
 	if err != nil {
@@ -200,6 +203,19 @@ func (a *asking) secret(question string) (string, error) {
 		return "", err
 	}
 	return string(text), fault.Wrap(err, "reading an answer")
+}
+
+// twice asks for a new password, and again.
+func (a *asking) twice(question string) (string, error) {
+	password, err := a.secret(question)
+	if err != nil {
+		return "", err
+	}
+	again, err := a.secret("Again: ")
+	if err == nil && again != password {
+		err = usage("the two passwords differ; nothing was changed")
+	}
+	return password, err
 }
 
 // password returns the password in the environment, or else asks for it.

@@ -11,18 +11,10 @@ import (
 
 type rmCommand struct {
 	remote
-	Files  []string `arg:"" name:"file" help:"Id, name or quoted pattern, such as '*.pdf'. A number is an id; a name shared by several files is refused."`
+	Files  []string `arg:"" name:"file"`
 	Backup bool     `xor:"for-good" help:"Remove files from the backup area, for good."`
 	Now    bool     `xor:"for-good" help:"Remove files for good at once, from the backup area too. Nothing is asked."`
 	JSON   bool     `name:"json" help:"Print a JSON array of the files and of failures."`
-}
-
-func (rmCommand) Help() string {
-	return `A deleted file counts in the quota until it is gone from the backup area too.
-` + patterns + `
-Examples:
-    ferry rm 17 report.pdf
-    ferry rm '*.tmp'`
 }
 
 func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -71,7 +63,7 @@ func moveEach(ctx context.Context, out console, cl *client.Client, names []strin
 	if err != nil {
 		return err
 	}
-	err = each(ctx, out, names, func(name string) error {
+	err = each(ctx, out, names, "", func(name string) error {
 		r := moved{What: name}
 		id, err := one(ctx, cl, from, name, several)
 		if err == nil {

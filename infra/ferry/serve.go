@@ -39,56 +39,43 @@ const (
 type serveCommand struct {
 	store
 	Where        where     `embed:""`
-	ACMEURL      string    `name:"acme-url" env:"FERRY_ACME_URL" placeholder:"URL" help:"Directory of another ACME service."`
-	HTTPAddr     string    `name:"http-addr" env:"FERRY_HTTP_ADDR" placeholder:"HOST:PORT" help:"Redirect from here to https."`
-	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL" help:"Address of the service in links, such as https://files.example.com/v1 (default http://ADDR/v1, or https://DOMAIN/v1 with --tls-domain). Needed if ADDR is all of this machine's addresses, such as 0.0.0.0:8080."`
-	MetricsAddr  string    `env:"FERRY_METRICS_ADDR" placeholder:"HOST:PORT" help:"Address for GET /metrics (default none)."`
-	TrustProxy   bool      `env:"FERRY_TRUST_PROXY" help:"Take the caller's address from the last entry of X-Forwarded-For: for a server behind one proxy. Without it, failed logins slow down everyone behind the proxy."`
-	ClientHeader string    `env:"FERRY_CLIENT_HEADER" placeholder:"NAME" help:"Take the caller's address from a proxy's header instead, such as CloudFront-Viewer-Address, or X-Forwarded-For/2 for its last entry but one. Without the secret it is ignored."`
-	ProxySecret  string    `env:"FERRY_PROXY_SECRET" placeholder:"NAME:SHA256" help:"Header that proves that a request comes from that proxy, with the SHA-256 of its value."`
-	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of mobile numbers without a country code."`
-	HideUsers    bool      `env:"FERRY_HIDE_USERS" help:"Answer GET /auth/forget for unknown users like known ones."`
-	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"SIZE" help:"Maximum size of a request, such as 5GB or 5GiB; 0 means no limit."`
-	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500" help:"Maximum uploads and parts at once, each taking up to 512 KiB of memory, and a quarter of that for one user; more get a 503 or 429 with Retry-After (default ${default}); 0 means no limit."`
-	Reserve      string    `env:"FERRY_RESERVE" default:"256MiB" placeholder:"SIZE" help:"Space that uploads leave free on the disk, at most a tenth of it, so that logins, deletions and recovery work while it is full (default ${default}); 0 means none."`
-	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"SIZE" help:"With --table: size from which a download is a redirect to S3; 0 means never."`
-	LinkBytes    string    `name:"link-bytes-per-hour" env:"FERRY_LINK_BYTES_PER_HOUR" placeholder:"1TiB" help:"Bytes that one link gives out in an hour, and at least ten times its file; then it gets a 429 until the next hour. 0 means no limit."`
-	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose web pages may use the interface, such as https://app.example.com; * means all."`
-	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100" help:"Maximum notices that a user may cause in an hour; 0 means no limit."`
-	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500" help:"Maximum notices that a user may cause in a day; 0 means no limit."`
-	PerRecipient string    `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50" help:"Maximum notices to one address or number in a day, from all users together; 0 means no limit."`
+	ACMEURL      string    `name:"acme-url" env:"FERRY_ACME_URL" placeholder:"URL"`
+	HTTPAddr     string    `name:"http-addr" env:"FERRY_HTTP_ADDR" placeholder:"HOST:PORT"`
+	PublicURL    string    `env:"FERRY_PUBLIC_URL" placeholder:"URL"`
+	MetricsAddr  string    `env:"FERRY_METRICS_ADDR" placeholder:"HOST:PORT"`
+	TrustProxy   bool      `env:"FERRY_TRUST_PROXY"`
+	ClientHeader string    `env:"FERRY_CLIENT_HEADER" placeholder:"NAME"`
+	ProxySecret  string    `env:"FERRY_PROXY_SECRET" placeholder:"NAME:SHA256"`
+	PhoneRegion  string    `env:"FERRY_PHONE_REGION" placeholder:"IT"`
+	HideUsers    bool      `env:"FERRY_HIDE_USERS"`
+	MaxBody      string    `env:"FERRY_MAX_BODY" placeholder:"SIZE"`
+	MaxUploads   uint16    `env:"FERRY_MAX_UPLOADS" placeholder:"N" default:"500"`
+	Reserve      string    `env:"FERRY_RESERVE" default:"256MiB" placeholder:"SIZE"`
+	RedirectOver string    `env:"FERRY_REDIRECT_OVER" placeholder:"SIZE"`
+	LinkBytes    string    `name:"link-bytes-per-hour" env:"FERRY_LINK_BYTES_PER_HOUR" placeholder:"1TiB"`
+	CORSOrigins  string    `name:"cors-origins" env:"FERRY_CORS_ORIGINS" placeholder:"ORIGIN,..."`
+	PerHour      string    `name:"notices-per-hour" env:"FERRY_NOTICES_PER_HOUR" placeholder:"100"`
+	PerDay       string    `name:"notices-per-day" env:"FERRY_NOTICES_PER_DAY" placeholder:"500"`
+	PerRecipient string    `name:"notices-per-recipient" env:"FERRY_NOTICES_PER_RECIPIENT" placeholder:"50"`
 	Retention    retention `embed:""`
-	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL" help:"Mail server, such as smtp://user:password@mail.example.com:587; without one, mail goes to the inbox."`
-	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>" help:"Sender of mail (default ${default})."`
+	SMTP         string    `env:"FERRY_SMTP_URL" placeholder:"URL"`
+	MailFrom     string    `env:"FERRY_MAIL_FROM" placeholder:"ADDRESS" default:"Ferry <ferry@localhost>"`
 	SMS          smsSender `embed:"" prefix:"sms-"`
-	SMSCountries string    `name:"sms-countries" env:"FERRY_SMS_COUNTRIES" placeholder:"IT,FR" help:"Countries that text messages go to; a number of another one is refused (default all)."`
-	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL" help:"Address to post events to, such as https://example.com/ferry-events; may be given up to 10 times; in the variable, separate several with spaces."`
-	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..." help:"Secret that signs events, or several, separated by spaces, while you change it; better in the variable than on the command line. By default one is made, in webhook.secret in the data directory."`
-	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto" help:"Show sent messages at /inbox to everyone who can reach it: on, off, or auto, which means on for a server on a loopback address without --public-url, --trust-proxy, --client-header and --smtp, and for requests that come through no proxy."`
-	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:"" help:"Create the user demo on the first start with empty data, if the address is a loopback address without --public-url, --trust-proxy and --client-header."`
-	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on" help:"off never waits for the disk, so a power failure can lose files that were already confirmed; for comparison with servers that never wait."`
-	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json" help:"Format of the log on standard error: json, text or off."`
+	SMSCountries string    `name:"sms-countries" env:"FERRY_SMS_COUNTRIES" placeholder:"IT,FR"`
+	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL"`
+	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..."`
+	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto"`
+	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:""`
+	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on"`
+	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json"`
 }
 
 // smsSender says who sends text messages, and how.
 type smsSender struct {
-	URL           string `name:"url" env:"FERRY_SMS_URL" placeholder:"URL" help:"Address of an SMS provider, to which each text message is posted, such as https://user:password@sms.example.com/send; without one, text messages go to the inbox, or are refused if there is a mail server."`
-	Body          string `name:"body" env:"FERRY_SMS_BODY" placeholder:"TEMPLATE" help:"What is posted there: twilio, vonage, or JSON or a form with {to} or {digits} (without the plus), {text}, {from} and {id} (default {\"to\":\"{to}\",\"from\":\"{from}\",\"text\":\"{text}\"})."`
-	From          string `name:"from" env:"FERRY_SMS_FROM" placeholder:"NUMBER" help:"Sender of text messages, a number or a name."`
-	Authorization string `name:"authorization" env:"FERRY_SMS_AUTHORIZATION" placeholder:"VALUE" help:"Header of that name for the provider, such as Bearer TOKEN; better in the variable than on the command line."`
-}
-
-func (serveCommand) Help() string {
-	return `Ctrl-C finishes running requests and stops. A kill at any moment loses nothing that was confirmed.
-
-Each setting NAME of the environment can also be in a file that the variable NAME_FILE names.
-A name that begins with FERRY_ and is within two letters of a setting is refused, as it is likely misspelt.
-
-With --tls-domain it listens on :443 by default, and gets a certificate from Let's Encrypt, whose terms
-you accept; port 443 of the domain must lead here. With --tls-cert and --tls-key it uses your files, and
-reads them again when they change.
-
-` + exitCodes
+	URL           string `name:"url" env:"FERRY_SMS_URL" placeholder:"URL"`
+	Body          string `name:"body" env:"FERRY_SMS_BODY" placeholder:"TEMPLATE"`
+	From          string `name:"from" env:"FERRY_SMS_FROM" placeholder:"NUMBER"`
+	Authorization string `name:"authorization" env:"FERRY_SMS_AUTHORIZATION" placeholder:"VALUE"`
 }
 
 func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) error {
@@ -118,7 +105,8 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	if !c.inCloud() {
 		set.RedirectOver = 0
 	} else if len(c.addresses()) > 0 {
-		return &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; with FERRY_TABLE and FERRY_EVENTS, events go to the stack's topic")}
+		return &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; " +
+			"with FERRY_TABLE and FERRY_EVENTS, events go to the stack's topic")}
 	}
 	reserve, err := api.ParseSize(c.Reserve)
 	if err != nil {
@@ -238,7 +226,9 @@ func (c serveCommand) proxied() bool { return c.TrustProxy || c.ClientHeader != 
 func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(c.Webhooks, " ")) }
 
 // greet says where the service is, who sends its messages, and how to begin.
-func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o local.ServiceOptions, private bool) error {
+func (c serveCommand) greet(
+	ctx context.Context, out console, p *api.Ports, o local.ServiceOptions, private bool,
+) error {
 	where := c.Data
 	if c.inCloud() {
 		where = "DynamoDB table " + c.Table
@@ -260,12 +250,14 @@ func (c serveCommand) greet(ctx context.Context, out console, p *api.Ports, o lo
 	case p.NoSMS:
 		fmt.Fprintln(out.Out, "Text messages are not sent: uploads that ask for one are refused, as FERRY_SMS_URL is not set")
 	case o.ShowInbox:
-		fmt.Fprintf(out.Out, "%s are not sent: they are shown at %s/inbox\n", unsent, strings.TrimSuffix(p.PublicURL, api.Prefix))
+		root := strings.TrimSuffix(p.PublicURL, api.Prefix)
+		fmt.Fprintf(out.Out, "%s are not sent: they are shown at %s/inbox\n", unsent, root)
 	case !c.inCloud():
 		fmt.Fprintf(out.Out, "%s are not sent: %s inbox%s shows them\n", unsent, program, data)
 	}
 	if n := len(o.Webhooks); n > 0 && c.Secret == "" {
-		fmt.Fprintf(out.Out, "Events are posted to %s, signed with the secret in %s\n", count(n, "webhook"), filepath.Join(c.Data, "webhook.secret"))
+		fmt.Fprintf(out.Out, "Events are posted to %s, signed with the secret in %s\n",
+			count(n, "webhook"), filepath.Join(c.Data, "webhook.secret"))
 	}
 	if c.inCloud() {
 		return nil

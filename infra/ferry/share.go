@@ -9,7 +9,7 @@ import (
 
 // sharing has the flags of commands that make links.
 type sharing struct {
-	SMS       []string `name:"sms" sep:"none" placeholder:"NUMBER" help:"Send a link to this mobile number; may be repeated."`
+	SMS       []string `name:"sms" sep:"none" placeholder:"NUMBER"`
 	Mail      []string `sep:"none" placeholder:"ADDRESS" help:"Send a link to this mail address; may be repeated."`
 	Message   string   `placeholder:"TEXT" help:"Message to send with the links."`
 	Lang      string   `placeholder:"LANG" help:"Language of the link and of messages."`
@@ -51,20 +51,10 @@ func (s sharing) printLink(out console, asJSON bool, link, name string) error {
 }
 
 type shareCommand struct {
-	remote
-	File    string `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
-	Expires string `placeholder:"WHEN" help:"When the links end: after 12h, 7d or 2w, or a date such as 2030-01-31T12:00:00Z (default with the file)."`
+	oneFile
+	Expires string `placeholder:"WHEN"`
 	sharing
 	JSON bool `name:"json" help:"Print a JSON array of the links."`
-}
-
-func (shareCommand) Help() string {
-	return `Sends a file that is stored already to more people, each with a link of their own, or prints one more link to it.
-Examples:
-    ferry share report.pdf --downloads 1 --password
-    ferry share report.pdf --mail ann@example.com --message "Have a look" --expires 7d
-    ferry share 17 --qr
-ferry link ls shows the links of a file.`
 }
 
 func (c shareCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -75,9 +65,9 @@ func (c shareCommand) Run(ctx context.Context, out console, who *identity) error
 	if err != nil {
 		return err
 	}
-	id, err := one(ctx, who.Client, client.UserArea, c.File, several)
+	id, err := c.find(ctx, who)
 	if err != nil {
-		return &failure{c.File, err}
+		return err
 	}
 	made, err := who.AddLinks(ctx, id, client.NewLinks{
 		C: c.SMS, M: c.Mail, I: c.Message, Lang: c.Lang, Expires: c.Expires, Downloads: c.Downloads, Password: password,
@@ -96,32 +86,25 @@ func (c shareCommand) Run(ctx context.Context, out console, who *identity) error
 }
 
 type setCommand struct {
-	remote
-	File    string  `arg:"" name:"file" help:"Id or name. A number is an id; a name shared by several files is refused."`
+	oneFile
 	Name    *string `placeholder:"NAME" help:"New name."`
-	Expires *string `placeholder:"WHEN" help:"When the file leaves your area: after 12h, 7d or 2w, or a date; none leaves it to the service."`
+	Expires *string `placeholder:"WHEN"`
 	JSON    bool    `name:"json" help:"Print the file as a JSON object."`
-}
-
-func (setCommand) Help() string {
-	return `Examples:
-    ferry set report.pdf --name "annual report.pdf"
-    ferry set 17 --expires 2w`
 }
 
 func (c setCommand) Run(ctx context.Context, out console, who *identity) error {
 	if c.Name == nil && c.Expires == nil {
 		return usage("say what to change: --name or --expires")
 	}
-	id, err := one(ctx, who.Client, client.UserArea, c.File, several)
+	id, err := c.find(ctx, who)
 	if err != nil {
-		return &failure{c.File, err}
+		return err
 	}
 	d, err := who.ChangeFile(ctx, id, client.ChangeFile{Name: c.Name, Expires: orNone(c.Expires)})
-	if err != nil || c.JSON {
-		return report(out, err == nil, d, err)
+	if err != nil {
+		return err
 	}
-	return facts(out, describe(d))
+	return printDetails(out, c.JSON, d)
 }
 
 // orNone makes none the empty text, which the service takes for its default.

@@ -25,7 +25,11 @@ func (c showCommand) Run(ctx context.Context, out console, who *identity) error 
 	if err != nil {
 		return &failure{c.File, err}
 	}
-	if c.JSON {
+	return printDetails(out, c.JSON, d)
+}
+
+func printDetails(out console, asJSON bool, d client.Details) error {
+	if asJSON {
 		return printJSON(out, d)
 	}
 	return facts(out, describe(d))
@@ -59,24 +63,35 @@ func facts(out console, lines [][2]string) error {
 	return err
 }
 
+// from says who sent a file, unless its owner did. A guest may have said no name.
+func from(d client.Details) string {
+	if d.Request != "" {
+		return cmp.Or(d.By, "a guest")
+	}
+	return d.Uploader
+}
+
 // describe says what is known of a file.
 func describe(d client.Details) [][2]string {
-	until := ""
-	if expires, err := time.Parse(time.RFC3339, d.Expires); err == nil {
-		until = when(expires)
-	}
 	lines := [][2]string{
 		{"id", fmt.Sprint(d.ID)}, {"name", d.Name}, {"size", size(d.Length)}, {"stored", when(time.UnixMilli(d.Modified))},
-		{"until", until}, {"from", d.Uploader}, {"sha-256", d.SHA256}, {"crc64nvme", d.CRC64NVME}, {"link", d.Link},
+		{"until", until(d)}, {"from", from(d)}, {"request", d.Request}, {"sha-256", d.SHA256}, {"crc64nvme", d.CRC64NVME}, {"link", d.Link},
 		{"downloads", downloads(d.Downloads)},
 	}
 	if d.Entries > 0 {
 		lines = slices.Insert(lines, 3, [2]string{"entries", fmt.Sprint(d.Entries)})
 	}
 	for _, n := range d.Notifications {
-		lines = append(lines, [2]string{"sent to", fmt.Sprintf("%s, %s; downloads: %s", n.To, notified(n), downloads(n.Downloads))})
+		text := fmt.Sprintf("%s, %s; downloads: %s", n.To, notified(n), downloads(n.Downloads))
+		lines = append(lines, [2]string{"sent to", text})
 	}
 	return lines
+}
+
+// until says when a file leaves its area.
+func until(d client.Details) string {
+	expires, _ := time.Parse(time.RFC3339, d.Expires) // empty means never
+	return whenever(expires)
 }
 
 // notified says what became of a message.

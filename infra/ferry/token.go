@@ -18,15 +18,9 @@ type tokenCommands struct {
 type tokenAddCommand struct {
 	remote
 	Name    string `arg:"" help:"What the token is for, such as the program's name."`
-	Scope   string `default:"upload" enum:"upload,download,all" help:"What it may do: upload (send files, see nothing), download (read lists and files) or all (default ${default})."`
-	Expires string `placeholder:"WHEN" help:"When it ends: 12h, 90d, 4w or a date such as 2030-01-31T12:00:00Z (default: a year after its last use)."`
+	Scope   string `default:"upload" enum:"upload,download,all"`
+	Expires string `placeholder:"WHEN"`
 	JSON    bool   `name:"json" help:"Print a JSON object."`
-}
-
-func (tokenAddCommand) Help() string {
-	return `The token is printed once; the service does not keep it. A program sends it as a bearer:
-    curl -H "Authorization: Bearer $TOKEN" -T report.pdf https://files.example.com/v1/upload/
-A token cannot make other tokens or change the password. A new password ends it.`
 }
 
 func (c tokenAddCommand) Run(ctx context.Context, out console, who *identity) error {
@@ -100,11 +94,5 @@ func (c tokenRmCommand) Run(ctx context.Context, out console, who *identity) err
 		fmt.Fprintln(out.Err, "all tokens and logins have ended; run ferry login to go on")
 		return nil
 	}
-	return each(ctx, out, c.IDs, func(id string) error {
-		err := who.EndToken(ctx, id)
-		if err == nil {
-			fmt.Fprintf(out.Err, "token %s has ended\n", printable(id))
-		}
-		return err
-	})
+	return each(ctx, out, c.IDs, "token %s has ended", func(id string) error { return who.EndToken(ctx, id) })
 }

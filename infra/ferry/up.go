@@ -26,33 +26,19 @@ import (
 
 type upCommand struct {
 	remote
-	Paths   []string `arg:"" name:"path" help:"File, folder, or - for standard input. A folder, or several paths, become one bundle."`
+	Paths   []string `arg:"" name:"path"`
 	To      string   `placeholder:"USER" help:"Put the files into this user's area."`
-	Expires string   `placeholder:"WHEN" help:"When the files leave your area: after 12h, 7d or 2w, or a date such as 2030-01-31T12:00:00Z (default the service's choice)."`
+	Expires string   `placeholder:"WHEN"`
 	sharing
 	Notify   bool     `help:"Get a mail when a file is downloaded for the first time."`
-	Name     string   `placeholder:"NAME" help:"Name of the file or bundle; by default a bundle is named after its first folder, and standard input stdin."`
+	Name     string   `placeholder:"NAME"`
 	Each     bool     `help:"Upload each file by itself, with a link for each, and no bundle."`
 	SHA256   bool     `name:"sha256" help:"Store the SHA-256 of large files too, which reads them once more."`
-	PartSize byteSize `placeholder:"SIZE" help:"Size of the parts of large files, such as 64MiB (default the service's choice)."`
+	PartSize byteSize `placeholder:"SIZE"`
 	Session  bool     `help:"Send small files in parts too: some gateways, such as SAM's, damage other bodies."`
+	Request  string   `placeholder:"LINK" help:"Send the files to who made this request, without a login."`
+	By       string   `placeholder:"NAME" help:"Your name, for who made the request."`
 	transfer
-}
-
-func (upCommand) Help() string {
-	return `Prints the link. A folder, or several files and folders, become one bundle with one link: a ZIP archive that is made while it is sent, and not compressed. It keeps paths, empty folders, times and executable bits, for up to 10,000 entries. Symbolic links and devices in folders are skipped, and named. With --each there is a link for each file.
-A file of more than 4 MiB and a bundle go up in parts. To resume after Ctrl-C, a crash or a lost network, run the same command again within seven days. If a file of a bundle has changed meanwhile, it is named, and the bundle is sent anew.
-Standard input is sent while it is read, in parts that are kept in the temporary folder until they have arrived, and cannot be resumed.
-
-Examples:
-    ferry up report.pdf --expires 7d --downloads 3 --password
-    ferry up report.pdf --mail ann@example.com --mail bob@example.com --message "Have a look"
-    ferry up report.pdf --qr
-    ferry up photos/                       # one link to photos.zip
-    ferry up photos/ notes.txt --name trip # one link to trip.zip
-    ferry up --each *.pdf                  # a link for each file
-
-` + exitCodes
 }
 
 // byteSize is the value of a flag: a number of bytes, with a unit or without.
@@ -100,16 +86,15 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
-	secret, err := c.linkPassword(ctx, out)
+	u := &uploader{upCommand: c, out: out, meter: m, failed: failures{out: out, meter: m}}
+	if c.Request != "" {
+		err = u.join(ctx)
+	} else {
+		err = u.logIn(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	who, err := c.identify(out)
-	if err != nil {
-		return err
-	}
-	who.mu = &m.mu
-	u := &uploader{upCommand: c, out: out, client: who, meter: m, secret: secret, failed: failures{out: out, meter: m}}
 	m.start()
 	err = u.all(ctx)
 	m.end()
@@ -121,6 +106,17 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 		return failed
 	}
 	return report(out, c.JSON, u.results, err)
+}
+
+// logIn makes the client of a user.
+func (u *uploader) logIn(ctx context.Context) (err error) {
+	if u.secret, err = u.linkPassword(ctx, u.out); err != nil {
+		return err
+	}
+	if u.client, err = u.identify(u.out); err == nil {
+		u.client.mu = &u.meter.mu
+	}
+	return err
 }
 
 // printLinks prints the links in the order of the files. Of several files it adds their names.
@@ -155,17 +151,18 @@ func (c upCommand) check() error {
 	case c.SHA256:
 		return usage("--sha256 is for files, not for bundles; --each makes a link for each file")
 	}
-	return c.sharing.check()
+	return cmp.Or(c.checkGuest(), c.sharing.check())
 }
 
 // all uploads small files several at once. Large ones go one by one, as each uses
 // several connections. After a network failure that outlasts the retries, it
 // begins no further file.
 func (u *uploader) all(ctx context.Context) error {
+	collect := u.collect
 	if u.bundles() {
-		return u.bundle(ctx)
+		collect = u.collectBundle
 	}
-	items, refused := u.collect()
+	items, refused := collect()
 	if u.Name != "" && len(items) > 1 {
 		return usage("--name is for a single file or bundle")
 	}
@@ -217,7 +214,11 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	switch {
 	case err == nil:
 		u.stored++
-		u.meter.say("%s: %s (id %d)", printable(f.Name), took(f.Length, f.Length-had, time.Since(begin)), f.ID)
+		id := ""
+		if f.ID != 0 { // guests get none
+			id = fmt.Sprintf(" (id %d)", f.ID)
+		}
+		u.meter.say("%s: %s%s", printable(f.Name), took(f.Length, f.Length-had, time.Since(begin)), id)
 	case ctx.Err() == nil:
 		u.lost.Store(u.lost.Load() || client.IsNetwork(err))
 		u.failed.add(it.path, err)
@@ -227,7 +228,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 func (u *uploader) upload(ctx context.Context, it item) (f client.File, err error) {
 	switch {
 	case it.tree != nil:
-		return u.largeBundle(ctx, it)
+		return u.uploadBundle(ctx, it)
 	case it.path == "-":
 		return u.stdin(ctx, it)
 	}
@@ -296,55 +297,64 @@ func noInput(err error) error {
 	return err
 }
 
-// collect finds the files to upload. A path that cannot be uploaded is a failure; a
-// device or a link inside a folder is only reported.
-func (u *uploader) collect() (all []item, refused []uploaded) {
-	add := func(path, name string, info fs.FileInfo, err error) {
-		name = wire.CleanFileName(name)
-		switch {
-		case err != nil:
-			err = noInput(err)
-		case !info.Mode().IsRegular():
-			err = usage("it is not a file; pass a pipe or device as standard input: %s up - < %s", quoted(u.out.Program), quoted(path))
-		case name == "":
-			err = usage("this cannot be the name of a file; give one with --name")
-		}
-		if err != nil {
-			u.failed.add(path, err)
-			refused = append(refused, uploaded{Path: path, Error: explain(err)})
-			return
-		}
-		u.meter.expect(info.Size())
-		all = append(all, item{path: path, name: name, size: info.Size()})
+// refuse records that a path cannot be uploaded.
+func (u *uploader) refuse(path string, err error) uploaded {
+	u.failed.add(path, err)
+	return uploaded{Path: path, Error: explain(err)}
+}
+
+// walk calls found for a file that a person named, or for a folder and all that is in it. It follows
+// a link that was named; other links and devices are only reported. It ends with an error of found.
+func (u *uploader) walk(named string, found func(path string, info fs.FileInfo, err error) error) error {
+	info, err := os.Stat(named)
+	if err != nil || !info.IsDir() {
+		return found(named, info, noInput(err))
 	}
-	for _, path := range u.Paths {
-		if path == "-" {
+	root := named + string(os.PathSeparator) // WalkDir follows no link otherwise
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = d.Info()
+		}
+		if err == nil && !d.IsDir() && !info.Mode().IsRegular() {
+			u.meter.print(u.out.Err, "skipped %s, which is not a regular file", printable(path))
+			return nil
+		}
+		return found(filepath.Clean(path), info, err)
+	})
+}
+
+// collect finds the files to upload. A path that cannot be uploaded is a failure.
+func (u *uploader) collect() (all []item, refused []uploaded) {
+	for _, named := range u.Paths {
+		if named == "-" {
 			all = append(all, item{path: "-", name: cmp.Or(u.Name, "stdin"), size: -1})
 			continue
 		}
-		info, err := os.Stat(path) // follows a link that was named
-		if err != nil || !info.IsDir() {
-			add(path, cmp.Or(u.Name, filepath.Base(path)), info, err)
-			continue
-		}
 		before := len(all) + len(refused)
-		_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() {
+		_ = u.walk(named, func(path string, info fs.FileInfo, err error) error {
+			if err == nil && info.IsDir() {
 				return nil
 			}
-			var info fs.FileInfo
-			if err == nil {
-				info, err = d.Info()
+			name := wire.CleanFileName(cmp.Or(u.Name, filepath.Base(path)))
+			switch {
+			case err != nil:
+			case !info.Mode().IsRegular():
+				err = usage("it is not a file; pass a pipe or device as standard input: %s up - < %s",
+					quoted(u.out.Program), quoted(path))
+			case name == "":
+				err = usage("this cannot be the name of a file; give one with --name")
 			}
-			if err == nil && !info.Mode().IsRegular() {
-				u.meter.say("skipped %s, which is not a regular file", printable(path))
+			if err != nil {
+				refused = append(refused, u.refuse(path, err))
 				return nil
 			}
-			add(path, filepath.Base(path), info, err)
+			u.meter.expect(info.Size())
+			all = append(all, item{path: path, name: name, size: info.Size()})
 			return nil
 		})
 		if len(all)+len(refused) == before {
-			u.meter.say("%s has no files", printable(path))
+			u.meter.say("%s has no files", printable(named))
 		}
 	}
 	return all, refused

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"ferry/shared/bundle"
 	"ferry/shared/client"
@@ -26,54 +24,34 @@ const surelyRead = 64 << 20
 // tree is what goes into a bundle.
 type tree struct {
 	entries []bundle.Entry
-	files   []member // of the entries, in their order; that of a folder is empty
-	skipped func(path string)
+	files   []member // of the entries, in their order
 
-	tops  map[string]string // the paths that a person named, by their first element in the bundle
-	name  string            // of the first folder
-	roots []*os.Root        // of the folders
+	tops map[string]string // the paths that a person named, by their first element in the bundle
+	name string            // of the first folder
 }
 
-// member is a file of a bundle.
+// member is a file or an empty folder of a bundle.
 type member struct {
+	path string
 	info fs.FileInfo
-	stat func() (fs.FileInfo, error)
-	open func() (*os.File, error)
-}
-
-// kept is what an interrupted upload of a bundle remembers of an entry.
-type kept struct {
-	Path       string `json:"path"`
-	Length     int64  `json:"length,omitempty"`
-	Modified   int64  `json:"modified,omitempty"` // Unix nanoseconds; 0 for folders
-	Executable bool   `json:"executable,omitempty"`
 }
 
 // bundles reports whether the paths become one bundle.
 func (c upCommand) bundles() bool { return !c.Each && (len(c.Paths) > 1 || isFolder(c.Paths[0])) }
 
-// bundle uploads all paths as one bundle.
-func (u *uploader) bundle(ctx context.Context) error {
-	t := &tree{tops: map[string]string{}, skipped: func(path string) {
-		u.meter.print(u.out.Err, "skipped %s, which is not a regular file", printable(path))
-	}}
-	defer t.close()
-	u.meter.files.Store(1)
-	forgetOldStates(time.Now())
+// collectBundle finds what goes into the bundle, which is the only item.
+func (u *uploader) collectBundle() (all []item, refused []uploaded) {
+	t := &tree{tops: map[string]string{}}
 	for _, path := range u.Paths {
-		if err := t.take(path); err != nil {
-			u.failed.add(path, err)
-			u.results = []uploaded{{Path: path, Error: explain(err)}}
-			return nil
+		if err := u.take(t, path); err != nil {
+			return nil, []uploaded{u.refuse(path, err)}
 		}
 	}
-	it := item{name: u.bundleName(t), tree: t}
+	it := item{name: u.bundleName(t), size: -1, tree: t}
 	if it.path = it.name; len(u.Paths) == 1 {
 		it.path = u.Paths[0]
 	}
-	u.results = []uploaded{{Path: it.path, Error: "not tried"}}
-	u.one(ctx, 0, it)
-	return nil
+	return []item{it}, nil
 }
 
 // bundleName returns the name of the bundle: the one that a person chose, or that of the first
@@ -92,12 +70,8 @@ func (u *uploader) bundleName(t *tree) string {
 }
 
 // take adds a file or folder that a person named.
-func (t *tree) take(path string) error {
-	info, err := os.Stat(path) // follows a link that was named
-	if err != nil {
-		return noInput(err)
-	}
-	whole, err := filepath.Abs(path)
+func (u *uploader) take(t *tree, named string) error {
+	whole, err := filepath.Abs(named)
 	if err != nil {
 		return err
 	}
@@ -105,41 +79,24 @@ func (t *tree) take(path string) error {
 	if other, taken := t.tops[top]; taken {
 		return usage("%s would have the same name in the bundle", printable(other))
 	}
-	t.tops[top] = path
-	switch {
-	case info.IsDir():
-		t.name = cmp.Or(t.name, top)
-		return t.folder(path, top)
-	case !info.Mode().IsRegular():
-		return usage("it is neither a file nor a folder")
-	}
-	stat := func() (fs.FileInfo, error) { return os.Stat(path) }
-	return t.add(top, member{info, stat, func() (*os.File, error) { return os.Open(path) }})
-}
-
-// folder adds everything in a folder, and follows no links.
-func (t *tree) folder(dir, top string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	t.roots = append(t.roots, root)
-	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	t.tops[top] = named
+	return u.walk(named, func(at string, info fs.FileInfo, err error) error {
 		if err != nil {
 			return err
 		}
-		info, err := d.Info()
-		switch {
-		case err != nil:
+		inside, err := filepath.Rel(named, at)
+		if err != nil {
 			return err
-		case d.IsDir():
-			return t.add(path.Join(top, name)+"/", member{info: info})
-		case !info.Mode().IsRegular():
-			t.skipped(filepath.Join(dir, name))
-			return nil
 		}
-		stat := func() (fs.FileInfo, error) { return root.Lstat(name) }
-		return t.add(path.Join(top, name), member{info, stat, func() (*os.File, error) { return root.Open(name) }})
+		name := path.Join(top, filepath.ToSlash(inside))
+		switch {
+		case info.IsDir():
+			t.name = cmp.Or(t.name, top)
+			name += "/"
+		case !info.Mode().IsRegular():
+			return usage("it is neither a file nor a folder")
+		}
+		return t.add(name, member{at, info})
 	})
 }
 
@@ -164,7 +121,7 @@ func (t *tree) add(path string, m member) error {
 // open opens the file of an entry, if it is still the one that was found.
 func (t *tree) open(entry int) (bundle.File, error) {
 	m := t.files[entry]
-	f, err := m.open()
+	f, err := os.Open(m.path)
 	if err != nil {
 		return nil, noInput(err)
 	}
@@ -174,44 +131,19 @@ func (t *tree) open(entry int) (bundle.File, error) {
 	return f, nil
 }
 
-// readable opens each file once.
-func (t *tree) readable() error {
-	for i, m := range t.files {
-		if m.open == nil {
+// check opens each file once: it must be readable, and what it was.
+func (t *tree) check() error {
+	for i, e := range t.entries {
+		if e.IsFolder() {
 			continue
 		}
 		f, err := t.open(i)
 		if err != nil {
-			return fmt.Errorf("reading %q: %w", t.entries[i].Path, err)
+			return fmt.Errorf("%q: %w", e.Path, err)
 		}
 		_ = f.Close()
 	}
 	return nil
-}
-
-// check compares all files with what they were.
-func (t *tree) check() error {
-	for i, m := range t.files {
-		if m.open == nil {
-			continue
-		}
-		if now, err := m.stat(); err != nil || !same(now, m.info) {
-			return fmt.Errorf("%q %w", t.entries[i].Path, bundle.ErrChanged)
-		}
-	}
-	return nil
-}
-
-// members returns what an interrupted upload has to remember.
-func (t *tree) members() (all []kept) {
-	for i, e := range t.entries {
-		k := kept{Path: e.Path, Length: e.Length, Executable: e.Executable}
-		if !e.IsFolder() {
-			k.Modified = t.files[i].info.ModTime().UnixNano()
-		}
-		all = append(all, k)
-	}
-	return all
 }
 
 // count returns the number of entries; a nil tree has none.
@@ -222,79 +154,23 @@ func (t *tree) count() int {
 	return len(t.entries)
 }
 
-func (t *tree) close() {
-	for _, root := range t.roots {
-		_ = root.Close()
-	}
-}
-
-// largeBundle uploads a bundle, and resumes an earlier upload of the same files.
-func (u *uploader) largeBundle(ctx context.Context, it item) (f client.File, err error) {
+// uploadBundle uploads a bundle, and resumes an earlier upload of the same files.
+func (u *uploader) uploadBundle(ctx context.Context, it item) (f client.File, err error) {
 	layout, err := bundle.Plan(it.tree.entries)
 	if _, ok := errors.AsType[*bundle.Error](err); ok {
 		return f, withCode(exitUsage, err)
 	}
 	if layout.Length > surelyRead {
-		if err := it.tree.readable(); err != nil {
+		if err := it.tree.check(); err != nil {
 			return f, err
 		}
 	}
 	u.meter.expect(layout.Length)
 	src := client.Bundle(it.name, layout, it.tree.open)
 	src.Check = it.tree.check
-	s, err := u.bundleState(ctx, it)
-	return u.resumable(ctx, src, s, err)
-}
-
-// bundleState returns the state left by an earlier upload of the same paths. If a file has changed
-// since then, it says which one, and begins anew.
-func (u *uploader) bundleState(ctx context.Context, it item) (*state, error) {
-	var paths []string
-	for _, path := range u.Paths {
-		path, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, path)
+	marks := map[string]string{}
+	for _, e := range it.tree.entries {
+		marks[e.Path] = markOf(e)
 	}
-	s, err := u.readState(ctx, paths[0], paths[1:])
-	if err != nil {
-		return nil, err
-	}
-	now := it.tree.members()
-	what := difference(s.Members, now)
-	switch {
-	case what == "":
-		return s, nil
-	case s.Members != nil:
-		u.meter.print(u.out.Err, "%s since the upload of %s began, so it begins anew", what, printable(it.name))
-		u.abort(ctx, s)
-		s.Key, s.Session = rand.Text(), ""
-	}
-	s.Members = now
-	return s, writePrivate(s.path, s)
-}
-
-// difference says what has become of the first file that is not what it was, or "".
-func difference(before, now []kept) string {
-	left := map[string]kept{}
-	for _, k := range before {
-		left[k.Path] = k
-	}
-	for _, k := range now {
-		was, known := left[k.Path]
-		if !known {
-			return printable(k.Path) + " is new"
-		}
-		if was != k {
-			return printable(k.Path) + " has changed"
-		}
-		delete(left, k.Path)
-	}
-	for _, k := range before {
-		if _, gone := left[k.Path]; gone {
-			return printable(k.Path) + " is gone"
-		}
-	}
-	return ""
+	return u.resumable(ctx, src, u.Paths, marks)
 }

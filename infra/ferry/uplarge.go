@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,12 +11,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
+	"ferry/shared/bundle"
 	"ferry/shared/client"
 )
 
@@ -25,9 +28,17 @@ type state struct {
 	Key     string `json:"key"`     // Idempotency-Key of its session
 	Session string `json:"session"` // empty until the service has answered
 	// Password is a slow hash of the links' password: with another, nothing is resumed.
-	Password string `json:"password,omitempty"`
-	File     string `json:"file"`              // for people who read this file
-	Members  []kept `json:"members,omitempty"` // of a bundle
+	Password string            `json:"password,omitempty"`
+	File     string            `json:"file"`  // for people who read this file
+	Marks    map[string]string `json:"marks"` // of the files, by name
+}
+
+// markOf returns what changes with a file.
+func markOf(e bundle.Entry) string {
+	if e.IsFolder() {
+		return "folder"
+	}
+	return fmt.Sprint(e.Length, e.Modified.UnixNano(), e.Executable)
 }
 
 // stateFolder creates the folder of the states, in the user's cache.
@@ -40,66 +51,77 @@ func stateFolder() (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// readState returns the state left by an earlier upload from the same path, by the same user, to the
-// same place, or else a new one. what tells apart what was at the path.
-func (u *uploader) readState(ctx context.Context, path string, what ...any) (*state, error) {
+// readState returns the state left by an earlier upload from the same paths, by the same user, to the
+// same place, or else a new one. If a file has changed since then, it says which one.
+func (u *uploader) readState(
+	ctx context.Context, name string, paths []string, marks map[string]string,
+) (*state, error) {
 	dir, err := stateFolder()
 	if err != nil {
 		return nil, err
 	}
+	where := make([]string, len(paths))
+	for i, path := range paths {
+		if where[i], err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+	}
 	d := u.delivery()
-	password := d.Password
 	d.Password = "" // a fast hash of it would be there to try guesses against
-	of, err := json.Marshal([]any{
-		u.client.URL(), u.client.user, path, what, d, password != "", u.Name, u.PartSize,
-	})
+	of, err := json.Marshal([]any{u.client.URL(), u.client.user, where, d, u.Name, u.PartSize, u.SHA256})
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(of)
 	s := &state{path: filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}
-	text, err := os.ReadFile(s.path)
-	if err == nil && s.restore(text) && s.isFor(ctx, password) {
-		return s, nil
+	if text, err := os.ReadFile(s.path); err == nil && s.restore(text) && s.Password == slowHash(u.secret, s.Key) {
+		what := difference(s.Marks, marks)
+		if what == "" {
+			return s, nil
+		}
+		u.meter.print(u.out.Err, "%s since the upload of %s began, so it begins anew", what, printable(name))
+		u.abort(ctx, s)
 	}
-	*s = state{path: s.path, Key: rand.Text(), File: path}
-	if err := s.protect(ctx, password); err != nil {
-		return nil, err
-	}
+	*s = state{path: s.path, Key: rand.Text(), File: where[0], Marks: marks}
+	s.Password = slowHash(u.secret, s.Key)
 	return s, writePrivate(s.path, s)
 }
 
-// protect notes the password of the links.
-func (s *state) protect(ctx context.Context, password string) error {
-	s.Password = ""
+// slowHash returns a hash of a password that is slow to try guesses against, or "" for none.
+func slowHash(password, salt string) string {
 	if password == "" {
-		return nil
+		return ""
 	}
-	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
-	if err == nil {
-		s.Password, err = hasher.Hash(ctx, password)
-	}
-	return err
+	sum, _ := pbkdf2.Key(sha256.New, password, []byte(salt), 600_000, sha256.Size) // refuses only short salts
+	return hex.EncodeToString(sum)
 }
 
-// isFor reports whether the links of the earlier upload have this password.
-func (s *state) isFor(ctx context.Context, password string) bool {
-	if password == "" {
-		return s.Password == ""
+// difference says what has become of the first file that is not what it was, or "".
+func difference(before, now map[string]string) string {
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		if was, known := before[path]; !known {
+			return printable(path) + " is new"
+		} else if was != now[path] {
+			return printable(path) + " has changed"
+		}
 	}
-	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
-	if err != nil {
-		return false
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		if _, there := now[path]; !there {
+			return printable(path) + " is gone"
+		}
 	}
-	same, err := hasher.Verify(ctx, s.Password, password)
-	return err == nil && same
+	return ""
 }
 
 // restore reads what a state file holds, and reports whether it can be used: a key that
 // no header can carry would fail each try.
 func (s *state) restore(text []byte) bool {
-	return json.Unmarshal(text, s) == nil && s.Key != "" && len(s.Key) < 256 &&
-		!strings.ContainsFunc(s.Key+s.Session, func(r rune) bool { return r <= ' ' || r > '~' })
+	return json.Unmarshal(text, s) == nil && s.Key != "" && inHeader(s.Key+s.Session)
+}
+
+// inHeader reports whether a header can carry a text from a file.
+func inHeader(text string) bool {
+	return len(text) < 512 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // forgetOldStates removes the states of sessions that have expired by now.
@@ -132,12 +154,8 @@ func (u *uploader) large(ctx context.Context, name string, file *os.File, info f
 		}
 		src.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
-	path, err := filepath.Abs(file.Name())
-	if err != nil {
-		return client.File{}, err
-	}
-	s, err := u.readState(ctx, path, info.Size(), info.ModTime().UnixNano(), u.SHA256)
-	return u.resumable(ctx, src, s, err)
+	mark := markOf(bundle.Entry{Length: info.Size(), Modified: info.ModTime()})
+	return u.resumable(ctx, src, []string{file.Name()}, map[string]string{name: mark})
 }
 
 // same reports whether a file seems to be as it was.
@@ -145,11 +163,13 @@ func same(now, before fs.FileInfo) bool {
 	return now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
 }
 
-// resumable uploads in parts. If there is a state, it resumes or can be resumed; stateless says
-// why there is none.
-func (u *uploader) resumable(ctx context.Context, src client.Source, s *state, stateless error) (client.File, error) {
-	if stateless != nil {
-		u.meter.say("the upload of %s cannot be resumed later: %s", printable(src.Name), explain(stateless))
+// resumable uploads in parts, so that it can be resumed if there is a place for its state.
+func (u *uploader) resumable(
+	ctx context.Context, src client.Source, paths []string, marks map[string]string,
+) (client.File, error) {
+	s, err := u.readState(ctx, src.Name, paths, marks)
+	if err != nil {
+		u.meter.say("the upload of %s cannot be resumed later: %s", printable(src.Name), explain(err))
 		return u.put(ctx, src, nil)
 	}
 	f, err := u.put(ctx, src, s)

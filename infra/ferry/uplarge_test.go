@@ -113,7 +113,7 @@ func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
 	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
 	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
 	text := h.read(strings.TrimPrefix(state[0], h.dir))
-	if !strings.Contains(text, "$argon2id$") || strings.Contains(text, "sesame") {
+	if !strings.Contains(text, `"password":"`) || strings.Contains(text, "sesame") {
 		t.Errorf("the state is %s", text)
 	}
 	if r := h.run("", up("two")...); r.code != exitOK || strings.Contains(r.err, "resuming") {
@@ -121,4 +121,8 @@ func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
 	}
 	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
 	h.run("", up("one")...).want(t, exitOK, "resuming the upload of big.bin")
+	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
+	h.write("big.bin", bytes.Repeat([]byte("fedcba9876543210"), 4<<20))
+	h.run("", up("one")...).want(t, exitOK, "big.bin has changed since the upload of big.bin began, so it begins anew")
+	h.run("", "uploads", "--json").want(t, exitOK, `"id"`) // the one with the other password, which nobody resumes
 }

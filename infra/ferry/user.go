@@ -41,12 +41,13 @@ func canonical(name string) (string, error) {
 	if r := []rune(name); len(r) > auth.MaxName { // enough to recognise it
 		quoted = fmt.Sprintf("%q...", string(r[:auth.MaxName/2]))
 	}
-	return "", usage("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, and does not begin with a dot", quoted, auth.MaxName)
+	return "", usage("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, "+
+		"and does not begin with a dot", quoted, auth.MaxName)
 }
 
 // passwordFlags has the flags of commands that set a password.
 type passwordFlags struct {
-	PasswordStdin bool `help:"Read the password from standard input, one line. By default a temporary one is made and printed."`
+	PasswordStdin bool
 	Active        bool `help:"The password is the user's own: skip first access."`
 }
 
@@ -80,7 +81,8 @@ func (f passwordFlags) report(out console, done, user, password string) {
 		fmt.Fprintf(out.Out, "%s: %s\n", kind, password)
 	}
 	if !f.Active {
-		fmt.Fprintf(out.Err, "%s is in first access: with this password, ferry passwd --first or POST /auth/first lets the user choose another.\n", user)
+		fmt.Fprintf(out.Err, "%s is in first access: with this password, ferry passwd --first or POST /auth/first "+
+			"lets the user choose another.\n", user)
 	}
 }
 
@@ -98,7 +100,7 @@ type profile struct {
 	Phone       string `placeholder:"NUMBER" help:"Mobile number."`
 	PhoneRegion string `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of a number without a country code."`
 	Lang        string `placeholder:"LANG" help:"Language of links and mails: en, it, es, fr or de."`
-	Quota       string `placeholder:"SIZE" help:"Maximum size of the user's two areas together, such as 5GB or 5GiB; 0 means no limit."`
+	Quota       string `placeholder:"SIZE"`
 	KeepDays    string `placeholder:"DAYS" help:"Days that files stay in the user area (default the service's)."`
 	BackupDays  string `placeholder:"DAYS" help:"Days that files stay in the backup area (default the service's)."`
 }
@@ -176,11 +178,6 @@ type userEdit struct {
 	profile
 }
 
-func (userEdit) Help() string {
-	return "Only what you give is changed. none removes an address, a number or a language; " +
-		"0 or none removes a quota, or a retention that differs from the service's."
-}
-
 func (c userEdit) Run(ctx context.Context, out console) error {
 	if c.profile == (profile{PhoneRegion: c.PhoneRegion}) {
 		return usage("say what to change, such as --quota 5GB")
@@ -219,7 +216,8 @@ func (c userList) Run(ctx context.Context, out console) error {
 		w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
 		fmt.Fprintln(w, "NAME\tSTATE\tE-MAIL\tPHONE\tLANG\tCREATED")
 		for _, a := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, a.State, a.Email, a.Phone, a.Lang, a.Created.Format(time.DateOnly))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
+				a.Name, a.State, a.Email, a.Phone, a.Lang, a.Created.Format(time.DateOnly))
 		}
 		return w.Flush()
 	})
@@ -255,7 +253,10 @@ type named struct {
 
 // on runs f on the user and prints what f did. Its errors name the user. With ports for the
 // files, f also gets a user whose record is lost or unreadable, as files.Remains finds it.
-func (c named) on(ctx context.Context, out console, f func(*api.Ports, *auth.Users, auth.User) (done string, err error), ports ...lambda.Opener) error {
+func (c named) on(
+	ctx context.Context, out console, f func(*api.Ports, *auth.Users, auth.User) (done string, err error),
+	ports ...lambda.Opener,
+) error {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
@@ -285,7 +286,8 @@ func (c userShow) Run(ctx context.Context, out console) error {
 			return "", printJSON(out, a)
 		}
 		w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
-		fmt.Fprintf(w, "name\t%s\nstate\t%s\ne-mail\t%s\nphone\t%s\nlanguage\t%s\n", a.Name, a.State, a.Email, a.Phone, a.Lang)
+		fmt.Fprintf(w, "name\t%s\nstate\t%s\ne-mail\t%s\nphone\t%s\nlanguage\t%s\n",
+			a.Name, a.State, a.Email, a.Phone, a.Lang)
 		if a.Quota > 0 {
 			fmt.Fprintf(w, "quota\t%s of %s used\n", size(a.Used), size(a.Quota))
 		}

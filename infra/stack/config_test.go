@@ -77,9 +77,7 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 		"SenderName=Ferry & Co.", "SmsOriginationIdentity=12345", "SmsCountries=IT", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
 		"Deployment=Linear10PercentEvery1Minute", "AlarmEmail=",
 	) {
-		if err := tpl.takes(good); err != nil {
-			t.Error(err)
-		}
+		check(t, tpl.takes(good))
 	}
 	for _, bad := range []string{
 		"PublicUrl=https://files.example.com", "PublicUrl=files.example.com/v1", "DomainName=https://files.example.com", "DomainName=files", "DomainName=files.example.com/v1",

@@ -47,9 +47,7 @@ func same(t *testing.T, what string, got, want []string) {
 func entries(t *testing.T, dir, suffix string) []string {
 	t.Helper()
 	found, err := os.ReadDir(filepath.Join(boottest.Root(t), dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var names []string
 	for _, e := range found {
 		names = append(names, strings.TrimSuffix(e.Name(), suffix))
@@ -151,19 +149,13 @@ func readMain(t *testing.T, name string) main {
 	t.Helper()
 	path := filepath.Join(boottest.Root(t), "functions", name, "main.go")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m := main{text: string(text), lines: strings.Count(string(text), "\n")}
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		m.imports = append(m.imports, imported)
 	}
 	return m
@@ -190,9 +182,7 @@ func (m main) ports() []string {
 func constructors(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(boottest.Root(t), "shared/boot/local/api.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	calls := regexp.MustCompile(`(\w+\.\w+)\(\),`).FindAllStringSubmatch(string(text), -1)
 	all := map[string]string{}
 	for i, e := range local.Endpoints() {

@@ -63,6 +63,7 @@ func used() map[string][]string {
 		"me":                 append(events, "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY"),
 		"oauthtoken":         public,
 		"openapi":            public,
+		"requests":           append(events, "FERRY_KEEP_DAYS", "FERRY_MAX_BODY"),
 		"sms":                events,
 		"sweep":              append(events, "FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS", "FERRY_BACKUP_STORAGE_CLASS", "FERRY_MOVERS"),
 		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
@@ -127,8 +128,6 @@ func dependencies(t *testing.T, name string) []string {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "lambda.norpc", "./functions/"+name)
 	list.Dir = boottest.Root(t)
 	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("listing what %s links: %v", name, err)
-	}
+	check(t, err)
 	return strings.Fields(string(out))
 }

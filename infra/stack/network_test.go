@@ -181,6 +181,10 @@ func failures() map[string]func(*stage, *network) {
 			n.faults["PutObject"] = lost
 			s.must(200, "POST", "/upload?file=a.txt", bearer(), content("text/plain", "abc"))
 		},
+		"requests": func(s *stage, n *network) {
+			n.faults["PutObject"] = lost
+			s.must(200, "PUT", "/requests/in?file=a.txt&k="+s.request(nil), content("text/plain", "abc"))
+		},
 		"sweep": func(s *stage, n *network) {
 			s.put("alice")
 			alice := s.get("alice")

@@ -3,7 +3,9 @@ package stack
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table/dynamo"
 )
@@ -24,17 +27,7 @@ import (
 // each with a service of its own. Who is told to try again does, with the same claim; a function
 // that was killed after it took a download looks the same to the next.
 func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
-	if os.Getenv("FERRY_TEST_AWS") == "" {
-		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/stack")
-	}
-	cfg, err := config.LoadDefaultConfig(t.Context())
-	check(t, err)
-	d, err := boottest.Make(t.Context(), fmt.Sprint("race-", time.Now().UnixNano()))
-	check(t, err)
-	p := boottest.Ports(t, nil)
-	cloud := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
-	check(t, cloud.Open(p, lambda.Table(dynamo.Open)))
-	check(t, boottest.Fill(t.Context(), p))
+	p := onDynamoDB(t)
 	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
 	check(t, err)
 	f, err := file.Service(p).Get(t.Context(), alice, blob.Files, 1)
@@ -76,6 +69,81 @@ func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
 	if err != nil || won != 3 || now.Taken != 3 {
 		t.Errorf("%d took a download, and the link has given %d: %v", won, now.Taken, err)
 	}
+}
+
+// onDynamoDB returns ports on a new table, with the user alice and files.
+func onDynamoDB(t *testing.T) *api.Ports {
+	t.Helper()
+	if os.Getenv("FERRY_TEST_AWS") == "" {
+		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/stack")
+	}
+	cfg, err := config.LoadDefaultConfig(t.Context())
+	check(t, err)
+	d, err := boottest.Make(t.Context(), fmt.Sprint("race-", time.Now().UnixNano()))
+	check(t, err)
+	p := boottest.Ports(t, nil)
+	cloud := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
+	check(t, cloud.Open(p, lambda.Table(dynamo.Open)))
+	check(t, boottest.Fill(t.Context(), p))
+	return p
+}
+
+// TestManyGuestsAtOnceSendNoMoreThanARequestAllowsFromDynamoDB does the same with the files and the
+// sessions of a request. Who is told to try again does.
+func TestManyGuestsAtOnceSendNoMoreThanARequestAllowsFromDynamoDB(t *testing.T) {
+	p := onDynamoDB(t)
+	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
+	check(t, err)
+	made, err := file.Links(p).NewRequest(t.Context(), alice, links.Request{MaxFiles: 5})
+	check(t, err)
+	var all sync.WaitGroup
+	var begun, stored atomic.Int64
+	for i := range 40 {
+		by := files.By{UserIncarnation: alice.Incarnation, Request: made.ID, Guest: fmt.Sprint(i), Source: fmt.Sprint(i)}
+		service := file.Service(p.Clone())
+		all.Go(func() {
+			if i%2 == 0 && admitted(t, func() error {
+				_, err := service.BeginSession(t.Context(), by, files.Plan{Owner: "alice", Name: "a", Length: 1}, nil)
+				return err
+			}) {
+				begun.Add(1)
+			} else if i%2 == 1 && admitted(t, func() error { return store(t, service, by) }) {
+				stored.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	now, err := file.Links(p).Requests(t.Context(), alice)
+	if err != nil || begun.Load()+stored.Load() != 5 || now[0].Files != stored.Load() {
+		t.Errorf("%d sessions began, %d files were stored, and the request has %+v: %v", begun.Load(), stored.Load(), now, err)
+	}
+}
+
+// admitted repeats do while it is told to try again. It reports whether the request took it.
+func admitted(t *testing.T, do func() error) bool {
+	for {
+		err := do()
+		if fault.Is(err, fault.Unavailable) {
+			continue
+		}
+		if err != nil && !fault.Is(err, fault.Forbidden) {
+			t.Error(err)
+		}
+		return err == nil
+	}
+}
+
+func store(t *testing.T, service *files.Service, by files.By) error {
+	up, err := service.Begin(t.Context(), "alice", by, 1, files.Sending{})
+	if err != nil {
+		return err
+	}
+	if err = up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}); err != nil {
+		up.Abort(t.Context())
+		return err
+	}
+	_, err = up.Commit(t.Context(), 0)
+	return err
 }
 
 // take reports whether a claim has taken a download, and not come too late.

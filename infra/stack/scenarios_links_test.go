@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -146,4 +148,94 @@ func sharing(s *stage) {
 		return next.Do(r)
 	}
 	s.must(200, "PATCH", "/files/1/links/own", bearer(), in(`{"downloads":4}`))
+}
+
+// request makes a request of alice, who has an address, and returns the token of its link.
+func (s *stage) request(change func(*links.Request)) string {
+	s.Helper()
+	q := links.Request{MaxFiles: 50, MaxBytes: 1 << 20, Notify: files.Contact{To: "alice@example.com"}}
+	if change != nil {
+		change(&q)
+	}
+	made, err := file.Links(s.real).NewRequest(s.Context(), s.get("alice"), q)
+	s.check(err)
+	return file.Links(s.real).RequestToken(made)
+}
+
+func asking(s *stage) {
+	s.authenticated("GET", "/requests")
+	fields := content("application/json", `{"title":"a","files":3,"password":"`+boottest.Password+`","expires":"1d"}`)
+	s.must(201, "POST", "/requests", bearer(), fields)
+	s.must(400, "POST", "/requests", bearer(), content("application/json", `{"file":3}`))
+	all, err := file.Links(s.real).Requests(s.Context(), s.get("alice"))
+	s.check(err)
+	s.must(200, "PATCH", "/requests/"+all[0].ID, bearer(), fields)
+	link := "/requests/in?k=" + file.Links(s.real).RequestToken(all[0])
+	s.guesses("GET", link, func(password string) func(*http.Request) { return header(file.PasswordHeader, password) })
+	s.must(204, "DELETE", "/requests/"+all[0].ID, bearer())
+	link = "/requests/in?k=" + s.request(nil)
+	text := content("text/plain", "abc")
+	for range 2 { // the second is added to the notice
+		s.must(200, "PUT", link+"&file=a.txt", text)
+	}
+	guest := s.guest(link)
+	for range 2 {
+		s.must(200, "PUT", link+"&file=a.txt", text, guest, header("Idempotency-Key", "k"))
+	}
+	s.must(400, "POST", link, broken(), header("Idempotency-Key", "another"))
+	s.must(200, "GET", link, guest)
+	s.must(413, "PUT", "/requests/in?file=a&k="+s.request(func(q *links.Request) { q.MaxBytes = 2 }), text)
+	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
+	made, err := file.Links(s.real).NewRequest(s.Context(), s.get("dave"), links.Request{})
+	s.check(err)
+	link = "/requests/in?file=a&k=" + file.Links(s.real).RequestToken(made)
+	s.must(200, "PUT", link, text)
+	for _, n := range []int{1001, 999} { // more than the quota, and than what is left of it
+		s.must(413, "PUT", link, content("text/plain", strings.Repeat("a", n)))
+	}
+	s.network.faults["UpdateItem"] = func(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
+		users := auth.NewUsers(s.real.Table, s.real.Now)
+		s.check(users.Disable(s.Context(), "dave"))
+		s.check(users.Remove(s.Context(), "dave"))
+		return next.Do(r)
+	}
+	s.must(401, "PUT", link, text)
+}
+
+// guest returns the header of a new guest of a request.
+func (s *stage) guest(link string) func(*http.Request) {
+	s.Helper()
+	w := httptest.NewRecorder()
+	s.h.ServeHTTP(w, httptest.NewRequestWithContext(s.Context(), "GET", "https://gateway.example/v1"+link, nil))
+	return header("Ferry-Guest", w.Header().Get("Ferry-Guest"))
+}
+
+// guestUploads runs sessions of guests: two are completed, and one has no room.
+func (s *stage) guestUploads(send func(path string)) {
+	s.Helper()
+	guest := header("Authorization", "Bearer "+s.request(func(q *links.Request) { q.MaxFiles = 2 }))
+	secret := ""
+	begin := func(status int, options ...func(*http.Request)) string {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(s.Context(), "POST", "https://gateway.example/v1/uploads", nil)
+		for _, o := range append(options, guest, content("application/json", `{"name":"a.txt","length":3}`)) {
+			o(r)
+		}
+		if s.h.ServeHTTP(w, r); w.Code != status {
+			s.Fatalf("a guest's session: status %d, want %d (%s)", w.Code, status, w.Header().Get("Ferry-Error"))
+		}
+		secret = w.Header().Get("Ferry-Guest")
+		return strings.TrimPrefix(w.Header().Get("Location"), "https://files.example.com/v1")
+	}
+	own := begin(201)
+	as := header("Ferry-Guest", secret)
+	send(own)
+	s.must(200, "GET", own, guest, as)
+	other := begin(201, as)
+	begin(403, as)
+	send(other)
+	for _, path := range []string{own, other} { // the second is added to the notice
+		s.must(200, "POST", path+"/complete", guest, as)
+	}
+	s.must(200, "GET", "/uploads", guest, as)
 }

@@ -62,6 +62,7 @@ func scenarios() map[string]func(*stage) {
 		"sweep":              sweepAll,
 		"linkkey":            makeKey,
 		"links":              sharing,
+		"requests":           asking,
 	}
 }
 
@@ -276,6 +277,7 @@ func uploads(s *stage) {
 	s.check(err)
 	s.must(404, "POST", gone+"/complete", bearer())
 	s.authenticated("GET", "/uploads")
+	s.guestUploads(send)
 }
 
 // lazy returns a service that leaves the bytes of what it moves where they are.

@@ -9,6 +9,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 )
 
 const (
@@ -64,9 +65,7 @@ func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
 		{"nonsense is ignored", "lang=%2F..%2F", "<b>", "????", "en"},
 	} {
 		r, err := http.NewRequest("GET", "/?"+c.query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		apitest.Must(t, err)
 		r.Header.Set("Accept-Language", c.accept)
 		if got := api.Lang(r, auth.User{Lang: c.user}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)

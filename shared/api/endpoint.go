@@ -128,6 +128,9 @@ type Ports struct {
 	Free   func() (int64, error) // bytes that uploads may still take; nil is no limit
 	// CountWait and LinkMemory are as in links.Config.
 	CountWait, LinkMemory time.Duration
+	// Guests returns the guest who has the token of a request's link. It is nil where guests can do
+	// nothing.
+	Guests func(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error)
 	// Mover is as in files.Config.
 	Mover func(ctx context.Context, owner string, id int64) error
 	Settings
@@ -146,8 +149,15 @@ func Domain[T any](p *Ports, build func(*Ports) T) T {
 func (p *Ports) Clone() *Ports {
 	return &Ports{
 		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Log: p.Log, Notify: p.Notify, Slots: p.Slots, Free: p.Free,
-		CountWait: p.CountWait, LinkMemory: p.LinkMemory, Mover: p.Mover, Settings: p.Settings,
+		CountWait: p.CountWait, LinkMemory: p.LinkMemory, Guests: p.Guests, Mover: p.Mover, Settings: p.Settings,
 	}
+}
+
+// WithGuests returns ports for the one endpoint whose handlers guests may use.
+func (p *Ports) WithGuests(check func(http.ResponseWriter, *http.Request, string) (auth.Identity, error)) *Ports {
+	with := p.Clone()
+	with.Guests = check
+	return with
 }
 
 // Outlet returns an Outlet with the ports' clock, log and address.
@@ -159,8 +169,13 @@ func (p *Ports) Outlet() envelope.Outlet {
 // route. A mux must have found the handler: it says which route this is.
 func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.Identity) error) http.Handler {
 	check, needs := auth.New(p.Ports), needs()
-	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		id, err := check.Check(r.Context(), auth.Read(r))
+	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) (err error) {
+		var id auth.Identity
+		if c := auth.Read(r); p.Guests != nil && auth.IsRequest(c.Bearer) {
+			id, err = p.Guests(w, r, c.Bearer)
+		} else {
+			id, err = check.Check(r.Context(), c)
+		}
 		if err == nil {
 			err = id.Allow(needs[r.Pattern])
 		}
@@ -177,7 +192,7 @@ func (p *Ports) ByRoute(handlers map[string]func(http.ResponseWriter, *http.Requ
 	mux := http.NewServeMux()
 	for route, f := range handlers {
 		mux.Handle(strings.Replace(route, " ", " "+Prefix, 1), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-			if err := onlyKnown(r, query); err != nil {
+			if err := OnlyKnown(r, query...); err != nil {
 				return err
 			}
 			return f(w, r, u)

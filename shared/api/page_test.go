@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 )
 
 func TestPagesAreThoseOfHTMLTemplate(t *testing.T) {
@@ -21,9 +22,7 @@ func TestPagesAreThoseOfHTMLTemplate(t *testing.T) {
 	}
 	for _, file := range files {
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		apitest.Must(t, err)
 		shown := map[string]string{}
 		for _, action := range regexp.MustCompile(`{{(?:if )?\.(\w+)}}`).FindAllStringSubmatch(string(source), -1) {
 			shown[action[1]] = action[1] + ` <script>alert("1")</script> & '+' é {{.Name}} {{end}}`
@@ -49,18 +48,12 @@ func compare(t *testing.T, what string, shown map[string]string) {
 	t.Helper()
 	file, _, _ := strings.Cut(what, " ")
 	page, err := template.ParseFiles(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	apitest.Must(t, err)
 	var want strings.Builder
-	if err := page.Execute(&want, shown); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Must(t, page.Execute(&want, shown))
 	got := httptest.NewRecorder()
 	name := strings.TrimSuffix(filepath.Base(file), ".html")
-	if err := api.WritePage(got, http.StatusOK, "", name, shown); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Must(t, api.WritePage(got, http.StatusOK, "", name, shown))
 	if plain := strings.ReplaceAll(want.String(), "&#43;", "+"); got.Body.String() != plain {
 		t.Errorf("%s is %s\nand with html/template %s", what, got.Body, plain)
 	}

@@ -46,9 +46,9 @@ func Query(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// onlyKnown returns an Invalid fault if the query has a parameter other than these and lang, which
+// OnlyKnown returns an Invalid fault if the query has a parameter other than these and lang, which
 // may be misspelt.
-func onlyKnown(r *http.Request, names []string) error {
+func OnlyKnown(r *http.Request, names ...string) error {
 	q, err := Query(r)
 	if err != nil {
 		return err

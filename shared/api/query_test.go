@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 )
@@ -99,9 +100,7 @@ func TestUncleanPathIsNotRedirected(t *testing.T) {
 		for _, method := range []string{"GET", "POST"} {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, nil))
-			if w.Code != want {
-				t.Errorf("%s %s is %d, want %d", method, path, w.Code, want)
-			}
+			apitest.Equal(t, method+" "+path, w.Code, want)
 		}
 	}
 }

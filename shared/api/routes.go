@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ferry/shared/auth"
+	"ferry/shared/fault"
 )
 
 // routes returns the routes of each endpoint by its name. The endpoint notfound, which
@@ -33,6 +34,10 @@ func routes() map[string][]Route {
 		"oauthrevoke":       {{"POST", "/oauth2/revoke", anybody}},
 		"oauthtoken":        {{"POST", "/oauth2/token", anybody}},
 		"openapi":           {{"GET", "/openapi.json", anybody}, {"HEAD", "/openapi.json", anybody}},
+		"requests": {{"POST", "/requests", all}, {"GET", "/requests", all}, {"HEAD", "/requests", all},
+			{"PATCH", "/requests/{id}", all}, {"DELETE", "/requests/{id}", all},
+			{"GET", "/requests/in", anybody}, {"HEAD", "/requests/in", anybody},
+			{"POST", "/requests/in", anybody}, {"PUT", "/requests/in", anybody}},
 		"tokens": {{"POST", "/tokens", login}, {"GET", "/tokens", all}, {"HEAD", "/tokens", all},
 			{"DELETE", "/tokens", all}, {"DELETE", "/tokens/{id}", all}},
 		"upload": {{"POST", "/upload", upload}, {"PUT", "/upload", upload}, {"PUT", "/upload/{name}", upload}},
@@ -58,15 +63,26 @@ func needs() map[string]auth.Scope {
 	return all
 }
 
-// Methods returns the methods of a path after Prefix, sorted; none if it is not known.
+// Methods returns the methods of a path after Prefix, sorted; none if it is not known. A path
+// that a route has to the letter is not that of others.
 func Methods(path string) (all []string) {
-	for _, r := range append(slices.Concat(slices.Collect(maps.Values(routes()))...), PartRoute) {
-		if r.Fits(path) {
+	every := append(slices.Concat(slices.Collect(maps.Values(routes()))...), PartRoute)
+	literal := slices.ContainsFunc(every, func(r Route) bool { return r.Path == path })
+	for _, r := range every {
+		if r.Path == path || !literal && r.Fits(path) {
 			all = append(all, r.Method)
 		}
 	}
 	slices.Sort(all)
 	return all
+}
+
+// NotAllowed is the fault of a path after Prefix that has other methods.
+func NotAllowed(path string) error {
+	allow := Methods(path)
+	return &fault.Fault{
+		Kind: fault.MethodNotAllowed, Allow: allow, Detail: "this address accepts " + strings.Join(allow, ", "),
+	}
 }
 
 // Fits reports whether a path after Prefix matches the route.

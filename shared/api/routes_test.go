@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 )
 
 func TestPathsMatchTheirTemplates(t *testing.T) {
@@ -16,6 +17,8 @@ func TestPathsMatchTheirTemplates(t *testing.T) {
 		"/download/file":     "GET, HEAD",
 		"/health":            "GET, HEAD",
 		"/auth/forget":       "GET",
+		"/requests/in":       "GET, HEAD, POST, PUT",
+		"/requests/7":        "DELETE, PATCH",
 		"/files/":            "",
 		"/files":             "",
 		"/files//restore":    "",
@@ -26,8 +29,6 @@ func TestPathsMatchTheirTemplates(t *testing.T) {
 		"/uploads/7/parts/1": "PUT",
 		"":                   "",
 	} {
-		if got := strings.Join(api.Methods(path), ", "); got != want {
-			t.Errorf("%q takes %q, want %q", path, got, want)
-		}
+		apitest.Equal(t, path, strings.Join(api.Methods(path), ", "), want)
 	}
 }

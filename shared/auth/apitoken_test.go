@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
@@ -156,14 +157,10 @@ func TestAUseIsRecordedOnceADay(t *testing.T) {
 			c.use(t, token)
 			c.advance(time.Hour)
 		}
-		if n := calls.writes.Load(); n != int64(d+1) {
-			t.Errorf("on day %d there were %d writes", d, n)
-		}
+		apitest.Equal(t, fmt.Sprint("writes on day ", d), calls.writes.Load(), int64(d+1))
 		c.advance(day)
 	}
-	if n := calls.reads.Load(); n != 15 {
-		t.Errorf("15 uses made %d reads", n)
-	}
+	apitest.Equal(t, "reads of 15 uses", calls.reads.Load(), 15)
 }
 
 func TestAnotherTextIsRefusedWithoutTheTable(t *testing.T) {
@@ -184,13 +181,9 @@ func TestAnotherTextIsRefusedWithoutTheTable(t *testing.T) {
 		}
 	}
 	for _, other := range []string{"ferry_", "ferry_!", token[:len(token)-2], token + "AA"} {
-		if c.use(t, other) != "" {
-			t.Errorf("%s is accepted", other)
-		}
+		apitest.Equal(t, other, c.use(t, other), "")
 	}
-	if n := calls.reads.Load(); n != 0 {
-		t.Errorf("the table was read %d times", n)
-	}
+	apitest.Equal(t, "reads", calls.reads.Load(), 0)
 }
 
 // TestFiftyTokensAreTheMost makes more at once, in two processes.
@@ -254,9 +247,7 @@ func TestTheDeviceUnusedForLongestIsLoggedOut(t *testing.T) {
 		if i == 1 {
 			want = ""
 		}
-		if got := c.use(t, token); got != want {
-			t.Errorf("device %d has the scope %q", i, got)
-		}
+		apitest.Equal(t, fmt.Sprint("the scope of device ", i), c.use(t, token), want)
 	}
 }
 

@@ -2,13 +2,16 @@ package auth_test
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 )
 
@@ -56,13 +59,27 @@ func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.
 
 const okay fault.Kind = -1
 
+// want checks how a login ends.
+func (c check) want(t *testing.T, kind fault.Kind, name, password, from string) {
+	t.Helper()
+	if k, after := c.try(t, name, password, from); k != kind {
+		t.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, from, k, after, kind)
+	}
+}
+
+// wantWait checks that a login is refused for this long.
+func (c check) wantWait(t *testing.T, wait time.Duration, name, password, from string) {
+	t.Helper()
+	if k, after := c.try(t, name, password, from); k != fault.TooMany || after != wait {
+		t.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, from, k, after, wait)
+	}
+}
+
 // fail logs in n times, each time with another wrong password.
 func (c check) fail(t *testing.T, name string, n int, from string) {
 	t.Helper()
 	for i := range n {
-		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), from); k != fault.Unauthorized {
-			t.Fatalf("wrong password %d gives %v", i, k)
-		}
+		c.want(t, fault.Unauthorized, name, fmt.Sprint("wrong", i), from)
 	}
 }
 
@@ -77,9 +94,7 @@ func TestFailedLoginsLookAlike(t *testing.T) {
 		}
 		said[fault.Of(err).Detail] = true
 	}
-	if len(said) != 1 {
-		t.Errorf("the answers differ: %v", said)
-	}
+	apitest.Equal(t, "different answers", len(said), 1)
 	if _, _, err := c.Login(t.Context(), by("new", right, source)); !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
 		t.Errorf("a temporary password gives %v", err)
 	}
@@ -155,12 +170,8 @@ func TestLoginRenewsAWeakerHash(t *testing.T) {
 	if !strings.Contains(u.Password, "$m=64,t=1,p=1$") {
 		t.Errorf("the hash is still %q", u.Password)
 	}
-	if _, err := c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: bearer}); err != nil {
-		t.Errorf("renewing the hash ended the bearer: %v", err)
-	}
-	if k, _ := c.try(t, "alice", right, source); k != okay {
-		t.Errorf("the next login fails with %v", k)
-	}
+	must(t, failure(c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: bearer})))
+	c.want(t, okay, "alice", right, source) // once more
 }
 
 func TestSourceIsAnAddressOrAnIPv6Network(t *testing.T) {
@@ -173,4 +184,78 @@ func TestSourceIsAnAddressOrAnIPv6Network(t *testing.T) {
 			t.Errorf("%q gives %q, want %q", addr, got, want)
 		}
 	}
+}
+
+func TestCredentialIsReadFromTheHeader(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	_, bearer, err := c.Login(t.Context(), by("alice", right, source))
+	must(t, err)
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	good := encode("alice:" + right)
+	sources := 0
+	for what, k := range map[string]struct {
+		header string
+		ok     bool
+	}{
+		"a bearer":                               {"Bearer " + bearer, true},
+		"a bearer's scheme in lower case":        {"bearer " + bearer, true},
+		"a bearer's scheme in upper case":        {"BEARER " + bearer, true},
+		"a bearer after two spaces":              {"Bearer  " + bearer, true},
+		"a bearer with a trailing space":         {"Bearer " + bearer + " ", true},
+		"a bearer in quotes":                     {`Bearer "` + bearer + `"`, false},
+		"a bearer without a scheme":              {bearer, false},
+		"a bearer without a space":               {"Bearer" + bearer, false},
+		"a bearer after a tab":                   {"Bearer\t" + bearer, false},
+		"two bearers":                            {"Bearer " + bearer + "," + bearer, false},
+		"a bearer with padding":                  {"Bearer " + bearer + "=", false},
+		"a bearer as a token":                    {"Token " + bearer, false},
+		"a bearer as a password":                 {"Basic " + encode("alice:"+bearer), false},
+		"a password":                             {"Basic " + good, true},
+		"a password's scheme in lower case":      {"basic " + good, true},
+		"a name in upper case":                   {"Basic " + encode("ALICE:"+right), true},
+		"a name with a space":                    {"Basic " + encode("alice :"+right), false},
+		"a password with an extra colon":         {"Basic " + encode("alice:"+right+":"), false},
+		"a password without a name":              {"Basic " + encode(":"+right), false},
+		"a name without a password":              {"Basic " + encode("alice:"), false},
+		"a name without a colon":                 {"Basic " + encode("alice"), false},
+		"a password that is not encoded":         {"Basic alice:" + right, false},
+		"a password as a bearer":                 {"Bearer " + good, false},
+		"a temporary password":                   {"Basic " + encode("new:"+right), false},
+		"the password of a user who is disabled": {"Basic " + encode("off:"+right), false},
+		"only a scheme":                          {"Bearer", false},
+		"a scheme and a space":                   {"Bearer ", false},
+		"only the other scheme":                  {"Basic", false},
+		"another scheme":                         {`Digest username="alice"`, false},
+		"nothing":                                {"", false},
+		"a space":                                {" ", false},
+		"something very long":                    {"Bearer " + strings.Repeat("A", 100_000), false},
+		"a long name":                            {"Basic " + encode(strings.Repeat("a", 100_000)+":x"), false},
+		"bytes that are not text":                {"Basic " + encode("\xff\xfe:\x00"), false},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		// Each from another source, so that failures do not slow it down.
+		sources++
+		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", sources)
+		r.Header.Set("Authorization", k.header)
+		u, err := c.Check(t.Context(), auth.Read(r))
+		if k.ok && (err != nil || u.Name != "alice") || !k.ok && !fault.Is(err, fault.Unauthorized) {
+			t.Errorf("%s gives %q, %v", what, u.Name, err)
+		}
+	}
+}
+
+func TestFirstAccessTakesATemporaryPasswordAndNoBearer(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	_, bearer, err := c.Login(t.Context(), by("alice", right, source))
+	must(t, err)
+	r := httptest.NewRequest("POST", "/", nil)
+	r.SetBasicAuth("new", right)
+	if u, err := c.CheckFirst(t.Context(), auth.Read(r)); err != nil || u.Name != "new" {
+		t.Errorf("a temporary password gives %q, %v", u.Name, err)
+	}
+	apitest.WantFault(t, "elsewhere", failure(c.Check(t.Context(), auth.Read(r))), fault.Unauthorized)
+	r.Header.Set("Authorization", "Bearer "+bearer)
+	apitest.WantFault(t, "a bearer", failure(c.CheckFirst(t.Context(), auth.Read(r))), fault.Unauthorized)
 }

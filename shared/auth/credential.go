@@ -46,7 +46,17 @@ func Source(r *http.Request) string {
 
 // Identity is the caller, once the credential has been verified.
 type Identity struct {
-	User
+	User  // the zero User for a guest
 	Scope Scope
 	Token string // the id of the API token that the caller used, else empty
+	Guest *Guest // nil for a user
+}
+
+// Guest is who uses the link of a request, and has no account.
+type Guest struct {
+	Owner   User   // who made the request; only name and incarnation are known
+	Request string // its id
+	ID      string // a hash of a secret that the guest got with the first answer
+	Name    string // what the guest says of themselves; may be empty
+	Source  string // as in a Credential
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/table"
 )
 
@@ -52,13 +53,9 @@ func TestDataAreOfOneFormatOrRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
 	}
-	if err := db.Get(t.Context(), key, &is); !errors.Is(err, table.ErrNotFound) {
-		t.Errorf("the refused data got a format: %+v, %v", is, err)
-	}
+	apitest.WantErr(t, "the format of the refused data", db.Get(t.Context(), key, &is), table.ErrNotFound)
 	must(t, db.Write(t.Context(), table.Put(key, struct {
 		V string `json:"v"`
 	}{"x"})))
-	if err := auth.CheckFormat(t.Context(), db); !errors.Is(err, table.ErrUnreadable) {
-		t.Errorf("a damaged item: %v", err)
-	}
+	apitest.WantErr(t, "a damaged item", auth.CheckFormat(t.Context(), db), table.ErrUnreadable)
 }

@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
@@ -40,9 +40,7 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fa
 		})
 	}
 	wg.Wait()
-	if left := c.Throttle.Gates(); left != 0 {
-		t.Errorf("%d gates are left after all tries", left)
-	}
+	apitest.Equal(t, "gates that are left", c.Throttle.Gates(), 0)
 	return answers, n.Load()
 }
 
@@ -139,17 +137,13 @@ func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if k, _ := c.try(t, "alice", "the last free guess", source); k != fault.Unauthorized {
-			t.Errorf("the wrong guess gives %v", k)
-		}
+		c.want(t, fault.Unauthorized, "alice", "the last free guess", source) // the wrong guess
 	})
 	<-held
 	config := c.Ports
 	config.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
 	beside := check{auth.New(config), c.clock, c.users}
-	if k, _ := beside.try(t, "alice", right, source); k != fault.TooMany {
-		t.Errorf("the right guess gives %v", k)
-	}
+	beside.want(t, fault.TooMany, "alice", right, source) // the right guess
 	wg.Wait()
 }
 
@@ -190,16 +184,12 @@ func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 			compute()
 		})
 		ended.Go(func() {
-			if k, _ := process.try(t, "alice", fmt.Sprint("guess ", i), source); k != fault.Unauthorized {
-				t.Errorf("a guess in process %d gives %v", i, k)
-			}
+			process.want(t, fault.Unauthorized, "alice", fmt.Sprint("guess ", i), source)
 		})
 	}
 	ended.Wait()
 	c.fail(t, "alice", 3, source)
-	if k, after := c.try(t, "alice", "one more", source); k != fault.TooMany || after != time.Second {
-		t.Errorf("after five failures: %v, wait %v", k, after)
-	}
+	c.wantWait(t, time.Second, "alice", "one more", source) // after five failures
 }
 
 // readTogether is a table whose first read ends when that of another process does.
@@ -288,9 +278,7 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if k, _ := c.try(t, "alice", right, source); k != okay {
-			t.Errorf("the try under way gives %v", k)
-		}
+		c.want(t, okay, "alice", right, source) // the try under way
 	})
 	<-held
 	ctx, cancel := context.WithCancel(t.Context())
@@ -300,9 +288,7 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 		ended <- err
 	}()
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the waiting try ends with %v", err)
-	}
+	apitest.WantErr(t, "the waiting try", <-ended, context.Canceled)
 	close(release)
 	wg.Wait()
 }

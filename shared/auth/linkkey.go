@@ -176,6 +176,17 @@ func (k LinkKey) Recipient(area blob.Area, owner string, id int64, notice string
 	return encode(k.derive("recipient", string(area), owner, strconv.FormatInt(id, 10), notice))
 }
 
+// Request returns the token of the link of a request, which its owner made. It carries both names,
+// which RequestPlace reads. id has RequestID characters.
+func (k LinkKey) Request(owner, id string) string {
+	return requestPrefix + encode(append(k.derive("request", owner, id), id+owner...))
+}
+
+// IsRequest reports whether a token is that of a request's link in this version of the key.
+func (k LinkKey) IsRequest(token, owner, id string) bool {
+	return hmac.Equal([]byte(k.Request(owner, id)), []byte(token))
+}
+
 // Part returns the signature of a request that sends one part of an upload session.
 // what is everything that the signature covers.
 func (k LinkKey) Part(what ...string) string {

@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -189,9 +190,7 @@ func TestAFileOfAVersionJustMadeIsAReasonToReadTheKey(t *testing.T) {
 		other.Of(2).File(blob.Files, "alice", 1)
 		other.Of(9).File(blob.Files, "alice", 1) // a version that is lost
 	}
-	if h.reads != before+1 {
-		t.Errorf("the key was read %d times at once", h.reads-before)
-	}
+	apitest.Equal(t, "reads so far", h.reads, before+1)
 }
 
 // keyPause is the shortest time between two reads.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/fault"
 )
 
 // clock is a clock that tests move.
@@ -71,9 +73,7 @@ func TestHashMatchesOnlyItsPassword(t *testing.T) {
 		{"a very long one", longest, strings.Repeat("x", 1<<20), false},
 		{"a trailing zero byte", "a password", "a password\x00", false},
 	} {
-		if got := verify(t, h, hash(t, h, c.password), c.typed); got != c.want {
-			t.Errorf("%s: %v", c.what, got)
-		}
+		apitest.Equal(t, c.what, verify(t, h, hash(t, h, c.password), c.typed), c.want)
 	}
 	if a, b := hash(t, h, "a password"), hash(t, h, "a password"); a == b {
 		t.Error("two hashes of a password are the same: there is no salt")
@@ -108,9 +108,7 @@ func TestUnknownUserCostsAHashAndNeverMatches(t *testing.T) {
 		if verify(t, h, "", password) {
 			t.Errorf("%q matches", password)
 		}
-		if n.Load() != before+1 {
-			t.Errorf("%d hashes were computed, want 1", n.Load()-before)
-		}
+		apitest.Equal(t, "hashes so far", n.Load(), before+1)
 	}
 }
 
@@ -184,9 +182,7 @@ func TestConcurrentHashesAreBoundedByCPUs(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
-	if got := most.Load(); got != int64(cpus) {
-		t.Errorf("%d hashes ran at once, want %d", got, cpus)
-	}
+	apitest.Equal(t, "hashes at once", most.Load(), int64(cpus))
 }
 
 func TestWeakerHashIsOutdated(t *testing.T) {
@@ -207,9 +203,7 @@ func TestWeakerHashIsOutdated(t *testing.T) {
 		"more of both": {auth.Params{Memory: 256, Time: 3, Threads: 1}, false},
 	} {
 		old := hash(t, make(c.p), "a password")
-		if got := now.Outdated(old); got != c.want {
-			t.Errorf("%s: outdated is %v", what, got)
-		}
+		apitest.Equal(t, what+": it is outdated", now.Outdated(old), c.want)
 		if !verify(t, now, old, "a password") {
 			t.Errorf("%s: the password no longer matches", what)
 		}
@@ -224,5 +218,46 @@ func TestHashFormatNeverChanges(t *testing.T) {
 	must(t, err)
 	if got, want := hash(t, h, "pässwörd 10"), "$argon2id$v=19$m=19456,t=2,p=1$c3Nzc3Nzc3Nzc3Nzc3Nzcw$puYEH9k5pO6fu3wJYQ5V/HTfjFvASMEaPqAgHh5wJLA"; got != want {
 		t.Errorf("the hash is %s, want %s", got, want)
+	}
+}
+
+func TestAllowedPasswords(t *testing.T) {
+	t.Parallel()
+	for what, password := range map[string]string{
+		"ten characters":                    "ab cd ef g",
+		"ten characters of many bytes":      "пароль мой",
+		"128 characters":                    strings.Repeat("abcd", 32),
+		"128 characters of four bytes":      strings.Repeat("🎉🎈🎁🎂", 32),
+		"128 characters in decomposed form": strings.Repeat("a\u0308o\u0308u\u0308e\u0308", 32),
+		"any script":                        "漢字とかなの合言葉です",
+		"a phrase":                          "seven bicycles under a lemon",
+		"the user's name and more":          "alice in wonderland",
+	} {
+		if err := auth.CheckPassword(password, "alice"); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestRefusedPasswords(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct{ password, says string }{
+		"nothing":                            {"", "10 to 128 characters; this one has 0"},
+		"nine characters":                    {"ab cd ef ", "this one has 9"},
+		"nine characters of many bytes":      {"пароль мо", "this one has 9"},
+		"nine characters in decomposed form": {"a\u0308bcdefghi", "this one has 9"},
+		"129 characters":                     {strings.Repeat("abc", 43), "this one has 129"},
+		"a line end":                         {"ab cd ef g\n", "control"},
+		"not UTF-8":                          {"ab cd ef g\xff", "text"},
+		"a common one":                       {"1234567890", "easy to guess"},
+		"a common one in upper case":         {"QWERTYUIOP", "easy to guess"},
+		"three characters over and over":     {"abcabcabcabcabc", "easy to guess"},
+		"the user's name twice":              {"alicealice", "easy to guess"},
+		"the user's name and little more":    {"Alice-alice1", "easy to guess"},
+	} {
+		err := auth.CheckPassword(c.password, "alice")
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Of(err).Detail, c.says) {
+			t.Errorf("%s: %v, want %q", what, err, c.says)
+		}
 	}
 }

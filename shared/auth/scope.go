@@ -11,6 +11,8 @@ const (
 	ScopeDownload Scope = "download" // read the account, lists and files
 	ScopeAll      Scope = "all"      // everything except what needs ScopeLogin
 	ScopeLogin    Scope = "login"    // everything: also make tokens and change the password
+	// ScopeGuest is no token's: who has the link of a request may send files there.
+	ScopeGuest Scope = "guest"
 )
 
 // Scopes returns the scopes that a token can have.
@@ -18,7 +20,7 @@ func Scopes() []Scope { return []Scope{ScopeUpload, ScopeDownload, ScopeAll, Sco
 
 // Allows reports whether a credential of this scope may do what needs another.
 func (s Scope) Allows(need Scope) bool {
-	return s == ScopeLogin || s == ScopeAll && need != ScopeLogin || s == need && s != ""
+	return s == ScopeGuest && need == ScopeUpload || s == ScopeLogin || s == ScopeAll && need != ScopeLogin || s == need && s != ""
 }
 
 // Allow returns a Forbidden fault unless the caller may do what needs a scope.

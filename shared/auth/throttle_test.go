@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
@@ -17,24 +18,15 @@ func TestFiveFailuresAreFreeThenWaitsGrow(t *testing.T) {
 	c.fail(t, "alice", 5, source)
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
 		want *= time.Second
-		k, after := c.try(t, "alice", fmt.Sprint("early", i), source)
-		if k != fault.TooMany || after != want {
-			t.Fatalf("after %d failures: %v, wait %v, want %v", 5+i, k, after, want)
-		}
+		c.wantWait(t, want, "alice", fmt.Sprint("early", i), source)
 		c.advance(want - time.Millisecond)
-		if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != time.Millisecond {
-			t.Fatalf("a millisecond too early: %v, %v", k, after)
-		}
+		c.wantWait(t, time.Millisecond, "alice", right, source) // a millisecond too early
 		c.advance(time.Millisecond)
-		if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != fault.Unauthorized {
-			t.Fatalf("after the wait of %v: %v", want, k)
-		}
+		c.want(t, fault.Unauthorized, "alice", fmt.Sprint("late", i), source) // after the wait
 	}
 	// The right password still works after the longest wait.
 	c.advance(300 * time.Second)
-	if k, _ := c.try(t, "alice", right, source); k != okay {
-		t.Fatalf("the right password gives %v", k)
-	}
+	c.want(t, okay, "alice", right, source) // the right password
 	c.fail(t, "alice", 5, source)
 }
 
@@ -42,18 +34,10 @@ func TestFailuresCountPerUserAndSource(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.fail(t, "alice", 5, source)
-	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
-		t.Fatalf("the user is not slowed down: %v", k)
-	}
-	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
-		t.Errorf("from elsewhere: %v", k)
-	}
-	if k, _ := c.try(t, "new", "wrong", source); k != fault.Unauthorized {
-		t.Errorf("another user: %v", k)
-	}
-	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
-		t.Errorf("a login from elsewhere cleared the failures: %v", k)
-	}
+	c.want(t, fault.TooMany, "alice", right, source)
+	c.want(t, okay, "alice", right, "192.0.2.2")          // from elsewhere
+	c.want(t, fault.Unauthorized, "new", "wrong", source) // another user
+	c.want(t, fault.TooMany, "alice", right, source)      // a login from elsewhere clears no failures
 }
 
 func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
@@ -64,20 +48,12 @@ func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
 		if i%10 == 0 {
 			name = "no/user" // an impossible name
 		}
-		if k, _ := c.try(t, name, fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
-			t.Fatalf("try %d: %v", i, k)
-		}
+		c.want(t, fault.Unauthorized, name, fmt.Sprint("wrong", i), source)
 	}
-	if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != time.Second {
-		t.Errorf("the next try gives %v, %v", k, after)
-	}
-	if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != okay {
-		t.Errorf("from elsewhere: %v", k)
-	}
+	c.wantWait(t, time.Second, "alice", right, source) // the next try
+	c.want(t, okay, "alice", right, "192.0.2.2")       // from elsewhere
 	c.advance(time.Second)
-	if k, _ := c.try(t, "alice", right, source); k != okay {
-		t.Errorf("after the wait: %v", k)
-	}
+	c.want(t, okay, "alice", right, source) // after the wait
 }
 
 func TestFailuresAreForgottenAfterAnHour(t *testing.T) {
@@ -86,9 +62,7 @@ func TestFailuresAreForgottenAfterAnHour(t *testing.T) {
 	c.fail(t, "alice", 5, source)
 	c.advance(time.Hour + time.Second)
 	c.fail(t, "alice", 5, source)
-	if k, _ := c.try(t, "alice", "one more", source); k != fault.TooMany {
-		t.Errorf("the failures after the hour do not count: %v", k)
-	}
+	c.want(t, fault.TooMany, "alice", "one more", source) // those after the hour count
 }
 
 // TestRepeatedWrongPasswordWaitsLikeAnyOther sends each password twice, as OAuth clients do, and then one all the time.
@@ -99,14 +73,10 @@ func TestRepeatedWrongPasswordWaitsLikeAnyOther(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			for i := range 9 {
-				if k, _ := c.try(t, name, fmt.Sprint("wrong", i/2), source); k != fault.Unauthorized {
-					t.Fatalf("try %d gives %v", i, k)
-				}
+				c.want(t, fault.Unauthorized, name, fmt.Sprint("wrong", i/2), source)
 			}
 			for _, password := range []string{"wrong4", "wrong5", right} {
-				if k, after := c.try(t, name, password, source); k != fault.TooMany || after != time.Second {
-					t.Errorf("%q gives %v, wait %v", password, k, after)
-				}
+				c.wantWait(t, time.Second, name, password, source)
 			}
 		})
 	}
@@ -117,9 +87,7 @@ func TestRepeatedWrongPasswordWaitsLikeAnyOther(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 9 {
-		t.Errorf("%d of 300 tries with one password were verified, want 9", refused)
-	}
+	apitest.Equal(t, "verified tries of 300 with one password", refused, 9)
 	for range 20 {
 		c.advance(time.Second)
 		c.try(t, "alice", "wrong", source)
@@ -136,9 +104,7 @@ func TestRepetitionThatIsNotTheLastPasswordCounts(t *testing.T) {
 	for i := range 5 {
 		c.try(t, "alice", fmt.Sprint("wrong", i%2), source)
 	}
-	if k, _ := c.try(t, "alice", right, source); k != fault.TooMany {
-		t.Errorf("two alternating passwords do not count: %v", k)
-	}
+	c.want(t, fault.TooMany, "alice", right, source)
 }
 
 // fullTable refuses writes while full is set.
@@ -166,24 +132,16 @@ func TestFailuresCountWhileTheDiskIsFull(t *testing.T) {
 			c.fail(t, "alice", 5-before, source)
 			for i, want := range []time.Duration{1, 2, 4} {
 				want *= time.Second
-				if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != want {
-					t.Fatalf("the wait %d is %v, %v, want %v", i, k, after, want)
-				}
+				c.wantWait(t, want, "alice", right, source)
 				c.advance(want)
-				if k, _ := c.try(t, "alice", fmt.Sprint("late", i), source); k != fault.Unauthorized {
-					t.Fatalf("after the wait of %v: %v", want, k)
-				}
+				c.want(t, fault.Unauthorized, "alice", fmt.Sprint("late", i), source) // after the wait
 			}
 			c.advance(8 * time.Second)
-			if _, err := c.Check(t.Context(), by("alice", right, source)); err != nil {
-				t.Errorf("after the wait the right password gives %v", err)
-			}
+			must(t, failure(c.Check(t.Context(), by("alice", right, source))))
 			for i := range 50 {
 				c.try(t, fmt.Sprint("user", i), "wrong", "192.0.2.2")
 			}
-			if k, _ := c.try(t, "alice", right, "192.0.2.2"); k != fault.TooMany {
-				t.Errorf("a source that tries many users gets %v", k)
-			}
+			c.want(t, fault.TooMany, "alice", right, "192.0.2.2") // a source that tries many users
 		})
 	}
 }
@@ -198,18 +156,12 @@ func TestFailuresOnAFullDiskCountOnceThereIsRoom(t *testing.T) {
 		if i == 5 {
 			c.advance(time.Second)
 		}
-		if k, _ := c.try(t, "alice", fmt.Sprint("wrong", i), source); k != fault.Unauthorized {
-			t.Fatalf("try %d gives %v", i, k)
-		}
+		c.want(t, fault.Unauthorized, "alice", fmt.Sprint("wrong", i), source)
 	}
-	if k, after := c.try(t, "alice", right, source); k != fault.TooMany || after != 2*time.Second {
-		t.Errorf("after six failures: %v, wait %v", k, after)
-	}
+	c.wantWait(t, 2*time.Second, "alice", right, source) // after six failures
 	c.advance(2 * time.Second)
-	for i := range 2 {
-		if k, _ := c.try(t, "alice", right, source); k != okay {
-			t.Errorf("login %d gives %v", i, k)
-		}
+	for range 2 {
+		c.want(t, okay, "alice", right, source)
 	}
 }
 
@@ -219,14 +171,10 @@ func TestWaitDoesNotRevealWhoExists(t *testing.T) {
 	c := begin(t)
 	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {
 		c.fail(t, name, 5, source)
-		if k, after := c.try(t, name, right, source); k != fault.TooMany || after != time.Second {
-			t.Errorf("then %s gets %v, wait %v", name, k, after)
-		}
+		c.wantWait(t, time.Second, name, right, source)
 	}
 	c.advance(time.Second)
 	for name, want := range map[string]fault.Kind{"alice": okay, "nobody": fault.Unauthorized, "off": fault.Unauthorized, "new": fault.Unauthorized} {
-		if k, _ := c.try(t, name, right, source); k != want {
-			t.Errorf("after the wait %s gets %v", name, k)
-		}
+		c.want(t, want, name, right, source) // after the wait
 	}
 }

@@ -3,9 +3,11 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 
 	"ferry/shared/blob"
 )
@@ -35,6 +37,26 @@ func TokenName(token string) (string, bool) {
 		return "", false
 	}
 	return string(b[TokenSize:]), true
+}
+
+// RequestID is the length of a request's id. requestPrefix begins the token of its link.
+const RequestID, requestPrefix = 16, "in_"
+
+// IsRequest reports whether a token may be that of a request's link.
+func IsRequest(token string) bool { return strings.HasPrefix(token, requestPrefix) }
+
+// RequestPlace returns the owner and the id that a token from LinkKey.Request carries. ok is false
+// for all other tokens.
+func RequestPlace(token string) (owner, id string, ok bool) {
+	text, isRequest := strings.CutPrefix(token, requestPrefix)
+	place, carries := TokenName(text)
+	if !isRequest || !carries || len(place) <= RequestID {
+		return "", "", false
+	}
+	id, owner = place[:RequestID], place[RequestID:]
+	_, err := hex.DecodeString(id)
+	canonical, valid := CanonicalName(owner)
+	return owner, id, err == nil && valid && canonical == owner
 }
 
 // HashToken returns the form in which a token is stored: SHA-256, base64url. A fast

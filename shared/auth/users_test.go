@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -64,9 +65,7 @@ func TestUserIsAddedOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if added.Load() != 1 {
-		t.Errorf("the user was added %d times", added.Load())
-	}
+	apitest.Equal(t, "times that the user was added", added.Load(), 1)
 }
 
 func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
@@ -136,24 +135,12 @@ func TestUnknownUsersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	add(t, s, "active", auth.Active)
-	if _, err := s.Get(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
-		t.Errorf("getting: %v", err)
-	}
-	if err := s.Disable(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
-		t.Errorf("disabling: %v", err)
-	}
-	if _, err := s.Enable(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
-		t.Errorf("enabling: %v", err)
-	}
-	if err := s.Remove(t.Context(), "nobody"); !errors.Is(err, auth.ErrUnknownUser) {
-		t.Errorf("removing: %v", err)
-	}
-	if err := s.SetPassword(t.Context(), "nobody", "x", auth.Active); !fault.Is(err, fault.Conflict) {
-		t.Errorf("setting a password: %v", err)
-	}
-	if err := s.Remove(t.Context(), "active"); !fault.Is(err, fault.Conflict) {
-		t.Errorf("removing a user who is not disabled: %v", err)
-	}
+	apitest.WantErr(t, "getting", failure(s.Get(t.Context(), "nobody")), auth.ErrUnknownUser)
+	apitest.WantErr(t, "disabling", s.Disable(t.Context(), "nobody"), auth.ErrUnknownUser)
+	apitest.WantErr(t, "enabling", failure(s.Enable(t.Context(), "nobody")), auth.ErrUnknownUser)
+	apitest.WantErr(t, "removing", s.Remove(t.Context(), "nobody"), auth.ErrUnknownUser)
+	apitest.WantFault(t, "setting a password", s.SetPassword(t.Context(), "nobody", "x", auth.Active), fault.Conflict)
+	apitest.WantFault(t, "removing a user who is not disabled", s.Remove(t.Context(), "active"), fault.Conflict)
 }
 
 func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
@@ -161,9 +148,7 @@ func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
 	s := store(t)
 	for round := range int64(3) {
 		add(t, s, "alice", auth.Active)
-		if u := get(t, s, "alice"); u.Generation != round {
-			t.Errorf("the first generation is %d, want %d", u.Generation, round)
-		}
+		apitest.Equal(t, "the first generation", get(t, s, "alice").Generation, round)
 		must(t, s.Disable(t.Context(), "alice"))
 		must(t, s.Remove(t.Context(), "alice"))
 	}
@@ -194,9 +179,7 @@ func TestEditChangesOnlyWhatDiffers(t *testing.T) {
 	must(t, s.Edit(t.Context(), first, cleared))
 	want := before
 	want.Phone, want.Lang, want.KeepDays, want.State, want.Before, want.Generation = "+393471234567", "it", 7, auth.Disabled, auth.Active, before.Generation+1
-	if got := get(t, s, "alice"); got != want {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	apitest.Equal(t, "the user", get(t, s, "alice"), want)
 	for name, err := range s.QuotaList(t.Context(), "") {
 		t.Errorf("%q is listed with a quota, %v", name, err)
 	}
@@ -212,9 +195,7 @@ func TestUsersAreNotMissingFromATableThatCannotBeRead(t *testing.T) {
 	db := open(t)
 	add(t, auth.NewUsers(db, time.Now), "alice", auth.Active)
 	err := auth.KnowsLess(t.Context(), db, unread{db}, func(what string) { t.Errorf("%s", what) })
-	if !errors.Is(err, table.ErrBusy) {
-		t.Errorf("the error is %v", err)
-	}
+	apitest.WantErr(t, "reading", err, table.ErrBusy)
 }
 
 func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
@@ -233,5 +214,87 @@ func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
 	}
 	if err := s.Edit(t.Context(), before, after); !fault.Is(err, fault.Conflict) || get(t, s, "alice").Lang != "" {
 		t.Errorf("%v, %+v", err, get(t, s, "alice"))
+	}
+}
+
+// TestAddDetectsAUserRemovedMeanwhile lets an earlier user of the name get files and be
+// removed between Add's read and its write.
+func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for what, rounds := range map[string][]string{
+		"an existing user": {"add"},
+		"a removed user":   {"add", "remove"},
+		"a new user":       {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := apitest.New(t)
+			exists := false
+			addOrRemove := func(step string) {
+				if exists == (step == "add") {
+					return
+				}
+				exists = !exists
+				if step == "add" {
+					s.AddUser("alice", "an earlier password")
+					return
+				}
+				must(t, s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 3)))
+				must(t, s.Users.Disable(t.Context(), "alice"))
+				must(t, s.Users.Remove(t.Context(), "alice"))
+			}
+			for _, step := range rounds {
+				addOrRemove(step)
+			}
+			s.Calls.Before("table.Write", func() error {
+				s.Calls.Before("table.Write", nil)
+				addOrRemove("add")
+				addOrRemove("remove")
+				return nil
+			})
+			store := auth.NewUsers(s.Data.Ports.Table, s.Clock.Now)
+			late := auth.User{Name: "alice", State: auth.Active, Password: "hash"}
+			apitest.WantFault(t, "Add", store.Add(t.Context(), late), fault.Conflict)
+			s.Calls.Before("table.Write", nil)
+			addOrRemove("remove")
+			must(t, store.Add(t.Context(), late))
+			before, err := s.Users.Get(t.Context(), "alice")
+			if err != nil || before.LastFile < 3 || before.Generation < 1 {
+				t.Errorf("the new user has the last file %d and the generation %d, %v", before.LastFile, before.Generation, err)
+			}
+		})
+	}
+}
+
+// TestConcurrentUsersOfANameShareNoFileID adds, uses and removes users of one name
+// concurrently. No file id may be given out twice.
+func TestConcurrentUsersOfANameShareNoFileID(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	var mu sync.Mutex
+	given := map[int64]bool{}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 25 {
+				// An operation that comes too late is refused; other tests check that.
+				_ = s.Users.Add(t.Context(), auth.User{Name: "alice", State: auth.Active, Password: "hash"})
+				var u auth.User
+				if s.Data.Table.Update(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 1).If(table.Exists()), &u) == nil {
+					mu.Lock()
+					if given[u.LastFile] {
+						t.Errorf("the id %d was given out twice", u.LastFile)
+					}
+					given[u.LastFile] = true
+					mu.Unlock()
+				}
+				_ = s.Users.Disable(t.Context(), "alice")
+				_ = s.Users.Remove(t.Context(), "alice")
+			}
+		})
+	}
+	wg.Wait()
+	if len(given) < 4 {
+		t.Errorf("only %d ids were given out", len(given))
 	}
 }

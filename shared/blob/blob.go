@@ -191,11 +191,10 @@ func element(s string) bool {
 	return s != "" && len(s) <= 128 && s[0] != '.' && strings.Trim(s, elementBytes) == ""
 }
 
-// CheckPage returns an error for a page that List and Upload.List cannot return: up to limit
-// entries after a number, which is 0 for a List.
-func CheckPage(after, limit int) error {
-	if limit < 1 || limit > MaxList || after < 0 {
-		return fmt.Errorf("blob: %d entries after %d cannot be listed", limit, after)
+// CheckLimit returns an error for a limit that a List cannot have.
+func CheckLimit(limit int) error {
+	if limit < 1 || limit > MaxList {
+		return fmt.Errorf("blob: %d objects cannot be listed", limit)
 	}
 	return nil
 }

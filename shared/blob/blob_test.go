@@ -30,10 +30,9 @@ func TestPagesNumbersAndLayoutsOutOfRangeAreErrors(t *testing.T) {
 	t.Parallel()
 	layout := blob.Layout{Length: 3, PartSize: 1}
 	for what, err := range map[string]error{
-		"no entries":     blob.CheckPage(0, 0),
-		"-1 entries":     blob.CheckPage(0, -1),
-		"many entries":   blob.CheckPage(0, blob.MaxList+1),
-		"after -1":       blob.CheckPage(-1, 10),
+		"no entries":     blob.CheckLimit(0),
+		"-1 entries":     blob.CheckLimit(-1),
+		"many entries":   blob.CheckLimit(blob.MaxList + 1),
 		"part 0":         layout.CheckNumber(0),
 		"part 4 of 3":    layout.CheckNumber(4),
 		"length -2":      blob.Layout{Length: -2, PartSize: 1}.Check(),
@@ -46,8 +45,8 @@ func TestPagesNumbersAndLayoutsOutOfRangeAreErrors(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"one entry":       blob.CheckPage(0, 1),
-		"a whole page":    blob.CheckPage(blob.MaxParts, blob.MaxList),
+		"one entry":       blob.CheckLimit(1),
+		"a whole page":    blob.CheckLimit(blob.MaxList),
 		"part 1":          layout.CheckNumber(1),
 		"part 3 of 3":     layout.CheckNumber(3),
 		"unknown length":  blob.Layout{Length: -1, PartSize: 1}.Check(),

@@ -147,9 +147,8 @@ type Upload interface {
 	// directly. Of two writers of the same part, the later wins.
 	Write(ctx context.Context, number int, r io.Reader, sum *uint64) (Part, error)
 
-	// List returns up to limit (1 to MaxList) parts with numbers above after, in
-	// order. Fewer than limit means there are no more.
-	List(ctx context.Context, after, limit int) ([]Part, error)
+	// List returns all parts that have arrived, by their numbers.
+	List(ctx context.Context) ([]Part, error)
 
 	// Complete makes the object from all its parts, complete and durable, or changes nothing: it
 	// returns *MissingError if parts are missing or incomplete, ErrLength if there are more than
@@ -160,18 +159,4 @@ type Upload interface {
 	// Abort ends the upload and removes its parts; if it became an object, that
 	// stays. An unknown upload is no error.
 	Abort(ctx context.Context) error
-}
-
-// AllParts lists all parts of an upload.
-func AllParts(ctx context.Context, u Upload) ([]Part, error) {
-	var all []Part
-	for after := 0; ; after = all[len(all)-1].Number {
-		page, err := u.List(ctx, after, MaxList)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, page...); len(page) < MaxList || len(all) >= MaxParts {
-			return all, nil
-		}
-	}
 }

@@ -5,12 +5,11 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
-	"iter"
+	"io"
 	"os"
 	"path"
 	"slices"
 	"strconv"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,23 +21,18 @@ const gap = 256 << 10
 
 // load fetches what is missing, and makes folders.
 func (u *unpacking) load(ctx context.Context, from *origin, connections int) error {
-	for i, e := range u.entries {
-		if !e.IsFolder() && e.Length > 0 {
-			continue
-		}
+	for _, i := range u.missing {
 		if err := u.empty(i); err != nil {
 			return err
 		}
 	}
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, cmp.Or(connections, 4)))
-	for r := range u.runs(rangeSize) {
+	for _, r := range u.runs() {
 		if inner.Err() != nil {
 			break
 		}
-		g.Go(func() error {
-			return from.client.retry.do(inner, func() error { return from.copy(inner, r.span, r.write) })
-		})
+		g.Go(func() error { return u.fetch(inner, from, r) })
 	}
 	if err := cmp.Or(g.Wait(), context.Cause(ctx)); err != nil {
 		return err
@@ -52,13 +46,13 @@ func (u *unpacking) load(ctx context.Context, from *origin, connections int) err
 	return u.wrong[0]
 }
 
-// empty makes a folder or an empty file, unless it is here.
+// empty makes an entry, if it has no bytes.
 func (u *unpacking) empty(entry int) error {
 	e := u.entries[entry]
 	if e.IsFolder() {
 		return u.root.MkdirAll(u.target(e), 0o777)
 	}
-	if _, missing := slices.BinarySearch(u.missing, entry); !missing {
+	if e.Length > 0 {
 		return nil
 	}
 	a, err := u.arrive(entry)
@@ -80,95 +74,77 @@ func (u *unpacking) setFolderTimes() error {
 	return nil
 }
 
-// run is a stretch of the bundle that one request fetches. Its From advances.
+// run is a stretch of the bundle that one request fetches.
 type run struct {
 	span
-	u      *unpacking
-	shares []share // that have not fully arrived, in order
+	shares []share // what to take of it, in order
 }
 
-// share is what a run has of a file: bytes, and its header if it begins there.
+// share is what a run has of a file: bytes, and the header before them if the file begins there.
 type share struct {
 	entry int
 	span
-	length int64  // of its bytes, without the header
-	header []byte // what has arrived of it
-	sum    uint32 // CRC-32 of the bytes that have arrived
 }
 
-// runs cuts what is missing into requests of about size bytes.
-func (u *unpacking) runs(size int64) iter.Seq[*run] {
-	return func(yield func(*run) bool) {
-		r := &run{u: u}
-		for _, i := range u.missing {
-			e := u.entries[i]
-			if e.Length == 0 {
-				continue
-			}
-			for at := e.Header; at < e.Offset+e.Length; {
-				if len(r.shares) > 0 && (at-r.From >= size || at-r.To > gap) {
-					if !yield(r) {
-						return
-					}
-					r = &run{u: u}
-				}
-				if len(r.shares) == 0 {
-					r.From = at
-				}
-				r.To = min(e.Offset+e.Length, max(r.From+size, e.Offset+1)) // a header is never cut
-				r.shares = append(r.shares, share{entry: i, span: span{at, r.To}, length: r.To - max(at, e.Offset)})
-				at = r.To
-			}
+// runs cuts what is missing into requests of about rangeSize bytes.
+func (u *unpacking) runs() (all []*run) {
+	r := &run{}
+	for _, i := range u.missing {
+		e := u.entries[i]
+		if e.Length == 0 {
+			continue
 		}
-		if len(r.shares) > 0 {
-			yield(r)
+		for at := e.Header; at < e.Offset+e.Length; at = r.To {
+			if len(all) == 0 || at-r.From >= rangeSize || at-r.To > gap {
+				r = &run{span: span{From: at}}
+				all = append(all, r)
+			}
+			r.To = min(e.Offset+e.Length, max(r.From+rangeSize, e.Offset+1)) // a header is never cut
+			r.shares = append(r.shares, share{i, span{at, r.To}})
 		}
 	}
+	return all
 }
 
-// write takes the next bytes of a run.
-func (r *run) write(b []byte) error {
-	for len(b) > 0 {
-		s := &r.shares[0] // a run ends with the last one
-		n := min(int64(len(b)), s.From-r.From)
-		if n == 0 { // no gap
-			n = min(int64(len(b)), s.To-r.From)
-			if err := r.u.take(s, b[:n]); err != nil {
-				return err
-			}
+// fetch loads a run. It reads over the bytes between its shares.
+func (u *unpacking) fetch(ctx context.Context, from *origin, r *run) error {
+	in := from.read(ctx, r.span)
+	defer in.Close()
+	buf := make([]byte, 256<<10)
+	for _, s := range r.shares {
+		if _, err := io.CopyN(io.Discard, in, s.From-in.From); err != nil {
+			return err
 		}
-		r.From, b = r.From+n, b[n:]
-		if r.From == s.To {
-			r.shares = r.shares[1:]
+		if err := u.take(in, s, buf); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// take stores the next bytes of a share, whose From advances too.
-func (u *unpacking) take(s *share, b []byte) error {
+// take stores a share, which is next in a run.
+func (u *unpacking) take(in *reader, s share, buf []byte) error {
 	e := u.entries[s.entry]
-	if header := min(int64(len(b)), e.Offset-s.From); header > 0 {
-		s.header = append(s.header, b[:header]...)
-		if s.From, b = s.From+header, b[header:]; s.From == e.Offset {
-			if err := e.Agrees(s.header); err != nil {
-				return err
-			}
+	if s.From < e.Offset {
+		header := buf[:e.Offset-s.From]
+		if _, err := io.ReadFull(in, header); err != nil {
+			return err
 		}
-	}
-	if len(b) == 0 {
-		return nil
+		if err := e.Agrees(header); err != nil {
+			return err
+		}
 	}
 	a, err := u.arrive(s.entry)
 	if err != nil {
 		return err
 	}
-	if _, err := a.file.WriteAt(b, s.From-e.Offset); err != nil {
+	sum, length := crc32.NewIEEE(), s.To-in.From
+	progress := writer(func(b []byte) error { u.progress(int64(len(b))); return nil })
+	to := io.MultiWriter(io.NewOffsetWriter(a.file, in.From-e.Offset), sum, progress)
+	if _, err := io.CopyBuffer(to, io.LimitReader(in, length), buf); err != nil {
 		return err
 	}
-	u.progress(int64(len(b)))
-	s.From, s.sum = s.From+int64(len(b)), crc32.Update(s.sum, crc32.IEEETable, b)
-	if s.From < s.To || !a.add(s) {
+	if !u.add(a, s.To, length, sum.Sum32()) {
 		return nil
 	}
 	return u.finish(a)
@@ -180,8 +156,6 @@ type arriving struct {
 	bundle.Entry
 	name string // temporary, in the root
 	file *os.File
-
-	mu   sync.Mutex
 	left int64  // bytes in shares that have not fully arrived
 	sum  uint32 // what the shares contribute to the CRC-32
 }
@@ -207,13 +181,13 @@ func (u *unpacking) arrive(entry int) (*arriving, error) {
 	return a, nil
 }
 
-// add counts a share that has arrived, and reports whether it was the last one. The checksum of the
-// whole is the sum of those of the shares, each moved by the bytes that follow it.
-func (a *arriving) add(s *share) (complete bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.sum ^= bundle.CombineCRC32(s.sum, 0, a.Offset+a.Length-s.To)
-	a.left -= s.length
+// add counts a share of n bytes up to an offset in the bundle, and reports whether it was the last one. The
+// checksum of the whole is the sum of those of the shares, each moved by the bytes that follow it.
+func (u *unpacking) add(a *arriving, to, n int64, sum uint32) (complete bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	a.sum ^= bundle.CombineCRC32(sum, 0, a.Offset+a.Length-to)
+	a.left -= n
 	return a.left == 0
 }
 

@@ -56,14 +56,7 @@ func (c *Client) about(ctx context.Context, link string) (a About, err error) {
 		return a, errors.New("not a download link")
 	}
 	at.RawQuery, at.Fragment = at.RawQuery+"&about", ""
-	err = c.retry.do(ctx, func() error {
-		w := watch(ctx, idle)
-		defer w.end()
-		resp, err := c.getLink(w.ctx, http.MethodGet, at.String(), http.Header{})
-		if err != nil {
-			return err
-		}
-		defer drain(resp.Body)
+	err = c.askLink(ctx, http.MethodGet, at.String(), http.Header{}, func(resp *http.Response) error {
 		if resp.StatusCode != http.StatusOK {
 			return refusal(resp)
 		}

@@ -2,8 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -45,18 +45,11 @@ func withClaim(link string, to *url.URL) string {
 // claim asks a link for a claim and returns its address. That of a link which needs none any more
 // is the link.
 func (c *Client) claim(ctx context.Context, link, password string) (address string, err error) {
-	err = c.retry.do(ctx, func() error {
-		w := watch(ctx, idle)
-		defer w.end()
-		header := http.Header{"Range": {"bytes=0-0"}}
-		if password != "" { // unlike another header, this one is defined for more than ASCII
-			header.Set("Authorization", basic(password))
-		}
-		resp, err := c.getLink(w.ctx, http.MethodGet, link, header)
-		if err != nil {
-			return err
-		}
-		defer drain(resp.Body)
+	header := http.Header{"Range": {"bytes=0-0"}}
+	if password != "" { // unlike another header, this one is defined for more than ASCII
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(":"+password)))
+	}
+	err = c.askLink(ctx, http.MethodGet, link, header, func(resp *http.Response) error {
 		if address = claimed(link, resp); address != "" {
 			return nil
 		}
@@ -68,13 +61,6 @@ func (c *Client) claim(ctx context.Context, link, password string) (address stri
 	return address, err
 }
 
-// basic returns the field Authorization for the password of a link.
-func basic(password string) string {
-	r := http.Request{Header: http.Header{}}
-	r.SetBasicAuth("", password)
-	return r.Header.Get("Authorization")
-}
-
 // unlock returns the address of a claim. If err, or else the link, says that it needs a password,
 // ask returns that.
 func (c *Client) unlock(
@@ -83,15 +69,10 @@ func (c *Client) unlock(
 	if err == nil {
 		address, err = c.claim(ctx, link, "")
 	}
-	var wrong error
-	for errors.Is(err, ErrPassword) && ask != nil {
-		password, noAnswer := ask(wrong)
-		if noAnswer != nil {
-			return "", noAnswer
-		}
+	err = withPassword(err, ask, func(password string) (err error) {
 		address, err = c.claim(ctx, link, password)
-		wrong = err
-	}
+		return err
+	})
 	return address, err
 }
 

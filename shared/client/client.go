@@ -59,12 +59,13 @@ type Options struct {
 type BearerFunc func(ctx context.Context, refused string) (string, error)
 
 // Client talks to one service as one user, or without a login: then it can only
-// download by links and change passwords.
+// download by links and change passwords. Join makes one for a guest.
 type Client struct {
 	base  string
 	http  *http.Client
 	retry Retry
 	login BearerFunc // nil without a login
+	guest *guest     // nil for a user
 
 	mu     sync.Mutex
 	bearer string // of all requests

@@ -32,14 +32,7 @@ type Remote struct {
 // Head describes the file behind a link. It needs no login, and does not count as
 // a download. For a link that needs a password the error is an ErrPassword.
 func (c *Client) Head(ctx context.Context, link string) (remote Remote, err error) {
-	err = c.retry.do(ctx, func() error {
-		w := watch(ctx, idle)
-		defer w.end()
-		resp, err := c.getLink(w.ctx, http.MethodHead, link, http.Header{})
-		if err != nil {
-			return err
-		}
-		defer drain(resp.Body)
+	err = c.askLink(ctx, http.MethodHead, link, http.Header{}, func(resp *http.Response) error {
 		if resp.StatusCode != http.StatusOK {
 			return refusal(resp)
 		}
@@ -71,6 +64,22 @@ func localName(stated string) string {
 		return "download"
 	}
 	return name
+}
+
+// askLink sends a request to a link, with retries, and hands the answer to take.
+func (c *Client) askLink(
+	ctx context.Context, method, link string, header http.Header, take func(*http.Response) error,
+) error {
+	return c.retry.do(ctx, func() error {
+		w := watch(ctx, idle)
+		defer w.end()
+		resp, err := c.getLink(w.ctx, method, link, header)
+		if err != nil {
+			return err
+		}
+		defer drain(resp.Body)
+		return take(resp)
+	})
 }
 
 func (c *Client) getLink(ctx context.Context, method, link string, header http.Header) (*http.Response, error) {
@@ -132,13 +141,10 @@ func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (
 	}
 	o.started(0)
 	digests := newDigests(remote, v)
-	left, both := span{0, remote.Length}, io.MultiWriter(w, digests)
-	err = c.retry.do(ctx, func() error {
-		return o.copy(ctx, left, func(b []byte) error {
-			n, err := both.Write(b)
-			left.From += int64(n)
-			return err
-		})
+	both := io.MultiWriter(w, digests)
+	err = o.copy(ctx, span{0, remote.Length}, func(b []byte) error {
+		_, err := both.Write(b)
+		return err
 	})
 	if err != nil {
 		return remote, err

@@ -107,10 +107,7 @@ func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections in
 	for range connections {
 		g.Go(func() error {
 			for s := p.take(size); s != nil; s = p.take(size) {
-				err := c.retry.do(inner, func() error {
-					return o.copy(inner, *s, func(b []byte) error { return p.write(s, b) })
-				})
-				if err != nil {
+				if err := o.copy(inner, *s, func(b []byte) error { return p.write(s, b) }); err != nil {
 					return err
 				}
 			}

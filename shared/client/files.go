@@ -34,6 +34,8 @@ type Details struct {
 	CRC64NVME string `json:"crc64nvme"` // base64 of 8 bytes, big endian
 	SHA256    string `json:"sha256"`    // in hexadecimal; empty if not known
 	Uploader  string `json:"uploader"`
+	Request   string `json:"request"`           // by whose link a guest sent it
+	By        string `json:"by"`                // what the guest said of themselves
 	Entries   int    `json:"entries,omitempty"` // of a bundle
 
 	Downloads     Downloads      `json:"downloads"`     // by Link
@@ -176,6 +178,13 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	}}
 	if d.Password != "" {
 		r.header.Set(passwordHeader, d.Password)
+	}
+	if c.guest != nil {
+		r.method, r.path = "PUT", "/requests/in"
+		query.Set("k", c.guest.token)
+		if c.guest.name != "" {
+			query.Set("by", c.guest.name)
+		}
 	}
 	var e envelope
 	if err := c.call(ctx, r, &e); err != nil {

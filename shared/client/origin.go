@@ -96,37 +96,82 @@ func (o *origin) reclaim(ctx context.Context, asked string, resp *http.Response)
 	return next, o.keep(next)
 }
 
-// copy hands the bytes of a span to write, piece by piece. After an error in the
-// middle the rest can be retried.
-func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) error {
-	if s.From == s.To {
-		return nil
+// reader reads a span of the file, with retries: each goes on where the last answer ended. It is for one
+// goroutine, and must be closed.
+type reader struct {
+	*origin
+	span    // what is left to read
+	ctx     context.Context
+	watch   *watched      // of the open answer
+	content io.ReadCloser // of the open answer, or nil
+}
+
+func (o *origin) read(ctx context.Context, s span) *reader {
+	return &reader{origin: o, span: s, ctx: ctx}
+}
+
+func (r *reader) Read(b []byte) (n int, err error) {
+	if r.From == r.To {
+		return 0, io.EOF
 	}
-	w := watch(ctx, idle)
-	defer w.end()
-	body, err := o.open(w.ctx, s)
-	if err != nil {
+	err = r.client.retry.do(r.ctx, func() (err error) {
+		n, err = r.try(b[:min(int64(len(b)), r.To-r.From)])
 		return err
-	}
-	defer body.Close()
-	buf := make([]byte, 256<<10)
-	for at := s.From; at < s.To; {
-		n, err := body.Read(buf[:min(int64(len(buf)), s.To-at)])
-		w.Reset(idle)
-		if n > 0 {
-			if err := write(buf[:n]); err != nil {
-				return fmt.Errorf("writing: %w", err)
-			}
-			at += int64(n)
-			o.verify.Progress(int64(n))
-		}
-		if err != nil && at < s.To {
-			u, _ := url.Parse(o.link) // it has been requested, so it is valid
-			return again{&network{u.Host, cause(w.ctx, err)}, at > s.From}
+	})
+	return n, err
+}
+
+// try reads from the open answer, or opens one.
+func (r *reader) try(b []byte) (n int, err error) {
+	if r.content == nil {
+		r.watch = watch(r.ctx, idle)
+		if r.content, err = r.open(r.watch.ctx, r.span); err != nil {
+			r.watch.end()
+			return 0, err
 		}
 	}
-	_, _ = body.Read(buf[:1]) // to the end, so that the connection can be reused
+	n, err = r.content.Read(b)
+	r.watch.Reset(idle)
+	if n == 0 && err != nil {
+		err = cause(r.watch.ctx, err)
+		_ = r.Close()
+		u, _ := url.Parse(r.link) // it has been requested, so it is valid
+		return 0, again{error: &network{u.Host, err}}
+	}
+	r.From += int64(n)
+	r.verify.Progress(int64(n))
+	if r.From == r.To {
+		_, _ = r.content.Read(make([]byte, 1)) // to the end, so that the connection can be reused
+	}
+	return n, nil
+}
+
+// Close closes the open answer. It never fails.
+func (r *reader) Close() error {
+	if r.content != nil {
+		_ = r.content.Close()
+		r.watch.end()
+		r.content = nil
+	}
 	return nil
+}
+
+// copy hands the bytes of a span to write, piece by piece.
+func (o *origin) copy(ctx context.Context, s span, write func([]byte) error) error {
+	r := o.read(ctx, s)
+	defer r.Close()
+	_, err := io.CopyBuffer(writer(write), r, make([]byte, 256<<10))
+	return err
+}
+
+// writer is a function as an io.Writer.
+type writer func([]byte) error
+
+func (w writer) Write(b []byte) (int, error) {
+	if err := w(b); err != nil {
+		return 0, fmt.Errorf("writing: %w", err)
+	}
+	return len(b), nil
 }
 
 // open requests a span, from the store if the service has redirected there. It renews

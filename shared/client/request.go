@@ -72,6 +72,9 @@ func (c *Client) try(ctx context.Context, r request, refused string, into any) (
 			return "", err
 		}
 		req.Header.Set("Authorization", "Bearer "+bearer)
+		if secret := c.GuestSecret(); secret != "" {
+			req.Header.Set(guestHeader, secret)
+		}
 	}
 	resp, err := c.send(req)
 	if err != nil {
@@ -135,7 +138,9 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 // send sends a request. Its errors do not show the query, which may hold a token.
 func (c *Client) send(req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", "ferry")
-	req.Header.Set("Accept", "*/*")
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "*/*")
+	}
 	resp, err := c.http.Do(req)
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return nil, &network{req.URL.Host, cause(req.Context(), u.Err)}

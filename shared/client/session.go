@@ -93,8 +93,12 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 	if src.Length >= 0 {
 		body.Length = &src.Length
 	}
-	header := http.Header{"Idempotency-Key": {key}}
-	if err = c.call(ctx, request{method: "POST", path: "/uploads", json: body, header: header, login: true}, &s); err != nil {
+	r := request{method: "POST", path: "/uploads", json: body, header: http.Header{"Idempotency-Key": {key}}, login: true}
+	if c.guest != nil {
+		body.By = c.guest.name
+		r.json = guestSession{body, body.C, body.M}
+	}
+	if err = c.call(ctx, r, &s); err != nil {
 		return Session{}, err
 	}
 	if src.Length < 0 && s.ID != "" && s.PartSize > 0 {
@@ -137,6 +141,9 @@ func (c *Client) complete(ctx context.Context, s Session, crc string, length *in
 	})
 	if err != nil {
 		return File{}, err
+	}
+	if c.guest != nil && len(e.Files) == 1 { // without its id
+		return e.Files[0], nil
 	}
 	if i := slices.IndexFunc(e.Files, func(f File) bool { return f.ID == s.FileID() }); i >= 0 {
 		return e.Files[i], nil

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -63,7 +62,10 @@ func (c *Client) Unpack(ctx context.Context, link string, o UnpackOptions) (got 
 			return got, err
 		}
 	}
-	layout, err := bundle.Read(ctx, from.source, remote.Length)
+	source := func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+		return from.read(ctx, span{off, off + n}), nil
+	}
+	layout, err := bundle.Read(ctx, source, remote.Length)
 	if err != nil {
 		return got, err
 	}
@@ -86,18 +88,6 @@ func (c *Client) Unpack(ctx context.Context, link string, o UnpackOptions) (got 
 	return got, u.load(ctx, from, o.Connections)
 }
 
-// source reads a stretch of a bundle's directory.
-func (o *origin) source(ctx context.Context, off, n int64) (io.ReadCloser, error) {
-	b, s := make([]byte, 0, n), span{off, off + n}
-	err := o.client.retry.do(ctx, func() error {
-		return o.copy(ctx, s, func(next []byte) error {
-			b, s.From = append(b, next...), s.From+int64(len(next))
-			return nil
-		})
-	})
-	return io.NopCloser(bytes.NewReader(b)), err
-}
-
 // unpackingExt is what the folder of files that are not complete has behind the bundle's name.
 const unpackingExt = ".unpacking"
 
@@ -110,7 +100,7 @@ type unpacking struct {
 	force    bool
 	progress func(int64)
 	entries  []bundle.Entry // those to unpack, in the order of the archive
-	missing  []int          // those of them to load
+	missing  []int          // those of them that are not here
 
 	mu       sync.Mutex
 	arriving map[int]*arriving // by entry
@@ -193,7 +183,7 @@ func (u *unpacking) chosen() Unpacked {
 // target returns where an entry goes, in root.
 func (u *unpacking) target(e bundle.Entry) string { return path.Join(u.folder, e.Path) }
 
-// findMissing notes which files to load, and returns how many bytes of the others are here. A file
+// findMissing notes which entries to load, and returns how many bytes of the others are here. A file
 // with other bytes is in the way.
 func (u *unpacking) findMissing(ctx context.Context) (have int64, err error) {
 	for i, e := range u.entries {
@@ -203,7 +193,7 @@ func (u *unpacking) findMissing(ctx context.Context) (have int64, err error) {
 			return 0, err
 		case there:
 			have += e.Length
-		case !e.IsFolder():
+		default:
 			u.missing = append(u.missing, i)
 		}
 	}

@@ -21,7 +21,8 @@ func Methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH",
 // Headers returns the headers that a page may send, in addition to those always allowed.
 func Headers() []string {
 	return []string{
-		"Authorization", "Content-Type", "Ferry-Link-Password", "Idempotency-Key", "If-None-Match", "If-Range", "Range", "Repr-Digest", "X-Amz-Checksum-Crc64nvme",
+		"Authorization", "Content-Type", "Ferry-Guest", "Ferry-Link-Password", "Idempotency-Key", "If-None-Match", "If-Range",
+		"Range", "Repr-Digest", "X-Amz-Checksum-Crc64nvme",
 	}
 }
 
@@ -29,8 +30,8 @@ func Headers() []string {
 // always allowed.
 func Exposed() []string {
 	return []string{
-		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Ferry-Parameter", "Link", "Location", "Repr-Digest", "Retry-After",
-		"X-Amz-Checksum-Crc64nvme", "X-Request-Id",
+		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Ferry-Guest", "Ferry-Parameter", "Link", "Location",
+		"Repr-Digest", "Retry-After", "X-Amz-Checksum-Crc64nvme", "X-Request-Id",
 	}
 }
 

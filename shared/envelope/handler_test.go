@@ -270,9 +270,7 @@ func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 		for _, path := range []string{"/read", "/read", "/unread"} {
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(smuggled), smuggled)
 			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
+			must(t, err)
 			io.Copy(io.Discard, resp.Body)
 			if resp.StatusCode != 400 || resp.Close != (path == "/unread") {
 				t.Errorf("%s: status %d, closed %v", path, resp.StatusCode, resp.Close)

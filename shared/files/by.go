@@ -5,17 +5,39 @@ import (
 	"ferry/shared/table"
 )
 
-// By is who stores a file. The zero By is nobody, and never the owner.
+// By is who stores a file: a user, or a guest of a request. The zero By is nobody, and never the
+// owner.
 type By struct {
 	User            string `json:"uploader,omitempty"` // a canonical name
-	UserIncarnation int64  `json:"byWhich,omitempty"`
+	UserIncarnation int64  `json:"byWhich,omitempty"`  // for a guest that of the request's maker
+
+	Request string `json:"request,omitempty"` // the request's id, for a guest
+	Guest   string `json:"guest,omitempty"`   // auth.Guest.ID
+	Called  string `json:"called,omitempty"`  // what the guest says of themselves
+	Source  string `json:"source,omitempty"`  // a hash of the guest's address
 }
 
 // ByOf returns what a caller stores files by.
-func ByOf(caller auth.Identity) By { return By{caller.Name, caller.Incarnation} }
+func ByOf(caller auth.Identity) By {
+	if g := caller.Guest; g != nil {
+		return By{
+			UserIncarnation: g.Owner.Incarnation, Request: g.Request, Guest: g.ID, Called: g.Name,
+			Source: auth.HashToken(g.Request + " " + g.Source)[:16],
+		}
+	}
+	return By{User: caller.Name, UserIncarnation: caller.Incarnation}
+}
 
 // is reports whether this is a user, and none of the earlier ones with the name.
-func (b By) is(user string, incarnation int64) bool { return b == By{user, incarnation} }
+func (b By) is(user string, incarnation int64) bool {
+	return b == By{User: user, UserIncarnation: incarnation}
+}
+
+// same reports whether this is the same user or guest, from wherever and called whatever.
+func (b By) same(other By) bool {
+	b.Called, b.Source, other.Called, other.Source = "", "", "", ""
+	return b == other
+}
 
 // Uploader returns the name of who stored the file, or "" if that is its owner.
 func (f File) Uploader() string {
@@ -26,8 +48,9 @@ func (f File) Uploader() string {
 }
 
 // Stored returns the form in which a record and its links are written. For most files the owner
-// stored them, so this is left out, and Completed puts it back.
+// stored them, so this is left out, and Completed puts it back. Where a guest was is not kept.
 func (f File) Stored() File {
+	f.By.Source = ""
 	if f.By.is(f.Owner, f.Incarnation) {
 		f.By = By{}
 	}
@@ -40,7 +63,7 @@ func (f File) put() table.Op { return table.Put(f.key(), f.Stored()) }
 // Completed returns what was read in its full form.
 func (f File) Completed() File {
 	if f.By == (By{}) {
-		f.By = By{f.Owner, f.Incarnation}
+		f.By = By{User: f.Owner, UserIncarnation: f.Incarnation}
 	}
 	return f
 }

@@ -119,7 +119,10 @@ func (s *Service) finish(ctx context.Context, sess Session, f File, room []table
 	ops = append(ops,
 		table.Put(sessionKey(sess.ID), done).If(table.Equal("done", false)).Expire(sess.forgotten()))
 	ops = slices.Concat(ops, sess.indexed(table.Delete), []table.Op{sess.opened(-1)}, s.missed(f), room)
-	err = s.Table.Write(ctx, ops...)
+	taking := Taking{Files: []File{f}, Of: sess.ID}
+	err = s.bounded(ctx, sess.Owner, sess.By, taking, func(more []table.Op) (int, error) {
+		return len(ops), s.Table.Write(ctx, slices.Concat(ops, more)...)
+	})
 	if errors.Is(err, table.ErrCondition) {
 		return s.overtaken(ctx, sess, &fault.Fault{Kind: fault.Conflict, Cause: err,
 			Detail: "the upload was ended, or its user was removed or given a quota; try again"})

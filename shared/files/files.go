@@ -81,6 +81,7 @@ type Config struct {
 	Parts     blob.Parts // of the same store
 	Outbox    Outbox
 	Links     Links
+	Requests  Requests
 	Retention Retention
 	Free      func() (int64, error) // bytes that uploads may still take; nil is no bound
 	Log       *slog.Logger

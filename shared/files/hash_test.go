@@ -9,6 +9,7 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -49,9 +50,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				wantHashed(t, c, err, what == "it matches", stated)
 				break
 			}
-			if waits != 2 {
-				t.Errorf("the caller had to repeat %d times, want 2", waits)
-			}
+			apitest.Equal(t, "repetitions", waits, 2)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -139,7 +140,7 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 // the earlier one's keys.
 func claimKey(r KeyRequest) table.Key {
 	hash := Fingerprint(r.Key, fmt.Sprint(r.By.UserIncarnation))
-	return table.Key{PK: "idem#" + r.By.User + "#" + hash, SK: "idem"}
+	return table.Key{PK: "idem#" + cmp.Or(r.By.User, "request:"+r.By.Guest) + "#" + hash, SK: "idem"}
 }
 
 func (c *Claim) put(cond table.Cond) table.Op {

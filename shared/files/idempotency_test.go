@@ -3,6 +3,7 @@ package files_test
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -28,9 +30,7 @@ type claims struct {
 func newClaims(t *testing.T) *claims {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	apitest.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	w := &claims{T: t}
 	w.Service = files.New(files.Config{Ports: auth.Ports{
@@ -59,9 +59,7 @@ func different(r *files.KeyRequest) { r.Fingerprint = files.Fingerprint("POST", 
 func (w *claims) mustClaim(r files.KeyRequest) *files.Claim {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
-	if err != nil {
-		w.Fatalf("claiming: %v", err)
-	}
+	apitest.Must(w.T, err)
 	if result, ok := c.Result(); ok {
 		w.Fatalf("the key already has the result %s", result)
 	}
@@ -82,9 +80,7 @@ func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
 func (w *claims) wantResult(r files.KeyRequest, want string) {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
-	if err != nil {
-		w.Fatal(err)
-	}
+	apitest.Must(w.T, err)
 	if got, ok := c.Result(); !ok || got != want {
 		w.Fatalf("the result is %q, %v, want %q", got, ok, want)
 	}
@@ -98,31 +94,16 @@ func (w *claims) finish(c *files.Claim, result string) error {
 
 func (w *claims) mustFinish(c *files.Claim, result string) {
 	w.Helper()
-	if err := w.finish(c, result); err != nil {
-		w.Fatal(err)
-	}
-}
-
-func TestRepeatedRequestGetsFirstResult(t *testing.T) {
-	t.Parallel()
-	w := newClaims(t)
-	w.mustFinish(w.mustClaim(request()), "first")
-	for range 3 {
-		w.wantResult(request(), "first")
-	}
+	apitest.Must(w.T, w.finish(c, result))
 }
 
 func TestKeyBelongsToOneRequestOfOneUser(t *testing.T) {
 	t.Parallel()
 	w := newClaims(t)
 	first := w.mustClaim(request())
-	if after := w.wantConflict(request(different)); after != 0 {
-		t.Errorf("a different request is told to retry after %v, want never", after)
-	}
+	apitest.Equal(t, "when a different request may be repeated", w.wantConflict(request(different)), 0)
 	w.mustFinish(first, "first")
-	if after := w.wantConflict(request(different)); after != 0 {
-		t.Errorf("a different request is told to retry after %v, want never", after)
-	}
+	apitest.Equal(t, "when a different request may be repeated", w.wantConflict(request(different)), 0)
 	w.mustClaim(request(func(r *files.KeyRequest) { r.Key = "another" }))
 	w.mustClaim(request(func(r *files.KeyRequest) { r.By.User = "bob" }))
 	w.mustClaim(request(func(r *files.KeyRequest) { r.By.UserIncarnation = 1 }))
@@ -130,25 +111,33 @@ func TestKeyBelongsToOneRequestOfOneUser(t *testing.T) {
 
 func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {
 	t.Parallel()
-	w := newClaims(t)
-	var claimed, refused atomic.Int64
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			c, err := w.Claim(t.Context(), request())
-			switch {
-			case fault.Is(err, fault.Conflict) && fault.Of(err).After > 0:
-				refused.Add(1)
-			case err == nil && c != nil:
-				claimed.Add(1)
-			default:
-				t.Errorf("%v, %v", c, err)
+	for what, before := range map[string]func(*claims){
+		"none came before":             func(*claims) {},
+		"the lease of one has expired": func(w *claims) { w.mustClaim(request()); w.advance(time.Hour) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w := newClaims(t)
+			before(w)
+			var claimed, refused atomic.Int64
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() {
+					c, err := w.Claim(t.Context(), request())
+					switch {
+					case fault.Is(err, fault.Conflict) && fault.Of(err).After > 0:
+						refused.Add(1)
+					case err == nil && c != nil:
+						claimed.Add(1)
+					default:
+						t.Errorf("%v, %v", c, err)
+					}
+				})
 			}
+			wg.Wait()
+			apitest.Equal(t, "requests that got the key", claimed.Load(), 1)
+			apitest.Equal(t, "requests that were told to retry", refused.Load(), 19)
 		})
-	}
-	wg.Wait()
-	if claimed.Load() != 1 || refused.Load() != 19 {
-		t.Errorf("%d requests got the key and %d were told to retry, want 1 and 19", claimed.Load(), refused.Load())
 	}
 }
 
@@ -168,9 +157,7 @@ func TestReleasedRequestCannotCommit(t *testing.T) {
 	w := newClaims(t)
 	first := w.mustClaim(request())
 	first.Release(t.Context())
-	if err := w.finish(first, "first"); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a commit under way gave %v, want Conflict", err)
-	}
+	apitest.WantFault(t, "a commit under way", w.finish(first, "first"), fault.Conflict)
 	w.mustClaim(request())
 }
 
@@ -179,14 +166,10 @@ func TestExpiredLeaseLetsAnotherRequestTakeTheKey(t *testing.T) {
 	w := newClaims(t)
 	first := w.mustClaim(request())
 	w.advance(59 * time.Second)
-	if after := w.wantConflict(request()); after != time.Second {
-		t.Errorf("the client is told to retry after %v, want 1s", after)
-	}
+	apitest.Equal(t, "when to retry", w.wantConflict(request()), time.Second)
 	w.advance(time.Second)
 	second := w.mustClaim(request())
-	if err := w.finish(first, "first"); !fault.Is(err, fault.Conflict) {
-		t.Errorf("the commit of the slow first request gave %v, want Conflict", err)
-	}
+	apitest.WantFault(t, "the commit of the slow first request", w.finish(first, "first"), fault.Conflict)
 	first.Release(t.Context())
 	w.mustFinish(second, "second")
 	w.wantResult(request(), "second")
@@ -206,32 +189,12 @@ func TestResultIsForgottenAfterADay(t *testing.T) {
 	w := newClaims(t)
 	w.mustFinish(w.mustClaim(request()), "first")
 	w.advance(files.KeyMemory - time.Second)
-	w.wantResult(request(), "first")
+	for range 3 {
+		w.wantResult(request(), "first")
+	}
 	w.advance(time.Second)
 	w.mustFinish(w.mustClaim(request(different)), "second")
 	w.wantResult(request(different), "second")
-}
-
-func TestOnlyOneOfManyTakesOverExpiredLease(t *testing.T) {
-	t.Parallel()
-	w := newClaims(t)
-	w.mustClaim(request())
-	w.advance(time.Hour)
-	var claimed atomic.Int64
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			if _, err := w.Claim(t.Context(), request()); err == nil {
-				claimed.Add(1)
-			} else if !fault.Is(err, fault.Conflict) {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if claimed.Load() != 1 {
-		t.Errorf("%d requests got the key, want 1", claimed.Load())
-	}
 }
 
 func TestRequestWithoutKeyClaimsNothing(t *testing.T) {
@@ -299,9 +262,7 @@ func TestFingerprintDependsOnEveryPart(t *testing.T) {
 	}
 	// Fingerprints are stored, so a new version must compute the same.
 	const want = "e026e5bdc5a8e62fcf616ba3bcb7935a50981d43490c6652ff0ea0024493cc02"
-	if got := files.Fingerprint("POST", "/upload"); got != want {
-		t.Errorf("the fingerprint is %s, want %s", got, want)
-	}
+	apitest.Equal(t, "the fingerprint", files.Fingerprint("POST", "/upload"), want)
 }
 
 func TestLeaseGrowsWithBody(t *testing.T) {
@@ -309,8 +270,6 @@ func TestLeaseGrowsWithBody(t *testing.T) {
 	for bytes, want := range map[int64]time.Duration{
 		0: 30 * time.Second, 4 << 20: 62 * time.Second, 1 << 30: time.Hour, 1 << 62: time.Hour, -1: time.Hour,
 	} {
-		if got := files.Lease(bytes); got != want {
-			t.Errorf("the lease for %d bytes is %v, want %v", bytes, got, want)
-		}
+		apitest.Equal(t, fmt.Sprintf("the lease for %d bytes", bytes), files.Lease(bytes), want)
 	}
 }

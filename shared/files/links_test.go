@@ -1,52 +1,22 @@
 package files_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/table"
 )
-
-func TestLinkWorksOnlyWhileFileIsInItsArea(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t)
-	first := c.put("file=a.txt", "the content")
-	_, gone := c.call("DELETE", "/files/1")
-	backup := gone.Files[0]
-	if backup.ID != 1 || backup.Name != "a.txt" || backup.Length != 11 || backup.Modified != first.Modified || !strings.Contains(backup.LinkURL, "/download/file/backup?") {
-		t.Fatalf("the deletion returned %+v", backup)
-	}
-	token := func(link string) string { return link[strings.LastIndexByte(link, '=')+1:] }
-	if token(first.LinkURL) == token(backup.LinkURL) {
-		t.Error("the links of both areas have the same token")
-	}
-	for what, k := range map[string]struct {
-		link string
-		want int
-	}{
-		"the old link":                      {first.LinkURL, 401},
-		"the new link":                      {backup.LinkURL, 200},
-		"the old token in the backup area":  {c.Base + "/download/file/backup?z=" + token(first.LinkURL), 401},
-		"the backup token in the user area": {c.Base + "/download/file?k=" + token(backup.LinkURL), 401},
-	} {
-		if status, _ := c.get(k.link); status != k.want {
-			t.Errorf("after the deletion %s gave status %d, want %d", what, status, k.want)
-		}
-	}
-	_, back := c.call("POST", "/files/1/restore")
-	if back.Files[0] != first {
-		t.Errorf("after the restoration the file is %+v, want %+v", back.Files[0], first)
-	}
-	if status, text := c.get(first.LinkURL); status != 200 || text != "the content" {
-		t.Errorf("after the restoration the first link gave %d %q", status, text)
-	}
-	if status, _ := c.get(backup.LinkURL); status != 401 {
-		t.Errorf("after the restoration the backup link gave status %d, want 401", status)
-	}
-	c.wantConsistent(1)
-}
 
 func TestLinksAreTheSameInEveryList(t *testing.T) {
 	t.Parallel()
@@ -94,5 +64,231 @@ func TestACheckFindsNothingAfterLinksWereChanged(t *testing.T) {
 		if _, found := c.check(nil); len(found) != 0 {
 			t.Errorf("after %s: %v", request.request, found)
 		}
+	}
+}
+
+// linkKeys returns the keys of the links that a file has in the table.
+func (s server) linkKeys(f files.File) (all []table.Key) {
+	s.Helper()
+	for _, key := range s.keys("link#") {
+		var l links.Link
+		s.must(s.Data.Table.Get(s.Context(), key, &l))
+		if l.File.ID == f.ID {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+// TestAFileGetsANewKeyForItsBytes uses a file in the backup area, which has two links.
+func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
+	t.Parallel()
+	store := func(s server, content string) func(files.File) error {
+		return func(f files.File) error {
+			_, err := s.Data.Disk.Create(t.Context(), f.Area, f.Blob, strings.NewReader(content), -1)
+			return err
+		}
+	}
+	nothing := func(server, files.File) {}
+	for name, c := range map[string]struct {
+		before  func(server, files.File)
+		moves   bool // the bytes lie elsewhere, and are moved
+		refused bool
+	}{
+		"the bytes are stored under it": {before: nothing},
+		"the bytes are moved to it":     {before: nothing, moves: true},
+		"its record and links are unreadable": {before: func(s server, f files.File) {
+			for _, key := range append(s.linkKeys(f), keyOf(f)) {
+				s.Spoil(key)
+			}
+		}},
+		"its links are missing": {before: func(s server, f files.File) {
+			for _, key := range s.linkKeys(f) {
+				s.write(table.Delete(key))
+			}
+		}},
+		"its key was renewed meanwhile": {before: func(s server, f files.File) { s.update(keyOf(f), "key", int64(2)) }, refused: true},
+		"it was moved meanwhile":        {before: func(s server, f files.File) { s.update(keyOf(f), "blob", "D0-never/3-0000000000000000000003-alice") }, refused: true},
+		"it was removed meanwhile":      {before: func(s server, f files.File) { s.write(table.Delete(keyOf(f))) }, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, all := newChecked(t)
+			f, service := all[2], file.Service(s.Data.Ports)
+			objects := len(s.Objects(blob.Backup))
+			c.before(s, f)
+			from, put := []string(nil), store(s, "abc")
+			if c.moves {
+				from, put = []string{"files/D0-never/3-0000000000000000000003-alice"}, nil
+				s.must(s.Data.Disk.Copy(t.Context(), f.Area, f.Blob, blob.Files, "D0-never/3-0000000000000000000003-alice"))
+			}
+			now, err := service.Rekey(t.Context(), f, from, put)
+			if c.refused {
+				if n := len(s.Objects(blob.Backup)); !errors.Is(err, table.ErrCondition) || n != objects {
+					t.Errorf("%d objects, %v", n, err)
+				}
+				return
+			}
+			s.must(err)
+			s.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
+			s.must(s.Data.Disk.Delete(t.Context(), f.Area, f.Blob))
+			s.wantFindings("at the end", nil)
+			if of, err := file.Links(s.Data.Ports).Of(t.Context(), now); err != nil || len(of) != 2 || of[1].File.Blob == f.Blob {
+				t.Errorf("%+v, %v", of, err)
+			}
+		})
+	}
+}
+
+// newest returns the caller's newest file in the user area.
+func (c caller) newest() files.File {
+	c.Helper()
+	page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, 0, 1)
+	if err != nil || len(page.Files) != 1 {
+		c.Fatalf("listing: %v, %v", page, err)
+	}
+	return page.Files[0].File
+}
+
+// sendToTwo uploads a file for two recipients and returns it.
+func (c caller) sendToTwo(query string) files.File {
+	c.Helper()
+	c.put("file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
+	return c.newest()
+}
+
+// links returns the paths of a file's own link and of the recipients' links.
+func (c caller) links(f files.File) []string {
+	all := []string{"/download/file?k=" + c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)}
+	for _, id := range f.Recipients {
+		all = append(all, "/download/file?k="+c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, id))
+	}
+	return all
+}
+
+func (c caller) wantStatuses(when string, paths []string, status int) {
+	c.Helper()
+	for i, path := range paths {
+		apitest.Equal(c.TB, fmt.Sprintf("%s the status of link %d", when, i), c.Send("GET "+path, "").Code, status)
+	}
+}
+
+// newKeyCaller starts a service with some files, whose link key the test may change.
+func newKeyCaller(t *testing.T, files int) caller {
+	t.Helper()
+	c := newCaller(t)
+	c.InProcess("it changes the key of all links")
+	c.caller().Fill(files)
+	return c
+}
+
+func (c caller) revoke() {
+	c.Helper()
+	c.Clock.Advance(time.Minute)
+	c.must(failure(c.Data.Ports.ChangeKey(c.Context(), 1)))
+}
+
+// overtaking runs a renewal when something else has read a file's record, and is about to
+// make the file invisible or to renew its links too.
+type overtaking struct {
+	table.Table
+	once  sync.Once
+	other func()
+}
+
+func (o *overtaking) Write(ctx context.Context, ops ...table.Op) error {
+	if ops[0].Kind == table.KindDelete {
+		o.once.Do(o.other)
+	}
+	return o.Table.Write(ctx, ops...)
+}
+
+// overtaken returns the caller's domain, into which a renewal comes once.
+func (c caller) overtaken() *files.Service {
+	return c.service(&overtaking{Table: c.Data.Table, other: func() {
+		if n, err := file.Links(c.Data.Ports).Renew(c.Context(), 1); n != 1 || err != nil {
+			c.Errorf("%d files have new links: %v", n, err)
+		}
+	}})
+}
+
+func failure[T any](_ T, err error) error { return err }
+
+func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
+	t.Parallel()
+	sweep := func(after time.Duration) func(caller, *files.Service) error {
+		return func(c caller, s *files.Service) error {
+			c.Clock.Advance(after)
+			return failure((&files.Sweeper{Service: s, Grace: 2 * after}).Run(c.Context()))
+		}
+	}
+	for what, k := range map[string]struct {
+		area blob.Area // where the file was
+		left int
+		do   func(caller, *files.Service) error
+	}{
+		"a deletion":              {blob.Files, 1, func(c caller, s *files.Service) error { return failure(s.Delete(c.Context(), c.user(), 1)) }},
+		"a restoration":           {blob.Backup, 1, func(c caller, s *files.Service) error { return failure(s.Restore(c.Context(), c.user(), 1)) }},
+		"a sweep that moves it":   {blob.Files, 1, sweep(31 * day)},
+		"a sweep that removes it": {blob.Backup, 0, sweep(91 * day)},
+		"a purge":                 {blob.Backup, 0, func(c caller, s *files.Service) error { return s.Purge(c.Context(), c.user(), 1) }},
+		"the removal of its user": {blob.Files, 0, func(c caller, s *files.Service) error { return failure(s.RemoveAll(c.Context(), c.name)) }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newKeyCaller(t, 1)
+			if k.area == blob.Backup {
+				c.ask("DELETE /files/1")
+			}
+			c.revoke()
+			c.must(k.do(c, c.overtaken()))
+			c.wantConsistent(k.left)
+			for _, f := range c.stored() {
+				if text := c.read(f.Area, 1); f.Key != 2 || f.Area == k.area || text != "x" {
+					t.Errorf("its link in the %s area has version %d of the key, and gives %q", f.Area, f.Key, text)
+				}
+			}
+		})
+	}
+}
+
+// TestMovesBesideARenewalLeaveNoLinkBehind lets them race.
+func TestMovesBesideARenewalLeaveNoLinkBehind(t *testing.T) {
+	t.Parallel()
+	const n = 60
+	c := newKeyCaller(t, n)
+	c.revoke()
+	s, owner := file.Service(c.Data.Ports), c.user()
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = file.Links(c.Data.Ports).Renew(t.Context(), 1) })
+	for id := range int64(n) {
+		all.Go(func() {
+			_, err := s.Delete(t.Context(), owner, id+1)
+			if err == nil && id%2 == 0 {
+				_, err = s.Restore(t.Context(), owner, id+1)
+			}
+			if err != nil {
+				t.Errorf("file %d: %v", id+1, err)
+			}
+		})
+	}
+	all.Wait()
+	c.wantConsistent(n)
+	for _, f := range c.ask("GET /download/list").Files {
+		c.wantStatuses("after the renewal", []string{f.LinkURL}, 200)
+	}
+	c.wantFindings("after the renewal", nil)
+}
+
+func TestAFileThatChangesAllTheTimeIsBusy(t *testing.T) {
+	t.Parallel()
+	c := newKeyCaller(t, 1)
+	tries := 0
+	c.Calls.Before("table.Write", func() error {
+		tries++
+		return c.Data.Table.Write(t.Context(), table.Update(files.Key(blob.Files, "alice", 1)).Add("key", 5))
+	})
+	if _, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), 1); !errors.Is(err, table.ErrBusy) || tries != 5 {
+		t.Errorf("after %d tries: %v", tries, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -186,9 +187,7 @@ func newSlow(stored int, long time.Duration) *slow {
 func (s *slow) run(t *testing.T, limit time.Duration) files.SweepReport {
 	t.Helper()
 	key, err := auth.ParseLinkKey(boottest.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	apitest.Must(t, err)
 	p := &api.Ports{
 		Ports: auth.Ports{Table: slowTable{slow: s}, Key: key, Random: rand.Reader, Now: time.Now},
 		Blobs: slowStore{slow: s}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -239,8 +238,6 @@ func TestAnObjectThatTakesLongLeavesTheRunTimeToNoteWhereItIs(t *testing.T) {
 				due++
 			}
 		}
-		if due != 1 {
-			t.Errorf("%d items say when to try it again, want 1", due)
-		}
+		apitest.Equal(t, "items that say when to try it again", due, 1)
 	})
 }

@@ -408,9 +408,12 @@ func (s *Service) remove(ctx context.Context, f File) error {
 
 // RemoveAll purges all files of a user, who must be disabled, in both areas. It
 // first ends the user's reservations, so that a later user of the same name is
-// not charged for them.
+// not charged for them, and their requests.
 func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err error) {
 	if _, err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
+		return 0, err
+	}
+	if err := s.Requests.RemoveRequests(ctx, owner); err != nil {
 		return 0, err
 	}
 	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // a request may still restore a file

@@ -12,6 +12,7 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -38,9 +39,9 @@ func TestConcurrentMovesLoseNothing(t *testing.T) {
 			for range 40 {
 				switch worker % 3 {
 				case 0:
-					c.countMove(&moved, "DELETE", "/files/1")
+					c.countMove(&moved, "DELETE /files/1")
 				case 1:
-					c.countMove(&moved, "POST", "/files/1/restore")
+					c.countMove(&moved, "POST /files/1/restore")
 				default:
 					c.sweep(1000 * day)
 				}
@@ -58,24 +59,22 @@ func TestConcurrentMovesLoseNothing(t *testing.T) {
 	c.repair()
 	c.wantConsistent(1)
 	f := c.stored()[0]
-	if text := c.read(f.Area, 1); text != content {
-		t.Errorf("the link gave %q", text)
-	}
+	apitest.Equal(t, "what the link gives", c.read(f.Area, 1), content)
 }
 
 // countMove moves a file and counts it. The file may also be in the other area. While eight
 // moves wait for its bytes it is asked to try again, as the answer says.
-func (c caller) countMove(moved *atomic.Int64, method, path string) {
+func (c caller) countMove(moved *atomic.Int64, request string) {
 	status := 503
 	for try := 0; status == 503 && try < 100; try++ {
-		status, _ = c.call(method, path)
+		status = c.ask(request).Code
 	}
 	switch status {
 	case 200:
 		moved.Add(1)
 	case 404: // it is in the other area
 	default:
-		c.Errorf("%s %s gave status %d", method, path, status)
+		c.Errorf("%s gave status %d", request, status)
 	}
 }
 
@@ -101,24 +100,15 @@ func TestAFileWithoutItsBytesCanBeDeletedAndPurged(t *testing.T) {
 	c := newCaller(t, quota(1))
 	link := c.put("file=a", "1").LinkURL
 	c.must(c.Data.Disk.Delete(t.Context(), blob.Files, c.Objects(blob.Files)[0]))
-	if status, _ := c.get(link); status != 500 {
-		t.Errorf("the link gave status %d, want 500", status)
-	}
-	status, e := c.call("DELETE", "/files/1")
-	if status != 200 || len(e.Files) != 1 || c.user().Used != 1 {
-		t.Fatalf("the deletion gave status %d, %+v; %d bytes are in use", status, e.Files, c.user().Used)
-	}
+	c.Send("GET "+link, "").Want(500)
+	moved := c.ask("DELETE /files/1").Want(200).File().LinkURL
+	apitest.Equal(t, "bytes in use after the deletion", c.user().Used, 1)
 	if log := c.Log.String(); !strings.Contains(log, `level=ERROR msg="a file was moved without its bytes`) {
 		t.Errorf("the log says %s", log)
 	}
-	for link, want := range map[string]int{link: 401, e.Files[0].LinkURL: 500} {
-		if status, _ := c.get(link); status != want {
-			t.Errorf("%s gave status %d, want %d", link, status, want)
-		}
-	}
-	if status, _ := c.call("DELETE", "/files/1?area=backup"); status != 200 {
-		t.Errorf("the purge gave status %d", status)
-	}
+	c.Send("GET "+link, "").Want(401)
+	c.Send("GET "+moved, "").Want(500)
+	c.ask("DELETE /files/1?area=backup").Want(200)
 	c.wantUsed("after the purge", 0)
 	c.wantConsistent(0)
 }
@@ -137,9 +127,7 @@ func TestSweepFreesTheRoomOfFilesWithoutBytes(t *testing.T) {
 		t.Errorf("%d records are in the backup area, want 1", n)
 	}
 	c.sweep(200 * day)
-	if u := c.user(); u.Used != 8 {
-		t.Errorf("before the end of both terms %d bytes are in use, want 8", u.Used)
-	}
+	apitest.Equal(t, "bytes in use before the end of both terms", c.user().Used, 8)
 	c.Clock.Advance(91 * day)
 	c.sweep(200 * day)
 	if u := c.user(); u.Used != 4 || len(c.Partitions("backup#")) != 1 {
@@ -180,14 +168,10 @@ func TestAMoverIsToldOfEachMove(t *testing.T) {
 		t.Errorf("the calls were %v, and the link gives %q", calls, c.read(blob.Backup, 1))
 	}
 	for range 2 {
-		if err := service.MoveBytes(t.Context(), "alice", 1); err != nil {
-			t.Error(err)
-		}
+		apitest.Must(t, service.MoveBytes(t.Context(), "alice", 1))
 		c.wantConsistent(1)
 	}
-	if err := service.MoveBytes(t.Context(), "alice", 2); err != nil {
-		t.Errorf("a file that is gone gave %v", err)
-	}
+	apitest.Must(t, service.MoveBytes(t.Context(), "alice", 2))
 }
 
 // TestWithoutAFreeMoverTheNextSweepMovesTheBytes deletes a file that is due on another day.
@@ -219,9 +203,7 @@ func TestAFileThatMovesOnAndOnIsRefusedAtLast(t *testing.T) {
 			t.Errorf("move %d gave %v", n, err)
 		}
 	}
-	if text := c.read(blob.Files, 1); text != "12" {
-		t.Errorf("the link gives %q", text)
-	}
+	apitest.Equal(t, "what the link gives", c.read(blob.Files, 1), "12")
 	c.Clock.Advance(2 * time.Hour)
 	c.repair()
 	c.wantConsistent(1)

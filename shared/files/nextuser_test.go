@@ -11,6 +11,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -72,9 +73,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 	}
 	wantOnlyOwn("at once")
 	for _, id := range []string{"1", "2"} {
-		if status, _ := third.call("DELETE", "/files/"+id); status != 404 {
-			t.Errorf("deleting file %s got status %d, want 404", id, status)
-		}
+		third.ask("DELETE /files/" + id).Want(404)
 	}
 	third.Clock.Advance(31 * day)
 	third.sweep(time.Hour)
@@ -91,9 +90,7 @@ func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
 	second.Clock.Advance(31 * 24 * time.Hour)
 	second.sweep(time.Hour)
 	second.wantConsistent(0)
-	if left := second.Partitions("backup#"); len(left) != 0 {
-		t.Errorf("the backup area has %v, want nothing", left)
-	}
+	apitest.Equal(t, "items in the backup area", len(second.Partitions("backup#")), 0)
 }
 
 // TestSweepKeepsFilesOfUserAddedDuringIt replaces a user after a sweep has read
@@ -102,7 +99,7 @@ func TestSweepKeepsFilesOfUserAddedDuringIt(t *testing.T) {
 	t.Parallel()
 	first := newCaller(t, func(u *auth.User) { u.BackupDays = 1 })
 	first.put("file=a", "of the first")
-	first.call("DELETE", "/files/1") // the backup area is swept first
+	first.ask("DELETE /files/1") // the backup area is swept first
 	first.Clock.Advance(2 * day)
 	var second caller
 	lists := 0
@@ -130,17 +127,13 @@ func TestUploadOfRemovedUserTakesNoIDFromTheNext(t *testing.T) {
 	u, before := first.beginUpload("one"), first.user()
 	second := first.replaceUser()
 	err := u.Add(t.Context(), files.Part{Name: "b", Body: strings.NewReader("two"), Size: 3})
-	if !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("adding the second file gave %v, want Unauthorized", err)
-	}
+	apitest.WantFault(t, "adding the second file", err, fault.Unauthorized)
 	u.Abort(t.Context())
 	if _, err := file.Service(second.Data.Ports).Begin(t.Context(), "alice", files.ByOf(auth.Identity{User: before}), 1, files.Sending{}); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("an upload of the removed user gave %v, want Unauthorized", err)
 	}
 	second.wantConsistent(0)
-	if id := second.user().LastFile; id != 1 {
-		t.Errorf("the last id is %d, want 1, from the first user", id)
-	}
+	apitest.Equal(t, "the last id", second.user().LastFile, 1)
 }
 
 // TestRequestOfRemovedUserSeesNothingOfTheNext replaces the user after a request
@@ -198,9 +191,7 @@ func TestBodyOutlivingItsUserIsNotStoredForTheNext(t *testing.T) {
 	body := io.MultiReader(strings.NewReader("con"), readHook(func() { second = first.replaceUser() }), strings.NewReader("tent"))
 	first.upload("file=a", body, 7)
 	list := second.caller().Ask("GET /download/list", "").Want(200)
-	if len(list.Files) != 0 {
-		t.Errorf("the next user's list has %+v, want nothing", list.Files)
-	}
+	apitest.Equal(t, "files of the next user", len(list.Files), 0)
 	second.Clock.Advance(31 * day)
 	second.must(failure(second.Service.Sweep(context.WithoutCancel(t.Context()))))
 	second.wantConsistent(0)
@@ -224,24 +215,68 @@ func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
 		c.put("file=a", "1")
 	}
 	for id := range 3 {
-		c.call("DELETE", fmt.Sprintf("/files/%d", 2*id+1))
+		c.ask(fmt.Sprintf("DELETE /files/%d", 2*id+1))
 	}
 	c.Clock.Advance(31 * day) // expired files are removed too
 	removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice")
 	if err != nil || removed != stored {
 		t.Fatalf("%d files were removed, %v", removed, err)
 	}
-	if left := len(c.Partitions("files#alice ")) + len(c.Partitions("backup#")); left != 0 {
-		t.Errorf("%d records are left", left)
-	}
+	apitest.Equal(t, "records that are left", len(c.Partitions("files#alice "))+len(c.Partitions("backup#")), 0)
 	if user, backup := c.Objects(blob.Files), c.Objects(blob.Backup); len(user) != 1 || len(backup) != 0 || len(c.Partitions("link#")) != 1 {
 		t.Errorf("there are %v, %v and %d links, want one object and link", user, backup, len(c.Partitions("link#")))
 	}
 	c.Clock.Advance(-31 * day)
-	if _, text := c.get(other); text != "2" {
-		t.Errorf("the other user's link gave %q", text)
-	}
+	apitest.Equal(t, "what the other user's link gives", c.Get(other), "2")
 	if removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice"); err != nil || removed != 0 {
 		t.Errorf("the second time %d files were removed, %v", removed, err)
+	}
+}
+
+// TestFileIsNeverTakenForOneThatItsOwnerStored looks at all that is read of a file, on its way
+// to the backup area and back.
+func TestFileIsNeverTakenForOneThatItsOwnerStored(t *testing.T) {
+	t.Parallel()
+	alice := files.By{User: "alice"}
+	for what, by := range map[string]files.By{
+		"the owner stored it":                  alice,
+		"another user stored it":               {User: "bob"},
+		"a later user of another name did":     {User: "bob", UserIncarnation: 2},
+		"a later user of the owner's name did": {User: "alice", UserIncarnation: 2},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t)
+			s, owner := file.Service(c.Data.Ports), c.user()
+			up, err := s.Begin(t.Context(), "alice", by, 4, files.Sending{})
+			c.must(err)
+			c.must(up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("four"), Size: 4}))
+			stored, err := up.Commit(t.Context(), 0)
+			c.must(err)
+			id := stored.Files[0].ID
+			look := func(area blob.Area) {
+				t.Helper()
+				f, err := s.Get(t.Context(), owner, area, id)
+				c.must(err)
+				page, err := s.List(t.Context(), owner, area, 0, 1)
+				c.must(err)
+				links := file.Links(c.Data.Ports)
+				link, err := links.Find(t.Context(), area, links.Token(f))
+				c.must(err)
+				for at, f := range map[string]files.File{"record": f, "list": page.Files[0].File, "link": link.File} {
+					if f.By != by || (f.Uploader() == "") != (by.User == "alice") || (f.By == files.ByOf(auth.Identity{User: owner})) != (by == alice) {
+						t.Errorf("in the %s area, the %s says that %+v stored it, want %+v", area, at, f.By, by)
+					}
+				}
+				if _, err := s.Sent(t.Context(), alice, "alice", id); area == blob.Files && (err == nil) != (by == alice) {
+					t.Errorf("looked for as sent by the owner: %v", err)
+				}
+			}
+			look(blob.Files)
+			c.must(failure(s.Delete(t.Context(), owner, id)))
+			look(blob.Backup)
+			c.must(failure(s.Restore(t.Context(), owner, id)))
+			look(blob.Files)
+		})
 	}
 }

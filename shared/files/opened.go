@@ -24,6 +24,9 @@ type openedItem struct {
 }
 
 func openedKey(by By) table.Key {
+	if by.Request != "" { // one for all guests
+		return table.Key{PK: "request#" + by.Request, SK: "uploads"}
+	}
 	return table.Key{PK: "user#" + by.User, SK: fmt.Sprintf("uploads-%d", by.UserIncarnation)}
 }
 
@@ -82,13 +85,13 @@ func (s *Service) countOpened(ctx context.Context, by By) (n counted, err error)
 	if err = s.Table.Get(ctx, key, &was); err != nil && !errors.Is(err, table.ErrNotFound) {
 		return n, fmt.Errorf("counting upload sessions: %w", err)
 	}
-	for item, err := range table.Each(ctx, s.Table, table.Query{PK: sessions(by.User), Limit: PageSize}) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: SessionsOf(by), Limit: PageSize}) {
 		var sess Session
 		if err == nil && item.Decode(&sess) != nil {
 			continue // the list leaves it out too
 		}
 		var parts []blob.Part
-		if err == nil && sess.By == by && !auth.Ended(s.Now(), sess.Expires, SessionLife) {
+		if err == nil && (sess.By == by || by.Request != "") && !auth.Ended(s.Now(), sess.Expires, SessionLife) {
 			if n.open++; n.open == 1 {
 				n.first = time.Unix(sess.Expires, 0)
 			}

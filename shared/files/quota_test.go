@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,10 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/table"
 )
 
 func quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }
@@ -25,9 +28,7 @@ func (c caller) wantUsed(what string, want int64) {
 	if used, sum := c.user().Used, c.sum(); used != want || sum != want {
 		c.Errorf("%s: the record says %d bytes and %d are stored, want %d", what, used, sum, want)
 	}
-	if left := c.Partitions("reserved#"); len(left) != 0 {
-		c.Errorf("%s: reservations are left: %v", what, left)
-	}
+	apitest.Equal(c.TB, what+": reservations", len(c.Partitions("reserved#")), 0)
 }
 
 // unsized returns a body of n bytes that does not state its length.
@@ -57,9 +58,7 @@ func TestUploadOverQuotaIsRefused(t *testing.T) {
 		{"one byte too many of unknown length", unsized(1), -1, 413, 100},
 	} {
 		w := c.upload("file=a", k.body, k.length)
-		if w.Code != k.status {
-			t.Errorf("%s gave status %d, want %d (%s)", k.what, w.Code, k.status, w.Header().Get("Ferry-Error"))
-		}
+		apitest.Equal(t, k.what, w.Code, k.status)
 		c.wantUsed(k.what, k.used)
 	}
 	c.wantConsistent(5)
@@ -88,9 +87,7 @@ func TestQuotaLimitsTheWholeForm(t *testing.T) {
 	} {
 		r := c.Request("POST", "/upload", io.MultiReader(strings.NewReader(form(k.sizes...))),
 			"Authorization", "Bearer "+c.bearer, "Content-Type", "multipart/form-data; boundary=b")
-		if r.StatusCode != k.status {
-			t.Errorf("%s gave status %d, want %d", k.what, r.StatusCode, k.status)
-		}
+		apitest.Equal(t, k.what, r.StatusCode, k.status)
 		c.wantUsed(k.what, k.used)
 	}
 	c.wantConsistent(5)
@@ -118,9 +115,7 @@ func TestQuotaHoldsForConcurrentUploads(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if n := stored.Load(); n != fit {
-				t.Errorf("%d uploads were stored, want %d", n, fit)
-			}
+			apitest.Equal(t, "stored uploads", stored.Load(), fit)
 			c.wantUsed("after all uploads", size*stored.Load())
 			c.wantConsistent(int(stored.Load()))
 		})
@@ -179,9 +174,7 @@ func TestFailedUploadGivesItsRoomBack(t *testing.T) {
 		c.wantUsed(what, 0)
 		c.wantConsistent(0)
 	}
-	if w := c.upload("file=a", unsized(100), 100); w.Code != 200 {
-		t.Errorf("a later upload that needs all the room gave status %d", w.Code)
-	}
+	apitest.Equal(t, "a later upload that needs all the room", c.upload("file=a", unsized(100), 100).Code, 200)
 }
 
 type brokenReader struct{}
@@ -192,16 +185,13 @@ func TestFileTakesRoomUntilItIsPurged(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, quota(100))
 	c.put("file=a", strings.Repeat("x", 60))
-	for _, path := range []string{"DELETE /files/1", "POST /files/1/restore", "DELETE /files/1"} {
-		method, path, _ := strings.Cut(path, " ")
-		c.call(method, path)
-		c.wantUsed("after "+method, 60)
+	for _, request := range []string{"DELETE /files/1", "POST /files/1/restore", "DELETE /files/1"} {
+		c.ask(request)
+		c.wantUsed("after "+request, 60)
 	}
 	c.Clock.Advance(91 * day)
 	c.sweep(time.Hour)
-	if u := c.user(); u.Used != 0 {
-		t.Errorf("after the purge %d bytes are in use, want 0", u.Used)
-	}
+	apitest.Equal(t, "bytes in use after the purge", c.user().Used, 0)
 	c.bearer = c.Login("alice", password)
 	c.put("file=b", strings.Repeat("x", 100))
 	c.wantUsed("after the next upload", 100)
@@ -215,9 +205,7 @@ func TestQuotaOfAnotherUserIsNotDisclosed(t *testing.T) {
 	said := map[string]bool{}
 	for _, length := range []int64{50, -1} {
 		w := c.upload("file=a&d=bob", unsized(50), length)
-		if w.Code != 413 {
-			t.Errorf("a file too large for bob gave status %d, want 413", w.Code)
-		}
+		apitest.Equal(t, "a file too large for bob", w.Code, 413)
 		said[w.Header().Get("Ferry-Error")] = true
 	}
 	if len(said) != 1 || said[""] {
@@ -228,9 +216,7 @@ func TestQuotaOfAnotherUserIsNotDisclosed(t *testing.T) {
 			t.Errorf("the fault %q contains a number", text)
 		}
 	}
-	if w := c.upload("file=a&d=bob", unsized(37), 37); w.Code != 200 {
-		t.Errorf("a file that fits gave status %d, want 200", w.Code)
-	}
+	apitest.Equal(t, "a file that fits", c.upload("file=a&d=bob", unsized(37), 37).Code, 200)
 	if u, err := c.Users.Get(t.Context(), "bob"); err != nil || u.Used != 100 || fmt.Sprint(c.user().Used) != "0" {
 		t.Errorf("bob uses %d, %v; alice %d", u.Used, err, c.user().Used)
 	}
@@ -250,9 +236,7 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	c.must(slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.must(c.Users.Disable(t.Context(), "alice"))
 	c.must(failure(service.RemoveAll(t.Context(), "alice")))
-	if u := c.user(); u.Used != 0 {
-		t.Errorf("after RemoveAll %d bytes are in use, want 0", u.Used)
-	}
+	apitest.Equal(t, "bytes in use after RemoveAll", c.user().Used, 0)
 	c.must(c.Users.Remove(t.Context(), "alice"))
 	c.AddUser("alice", password, quota(50))
 	if _, err := slow.Commit(t.Context(), 0); !fault.Is(err, fault.TooLarge) {
@@ -299,10 +283,128 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 	c.must(failure(service.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)))
 	c.must(failure(service.Complete(t.Context(), open, nil)))
 	c.wantUsed("after the end of a session without a reservation", 95)
-	if w := c.upload("file=a", unsized(6), 6); w.Code != 413 {
-		t.Errorf("more than the quota: %d", w.Code)
+	apitest.Equal(t, "more than the quota", c.upload("file=a", unsized(6), 6).Code, 413)
+	apitest.Equal(t, "what is left of the quota", c.upload("file=a", unsized(5), 5).Code, 200)
+}
+
+// interrupted is a table before whose first write something else happens.
+type interrupted struct {
+	table.Table
+	once   *sync.Once
+	do     func()
+	checks *int // in all writes
+}
+
+func (i interrupted) Write(ctx context.Context, ops ...table.Op) error {
+	i.once.Do(i.do)
+	for _, op := range ops {
+		if op.Kind == table.KindCheck {
+			*i.checks++
+		}
 	}
-	if w := c.upload("file=a", unsized(5), 5); w.Code != 200 {
-		t.Errorf("what is left of the quota: %d", w.Code)
+	return i.Table.Write(ctx, ops...)
+}
+
+// give gives the caller a quota as ferry user edit does; first may happen in between.
+func (c caller) give(quota int64, first func()) error {
+	c.Helper()
+	users := auth.NewUsers(c.Data.Table, c.Data.Ports.Now)
+	before := c.user()
+	after := before
+	after.Quota = quota
+	var err error
+	if before.Quota == 0 {
+		after.Used, err = file.Service(c.Data.Ports).Used(c.Context(), before)
+		c.must(err)
+	}
+	first()
+	return users.Edit(c.Context(), before, after)
+}
+
+func nothing() {}
+
+// meanwhile returns a service in whose first write to the table something else happens.
+func (c caller) meanwhile(do func(), wait time.Duration) (*files.Service, *int) {
+	p, checks := c.Data.Ports.Clone(), 0
+	p.Table, p.CountWait, p.Mover = interrupted{c.Data.Table, &sync.Once{}, do, &checks}, wait, nil
+	return file.Service(p), &checks
+}
+
+// TestAQuotaThatIsGivenMeanwhileMissesNothing: who has read that there is none must not
+// change what the quota counts.
+func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("an upload", func(t *testing.T) {
+		t.Parallel()
+		for _, cloud := range []time.Duration{0, time.Second} {
+			c := newCaller(t)
+			s, checks := c.meanwhile(func() { c.must(c.give(100, nothing)) }, cloud)
+			u := c.beginAt(s, "12345")
+			c.Clock.Advance(2 * time.Second)
+			if _, err := u.Commit(t.Context(), 0); !fault.Is(err, fault.Conflict) || *checks != 1 {
+				t.Errorf("the commit made %d checks, and gave %v", *checks, err)
+			}
+			c.wantUsed("after the upload", 0)
+			apitest.Equal(t, "another one", c.upload("file=a", unsized(5), 5).Code, 200)
+			c.wantUsed("after another one", 5)
+			c.wantConsistent(1)
+		}
+	})
+	t.Run("a session", func(t *testing.T) {
+		t.Parallel()
+		c := newCaller(t)
+		s, _ := c.meanwhile(func() { c.must(c.give(100, nothing)) }, 0)
+		open, err := file.Service(c.Data.Ports).BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
+		c.must(err)
+		_, err = s.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)
+		c.must(err)
+		apitest.WantFault(t, "the completion", failure(s.Complete(t.Context(), open, nil)), fault.Conflict)
+		_, err = s.Complete(t.Context(), open, nil)
+		c.must(err)
+		c.wantUsed("after the second completion", 4)
+	})
+	t.Run("a purge", func(t *testing.T) {
+		t.Parallel()
+		c := newCaller(t)
+		for range 2 {
+			c.upload("file=a", unsized(5), 5)
+		}
+		_, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), 1)
+		c.must(err)
+		s, _ := c.meanwhile(func() { c.must(c.give(100, nothing)) }, 0)
+		c.must(s.Purge(t.Context(), c.user(), 1))
+		c.wantUsed("after the purge", 5)
+	})
+}
+
+// TestAQuickCommitPaysForNoCheck: in a shared table each would cost two write units.
+func TestAQuickCommitPaysForNoCheck(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	s, checks := c.meanwhile(nothing, time.Second)
+	now := s.Now()
+	s.Now = func() time.Time { return now }
+	u := c.beginAt(s, "12345")
+	c.must(failure(u.Commit(t.Context(), 0)))
+	c.must(failure(s.Delete(t.Context(), c.user(), 1)))
+	c.must(s.Purge(t.Context(), c.user(), 1))
+	apitest.Equal(t, "checks", *checks, 0)
+}
+
+// TestAQuotaThatWasTakenAndIsGivenAgainMissesNothing: an upload that began under the first
+// one counts its bytes while those of the other files are added up.
+func TestAQuotaThatWasTakenAndIsGivenAgainMissesNothing(t *testing.T) {
+	t.Parallel()
+	for _, before := range []int{0, 7} {
+		c := newCaller(t, quota(100))
+		if before > 0 {
+			c.upload("file=a", unsized(before), int64(before))
+		}
+		u := c.beginUpload("12345")
+		c.must(c.give(0, nothing))
+		err := c.give(100, func() { c.must(failure(u.Commit(t.Context(), 0))) })
+		apitest.WantFault(t, "the quota is given", err, fault.Conflict)
+		c.must(c.give(100, nothing))
+		c.wantUsed("then", int64(before)+5)
 	}
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,16 +104,25 @@ func sessionKey(id string) table.Key { return table.Key{PK: "upload#" + id, SK: 
 // indexed returns an operation for each user who sees the session in the list, which
 // is sorted by the time of creation: the uploader, and the owner.
 func (s Session) indexed(op func(table.Key) table.Op) (ops []table.Op) {
-	for _, user := range slices.Compact([]string{s.By.User, s.Owner}) {
-		ops = append(ops, op(table.Key{PK: sessions(user), SK: fmt.Sprintf("%016d-%s", s.Created, s.ID)}))
+	for _, list := range slices.Compact([]string{SessionsOf(s.By), sessions(s.Owner)}) {
+		ops = append(ops, op(table.Key{PK: list, SK: fmt.Sprintf("%016d-%s", s.Created, s.ID)}))
 	}
 	return ops
+}
+
+// SessionsOf returns the partition that lists the open sessions of a user, or of all guests of a
+// request.
+func SessionsOf(by By) string {
+	if by.Request != "" {
+		return sessions("request:" + by.Request) // no user's name has a colon
+	}
+	return sessions(by.User)
 }
 
 func sessions(user string) string { return "uploads#" + user }
 
 // seenBy reports whether a caller began the session, or the file goes to the caller's area.
-func (s Session) seenBy(by By) bool { return s.By == by || by.is(s.Owner, s.Incarnation) }
+func (s Session) seenBy(by By) bool { return s.By.same(by) || by.is(s.Owner, s.Incarnation) }
 
 // own reports whether the file goes to the area of the user who began the session.
 func (s Session) own() bool { return s.By.User == s.Owner }
@@ -164,8 +174,10 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 	ops := append(claim.Done(sess.ID),
 		table.Put(sessionKey(sess.ID), sess).If(table.NotExists()).Expire(sess.forgotten()))
 	ops = append(ops, sess.indexed(func(k table.Key) table.Op { return table.Put(k, sess).Expire(sess.forgotten()) })...)
-	err = s.open(ctx, sess, ops)
-	if refused(err) {
+	err = s.bounded(ctx, sess.Owner, by, Taking{Begun: &sess}, func(more []table.Op) (int, error) {
+		return len(ops), s.open(ctx, sess, slices.Concat(ops, more))
+	})
+	if refused(err) || fault.Is(err, fault.Forbidden) || fault.Is(err, fault.TooLarge) || fault.Is(err, fault.TooMany) {
 		u.Abort(ctx)
 		s.endParts(ctx, sess)
 	}
@@ -196,7 +208,7 @@ func errNoSession() error {
 // goes to this user's area. It makes one call to the table.
 func (s *Service) Session(ctx context.Context, by By, id string, own bool) (Session, error) {
 	sess, err := s.session(ctx, id)
-	if err == nil && sess.By != by && (own || !sess.seenBy(by)) {
+	if err == nil && !sess.By.same(by) && (own || !sess.seenBy(by)) {
 		return Session{}, errNoSession()
 	}
 	return sess, err
@@ -223,7 +235,7 @@ func (s *Service) session(ctx context.Context, id string) (sess Session, err err
 // to the user's area, newest first. next is where to continue, or empty on the last
 // page.
 func (s *Service) Sessions(ctx context.Context, by By, after string, limit int) (page []Session, next string, err error) {
-	found, err := s.Table.Query(ctx, table.Query{PK: sessions(by.User), Descending: true, After: after, Limit: limit})
+	found, err := s.Table.Query(ctx, table.Query{PK: SessionsOf(by), Descending: true, After: after, Limit: limit})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing upload sessions: %w", err)
 	}
@@ -247,7 +259,7 @@ func (s *Service) ArrivedParts(ctx context.Context, sess Session) ([]blob.Part, 
 	if sess.Done {
 		return nil, nil
 	}
-	parts, err := blob.AllParts(ctx, s.upload(sess))
+	parts, err := s.upload(sess).List(ctx)
 	if errors.Is(err, blob.ErrNoUpload) {
 		return nil, nil // the session is being completed or ended
 	}
@@ -273,11 +285,11 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	if sess.Done {
 		return sess, errDone()
 	}
-	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.By.User)
+	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, cmp.Or(sess.By.User, sess.Owner))
 	if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
 		return sess, err
 	}
-	if err != nil || u.State != auth.Active || !sess.By.is(u.Name, u.Incarnation) {
+	if err != nil || u.State != auth.Active || sess.By.UserIncarnation != u.Incarnation {
 		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
 	return sess, nil

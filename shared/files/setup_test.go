@@ -1,9 +1,11 @@
 package files_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/table"
 )
 
 const (
@@ -45,16 +48,10 @@ func (c caller) caller() apitest.Caller {
 
 func (c caller) put(query, content string) apitest.File { return c.caller().Upload(query, content) }
 
-// call sends a request with the caller's bearer.
-func (c caller) call(method, path string) (int, apitest.Envelope) {
-	a := c.caller().Ask(method+" "+path, "")
-	return a.Code, a.Envelope
-}
-
-// get fetches a link without logging in.
-func (c caller) get(link string) (int, string) {
-	a := c.Send("GET "+link, "")
-	return a.Code, a.Text
+// ask sends a request with the caller's bearer.
+func (c caller) ask(request string) apitest.Answer {
+	c.Helper()
+	return c.caller().Ask(request, "")
 }
 
 // upload sends a body straight to the handler, so that the request has ended when
@@ -78,11 +75,7 @@ func (c caller) by() files.By {
 // user returns the caller as stored.
 func (c caller) user() auth.User {
 	c.Helper()
-	u, err := c.Users.Get(c.Context(), c.name)
-	if err != nil {
-		c.Fatalf("reading the user: %v", err)
-	}
-	return u
+	return c.server.user(c.name)
 }
 
 // stored returns the files of both areas, from their records.
@@ -91,9 +84,7 @@ func (c caller) stored() []*files.Listed {
 	var all []*files.Listed
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), area, 0, 1000)
-		if err != nil {
-			c.Fatalf("listing: %v", err)
-		}
+		c.must(err)
 		all = append(all, page.Files...)
 	}
 	return all
@@ -130,3 +121,95 @@ func (c caller) wantConsistent(want int) {
 
 // fixedURL makes links independent of the port of a test's server.
 func fixedURL(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
+
+// server is a service with the user alice, and with gone, who was removed. Tests set its clock.
+type server struct {
+	*apitest.Server
+	start time.Time
+}
+
+func newSweepServer(t *testing.T) server {
+	t.Helper()
+	s := server{apitest.New(t), time.Now()}
+	s.AddUser("alice", "a password of alice")
+	s.AddUser("gone", "a password of gone")
+	s.removeUser("gone")
+	return s
+}
+
+// sweeper returns a Sweeper for one run, with a grace of one hour.
+func (s server) sweeper() *files.Sweeper {
+	return &files.Sweeper{Service: file.Service(s.Data.Ports), Grace: time.Hour}
+}
+
+// sweep runs a whole sweep and returns its report.
+func (s server) sweep() files.SweepReport {
+	s.Helper()
+	r, err := s.sweeper().Run(s.Context())
+	if err != nil || !r.Complete {
+		s.Fatalf("the sweep reported %+v, %v", r, err)
+	}
+	return r
+}
+
+// removeUser removes a user, whose files may stay.
+func (s server) removeUser(name string) {
+	s.Helper()
+	s.must(s.Users.Disable(s.Context(), name))
+	s.must(s.Users.Remove(s.Context(), name))
+}
+
+// put stores a file in the user area and returns it.
+func (s server) put(owner, content string) files.File {
+	s.Helper()
+	u, err := file.Service(s.Data.Ports).Begin(s.Context(), owner, files.By{User: owner}, int64(len(content)), files.Sending{})
+	if err == nil {
+		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
+	}
+	s.must(err)
+	stored, err := u.Commit(s.Context(), 0)
+	s.must(err)
+	return stored.Files[0].File
+}
+
+// by returns what a user stores files by.
+func (s server) by(name string) files.By {
+	s.Helper()
+	return files.ByOf(auth.Identity{User: s.user(name)})
+}
+
+// user returns a user's record.
+func (s server) user(name string) auth.User {
+	s.Helper()
+	u, err := s.Users.Get(s.Context(), name)
+	s.must(err)
+	return u
+}
+
+// orphan puts an object without a record into an area, and marks its id as given
+// out.
+func (s server) orphan(area blob.Area, key string) {
+	s.Helper()
+	if name, id, ok := files.ParseBlobKey(key); ok {
+		u, err := s.Users.Get(s.Context(), name)
+		if err == nil && u.LastFile < id {
+			err = s.Data.Table.Write(s.Context(), table.Update(auth.UserKey(name)).Set("lastFile", id))
+		}
+		if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
+			s.Fatalf("giving out an id: %v", err)
+		}
+	}
+	s.object(area, key)
+}
+
+// object puts an object into an area.
+func (s server) object(area blob.Area, key string) {
+	s.Helper()
+	s.must(failure(s.Data.Disk.Create(s.Context(), area, key, strings.NewReader("left over"), -1)))
+}
+
+// wantObjects checks the keys of all objects in an area.
+func (s server) wantObjects(area blob.Area, want ...string) {
+	s.Helper()
+	apitest.Equal(s.TB, "objects in the "+string(area)+" area", fmt.Sprint(s.Objects(area)), fmt.Sprint(want))
+}

@@ -57,9 +57,7 @@ func TestLeftoversWaitForTheDayInTheirKeys(t *testing.T) {
 	s.orphan(blob.Backup, later)
 	for day, want := range []files.SweepReport{{}, {Seen: 1, Orphans: 1}, {}, {Seen: 1, Orphans: 1}, {}} {
 		want.Complete = true
-		if r := s.sweep(); r != want {
-			t.Errorf("after %d days the sweep reported %+v, want %+v", day, r, want)
-		}
+		apitest.Equal(t, fmt.Sprintf("the sweep after %d days", day), s.sweep(), want)
 		s.Clock.Advance(24 * time.Hour)
 	}
 	s.wantObjects(blob.Files)
@@ -79,12 +77,8 @@ func TestSweepKeepsWhatIsNotOldYetForAnotherDay(t *testing.T) {
 	}
 	s.wantObjects(blob.Files, key)
 	s.Clock.Advance(2 * time.Hour)
-	if r := s.sweep(); r.Orphans != 1 {
-		t.Errorf("after the grace the sweep reported %+v", r)
-	}
-	if items := s.Partitions("due "); len(items) != 0 {
-		t.Errorf("the days to come still have %v", items)
-	}
+	apitest.Equal(t, "leftovers removed after the grace", s.sweep().Orphans, 1)
+	apitest.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
 }
 
 // TestWalkFindsWhatEarlierDaysStillHave loses the item of a day to come.
@@ -97,9 +91,7 @@ func TestWalkFindsWhatEarlierDaysStillHave(t *testing.T) {
 		s.write(table.Delete(key))
 	}
 	for days, want := range []int{0, 0, 1} {
-		if r := s.sweep(); r.Orphans != want {
-			t.Errorf("sweep %d reported %+v, want %d leftovers removed", days, r, want)
-		}
+		apitest.Equal(t, fmt.Sprintf("leftovers removed by sweep %d", days), s.sweep().Orphans, want)
 		s.Clock.Advance(16 * day)
 	}
 }
@@ -132,9 +124,7 @@ func TestSweepKeepsObjectsNewerThanTheTable(t *testing.T) {
 	later := s.dated(-1, 16, "alice") // in the first shard
 	s.object(blob.Files, later)
 	s.Clock.Advance(2 * time.Hour)
-	if r := s.sweep(); r.Orphans != 0 {
-		t.Errorf("the sweep reported %+v", r)
-	}
+	apitest.Equal(t, "leftovers removed", s.sweep().Orphans, 0)
 	s.wantObjects(blob.Files, later, kept)
 }
 
@@ -144,9 +134,7 @@ func TestSweepRemovesOldUnfinishedObjects(t *testing.T) {
 	half := filepath.Join(s.Dir, "tmp", "half")
 	s.must(os.WriteFile(half, []byte("ha"), 0o600))
 	s.sweep()
-	if _, err := os.Stat(half); err != nil {
-		t.Fatalf("the new unfinished object: %v", err)
-	}
+	apitest.Must(t, failure(os.Stat(half)))
 	s.Clock.Advance(61 * time.Minute)
 	s.sweep()
 	if _, err := os.Stat(half); !os.IsNotExist(err) {
@@ -158,8 +146,10 @@ func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	s.AddUser("brief", "a password of brief", func(u *auth.User) { u.KeepDays, u.BackupDays = 1, 2 })
-	s.put("alice", "a")
-	s.put("brief", "b")
+	s.AddUser("half", "a password of half", func(u *auth.User) { u.BackupDays = 365 })
+	for _, owner := range []string{"alice", "brief", "half"} {
+		s.put(owner, "a")
+	}
 	s.sweep() // and walk, which is due again after 30 days
 	for _, step := range []struct {
 		hour int // not quite whole days, to allow for time zones that change their clocks
@@ -169,11 +159,13 @@ func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 		{26, files.SweepReport{Seen: 2, Moved: 1}},
 		{72, files.SweepReport{Seen: 2}},
 		{76, files.SweepReport{Seen: 2, Purged: 1}},
-		{30*24 - 2, files.SweepReport{Seen: 1}},
-		{30*24 + 2, files.SweepReport{Seen: 1, Moved: 1}},
+		{30*24 - 2, files.SweepReport{Seen: 2}},
+		{30*24 + 2, files.SweepReport{Seen: 2, Moved: 2}},
 		{120 * 24, files.SweepReport{Seen: 1}},
 		{120*24 + 4, files.SweepReport{Seen: 1, Purged: 1}},
-		{121 * 24, files.SweepReport{}},
+		{395 * 24, files.SweepReport{Seen: 1}},
+		{395*24 + 4, files.SweepReport{Seen: 1, Purged: 1}},
+		{396 * 24, files.SweepReport{}},
 	} {
 		s.Clock.Advance(s.start.Add(time.Duration(step.hour) * time.Hour).Sub(s.Clock.Now()))
 		step.want.Complete = true
@@ -182,9 +174,7 @@ func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 			t.Errorf("after %d hours the sweep reported %+v, want %+v", step.hour, r, step.want)
 		}
 	}
-	if left := s.Partitions("link#"); len(left) != 0 {
-		t.Errorf("links are left: %v", left)
-	}
+	apitest.Equal(t, "links that are left", len(s.Partitions("link#")), 0)
 }
 
 func TestFileKeptForEverStays(t *testing.T) {
@@ -201,7 +191,7 @@ func TestFileKeptForEverStays(t *testing.T) {
 func TestSweepPurgesFilesOfARemovedUserOnTheirDay(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	f := s.put("alice", "a")
+	s.put("alice", "a")
 	s.removeUser("alice")
 	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
 		t.Errorf("the first sweep reported %+v", r)
@@ -211,15 +201,15 @@ func TestSweepPurgesFilesOfARemovedUserOnTheirDay(t *testing.T) {
 		t.Errorf("after a month the sweep reported %+v", r)
 	}
 	s.wantObjects(blob.Files)
-	if left := s.Partitions("files#"); len(left) != 0 {
-		t.Errorf("of %+v these records are left: %v", f, left)
-	}
+	apitest.Equal(t, "records that are left", len(s.Partitions("files#")), 0)
 }
 
 func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	broken, uncopied, fine := s.put("alice", "a"), s.put("alice", "b"), s.put("alice", "c")
+	broken := s.put("alice", "a")
+	s.put("alice", "b")
+	s.put("alice", "c")
 	s.orphan(blob.Files, s.dated(30, 9, "alice"))
 	s.Clock.Advance(4 * day)
 	s.sweep() // and walk, which is due again after 30 days
@@ -244,9 +234,7 @@ func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 		t.Fatalf("the next sweep reported %+v", r)
 	}
 	s.wantObjects(blob.Files, broken.Blob)
-	if len(s.Objects(blob.Backup)) != 2 {
-		t.Errorf("of %s and %s the backup area holds %v", uncopied.Blob, fine.Blob, s.Objects(blob.Backup))
-	}
+	apitest.Equal(t, "objects in the backup area", len(s.Objects(blob.Backup)), 2)
 }
 
 func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
@@ -269,12 +257,8 @@ func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 		wg.Go(func() { s.sweep() })
 	}
 	wg.Wait()
-	if u := s.user("bound"); u.Used != 5 {
-		t.Errorf("%d bytes are in use, want 5", u.Used)
-	}
-	if left := s.Partitions("reserved#"); len(left) != 0 {
-		t.Errorf("reservations are left: %v", left)
-	}
+	apitest.Equal(t, "bytes in use", s.user("bound").Used, 5)
+	apitest.Equal(t, "reservations", len(s.Partitions("reserved#")), 0)
 }
 
 // TestADamagedReservationHoldsUpNoOtherUser puts one that cannot be read before another's.
@@ -291,9 +275,7 @@ func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
 	if r := s.sweep(); r.Failed != 0 || !strings.Contains(s.Log.String(), `level=ERROR msg="an item of the table cannot be read" key="reserved#first 1"`) {
 		t.Errorf("the sweep reported %+v, and logged %s", r, s.Log)
 	}
-	if u := s.user("second"); u.Used != 0 {
-		t.Errorf("%d bytes of the second user are in use, want 0", u.Used)
-	}
+	apitest.Equal(t, "bytes in use of the second user", s.user("second").Used, 0)
 }
 
 // TestADamagedDueItemHoldsUpNothingElse puts one before an object that is due on another day.
@@ -320,9 +302,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)
 	s.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("ab"), nil)))
-	if _, err := service.Complete(t.Context(), sess, nil); !fault.Is(err, fault.Unavailable) {
-		t.Fatalf("half of the hash: %v", err)
-	}
+	apitest.WantFault(t, "half of the hash", failure(service.Complete(t.Context(), sess, nil)), fault.Unavailable)
 	s.Clock.Advance(2 * time.Hour)
 	var looked, completed atomic.Bool // by any lane
 	s.Calls.Before("table.GetMany", func() error { looked.Store(true); return nil })
@@ -339,9 +319,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	if r := s.sweep(); r.Orphans != 0 || !completed.Load() {
 		t.Errorf("the sweep reported %+v", r)
 	}
-	if n := len(s.Objects(blob.Files)); n != 1 {
-		t.Errorf("%d objects are left, want the completed one", n)
-	}
+	apitest.Equal(t, "objects", len(s.Objects(blob.Files)), 1)
 }
 
 // session stores a file of one byte in a session that is completed some days after it
@@ -401,9 +379,7 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 			s := newSweepServer(t)
 			keepFor(s.Server, int64(k.keep))
 			f := s.session(k.days, func() { k.meanwhile(s.Server) })
-			if n := len(s.Partitions("due ")); n != k.items {
-				t.Errorf("the completion left %d items, want %d", n, k.items)
-			}
+			apitest.Equal(t, "items that the completion left", len(s.Partitions("due ")), k.items)
 			for after := range 40 {
 				r := s.sweepYoung()
 				if (r.Moved == 1) != (after == k.moved) || r.Failed > 0 {
@@ -411,9 +387,7 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 				}
 				s.Clock.Advance(day)
 			}
-			if left := s.Partitions("due "); len(left) != 0 {
-				t.Errorf("the days to come have %v", left)
-			}
+			apitest.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
 		})
 	}
 }

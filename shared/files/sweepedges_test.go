@@ -12,6 +12,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 )
 
@@ -51,9 +52,7 @@ func TestAWalkIsNotPutOffByAClockThatWasAhead(t *testing.T) {
 	s.Clock.Advance(-40_000 * day)
 	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
 	s.Clock.Advance(2 * time.Hour)
-	if r := s.sweep(); r.Orphans != 1 {
-		t.Errorf("the sweep reported %+v", r)
-	}
+	apitest.Equal(t, "leftovers removed", s.sweep().Orphans, 1)
 }
 
 // TestARetentionOfMillionsOfDaysIsNotDueEachDay ends in a year of five digits.
@@ -66,9 +65,7 @@ func TestARetentionOfMillionsOfDaysIsNotDueEachDay(t *testing.T) {
 		t.Errorf("the record is %+v", f)
 	}
 	s.sweep() // and walk
-	if items := s.Partitions("due "); len(items) != 0 {
-		t.Errorf("the days to come have %v", items)
-	}
+	apitest.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
 	s.Clock.Advance(day)
 	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
 		t.Errorf("the next day the sweep reported %+v", r)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -101,13 +104,9 @@ func TestSweepWithoutTimeDoesNothing(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := s.sweeper().Run(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled run gave %v", err)
-	}
+	apitest.WantErr(t, "a cancelled run", failure(s.sweeper().Run(ended)), context.Canceled)
 	s.wantObjects(blob.Files, orphan)
-	if r := s.sweep(); r.Orphans != 1 {
-		t.Errorf("the next run reported %+v", r)
-	}
+	apitest.Equal(t, "leftovers removed by the next run", s.sweep().Orphans, 1)
 }
 
 // TestConcurrentSweepsDoNoHarm runs several sweeps over expired files.
@@ -127,16 +126,12 @@ func TestConcurrentSweepsDoNoHarm(t *testing.T) {
 	if len(records) != stored || len(s.Partitions("files#")) != 0 || len(s.Partitions("link#")) != stored {
 		t.Fatalf("%d records in the backup area, %d left, %d links", len(records), len(s.Partitions("files#")), len(s.Partitions("link#")))
 	}
-	if n := len(s.Objects(blob.Backup)); n != stored {
-		t.Errorf("%d objects in the backup area, want %d", n, stored)
-	}
+	apitest.Equal(t, "objects in the backup area", len(s.Objects(blob.Backup)), stored)
 	s.wantObjects(blob.Files)
 	s.Clock.Advance(91 * day)
 	sweepConcurrently(s)
 	s.wantObjects(blob.Backup)
-	if left := len(s.Partitions("backup#")) + len(s.Partitions("link#")); left != 0 {
-		t.Errorf("%d items are left", left)
-	}
+	apitest.Equal(t, "items that are left", len(s.Partitions("backup#"))+len(s.Partitions("link#")), 0)
 }
 
 // sweepConcurrently runs four sweeps at once, and then one more for what they left.
@@ -152,3 +147,78 @@ func sweepConcurrently(s server) {
 }
 
 func keyOf(f files.File) table.Key { return files.Key(f.Area, f.Owner, f.ID) }
+
+// filled is a store with further objects in the user area.
+type filled struct {
+	blob.Store
+	keys []string
+}
+
+func (f filled) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
+	all, err := f.Store.List(ctx, area, after, limit)
+	if area == blob.Files {
+		i, _ := slices.BinarySearch(f.keys, after+"\x00")
+		for _, key := range f.keys[i:min(i+limit, len(f.keys))] {
+			all = append(all, blob.Object{Key: key})
+		}
+		slices.SortFunc(all, func(a, b blob.Object) int { return strings.Compare(a.Key, b.Key) })
+	}
+	return all[:min(len(all), limit)], err
+}
+
+// TestSweepOf100000FilesMakesCallsForThoseThatAreDueAlone has 100 files to move, then to
+// purge, among 100,000. A walk, once a month, is not counted.
+func TestSweepOf100000FilesMakesCallsForThoseThatAreDueAlone(t *testing.T) {
+	t.Parallel()
+	s := newSweepServer(t)
+	s.Data.Ports = s.Data.Ports.Clone()
+	s.Data.Ports.Retention.KeepDays, s.Data.Ports.Retention.BackupDays = 10, 5
+	const stored, due = 100_000, 100
+	store := filled{Store: s.Data.Ports.Blobs}
+	for i := range stored - due {
+		store.keys = append(store.keys, s.dated(30+i%30, int64(i+1000), "alice"))
+	}
+	slices.Sort(store.keys)
+	for i := range due {
+		s.put("alice", fmt.Sprint(i))
+	}
+	s.Data.Ports.Blobs = store
+	s.sweep()
+	type calls = map[string]int
+	// Each sweep reads its state, the items of what is due and the users with a quota, and
+	// stores its state on a new day. Of each area it lists each shard, and reads the records
+	// for each list.
+	fixed := calls{"table.Get": 1, "table.Write": 1, "table.Query": 2, "blob.Sweep": 1}
+	for _, step := range []struct {
+		what  string
+		after int // days
+		want  files.SweepReport
+		more  calls
+	}{
+		{"nothing due", 1, files.SweepReport{}, calls{}},
+		{"files to move", 10, files.SweepReport{Seen: due, Moved: due},
+			calls{"table.GetMany": 1 + due, "blob.Copy": due, "table.Write": 2 * due, "blob.Delete": due}},
+		{"files to purge", 6, files.SweepReport{Seen: due, Purged: due},
+			calls{"table.Get": due, "table.GetMany": 1, "table.Write": due, "blob.Delete": due}},
+		{"nothing left", 1, files.SweepReport{}, calls{}},
+	} {
+		s.Clock.Advance(time.Duration(step.after) * day)
+		step.want.Complete = true
+		s.Calls.Reset()
+		r := s.sweep()
+		got := s.Calls.Reset()
+		lists, reads := got["blob.List"], got["table.GetMany"]-step.more["table.GetMany"]
+		if r != step.want || lists < 2 || lists > 32 || reads > 16 {
+			t.Errorf("%s: the sweep reported %+v, with %d lists and %d reads of records", step.what, r, lists, reads)
+		}
+		want := maps.Clone(fixed)
+		for name, n := range step.more {
+			want[name] += n
+		}
+		delete(got, "blob.List")
+		got["table.GetMany"] -= reads
+		if maps.DeleteFunc(got, func(_ string, n int) bool { return n == 0 }); !maps.Equal(got, want) {
+			t.Errorf("%s: the sweep made the calls %v, want %v", step.what, got, want)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func (c caller) wantListed(a apitest.Answer, unreadable table.Key, want ...int64
 func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 	eachDamage(t, "id", func(c caller, damage func(table.Key)) {
 		c.caller().Fill(4)
-		c.call("DELETE", "/files/1")
+		c.ask("DELETE /files/1")
 		middle, newest, backup := files.Key(blob.Files, "alice", 3), files.Key(blob.Files, "alice", 4), files.Key(blob.Backup, "alice", 1)
 		damage(middle)
 		c.wantListed(c.caller().Ask("GET /download/list", ""), middle, 4, 2)
@@ -96,11 +96,11 @@ func TestAFileWithAnUnreadableLinkIsMovedAndGetsItAnew(t *testing.T) {
 		c.wantStatuses("as it is damaged", c.links(sent)[:1], 500)
 		c.caller().Ask("GET /files/1", "").Want(200)
 		c.wantListed(c.caller().Ask("DELETE /files/1", ""), own, 1)
-		c.call("POST", "/files/1/restore")
+		c.ask("POST /files/1/restore")
 		c.wantStatuses("of the restored file", c.links(sent), 200)
 		damage(own)
-		c.call("DELETE", "/files/1")
-		c.call("DELETE", "/files/1?area=backup")
+		c.ask("DELETE /files/1")
+		c.ask("DELETE /files/1?area=backup")
 		c.wantConsistent(0)
 	})
 }
@@ -138,9 +138,7 @@ func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 			c.Errorf("adding up gives %v", err)
 		}
 		c.must(failure(s.RemoveAll(c.Context(), "alice")))
-		if left := c.keys("reserved#"); len(left) != 0 {
-			c.Errorf("for a later user of the name %v is left", left)
-		}
+		apitest.Equal(c.TB, "reservations for a later user of the name", len(c.keys("reserved#")), 0)
 	}, quota(100))
 }
 
@@ -148,13 +146,9 @@ func TestADownloadIsCountedWhoseReceiptIsUnreadable(t *testing.T) {
 	eachDamage(t, "to", func(c caller, damage func(table.Key)) {
 		link := c.put("file=a&notify=1", "content").LinkURL
 		damage(c.keys("receipt#")[0])
-		c.get(link)
+		c.Send("GET "+link, "")
 		counted := func() bool { return strings.Contains(fmt.Sprint(c.Partitions("link#")), `"told":true`) }
-		for end := time.Now().Add(10 * time.Second); !counted(); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				c.Fatal("the download is not counted")
-			}
-		}
+		apitest.Equal(c.TB, "the download is counted", apitest.Eventually(counted), true)
 	})
 }
 

@@ -115,7 +115,7 @@ func (s *Service) Begin(ctx context.Context, owner string, by By, max int64, sen
 // been recreated meanwhile; the uploader's own must be that of the user who logged in.
 func (u *Upload) begin(ctx context.Context, room func(context.Context) error) error {
 	u.maxIncarnation = math.MaxInt64
-	if u.own() {
+	if u.own() || u.by.Request != "" {
 		u.maxIncarnation = u.by.UserIncarnation
 	}
 	err := u.takeID(ctx)
@@ -208,7 +208,7 @@ func (u *Upload) takeID(ctx context.Context) error {
 	u.read = u.s.Now()
 	err = u.s.Table.Update(ctx, op.Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == auth.Disabled {
-		if u.own() {
+		if u.own() || u.by.Request != "" {
 			return fault.New(fault.Unauthorized, "the user was disabled or removed at this moment")
 		}
 		return fault.Parameter("d", "the parameter d is not a user name")
@@ -284,16 +284,19 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	ops, err := u.operations(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		u.Abort(ctx)
 		return found, err
-	case limit == 0:
-		err = u.s.Table.Write(ctx, ops...)
-	default:
-		found, err = u.s.Table.WriteThenQuery(ctx, newestFirst(u.owner, blob.Files, limit), ops...)
 	}
-	if refused(err) {
+	err = u.s.bounded(ctx, u.owner, u.by, Taking{Files: u.stored}, func(more []table.Op) (_ int, err error) {
+		if all := slices.Concat(ops, more); limit == 0 {
+			err = u.s.Table.Write(ctx, all...)
+		} else {
+			found, err = u.s.Table.WriteThenQuery(ctx, newestFirst(u.owner, blob.Files, limit), all...)
+		}
+		return len(ops), err
+	})
+	if refused(err) || fault.Is(err, fault.Forbidden) || fault.Is(err, fault.TooLarge) {
 		u.Abort(ctx)
 	}
 	if lost := u.Claim.Lost(err); fault.Is(lost, fault.Conflict) {

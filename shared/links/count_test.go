@@ -169,24 +169,18 @@ func TestHotLinkIsWrittenSeldom(t *testing.T) {
 			for i := range 2000 {
 				c.must(c.download(s, f, next(i)))
 			}
-			if n := shared.writes.Load(); n != 0 {
-				t.Errorf("there were %d updates in the first second", n)
-			}
+			apitest.Equal(t, "updates in the first second", shared.writes.Load(), 0)
 			shared.ahead.Add(int64(time.Second))
 			c.must(c.download(s, f, next(2000)))
 			if u, n := c.use(f), shared.writes.Load(); u.Downloads != 2003 || !u.About || n != 1 {
 				t.Errorf("after 2,003 downloads: %+v in %d updates", u, n)
 			}
-			if n := len(c.Partitions("event#")); n != 2004 {
-				t.Errorf("%d events were recorded, want one of the upload and one of each download", n)
-			}
+			apitest.Equal(t, "events: that of the upload and of each download", len(c.Partitions("event#")), 2004)
 			if shown := c.Text(c.Request("GET", "/files/1", nil, "Authorization", "Bearer "+c.Bearer)); !strings.Contains(shown, `"about":true`) {
 				t.Errorf("its owner sees %s", shown)
 			}
 			c.must(c.download(s, f, next(2001)))
-			if u := c.use(f); u.Downloads != 2004 {
-				t.Errorf("one more: %+v", u)
-			}
+			apitest.Equal(t, "downloads after one more", c.use(f).Downloads, 2004)
 		})
 	}
 }
@@ -235,9 +229,7 @@ func TestCountWithoutAnAnswerMakesTheNumberAnEstimate(t *testing.T) {
 		c.must(c.download(s, f, ""))
 		lost := context.DeadlineExceeded
 		shared.lost.Store(&lost)
-		if err := c.download(s, f, source); !errors.Is(err, lost) {
-			t.Errorf("without an answer: %v", err)
-		}
+		apitest.WantErr(t, "without an answer", c.download(s, f, source), lost)
 		shared.lost.Store(nil)
 		if u := c.use(f); u.Downloads != 1 || u.About {
 			t.Errorf("after a count that was not made: %+v", u)
@@ -263,9 +255,7 @@ func TestReceiptWaitsLongerThanACount(t *testing.T) {
 		for _, want := range []time.Duration{time.Second, countWait, 0} { // the last finds one that goes on
 			began := time.Now()
 			check(t, s.Used(t.Context(), link, links.Used{Whole: true}))
-			if got := time.Since(began); got != want {
-				t.Errorf("it waits for %s, want %s", got, want)
-			}
+			apitest.Equal(t, "the wait", time.Since(began), want)
 			synctest.Wait() // the first write ends in the moment in which its answer stops waiting
 		}
 	})
@@ -283,28 +273,18 @@ func TestLinkIsReadOnceASecond(t *testing.T) {
 		}
 		return shared.gets.Load()
 	}
-	if n := reads(3); n != 3 {
-		t.Errorf("before the first download, 3 look-ups read %d times", n)
-	}
+	apitest.Equal(t, "reads of 3 look-ups before the first download", reads(3), 3)
 	c.must(c.download(s, f, ""))
-	if n := reads(100); n != 0 {
-		t.Errorf("100 look-ups in the same second read %d times", n)
-	}
+	apitest.Equal(t, "reads of 100 look-ups in the same second", reads(100), 0)
 	shared.ahead.Add(int64(time.Second))
-	if n := reads(100); n != 1 {
-		t.Errorf("100 look-ups in the next second read %d times", n)
-	}
+	apitest.Equal(t, "reads of 100 look-ups in the next second", reads(100), 1)
 	if _, err := s.Find(t.Context(), blob.Backup, s.Token(f)); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("in the other area: %v", err)
 	}
 	_, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), f.ID)
 	c.must(err)
-	if _, err := s.FindAgain(t.Context(), c.find(s, f)); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("its bytes are gone: %v", err)
-	}
-	if _, err := s.Find(t.Context(), f.Area, s.Token(f)); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("after that: %v", err)
-	}
+	apitest.WantFault(t, "its bytes are gone", failure(s.FindAgain(t.Context(), c.find(s, f))), fault.Unauthorized)
+	apitest.WantFault(t, "after that", failure(s.Find(t.Context(), f.Area, s.Token(f))), fault.Unauthorized)
 }
 
 func TestRememberedLinkExpiresInTime(t *testing.T) {
@@ -315,9 +295,7 @@ func TestRememberedLinkExpiresInTime(t *testing.T) {
 	look := func() error { _, err := s.Find(t.Context(), f.Area, s.Token(f)); return err }
 	c.must(look())
 	shared.ahead.Add(int64(600 * time.Millisecond))
-	if err := look(); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("an expired link: %v", err)
-	}
+	apitest.WantFault(t, "an expired link", look(), fault.Unauthorized)
 }
 
 func TestOneMachineRemembersNoLink(t *testing.T) {
@@ -329,7 +307,5 @@ func TestOneMachineRemembersNoLink(t *testing.T) {
 	for range 3 {
 		c.get(c.of(f)[0])
 	}
-	if n := c.Calls.Reset()["table.Get"]; n != 3 {
-		t.Errorf("3 downloads read the link %d times", n)
-	}
+	apitest.Equal(t, "reads of the link by 3 downloads", c.Calls.Reset()["table.Get"], 3)
 }

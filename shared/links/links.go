@@ -70,11 +70,17 @@ type Config struct {
 	Memory time.Duration
 }
 
-// Outbox queues receipts, and records the event of a download.
+// Outbox queues receipts and notices of what guests send, and records the event of a download.
 type Outbox interface {
 	// Receipt returns the operation that queues a receipt of a file's first download. link is
 	// the address or number whose link was used, empty for the file's own.
 	Receipt(ctx context.Context, to files.Contact, f files.File, link string) (table.Op, error)
+	// Arrived returns the operation that queues a notice for the maker of a request: so many files
+	// of so many bytes have arrived. It is sent when it is due. The sort key is the notice's ID.
+	Arrived(to files.Contact, title string, due time.Time, files, bytes int64) (table.Op, error)
+	// ArrivedToo returns the operation that adds more to such a notice. It is refused once the
+	// notice is being sent.
+	ArrivedToo(notice string, files, bytes int64) table.Op
 	// Event is as in files.Outbox.
 	Event(ctx context.Context, e files.Event) ([]table.Op, error)
 }

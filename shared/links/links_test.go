@@ -32,9 +32,7 @@ func TestEveryLinkWorksOnlyWhileFileIsInUserArea(t *testing.T) {
 	c.wantStatuses("after the upload", all, 200)
 	c.call("DELETE", "/files/1")
 	c.wantStatuses("after the deletion", all, 401)
-	if n := len(c.Partitions("link#")); n != 3 {
-		t.Errorf("the file in the backup area has %d links, want 3", n)
-	}
+	apitest.Equal(t, "links of the file in the backup area", len(c.Partitions("link#")), 3)
 	c.call("POST", "/files/1/restore")
 	c.wantStatuses("after the restoration", all, 200)
 	c.Clock.Advance(31 * 24 * time.Hour)
@@ -72,9 +70,7 @@ func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 			}
 			end(c)
 			for _, item := range []string{"link#", "receipt#", "files#", "backup#"} {
-				if left := c.Partitions(item); len(left) != 0 {
-					t.Errorf("items are left: %v", left)
-				}
+				apitest.Equal(t, item, len(c.Partitions(item)), 0)
 			}
 		})
 	}
@@ -99,9 +95,7 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 		t.Errorf("the links are %q, want 2, and one notice in the outbox", all)
 	}
 	c.wantStatuses("after the completion", all, 200)
-	if got := c.receipts(); len(got) != 1 {
-		t.Errorf("there are %d receipts", len(got))
-	}
+	apitest.Equal(t, "receipts", len(c.receipts()), 1)
 }
 
 func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
@@ -130,9 +124,7 @@ func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 				wg.Go(func() {
 					<-start
 					resp := c.Request("GET", all[k.links[i%len(k.links)]], nil, "User-Agent", agent)
-					if resp.StatusCode != 200 {
-						t.Errorf("status %d", resp.StatusCode)
-					}
+					apitest.Equal(t, "the status", resp.StatusCode, 200)
 				})
 			}
 			close(start)
@@ -140,9 +132,7 @@ func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 			if got := c.receipts(); len(got) != k.want {
 				t.Fatalf("there are %d receipts, want %d", len(got), k.want)
 			}
-			if left := len(c.Partitions("receipt#")); left != 1-k.want {
-				t.Errorf("%d receipts are still due", left)
-			}
+			apitest.Equal(t, "receipts that are still due", len(c.Partitions("receipt#")), 1-k.want)
 		})
 	}
 }
@@ -171,9 +161,7 @@ func TestNoReceiptUnlessRequested(t *testing.T) {
 	c := newCaller(t)
 	c.get(c.of(c.sendToTwo(""))[0])
 	c.get(c.of(c.sendToTwo("&notify=0"))[0])
-	if got := c.receipts(); len(got) != 0 {
-		t.Errorf("there are %d receipts", len(got))
-	}
+	apitest.Equal(t, "receipts", len(c.receipts()), 0)
 }
 
 // TestMovedFileGetsOneReceipt moves a file to the backup area and back, before or
@@ -199,9 +187,7 @@ func TestMovedFileGetsOneReceipt(t *testing.T) {
 			for _, link := range all {
 				c.get(link)
 			}
-			if got := len(c.receipts()); got != 1 {
-				t.Errorf("there are %d receipts, want 1", got)
-			}
+			apitest.Equal(t, "receipts", len(c.receipts()), 1)
 		})
 	}
 }
@@ -233,17 +219,13 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 			}
 			break
 		}
-		if got := len(c.receipts()); got != 0 {
-			t.Errorf("when call %d fails, %d receipts are queued at once, want 0", n, got)
-		}
+		apitest.Equal(t, fmt.Sprintf("receipts queued at once when call %d fails", n), len(c.receipts()), 0)
 		for range 2 {
 			if status, _ := c.get(link); status != 200 {
 				t.Errorf("after call %d failed, the next download gave status %d", n, status)
 			}
 		}
-		if got := len(c.receipts()); got != 1 {
-			t.Errorf("after call %d failed, there are %d receipts, want 1", n, got)
-		}
+		apitest.Equal(t, fmt.Sprintf("receipts after call %d failed", n), len(c.receipts()), 1)
 	}
 }
 
@@ -262,13 +244,9 @@ func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 	c := newCaller(t)
 	f, s := c.sendToTwo("&notify=1"), c.with(lossyTable{c.Data.Table})
 	for range 2 {
-		if err := c.download(s, f, ""); !errors.Is(err, errLost) {
-			t.Errorf("counting gave %v, want %v", err, errLost)
-		}
+		apitest.WantErr(t, "counting", c.download(s, f, ""), errLost)
 	}
-	if got := len(c.receipts()); got != 1 {
-		t.Errorf("there are %d receipts, want 1", got)
-	}
+	apitest.Equal(t, "receipts", len(c.receipts()), 1)
 }
 
 // failingTable is a table whose call number n fails.
@@ -334,9 +312,7 @@ func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	c := newCaller(t)
 	f := c.sendToTwo("&notify=1")
 	c.must(c.download(c.with(busyTable{c.Data.Table}), f, ""))
-	if n := c.uses(f)[0].Downloads; n != 1 {
-		t.Errorf("%d downloads are counted, want one", n)
-	}
+	apitest.Equal(t, "downloads", c.uses(f)[0].Downloads, 1)
 	if err := c.download(c.links, f, ""); len(c.receipts()) != 1 || err != nil {
 		t.Errorf("the next download queues no receipt: %v", err)
 	}
@@ -354,14 +330,10 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 		return s.Open(t.Context(), found.File, func(ctx context.Context) (files.File, error) { return c.links.FindAgain(ctx, found) })
 	}
 	c.must(failure(s.Delete(c.Context(), c.user(), f.ID)))
-	if err := failure(open()); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("after a move: %v, want Unauthorized", err)
-	}
+	apitest.WantFault(t, "after a move", failure(open()), fault.Unauthorized)
 	c.must(failure(s.Restore(c.Context(), c.user(), f.ID)))
 	body, err := open()
-	if err != nil {
-		t.Fatalf("after a move and back: %v", err)
-	}
+	apitest.Must(t, err)
 	defer body.Close()
 	if text, err := io.ReadAll(body); string(text) != "content" || err != nil {
 		t.Errorf("after a move and back: %q, %v", text, err)
@@ -392,20 +364,14 @@ func TestConnectionsOfOneDownloaderCountOnce(t *testing.T) {
 			events := 1 // of the upload
 			want := func(what string, n int64) {
 				t.Helper()
-				if got := c.uses(f)[0].Downloads; got != n {
-					t.Errorf("%s: %d downloads, want %d", what, got, n)
-				}
-				if got := len(c.Partitions("event#")); got != events+int(n) {
-					t.Errorf("%s: %d events, want %d", what, got, events+int(n))
-				}
+				apitest.Equal(t, what+": downloads", c.uses(f)[0].Downloads, n)
+				apitest.Equal(t, what+": events", len(c.Partitions("event#")), events+int(n))
 			}
 			count("a", "a", "b", "a", "b", "a")
 			want("two downloaders with several connections", 2)
 			count("b", "a", "c")
 			want("the two again, and a third", 3)
-			if got := len(c.receipts()); got != 1 {
-				t.Errorf("there are %d receipts, want 1", got)
-			}
+			apitest.Equal(t, "receipts", len(c.receipts()), 1)
 			c.Clock.Advance(time.Hour)
 			count("a")
 			want("the first after an hour", 4)

@@ -13,8 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/local"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/notify"
@@ -156,9 +160,7 @@ func TestDownloadsBesideAWriteThatFailsAreCounted(t *testing.T) {
 					check(t, service.Used(t.Context(), links.Link{Token: "slow", Use: links.Use{Downloads: 1}}, links.Used{Whole: true}))
 				})
 				time.Sleep(time.Second)
-				if n := s.downloads.Load(); n != 19 {
-					t.Errorf("%d of 20 downloads are counted, want all but that of the failed write", n)
-				}
+				apitest.Equal(t, "downloads, all but that of the failed write", s.downloads.Load(), 19)
 			})
 		})
 	}
@@ -181,9 +183,7 @@ func TestAFlushBesideDownloadsDoesNoHarm(t *testing.T) {
 		}
 		all.Wait()
 		service.Flush(t.Context())
-		if n := s.downloads.Load(); n != 100 {
-			t.Errorf("%d of 100 downloads are counted", n)
-		}
+		apitest.Equal(t, "downloads of 100 that are counted", s.downloads.Load(), 100)
 	})
 }
 
@@ -214,16 +214,12 @@ func TestASourceWhoseCountWasLostCountsAgain(t *testing.T) {
 	c, shared, s, f := newCrowd(t, "")
 	lost := context.DeadlineExceeded
 	shared.lost.Store(&lost)
-	if err := c.download(s, f, "192.0.2.1"); !errors.Is(err, lost) {
-		t.Fatal(err)
-	}
+	apitest.WantErr(t, "a count that gets no answer", c.download(s, f, "192.0.2.1"), lost)
 	shared.lost.Store(nil)
 	for range 3 {
 		c.must(c.download(s, f, "192.0.2.1"))
 	}
-	if u := c.use(f); u.Downloads != 1 {
-		t.Errorf("%+v, want one download", u)
-	}
+	apitest.Equal(t, "downloads", c.use(f).Downloads, 1)
 }
 
 // TestUsesThatTheTableRefusedAreWrittenLater, though nobody uses their links again.
@@ -239,8 +235,55 @@ func TestUsesThatTheTableRefusedAreWrittenLater(t *testing.T) {
 		}
 		c.jammed.Store(nil)
 		time.Sleep(time.Minute) // each flush may wait for a write that the table refuses late
-		if n := c.writes.Load(); n != 200 {
-			t.Errorf("100 refused updates and their repetitions are %d updates", n)
-		}
+		apitest.Equal(t, "updates: 100 refused ones and their repetitions", c.writes.Load(), 200)
 	})
+}
+
+// TestALongDownloadLeavesTheSumOfAnEarlierHourAlone ends a download after others have begun
+// the next hour's sum.
+func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = 1 << 40 })
+	c.Upload("file=a", "content")
+	f := c.newest()
+	ends := func(l links.Link, n int64) (now links.Link) {
+		c.must(c.links.Used(c.Context(), l, links.Used{Bytes: n, Whole: true}))
+		c.links.Flush(c.Context())
+		return c.find(c.links, f)
+	}
+	long := c.find(c.links, f)
+	ends(long, 1000)
+	c.Clock.Advance(time.Hour)
+	ends(c.find(c.links, f), 100)
+	if now := ends(long, 10); now.Given != 1110 || now.GivenBefore != 1000 || now.Hour <= long.Hour {
+		t.Errorf("the link gave %d, %d of them before %d", now.Given, now.GivenBefore, now.Hour)
+	}
+}
+
+func TestAnswersUnderWayCountInTheNextHourToo(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := links.New(links.Config{Ports: auth.Ports{Table: checked{}, Now: func() time.Time { return now }}, Bytes: 100})
+	check(t, s.MayGive(links.Link{Token: "long"}, 100))
+	now = now.Add(time.Hour)
+	apitest.WantFault(t, "beside 100 bytes under way", s.MayGive(links.Link{Token: "long"}, 1), fault.TooMany)
+}
+
+// checked is a table that only checks what it gets.
+type checked struct{ table.Table }
+
+func (checked) Write(_ context.Context, ops ...table.Op) error { return table.CheckOps(ops...) }
+
+func TestAnswersThatEndAtOnceWriteTheirBytesTogether(t *testing.T) {
+	t.Parallel()
+	s := links.New(links.Config{Ports: auth.Ports{Table: checked{}, Now: time.Now}, Bytes: 1, CountWait: time.Hour})
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 2_000 {
+				check(t, s.Used(t.Context(), links.Link{Token: "hot"}, links.Used{Bytes: 1}))
+			}
+		})
+	}
+	all.Wait()
 }

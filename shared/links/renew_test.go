@@ -167,9 +167,7 @@ func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 	}
 	link := answers[0].Files[0].LinkURL
 	c.wantStatuses("of the upload", []string{link}, 200)
-	if again := answers[1].Files[0].LinkURL; again != link {
-		t.Errorf("the repeat is answered with %s, want %s", again, link)
-	}
+	apitest.Equal(t, "the link of the repeat", answers[1].Files[0].LinkURL, link)
 }
 
 func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
@@ -189,9 +187,7 @@ func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "any: 1;") || renewed != 3 {
 		t.Errorf("%d files have new links: %v", renewed, err)
 	}
-	if left := c.Partitions("linkkey"); len(left) != 1 {
-		t.Errorf("left: %v", left)
-	}
+	apitest.Equal(t, "items of the renewal", len(c.Partitions("linkkey")), 1)
 }
 
 // overtaking runs a renewal when something else has read a file's record, and is about to
@@ -257,9 +253,7 @@ func TestAnInterruptedRenewalResumesAtTheUserWhereItStopped(t *testing.T) {
 	if slices.Contains(r.from, "files#alice") || !slices.Contains(r.from, "files#bob") {
 		t.Errorf("it read %v", r.from)
 	}
-	if left := c.Partitions("linkkey"); len(left) != 1 {
-		t.Errorf("left: %v", left)
-	}
+	apitest.Equal(t, "items of the renewal", len(c.Partitions("linkkey")), 1)
 }
 
 func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
@@ -269,12 +263,8 @@ func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
 	c.must(c.download(c.links, c.newest(), "192.0.2.1"))
 	c.links.Flush(t.Context())
 	c.revoke(1)
-	if _, err := c.overtaken().Renew(t.Context(), 1); err != nil {
-		t.Error(err)
-	}
-	if all := c.uses(c.newest()); all[0].Downloads != 1 {
-		t.Errorf("%+v", all)
-	}
+	apitest.Must(t, failure(c.overtaken().Renew(t.Context(), 1)))
+	apitest.Equal(t, "downloads", c.uses(c.newest())[0].Downloads, 1)
 }
 
 func TestARenewalIsRepeatedIfALinkChangesMeanwhile(t *testing.T) {
@@ -288,7 +278,5 @@ func TestARenewalIsRepeatedIfALinkChangesMeanwhile(t *testing.T) {
 		return nil
 	})
 	c.renew(1)
-	if own := c.uses(c.newest())[0]; own.Limit != 3 {
-		t.Errorf("the new link is %+v", own)
-	}
+	apitest.Equal(t, "the limit of the new link", c.uses(c.newest())[0].Limit, 3)
 }

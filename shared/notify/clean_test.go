@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/contact"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -58,9 +59,7 @@ func turns[T comparable](t *testing.T, f func(string) T, tests []textTest[T]) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := f(tt.text); got != tt.want {
-				t.Errorf("got %#v, want %#v", got, tt.want)
-			}
+			apitest.Equal(t, "the text", f(tt.text), tt.want)
 		})
 	}
 }
@@ -103,9 +102,7 @@ func TestShortenedNameEndsBetweenCharacters(t *testing.T) {
 		"abcd\U0001f469\u200d\U0001f467": "abcd\U0001f469\u200d\U0001f467",
 		"abcdefghijklmno\u0301pd":        "abcde...pd",
 	} {
-		if got := notify.Shorten(name, 11); got != want {
-			t.Errorf("%q becomes %q, want %q", name, got, want)
-		}
+		apitest.Equal(t, name, notify.Shorten(name, 11), want)
 	}
 }
 

@@ -53,7 +53,9 @@ type fileData struct {
 	CRC64NVME string       `json:"crc64nvme"`         // base64 of 8 bytes, big endian
 	SHA256    string       `json:"sha256,omitempty"`  // hexadecimal
 	Uploader  string       `json:"uploader,omitempty"`
-	Reason    files.Reason `json:"reason,omitempty"` // why the file was deleted
+	Guest     string       `json:"by,omitempty"`      // what the guest who uploaded says of themselves
+	Asked     string       `json:"request,omitempty"` // the request by whose link they did
+	Reason    files.Reason `json:"reason,omitempty"`  // why the file was deleted
 	// Notification names the recipient's link that was used; empty for the file's own.
 	Notification string `json:"notification,omitempty"`
 }
@@ -157,7 +159,7 @@ func dataOf(e files.Event) fileData {
 	d := fileData{
 		Owner: f.Owner, ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: string(f.Area),
 		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(),
-		Reason: e.Reason, Notification: e.Link,
+		Guest: f.By.Called, Asked: f.By.Request, Reason: e.Reason, Notification: e.Link,
 	}
 	if f.Expires != 0 {
 		d.Expires = time.Unix(f.Expires, 0).UTC().Format(time.RFC3339)

@@ -2,10 +2,12 @@ package notify_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -56,13 +58,9 @@ func TestRecordedEventIsACloudEvent(t *testing.T) {
 		"specversion": "1.0", "id": got.ID, "source": "https://files.example.com/v1", "type": "file.deleted",
 		"subject": "files/alice/7", "time": "2026-11-21T09:00:00.123456789Z", "datacontenttype": "application/json", "requestid": "request-1",
 	}
-	if len(body) != len(want) {
-		t.Errorf("the attributes are %v", body)
-	}
+	apitest.Equal(t, "attributes", len(body), len(want))
 	for name, value := range want {
-		if body[name] != value {
-			t.Errorf("%s is %v, want %v", name, body[name], value)
-		}
+		apitest.Equal(t, name, body[name], value)
 	}
 	if data["name"] != `a "<b>".txt` || data["reason"] != "user" || data["id"] != 7.0 {
 		t.Errorf("the data are %v", data)
@@ -94,9 +92,7 @@ func TestEventIDDependsOnWhatHappened(t *testing.T) {
 	seen := map[table.Key]int{}
 	for i, e := range all {
 		first, again := e()[0].Key, e()[0].Key
-		if first != again {
-			t.Errorf("event %d has the keys %v and %v", i, first, again)
-		}
+		apitest.Equal(t, fmt.Sprint("the key of event ", i), first, again)
 		if other, ok := seen[first]; ok {
 			t.Errorf("the events %d and %d have the same key", other, i)
 		}

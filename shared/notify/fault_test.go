@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -50,9 +51,7 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 		doubled, windows = doubled+taken-1, windows+allowed-1
 	}
 	for _, n := range rolledBack {
-		if w.taken[n.ID] != 0 {
-			t.Errorf("%s was rolled back, but was sent %d times", n.ID, w.taken[n.ID])
-		}
+		apitest.Equal(t, n.ID+", which was rolled back", w.taken[n.ID], 0)
 	}
 	for _, n := range w.states(t, stored, len(stored)) {
 		if n.State() != notify.Sent || n.Provider == "" {
@@ -71,9 +70,7 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	w.quiet = true
 	before := w.total()
 	w.deliver(t, w.stream(all), workers)
-	if again := w.total() - before; again != 0 {
-		t.Errorf("a replay of the whole stream sent %d messages", again)
-	}
+	apitest.Equal(t, "messages after a replay of the whole stream", w.total()-before, 0)
 }
 
 // world makes the faults.
@@ -104,9 +101,7 @@ func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Not
 		}
 		op := n.Op(start(), fmt.Sprint("undone", i))
 		nothing := table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists())
-		if err := w.machine.table.Write(t.Context(), op, nothing); !errors.Is(err, table.ErrCondition) {
-			t.Fatal(err)
-		}
+		apitest.WantErr(t, "an upload that is rolled back", w.machine.table.Write(t.Context(), op, nothing), table.ErrCondition)
 		rolledBack = append(rolledBack, op.Value.(notify.Notice))
 	}
 	return stored, rolledBack

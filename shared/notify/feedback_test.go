@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/notify"
 )
@@ -105,11 +106,7 @@ func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	for address, want := range map[string]notify.SuppressReason{
 		"demo@example.net": notify.AddressBounced, "eve@example.net": notify.AddressComplained, "+393331234567": "",
 	} {
-		if got := p.suppressed(t, address); got != want {
-			t.Errorf("%s: %q", address, got)
-		}
+		apitest.Equal(t, address, p.suppressed(t, address), want)
 	}
-	if got := p.find(t, pin.ID); got.ID != "" {
-		t.Errorf("the PIN's notice is back: %+v", got)
-	}
+	apitest.Equal(t, "the notice of the PIN", p.find(t, pin.ID).ID, "")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -146,9 +147,7 @@ func TestReservingAgainIsMarkedOnceAWindowHasBegunSince(t *testing.T) {
 func TestMoreNoticesThanALimitAllowsAreInvalid(t *testing.T) {
 	t.Parallel()
 	counter := notify.Outbox{Table: open(t), Now: time.Now, Limits: notify.Limits{PerHour: 1}}
-	if err := reserve("alice", "ann@example.com", "+393401234567")(t, counter); !fault.Is(err, fault.Invalid) {
-		t.Errorf("got %v, want an Invalid fault", err)
-	}
+	apitest.WantFault(t, "too many notices", reserve("alice", "ann@example.com", "+393401234567")(t, counter), fault.Invalid)
 }
 
 func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {

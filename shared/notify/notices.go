@@ -33,6 +33,7 @@ const (
 	Link    Kind = "link"    // a file's download link
 	PIN     Kind = "pin"     // the code that confirms a change of password
 	Receipt Kind = "receipt" // to the uploader: the file was downloaded
+	Arrived Kind = "arrived" // to the maker of a request: guests have sent files
 )
 
 // Channel is how a notice travels.
@@ -84,6 +85,9 @@ type Notice struct {
 	// Kind Receipt: whose link was used, empty for the file's own.
 	Recipient string `json:"recipient,omitempty"`
 
+	// Kind Arrived, with the request's title as Name and all bytes as Length: how many files.
+	Files int64 `json:"files,omitempty"`
+
 	// Kind PIN.
 	User  string `json:"user,omitempty"`
 	Nonce string `json:"nonce,omitempty"`
@@ -127,7 +131,7 @@ func (n Notice) Op(now time.Time, unique string) table.Op {
 		n.ID = CodePrefix + n.ID
 	}
 	n.Created = now.Unix()
-	n.NotBefore = now.UnixMilli()
+	n.NotBefore = cmp.Or(n.NotBefore, now.UnixMilli())
 	return table.Put(n.Key(), n).If(table.NotExists())
 }
 

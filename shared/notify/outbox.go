@@ -44,6 +44,22 @@ func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, lin
 	})
 }
 
+// Arrived implements links.Outbox.
+func (o Outbox) Arrived(to files.Contact, title string, due time.Time, n, bytes int64) (table.Op, error) {
+	unique, err := o.unique()
+	notice := Notice{
+		Kind: Arrived, Channel: Mail, To: to.To, Lang: to.Lang, Base: to.Base, NotBefore: due.UnixMilli(),
+		Name: title, Files: n, Length: bytes,
+	}
+	return notice.Op(o.Now(), unique), err
+}
+
+// ArrivedToo implements links.Outbox.
+func (o Outbox) ArrivedToo(notice string, files, bytes int64) table.Op {
+	n := Notice{ID: notice}
+	return table.Update(n.Key()).Add("files", files).Add("length", bytes).If(n.untouched()...)
+}
+
 // about queues a notice about a file.
 func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, error) {
 	unique, err := o.unique()

@@ -77,6 +77,22 @@ func receiptLetter(n Notice) letter {
 	}
 }
 
+// arrivedLetter tells the maker of a request what guests have sent.
+func arrivedLetter(n Notice) letter {
+	t := TextsOf(n.Lang)
+	facts := []fact{{t.ArrivedWord, t.Count(n.Files, t.Files)}, {t.Size, t.WriteSize(n.Length, false)}}
+	if title := display(oneLine(n.Name)); title != "" {
+		facts = append([]fact{{t.RequestWord, title}}, facts...)
+	}
+	return letter{
+		Texts:   t,
+		Subject: t.subject(t.ArrivedSubject, n.Name),
+		Intro:   t.ArrivedIntro,
+		Facts:   facts,
+		Footer:  t.ArrivedFooter,
+	}
+}
+
 func pinLetter(n Notice, pin string) letter {
 	t := TextsOf(n.Lang)
 	minutes := (n.Expires - n.Created) / 60
@@ -122,6 +138,8 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 		l = linkLetter(n, n.link(s.Key))
 	case Receipt:
 		l = receiptLetter(n)
+	case Arrived:
+		l = arrivedLetter(n)
 	case PIN: // has no unsubscribe link
 		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
 	default:

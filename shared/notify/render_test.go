@@ -40,9 +40,7 @@ func TestMessagesInEachLanguage(t *testing.T) {
 				apitest.Golden(t, name+lang+".html", got[i].HTML)
 			}
 			apitest.Golden(t, "link-sms-"+lang+".txt", got[2].Text+"\n")
-			if n := notify.Segments(got[2].Text); n != 1 {
-				t.Errorf("the text message takes %d segments", n)
-			}
+			apitest.Equal(t, "segments of the text message", notify.Segments(got[2].Text), 1)
 		})
 	}
 }
@@ -130,9 +128,7 @@ func TestUserTextCannotLookLikeOurs(t *testing.T) {
 			own++
 		}
 	}
-	if own != 1 {
-		t.Errorf("%d lines announce the link", own)
-	}
+	apitest.Equal(t, "lines that announce the link", own, 1)
 	if strings.Contains(page, "<script>") || strings.Contains(page, `href="https://evil`) || strings.Count(page, "</blockquote>") != 1 || strings.Contains(page+text, "evil.example.org") {
 		t.Errorf("markup got through: %s", page)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -107,9 +108,7 @@ func TestRunSendsEachNoticeWhenItIsDue(t *testing.T) {
 	close(release)
 	p.untilSent(t, slow)
 	stop()
-	if tries.Load() != 2 {
-		t.Errorf("%d tries", tries.Load())
-	}
+	apitest.Equal(t, "tries", tries.Load(), 2)
 }
 
 func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -205,9 +206,7 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 	quota := refusal(mail.ErrQuota)
 	r.do(tried(quota))
 	code, message := r.put(t, r.pinNotice()), r.put(t, text(r.machine))
-	if again := handle(t, r.sender, code); again != first {
-		t.Errorf("the code is tried again after %v", again)
-	}
+	apitest.Equal(t, "when the code is tried again", handle(t, r.sender, code), first)
 	r.provider.fail = nil
 	second, third := r.put(t, r.linkNotice(2)), r.put(t, r.linkNotice(3))
 	for _, n := range []notify.Notice{second, third} {
@@ -292,9 +291,7 @@ func TestStatesKeepTheOrderAndLeaveOutUnknownNotices(t *testing.T) {
 	}
 	all, err := notify.States(t.Context(), p.table, ids)
 	must(t, err)
-	if got := idsOf(all); strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	apitest.Equal(t, "the notices", strings.Join(idsOf(all), " "), strings.Join(want, " "))
 }
 
 func idsOf(all []notify.Notice) (ids []string) {
@@ -348,9 +345,7 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 			if err != nil || len(all) != 3 || all[1].ID != r.notice.ID || all[1].State() != tt.want {
 				t.Errorf("got %+v, %v", all, err)
 			}
-			if got := strings.Join(tab.calls, ", "); got != tt.calls {
-				t.Errorf("it costs %s, want %s", got, tt.calls)
-			}
+			apitest.Equal(t, "what it costs", strings.Join(tab.calls, ", "), tt.calls)
 		})
 	}
 	for _, last := range []string{"outbox#", "notice#"} {
@@ -359,9 +354,7 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 			r := begin(t, link, true)
 			tab := &torn{&double{Table: r.table}, last, func() { sent(r) }}
 			must(t, notify.Record(t.Context(), tab, start(), notify.Feedback{ID: r.notice.ID, Kind: notify.Bounced}))
-			if got := r.state(); got != notify.Failed {
-				t.Errorf("it is %s", got)
-			}
+			apitest.Equal(t, "the state", r.state(), notify.Failed)
 		})
 	}
 }
@@ -386,9 +379,7 @@ func TestEndedNoticeIsKeptAsLongAsItsFileWithinBounds(t *testing.T) {
 				if _, err := r.table.DeleteExpired(t.Context(), start().Add(at)); err != nil {
 					t.Fatal(err)
 				}
-				if there := r.state() != ""; there != (at < tt.keeps) {
-					t.Errorf("after %v it is there: %v", at, there)
-				}
+				apitest.Equal(t, fmt.Sprintf("it is there after %v", at), r.state() != "", (at < tt.keeps))
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -200,9 +201,7 @@ func (r *run) check(w want) {
 	for _, end := range []notify.State{notify.Sent, notify.Failed} {
 		var counted struct{ Times int }
 		_ = r.table.Get(r.Context(), countKey(r.notice, end), &counted)
-		if counted.Times != r.ended[end] {
-			r.Errorf("it was %s %d times, but %d are counted", end, r.ended[end], counted.Times)
-		}
+		apitest.Equal(r.T, fmt.Sprint("the count of notices that were ", end), counted.Times, r.ended[end])
 	}
 }
 

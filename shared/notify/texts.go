@@ -32,6 +32,9 @@ type Texts struct {
 	ReceiptSubject, ReceiptIntro, ReceiptFooter string
 	When, LinkWord, OwnLink, SentTo             string // SentTo: recipient
 
+	ArrivedSubject, ArrivedIntro, ArrivedFooter string
+	RequestWord, ArrivedWord                    string
+
 	PINSubject, PINFooter string
 	PINIntro, PINValid    string // user; number of minutes
 
@@ -42,11 +45,13 @@ type Texts struct {
 	RefusedTitle, RefusedText               string
 	BadLinkTitle, BadLinkText               string
 	FailedTitle, FailedText                 string
+	RequestTitle, SendButton                string // RequestTitle: user
 
 	Colon, Decimal string    // between a label and its value, in a number
 	Minutes, Bytes [2]string // one, several
-	Unit           string    // the letter behind k, M, G, T
-	DateTime, Date string    // layouts of package time
+	Files          [2]string
+	Unit           string // the letter behind k, M, G, T
+	DateTime, Date string // layouts of package time
 	Months         string
 }
 

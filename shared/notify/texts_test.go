@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 )
 
@@ -25,9 +26,7 @@ func TestEachLanguageHasEveryText(t *testing.T) {
 	english := reflect.ValueOf(notify.TextsOf("en"))
 	for _, lang := range api.Languages() {
 		source, err := os.ReadFile("texts/" + lang + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var texts notify.Texts
 		strict := json.NewDecoder(bytes.NewReader(source))
 		strict.DisallowUnknownFields()
@@ -40,9 +39,7 @@ func TestEachLanguageHasEveryText(t *testing.T) {
 				t.Errorf("%s: %s is missing, or has %d names: %q", lang, field.Name, names, value)
 			}
 		}
-		if months := strings.Fields(texts.Months); len(months) != 12 {
-			t.Errorf("%s has the months %q", lang, months)
-		}
+		apitest.Equal(t, "months of "+lang, len(strings.Fields(texts.Months)), 12)
 	}
 }
 
@@ -60,9 +57,7 @@ func TestEachTextIsUsed(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for field := range reflect.TypeFor[notify.Texts]().Fields() {
 		if !used[field.Name] {
 			t.Errorf("nothing uses the text %s", field.Name)
@@ -73,9 +68,7 @@ func TestEachTextIsUsed(t *testing.T) {
 func TestOtherLanguagesAreAnsweredInEnglish(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string]string{"": "en", "xx": "en", "pt-BR": "en", "it-IT": "it", "DE": "de", "fr_CA": "fr", "italian": "en"} {
-		if got := notify.TextsOf(tag).Lang; got != want {
-			t.Errorf("%q is answered in %s, want %s", tag, got, want)
-		}
+		apitest.Equal(t, "the language for "+tag, notify.TextsOf(tag).Lang, want)
 	}
 }
 
@@ -139,4 +132,36 @@ func TestDatesAreReadable(t *testing.T) {
 	if got := french.WriteTime(at+10*86400, french.DateTime); got != "11 décembre 2026, 23:59 UTC" {
 		t.Errorf("the 11th in French is %q", got)
 	}
+}
+
+func TestGSMReplacesWhatItCan(t *testing.T) {
+	t.Parallel()
+	turns(t, notify.GSM, []textTest[string]{
+		{"what the alphabet has stays", "Perché già? Ñandú [1] 5 €", "Perché già? Ñandu [1] 5 €"},
+		{"quotation marks become plain", "‘a’ “b” „c“ «d» ‹e›", `'a' "b" "c" "d" 'e'`},
+		{"dashes, points and spaces too", "a–b—c… d\u00a0e\u202ff", "a-b-c... d e f"},
+		{"accents that it lacks are left out", "información, être, naïve, Łódź", "informacion, etre, naive, Łodz"},
+		{"so are those that are separate characters", "e\u0302tre e\u0301te\u0301", "etre été"},
+		{"ligatures are spelt", "cœur ŒUVRE", "coeur OEUVRE"},
+		{"other scripts and emoji stay", "报告 🚢 отчёт", "报告 🚢 отчёт"},
+	})
+}
+
+func TestSegments(t *testing.T) {
+	t.Parallel()
+	turns(t, notify.Segments, []textTest[int]{
+		{"nothing is no message", "", 0},
+		{"160 characters of the GSM alphabet are one", strings.Repeat("à", 160), 1},
+		{"161 are two", strings.Repeat("a", 161), 2},
+		{"306 are two", strings.Repeat("a", 306), 2},
+		{"307 are three", strings.Repeat("a", 307), 3},
+		{"brackets take two places", strings.Repeat("[", 80), 1},
+		{"81 brackets are two", strings.Repeat("[", 81), 2},
+		{"a bracket is not divided between two messages", strings.Repeat("[", 76*2+1), 3},
+		{"one other character reduces the most to 70", strings.Repeat("a", 69) + "ç", 1},
+		{"71 with it are two", strings.Repeat("a", 70) + "ç", 2},
+		{"an emoji takes two places", strings.Repeat("🚢", 35), 1},
+		{"36 of them are two", strings.Repeat("🚢", 36), 2},
+		{"an emoji is not divided between two messages", strings.Repeat("🚢", 33*2+1), 3},
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -53,9 +54,7 @@ func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
 
 func (p *machine) wantLeft(t *testing.T, want int) {
 	t.Helper()
-	if n := p.left(t); n != want {
-		t.Errorf("%d items are left, want %d", n, want)
-	}
+	apitest.Equal(t, "items that are left", p.left(t), want)
 }
 
 // left returns how many items the table has.
@@ -105,13 +104,9 @@ func (r *receiver) wantOnce(t *testing.T, want int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.seen) != want {
-		t.Errorf("%d events were taken, want %d", len(r.seen), want)
-	}
+	apitest.Equal(t, "events that were taken", len(r.seen), want)
 	for id, n := range r.seen {
-		if n != 1 {
-			t.Errorf("the event %s was taken %d times", id, n)
-		}
+		apitest.Equal(t, "times that the event was taken: "+id, n, 1)
 	}
 }
 
@@ -136,18 +131,12 @@ func TestEachWebhookGetsEventsAtItsOwnPace(t *testing.T) {
 	bad.status.Store(500)
 	d := p.hookSender(t, p.table, bad.URL, good.URL, good.URL+"/other", good.URL)
 	p.happen(t, 3)
-	if n := p.deliver(t, d); n != 6 {
-		t.Errorf("%d deliveries were taken, want 3 by each that answers", n)
-	}
+	apitest.Equal(t, "deliveries, three by each that answers", p.deliver(t, d), 6)
 	bad.wantOnce(t, 0)
 	bad.status.Store(200)
-	if n := p.deliver(t, d); n != 0 {
-		t.Errorf("%d were tried again at once", n)
-	}
+	apitest.Equal(t, "deliveries at once", p.deliver(t, d), 0)
 	p.clock.advance(time.Second)
-	if n := p.deliver(t, d); n != 3 {
-		t.Errorf("%d were taken after a second, want 3", n)
-	}
+	apitest.Equal(t, "deliveries after a second", p.deliver(t, d), 3)
 	bad.wantOnce(t, 3)
 	p.wantLeft(t, 0)
 }
@@ -198,21 +187,13 @@ func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 			r.header.Set("Retry-After", c.retryAfter)
 			r.header.Set("Location", other.URL)
 			p.happen(t, 1)
-			if n := p.deliver(t, d); (n == 1) != c.taken {
-				t.Errorf("%d were taken", n)
-			}
-			if n := p.left(t); (n == 1) != (c.again > 0) {
-				t.Errorf("%d items are left", n)
-			}
+			apitest.Equal(t, "it was taken", p.deliver(t, d) == 1, c.taken)
+			apitest.Equal(t, "an item is left", p.left(t) == 1, (c.again > 0))
 			r.status.Store(200)
 			p.clock.advance(c.again - 500*time.Millisecond)
-			if n := p.deliver(t, d); n != 0 {
-				t.Errorf("it was retried too early")
-			}
+			apitest.Equal(t, "deliveries that came too early", p.deliver(t, d), 0)
 			p.clock.advance(500 * time.Millisecond)
-			if n := p.deliver(t, d); (n == 1) != (c.again > 0) {
-				t.Errorf("%d were taken later", n)
-			}
+			apitest.Equal(t, "it was taken later", p.deliver(t, d) == 1, (c.again > 0))
 			other.wantOnce(t, 0)
 		})
 	}
@@ -273,9 +254,7 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 	good.wantOnce(t, 5)
 	p.wantLeft(t, 3)
-	if n := strings.Count(p.log.String(), "event dropped"); n != 2 {
-		t.Errorf("%d are logged as dropped, want 2", n)
-	}
+	apitest.Equal(t, "events that are logged as dropped", strings.Count(p.log.String(), "event dropped"), 2)
 }
 
 func TestEventCountsInTheBacklogUntilItLeavesTheOutbox(t *testing.T) {
@@ -296,9 +275,7 @@ func TestEventCountsInTheBacklogUntilItLeavesTheOutbox(t *testing.T) {
 	p.clock.advance(notify.Lease)
 	p.pass(t, d)
 	p.happen(t, 1)
-	if n := p.deliver(t, d); n != 1 {
-		t.Errorf("%d were taken when there was room again", n)
-	}
+	apitest.Equal(t, "deliveries when there was room again", p.deliver(t, d), 1)
 }
 
 func TestWaitingEventsAreCountedBeforeTheFirstIsDelivered(t *testing.T) {
@@ -394,9 +371,7 @@ func TestWebhookThatHangsHoldsFourEventsAndDelaysNoOther(t *testing.T) {
 	stop := running(t, p.hookSender(t, p.table, hangs.URL, good.URL))
 	p.happen(t, 8)
 	until(t, func() bool { return tries.Load() >= 4 && good.tries.Load() == 12 && p.left(t) == 12 })
-	if n := tries.Load(); n != 4 {
-		t.Errorf("%d events went to the one that hangs", n)
-	}
+	apitest.Equal(t, "events that went to the one that hangs", tries.Load(), 4)
 	close(release)
 	until(t, func() bool { return p.left(t) == 0 })
 	stop()

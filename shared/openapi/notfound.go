@@ -34,7 +34,6 @@ func NewNotFound(p *api.Ports) http.Handler {
 			return fault.New(fault.NotFound,
 				"there is nothing at this address; the parts of an upload go to the URLs that were given out")
 		}
-		detail := "this address accepts " + strings.Join(allow, ", ")
-		return &fault.Fault{Kind: fault.MethodNotAllowed, Allow: allow, Detail: detail}
+		return api.NotAllowed(path)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 )
@@ -22,19 +23,19 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 func TestAllowNamesTheOtherMethods(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	methods := map[string][]string{}
+	paths := map[string]bool{}
 	for _, e := range local.Endpoints() {
 		for _, r := range e.Routes {
-			methods[r.Path] = append(methods[r.Path], r.Method)
+			paths[strings.ReplaceAll(r.Path, "{id}", "7")] = true
 		}
 	}
-	for path, allowed := range methods {
-		slices.Sort(allowed)
+	for path := range paths {
+		allowed := api.Methods(path) // one path may fit several routes
 		for _, method := range []string{"PATCH", "DELETE", "PUT", "POST", "GET", "HEAD", "OPTIONS"} {
 			if slices.Contains(allowed, method) {
 				continue
 			}
-			a := s.Send(method+" "+strings.ReplaceAll(path, "{id}", "7"), "").Want(405, allowed[0])
+			a := s.Send(method+" "+path, "").Want(405, allowed[0])
 			a.WantHeaders("Allow", strings.Join(allowed, ", "))
 			if (a.Status == 405) == (method == "HEAD") {
 				t.Errorf("%s %s is answered with %q", method, path, a.Text)

@@ -22,29 +22,21 @@ import (
 func document(t *testing.T, base string) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(openapi.For(base)))
-	if err != nil {
-		t.Fatalf("the document cannot be read: %v", err)
-	}
+	apitest.Must(t, err)
 	return doc
 }
 
 func TestDocumentIsValid(t *testing.T) {
 	t.Parallel()
 	doc := document(t, "https://ferry.example.com/v1")
-	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
-		t.Fatal(err)
-	}
-	if doc.OpenAPI != "3.1.0" {
-		t.Errorf("the document is of version %s", doc.OpenAPI)
-	}
+	apitest.Must(t, doc.Validate(t.Context(), openapi3.EnableExamplesValidation()))
+	apitest.Equal(t, "the version of the document", doc.OpenAPI, "3.1.0")
 }
 
 func TestDocumentHasTheServicesAddress(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://ferry.example.com/v1", "http://[::1]:8080/v1", `http://a"b\c/v1`} {
-		if got := document(t, base).Servers[0].URL; got != base {
-			t.Errorf("the server is %q, want %q", got, base)
-		}
+		apitest.Equal(t, "the server", document(t, base).Servers[0].URL, base)
 	}
 }
 
@@ -123,9 +115,7 @@ func TestAnswersAndEventsAreDescribedExactly(t *testing.T) {
 	} {
 		valid := func(text string) bool {
 			var v any
-			if err := json.Unmarshal([]byte(text), &v); err != nil {
-				t.Fatal(err)
-			}
+			apitest.Must(t, json.Unmarshal([]byte(text), &v))
 			return c.schema.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation()) == nil
 		}
 		if !valid(c.good) {
@@ -173,9 +163,7 @@ func TestDocumentIsServedWithTheServicesAddress(t *testing.T) {
 		Servers []struct{ URL string }
 		Paths   map[string]any
 	}
-	if err := json.Unmarshal([]byte(s.Text(resp)), &doc); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Must(t, json.Unmarshal([]byte(s.Text(resp)), &doc))
 	if resp.StatusCode != 200 || doc.OpenAPI != "3.1.0" || len(doc.Paths) < 15 || len(doc.Servers) != 1 || doc.Servers[0].URL != s.Base {
 		t.Errorf("status %d, version %s, servers %+v, %d paths", resp.StatusCode, doc.OpenAPI, doc.Servers, len(doc.Paths))
 	}
@@ -184,11 +172,7 @@ func TestDocumentIsServedWithTheServicesAddress(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/openapi.json", "/"} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", s.Root+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.Do(r).Header.Get("X-Content-Type-Options"); got != "nosniff" {
-			t.Errorf("%s: X-Content-Type-Options is %q", path, got)
-		}
+		apitest.Must(t, err)
+		apitest.Equal(t, path, s.Do(r).Header.Get("X-Content-Type-Options"), "nosniff")
 	}
 }

@@ -14,7 +14,8 @@ type NewSession struct {
 	SHA256   string `json:"sha256"`
 	PartSize int64  `json:"partSize"`
 
-	Bundle bool `json:"bundle,omitempty"` // see package bundle
+	Bundle bool   `json:"bundle,omitempty"` // see package bundle
+	By     string `json:"by,omitempty"`     // what a guest of a request says of themselves
 
 	Expires   string `json:"expires,omitempty"`   // when the file leaves: like 12h or 7d, or a date of RFC 3339
 	Downloads int64  `json:"downloads,omitempty"` // how many each link allows; 0 is no limit

@@ -206,9 +206,7 @@ func TestAnEntryHasACleanName(t *testing.T) {
 		if d := a.Header.Get("Content-Disposition"); !strings.HasPrefix(d, `attachment; filename="`+want+`"`) {
 			t.Errorf("%s has the disposition %s", path, d)
 		}
-		if at := a.Header.Get("Last-Modified"); at != "Fri, 01 May 2026 12:00:00 GMT" {
-			t.Errorf("%s was modified at %s", path, at)
-		}
+		apitest.Equal(t, "when "+path+" was modified", a.Header.Get("Last-Modified"), "Fri, 01 May 2026 12:00:00 GMT")
 	}
 }
 

@@ -3,6 +3,7 @@ package file_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -84,9 +85,7 @@ func (s sharer) wantStatus(want int, method, link string, headers ...string) {
 	if _, err := io.Copy(io.Discard, resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {
 		status = 0
 	}
-	if status != want {
-		s.Errorf("%s %v: status %d, want %d", method, headers, status, want)
-	}
+	apitest.Equal(s.TB, fmt.Sprintf("the status of %s %v", method, headers), status, want)
 	if failed := want == 0 || want == 500; failed != strings.Contains(s.Log.String()[logged:], "level=ERROR") {
 		s.Errorf("%s %v: the log says %s", method, headers, s.Log.String()[logged:])
 	}

@@ -36,6 +36,8 @@ type record struct {
 	SHA256    string         `json:"sha256,omitempty"`   // hexadecimal; missing if the upload did not state it
 	Entries   int            `json:"entries,omitempty"`  // of a bundle
 	Uploader  string         `json:"uploader,omitempty"` // if not the owner
+	Request   string         `json:"request,omitempty"`  // by whose link a guest sent it
+	By        string         `json:"by,omitempty"`       // what the guest said of themselves
 	LinkURL   string         `json:"linkURL"`
 	Downloads wire.Downloads `json:"downloads"` // by linkURL
 	Links     []wire.Link    `json:"links"`     // those that concern the caller; its own comes first
@@ -70,6 +72,7 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Ident
 	out := record{
 		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
 		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(), Entries: f.Entries,
+		Request: f.By.Request, By: f.By.Called,
 		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.links.Token(f),
 	}
 	if f.Expires != 0 {

@@ -81,11 +81,3 @@ func TestFileIsFoundOnlyInItsArea(t *testing.T) {
 	s.Ask("GET /files/1?area=backup", "").Want(404)
 	apitest.Equal(t, "the area", s.record("/files/1?area=files")["area"], any("files"))
 }
-
-func TestAnExpiredFileHasNoRecordBeforeTheSweep(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	s.share("x", "content")
-	s.Clock.Advance(31 * 24 * time.Hour)
-	s.As("ann").Ask("GET /files/1", "").Want(404)
-}

@@ -87,9 +87,7 @@ func TestAClaimEnds(t *testing.T) {
 	s.Send("GET "+taken, "").Want(401)
 	_, nonce, _ := strings.Cut(s.claim(link), "&claim=")
 	for what, claim := range map[string]string{"another link's": nonce, "a made-up one": "AAAA", "a changed one": "B" + nonce[1:]} {
-		if a := s.Send("GET "+other+"&claim="+claim, ""); a.Code != 401 {
-			t.Errorf("with %s claim: status %d", what, a.Code)
-		}
+		apitest.Equal(t, "the status with "+what+" claim", s.Send("GET "+other+"&claim="+claim, "").Code, 401)
 	}
 }
 
@@ -272,9 +270,7 @@ func TestLimitsThatAreWrongAreRefused(t *testing.T) {
 		{"GET /download/list?serch=x", ""},
 		{"GET /download/list/backup?limits=2", ""},
 	} {
-		if a := s.Ask(k.request, k.body); a.Code != 400 {
-			t.Errorf("%s %s: status %d", k.request, k.body, a.Code)
-		}
+		apitest.Equal(t, k.request+" "+k.body, s.Ask(k.request, k.body).Code, 400)
 	}
 	s.Ask("PATCH /files/1/links/x", `{}`).Want(404)
 	s.Ask("DELETE /files/2/links/own", "").Want(404)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ferry/shared/api/file"
+	"ferry/shared/boot/apitest"
 )
 
 func TestPreviewsAndScannersCountAsRobots(t *testing.T) {
@@ -88,9 +89,7 @@ func TestPrefetchingBrowserCountsAsRobot(t *testing.T) {
 	} {
 		r := request("User-Agent", firefox)
 		r.Header.Set(c.name, c.value)
-		if got := file.MadeByRobot(r); got != c.want {
-			t.Errorf("%s: %s counts as a robot: %v, want %v", c.name, c.value, got, c.want)
-		}
+		apitest.Equal(t, c.name+": "+c.value, file.MadeByRobot(r), c.want)
 	}
 }
 

@@ -53,13 +53,16 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 	}
 }
 
-func TestLinkDiesWithItsFile(t *testing.T) {
+func TestAFileThatExpiresIsGoneBeforeTheSweep(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	link := s.share("a.txt", "x")
 	s.Clock.Advance(30*24*time.Hour - time.Minute)
 	apitest.Equal(t, "on the last day", s.Get(link), "x")
-	s.Clock.Advance(2 * time.Minute) // without a sweep
+	s.Clock.Advance(2 * time.Minute)
 	s.Send("GET "+link, "").Want(401)
 	s.Send("GET "+link, "", "Accept", "text/html").Want(401)
+	s.Caller = s.As("ann")
+	s.Ask("GET /files/1", "").Want(404)
+	s.Ask("DELETE /files/1", "").Want(404)
 }

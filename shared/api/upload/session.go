@@ -31,7 +31,8 @@ func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 // link key.
 func newSessions(p *api.Ports) http.Handler {
 	h := handler{ports: p, files: file.Service(p)}
-	return p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
+	guarded := p.WithGuests(guestsOf(p).identify)
+	return guarded.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
 		"POST /uploads":               h.begin,
 		"GET /uploads":                h.list,
 		"GET /uploads/{id}":           h.show,
@@ -47,8 +48,10 @@ type session struct {
 	Name     string         `json:"name"`
 	Length   *int64         `json:"length,omitempty"` // bytes, once it is known
 	Type     string         `json:"type,omitempty"`
-	D        string         `json:"d,omitempty"`    // the owner, if not the caller
-	From     string         `json:"from,omitempty"` // the uploader, if not the caller
+	D        string         `json:"d,omitempty"`       // the owner, if not the caller
+	From     string         `json:"from,omitempty"`    // the uploader, if not the caller
+	Request  string         `json:"request,omitempty"` // by whose link a guest sends it
+	By       string         `json:"by,omitempty"`      // what the guest says of themselves
 	PartSize int64          `json:"partSize"`
 	Parts    int            `json:"parts,omitempty"`
 	State    string         `json:"state"`
@@ -75,6 +78,7 @@ func mayUse(u auth.Identity, sess files.Session) bool {
 func show(sess files.Session, u auth.Identity) session {
 	s := session{
 		ID: sess.ID, Name: sess.Name, Type: sess.Type, PartSize: sess.PartSize,
+		Request: sess.By.Request, By: sess.By.Called,
 		State: "open", Created: stamp(time.UnixMilli(sess.Created)), Expires: stamp(time.Unix(sess.Expires, 0)),
 	}
 	if sess.Length >= 0 {
@@ -182,6 +186,9 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 	if len(sess.Recipients) > 0 {
 		h.ports.Notify()
 	}
+	if u.Guest != nil {
+		return writeSent(w, sentOf(stored))
+	}
 	page := files.Page{Files: []*files.Listed{stored}}
 	if lists(r, u, sess.Owner) {
 		if page, err = h.files.List(r.Context(), u.User, blob.Files, 0, files.PageSize); err != nil {
@@ -197,6 +204,9 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	var in wire.NewSession
 	if err := api.JSON(r, &in, false); err != nil {
+		return err
+	}
+	if err := guestMay(u, in); err != nil {
 		return err
 	}
 	plan, err := h.plan(r, u, in)
@@ -248,16 +258,20 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 	if p.Bundle = in.Bundle; p.Bundle && p.Type == "" {
 		p.Type = files.BundleType
 	}
-	var err error
-	if p.Owner, err = owner(in.D, u.User); err != nil {
-		return p, err
-	}
 	if in.SHA256 != "" {
 		sum, err := hex.DecodeString(in.SHA256)
 		if err != nil || len(sum) != 32 {
 			return p, fault.Parameter("sha256", "sha256 must be 64 hexadecimal digits")
 		}
 		p.SHA256 = sum
+	}
+	if u.Guest != nil {
+		p.Owner = u.Guest.Owner.Name
+		return p, nil
+	}
+	var err error
+	if p.Owner, err = owner(in.D, u.User); err != nil {
+		return p, err
 	}
 	p.Sending, err = file.Sending(h.ports, r, u.User, file.Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I, Notify: in.Notify}, in.Lang)
 	if err == nil {

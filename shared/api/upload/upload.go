@@ -85,9 +85,17 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, pag
 	return envelope.WriteText(w, http.StatusOK, []byte(text.String()))
 }
 
+// slot returns whose place an upload takes. Guests have no name, so those at one address share it.
+func slot(u auth.Identity) string {
+	if u.Guest != nil {
+		return "source:" + u.Guest.Source
+	}
+	return u.Name
+}
+
 // store holds a slot while it reads the body, which takes memory.
 func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, error) {
-	leave, err := h.ports.Slots.Take(u.Name, "")
+	leave, err := h.ports.Slots.Take(slot(u), "")
 	if err != nil {
 		return files.Page{}, err
 	}
@@ -118,7 +126,12 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	if err != nil {
 		return files.Page{}, err
 	}
-	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" {
+	err = receive(r.Context(), up, incoming, p)
+	switch {
+	case err != nil || password == "":
+	case u.Guest != nil:
+		err = notForGuests("password")
+	default:
 		err = h.protect(r, up, password)
 	}
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts 
 	u := s.Upload(area, parts, s.id, s.layout)
 	_, signPart := u.Sign(ctx, 1, nil, time.Minute)
 	_, write := u.Write(ctx, 1, bytes.NewReader(s.part(1)), nil)
-	_, list := u.List(ctx, 0, 10)
+	_, list := u.List(ctx)
 	_, complete := u.Complete(ctx, nil)
 	_, backup := s.at("backup/new")
 	_, first := s.at("files/k")

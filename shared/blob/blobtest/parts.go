@@ -66,13 +66,12 @@ func partsCases() []testCase {
 			inTurn(completed, fails(sendOther(1), errAny), fails(wantParts(3), blob.ErrNoUpload), complete), nil, object},
 		{"an aborted session is gone and accepts nothing", nil, inTurn(sent, abort, abort, isGone), nil, none},
 		{"a session that never existed is ErrNoUpload", nil, inTurn(begun, abort, renamed, isGone), nil, none},
-		{"parts that have arrived are listed in pages", nil, inTurn(sent, partsInPages, complete), nil, object},
+		{"parts that have arrived are listed", nil, inTurn(sent, listParts, complete), nil, object},
 		{"a replaced part is listed as another one", nil, inTurn(sent, replaceLate, complete), nil, object},
 		{"one of several writers of a part wins, whole", nil, inTurn(begun, manyWriters), nil, nil},
 		{"a part that is cut off is missing or unchanged", nil, inTurn(begun, cutOff, complete), nil, object},
 		{"completing and aborting at once leaves the object or nothing", nil, inTurn(sent, completeAndAbort), nil, nil},
 		{"numbers, layouts and pages out of range are errors", nil, inTurn(begun, outOfRange), nil, none},
-		{"no part comes after the last", nil, inTurn(sent, noneAfter, complete), nil, object},
 	}
 }
 
@@ -196,7 +195,7 @@ func isGone(s *state) error {
 
 func wantParts(n int) action {
 	return func(s *state) error {
-		there, err := s.upload.List(s.Context(), 0, 10)
+		there, err := s.upload.List(s.Context())
 		if err == nil && len(there) != n {
 			s.Errorf("there are %+v, want %d", there, n)
 		}
@@ -204,31 +203,28 @@ func wantParts(n int) action {
 	}
 }
 
-func partsInPages(s *state) error {
-	for after := range 4 {
-		page, err := s.upload.List(s.Context(), after, 2)
-		s.must(err)
-		if len(page) != min(2, 3-after) {
-			s.Errorf("after part %d come %+v", after, page)
-		}
-		for i, p := range page {
-			part := s.part(p.Number)
-			if p.Number != after+1+i || p.Size != int64(len(part)) || p.HasSum && p.Sum != crc(part) {
-				s.Errorf("after part %d comes %+v", after, p)
-			}
+func listParts(s *state) error {
+	there, err := s.upload.List(s.Context())
+	if len(there) != 3 {
+		s.Errorf("there are %+v", there)
+	}
+	for i, p := range there {
+		part := s.part(p.Number)
+		if p.Number != 1+i || p.Size != int64(len(part)) || p.HasSum && p.Sum != crc(part) {
+			s.Errorf("part %d is %+v", 1+i, p)
 		}
 	}
-	return nil
+	return err
 }
 
 // replaceLate sends other bytes for two parts, and then theirs again.
 func replaceLate(s *state) error {
-	before, err := s.upload.List(s.Context(), 0, 10)
+	before, err := s.upload.List(s.Context())
 	s.must(err)
 	for _, n := range []int{1, 3} {
 		s.must(s.send(n, other(2)[:len(s.part(n))], nil))
 	}
-	after, err := s.upload.List(s.Context(), 0, 10)
+	after, err := s.upload.List(s.Context())
 	s.must(err)
 	for i, same := range []bool{false, true, false} {
 		if len(after) != 3 || (after[i] == before[i]) != same {
@@ -310,24 +306,9 @@ func outOfRange(s *state) error {
 	_, begin := s.Begin(s.Context(), area, key, blob.Layout{Length: -2, PartSize: mib})
 	_, sign := s.upload.Sign(s.Context(), 4, nil, time.Minute)
 	_, write := s.upload.Write(s.Context(), 4, strings.NewReader("x"), nil)
-	_, parts := s.upload.List(s.Context(), -1, 10)
 	_, list := s.List(s.Context(), area, "", blob.MaxList+1)
-	for method, err := range map[string]error{"Begin": begin, "Sign": sign, "Write": write, "List of parts": parts, "List": list} {
+	for method, err := range map[string]error{"Begin": begin, "Sign": sign, "Write": write, "List": list} {
 		s.wantErr(method, err, errInvalid)
 	}
 	return nil
-}
-
-// noneAfter lists parts after the last one, and then all.
-func noneAfter(s *state) error {
-	for _, after := range []int{3, blob.MaxParts, blob.MaxParts + 1} {
-		if got, err := s.upload.List(s.Context(), after, blob.MaxList); err != nil || len(got) != 0 {
-			s.Errorf("after part %d come %+v, %v", after, got, err)
-		}
-	}
-	all, err := blob.AllParts(s.Context(), s.upload)
-	if len(all) != 3 {
-		s.Errorf("all parts are %+v", all)
-	}
-	return err
 }

@@ -17,7 +17,7 @@ import (
 
 // List implements blob.Store.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
-	if err := cmp.Or(checkArea(area), blob.CheckPage(0, limit)); err != nil {
+	if err := cmp.Or(checkArea(area), blob.CheckLimit(limit)); err != nil {
 		return nil, err
 	}
 	files, err := s.listFiles(ctx, area, after, limit)

@@ -121,12 +121,12 @@ func (s *Store) OpenSessions() (int, error) {
 }
 
 // List implements blob.Upload.
-func (u upload) List(ctx context.Context, after, limit int) ([]blob.Part, error) {
+func (u upload) List(ctx context.Context) ([]blob.Part, error) {
 	dir, _, err := u.paths(ctx)
-	if err = cmp.Or(err, blob.CheckPage(after, limit)); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	parts, err := readMarks(dir, after, limit)
+	parts, err := readMarks(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && missing(filepath.Join(dir, "data")) {
 		return nil, blob.ErrNoUpload
 	}
@@ -157,7 +157,7 @@ func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error)
 // complete gives the data the object's name. The marks stay, so that a
 // repetition gets the same answer.
 func (s *Store) complete(dir, object string, l blob.Layout, sum *uint64) (blob.Written, error) {
-	parts, err := readMarks(dir, 0, blob.MaxParts)
+	parts, err := readMarks(dir)
 	if err != nil {
 		return blob.Written{}, err
 	}

@@ -84,7 +84,7 @@ func (u upload) folder(name string) string { return filepath.Join(u.dir, "parts"
 func (u upload) wantParts(want string) {
 	u.Helper()
 	var numbers []int
-	there, err := u.List(u.Context(), 0, 10)
+	there, err := u.List(u.Context())
 	for _, p := range there {
 		numbers = append(numbers, p.Number)
 	}
@@ -227,7 +227,7 @@ func TestSweepRemovesOldUploads(t *testing.T) {
 	wantGone := func(u upload) {
 		t.Helper()
 		for what, err := range map[string]error{
-			"writing": second(u.Write(t.Context(), 1, strings.NewReader("aaaa"), nil)), "listing": second(u.List(t.Context(), 0, 10)),
+			"writing": second(u.Write(t.Context(), 1, strings.NewReader("aaaa"), nil)), "listing": second(u.List(t.Context())),
 		} {
 			if !errors.Is(err, blob.ErrNoUpload) {
 				t.Errorf("%s gives %v, want ErrNoUpload", what, err)
@@ -267,7 +267,7 @@ func TestAnUploadsNameCannotLeadOutOfTheFolder(t *testing.T) {
 	for _, id := range []string{"", ".", "..", "../files", "../files/owner", "A/../../files", "A\x00", "lower"} {
 		u := s.Upload(blob.Files, "owner/1-a", id, layout)
 		for what, err := range map[string]error{
-			"writing": second(u.Write(t.Context(), 1, strings.NewReader("aaaa"), nil)), "listing": second(u.List(t.Context(), 0, 10)),
+			"writing": second(u.Write(t.Context(), 1, strings.NewReader("aaaa"), nil)), "listing": second(u.List(t.Context())),
 			"completing": second(u.Complete(t.Context(), nil)), "signing": second(u.Sign(t.Context(), 1, nil, time.Minute)),
 		} {
 			if !errors.Is(err, blob.ErrNoUpload) {
@@ -300,7 +300,7 @@ func TestTheLargestObjectBeginsOrIsErrFull(t *testing.T) {
 		}
 		return
 	}
-	must(t, second(s.Upload(blob.Files, "owner/1-a", id, l).List(t.Context(), 0, 10)))
+	must(t, second(s.Upload(blob.Files, "owner/1-a", id, l).List(t.Context())))
 }
 
 // TestAPartNeedsLittleMemory is not parallel: it counts what all goroutines allocate.

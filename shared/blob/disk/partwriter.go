@@ -178,21 +178,15 @@ func (w *partWriter) mark(size int64, sum uint64) error {
 	return err
 }
 
-// readMarks returns up to limit parts with numbers above after.
-func readMarks(dir string, after, limit int) (parts []blob.Part, err error) {
-	f, err := os.Open(filepath.Join(dir, "marks"))
+// readMarks returns the parts that are there.
+func readMarks(dir string) (parts []blob.Part, err error) {
+	all, err := os.ReadFile(filepath.Join(dir, "marks"))
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	all := make([]byte, (blob.MaxParts-min(after, blob.MaxParts))*markSize)
-	n, err := f.ReadAt(all, markAt(after+1))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	for number := after + 1; n >= markSize && len(parts) < limit; number++ {
+	for number := 1; len(all) >= markSize; number++ {
 		b := all[:markSize]
-		all, n = all[markSize:], n-markSize
+		all = all[markSize:]
 		size, sum := int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])
 		if bytes.Equal(b, mark(size, sum)) {
 			parts = append(parts, blob.Part{Number: number, Size: size, Sum: sum, HasSum: true})

@@ -131,7 +131,8 @@ func (s *Store) copySmall(ctx context.Context, source, target location, off, n i
 		return fmt.Errorf("reading a range: %w", err)
 	}
 	_, err = s.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &target.bucket, Key: &target.key, Body: bytes.NewReader(text), ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
+		Bucket: &target.bucket, Key: &target.key, Body: bytes.NewReader(text),
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
 	})
 	return err
 }
@@ -187,7 +188,9 @@ func (s *Store) copySpan(
 
 // resume returns the upload in parts of an interrupted copy with the parts that it has made,
 // or begins one.
-func (s *Store) resume(ctx context.Context, target location, class types.StorageClass, l blob.Layout) (u upload, done []blob.Part, err error) {
+func (s *Store) resume(
+	ctx context.Context, target location, class types.StorageClass, l blob.Layout,
+) (u upload, done []blob.Part, err error) {
 	u = upload{s: s, at: target, layout: l}
 	out, err := s.client.ListMultipartUploads(ctx,
 		&s3.ListMultipartUploadsInput{Bucket: &target.bucket, Prefix: &target.key})
@@ -197,7 +200,7 @@ func (s *Store) resume(ctx context.Context, target location, class types.Storage
 	for _, begun := range out.Uploads {
 		if aws.ToString(begun.Key) == target.key {
 			u.id = aws.ToString(begun.UploadId)
-			done, err = blob.AllParts(ctx, u)
+			done, err = u.List(ctx)
 			return u, done, err
 		}
 	}

@@ -1,20 +1,20 @@
 package s3
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
-	transfertypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/blob"
 	"ferry/shared/wire"
@@ -28,6 +28,15 @@ const uploadsAtOnce = 2
 // which may have ended, does not.
 const cleanupTimeout = 30 * time.Second
 
+// creation is a Create in progress. The call that makes the object appear has the checksum of the
+// whole. If that call fails, the creation checks whether the object is there after all: when an
+// answer is lost, the SDK's retry is refused because the object exists.
+type creation struct {
+	upload // in parts, unless the object is small
+	body   *blob.Body
+	mark   string // random
+}
+
 // Create implements blob.Store.
 func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
 	at, err := s.locate(area, key)
@@ -37,92 +46,111 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	if size > s.sizes.parts*blob.MaxPartSize {
 		return blob.Written{}, fmt.Errorf("creating object %s: %d bytes are more than S3 takes", key, size)
 	}
-	b := blob.NewBody(ctx, r, size)
-	sealed := &sealer{api: s.client, at: at, body: b, mark: rand.Text(), sums: map[int32]*string{}}
-	if size > s.sizes.parts*s.sizes.part {
-		err = s.stream(ctx, sealed, size)
-	} else {
-		err = s.upload(ctx, sealed)
-	}
+	c := creation{upload{s: s, at: at}, blob.NewBody(ctx, r, size), rand.Text()}
+	err = c.create(ctx, size)
 	switch {
 	case err == nil:
-		return b.Written(), nil
-	case b.Err() != nil: // the cause of any other error
-		err = b.Err()
+		return c.body.Written(), nil
+	case c.body.Err() != nil: // the cause of any other error
+		err = c.body.Err()
 	case hasCode(err, codePrecondition, codeConflict):
 		err = blob.ErrExists
 	}
 	return blob.Written{}, fmt.Errorf("creating object %s: %w", key, err)
 }
 
-// upload sends the object in one call, or in parts that stay in memory until S3
-// has them.
-func (s *Store) upload(ctx context.Context, sealed *sealer) error {
-	manager := transfermanager.New(sealed, func(o *transfermanager.Options) {
-		o.MultipartUploadThreshold = s.sizes.single + 1
-		o.PartSizeBytes = s.sizes.part
-		o.MaxUploadParts = s.sizes.parts
-		o.Concurrency = uploadsAtOnce
-		o.FailTimeout = cleanupTimeout
-	})
-	_, err := manager.UploadObject(ctx, &transfermanager.UploadObjectInput{
-		Bucket:            &sealed.at.bucket,
-		Key:               &sealed.at.key,
-		Body:              sealed.body,
-		IfNoneMatch:       aws.String("*"),
-		Metadata:          sealed.metadata(),
-		ChecksumAlgorithm: transfertypes.ChecksumAlgorithm(types.ChecksumAlgorithmCrc64nvme),
-		ChecksumType:      transfertypes.ChecksumTypeFullObject,
-	})
-	return errors.Join(err, sealed.failure)
-}
-
-// stream sends the object in parts too large for memory: each is sent while it
-// is read. That needs TLS, because the checksum of a part follows its bytes.
-func (s *Store) stream(ctx context.Context, sealed *sealer, size int64) error {
-	id, err := s.begin(ctx, sealed.at, s.classes[sealed.at.bucket], sealed.metadata())
+// create sends a small object in one call, and a larger one in parts.
+func (c creation) create(ctx context.Context, size int64) error {
+	most := c.s.sizes.single
+	if size >= 0 {
+		most = min(size, most)
+	}
+	first, ended, err := c.body.Fill(make([]byte, most+1)) // the last byte shows whether there are more
 	if err != nil {
 		return err
 	}
-	parts, err := s.streamParts(ctx, sealed, id, size)
+	if ended {
+		return c.put(ctx, first)
+	}
+	if c.id, err = c.s.begin(ctx, c.at, c.s.classes[c.at.bucket], c.metadata()); err != nil {
+		return err
+	}
+	all, send := io.MultiReader(bytes.NewReader(first), c.body), c.sendParts
+	if size > c.s.sizes.parts*c.s.sizes.part {
+		send = c.streamParts
+	}
+	parts, err := send(ctx, all, size)
 	if err == nil {
-		err = sealed.complete(ctx, &s3.CompleteMultipartUploadInput{
-			Bucket: &sealed.at.bucket, Key: &sealed.at.key, UploadId: &id,
-			IfNoneMatch: aws.String("*"), ChecksumType: types.ChecksumTypeFullObject,
-			MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-		})
+		err = c.complete(ctx, parts)
 	}
 	if err != nil {
-		return errors.Join(err, clean(ctx, s.client, sealed.at, id))
+		return errors.Join(err, clean(ctx, c.s.client, c.at, c.id))
 	}
 	return nil
 }
 
-func (s *Store) streamParts(ctx context.Context, sealed *sealer, id string, size int64) ([]types.CompletedPart, error) {
-	var parts []types.CompletedPart
-	partSize := (size + s.sizes.parts - 1) / s.sizes.parts
+// sendParts sends parts from memory, several at once.
+func (c creation) sendParts(ctx context.Context, all io.Reader, _ int64) (parts []blob.Part, err error) {
+	g, inner := errgroup.WithContext(ctx)
+	free := make(chan []byte, uploadsAtOnce+1) // buffers: one more is being filled
+	for range cap(free) {
+		free <- make([]byte, c.s.sizes.part)
+	}
+	parts = make([]blob.Part, c.s.sizes.parts)
+	count := 0
+	for ended := false; !ended && inner.Err() == nil; {
+		buf := <-free
+		n, _ := io.ReadFull(all, buf) // the body keeps the error
+		if ended = n < len(buf); n == 0 || c.body.Err() != nil {
+			break
+		}
+		if count++; count > len(parts) {
+			err = fmt.Errorf("the object has more than %d parts", len(parts))
+			break
+		}
+		number := count
+		g.Go(func() (err error) {
+			parts[number-1], err = c.sendPart(inner, number, bytes.NewReader(buf[:n]), int64(n))
+			free <- buf
+			return err
+		})
+	}
+	return parts[:min(count, len(parts))], cmp.Or(c.body.Err(), g.Wait(), err, ctx.Err())
+}
+
+// streamParts sends parts too large for memory: each is sent while it is read. That needs TLS,
+// because the checksum of a part follows its bytes.
+func (c creation) streamParts(ctx context.Context, all io.Reader, size int64) (parts []blob.Part, err error) {
+	partSize := (size + c.s.sizes.parts - 1) / c.s.sizes.parts
 	for sent := int64(0); sent < size; sent += partSize {
 		length := min(partSize, size-sent)
-		number := int32(len(parts) + 1)
-		out, err := sealed.UploadPart(ctx, &s3.UploadPartInput{
-			Bucket: &sealed.at.bucket, Key: &sealed.at.key, UploadId: &id, PartNumber: &number,
-			Body: io.LimitReader(sealed.body, length), ContentLength: &length,
-			ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
-		})
+		part, err := c.sendPart(ctx, len(parts)+1, io.LimitReader(all, length), length)
 		if err != nil {
-			return nil, fmt.Errorf("sending part %d: %w", number, err)
+			return nil, err
 		}
-		parts = append(parts, types.CompletedPart{PartNumber: &number, ETag: out.ETag})
+		parts = append(parts, part)
 	}
-	// The body knows only at its end that it is not too long.
-	if _, err := io.Copy(io.Discard, sealed.body); err != nil {
-		return nil, err
+	_, err = io.Copy(io.Discard, all) // the body knows only at its end that it is not too long
+	return parts, err
+}
+
+func (c creation) sendPart(ctx context.Context, number int, r io.Reader, size int64) (blob.Part, error) {
+	n := int32(number)
+	out, err := c.s.client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &c.at.bucket, Key: &c.at.key, UploadId: &c.id, PartNumber: &n,
+		Body: r, ContentLength: &size, ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
+	})
+	if err != nil {
+		return blob.Part{}, fmt.Errorf("sending part %d: %w", number, err)
 	}
-	return parts, nil
+	sent := types.Part{PartNumber: &n, Size: &size, ETag: out.ETag, ChecksumCRC64NVME: out.ChecksumCRC64NVME}
+	return partOf(sent), nil
 }
 
 // begin starts an upload in parts, of an object over classOver if its bucket has a class.
-func (s *Store) begin(ctx context.Context, at location, class types.StorageClass, metadata map[string]string) (uploadID string, err error) {
+func (s *Store) begin(
+	ctx context.Context, at location, class types.StorageClass, metadata map[string]string,
+) (uploadID string, err error) {
 	out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 		Bucket: &at.bucket, Key: &at.key, Metadata: metadata, StorageClass: class,
 		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
@@ -135,15 +163,16 @@ func (s *Store) begin(ctx context.Context, at location, class types.StorageClass
 
 // clean removes the parts of a failed upload, even if the caller's context has
 // ended.
-func clean(ctx context.Context, client api, at location, uploadID string) error {
+func clean(ctx context.Context, client *s3.Client, at location, uploadID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	return abort(ctx, client, at, uploadID)
 }
 
 // abort removes the parts of an upload. It is no error if the upload is over.
-func abort(ctx context.Context, client api, at location, uploadID string) error {
-	_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &at.bucket, Key: &at.key, UploadId: &uploadID})
+func abort(ctx context.Context, client *s3.Client, at location, uploadID string) error {
+	input := &s3.AbortMultipartUploadInput{Bucket: &at.bucket, Key: &at.key, UploadId: &uploadID}
+	_, err := client.AbortMultipartUpload(ctx, input)
 	if err != nil && !hasCode(err, codeNoSuchUpload) {
 		return fmt.Errorf("removing the parts of an upload: %w", err)
 	}
@@ -153,89 +182,52 @@ func abort(ctx context.Context, client api, at location, uploadID string) error 
 // markName is the metadata by which an upload recognizes its own object.
 const markName = "upload"
 
-// sealer is the client that uploads one object. It adds the checksum of the whole, which is
-// known only at the end, to the call that makes the object appear. If that call fails, it checks
-// whether the object is there after all: when an answer is lost, the SDK's retry is refused
-// because the object exists.
-type sealer struct {
-	api
-	at   location
-	body *blob.Body
-	mark string // random
-
-	mu   sync.Mutex
-	sums map[int32]*string // of the parts, by number
-
-	failure error // of CompleteMultipartUpload
-}
-
-func (s *sealer) metadata() map[string]string { return map[string]string{markName: s.mark} }
+func (c creation) metadata() map[string]string { return map[string]string{markName: c.mark} }
 
 // checksum returns the sum of the bytes read so far in S3's form.
-func (s *sealer) checksum() string { return wire.CRC64Text(s.body.Written().CRC64NVME) }
+func (c creation) checksum() string { return wire.CRC64Text(c.body.Written().CRC64NVME) }
 
-// UploadPart keeps the checksum of the part, because transfermanager leaves out
-// CRC64NVME when it lists the parts at the end.
-func (s *sealer) UploadPart(ctx context.Context, in *s3.UploadPartInput, options ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
-	out, err := s.api.UploadPart(ctx, in, options...)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sums[aws.ToInt32(in.PartNumber)] = out.ChecksumCRC64NVME
-	return out, nil
-}
-
-// PutObject makes the object in one call.
-func (s *sealer) PutObject(ctx context.Context, in *s3.PutObjectInput, options ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	in.ChecksumCRC64NVME = aws.String(s.checksum())
+// put makes the object in one call.
+func (c creation) put(ctx context.Context, content []byte) error {
 	var seen attempts
-	out, err := s.api.PutObject(ctx, in, append(options, seen.watch)...)
+	out, err := c.s.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &c.at.bucket, Key: &c.at.key, Body: bytes.NewReader(content), IfNoneMatch: aws.String("*"),
+		Metadata: c.metadata(), ChecksumCRC64NVME: aws.String(c.checksum()),
+	}, seen.watch)
 	if err != nil {
-		return &s3.PutObjectOutput{}, s.outcome(ctx, seen, err)
+		return c.outcome(ctx, seen, err)
 	}
-	return out, s.compare(ctx, out.ChecksumCRC64NVME)
+	return c.compare(ctx, out.ChecksumCRC64NVME)
 }
 
-// CompleteMultipartUpload makes the object from its parts, or removes them. It
-// keeps an error in failure, because transfermanager would write it to the
-// process's standard log.
-func (s *sealer) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput, options ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error) {
-	if err := s.complete(ctx, in, options...); err != nil {
-		s.failure = errors.Join(err, clean(ctx, s.api, s.at, aws.ToString(in.UploadId)))
-	}
-	return &s3.CompleteMultipartUploadOutput{}, nil
-}
-
-func (s *sealer) complete(ctx context.Context, in *s3.CompleteMultipartUploadInput, options ...func(*s3.Options)) error {
-	in.ChecksumCRC64NVME = aws.String(s.checksum())
-	in.MpuObjectSize = aws.Int64(s.body.Written().Size)
-	for i, part := range in.MultipartUpload.Parts {
-		in.MultipartUpload.Parts[i].ChecksumCRC64NVME = s.sums[aws.ToInt32(part.PartNumber)]
-	}
+// complete makes the object from its parts.
+func (c creation) complete(ctx context.Context, parts []blob.Part) error {
+	written := c.body.Written()
+	c.layout.Length = written.Size
+	input := c.completion(parts, &written.CRC64NVME)
+	input.IfNoneMatch = aws.String("*")
 	var seen attempts
-	out, err := s.api.CompleteMultipartUpload(ctx, in, append(options, seen.watch)...)
+	out, err := c.s.client.CompleteMultipartUpload(ctx, input, seen.watch)
 	if err != nil {
-		return s.outcome(ctx, seen, err)
+		return c.outcome(ctx, seen, err)
 	}
-	return s.compare(ctx, out.ChecksumCRC64NVME)
+	return c.compare(ctx, out.ChecksumCRC64NVME)
 }
 
 // outcome decides what a failure to make the object means. If an answer was
 // lost and an object is there, its mark decides: with the upload's mark, the
 // upload was done; with another, the key was taken.
-func (s *sealer) outcome(ctx context.Context, seen attempts, failure error) error {
+func (c creation) outcome(ctx context.Context, seen attempts, failure error) error {
 	if !seen.lost {
 		return failure
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	out, err := s.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.at.bucket, Key: &s.at.key})
+	out, err := c.s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &c.at.bucket, Key: &c.at.key})
 	switch {
 	case err != nil:
 		return failure
-	case out.Metadata[markName] == s.mark:
+	case out.Metadata[markName] == c.mark:
 		return nil
 	}
 	return blob.ErrExists
@@ -243,20 +235,14 @@ func (s *sealer) outcome(ctx context.Context, seen attempts, failure error) erro
 
 // compare removes the new object if S3 reports another checksum than the
 // body's.
-func (s *sealer) compare(ctx context.Context, got *string) error {
-	if got == nil || *got == s.checksum() {
+func (c creation) compare(ctx context.Context, got *string) error {
+	if got == nil || *got == c.checksum() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_, err := s.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.at.bucket, Key: &s.at.key})
-	return errors.Join(fmt.Errorf("S3 stored different bytes: checksum %s, want %s", *got, s.checksum()), err)
-}
-
-// AbortMultipartUpload removes the parts of a failed upload. If the upload is
-// over, it returns no error, which would hide why the upload failed.
-func (s *sealer) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, _ ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error) {
-	return &s3.AbortMultipartUploadOutput{}, abort(ctx, s.api, s.at, aws.ToString(in.UploadId))
+	_, err := c.s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &c.at.bucket, Key: &c.at.key})
+	return errors.Join(fmt.Errorf("S3 stored different bytes: checksum %s, want %s", *got, c.checksum()), err)
 }
 
 // attempts watches the attempts that the SDK makes at one call. The SDK asks

@@ -20,7 +20,7 @@ const resumes = 2
 // object reads an object. It has at most one GetObject's answer open.
 type object struct {
 	ctx    context.Context
-	client api
+	client *s3.Client
 	location
 	size   int64
 	etag   *string

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,7 +51,8 @@ func (u upload) Sign(ctx context.Context, number int, sum *uint64, expires time.
 	}
 	input := &s3.UploadPartInput{
 		Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id,
-		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(u.layout.Size(number)), ChecksumCRC64NVME: sumText(sum),
+		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(u.layout.Size(number)),
+		ChecksumCRC64NVME: sumText(sum),
 	}
 	req, err := u.s.presign.PresignUploadPart(ctx, input, s3.WithPresignExpires(expires), unhoisted)
 	if err != nil {
@@ -93,17 +93,13 @@ func (u upload) Write(_ context.Context, number int, _ io.Reader, _ *uint64) (bl
 	return blob.Part{}, cmp.Or(u.invalid, u.layout.CheckNumber(number), blob.ErrUnsupported)
 }
 
-// List implements blob.Upload. It makes one call, and more only if S3 ends a page early.
-func (u upload) List(ctx context.Context, after, limit int) ([]blob.Part, error) {
-	if err := cmp.Or(u.invalid, blob.CheckPage(after, limit)); err != nil {
-		return nil, err
+// List implements blob.Upload. It makes one call for each 1,000 parts.
+func (u upload) List(ctx context.Context) (parts []blob.Part, err error) {
+	if u.invalid != nil {
+		return nil, u.invalid
 	}
-	input := &s3.ListPartsInput{Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id, MaxParts: aws.Int32(int32(limit))}
-	if after > 0 {
-		input.PartNumberMarker = aws.String(strconv.Itoa(after))
-	}
-	var parts []blob.Part
-	for pages := s3.NewListPartsPaginator(u.s.client, input); len(parts) < limit && pages.HasMorePages(); {
+	input := &s3.ListPartsInput{Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id}
+	for pages := s3.NewListPartsPaginator(u.s.client, input); pages.HasMorePages(); {
 		out, err := pages.NextPage(ctx)
 		if hasCode(err, codeNoSuchUpload) {
 			return nil, blob.ErrNoUpload
@@ -115,7 +111,7 @@ func (u upload) List(ctx context.Context, after, limit int) ([]blob.Part, error)
 			parts = append(parts, partOf(p))
 		}
 	}
-	return parts[:min(len(parts), limit)], nil
+	return parts, nil
 }
 
 func partOf(p types.Part) blob.Part {
@@ -158,7 +154,7 @@ func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error)
 // of them, so allParts looks again for a moment until the upload is gone.
 func (u upload) allParts(ctx context.Context) ([]blob.Part, error) {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		parts, err := blob.AllParts(ctx, u)
+		parts, err := u.List(ctx)
 		if err == nil {
 			err = u.layout.Missing(parts)
 		}
@@ -171,8 +167,9 @@ func (u upload) allParts(ctx context.Context) ([]blob.Part, error) {
 	}
 }
 
-// complete makes S3 check the object's size, and its checksum if that is known.
-func (u upload) complete(ctx context.Context, parts []blob.Part, sum *uint64) (blob.Written, error) {
+// completion is the call that makes the object. It makes S3 check the object's size, and its checksum
+// if that is known.
+func (u upload) completion(parts []blob.Part, sum *uint64) *s3.CompleteMultipartUploadInput {
 	input := &s3.CompleteMultipartUploadInput{
 		Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: make([]types.CompletedPart, len(parts))},
@@ -185,7 +182,11 @@ func (u upload) complete(ctx context.Context, parts []blob.Part, sum *uint64) (b
 		}
 		input.MultipartUpload.Parts[i] = named
 	}
-	out, err := u.s.client.CompleteMultipartUpload(ctx, input)
+	return input
+}
+
+func (u upload) complete(ctx context.Context, parts []blob.Part, sum *uint64) (blob.Written, error) {
+	out, err := u.s.client.CompleteMultipartUpload(ctx, u.completion(parts, sum))
 	if err != nil {
 		return blob.Written{}, err
 	}

@@ -79,7 +79,7 @@ func TestEachMethodOfPartsMakesTheStatedCalls(t *testing.T) {
 		{"beginning", func() error { s = begin(t, store); return nil }, map[string]int{"CreateMultipartUpload": 1}},
 		{"signing and sending", func() error { s.send(1); s.send(2); return nil }, map[string]int{}},
 		{"listing", func() error {
-			_, err := s.upload.List(t.Context(), 0, blob.MaxList)
+			_, err := s.upload.List(t.Context())
 			return err
 		}, map[string]int{"ListParts": 1}},
 		{"completing", func() error { _, err := s.complete(); return err }, map[string]int{"ListParts": 1, "CompleteMultipartUpload": 1}},

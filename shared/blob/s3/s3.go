@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
@@ -39,22 +38,12 @@ const mib = 1 << 20
 // maxExpires is the longest that S3 lets a signed URL live.
 const maxExpires = 7 * 24 * time.Hour
 
-// api is what a Store uses of *s3.Client.
-type api interface {
-	transfermanager.S3APIClient // has the calls of uploads, GetObject, HeadObject and ListObjectsV2
-	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)
-	UploadPartCopy(context.Context, *s3.UploadPartCopyInput, ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error)
-	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
-	ListParts(context.Context, *s3.ListPartsInput, ...func(*s3.Options)) (*s3.ListPartsOutput, error)
-	ListMultipartUploads(context.Context, *s3.ListMultipartUploadsInput, ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error)
-}
-
 // Buckets names the bucket of each area.
 type Buckets map[blob.Area]string
 
 // Store is a blob.Store in S3.
 type Store struct {
-	client  api
+	client  *s3.Client
 	presign *s3.PresignClient
 	buckets Buckets
 	classes map[string]types.StorageClass // by bucket, of objects over classOver; none is STANDARD
@@ -135,7 +124,7 @@ func (s *Store) SetAside(ctx context.Context, area blob.Area, key string, _ time
 // page early.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	bucket, err := s.bucket(area)
-	if err = cmp.Or(err, blob.CheckPage(0, limit)); err != nil {
+	if err = cmp.Or(err, blob.CheckLimit(limit)); err != nil {
 		return nil, err
 	}
 	input := &s3.ListObjectsV2Input{Bucket: &bucket, MaxKeys: aws.Int32(int32(limit)), StartAfter: optional(after)}

@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/fault"
 )
 
 // Password is that of the users whom Begin adds.
@@ -149,6 +151,22 @@ func Equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+// WantErr checks an error as errors.Is does.
+func WantErr(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
+	}
+}
+
+// WantFault checks the kind of a fault.
+func WantFault(t testing.TB, what string, err error, kind fault.Kind) {
+	t.Helper()
+	if !fault.Is(err, kind) {
+		t.Errorf("%s: got %v, want a fault of the kind %v", what, err, kind)
 	}
 }
 

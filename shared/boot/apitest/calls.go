@@ -179,8 +179,8 @@ func (u countedUpload) Write(ctx context.Context, number int, r io.Reader, sum *
 	return counted(u.calls, "parts.Write", func() (blob.Part, error) { return u.upload.Write(ctx, number, r, sum) })
 }
 
-func (u countedUpload) List(ctx context.Context, after, limit int) ([]blob.Part, error) {
-	return counted(u.calls, "parts.List", func() ([]blob.Part, error) { return u.upload.List(ctx, after, limit) })
+func (u countedUpload) List(ctx context.Context) ([]blob.Part, error) {
+	return counted(u.calls, "parts.List", func() ([]blob.Part, error) { return u.upload.List(ctx) })
 }
 
 func (u countedUpload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {

@@ -135,7 +135,7 @@ func (f *frozen) plain(text string) string {
 
 // learnt keeps what must not be stored.
 func (f *frozen) learnt(name, value string) {
-	if !slices.Contains([]string{"session", "etag", "id", "tokenID"}, name) {
+	if !slices.Contains([]string{"session", "etag", "id", "tokenID", "request"}, name) {
 		f.secret = append(f.secret, value[strings.LastIndex(value, "=")+1:])
 	}
 }

@@ -52,7 +52,7 @@ func (w *walk) journey() []step {
 	return slices.Concat(
 		[]step{{"users are added", 0, w.addUsers, "", ""}},
 		w.pages(), w.logins(), w.uploads(), w.downloads(), w.areas(), w.sessions(), w.mails(), w.passwords(), w.endOfFiles(),
-		w.tokens(), w.shares(), w.more(),
+		w.tokens(), w.shares(), w.requests(), w.more(),
 	)
 }
 
@@ -119,6 +119,7 @@ func (w *walk) needLogin() {
 		"DELETE /v1/uploads/x", "POST /v1/uploads/x/parts", "POST /v1/uploads/x/complete",
 		"PATCH /v1/files/1", "POST /v1/files/1/links", "PATCH /v1/files/1/links/own", "DELETE /v1/files/1/links/own",
 		"POST /v1/files/1/links/own/renew", "GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens", "DELETE /v1/tokens/x", "POST /v1/me/password",
+		"GET /v1/requests", "POST /v1/requests", "PATCH /v1/requests/x", "DELETE /v1/requests/x",
 	} {
 		w.ask(401, request, "", "")
 	}
@@ -433,6 +434,45 @@ func (w *walk) shares() []step {
 		{"download of an entry", 200, "GET $file&entry=d/a.txt", "User-Agent: curl/8", ""},
 		{"no such entry", 404, "GET $file&entry=x", "User-Agent: curl/8", ""},
 		{"files by their name", 200, "GET /v1/download/list?search=Y.T&limit=5", bob, ""},
+	}
+}
+
+func (w *walk) requests() []step {
+	const guest, plan = "Ferry-Guest: $guest", `{"name":"film.mp4","length":5,"by":"Carla"}`
+	const inParts = "Authorization: Bearer $in\nFerry-Guest: $guest"
+	bob := basicOf("bob", "another password")
+	return []step{
+		{"a request that is misspelt", 400, "POST /v1/requests", bob + typed, `{"file":9}`},
+		{"a request", 201, "POST /v1/requests", bob + typed, `{"title":"Photos","message":"All of them","expires":"7d","files":9,"bytes":1000,"notify":true}`},
+		{"list of requests", 200, "GET /v1/requests", bob, ""},
+		{"list of requests, head alone", 200, "HEAD /v1/requests", bob, ""},
+		{"what a guest sees", 200, "GET $asked", "", ""},
+		{"what a guest sees, head alone", 200, "HEAD $asked", "", ""},
+		{"the page of a request", 200, "GET $asked", page, ""},
+		{"a wrong token of a request", 401, "GET /v1/requests/in?k=in_x", "", ""},
+		{"a guest's file", 200, "PUT $asked&file=a.jpg&by=Carla", guest, "hello"},
+		{"a guest's next file", 200, "PUT $asked&file=b.jpg", guest, "hello"},
+		{"what this guest has sent", 200, "GET $asked", guest, ""},
+		{"a guest's form", 200, "POST $asked", guest + "\nContent-Type: multipart/form-data; boundary=b", part("c.txt") + "--b--\r\n"},
+		{"a guest's form on a page", 200, "POST $asked", page + "\n" + guest + "\nContent-Type: multipart/form-data; boundary=b", part("d.txt") + "--b--\r\n"},
+		{"a guest's bundle", 200, "POST $asked&bundle=b.zip", guest + "\nContent-Type: multipart/form-data; boundary=b", part("d/a.txt") + "--b--\r\n"},
+		{"a guest who wants more", 400, "PUT $asked&file=a&m=dan@example.com", guest, "hello"},
+		{"a guest's session", 201, "POST /v1/uploads", inParts + typed, plan},
+		{"a guest's session that wants more", 400, "POST /v1/uploads", inParts + typed, `{"name":"a","length":5,"m":"dan@example.com"}`},
+		{"where a guest's part goes", 200, "POST /v1/uploads/$session/parts", inParts + typed, `{"numbers":[1]}`},
+		{"a guest's part", 200, "PUT $part", "", "hello"},
+		{"a guest's session is complete", 200, "POST /v1/uploads/$session/complete", inParts, ""},
+		{"a guest's list", 401, "GET /v1/download/list", inParts, ""},
+		{"what guests have sent", 200, "GET /v1/download/list?limit=2", bob, ""},
+		{"what a guest has sent", 200, "GET /v1/files/$id", bob, ""},
+		{"ten minutes for more to arrive", 0, 10 * time.Minute, "", ""},
+		{"the maker is told what has arrived", 0, w.deliver, "", ""},
+		{"a request takes less", 200, "PATCH /v1/requests/$request", bob + typed, `{"files":2,"password":"open sesame"}`},
+		{"a protected request", 401, "GET $asked", guest, ""},
+		{"a request that is full", 403, "PUT $asked&file=c", "Ferry-Link-Password: open sesame", "hello"},
+		{"end of a request", 204, "DELETE /v1/requests/$request", bob, ""},
+		{"no such request", 404, "PATCH /v1/requests/$request", bob + typed, "{}"},
+		{"a request that has ended", 401, "PUT $asked&file=c", guest, "hello"},
 	}
 }
 

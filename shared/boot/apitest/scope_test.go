@@ -32,6 +32,10 @@ var scopes = map[string]string{
 	"DELETE /files/{id}": "all login", "POST /files/{id}/restore": "all login",
 	"GET /tokens": "all login", "HEAD /tokens": "all login", "DELETE /tokens": "all login", "DELETE /tokens/{id}": "all login",
 
+	"POST /requests": "all login", "GET /requests": "all login", "HEAD /requests": "all login",
+	"PATCH /requests/{id}": "all login", "DELETE /requests/{id}": "all login",
+	"GET /requests/in": "anybody", "HEAD /requests/in": "anybody", "POST /requests/in": "anybody", "PUT /requests/in": "anybody",
+
 	"POST /tokens": "login", "POST /me/password": "login",
 }
 

@@ -152,9 +152,7 @@ func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 			run := func(what string, verify, named, good bool) {
 				t.Helper()
 				s.backup(what, verify, map[bool][]string{true: {fmt.Sprintf("ann/%d x", c.id)}}[named]...)
-				if now := stored(t, s.to)[key]; (now == content) != good {
-					t.Errorf("%s: the copy has %d bytes, %.10q; good: %v", what, len(now), now, good)
-				}
+				apitest.Equal(t, what+": the copy is good", stored(t, s.to)[key] == content, good)
 			}
 			damaged, whole := c.source != same, c.source == same || c.copied == same
 			run("a plain run", false, c.named, c.healed)
@@ -230,13 +228,9 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 				}
 				now, moved := stored(t, s.to), s.record(2)
 				for key, content := range before {
-					if now[key] != content {
-						t.Errorf("%s has %d bytes now, and had %d", key, len(now[key]), len(content))
-					}
+					apitest.Equal(t, key, now[key], content)
 				}
-				if now[string(moved.Area)+"/"+moved.Blob] != contents[1] {
-					t.Error("the rest was not copied")
-				}
+				apitest.Equal(t, "the rest", now[string(moved.Area)+"/"+moved.Blob], contents[1])
 			}
 			apitest.Must(s.TB, s.Data.Table.Write(t.Context(), table.Put(user, u), table.Put(link, l), table.Put(record, f)))
 			if got := s.backup("after it was mended", false); got.Removed != 2 || len(stored(t, s.to)) != 2 {

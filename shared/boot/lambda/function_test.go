@@ -10,6 +10,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/envelope"
@@ -84,7 +85,5 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if calls != 2 {
-		t.Errorf("%d calls, want 2", calls)
-	}
+	apitest.Equal(t, "calls", calls, 2)
 }

@@ -22,6 +22,7 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/openapi"
@@ -68,9 +69,7 @@ func TestARequestArrivesUnchanged(t *testing.T) {
 	if !bytes.Equal(content, binary) || got.ContentLength != int64(len(binary)) {
 		t.Errorf("the body is %x of length %d", content, got.ContentLength)
 	}
-	if got.RemoteAddr != "203.0.113.7" {
-		t.Errorf("the caller's address is %q", got.RemoteAddr)
-	}
+	apitest.Equal(t, "the caller's address", got.RemoteAddr, "203.0.113.7")
 }
 
 // TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething sends events with the stage's variable.
@@ -151,9 +150,7 @@ func TestAPathArrivesDecodedOnce(t *testing.T) {
 		event := load(t, "downloadfile")
 		event.Path = path
 		event.MultiValueQueryStringParameters = map[string][]string{"k": {"token"}}
-		if r := send(t, spy, p, event); r.StatusCode != http.StatusNoContent {
-			t.Errorf("%q: status %d", path, r.StatusCode)
-		}
+		apitest.Equal(t, path, send(t, spy, p, event).StatusCode, http.StatusNoContent)
 		if want := "/" + strings.TrimPrefix(path, "/"); got != want {
 			t.Errorf("the path %q arrives as %q", path, got)
 		}
@@ -281,9 +278,7 @@ func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 		event.MultiValueQueryStringParameters = map[string][]string{"file": {c.name}}
 		event.MultiValueHeaders["Content-Type"], event.MultiValueHeaders["Content-Length"] = []string{"text/plain"}, []string{c.length}
 		event.Body, event.IsBase64Encoded = c.body, false
-		if r := call(t, named(t, "upload"), p, event); r.StatusCode != c.status {
-			t.Errorf("%s: status %d, want %d: %s", c.name, r.StatusCode, c.status, r.Body)
-		}
+		apitest.Equal(t, c.name, call(t, named(t, "upload"), p, event).StatusCode, c.status)
 		page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1)
 		if check(t, err); (page.Files[0].Name == c.name) != (c.status == 200) {
 			t.Errorf("%s: the newest file is %v", c.name, page.Files[0])

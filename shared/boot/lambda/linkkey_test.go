@@ -18,6 +18,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/sqlite"
 )
@@ -71,12 +72,8 @@ func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
 	}
 	want, err := auth.ParseLinkKey(key)
 	check(t, err)
-	if p.Key.File(blob.Files, "alice", 1) != want.File(blob.Files, "alice", 1) {
-		t.Error("the key is a different one")
-	}
-	if calls.Load() != 1 {
-		t.Errorf("%d calls, want 1", calls.Load())
-	}
+	apitest.Equal(t, "a link by the key", p.Key.File(blob.Files, "alice", 1), want.File(blob.Files, "alice", 1))
+	apitest.Equal(t, "calls", calls.Load(), 1)
 }
 
 func TestABusyParameterStoreIsRetried(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/lambda"
 )
 
@@ -36,9 +37,7 @@ func TestEachLogLineHasItsMetrics(t *testing.T) {
 			t.Fatalf("%s: the line is %s, %v", name, &out, err)
 		}
 		for metric, want := range test.want {
-			if line[metric] != want {
-				t.Errorf("%s: %s is %v, want %v", name, metric, line[metric], want)
-			}
+			apitest.Equal(t, name+": "+metric, line[metric], any(want))
 		}
 		wantDescribed(t, out.Bytes(), test.want)
 	}

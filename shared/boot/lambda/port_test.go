@@ -13,6 +13,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
 )
@@ -54,12 +55,8 @@ func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 func TestAServicesOwnAddressWinsOverTheCommonOne(t *testing.T) {
 	t.Parallel()
 	cloud := &lambda.Cloud{Getenv: environment(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
-	if got := aws.ToString(cloud.Service("S3").BaseEndpoint); got != "http://s3" {
-		t.Errorf("the address of S3 is %s", got)
-	}
-	if got := aws.ToString(cloud.Service("DYNAMODB").BaseEndpoint); got != "http://all" {
-		t.Errorf("the address of DynamoDB is %s", got)
-	}
+	apitest.Equal(t, "the address of S3", aws.ToString(cloud.Service("S3").BaseEndpoint), "http://s3")
+	apitest.Equal(t, "the address of DynamoDB", aws.ToString(cloud.Service("DYNAMODB").BaseEndpoint), "http://all")
 	none := &lambda.Cloud{Getenv: environment(nil)}
 	if got := none.Service("S3").BaseEndpoint; got != nil {
 		t.Errorf("the address of S3 is %s, want none", *got)
@@ -87,9 +84,7 @@ func TestTheStorageClassReachesTheCopies(t *testing.T) {
 		f, err := lambda.New(environment(set), lambda.Blobs(s3.Open))
 		check(t, err)
 		check(t, f.Ports.Blobs.Copy(t.Context(), blob.Files, "o/1", blob.Backup, "o/1"))
-		if got != want {
-			t.Errorf("with %q a copy has the class %q, want %q", variable, got, want)
-		}
+		apitest.Equal(t, "the class of a copy, with "+variable, got, want)
 	}
 	if _, err := lambda.New(environment(map[string]string{"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE"})); err == nil || !strings.Contains(err.Error(), "GLACIER_IR") {
 		t.Errorf("a function with a class that cannot be read at once starts: %v", err)

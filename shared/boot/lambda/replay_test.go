@@ -40,9 +40,7 @@ func call(t testing.TB, e api.Endpoint, p *api.Ports, event events.APIGatewayPro
 func send(t testing.TB, h http.Handler, p *api.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
 	t.Helper()
 	response, err := lambda.Gateway(h, p)(t.Context(), event)
-	if err != nil {
-		t.Fatalf("the function failed: %v", err)
-	}
+	check(t, err)
 	return response
 }
 

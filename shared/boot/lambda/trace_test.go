@@ -15,6 +15,7 @@ import (
 	"ferry/shared/api/upload"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
@@ -161,9 +162,7 @@ func logged(t *testing.T, log *bytes.Buffer, message, name string, want any) {
 			continue
 		}
 		found = true
-		if fields[name] != want {
-			t.Errorf("%s of the line is %v: %s", name, fields[name], line)
-		}
+		apitest.Equal(t, name, fields[name], want)
 	}
 	if !found {
 		t.Errorf("there is no line %q in\n%s", message, log)

@@ -20,7 +20,7 @@ func Endpoints() []api.Endpoint {
 		api.Health(), openapi.NotFound(),
 		account.Stop(), account.Revoke(), account.Token(), account.Tokens(),
 		openapi.Endpoint(),
-		upload.Upload(), upload.Sessions(),
+		upload.Upload(), upload.Sessions(), upload.Requests(),
 	}
 }
 

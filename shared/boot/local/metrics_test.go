@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -105,9 +106,7 @@ func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
 		{"ferry_outbox_notices", []string{"state", "failed"}, 0},
 		{"ferry_requests_open", []string{"route", "PUT /v1/upload"}, 0},
 	} {
-		if got := value(f[c.name], c.labels...); got != c.want {
-			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
-		}
+		apitest.Equal(t, fmt.Sprint(c.name, c.labels), value(f[c.name], c.labels...), c.want)
 	}
 	for _, name := range []string{"ferry_disk_free_bytes", "go_goroutines", "go_memstats_heap_inuse_bytes"} {
 		if value(f[name]) <= 0 {

@@ -14,6 +14,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
@@ -165,9 +166,7 @@ func (p *post) code() (table.Key, worker.CourierEvent) {
 	}.Op(p.Now(), "code")
 	check(p.T, p.Table.Write(p.Context(), op))
 	m := notify.Pointer(op.Key, "mail")
-	if m.Value != "code" {
-		p.Errorf("a code goes the way of %q", m.Value)
-	}
+	apitest.Equal(p.T, "the way of a code", m.Value, "code")
 	body, err := json.Marshal(m.Body)
 	check(p.T, err)
 	var e worker.CourierEvent
@@ -238,7 +237,5 @@ func TestAQuotaIsRememberedFromEventToEvent(t *testing.T) {
 		}
 		p.cloud.MailErr = nil // another try would succeed
 	}
-	if len(p.cloud.Mails) != 0 {
-		t.Errorf("%d mails were tried while the quota was used up", len(p.cloud.Mails))
-	}
+	apitest.Equal(t, "mails that were tried while the quota was used up", len(p.cloud.Mails), 0)
 }

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	cloud "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
@@ -66,9 +68,7 @@ func TestBytesWithoutARecordAreKeptForEightDays(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Now = func() time.Time { return time.Now().AddDate(0, 0, days) }
-		if r := run(t, p, 15*time.Minute); r.Orphans != orphans {
-			t.Errorf("after %d days %+v", days, r)
-		}
+		apitest.Equal(t, fmt.Sprintf("leftovers removed after %d days", days), run(t, p, 15*time.Minute).Orphans, orphans)
 	}
 }
 
@@ -99,9 +99,7 @@ func (a *again) handle(t *testing.T, p *api.Ports, left time.Duration, e cloud.S
 	defer cancel()
 	with := a.Providers()
 	with.Invoke = func(_ context.Context, function string, e cloud.SweepEvent) error {
-		if function != self {
-			t.Errorf("called was %s", function)
-		}
+		apitest.Equal(t, "the function that is called", function, self)
 		a.asked = append(a.asked, e)
 		return a.err
 	}
@@ -194,9 +192,7 @@ func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
 	if _, err := a.handle(t, broken, 15*time.Minute, e); err == nil || a.asked != nil {
 		t.Errorf("the run gave %v, and asked was %v", err, a.asked)
 	}
-	if r := run(t, p, 15*time.Minute); r.Moved != 1 {
-		t.Errorf("the sweep reported %+v", r)
-	}
+	apitest.Equal(t, "files that the sweep moved", run(t, p, 15*time.Minute).Moved, 1)
 }
 
 type failing struct{ blob.Store }

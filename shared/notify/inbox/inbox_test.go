@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
@@ -108,9 +109,7 @@ func TestInvalidMessageIsRefused(t *testing.T) {
 	if _, err := in.SMS().Send(t.Context(), notify.TextMessage{ID: "1", To: "333", Text: "x"}); !errors.Is(err, notify.ErrTextRefused) {
 		t.Errorf("a bad number gave %v", err)
 	}
-	if len(list(t, in, 10)) != 0 {
-		t.Error("it was kept")
-	}
+	apitest.Equal(t, "messages that were kept", len(list(t, in, 10)), 0)
 }
 
 // get sends a request with Host and Accept headers to the handler.
@@ -188,9 +187,7 @@ func TestEmptyInboxSaysWhatToDo(t *testing.T) {
 	if page := body(t, get(in, "GET", "localhost", "")); !strings.Contains(page, "?m=you@example.org") {
 		t.Errorf("got %s", page)
 	}
-	if got := body(t, get(in, "GET", "localhost", "application/json")); got != "[]\n" {
-		t.Errorf("as JSON: %q", got)
-	}
+	apitest.Equal(t, "the JSON", body(t, get(in, "GET", "localhost", "application/json")), "[]\n")
 }
 
 func TestInboxIsJSONIfTheClientPrefersIt(t *testing.T) {

@@ -87,9 +87,7 @@ func TestEachMethodMakesOneCall(t *testing.T) {
 		{"a get without keys", func() error { _, err := tbl.GetMany(ctx); return err }, map[string]int{}},
 	}
 	for _, step := range steps {
-		if err := step.do(); err != nil {
-			t.Errorf("%s: %v", step.name, err)
-		}
+		must(t, step.do())
 		if got := counted.take(); !maps.Equal(got, step.want) {
 			t.Errorf("%s made the calls %v, want %v", step.name, got, step.want)
 		}
@@ -130,9 +128,7 @@ func TestALostAnswerIsNotReportedAsARefusal(t *testing.T) {
 	}
 	counter, item := table.Key{PK: "p", SK: "counter"}, table.Key{PK: "p", SK: "item"}
 
-	if err := write(table.Put(item, value{Name: "mine", Count: 1}).If(table.NotExists())); err != nil {
-		t.Errorf("a put that was done: %v", err)
-	}
+	must(t, write(table.Put(item, value{Name: "mine", Count: 1}).If(table.NotExists())))
 	if err := write(table.Put(item, value{Name: "other"}).If(table.NotExists())); !errors.Is(err, table.ErrCondition) {
 		t.Errorf("a put that was refused: got error %v, want ErrCondition", err)
 	}
@@ -141,9 +137,7 @@ func TestALostAnswerIsNotReportedAsARefusal(t *testing.T) {
 		t.Errorf("an update that was done: got error %v, want one that says the outcome is unknown", err)
 	}
 	err = write(table.Update(counter).Add("count", 1).If(table.AtMost("count", 0)), table.Put(table.Key{PK: "p", SK: "mark"}, value{}).If(table.NotExists()))
-	if err != nil {
-		t.Errorf("a transaction that was done: %v", err)
-	}
+	must(t, err)
 	var got value
 	if err := tbl.Get(t.Context(), counter, &got); err != nil || got.Count != 1 {
 		t.Errorf("the counter is %d, %v; want 1", got.Count, err)

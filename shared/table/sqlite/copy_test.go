@@ -35,9 +35,7 @@ func TestADamagedTableIsNotCopiedButASingleItemIs(t *testing.T) {
 			db := open(t, path, sqlite.Options{})
 			must(t, db.Write(t.Context(), c.op))
 			db.Close()
-			if err := sqlite.CopyFile(t.Context(), path, to); err != nil {
-				t.Fatalf("copying an undamaged table: %v", err)
-			}
+			must(t, sqlite.CopyFile(t.Context(), path, to))
 			damage(t, path)
 			other := filepath.Join(dir, "other.db")
 			if err := sqlite.CopyFile(t.Context(), path, other); !errors.Is(err, c.want) {

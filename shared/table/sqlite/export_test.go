@@ -13,7 +13,5 @@ func (db *DB) LeaveLog() error {
 // LimitPages makes the file full at n pages.
 func (db *DB) LimitPages(t *testing.T, n int) {
 	t.Helper()
-	if err := db.writer.conn.run(fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.writer.conn.run(fmt.Sprintf("PRAGMA max_page_count = %d", n)))
 }

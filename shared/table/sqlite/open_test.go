@@ -119,9 +119,7 @@ func TestAnyPathWorks(t *testing.T) {
 	for i := range 2 {
 		db, err := sqlite.Open(path, sqlite.Options{})
 		must(t, err)
-		if err := db.Write(t.Context(), table.Update(counterKey()).Add("n", 1)); err != nil {
-			t.Error(err)
-		}
+		must(t, db.Write(t.Context(), table.Update(counterKey()).Add("n", 1)))
 		var got number
 		if err := db.Get(t.Context(), counterKey(), &got); err != nil || got.N != int64(i+1) {
 			t.Errorf("the counter is %d, want %d, error %v", got.N, i+1, err)
@@ -131,9 +129,7 @@ func TestAnyPathWorks(t *testing.T) {
 				t.Errorf("%s is not private: %+v, %v", part, info, err)
 			}
 		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, db.Close())
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
 		t.Errorf("after closing: got %v, want only the table, error %v", files, err)

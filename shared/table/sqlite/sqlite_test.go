@@ -14,9 +14,7 @@ func open(t testing.TB, path string, o sqlite.Options) *sqlite.DB {
 	db, err := sqlite.Open(path, o)
 	must(t, err)
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Errorf("closing: %v", err)
-		}
+		must(t, db.Close())
 	})
 	return db
 }

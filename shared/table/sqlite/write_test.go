@@ -26,9 +26,7 @@ func TestAWriteUnderALongLockIsErrBusy(t *testing.T) {
 		t.Errorf("reading beside the lock: got error %v, want ErrNotFound", err)
 	}
 	run(t, other, "COMMIT")
-	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); err != nil {
-		t.Errorf("after the lock: %v", err)
-	}
+	must(t, db.Write(t.Context(), table.Put(numberKey(0, 0), number{})))
 }
 
 func TestOpeningALockedFileIsErrBusy(t *testing.T) {
@@ -89,9 +87,7 @@ func TestAWriteIsNotDoneIfItsContextEndsWhileItWaits(t *testing.T) {
 	cancel()
 	wg.Wait()
 	run(t, other, "COMMIT")
-	if err := db.Write(t.Context(), table.Put(numberKey(1, 0), number{})); err != nil {
-		t.Error(err)
-	}
+	must(t, db.Write(t.Context(), table.Put(numberKey(1, 0), number{})))
 	page, err := db.Query(t.Context(), table.Query{PK: numberKey(0, 0).PK, Limit: 100})
 	if err != nil || len(page.Items) != 0 {
 		t.Errorf("%d items were written, error %v", len(page.Items), err)
@@ -118,18 +114,14 @@ func TestCloseAnswersWaitingWritesAndRefusesLaterOnes(t *testing.T) {
 			}
 		})
 	}
-	if err := db.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, db.Close())
 	wg.Wait()
 	if err := db.Write(t.Context(), table.Delete(numberKey(0, 0))); !errors.Is(err, sqlite.ErrClosed) {
 		t.Errorf("got error %v, want ErrClosed", err)
 	}
 	again := open(t, path, sqlite.Options{})
 	for _, i := range stored {
-		if err := again.Get(t.Context(), numberKey(0, i), &number{}); err != nil {
-			t.Errorf("item %d was answered, but getting it gives %v", i, err)
-		}
+		must(t, again.Get(t.Context(), numberKey(0, i), &number{}))
 	}
 }
 

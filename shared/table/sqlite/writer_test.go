@@ -105,9 +105,7 @@ func TestARequestIsAnsweredByASyncThatBeganAfterItsCommit(t *testing.T) {
 	default:
 	}
 	goOn <- struct{}{}
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
+	must(t, <-first)
 	<-began // a sync of its own for the second
 	select {
 	case <-second:
@@ -115,9 +113,7 @@ func TestARequestIsAnsweredByASyncThatBeganAfterItsCommit(t *testing.T) {
 	default:
 	}
 	goOn <- struct{}{}
-	if err := <-second; err != nil {
-		t.Error(err)
-	}
+	must(t, <-second)
 }
 
 func TestNothingIsWrittenAfterASyncFailed(t *testing.T) {

@@ -8,15 +8,140 @@ import (
 	"time"
 
 	"ferry/shared/api/file"
+	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/table"
 )
+
+var errLost = errors.New("the answer was lost")
+
+// lossyTable is a table that does each write and then returns an error, as if the
+// answer had been lost.
+type lossyTable struct{ table.Table }
+
+func (l lossyTable) Write(ctx context.Context, ops ...table.Op) error {
+	return errors.Join(l.Table.Write(ctx, ops...), errLost)
+}
+
+func (l lossyTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
+	_, err := l.Table.WriteThenQuery(ctx, q, ops...)
+	return table.Page{}, errors.Join(err, errLost)
+}
+
+// service returns the caller's service with another table.
+func (c caller) service(t table.Table) *files.Service {
+	p := c.Data.Ports.Clone()
+	p.Table, p.Mover = t, nil
+	return file.Service(p)
+}
+
+func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
+	t.Parallel()
+	for what, act := range map[string]func(c caller, s *files.Service) error{
+		"an upload commits": func(c caller, s *files.Service) error {
+			return failure(c.beginAt(s, "content").Commit(c.Context(), 0))
+		},
+		"an upload commits and lists": func(c caller, s *files.Service) error {
+			return failure(c.beginAt(s, "content").Commit(c.Context(), files.PageSize))
+		},
+		"a file is deleted": func(c caller, s *files.Service) error {
+			c.put("file=a", "content")
+			return failure(s.Delete(c.Context(), c.user(), 1))
+		},
+		"a file is restored": func(c caller, s *files.Service) error {
+			c.put("file=a", "content")
+			c.ask("DELETE /files/1")
+			return failure(s.Restore(c.Context(), c.user(), 1))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t)
+			apitest.WantErr(t, "the call", act(c, c.service(lossyTable{c.Data.Table})), errLost)
+			c.Clock.Advance(2 * time.Hour)
+			c.repair()
+			c.wantConsistent(1)
+		})
+	}
+}
+
+// TestSweepClearsUpAfterFailedCommit lets a commit fail with an unknown outcome.
+// The sweep removes the bytes after the grace period.
+func TestSweepClearsUpAfterFailedCommit(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t, quota(100))
+	c.Calls.Before("table.Write", func() error { return errors.New("away") })
+	if w := c.upload("file=a", unsized(60), 60); w.Code != 500 {
+		t.Fatalf("the upload gave status %d, want 500", w.Code)
+	}
+	c.Calls.Before("table.Write", nil)
+	if n := len(c.Objects(blob.Files)); n != 1 || len(c.stored()) != 0 || c.user().Used != 0 {
+		t.Fatalf("there are %d objects, %d records and %d bytes in use, want 1, 0 and 0", n, len(c.stored()), c.user().Used)
+	}
+	c.Clock.Advance(31 * day)
+	c.sweep(time.Hour)
+	c.wantConsistent(0)
+}
+
+func TestRefusedCommitLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []error{table.ErrBusy, table.ErrFull, &table.ConditionError{}} {
+		t.Run(refusal.Error(), func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t, quota(100))
+			c.Calls.Before("table.Write", func() error { return refusal })
+			if w := c.upload("file=a", unsized(60), 60); w.Code < 400 {
+				t.Errorf("the upload gave status %d, want an error", w.Code)
+			}
+			c.wantUsed("after the refusal", 0)
+			c.wantConsistent(0)
+		})
+	}
+}
+
+// crampedTable is a table on a disk that the parts of a session have filled.
+type crampedTable struct {
+	table.Table
+	parts   blob.Parts
+	session *files.Session
+}
+
+func (c crampedTable) Write(ctx context.Context, ops ...table.Op) error {
+	if c.session.ID != "" {
+		_, err := c.parts.Upload(blob.Files, c.session.Blob, c.session.Upload, blob.Layout{}).List(ctx)
+		if !errors.Is(err, blob.ErrNoUpload) {
+			return errors.Join(err, table.ErrFull)
+		}
+	}
+	return c.Table.Write(ctx, ops...)
+}
+
+func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	p := c.Data.Ports
+	var sess files.Session
+	service := files.New(files.Config{
+		Ports: auth.Ports{Table: crampedTable{p.Table, p.Parts, &sess}, Key: p.Key, Random: p.Random, Now: p.Now},
+		Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Links: file.Links(p), Retention: p.Retention,
+	})
+	var err error
+	sess, err = service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
+	c.must(err)
+	c.must(service.EndSession(t.Context(), sess))
+	if _, err := service.Session(t.Context(), c.by(), sess.ID, true); !fault.Is(err, fault.NotFound) {
+		t.Errorf("reading the ended session gave %v, want NotFound", err)
+	}
+}
 
 // read returns what the file's own link in an area gives.
 func (c caller) read(area blob.Area, id int64) string {
 	c.Helper()
 	path := map[blob.Area]string{blob.Files: "/download/file?k=", blob.Backup: "/download/file/backup?z="}[area]
-	_, text := c.get(c.Base + path + c.Data.Ports.Key.File(area, c.name, id))
-	return text
+	return c.Send("GET "+path+c.Data.Ports.Key.File(area, c.name, id), "").Text
 }
 
 // beforeCalls calls a function before each call that a mover makes.
@@ -148,9 +273,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 						return nil
 					})
 				}
-				if err := file.Service(c.Data.Ports).MoveBytes(t.Context(), moved.Owner, moved.ID); err != nil {
-					t.Errorf("the overtaken mover returned %v", err)
-				}
+				apitest.Must(t, file.Service(c.Data.Ports).MoveBytes(t.Context(), moved.Owner, moved.ID))
 				for _, call := range calls {
 					c.Calls.Before(call, nil)
 				}
@@ -158,16 +281,10 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 					c.wantConsistent(0)
 					return
 				}
-				if text := c.read(meanwhile.area, 1); text != content {
-					t.Errorf("in the end the link gives %q", text)
-				}
-				if err := file.Service(c.Data.Ports).MoveBytes(t.Context(), "alice", 1); err != nil {
-					t.Error(err)
-				}
+				apitest.Equal(t, "what the link gives in the end", c.read(meanwhile.area, 1), content)
+				apitest.Must(t, file.Service(c.Data.Ports).MoveBytes(t.Context(), "alice", 1))
 				c.wantConsistent(1)
-				if text := c.read(meanwhile.area, 1); text != content {
-					t.Errorf("after the last move the link gives %q", text)
-				}
+				apitest.Equal(t, "what the link gives after the last move", c.read(meanwhile.area, 1), content)
 			})
 		}
 	}

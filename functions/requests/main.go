@@ -1,0 +1,12 @@
+package main
+
+import (
+	"ferry/shared/api/upload"
+	"ferry/shared/blob/s3"
+	"ferry/shared/boot/lambda"
+	"ferry/shared/table/dynamo"
+)
+
+func main() {
+	lambda.Run(upload.Requests(), lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+}

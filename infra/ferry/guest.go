@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"ferry/shared/client"
+)
+
+// checkGuest refuses flags that are not for guests, or do nothing without a request.
+func (c upCommand) checkGuest() error {
+	if c.Request == "" {
+		if c.By != "" {
+			return usage("--by goes with --request")
+		}
+		return nil
+	}
+	others := c.sharing
+	others.PasswordFile = "" // has the password of the request
+	switch {
+	case !strings.Contains(c.Request, "k="):
+		return usage("--request takes the whole link of a request; quote it, or the shell cuts it")
+	case c.Password:
+		return usage("--password does not go with --request: if the request needs a password, it is asked for")
+	case c.To != "" || c.Expires != "" || c.Notify || !reflect.DeepEqual(others, sharing{}):
+		return usage("with --request you can add files, and nothing else: --to, --expires, --notify, --sms, --mail, " +
+			"--message, --lang, --downloads and --qr do not go with it")
+	}
+	return nil
+}
+
+// join makes a person the guest of a request: the same one as in an earlier run.
+func (u *uploader) join(ctx context.Context) error {
+	given, err := givenPassword(ctx, u.out, u.PasswordFile)
+	if err != nil {
+		return err
+	}
+	keys := &unlocking{ctx: ctx, out: u.out, meter: u.meter, given: given}
+	path, secret, unkept := readGuest(u.Request)
+	cl, about, err := client.Join(ctx, u.Request, client.GuestOptions{
+		Name: u.By, Secret: secret, Retry: u.retry,
+		Password: func(wrong error) (string, error) {
+			warnPlain(u.out, u.Request)
+			return keys.password(wrong)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if unkept == nil {
+		unkept = writePrivate(path, cl.GuestSecret()) // its date says that it is in use
+	}
+	if unkept != nil {
+		u.meter.say("large uploads cannot be resumed later: %s", explain(unkept))
+	}
+	u.client = &identity{Client: cl, user: path}
+	to := printable(about.Maker)
+	if about.Title != "" {
+		to += ": " + printable(about.Title)
+	}
+	u.meter.say("sending to %s", to)
+	return nil
+}
+
+// readGuest returns where the secret of the guest of a request's link is, and the secret, if there is
+// one. Without it a person could not resume an upload.
+func readGuest(link string) (path, secret string, err error) {
+	dir, err := stateFolder()
+	if err != nil {
+		return "", "", err
+	}
+	sum := sha256.Sum256([]byte(link))
+	path = filepath.Join(dir, hex.EncodeToString(sum[:16])+".guest")
+	text, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(text, &secret) != nil || !inHeader(secret) {
+		secret = "" // there is none, or it is of no use
+	}
+	return path, secret, nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"ferry/shared/client"
+)
+
+type requestCommands struct {
+	Add requestAddCommand `cmd:"" help:"Make a request, and print its link."`
+	Ls  requestLsCommand  `cmd:"" help:"List your open requests, with their links and what has arrived."`
+	Set requestSetCommand `cmd:"" help:"Change what a request says, when it ends, its limits or its password."`
+	Rm  requestRmCommand  `cmd:"" help:"End requests at once, for good. What has arrived stays."`
+}
+
+// requesting has the flags of commands that say what a request is like.
+type requesting struct {
+	remote
+	Title   *string   `placeholder:"TEXT" help:"What you ask for, as people who have the link see it."`
+	Message *string   `placeholder:"TEXT" help:"What else they should know."`
+	Expires *string   `placeholder:"WHEN" help:"When it ends: after 12h, 7d or 2w, or a date; none means never."`
+	Bytes   *byteSize `placeholder:"SIZE" help:"How much it takes in all, such as 2GB; 0 means no limit."`
+	Files   *int64    `placeholder:"N" help:"How many files it takes in all; 0 means no limit."`
+	Notify  *bool     `negatable:"" help:"Get a mail when files arrive."`
+	protecting
+	JSON bool `name:"json" help:"Print a JSON object."`
+}
+
+// wanted returns what the flags say.
+func (c requesting) wanted(ctx context.Context, out console, noPassword bool) (client.NewRequest, error) {
+	password, err := c.changed(ctx, out, noPassword)
+	return client.NewRequest{
+		Title: c.Title, Message: c.Message, Expires: orNone(c.Expires), Bytes: (*int64)(c.Bytes), Files: c.Files,
+		Notify: c.Notify, Password: password,
+	}, err
+}
+
+type requestAddCommand struct {
+	requesting
+	QR bool `name:"qr" help:"Show the link as a QR code too, on standard error."`
+}
+
+func (c requestAddCommand) Run(ctx context.Context, out console, who *identity) error {
+	q, err := c.wanted(ctx, out, false)
+	if err != nil {
+		return err
+	}
+	made, err := who.AddRequest(ctx, q)
+	if err == nil {
+		err = sharing{QR: c.QR}.printLink(out, c.JSON, made.LinkURL, "")
+	}
+	return report(out, c.JSON && err == nil, made, err)
+}
+
+type requestLsCommand struct {
+	remote
+	JSON bool `name:"json" help:"Print a JSON array."`
+}
+
+func (c requestLsCommand) Run(ctx context.Context, out console, who *identity) error {
+	all, err := who.Requests(ctx)
+	if err != nil {
+		return err
+	}
+	return requests(c.JSON).print(out, values(all))
+}
+
+// requests lists requests.
+func requests(asJSON bool) listing[client.Request] {
+	return listing[client.Request]{
+		asJSON, "%-16v  %-16s  %-12v  %-18v  %-8s  %s\n",
+		[]any{"ID", "EXPIRES", "FILES", "SIZE", "PASSWORD", "TITLE"},
+		func(q client.Request) []any {
+			files, bytes, password := fmt.Sprint(q.Arrived.Files), size(q.Arrived.Bytes), "no"
+			if q.Files > 0 {
+				files += fmt.Sprintf(" of %d", q.Files)
+			}
+			if q.Bytes > 0 {
+				bytes += " of " + size(q.Bytes)
+			}
+			if q.Protected {
+				password = "yes"
+			}
+			title := printable(q.Title) + "\n" + strings.Repeat(" ", 10) + q.LinkURL
+			return []any{q.ID, whenever(q.Expires), files, bytes, password, title}
+		}, "no open requests\n",
+	}
+}
+
+type requestSetCommand struct {
+	ID string `arg:"" name:"id" help:"As ferry request ls shows it."`
+	requesting
+	NoPassword bool `help:"Remove the password."`
+}
+
+func (c requestSetCommand) Run(ctx context.Context, out console, who *identity) error {
+	q, err := c.wanted(ctx, out, c.NoPassword)
+	if err != nil {
+		return err
+	}
+	if q == (client.NewRequest{}) {
+		return usage("say what to change, such as --expires 7d")
+	}
+	now, err := who.ChangeRequest(ctx, c.ID, q)
+	if err != nil {
+		return &failure{c.ID, err}
+	}
+	if c.JSON {
+		return printJSON(out, now)
+	}
+	return requests(false).print(out, values([]client.Request{now}))
+}
+
+type requestRmCommand struct {
+	remote
+	IDs []string `arg:"" name:"id" help:"As ferry request ls shows it."`
+}
+
+func (c requestRmCommand) Run(ctx context.Context, out console, who *identity) error {
+	return each(ctx, out, c.IDs, "request %s has ended", func(id string) error { return who.EndRequest(ctx, id) })
+}

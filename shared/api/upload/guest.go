@@ -1,0 +1,274 @@
+package upload
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/notify"
+	"ferry/shared/wire"
+)
+
+// GuestHeader has the secret that a guest got with the first answer; a cookie of that name may
+// have it too. Who shows it sees what the guest has sent, and goes on with the guest's sessions.
+const GuestHeader = "Ferry-Guest"
+
+// guestLife is how long a browser keeps the secret.
+const guestLife = 30 * 24 * time.Hour
+
+// guests finds out who uses the link of a request.
+type guests struct {
+	ports     *api.Ports
+	links     *links.Service
+	passwords *auth.Authenticator
+}
+
+func guestsOf(p *api.Ports) guests { return guests{p, file.Links(p), auth.New(p.Ports)} }
+
+// identify returns the guest who has the token of a request's link, and answers with the guest's
+// secret. It makes one call to the table, and two for a password.
+func (g guests) identify(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error) {
+	_, id, err := g.find(w, r, token)
+	return id, err
+}
+
+// find is identify, with the request.
+func (g guests) find(w http.ResponseWriter, r *http.Request, token string) (q links.Request, id auth.Identity, err error) {
+	q, maker, err := g.links.FindRequest(r.Context(), token)
+	if err != nil {
+		return q, id, err
+	}
+	caller := fault.CallerOf(r.Context())
+	caller.Login = "request"
+	secret, known := g.secret(r, q)
+	if !known && q.Password != "" {
+		if err := g.password(w, r, q); err != nil {
+			return q, id, err
+		}
+	}
+	caller.Accept(q.Owner)
+	if !known {
+		nonce, err := auth.RandomToken(g.ports.Random)
+		if err != nil {
+			return q, id, err
+		}
+		secret = g.sign(q, nonce)
+	}
+	w.Header().Set(GuestHeader, secret)
+	return q, auth.Identity{Scope: auth.ScopeGuest, Guest: &auth.Guest{
+		Owner: maker, Request: q.ID, ID: auth.HashToken(secret), Source: auth.Source(r),
+	}}, nil
+}
+
+// sign returns the secret of a guest. A protected request signs others than one without a
+// password, so that a guest from before must know the password too, and each new one.
+func (g guests) sign(q links.Request, nonce string) string {
+	return nonce + "." + g.ports.Key.Part("guest", q.ID, q.Password, nonce)
+}
+
+// secret returns the secret that a guest shows, and whether it is one for this request.
+func (g guests) secret(r *http.Request, q links.Request) (secret string, known bool) {
+	secret = r.Header.Get(GuestHeader)
+	if c, err := r.Cookie(GuestHeader); secret == "" && err == nil {
+		secret = c.Value
+	}
+	nonce, signature, _ := strings.Cut(secret, ".")
+	return secret, g.ports.Key.IsPart(signature, "guest", q.ID, q.Password, nonce)
+}
+
+// setCookie lets a browser keep the guest's secret.
+func (g guests) setCookie(w http.ResponseWriter, r *http.Request) error {
+	base, err := url.Parse(g.ports.Base(r.Context()))
+	if err != nil {
+		return fmt.Errorf("reading the service's address: %w", err)
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: GuestHeader, Value: w.Header().Get(GuestHeader), Path: base.Path + "/requests/in",
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: base.Scheme == "https", MaxAge: int(guestLife.Seconds()),
+	})
+	return nil
+}
+
+// password checks the password of a request, as that of a link.
+func (g guests) password(w http.ResponseWriter, r *http.Request, q links.Request) error {
+	given := r.Header.Get(file.PasswordHeader)
+	if given == "" {
+		given = auth.Read(r).Password
+	}
+	err := error(fault.New(fault.Unauthorized, "this link needs a password: curl -u :PASSWORD"))
+	if given != "" {
+		err = g.passwords.CheckPassword(r.Context(), "request#"+q.ID, q.Password, given, auth.Source(r))
+	}
+	if fault.Is(err, fault.Unauthorized) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
+	}
+	return err
+}
+
+// guestMay refuses a session with what only users may ask for.
+func guestMay(u auth.Identity, in wire.NewSession) error {
+	if u.Guest == nil {
+		if in.By != "" {
+			return fault.Parameter("by", "the parameter by is for guests")
+		}
+		return nil
+	}
+	for name, asked := range map[string]bool{
+		"d": in.D != "", "c": strings.Join(in.C, "") != "", "m": strings.Join(in.M, "") != "", "i": in.I != "", "notify": in.Notify,
+		"expires": in.Expires != "", "downloads": in.Downloads != 0, "password": in.Password != "",
+	} {
+		if asked {
+			return notForGuests(name)
+		}
+	}
+	return called(u, in.By)
+}
+
+// called takes down what a guest says of themselves.
+func called(u auth.Identity, name string) error {
+	if !isText(name, maxTitle) || strings.ContainsAny(name, "\n\t") {
+		return fault.Parameter("by", "the parameter by must be one line of at most %d characters", maxTitle)
+	}
+	u.Guest.Name = name
+	return nil
+}
+
+func notForGuests(name string) error {
+	return fault.Parameter(name, "the parameter %s is not for guests: you can add files, and nothing else", name)
+}
+
+// in is /requests/in: what a guest sees of a request, and where a guest sends files.
+func (h requests) in(w http.ResponseWriter, r *http.Request) error {
+	if path := "/requests/in"; !slices.Contains(api.Methods(path), r.Method) { // /requests/{id} has others
+		return api.NotAllowed(path)
+	}
+	token, err := api.Required(r, "k", "the request's token")
+	if err != nil {
+		return err
+	}
+	if err := api.OnlyKnown(r, "k", "file", "by", "bundle"); err != nil {
+		return err
+	}
+	q, id, err := h.guests.find(w, r, token)
+	if err == nil {
+		err = h.guests.setCookie(w, r)
+	}
+	if err == nil {
+		err = called(id, r.URL.Query().Get("by"))
+	}
+	if err != nil {
+		return err
+	}
+	var sent []wire.SentFile
+	if r.Method == http.MethodPost || r.Method == http.MethodPut {
+		if sent, err = h.receiveFrom(r, q, id); err != nil {
+			return err
+		}
+	}
+	if api.Prefers(r, "text/html") != "" {
+		return h.page(w, r, q, sent)
+	}
+	if sent != nil {
+		return writeSent(w, sent)
+	}
+	return h.about(w, r, q, id)
+}
+
+// about shows a request to a guest. It costs one call if the guest has sent something, and none
+// if this is the guest's first request.
+func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request, u auth.Identity) error {
+	out := wire.RequestAbout{
+		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: api.Moment(q.Expires), Protected: q.Password != "",
+	}
+	if q.MaxBytes > 0 {
+		left := max(0, q.MaxBytes-q.Bytes)
+		out.BytesLeft = &left
+	}
+	if q.MaxFiles > 0 {
+		left := max(0, q.MaxFiles-q.Files)
+		out.FilesLeft = &left
+	}
+	if _, known := h.guests.secret(r, q); known {
+		var err error
+		if out.Sent, err = h.links.SentBy(r.Context(), files.ByOf(u)); err != nil {
+			return err
+		}
+	}
+	return envelope.WriteJSON(w, http.StatusOK, out)
+}
+
+// page shows a request to a browser, and how many files have just arrived.
+func (h requests) page(w http.ResponseWriter, r *http.Request, q links.Request, sent []wire.SentFile) error {
+	texts, arrived := notify.TextsOf(api.Lang(r, auth.User{})), ""
+	if len(sent) > 0 {
+		arrived = texts.ArrivedWord + texts.Colon + texts.Count(int64(len(sent)), texts.Files)
+	}
+	return api.WritePage(w, http.StatusOK, "form-action 'self'; base-uri 'none'; ", "request", map[string]string{
+		"Lang": texts.Lang, "Heading": fmt.Sprintf(texts.RequestTitle, q.Owner), "Title": q.Title, "Message": q.Message,
+		"Arrived": arrived, "Choose": texts.Files[1], "Send": texts.SendButton,
+	})
+}
+
+// receiveFrom stores what a guest sends.
+func (h requests) receiveFrom(r *http.Request, q links.Request, u auth.Identity) ([]wire.SentFile, error) {
+	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
+		return nil, err
+	}
+	if err := q.Room(1, 1); err != nil { // before the bytes, which cannot count yet
+		return nil, err
+	}
+	p, err := h.guestParams(r, u)
+	if err != nil {
+		return nil, err
+	}
+	envelope.LongBody(r)
+	page, err := h.store(r, p, u)
+	if err != nil {
+		return nil, err
+	}
+	return sentOf(page.Files...), nil
+}
+
+// guestParams returns what a guest's request says outside its body.
+func (h requests) guestParams(r *http.Request, u auth.Identity) (params, error) {
+	query := r.URL.Query()
+	p := params{owner: u.Guest.Owner.Name, name: wire.CleanFileName(query.Get("file"))}
+	if query.Get("file") != "" && p.name == "" {
+		return p, fault.Parameter("file", "the parameter file is not a file name")
+	}
+	var err error
+	if p.bundle, p.written, err = h.bundle(r, query, p.name); err != nil {
+		return p, err
+	}
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); p.name == "" && kind != "multipart/form-data" {
+		p.name = h.ports.Now().UTC().Format("2006-01-02 15.04.05") // curl -T says none
+	}
+	p.digest, err = reprDigest(r.Header.Get("Repr-Digest"))
+	return p, err
+}
+
+func sentOf(stored ...*files.Listed) []wire.SentFile {
+	sent := make([]wire.SentFile, len(stored))
+	for i, f := range stored {
+		sent[i] = wire.SentFile{Name: f.Name, Length: f.Length}
+	}
+	return sent
+}
+
+// writeSent tells a guest what has arrived, without links.
+func writeSent(w http.ResponseWriter, sent []wire.SentFile) error {
+	return envelope.WriteJSON(w, http.StatusOK, struct {
+		Files []wire.SentFile `json:"files"`
+	}{sent})
+}

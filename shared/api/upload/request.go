@@ -1,0 +1,181 @@
+package upload
+
+import (
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/wire"
+)
+
+// maxTitle is the longest title of a request, and the longest name of a guest, in characters.
+// maxRequestMessage is that of its message.
+const maxTitle, maxRequestMessage = 100, 1000
+
+// Requests is /requests and the paths below it: links by which people without an account send files
+// to the area of who makes them.
+func Requests() api.Endpoint { return api.Named("requests", newRequests) }
+
+// requests handles requests for their makers, and what guests ask there.
+type requests struct {
+	handler
+	links  *links.Service
+	guests guests
+}
+
+// newRequests returns the handler. It needs the ports Table and Blobs and the link key.
+func newRequests(p *api.Ports) http.Handler {
+	h := requests{handler{ports: p, files: file.Service(p)}, file.Links(p), guestsOf(p)}
+	mux, outlet := http.NewServeMux(), p.Outlet()
+	outlet.Links = true
+	mux.Handle(api.Prefix+"/requests/in", outlet.Handler(h.in))
+	mux.Handle("/", p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
+		"POST /requests":        h.add,
+		"GET /requests":         h.list,
+		"PATCH /requests/{id}":  h.change,
+		"DELETE /requests/{id}": h.end,
+	}))
+	return mux
+}
+
+// add makes a request. It costs two calls after authentication.
+func (h requests) add(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	edit, err := h.edit(r, u.User)
+	if err != nil {
+		return err
+	}
+	var made links.Request
+	edit(&made)
+	if made, err = h.links.NewRequest(r.Context(), u.User, made); err != nil {
+		return err
+	}
+	return envelope.WriteJSON(w, http.StatusCreated, h.shown(r, u.User, made))
+}
+
+// edit reads what shall change in a request. It hashes the password.
+func (h requests) edit(r *http.Request, u auth.User) (func(*links.Request), error) {
+	var in wire.NewRequest
+	if err := api.JSON(r, &in, true); err != nil {
+		return nil, err
+	}
+	if err := checkRequest(in, u); err != nil {
+		return nil, err
+	}
+	expires, err := api.Expires(deref(in.Expires), h.ports.Now())
+	if err != nil {
+		return nil, err
+	}
+	options, err := file.OptionsOf(r, h.ports, 0, deref(in.Password))
+	return func(q *links.Request) {
+		set(&q.Title, in.Title)
+		set(&q.Message, in.Message)
+		set(&q.MaxBytes, in.Bytes)
+		set(&q.MaxFiles, in.Files)
+		if in.Expires != nil {
+			if q.Expires = 0; !expires.IsZero() {
+				q.Expires = expires.Unix()
+			}
+		}
+		if in.Password != nil {
+			q.Password = options.Password
+		}
+		if in.Notify != nil {
+			if q.Notify = (files.Contact{}); *in.Notify {
+				q.Notify = files.Contact{To: u.Email, Lang: api.Lang(r, u), Base: h.ports.Base(r.Context())}
+			}
+		}
+	}, err
+}
+
+func checkRequest(in wire.NewRequest, u auth.User) error {
+	switch {
+	case !isText(deref(in.Title), maxTitle) || strings.ContainsAny(deref(in.Title), "\n\t"):
+		return fault.Parameter("title", "title must be one line of at most %d characters", maxTitle)
+	case !isText(deref(in.Message), maxRequestMessage):
+		return fault.Parameter("message", "message must be text of at most %d characters", maxRequestMessage)
+	case deref(in.Bytes) < 0:
+		return fault.Parameter("bytes", "bytes must not be negative")
+	case deref(in.Files) < 0:
+		return fault.Parameter("files", "files must not be negative")
+	case deref(in.Notify) && u.Email == "":
+		return fault.Parameter("notify", "notify sends you a mail, but you have no registered address")
+	}
+	return nil
+}
+
+// isText reports whether s has at most so many characters, of which none but line ends and tabs
+// controls a display.
+func isText(s string, most int) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most &&
+		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
+}
+
+// deref returns what a field has, or the zero value.
+func deref[T any](field *T) (value T) {
+	set(&value, field)
+	return value
+}
+
+// set sets to, unless the field is missing.
+func set[T any](to, field *T) {
+	if field != nil {
+		*to = *field
+	}
+}
+
+// shown returns a request as its maker sees it.
+func (h requests) shown(r *http.Request, u auth.User, q links.Request) wire.Request {
+	link := h.ports.Base(r.Context()) + "/requests/in?lang=" + api.Lang(r, u) + "&k=" + h.links.RequestToken(q)
+	return wire.Request{
+		ID: q.ID, LinkURL: link, Title: q.Title, Message: q.Message,
+		Created: api.Moment(q.Created), Expires: api.Moment(q.Expires), Bytes: q.MaxBytes, Files: q.MaxFiles,
+		Notify: q.Notify.To != "", Protected: q.Password != "", Arrived: wire.Arrivals{Files: q.Files, Bytes: q.Bytes},
+	}
+}
+
+// list costs one call after authentication.
+func (h requests) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	all, err := h.links.Requests(r.Context(), u.User)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Requests []wire.Request `json:"requests"`
+	}{make([]wire.Request, len(all))}
+	for i, q := range all {
+		out.Requests[i] = h.shown(r, u.User, q)
+	}
+	return envelope.WriteJSON(w, http.StatusOK, out)
+}
+
+// change costs two calls after authentication.
+func (h requests) change(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	edit, err := h.edit(r, u.User)
+	if err != nil {
+		return err
+	}
+	q, err := h.links.EditRequest(r.Context(), u.User, r.PathValue("id"), edit)
+	if err != nil {
+		return err
+	}
+	return envelope.WriteJSON(w, http.StatusOK, h.shown(r, u.User, q))
+}
+
+// end costs two calls after authentication.
+func (h requests) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+	_, err := h.links.EditRequest(r.Context(), u.User, r.PathValue("id"), func(q *links.Request) {
+		q.Ended = h.ports.Now().Unix()
+	})
+	if err != nil {
+		return err
+	}
+	return envelope.WriteNothing(w)
+}

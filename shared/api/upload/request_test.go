@@ -1,0 +1,346 @@
+package upload_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/table"
+	"ferry/shared/wire"
+)
+
+// request makes a request for files, and returns its link.
+func (c caller) request(body string) wire.Request {
+	c.Helper()
+	return apitest.Read[wire.Request](c.Ask("POST /requests", body).Want(201))
+}
+
+func TestAGuestSendsFilesToWhoAsked(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	link := c.request(`{"title":"Photos","message":"All of them"}`).LinkURL
+	about := c.Send("GET "+link, "").Want(200)
+	if !strings.Contains(about.Text, `"title":"Photos"`) || !strings.Contains(about.Text, `"maker":"ann"`) {
+		t.Errorf("a guest sees %s", about.Text)
+	}
+	a := c.Send("PUT "+link+"&file=a.txt&by=Carla", "hello").Want(200)
+	apitest.Equal(t, "the answer", a.Text, `{"files":[{"name":"a.txt","length":5}]}`+"\n")
+	f := c.Ask("GET /download/list", "").Want(200).File()
+	apitest.Equal(t, "the bytes", c.Get(f.LinkURL), "hello")
+	for _, more := range []string{"d=bob", "m=bob@example.com", "c=%2B393401234567", "i=x", "notify=1", "expires=1d", "downloads=1", "password=x"} {
+		c.Send("PUT "+link+"&file=a.txt&"+more, "hello").Want(400)
+	}
+}
+
+func TestARequestHoldsItsLimitsHoweverManyComeAtOnce(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	made := c.request(`{"files":3,"bytes":100}`)
+	var all sync.WaitGroup
+	codes := make([]int, 12)
+	for i := range codes {
+		all.Go(func() { codes[i] = c.Send("PUT "+made.LinkURL+fmt.Sprint("&file=", i), "hello").Code })
+	}
+	all.Wait()
+	got := map[int]int{}
+	for _, code := range codes {
+		got[code]++
+	}
+	if got[200] != 3 || got[403] != len(codes)-3 {
+		t.Errorf("the answers are %v", got)
+	}
+	c.Ask("PATCH /requests/"+made.ID, `{"files":9}`).Want(200)
+	c.Send("PUT "+made.LinkURL+"&file=x", strings.Repeat("x", 86)).Want(413)
+	c.Send("PUT "+made.LinkURL+"&file=x", strings.Repeat("x", 85)).Want(200)
+	now := apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests
+	if len(now) != 1 || now[0].Arrived != (wire.Arrivals{Files: 4, Bytes: 100}) {
+		t.Errorf("the requests are %+v", now)
+	}
+}
+
+func TestARequestThatHasEndedTakesNoMore(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	ended, expired := c.request("{}"), c.request(`{"expires":"1h"}`)
+	c.Ask("DELETE /requests/"+ended.ID, "").Want(204)
+	c.Send("PUT "+ended.LinkURL+"&file=a", "1").Want(401, "ended")
+	c.Ask("DELETE /requests/"+ended.ID, "").Want(404)
+	c.as("bob").Ask("PATCH /requests/"+expired.ID, "{}").Want(404)
+	c.Clock.Advance(time.Hour)
+	c.Send("PUT "+expired.LinkURL+"&file=a", "1").Want(401, "expired")
+	c.Send("PUT "+ended.LinkURL+"x&file=a", "1").Want(401)
+	for _, place := range []string{"", "short", strings.Repeat("\xff", 16) + "ann", strings.Repeat("0", 16) + "\xff", strings.Repeat("0", 16) + "ANN"} {
+		token := "in_" + base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("x", auth.TokenSize)+place))
+		c.Send("GET /requests/in?k="+token, "").Want(401)
+	}
+	c.wantNothing("requests that have ended")
+}
+
+func TestAProtectedRequestNeedsItsPasswordOnce(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	link := c.request(`{"password":"open sesame"}`).LinkURL
+	c.Send("PUT "+link+"&file=a", "1").Want(401)
+	c.Send("PUT "+link+"&file=a", "1", "Ferry-Guest", strings.Repeat("A", 26)).Want(401)
+	a := c.Send("PUT "+link+"&file=a", "1", "Ferry-Link-Password", "open sesame").Want(200)
+	c.Send("PUT "+link+"&file=b", "2", "Ferry-Guest", a.Header.Get("Ferry-Guest")).Want(200)
+	other := c.request(`{"password":"another"}`).LinkURL
+	c.Send("PUT "+other+"&file=b", "2", "Ferry-Guest", a.Header.Get("Ferry-Guest")).Want(401)
+}
+
+func TestAGuestSendsALargeFileInASession(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	made := c.request(`{"files":1}`)
+	_, token, _ := strings.Cut(made.LinkURL, "&k=")
+	bearer := []string{"Authorization", "Bearer " + token, "Content-Type", "application/json"}
+	a := c.Send("POST "+c.Base+"/uploads", `{"name":"film.mp4","length":5}`, bearer...).Want(201)
+	guest := append(bearer, "Ferry-Guest", a.Header.Get("Ferry-Guest"))
+	s := apitest.Read[session](a)
+	c.Send("POST "+c.Base+"/uploads", `{"name":"film.mp4","length":5}`, guest...).Want(403)
+	c.Send("GET "+c.Base+"/uploads/"+s.ID, "", bearer...).Want(404)
+	p := apitest.Read[struct{ Parts []part }](c.Send("POST "+c.Base+"/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, guest...).Want(200)).Parts[0]
+	c.put(p, "hello").Want(200)
+	done := c.Send("POST "+c.Base+"/uploads/"+s.ID+"/complete", "", guest...).Want(200)
+	apitest.Equal(t, "the answer", done.Text, `{"files":[{"name":"film.mp4","length":5}]}`+"\n")
+	c.Send("POST "+c.Base+"/uploads", `{"name":"a","length":5,"m":"bob@example.com"}`, guest...).Want(400)
+	c.Send("GET "+c.Base+"/download/list", "", bearer...).Want(401)
+	apitest.Equal(t, "the maker's list", c.names(), []string{"film.mp4"})
+}
+
+// asGuest sends a request with the token of a request's link, and as the guest of an earlier answer.
+func (c caller) asGuest(link string, earlier apitest.Answer, request, body string) apitest.Answer {
+	c.Helper()
+	_, token, _ := strings.Cut(link, "&k=")
+	return c.Send(request, body, "Authorization", "Bearer "+token, "Content-Type", "application/json",
+		"Ferry-Guest", earlier.Header.Get("Ferry-Guest"))
+}
+
+func TestTheMakerSeesWhoHasSentWhat(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	made := c.request(`{"title":"Photos"}`)
+	c.Send("PUT "+made.LinkURL+"&file=a.txt&by=Carla+%F0%9F%8E%89", "hello").Want(200)
+	got := apitest.Read[struct{ Request, By, Uploader string }](c.Ask("GET /files/1", "").Want(200))
+	apitest.Equal(t, "the file", got, struct{ Request, By, Uploader string }{made.ID, "Carla 🎉", ""})
+	plan := `{"name":"film.mp4","length":5,"by":"Dan"}`
+	c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", plan).Want(201)
+	open := apitest.Read[struct {
+		Uploads []struct{ Request, By string }
+	}](c.Ask("GET /uploads", "").Want(200)).Uploads
+	apitest.Equal(t, "the session", open[0], struct{ Request, By string }{made.ID, "Dan"})
+	bad := []string{strings.Repeat("x", 101), "a%0Ab"}
+	if !c.InStack() { // the gateway makes UTF-8 of it
+		bad = append(bad, "%ff")
+	}
+	for _, by := range bad {
+		c.Send("PUT "+made.LinkURL+"&file=a.txt&by="+by, "hello").Want(400, "the parameter by")
+	}
+	c.Ask("POST /uploads", plan).Want(400, "the parameter by is for guests")
+}
+
+func TestAGuestSeesWhatTheySentAndNobodyElseDoes(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	link := c.request("{}").LinkURL
+	sees := func(a apitest.Answer) (names []string) {
+		about := apitest.Read[wire.RequestAbout](c.Send("GET "+link, "", "Ferry-Guest", a.Header.Get("Ferry-Guest")).Want(200))
+		for _, f := range about.Sent {
+			names = append(names, f.Name)
+		}
+		return names
+	}
+	first := c.Send("PUT "+link+"&file=a", "1").Want(200)
+	other := c.Send("PUT "+link+"&file=b", "1").Want(200)
+	c.Send("PUT "+link+"&file=c", "1", "Cookie", strings.Split(first.Header.Get("Set-Cookie"), ";")[0]).Want(200)
+	apitest.Equal(t, "the first guest sees", sees(first), []string{"c", "a"})
+	apitest.Equal(t, "another guest sees", sees(other), []string{"b"})
+	apitest.Equal(t, "a new guest sees", len(sees(apitest.Answer{})), 0)
+	c.asGuest(link, first, "POST /uploads", `{"name":"film","length":5}`).Want(201)
+	c.asGuest(link, other, "POST /uploads", `{"name":"e","length":5}`).Want(201)
+	if text := c.asGuest(link, other, "GET /uploads", "").Want(200).Text; strings.Contains(text, "film") || !strings.Contains(text, `"e"`) {
+		t.Errorf("a guest's list of sessions is %s", text)
+	}
+}
+
+func TestARepeatedUploadOfAGuestIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	link := c.request(`{"files":2}`).LinkURL
+	key := []string{"Idempotency-Key", "k"}
+	first := c.Send("PUT "+link+"&file=a", "1", key...).Want(200)
+	again := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...).Want(200)
+	apitest.Equal(t, "the answer", again.Text, first.Text)
+	c.Send("PUT "+link+"&file=a", "2", key...).Want(200) // by another guest
+	apitest.Equal(t, "the maker's list", c.names(), []string{"a", "a"})
+	c.asGuest(link, apitest.Answer{}, "GET /uploads", "").Want(200)
+}
+
+func TestASourceHasFewSessionsAndARequestAHundred(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it needs sources")
+	made := c.request(`{"files":200}`)
+	for range 5 {
+		c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":5}`).Want(201)
+	}
+	c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":5}`).Want(429)
+	for i := range 96 {
+		by := files.By{Request: made.ID, Guest: fmt.Sprint(i), Source: fmt.Sprint(i / 4)}
+		_, err := file.Service(c.Data.Ports).BeginSession(t.Context(), by, files.Plan{Owner: "ann", Name: "a", Length: 1}, nil)
+		if full := i == 95; full != fault.Is(err, fault.TooMany) || !full && err != nil {
+			t.Fatalf("session %d: %v", i+6, err)
+		}
+	}
+	c.Ask("POST /uploads", `{"name":"a","length":5}`).Want(201) // the maker's own do not count
+}
+
+func TestRoomIsReservedWhenASessionBegins(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	made := c.request(`{"bytes":10,"files":2}`)
+	begun := c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":8}`).Want(201)
+	c.Send("PUT "+made.LinkURL+"&file=b", "123").Want(413)
+	c.asGuest(made.LinkURL, begun, "POST /uploads", `{"name":"b","length":3}`).Want(413)
+	c.Send("PUT "+made.LinkURL+"&file=b", "12").Want(200)
+	c.Send("PUT "+made.LinkURL+"&file=c", "").Want(403)
+	s := apitest.Read[session](begun)
+	c.asGuest(made.LinkURL, begun, "DELETE /uploads/"+s.ID, "").Want(204)
+	c.Send("PUT "+made.LinkURL+"&file=d", "12345678").Want(200)
+	c.Send("PUT "+made.LinkURL+"&file=e", "1").Want(403)
+}
+
+func TestNothingOfASessionAppearsAfterItsRequestHasEnded(t *testing.T) {
+	t.Parallel()
+	for what, end := range map[string]func(caller, wire.Request){
+		"ended by its maker": func(c caller, q wire.Request) { c.Ask("DELETE /requests/"+q.ID, "").Want(204) },
+		"its maker disabled": func(c caller, _ wire.Request) { apitest.Must(c.TB, c.Users.Disable(c.Context(), "ann")) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			made := c.request("{}")
+			begun := c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":5}`).Want(201)
+			s := apitest.Read[session](begun)
+			end(c, made)
+			c.asGuest(made.LinkURL, begun, "POST /uploads/"+s.ID+"/parts", `{"numbers":[1]}`).Want(401, "ended")
+			c.asGuest(made.LinkURL, begun, "POST /uploads/"+s.ID+"/complete", "").Want(401, "ended")
+			c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(401, "ended")
+			if all := c.Partitions("files#"); len(all) > 0 {
+				t.Errorf("there are files: %v", all)
+			}
+		})
+	}
+}
+
+func TestARequestThatEndsWhileAGuestSendsTakesNothing(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	made := c.request("{}")
+	c.Calls.Before("blob.Create", func() error {
+		c.Calls.Before("blob.Create", nil)
+		c.Ask("DELETE /requests/"+made.ID, "").Want(204)
+		return nil
+	})
+	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(403, "ended")
+	c.wantNothing("the request has ended")
+}
+
+func TestTheMakerIsToldOnceForABatch(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	s.InProcess("it needs the clock")
+	ann := caller{s.Add("ann")}
+	link := ann.request(`{"title":"Photos","notify":true}`).LinkURL
+	send := func(after time.Duration) {
+		s.Clock.Advance(after)
+		s.Send("PUT "+link+"&file=a", "12345").Want(200)
+	}
+	for _, after := range []time.Duration{0, time.Minute, 7 * time.Minute, 90 * time.Second} { // the last is too late
+		send(after)
+	}
+	var told []string
+	for _, doc := range s.Partitions("outbox#") {
+		n := struct {
+			Kind, To      string
+			Files, Length int
+		}{}
+		apitest.Must(t, json.Unmarshal([]byte(doc), &n))
+		told = append(told, fmt.Sprint(n))
+	}
+	slices.Sort(told)
+	apitest.Equal(t, "the notices", told, []string{"{arrived ann@example.com 1 5}", "{arrived ann@example.com 3 15}"})
+	bob := s.Add("bob", func(u *auth.User) { u.Email = "" })
+	bob.Ask("POST /requests", `{"notify":true}`).Want(400, "no registered address")
+}
+
+func TestASourceSendsSoOftenInAnHour(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it needs the clock")
+	made := c.request("{}")
+	source := auth.HashToken(made.ID + " 127.0.0.1")[:16]
+	count := struct {
+		Hour  int64 `json:"hour"`
+		Count int64 `json:"count"`
+	}{c.Clock.Now().Unix() / 3600, 999}
+	key := table.Key{PK: "request#" + made.ID, SK: "source#" + source}
+	apitest.Must(t, c.Data.Ports.Table.Write(t.Context(), table.Put(key, count)))
+	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(200)
+	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(429)
+	c.Clock.Advance(time.Hour)
+	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(200)
+}
+
+func TestRequestsEndWithTheirMaker(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	link := c.request("{}").LinkURL
+	apitest.Must(t, c.Users.Disable(t.Context(), "ann"))
+	_, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "ann")
+	apitest.Must(t, err)
+	apitest.Must(t, c.Users.Remove(t.Context(), "ann"))
+	c.Send("GET "+link, "").Want(401)
+	if left := c.Partitions("requests#"); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
+func TestAUserHasAHundredRequests(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for range 100 {
+		c.request("{}")
+	}
+	c.Ask("POST /requests", "{}").Want(409)
+}
+
+func TestAGuestsFormHasNoPassword(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	kind, body := encode(formPart{disposition: `name="password"`, content: "x"}, aFile("file", "b", "one"))
+	c.Send("POST "+c.request("{}").LinkURL, body, "Content-Type", kind).Want(400, "password")
+	c.wantNothing("a password of a guest")
+}
+
+func TestBadFieldsOfARequest(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for body, parameter := range map[string]string{
+		`{"title":"a\nb"}`: "title", `{"message":"` + strings.Repeat("x", 1001) + `"}`: "message", `{"bytes":-1}`: "bytes",
+		`{"files":-1}`: "files", `{"expires":"yesterday"}`: "expires", `{"titel":"a"}`: "",
+	} {
+		a := c.Ask("POST /requests", body).Want(400)
+		apitest.Equal(t, "the parameter of "+body, a.Header.Get("Ferry-Parameter"), parameter)
+	}
+}

@@ -1,0 +1,184 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/blob/disk"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/local"
+	"ferry/shared/notify"
+	"ferry/shared/table"
+)
+
+// TestAnUploadListsTheNewestHundredFilesAndItsOwn lets an upload take its id, and then
+// lets others finish first.
+func TestAnUploadListsTheNewestHundredFilesAndItsOwn(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t)
+	var last apitest.Answer
+	c.Calls.Before("blob.Create", sync.OnceValue(func() error {
+		c.Calls.Before("blob.Create", nil)
+		c.Fill(104)
+		last = c.Ask("POST /upload?file=quick", "x").Want(200)
+		return nil
+	}))
+	slow := c.Ask("POST /upload?file=slow", "x").Want(200)
+	if n := len(last.Files); n != 100 || last.Files[0].ID != 106 || last.Files[99].ID != 7 {
+		t.Errorf("the answer has %d files, from %d to %d", n, last.Files[0].ID, last.Files[n-1].ID)
+	}
+	if n := len(slow.Files); n != 101 || slow.Files[n-1].Name != "slow" || slow.Files[n-1].ID != 1 {
+		t.Errorf("the slow one's answer has %d files and ends in %+v", n, slow.Files[n-1])
+	}
+	c.Ask("POST /upload?file=z", "x").WantHeaders("Link", `<`+c.Base+`/download/list?lang=en&limit=100&after=8>; rel="next"`)
+}
+
+func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t)
+	change := c.Send("GET /auth/forget?u=ann", "").Want(200).LinkURL
+	link := c.Upload("file=a", "one").LinkURL
+	c.Deliver()
+	messages, err := c.Service.Inbox.List(t.Context(), 1)
+	check(t, err)
+	pin := regexp.MustCompile(`\b[0-9]{8}\b`).FindString(messages[0].Text)
+
+	check(t, c.Users.Disable(t.Context(), "ann"))
+	_, err = file.Service(c.Data.Ports).RemoveAll(t.Context(), "ann")
+	check(t, err)
+	check(t, c.Users.Remove(t.Context(), "ann"))
+	old := apitest.Basic("ann", password)
+	c.Send("POST /auth/login", "", "Authorization", old).Want(401)
+
+	c.AddUser("ann", "a password of her own", func(u *auth.User) { u.Email = "another@example.com" })
+	c.Ask("GET /download/list", "").Want(401)
+	c.Send("GET "+link, "").Want(401)
+	c.Send("POST "+change+"&p="+pin+"&z=taken+over+by+the+old", "").Want(401)
+	c.Send("POST /auth/login", "", "Authorization", old).Want(401)
+	next := apitest.Caller{Server: c.Server, Bearer: c.Login("ann", "a password of her own")}
+	apitest.Equal(t, "the id of her first file", next.Upload("file=b", "two").ID, 2)
+}
+
+func TestHeadOfALargeFileIsNotRedirected(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.RedirectOver = 3 })
+	link := c.Upload("file=x", "large").LinkURL
+	c.Calls.Reset()
+	c.Send("HEAD "+link, "").Want(200).WantHeaders("Content-Length", "5")
+	c.Send("GET "+link, "", "Accept", "application/json").Want(200)
+	apitest.Equal(t, "addresses of the store for HEAD and the record", c.Calls.Reset()["blob.SignGet"], 0)
+	c.Send("GET "+link, "")
+	apitest.Equal(t, "addresses of the store for GET", c.Calls.Reset()["blob.SignGet"], 1)
+}
+
+// wantEvents checks the types of the events that were recorded.
+func wantEvents(s *apitest.Server, want ...string) {
+	s.Helper()
+	var got []string
+	for _, e := range s.Events() {
+		got = append(got, e.Type)
+		apitest.Equal(s.TB, "the source", e.Source, s.Base)
+	}
+	slices.Sort(got)
+	apitest.Equal(s.TB, "the events", got, want)
+}
+
+func TestFailedRequestsRecordNoEvent(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t, apitest.Listening)
+	c.Calls.Before("table.Write", func() error { return context.DeadlineExceeded })
+	c.Ask("POST /upload?file=x", "x").Want(503)
+	c.Calls.Before("table.Write", nil)
+	c.Ask("DELETE /files/9", "").Want(404)
+	c.Ask("POST /files/9/restore", "").Want(404)
+	c.Send("GET /download/file?k=x", "").Want(401)
+	wantEvents(c.Server)
+}
+
+func TestACountAndItsEventDoNotNeedEachOther(t *testing.T) {
+	t.Parallel()
+	for refused, want := range map[int]struct {
+		events []string
+		link   string
+	}{1: {[]string{"file.downloaded", "file.uploaded"}, `"expires":`}, 2: {[]string{"file.uploaded"}, `"downloads":1`}} {
+		s := apitest.New(t, apitest.Listening)
+		s.CountAtOnce()
+		file := s.Begin().Upload("file=x", "x")
+		tries := 0
+		s.Calls.Before("table.Write", func() error {
+			if tries++; tries == refused {
+				return table.ErrBusy
+			}
+			return nil
+		})
+		s.Get(file.LinkURL)
+		wantEvents(s, want.events...)
+		s.Close() // writes counts that wait
+		for _, link := range apitest.Open(t, s.Dir).Partitions("link#") {
+			if !strings.Contains(link, want.link) {
+				t.Errorf("write %d was refused, and the link is %s", refused, link)
+			}
+		}
+	}
+}
+
+func TestNoEventIsRecordedUnlessEventsAreOn(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t)
+	file := c.Upload("file=x&m=bob@example.com", "x")
+	c.Deliver()
+	c.Get(file.LinkURL)
+	c.Ask("DELETE /files/1", "").Want(200)
+	wantEvents(c.Server)
+}
+
+func TestNoFileIsWrittenAfterTheTableFailedToSync(t *testing.T) {
+	t.Parallel()
+	d, err := local.Open(t.TempDir(), api.Settings{}, local.Options{})
+	check(t, err)
+	defer d.Close()
+	failed := errors.New("the disk failed")
+	d.Table.Failed().Store(&failed)
+	_, err = d.Disk.Create(t.Context(), blob.Files, "alice/x", strings.NewReader(strings.Repeat("x", 2*disk.MaxSmall)), -1)
+	apitest.WantErr(t, "a large file", err, failed)
+}
+
+func TestTheWebhookSecretIsMadeOnceAndReadableOnlyByItsOwner(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	all := make([]string, 8)
+	for i := range all {
+		wg.Go(func() {
+			text, _, err := local.WebhookSecret(dir)
+			if err != nil {
+				t.Error(err)
+			}
+			all[i] = text
+		})
+	}
+	wg.Wait()
+	for _, text := range all {
+		if _, err := notify.ParseWebhookSecrets(text); err != nil || text != all[0] {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, "webhook.secret"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("%d files are there", len(entries))
+	}
+}

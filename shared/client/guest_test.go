@@ -1,0 +1,61 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/client"
+)
+
+func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
+	t.Parallel()
+	_, ann := start(t)
+	password := "öffne dich"
+	made, err := ann.AddRequest(t.Context(), client.NewRequest{Password: &password})
+	must(t, err)
+	o := client.GuestOptions{Retry: quick()}
+	if _, _, err = client.Join(t.Context(), made.LinkURL, o); !errors.Is(err, client.ErrPassword) {
+		t.Errorf("without the password: %v", err)
+	}
+	o.HTTP = cutter(3000, 5).client()
+	o.Password = func(wrong error) (string, error) {
+		if wrong == nil {
+			return "open sesame", nil
+		}
+		return password, nil
+	}
+	guest, about, err := client.Join(t.Context(), made.LinkURL, o)
+	must(t, err)
+	apitest.Equal(t, "the maker", about.Maker, "ann")
+	small, err := guest.Upload(t.Context(), "small.txt", "text/plain", []byte("hello"), client.Delivery{})
+	must(t, err)
+	apitest.Equal(t, "the answer", small, client.File{Name: "small.txt", Length: 5})
+
+	large := client.Source{Name: "large.bin", Length: 12 << 20, Content: bytes.NewReader(bytesOf(1, 12<<20))}
+	var session string
+	_, err = guest.Put(t.Context(), large, client.PutOptions{Delivery: client.Delivery{Mail: []string{"bob@example.com"}}})
+	if client.StatusOf(err) != 400 {
+		t.Errorf("with a recipient: %v", err)
+	}
+	_, err = guest.Put(t.Context(), large, client.PutOptions{
+		Began: func(s client.Session) error { session = s.ID; return errors.New("interrupted") },
+	})
+	if err == nil || session == "" {
+		t.Fatal("no session began")
+	}
+	o.Secret, o.Password = guest.GuestSecret(), nil
+	again, _, err := client.Join(t.Context(), made.LinkURL, o)
+	must(t, err)
+	f, err := again.Put(t.Context(), large, client.PutOptions{Session: session})
+	must(t, err)
+	apitest.Equal(t, "the length", f.Length, 12<<20)
+	all, err := ann.Requests(t.Context())
+	must(t, err)
+	apitest.Equal(t, "what arrived", all[0].Arrived.Files, 2)
+	must(t, ann.EndRequest(t.Context(), made.ID))
+	if _, err = again.Upload(t.Context(), "a", "", nil, client.Delivery{}); client.StatusOf(err) != 401 {
+		t.Errorf("after the end: %v", err)
+	}
+}

@@ -1,0 +1,358 @@
+package links
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/table"
+	"ferry/shared/wire"
+)
+
+// Request is a link by which people without an account send files to its maker's area. A guest may
+// add files, and nothing else.
+type Request struct {
+	V           int64  `json:"v"`
+	ID          string `json:"id"`
+	Owner       string `json:"owner"`
+	Incarnation int64  `json:"incarnation,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Message     string `json:"message,omitempty"`
+	Password    string `json:"password,omitempty"` // its hash; empty if it needs none
+	MaxBytes    int64  `json:"maxBytes,omitempty"` // together; 0 is no limit
+	MaxFiles    int64  `json:"maxFiles,omitempty"` // 0 is no limit
+	Key         int64  `json:"key,omitempty"`      // version of its link's key
+	Created     int64  `json:"created"`            // Unix seconds, as all that follow
+	Expires     int64  `json:"expires,omitempty"`  // 0 is never
+	Ended       int64  `json:"ended,omitempty"`    // 0 if its maker has not ended it
+	Files       int64  `json:"files,omitempty"`    // that have arrived
+	Bytes       int64  `json:"bytes,omitempty"`    // that have arrived
+	Rev         int64  `json:"rev,omitempty"`      // goes up with each change, also of its open sessions
+
+	Notify files.Contact `json:"notify,omitzero"`  // hears of files that arrive
+	Notice string        `json:"notice,omitempty"` // id of the notice that waits for more of them
+	Due    int64         `json:"due,omitempty"`    // Unix seconds: when it is sent
+}
+
+const (
+	// MaxRequests is the most requests that a user may have open.
+	MaxRequests = 100
+	// maxGuests and maxGuest are the most open sessions of a request, and of one source among them.
+	maxGuests, maxGuest = 100, 5
+	// maxSends is how often a source may send to a request within an hour.
+	maxSends = 1000
+	// batch is how long a notice waits for more files. Just before its end it takes none, as a
+	// sender's clock may be ahead.
+	batch, beforeSending = 10 * time.Minute, time.Minute
+	// sentMemory is how long a guest sees what they have sent.
+	sentMemory = 30 * 24 * time.Hour
+
+	requestIDSize = auth.RequestID / 2
+)
+
+func requests(owner string) string { return "requests#" + owner }
+
+func requestKey(owner, id string) table.Key { return table.Key{PK: requests(owner), SK: id} }
+
+// RequestToken returns the token of a request's link. It carries the request's place.
+func (s *Service) RequestToken(r Request) string {
+	return s.Key.Of(r.Key).Request(r.Owner, r.ID)
+}
+
+// NewRequest stores a request. If its maker has too many, the fault is Conflict. It makes two calls
+// to the table.
+func (s *Service) NewRequest(ctx context.Context, owner auth.User, r Request) (Request, error) {
+	all, err := s.Requests(ctx, owner)
+	if err != nil {
+		return r, err
+	}
+	if len(all) >= MaxRequests {
+		return r, fault.New(fault.Conflict, "you have %d requests, the most that a user may have: end some first", MaxRequests)
+	}
+	b := make([]byte, requestIDSize)
+	if _, err := io.ReadFull(s.Random, b); err != nil {
+		return r, fmt.Errorf("making an identifier: %w", err)
+	}
+	r.V, r.ID, r.Owner, r.Incarnation = formatVersion, hex.EncodeToString(b), owner.Name, owner.Incarnation
+	r.Key, r.Created = s.Key.Version(), s.Now().Unix()
+	return r, fault.Wrap(s.Table.Write(ctx, r.put().If(table.NotExists())), "storing a request")
+}
+
+// put returns the operation that stores a request. It is forgotten some time after its end.
+func (r Request) put() table.Op {
+	op := table.Put(requestKey(r.Owner, r.ID), r)
+	if end := cmp.Or(r.Ended, r.Expires); end != 0 {
+		op = op.Expire(time.Unix(end, 0).Add(deadMemory))
+	}
+	return op
+}
+
+// Requests returns the requests of a user that have not ended, newest last. It makes one call to the
+// table for each page.
+func (s *Service) Requests(ctx context.Context, owner auth.User) (all []Request, err error) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: requests(owner.Name), Limit: table.MaxPage}) {
+		var r Request
+		if err == nil {
+			err = item.Decode(&r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing requests: %w", err)
+		}
+		if r.Incarnation == owner.Incarnation && r.dead(s.Now()) == Live {
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+func (r Request) dead(now time.Time) State {
+	switch {
+	case r.Ended != 0:
+		return Ended
+	case r.Expires != 0 && now.Unix() >= r.Expires:
+		return Expired
+	}
+	return Live
+}
+
+// EditRequest changes a request of a user. It makes two calls to the table, and two more for each
+// time that guests were faster.
+func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, change func(*Request)) (r Request, err error) {
+	for range takeTries {
+		if r, err = s.request(ctx, owner.Name, id); err != nil {
+			return r, err
+		}
+		if r.Incarnation != owner.Incarnation || r.dead(s.Now()) != Live {
+			return r, errNoRequest()
+		}
+		was := r.Rev
+		change(&r)
+		r.Rev++
+		if err = s.Table.Write(ctx, r.put().If(table.Exists(), table.AtMost("rev", was))); !errors.Is(err, table.ErrCondition) {
+			return r, fault.Wrap(err, "changing a request")
+		}
+	}
+	return r, fault.Wrap(err, "changing a request")
+}
+
+const takeTries = 10
+
+func errNoRequest() error { return fault.New(fault.NotFound, "there is no open request of that id") }
+
+func (s *Service) request(ctx context.Context, owner, id string) (r Request, err error) {
+	err = s.Table.Get(ctx, requestKey(owner, id), &r)
+	if errors.Is(err, table.ErrNotFound) {
+		return r, errNoRequest()
+	}
+	return r, fault.Wrap(err, "reading a request")
+}
+
+// FindRequest returns the request of a link's token, and its maker. If it leads nowhere, the fault
+// is Unauthorized and says why. It makes one call to the table.
+func (s *Service) FindRequest(ctx context.Context, token string) (r Request, maker auth.User, err error) {
+	owner, id, ok := auth.RequestPlace(token)
+	if !ok {
+		return r, maker, unknown.fault()
+	}
+	items, err := s.Table.GetMany(ctx, requestKey(owner, id), auth.UserKey(owner))
+	if err == nil {
+		err = errors.Join(items[0].Decode(&r), items[1].Decode(&maker))
+	}
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return r, maker, unknown.fault()
+	case err != nil:
+		return r, maker, fmt.Errorf("reading a request: %w", err)
+	case !s.Key.Of(r.Key).IsRequest(token, r.Owner, r.ID), r.Incarnation != maker.Incarnation:
+		return r, maker, unknown.fault()
+	case s.Key.Revoked(r.Key), maker.State != auth.Active:
+		return r, maker, Ended.fault()
+	}
+	return r, maker, r.dead(s.Now()).fault()
+}
+
+// RemoveRequests removes all requests of a user. It makes one call to the table for each, and for
+// each page of them.
+func (s *Service) RemoveRequests(ctx context.Context, owner string) error {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: requests(owner), Limit: table.MaxPage}) {
+		if err == nil {
+			err = s.Table.Write(ctx, table.Delete(item.Key))
+		}
+		if err != nil {
+			return fmt.Errorf("removing requests: %w", err)
+		}
+	}
+	return nil
+}
+
+// sends counts what a source has sent to a request in an hour.
+type sends struct {
+	Hour  int64 `json:"hour"` // since 1970
+	Count int64 `json:"count"`
+}
+
+// Admit implements files.Requests.
+func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.Taking) ([]table.Op, error) {
+	var r Request
+	var source sends
+	sourceKey := table.Key{PK: requestItems(by.Request), SK: "source#" + by.Source}
+	items, err := s.Table.GetMany(ctx, requestKey(owner, by.Request), sourceKey)
+	if err == nil {
+		err = items[0].Decode(&r)
+	}
+	if errors.Is(err, table.ErrNotFound) {
+		err = errNoRequest()
+	}
+	if err == nil {
+		err = fault.Wrap(items[1].Decode(&source), "", table.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, "reading a request")
+	}
+	if state := r.dead(s.Now()); state != Live {
+		return nil, fault.New(fault.Forbidden, "this request is %s: no more files can be sent", state)
+	}
+	if err := s.bound(ctx, &r, by, t); err != nil {
+		return nil, err
+	}
+	hour := s.Now().Unix() / 3600
+	if source.Hour != hour {
+		source = sends{Hour: hour}
+	}
+	if source.Count++; source.Count > maxSends {
+		return nil, fault.Wait(time.Unix((hour+1)*3600, 0).Sub(s.Now()), "you have sent %d times within an hour", maxSends)
+	}
+	more, err := s.arrived(&r, by, t.Files)
+	if err != nil {
+		return nil, err
+	}
+	return append(more,
+		table.Put(sourceKey, source).Expire(s.Now().Add(time.Hour)),
+		table.Update(requestKey(owner, r.ID)).Add("rev", 1).If(table.Exists(), table.AtMost("rev", r.Rev)).
+			Set("files", r.Files).Set("bytes", r.Bytes).Set("notice", r.Notice).Set("due", r.Due),
+	), nil
+}
+
+// bound adds what a guest stores to what has arrived, or returns the fault of a limit.
+func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Taking) error {
+	for _, f := range t.Files {
+		r.Files, r.Bytes = r.Files+1, r.Bytes+f.Length
+	}
+	if t.Begun == nil && r.MaxFiles == 0 && r.MaxBytes == 0 {
+		return nil
+	}
+	open, err := s.openOf(ctx, by, t.Of)
+	if err != nil {
+		return err
+	}
+	if t.Begun != nil {
+		open.add(*t.Begun, by)
+	}
+	if t.Begun != nil && (open.files > maxGuests || open.bySource > maxGuest) {
+		return fault.Wait(time.Minute, "too many uploads by this link are under way; end or complete one first")
+	}
+	return r.Room(open.files, open.bytes)
+}
+
+// Room returns a fault unless so many more files, of so many bytes together, may arrive.
+func (r Request) Room(files, bytes int64) error {
+	switch {
+	case r.MaxFiles > 0 && r.Files+files > r.MaxFiles:
+		return fault.New(fault.Forbidden, "this request takes at most %d files", r.MaxFiles)
+	case r.MaxBytes > 0 && r.Bytes+bytes > r.MaxBytes:
+		return fault.New(fault.TooLarge, "this request takes at most %d bytes together", r.MaxBytes)
+	}
+	return nil
+}
+
+// arrived returns the operations that show files to the guest as sent, and tell the maker. All that
+// arrives while a notice waits is in that notice.
+func (s *Service) arrived(r *Request, by files.By, stored []files.File) (ops []table.Op, err error) {
+	if len(stored) == 0 {
+		return nil, nil
+	}
+	var sent sentItem
+	var bytes int64
+	for _, f := range stored {
+		sent.Files = append(sent.Files, wire.SentFile{Name: f.Name, Length: f.Length})
+		bytes += f.Length
+	}
+	key := sentKey(by, fmt.Sprintf("%016d", stored[0].ID))
+	ops = append(ops, table.Put(key, sent).Expire(s.Now().Add(sentMemory)))
+	switch {
+	case r.Notify.To == "":
+		return ops, nil
+	case r.Notice != "" && s.Now().Before(time.Unix(r.Due, 0).Add(-beforeSending)):
+		return append(ops, s.Outbox.ArrivedToo(r.Notice, int64(len(stored)), bytes)), nil
+	}
+	due := s.Now().Add(batch)
+	op, err := s.Outbox.Arrived(r.Notify, r.Title, due, int64(len(stored)), bytes)
+	r.Notice, r.Due = op.Key.SK, due.Unix()
+	return append(ops, op), err
+}
+
+// sentItem is what a guest has sent at once.
+type sentItem struct {
+	Files []wire.SentFile `json:"files"`
+}
+
+func requestItems(id string) string { return "request#" + id }
+
+// sentKey is where what a guest has sent is stored, in the order of the files' ids.
+func sentKey(by files.By, id string) table.Key {
+	return table.Key{PK: requestItems(by.Request), SK: "sent#" + by.Guest + "#" + id}
+}
+
+// SentBy returns the newest files that a guest has sent, newest first. It makes one call to the
+// table.
+func (s *Service) SentBy(ctx context.Context, by files.By) (all []wire.SentFile, err error) {
+	after := sentKey(by, "~") // behind all ids
+	page, err := s.Table.Query(ctx, table.Query{PK: after.PK, After: after.SK, Descending: true, Limit: table.MaxPage})
+	for _, item := range page.Items {
+		if !strings.HasPrefix(item.Key.SK, sentKey(by, "").SK) {
+			break
+		}
+		var sent sentItem
+		if err = item.Decode(&sent); err != nil {
+			break
+		}
+		all = append(all, sent.Files...)
+	}
+	return all, fault.Wrap(err, "listing what a guest has sent")
+}
+
+// opened is what the open sessions of a request will store.
+type opened struct{ files, bytes, bySource int64 }
+
+func (o *opened) add(sess files.Session, by files.By) {
+	o.files++
+	o.bytes += max(0, sess.Length)
+	if sess.By.Source == by.Source {
+		o.bySource++
+	}
+}
+
+// openOf counts the open sessions of a request, but for one.
+func (s *Service) openOf(ctx context.Context, by files.By, but string) (o opened, err error) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: files.SessionsOf(by), Limit: table.MaxPage}) {
+		var sess files.Session
+		if err == nil {
+			err = item.Decode(&sess)
+		}
+		if err != nil {
+			return o, fmt.Errorf("counting the uploads of a request: %w", err)
+		}
+		if sess.ID != but && !auth.Ended(s.Now(), sess.Expires, files.SessionLife) {
+			o.add(sess, by)
+		}
+	}
+	return o, nil
+}
