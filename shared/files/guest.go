@@ -3,6 +3,8 @@ package files
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"time"
 
 	"ferry/shared/fault"
 	"ferry/shared/table"
@@ -11,8 +13,8 @@ import (
 // Requests bounds what guests store: who uploads by a request's link has no account.
 type Requests interface {
 	// Admit returns the operations that take what a guest stores from what the request allows.
-	// They belong at the end of the same transaction, and are refused if anything else of the
-	// request has changed meanwhile. If it allows no more, the fault is Forbidden or TooLarge, or
+	// They belong at the end of the same transaction, and the last of them is refused if anything
+	// else of the request has changed meanwhile. If it allows no more, the fault is Forbidden or TooLarge, or
 	// TooMany if it will later. It makes at most two calls to the table.
 	Admit(ctx context.Context, owner string, by By, t Taking) ([]table.Op, error)
 	// RemoveRequests removes all requests of a user.
@@ -24,10 +26,12 @@ type Taking struct {
 	Begun *Session // a session that begins
 	Files []File   // that become visible
 	Of    string   // the id of the session that becomes one of them
+	Anew  bool     // the notice that waits takes no more: its maker needs another
 }
 
-// takeTries bounds how often a write is tried again because other guests were faster.
-const takeTries = 10
+// takeTime is how long a write is tried again because other guests were faster. The pauses are
+// random, first up to takeWait, then up to twice as much each time, at most longWait.
+const takeTime, takeWait, longWait = 8 * time.Second, 10 * time.Millisecond, 320 * time.Millisecond
 
 // bounded calls write with the operations that take what a guest stores. write returns how many
 // others come before them in the transaction. For a user there are none.
@@ -38,15 +42,24 @@ func (s *Service) bounded(
 		_, err := write(nil)
 		return err
 	}
-	for range takeTries {
+	until := time.Now().Add(takeTime)
+	for wait := takeWait; time.Now().Before(until) && ctx.Err() == nil; wait = min(2*wait, longWait) {
 		more, err := s.Requests.Admit(ctx, owner, by, t)
 		if err != nil {
 			return err
 		}
 		before, err := write(more)
-		if refused, ok := errors.AsType[*table.ConditionError](err); !ok || refused.Op < before {
+		refused, ok := errors.AsType[*table.ConditionError](err)
+		if !ok || refused.Op < before || refused.Op >= before+len(more) { // what write adds behind is its own
 			return err
 		}
+		t.Anew = refused.Op < before+len(more)-1 // the last is that of the request itself
+		select {
+		case <-time.After(rand.N(wait)):
+		case <-ctx.Done():
+		}
 	}
-	return fault.New(fault.Unavailable, "many people send files by this link at this moment; try again")
+	return &fault.Fault{
+		Kind: fault.Unavailable, Detail: "many people send files by this link at this moment; try again", After: time.Second,
+	}
 }

@@ -177,7 +177,7 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 	err = s.bounded(ctx, sess.Owner, by, Taking{Begun: &sess}, func(more []table.Op) (int, error) {
 		return len(ops), s.open(ctx, sess, slices.Concat(ops, more))
 	})
-	if refused(err) || fault.Is(err, fault.Forbidden) || fault.Is(err, fault.TooLarge) || fault.Is(err, fault.TooMany) {
+	if refused(err) {
 		u.Abort(ctx)
 		s.endParts(ctx, sess)
 	}

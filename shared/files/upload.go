@@ -296,7 +296,7 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 		}
 		return len(ops), err
 	})
-	if refused(err) || fault.Is(err, fault.Forbidden) || fault.Is(err, fault.TooLarge) {
+	if refused(err) {
 		u.Abort(ctx)
 	}
 	if lost := u.Claim.Lost(err); fault.Is(lost, fault.Conflict) {
@@ -369,9 +369,10 @@ func (u *Upload) Abort(ctx context.Context) {
 	u.counted = nil
 }
 
-// refused reports whether err means that a write did not happen.
+// refused reports whether err means that a write did not happen. A fault is of what was checked
+// before it: a table knows none.
 func refused(err error) bool {
-	return errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) || errors.Is(err, table.ErrFull)
+	return fault.Of(err) != nil || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) || errors.Is(err, table.ErrFull)
 }
 
 // discard removes bytes that no record names. The errors can be ignored, since

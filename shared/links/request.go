@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -124,32 +125,50 @@ func (r Request) dead(now time.Time) State {
 }
 
 // EditRequest changes a request of a user. It makes two calls to the table, and two more for each
-// time that guests were faster.
+// time that guests were faster. If they are all the time, the fault is Unavailable.
 func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, change func(*Request)) (r Request, err error) {
-	for range takeTries {
-		if r, err = s.request(ctx, owner.Name, id); err != nil {
-			return r, err
-		}
-		if r.Incarnation != owner.Incarnation || r.dead(s.Now()) != Live {
-			return r, errNoRequest()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
+	defer cancel()
+	for {
+		if r, err = s.openRequest(ctx, owner, id); err != nil {
+			return r, busy(ctx, err)
 		}
 		was := r.Rev
 		change(&r)
 		r.Rev++
 		if err = s.Table.Write(ctx, r.put().If(table.Exists(), table.AtMost("rev", was))); !errors.Is(err, table.ErrCondition) {
-			return r, fault.Wrap(err, "changing a request")
+			return r, fault.Wrap(busy(ctx, err), "changing a request")
+		}
+		select { // the others wait too, each for another time
+		case <-time.After(rand.N(2 * takeWait)):
+		case <-ctx.Done():
+			return r, busy(ctx, err)
 		}
 	}
-	return r, fault.Wrap(err, "changing a request")
 }
 
-const takeTries = 10
+// EndRequest ends a request of a user. However many guests send meanwhile, it makes two calls to
+// the table.
+func (s *Service) EndRequest(ctx context.Context, owner auth.User, id string) error {
+	r, err := s.openRequest(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	op := table.Update(requestKey(r.Owner, r.ID)).Set("ended", now.Unix()).Add("rev", 1) // which refuses who has read it before
+	err = s.Table.Write(ctx, op.Expire(now.Add(deadMemory)).If(table.Exists()))
+	if errors.Is(err, table.ErrCondition) {
+		return errNoRequest()
+	}
+	return fault.Wrap(err, "ending a request")
+}
 
 func errNoRequest() error { return fault.New(fault.NotFound, "there is no open request of that id") }
 
-func (s *Service) request(ctx context.Context, owner, id string) (r Request, err error) {
-	err = s.Table.Get(ctx, requestKey(owner, id), &r)
-	if errors.Is(err, table.ErrNotFound) {
+// openRequest returns a request of a user, unless it has ended.
+func (s *Service) openRequest(ctx context.Context, owner auth.User, id string) (r Request, err error) {
+	err = s.Table.Get(ctx, requestKey(owner.Name, id), &r)
+	if errors.Is(err, table.ErrNotFound) || err == nil && (r.Incarnation != owner.Incarnation || r.dead(s.Now()) != Live) {
 		return r, errNoRequest()
 	}
 	return r, fault.Wrap(err, "reading a request")
@@ -229,6 +248,9 @@ func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.
 	}
 	if source.Count++; source.Count > maxSends {
 		return nil, fault.Wait(time.Unix((hour+1)*3600, 0).Sub(s.Now()), "you have sent %d times within an hour", maxSends)
+	}
+	if t.Anew {
+		r.Notice = ""
 	}
 	more, err := s.arrived(&r, by, t.Files)
 	if err != nil {

@@ -171,10 +171,7 @@ func (h requests) change(w http.ResponseWriter, r *http.Request, u auth.Identity
 
 // end costs two calls after authentication.
 func (h requests) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	_, err := h.links.EditRequest(r.Context(), u.User, r.PathValue("id"), func(q *links.Request) {
-		q.Ended = h.ports.Now().Unix()
-	})
-	if err != nil {
+	if err := h.links.EndRequest(r.Context(), u.User, r.PathValue("id")); err != nil {
 		return err
 	}
 	return envelope.WriteNothing(w)

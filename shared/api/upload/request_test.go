@@ -12,9 +12,11 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/wire"
 )
@@ -297,7 +299,8 @@ func TestASourceSendsSoOftenInAnHour(t *testing.T) {
 	key := table.Key{PK: "request#" + made.ID, SK: "source#" + source}
 	apitest.Must(t, c.Data.Ports.Table.Write(t.Context(), table.Put(key, count)))
 	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(200)
-	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(429)
+	c.Send("PUT "+made.LinkURL+"&file=b", "1").Want(429)
+	apitest.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
 	c.Clock.Advance(time.Hour)
 	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(200)
 }
@@ -342,5 +345,78 @@ func TestBadFieldsOfARequest(t *testing.T) {
 	} {
 		a := c.Ask("POST /requests", body).Want(400)
 		apitest.Equal(t, "the parameter of "+body, a.Header.Get("Ferry-Parameter"), parameter)
+	}
+}
+
+func TestFiftyGuestsSendAtOnceAndNoneIsSentAway(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it sends a lot")
+	made := c.request(`{"notify":true}`)
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() { c.Send("PUT "+made.LinkURL+fmt.Sprint("&file=", i), "hello").Want(200) })
+	}
+	all.Wait()
+	apitest.Equal(t, "the files", len(c.names()), 50)
+}
+
+func TestAMakerChangesAndEndsARequestHoweverManySend(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it sends a lot")
+	made := c.request("{}")
+	var all sync.WaitGroup
+	ended := make(chan struct{})
+	for range 20 {
+		all.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					c.Send("PUT "+made.LinkURL+"&file=a", "")
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		c.Ask("PATCH /requests/"+made.ID, fmt.Sprintf(`{"title":"%d"}`, i)).Want(200)
+	}
+	c.Ask("DELETE /requests/"+made.ID, "").Want(204)
+	c.Send("PUT "+made.LinkURL+"&file=a", "").Want(401, "ended")
+	close(ended)
+	all.Wait()
+}
+
+func TestAGuestsSessionFindsTheDiskFull(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it needs a disk")
+	c.onDisk(func() (int64, error) { return 10, nil })
+	link := c.request("{}").LinkURL
+	c.asGuest(link, apitest.Answer{}, "POST /uploads", `{"name":"a","length":500}`).Want(507)
+	c.wantNothingLeft()
+}
+
+func TestAGuestSendsWhileTheNoticeThatWaitsIsTaken(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it needs the notices")
+	link := c.request(`{"notify":true}`).LinkURL
+	notice := func() (id string) {
+		for _, doc := range c.Partitions("outbox#") {
+			n := struct{ ID string }{}
+			apitest.Must(t, json.Unmarshal([]byte(doc), &n))
+			id = n.ID
+		}
+		return id
+	}
+	c.Send("PUT "+link+"&file=a", "1").Want(200)
+	first := notice()
+	apitest.Must(t, notify.Cancel(t.Context(), c.Data.Ports.Table, c.Clock.Now(), first))
+	c.Send("PUT "+link+"&file=b", "1").Want(200)
+	if now := notice(); now == "" || now == first {
+		t.Errorf("the notice of what came later is %q", now)
 	}
 }
