@@ -98,3 +98,12 @@ func bearer(t *testing.T, name string) string {
 	must(t, err)
 	return token
 }
+
+func TestABearerMayBeginLikeTheTokenOfARequest(t *testing.T) {
+	t.Parallel()
+	random := bytes.NewReader(append([]byte{0x8a, 0x7f, 0xc0}, make([]byte, auth.TokenSize)...))
+	bearer, err := auth.RandomTokenFor(random, "0123456789abcdef-ann")
+	if err != nil || !strings.HasPrefix(bearer, "in_") || auth.IsRequest(bearer) {
+		t.Errorf("%s, %v: it is taken for the token of a request", bearer, err)
+	}
+}

@@ -42,8 +42,12 @@ func TokenName(token string) (string, bool) {
 // RequestID is the length of a request's id. requestPrefix begins the token of its link.
 const RequestID, requestPrefix = 16, "in_"
 
-// IsRequest reports whether a token may be that of a request's link.
-func IsRequest(token string) bool { return strings.HasPrefix(token, requestPrefix) }
+// IsRequest reports whether a token may be that of a request's link. The beginning alone does not say
+// so: one random token of 2^18 has it too.
+func IsRequest(token string) bool {
+	_, _, ok := RequestPlace(token)
+	return ok
+}
 
 // RequestPlace returns the owner and the id that a token from LinkKey.Request carries. ok is false
 // for all other tokens.
