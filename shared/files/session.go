@@ -276,7 +276,7 @@ func (s *Service) SignPart(
 
 // Receiving returns a session for a request that brings a part and has no login. It
 // makes two calls to the table, as the uploader may have been disabled since the
-// request was signed.
+// request was signed, and up to two more for a guest.
 func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	sess, err := s.session(ctx, id)
 	if err != nil {
@@ -292,7 +292,10 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	if err != nil || u.State != auth.Active || sess.By.UserIncarnation != u.Incarnation {
 		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
-	return sess, nil
+	if sess.By.Request != "" { // which may have ended
+		_, err = s.Requests.Admit(ctx, sess.Owner, sess.By, Taking{Of: sess.ID})
+	}
+	return sess, err
 }
 
 // WritePart stores a part of a session that Receiving returned.
@@ -434,10 +437,20 @@ func (s *Service) reserveAgain(
 }
 
 // checkRoom returns a TooLarge fault if a streamed session grows beyond the quota of its
-// owner. The room itself is taken when the session is completed and its length is
-// known. It makes one call for a streamed session under a quota.
+// owner, or what its request takes. The room itself is taken when the session is completed and its
+// length is known. It makes one call for a streamed session under a quota, and up to two for a guest's.
 func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error {
-	if !sess.Streamed || sess.Reserved == "" {
+	if !sess.Streamed {
+		return nil
+	}
+	bytes := sess.Layout().Offset(number) + sess.Layout().Size(number)
+	if sess.By.Request != "" {
+		taking := Taking{Files: []File{{Length: bytes}}, Of: sess.ID}
+		if _, err := s.Requests.Admit(ctx, sess.Owner, sess.By, taking); err != nil {
+			return err
+		}
+	}
+	if sess.Reserved == "" {
 		return nil
 	}
 	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.Owner)
@@ -445,7 +458,7 @@ func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error
 		return errNoDestination()
 	}
 	left := owner.Quota - owner.Used
-	if err == nil && owner.Quota > 0 && sess.Layout().Offset(number)+sess.Layout().Size(number) > left {
+	if err == nil && owner.Quota > 0 && bytes > left {
 		return errQuota(sess.own(), left)
 	}
 	return err

@@ -281,11 +281,11 @@ func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Ta
 	if t.Begun != nil && (open.files > maxGuests || open.bySource > maxGuest) {
 		return fault.Wait(time.Minute, "too many uploads by this link are under way; end or complete one first")
 	}
-	return r.Room(open.files, open.bytes)
+	return r.room(open.files, open.bytes)
 }
 
-// Room returns a fault unless so many more files, of so many bytes together, may arrive.
-func (r Request) Room(files, bytes int64) error {
+// room returns a fault unless so many more files, of so many bytes together, may arrive.
+func (r Request) room(files, bytes int64) error {
 	switch {
 	case r.MaxFiles > 0 && r.Files+files > r.MaxFiles:
 		return fault.New(fault.Forbidden, "this request takes at most %d files", r.MaxFiles)

@@ -222,13 +222,10 @@ func (h requests) page(w http.ResponseWriter, r *http.Request, q links.Request, 
 
 // receiveFrom stores what a guest sends.
 func (h requests) receiveFrom(r *http.Request, q links.Request, u auth.Identity) ([]wire.SentFile, error) {
-	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
-		return nil, err
-	}
-	if err := q.Room(1, 1); err != nil { // before the bytes, which cannot count yet
-		return nil, err
-	}
 	p, err := h.guestParams(r, u)
+	if err == nil {
+		err = h.bound(r, q, p, u)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -238,6 +235,33 @@ func (h requests) receiveFrom(r *http.Request, q links.Request, u auth.Identity)
 		return nil, err
 	}
 	return sentOf(page.Files...), nil
+}
+
+// formOverhead is how much longer a form may be than what is left of a request's bytes.
+const formOverhead = 1 << 20
+
+// bound refuses what a request does not take before the bytes come, as far as it is known by then.
+// It makes one call to the table, and one more for a request with limits.
+func (h requests) bound(r *http.Request, q links.Request, p params, u auth.Identity) error {
+	most, bytes := h.ports.MaxBody, int64(0)
+	if q.MaxBytes > 0 {
+		if left := max(0, q.MaxBytes-q.Bytes) + formOverhead; most == 0 || left < most {
+			most = left
+		}
+	}
+	if p.name != "" && !isForm(r) {
+		bytes = max(0, r.ContentLength)
+	}
+	first := files.Taking{Files: []files.File{{Length: bytes}}}
+	if _, err := h.links.Admit(r.Context(), p.owner, files.ByOf(u), first); err != nil {
+		return err
+	}
+	return envelope.LimitBody(r, most)
+}
+
+func isForm(r *http.Request) bool {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return kind == "multipart/form-data"
 }
 
 // guestParams returns what a guest's request says outside its body.
@@ -251,7 +275,7 @@ func (h requests) guestParams(r *http.Request, u auth.Identity) (params, error) 
 	if p.bundle, p.written, err = h.bundle(r, query, p.name); err != nil {
 		return p, err
 	}
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); p.name == "" && kind != "multipart/form-data" {
+	if p.name == "" && !isForm(r) {
 		p.name = h.ports.Now().UTC().Format("2006-01-02 15.04.05") // curl -T says none
 	}
 	p.digest, err = reprDigest(r.Header.Get("Repr-Digest"))

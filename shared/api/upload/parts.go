@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -135,7 +136,7 @@ func Receive(p *api.Ports) http.Handler {
 		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && sess.Length < 0 {
 			sess.Length = length
 		}
-		leave, err := p.Slots.Take(sess.By.User, id+"/"+number)
+		leave, err := p.Slots.Take(cmp.Or(sess.By.User, guestSlot(auth.Source(r))), id+"/"+number)
 		if err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func Receive(p *api.Ports) http.Handler {
 		envelope.LongBody(r)
 		caller := fault.CallerOf(r.Context())
 		caller.Login = "session"
-		caller.Accept(sess.By.User)
+		caller.Accept(cmp.Or(sess.By.User, sess.Owner))
 		part, err := service.WritePart(r.Context(), sess, n, r.Body, value)
 		if err != nil {
 			return err

@@ -12,7 +12,6 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -207,6 +206,26 @@ func TestASourceHasFewSessionsAndARequestAHundred(t *testing.T) {
 	c.Ask("POST /uploads", `{"name":"a","length":5}`).Want(201) // the maker's own do not count
 }
 
+func TestNoMoreIsReadThanARequestTakes(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it needs the calls")
+	made := c.request(`{"bytes":10}`)
+	begun := c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a"}`).Want(201)
+	of := "POST /uploads/" + apitest.Read[session](begun).ID + "/parts"
+	c.asGuest(made.LinkURL, begun, of, `{"numbers":[1],"length":11}`).Want(413)
+	parts := c.asGuest(made.LinkURL, begun, of, `{"numbers":[1],"length":10}`).Want(200)
+	c.Calls.Reset()
+	c.Send("PUT "+made.LinkURL+"&file=a", "12345678901").Want(413)
+	kind, body := encode(aFile("file", "a", strings.Repeat("x", 2<<20)))
+	c.Send("POST "+made.LinkURL, body, "Content-Type", kind).Want(413)
+	c.wantNoneCreated("more bytes than a request takes")
+	c.Send("PUT "+made.LinkURL+"&file=a", "1234567890").Want(200)
+	c.Send("PUT "+made.LinkURL+"&file=empty", "").Want(200) // which needs no room
+	c.Ask("DELETE /requests/"+made.ID, "").Want(204)
+	c.put(apitest.Read[struct{ Parts []part }](parts).Parts[0], "1234567890").Want(403, "ended")
+}
+
 func TestRoomIsReservedWhenASessionBegins(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -299,8 +318,9 @@ func TestASourceSendsSoOftenInAnHour(t *testing.T) {
 	key := table.Key{PK: "request#" + made.ID, SK: "source#" + source}
 	apitest.Must(t, c.Data.Ports.Table.Write(t.Context(), table.Put(key, count)))
 	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(200)
+	c.Calls.Reset()
 	c.Send("PUT "+made.LinkURL+"&file=b", "1").Want(429)
-	apitest.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
+	c.wantNoneCreated("a source that has sent too often")
 	c.Clock.Advance(time.Hour)
 	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(200)
 }

@@ -88,10 +88,12 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, pag
 // slot returns whose place an upload takes. Guests have no name, so those at one address share it.
 func slot(u auth.Identity) string {
 	if u.Guest != nil {
-		return "source:" + u.Guest.Source
+		return guestSlot(u.Guest.Source)
 	}
 	return u.Name
 }
+
+func guestSlot(source string) string { return "source:" + source }
 
 // store holds a slot while it reads the body, which takes memory.
 func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, error) {
