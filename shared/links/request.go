@@ -220,10 +220,39 @@ type sends struct {
 
 // Admit implements files.Requests.
 func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.Taking) ([]table.Op, error) {
-	var r Request
-	var source sends
-	sourceKey := table.Key{PK: requestItems(by.Request), SK: "source#" + by.Source}
-	items, err := s.Table.GetMany(ctx, requestKey(owner, by.Request), sourceKey)
+	r, source, err := s.admit(ctx, owner, by, t)
+	if err != nil {
+		return nil, err
+	}
+	if t.Anew {
+		r.Notice = ""
+	}
+	more, err := s.arrived(&r, by, t.Files)
+	if err != nil {
+		return nil, err
+	}
+	return append(more,
+		table.Put(sourceKey(by), source).Expire(s.Now().Add(time.Hour)),
+		table.Update(requestKey(owner, r.ID)).Add("rev", 1).If(table.Exists(), table.AtMost("rev", r.Rev)).
+			Set("files", r.Files).Set("bytes", r.Bytes).Set("notice", r.Notice).Set("due", r.Due),
+	), nil
+}
+
+// Check implements files.Requests.
+func (s *Service) Check(ctx context.Context, owner string, by files.By, t files.Taking) error {
+	_, _, err := s.admit(ctx, owner, by, t)
+	return err
+}
+
+func sourceKey(by files.By) table.Key {
+	return table.Key{PK: requestItems(by.Request), SK: "source#" + by.Source}
+}
+
+// admit returns a request, and what a source has sent to it, as they are with what a guest stores.
+func (s *Service) admit(
+	ctx context.Context, owner string, by files.By, t files.Taking,
+) (r Request, source sends, err error) {
+	items, err := s.Table.GetMany(ctx, requestKey(owner, by.Request), sourceKey(by))
 	if err == nil {
 		err = items[0].Decode(&r)
 	}
@@ -234,33 +263,22 @@ func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.
 		err = fault.Wrap(items[1].Decode(&source), "", table.ErrNotFound)
 	}
 	if err != nil {
-		return nil, fault.Wrap(err, "reading a request")
+		return r, source, fault.Wrap(err, "reading a request")
 	}
 	if state := r.dead(s.Now()); state != Live {
-		return nil, fault.New(fault.Forbidden, "this request is %s: no more files can be sent", state)
+		return r, source, fault.New(fault.Forbidden, "this request is %s: no more files can be sent", state)
 	}
 	if err := s.bound(ctx, &r, by, t); err != nil {
-		return nil, err
+		return r, source, err
 	}
 	hour := s.Now().Unix() / 3600
 	if source.Hour != hour {
 		source = sends{Hour: hour}
 	}
 	if source.Count++; source.Count > maxSends {
-		return nil, fault.Wait(time.Unix((hour+1)*3600, 0).Sub(s.Now()), "you have sent %d times within an hour", maxSends)
+		return r, source, fault.Wait(time.Unix((hour+1)*3600, 0).Sub(s.Now()), "you have sent %d times within an hour", maxSends)
 	}
-	if t.Anew {
-		r.Notice = ""
-	}
-	more, err := s.arrived(&r, by, t.Files)
-	if err != nil {
-		return nil, err
-	}
-	return append(more,
-		table.Put(sourceKey, source).Expire(s.Now().Add(time.Hour)),
-		table.Update(requestKey(owner, r.ID)).Add("rev", 1).If(table.Exists(), table.AtMost("rev", r.Rev)).
-			Set("files", r.Files).Set("bytes", r.Bytes).Set("notice", r.Notice).Set("due", r.Due),
-	), nil
+	return r, source, nil
 }
 
 // bound adds what a guest stores to what has arrived, or returns the fault of a limit.

@@ -253,7 +253,7 @@ func (h requests) bound(r *http.Request, q links.Request, p params, u auth.Ident
 		bytes = max(0, r.ContentLength)
 	}
 	first := files.Taking{Files: []files.File{{Length: bytes}}}
-	if _, err := h.links.Admit(r.Context(), p.owner, files.ByOf(u), first); err != nil {
+	if err := h.links.Check(r.Context(), p.owner, files.ByOf(u), first); err != nil {
 		return err
 	}
 	return envelope.LimitBody(r, most)
