@@ -317,6 +317,9 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 // Stored returns the files read so far, with only their name, length and checksum.
 func (r *Repeat) Stored() []File { return r.seen }
 
+// Name returns the name of the first file of the first upload.
+func (r *Repeat) Name() string { return r.first[0].Name }
+
 // Protect notes that the links should have a password.
 func (r *Repeat) Protect(string) { r.protects = true }
 

@@ -42,6 +42,9 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 				return err
 			}
 		}
+		if err := s.renewRequests(ctx, u, int64(version), &failed); err != nil {
+			return err
+		}
 		if done.Load() == before {
 			return nil
 		}
@@ -51,9 +54,29 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 		err = s.Table.Write(ctx, table.Delete(key))
 	}
 	if n := failed.Load(); err == nil && n > 0 {
-		err = fmt.Errorf("files that could not get any: %d; repeat the command when their records are repaired", n)
+		err = fmt.Errorf("files and requests that could not get any: %d; repeat the command when their records are repaired", n)
 	}
 	return done.Load(), fault.Wrap(err, "renewing links")
+}
+
+// renewRequests gives new links to the requests of a user.
+func (s *Service) renewRequests(ctx context.Context, u auth.User, version int64, failed *atomic.Int64) error {
+	all, err := s.Requests(ctx, u)
+	for _, r := range all {
+		if max(1, r.Key) != version {
+			continue
+		}
+		_, err := s.EditRequest(ctx, u, r.ID, func(*Request) {})
+		switch {
+		case err == nil || fault.Is(err, fault.NotFound): // or it has just ended
+		case ctx.Err() != nil:
+			return err
+		default:
+			failed.Add(1)
+			s.Log.Error("a request could not get a new link", "id", r.ID, "error", err)
+		}
+	}
+	return err
 }
 
 func (s *Service) renewArea(ctx context.Context, pk string, version int64, done, failed *atomic.Int64) error {

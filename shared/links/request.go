@@ -125,7 +125,8 @@ func (r Request) dead(now time.Time) State {
 }
 
 // EditRequest changes a request of a user. It makes two calls to the table, and two more for each
-// time that guests were faster. If they are all the time, the fault is Unavailable.
+// time that guests were faster. If they are all the time, the fault is Unavailable. A request whose
+// link's key was revoked gets a new link.
 func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, change func(*Request)) (r Request, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
 	defer cancel()
@@ -134,7 +135,9 @@ func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, c
 			return r, busy(ctx, err)
 		}
 		was := r.Rev
-		change(&r)
+		if change(&r); s.Key.Revoked(r.Key) {
+			r.Key = s.Key.Version()
+		}
 		r.Rev++
 		if err = s.Table.Write(ctx, r.put().If(table.Exists(), table.AtMost("rev", was))); !errors.Is(err, table.ErrCondition) {
 			return r, fault.Wrap(busy(ctx, err), "changing a request")
@@ -256,8 +259,8 @@ func (s *Service) admit(
 	if err == nil {
 		err = items[0].Decode(&r)
 	}
-	if errors.Is(err, table.ErrNotFound) {
-		err = errNoRequest()
+	if errors.Is(err, table.ErrNotFound) { // with its maker
+		r.Ended, err = 1, nil
 	}
 	if err == nil {
 		err = fault.Wrap(items[1].Decode(&source), "", table.ErrNotFound)

@@ -276,7 +276,7 @@ func (h requests) guestParams(r *http.Request, u auth.Identity) (params, error) 
 		return p, err
 	}
 	if p.name == "" && !isForm(r) {
-		p.name = h.ports.Now().UTC().Format("2006-01-02 15.04.05") // curl -T says none
+		p.name, p.unnamed = h.ports.Now().UTC().Format("2006-01-02 15.04.05"), true // curl -T says none
 	}
 	p.digest, err = reprDigest(r.Header.Get("Repr-Digest"))
 	return p, err

@@ -169,6 +169,10 @@ func TestAGuestSeesWhatTheySentAndNobodyElseDoes(t *testing.T) {
 	apitest.Equal(t, "a new guest sees", len(sees(apitest.Answer{})), 0)
 	c.asGuest(link, first, "POST /uploads", `{"name":"film","length":5}`).Want(201)
 	c.asGuest(link, other, "POST /uploads", `{"name":"e","length":5}`).Want(201)
+	list := c.asGuest(link, first, "GET /uploads?limit=1", "").Want(200)
+	if !strings.Contains(list.Text, "film") || list.Header.Get("Link") != "" {
+		t.Errorf("a guest's list goes on at another guest's session: %s %v", list.Text, list.Header)
+	}
 	if text := c.asGuest(link, other, "GET /uploads", "").Want(200).Text; strings.Contains(text, "film") || !strings.Contains(text, `"e"`) {
 		t.Errorf("a guest's list of sessions is %s", text)
 	}
@@ -183,6 +187,14 @@ func TestARepeatedUploadOfAGuestIsStoredOnce(t *testing.T) {
 	again := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...).Want(200)
 	apitest.Equal(t, "the answer", again.Text, first.Text)
 	c.Send("PUT "+link+"&file=a", "2", key...).Want(200) // by another guest
+	unnamed := c.request("{}").LinkURL
+	begun := c.Send("GET "+unnamed, "").Want(200)
+	key = append(key, "Ferry-Guest", begun.Header.Get("Ferry-Guest"))
+	first = c.Send("PUT "+unnamed, "1", key...).Want(200)
+	c.Clock.Advance(time.Second)
+	apitest.Equal(t, "the answer later", c.Send("PUT "+unnamed, "1", key...).Want(200).Text, first.Text)
+	c.Ask("DELETE /files/3", "").Want(200)
+	c.Send("PUT "+unnamed, "1", key...).Want(410)
 	apitest.Equal(t, "the maker's list", c.names(), []string{"a", "a"})
 	c.asGuest(link, apitest.Answer{}, "GET /uploads", "").Want(200)
 }
@@ -439,4 +451,19 @@ func TestAGuestSendsWhileTheNoticeThatWaitsIsTaken(t *testing.T) {
 	if now := notice(); now == "" || now == first {
 		t.Errorf("the notice of what came later is %q", now)
 	}
+}
+
+func TestARequestHasANewLinkWhenTheKeyIsRevoked(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it changes the key")
+	old, p := c.request("{}").LinkURL, c.Data.Ports
+	_, err := p.ChangeKey(t.Context(), 1)
+	apitest.Must(t, err)
+	c.Send("PUT "+old+"&file=a", "1").Want(401, "ended")
+	_, err = file.Links(p).Renew(t.Context(), 1)
+	apitest.Must(t, err)
+	all := apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests
+	c.Send("PUT "+all[0].LinkURL+"&file=a", "1").Want(200)
+	c.Send("PUT "+old+"&file=a", "1").Want(401)
 }

@@ -128,6 +128,9 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	if err != nil {
 		return files.Page{}, err
 	}
+	if again, ok := up.(*files.Repeat); ok && p.unnamed { // the time has gone on
+		p.name = again.Name()
+	}
 	err = receive(r.Context(), up, incoming, p)
 	switch {
 	case err != nil || password == "":
@@ -218,6 +221,7 @@ func (h handler) claim(r *http.Request, u auth.Identity, bytes int64, what ...st
 type params struct {
 	owner   string    // the user whose area the files go to
 	name    string    // the name of a single file; if empty, its part has the name
+	unnamed bool      // that name is the time
 	bundle  string    // the name of the bundle that the form becomes; empty if it does not
 	written time.Time // of the files in a bundle
 	digest  []byte    // the SHA-256 of a single file; nil if not stated
