@@ -87,7 +87,7 @@ func (g guests) secret(r *http.Request, q links.Request) (secret string, known b
 	return secret, g.ports.Key.IsPart(signature, "guest", q.ID, q.Password, nonce)
 }
 
-// setCookie lets a browser keep the guest's secret.
+// setCookie lets a browser keep the guest's secret, and send it when a link in a mail is opened.
 func (g guests) setCookie(w http.ResponseWriter, r *http.Request) error {
 	base, err := url.Parse(g.ports.Base(r.Context()))
 	if err != nil {
@@ -95,7 +95,7 @@ func (g guests) setCookie(w http.ResponseWriter, r *http.Request) error {
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: GuestHeader, Value: w.Header().Get(GuestHeader), Path: base.Path + "/requests/in",
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: base.Scheme == "https", MaxAge: int(guestLife.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: base.Scheme == "https", MaxAge: int(guestLife.Seconds()),
 	})
 	return nil
 }
@@ -222,13 +222,14 @@ func (h requests) page(w http.ResponseWriter, r *http.Request, q links.Request, 
 
 // receiveFrom stores what a guest sends.
 func (h requests) receiveFrom(r *http.Request, q links.Request, u auth.Identity) ([]wire.SentFile, error) {
-	p, err := h.guestParams(r, u)
-	if err == nil {
-		err = h.bound(r, q, p, u)
+	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
+		return nil, err
 	}
+	p, err := h.guestParams(r, u)
 	if err != nil {
 		return nil, err
 	}
+	p.bound = func() error { return h.bound(r, q, p, u) }
 	envelope.LongBody(r)
 	page, err := h.store(r, p, u)
 	if err != nil {

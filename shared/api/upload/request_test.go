@@ -187,6 +187,8 @@ func TestARepeatedUploadOfAGuestIsStoredOnce(t *testing.T) {
 	again := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...).Want(200)
 	apitest.Equal(t, "the answer", again.Text, first.Text)
 	c.Send("PUT "+link+"&file=a", "2", key...).Want(200) // by another guest
+	full := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...)
+	apitest.Equal(t, "the answer once the request is full", full.Want(200).Text, first.Text)
 	unnamed := c.request("{}").LinkURL
 	begun := c.Send("GET "+unnamed, "").Want(200)
 	key = append(key, "Ferry-Guest", begun.Header.Get("Ferry-Guest"))

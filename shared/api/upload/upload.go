@@ -171,6 +171,11 @@ func (h handler) receiver(r *http.Request, p params, u auth.Identity, claim *fil
 	if _, ok := claim.Result(); ok {
 		return claim.Repeat(u, p.owner)
 	}
+	if p.bound != nil {
+		if err := p.bound(); err != nil {
+			return nil, err
+		}
+	}
 	up, err := h.files.Begin(r.Context(), p.owner, files.ByOf(u), r.ContentLength, p.sending)
 	up.Claim = claim
 	return up, err
@@ -226,7 +231,8 @@ type params struct {
 	written time.Time // of the files in a bundle
 	digest  []byte    // the SHA-256 of a single file; nil if not stated
 	sending files.Sending
-	list    int // how many of the caller's newest files the answer lists; 0 lists those of the request
+	bound   func() error // refuses what a guest may not store, before it is read; nil for a user
+	list    int          // how many of the caller's newest files the answer lists; 0 lists those of the request
 }
 
 func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
