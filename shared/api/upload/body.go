@@ -11,6 +11,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ferry/shared/api"
@@ -43,7 +44,7 @@ func open(r *http.Request, p params, password *string) (source, error) {
 		if boundary == "" {
 			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
 		}
-		parts := &form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest, password: password, most: maxParts}
+		parts := &form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest, password: password, most: maxParts, guest: p.guest}
 		if p.bundle != "" {
 			return newPacker(parts, p.written).next(p.bundle), nil
 		}
@@ -82,6 +83,7 @@ type form struct {
 	digest   []byte // of the first file
 	password *string
 	bundle   bool // names are paths
+	guest    bool // there are no other parts
 }
 
 func (s *form) next() (*files.Part, error) {
@@ -110,12 +112,14 @@ func (s *form) next() (*files.Part, error) {
 }
 
 func (s *form) field(part *multipart.Part) error {
-	switch name := part.FormName(); name {
-	case "password":
+	switch name := part.FormName(); {
+	case s.guest && name != "":
+		return notForGuests(name)
+	case name == "password":
 		text, err := io.ReadAll(io.LimitReader(part, 4*file.MaxLinkPassword+1))
 		*s.password = string(text)
 		return bodyError(err)
-	case "expires", "downloads", "bundle":
+	case slices.Contains([]string{"expires", "downloads", "bundle"}, name):
 		return fault.Parameter(name, "the parameter %s belongs in the address: /upload?%s=...", name, name)
 	default:
 		return api.Misspelt(name, "expires", "downloads", "password", "bundle")

@@ -268,7 +268,7 @@ func isForm(r *http.Request) bool {
 // guestParams returns what a guest's request says outside its body.
 func (h requests) guestParams(r *http.Request, u auth.Identity) (params, error) {
 	query := r.URL.Query()
-	p := params{owner: u.Guest.Owner.Name, name: wire.CleanFileName(query.Get("file"))}
+	p := params{guest: true, owner: u.Guest.Owner.Name, name: wire.CleanFileName(query.Get("file"))}
 	if query.Get("file") != "" && p.name == "" {
 		return p, fault.Parameter("file", "the parameter file is not a file name")
 	}

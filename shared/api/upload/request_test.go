@@ -362,12 +362,15 @@ func TestAUserHasAHundredRequests(t *testing.T) {
 	c.Ask("POST /requests", "{}").Want(409)
 }
 
-func TestAGuestsFormHasNoPassword(t *testing.T) {
+func TestAGuestsFormHasFilesAlone(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	kind, body := encode(formPart{disposition: `name="password"`, content: "x"}, aFile("file", "b", "one"))
-	c.Send("POST "+c.request("{}").LinkURL, body, "Content-Type", kind).Want(400, "password")
-	c.wantNothing("a password of a guest")
+	link := c.request("{}").LinkURL
+	for _, name := range []string{"password", "d", "m", "expires", "x"} {
+		kind, body := encode(formPart{disposition: "name=" + name, content: "x"}, aFile("file", "b", "one"))
+		c.Send("POST "+link, body, "Content-Type", kind).Want(400, "the parameter "+name+" is not for guests")
+	}
+	c.wantNothing("a form of a guest")
 }
 
 func TestBadFieldsOfARequest(t *testing.T) {

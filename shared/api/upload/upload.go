@@ -131,12 +131,7 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	if again, ok := up.(*files.Repeat); ok && p.unnamed { // the time has gone on
 		p.name = again.Name()
 	}
-	err = receive(r.Context(), up, incoming, p)
-	switch {
-	case err != nil || password == "":
-	case u.Guest != nil:
-		err = notForGuests("password")
-	default:
+	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" {
 		err = h.protect(r, up, password)
 	}
 	if err != nil {
@@ -225,6 +220,7 @@ func (h handler) claim(r *http.Request, u auth.Identity, bytes int64, what ...st
 // params is what a request says outside its body.
 type params struct {
 	owner   string    // the user whose area the files go to
+	guest   bool      // a guest sends them
 	name    string    // the name of a single file; if empty, its part has the name
 	unnamed bool      // that name is the time
 	bundle  string    // the name of the bundle that the form becomes; empty if it does not
