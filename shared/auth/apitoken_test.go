@@ -221,9 +221,7 @@ func TestFiftyTokensAreTheMost(t *testing.T) {
 	c.token(t, auth.APIToken{Name: "a device", Scope: auth.ScopeLogin, Idle: 60})
 	c.advance(366*day + time.Second)
 	c.token(t, auth.APIToken{Name: "new", Scope: auth.ScopeAll})
-	if left := c.names(t); !slices.Equal(left, []string{"new"}) {
-		t.Errorf("after a year there are %v", left)
-	}
+	apitest.Equal(t, "tokens after a year", c.names(t), []string{"new"})
 	page, err := c.Table.Query(t.Context(), table.Query{PK: "tokens#alice", Limit: 100})
 	if must(t, err); len(page.Items) != 2 { // the token, and the count
 		t.Errorf("%d items are left", len(page.Items))

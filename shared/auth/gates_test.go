@@ -225,9 +225,7 @@ func TestProcessesShareTheOneTryAfterAWait(t *testing.T) {
 	}
 	ended.Wait()
 	slices.Sort(answers)
-	if !slices.Equal(answers, []fault.Kind{fault.Unauthorized, fault.TooMany}) {
-		t.Errorf("the answers are %v", answers)
-	}
+	apitest.Equal(t, "the answers", answers, []fault.Kind{fault.Unauthorized, fault.TooMany})
 }
 
 func TestRightPasswordBesideAFewWrongOnesIsAccepted(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,9 +82,7 @@ func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 	}
 	var got []string
 	must(t, s.Names(t.Context(), "", func(u auth.User, _ error) error { got = append(got, u.Name); return nil }))
-	if !slices.Equal(got, want) {
-		t.Errorf("the list is %q", got)
-	}
+	apitest.Equal(t, "the list", got, want)
 	stop := errors.New("stop")
 	if err := s.Names(t.Context(), "", func(auth.User, error) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("an error of yield gives %v", err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -110,9 +109,7 @@ func TestAWalkComesEvery30Days(t *testing.T) {
 		}
 		s.Clock.Advance(day - s.Clock.Now().Sub(began))
 	}
-	if want := []int{0, 30, 60}; !slices.Equal(walked, want) {
-		t.Errorf("the runs %v walked, want %v", walked, want)
-	}
+	apitest.Equal(t, "the runs that walked", walked, []int{0, 30, 60})
 }
 
 // TestSweepKeepsObjectsNewerThanTheTable stores an object with an id that the table has

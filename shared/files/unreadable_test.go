@@ -48,9 +48,7 @@ func (c caller) wantListed(a apitest.Answer, unreadable table.Key, want ...int64
 	for _, f := range a.Want(200).Files {
 		ids = append(ids, f.ID)
 	}
-	if !slices.Equal(ids, want) {
-		c.Errorf("%v are listed, want %v", ids, want)
-	}
+	apitest.Equal(c.TB, "the listed ids", ids, want)
 	if log := c.Log.String(); !strings.Contains(log, `level=ERROR msg="an item of the table cannot be read" key="`+unreadable.String()) {
 		c.Errorf("the log does not name %s: %s", unreadable, log)
 	}

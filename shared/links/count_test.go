@@ -142,6 +142,14 @@ func newCrowd(t *testing.T, query string) (caller, *crowded, *links.Service, fil
 
 func (c caller) use(f files.File) links.Use { return c.uses(f)[0].Use }
 
+// wantUse checks the count of a file's own link, and whether it is an estimate.
+func (c caller) wantUse(what string, f files.File, downloads int64, about bool) {
+	c.Helper()
+	if u := c.use(f); u.Downloads != downloads || u.About != about {
+		c.Errorf("%s: %+v, want %d downloads, about: %v", what, u, downloads, about)
+	}
+}
+
 // TestHotLinkIsWrittenSeldom: the table refuses a count, and the uses of the next second are
 // written together, as an estimate.
 func TestHotLinkIsWrittenSeldom(t *testing.T) {
@@ -157,9 +165,7 @@ func TestHotLinkIsWrittenSeldom(t *testing.T) {
 				return fmt.Sprintf(source, i)
 			}
 			c.must(c.download(s, f, next(-1)))
-			if u := c.use(f); u.Downloads != 1 || u.About {
-				t.Errorf("the first download: %+v", u)
-			}
+			c.wantUse("the first download", f, 1, false)
 			shared.jam(s.Token(f))
 			if err := c.download(s, f, next(-2)); err == nil {
 				t.Error("the table is jammed, but it counted")
@@ -201,9 +207,7 @@ func TestEachRefusalDoublesThePause(t *testing.T) {
 	}
 	shared.jammed.Store(nil)
 	c.must(c.download(s, f, ""))
-	if u := c.use(f); u.Downloads != 18 || !u.About {
-		t.Errorf("after 18 downloads: %+v", u)
-	}
+	c.wantUse("after 18 downloads", f, 18, true)
 }
 
 func TestRefusedCountIsMadeUpFor(t *testing.T) {
@@ -215,9 +219,7 @@ func TestRefusedCountIsMadeUpFor(t *testing.T) {
 	}
 	shared.jammed.Store(nil)
 	c.must(c.download(s, f, ""))
-	if u := c.use(f); u.Downloads != 4 || !u.About {
-		t.Errorf("the use is %+v, want 4 downloads", u)
-	}
+	c.wantUse("the use is", f, 4, true)
 }
 
 // TestCountWithoutAnAnswerMakesTheNumberAnEstimate: whether it was made is not known, so
@@ -231,13 +233,9 @@ func TestCountWithoutAnAnswerMakesTheNumberAnEstimate(t *testing.T) {
 		shared.lost.Store(&lost)
 		apitest.WantErr(t, "without an answer", c.download(s, f, source), lost)
 		shared.lost.Store(nil)
-		if u := c.use(f); u.Downloads != 1 || u.About {
-			t.Errorf("after a count that was not made: %+v", u)
-		}
+		c.wantUse("after a count that was not made", f, 1, false)
 		c.must(c.download(s, f, ""))
-		if u := c.use(f); u.Downloads != 2 || !u.About {
-			t.Errorf("after the next one: %+v", u)
-		}
+		c.wantUse("after the next one", f, 2, true)
 	}
 }
 

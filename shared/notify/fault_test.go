@@ -101,7 +101,8 @@ func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Not
 		}
 		op := n.Op(start(), fmt.Sprint("undone", i))
 		nothing := table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists())
-		apitest.WantErr(t, "an upload that is rolled back", w.machine.table.Write(t.Context(), op, nothing), table.ErrCondition)
+		err := w.machine.table.Write(t.Context(), op, nothing)
+		apitest.WantErr(t, "an upload that is rolled back", err, table.ErrCondition)
 		rolledBack = append(rolledBack, op.Value.(notify.Notice))
 	}
 	return stored, rolledBack

@@ -147,7 +147,8 @@ func TestReservingAgainIsMarkedOnceAWindowHasBegunSince(t *testing.T) {
 func TestMoreNoticesThanALimitAllowsAreInvalid(t *testing.T) {
 	t.Parallel()
 	counter := notify.Outbox{Table: open(t), Now: time.Now, Limits: notify.Limits{PerHour: 1}}
-	apitest.WantFault(t, "too many notices", reserve("alice", "ann@example.com", "+393401234567")(t, counter), fault.Invalid)
+	err := reserve("alice", "ann@example.com", "+393401234567")(t, counter)
+	apitest.WantFault(t, "too many notices", err, fault.Invalid)
 }
 
 func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {

@@ -1,11 +1,11 @@
 package notify_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -83,9 +83,8 @@ func TestNobodyKnowsAnotherNotice(t *testing.T) {
 	r := begin(t, link, true)
 	r.operated(notify.ErrUnknown, notify.Retry(t.Context(), r.table, start(), "nobody"))
 	r.operated(notify.ErrUnknown, notify.Cancel(t.Context(), r.table, start(), "nobody"))
-	if _, err := notify.Find(t.Context(), r.table, "nobody"); !errors.Is(err, notify.ErrUnknown) {
-		t.Errorf("it is found: %v", err)
-	}
+	_, err := notify.Find(t.Context(), r.table, "nobody")
+	apitest.WantErr(t, "finding it", err, notify.ErrUnknown)
 	undone := r.linkNotice(1).Op(start(), "rolled-back").Value.(notify.Notice)
 	if again := handle(t, r.sender, undone); again != 0 || r.provider.tries != 0 {
 		t.Errorf("what was rolled back is sent, or tried again after %v", again)
@@ -114,10 +113,6 @@ func TestWaitingAndGivenUpNoticesAreListed(t *testing.T) {
 		got = append(got, n.ID)
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("waiting: %v", got)
-	}
-	if failed := idsOf(p.failed(t)); !slices.Equal(failed, gone) {
-		t.Errorf("given up: %v, want %v", failed, gone)
-	}
+	apitest.Equal(t, "waiting", got, want)
+	apitest.Equal(t, "given up", idsOf(p.failed(t)), gone)
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -72,9 +72,7 @@ func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 			if tt.topic == "" {
 				want = nil
 			}
-			if !reflect.DeepEqual(s.sent, want) {
-				t.Errorf("it published %v, want %v", s.sent, want)
-			}
+			apitest.Equal(t, "what it published", s.sent, want)
 		})
 	}
 }

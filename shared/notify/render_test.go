@@ -178,21 +178,6 @@ func TestLongNameIsShortenedOnlyInTheSubject(t *testing.T) {
 	}
 }
 
-func TestPINComesFromItsNonceAndIsNotInTheSubject(t *testing.T) {
-	t.Parallel()
-	p := newMachine(t)
-	p.put(t, p.pinNotice())
-	p.pass(t, p.sender(t, nil))
-	got := p.received(t)
-	pin := testKey(t).PIN("nonce")
-	if len(got) != 1 || !strings.Contains(got[0].Text, "\n"+pin+"\n") || !strings.Contains(got[0].HTML, ">"+pin+"<") || strings.Contains(got[0].Subject, pin) {
-		t.Errorf("got %+v", got)
-	}
-	if !strings.Contains(got[0].Text, "15\u00a0minutes") || !strings.Contains(got[0].Text, "user demo") {
-		t.Errorf("got %s", got[0].Text)
-	}
-}
-
 func TestReceiptSaysWhoseLinkWasUsed(t *testing.T) {
 	t.Parallel()
 	for recipient, want := range map[string]string{

@@ -314,9 +314,7 @@ func cancelled(want error) func(*run) {
 }
 
 func (r *run) operated(want, err error) {
-	if !errors.Is(err, want) {
-		r.Errorf("the operator gets %v, want %v", err, want)
-	}
+	apitest.WantErr(r.T, "what an operator does", err, want)
 }
 
 // reminded looks for overdue notices.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
@@ -181,8 +182,6 @@ func TestListHasEachAddressOnceUnderAKeyThatHidesIt(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("got %v", got)
-		}
+		apitest.Equal(t, "the list", got, want)
 	})
 }

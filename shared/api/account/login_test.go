@@ -26,19 +26,6 @@ func TestLoginNeedsUserAndPassword(t *testing.T) {
 	}
 }
 
-func TestEachLoginGivesANewBearer(t *testing.T) {
-	t.Parallel()
-	c := apitest.Begin(t)
-	second := c.As("ann")
-	if c.Bearer == second.Bearer {
-		t.Error("two logins give the same bearer")
-	}
-	c.Ask("GET /download/list", "").Want(200)
-	second.Ask("GET /download/list", "").Want(200)
-	c.Clock.Advance(time.Hour)
-	c.Ask("GET /download/list", "").Want(401)
-}
-
 // TestTooManyFailuresGetRetryAfter: all endpoints share the count of failures.
 func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 	t.Parallel()

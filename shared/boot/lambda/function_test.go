@@ -24,7 +24,7 @@ func TestAFunctionWithoutPortsNeedsNothingFromAWS(t *testing.T) {
 	t.Parallel()
 	for stack, metrics := range map[string]bool{"": false, "ferry": true} {
 		f, err := lambda.New(environment(map[string]string{"FERRY_METRICS": stack}))
-		check(t, err)
+		apitest.Must(t, err)
 		if r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi")); r.StatusCode != 200 {
 			t.Errorf("status %d: %s", r.StatusCode, r.Body)
 		}
@@ -69,7 +69,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 				return nil
 			})
 		})
-	check(t, err)
+	apitest.Must(t, err)
 	f.Ports.Log, f.Ports.Hasher, f.Ports.Throttle = local.Log, local.Hasher, local.Throttle
 	h := f.Handler(named(t, "downloadlist"))
 	event := load(t, "downloadlist")

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,15 +56,11 @@ func TestARequestArrivesUnchanged(t *testing.T) {
 	if r := send(t, spy, boottest.Ports(t, nil), event); r.StatusCode != http.StatusNoContent {
 		t.Fatalf("status %d: %s", r.StatusCode, r.Body)
 	}
-	if want := []string{"one, with a comma", "two"}; !slices.Equal(got.Header.Values("X-Several"), want) {
-		t.Errorf("the header's values are %q, want %q", got.Header.Values("X-Several"), want)
-	}
+	apitest.Equal(t, "the header's values", got.Header.Values("X-Several"), []string{"one, with a comma", "two"})
 	if c, err := got.Cookie("theme"); err != nil || c.Value != "dark" {
 		t.Errorf("cookie %v, %v", c, err)
 	}
-	if want := (url.Values{"tag": {"a&b=c", "100%", "#1 + ü"}}); !reflect.DeepEqual(got.URL.Query(), want) {
-		t.Errorf("the query is %q, want %q", got.URL.Query(), want)
-	}
+	apitest.Equal(t, "the query", got.URL.Query(), url.Values{"tag": {"a&b=c", "100%", "#1 + ü"}})
 	if !bytes.Equal(content, binary) || got.ContentLength != int64(len(binary)) {
 		t.Errorf("the body is %x of length %d", content, got.ContentLength)
 	}
@@ -280,7 +275,7 @@ func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 		event.Body, event.IsBase64Encoded = c.body, false
 		apitest.Equal(t, c.name, call(t, named(t, "upload"), p, event).StatusCode, c.status)
 		page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1)
-		if check(t, err); (page.Files[0].Name == c.name) != (c.status == 200) {
+		if apitest.Must(t, err); (page.Files[0].Name == c.name) != (c.status == 200) {
 			t.Errorf("%s: the newest file is %v", c.name, page.Files[0])
 		}
 	}
@@ -335,7 +330,7 @@ func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
 			event.MultiValueHeaders["Accept-Encoding"] = []string{accept}
 			r := send(t, h, p, event)
 			body, err := base64.StdEncoding.DecodeString(r.Body)
-			check(t, err)
+			apitest.Must(t, err)
 			if !slices.Contains(r.MultiValueHeaders["Vary"], "Accept-Encoding") || (len(r.MultiValueHeaders["Content-Encoding"]) > 0) != want {
 				t.Errorf("%q: the headers are %v", accept, r.MultiValueHeaders)
 			}
@@ -344,9 +339,9 @@ func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
 					t.Errorf("%q: %d bytes", accept, len(body))
 				}
 				z, err := gzip.NewReader(bytes.NewReader(body))
-				check(t, err)
+				apitest.Must(t, err)
 				body, err = io.ReadAll(z)
-				check(t, err)
+				apitest.Must(t, err)
 			}
 			if string(body) != openapi.For(p.PublicURL) {
 				t.Errorf("%q: another document, of %d bytes", accept, len(body))

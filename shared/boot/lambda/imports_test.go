@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 )
 
@@ -29,7 +30,7 @@ func TestNoImportGoesUp(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./shared/...")
 	list.Dir = boottest.Root(t)
 	out, err := list.Output()
-	check(t, err)
+	apitest.Must(t, err)
 	backend := regexp.MustCompile(`/(dynamo|s3|ses|sns|sqs)$`)
 	for line := range strings.Lines(string(out)) {
 		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -57,7 +57,7 @@ func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
 			}
 		} `json:"_aws"`
 	}
-	check(t, json.Unmarshal(line, &got))
+	apitest.Must(t, json.Unmarshal(line, &got))
 	if want == nil {
 		if got.AWS != nil {
 			t.Errorf("the line has metrics: %s", line)

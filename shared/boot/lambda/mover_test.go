@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/lambda"
 )
 
@@ -31,8 +32,8 @@ func TestAMoverIsInvokedAndNotWaitedFor(t *testing.T) {
 	values["AWS_ENDPOINT_URL_LAMBDA"], values["FERRY_MOVER"] = server.URL, mover
 	cloud := lambda.NewCloud(environment(values))
 	p, err := cloud.Ports(api.Settings{}, lambda.Mover)
-	check(t, err)
-	check(t, p.Mover(t.Context(), "alice", 17))
+	apitest.Must(t, err)
+	apitest.Must(t, p.Mover(t.Context(), "alice", 17))
 	for code, want := range map[int]int{http.StatusServiceUnavailable: 2, http.StatusForbidden: 1} {
 		status, asked = code, 0
 		if err := p.Mover(t.Context(), "alice", 17); err == nil || asked != want {

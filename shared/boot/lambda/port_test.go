@@ -82,8 +82,8 @@ func TestTheStorageClassReachesTheCopies(t *testing.T) {
 			"FERRY_FILES_BUCKET": "files", "FERRY_BACKUP_BUCKET": "backup", "FERRY_BACKUP_STORAGE_CLASS": variable, "AWS_ENDPOINT_URL_S3": s3Server.URL,
 		})
 		f, err := lambda.New(environment(set), lambda.Blobs(s3.Open))
-		check(t, err)
-		check(t, f.Ports.Blobs.Copy(t.Context(), blob.Files, "o/1", blob.Backup, "o/1"))
+		apitest.Must(t, err)
+		apitest.Must(t, f.Ports.Blobs.Copy(t.Context(), blob.Files, "o/1", blob.Backup, "o/1"))
 		apitest.Equal(t, "the class of a copy, with "+variable, got, want)
 	}
 	if _, err := lambda.New(environment(map[string]string{"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE"})); err == nil || !strings.Contains(err.Error(), "GLACIER_IR") {

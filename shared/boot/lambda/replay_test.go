@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
@@ -26,7 +27,7 @@ func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 			if err != nil || fixture.Expect.Status == 0 {
 				t.Fatalf("the fixture expects status %d, or error %v", fixture.Expect.Status, err)
 			}
-			check(t, fixture.Expect.Check(answer))
+			apitest.Must(t, fixture.Expect.Check(answer))
 		})
 	}
 }
@@ -40,14 +41,14 @@ func call(t testing.TB, e api.Endpoint, p *api.Ports, event events.APIGatewayPro
 func send(t testing.TB, h http.Handler, p *api.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
 	t.Helper()
 	response, err := lambda.Gateway(h, p)(t.Context(), event)
-	check(t, err)
+	apitest.Must(t, err)
 	return response
 }
 
 func body(t testing.TB, r events.APIGatewayProxyResponse) []byte {
 	t.Helper()
 	b, err := boottest.Body(r)
-	check(t, err)
+	apitest.Must(t, err)
 	return b
 }
 
@@ -60,11 +61,4 @@ func named(t testing.TB, name string) api.Endpoint {
 	}
 	t.Fatalf("there is no endpoint %s", name)
 	return api.Endpoint{}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

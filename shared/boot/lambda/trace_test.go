@@ -58,7 +58,7 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	}
 	log.Reset()
 	_, err := worker.RelayerHandler(worker.With(ports, cloud.Providers()))(t.Context(), stream)
-	check(t, err)
+	apitest.Must(t, err)
 	logged(t, &log, "a record was passed on", "request", id)
 	for _, m := range cloud.Published[notify.EventsTopic] {
 		var body struct{ RequestID string }
@@ -107,7 +107,7 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		{mail.ErrPermanent, "notice given up", lambda.NoticesFailed},
 	} {
 		op := notify.Notice{Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
-		check(t, ports.Table.Write(t.Context(), op))
+		apitest.Must(t, ports.Table.Write(t.Context(), op))
 		cloud.MailErr = c.err
 		log.Reset()
 		carry(t, ports, &cloud, notify.Pointer(op.Key, "mail").Body)
@@ -123,7 +123,7 @@ func carry(t *testing.T, p *api.Ports, cloud *boottest.Cloud, body string) {
 	t.Helper()
 	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: body}}
 	_, err := worker.CourierHandler(worker.With(p, cloud.Providers()))(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
-	check(t, err)
+	apitest.Must(t, err)
 }
 
 // newest returns the newest item of the partitions with a prefix.
@@ -157,7 +157,7 @@ func logged(t *testing.T, log *bytes.Buffer, message, name string, want any) {
 	found := false
 	for line := range bytes.Lines(log.Bytes()) {
 		var fields map[string]any
-		check(t, json.Unmarshal(line, &fields))
+		apitest.Must(t, json.Unmarshal(line, &fields))
 		if fields["msg"] != message {
 			continue
 		}

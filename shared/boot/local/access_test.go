@@ -49,7 +49,7 @@ func (l *logged) send(method, path, body string, headers ...string) (status int,
 	}
 	for line := range strings.Lines(text) {
 		var fields map[string]any
-		check(l.TB, json.Unmarshal([]byte(line), &fields))
+		apitest.Must(l.TB, json.Unmarshal([]byte(line), &fields))
 		lines = append(lines, fields)
 	}
 	return w.Code, lines

@@ -29,12 +29,12 @@ func newMeasured(t *testing.T) measured {
 	s.InProcess("only ferry serve has metrics")
 	metrics := local.NewMetrics(s.Data.Ports, s.Data.Disk)
 	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	check(t, err)
+	apitest.Must(t, err)
 	alice := s.Add("alice") // before requests are measured
 	s.Service, err = local.NewService(s.Data.Ports, local.ServiceOptions{
 		From: "ferry@localhost", Metrics: metrics, Webhooks: []string{"https://hooks.example.com/"}, Secrets: secrets,
 	})
-	check(t, err)
+	apitest.Must(t, err)
 	s.HTTP.Config.Handler = s.Service.Handler()
 	return measured{alice, metrics}
 }
@@ -53,7 +53,7 @@ func (m measured) scrape() (string, map[string]*dto.MetricFamily) {
 	m.metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(w.Body.String()))
-	check(m.TB, err)
+	apitest.Must(m.TB, err)
 	return w.Body.String(), families
 }
 
@@ -144,7 +144,7 @@ func TestMetricsCountAnOpenUpload(t *testing.T) {
 		done <- m.Request("PUT", "/upload?file=x", out, "Authorization", "Bearer "+m.Bearer).StatusCode
 	}()
 	_, err := io.WriteString(in, "some") // returns when it is sent
-	check(t, err)
+	apitest.Must(t, err)
 	apitest.Eventually(func() bool { _, f := m.scrape(); return value(f["ferry_requests_open"], "route", "PUT /v1/upload") > 0 })
 	m.wantValue(1, "ferry_requests_open", "route", "PUT /v1/upload")
 	in.Close()
@@ -169,7 +169,7 @@ func TestMetricsCountEventsThatWaitForAWebhook(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
 	m.Upload("file=x", "abc")
-	check(t, m.Service.Sender.Spread(t.Context()))
+	apitest.Must(t, m.Service.Sender.Spread(t.Context()))
 	m.Clock.Advance(90e9)
 	_, f := m.scrape()
 	n, age := value(f["ferry_outbox_events"]), value(f["ferry_outbox_events_oldest_seconds"])
@@ -184,7 +184,7 @@ func TestMetricsFollowPrometheusConventions(t *testing.T) {
 	m.Send("GET /health", "").Want(200)
 	text, _ := m.scrape()
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
-	check(t, err)
+	apitest.Must(t, err)
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "ferry_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)

@@ -11,6 +11,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 )
@@ -35,25 +36,25 @@ func (g gate) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.
 func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.Store) (*local.Service, files.File) {
 	t.Helper()
 	d, err := local.Open(dir, api.Settings{Movers: 1}, local.Options{NoSync: true})
-	check(t, err)
-	t.Cleanup(func() { check(t, d.Close()) })
+	apitest.Must(t, err)
+	t.Cleanup(func() { apitest.Must(t, d.Close()) })
 	alice := auth.User{Name: "alice", State: auth.Active}
-	check(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
+	apitest.Must(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
 	d.Ports.Blobs = change(d.Ports.Blobs)
 	s, err := local.NewService(d.Ports, local.ServiceOptions{From: "ferry@example.com"})
-	check(t, err)
+	apitest.Must(t, err)
 	service := file.Service(d.Ports)
 	up, err := service.Begin(t.Context(), "alice", files.By{User: "alice"}, n, files.Sending{})
-	check(t, err)
+	apitest.Must(t, err)
 	for range n {
-		check(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
+		apitest.Must(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
 	}
 	_, err = up.Commit(t.Context(), 0)
-	check(t, err)
+	apitest.Must(t, err)
 	var deleted *files.Listed
 	for id := range n {
 		deleted, err = service.Delete(t.Context(), alice, id+1)
-		check(t, err)
+		apitest.Must(t, err)
 	}
 	return s, deleted.File
 }

@@ -51,13 +51,13 @@ func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 	link := c.Upload("file=a", "one").LinkURL
 	c.Deliver()
 	messages, err := c.Service.Inbox.List(t.Context(), 1)
-	check(t, err)
+	apitest.Must(t, err)
 	pin := regexp.MustCompile(`\b[0-9]{8}\b`).FindString(messages[0].Text)
 
-	check(t, c.Users.Disable(t.Context(), "ann"))
+	apitest.Must(t, c.Users.Disable(t.Context(), "ann"))
 	_, err = file.Service(c.Data.Ports).RemoveAll(t.Context(), "ann")
-	check(t, err)
-	check(t, c.Users.Remove(t.Context(), "ann"))
+	apitest.Must(t, err)
+	apitest.Must(t, c.Users.Remove(t.Context(), "ann"))
 	old := apitest.Basic("ann", password)
 	c.Send("POST /auth/login", "", "Authorization", old).Want(401)
 
@@ -146,7 +146,7 @@ func TestNoEventIsRecordedUnlessEventsAreOn(t *testing.T) {
 func TestNoFileIsWrittenAfterTheTableFailedToSync(t *testing.T) {
 	t.Parallel()
 	d, err := local.Open(t.TempDir(), api.Settings{}, local.Options{})
-	check(t, err)
+	apitest.Must(t, err)
 	defer d.Close()
 	failed := errors.New("the disk failed")
 	d.Table.Failed().Store(&failed)

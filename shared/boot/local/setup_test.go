@@ -1,8 +1,6 @@
 package local_test
 
 import (
-	"testing"
-
 	"ferry/shared/boot/apitest"
 )
 
@@ -14,9 +12,4 @@ func session(c apitest.Caller, plan string) (path, part string) {
 	path = c.Ask("POST /uploads", plan).Want(201).Header.Get("Location")
 	a := c.Ask("POST "+path+"/parts", `{"numbers":[1]}`).Want(200)
 	return path, apitest.Read[struct{ Parts []struct{ URL string } }](a).Parts[0].URL
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	apitest.Must(t, err)
 }

@@ -46,7 +46,7 @@ func (p *post) notice(unique string, channel notify.Channel, to string) table.Ke
 		Kind: notify.Link, Channel: channel, To: to, Lang: "en", Base: "https://files.example.com/v1",
 		Owner: "alice", Area: blob.Files, File: 1, Name: "a.txt", Sender: "alice",
 	}.Op(p.Now(), unique)
-	check(p.T, p.Table.Write(p.Context(), op))
+	apitest.Must(p.T, p.Table.Write(p.Context(), op))
 	return op.Key
 }
 
@@ -70,7 +70,7 @@ func queued(messages ...events.SQSMessage) (e worker.CourierEvent) {
 func (p *post) handle(ctx context.Context, messages ...events.SQSMessage) (again []string) {
 	p.Helper()
 	answer, err := p.courier()(ctx, queued(messages...))
-	check(p.T, err)
+	apitest.Must(p.T, err)
 	for _, f := range answer.BatchItemFailures {
 		again = append(again, f.ItemIdentifier)
 	}
@@ -82,7 +82,7 @@ func (p *post) state(key table.Key) notify.State { return p.stored(key).State() 
 func (p *post) stored(key table.Key) notify.Notice {
 	p.Helper()
 	n, err := notify.Find(p.Context(), p.Table, key.SK)
-	check(p.T, err)
+	apitest.Must(p.T, err)
 	return n
 }
 
@@ -91,8 +91,8 @@ func TestEachFunctionHandlesItsQueueEvent(t *testing.T) {
 	for _, name := range []string{"email", "sms"} {
 		fixture := boottest.Load(t, name)
 		answer, err := lambda.NewHandler(begin(t).courier()).Invoke(t.Context(), fixture.Event)
-		check(t, err)
-		check(t, fixture.Expect.Check(answer))
+		apitest.Must(t, err)
+		apitest.Must(t, fixture.Expect.Check(answer))
 	}
 }
 
@@ -100,15 +100,12 @@ func TestEachChannelHasItsProvider(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	mail, text := p.notice("a", notify.Mail, "ann@example.com"), p.notice("b", notify.SMS, "+393331234567")
-	if again := p.handle(t.Context(), message("1", mail), message("2", text)); again != nil {
-		t.Errorf("these must come again: %v", again)
-	}
+	apitest.Equal(t, "what must come again", p.handle(t.Context(), message("1", mail), message("2", text)), nil)
 	if len(p.cloud.Mails) != 1 || p.cloud.Mails[0].To != "ann@example.com" || len(p.cloud.Texts) != 1 || p.cloud.Texts[0].To != "+393331234567" {
 		t.Errorf("sent were %v and %v", p.cloud.Mails, p.cloud.Texts)
 	}
-	if p.state(mail) != notify.Sent || p.state(text) != notify.Sent {
-		t.Errorf("the notices are %s and %s", p.state(mail), p.state(text))
-	}
+	apitest.Equal(t, "the mail", p.state(mail), notify.Sent)
+	apitest.Equal(t, "the text message", p.state(text), notify.Sent)
 }
 
 func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
@@ -116,16 +113,13 @@ func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	p := begin(t)
 	key := p.notice("a", notify.Mail, "ann@example.com")
 	p.cloud.MailErr = errors.New("down")
-	if again := p.handle(t.Context(), message("1", key)); len(again) != 1 || again[0] != "1" {
-		t.Fatalf("these must come again: %v", again)
-	}
+	apitest.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
 	if wait := p.cloud.Delayed["receipt-1"]; wait <= 0 || wait > time.Second {
 		t.Errorf("it is hidden for %v", wait)
 	}
 	p.ahead, p.cloud.MailErr = time.Second, nil
-	if again := p.handle(t.Context(), message("1", key)); again != nil || p.state(key) != notify.Sent {
-		t.Errorf("these must come again: %v, and the notice is %s", again, p.state(key))
-	}
+	apitest.Equal(t, "what must come again then", p.handle(t.Context(), message("1", key)), nil)
+	apitest.Equal(t, "the notice", p.state(key), notify.Sent)
 }
 
 func TestAMessageThatPointsToNothingIsDropped(t *testing.T) {
@@ -152,9 +146,8 @@ func TestNothingIsLostIfTheQueueDoesNotAnswer(t *testing.T) {
 	p := begin(t)
 	p.cloud.MailErr, p.cloud.QueueErr = errors.New("down"), errors.New("no queue")
 	key := p.notice("a", notify.Mail, "ann@example.com")
-	if again := p.handle(t.Context(), message("1", key)); fmt.Sprint(again) != "[1]" || p.state(key) != notify.Queued {
-		t.Errorf("these must come again: %v, and the notice is %s", again, p.state(key))
-	}
+	apitest.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
+	apitest.Equal(t, "the notice", p.state(key), notify.Queued)
 }
 
 // code puts a code for a password into the outbox, and returns the topic's event about it.
@@ -164,14 +157,14 @@ func (p *post) code() (table.Key, worker.CourierEvent) {
 		Kind: notify.PIN, Channel: notify.Mail, To: "alice@example.com", Lang: "en", User: "alice", Nonce: "nonce",
 		Expires: p.Now().Add(15 * time.Minute).Unix(),
 	}.Op(p.Now(), "code")
-	check(p.T, p.Table.Write(p.Context(), op))
+	apitest.Must(p.T, p.Table.Write(p.Context(), op))
 	m := notify.Pointer(op.Key, "mail")
 	apitest.Equal(p.T, "the way of a code", m.Value, "code")
 	body, err := json.Marshal(m.Body)
-	check(p.T, err)
+	apitest.Must(p.T, err)
 	var e worker.CourierEvent
-	check(p.T, json.Unmarshal(fmt.Appendf(nil, `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{"Type":"Notification",
-		"MessageId":"95df01b4","Message":%s,"MessageAttributes":{"channel":{"Type":"String","Value":"code"}}}}]}`, body), &e))
+	apitest.Must(p.T, json.Unmarshal(fmt.Appendf(nil, `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0",
+		"Sns":{"Type":"Notification","MessageId":"95df01b4","Message":%s,"MessageAttributes":{"channel":{"Type":"String","Value":"code"}}}}]}`, body), &e))
 	return op.Key, e
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
@@ -18,7 +19,7 @@ func report(t *testing.T, p *api.Ports, fixture boottest.Fixture) error {
 	t.Helper()
 	answer, err := lambda.NewHandler(worker.FeedbackHandler(worker.With(p, worker.Providers{}))).Invoke(t.Context(), fixture.Event)
 	if err == nil {
-		check(t, fixture.Expect.Check(answer))
+		apitest.Must(t, fixture.Expect.Check(answer))
 	}
 	return err
 }
@@ -34,7 +35,7 @@ func TestABounceFailsTheNoticeAndSuppressesTheAddress(t *testing.T) {
 	}
 	p.handle(t.Context(), message("1", key))
 	for range 2 {
-		check(t, report(t, p.Ports, fixture))
+		apitest.Must(t, report(t, p.Ports, fixture))
 	}
 	if n := p.stored(key); n.State() != notify.Failed || !strings.HasPrefix(n.LastError, "bounced: ") {
 		t.Errorf("the notice is %s: %s", n.State(), n.LastError)
@@ -48,7 +49,7 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	fixture := boottest.Load(t, "feedbacksms")
-	check(t, report(t, p.Ports, fixture)) // a message that is not ours
+	apitest.Must(t, report(t, p.Ports, fixture)) // a message that is not ours
 	key := p.notice("x", notify.SMS, "+393331234567")
 	p.handle(t.Context(), message("1", key))
 	owner := struct {
@@ -59,8 +60,9 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 		t.Fatalf("under the provider's id there is %+v, %v", owner, err)
 	}
 	// The provider of the event knows the message by another name.
-	check(t, p.Table.Write(t.Context(), table.Put(table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}, owner)))
-	check(t, report(t, p.Ports, fixture))
+	name := table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}
+	apitest.Must(t, p.Table.Write(t.Context(), table.Put(name, owner)))
+	apitest.Must(t, report(t, p.Ports, fixture))
 	if n := p.stored(key); n.State() != notify.Sent || n.Delivered == 0 {
 		t.Errorf("the notice is %s, delivered %d", n.State(), n.Delivered)
 	}

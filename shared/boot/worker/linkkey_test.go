@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
@@ -193,6 +194,6 @@ func TestCloudFormationGetsItsAnswer(t *testing.T) {
 	e := keyEvent(t, cfn.RequestCreate)
 	e.ResponseURL = server.URL
 	_, err := cfn.LambdaWrap(handle)(t.Context(), e)
-	check(t, err)
-	check(t, boottest.Load(t, "linkkey").Expect.Check(<-answers))
+	apitest.Must(t, err)
+	apitest.Must(t, boottest.Load(t, "linkkey").Expect.Check(<-answers))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
@@ -26,8 +27,8 @@ func TestRecordsOfTheStreamReachTheirTopics(t *testing.T) {
 	fixture := boottest.Load(t, "relay")
 	var cloud boottest.Cloud
 	answer, err := lambda.NewHandler(worker.RelayerHandler(relayer(t, &cloud))).Invoke(t.Context(), fixture.Event)
-	check(t, err)
-	check(t, fixture.Expect.Check(answer))
+	apitest.Must(t, err)
+	apitest.Must(t, fixture.Expect.Check(answer))
 	notice, event := cloud.Published[notify.NoticesTopic], cloud.Published[notify.EventsTopic]
 	if len(notice) != 1 || notice[0].Value != "mail" || strings.Contains(notice[0].Body, "carla") {
 		t.Errorf("for the notice, %v was published", notice)
@@ -78,12 +79,5 @@ func TestOnlyNewItemsArePassedOn(t *testing.T) {
 	answer, err := worker.RelayerHandler(relayer(t, &cloud))(t.Context(), e)
 	if err != nil || len(answer.BatchItemFailures) != 0 || cloud.Published != nil {
 		t.Errorf("the answer is %+v, %v, and %v was published", answer, err, cloud.Published)
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +33,7 @@ func runWith(t *testing.T, p *api.Ports, with worker.Providers, left time.Durati
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
 	r, err := worker.SweeperHandler(worker.With(p, with))(ctx, cloud.SweepEvent{})
-	check(t, err)
+	apitest.Must(t, err)
 	return r
 }
 
@@ -43,8 +42,8 @@ func TestTheScheduledEventSweeps(t *testing.T) {
 	fixture := boottest.Load(t, "sweep")
 	handler := lambda.NewHandler(worker.SweeperHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers())))
 	answer, err := handler.Invoke(t.Context(), fixture.Event)
-	check(t, err)
-	check(t, fixture.Expect.Check(answer))
+	apitest.Must(t, err)
+	apitest.Must(t, fixture.Expect.Check(answer))
 }
 
 func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
@@ -112,7 +111,7 @@ func (a *again) handle(t *testing.T, p *api.Ports, left time.Duration, e cloud.S
 func TestARunThatHasCalledTheNextIsNoError(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
-	check(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	apitest.Must(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	a := again{Cloud: boottest.Cloud{TopicsErr: errors.New("no topic")}}
 	if r, err := a.handle(t, p, 30*time.Second, cloud.SweepEvent{}); err != nil || r.Complete || len(a.asked) != 1 {
 		t.Errorf("%+v, %v; asked was %v", r, err, a.asked)
@@ -160,9 +159,9 @@ func deleting(t *testing.T) (*api.Ports, files.File, cloud.SweepEvent) {
 	p := boottest.Ports(t, nil)
 	p.Mover = func(context.Context, string, int64) error { return nil }
 	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
-	check(t, err)
+	apitest.Must(t, err)
 	deleted, err := file.Service(p).Delete(t.Context(), alice, 1)
-	check(t, err)
+	apitest.Must(t, err)
 	return p.Clone(), deleted.File, cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
 }
 
@@ -180,7 +179,7 @@ func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
 		t.Errorf("the second run gave %v, and asked was %+v", err, a.asked)
 	}
 	_, err := p.Blobs.Open(t.Context(), blob.Backup, deleted.Blob)
-	check(t, err)
+	apitest.Must(t, err)
 }
 
 func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
@@ -206,11 +205,10 @@ func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	p := boottest.Ports(t, nil)
 	var providers boottest.Cloud
 	op := notify.Notice{Channel: notify.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
-	check(t, p.Table.Write(t.Context(), op))
+	apitest.Must(t, p.Table.Write(t.Context(), op))
 	runWith(t, p, providers.Providers(), 15*time.Minute)
-	if want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}; !reflect.DeepEqual(providers.Published[notify.NoticesTopic], want) {
-		t.Errorf("published was %v, want %v", providers.Published, want)
-	}
+	want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}
+	apitest.Equal(t, "what was published", providers.Published[notify.NoticesTopic], want)
 	providers.TopicsErr = errors.New("no topic")
 	r, err := worker.SweeperHandler(worker.With(p, providers.Providers()))(t.Context(), cloud.SweepEvent{})
 	if !errors.Is(err, providers.TopicsErr) || !r.Complete {
@@ -232,7 +230,7 @@ func TestOverdueNoticesLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
 	p := boottest.Ports(t, nil)
 	var h hurried
-	check(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	apitest.Must(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	half := time.Now().Add(7*time.Minute + 30*time.Second)
 	runWith(t, p, worker.Providers{Topics: &h}, 15*time.Minute)
 	if late := h.until.Sub(half); h.until.IsZero() || late > time.Minute {
