@@ -144,6 +144,16 @@ func TestWithoutPasswordTheLinkIsOnlyChecked(t *testing.T) {
 	w.Send("POST /auth/change?k=unknown", "").Want(401)
 }
 
+func TestChangeLinkTakesFivePINs(t *testing.T) {
+	t.Parallel()
+	w := forgot(t)
+	for range 4 {
+		w.post("&p=WRONG" + change).Want(401)
+	}
+	w.post("&p=PIN" + change).Want(200)
+	w.wantPassword(fresh)
+}
+
 // TestConcurrentPINsGetFiveTries checks that the right PIN is then refused too.
 func TestConcurrentPINsGetFiveTries(t *testing.T) {
 	t.Parallel()
