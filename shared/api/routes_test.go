@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -31,4 +32,16 @@ func TestPathsMatchTheirTemplates(t *testing.T) {
 	} {
 		apitest.Equal(t, path, strings.Join(api.Methods(path), ", "), want)
 	}
+}
+
+func TestHealthFollowsTheTable(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	if a := s.Send("GET /health", "").Want(200); a.Status != 0 || a.User != "" {
+		t.Errorf("the answer is %s", a.Text)
+	}
+	s.Calls.Before("table.Get", func() error { return errors.New("the disk is gone") })
+	s.Send("GET /health", "").Want(503).WantHeaders("Ferry-Error", "the table does not answer", "Retry-After", "5")
+	s.Calls.Before("table.Get", nil)
+	s.Send("GET /health", "").Want(200)
 }
