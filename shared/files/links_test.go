@@ -140,39 +140,6 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 	}
 }
 
-// newest returns the caller's newest file in the user area.
-func (c caller) newest() files.File {
-	c.Helper()
-	page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, 0, 1)
-	if err != nil || len(page.Files) != 1 {
-		c.Fatalf("listing: %v, %v", page, err)
-	}
-	return page.Files[0].File
-}
-
-// sendToTwo uploads a file for two recipients and returns it.
-func (c caller) sendToTwo(query string) files.File {
-	c.Helper()
-	c.put("file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
-	return c.newest()
-}
-
-// links returns the paths of a file's own link and of the recipients' links.
-func (c caller) links(f files.File) []string {
-	all := []string{"/download/file?k=" + c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)}
-	for _, id := range f.Recipients {
-		all = append(all, "/download/file?k="+c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, id))
-	}
-	return all
-}
-
-func (c caller) wantStatuses(when string, paths []string, status int) {
-	c.Helper()
-	for i, path := range paths {
-		apitest.Equal(c.TB, fmt.Sprintf("%s the status of link %d", when, i), c.Send("GET "+path, "").Code, status)
-	}
-}
-
 // newKeyCaller starts a service with some files, whose link key the test may change.
 func newKeyCaller(t *testing.T, files int) caller {
 	t.Helper()
@@ -275,7 +242,7 @@ func TestMovesBesideARenewalLeaveNoLinkBehind(t *testing.T) {
 	all.Wait()
 	c.wantConsistent(n)
 	for _, f := range c.ask("GET /download/list").Files {
-		c.wantStatuses("after the renewal", []string{f.LinkURL}, 200)
+		c.WantStatuses("after the renewal", []string{f.LinkURL}, 200)
 	}
 	c.wantFindings("after the renewal", nil)
 }

@@ -68,7 +68,7 @@ func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 		for range 2 { // the second is a repeat
 			c.wantListed(c.caller().Ask("POST /upload?file=b", "content", files.KeyHeader, "k"), newest, 5, 2)
 		}
-		c.write(table.Put(files.Key(blob.Files, "alice", 6), c.newest())) // another file's
+		c.write(table.Put(files.Key(blob.Files, "alice", 6), c.Newest(c.name))) // another file's
 		for after, more, want := int64(0), true, []int64{5, 2}; more; more = after > 0 {
 			page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, after, 1)
 			c.must(err)
@@ -85,17 +85,17 @@ func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 
 func TestAFileWithAnUnreadableLinkIsMovedAndGetsItAnew(t *testing.T) {
 	eachDamage(t, "file", func(c caller, damage func(table.Key)) {
-		sent := c.sendToTwo("")
+		sent := c.caller().SendToTwo("")
 		own := table.Key{PK: "link#" + auth.HashToken(file.Links(c.Data.Ports).Token(sent)), SK: "link"}
 		damage(own)
 		for _, notice := range c.keys("outbox#") {
 			c.Spoil(notice)
 		}
-		c.wantStatuses("as it is damaged", c.links(sent)[:1], 500)
+		c.WantStatuses("as it is damaged", c.LinksOf(sent)[:1], 500)
 		c.caller().Ask("GET /files/1", "").Want(200)
 		c.wantListed(c.caller().Ask("DELETE /files/1", ""), own, 1)
 		c.ask("POST /files/1/restore")
-		c.wantStatuses("of the restored file", c.links(sent), 200)
+		c.WantStatuses("of the restored file", c.LinksOf(sent), 200)
 		damage(own)
 		c.ask("DELETE /files/1")
 		c.ask("DELETE /files/1?area=backup")

@@ -137,7 +137,7 @@ func newCrowd(t *testing.T, query string) (caller, *crowded, *links.Service, fil
 	p := c.Data.Ports.Clone()
 	p.Table, p.Now = shared, func() time.Time { return began.Add(time.Duration(shared.ahead.Load())) }
 	p.CountWait, p.LinkMemory = time.Hour, time.Second
-	return c, shared, file.Links(p), c.newest()
+	return c, shared, file.Links(p), c.Newest("alice")
 }
 
 func (c caller) use(f files.File) links.Use { return c.uses(f)[0].Use }
@@ -299,11 +299,11 @@ func TestRememberedLinkExpiresInTime(t *testing.T) {
 func TestOneMachineRemembersNoLink(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	f := c.sendToTwo("")
-	c.get(c.of(f)[0])
+	f := c.SendToTwo("")
+	c.Get(c.LinksOf(f)[0])
 	c.Calls.Reset()
 	for range 3 {
-		c.get(c.of(f)[0])
+		c.Get(c.LinksOf(f)[0])
 	}
 	apitest.Equal(t, "reads of the link by 3 downloads", c.Calls.Reset()["table.Get"], 3)
 }

@@ -24,19 +24,19 @@ import (
 func TestEveryLinkWorksOnlyWhileFileIsInUserArea(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	f := c.sendToTwo("")
-	all := c.of(f)
+	f := c.SendToTwo("")
+	all := c.LinksOf(f)
 	if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != 3 {
 		t.Fatalf("the links are %q, want 3 different ones", all)
 	}
-	c.wantStatuses("after the upload", all, 200)
-	c.call("DELETE", "/files/1")
-	c.wantStatuses("after the deletion", all, 401)
+	c.WantStatuses("after the upload", all, 200)
+	c.Ask("DELETE /files/1", "").Want(200)
+	c.WantStatuses("after the deletion", all, 401)
 	apitest.Equal(t, "links of the file in the backup area", len(c.Partitions("link#")), 3)
-	c.call("POST", "/files/1/restore")
-	c.wantStatuses("after the restoration", all, 200)
+	c.Ask("POST /files/1/restore", "").Want(200)
+	c.WantStatuses("after the restoration", all, 200)
 	c.Clock.Advance(31 * 24 * time.Hour)
-	c.wantStatuses("after the expiry", all, 401)
+	c.WantStatuses("after the expiry", all, 401)
 }
 
 func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
@@ -60,9 +60,9 @@ func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			c.sendToTwo("&notify=1")
-			c.call("DELETE", "/files/1")
-			c.sendToTwo("&notify=1")
+			c.SendToTwo("&notify=1")
+			c.Ask("DELETE /files/1", "").Want(200)
+			c.SendToTwo("&notify=1")
 			for item, want := range map[string]int{"link#": 6, "receipt#": 2} {
 				if n := len(c.Partitions(item)); n != want {
 					t.Fatalf("there are %d %s, want %d", n, item, want)
@@ -90,11 +90,11 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 		c.must(err)
 		c.must(failure(service.Complete(t.Context(), sess, nil)))
 	}
-	all := c.of(c.newest())
+	all := c.LinksOf(c.Newest("alice"))
 	if len(all) != 2 || len(c.Partitions("link#")) != 2 || len(c.Partitions("outbox#")) != 1 {
 		t.Errorf("the links are %q, want 2, and one notice in the outbox", all)
 	}
-	c.wantStatuses("after the completion", all, 200)
+	c.WantStatuses("after the completion", all, 200)
 	apitest.Equal(t, "receipts", len(c.receipts()), 1)
 }
 
@@ -114,7 +114,7 @@ func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			all, agent := c.of(c.sendToTwo("&notify=1")), "curl/8"
+			all, agent := c.LinksOf(c.SendToTwo("&notify=1")), "curl/8"
 			if k.robots {
 				agent = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
 			}
@@ -143,8 +143,8 @@ func TestReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 	italian := c.user()
 	italian.Lang = "it"
 	c.must(c.Users.Edit(c.Context(), c.user(), italian))
-	f := c.sendToTwo("&notify=1")
-	c.get(c.of(f)[2])
+	f := c.SendToTwo("&notify=1")
+	c.Get(c.LinksOf(f)[2])
 	got := c.receipts()
 	if len(got) != 1 {
 		t.Fatalf("there are %d receipts", len(got))
@@ -159,8 +159,8 @@ func TestReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 func TestNoReceiptUnlessRequested(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	c.get(c.of(c.sendToTwo(""))[0])
-	c.get(c.of(c.sendToTwo("&notify=0"))[0])
+	c.Get(c.LinksOf(c.SendToTwo(""))[0])
+	c.Get(c.LinksOf(c.SendToTwo("&notify=0"))[0])
 	apitest.Equal(t, "receipts", len(c.receipts()), 0)
 }
 
@@ -172,20 +172,15 @@ func TestMovedFileGetsOneReceipt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			all := c.of(c.sendToTwo("&notify=1"))
+			all := c.LinksOf(c.SendToTwo("&notify=1"))
 			if before {
-				c.get(all[1])
+				c.Get(all[1])
 			}
-			_, moved := c.call("DELETE", "/files/1")
-			if status, _ := c.get(moved.Files[0].LinkURL); status != 200 {
-				t.Fatalf("the backup link gave status %d", status)
-			}
-			if got, want := len(c.receipts()), map[bool]int{true: 1}[before]; got != want {
-				t.Errorf("before the restoration there are %d receipts, want %d", got, want)
-			}
-			c.call("POST", "/files/1/restore")
+			c.Get(c.Ask("DELETE /files/1", "").File().LinkURL)
+			apitest.Equal(t, "receipts before the restoration", len(c.receipts()), map[bool]int{true: 1}[before])
+			c.Ask("POST /files/1/restore", "").Want(200)
 			for _, link := range all {
-				c.get(link)
+				c.Get(link)
 			}
 			apitest.Equal(t, "receipts", len(c.receipts()), 1)
 		})
@@ -198,7 +193,7 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n++ {
 		c := newCaller(t)
-		link := c.of(c.sendToTwo("&notify=1"))[1]
+		link := c.LinksOf(c.SendToTwo("&notify=1"))[1]
 		left, failed := n, false
 		for _, call := range []string{"table.Get", "table.Write", "blob.Open"} {
 			c.Calls.Before(call, func() error {
@@ -209,7 +204,7 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 				return errors.New("away")
 			})
 		}
-		first, _ := c.get(link)
+		first := c.Send("GET "+link, "").Code
 		for _, call := range []string{"table.Get", "table.Write", "blob.Open"} {
 			c.Calls.Before(call, nil)
 		}
@@ -221,9 +216,7 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 		}
 		apitest.Equal(t, fmt.Sprintf("receipts queued at once when call %d fails", n), len(c.receipts()), 0)
 		for range 2 {
-			if status, _ := c.get(link); status != 200 {
-				t.Errorf("after call %d failed, the next download gave status %d", n, status)
-			}
+			c.Get(link)
 		}
 		apitest.Equal(t, fmt.Sprintf("receipts after call %d failed", n), len(c.receipts()), 1)
 	}
@@ -242,7 +235,7 @@ func (l lossyTable) Write(ctx context.Context, ops ...table.Op) error {
 func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	f, s := c.sendToTwo("&notify=1"), c.with(lossyTable{c.Data.Table})
+	f, s := c.SendToTwo("&notify=1"), c.with(lossyTable{c.Data.Table})
 	for range 2 {
 		apitest.WantErr(t, "counting", c.download(s, f, ""), errLost)
 	}
@@ -282,7 +275,7 @@ func TestFailedCountLeavesReceiptDue(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 2; n++ {
 		c := newCaller(t)
-		f, left := c.sendToTwo("&notify=1"), 0
+		f, left := c.SendToTwo("&notify=1"), 0
 		s := c.with(failingTable{c.Data.Table, &left})
 		link := c.find(s, f)
 		left = n
@@ -310,7 +303,7 @@ func (b busyTable) Write(ctx context.Context, ops ...table.Op) error {
 func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	f := c.sendToTwo("&notify=1")
+	f := c.SendToTwo("&notify=1")
 	c.must(c.download(c.with(busyTable{c.Data.Table}), f, ""))
 	apitest.Equal(t, "downloads", c.uses(f)[0].Downloads, 1)
 	if err := c.download(c.links, f, ""); len(c.receipts()) != 1 || err != nil {
@@ -324,7 +317,7 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.Upload("file=a", "content")
-	f, s := c.newest(), file.Service(c.Data.Ports)
+	f, s := c.Newest("alice"), file.Service(c.Data.Ports)
 	found := c.find(c.links, f)
 	open := func() (io.ReadSeekCloser, error) {
 		return s.Open(t.Context(), found.File, func(ctx context.Context) (files.File, error) { return c.links.FindAgain(ctx, found) })
@@ -351,7 +344,7 @@ func TestConnectionsOfOneDownloaderCountOnce(t *testing.T) {
 		t.Run(shape, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t, apitest.Listening)
-			f := c.sendToTwo("&notify=1")
+			f := c.SendToTwo("&notify=1")
 			count := func(sources ...string) {
 				link := c.find(service(c), f)
 				var wg sync.WaitGroup

@@ -245,7 +245,7 @@ func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = 1 << 40 })
 	c.Upload("file=a", "content")
-	f := c.newest()
+	f := c.Newest("alice")
 	ends := func(l links.Link, n int64) (now links.Link) {
 		c.must(c.links.Used(c.Context(), l, links.Used{Bytes: n, Whole: true}))
 		c.links.Flush(c.Context())

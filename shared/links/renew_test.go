@@ -49,8 +49,7 @@ func (c caller) renew(want int64) {
 // shown returns the links in a list of the caller's files, newest first.
 func (c caller) shown() (all []string) {
 	c.Helper()
-	_, list := c.call("GET", "/download/list")
-	for _, f := range list.Files {
+	for _, f := range c.Ask("GET /download/list", "").Files {
 		all = append(all, f.LinkURL)
 	}
 	return all
@@ -59,36 +58,36 @@ func (c caller) shown() (all []string) {
 func TestLinksThatWereSentOutliveARotatedKey(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	old := c.sendToTwo("")
-	sent, first := c.of(old), c.shown()
+	old := c.SendToTwo("")
+	sent, first := c.LinksOf(old), c.shown()
 	c.rotate()
-	c.wantStatuses("after the rotation", sent, 200)
+	c.WantStatuses("after the rotation", sent, 200)
 	c.Upload("file=b", "content")
-	if now := c.shown(); now[1] != first[0] || c.newest().Key != 2 || old.Key != 0 {
+	if now := c.shown(); now[1] != first[0] || c.Newest("alice").Key != 2 || old.Key != 0 {
 		t.Errorf("the list shows %v, and before %v", now, first)
 	}
-	c.wantStatuses("in the list", c.shown(), 200)
-	c.call("DELETE", "/files/1")
-	c.wantStatuses("of a deleted file", sent, 401)
-	c.call("POST", "/files/1/restore")
-	c.wantStatuses("of a restored file", sent, 200)
+	c.WantStatuses("in the list", c.shown(), 200)
+	c.Ask("DELETE /files/1", "").Want(200)
+	c.WantStatuses("of a deleted file", sent, 401)
+	c.Ask("POST /files/1/restore", "").Want(200)
+	c.WantStatuses("of a restored file", sent, 200)
 }
 
 func TestARevokedVersionEndsItsLinksAndOwnersGetNewOnes(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	sent := c.of(c.sendToTwo(""))
+	sent := c.LinksOf(c.SendToTwo(""))
 	c.rotate()
 	c.Upload("file=b", "content")
 	shown := c.shown()
 	c.revoke(1)
-	c.wantStatuses("at once", append(sent, shown[1]), 401)
-	c.wantStatuses("of another version", shown[:1], 200)
-	c.wantStatuses("shown before the renewal", c.shown()[1:], 401)
+	c.WantStatuses("at once", append(sent, shown[1]), 401)
+	c.WantStatuses("of another version", shown[:1], 200)
+	c.WantStatuses("shown before the renewal", c.shown()[1:], 401)
 	c.renew(1)
-	c.wantStatuses("after the renewal", append(sent, shown[1]), 401)
-	c.wantStatuses("shown after it", c.shown(), 200)
-	f := c.newest()
+	c.WantStatuses("after the renewal", append(sent, shown[1]), 401)
+	c.WantStatuses("shown after it", c.shown(), 200)
+	f := c.Newest("alice")
 	if f.Key != 2 || len(c.Partitions("link#")) != 4 {
 		t.Errorf("key %d, links %v", f.Key, c.Partitions("link#"))
 	}
@@ -98,14 +97,14 @@ func TestARevokedVersionEndsItsLinksAndOwnersGetNewOnes(t *testing.T) {
 func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	f := c.sendToTwo("")
+	f := c.SendToTwo("")
 	link, err := c.links.Find(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]))
 	c.must(err)
 	c.must(c.links.Used(t.Context(), link, links.Used{Whole: true, Source: "192.0.2.1"}))
 	c.links.Flush(t.Context())
 	c.revoke(1)
 	c.renew(1)
-	if all := c.uses(c.newest()); len(all) != 3 || all[1].Downloads != 1 || all[1].Recipient != f.Recipients[0] {
+	if all := c.uses(c.Newest("alice")); len(all) != 3 || all[1].Downloads != 1 || all[1].Recipient != f.Recipients[0] {
 		t.Errorf("%+v", all)
 	}
 }
@@ -113,30 +112,27 @@ func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
 func TestAMovedFileGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	sent := c.of(c.sendToTwo(""))
+	sent := c.LinksOf(c.SendToTwo(""))
 	c.revoke(1)
-	c.call("DELETE", "/files/1")
-	_, list := c.call("GET", "/download/list/backup")
-	if status, _ := c.get(list.Files[0].LinkURL); status != 200 {
-		t.Errorf("in the backup area its link gives %d", status)
-	}
-	c.call("POST", "/files/1/restore")
-	c.wantStatuses("of the restored file", c.shown(), 200)
-	c.wantStatuses("sent before", sent, 401)
+	c.Ask("DELETE /files/1", "").Want(200)
+	c.Get(c.Ask("GET /download/list/backup", "").File().LinkURL)
+	c.Ask("POST /files/1/restore", "").Want(200)
+	c.WantStatuses("of the restored file", c.shown(), 200)
+	c.WantStatuses("sent before", sent, 401)
 	c.renew(0)
 }
 
 func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	sent := c.of(c.sendToTwo(""))
+	sent := c.LinksOf(c.SendToTwo(""))
 	c.revoke(1)
-	service, f := file.Service(c.Data.Ports), c.newest()
+	service, f := file.Service(c.Data.Ports), c.Newest("alice")
 	now, err := service.Rekey(t.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)
 	c.must(err)
 	c.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
-	c.wantStatuses("of the file", c.shown(), 200)
-	c.wantStatuses("sent before", sent, 401)
+	c.WantStatuses("of the file", c.shown(), 200)
+	c.WantStatuses("sent before", sent, 401)
 	c.renew(0)
 }
 
@@ -150,10 +146,10 @@ func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing
 	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.revoke(1)
 	c.renew(0)
-	if _, err := u.Commit(t.Context(), 0); err != nil || c.newest().Key != 2 {
-		t.Errorf("the file has version %d of the key: %v", c.newest().Key, err)
+	if _, err := u.Commit(t.Context(), 0); err != nil || c.Newest("alice").Key != 2 {
+		t.Errorf("the file has version %d of the key: %v", c.Newest("alice").Key, err)
 	}
-	c.wantStatuses("in the list", c.shown(), 200)
+	c.WantStatuses("in the list", c.shown(), 200)
 }
 
 func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
@@ -166,7 +162,7 @@ func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 		answers = append(answers, c.Ask("POST /upload?file=a&d=bob", "content", "Idempotency-Key", "one").Want(200).Envelope)
 	}
 	link := answers[0].Files[0].LinkURL
-	c.wantStatuses("of the upload", []string{link}, 200)
+	c.WantStatuses("of the upload", []string{link}, 200)
 	apitest.Equal(t, "the link of the repeat", answers[1].Files[0].LinkURL, link)
 }
 
@@ -178,7 +174,7 @@ func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
 	}
 	c.AddUser("bob", "a password for tests")
 	c.Upload("file=a&d=bob", "content")
-	link := auth.HashToken(c.links.Token(c.newest()))
+	link := auth.HashToken(c.links.Token(c.Newest("alice")))
 	for _, key := range []table.Key{{PK: "link#" + link, SK: "link"}, files.Key(blob.Files, "alice", 1)} {
 		c.must(c.Data.Table.Write(c.Context(), table.Update(key).Set("file", "damaged").Set("id", "damaged").If(table.Exists())))
 	}
@@ -260,17 +256,17 @@ func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
 	c.Upload("file=a", "content")
-	c.must(c.download(c.links, c.newest(), "192.0.2.1"))
+	c.must(c.download(c.links, c.Newest("alice"), "192.0.2.1"))
 	c.links.Flush(t.Context())
 	c.revoke(1)
 	apitest.Must(t, failure(c.overtaken().Renew(t.Context(), 1)))
-	apitest.Equal(t, "downloads", c.uses(c.newest())[0].Downloads, 1)
+	apitest.Equal(t, "downloads", c.uses(c.Newest("alice"))[0].Downloads, 1)
 }
 
 func TestARenewalIsRepeatedIfALinkChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	c.sendToTwo("")
+	c.SendToTwo("")
 	c.revoke(1)
 	c.Calls.Before("table.Write", func() error {
 		c.Calls.Before("table.Write", nil)
@@ -278,5 +274,5 @@ func TestARenewalIsRepeatedIfALinkChangesMeanwhile(t *testing.T) {
 		return nil
 	})
 	c.renew(1)
-	apitest.Equal(t, "the limit of the new link", c.uses(c.newest())[0].Limit, 3)
+	apitest.Equal(t, "the limit of the new link", c.uses(c.Newest("alice"))[0].Limit, 3)
 }

@@ -7,7 +7,6 @@ import (
 
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
-	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/links"
@@ -29,24 +28,10 @@ func newCaller(t *testing.T, options ...apitest.Option) caller {
 
 func (c caller) must(err error) {
 	c.Helper()
-	if err != nil {
-		c.Fatal(err)
-	}
+	apitest.Must(c.TB, err)
 }
 
 func failure[T any](_ T, err error) error { return err }
-
-// call sends a request with the caller's bearer.
-func (c caller) call(method, path string) (int, apitest.Envelope) {
-	a := c.Ask(method+" "+path, "")
-	return a.Code, a.Envelope
-}
-
-// get fetches a link without logging in.
-func (c caller) get(link string) (int, string) {
-	a := c.Send("GET "+link, "")
-	return a.Code, a.Text
-}
 
 // user returns the caller as stored.
 func (c caller) user() auth.User {
@@ -54,41 +39,6 @@ func (c caller) user() auth.User {
 	u, err := c.Users.Get(c.Context(), "alice")
 	c.must(err)
 	return u
-}
-
-// newest returns the caller's newest file in the user area.
-func (c caller) newest() files.File {
-	c.Helper()
-	page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, 0, 1)
-	if err != nil || len(page.Files) != 1 {
-		c.Fatalf("listing: %v, %v", page, err)
-	}
-	return page.Files[0].File
-}
-
-// sendToTwo uploads a file for two recipients and returns it.
-func (c caller) sendToTwo(query string) files.File {
-	c.Helper()
-	c.Upload("file=a&c=%2B393401234567&m=carla@example.com"+query, "content")
-	return c.newest()
-}
-
-// of returns the paths of a file's own link and of the recipients' links.
-func (c caller) of(f files.File) []string {
-	all := []string{"/download/file?k=" + c.Data.Ports.Key.File(f.Area, f.Owner, f.ID)}
-	for _, id := range f.Recipients {
-		all = append(all, "/download/file?k="+c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, id))
-	}
-	return all
-}
-
-func (c caller) wantStatuses(when string, paths []string, status int) {
-	c.Helper()
-	for i, path := range paths {
-		if got, _ := c.get(path); got != status {
-			c.Errorf("%s link %d gave status %d, want %d", when, i, got, status)
-		}
-	}
 }
 
 // find returns the file's own link, as s finds it.

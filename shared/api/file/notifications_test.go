@@ -7,8 +7,6 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
-	"ferry/shared/auth"
-	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
@@ -40,11 +38,7 @@ func recordOf(c apitest.Caller, path string) answer {
 func send(c apitest.Caller, query, owner string) files.File {
 	c.Helper()
 	c.Upload("file=x&"+query, "content")
-	page, err := file.Service(c.Data.Ports).List(c.Context(), auth.User{Name: owner}, blob.Files, 0, 1)
-	if err != nil || len(page.Files) != 1 {
-		c.Fatalf("listing: %v, %v", page, err)
-	}
-	return page.Files[0].File
+	return c.Newest(owner)
 }
 
 // fetch downloads a file by a recipient's link.
