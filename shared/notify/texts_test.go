@@ -3,6 +3,7 @@ package notify_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,16 +94,17 @@ func TestSizesAreReadable(t *testing.T) {
 		{12_345_678_901, "12.3 GB", "12,3 GB", "12,3 Go", "12,3 GB", "12.3 GB", "12,3 Go"},
 		{1<<63 - 1, "9.2 EB", "9,2 EB", "9,2 Eo", "9,2 EB", "9.2 EB", "9,2 Eo"},
 	} {
-		for lang, want := range map[string]string{"en": tt.en, "it": tt.it, "fr": tt.fr, "de": tt.de} {
-			if got := notify.TextsOf(lang).WriteSize(tt.bytes, false); got != strings.ReplaceAll(want, " ", "\u00a0") {
-				t.Errorf("%d bytes in %s: got %q, want %q", tt.bytes, lang, got, want)
-			}
+		check := func(lang string, brief bool, want string) {
+			t.Helper()
+			got := notify.TextsOf(lang).WriteSize(tt.bytes, brief)
+			apitest.Equal(t, fmt.Sprintf("%d bytes in %s", tt.bytes, lang), got, strings.ReplaceAll(want, " ", "\u00a0"))
 		}
-		for lang, want := range map[string]string{"en": tt.briefEnglish, "fr": tt.briefFR} {
-			if got := notify.TextsOf(lang).WriteSize(tt.bytes, true); got != strings.ReplaceAll(want, " ", "\u00a0") {
-				t.Errorf("%d bytes briefly in %s: got %q, want %q", tt.bytes, lang, got, want)
-			}
-		}
+		check("en", false, tt.en)
+		check("it", false, tt.it)
+		check("fr", false, tt.fr)
+		check("de", false, tt.de)
+		check("en", true, tt.briefEnglish)
+		check("fr", true, tt.briefFR)
 	}
 }
 

@@ -240,9 +240,7 @@ func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-stored; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	wantErr(t, <-stored, context.Canceled)
 	_ = second.Process.Kill()
 	_ = second.Wait()
 	lost := 0
@@ -270,9 +268,7 @@ func TestBlobsCreateStoresNothingAfterTheContextEnded(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := db.Blobs().Create(ctx, blob.Files, "a/a", nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("creating gives %v, want context.Canceled", err)
-	}
+	wantErr(t, db.Blobs().Create(ctx, blob.Files, "a/a", nil), context.Canceled)
 	if _, err := db.Blobs().Read(t.Context(), blob.Files, "a/a"); err != blob.ErrNotFound {
 		t.Errorf("reading gives %v, want ErrNotFound", err)
 	}
@@ -283,9 +279,7 @@ func TestBlobsCreateOnAFullMediumIsErrFull(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
 	db.LimitPages(t, 12)
 	err := db.Blobs().Create(t.Context(), blob.Files, "a/a", []byte(strings.Repeat("x", 60_000)))
-	if !errors.Is(err, blob.ErrFull) {
-		t.Errorf("creating gives %v, want ErrFull", err)
-	}
+	wantErr(t, err, blob.ErrFull)
 	if left, err := db.Blobs().List(t.Context(), blob.Files, "", 10); err != nil || len(left) != 0 {
 		t.Errorf("listing gives %v and error %v, want none", left, err)
 	}

@@ -108,9 +108,7 @@ func TestReadingADamagedFileIsErrDamaged(t *testing.T) {
 		defer db.Close()
 		err = db.Scan(t.Context(), func(table.Item) error { return nil })
 	}
-	if !errors.Is(err, sqlite.ErrDamaged) {
-		t.Errorf("got error %v, want ErrDamaged", err)
-	}
+	wantErr(t, err, sqlite.ErrDamaged)
 }
 
 // TestAnyPathWorks also looks at who may read the folder, the table and its log.
@@ -162,9 +160,7 @@ func TestADamagedTableIsNotCopiedButASingleItemIs(t *testing.T) {
 			must(t, sqlite.CopyFile(t.Context(), path, to))
 			damage(t, path)
 			other := filepath.Join(dir, "other.db")
-			if err := sqlite.CopyFile(t.Context(), path, other); !errors.Is(err, c.want) {
-				t.Errorf("got error %v, want %v", err, c.want)
-			}
+			wantErr(t, sqlite.CopyFile(t.Context(), path, other), c.want)
 			if _, err := os.Stat(other); errors.Is(err, fs.ErrNotExist) != (c.want != nil) {
 				t.Errorf("the copy: %v", err)
 			}

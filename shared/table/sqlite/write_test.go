@@ -19,12 +19,8 @@ func TestAWriteUnderALongLockIsErrBusy(t *testing.T) {
 	db := open(t, path, sqlite.Options{Busy: 20 * time.Millisecond})
 	other := raw(t, path)
 	run(t, other, "BEGIN IMMEDIATE")
-	if err := db.Write(t.Context(), table.Put(numberKey(0, 0), number{})); !errors.Is(err, table.ErrBusy) {
-		t.Errorf("got error %v, want ErrBusy", err)
-	}
-	if err := db.Get(t.Context(), numberKey(0, 0), &number{}); !errors.Is(err, table.ErrNotFound) {
-		t.Errorf("reading beside the lock: got error %v, want ErrNotFound", err)
-	}
+	wantErr(t, db.Write(t.Context(), table.Put(numberKey(0, 0), number{})), table.ErrBusy)
+	wantErr(t, db.Get(t.Context(), numberKey(0, 0), &number{}), table.ErrNotFound)
 	run(t, other, "COMMIT")
 	must(t, db.Write(t.Context(), table.Put(numberKey(0, 0), number{})))
 }
@@ -48,9 +44,7 @@ func TestAFullMediumFailsOnlyWritesThatNeedRoom(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if err := db.Write(t.Context(), table.Put(numberKey(1, i), large)); !errors.Is(err, table.ErrFull) {
-				t.Errorf("large item %d: got error %v, want ErrFull", i, err)
-			}
+			wantErr(t, db.Write(t.Context(), table.Put(numberKey(1, i), large)), table.ErrFull)
 		})
 		wg.Go(func() {
 			if err := db.Write(t.Context(), table.Update(numberKey(0, 0)).Add("n", 1)); err != nil {
@@ -79,9 +73,7 @@ func TestAWriteIsNotDoneIfItsContextEndsWhileItWaits(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
-			if err := db.Write(ctx, table.Put(numberKey(0, i), number{})); !errors.Is(err, context.Canceled) {
-				t.Errorf("got error %v, want context.Canceled", err)
-			}
+			wantErr(t, db.Write(ctx, table.Put(numberKey(0, i), number{})), context.Canceled)
 		})
 	}
 	cancel()
@@ -116,9 +108,7 @@ func TestCloseAnswersWaitingWritesAndRefusesLaterOnes(t *testing.T) {
 	}
 	must(t, db.Close())
 	wg.Wait()
-	if err := db.Write(t.Context(), table.Delete(numberKey(0, 0))); !errors.Is(err, sqlite.ErrClosed) {
-		t.Errorf("got error %v, want ErrClosed", err)
-	}
+	wantErr(t, db.Write(t.Context(), table.Delete(numberKey(0, 0))), sqlite.ErrClosed)
 	again := open(t, path, sqlite.Options{})
 	for _, i := range stored {
 		must(t, again.Get(t.Context(), numberKey(0, i), &number{}))
