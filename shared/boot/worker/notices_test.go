@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -16,7 +17,71 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+	"ferry/shared/table"
 )
+
+func report(t *testing.T, p *api.Ports, fixture boottest.Fixture) error {
+	t.Helper()
+	answer, err := lambda.NewHandler(worker.FeedbackHandler(worker.With(p, worker.Providers{}))).Invoke(t.Context(), fixture.Event)
+	if err == nil {
+		apitest.Must(t, fixture.Expect.Check(answer))
+	}
+	return err
+}
+
+func TestABounceFailsTheNoticeAndSuppressesTheAddress(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.Now = func() time.Time { return time.UnixMilli(1759460400000) } // as in events/feedback.json
+	key := p.notice("0a1b2c3d4e5f6071", notify.Mail, "carla@example.com")
+	fixture := boottest.Load(t, "feedback")
+	if err := report(t, p.Ports, fixture); err == nil {
+		t.Fatal("feedback on a notice in the outbox is not retried")
+	}
+	p.handle(t.Context(), message("1", key))
+	for range 2 {
+		apitest.Must(t, report(t, p.Ports, fixture))
+	}
+	if n := p.stored(key); n.State() != notify.Failed || !strings.HasPrefix(n.LastError, "bounced: ") {
+		t.Errorf("the notice is %s: %s", n.State(), n.LastError)
+	}
+	if _, ok, err := notify.Suppressed(t.Context(), p.Table, "carla@example.com"); err != nil || !ok {
+		t.Errorf("the address is suppressed: %v, %v", ok, err)
+	}
+}
+
+func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	fixture := boottest.Load(t, "feedbacksms")
+	apitest.Must(t, report(t, p.Ports, fixture)) // a message that is not ours
+	key := p.notice("x", notify.SMS, "+393331234567")
+	p.handle(t.Context(), message("1", key))
+	owner := struct {
+		V      int64  `json:"v"`
+		Notice string `json:"notice"`
+	}{}
+	if err := p.Table.Get(t.Context(), table.Key{PK: "provider#sms-1", SK: "provider"}, &owner); err != nil || owner.Notice != key.SK {
+		t.Fatalf("under the provider's id there is %+v, %v", owner, err)
+	}
+	// The provider of the event knows the message by another name.
+	name := table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}
+	apitest.Must(t, p.Table.Write(t.Context(), table.Put(name, owner)))
+	apitest.Must(t, report(t, p.Ports, fixture))
+	if n := p.stored(key); n.State() != notify.Sent || n.Delivered == 0 {
+		t.Errorf("the notice is %s, delivered %d", n.State(), n.Delivered)
+	}
+}
+
+func TestAnUnreadableEventFailsSoThatItBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+	h := worker.FeedbackHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers()))
+	for _, text := range []string{`[]`, `{"Records":[{"Sns":{"Message":"hello"}}]}`, `{"awslogs":{"data":"?"}}`} {
+		if err := h(t.Context(), []byte(text)); err == nil {
+			t.Errorf("%s is taken for an event", text)
+		}
+	}
+}
 
 func relayer(t *testing.T, c *boottest.Cloud) *worker.Worker {
 	return worker.With(&api.Ports{Log: boottest.Log(t)}, c.Providers())
