@@ -122,9 +122,8 @@ func TestATokenEndsWithItsUserAndPassword(t *testing.T) {
 			if got := c.use(t, token); got != "" || len(c.names(t)) != 0 {
 				t.Errorf("the scope is %q, and the list has %v", got, c.names(t))
 			}
-			if err := auth.NewTokens(c.Ports).End(t.Context(), get(t, c.users, "alice"), made.ID); !fault.Is(err, fault.NotFound) {
-				t.Errorf("ending it again gives %v", err)
-			}
+			err := auth.NewTokens(c.Ports).End(t.Context(), get(t, c.users, "alice"), made.ID)
+			apitest.WantFault(t, "ending it again", err, fault.NotFound)
 		})
 	}
 }

@@ -84,9 +84,7 @@ func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 	must(t, s.Names(t.Context(), "", func(u auth.User, _ error) error { got = append(got, u.Name); return nil }))
 	apitest.Equal(t, "the list", got, want)
 	stop := errors.New("stop")
-	if err := s.Names(t.Context(), "", func(auth.User, error) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("an error of yield gives %v", err)
-	}
+	apitest.WantErr(t, "an error of yield", s.Names(t.Context(), "", func(auth.User, error) error { return stop }), stop)
 }
 
 func TestEnableRestoresTheState(t *testing.T) {

@@ -184,9 +184,8 @@ func TestWithoutAFreeMoverTheNextSweepMovesTheBytes(t *testing.T) {
 	if calls := c.Calls.Reset(); calls["blob.Copy"] != 0 || c.read(blob.Backup, 1) != "12" {
 		t.Errorf("the calls were %v, and the link gives %q", calls, c.read(blob.Backup, 1))
 	}
-	if r := c.sweepYoung(); r.Moved != 1 || len(c.Partitions("due ")) != 0 {
-		t.Errorf("the sweep reported %+v, and left %v", r, c.Partitions("due "))
-	}
+	apitest.Equal(t, "files that the sweep moved", c.sweepYoung().Moved, 1)
+	apitest.Equal(t, "items for days to come", len(c.Partitions("due ")), 0)
 	c.wantConsistent(1)
 }
 

@@ -129,9 +129,9 @@ func TestUploadOfRemovedUserTakesNoIDFromTheNext(t *testing.T) {
 	err := u.Add(t.Context(), files.Part{Name: "b", Body: strings.NewReader("two"), Size: 3})
 	apitest.WantFault(t, "adding the second file", err, fault.Unauthorized)
 	u.Abort(t.Context())
-	if _, err := file.Service(second.Data.Ports).Begin(t.Context(), "alice", files.ByOf(auth.Identity{User: before}), 1, files.Sending{}); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("an upload of the removed user gave %v, want Unauthorized", err)
-	}
+	service, by := file.Service(second.Data.Ports), files.ByOf(auth.Identity{User: before})
+	_, err = service.Begin(t.Context(), "alice", by, 1, files.Sending{})
+	apitest.WantFault(t, "an upload of the removed user", err, fault.Unauthorized)
 	second.wantConsistent(0)
 	apitest.Equal(t, "the last id", second.user().LastFile, 1)
 }
@@ -148,9 +148,8 @@ func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
 	if err != nil || len(page.Files) != 0 {
 		t.Errorf("the list is %+v, %v, want an empty one", page, err)
 	}
-	if _, err := file.Service(second.Data.Ports).Delete(t.Context(), before, second.user().LastFile); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the deletion gave %v, want NotFound", err)
-	}
+	_, err = file.Service(second.Data.Ports).Delete(t.Context(), before, second.user().LastFile)
+	apitest.WantFault(t, "the deletion", err, fault.NotFound)
 	second.wantConsistent(1)
 }
 

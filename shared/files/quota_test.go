@@ -234,9 +234,7 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	apitest.Equal(t, "bytes in use after RemoveAll", c.user().Used, 0)
 	c.must(c.Users.Remove(t.Context(), "alice"))
 	c.AddUser("alice", password, quota(50))
-	if _, err := slow.Commit(t.Context(), 0); !fault.Is(err, fault.TooLarge) {
-		t.Errorf("committing the upload to the removed user gave %v, want TooLarge", err)
-	}
+	apitest.WantFault(t, "the upload to the removed user", failure(slow.Commit(t.Context(), 0)), fault.TooLarge)
 	c.wantUsed("after the commit", 0)
 	c.Clock.Advance(25 * time.Hour)
 	c.sweep(time.Hour)

@@ -83,9 +83,8 @@ func TestTheNextSweepFinishesAMoveThatFailed(t *testing.T) {
 	c.Calls.Before("blob.Copy", func() error { leave(); return errors.New("away") })
 	c.must(failure(file.Service(c.Data.Ports).Delete(ctx, c.user(), 1)))
 	c.Calls.Before("blob.Copy", nil)
-	if r := c.sweepYoung(); r.Moved != 1 || len(c.Partitions("due ")) != 0 {
-		t.Errorf("the sweep reported %+v, and left %v", r, c.Partitions("due "))
-	}
+	apitest.Equal(t, "files that the sweep moved", c.sweepYoung().Moved, 1)
+	apitest.Equal(t, "items for days to come", len(c.Partitions("due ")), 0)
 	c.wantConsistent(1)
 }
 

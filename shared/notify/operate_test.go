@@ -1,7 +1,6 @@
 package notify_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -178,9 +177,8 @@ func TestSendersArePointedAtNoticesDueForAnHour(t *testing.T) {
 			t.Errorf("nothing points at %s", m.Body)
 		}
 	}
-	if _, err := notify.Remind(t.Context(), p.table, &relayed{fail: "outbox"}, now); !errors.Is(err, errRefused) {
-		t.Errorf("the error is %v", err)
-	}
+	_, err = notify.Remind(t.Context(), p.table, &relayed{fail: "outbox"}, now)
+	apitest.WantErr(t, "a topic that refuses", err, errRefused)
 }
 
 func TestOneRunEndsABoundedNumberOfNotices(t *testing.T) {
