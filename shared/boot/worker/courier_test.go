@@ -164,7 +164,8 @@ func (p *post) code() (table.Key, worker.CourierEvent) {
 	apitest.Must(p.T, err)
 	var e worker.CourierEvent
 	apitest.Must(p.T, json.Unmarshal(fmt.Appendf(nil, `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0",
-		"Sns":{"Type":"Notification","MessageId":"95df01b4","Message":%s,"MessageAttributes":{"channel":{"Type":"String","Value":"code"}}}}]}`, body), &e))
+		"Sns":{"Type":"Notification","MessageId":"95df01b4","Message":%s,
+		"MessageAttributes":{"channel":{"Type":"String","Value":"code"}}}}]}`, body), &e))
 	return op.Key, e
 }
 
