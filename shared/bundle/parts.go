@@ -1,13 +1,12 @@
 package bundle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"hash"
 	"hash/crc32"
 	"io"
+	"iter"
 	"slices"
 	"sync"
 )
@@ -37,8 +36,8 @@ type Parts struct {
 	sums map[share]uint32
 }
 
-// shortFile is the length in bytes of a file that is kept in memory while its header is sent.
-const shortFile = 64 << 10
+// chunkSize is how many bytes of a file are in memory at a time.
+const chunkSize = 256 << 10
 
 // share is what a part has of a file's bytes.
 type share struct{ entry, part int }
@@ -129,7 +128,76 @@ func (l *Layout) pieces(from, to int64) (found []piece) {
 // and must be closed. Its reads end with the context. Their errors name the file and wrap
 // ErrChanged or what open and the file returned.
 func (p *Parts) Open(ctx context.Context, number int) io.ReadCloser {
-	return &partReader{ctx: ctx, parts: p, number: number, rest: p.pieces(number)}
+	next, stop := iter.Pull2(p.chunks(ctx, number))
+	return &partReader{next: next, stop: stop}
+}
+
+// errUnwanted ends a part that nobody reads to its end.
+var errUnwanted = errors.New("the part is not wanted any more")
+
+// chunks yields the bytes of a part. An error ends it.
+func (p *Parts) chunks(ctx context.Context, number int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		take := func(chunk []byte) error {
+			if !yield(chunk, nil) {
+				return errUnwanted
+			}
+			return context.Cause(ctx)
+		}
+		err := context.Cause(ctx)
+		for _, c := range p.pieces(number) {
+			var whole []byte
+			switch {
+			case err != nil:
+			case c.kind == content:
+				err = p.content(ctx, number, c, take)
+			default:
+				if whole, err = p.bytes(ctx, c); err == nil {
+					err = take(whole[c.off : c.off+c.length])
+				}
+			}
+		}
+		if err != nil && err != errUnwanted {
+			yield(nil, err)
+		}
+	}
+}
+
+// content hands a part's share of a file to take, in chunks, and remembers its checksum before the last one: of
+// a share that has changed, that one is withheld.
+func (p *Parts) content(ctx context.Context, number int, c piece, take func([]byte) error) error {
+	failed := func(err error) error { return fmt.Errorf("reading %q: %w", p.layout.Entries[c.entry].Path, err) }
+	file, err := p.open(c.entry)
+	if err != nil {
+		return failed(err)
+	}
+	closed := sync.OnceValue(file.Close)
+	defer closed()
+	sum, buf := crc32.NewIEEE(), make([]byte, min(c.length, chunkSize))
+	for done := int64(0); done < c.length; {
+		chunk := buf[:min(c.length-done, chunkSize)]
+		n, err := file.ReadAt(chunk, c.off+done)
+		switch {
+		case n == len(chunk) && (err == nil || err == io.EOF):
+		case err == io.EOF: // it is shorter now
+			return p.changed(c)
+		default:
+			return failed(err)
+		}
+		_, _ = sum.Write(chunk) // never fails
+		if done += int64(n); done == c.length {
+			if err := closed(); err != nil {
+				return failed(err)
+			}
+			if err := p.remember(number, c, sum.Sum32()); err != nil {
+				return err
+			}
+		}
+		if err := take(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checksum returns the CRC-32 of a file. It reads the shares whose checksum is not known.
@@ -138,28 +206,25 @@ func (p *Parts) checksum(ctx context.Context, entry int) (sum uint32, err error)
 	for from := e.Offset; from < e.Offset+e.Length; {
 		number := int(from/p.size) + 1
 		to := min(p.endOf(number), e.Offset+e.Length)
-		next, err := p.shareSum(ctx, number, piece{content, entry, from - e.Offset, to - from})
-		if err != nil {
-			return 0, err
+		next, known := p.known(number, entry)
+		if !known {
+			unread := func([]byte) error { return context.Cause(ctx) }
+			if err := p.content(ctx, number, piece{content, entry, from - e.Offset, to - from}, unread); err != nil {
+				return 0, err
+			}
+			next, _ = p.known(number, entry)
 		}
 		sum, from = CombineCRC32(sum, next, to-from), to
 	}
 	return sum, nil
 }
 
-// shareSum returns the CRC-32 of a part's share of a file. It reads the share if needed.
-func (p *Parts) shareSum(ctx context.Context, number int, c piece) (uint32, error) {
+// known returns the checksum of a part's share of a file, if it was read before.
+func (p *Parts) known(number, entry int) (sum uint32, ok bool) {
 	p.mu.Lock()
-	sum, known := p.sums[share{c.entry, number}]
-	p.mu.Unlock()
-	if known {
-		return sum, nil
-	}
-	r := &partReader{ctx: ctx, parts: p, number: number, rest: []piece{c}}
-	defer r.Close()
-	h := crc32.NewIEEE()
-	_, err := io.Copy(h, r)
-	return h.Sum32(), err
+	defer p.mu.Unlock()
+	sum, ok = p.sums[share{entry, number}]
+	return sum, ok
 }
 
 // remember keeps the checksum of a part's share of a file. It fails if there was another one.
@@ -195,36 +260,26 @@ func (p *Parts) bytes(ctx context.Context, c piece) (whole []byte, err error) {
 	return l.tail(), nil
 }
 
-// partReader reads pieces one after the other.
+// partReader reads chunks one after the other.
 type partReader struct {
-	ctx    context.Context
-	parts  *Parts
-	number int
-	rest   []piece // the first is the current one
-	err    error   // what ended reading
-
-	reader io.Reader // of the current piece, or nil
-	left   int64     // bytes of the current piece
-	file   File      // of the current piece, or nil
-	short  []byte    // the file after the current header, or nil
-	sum    hash.Hash32
+	next func() ([]byte, error, bool)
+	stop func()
+	rest []byte // of the current chunk
+	err  error  // what ended reading
 }
 
-// Read fills b, as a piece may be a few bytes long, and each write to a connection costs the same.
+// Read fills b, as a chunk may be a few bytes long, and each write to a connection costs the same.
 func (r *partReader) Read(b []byte) (n int, err error) {
 	for n < len(b) && r.err == nil {
-		switch {
-		case r.ctx.Err() != nil:
-			r.err = context.Cause(r.ctx)
-		case len(r.rest) == 0:
-			r.err = io.EOF
-		case r.reader == nil:
-			r.err = r.begin(r.rest[0])
-		default:
-			var more int
-			more, r.err = r.read(b[n:], r.rest[0])
-			n += more
+		if len(r.rest) == 0 {
+			var more bool
+			if r.rest, r.err, more = r.next(); !more {
+				r.err = io.EOF
+			}
+			continue
 		}
+		more := copy(b[n:], r.rest)
+		n, r.rest = n+more, r.rest[more:]
 	}
 	if n > 0 {
 		return n, nil // the next call returns the error
@@ -232,93 +287,8 @@ func (r *partReader) Read(b []byte) (n int, err error) {
 	return 0, r.err
 }
 
-// begin opens a piece.
-func (r *partReader) begin(c piece) (err error) {
-	r.left = c.length
-	if err := r.readShort(); err != nil {
-		return err
-	}
-	if c.kind == content && r.short != nil {
-		r.sum = crc32.NewIEEE()
-		r.reader, r.short = io.TeeReader(bytes.NewReader(r.short), r.sum), nil
-		return nil
-	}
-	if c.kind != content {
-		whole, err := r.parts.bytes(r.ctx, c)
-		if err != nil {
-			return err
-		}
-		r.reader = bytes.NewReader(whole[c.off:])
-		return nil
-	}
-	if r.file, err = r.parts.open(c.entry); err != nil {
-		return r.failed(c, err)
-	}
-	r.sum = crc32.NewIEEE()
-	r.reader = io.TeeReader(io.NewSectionReader(r.file, c.off, c.length), r.sum)
-	return nil
-}
-
-// readShort reads a short file that follows its header, if that comes next: the header needs its
-// checksum, and so it is opened once for both.
-func (r *partReader) readShort() error {
-	if len(r.rest) < 2 || r.rest[0].kind != header || r.rest[1].kind != content {
-		return nil
-	}
-	c := r.rest[1]
-	if c.length > shortFile || c.length < r.parts.layout.Entries[c.entry].Length {
-		return nil
-	}
-	whole := &partReader{ctx: r.ctx, parts: r.parts, number: r.number, rest: []piece{c}}
-	defer whole.Close()
-	text := make([]byte, c.length)
-	if _, err := io.ReadFull(whole, text); err != nil {
-		return err
-	}
-	r.short = text
-	return nil
-}
-
-// read reads from a piece. It withholds the last bytes of one that has changed.
-func (r *partReader) read(b []byte, c piece) (int, error) {
-	n, err := r.reader.Read(b[:min(int64(len(b)), r.left)])
-	r.left -= int64(n)
-	switch {
-	case err != nil && err != io.EOF:
-		err = r.failed(c, err)
-	case r.left == 0:
-		err = r.finish(c)
-	case err == io.EOF:
-		err = r.parts.changed(c) // it is shorter now
-	}
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
-}
-
-// finish closes a piece that was read to its end.
-func (r *partReader) finish(c piece) error {
-	r.rest, r.reader = r.rest[1:], nil
-	if c.kind != content {
-		return nil
-	}
-	if err := r.Close(); err != nil {
-		return r.failed(c, err)
-	}
-	return r.parts.remember(r.number, c, r.sum.Sum32())
-}
-
-func (r *partReader) failed(c piece, err error) error {
-	return fmt.Errorf("reading %q: %w", r.parts.layout.Entries[c.entry].Path, err)
-}
-
-// Close closes the open file, if there is one.
+// Close closes the open file, if there is one. It never fails.
 func (r *partReader) Close() error {
-	if r.file == nil {
-		return nil
-	}
-	file := r.file
-	r.file = nil
-	return file.Close()
+	r.stop()
+	return nil
 }

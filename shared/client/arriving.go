@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/crc32"
@@ -10,8 +9,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-
-	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/bundle"
 )
@@ -26,15 +23,10 @@ func (u *unpacking) load(ctx context.Context, from *origin, connections int) err
 			return err
 		}
 	}
-	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, cmp.Or(connections, 4)))
-	for _, r := range u.runs() {
-		if inner.Err() != nil {
-			break
-		}
-		g.Go(func() error { return u.fetch(inner, from, r) })
-	}
-	if err := cmp.Or(g.Wait(), context.Cause(ctx)); err != nil {
+	err := parallel(ctx, connections, slices.Values(u.runs()), func(ctx context.Context, r *run) error {
+		return u.fetch(ctx, from, r)
+	})
+	if err != nil {
 		return err
 	}
 	if err := u.setFolderTimes(); err != nil || len(u.wrong) == 0 {

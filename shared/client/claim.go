@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -90,14 +88,8 @@ func earlierClaim(path, link string) string {
 		}
 	}
 	for _, name := range names {
-		f, err := openOwn(filepath.Join(folder, name))
-		if err != nil {
-			continue
-		}
-		var r record
-		err = json.NewDecoder(io.LimitReader(f, maxAnswer)).Decode(&r)
-		_ = f.Close()
-		if at, bad := url.Parse(r.Claim); err == nil && bad == nil && r.Claim != "" && withClaim(link, at) == r.Claim {
+		r, _ := readRecord(filepath.Join(folder, name))
+		if at, err := url.Parse(r.Claim); err == nil && r.Claim != "" && withClaim(link, at) == r.Claim {
 			return r.Claim
 		}
 	}

@@ -8,9 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -103,19 +102,13 @@ func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections in
 	if err != nil {
 		return err
 	}
-	g, inner := errgroup.WithContext(ctx)
-	for range connections {
-		g.Go(func() error {
-			for s := p.take(size); s != nil; s = p.take(size) {
-				if err := o.copy(inner, *s, func(b []byte) error { return p.write(s, b) }); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
+	p.split(size)
 	ended := make(chan error, 1)
-	go func() { ended <- g.Wait() }()
+	go func() {
+		ended <- parallel(ctx, connections, slices.Values(p.spans), func(ctx context.Context, s *span) error {
+			return o.copy(ctx, *s, func(b []byte) error { return p.write(s, b) })
+		})
+	}()
 	for {
 		select {
 		case <-time.After(saveEvery):
@@ -146,5 +139,5 @@ func (o *origin) pieces(ctx context.Context, wanted int) (connections int, size 
 	if o.store.Load() == nil {
 		return 1, o.remote.Length, err
 	}
-	return max(1, cmp.Or(wanted, 4)), rangeSize, err
+	return wanted, max(rangeSize, o.remote.Length>>14), err // whatever the length, there are not too many pieces
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
@@ -23,7 +22,6 @@ type partial struct {
 
 	mu    sync.Mutex
 	spans []*span // in order; each shrinks as its bytes arrive
-	taken int     // how many of spans, from the first, are in progress or done
 	claim string  // the address of the claim that pays for the download; "" if it needs none
 
 	saving sync.Mutex // held while the record is written
@@ -51,25 +49,27 @@ func openPartial(path string, r Remote) (p *partial, err error) {
 // resume opens the bytes, if they and their record belong to the caller and to the
 // same file.
 func (p *partial) resume() bool {
-	text, err := openOwn(p.path + ".json")
-	if err != nil {
+	r, err := readRecord(p.path + ".json")
+	if err != nil || !r.isOf(p.remote) {
 		return false
 	}
-	defer text.Close()
-	if !p.recorded(text) {
-		return false
-	}
+	p.spans = r.Missing
 	p.file, err = openOwn(p.path)
 	return err == nil
 }
 
-// recorded reads the record, and reports whether it is of the same file.
-func (p *partial) recorded(text io.Reader) bool {
-	var r record
-	err := json.NewDecoder(io.LimitReader(text, maxAnswer)).Decode(&r)
-	if err != nil || r.ETag != p.remote.ETag || r.Length != p.remote.Length {
-		return false
+// readRecord reads a record of the caller's own.
+func readRecord(path string) (r record, err error) {
+	f, err := openOwn(path)
+	if err != nil {
+		return r, err
 	}
+	defer f.Close()
+	return r, json.NewDecoder(io.LimitReader(f, maxAnswer)).Decode(&r)
+}
+
+// isOf reports whether a record is whole, and of this file.
+func (r record) isOf(file Remote) bool {
 	end := int64(0)
 	for _, s := range r.Missing {
 		if s == nil || s.From < end || s.To <= s.From || s.To > r.Length {
@@ -77,8 +77,7 @@ func (p *partial) recorded(text io.Reader) bool {
 		}
 		end = s.To
 	}
-	p.spans = r.Missing
-	return true
+	return r.ETag == file.ETag && r.Length == file.Length
 }
 
 // openOwn opens a regular file of the caller's own.
@@ -119,24 +118,19 @@ func (p *partial) have() int64 {
 	return n
 }
 
-// take returns a missing span of at most size bytes, or nil if there is none. write
-// advances its From.
-func (p *partial) take(size int64) *span {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.taken == len(p.spans) {
-		return nil
+// split cuts what is missing into spans of at most size bytes.
+func (p *partial) split(size int64) {
+	var all []*span
+	for _, s := range p.spans {
+		for ; s.To-s.From > size; s.From += size {
+			all = append(all, &span{s.From, s.From + size})
+		}
+		all = append(all, s)
 	}
-	s := p.spans[p.taken]
-	p.taken++
-	if s.To-s.From > size {
-		p.spans = slices.Insert(p.spans, p.taken, &span{s.From + size, s.To})
-		s.To = s.From + size
-	}
-	return s
+	p.spans = all
 }
 
-// write stores the next bytes of a taken span.
+// write stores the next bytes of a span.
 func (p *partial) write(s *span, b []byte) error {
 	if _, err := p.file.WriteAt(b, s.From); err != nil {
 		return err
@@ -152,7 +146,11 @@ func (p *partial) missing() (all []*span) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.spans {
-		if s.From < s.To {
+		switch last := len(all) - 1; {
+		case s.From == s.To:
+		case last >= 0 && all[last].To == s.From:
+			all[last].To = s.To
+		default:
 			all = append(all, &span{s.From, s.To})
 		}
 	}

@@ -1,13 +1,13 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -63,9 +63,6 @@ const (
 	// part again.
 	rivals    = 5
 	rivalWait = 50 * time.Millisecond
-
-	// keptPart is the size in bytes up to which the only part of a bundle is kept in memory.
-	keptPart = 8 << 20
 
 	// streams is how many parts of a stream are sent at once.
 	streams = 3
@@ -225,18 +222,23 @@ func (p *put) send(ctx context.Context, connections int) (whole uint64, err erro
 
 // each calls do for all parts, several at once. The first error ends it.
 func (p *put) each(ctx context.Context, connections int, do func(context.Context, part) error) error {
+	return parallel(ctx, connections, slices.Values(p.parts.Order()), func(ctx context.Context, number int) error {
+		open := func(ctx context.Context) io.ReadCloser { return p.parts.Open(ctx, number) }
+		return do(ctx, part{number: number, size: p.session.size(number), open: open})
+	})
+}
+
+// parallel calls do for each of several things, for a few at once; 0 is the usual number. The first error ends it.
+func parallel[T any](ctx context.Context, atOnce int, all iter.Seq[T], do func(context.Context, T) error) error {
 	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, cmp.Or(connections, 4)))
-	for _, number := range p.parts.Order() {
+	g.SetLimit(max(1, cmp.Or(atOnce, 4)))
+	for one := range all {
+		g.Go(func() error { return do(inner, one) })
 		if inner.Err() != nil {
 			break
 		}
-		g.Go(func() error {
-			open := func(ctx context.Context) io.ReadCloser { return p.parts.Open(ctx, number) }
-			return do(inner, part{number: number, size: p.session.size(number), open: open})
-		})
 	}
-	return cmp.Or(g.Wait(), context.Cause(ctx)) // it may have ended before all parts were begun
+	return cmp.Or(g.Wait(), context.Cause(ctx)) // it may have ended before all were begun
 }
 
 // read notes the checksum of a part.
@@ -245,18 +247,8 @@ func (p *put) read(ctx context.Context, one part) (err error) {
 	return err
 }
 
-// missing sends one part, unless the service has it. It reads the part twice, but that of a bundle of
-// one part, which may have thousands of files, once.
+// missing sends one part, unless the service has it. It reads the part twice.
 func (p *put) missing(ctx context.Context, one part) error {
-	if p.source.parts != nil && p.session.Parts == 1 && one.size <= keptPart {
-		r := one.open(ctx)
-		text := make([]byte, one.size)
-		_, err := io.ReadFull(ending{ctx, r}, text)
-		if err = cmp.Or(err, r.Close()); err != nil {
-			return p.unread(err)
-		}
-		one.open = func(context.Context) io.ReadCloser { return io.NopCloser(bytes.NewReader(text)) }
-	}
 	if err := p.read(ctx, one); err != nil {
 		return err
 	}
@@ -291,21 +283,13 @@ func (p *put) sum(ctx context.Context, one part) (uint64, error) {
 	r := one.open(ctx)
 	defer r.Close()
 	sum, n, err := wire.CRC64NVME(ending{ctx, r})
-	if err != nil {
-		return 0, p.unread(err)
-	}
-	if n != one.size {
+	switch {
+	case err != nil:
+		return 0, changed(fmt.Errorf("reading %s: %w", p.source.Name, err))
+	case n != one.size:
 		return 0, fmt.Errorf("%w: it is shorter now", ErrChanged)
 	}
 	return sum, nil
-}
-
-// unread returns the error of reading a part.
-func (p *put) unread(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return fmt.Errorf("%w: it is shorter now", ErrChanged)
-	}
-	return changed(fmt.Errorf("reading %s: %w", p.source.Name, err))
 }
 
 // PutStream uploads r, of any length, in parts while it is read. Each part is kept in a
@@ -341,22 +325,20 @@ type stream struct {
 
 // send reads one part after the other, and sends several at once. The first error ends it.
 func (s *stream) send(ctx context.Context) error {
-	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(streams)
 	var failed error
-	for number, ended := 1, false; !ended && inner.Err() == nil; number++ {
-		next, err := s.read(number)
-		if next == nil {
-			failed = err
-			break
+	err := parallel(ctx, streams, func(yield func(*part) bool) {
+		for number, more := 1, true; more; number++ {
+			var next *part
+			if next, failed = s.read(number); next == nil {
+				return
+			}
+			more = yield(next) && next.length == nil
 		}
-		ended = next.length != nil
-		g.Go(func() error {
-			defer next.discard()
-			return s.part(inner, *next)
-		})
-	}
-	return cmp.Or(g.Wait(), failed, context.Cause(ctx))
+	}, func(ctx context.Context, next *part) error {
+		defer next.discard()
+		return s.part(ctx, *next)
+	})
+	return cmp.Or(err, failed)
 }
 
 // read copies the next part to a temporary file. It returns nil if there is none; the first one
