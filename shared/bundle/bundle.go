@@ -1,6 +1,6 @@
 // Package bundle makes and reads bundles: several files and folders in one ZIP64 archive, stored
 // and not deflated. The sender makes the archive while sending it. The sender and the service use
-// this package alike. It imports nothing of Ferry. Start reading with Plan and Read.
+// this package alike. Of Ferry it imports only wire. Start reading with Plan and Read.
 //
 // A bundle has exactly one form, so that its layout follows from names and lengths, and everything
 // but the bytes of the files follows from its directory. The numbers are sections of APPNOTE 6.3.10.

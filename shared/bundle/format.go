@@ -39,51 +39,43 @@ const (
 	folderBit      = 0x10 // of MS-DOS
 )
 
+// fields appends numbers to b, each as long as its type.
+func fields(b []byte, values ...any) []byte {
+	for _, v := range values {
+		b, _ = binary.Append(b, binary.LittleEndian, v) // fails only for other types
+	}
+	return b
+}
+
 // local returns the entry's local header.
 func (e Entry) local() []byte {
 	large := zip64Extra(e.Length, e.Length)
-	b := binary.LittleEndian.AppendUint32(nil, localSignature)
-	b = e.appendCommon(b, len(large))
-	return e.appendNames(b, large)
+	return e.appendNames(e.appendCommon(fields(nil, uint32(localSignature)), large), large)
 }
 
 // record returns the entry's record in the directory.
 func (e Entry) record() []byte {
 	large := zip64Extra(e.Length, e.Length, e.Header)
-	b := binary.LittleEndian.AppendUint32(nil, recordSignature)
-	b = binary.LittleEndian.AppendUint16(b, madeBy)
-	b = e.appendCommon(b, len(large))
+	b := e.appendCommon(fields(nil, uint32(recordSignature), uint16(madeBy)), large)
 	b = append(b, make([]byte, 6)...) // comment length, disk, internal attributes
-	b = binary.LittleEndian.AppendUint32(b, e.attributes())
-	b = binary.LittleEndian.AppendUint32(b, narrow(e.Header))
-	return e.appendNames(b, large)
+	return e.appendNames(fields(b, e.attributes(), narrow(e.Header)), large)
 }
 
-// appendCommon appends what local header and record have in common. large is the length of
-// the ZIP64 field.
-func (e Entry) appendCommon(b []byte, large int) []byte {
+// appendCommon appends what local header and record have in common. large is the ZIP64 field.
+func (e Entry) appendCommon(b, large []byte) []byte {
 	version := uint16(plain)
-	if large > 0 {
+	if len(large) > 0 {
 		version = zip64
 	}
 	clock, date := dosTime(e.Modified)
-	for _, field := range []uint16{version, utf8Flag, stored, clock, date} {
-		b = binary.LittleEndian.AppendUint16(b, field)
-	}
-	for _, field := range []uint32{e.CRC32, narrow(e.Length), narrow(e.Length)} {
-		b = binary.LittleEndian.AppendUint32(b, field)
-	}
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(e.Path)))
-	return binary.LittleEndian.AppendUint16(b, uint16(timeLength+large))
+	return fields(b, version, uint16(utf8Flag), uint16(stored), clock, date,
+		e.CRC32, narrow(e.Length), narrow(e.Length), uint16(len(e.Path)), uint16(timeLength+len(large)))
 }
 
 // appendNames appends the path and the extra fields.
 func (e Entry) appendNames(b, large []byte) []byte {
 	b = append(b, e.Path...)
-	b = binary.LittleEndian.AppendUint16(b, timeField)
-	b = binary.LittleEndian.AppendUint16(b, timeLength-4)
-	b = append(b, modifiedAt)
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.Modified.Unix()))
+	b = fields(b, uint16(timeField), uint16(timeLength-4), uint8(modifiedAt), uint32(e.Modified.Unix()))
 	return append(b, large...)
 }
 
@@ -106,15 +98,13 @@ func zip64Extra(values ...int64) []byte {
 	var large []byte
 	for _, v := range values {
 		if v >= wide {
-			large = binary.LittleEndian.AppendUint64(large, uint64(v))
+			large = fields(large, v)
 		}
 	}
 	if large == nil {
 		return nil
 	}
-	b := binary.LittleEndian.AppendUint16(nil, zip64Field)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(large)))
-	return append(b, large...)
+	return append(fields(nil, uint16(zip64Field), uint16(len(large))), large...)
 }
 
 // dosTime returns time and date as MS-DOS writes them, in UTC. The time is one of keptTime.
@@ -126,35 +116,16 @@ func dosTime(t time.Time) (clock, date uint16) {
 	return clock, uint16((t.Year()-1980)<<9 | int(t.Month())<<5 | t.Day())
 }
 
-// end returns the records after the directory.
-func (l *Layout) end() []byte {
-	var b []byte
+// end returns the records after the directory: if it begins late, the ZIP64 end record and its locator too.
+func (l *Layout) end() (b []byte) {
+	n := len(l.Entries)
 	if l.Directory >= wide {
-		b = l.appendEnd64(b)
+		length := uint64(end64Length - 12) // without this field and those before it
+		disks := uint64(0)
+		b = fields(b, uint32(end64Signature), length, uint16(madeBy), uint16(zip64), disks,
+			uint64(n), uint64(n), l.size, l.Directory)
+		b = fields(b, uint32(locatorSignature), uint32(0), l.Directory+l.size, uint32(1)) // of one disk, the first
 	}
-	b = binary.LittleEndian.AppendUint32(b, endSignature)
-	b = append(b, make([]byte, 4)...) // disks
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(l.Entries)))
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(l.Entries)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(l.size))
-	b = binary.LittleEndian.AppendUint32(b, narrow(l.Directory))
-	return append(b, 0, 0) // comment length
-}
-
-// appendEnd64 appends the ZIP64 end record and its locator.
-func (l *Layout) appendEnd64(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, end64Signature)
-	b = binary.LittleEndian.AppendUint64(b, end64Length-12) // without this field and those before it
-	b = binary.LittleEndian.AppendUint16(b, madeBy)
-	b = binary.LittleEndian.AppendUint16(b, zip64)
-	b = append(b, make([]byte, 8)...) // disks
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(l.Entries)))
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(l.Entries)))
-	b = binary.LittleEndian.AppendUint64(b, uint64(l.size))
-	b = binary.LittleEndian.AppendUint64(b, uint64(l.Directory))
-
-	b = binary.LittleEndian.AppendUint32(b, locatorSignature)
-	b = binary.LittleEndian.AppendUint32(b, 0) // disk
-	b = binary.LittleEndian.AppendUint64(b, uint64(l.Directory+l.size))
-	return binary.LittleEndian.AppendUint32(b, 1) // disks
+	disks, comment := uint32(0), uint16(0)
+	return fields(b, uint32(endSignature), disks, uint16(n), uint16(n), uint32(l.size), narrow(l.Directory), comment)
 }

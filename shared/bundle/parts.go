@@ -9,6 +9,8 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
+	"ferry/shared/wire"
 )
 
 // ErrChanged is returned if the bytes of a file are no longer those that were read before, or fewer
@@ -214,7 +216,7 @@ func (p *Parts) checksum(ctx context.Context, entry int) (sum uint32, err error)
 			}
 			next, _ = p.known(number, entry)
 		}
-		sum, from = CombineCRC32(sum, next, to-from), to
+		sum, from = wire.CombineCRC32(sum, next, to-from), to
 	}
 	return sum, nil
 }

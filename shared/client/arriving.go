@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"ferry/shared/bundle"
+	"ferry/shared/wire"
 )
 
 // gap is how many bytes that nobody wants are fetched rather than skipped by another request.
@@ -178,7 +179,7 @@ func (u *unpacking) arrive(entry int) (*arriving, error) {
 func (u *unpacking) add(a *arriving, to, n int64, sum uint32) (complete bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	a.sum ^= bundle.CombineCRC32(sum, 0, a.Offset+a.Length-to)
+	a.sum ^= wire.CombineCRC32(sum, 0, a.Offset+a.Length-to)
 	a.left -= n
 	return a.left == 0
 }

@@ -1,6 +1,6 @@
 // Package wire defines how file names, checksums, a few texts and the uses of links are
 // written in requests and responses, for the service and its client alike. It imports
-// nothing of Ferry. Start reading with CleanFileName; crc64.go has the checksum.
+// nothing of Ferry. Start reading with CleanFileName; crc.go has the checksums.
 package wire
 
 import (

@@ -1,11 +1,11 @@
-package bundle_test
+package wire_test
 
 import (
 	"bytes"
 	"hash/crc32"
 	"testing"
 
-	"ferry/shared/bundle"
+	"ferry/shared/wire"
 )
 
 func FuzzCombiningGivesTheChecksumOfTheWhole(f *testing.F) {
@@ -15,7 +15,7 @@ func FuzzCombiningGivesTheChecksumOfTheWhole(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("0123456789"), 10_000), make([]byte, 65_537))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		want := crc32.ChecksumIEEE(append(bytes.Clone(a), b...))
-		if got := bundle.CombineCRC32(crc32.ChecksumIEEE(a), crc32.ChecksumIEEE(b), int64(len(b))); got != want {
+		if got := wire.CombineCRC32(crc32.ChecksumIEEE(a), crc32.ChecksumIEEE(b), int64(len(b))); got != want {
 			t.Errorf("%d and %d bytes: %08x, want %08x", len(a), len(b), got, want)
 		}
 	})
@@ -25,7 +25,7 @@ func FuzzCombiningGivesTheChecksumOfTheWhole(f *testing.F) {
 func zeros(n int64) uint32 {
 	sum, length := crc32.ChecksumIEEE(make([]byte, 1<<20)), int64(1<<20)
 	for ; length < n; length *= 2 {
-		sum = bundle.CombineCRC32(sum, sum, length)
+		sum = wire.CombineCRC32(sum, sum, length)
 	}
 	return sum
 }
@@ -42,7 +42,7 @@ func TestCombiningWorksBeyondMemorySize(t *testing.T) {
 	// 4 EiB of zeros before and after a piece: together the order of equal bytes does not matter.
 	const large = 1 << 62
 	short := crc32.ChecksumIEEE(mib)
-	if a, b := bundle.CombineCRC32(zeros(large), short, 1<<20), bundle.CombineCRC32(short, zeros(large), large); a != b {
+	if a, b := wire.CombineCRC32(zeros(large), short, 1<<20), wire.CombineCRC32(short, zeros(large), large); a != b {
 		t.Errorf("%08x and %08x differ", a, b)
 	}
 }

@@ -9,9 +9,12 @@ import (
 	"github.com/minio/crc64nvme"
 )
 
-// poly is the polynomial 0xad93d23594c93659 with its bits reflected: the highest bit
+// The polynomials 0xad93d23594c93659 and 0x04C11DB7 with their bits reflected: the highest bit
 // is the lowest power.
-const poly = 0x9a6c9329ac4bc9b5
+const (
+	poly64 uint64 = 0x9a6c9329ac4bc9b5
+	poly32 uint32 = 0xEDB88320
+)
 
 // CRC64NVME reads r to the end and returns the checksum and the number of bytes. It
 // returns an error of the reader unchanged.
@@ -21,29 +24,29 @@ func CRC64NVME(r io.Reader) (sum uint64, n int64, err error) {
 	return h.Sum64(), n, err
 }
 
-// CombineCRC64 returns the checksum of two pieces together, from their checksums and the
-// n bytes of the second. It multiplies the first sum by x to the power of the bits that
-// follow, which takes as long for a terabyte as for a few bytes.
-func CombineCRC64(first, second uint64, n int64) uint64 {
-	return multiply(power(uint64(n)), first) ^ second
-}
+// CombineCRC64 returns the CRC64NVME of two pieces together, from their checksums and the n
+// bytes of the second.
+func CombineCRC64(first, second uint64, n int64) uint64 { return combine(poly64, first, second, n) }
 
-// power returns x to the power of 8n, modulo the polynomial.
-func power(n uint64) uint64 {
-	product := uint64(1) << 63 // 1
-	square := uint64(1) << 55  // x^8
+// CombineCRC32 is CombineCRC64 for the CRC-32 of package hash/crc32, by IEEE 802.3.
+func CombineCRC32(first, second uint32, n int64) uint32 { return combine(poly32, first, second, n) }
+
+// combine multiplies the first sum by x to the power of the bits that follow, which takes as
+// long for a terabyte as for a few bytes.
+func combine[T uint32 | uint64](poly, first, second T, n int64) T {
+	product, square := first, (^T(0)>>1+1)>>8 // x^8
 	for ; n > 0; n >>= 1 {
 		if n&1 != 0 {
-			product = multiply(product, square)
+			product = multiply(poly, square, product)
 		}
-		square = multiply(square, square)
+		square = multiply(poly, square, square)
 	}
-	return product
+	return product ^ second
 }
 
 // multiply multiplies two polynomials modulo that of the checksum.
-func multiply(a, b uint64) (product uint64) {
-	for bit := uint64(1) << 63; bit != 0 && a != 0; bit >>= 1 {
+func multiply[T uint32 | uint64](poly, a, b T) (product T) {
+	for bit := ^T(0)>>1 + 1; bit != 0 && a != 0; bit >>= 1 {
 		if a&bit != 0 {
 			product ^= b
 			a ^= bit
