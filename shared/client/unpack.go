@@ -70,8 +70,7 @@ func (c *Client) Unpack(ctx context.Context, link string, o UnpackOptions) (got 
 		return got, err
 	}
 	u.force, u.progress = o.Force, progress
-	u.choose(layout.Entries, o)
-	got = u.chosen()
+	got = u.choose(layout.Entries, o)
 	if len(u.entries) == 0 {
 		return got, fmt.Errorf("%w in the bundle", ErrNotFound)
 	}
@@ -156,8 +155,8 @@ func (u *unpacking) close(complete bool) {
 	}
 }
 
-// choose notes what to unpack, and where to.
-func (u *unpacking) choose(all []bundle.Entry, o UnpackOptions) {
+// choose notes what to unpack, and where to. It returns a description.
+func (u *unpacking) choose(all []bundle.Entry, o UnpackOptions) (got Unpacked) {
 	top, _, _ := strings.Cut(all[0].Path, "/")
 	for _, e := range all {
 		if first, _, _ := strings.Cut(e.Path, "/"); first != top && o.Path == "" {
@@ -165,19 +164,13 @@ func (u *unpacking) choose(all []bundle.Entry, o UnpackOptions) {
 		}
 		if o.Only == nil || o.Only(e.Path) {
 			u.entries = append(u.entries, e)
+			if !e.IsFolder() {
+				got.Files, got.Length = got.Files+1, got.Length+e.Length
+			}
 		}
 	}
-}
-
-// chosen describes what is to be unpacked.
-func (u *unpacking) chosen() Unpacked {
-	all := Unpacked{Name: u.remote.Name, Path: filepath.Join(u.root.Name(), u.folder)}
-	for _, e := range u.entries {
-		if !e.IsFolder() {
-			all.Files, all.Length = all.Files+1, all.Length+e.Length
-		}
-	}
-	return all
+	got.Name, got.Path = u.remote.Name, filepath.Join(u.root.Name(), u.folder)
+	return got
 }
 
 // target returns where an entry goes, in root.
