@@ -5,10 +5,10 @@ type NewSession struct {
 	Name     string `json:"name"`
 	Length   *int64 `json:"length,omitempty"`
 	Type     string `json:"type"`
-	D        string `json:"d"`           // the user whose area the file goes to, if not the caller
-	C        Texts  `json:"c,omitempty"` // mobile numbers
-	M        Texts  `json:"m,omitempty"` // addresses
-	I        string `json:"i"`           // the message to them
+	D        string `json:"d"` // the user whose area the file goes to, if not the caller
+	C        Texts  `json:"c"` // mobile numbers
+	M        Texts  `json:"m"` // addresses
+	I        string `json:"i"` // the message to them
 	Notify   bool   `json:"notify"`
 	Lang     string `json:"lang"`
 	SHA256   string `json:"sha256"`
