@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ferry/shared/blob"
+	"ferry/shared/fault"
 )
 
 // TokenSize is the number of bytes of a key and of a token.
@@ -28,6 +29,13 @@ func RandomTokenFor(random io.Reader, name string) (string, error) {
 		return "", fmt.Errorf("making a token: %w", err)
 	}
 	return encode(append(b, name...)), nil
+}
+
+// RandomID returns so many random bytes in hexadecimal.
+func RandomID(random io.Reader, bytes int) (string, error) {
+	b := make([]byte, bytes)
+	_, err := io.ReadFull(random, b)
+	return hex.EncodeToString(b), fault.Wrap(err, "making an identifier")
 }
 
 // TokenName returns the name that a token made by RandomTokenFor carries.

@@ -117,7 +117,7 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 	if r.Key == "" {
 		return nil, nil
 	}
-	unique, err := s.unique(16)
+	unique, err := auth.RandomID(s.Random, 16)
 	if err != nil {
 		return nil, err
 	}

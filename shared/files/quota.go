@@ -85,7 +85,7 @@ func (s *Service) unlimited(owner string, read time.Time) []table.Op {
 
 // reserve makes the reservation of a session.
 func (u *Upload) reserve(ctx context.Context) error {
-	unique, err := u.s.unique(8)
+	unique, err := auth.RandomID(u.s.Random, 8)
 	if err != nil {
 		return err
 	}

@@ -344,15 +344,6 @@ func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]t
 	return slices.Concat(f.publish(), links, notices, event), err
 }
 
-// unique returns an identifier of this many random bytes, in hexadecimal.
-func (s *Service) unique(bytes int) (string, error) {
-	b := make([]byte, bytes)
-	if _, err := io.ReadFull(s.Random, b); err != nil {
-		return "", fmt.Errorf("making an identifier: %w", err)
-	}
-	return fmt.Sprintf("%x", b), nil
-}
-
 // Abort removes what was stored, and gives back its room and the count of its
 // notices. It works even after ctx has ended. If a call fails, the sweeper
 // removes the bytes, endReservations gives back the room, and the count stands

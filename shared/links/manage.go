@@ -3,12 +3,11 @@ package links
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
-	"io"
 	"slices"
 	"time"
 
+	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -83,9 +82,11 @@ func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File,
 	f.Limited = f.Limited || o.Options != (files.Options{}) || o.Until != 0
 	uses := []Use{{Later: true}}
 	if len(o.To) == 0 {
-		if uses[0].Recipient, err = s.newID(); err != nil {
+		id, err := auth.RandomID(s.Random, 8)
+		if err != nil {
 			return nil, nil, err
 		}
+		uses[0].Recipient = "link-" + id
 	}
 	about := *f
 	if o.Until != 0 {
@@ -115,13 +116,6 @@ func addresses(to []files.Message) (all []string) {
 		all = append(all, m.To)
 	}
 	return all
-}
-
-// newID returns the id of a link that no message brings.
-func (s *Service) newID() (string, error) {
-	b := make([]byte, 8)
-	_, err := io.ReadFull(s.Random, b)
-	return "link-" + hex.EncodeToString(b), fault.Wrap(err, "making an identifier")
 }
 
 // makeRoom removes as many links that lead nowhere from a record as new ones need.

@@ -18,6 +18,9 @@ import (
 // renewsAtOnce is how many renewals wait for the table at the same time.
 const renewsAtOnce = 16
 
+// errRenewed is returned for a file whose links something else has renewed or removed meanwhile.
+var errRenewed = errors.New("the links were renewed meanwhile")
+
 // renewedUpTo is the last user whose links were renewed.
 type renewedUpTo struct {
 	User string `json:"user"`
@@ -80,26 +83,26 @@ func (s *Service) renewRequests(ctx context.Context, u auth.User, version int64,
 }
 
 func (s *Service) renewArea(ctx context.Context, pk string, version int64, done, failed *atomic.Int64) error {
+	all := files.New(files.Config{Ports: s.Ports, Links: s})
 	var g errgroup.Group
 	g.SetLimit(renewsAtOnce)
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxKeys}) {
 		if err != nil {
 			return errors.Join(err, g.Wait())
 		}
-		var f files.File
-		damaged := item.Decode(&f)
+		f, damaged := files.DecodeFile(item)
 		if damaged == nil && max(1, f.Key) != version {
 			continue
 		}
 		g.Go(func() error {
 			err := damaged
 			if err == nil {
-				err = s.renew(ctx, f)
+				err = s.renew(ctx, all, f)
 			}
 			switch {
 			case err == nil:
 				done.Add(1)
-			case errors.Is(err, table.ErrCondition): // something else has renewed it
+			case errors.Is(err, errRenewed):
 			case ctx.Err() != nil:
 				return err
 			default: // it must not hold up all others
@@ -112,36 +115,17 @@ func (s *Service) renewArea(ctx context.Context, pk string, version int64, done,
 	return g.Wait()
 }
 
-// renewTries is how often the links of a file are renewed again if they change meanwhile.
-const renewTries = 5
-
-// renew replaces the links of a file. The error is table.ErrCondition if something else has renewed or
-// removed them.
-func (s *Service) renew(ctx context.Context, f files.File) error {
-	for range renewTries {
-		err := s.tryRenew(ctx, f)
-		if !errors.Is(err, table.ErrCondition) {
-			return err
+// renew replaces the links of a file, unless something else does.
+func (s *Service) renew(ctx context.Context, all *files.Service, f files.File) error {
+	_, err := all.Amend(ctx, f, func(now *files.File) ([]table.Op, error) {
+		if now.Key != f.Key {
+			return nil, errRenewed
 		}
-		var now files.File
-		failed := s.Table.Get(ctx, files.Key(f.Area, f.Owner, f.ID), &now)
-		if errors.Is(failed, table.ErrNotFound) || failed == nil && now.Key != f.Key {
-			return err
-		}
-		if f = now.Completed(); failed != nil {
-			return failed
-		}
+		now.Key = s.Key.Version()
+		return nil, nil
+	})
+	if fault.Is(err, fault.NotFound) { // a move renews them too
+		return errRenewed
 	}
-	return fmt.Errorf("a file that changes all the time: %w", table.ErrBusy)
-}
-
-func (s *Service) tryRenew(ctx context.Context, f files.File) error {
-	now := f
-	now.Key = s.Key.Version()
-	ops, err := s.Replace(ctx, f, &now)
-	if err != nil {
-		return err
-	}
-	record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("key", now.Key).If(f.Unchanged()...)
-	return s.Table.Write(ctx, append(ops, record)...)
+	return err
 }

@@ -195,7 +195,7 @@ type overtaking struct {
 }
 
 func (o *overtaking) Write(ctx context.Context, ops ...table.Op) error {
-	if ops[0].Kind == table.KindDelete || strings.HasPrefix(ops[0].Key.PK, "link#") {
+	if ops[0].Kind == table.KindDelete || strings.HasPrefix(ops[0].Key.PK, "files#") {
 		o.once.Do(o.other)
 	}
 	return o.Table.Write(ctx, ops...)

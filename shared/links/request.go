@@ -3,10 +3,8 @@ package links
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -55,8 +53,6 @@ const (
 	batch, beforeSending = 10 * time.Minute, time.Minute
 	// sentMemory is how long a guest sees what they have sent.
 	sentMemory = 30 * 24 * time.Hour
-
-	requestIDSize = auth.RequestID / 2
 )
 
 func requests(owner string) string { return "requests#" + owner }
@@ -78,11 +74,10 @@ func (s *Service) NewRequest(ctx context.Context, owner auth.User, r Request) (R
 	if len(all) >= MaxRequests {
 		return r, fault.New(fault.Conflict, "you have %d requests, the most that a user may have: end some first", MaxRequests)
 	}
-	b := make([]byte, requestIDSize)
-	if _, err := io.ReadFull(s.Random, b); err != nil {
-		return r, fmt.Errorf("making an identifier: %w", err)
+	if r.ID, err = auth.RandomID(s.Random, auth.RequestID/2); err != nil {
+		return r, err
 	}
-	r.V, r.ID, r.Owner, r.Incarnation = formatVersion, hex.EncodeToString(b), owner.Name, owner.Incarnation
+	r.V, r.Owner, r.Incarnation = formatVersion, owner.Name, owner.Incarnation
 	r.Key, r.Created = s.Key.Version(), s.Now().Unix()
 	return r, fault.Wrap(s.Table.Write(ctx, r.put().If(table.NotExists())), "storing a request")
 }

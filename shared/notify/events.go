@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -139,7 +140,7 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 	once := e.File.Blob
 	if o.Listening && e.What == files.Downloaded {
 		var err error
-		if once, err = o.unique(); err != nil {
+		if once, err = auth.RandomID(o.Random, 8); err != nil {
 			return nil, err
 		}
 	}

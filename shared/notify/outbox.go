@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"encoding/hex"
 	"io"
 	"time"
 
@@ -46,7 +45,7 @@ func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, lin
 
 // Arrived implements links.Outbox.
 func (o Outbox) Arrived(to files.Contact, title string, due time.Time, n, bytes int64) (table.Op, error) {
-	unique, err := o.unique()
+	unique, err := auth.RandomID(o.Random, 8)
 	notice := Notice{
 		Kind: Arrived, Channel: Mail, To: to.To, Lang: to.Lang, Base: to.Base, NotBefore: due.UnixMilli(),
 		Name: title, Files: n, Length: bytes,
@@ -62,7 +61,7 @@ func (o Outbox) ArrivedToo(notice string, files, bytes int64) table.Op {
 
 // about queues a notice about a file.
 func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, error) {
-	unique, err := o.unique()
+	unique, err := auth.RandomID(o.Random, 8)
 	n.Request, n.Owner, n.Area, n.File, n.Name, n.Length = fault.RequestID(ctx), f.Owner, f.Area, f.ID, f.Name, f.Length
 	return n.Op(o.Now(), unique), err
 }
@@ -74,10 +73,4 @@ func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, 
 		User: u.Name, Nonce: nonce, Expires: expires.Unix(), Request: fault.RequestID(ctx),
 	}
 	return n.Op(o.Now(), nonce[:16])
-}
-
-func (o Outbox) unique() (string, error) {
-	b := make([]byte, 8)
-	_, err := io.ReadFull(o.Random, b)
-	return hex.EncodeToString(b), fault.Wrap(err, "making an identifier")
 }
