@@ -37,7 +37,7 @@ func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
 	check(t, err)
 
 	token := p.Key.File(blob.Files, "alice", 1)
-	link, err := file.Links(p).Find(t.Context(), blob.Files, token)
+	link, err := file.Links(p).Find(t.Context(), blob.Files, token, "")
 	check(t, err)
 	claims := make([]string, 200)
 	for i := range claims {
@@ -150,7 +150,7 @@ func store(t *testing.T, service *files.Service, by files.By) error {
 func take(t *testing.T, p *api.Ports, token, claim string) (bool, error) {
 	service := file.Links(p)
 	for {
-		link, err := service.FindFor(t.Context(), blob.Files, token, claim)
+		link, err := service.Find(t.Context(), blob.Files, token, claim)
 		if err == nil {
 			_, err = service.Take(t.Context(), link, claim)
 		}

@@ -108,7 +108,7 @@ func (s *stage) guarded(path string, area blob.Area, id int64) {
 	person := header("User-Agent", "curl/8")
 	s.must(401, "GET", path+token, person)
 	s.guesses("GET", path+token, func(password string) func(*http.Request) { return header(file.PasswordHeader, password) }, person)
-	link, err := service.Find(s.Context(), area, token)
+	link, err := service.Find(s.Context(), area, token, "")
 	s.check(err)
 	claim, err := service.NewClaim(link)
 	s.check(err)

@@ -104,7 +104,7 @@ func contents(t *testing.T, p *api.Ports) map[string]string {
 			page, err := service.List(t.Context(), u, area, 0, 100)
 			check(t, err)
 			for _, f := range page.Files {
-				link, err := links.Find(t.Context(), area, f.Token)
+				link, err := links.Find(t.Context(), area, f.Token, "")
 				check(t, err)
 				body, err := service.Open(t.Context(), link.File, nil)
 				check(t, err)

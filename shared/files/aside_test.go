@@ -166,7 +166,7 @@ func TestASweepKeepsBytesThatALostFileNeeds(t *testing.T) {
 	apitest.Equal(t, "leftovers removed", s.sweep().Orphans, 0)
 	s.wantFindings("a repair", repairing, "bytes alice 1 the bytes are missing; they lie at backup/"+elsewhere)
 	links := file.Links(s.Data.Ports)
-	l, err := links.Find(t.Context(), blob.Files, links.Token(f))
+	l, err := links.Find(t.Context(), blob.Files, links.Token(f), "")
 	s.must(err)
 	b, err := file.Service(s.Data.Ports).Open(t.Context(), l.File, nil)
 	s.must(err)

@@ -31,18 +31,14 @@ func (s *Service) Change(ctx context.Context, owner auth.User, id int64, e Edit)
 		if e.Expiry == nil {
 			return nil, nil
 		}
-		now.Expires, err = s.changedExpiry(f, *e.Expiry, owner)
+		wish := *e.Expiry
+		if wish.In > 0 {
+			wish = Expiry{At: s.Now().Unix() + wish.In}
+		}
+		// The retention counts from the upload or, for a restored file, from when it came back.
+		now.Expires, err = s.wanted(wish, time.Unix(max(f.Modified/1000, f.Moved), 0), owner)
 		return s.missed(*now), err
 	})
-}
-
-// changedExpiry returns when a file leaves the user area after its expiry was changed. The
-// retention counts from the upload or, for a restored file, from when it came back.
-func (s *Service) changedExpiry(f File, e Expiry, owner auth.User) (int64, error) {
-	if e.In > 0 {
-		e = Expiry{At: s.Now().Unix() + e.In}
-	}
-	return s.wanted(e, time.Unix(max(f.Modified/1000, f.Moved), 0), owner)
 }
 
 // Amend changes a file's record and its links in place, in one transaction with what change

@@ -324,7 +324,7 @@ func TestARepairedLinkKeepsItsCounts(t *testing.T) {
 	t.Parallel()
 	s, all := newChecked(t)
 	service := file.Links(s.Data.Ports)
-	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]))
+	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]), "")
 	s.must(err)
 	err = service.Used(t.Context(), l, links.Used{Whole: true, Source: "a source"})
 	s.must(err)
@@ -333,7 +333,7 @@ func TestARepairedLinkKeepsItsCounts(t *testing.T) {
 	renamed.Name = "renamed"
 	s.write(table.Put(files.Key(blob.Files, "alice", 1), renamed))
 	s.wantFindings("a repair", repairing, "link alice 1 a link differs")
-	l, err = service.Find(t.Context(), blob.Files, service.Token(all[0]))
+	l, err = service.Find(t.Context(), blob.Files, service.Token(all[0]), "")
 	if err != nil || l.File.Name != "renamed" || l.Downloads != 1 {
 		t.Errorf("the link is %+v, %v", l, err)
 	}
@@ -348,7 +348,7 @@ func TestARepairedLinkWorksAgain(t *testing.T) {
 	}
 	s.wantFindings("a repair", repairing, "link alice 1", "link alice 2", "link alice 3", "link alice 3")
 	service := file.Links(s.Data.Ports)
-	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]))
+	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]), "")
 	if err != nil || l.File.Blob != all[0].Blob {
 		t.Errorf("the link leads to %+v, %v", l, err)
 	}

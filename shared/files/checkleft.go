@@ -30,7 +30,7 @@ type leftover struct {
 func (c *Check) objects(ctx context.Context) error {
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		_, err := c.sweeper.each(ctx, area, "", func(string) string { return "" }, func(chunk []blob.Object) (int, error) {
-			named, err := c.named(ctx, area, chunk...)
+			items, err := c.sweeper.recordsOf(ctx, area, chunk)
 			if err != nil {
 				return 0, err
 			}
@@ -40,7 +40,16 @@ func (c *Check) objects(ctx context.Context) error {
 				}
 				c.report.Objects++
 				c.Expect(o.Size)
-				if !named[o.Key] {
+				item, ours := items[o.Key]
+				f, unread := DecodeFile(item)
+				named := !ours || unread == nil && f.Blob == o.Key
+				if !named {
+					_, named, err = c.named(ctx, stored(area, o))
+				}
+				if err != nil {
+					return 0, err
+				}
+				if !named {
 					c.note(area, o)
 				}
 			}
@@ -61,25 +70,14 @@ func (c *Check) note(area blob.Area, o blob.Object) {
 	c.left = append(c.left, &leftover{File: stored(area, o), old: c.Now().Sub(o.Modified) > c.Grace})
 }
 
-// named returns the keys of objects that a record names, that an unreadable record may name, or
-// that Ferry did not make.
-func (c *Check) named(ctx context.Context, area blob.Area, objects ...blob.Object) (map[string]bool, error) {
-	items, err := c.sweeper.recordsOf(ctx, area, objects)
-	named := map[string]bool{}
-	for _, o := range objects {
-		item, ours := items[o.Key]
-		f, unread := DecodeFile(item)
-		named[o.Key] = !ours || unread == nil && f.Blob == o.Key || errors.Is(unread, table.ErrUnreadable)
-		if named[o.Key] || err != nil {
-			continue
-		}
-		owner, id, _ := ParseBlobKey(o.Key)
-		f, err = c.current(ctx, owner, id) // a move may not be finished
-		if named[o.Key] = f.names(File{Area: area, Blob: o.Key}); errors.Is(err, table.ErrUnreadable) {
-			named[o.Key], err = true, nil
-		}
+// named reports whether the record of an object's owner and id names the object, or cannot be read
+// and may. It returns that record.
+func (c *Check) named(ctx context.Context, object File) (f File, named bool, err error) {
+	f, err = c.current(ctx, object.Owner, object.ID) // a move may not be finished
+	if errors.Is(err, table.ErrUnreadable) {
+		return f, true, nil
 	}
-	return named, err
+	return f, f.names(object), err
 }
 
 // giveBack looks for the lost bytes of a file among the leftovers, by owner, id, length and
@@ -165,15 +163,14 @@ func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err err
 	if open, err := c.inSession(ctx, l.Blob); err != nil || open {
 		return false, err
 	}
-	named, err := c.named(ctx, l.Area, blob.Object{Key: l.Blob})
-	if err != nil || named[l.Blob] {
+	f, named, err := c.named(ctx, l.File)
+	if err != nil || named {
 		return false, err
 	}
 	_, err = blob.Measure(ctx, c.Blobs, l.Area, l.Blob, true, func(int64) {})
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
 	}
-	f, err := c.current(ctx, l.Owner, l.ID)
 	if err == nil {
 		l.why, l.of, err = c.sweeper.needed(ctx, f, l.Blob)
 	}

@@ -81,7 +81,6 @@ type Config struct {
 	Parts     blob.Parts // of the same store
 	Outbox    Outbox
 	Links     Links
-	Requests  Requests
 	Retention Retention
 	Free      func() (int64, error) // bytes that uploads may still take; nil is no bound
 	Log       *slog.Logger
@@ -290,12 +289,8 @@ func (s *Service) user(ctx context.Context, name string) (auth.User, error) {
 	return u, err
 }
 
-// expiry returns when a file that enters an area now must leave it, 0 for never.
-func (s *Service) expiry(area blob.Area, owner auth.User) int64 {
-	return s.expiryFrom(s.Now(), area, owner)
-}
-
-func (s *Service) expiryFrom(entered time.Time, area blob.Area, owner auth.User) int64 {
+// expiry returns when a file that enters an area must leave it, 0 for never.
+func (s *Service) expiry(entered time.Time, area blob.Area, owner auth.User) int64 {
 	days := cmp.Or(owner.KeepDays, s.Retention.KeepDays)
 	if area == blob.Backup {
 		days = cmp.Or(owner.BackupDays, s.Retention.BackupDays)
@@ -316,7 +311,7 @@ type Expiry struct {
 // wanted returns when a file that was stored at a time leaves the user area. That is never later
 // than the retention allows; the fault is Invalid if more was asked for.
 func (s *Service) wanted(e Expiry, stored time.Time, owner auth.User) (int64, error) {
-	most := s.expiryFrom(stored, blob.Files, owner)
+	most := s.expiry(stored, blob.Files, owner)
 	at := e.At
 	if e.In > 0 {
 		at = stored.Unix() + e.In

@@ -10,19 +10,6 @@ import (
 	"ferry/shared/table"
 )
 
-// Requests bounds what guests store: who uploads by a request's link has no account.
-type Requests interface {
-	// Admit returns the operations that take what a guest stores from what the request allows.
-	// They belong at the end of the same transaction, and the last of them is refused if anything
-	// else of the request has changed meanwhile. If it allows no more, the fault is Forbidden or TooLarge, or
-	// TooMany if it will later. It makes at most two calls to the table.
-	Admit(ctx context.Context, owner string, by By, t Taking) ([]table.Op, error)
-	// Check returns the fault that Admit would return at this moment.
-	Check(ctx context.Context, owner string, by By, t Taking) error
-	// RemoveRequests removes all requests of a user.
-	RemoveRequests(ctx context.Context, owner string) error
-}
-
 // Taking is what a guest stores.
 type Taking struct {
 	Begun *Session // a session that begins
@@ -46,7 +33,7 @@ func (s *Service) bounded(
 	}
 	until := time.Now().Add(takeTime)
 	for wait := takeWait; time.Now().Before(until) && ctx.Err() == nil; wait = min(2*wait, longWait) {
-		more, err := s.Requests.Admit(ctx, owner, by, t)
+		more, err := s.Links.Admit(ctx, owner, by, t)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"ferry/shared/table"
 )
 
-// Links keeps the links that lead to files. Each has a copy of its file's record, so its
+// Links keeps the links that lead to files, and the requests by whose links guests store some. Each has a copy of its file's record, so its
 // operations belong in the same transaction as a change of the record. It is safe for concurrent
 // use.
 type Links interface {
@@ -22,6 +22,16 @@ type Links interface {
 	Replace(ctx context.Context, f File, now *File) ([]table.Op, error)
 	// Remove returns the operations that remove the links of a file for good.
 	Remove(f File) []table.Op
+
+	// Admit returns the operations that take what a guest stores from what the request allows.
+	// They belong at the end of the same transaction, and the last of them is refused if anything
+	// else of the request has changed meanwhile. If it allows no more, the fault is Forbidden or
+	// TooLarge, or TooMany if it will later. It makes at most two calls to the table.
+	Admit(ctx context.Context, owner string, by By, t Taking) ([]table.Op, error)
+	// Check returns the fault that Admit would return at this moment.
+	Check(ctx context.Context, owner string, by By, t Taking) error
+	// RemoveRequests removes all requests of a user.
+	RemoveRequests(ctx context.Context, owner string) error
 
 	// Compare returns how the links of a file differ from its record, and what mends that. A
 	// quick check leaves open which of two copies is right. It makes one call to the table.

@@ -138,23 +138,13 @@ func (s *Service) move(
 // errExtended is returned if a file that had expired got more time meanwhile.
 var errExtended = errors.New("the file has not expired any more")
 
-// Retry calls change with a file, and again with the file as it is now if something else has changed
-// it in place meanwhile. If the file was moved or removed, the fault is NotFound.
-func (s *Service) Retry(ctx context.Context, f File, change func(File) error) error {
-	err := s.retryChanged(ctx, f, change)
-	if errors.Is(err, table.ErrCondition) {
-		return errNoFile(f.Area)
-	}
-	return err
-}
-
 // changeTries bounds how often a file that keeps changing is read again.
 const changeTries = 5
 
-// retryChanged calls change with a file, and retries with the record read again if it was changed in
-// place, as by a renewal of links. If the file was moved or removed meanwhile, the error is
-// table.ErrCondition.
-func (s *Service) retryChanged(ctx context.Context, f File, change func(File) error) error {
+// Retry calls change with a file, and again with the file as it is now if something else has changed
+// it in place meanwhile, as by a renewal of links. If the file was moved or removed, the fault is
+// NotFound.
+func (s *Service) Retry(ctx context.Context, f File, change func(File) error) error {
 	for range changeTries {
 		err := change(f)
 		if !errors.Is(err, table.ErrCondition) {
@@ -162,7 +152,7 @@ func (s *Service) retryChanged(ctx context.Context, f File, change func(File) er
 		}
 		now, failed := s.current(ctx, f.Owner, f.ID)
 		if failed != nil || now.Blob != f.Blob {
-			return cmp.Or(failed, err)
+			return cmp.Or(failed, errNoFile(f.Area))
 		}
 		f = now
 	}
@@ -176,7 +166,7 @@ func (s *Service) tryMove(ctx context.Context, owner auth.User, f File, to blob.
 		}
 	}
 	moved := f
-	moved.Area, moved.Expires = to, s.expiry(to, owner)
+	moved.Area, moved.Expires = to, s.expiry(s.Now(), to, owner)
 	moved.From, moved.Moved = append([]string{f.place()}, f.From...), s.Now().Unix()
 	var err error
 	if moved.Blob, err = s.blobKey(f.Owner, f.ID, moved.Expires); err != nil {
@@ -382,8 +372,11 @@ func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
 
 // purge is remove, but it is no error if the file was moved or purged meanwhile.
 func (s *Service) purge(ctx context.Context, f File) error {
-	err := s.retryChanged(ctx, f, func(f File) error { return s.remove(ctx, f) })
-	return fault.Wrap(err, "purging a file", table.ErrCondition)
+	err := s.Retry(ctx, f, func(f File) error { return s.remove(ctx, f) })
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return fault.Wrap(err, "purging a file")
 }
 
 // remove removes a file for good: first the record, then the bytes. If the file
@@ -413,7 +406,7 @@ func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err
 	if _, err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
 		return 0, err
 	}
-	if err := s.Requests.RemoveRequests(ctx, owner); err != nil {
+	if err := s.Links.RemoveRequests(ctx, owner); err != nil {
 		return 0, err
 	}
 	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // a request may still restore a file

@@ -260,7 +260,7 @@ func TestFileIsNeverTakenForOneThatItsOwnerStored(t *testing.T) {
 				page, err := s.List(t.Context(), owner, area, 0, 1)
 				c.must(err)
 				links := file.Links(c.Data.Ports)
-				link, err := links.Find(t.Context(), area, links.Token(f))
+				link, err := links.Find(t.Context(), area, links.Token(f), "")
 				c.must(err)
 				for at, f := range map[string]files.File{"record": f, "list": page.Files[0].File, "link": link.File} {
 					if f.By != by || (f.Uploader() == "") != (by.User == "alice") || (f.By == files.ByOf(auth.Identity{User: owner})) != (by == alice) {

@@ -16,11 +16,13 @@ type Outbox interface {
 	// fault says when to try again; an Invalid fault means that it will never
 	// work. After a fault nothing is counted. It makes one call to the table,
 	// or none if there are no limits.
-	Reserve(ctx context.Context, by By, to []string) (at time.Time, err error)
-	// ReserveSince counts again what was reserved at that time, if another hour
-	// or day has begun since, and writes mark in the same call. If the condition
-	// of mark is refused, the error is table.ErrCondition.
-	ReserveSince(ctx context.Context, reserved time.Time, mark func(at time.Time) table.Op, by By, to []string) (at time.Time, err error)
+	//
+	// What was reserved before is counted again only if another hour or day has begun since.
+	// Then marks are written in the same call. If the condition of one is refused, the error is
+	// table.ErrCondition.
+	Reserve(
+		ctx context.Context, by By, to []string, before time.Time, marks ...func(at time.Time) table.Op,
+	) (at time.Time, err error)
 	// Release gives back what was reserved at these times.
 	Release(ctx context.Context, reserved []time.Time, by By, to []string) error
 	// Message queues a notice about a link to a file, which expires with f. The sort key of the

@@ -293,7 +293,7 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
 	if sess.By.Request != "" { // which may have ended
-		err = s.Requests.Check(ctx, sess.Owner, sess.By, Taking{Of: sess.ID})
+		err = s.Links.Check(ctx, sess.Owner, sess.By, Taking{Of: sess.ID})
 	}
 	return sess, err
 }
@@ -446,7 +446,7 @@ func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error
 	bytes := sess.Layout().Offset(number) + sess.Layout().Size(number)
 	if sess.By.Request != "" {
 		taking := Taking{Files: []File{{Length: bytes}}, Of: sess.ID}
-		if err := s.Requests.Check(ctx, sess.Owner, sess.By, taking); err != nil {
+		if err := s.Links.Check(ctx, sess.Owner, sess.By, taking); err != nil {
 			return err
 		}
 	}

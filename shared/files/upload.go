@@ -199,7 +199,7 @@ func bodyFault(err error) error {
 // need not be durable: the later write of the record that uses the id makes both
 // durable. All ids of an upload come from one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
-	at, err := u.s.Outbox.Reserve(ctx, u.by, u.sending.addresses())
+	at, err := u.s.Outbox.Reserve(ctx, u.by, u.sending.addresses(), time.Time{})
 	if err != nil {
 		return err
 	}

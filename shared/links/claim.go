@@ -78,7 +78,7 @@ type claimed struct {
 	Until int64 `json:"until"` // Unix seconds
 }
 
-// Take takes one of the downloads of a link with a limit for a claim that FindFor has accepted,
+// Take takes one of the downloads of a link with a limit for a claim that Find has accepted,
 // unless the claim has one. If none is left, the fault is Unauthorized; if others take downloads
 // all the time, it is Unavailable. It makes one call to the table, and two more for each time that
 // others were faster.

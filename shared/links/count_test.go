@@ -266,7 +266,7 @@ func TestLinkIsReadOnceASecond(t *testing.T) {
 		t.Helper()
 		shared.gets.Store(0)
 		for range times {
-			_, err := s.Find(t.Context(), f.Area, s.Token(f))
+			_, err := s.Find(t.Context(), f.Area, s.Token(f), "")
 			c.must(err)
 		}
 		return shared.gets.Load()
@@ -276,11 +276,11 @@ func TestLinkIsReadOnceASecond(t *testing.T) {
 	apitest.Equal(t, "reads of 100 look-ups in the same second", reads(100), 0)
 	shared.ahead.Add(int64(time.Second))
 	apitest.Equal(t, "reads of 100 look-ups in the next second", reads(100), 1)
-	apitest.WantFault(t, "in the other area", failure(s.Find(t.Context(), blob.Backup, s.Token(f))), fault.Unauthorized)
+	apitest.WantFault(t, "in the other area", failure(s.Find(t.Context(), blob.Backup, s.Token(f), "")), fault.Unauthorized)
 	_, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), f.ID)
 	c.must(err)
 	apitest.WantFault(t, "its bytes are gone", failure(s.FindAgain(t.Context(), c.find(s, f))), fault.Unauthorized)
-	apitest.WantFault(t, "after that", failure(s.Find(t.Context(), f.Area, s.Token(f))), fault.Unauthorized)
+	apitest.WantFault(t, "after that", failure(s.Find(t.Context(), f.Area, s.Token(f), "")), fault.Unauthorized)
 }
 
 func TestRememberedLinkExpiresInTime(t *testing.T) {
@@ -288,7 +288,7 @@ func TestRememberedLinkExpiresInTime(t *testing.T) {
 	c, shared, s, f := newCrowd(t, "")
 	c.must(c.download(s, f, ""))
 	shared.ahead.Add(int64(time.Unix(f.Expires, 0).Sub(s.Now()) - 500*time.Millisecond))
-	look := func() error { _, err := s.Find(t.Context(), f.Area, s.Token(f)); return err }
+	look := func() error { _, err := s.Find(t.Context(), f.Area, s.Token(f), ""); return err }
 	c.must(look())
 	shared.ahead.Add(int64(600 * time.Millisecond))
 	apitest.WantFault(t, "an expired link", look(), fault.Unauthorized)

@@ -180,16 +180,11 @@ func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
 	return all, nil
 }
 
-// Find returns the link of a download token of this area, as FindFor does without a claim.
-func (s *Service) Find(ctx context.Context, area blob.Area, token string) (Link, error) {
-	return s.FindFor(ctx, area, token, "")
-}
-
-// FindFor returns the link of a download token of this area, for a request with this claim, which
+// Find returns the link of a download token of this area, for a request with this claim, which
 // may be empty. It makes one call to the table, or none if this process has just read a link
 // without limits. If the link leads nowhere, or the claim is not valid, the fault is Unauthorized
 // and says why.
-func (s *Service) FindFor(ctx context.Context, area blob.Area, token, claim string) (Link, error) {
+func (s *Service) Find(ctx context.Context, area blob.Area, token, claim string) (Link, error) {
 	if l, ok := s.cached(token); ok {
 		return l, s.check(l, area)
 	}

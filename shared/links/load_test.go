@@ -196,7 +196,7 @@ func TestEachHourIsBegunWhileAnswersTakeLong(t *testing.T) {
 			s := &slow{takes: time.Millisecond, linkOf: func() links.Link { return links.Link{File: files.File{Area: blob.Files}, Use: links.Use{Downloads: 1}} }}
 			service := s.service(wait)
 			s.use(3*60, time.Minute, func() {
-				l, err := service.Find(t.Context(), blob.Files, "hot")
+				l, err := service.Find(t.Context(), blob.Files, "hot", "")
 				check(t, err)
 				check(t, service.MayGive(l, 10))
 				time.Sleep(100 * time.Second)

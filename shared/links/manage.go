@@ -47,7 +47,7 @@ func errNoLink() error { return fault.New(fault.NotFound, "this file has no link
 // lead nowhere any more make room for them; if MaxLive are live, the fault is Conflict. It makes
 // three calls to the table, and one more if messages are counted.
 func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by files.By, o Order) (files.File, []Link, error) {
-	at, err := all.Outbox.Reserve(ctx, by, addresses(o.To))
+	at, err := all.Outbox.Reserve(ctx, by, addresses(o.To), time.Time{})
 	if err != nil {
 		return f, nil, err
 	}

@@ -98,7 +98,7 @@ func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
 	f := c.SendToTwo("")
-	link, err := c.links.Find(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]))
+	link, err := c.links.Find(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]), "")
 	c.must(err)
 	c.must(c.links.Used(t.Context(), link, links.Used{Whole: true, Source: "192.0.2.1"}))
 	c.links.Flush(t.Context())

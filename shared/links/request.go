@@ -216,7 +216,7 @@ type sends struct {
 	Count int64 `json:"count"`
 }
 
-// Admit implements files.Requests.
+// Admit implements files.Links.
 func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.Taking) ([]table.Op, error) {
 	r, source, err := s.admit(ctx, owner, by, t)
 	if err != nil {

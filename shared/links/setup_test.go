@@ -44,7 +44,7 @@ func (c caller) user() auth.User {
 // find returns the file's own link, as s finds it.
 func (c caller) find(s *links.Service, f files.File) links.Link {
 	c.Helper()
-	l, err := s.Find(c.Context(), f.Area, s.Token(f))
+	l, err := s.Find(c.Context(), f.Area, s.Token(f), "")
 	c.must(err)
 	return l
 }

@@ -36,41 +36,32 @@ type limitWindow struct {
 	what   string
 }
 
-// Reserve implements files.Outbox.
-func (o Outbox) Reserve(ctx context.Context, by files.By, to []string) (time.Time, error) {
-	now := o.Now()
-	return now, o.count(ctx, now, o.windows(by.User, to))
-}
-
-// ReserveSince implements files.Outbox. If no new window has begun since, it makes no call and
-// writes no mark.
-func (o Outbox) ReserveSince(
-	ctx context.Context, reserved time.Time, mark func(time.Time) table.Op, by files.By, to []string,
-) (time.Time, error) {
-	now := o.Now()
-	begun := slices.DeleteFunc(o.windows(by.User, to), func(w limitWindow) bool { return !w.begin(reserved).Before(w.begin(now)) })
-	return now, o.count(ctx, now, begun, mark(now))
-}
-
-// count adds to the windows, and writes marks if there are any windows. If one is
-// full, nothing is counted.
-func (o Outbox) count(ctx context.Context, now time.Time, all []limitWindow, marks ...table.Op) error {
-	if len(all) == 0 {
-		return nil
+// Reserve implements files.Outbox. If no window has begun since, it makes no call and writes no
+// mark.
+func (o Outbox) Reserve(
+	ctx context.Context, by files.By, to []string, before time.Time, marks ...func(time.Time) table.Op,
+) (now time.Time, err error) {
+	now = o.Now()
+	begun := slices.DeleteFunc(o.windows(by.User, to), func(w limitWindow) bool { return !w.begin(before).Before(w.begin(now)) })
+	if len(begun) == 0 {
+		return now, nil
 	}
-	ops := marks
-	for _, w := range all {
+	var ops []table.Op
+	for _, mark := range marks {
+		ops = append(ops, mark(now))
+	}
+	for _, w := range begun {
 		if w.add > w.most {
-			return fault.New(fault.Invalid, "notices %s are limited to %d, and this asks for %d at once", w.what, w.most, w.add)
+			return now, fault.New(fault.Invalid, "notices %s are limited to %d, and this asks for %d at once", w.what, w.most, w.add)
 		}
 		ops = append(ops, w.op(now))
 	}
-	err := o.Table.Write(ctx, ops...)
+	err = o.Table.Write(ctx, ops...)
 	if refused, ok := errors.AsType[*table.ConditionError](err); ok && refused.Op >= len(marks) {
-		w := all[refused.Op-len(marks)]
-		return fault.Wait(w.begin(now).Add(w.length).Sub(now), "notices %s are limited to %d", w.what, w.most)
+		w := begun[refused.Op-len(marks)]
+		return now, fault.Wait(w.begin(now).Add(w.length).Sub(now), "notices %s are limited to %d", w.what, w.most)
 	}
-	return fault.Wrap(err, "counting notices")
+	return now, fault.Wrap(err, "counting notices")
 }
 
 // Release implements files.Outbox. It makes one call to the table, or none if nothing is

@@ -25,7 +25,7 @@ type limitStep struct {
 
 func reserve(user string, to ...string) func(*testing.T, notify.Outbox) error {
 	return func(t *testing.T, o notify.Outbox) error {
-		_, err := o.Reserve(t.Context(), files.By{User: user}, to)
+		_, err := o.Reserve(t.Context(), files.By{User: user}, to, time.Time{})
 		return err
 	}
 }
@@ -33,7 +33,7 @@ func reserve(user string, to ...string) func(*testing.T, notify.Outbox) error {
 // reserveSince reserves again for alice what was reserved earlier, with a mark.
 func reserveSince(since string, mark table.Op, to ...string) func(*testing.T, notify.Outbox) error {
 	return func(t *testing.T, o notify.Outbox) error {
-		_, err := o.ReserveSince(t.Context(), clockAt(since), func(time.Time) table.Op { return mark }, files.By{User: "alice"}, to)
+		_, err := o.Reserve(t.Context(), files.By{User: "alice"}, to, clockAt(since), func(time.Time) table.Op { return mark })
 		return err
 	}
 }

@@ -75,7 +75,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	caller := fault.CallerOf(r.Context())
 	caller.Login = "link"
 	claim := r.URL.Query().Get("claim")
-	link, err := s.links.FindFor(r.Context(), s.area, token, claim)
+	link, err := s.links.Find(r.Context(), s.area, token, claim)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 func Service(p *api.Ports) *files.Service {
 	return api.Domain(p, func(p *api.Ports) *files.Service {
 		return files.New(files.Config{
-			Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p), Links: Links(p), Requests: Links(p),
+			Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: Outbox(p), Links: Links(p),
 			Retention: p.Retention, Free: p.Free, Shared: p.CountWait > 0, Log: p.Log, Mover: p.Mover,
 		})
 	})

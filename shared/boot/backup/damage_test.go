@@ -306,7 +306,7 @@ func (r *ruin) readable() map[string]bool {
 
 func (r *ruin) download(ports *api.Ports, f files.File) (string, error) {
 	s := file.Links(ports)
-	l, err := s.Find(r.Context(), f.Area, s.Token(f))
+	l, err := s.Find(r.Context(), f.Area, s.Token(f), "")
 	if err != nil {
 		return "", err
 	}
