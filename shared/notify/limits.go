@@ -52,7 +52,8 @@ func (o Outbox) Reserve(
 	}
 	for _, w := range begun {
 		if w.add > w.most {
-			return now, fault.New(fault.Invalid, "notices %s are limited to %d, and this asks for %d at once", w.what, w.most, w.add)
+			return now, fault.New(fault.Invalid, "notices %s are limited to %d, and this asks for %d at once",
+				w.what, w.most, w.add)
 		}
 		ops = append(ops, w.op(now))
 	}
