@@ -237,6 +237,11 @@ func (s *Users) QuotaList(ctx context.Context, after string) iter.Seq2[string, e
 	}
 }
 
+// AddToQuotaList makes QuotaList yield a user.
+func (s *Users) AddToQuotaList(ctx context.Context, name string) error {
+	return fault.Wrap(s.table.Write(ctx, addToQuotaList(name)), "listing a user with a quota")
+}
+
 // Names calls yield for each user after a name, ordered by name, until yield returns an error.
 // Users who are lost or cannot be read come with the error and what Trace returns.
 func (s *Users) Names(ctx context.Context, after string, yield func(u User, bad error) error) error {

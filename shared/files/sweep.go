@@ -202,8 +202,11 @@ func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, n
 // walkEvery is how often a walk looks at what the day keys miss.
 const walkEvery = 30 * 24 * time.Hour
 
+// users stands in for an area while a walk lists users.
+const users blob.Area = "users"
+
 // walk lists what the day keys miss: files that never expire, bytes that uploads left among
-// them, and leftovers of past days.
+// them, and leftovers of past days. Then it puts all users with a quota on their list.
 func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err error) {
 	if at.Area == "" {
 		left := time.Unix(at.Walk, 0).Sub(s.Now())
@@ -213,11 +216,24 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		at.Area, at.After, at.Walk = blob.Backup, "", s.Now().Add(walkEvery).Unix()
 	}
 	s.await()
-	for at.Area == blob.Backup || at.Area == blob.Files {
+	for at.Area != users {
 		if done, err = s.walkArea(ctx, at); err != nil || !done {
 			return false, err
 		}
-		at.Area, at.After = map[blob.Area]blob.Area{blob.Backup: blob.Files}[at.Area], ""
+		at.Area, at.After = map[blob.Area]blob.Area{blob.Backup: blob.Files, blob.Files: users}[at.Area], ""
+	}
+	err = auth.NewUsers(s.Table, s.Now).Names(ctx, at.After, func(u auth.User, bad error) (err error) {
+		if !s.inTime(ctx) {
+			return errNoTime
+		}
+		if bad == nil && u.Quota > 0 {
+			err = auth.NewUsers(s.Table, s.Now).AddToQuotaList(ctx, u.Name)
+		}
+		at.After = u.Name
+		return err
+	})
+	if err != nil {
+		return false, fault.Wrap(err, "listing users with a quota", errNoTime)
 	}
 	s.await()
 	at.Area, at.After = "", ""
@@ -233,6 +249,8 @@ func (s *Sweeper) await() {
 		<-s.sem
 	}
 }
+
+var errNoTime = errors.New("no time is left")
 
 func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err error) {
 	today := dayOf(s.Now().Unix())
