@@ -6,9 +6,9 @@ import (
 	"ferry/shared/table"
 )
 
-// Links keeps the links that lead to files, and the requests by whose links guests store some. Each has a copy of its file's record, so its
-// operations belong in the same transaction as a change of the record. It is safe for concurrent
-// use.
+// Links keeps the links that lead to files, and the requests by whose links guests store some.
+// Each link has a copy of its file's record, so its operations belong in the same transaction as
+// a change of the record. It is safe for concurrent use.
 type Links interface {
 	// Token returns the token of the file's own link.
 	Token(f File) string
