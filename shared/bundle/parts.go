@@ -38,8 +38,9 @@ type Parts struct {
 	sums map[share]uint32
 }
 
-// chunkSize is how many bytes of a file are in memory at a time.
-const chunkSize = 256 << 10
+// chunkSize is how many bytes of a file are in memory at a time. shortFile is the length in bytes of
+// a file that is in memory while its header is sent.
+const chunkSize, shortFile = 256 << 10, 64 << 10
 
 // share is what a part has of a file's bytes.
 type share struct{ entry, part int }
@@ -147,10 +148,18 @@ func (p *Parts) chunks(ctx context.Context, number int) iter.Seq2[[]byte, error]
 			return context.Cause(ctx)
 		}
 		err := context.Cause(ctx)
-		for _, c := range p.pieces(number) {
+		pieces := p.pieces(number)
+		var short []byte // the file after a header
+		for i, c := range pieces {
 			var whole []byte
+			if err == nil && i+1 < len(pieces) && c.kind == header && p.isShort(pieces[i+1]) {
+				short, err = p.short(ctx, number, pieces[i+1])
+			}
 			switch {
 			case err != nil:
+			case c.kind == content && short != nil:
+				err = take(short)
+				short = nil
 			case c.kind == content:
 				err = p.content(ctx, number, c, take)
 			default:
@@ -163,6 +172,22 @@ func (p *Parts) chunks(ctx context.Context, number int) iter.Seq2[[]byte, error]
 			yield(nil, err)
 		}
 	}
+}
+
+// isShort reports whether a piece is a whole file that is opened once for both its header, which
+// needs its checksum, and its bytes.
+func (p *Parts) isShort(c piece) bool {
+	return c.kind == content && c.length <= shortFile && c.length == p.layout.Entries[c.entry].Length
+}
+
+// short returns the bytes of a short file.
+func (p *Parts) short(ctx context.Context, number int, c piece) (text []byte, err error) {
+	text = make([]byte, 0, c.length)
+	err = p.content(ctx, number, c, func(chunk []byte) error {
+		text = append(text, chunk...)
+		return context.Cause(ctx)
+	})
+	return text, err
 }
 
 // content hands a part's share of a file to take, in chunks, and remembers its checksum before the last one: of

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -63,6 +64,9 @@ const (
 	// part again.
 	rivals    = 5
 	rivalWait = 50 * time.Millisecond
+
+	// keptPart is the size in bytes up to which the only part of a bundle is kept in memory.
+	keptPart = 8 << 20
 
 	// streams is how many parts of a stream are sent at once.
 	streams = 3
@@ -247,8 +251,18 @@ func (p *put) read(ctx context.Context, one part) (err error) {
 	return err
 }
 
-// missing sends one part, unless the service has it. It reads the part twice.
+// missing sends one part, unless the service has it. It reads the part twice, but that of a bundle of
+// one part, which may have thousands of files, once.
 func (p *put) missing(ctx context.Context, one part) error {
+	if p.source.parts != nil && p.session.Parts == 1 && one.size <= keptPart {
+		r := one.open(ctx)
+		defer r.Close()
+		text := make([]byte, one.size)
+		if _, err := io.ReadFull(ending{ctx, r}, text); err != nil {
+			return changed(fmt.Errorf("reading %s: %w", p.source.Name, err))
+		}
+		one.open = func(context.Context) io.ReadCloser { return io.NopCloser(bytes.NewReader(text)) }
+	}
 	if err := p.read(ctx, one); err != nil {
 		return err
 	}
