@@ -125,26 +125,42 @@ func (t *tree) open(entry int) (bundle.File, error) {
 	if err != nil {
 		return nil, noInput(err)
 	}
-	if now, err := f.Stat(); err != nil || !same(now, m.info) || !os.SameFile(now, m.info) {
-		return nil, cmp.Or(err, f.Close(), bundle.ErrChanged)
+	if err := m.check(f.Stat()); err != nil {
+		return nil, cmp.Or(f.Close(), err)
 	}
 	return f, nil
 }
 
-// check opens each file once: it must be readable, and what it was.
-func (t *tree) check() error {
+// check returns an error unless the file is now what it was.
+func (m member) check(now fs.FileInfo, err error) error {
+	if err == nil && !(same(now, m.info) && os.SameFile(now, m.info)) {
+		err = bundle.ErrChanged
+	}
+	return err
+}
+
+// each calls check for all files. Its error names the file.
+func (t *tree) each(check func(entry int) error) error {
 	for i, e := range t.entries {
 		if e.IsFolder() {
 			continue
 		}
-		f, err := t.open(i)
-		if err != nil {
+		if err := check(i); err != nil {
 			return fmt.Errorf("%q: %w", e.Path, err)
 		}
-		_ = f.Close()
 	}
 	return nil
 }
+
+func (t *tree) readable(entry int) error {
+	f, err := t.open(entry)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (t *tree) unchanged(entry int) error { return t.files[entry].check(os.Stat(t.files[entry].path)) }
 
 // count returns the number of entries; a nil tree has none.
 func (t *tree) count() int {
@@ -161,13 +177,13 @@ func (u *uploader) uploadBundle(ctx context.Context, it item) (f client.File, er
 		return f, withCode(exitUsage, err)
 	}
 	if layout.Length > surelyRead {
-		if err := it.tree.check(); err != nil {
+		if err := it.tree.each(it.tree.readable); err != nil {
 			return f, err
 		}
 	}
 	u.meter.expect(layout.Length)
 	src := client.Bundle(it.name, layout, it.tree.open)
-	src.Check = it.tree.check
+	src.Check = func() error { return it.tree.each(it.tree.unchanged) }
 	marks := map[string]string{}
 	for _, e := range it.tree.entries {
 		marks[e.Path] = markOf(e)

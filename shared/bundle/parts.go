@@ -180,11 +180,10 @@ func (p *Parts) isShort(c piece) bool {
 	return c.kind == content && c.length <= shortFile && c.length == p.layout.Entries[c.entry].Length
 }
 
-// short returns the bytes of a short file.
+// short returns the bytes of a short file, which are a single chunk.
 func (p *Parts) short(ctx context.Context, number int, c piece) (text []byte, err error) {
-	text = make([]byte, 0, c.length)
 	err = p.content(ctx, number, c, func(chunk []byte) error {
-		text = append(text, chunk...)
+		text = chunk
 		return context.Cause(ctx)
 	})
 	return text, err
