@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/crypto/argon2"
 
 	"ferry/shared/bundle"
 	"ferry/shared/client"
@@ -92,8 +93,7 @@ func slowHash(password, salt string) string {
 	if password == "" {
 		return ""
 	}
-	sum, _ := pbkdf2.Key(sha256.New, password, []byte(salt), 600_000, sha256.Size) // refuses only short salts
-	return hex.EncodeToString(sum)
+	return hex.EncodeToString(argon2.IDKey([]byte(password), []byte(salt), 2, 19<<10, 1, 32)) // as the service's
 }
 
 // difference says what has become of the first file that is not what it was, or "".
