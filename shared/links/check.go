@@ -65,17 +65,16 @@ func same(a, b files.File) bool {
 // mend returns the operations that rewrite the file's link at this index of keys, if it has not
 // changed.
 func (s *Service) mend(f files.File, i int, l Link, unchanged table.Cond) []table.Op {
-	links := make([]Link, 1+len(f.Recipients))
 	if l.File.ID == 0 && f.Limited { // its limits are lost
 		l.Ended = s.Now().Unix()
 	}
 	l.Dead = ""
-	if links[i] = l; i > 0 {
-		links[i].Recipient = f.Recipients[i-1]
+	if i > 0 {
+		l.Recipient = f.Recipients[i-1]
 	}
 	return []table.Op{
 		table.Check(files.Key(f.Area, f.Owner, f.ID), f.Unchanged()...),
-		s.store(f, links)[i].If(unchanged),
+		s.stored(s.keys(f)[i], l, f).If(unchanged),
 	}
 }
 

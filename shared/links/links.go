@@ -216,6 +216,11 @@ func (s *Service) cached(token string) (l Link, ok bool) {
 	return l, l.Downloads > 0 && !l.Guarded() && !l.receiptDue() && s.Now().Sub(l.read) < s.Memory
 }
 
+// forget lets the next request read a link anew.
+func (s *Service) forget(l Link) {
+	s.change(l.Token, func(h *live) { h.link.read = time.Time{} })
+}
+
 // check returns why a link leads nowhere, if so.
 func (s *Service) check(l Link, area blob.Area) error {
 	state := l.State(s.Now())
@@ -230,7 +235,7 @@ func (s *Service) check(l Link, area blob.Area) error {
 
 // FindAgain reads a link anew, and returns its file as it is now.
 func (s *Service) FindAgain(ctx context.Context, l Link) (files.File, error) {
-	s.change(l.Token, func(h *live) { h.link.read = time.Time{} }) // not in the cache any more
+	s.forget(l)
 	now, err := s.read(ctx, l.Token, "")
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return files.File{}, fmt.Errorf("reading a link: %w", err)
@@ -262,29 +267,26 @@ func (s *Service) read(ctx context.Context, token, claim string) (l Link, err er
 }
 
 // Add implements files.Links.
-func (s *Service) Add(f *files.File, sending files.Sending) ([]table.Op, error) {
+func (s *Service) Add(f *files.File, sending files.Sending) (ops []table.Op, err error) {
 	f.Key, f.Limited = s.Key.Version(), sending.Options != (files.Options{})
-	all := make([]Link, 1+len(sending.Recipients))
-	for i := range all {
+	for i, at := range s.keys(*f) {
+		var l Link
 		if i > 0 {
 			m := sending.Recipients[i-1]
-			all[i].Use = Use{Recipient: f.Recipients[i-1], To: m.To, Text: m.Text}
+			l.Use = Use{Recipient: f.Recipients[i-1], To: m.To, Text: m.Text}
 		}
-		var err error
-		if all[i].Limits, err = s.newLimits(sending.Options, 0); err != nil {
+		if l.Limits, err = s.newLimits(sending.Options, 0); err != nil {
 			return nil, err
 		}
+		ops = append(ops, s.stored(at, l, *f))
 	}
-	return append(s.store(*f, all), receiptDue(*f, sending.Tell)...), nil
+	return append(ops, receiptDue(*f, sending.Tell)...), nil
 }
 
-// store returns the operations that store links of a file, in the order of keys.
-func (s *Service) store(f files.File, links []Link) (ops []table.Op) {
-	for i, key := range s.keys(f) {
-		links[i].File = f.Stored()
-		ops = append(ops, s.expire(table.Put(key, links[i]), f))
-	}
-	return ops
+// stored returns the operation that stores a link of a file.
+func (s *Service) stored(at table.Key, l Link, f files.File) table.Op {
+	l.File = f.Stored()
+	return s.expire(table.Put(at, l), f)
 }
 
 // expire lets the table drop the item of a link when nobody needs to know any more why it leads
@@ -331,8 +333,7 @@ func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) 
 			if !found && old.Limited && !renewed {
 				l.Ended = s.Now().Unix() // its limits are lost
 			}
-			l.File = now.Stored()
-			ops = append(ops, s.expire(table.Put(at, l), *now))
+			ops = append(ops, s.stored(at, l, *now))
 		}
 	}
 	return ops, nil

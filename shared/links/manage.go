@@ -57,8 +57,8 @@ func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by
 			return nil, err
 		}
 		for i := range made {
-			made[i].File = now.Stored()
-			ops = append(ops, s.expire(table.Put(key(made[i].Token), made[i]), *now))
+			made[i].File = *now
+			ops = append(ops, s.stored(key(made[i].Token), made[i], *now))
 		}
 		return ops, nil
 	})
@@ -148,38 +148,31 @@ func (s *Service) makeRoom(ctx context.Context, f *files.File, wanted int) error
 func (s *Service) Edit(
 	ctx context.Context, all *files.Service, f files.File, id string, uploader bool, c Change,
 ) (l Link, err error) {
-	err = all.Retry(ctx, f, func(f files.File) (err error) {
-		l, err = s.tryEdit(ctx, f, id, uploader, c)
-		return err
+	err = all.Retry(ctx, f, func(f files.File) error {
+		if l, err = s.Get(ctx, f, id); err != nil {
+			return err
+		}
+		switch {
+		case !l.SeenBy(true, uploader):
+			return errNoLink()
+		case l.Ended != 0 && c.End, c == Change{}:
+			return nil
+		case l.Ended != 0:
+			return fault.New(fault.Conflict, "this link has ended: make another, or a file's own link anew")
+		}
+		op, err := s.edit(&l, c)
+		if err != nil {
+			return err
+		}
+		// It counts as a change of the record, so that a move or a renewal at the same moment does not
+		// write back the link as it was.
+		record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("limited", true).Set("changes", f.Changes+1)
+		return s.Table.Write(ctx, op.If(table.Exists()), record.If(f.Unchanged()...))
 	})
+	if err == nil {
+		s.forget(l)
+	}
 	return l, fault.Wrap(err, "changing a link")
-}
-
-// tryEdit is Edit, but the error is table.ErrCondition if the file or its links have changed since f
-// was read. It counts as a change of the record, so that a move or a renewal at the same moment does
-// not write back the link as it was.
-func (s *Service) tryEdit(ctx context.Context, f files.File, id string, uploader bool, c Change) (Link, error) {
-	l, err := s.Get(ctx, f, id)
-	switch {
-	case err != nil:
-		return l, err
-	case !l.SeenBy(true, uploader):
-		return Link{}, errNoLink()
-	case l.Ended != 0 && c.End, c == Change{}:
-		return l, nil
-	case l.Ended != 0:
-		return l, fault.New(fault.Conflict, "this link has ended: make another, or a file's own link anew")
-	}
-	op, err := s.edit(&l, c)
-	if err != nil {
-		return l, err
-	}
-	record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("limited", true).Set("changes", f.Changes+1)
-	err = s.Table.Write(ctx, op.If(table.Exists()), record.If(f.Unchanged()...))
-	if err == nil && s.Memory > 0 {
-		s.change(l.Token, func(h *live) { h.link.read = time.Time{} }) // not in the cache any more
-	}
-	return l, err
 }
 
 // SeenBy reports whether a caller sees the link, who is the file's owner or its uploader or both: whom
