@@ -57,15 +57,15 @@ type Event struct {
 	Link   string // of Downloaded: ID of the notice with the link; empty for the file's own
 }
 
-// What is a kind of event.
-type What int
+// What is a kind of event, as programs know it.
+type What string
 
 // The kinds of events.
 const (
-	Uploaded What = iota
-	Downloaded
-	Deleted
-	Restored
+	Uploaded   What = "file.uploaded"
+	Downloaded What = "file.downloaded"
+	Deleted    What = "file.deleted"
+	Restored   What = "file.restored"
 )
 
 // Reason is why a file was deleted.

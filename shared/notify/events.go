@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -30,33 +31,48 @@ import (
 // EventType is what has happened.
 type EventType string
 
-// The types.
+// The types, besides those of files.What.
 const (
-	FileUploaded    EventType = "file.uploaded"
-	FileDownloaded  EventType = "file.downloaded"
-	FileDeleted     EventType = "file.deleted"
-	FileRestored    EventType = "file.restored"
 	LinkSent        EventType = "link.sent"
 	LinkFailed      EventType = "link.failed"
 	PasswordChanged EventType = "user.password-changed"
 )
 
-// fileData is a file as an event shows it. The fields are those of GET /files/{id}.
+// FileFacts is what GET /files/{id} and events tell of a file alike.
+type FileFacts struct {
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	Length    int64     `json:"length"` // bytes
+	Type      string    `json:"type,omitempty"`
+	Modified  int64     `json:"modified"`          // Unix milliseconds
+	Expires   string    `json:"expires,omitempty"` // RFC 3339, UTC: when it leaves the area; missing if never
+	Area      blob.Area `json:"area"`              // where it is now, or was last
+	CRC64NVME string    `json:"crc64nvme"`         // base64 of 8 bytes, big endian, as in S3
+	SHA256    string    `json:"sha256,omitempty"`  // hexadecimal; missing if the upload did not state it
+}
+
+// FactsOf returns what is told of a file.
+func FactsOf(f files.File) FileFacts {
+	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
+	facts := FileFacts{
+		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
+		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256),
+	}
+	if f.Expires != 0 {
+		// In any year: the JSON of time.Time ends at 9999.
+		facts.Expires = time.Unix(f.Expires, 0).UTC().Format(time.RFC3339)
+	}
+	return facts
+}
+
+// fileData is a file as an event shows it.
 type fileData struct {
-	Owner     string       `json:"owner"`
-	ID        int64        `json:"id"`
-	Name      string       `json:"name"`
-	Length    int64        `json:"length"` // bytes
-	Type      string       `json:"type,omitempty"`
-	Modified  int64        `json:"modified"`          // Unix milliseconds
-	Expires   string       `json:"expires,omitempty"` // RFC 3339, UTC: when it leaves the area; missing if never
-	Area      string       `json:"area"`              // where it is now, or was last
-	CRC64NVME string       `json:"crc64nvme"`         // base64 of 8 bytes, big endian
-	SHA256    string       `json:"sha256,omitempty"`  // hexadecimal
-	Uploader  string       `json:"uploader,omitempty"`
-	Guest     string       `json:"by,omitempty"`      // what the guest who uploaded says of themselves
-	Asked     string       `json:"request,omitempty"` // the request by whose link they did
-	Reason    files.Reason `json:"reason,omitempty"`  // why the file was deleted
+	Owner string `json:"owner"`
+	FileFacts
+	Uploader string       `json:"uploader,omitempty"`
+	Guest    string       `json:"by,omitempty"`      // what the guest who uploaded says of themselves
+	Asked    string       `json:"request,omitempty"` // the request by whose link they did
+	Reason   files.Reason `json:"reason,omitempty"`  // why the file was deleted
 	// Notification names the recipient's link that was used; empty for the file's own.
 	Notification string `json:"notification,omitempty"`
 }
@@ -144,29 +160,16 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 			return nil, err
 		}
 	}
-	types := []EventType{
-		files.Uploaded: FileUploaded, files.Downloaded: FileDownloaded, files.Deleted: FileDeleted, files.Restored: FileRestored,
-	}
 	once = strings.TrimLeft(string(e.Reason)+" "+once, " ")
-	return o.record(fault.RequestID(ctx), types[e.What], fileSubject(e.File.Owner, e.File.ID), once, dataOf(e)), nil
+	data := fileData{
+		Owner: e.File.Owner, FileFacts: FactsOf(e.File), Uploader: e.File.Uploader(),
+		Guest: e.File.By.Called, Asked: e.File.By.Request, Reason: e.Reason, Notification: e.Link,
+	}
+	subject := fileSubject(e.File.Owner, e.File.ID)
+	return o.record(fault.RequestID(ctx), EventType(e.What), subject, once, data), nil
 }
 
 func fileSubject(owner string, id int64) string { return fmt.Sprintf("files/%s/%d", owner, id) }
-
-// dataOf returns what an event says about its file.
-func dataOf(e files.Event) fileData {
-	f := e.File
-	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
-	d := fileData{
-		Owner: f.Owner, ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: string(f.Area),
-		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(),
-		Guest: f.By.Called, Asked: f.By.Request, Reason: e.Reason, Notification: e.Link,
-	}
-	if f.Expires != 0 {
-		d.Expires = time.Unix(f.Expires, 0).UTC().Format(time.RFC3339)
-	}
-	return d
-}
 
 // PasswordChanged implements auth.Outbox.
 func (o Outbox) PasswordChanged(ctx context.Context, user, how string, generation int64) []table.Op {

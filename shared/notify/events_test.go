@@ -71,7 +71,7 @@ func TestRecordedEventIsACloudEvent(t *testing.T) {
 	if other := recorded(t, newPassword(t, recorder(""), "alice", 3)); !strings.Contains(other.Body, `"source":"ferry"`) {
 		t.Errorf("without an address there is no source: %s", other.Body)
 	}
-	if got.Type != notify.FileDeleted || got.Time != moment.UnixMilli() || got.V != 1 {
+	if got.Type != notify.EventType(files.Deleted) || got.Time != moment.UnixMilli() || got.V != 1 {
 		t.Errorf("the stored event is %+v", got)
 	}
 }

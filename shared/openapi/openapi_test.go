@@ -14,6 +14,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/openapi"
 	"ferry/shared/wire"
@@ -132,7 +133,7 @@ func TestAnswersAndEventsAreDescribedExactly(t *testing.T) {
 func TestExactlyTheEventTypesAreDescribed(t *testing.T) {
 	t.Parallel()
 	want := []notify.EventType{
-		notify.FileDeleted, notify.FileDownloaded, notify.FileRestored, notify.FileUploaded, notify.LinkFailed, notify.LinkSent, notify.PasswordChanged,
+		notify.EventType(files.Deleted), notify.EventType(files.Downloaded), notify.EventType(files.Restored), notify.EventType(files.Uploaded), notify.LinkFailed, notify.LinkSent, notify.PasswordChanged,
 	}
 	got := slices.Sorted(maps.Keys(document(t, "http://127.0.0.1:8080/v1").Webhooks))
 	if !slices.EqualFunc(got, want, func(name string, t notify.EventType) bool { return name == string(t) }) {

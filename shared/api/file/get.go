@@ -1,7 +1,6 @@
 package file
 
 import (
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,15 +24,7 @@ func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
 // record is a file as the answer shows it. Fields that lists have too are the same there.
 type record struct {
-	ID        int64          `json:"id"`
-	Name      string         `json:"name"`
-	Length    int64          `json:"length"` // bytes
-	Type      string         `json:"type,omitempty"`
-	Modified  int64          `json:"modified"`          // Unix milliseconds
-	Expires   string         `json:"expires,omitempty"` // RFC 3339, UTC; missing if it never expires
-	Area      blob.Area      `json:"area"`
-	CRC64NVME string         `json:"crc64nvme"`          // base64 of 8 bytes, big endian, as in S3
-	SHA256    string         `json:"sha256,omitempty"`   // hexadecimal; missing if the upload did not state it
+	notify.FileFacts
 	Entries   int            `json:"entries,omitempty"`  // of a bundle
 	Uploader  string         `json:"uploader,omitempty"` // if not the owner
 	Request   string         `json:"request,omitempty"`  // by whose link a guest sent it
@@ -65,18 +56,12 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 // writeRecord sends all that is known about a file. It costs one call, and two if the caller has
 // sent the file to recipients.
 func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Identity, f files.File) error {
-	crc, err := checksum(f)
-	if err != nil {
+	if _, err := checksum(f); err != nil {
 		return err
 	}
 	out := record{
-		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
-		CRC64NVME: wire.CRC64Text(crc), SHA256: hex.EncodeToString(f.SHA256), Uploader: f.Uploader(), Entries: f.Entries,
-		Request: f.By.Request, By: f.By.Called,
+		FileFacts: notify.FactsOf(f), Entries: f.Entries, Uploader: f.Uploader(), Request: f.By.Request, By: f.By.Called,
 		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.links.Token(f),
-	}
-	if f.Expires != 0 {
-		out.Expires = api.Moment(f.Expires).Format(time.RFC3339) // in any year: the JSON of time.Time ends at 9999
 	}
 	if err := s.addUses(r, u, f, &out); err != nil {
 		return err
