@@ -319,8 +319,7 @@ func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
 		added, failed := u.s.publishNew(ctx, &u.stored[i], u.sending)
 		ops, err = append(ops, added...), errors.Join(err, failed)
 	}
-	first, failed := rememberFiles(u.Claim, u.stored, u.sending)
-	return slices.Concat(first, ops, u.use()), errors.Join(err, failed)
+	return slices.Concat(rememberFiles(u.Claim, u.stored, u.sending), ops, u.use()), err
 }
 
 // publishNew returns the operations that make a new file visible and queue its

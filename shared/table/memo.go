@@ -6,22 +6,17 @@ import "sync"
 const memoSize = 4096
 
 // Memo caches decoded items by their stored form, as decoding a page costs more than reading
-// it. Equal forms decode alike, so an entry never goes stale. When the younger half is full, it
-// replaces the older one. The zero value is ready; it is safe for concurrent use.
+// it. Equal forms decode alike, so an entry never goes stale. When it is full, it begins anew. The
+// zero value is ready; it is safe for concurrent use.
 type Memo[T any] struct {
-	mu         sync.Mutex
-	young, old map[string]T
+	mu    sync.Mutex
+	known map[string]T
 }
 
 // Read decodes an item, from the cache if possible.
 func (m *Memo[T]) Read(item Item, decode func(Item) (T, error)) (T, error) {
 	m.mu.Lock()
-	value, ok := m.young[string(item.Raw)]
-	if !ok {
-		if value, ok = m.old[string(item.Raw)]; ok {
-			m.put(item.Raw, value)
-		}
-	}
+	value, ok := m.known[string(item.Raw)]
 	m.mu.Unlock()
 	if ok {
 		return value, nil
@@ -30,15 +25,10 @@ func (m *Memo[T]) Read(item Item, decode func(Item) (T, error)) (T, error) {
 	if err == nil && item.Raw != nil { // not every backend has a stored form
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.put(item.Raw, value)
+		if m.known == nil || len(m.known) == memoSize {
+			m.known = map[string]T{}
+		}
+		m.known[string(item.Raw)] = value
 	}
 	return value, err
-}
-
-// put adds a value. The caller holds the lock.
-func (m *Memo[T]) put(raw []byte, value T) {
-	if m.young == nil || len(m.young) >= memoSize/2 {
-		m.young, m.old = map[string]T{}, m.young
-	}
-	m.young[string(raw)] = value
 }

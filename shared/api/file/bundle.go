@@ -30,44 +30,31 @@ const (
 	// entriesPage is how many entries an answer lists.
 	entriesPage = 1000
 	// maxLayouts and maxLayoutBytes bound what a process remembers of bundles.
-	maxLayouts, maxLayoutBytes = 16, 2 * bundle.MaxDirectory
+	maxLayouts, maxLayoutBytes = 16, bundle.MaxDirectory
 )
 
 // layouts remembers what the bundles have that were last asked for, as to parse a long directory
-// takes tens of milliseconds. It is safe for concurrent use.
+// takes tens of milliseconds. When it is full, it begins anew. It is safe for concurrent use.
 type layouts struct {
 	mu     sync.Mutex
-	newest []knownLayout
-}
-
-type knownLayout struct {
-	blob   string // whose content never changes
-	layout *bundle.Layout
+	byBlob map[string]*bundle.Layout // a blob's content never changes
+	bytes  int64                     // of their directories
 }
 
 func (l *layouts) get(blob string) *bundle.Layout {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, k := range l.newest {
-		if k.blob == blob {
-			return k.layout
-		}
-	}
-	return nil
+	return l.byBlob[blob]
 }
 
 func (l *layouts) add(blob string, layout *bundle.Layout) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.newest = slices.Insert(l.newest, 0, knownLayout{blob, layout})
-	bytes := int64(0)
-	for i, k := range l.newest {
-		if bytes += k.layout.Length - k.layout.Directory; i >= maxLayouts || bytes > maxLayoutBytes {
-			clear(l.newest[i:])
-			l.newest = l.newest[:i]
-			break
-		}
+	if l.byBlob == nil || len(l.byBlob) == maxLayouts || l.bytes >= maxLayoutBytes {
+		l.byBlob, l.bytes = map[string]*bundle.Layout{}, 0
 	}
+	l.byBlob[blob] = layout
+	l.bytes += layout.Length - layout.Directory
 }
 
 // openBundle returns the bytes of a bundle and what is in it. Unless that is remembered, it costs
