@@ -150,10 +150,10 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 	}
 	f := link.File
 	f.Name, f.Length, f.SHA256 = cmp.Or(wire.CleanFileName(path.Base(e.Path)), "file"), e.Length, nil
-	f.Type, f.Modified = typeOf(e.Path), e.Modified.UnixMilli()
+	f.Type, f.Modified = types[strings.ToLower(path.Ext(e.Path))], e.Modified.UnixMilli()
 	c := content{
 		file: f, tag: fmt.Sprintf(`"%s-%x-%x"`, f.CRC64, e.Offset, e.Length),
-		body: &section{archive, e.Offset, e.Length, 0}, wrong: errNotAsSaid,
+		body: io.NewSectionReader(readerAt{archive}, e.Offset, e.Length), wrong: errNotAsSaid,
 		sum: binary.BigEndian.AppendUint32(nil, e.CRC32), newSum: func() hash.Hash { return crc32.NewIEEE() },
 	}
 	redirects, err := s.begin(r, link, f.Length, c.tag, used)
@@ -175,14 +175,10 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 	return err
 }
 
-// agrees compares a file's local header with the directory. The archive is then at its bytes.
+// agrees compares a file's local header with the directory.
 func agrees(archive io.ReadSeeker, e bundle.Entry) error {
 	header := make([]byte, e.Offset-e.Header)
-	_, err := archive.Seek(e.Header, io.SeekStart)
-	if err == nil {
-		_, err = io.ReadFull(archive, header)
-	}
-	if err != nil {
+	if _, err := (readerAt{archive}).ReadAt(header, e.Header); err != nil {
 		return fault.Wrap(err, "reading a bundle")
 	}
 	if e.Agrees(header) != nil {
@@ -213,78 +209,24 @@ func (s server) redirectEntry(
 	return true, err
 }
 
-// typeOf returns the media type of a file in a bundle, by its name. Package mime would also ask
-// the machine.
-func typeOf(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".txt", ".log", ".md", ".csv":
-		return "text/plain; charset=utf-8"
-	case ".html", ".htm":
-		return "text/html; charset=utf-8"
-	case ".json":
-		return "application/json"
-	case ".pdf":
-		return "application/pdf"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".png":
-		return "image/png"
-	case ".gif":
-		return "image/gif"
-	case ".webp":
-		return "image/webp"
-	case ".avif":
-		return "image/avif"
-	case ".svg":
-		return "image/svg+xml"
-	case ".mp3":
-		return "audio/mpeg"
-	case ".m4a":
-		return "audio/mp4"
-	case ".ogg":
-		return "audio/ogg"
-	case ".wav":
-		return "audio/wav"
-	case ".mp4", ".m4v":
-		return "video/mp4"
-	case ".webm":
-		return "video/webm"
-	case ".mov":
-		return "video/quicktime"
-	case ".zip":
-		return "application/zip"
-	}
-	return "application/octet-stream"
+// types has the media types of files in a bundle, by the ends of their names. Package mime would
+// also ask the machine.
+var types = map[string]string{
+	".txt": "text/plain; charset=utf-8", ".log": "text/plain; charset=utf-8", ".md": "text/plain; charset=utf-8",
+	".csv": "text/plain; charset=utf-8", ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8",
+	".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".gif": "image/gif", ".webp": "image/webp",
+	".avif": "image/avif", ".svg": "image/svg+xml", ".mp3": "audio/mpeg", ".m4a": "audio/mp4", ".ogg": "audio/ogg",
+	".wav": "audio/wav", ".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime",
+	".json": "application/json", ".pdf": "application/pdf", ".zip": "application/zip",
 }
 
-// section is the bytes of one file in a bundle.
-type section struct {
-	io.ReadSeekCloser
-	from, length, at int64
-}
+// readerAt reads a bundle at a position, for an io.SectionReader.
+type readerAt struct{ io.ReadSeeker }
 
-// Seek implements io.Seeker.
-func (s *section) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += s.at
-	case io.SeekEnd:
-		offset += s.length
+// ReadAt implements io.ReaderAt, but moves the position of the bundle.
+func (r readerAt) ReadAt(b []byte, from int64) (int, error) {
+	if _, err := r.Seek(from, io.SeekStart); err != nil {
+		return 0, err
 	}
-	if offset < 0 {
-		return 0, errors.New("seeking before the start of a file")
-	}
-	s.at = offset
-	_, err := s.ReadSeekCloser.Seek(s.from+offset, io.SeekStart)
-	return offset, err
-}
-
-// Read implements io.Reader.
-func (s *section) Read(b []byte) (int, error) {
-	if s.at >= s.length {
-		return 0, io.EOF
-	}
-	n, err := s.ReadSeekCloser.Read(b[:min(int64(len(b)), s.length-s.at)])
-	s.at += int64(n)
-	return n, err
+	return io.ReadFull(r, b)
 }

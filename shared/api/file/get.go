@@ -146,7 +146,8 @@ func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *rec
 		}
 		out.Notifications[i] = wire.Notification{
 			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: api.Moment(n.Created), Tries: n.Tried(), LastError: n.LastError,
-			Provider: n.Provider, Sent: milli(n.SentAt), Delivered: milli(n.Delivered), Failed: milli(n.FailedAt), Downloads: downloadsOf(l.Use),
+			Provider: n.Provider, Sent: api.Moment(n.SentAt / 1000), Delivered: api.Moment(n.Delivered / 1000), Failed: api.Moment(n.FailedAt / 1000),
+			Downloads: downloadsOf(l.Use),
 		}
 	}
 	return nil
@@ -156,13 +157,4 @@ func downloadsOf(u links.Use) wire.Downloads {
 	return wire.Downloads{
 		Count: u.Downloads, About: u.About, First: api.Moment(u.First), Last: api.Moment(u.Last), Previews: u.Previews, LastPreview: api.Moment(u.Seen),
 	}
-}
-
-// milli converts a time from Unix milliseconds; 0 gives the zero time. Answers show whole
-// seconds.
-func milli(unix int64) time.Time {
-	if unix == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(unix).UTC().Truncate(time.Second)
 }
