@@ -153,21 +153,17 @@ func (p *Ports) Clone() *Ports {
 	}
 }
 
-// WithGuests returns ports for the one endpoint whose handlers guests may use.
-func (p *Ports) WithGuests(check func(http.ResponseWriter, *http.Request, string) (auth.Identity, error)) *Ports {
-	with := p.Clone()
-	with.Guests = check
-	return with
-}
-
 // Outlet returns an Outlet with the ports' clock, log and address.
 func (p *Ports) Outlet() envelope.Outlet {
 	return envelope.Outlet{Now: p.Now, Log: p.Log, Base: p.Base}
 }
 
+// Handler handles a request of an authenticated caller.
+type Handler = func(http.ResponseWriter, *http.Request, auth.Identity) error
+
 // Authenticated returns a handler for callers with a valid credential, whose scope allows the
 // route. A mux must have found the handler: it says which route this is.
-func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.Identity) error) http.Handler {
+func (p *Ports) Authenticated(f Handler) http.Handler {
 	check, needs := auth.New(p.Ports), needs()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) (err error) {
 		var id auth.Identity
@@ -188,7 +184,7 @@ func (p *Ports) Authenticated(f func(http.ResponseWriter, *http.Request, auth.Id
 
 // ByRoute is Authenticated for an endpoint with a handler for each method and path after Prefix.
 // A query parameter that is not among these, nor lang, is a 400.
-func (p *Ports) ByRoute(handlers map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error, query ...string) http.Handler {
+func (p *Ports) ByRoute(handlers map[string]Handler, query ...string) http.Handler {
 	mux := http.NewServeMux()
 	for route, f := range handlers {
 		mux.Handle(strings.Replace(route, " ", " "+Prefix, 1), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {

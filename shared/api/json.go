@@ -9,12 +9,24 @@ import (
 	"net/http"
 	"strings"
 
+	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 )
 
 // maxJSON is the most bytes in the JSON of a request.
 const maxJSON = 64 << 10
+
+// WithJSON returns a handler that hands the JSON of a request's body to f.
+func WithJSON[T any](mayBeEmpty bool, f func(http.ResponseWriter, *http.Request, auth.Identity, T) error) Handler {
+	return func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+		var in T
+		if err := JSON(r, &in, mayBeEmpty); err != nil {
+			return err
+		}
+		return f(w, r, u, in)
+	}
+}
 
 // JSON reads the JSON of a request's body. An unknown field is an error, as it may be misspelt.
 func JSON(r *http.Request, into any, mayBeEmpty bool) error {

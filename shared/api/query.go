@@ -70,18 +70,27 @@ func Unknown(name, format string, args ...any) error {
 	return fault.New(fault.Invalid, format, args...)
 }
 
-// Misspelt returns a fault for a name of four letters or more that is within two letters of a known
-// one.
-func Misspelt(name string, known ...string) error {
-	if slices.Contains(known, name) || utf8.RuneCountInString(name) < 4 || len(name) > 20 {
-		return nil
-	}
-	for _, right := range known {
-		if distance(strings.ToLower(name), right) <= 2 {
-			return Unknown(name, "there is no parameter %q: %s may be meant", name, right)
+// Misspelt returns a fault if the query has a name of four letters or more that is within two letters
+// of a known one.
+func Misspelt(q url.Values, known ...string) error {
+	for name := range q {
+		near := func(right string) bool { return distance(strings.ToLower(name), right) <= 2 }
+		if slices.Contains(known, name) || utf8.RuneCountInString(name) < 4 || len(name) > 20 {
+			continue
+		}
+		if i := slices.IndexFunc(known, near); i >= 0 {
+			return Unknown(name, "there is no parameter %q: %s may be meant", name, known[i])
 		}
 	}
 	return nil
+}
+
+// Value returns what a field has, or the zero value.
+func Value[T any](field *T) (value T) {
+	if field != nil {
+		value = *field
+	}
+	return value
 }
 
 // distance returns how many letters must be added, removed or replaced to turn a into b

@@ -80,8 +80,11 @@ func WriteJSON(w http.ResponseWriter, status int, v any) error {
 	return WriteText(w, status, text)
 }
 
-// WriteNothing answers a request that has nothing to show, with a 204.
-func WriteNothing(w http.ResponseWriter) error {
+// WriteNothing answers a request that has nothing to show with a 204, unless it failed.
+func WriteNothing(w http.ResponseWriter, err error) error {
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -17,9 +17,9 @@ func Me() api.Endpoint { return api.Named("me", newMe) }
 // newMe returns the handler. It needs the port Table.
 func newMe(p *api.Ports) http.Handler {
 	h := me{notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events), auth.New(p.Ports), passwords(p)}
-	return p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
+	return p.ByRoute(map[string]api.Handler{
 		"GET /me":           h.show,
-		"POST /me/password": h.change,
+		"POST /me/password": api.WithJSON(false, h.change),
 	})
 }
 
@@ -45,11 +45,7 @@ func (h me) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error 
 
 // change sets a new password, which ends all bearers and tokens. A wrong old one counts as a
 // failed login. After authentication it costs two calls.
-func (h me) change(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in wire.NewPassword
-	if err := api.JSON(r, &in, false); err != nil {
-		return err
-	}
+func (h me) change(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewPassword) error {
 	c := auth.Credential{Kind: "password", Name: u.Name, Password: in.Old, Source: auth.Source(r)}
 	now, err := h.check.Check(r.Context(), c)
 	if fault.Is(err, fault.Unauthorized) {
@@ -58,5 +54,5 @@ func (h me) change(w http.ResponseWriter, r *http.Request, u auth.Identity) erro
 	if err != nil {
 		return err
 	}
-	return done(w, h.passwords.Set(r.Context(), now.User, in.New))
+	return envelope.WriteNothing(w, h.passwords.Set(r.Context(), now.User, in.New))
 }

@@ -15,8 +15,8 @@ func Tokens() api.Endpoint { return api.Named("tokens", newTokens) }
 // newTokens returns the handler. It needs the port Table.
 func newTokens(p *api.Ports) http.Handler {
 	h := tokens{p, auth.NewTokens(p.Ports)}
-	return p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
-		"POST /tokens":        h.add,
+	return p.ByRoute(map[string]api.Handler{
+		"POST /tokens":        api.WithJSON(false, h.add),
 		"GET /tokens":         h.list,
 		"DELETE /tokens":      h.endAll,
 		"DELETE /tokens/{id}": h.end,
@@ -29,11 +29,7 @@ type tokens struct {
 }
 
 // add makes a token, which is shown this once. After authentication it costs two calls.
-func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in wire.NewToken
-	if err := api.JSON(r, &in, false); err != nil {
-		return err
-	}
+func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewToken) error {
 	want := auth.APIToken{Name: in.Name, Scope: auth.Scope(in.Scope)}
 	if want.Scope == auth.ScopeLogin {
 		want.Idle = int64(auth.DeviceIdle.Seconds())
@@ -66,29 +62,19 @@ func (h tokens) list(w http.ResponseWriter, r *http.Request, u auth.Identity) er
 	if err != nil {
 		return err
 	}
-	out := struct {
-		Tokens []wire.Token `json:"tokens"`
-	}{make([]wire.Token, len(all))}
+	out := make([]wire.Token, len(all))
 	for i, t := range all {
-		out.Tokens[i] = shown(t)
-		out.Tokens[i].This = t.ID == u.Token
+		out[i] = shown(t)
+		out[i].This = t.ID == u.Token
 	}
-	return envelope.WriteJSON(w, http.StatusOK, out)
+	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"tokens": out})
 }
 
 func (h tokens) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	return done(w, h.tokens.End(r.Context(), u.User, r.PathValue("id")))
+	return envelope.WriteNothing(w, h.tokens.End(r.Context(), u.User, r.PathValue("id")))
 }
 
 // endAll ends all tokens and bearers, the caller's too. It costs one call.
 func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	return done(w, h.tokens.EndAll(r.Context(), u.User))
-}
-
-// done answers a request that has nothing to show.
-func done(w http.ResponseWriter, err error) error {
-	if err != nil {
-		return err
-	}
-	return envelope.WriteNothing(w)
+	return envelope.WriteNothing(w, h.tokens.EndAll(r.Context(), u.User))
 }

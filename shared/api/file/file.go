@@ -119,7 +119,11 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := Service(p)
 		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-			if err := checkNames(r); err != nil {
+			q, err := api.Query(r)
+			if err == nil { // a misspelt search would find everything
+				err = api.Misspelt(q, "search", "limit", "after", "lang")
+			}
+			if err != nil {
 				return err
 			}
 			limit, err := api.Number(r, "limit", 1, table.MaxPage, defaultLimit)
@@ -137,21 +141,6 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 			return WriteList(w, r, p, u.User, area, page, limit)
 		})
 	}
-}
-
-// checkNames refuses a query parameter that may be a misspelt one: without its search, a list has
-// everything.
-func checkNames(r *http.Request) error {
-	q, err := api.Query(r)
-	if err != nil {
-		return err
-	}
-	for name := range q {
-		if err := api.Misspelt(name, "search", "limit", "after", "lang"); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // maxSearch is the longest text that names are searched for, in bytes, as is a name.

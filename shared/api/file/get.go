@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"

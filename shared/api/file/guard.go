@@ -33,7 +33,9 @@ func (s server) guard(w http.ResponseWriter, r *http.Request, link *links.Link, 
 		*link, err = s.links.Take(r.Context(), *link, claim)
 		return false, err
 	case claim == "" && link.Password != "":
-		if err := s.password(w, r, *link, wanted); err != nil {
+		id, page := "link#"+auth.HashToken(link.Token), api.Prefers(r, "text/html") != "" && !r.URL.Query().Has("download")
+		err := CheckPassword(w, r, s.passwords, id, link.Password, "curl -L -u :PASSWORD LINK", page)
+		if err != nil {
 			return false, err
 		}
 	}
@@ -73,14 +75,16 @@ func given(r *http.Request) string {
 	return cmp.Or(r.Header.Get(PasswordHeader), auth.Read(r).Password)
 }
 
-// password checks the password of a link. Only a request for what it protects must have it.
-func (s server) password(w http.ResponseWriter, r *http.Request, link links.Link, wanted want) error {
-	given := given(r)
-	err := error(fault.New(fault.Unauthorized, "this link needs a password: curl -L -u :PASSWORD LINK"))
-	if given != "" {
-		err = s.passwords.CheckPassword(r.Context(), "link#"+auth.HashToken(link.Token), link.Password, given, auth.Source(r))
+// CheckPassword checks the password that a request gives for a link, which id names, against its
+// hash. curl says how to give it. A client that does not ask by itself is told to ask.
+func CheckPassword(
+	w http.ResponseWriter, r *http.Request, passwords *auth.Authenticator, id, hash, curl string, asks bool,
+) error {
+	err := error(fault.New(fault.Unauthorized, "this link needs a password: %s", curl))
+	if given := given(r); given != "" {
+		err = passwords.CheckPassword(r.Context(), id, hash, given, auth.Source(r))
 	}
-	if fault.Is(err, fault.Unauthorized) && (api.Prefers(r, "text/html") == "" || r.URL.Query().Has("download")) { // a page asks by itself
+	if fault.Is(err, fault.Unauthorized) && !asks {
 		w.Header().Set("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
 	}
 	return err

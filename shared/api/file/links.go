@@ -28,10 +28,10 @@ func Sharing() api.Endpoint { return api.Named("links", newSharing) }
 // newSharing returns the handler. It needs the port Table and the link key.
 func newSharing(p *api.Ports) http.Handler {
 	s := newServer(p)
-	return p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
-		"PATCH /files/{id}":                s.change,
-		"POST /files/{id}/links":           s.share,
-		"PATCH /files/{id}/links/{n}":      s.changeLink,
+	return p.ByRoute(map[string]api.Handler{
+		"PATCH /files/{id}":                api.WithJSON(false, s.change),
+		"POST /files/{id}/links":           api.WithJSON(false, s.share),
+		"PATCH /files/{id}/links/{n}":      api.WithJSON(false, s.changeLink),
 		"DELETE /files/{id}/links/{n}":     s.endLink,
 		"POST /files/{id}/links/own/renew": s.renewLink,
 	})
@@ -47,11 +47,7 @@ func (s server) own(r *http.Request, u auth.Identity) (files.File, error) {
 }
 
 // change costs four calls after authentication, and those of writeRecord.
-func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in wire.ChangeFile
-	if err := api.JSON(r, &in, false); err != nil {
-		return err
-	}
+func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.ChangeFile) error {
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -76,11 +72,7 @@ func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 }
 
 // share costs four calls after authentication, and one more if messages are counted.
-func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in wire.NewLinks
-	if err := api.JSON(r, &in, false); err != nil {
-		return err
-	}
+func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewLinks) error {
 	if err := checkRecipients(in); err != nil {
 		return err
 	}
@@ -106,13 +98,11 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	if len(order.To) > 0 {
 		s.ports.Notify()
 	}
-	out := struct {
-		Links []wire.Link `json:"links"`
-	}{make([]wire.Link, len(made))}
+	out := make([]wire.Link, len(made))
 	for i, l := range made {
-		out.Links[i] = s.shown(r, u.User, f, l)
+		out[i] = s.shown(r, u.User, f, l)
 	}
-	return envelope.WriteJSON(w, http.StatusCreated, out)
+	return envelope.WriteJSON(w, http.StatusCreated, map[string]any{"links": out})
 }
 
 // checkRecipients refuses an empty recipient, who would turn a link for somebody into one for anybody,
@@ -172,11 +162,7 @@ func (s server) until(text string, f files.File) (int64, error) {
 }
 
 // changeLink costs three calls after authentication.
-func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in wire.ChangeLink
-	if err := api.JSON(r, &in, false); err != nil {
-		return err
-	}
+func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.ChangeLink) error {
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -189,7 +175,7 @@ func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identi
 		}
 	}
 	c.Limit = in.Downloads
-	o, err := OptionsOf(r, s.ports, value(in.Downloads), value(in.Password))
+	o, err := OptionsOf(r, s.ports, api.Value(in.Downloads), api.Value(in.Password))
 	if err != nil {
 		return err
 	}
@@ -197,14 +183,6 @@ func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identi
 		c.Password = &o.Password
 	}
 	return s.edit(w, r, u, f, c)
-}
-
-// value returns what p points to, or the zero value.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }
 
 // endLink costs three calls after authentication.

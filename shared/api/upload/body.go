@@ -10,6 +10,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func open(r *http.Request, p params, password *string) (source, error) {
 		}
 		parts := &form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest, password: password, most: maxParts, guest: p.guest}
 		if p.bundle != "" {
-			return newPacker(parts, p.written).next(p.bundle), nil
+			return once(pack(parts, p.bundle, p.written)), nil
 		}
 		return parts.next, nil
 	case p.bundle != "":
@@ -56,11 +57,15 @@ func open(r *http.Request, p params, password *string) (source, error) {
 	case p.name == "":
 		return nil, fault.Parameter("file", "the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
 	}
-	whole := &files.Part{Name: p.name, Type: mediaType(kind), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}
+	return once(&files.Part{Name: p.name, Type: mediaType(kind), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}), nil
+}
+
+// once is a source of one file.
+func once(whole *files.Part) source {
 	return func() (part *files.Part, err error) {
 		part, whole = whole, nil
 		return part, nil
-	}, nil
+	}
 }
 
 // ahead returns a reader that reads a large body in larger pieces: mime/multipart alone
@@ -122,7 +127,7 @@ func (s *form) field(part *multipart.Part) error {
 	case slices.Contains([]string{"expires", "downloads", "bundle"}, name):
 		return fault.Parameter(name, "the parameter %s belongs in the address: /upload?%s=...", name, name)
 	default:
-		return api.Misspelt(name, "expires", "downloads", "password", "bundle")
+		return api.Misspelt(url.Values{name: nil}, "expires", "downloads", "password", "bundle")
 	}
 }
 

@@ -25,23 +25,12 @@ type packer struct {
 	err     error
 }
 
-func newPacker(f *form, now time.Time) *packer {
+// pack returns the bundle of a form.
+func pack(f *form, name string, now time.Time) *files.Part {
 	p := &packer{form: f, written: now}
 	p.writer = bundle.NewWriter(&p.ready)
 	f.most, f.bundle = bundle.MaxEntries+maxParts, true
-	return p
-}
-
-// next is a source of one file.
-func (p *packer) next(name string) source {
-	done := false
-	return func() (*files.Part, error) {
-		if done {
-			return nil, nil
-		}
-		done = true
-		return &files.Part{Name: name, Type: files.BundleType, Body: p, Size: -1, Entries: func() int { return p.entries }}, nil
-	}
+	return &files.Part{Name: name, Type: files.BundleType, Body: p, Size: -1, Entries: func() int { return p.entries }}
 }
 
 // Read implements io.Reader.
@@ -73,16 +62,11 @@ func (p *packer) pack() error {
 		return bodyError(err)
 	case len(content) > maxBundled:
 		return fault.New(fault.TooLarge, "%.100q has more than %d bytes: send such files as a bundle in a session, as ferry up does", part.Name, maxBundled)
-	case part.SHA256 != nil && !bytes.Equal(sum256(content), part.SHA256):
+	case part.SHA256 != nil && sha256.Sum256(content) != [sha256.Size]byte(part.SHA256):
 		return fault.New(fault.Invalid, "the SHA-256 of %.100q is not the one that its part states", part.Name)
 	}
 	p.entries++
 	return files.BundleFault(p.writer.Add(bundle.Entry{Path: part.Name, Modified: p.written}, content))
-}
-
-func sum256(content []byte) []byte {
-	sum := sha256.Sum256(content)
-	return sum[:]
 }
 
 // bundledName returns the path of a file in a bundle, which has folders. The bundle refuses what is

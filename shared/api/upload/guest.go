@@ -2,7 +2,6 @@ package upload
 
 import (
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,43 +26,35 @@ const GuestHeader = "Ferry-Guest"
 // guestLife is how long a browser keeps the secret.
 const guestLife = 30 * 24 * time.Hour
 
-// guests finds out who uses the link of a request.
-type guests struct {
-	ports     *api.Ports
-	links     *links.Service
-	passwords *auth.Authenticator
-}
-
-func guestsOf(p *api.Ports) guests { return guests{p, file.Links(p), auth.New(p.Ports)} }
-
 // identify returns the guest who has the token of a request's link, and answers with the guest's
 // secret. It makes one call to the table, and two for a password.
-func (g guests) identify(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error) {
-	_, id, err := g.find(w, r, token)
+func (h handler) identify(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error) {
+	_, id, err := h.find(w, r, token)
 	return id, err
 }
 
 // find is identify, with the request.
-func (g guests) find(w http.ResponseWriter, r *http.Request, token string) (q links.Request, id auth.Identity, err error) {
-	q, maker, err := g.links.FindRequest(r.Context(), token)
+func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q links.Request, id auth.Identity, err error) {
+	q, maker, err := h.links.FindRequest(r.Context(), token)
 	if err != nil {
 		return q, id, err
 	}
 	caller := fault.CallerOf(r.Context())
 	caller.Login = "request"
-	secret, known := g.secret(r, q)
+	secret, known := h.secret(r, q)
 	if !known && q.Password != "" {
-		if err := g.password(w, r, q); err != nil {
+		err := file.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD", false)
+		if err != nil {
 			return q, id, err
 		}
 	}
 	caller.Accept(q.Owner)
 	if !known {
-		nonce, err := auth.RandomToken(g.ports.Random)
+		nonce, err := auth.RandomToken(h.ports.Random)
 		if err != nil {
 			return q, id, err
 		}
-		secret = g.sign(q, nonce)
+		secret = h.guestSecret(q, nonce)
 	}
 	w.Header().Set(GuestHeader, secret)
 	return q, auth.Identity{Scope: auth.ScopeGuest, Guest: &auth.Guest{
@@ -71,25 +62,25 @@ func (g guests) find(w http.ResponseWriter, r *http.Request, token string) (q li
 	}}, nil
 }
 
-// sign returns the secret of a guest. A protected request signs others than one without a
+// guestSecret returns the secret of a guest. A protected request signs others than one without a
 // password, so that a guest from before must know the password too, and each new one.
-func (g guests) sign(q links.Request, nonce string) string {
-	return nonce + "." + g.ports.Key.Part("guest", q.ID, q.Password, nonce)
+func (h handler) guestSecret(q links.Request, nonce string) string {
+	return nonce + "." + h.ports.Key.Part("guest", q.ID, q.Password, nonce)
 }
 
 // secret returns the secret that a guest shows, and whether it is one for this request.
-func (g guests) secret(r *http.Request, q links.Request) (secret string, known bool) {
+func (h handler) secret(r *http.Request, q links.Request) (secret string, known bool) {
 	secret = r.Header.Get(GuestHeader)
 	if c, err := r.Cookie(GuestHeader); secret == "" && err == nil {
 		secret = c.Value
 	}
 	nonce, signature, _ := strings.Cut(secret, ".")
-	return secret, g.ports.Key.IsPart(signature, "guest", q.ID, q.Password, nonce)
+	return secret, h.ports.Key.IsPart(signature, "guest", q.ID, q.Password, nonce)
 }
 
 // setCookie lets a browser keep the guest's secret, and send it when a link in a mail is opened.
-func (g guests) setCookie(w http.ResponseWriter, r *http.Request) error {
-	base, err := url.Parse(g.ports.Base(r.Context()))
+func (h handler) setCookie(w http.ResponseWriter, r *http.Request) error {
+	base, err := url.Parse(h.ports.Base(r.Context()))
 	if err != nil {
 		return fmt.Errorf("reading the service's address: %w", err)
 	}
@@ -98,22 +89,6 @@ func (g guests) setCookie(w http.ResponseWriter, r *http.Request) error {
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: base.Scheme == "https", MaxAge: int(guestLife.Seconds()),
 	})
 	return nil
-}
-
-// password checks the password of a request, as that of a link.
-func (g guests) password(w http.ResponseWriter, r *http.Request, q links.Request) error {
-	given := r.Header.Get(file.PasswordHeader)
-	if given == "" {
-		given = auth.Read(r).Password
-	}
-	err := error(fault.New(fault.Unauthorized, "this link needs a password: curl -u :PASSWORD"))
-	if given != "" {
-		err = g.passwords.CheckPassword(r.Context(), "request#"+q.ID, q.Password, given, auth.Source(r))
-	}
-	if fault.Is(err, fault.Unauthorized) {
-		w.Header().Set("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
-	}
-	return err
 }
 
 // guestMay refuses a session with what only users may ask for.
@@ -160,9 +135,9 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	if err := api.OnlyKnown(r, "k", "file", "by", "bundle"); err != nil {
 		return err
 	}
-	q, id, err := h.guests.find(w, r, token)
+	q, id, err := h.find(w, r, token)
 	if err == nil {
-		err = h.guests.setCookie(w, r)
+		err = h.setCookie(w, r)
 	}
 	if err == nil {
 		err = called(id, r.URL.Query().Get("by"))
@@ -172,9 +147,11 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	}
 	var sent []wire.SentFile
 	if r.Method == http.MethodPost || r.Method == http.MethodPut {
-		if sent, err = h.receiveFrom(r, q, id); err != nil {
+		page, err := h.take(r, id, &q)
+		if err != nil {
 			return err
 		}
+		sent = sentOf(page.Files...)
 	}
 	if api.Prefers(r, "text/html") != "" {
 		return h.page(w, r, q, sent)
@@ -199,7 +176,7 @@ func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request,
 		left := max(0, q.MaxFiles-q.Files)
 		out.FilesLeft = &left
 	}
-	if _, known := h.guests.secret(r, q); known {
+	if _, known := h.secret(r, q); known {
 		var err error
 		if out.Sent, err = h.links.SentBy(r.Context(), files.ByOf(u)); err != nil {
 			return err
@@ -220,30 +197,12 @@ func (h requests) page(w http.ResponseWriter, r *http.Request, q links.Request, 
 	})
 }
 
-// receiveFrom stores what a guest sends.
-func (h requests) receiveFrom(r *http.Request, q links.Request, u auth.Identity) ([]wire.SentFile, error) {
-	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
-		return nil, err
-	}
-	p, err := h.guestParams(r, u)
-	if err != nil {
-		return nil, err
-	}
-	p.bound = func() error { return h.bound(r, q, p, u) }
-	envelope.LongBody(r)
-	page, err := h.store(r, p, u)
-	if err != nil {
-		return nil, err
-	}
-	return sentOf(page.Files...), nil
-}
-
 // formOverhead is how much longer a form may be than what is left of a request's bytes.
 const formOverhead = 1 << 20
 
 // bound refuses what a request does not take before the bytes come, as far as it is known by then.
 // It makes one call to the table, and one more for a request with limits.
-func (h requests) bound(r *http.Request, q links.Request, p params, u auth.Identity) error {
+func (h handler) bound(r *http.Request, q links.Request, p params, u auth.Identity) error {
 	most, bytes := h.ports.MaxBody, int64(0)
 	if q.MaxBytes > 0 {
 		if left := max(0, q.MaxBytes-q.Bytes) + formOverhead; most == 0 || left < most {
@@ -265,24 +224,6 @@ func isForm(r *http.Request) bool {
 	return kind == "multipart/form-data"
 }
 
-// guestParams returns what a guest's request says outside its body.
-func (h requests) guestParams(r *http.Request, u auth.Identity) (params, error) {
-	query := r.URL.Query()
-	p := params{guest: true, owner: u.Guest.Owner.Name, name: wire.CleanFileName(query.Get("file"))}
-	if query.Get("file") != "" && p.name == "" {
-		return p, fault.Parameter("file", "the parameter file is not a file name")
-	}
-	var err error
-	if p.bundle, p.written, err = h.bundle(r, query, p.name); err != nil {
-		return p, err
-	}
-	if p.name == "" && !isForm(r) {
-		p.name, p.unnamed = h.ports.Now().UTC().Format("2006-01-02 15.04.05"), true // curl -T says none
-	}
-	p.digest, err = reprDigest(r.Header.Get("Repr-Digest"))
-	return p, err
-}
-
 func sentOf(stored ...*files.Listed) []wire.SentFile {
 	sent := make([]wire.SentFile, len(stored))
 	for i, f := range stored {
@@ -293,7 +234,5 @@ func sentOf(stored ...*files.Listed) []wire.SentFile {
 
 // writeSent tells a guest what has arrived, without links.
 func writeSent(w http.ResponseWriter, sent []wire.SentFile) error {
-	return envelope.WriteJSON(w, http.StatusOK, struct {
-		Files []wire.SentFile `json:"files"`
-	}{sent})
+	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"files": sent})
 }

@@ -32,11 +32,7 @@ const (
 
 // parts says where to send the part of each number. It costs one call to the table, and now and
 // then another to renew the quota reservation.
-func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in wire.SignParts
-	if err := api.JSON(r, &in, false); err != nil {
-		return err
-	}
+func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.SignParts) error {
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
 		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}

@@ -25,30 +25,26 @@ const maxTitle, maxRequestMessage = 100, 1000
 func Requests() api.Endpoint { return api.Named("requests", newRequests) }
 
 // requests handles requests for their makers, and what guests ask there.
-type requests struct {
-	handler
-	links  *links.Service
-	guests guests
-}
+type requests struct{ handler }
 
 // newRequests returns the handler. It needs the ports Table and Blobs and the link key.
 func newRequests(p *api.Ports) http.Handler {
-	h := requests{handler{ports: p, files: file.Service(p)}, file.Links(p), guestsOf(p)}
+	h := requests{newHandler(p)}
 	mux, outlet := http.NewServeMux(), p.Outlet()
 	outlet.Links = true
 	mux.Handle(api.Prefix+"/requests/in", outlet.Handler(h.in))
-	mux.Handle("/", p.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
-		"POST /requests":        h.add,
+	mux.Handle("/", p.ByRoute(map[string]api.Handler{
+		"POST /requests":        api.WithJSON(true, h.add),
 		"GET /requests":         h.list,
-		"PATCH /requests/{id}":  h.change,
+		"PATCH /requests/{id}":  api.WithJSON(true, h.change),
 		"DELETE /requests/{id}": h.end,
 	}))
 	return mux
 }
 
 // add makes a request. It costs two calls after authentication.
-func (h requests) add(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	edit, err := h.edit(r, u.User)
+func (h requests) add(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewRequest) error {
+	edit, err := h.edit(r, u.User, in)
 	if err != nil {
 		return err
 	}
@@ -60,20 +56,16 @@ func (h requests) add(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	return envelope.WriteJSON(w, http.StatusCreated, h.shown(r, u.User, made))
 }
 
-// edit reads what shall change in a request. It hashes the password.
-func (h requests) edit(r *http.Request, u auth.User) (func(*links.Request), error) {
-	var in wire.NewRequest
-	if err := api.JSON(r, &in, true); err != nil {
-		return nil, err
-	}
+// edit returns what shall change in a request. It hashes the password.
+func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*links.Request), error) {
 	if err := checkRequest(in, u); err != nil {
 		return nil, err
 	}
-	expires, err := api.Expires(deref(in.Expires), h.ports.Now())
+	expires, err := api.Expires(api.Value(in.Expires), h.ports.Now())
 	if err != nil {
 		return nil, err
 	}
-	options, err := file.OptionsOf(r, h.ports, 0, deref(in.Password))
+	options, err := file.OptionsOf(r, h.ports, 0, api.Value(in.Password))
 	return func(q *links.Request) {
 		set(&q.Title, in.Title)
 		set(&q.Message, in.Message)
@@ -97,15 +89,15 @@ func (h requests) edit(r *http.Request, u auth.User) (func(*links.Request), erro
 
 func checkRequest(in wire.NewRequest, u auth.User) error {
 	switch {
-	case !isText(deref(in.Title), maxTitle) || strings.ContainsAny(deref(in.Title), "\n\t"):
+	case !isText(api.Value(in.Title), maxTitle) || strings.ContainsAny(api.Value(in.Title), "\n\t"):
 		return fault.Parameter("title", "title must be one line of at most %d characters", maxTitle)
-	case !isText(deref(in.Message), maxRequestMessage):
+	case !isText(api.Value(in.Message), maxRequestMessage):
 		return fault.Parameter("message", "message must be text of at most %d characters", maxRequestMessage)
-	case deref(in.Bytes) < 0:
+	case api.Value(in.Bytes) < 0:
 		return fault.Parameter("bytes", "bytes must not be negative")
-	case deref(in.Files) < 0:
+	case api.Value(in.Files) < 0:
 		return fault.Parameter("files", "files must not be negative")
-	case deref(in.Notify) && u.Email == "":
+	case api.Value(in.Notify) && u.Email == "":
 		return fault.Parameter("notify", "notify sends you a mail, but you have no registered address")
 	}
 	return nil
@@ -116,12 +108,6 @@ func checkRequest(in wire.NewRequest, u auth.User) error {
 func isText(s string, most int) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most &&
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
-}
-
-// deref returns what a field has, or the zero value.
-func deref[T any](field *T) (value T) {
-	set(&value, field)
-	return value
 }
 
 // set sets to, unless the field is missing.
@@ -147,18 +133,16 @@ func (h requests) list(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	if err != nil {
 		return err
 	}
-	out := struct {
-		Requests []wire.Request `json:"requests"`
-	}{make([]wire.Request, len(all))}
+	out := make([]wire.Request, len(all))
 	for i, q := range all {
-		out.Requests[i] = h.shown(r, u.User, q)
+		out[i] = h.shown(r, u.User, q)
 	}
-	return envelope.WriteJSON(w, http.StatusOK, out)
+	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"requests": out})
 }
 
 // change costs two calls after authentication.
-func (h requests) change(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	edit, err := h.edit(r, u.User)
+func (h requests) change(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewRequest) error {
+	edit, err := h.edit(r, u.User, in)
 	if err != nil {
 		return err
 	}
@@ -171,8 +155,5 @@ func (h requests) change(w http.ResponseWriter, r *http.Request, u auth.Identity
 
 // end costs two calls after authentication.
 func (h requests) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	if err := h.links.EndRequest(r.Context(), u.User, r.PathValue("id")); err != nil {
-		return err
-	}
-	return envelope.WriteNothing(w)
+	return envelope.WriteNothing(w, h.links.EndRequest(r.Context(), u.User, r.PathValue("id")))
 }

@@ -30,15 +30,15 @@ func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 // newSessions returns the handler. It needs the ports Table, Blobs and Parts, and the
 // link key.
 func newSessions(p *api.Ports) http.Handler {
-	h := handler{ports: p, files: file.Service(p)}
-	guarded := p.WithGuests(guestsOf(p).identify)
-	return guarded.ByRoute(map[string]func(http.ResponseWriter, *http.Request, auth.Identity) error{
-		"POST /uploads":               h.begin,
+	h, guarded := newHandler(p), p.Clone()
+	guarded.Guests = h.identify
+	return guarded.ByRoute(map[string]api.Handler{
+		"POST /uploads":               api.WithJSON(false, h.begin),
 		"GET /uploads":                h.list,
 		"GET /uploads/{id}":           h.show,
 		"DELETE /uploads/{id}":        h.end,
-		"POST /uploads/{id}/parts":    h.parts,
-		"POST /uploads/{id}/complete": h.complete,
+		"POST /uploads/{id}/parts":    api.WithJSON(false, h.parts),
+		"POST /uploads/{id}/complete": api.WithJSON(true, h.complete),
 	}, "limit", "after")
 }
 
@@ -128,9 +128,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	if next != "" {
 		w.Header().Set("Link", fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`, h.ports.Base(r.Context()), limit, next))
 	}
-	return envelope.WriteJSON(w, http.StatusOK, struct {
-		Uploads []session `json:"uploads"`
-	}{all})
+	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"uploads": all})
 }
 
 // show says which parts have arrived. That is enough to resume the upload, even on
@@ -162,18 +160,11 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) er
 	if err == nil {
 		err = h.files.EndSession(r.Context(), sess)
 	}
-	if err != nil {
-		return err
-	}
-	return envelope.WriteNothing(w)
+	return envelope.WriteNothing(w, err)
 }
 
 // complete makes the file, and answers like POST /upload.
-func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in wire.Complete
-	if err := api.JSON(r, &in, true); err != nil {
-		return err
-	}
+func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.Complete) error {
 	sum, err := parseSum(in.CRC64NVME)
 	if err != nil {
 		return err
@@ -207,11 +198,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 
 // begin opens a session. After authentication it costs three calls, and one more for an
 // idempotency key, for recipients, and for an owner with a quota.
-func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	var in wire.NewSession
-	if err := api.JSON(r, &in, false); err != nil {
-		return err
-	}
+func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewSession) error {
 	if err := guestMay(u, in); err != nil {
 		return err
 	}
@@ -271,12 +258,8 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 		}
 		p.SHA256 = sum
 	}
-	if u.Guest != nil {
-		p.Owner = u.Guest.Owner.Name
-		return p, nil
-	}
 	var err error
-	if p.Owner, err = owner(in.D, u.User); err != nil {
+	if p.Owner, err = owner(in.D, u); err != nil || u.Guest != nil {
 		return p, err
 	}
 	p.Sending, err = file.Sending(h.ports, r, u.User, file.Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I, Notify: in.Notify}, in.Lang)

@@ -20,6 +20,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/wire"
 )
 
@@ -32,33 +33,48 @@ func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 // record with link and notices in one transaction, and the newest page for the answer;
 // with d, three. An Idempotency-Key costs one more, and so do recipients.
 func newUpload(p *api.Ports) http.Handler {
-	return p.Authenticated(handler{ports: p, files: file.Service(p)}.upload)
+	return p.Authenticated(newHandler(p).upload)
 }
 
-// handler handles uploads and upload sessions.
+// handler handles uploads, upload sessions and requests.
 type handler struct {
-	ports *api.Ports
-	files *files.Service
+	ports     *api.Ports
+	files     *files.Service
+	links     *links.Service
+	passwords *auth.Authenticator // of requests
+}
+
+func newHandler(p *api.Ports) handler {
+	return handler{p, file.Service(p), file.Links(p), auth.New(p.Ports)}
 }
 
 // upload checks as much as it can before it reads the first byte of the body.
 func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
+	page, err := h.take(r, u, nil)
+	if err != nil {
 		return err
+	}
+	return h.answer(w, r, u.User, page)
+}
+
+// take stores what a user sends, or a guest by the link of a request.
+func (h handler) take(r *http.Request, u auth.Identity, q *links.Request) (files.Page, error) {
+	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
+		return files.Page{}, err
 	}
 	p, err := h.params(r, u)
 	if err != nil {
-		return err
+		return files.Page{}, err
+	}
+	if q != nil {
+		p.bound = func() error { return h.bound(r, *q, p, u) }
 	}
 	envelope.LongBody(r)
 	page, err := h.store(r, p, u)
-	if err != nil {
-		return err
-	}
-	if len(p.sending.Recipients) > 0 {
+	if err == nil && len(p.sending.Recipients) > 0 {
 		h.ports.Notify()
 	}
-	return h.answer(w, r, u.User, page)
+	return page, err
 }
 
 // wantsLinks reports whether a client asks for bare links instead of the envelope.
@@ -233,28 +249,32 @@ type params struct {
 
 func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 	q, err := api.Query(r)
-	if err == nil {
-		err = checkNames(q)
+	where := "the parameter file"
+	if err == nil && u.Guest == nil {
+		where, err = "the parameter file, or the end of the path,", checkNames(q)
 	}
 	if err != nil {
 		return params{}, err
 	}
 	name := cmp.Or(q.Get("file"), r.PathValue("name"))
-	p := params{name: wire.CleanFileName(name)}
+	p := params{guest: u.Guest != nil, name: wire.CleanFileName(name)}
 	if name != "" && p.name == "" {
-		return params{}, fault.Parameter("file", "the parameter file, or the end of the path, is not a file name")
+		return params{}, fault.Parameter("file", "%s is not a file name", where)
 	}
 	if p.bundle, p.written, err = h.bundle(r, q, p.name); err != nil {
 		return params{}, err
 	}
-	if p.owner, err = owner(q.Get("d"), u.User); err != nil {
+	if p.owner, err = owner(q.Get("d"), u); err != nil {
 		return params{}, err
 	}
 	if lists(r, u, p.owner) {
 		p.list = files.PageSize
 	}
-	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil {
-		return params{}, err
+	if p.guest && p.name == "" && !isForm(r) {
+		p.name, p.unnamed = h.ports.Now().UTC().Format("2006-01-02 15.04.05"), true // curl -T says none
+	}
+	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil || u.Guest != nil {
+		return p, err
 	}
 	notify := q.Get("notify")
 	if notify != "" && notify != "0" && notify != "1" {
@@ -298,10 +318,8 @@ func checkNames(q url.Values) error {
 	if q.Has("password") {
 		return fault.Parameter("password", "a password has no place in an address: send it in the header %s or as a form field", file.PasswordHeader)
 	}
-	for name := range q {
-		if err := api.Misspelt(name, "file", "notify", "lang", "expires", "downloads", "password", "bundle"); err != nil {
-			return err
-		}
+	if err := api.Misspelt(q, "file", "notify", "lang", "expires", "downloads", "password", "bundle"); err != nil {
+		return err
 	}
 	for _, name := range []string{"expires", "downloads", "bundle"} {
 		if q.Has(name) && q.Get(name) == "" {
@@ -311,13 +329,15 @@ func checkNames(q url.Values) error {
 	return nil
 }
 
-// owner returns the user whose area the files go to: the one named in d, else the caller.
-func owner(d string, u auth.User) (string, error) {
-	if d == "" {
-		return u.Name, nil
-	}
+// owner returns the user whose area the files go to: a guest's host, the one named in d, or the caller.
+func owner(d string, u auth.Identity) (string, error) {
 	canonical, ok := auth.CanonicalName(d)
-	if !ok {
+	switch {
+	case u.Guest != nil:
+		return u.Guest.Owner.Name, nil
+	case d == "":
+		return u.Name, nil
+	case !ok:
 		return "", fault.Parameter("d", "the parameter d is not a user name")
 	}
 	return canonical, nil
