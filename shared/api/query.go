@@ -19,22 +19,26 @@ import (
 // maxForm is the longest form body, far longer than its fields may be.
 const maxForm = 16 << 10
 
-// Form reads a body of type application/x-www-form-urlencoded and at most 16 KiB. For
-// any other body the form is empty and ok is false.
-func Form(r *http.Request) (form url.Values, ok bool, err error) {
+// Form reads a body of type application/x-www-form-urlencoded and at most 16 KiB. Any
+// other body is a fault if a form is required, and else no form.
+func Form(r *http.Request, required bool) (url.Values, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind != "application/x-www-form-urlencoded" {
-		return url.Values{}, false, nil
+	isForm := kind == "application/x-www-form-urlencoded"
+	switch {
+	case !isForm && required:
+		return nil, fault.New(fault.Invalid, "the body must be application/x-www-form-urlencoded")
+	case !isForm:
+		return nil, nil
 	}
 	if err := envelope.LimitBody(r, maxForm); err != nil {
-		return nil, true, err
+		return nil, err
 	}
-	err = r.ParseForm()
+	err := r.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
 		// The error may quote a password, so it must not even be logged.
 		err = fault.New(fault.Invalid, "the form in the body is malformed")
 	}
-	return r.PostForm, true, err
+	return r.PostForm, err
 }
 
 // Query returns the query, which must be well formed.

@@ -38,9 +38,14 @@ func TestFormIsReadOnlyFromTheBody(t *testing.T) {
 	} {
 		r := httptest.NewRequest("POST", "/?name=query", strings.NewReader(c.body))
 		r.Header.Set("Content-Type", c.kind)
-		form, ok, err := api.Form(r)
-		if ok != c.ok || form.Get("name") != c.value {
-			t.Errorf("%s: %q, %v", c.what, form.Get("name"), ok)
+		if !c.ok {
+			if _, err := api.Form(r, true); !fault.Is(err, fault.Invalid) {
+				t.Errorf("%s: required, and the error is %v", c.what, err)
+			}
+		}
+		form, err := api.Form(r, false)
+		if form.Get("name") != c.value {
+			t.Errorf("%s: %q", c.what, form.Get("name"))
 		}
 		if got := fault.Of(err); (err != nil) != (c.kindOfFault != fault.Internal) || got != nil && got.Kind != c.kindOfFault {
 			t.Errorf("%s: the error is %v", c.what, err)
@@ -55,7 +60,7 @@ func TestLongFormIsRefused(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 16<<10)))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	_, _, err := api.Form(r)
+	_, err := api.Form(r, false)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); !tooLarge {
 		t.Errorf("the error is %v, want a fault about the length", err)
 	}
@@ -115,7 +120,7 @@ func TestBrokenFormIsNotQuotedInTheLog(t *testing.T) {
 	broken := iotest.ErrReader(errors.New("malformed: password=hunter2"))
 	r := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("a=b"), broken))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	o.Handler(func(_ http.ResponseWriter, r *http.Request) error { _, _, err := api.Form(r); return err }).ServeHTTP(httptest.NewRecorder(), r)
+	o.Handler(func(_ http.ResponseWriter, r *http.Request) error { _, err := api.Form(r, false); return err }).ServeHTTP(httptest.NewRecorder(), r)
 	if said := log.String(); !strings.Contains(said, "status=400") || strings.Contains(said, "hunter2") {
 		t.Errorf("the log says %s", said)
 	}

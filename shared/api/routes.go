@@ -55,10 +55,8 @@ var PartRoute = Route{"PUT", "/uploads/{id}/parts/{number}", ""}
 // needs returns what each route needs, by its pattern.
 func needs() map[string]auth.Scope {
 	all := map[string]auth.Scope{}
-	for _, endpoint := range routes() {
-		for _, r := range endpoint {
-			all[r.pattern()] = r.Needs
-		}
+	for _, r := range slices.Concat(slices.Collect(maps.Values(routes()))...) {
+		all[r.pattern()] = r.Needs
 	}
 	return all
 }

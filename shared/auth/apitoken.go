@@ -52,6 +52,8 @@ type APIToken struct {
 	Expires int64  `json:"expires,omitempty"` // 0 is never, while it is used
 	// Idle is for how many seconds it lasts without a use.
 	Idle int64 `json:"idle"`
+
+	key table.Key
 }
 
 // Ends returns when the token ends if it is not used from now on.
@@ -110,27 +112,17 @@ func tokenUser(token string) (user string, ok bool) {
 // apiToken returns who an API token is for. It makes one call to the table, and at most once a
 // day one more to record the use.
 func (a *Authenticator) apiToken(ctx context.Context, token string) (Identity, error) {
-	caller := fault.CallerOf(ctx)
-	caller.Login = "token"
+	fault.CallerOf(ctx).Login = "token"
 	name, ok := tokenUser(token)
 	if !ok {
 		return Identity{}, errDenied
 	}
 	key := tokenKey(name, token)
-	items, err := a.Table.GetMany(ctx, key, UserKey(name))
-	if err != nil {
-		return Identity{}, fmt.Errorf("reading a token: %w", err)
-	}
 	var t tokenItem
-	var u User
-	err = cmp.Or(items[0].Decode(&t), items[1].Decode(&u))
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return Identity{}, fmt.Errorf("reading a token and its user: %w", err)
+	u, err := a.holder(ctx, key, name, &t, func(u User) bool { return t.valid(u, a.Now()) })
+	if err != nil {
+		return Identity{}, err
 	}
-	if err != nil || !t.valid(u, a.Now()) || u.State != Active {
-		return Identity{}, errDenied
-	}
-	caller.Accept(u.Name)
 	a.used(ctx, key, t)
 	return Identity{User: u, Scope: t.Scope, Token: idOf(key.SK)}, nil
 }
@@ -214,12 +206,14 @@ func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, erro
 	if err != nil {
 		return nil, err
 	}
-	same := slices.DeleteFunc(live, func(t listed) bool { return (t.Scope == ScopeLogin) != login })
+	same := slices.DeleteFunc(live, func(t APIToken) bool { return (t.Scope == ScopeLogin) != login })
 	if len(same) >= MaxTokens {
 		if !login {
 			return nil, fault.New(fault.Conflict, "you have %d API tokens, which is the most: end one first", len(same))
 		}
-		idlest := slices.MinFunc(same, func(a, b listed) int { return cmp.Compare(max(a.Created, a.Used), max(b.Created, b.Used)) })
+		idlest := slices.MinFunc(same, func(a, b APIToken) int {
+			return cmp.Compare(max(a.Created, a.Used), max(b.Created, b.Used))
+		})
 		dead = append([]table.Key{idlest.key}, dead...)
 	}
 	step := table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", layout).Set("n", count+1).
@@ -231,36 +225,28 @@ func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, erro
 	return ops, nil
 }
 
-// listed is a token with its key.
-type listed struct {
-	APIToken
-	key table.Key
-}
-
 // read returns a user's tokens, the keys of those that have ended, and how many were made. It
 // makes one call to the table.
-func (s *Tokens) read(ctx context.Context, u User) (live []listed, dead []table.Key, count int64, err error) {
+func (s *Tokens) read(ctx context.Context, u User) (live []APIToken, dead []table.Key, count int64, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: tokensOf(u.Name), Limit: table.MaxPage}) {
-		var t tokenItem
-		var c struct {
-			N int64 `json:"n"`
+		var t struct {
+			tokenItem
+			N int64 `json:"n"` // of the item tokenCount
 		}
-		if err == nil && item.Key.SK == tokenCount {
-			err = item.Decode(&c)
-			count = c.N
-		} else if err == nil {
+		if err == nil {
 			err = item.Decode(&t)
 		}
 		if err != nil {
 			return nil, nil, 0, fmt.Errorf("listing tokens: %w", err)
 		}
-		t.ID = idOf(item.Key.SK)
+		t.ID, t.key = idOf(item.Key.SK), item.Key
 		switch {
 		case item.Key.SK == tokenCount:
+			count = t.N
 		case t.valid(u, s.Now()):
-			live = append(live, listed{t.APIToken, item.Key})
+			live = append(live, t.APIToken)
 		default:
-			dead = append(dead, item.Key)
+			dead = append(dead, t.key)
 		}
 	}
 	return live, dead, count, nil
@@ -268,11 +254,7 @@ func (s *Tokens) read(ctx context.Context, u User) (live []listed, dead []table.
 
 // List returns a user's tokens, the newest first.
 func (s *Tokens) List(ctx context.Context, u User) ([]APIToken, error) {
-	live, _, _, err := s.read(ctx, u)
-	all := make([]APIToken, len(live))
-	for i, t := range live {
-		all[i] = t.APIToken
-	}
+	all, _, _, err := s.read(ctx, u)
 	slices.SortFunc(all, func(a, b APIToken) int {
 		return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.ID, b.ID))
 	})
@@ -285,7 +267,7 @@ func (s *Tokens) End(ctx context.Context, u User, id string) error {
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(live, func(t listed) bool { return t.ID == id })
+	at := slices.IndexFunc(live, func(t APIToken) bool { return t.ID == id })
 	if at < 0 {
 		return fault.New(fault.NotFound, "there is no such token; it may have ended")
 	}

@@ -100,54 +100,32 @@ func (a *Authenticator) password(ctx context.Context, c Credential) (u User, had
 		canonical = "" // there is no such user, but the source must still wait after failures
 	}
 	t := a.attempt(canonical, c.Source)
-	t.enter()
-	defer t.leave()
 	caller := fault.CallerOf(ctx)
 	caller.Login = c.Kind
-	u, err = t.admit(ctx, canonical)
-	if err != nil {
-		return User{}, false, err
-	}
-	caller.User = u.Name
-	hash := u.Password
-	if u.State == Disabled {
-		hash = ""
-	}
-	ok, err := a.Hasher.Verify(ctx, hash, c.Password)
-	if err != nil {
-		return User{}, false, fmt.Errorf("verifying a password: %w", err)
-	}
-	if !ok {
-		if err := t.failed(ctx, c.Password); err != nil {
-			return User{}, false, fmt.Errorf("recording a failed login: %w", err)
+	u, ok, err := t.verify(ctx, canonical, c.Password, func(u User) string {
+		caller.User = u.Name
+		if u.State == Disabled {
+			return ""
 		}
-		return User{}, false, errDenied
+		return u.Password
+	})
+	if ok {
+		caller.Accept(u.Name)
+	} else if err == nil {
+		err = errDenied
 	}
-	caller.Accept(u.Name)
-	return u, t.pair.found, t.succeeded(ctx)
+	return u, t.pair.found, err
 }
 
 // CheckPassword checks the password of something else than a user, such as a link, which id names.
 // Failed tries are limited as those of logins are. It makes one call to the table, and one more if
 // the password is wrong.
 func (a *Authenticator) CheckPassword(ctx context.Context, id, hash, password, source string) error {
-	t := a.attemptOn(id, source)
-	t.enter()
-	defer t.leave()
-	if _, err := t.admit(ctx, ""); err != nil {
-		return err
+	_, ok, err := a.attemptOn(id, source).verify(ctx, "", password, func(User) string { return hash })
+	if err == nil && !ok {
+		err = fault.New(fault.Unauthorized, "the password is not right")
 	}
-	ok, err := a.Hasher.Verify(ctx, hash, password)
-	if err != nil {
-		return fmt.Errorf("verifying a password: %w", err)
-	}
-	if ok {
-		return t.succeeded(ctx)
-	}
-	if err := t.failed(ctx, password); err != nil {
-		return fmt.Errorf("recording a wrong password: %w", err)
-	}
-	return fault.New(fault.Unauthorized, "the password is not right")
+	return err
 }
 
 // Login checks a name and a password and makes a bearer. It makes two calls to
@@ -197,27 +175,34 @@ func bearerKey(token string) table.Key {
 // bearer returns the user of a bearer. The token carries the user's name, so that one
 // call to the table fetches both items.
 func (a *Authenticator) bearer(ctx context.Context, token string) (User, error) {
-	caller := fault.CallerOf(ctx)
-	caller.Login = "bearer"
+	fault.CallerOf(ctx).Login = "bearer"
 	name, _ := TokenName(token)
 	if canonical, ok := CanonicalName(name); !ok || canonical != name {
 		return User{}, errDenied
 	}
-	items, err := a.Table.GetMany(ctx, bearerKey(token), UserKey(name))
-	if err != nil {
-		return User{}, fmt.Errorf("reading a bearer: %w", err)
-	}
 	var b bearerItem
-	var u User
-	err = cmp.Or(items[0].Decode(&b), items[1].Decode(&u))
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return User{}, fmt.Errorf("reading a bearer and its user: %w", err)
+	return a.holder(ctx, bearerKey(token), name, &b, func(u User) bool {
+		return subtle.ConstantTimeCompare([]byte(b.User), []byte(name)) == 1 &&
+			!Ended(a.Now(), b.Expires, Lifetime) && b.Generation == u.Generation
+	})
+}
+
+// holder returns the active user whom a bearer or a token is for, in one call to the table. valid
+// decides once its item is decoded.
+func (a *Authenticator) holder(
+	ctx context.Context, key table.Key, name string, item any, valid func(User) bool,
+) (u User, err error) {
+	items, err := a.Table.GetMany(ctx, key, UserKey(name))
+	if err == nil {
+		err = cmp.Or(items[0].Decode(item), items[1].Decode(&u))
 	}
-	if err != nil || subtle.ConstantTimeCompare([]byte(b.User), []byte(name)) != 1 ||
-		Ended(a.Now(), b.Expires, Lifetime) || b.Generation != u.Generation || u.State != Active {
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return User{}, fmt.Errorf("reading a token and its user: %w", err)
+	}
+	if err != nil || u.State != Active || !valid(u) {
 		return User{}, errDenied
 	}
-	caller.Accept(u.Name)
+	fault.CallerOf(ctx).Accept(u.Name)
 	return u, nil
 }
 

@@ -92,6 +92,26 @@ func (a *Authenticator) attemptOn(what, source string) *attempt {
 	return t
 }
 
+// verify checks a password against the hash that the user with a name has, or something without a
+// name. It reports whether the password is right; if it is not, that is counted.
+func (t *attempt) verify(
+	ctx context.Context, name, password string, hash func(User) string,
+) (u User, ok bool, err error) {
+	t.enter()
+	defer t.leave()
+	if u, err = t.admit(ctx, name); err != nil {
+		return User{}, false, err
+	}
+	ok, err = t.a.Hasher.Verify(ctx, hash(u), password)
+	switch {
+	case err != nil:
+		return User{}, false, fmt.Errorf("verifying a password: %w", err)
+	case ok:
+		return u, true, t.succeeded(ctx)
+	}
+	return User{}, false, fault.Wrap(t.failed(ctx, password), "recording a wrong password")
+}
+
 // read reads the counts, and the user unless the name is empty, in one call. An unknown
 // user comes back without a password.
 func (t *attempt) read(ctx context.Context, name string) (u User, err error) {

@@ -112,7 +112,7 @@ func read(r *http.Request) (auth.Change, error) {
 	if err != nil {
 		return auth.Change{}, err
 	}
-	form, _, err := api.Form(r)
+	form, err := api.Form(r, false)
 	if err != nil {
 		return auth.Change{}, err
 	}

@@ -66,7 +66,7 @@ func (s server) address(r *http.Request) (string, error) {
 // change stops the mails or, with undo in a form, resumes them. An address that is
 // suppressed for another reason stays suppressed.
 func (s server) change(r *http.Request, address string) (notify.Suppression, error) {
-	form, _, err := api.Form(r)
+	form, err := api.Form(r, false)
 	if err != nil {
 		return notify.Suppression{}, err
 	}

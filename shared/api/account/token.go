@@ -33,7 +33,7 @@ func newToken(p *api.Ports) http.Handler {
 		return write(w, status, failure{status, phrase(status), p.Base(r.Context())})
 	}
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		form, ok, err := api.Form(r)
+		form, err := api.Form(r, true)
 		if err != nil {
 			return err
 		}
@@ -41,8 +41,6 @@ func newToken(p *api.Ports) http.Handler {
 		// clients apart, so it ignores both.
 		name, password := form.Get("username"), form.Get("password")
 		switch {
-		case !ok:
-			return fault.New(fault.Invalid, "the body must be application/x-www-form-urlencoded")
 		case form.Get("grant_type") != "password":
 			return fault.Parameter("grant_type", "grant_type must be password")
 		case name == "" || password == "":
@@ -80,12 +78,9 @@ func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 func newRevoke(p *api.Ports) http.Handler {
 	check := auth.New(p.Ports)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		form, ok, err := api.Form(r)
+		form, err := api.Form(r, true)
 		if err != nil {
 			return err
-		}
-		if !ok {
-			return fault.New(fault.Invalid, "the body must be application/x-www-form-urlencoded")
 		}
 		token := form.Get("token")
 		if token == "" {

@@ -169,23 +169,28 @@ func lost(r *http.Request, err error) error {
 // bytes sends the bytes, or redirects to the store, and notes in used what became of it.
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
 	f := link.File
+	sum, err := checksum(f)
+	if err != nil {
+		return err
+	}
 	redirects, err := s.begin(r, link, f.Length, etag(f), used)
 	if err != nil {
 		return err
 	}
+	// S3 sends it only if a request header asks for it, which few clients would send.
+	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	if redirects {
-		return s.redirect(w, r, link, used)
+		url, err := s.files.SignGet(r.Context(), f, s.reread(link), signed(f))
+		if err == nil {
+			sendAway(w, r, url, used)
+		}
+		return err
 	}
 	body, err := s.files.Open(r.Context(), f, s.reread(link))
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	sum, err := checksum(f)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	return s.send(w, r, content{
 		file: f, tag: etag(f), sum: binary.BigEndian.AppendUint64(nil, sum), newSum: newCRC64, wrong: files.ErrLost, body: body,
 	}, used)
@@ -282,22 +287,6 @@ func etag(f files.File) string { return fmt.Sprintf(`"%s-%x"`, f.CRC64, f.Length
 
 func contentType(f files.File) string {
 	return cmp.Or(f.Type, "application/octet-stream")
-}
-
-func (s server) redirect(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
-	f := link.File
-	sum, err := checksum(f)
-	if err != nil {
-		return err
-	}
-	url, err := s.files.SignGet(r.Context(), f, s.reread(link), signed(f))
-	if err != nil {
-		return err
-	}
-	// S3 sends it only if a request header asks for it, which few clients would send.
-	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
-	sendAway(w, r, url, used)
-	return nil
 }
 
 func signed(f files.File) blob.Signed {

@@ -2,6 +2,7 @@ package upload
 
 import (
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"

@@ -147,8 +147,11 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	if again, ok := up.(*files.Repeat); ok && p.unnamed { // the time has gone on
 		p.name = again.Name()
 	}
-	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" {
-		err = h.protect(r, up, password)
+	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" { // the form has it, not the header
+		var o files.Options
+		if o, err = file.OptionsOf(r, h.ports, 0, password); err == nil {
+			up.Protect(o.Password)
+		}
 	}
 	if err != nil {
 		up.Abort(r.Context())
@@ -157,15 +160,6 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	page, err := up.Commit(r.Context(), p.list)
 	done = err == nil
 	return page, err
-}
-
-// protect gives the links of an upload the password that its form has.
-func (h handler) protect(r *http.Request, up receiver, password string) error {
-	o, err := file.OptionsOf(r, h.ports, 0, password)
-	if err == nil {
-		up.Protect(o.Password)
-	}
-	return err
 }
 
 // receiver is a files.Upload or a files.Repeat.
