@@ -149,8 +149,11 @@ func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, aft
 
 // Search returns a page of up to limit files whose names contain text, in upper or lower case. It
 // makes one call to the table, and looks at no more files than table.MaxPage; so a page that is
-// not the last may be short, or empty.
+// not the last may be short, or empty. If text is empty, it is List.
 func (s *Service) Search(ctx context.Context, owner auth.User, area blob.Area, text string, after int64, limit int) (Page, error) {
+	if text == "" {
+		return s.List(ctx, owner, area, after, limit)
+	}
 	page, err := s.List(ctx, owner, area, after, table.MaxPage)
 	page.Search, text = text, fold(text)
 	page.Files = slices.DeleteFunc(page.Files, func(f *Listed) bool { return !strings.Contains(fold(f.Name), text) })

@@ -134,7 +134,11 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 			if err != nil {
 				return err
 			}
-			page, err := listed(r, service, u.User, area, after, int(limit))
+			text := q.Get("search")
+			if len(text) > maxSearch || !utf8.ValidString(text) {
+				return fault.Parameter("search", "the query parameter search has at most %d bytes of UTF-8", maxSearch)
+			}
+			page, err := service.Search(r.Context(), u.User, area, text, after, int(limit))
 			if err != nil {
 				return err
 			}
@@ -145,17 +149,6 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 
 // maxSearch is the longest text that names are searched for, in bytes, as is a name.
 const maxSearch = 255
-
-func listed(r *http.Request, s *files.Service, u auth.User, area blob.Area, after int64, limit int) (files.Page, error) {
-	text := r.URL.Query().Get("search")
-	switch {
-	case text == "":
-		return s.List(r.Context(), u, area, after, limit)
-	case len(text) > maxSearch || !utf8.ValidString(text):
-		return files.Page{}, fault.Parameter("search", "the query parameter search has at most %d bytes of UTF-8", maxSearch)
-	}
-	return s.Search(r.Context(), u, area, text, after, limit)
-}
 
 // render encodes the fixed part of a file once: the answer to each upload lists a hundred.
 func render(f *files.Listed) any {
