@@ -153,7 +153,7 @@ func (s *Service) EndRequest(ctx context.Context, owner auth.User, id string) er
 		return err
 	}
 	now := s.Now()
-	op := table.Update(requestKey(r.Owner, r.ID)).Set("ended", now.Unix()).Add("rev", 1) // which refuses who has read it before
+	op := table.Update(requestKey(r.Owner, r.ID)).Set("ended", now.Unix()).Add("rev", 1) // no earlier reader writes
 	err = s.Table.Write(ctx, op.Expire(now.Add(deadMemory)).If(table.Exists()))
 	if errors.Is(err, table.ErrCondition) {
 		return errNoRequest()
