@@ -112,13 +112,6 @@ func (c *Client) join(ctx context.Context, password string) (about RequestAbout,
 	return about, err
 }
 
-// guestSession leaves out recipients if there are none: to a guest, even an empty list is refused.
-type guestSession struct {
-	wire.NewSession
-	C wire.Texts `json:"c,omitempty"`
-	M wire.Texts `json:"m,omitempty"`
-}
-
 // GuestSecret returns what makes another client the same guest, and is for nobody else to know.
 func (c *Client) GuestSecret() string {
 	if c.guest == nil {

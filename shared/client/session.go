@@ -93,11 +93,10 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 	if src.Length >= 0 {
 		body.Length = &src.Length
 	}
-	r := request{method: "POST", path: "/uploads", json: body, header: http.Header{"Idempotency-Key": {key}}, login: true}
 	if c.guest != nil {
 		body.By = c.guest.name
-		r.json = guestSession{body, body.C, body.M}
 	}
+	r := request{method: "POST", path: "/uploads", json: body, header: http.Header{"Idempotency-Key": {key}}, login: true}
 	if err = c.call(ctx, r, &s); err != nil {
 		return Session{}, err
 	}

@@ -93,7 +93,7 @@ func (s State) fault() error {
 	why := map[State]string{
 		Expired:  "this link has expired",
 		UsedUp:   "this link is used up: it has given all downloads that it allowed",
-		Ended:    "this link was ended by who shared the file",
+		Ended:    "this link was ended by who made it",
 		Deleted:  "the file of this link was deleted",
 		Restored: "this link led to a deleted file, which was restored and has its earlier links again",
 		unknown:  "there is no such link: check that its address is complete",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,8 +92,8 @@ func (r Request) put() table.Op {
 	return op
 }
 
-// Requests returns the requests of a user that have not ended, newest last. It makes one call to the
-// table for each page.
+// Requests returns the requests of a user that have not ended, newest first. It makes one call to
+// the table for each page.
 func (s *Service) Requests(ctx context.Context, owner auth.User) (all []Request, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: requests(owner.Name), Limit: table.MaxPage}) {
 		var r Request
@@ -106,6 +107,7 @@ func (s *Service) Requests(ctx context.Context, owner auth.User) (all []Request,
 			all = append(all, r)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b Request) int { return cmp.Compare(b.Created, a.Created) })
 	return all, nil
 }
 
@@ -236,7 +238,7 @@ func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.
 	), nil
 }
 
-// Check implements files.Requests.
+// Check implements files.Links.
 func (s *Service) Check(ctx context.Context, owner string, by files.By, t files.Taking) error {
 	_, _, err := s.admit(ctx, owner, by, t)
 	return err

@@ -54,7 +54,7 @@ func Sending(p *api.Ports, r *http.Request, u auth.User, to Recipients, lang str
 // messages returns one message for each number and address. Addresses that differ only in case
 // are the same.
 func (to Recipients) messages(set api.Settings) (all []files.Message, err error) {
-	if err := checkMessage(to.Message); err != nil {
+	if err := CheckText("i", to.Message, maxMessage); err != nil {
 		return nil, err
 	}
 	for _, mobile := range to.Mobiles {
@@ -121,12 +121,14 @@ func checkCountry(number string, set api.Settings) error {
 	return nil
 }
 
-func checkMessage(s string) error {
-	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxMessage {
-		return fault.Parameter("i", "the parameter i must be text of at most %d characters", maxMessage)
+// CheckText returns a fault unless a parameter is text of at most so many characters, none of which
+// controls a display, but for line ends and tabs.
+func CheckText(parameter, s string, most int) error {
+	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > most {
+		return fault.Parameter(parameter, "the parameter %s must be text of at most %d characters", parameter, most)
 	}
-	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }) {
-		return fault.Parameter("i", "the parameter i has control characters")
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }) {
+		return fault.Parameter(parameter, "the parameter %s has control characters", parameter)
 	}
 	return nil
 }

@@ -113,11 +113,8 @@ func guestMay(u auth.Identity, in wire.NewSession) error {
 
 // called takes down what a guest says of themselves.
 func called(u auth.Identity, name string) error {
-	if !isText(name, maxTitle) || strings.ContainsAny(name, "\n\t") {
-		return fault.Parameter("by", "the parameter by must be one line of at most %d characters", maxTitle)
-	}
 	u.Guest.Name = name
-	return nil
+	return checkLine("by", name)
 }
 
 func notForGuests(name string) error {

@@ -3,8 +3,6 @@ package upload
 import (
 	"net/http"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -88,11 +86,13 @@ func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*
 }
 
 func checkRequest(in wire.NewRequest, u auth.User) error {
+	if err := checkLine("title", api.Value(in.Title)); err != nil {
+		return err
+	}
+	if err := file.CheckText("message", api.Value(in.Message), maxRequestMessage); err != nil {
+		return err
+	}
 	switch {
-	case !isText(api.Value(in.Title), maxTitle) || strings.ContainsAny(api.Value(in.Title), "\n\t"):
-		return fault.Parameter("title", "title must be one line of at most %d characters", maxTitle)
-	case !isText(api.Value(in.Message), maxRequestMessage):
-		return fault.Parameter("message", "message must be text of at most %d characters", maxRequestMessage)
 	case api.Value(in.Bytes) < 0:
 		return fault.Parameter("bytes", "bytes must not be negative")
 	case api.Value(in.Files) < 0:
@@ -103,11 +103,12 @@ func checkRequest(in wire.NewRequest, u auth.User) error {
 	return nil
 }
 
-// isText reports whether s has at most so many characters, of which none but line ends and tabs
-// controls a display.
-func isText(s string, most int) bool {
-	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most &&
-		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
+// checkLine checks a title, or the name of a guest.
+func checkLine(parameter, s string) error {
+	if strings.ContainsAny(s, "\n\r\t") {
+		return fault.Parameter(parameter, "the parameter %s must be one line", parameter)
+	}
+	return file.CheckText(parameter, s, maxTitle)
 }
 
 // set sets to, unless the field is missing.

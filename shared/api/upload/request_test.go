@@ -353,6 +353,23 @@ func TestRequestsEndWithTheirMaker(t *testing.T) {
 	}
 }
 
+func TestRequestsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	c.InProcess("it needs the clock")
+	var want []string
+	for i := range 9 {
+		want = append([]string{fmt.Sprint(i)}, want...)
+		c.request(fmt.Sprintf(`{"title":"%d","message":"one\r\ntwo"}`, i))
+		c.Clock.Advance(time.Second)
+	}
+	var titles []string
+	for _, q := range apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests {
+		titles = append(titles, q.Title)
+	}
+	apitest.Equal(t, "the titles", titles, want)
+}
+
 func TestAUserHasAHundredRequests(t *testing.T) {
 	t.Parallel()
 	c := begin(t)

@@ -323,7 +323,8 @@ func checkNames(q url.Values) error {
 	return nil
 }
 
-// owner returns the user whose area the files go to: a guest's host, the one named in d, or the caller.
+// owner returns the user whose area the files go to: the maker of a guest's request, the one named
+// in d, or the caller.
 func owner(d string, u auth.Identity) (string, error) {
 	canonical, ok := auth.CanonicalName(d)
 	switch {
