@@ -19,11 +19,14 @@ RACE = CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 go test -vet=off -race -gcflags=m
 # It runs where goroutines meet, in all packages but these. They start none and keep nothing that two requests
 # share: they read an input, or watch the template, documents and other programs from outside.
 CALM = $(addprefix ferry/,infra/deploy infra/invoke infra/stack infra/stack/emulated shared/contact \
-  shared/envelope shared/fault shared/openapi shared/table shared/table/dynamo shared/wire)
+  shared/envelope shared/fault shared/openapi shared/table shared/table/dynamo shared/web/static_test shared/wire)
+
+# What test-pages tests whole, one after the other; test-race leaves it out, as its browsers would hold up all others.
+IN_BROWSER = ferry/shared/web/browser
 
 # What test-aws tests whole; test-race leaves it out.
 ON_AWS = $(addprefix ferry/,infra/invoke infra/stack infra/stack/emulated shared/blob/s3 shared/notify shared/table/dynamo)
-PACKAGES = $(filter-out ferry/functions/%,$(shell go list ./...))
+PACKAGES = $(filter-out ferry/functions/% $(IN_BROWSER),$(shell go list ./...))
 
 # The command ferry: one file that needs no system library. `ferry version` tells the commit that Go finds.
 BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
@@ -35,7 +38,7 @@ PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 FUNCTIONS = $(notdir $(wildcard functions/*))
 LINT = .tmp/lint
 
-.PHONY: help run test test-race test-aws fuzz lint build release bench deploy sam-local clean
+.PHONY: help run test test-race test-aws test-pages fuzz lint build release bench deploy sam-local clean
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -59,6 +62,14 @@ test-aws: ## Test the cloud's backends, and the interface through a deployed sta
 
 # How long make fuzz tries inputs for each target.
 FUZZTIME ?= 30s
+
+# axe-core looks for faults of accessibility. Only these tests need it.
+AXE = .tmp/axe/node_modules/axe-core
+$(AXE):
+	npm install --silent --no-audit --no-fund --prefix .tmp/axe axe-core@4.14.1
+
+test-pages: $(AXE) ## Try the pages in a browser at all sizes, in two languages and without scripts; pictures go to .tmp/pages.
+	FERRY_PAGES=all FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 20m ./shared/web/browser
 
 # A package's targets share one build. Inputs are led by the coverage of Ferry's own packages: those of others are
 # compiled already, without counters. Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).

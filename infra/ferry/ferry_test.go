@@ -233,6 +233,7 @@ func TestOperatorsManageUsers(t *testing.T) {
 	run := func(stdin string, args ...string) result { return runFerry(t, dir, stdin, args...) }
 	takeSteps(t, run, "operators.txt", dir, []step{
 		{"a user gets a temporary password", "user add anna --email anna@example.com --lang it", "", exitOK, "temporary password: ", "first access"},
+		{"nobody is invited without need", "user add carl --email carl@example.com --no-invite", "", exitOK, "temporary password: ", "carl is in first access"},
 		{"a name can be taken only once", "user add Anna", "", exitOther, "", "anna already exists"},
 		{"a password comes from standard input", "user add bob --active --password-stdin", "a long password\n", exitOK, "", "user bob was created"},
 		{"a weak password is refused", "user add eve --active --password-stdin", "password123\n", exitUsage, "", "too easy to guess"},
@@ -271,6 +272,17 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"an unknown command is explained", "usr", "", exitUsage, "", "Try ferry --help"},
 		{"an empty inbox says how to fill it", "inbox", "", exitOK, "Nothing was sent yet", ""},
 		{"an empty inbox is an empty array", "inbox --json", "", exitOK, "[]", ""},
+	})
+}
+
+func TestAnInvitationLeadsToTheServiceThatSendsIt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	runFerry(t, dir, "", "user", "add", "ann", "--email", "ann@example.com").want(t, exitOK, "an invitation goes to ann@example.com")
+	s := serve(t, dir)
+	eventually(t, s.errs, func() bool {
+		r := runFerry(t, dir, "", "inbox", "--json")
+		return strings.Contains(r.out, strings.TrimSuffix(s.base, "/")+"/auth/change?lang=en")
 	})
 }
 

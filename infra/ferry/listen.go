@@ -243,8 +243,12 @@ func below(publicURL string, next http.Handler) http.Handler {
 	stripped := http.StripPrefix(prefix, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := next
-		if prefix != "" && strings.HasPrefix(r.URL.Path, prefix+"/") {
+		switch {
+		case prefix == "":
+		case strings.HasPrefix(r.URL.Path, prefix+"/"):
 			h = stripped
+		case r.URL.Path == prefix: // the addresses on its pages are relative
+			h = http.RedirectHandler((&url.URL{Path: prefix + "/"}).String(), http.StatusFound)
 		}
 		h.ServeHTTP(w, r)
 	})

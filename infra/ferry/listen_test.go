@@ -101,7 +101,7 @@ func TestAPathPrefixWorksWithoutRewriting(t *testing.T) {
 	root := strings.TrimSuffix(s.base, "/v1")
 	backend, _ = url.Parse(root)
 	for path, want := range map[string]int{
-		"/team%20a/files/v1/health": 200, "/v1/health": 200, "/team%20a/files/": 200, "/": 200,
+		"/team%20a/files/v1/health": 200, "/v1/health": 200, "/team%20a/files/": 200, "/team%20a/files": 302, "/": 200,
 		"/team%20a/filesv1/health": 404, "/files/v1/health": 404, "/team%20a/files//v1/health": 404, "/team%20a/files/nothing": 404,
 	} {
 		if resp, body := get(t, root+path); resp.StatusCode != want || want == 404 && !strings.Contains(body, `"status":404`) {

@@ -206,7 +206,10 @@ func misspelt(root *kong.Node, environ []string) error {
 		name, _, _ := strings.Cut(variable, "=")
 		others := !strings.HasPrefix(name, "FERRY_") || slices.Contains(known, name)
 		for n := 1; n <= 2 && !others; n++ { // the nearest first
-			if i := slices.IndexFunc(known, func(k string) bool { return within(name, k, n) }); i >= 0 {
+			near := func(k string) bool { // not half of a short name
+				return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && within(name, k, n)
+			}
+			if i := slices.IndexFunc(known, near); i >= 0 {
 				return &coded{exitSettings, fmt.Errorf("%s is no setting; did you mean %s?", name, known[i])}
 			}
 		}

@@ -64,10 +64,23 @@ type serveCommand struct {
 	SMSCountries string    `name:"sms-countries" env:"FERRY_SMS_COUNTRIES" placeholder:"IT,FR"`
 	Webhooks     []string  `name:"webhook" env:"FERRY_WEBHOOKS" sep:" " placeholder:"URL"`
 	Secret       string    `name:"webhook-secret" env:"FERRY_WEBHOOK_SECRET" placeholder:"whsec_..."`
+	PlainLogin   bool      `env:"FERRY_PLAIN_LOGIN"`
+	Look         look      `embed:""`
 	Inbox        string    `env:"FERRY_INBOX" enum:"auto,on,off" default:"auto"`
 	Demo         bool      `env:"FERRY_DEMO" default:"true" negatable:""`
 	Fsync        string    `env:"FERRY_FSYNC" enum:"on,off" default:"on"`
 	Log          string    `env:"FERRY_LOG" enum:"json,text,off" default:"json"`
+}
+
+// look is how the pages look.
+type look struct {
+	Name    string `name:"service-name" env:"FERRY_NAME" placeholder:"NAME"`
+	Accent  string `env:"FERRY_ACCENT" placeholder:"#0b5cad"`
+	Logo    string `env:"FERRY_LOGO" placeholder:"FILE"`
+	Imprint string `env:"FERRY_IMPRINT" placeholder:"URL"`
+	Privacy string `env:"FERRY_PRIVACY" placeholder:"URL"`
+	Intro   string `env:"FERRY_INTRO" placeholder:"TEXT"`
+	Home    string `env:"FERRY_HOME" placeholder:"send"`
 }
 
 // smsSender says who sends text messages, and how.
@@ -130,7 +143,8 @@ func (c serveCommand) warn(log *slog.Logger, publicURL string) {
 		"FERRY_PUBLIC_URL is set and neither FERRY_TRUST_PROXY nor FERRY_CLIENT_HEADER is: behind a proxy "+
 			"all callers count as one address, and one caller's failed logins slow down all logins")
 	say(public.Scheme == "http" && !loopback(public), "the public URL is plain http: anyone on the network path can read "+
-		"passwords, links and files; use --tls-domain, or a TLS proxy and its address as FERRY_PUBLIC_URL")
+		"passwords, links and files, and browsers log in only with --plain-login; use --tls-domain, or a TLS proxy and "+
+		"its address as FERRY_PUBLIC_URL")
 	say(c.SMTP != "" && strings.HasSuffix(strings.TrimSuffix(c.MailFrom, ">"), "@localhost"),
 		"mail comes from an address at localhost, which many mail servers refuse: set FERRY_MAIL_FROM")
 	say(sends && loopback(public),

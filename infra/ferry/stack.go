@@ -40,7 +40,7 @@ func variables() (outputs, parameters map[string]string) {
 func fromStack(ctx context.Context, k *kong.Context) error {
 	flags := map[string]*kong.Flag{}
 	for _, f := range k.Flags() {
-		for _, variable := range f.Envs {
+		for _, variable := range append(f.Envs, f.Tag.Get("output")) {
 			flags[variable] = f
 		}
 	}
@@ -102,7 +102,12 @@ func valuesOf(s types.Stack) (map[string]string, error) {
 	for _, o := range s.Outputs {
 		values[outputs[aws.ToString(o.OutputKey)]] = aws.ToString(o.OutputValue)
 	}
-	delete(values, "") // what has no variable
+	delete(values, "")            // what has no variable
+	for _, o := range s.Outputs { // a server beside the stack has an address of its own
+		if name := aws.ToString(o.OutputKey); name == "BaseUrl" {
+			values[name] = aws.ToString(o.OutputValue)
+		}
+	}
 	for output, variable := range outputs {
 		if values[variable] == "" {
 			return nil, fmt.Errorf("the stack %s is in state %s and has no output %s: is it Ferry's, and deployed?",

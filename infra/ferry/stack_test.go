@@ -80,6 +80,7 @@ func TestTheNameOfAStackIsEnough(t *testing.T) {
 		{"an unfinished stack", "sweep --stack begun --region eu-south-1", "", exitSettings, "is in state CREATE_IN_PROGRESS and has no output TableName", ""},
 		{"two answers", "user list --stack ours --region eu-south-1", "FERRY_TABLE=mine", exitUsage, "--stack says what --table (FERRY_TABLE) says", ""},
 		{"two answers in flags", "check --stack ours --files-bucket mine --region eu-south-1", "", exitUsage, "--stack says what --files-bucket", ""},
+		{"an invitation needs more than a table", "user add ann --email ann@example.com --table mine --region eu-west-3", "", exitUsage, "needs --public-url and --key-parameter", ""},
 		{"no credentials", "user list --stack ours --region eu-south-1", "AWS_ACCESS_KEY_ID=", exitSettings, "ferry: there are no AWS credentials; ", ""},
 	} {
 		r := newHome(t, append(environment, strings.Fields(c.env)...)...).run("", strings.Fields(c.args)...)
@@ -117,6 +118,29 @@ func TestAStackSaysHowLongItKeepsFiles(t *testing.T) {
 		if got := fmt.Sprint(s.Stack, " ", s.Region, " ", s.Table, " ", s.FilesBucket, " ", s.BackupBucket, " ", s.KeyParameter, " ", s.Events, " ",
 			set.Retention.KeepDays, " ", set.Retention.BackupDays, " ", set.BackupClass); got != names+want {
 			t.Errorf("%q: %s, want %s", flags, got, names+want)
+		}
+	}
+}
+
+// TestAStackSaysWhereInvitationsLead compares what ferry user add gets.
+func TestAStackSaysWhereInvitationsLead(t *testing.T) {
+	environment, _ := inAWS(t)
+	for _, e := range environment {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
+	}
+	for flags, want := range map[string]string{
+		"": "https://files.example.com/v1", " --public-url https://other.example.com/v1": "https://other.example.com/v1",
+	} {
+		var cli struct {
+			Add userAdd `cmd:""`
+		}
+		k, err := kong.Must(&cli, kong.Vars{"usual_data": usualData}).Parse(strings.Fields("add ann --stack ours --region r" + flags))
+		must(t, err)
+		must(t, fromStack(t.Context(), k))
+		set, err := settings(k)
+		if err != nil || set.PublicURL != want {
+			t.Errorf("%q: %s, %v, want %s", flags, set.PublicURL, err, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	accounts "ferry/shared/api/account"
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
@@ -90,6 +91,8 @@ type userAdd struct {
 	store
 	passwordFlags
 	profile
+	NoInvite  bool   `help:"Send no invitation to the address."`
+	PublicURL string `env:"FERRY_PUBLIC_URL" output:"BaseUrl" placeholder:"URL"`
 	WithFiles bool   `help:"Keep the files of a user who is lost or cannot be read; logins end."`
 	Name      string `arg:"" help:"Name to log in with."`
 }
@@ -105,7 +108,7 @@ type profile struct {
 	BackupDays  string `placeholder:"DAYS" help:"Days that files stay in the backup area (default the service's)."`
 }
 
-func (c userAdd) Run(ctx context.Context, out console) error {
+func (c userAdd) Run(ctx context.Context, set api.Settings, out console) error {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
@@ -118,15 +121,47 @@ func (c userAdd) Run(ctx context.Context, out console) error {
 	if err != nil {
 		return err
 	}
-	ports := map[bool][]lambda.Opener{true: filePorts()}[c.WithFiles]
+	invites := u.Email != "" && !c.NoInvite && u.State == auth.FirstAccess
+	if invites && c.inCloud() && (set.PublicURL == "" || c.KeyParameter == "") {
+		return usage("the link in the invitation needs --public-url and --key-parameter, or --stack; " +
+			"or add --no-invite")
+	}
+	var ports []lambda.Opener
+	if c.WithFiles {
+		ports = filePorts()
+	} else if invites {
+		ports = []lambda.Opener{lambda.LinkKey}
+	}
 	// The first user may be added before the service first starts.
 	return c.open(ctx, api.Settings{}, local.Options{}, func(p *api.Ports) error {
 		if err := addUser(ctx, p, u, password, c.WithFiles); err != nil {
 			return err
 		}
 		c.report(out, "was created", u.Name, password)
-		return nil
+		if !invites {
+			return nil
+		}
+		return c.invite(ctx, out, p, u.Name, set.PublicURL)
 	}, ports...)
+}
+
+// invite mails a new user the link to choosing a password. Without a public URL the service that
+// sends the mail fills in its own.
+func (c userAdd) invite(ctx context.Context, out console, p *api.Ports, name, base string) error {
+	u, err := auth.NewUsers(p.Table, p.Now).Get(ctx, name)
+	if err == nil {
+		err = accounts.Passwords(p).Invite(ctx, u, base)
+	}
+	if err != nil {
+		return fmt.Errorf("the user exists, but no invitation was sent: %w", err)
+	}
+	when := ""
+	if !c.inCloud() {
+		when = " as soon as ferry serve runs"
+	}
+	fmt.Fprintf(out.Err, "an invitation goes to %s%s; its link to choosing a password is valid for %s\n",
+		u.Email, when, count(int64(auth.InviteLife/(24*time.Hour)), "day"))
+	return nil
 }
 
 // apply sets what the flags say.

@@ -56,6 +56,9 @@ func (d document) takes(parameter string) error {
 	if most, ok := p["MaxLength"].(int); ok && len(value) > most {
 		return fmt.Errorf("%s may not be %s", name, value)
 	}
+	if least, ok := p["MinLength"].(int); ok && len(value) < least {
+		return fmt.Errorf("%s may not be %s", name, value)
+	}
 	if p["Type"] == "Number" {
 		n, err := strconv.Atoi(value)
 		least, _ := p["MinValue"].(int)
@@ -76,6 +79,7 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 		"KeepDays=0", "BackupDays=3650", "UndoDays=1", "NoticesPerHour=0", "MaxBody=4600000", "CorsOrigins=*", "CorsOrigins=https://a.example.com,http://localhost:3000", "CorsOrigins=",
 		"SenderName=Ferry & Co.", "SmsOriginationIdentity=12345", "SmsCountries=IT", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
 		"Deployment=Linear10PercentEvery1Minute", "AlarmEmail=",
+		"ServiceName=Zoë & Co.", "Accent=", "Logo=", "Imprint=https://example.com", "Imprint=", "Privacy=http://example.com/a?b=c#d", "Intro=", "Home=send",
 	) {
 		check(t, tpl.takes(good))
 	}
@@ -85,6 +89,8 @@ func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 		"CorsOrigins=https://a.example.com, https://b.example.com", "CorsOrigins=a.example.com", "CorsOrigins=https://a.example.com/",
 		"SenderAddress=Ferry <ferry@example.com>", "SenderName=", `SenderName="Ferry"`, "SmsSenderId=+39333", "SmsOriginationIdentity=Ferry", "SmsCountries=IT, US", "SmsCountries=IT,UK", "SmsCountries=it", "SweepSchedule=daily", "LogRetentionDays=31",
 		"Metrics=true", "Deployment=Canary", "AlarmEmail=ops",
+		"ServiceName=", "Accent=blue", "Accent=#0b5", "Logo=logo.svg", "Logo=data:text/html;base64,PHN2Zy8+", "Imprint=example.com", "Privacy=javascript:alert(1)",
+		"Privacy=https://example.com/a b", "Home=files",
 	} {
 		if tpl.takes(bad) == nil {
 			t.Errorf("%s is accepted", bad)

@@ -67,7 +67,9 @@ func used() map[string][]string {
 		"sms":                events,
 		"sweep":              append(events, "FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS", "FERRY_BACKUP_STORAGE_CLASS", "FERRY_MOVERS"),
 		"uploads":            {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
-		"upload":             {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
+		"web": append(events, "FERRY_PHONE_REGION", "FERRY_HIDE_USERS", "FERRY_KEEP_DAYS", "FERRY_BACKUP_DAYS", "FERRY_MAX_BODY", "FERRY_REDIRECT_OVER", "FERRY_LINK_BYTES_PER_HOUR", "FERRY_NOTICES_PER_HOUR",
+			"FERRY_NOTICES_PER_DAY", "FERRY_NAME", "FERRY_ACCENT", "FERRY_LOGO", "FERRY_IMPRINT", "FERRY_PRIVACY", "FERRY_INTRO", "FERRY_HOME"),
+		"upload": {"FERRY_PUBLIC_URL", "FERRY_EVENTS", "FERRY_PHONE_REGION", "FERRY_SMS_COUNTRIES", "FERRY_KEEP_DAYS", "FERRY_MAX_BODY", "FERRY_NOTICES_PER_HOUR", "FERRY_NOTICES_PER_DAY", "FERRY_NOTICES_PER_RECIPIENT"},
 	}
 }
 
@@ -83,6 +85,29 @@ func TestAFunctionHasTheVariablesThatItsPortsAndSettingsRead(t *testing.T) {
 	}
 }
 
+// maxEnvironment is the limit in bytes of a function's names and values.
+const maxEnvironment = 4096
+
+func TestAFunctionsEnvironmentIsNeverTooLong(t *testing.T) {
+	t.Parallel()
+	tpl := read(t)
+	for id, r := range made(t, tpl.longest(slices.Sorted(maps.Keys(tpl.Parameters)))...).Resources {
+		variables, _ := at(r, "Properties", "Environment", "Variables").(object)
+		size := 0
+		for name, value := range variables {
+			size += len(name)
+			if text, ok := value.(string); ok {
+				size += len(text)
+			} else {
+				size += 80 // the name of a resource, which AWS chooses
+			}
+		}
+		if at(r, "Type") == "AWS::Lambda::Function" && size > maxEnvironment {
+			t.Errorf("the environment of %s has up to %d bytes", id, size)
+		}
+	}
+}
+
 func TestEachSettingReachesAFunction(t *testing.T) {
 	t.Parallel()
 	getenv, names := asked()
@@ -90,6 +115,9 @@ func TestEachSettingReachesAFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names() {
+		if name == "FERRY_PLAIN_LOGIN" { // a gateway has https
+			continue
+		}
 		if !slices.ContainsFunc(slices.Collect(maps.Values(used())), func(all []string) bool { return slices.Contains(all, name) }) {
 			t.Errorf("no function gets %s", name)
 		}

@@ -19,6 +19,8 @@ import (
 func everything() []string {
 	return []string{
 		"DomainName=files.example.com", "CertificateArn=arn:aws:acm:eu-south-1:1:certificate/x", "PhoneRegion=IT",
+		"ServiceName=Acme Files", "Accent=#0b5cad", "Logo=data:image/svg+xml;base64,PHN2Zy8+", "Imprint=https://example.com/imprint",
+		"Privacy=https://example.com/privacy", "Intro=For our customers.", "Home=login",
 		"Events=on", "HideUsers=on", "KeepDays=31", "BackupDays=91", "BackupStorageClass=GLACIER_IR", "UndoDays=8", "NoticesPerHour=101", "NoticesPerDay=501",
 		"NoticesPerRecipient=51", "MaxBody=4500000", "RedirectOver=4000000", "LinkBytesPerHour=2TB",
 		"CorsOrigins=https://app.example.com,https://b.example.com", "ThrottleRate=102", "ThrottleBurst=202",

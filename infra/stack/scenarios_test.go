@@ -63,6 +63,7 @@ func scenarios() map[string]func(*stage) {
 		"linkkey":            makeKey,
 		"links":              sharing,
 		"requests":           asking,
+		"web":                pages,
 	}
 }
 
@@ -169,7 +170,7 @@ func (s *stage) pin() (pin string) {
 	s.Helper()
 	s.check(s.real.Table.Scan(s.Context(), func(item table.Item) error {
 		var n notify.Notice
-		if strings.HasPrefix(item.Key.PK, "outbox#") && item.Decode(&n) == nil {
+		if strings.HasPrefix(item.Key.PK, "outbox#") && item.Decode(&n) == nil && n.Kind == notify.PIN {
 			pin = s.real.Key.PIN(n.Nonce)
 		}
 		return nil

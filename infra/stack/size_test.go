@@ -14,6 +14,10 @@ import (
 // larger one takes longer to load.
 const maxSize = 12_000_000
 
+// maxWebSize is the limit for the function of the pages. html/template calls methods by their names,
+// so the linker keeps every method of the AWS SDK's clients, called or not: 8 MB more.
+const maxWebSize = 21_000_000
+
 func TestEachFunctionIsSmall(t *testing.T) {
 	t.Parallel()
 	built := filepath.Join(boottest.Root(t), "bin", "functions")
@@ -27,8 +31,12 @@ func TestEachFunctionIsSmall(t *testing.T) {
 			continue
 		}
 		t.Logf("%-20s %10d bytes", name, info.Size())
-		if info.Size() > maxSize {
-			t.Errorf("%s has %d bytes, more than %d", name, info.Size(), maxSize)
+		limit := int64(maxSize)
+		if name == "web" {
+			limit = maxWebSize
+		}
+		if info.Size() > limit {
+			t.Errorf("%s has %d bytes, more than %d", name, info.Size(), limit)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type stage struct {
 	keys    *lambda.Cloud  // of the Parameter Store
 	cloud   boottest.Cloud
 	h       http.Handler
+	prefix  string        // of its paths
 	ahead   time.Duration // of the clock
 	lead    time.Duration // of the endpoint's clock before the others'
 }
@@ -51,7 +52,7 @@ func newStage(t *testing.T, name string) *stage {
 	p.Hasher, p.Throttle = s.real.Hasher, s.real.Throttle
 	for _, e := range local.Endpoints() {
 		if e.Name == name {
-			s.h = lambda.With(p).Handler(e)
+			s.h, s.prefix = lambda.With(p).Handler(e), e.Prefix
 		}
 	}
 	return s
@@ -66,7 +67,7 @@ func (s *stage) check(err error) {
 
 // try sends a request that may fail.
 func (s *stage) try(method, path string, options ...func(*http.Request)) int {
-	r := httptest.NewRequestWithContext(s.Context(), method, "https://gateway.example/v1"+path, nil)
+	r := httptest.NewRequestWithContext(s.Context(), method, "https://gateway.example"+s.prefix+path, nil)
 	for _, o := range options {
 		o(r)
 	}

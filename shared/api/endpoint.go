@@ -30,12 +30,18 @@ type Route struct {
 	Needs        auth.Scope
 }
 
-// pattern is the route in the form of an http.ServeMux.
-func (r Route) pattern() string { return r.Method + " " + Prefix + r.Path }
+// pattern is the route in the form of an http.ServeMux, below a prefix.
+func (r Route) pattern(prefix string) string {
+	if path := prefix + r.Path; path != "/" {
+		return r.Method + " " + path
+	}
+	return r.Method + " /{$}"
+}
 
 // Endpoint is a Lambda function and its routes.
 type Endpoint struct {
 	Name   string
+	Prefix string // of its paths; empty for pages
 	Routes []Route
 	New    func(*Ports) http.Handler
 }
@@ -67,14 +73,18 @@ func isClean(p string) bool {
 }
 
 // Mount adds the endpoint's routes to a mux. If a path has GET but not HEAD, fallback
-// answers HEAD: a mux would treat it as a GET, with its effects.
+// answers HEAD: a mux would treat it as a GET, with its effects. It may do so with pages, which
+// have none; the inbox, also a page, could not stand beside HEAD /{page}.
 func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 	h := e.New(p)
 	for _, r := range e.Routes {
-		mux.Handle(r.pattern(), h)
+		if e.Prefix == "" && r.Method == http.MethodHead {
+			continue
+		}
+		mux.Handle(r.pattern(e.Prefix), h)
 		head := func(other Route) bool { return other.Method == http.MethodHead && other.Path == r.Path }
 		if r.Method == http.MethodGet && !slices.ContainsFunc(e.Routes, head) {
-			mux.Handle(http.MethodHead+" "+Prefix+r.Path, fallback)
+			mux.Handle(http.MethodHead+" "+e.Prefix+r.Path, fallback)
 		}
 	}
 }
@@ -114,6 +124,9 @@ type Settings struct {
 	Notices struct{ PerHour, PerDay, PerRecipient int64 }
 	// Events turns on the recording of public events.
 	Events bool
+	// PlainLogin lets browsers log in without https, where others could read the login.
+	PlainLogin bool
+	Look       Look
 }
 
 // Ports are what a handler may use. Those that an endpoint does not need are nil.
@@ -163,15 +176,13 @@ type Handler = func(http.ResponseWriter, *http.Request, auth.Identity) error
 
 // Authenticated returns a handler for callers with a valid credential, whose scope allows the
 // route. A mux must have found the handler: it says which route this is.
-func (p *Ports) Authenticated(f Handler) http.Handler {
+func (p *Ports) Authenticated(f Handler) http.Handler { return p.AuthenticatedTo(p.Outlet(), f) }
+
+// AuthenticatedTo is Authenticated with another outlet than the ports'.
+func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler {
 	check, needs := auth.New(p.Ports), needs()
-	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) (err error) {
-		var id auth.Identity
-		if c := auth.Read(r); p.Guests != nil && auth.IsRequest(c.Bearer) {
-			id, err = p.Guests(w, r, c.Bearer)
-		} else {
-			id, err = check.Check(r.Context(), c)
-		}
+	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		id, err := p.identify(w, r, check)
 		if err == nil {
 			err = id.Allow(needs[r.Pattern])
 		}
@@ -180,6 +191,29 @@ func (p *Ports) Authenticated(f Handler) http.Handler {
 		}
 		return f(w, r, id)
 	})
+}
+
+// identify returns who calls: by the Authorization header or, without one, by a browser's cookie.
+func (p *Ports) identify(w http.ResponseWriter, r *http.Request, check *auth.Authenticator) (auth.Identity, error) {
+	c := auth.Read(r)
+	if cookie, ok := p.Cookie(r.Context()); ok && c.Kind == "" {
+		found, err := cookie.Read(r)
+		if err != nil {
+			return auth.Identity{}, err
+		}
+		if found.Kind != "" {
+			c = found
+		}
+	}
+	if p.Guests != nil && auth.IsRequest(c.Bearer) {
+		return p.Guests(w, r, c.Bearer)
+	}
+	return check.Check(r.Context(), c)
+}
+
+// Cookie returns the cookie of browsers that are logged in; ok is false if they cannot log in here.
+func (p *Ports) Cookie(ctx context.Context) (c auth.Cookie, ok bool) {
+	return auth.CookieOf(p.Base(ctx), p.PlainLogin)
 }
 
 // ByRoute is Authenticated for an endpoint with a handler for each method and path after Prefix.

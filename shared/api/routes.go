@@ -15,7 +15,7 @@ import (
 func routes() map[string][]Route {
 	const anybody, upload, download, all, login = "", auth.ScopeUpload, auth.ScopeDownload, auth.ScopeAll, auth.ScopeLogin
 	return map[string][]Route{
-		"authchange":         {{"POST", "/auth/change", anybody}},
+		"authchange":         {{"GET", "/auth/change", anybody}, {"POST", "/auth/change", anybody}},
 		"authfirst":          {{"POST", "/auth/first", anybody}},
 		"authforget":         {{"GET", "/auth/forget", anybody}},
 		"authlogin":          {{"POST", "/auth/login", anybody}},
@@ -56,7 +56,7 @@ var PartRoute = Route{"PUT", "/uploads/{id}/parts/{number}", ""}
 func needs() map[string]auth.Scope {
 	all := map[string]auth.Scope{}
 	for _, r := range slices.Concat(slices.Collect(maps.Values(routes()))...) {
-		all[r.pattern()] = r.Needs
+		all[r.pattern(Prefix)] = r.Needs
 	}
 	return all
 }
@@ -92,5 +92,13 @@ func (r Route) Fits(path string) bool {
 
 // Named returns the endpoint with a name and its routes.
 func Named(name string, handler func(*Ports) http.Handler) Endpoint {
-	return Endpoint{Name: name, Routes: routes()[name], New: handler}
+	return Endpoint{Name: name, Prefix: Prefix, Routes: routes()[name], New: handler}
+}
+
+// Pages returns the endpoint of all pages, which are not below Prefix.
+func Pages(handler func(*Ports) http.Handler) Endpoint {
+	return Endpoint{Name: "web", New: handler, Routes: []Route{
+		{"GET", "/", ""}, {"HEAD", "/", ""}, {"GET", "/{page}", ""}, {"HEAD", "/{page}", ""}, {"POST", "/{page}", ""},
+		{"GET", "/static/{version}/{file}", ""}, {"HEAD", "/static/{version}/{file}", ""},
+	}}
 }

@@ -37,6 +37,14 @@ const maxMovers = 200
 //	FERRY_NOTICES_PER_DAY       most notices that a user causes in a day; 0 is no limit; default 500
 //	FERRY_NOTICES_PER_RECIPIENT most notices to an address or number in a day; 0 is no limit; default 50
 //	FERRY_LINK_BYTES_PER_HOUR   most bytes that a link gives out in an hour; 0 is no limit; default 1TiB
+//	FERRY_PLAIN_LOGIN     on: browsers may log in without https, where others could read the login
+//	FERRY_NAME            the service's name on its pages; default Ferry
+//	FERRY_ACCENT          their colour, such as #0b5cad
+//	FERRY_LOGO            their logo: a file, or its content as data:image/...;base64,...
+//	FERRY_IMPRINT         address of the imprint, shown on each page
+//	FERRY_PRIVACY         address of what is said about privacy, shown on each page
+//	FERRY_INTRO           an introduction on the sending page, one paragraph of text
+//	FERRY_HOME            send or login: the page at the root; default send
 //	FERRY_REDIRECT_OVER   bytes above which a download is a redirect to the store; 0 is never
 func ReadSettings(getenv func(string) string) (Settings, error) {
 	e := env{getenv: getenv}
@@ -50,6 +58,8 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		RedirectOver: e.size("FERRY_REDIRECT_OVER", "0"),
 		LinkBytes:    e.size("FERRY_LINK_BYTES_PER_HOUR", "1TiB"),
 		BackupClass:  e.getenv("FERRY_BACKUP_STORAGE_CLASS"),
+		PlainLogin:   e.flag("FERRY_PLAIN_LOGIN"),
+		Look:         e.look(),
 	}
 	if c := s.BackupClass; c != "" && c != "STANDARD" && c != "GLACIER_IR" {
 		e.fail("FERRY_BACKUP_STORAGE_CLASS", "must be STANDARD or GLACIER_IR")
@@ -71,7 +81,11 @@ type env struct {
 }
 
 func (e *env) fail(name, what string) {
-	e.errs = append(e.errs, fmt.Errorf("%s=%q: %s", name, e.getenv(name), what))
+	text := e.getenv(name)
+	if len(text) > 200 { // a logo
+		text = text[:200] + "..."
+	}
+	e.errs = append(e.errs, fmt.Errorf("%s=%q: %s", name, text, what))
 }
 
 func (e *env) address(name string) string {

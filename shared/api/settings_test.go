@@ -1,6 +1,10 @@
 package api_test
 
 import (
+	"bytes"
+	"encoding/base64"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -34,11 +38,17 @@ func TestSettingsAreRead(t *testing.T) {
 		"FERRY_NOTICES_PER_HOUR": "10", "FERRY_NOTICES_PER_DAY": "0", "FERRY_NOTICES_PER_RECIPIENT": "3",
 		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600 kB", "FERRY_REDIRECT_OVER": "4MiB",
 		"FERRY_EVENTS": "on", "FERRY_LINK_BYTES_PER_HOUR": "0", "FERRY_BACKUP_STORAGE_CLASS": "GLACIER_IR", "FERRY_MOVERS": "200",
+		"FERRY_PLAIN_LOGIN": "on", "FERRY_NAME": "Acme Files", "FERRY_ACCENT": "#0B5cad", "FERRY_LOGO": "data:image/png;base64,iVBORw==",
+		"FERRY_IMPRINT": "https://example.com/imprint?lang=en#top", "FERRY_PRIVACY": "http://example.com", "FERRY_INTRO": "For <our> customers.", "FERRY_HOME": "login",
 	}))
 	want := api.Settings{
 		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", SMSCountries: []string{"IT", "FR", "US"}, HideUsers: true, Events: true,
 		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0}, BackupClass: "GLACIER_IR",
-		Movers: 200, Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3},
+		Movers: 200, Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3}, PlainLogin: true,
+		Look: api.Look{
+			Name: "Acme Files", Accent: "#0B5cad", Logo: []byte("\x89PNG"), LogoType: "image/png", Imprint: "https://example.com/imprint?lang=en#top",
+			Privacy: "http://example.com", Intro: "For <our> customers.", Home: "login",
+		},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -60,6 +70,32 @@ func TestEveryWrongSettingIsReported(t *testing.T) {
 	for name, value := range wrong {
 		if !strings.Contains(err.Error(), name+"=") || !strings.Contains(err.Error(), value) {
 			t.Errorf("%s is not in the error %v", name, err)
+		}
+	}
+}
+
+func TestTheLogoIsAnImageOfAModestSize(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, size := range map[string]int{"logo.svg": 10, "logo.png": 256 << 10, "logo.webp": 256<<10 + 1, "logo.html": 10, "logo": 10, "logo.gif": 0} {
+		if err := os.WriteFile(filepath.Join(dir, name), bytes.Repeat([]byte("x"), size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte("<svg/>"))
+	for text, kind := range map[string]string{
+		filepath.Join(dir, "logo.svg"): "image/svg+xml", filepath.Join(dir, "logo.png"): "image/png",
+		"data:image/svg+xml;base64," + encoded: "image/svg+xml",
+		filepath.Join(dir, "logo.webp"):        "", filepath.Join(dir, "logo.html"): "", filepath.Join(dir, "logo"): "", filepath.Join(dir, "logo.gif"): "", filepath.Join(dir, "none.svg"): "", dir: "",
+		"data:text/html;base64," + encoded: "", "data:image/png;base64,%": "", "data:image/png," + encoded: "", "data:": "",
+		"data:image/png;base64," + strings.Repeat("AAAA", 100_000): "",
+	} {
+		set, err := api.ReadSettings(settingsFrom(map[string]string{"FERRY_LOGO": text}))
+		if (err == nil) != (kind != "") || kind != "" && (set.Look.LogoType != kind || len(set.Look.Logo) == 0) {
+			t.Errorf("%.80s: %q with %d bytes, %.300v", text, set.Look.LogoType, len(set.Look.Logo), err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "FERRY_LOGO=") || len(err.Error()) > 500) {
+			t.Errorf("%.80s: the error is %.600v", text, err)
 		}
 	}
 }

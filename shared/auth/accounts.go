@@ -18,6 +18,9 @@ const (
 	maxTries   = 5
 	// A change link from first access needs no PIN: the temporary password was enough.
 	firstLife = time.Hour
+	// InviteLife is how long the link in an invitation works. It needs no PIN either: the mail is
+	// what proves who one is.
+	InviteLife = 7 * day
 
 	// The most requests for a forgotten password: in an hour from one source, for one user and
 	// for all; in a day for one user. And the most mails to one user in a day.
@@ -30,9 +33,12 @@ const (
 // Outbox makes the notices about a user's password. Its operations belong in the
 // transaction that changes the password.
 type Outbox interface {
-	// PIN mails a user the PIN of a nonce, unless the PIN expires before that. base
-	// is the service's address, and lang the mail's language.
+	// PIN mails a user the PIN and the change link of a nonce, unless they expire before that.
+	// base is the service's address, and lang the mail's language.
 	PIN(ctx context.Context, u User, nonce, base, lang string, expires time.Time) table.Op
+	// Invite mails a new user the change link of a nonce, unless that expires before. An empty
+	// base is the address of the service that sends the mail.
+	Invite(ctx context.Context, u User, nonce, base string, expires time.Time) table.Op
 	// PasswordChanged reports a new password to programs that listen. how is first-access if it
 	// replaces a temporary one, forgotten if it was set with a PIN, and changed if the old one
 	// was known. generation is the user's before the change.
@@ -62,7 +68,7 @@ type change struct {
 	User    string `json:"user"`
 	Expires int64  `json:"expires"` // Unix seconds
 	// PIN is the hash of the PIN that the token needs; empty for a token from first
-	// access. It is hashed as slowly as a password, or 8 digits could be guessed.
+	// access or of an invitation. It is hashed as slowly as a password, or 8 digits could be guessed.
 	PIN   string `json:"pin,omitempty"`
 	Tries int64  `json:"tries"`
 	// Generation is the user's when the token was made. A later change of the
@@ -80,21 +86,30 @@ func (s *Accounts) First(ctx context.Context, u User) (token string, err error) 
 	if u.State != FirstAccess {
 		return "", fault.New(fault.Forbidden, "the user is not in first access")
 	}
-	token, put, err := s.newChange(u, "", firstLife)
-	if err != nil {
+	if token, err = RandomToken(s.Random); err != nil {
 		return "", err
 	}
+	put := newChange(u, token, "", s.Now().Add(firstLife))
 	return token, fault.Wrap(s.Table.Write(ctx, put), "storing a change token")
 }
 
-func (s *Accounts) newChange(u User, pin string, life time.Duration) (string, table.Op, error) {
-	token, err := RandomToken(s.Random)
+// Invite mails a user in first access a link that leads to choosing a password, in place of the
+// temporary one. base is the service's address; if it is empty, that of the service that sends
+// the mail. It makes one call to the table.
+func (s *Accounts) Invite(ctx context.Context, u User, base string) error {
+	nonce, err := s.Key.Nonce(s.Random)
 	if err != nil {
-		return "", table.Op{}, err
+		return err
 	}
-	expires := s.Now().Add(life)
+	expires := s.Now().Add(InviteLife)
+	put := newChange(u, s.Key.Change(nonce), "", expires)
+	return fault.Wrap(s.Table.Write(ctx, put, s.Outbox.Invite(ctx, u, nonce, base, expires)), "storing an invitation")
+}
+
+// newChange returns the operation that stores what a token allows.
+func newChange(u User, token, pin string, expires time.Time) table.Op {
 	c := change{V: layout, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
-	return token, table.Put(changeKey(token), c).Expire(expires), nil
+	return table.Put(changeKey(token), c).Expire(expires)
 }
 
 // Change is a request to use a change token.
@@ -124,7 +139,7 @@ func (s *Accounts) Change(ctx context.Context, c Change) (user string, err error
 	}
 	caller.Accept(found.User)
 	if c.Password == "" {
-		return found.User, nil
+		return found.User, s.current(ctx, found)
 	}
 	hash, err := s.Hasher.Hash(ctx, c.Password)
 	if err != nil {
@@ -166,12 +181,25 @@ func (s *Accounts) token(ctx context.Context, token string) (change, error) {
 	}
 	life := forgetLife
 	if c.PIN == "" {
-		life = firstLife
+		life = InviteLife // the longest without a PIN
 	}
 	if err != nil || Ended(s.Now(), c.Expires, life) || c.Tries >= maxTries {
 		return change{}, errDead
 	}
 	return c, nil
+}
+
+// current returns an error if the password was chosen since the token was made. It is nil for tokens
+// that need a PIN: somebody without it must not learn whether there is such a user.
+func (s *Accounts) current(ctx context.Context, c change) error {
+	if c.PIN != "" {
+		return nil
+	}
+	u, err := NewUsers(s.Table, s.Now).Get(ctx, c.User)
+	if errors.Is(err, ErrUnknownUser) || err == nil && u.Generation != c.Generation {
+		return errDead
+	}
+	return err
 }
 
 var errDead = fault.New(fault.Unauthorized,
@@ -250,7 +278,7 @@ type forgetting struct {
 	*Accounts
 	name, base, lang string
 	source           table.Key // of its source's requests
-	nonce, hash      string    // what the PIN is derived from, and its slow hash
+	nonce, hash      string    // what the token and the PIN are derived from, and the slow hash of the PIN
 }
 
 func (f *forgetting) try(ctx context.Context) (token string, err error) {
@@ -313,12 +341,14 @@ func (f *forgetting) make(ctx context.Context, u User, mailed bool) (token strin
 			return "", nil, err
 		}
 	}
-	token, put, err := f.newChange(u, f.hash, forgetLife)
-	if err != nil || !mailed {
-		return token, []table.Op{put}, err
+	expires := f.Now().Add(forgetLife)
+	token = f.Key.Change(f.nonce)
+	ops = []table.Op{newChange(u, token, f.hash, expires)}
+	if mailed {
+		lang := cmp.Or(u.Lang, f.lang) // the mail goes to the user, who may not be the caller
+		ops = append(ops, f.Outbox.PIN(ctx, u, f.nonce, f.base, lang, expires))
 	}
-	lang := cmp.Or(u.Lang, f.lang) // the mail goes to the user, who may not be the caller
-	return token, []table.Op{put, f.Outbox.PIN(ctx, u, f.nonce, f.base, lang, f.Now().Add(forgetLife))}, nil
+	return token, ops, nil
 }
 
 // requests keeps the times of recent requests for a forgotten password, of a source or

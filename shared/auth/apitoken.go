@@ -35,6 +35,8 @@ const (
 	tokenIdle = 365 * day
 	// DeviceIdle is the same for the login of a device.
 	DeviceIdle = 90 * day
+	// BrowserIdle is the same for the login of a browser.
+	BrowserIdle = 30 * day
 	// useEvery is how often a use is recorded. A token lasts that much longer, as its last use
 	// may have been later.
 	useEvery = day

@@ -23,12 +23,12 @@ import (
 	"ferry/shared/table"
 )
 
-// LinkKey derives secrets that must be reproducible: the tokens of files and the PINs
-// in mails. Only code that makes links has its secrets.
+// LinkKey derives secrets that must be reproducible: the tokens of files, and the PINs and
+// change tokens in mails. Only code that makes links has its secrets.
 //
 // A file's token is derived from a secret key and the file's place. So a list can show
 // the same link each time while the table keeps only the token's hash: reading the
-// table is not enough to open a link. Tokens of change links and bearers are random.
+// table is not enough to open a link. Bearers are random.
 //
 // The key has versions; new files use the newest. A file's record says which version its links
 // use, and links of a revoked version open nothing.
@@ -209,7 +209,7 @@ func (k LinkKey) isOne(token string, one func(LinkKey) string) bool {
 	return false
 }
 
-// Nonce returns a nonce for PIN. It names its version, unless that is the first.
+// Nonce returns a nonce for PIN and Change. It names its version, unless that is the first.
 func (k LinkKey) Nonce(random io.Reader) (string, error) {
 	nonce, err := RandomToken(random)
 	if version := k.Version(); version > 0 {
@@ -220,10 +220,18 @@ func (k LinkKey) Nonce(random io.Reader) (string, error) {
 
 // PIN returns the 8 digits for a nonce.
 func (k LinkKey) PIN(nonce string) string {
+	return fmt.Sprintf("%08d", binary.BigEndian.Uint64(k.ofNonce(nonce).derive("pin", nonce))%100_000_000)
+}
+
+// Change returns the change token for a nonce. So a mail can have the link, while the table has
+// only the nonce and the token's hash.
+func (k LinkKey) Change(nonce string) string { return encode(k.ofNonce(nonce).derive("change", nonce)) }
+
+// ofNonce returns the key in the version that a nonce names.
+func (k LinkKey) ofNonce(nonce string) LinkKey {
 	version, _, _ := strings.Cut(nonce, ".")
 	v, _ := strconv.ParseInt(version, 10, 64)
-	n := binary.BigEndian.Uint64(k.Of(v).derive("pin", nonce))
-	return fmt.Sprintf("%08d", n%100_000_000)
+	return k.Of(v)
 }
 
 // Stop returns the token that lets the owner of an e-mail address stop mail to it. The

@@ -84,10 +84,10 @@ func TestARotatedKeyMakesNewTokensAndStillKnowsTheOldOnes(t *testing.T) {
 	p := h.process()
 	file, stop, part := p.Key.File(blob.Files, "alice", 1), p.Key.Stop("ann@example.com"), p.Key.Part("x")
 	nonce, err := p.Key.Nonce(rand.Reader)
-	pin := p.Key.PIN(nonce)
+	pin, change := p.Key.PIN(nonce), p.Key.Change(nonce)
 	h.rotate(p)
 	for name, k := range map[string]auth.LinkKey{"the same process": p.Key, "a new one": h.process().Key} {
-		if address, ok := k.StopAddress(stop); !ok || address != "ann@example.com" || !k.IsPart(part, "x") || k.IsPart(part, "y") || k.PIN(nonce) != pin || err != nil {
+		if address, ok := k.StopAddress(stop); !ok || address != "ann@example.com" || !k.IsPart(part, "x") || k.IsPart(part, "y") || k.PIN(nonce) != pin || k.Change(nonce) != change || err != nil {
 			t.Errorf("%s does not know what was made before", name)
 		}
 		if k.Version() != 2 || k.Of(0).File(blob.Files, "alice", 1) != file || k.File(blob.Files, "alice", 1) == file ||

@@ -57,6 +57,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := o.Now()
 		ctx, caller := fault.WithCaller(r.Context())
+		failed, within := ctx.Value(withinKey{}).(*error)
 		rec := &recorder{ResponseWriter: w, Caller: caller}
 		id := fault.RequestID(ctx)
 		if id == "" {
@@ -80,15 +81,29 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		}
 		if err != nil && rec.Status == 0 {
 			body.answerEarly(w)
-			o.fail(rec, r, err)
+			if failed := o.fail(rec, r, err); failed != nil {
+				err = errors.Join(err, failed)
+			}
 			defer body.drain()
 		}
-		o.log(r, rec, id, start, err)
+		if within {
+			*failed = err
+		} else {
+			o.log(r, rec, id, start, err)
+		}
 		if err != nil && rec.failed == nil && rec.Status < 400 {
 			// The response has begun: cut it, so that the client notices.
 			panic(http.ErrAbortHandler)
 		}
 	})
+}
+
+type withinKey struct{}
+
+// Within returns a context for a request that the handler of another one makes, in this process and
+// for the same caller. It is not logged, and its error goes to failed too.
+func Within(ctx context.Context, failed *error) context.Context {
+	return context.WithValue(fault.NewCaller(ctx), withinKey{}, failed)
 }
 
 // checkSite refuses changes by pages of sites that are not allowed: a browser adds the password
@@ -125,7 +140,8 @@ func call(f HandlerFunc, w http.ResponseWriter, r *http.Request) (err error) {
 	return f(w, r)
 }
 
-func (o Outlet) fail(w *recorder, r *http.Request, err error) {
+// fail answers with an error. If WriteError cannot, that is an error too, and the envelope is sent.
+func (o Outlet) fail(w *recorder, r *http.Request, err error) (failed error) {
 	f := classify(err)
 	status := cmp.Or(int(f.Kind), http.StatusInternalServerError)
 	w.failed = f
@@ -151,17 +167,19 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) {
 	if len(f.Allow) > 0 {
 		h.Set("Allow", strings.Join(f.Allow, ", "))
 	}
-	if status == http.StatusUnauthorized && !o.Links {
+	if status == http.StatusUnauthorized && !o.Links && r.Header.Get("Sec-Fetch-Dest") != "empty" { // a script's request: the browser would ask
 		h.Add("WWW-Authenticate", `Basic realm="ferry", charset="UTF-8"`)
 	}
 	if status == http.StatusUnauthorized {
 		h.Add("WWW-Authenticate", `Bearer realm="ferry"`)
 	}
 	if o.WriteError != nil {
-		o.WriteError(w, r, status)
-		return
+		failed = call(func(w http.ResponseWriter, r *http.Request) error { return o.WriteError(w, r, status) }, w, r)
 	}
-	WriteError(w, o.Now(), status)
+	if o.WriteError == nil || failed != nil && w.Status == 0 {
+		_ = WriteError(w, o.Now(), status) // the client may be gone
+	}
+	return failed
 }
 
 // classify returns the fault in err. Some errors of the ports become faults too.

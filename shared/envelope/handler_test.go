@@ -109,6 +109,23 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	}
 }
 
+// TestAnErrorWhosePageFailsIsTheEnvelope: without an answer of its own it would be an empty success.
+func TestAnErrorWhosePageFailsIsTheEnvelope(t *testing.T) {
+	t.Parallel()
+	for what, write := range map[string]func(http.ResponseWriter, *http.Request, int) error{
+		"an error": func(http.ResponseWriter, *http.Request, int) error { return errors.New("the template is wrong") },
+		"a panic":  func(http.ResponseWriter, *http.Request, int) error { panic("the template is wrong") },
+	} {
+		missing := func(http.ResponseWriter, *http.Request) error {
+			return fault.New(fault.NotFound, "there is no such page")
+		}
+		rec, log := handle(t, envelope.Outlet{WriteError: write}, missing, "GET")
+		if rec.Code != 404 || !strings.Contains(rec.Body.String(), `"status":404`) || !strings.Contains(log, "no such page") || !strings.Contains(log, "the template is wrong") {
+			t.Errorf("%s: status %d, %s; the log: %s", what, rec.Code, rec.Body, log)
+		}
+	}
+}
+
 func TestHTTPSIsDemandedWhereItIsSpoken(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -44,8 +44,13 @@ func WithCaller(ctx context.Context) (context.Context, *Caller) {
 	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
 		return ctx, c
 	}
-	c := &Caller{}
-	return context.WithValue(ctx, callerKey{}, c), c
+	ctx = NewCaller(ctx)
+	return ctx, ctx.Value(callerKey{}).(*Caller)
+}
+
+// NewCaller returns a context with a Caller of its own.
+func NewCaller(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, &Caller{})
 }
 
 // Refused reports whether a login was refused, by the status of the answer. A 429 is a login too

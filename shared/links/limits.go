@@ -1,7 +1,6 @@
 package links
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -88,6 +87,32 @@ func (l Link) State(now time.Time) State {
 	return Live
 }
 
+// Error implements error: a state can be why a link leads nowhere.
+func (s State) Error() string { return "the link is " + string(s) }
+
+// Over is why a link leads nowhere, with who gave it away, and since when, as far as that is known.
+type Over struct {
+	State
+	Sender string
+	Since  int64 // Unix seconds; 0 is not known
+}
+
+// Unwrap returns the state.
+func (o Over) Unwrap() error { return o.State }
+
+// over returns what is known of a link in a state in which it leads nowhere.
+func (l Link) over(s State) Over {
+	switch {
+	case l.Dead != "":
+		return Over{s, l.DeadBy, l.DeadAt}
+	case s == Expired:
+		return Over{s, l.Sender(), l.Ends()}
+	case s == UsedUp:
+		return Over{s, l.Sender(), l.Last}
+	}
+	return Over{s, l.Sender(), l.Limits.Ended}
+}
+
 // fault returns the fault that says why a link leads nowhere, or nil if it is live.
 func (s State) fault() error {
 	why := map[State]string{
@@ -101,5 +126,5 @@ func (s State) fault() error {
 	if s == Live {
 		return nil
 	}
-	return &fault.Fault{Kind: fault.Unauthorized, Detail: why, Cause: fmt.Errorf("the link is %s", s)}
+	return &fault.Fault{Kind: fault.Unauthorized, Detail: why, Cause: s}
 }

@@ -16,6 +16,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -24,8 +25,10 @@ import (
 // of its token. A file has its own link, one for each recipient, and others that its owner made.
 type Link struct {
 	File        files.File `json:"file"`
-	Dead        State      `json:"dead,omitempty"` // why it leads nowhere; then it has no file any more
-	ReceiptDone bool       `json:"told,omitempty"` // no receipt is due for the file any more
+	Dead        State      `json:"dead,omitempty"`   // why it leads nowhere; then it has no file any more
+	DeadBy      string     `json:"deadBy,omitempty"` // and who had given it away
+	DeadAt      int64      `json:"deadAt,omitempty"` // Unix seconds since when
+	ReceiptDone bool       `json:"told,omitempty"`   // no receipt is due for the file any more
 	Limits
 	Token string `json:"-"`
 	// Sources are the last ones that a download was counted for, each the start of a hash and
@@ -158,26 +161,49 @@ func (s *Service) keys(f files.File) []table.Key {
 // Of returns a file's own link and then those of its Recipients. One that is missing or cannot
 // be read has no uses and no limits. It makes one call to the table.
 func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
-	now := s.Now()
-	items, err := s.Table.GetMany(ctx, s.keys(f)...)
+	all, err := s.OfMany(ctx, []files.File{f}, len(f.Recipients))
 	if err != nil {
-		return nil, fmt.Errorf("reading a file's links: %w", err)
+		return nil, err
 	}
-	all := make([]Link, len(items))
-	for i, item := range items {
-		if all[i], err = s.decoded.Read(item, decode); err != nil && !errors.Is(err, table.ErrNotFound) {
-			s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", item.Key.String(), "error", err)
-			all[i] = Link{}
-		}
-		if err == nil {
-			all[i].read = now
-		}
-		if i > 0 {
-			all[i].Recipient = f.Recipients[i-1]
-		}
-		all[i].Token = s.tokenOf(f, all[i].ID())
+	return all[0], nil
+}
+
+// OfMany returns what Of returns for each of several files, but besides its own link at most so many
+// others, the newest. It makes a call to the table for each 100 links.
+func (s *Service) OfMany(ctx context.Context, all []files.File, others int) ([][]Link, error) {
+	now, some, keys := s.Now(), slices.Clone(all), []table.Key(nil)
+	for i, f := range some {
+		some[i].Recipients = f.Recipients[max(0, len(f.Recipients)-others):]
+		keys = append(keys, s.keys(some[i])...)
 	}
-	return all, nil
+	var items []table.Item
+	for part := range slices.Chunk(keys, table.MaxKeys) {
+		found, err := s.Table.GetMany(ctx, part...)
+		if err != nil {
+			return nil, fmt.Errorf("reading files' links: %w", err)
+		}
+		items = append(items, found...)
+	}
+	links := make([][]Link, len(some))
+	for i, f := range some {
+		for j, item := range items[:1+len(f.Recipients)] {
+			l, err := s.decoded.Read(item, decode)
+			switch {
+			case err == nil:
+				l.read = now
+			case !errors.Is(err, table.ErrNotFound):
+				s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", item.Key.String(), "error", err)
+				l = Link{}
+			}
+			if j > 0 {
+				l.Recipient = f.Recipients[j-1]
+			}
+			l.Token = s.tokenOf(f, l.ID())
+			links[i] = append(links[i], l)
+		}
+		items = items[1+len(f.Recipients):]
+	}
+	return links, nil
 }
 
 // Find returns the link of a download token of this area, for a request with this claim, which
@@ -230,7 +256,14 @@ func (s *Service) check(l Link, area blob.Area) error {
 	case state == Live && s.Key.Revoked(l.File.Key):
 		state = Ended
 	}
-	return state.fault()
+	f := fault.Of(state.fault())
+	if f == nil {
+		return nil
+	}
+	if state != unknown {
+		f.Cause = l.over(state)
+	}
+	return f
 }
 
 // FindAgain reads a link anew, and returns its file as it is now.
@@ -354,17 +387,20 @@ func (s *Service) reason(old, now files.File) State {
 
 // dead is what is left of a link.
 type dead struct {
-	V   int64 `json:"v"`
-	Why State `json:"dead"`
+	V   int64  `json:"v"`
+	Why State  `json:"dead"`
+	By  string `json:"deadBy,omitempty"`
+	At  int64  `json:"deadAt,omitempty"`
 }
 
 // bury returns the operation that replaces a link by why it leads nowhere: a reason from now on,
 // unless something else has ended it before.
 func (s *Service) bury(at table.Key, why State, l Link) table.Op {
+	over := Over{why, l.Sender(), s.Now().Unix()}
 	if before := l.State(s.Now()); before != Live && before != unknown {
-		why = before
+		over = l.over(before)
 	}
-	op := table.Put(at, dead{formatVersion, why}).Expire(s.Now().Add(deadMemory))
+	op := table.Put(at, dead{formatVersion, over.State, over.Sender, over.Since}).Expire(s.Now().Add(deadMemory))
 	if l.Limit > 0 {
 		op = op.If(table.AtMost("taken", l.Taken))
 	}

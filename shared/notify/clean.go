@@ -197,8 +197,9 @@ func (s *Sender) scrub(n Notice, err error) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.ReplaceAll(err.Error(), s.Key.Of(n.key).Recipient(n.Area, n.Owner, n.File, n.ID), "[token]")
-	return &scrubbed{scrubText(text), err}
+	link := s.Key.Of(n.key).Recipient(n.Area, n.Owner, n.File, n.ID)
+	tokens := strings.NewReplacer(link, "[token]", s.Key.Change(n.Nonce), "[token]")
+	return &scrubbed{scrubText(tokens.Replace(err.Error())), err}
 }
 
 func scrubText(text string) string {

@@ -31,7 +31,8 @@ type Kind string
 // The kinds.
 const (
 	Link    Kind = "link"    // a file's download link
-	PIN     Kind = "pin"     // the code that confirms a change of password
+	PIN     Kind = "pin"     // the code that confirms a change of password, and the link to that
+	Invite  Kind = "invite"  // to a new user: the link that leads to choosing a password
 	Receipt Kind = "receipt" // to the uploader: the file was downloaded
 	Arrived Kind = "arrived" // to the maker of a request: guests have sent files
 )
@@ -64,7 +65,7 @@ type Notice struct {
 	Channel Channel `json:"channel"`
 	To      string  `json:"to"` // an e-mail address or an E.164 number
 	Lang    string  `json:"lang"`
-	Base    string  `json:"base"`              // the service's address, for the link
+	Base    string  `json:"base"`              // the service's address, for the link; empty is the sender's
 	Created int64   `json:"created"`           // Unix seconds
 	Expires int64   `json:"expires"`           // Unix seconds: not sent after that, as its link or PIN no longer works
 	Request string  `json:"request,omitempty"` // id of the request that made it
@@ -88,7 +89,7 @@ type Notice struct {
 	// Kind Arrived, with the request's title as Name and all bytes as Length: how many files.
 	Files int64 `json:"files,omitempty"`
 
-	// Kind PIN.
+	// Kinds PIN and Invite.
 	User  string `json:"user,omitempty"`
 	Nonce string `json:"nonce,omitempty"`
 
@@ -326,14 +327,17 @@ func (n Notice) failed(now time.Time, why string) Notice {
 func (e *noticeEntry) ended() {}
 
 // end returns the writes that take a notice with an outcome out of the outbox.
-// A PIN's notice is not kept.
+// A notice about a password is not kept: its nonce would be.
 func (n Notice) end(now time.Time, also []OnEnd, conds ...table.Cond) []table.Op {
 	ops := []table.Op{table.Delete(n.Key()).If(conds...)}
-	if n.Kind != PIN {
+	if !n.isPassword() {
 		ops = append(ops, n.keep(now))
 	}
 	return append(ops, n.onEnd(also)...)
 }
+
+// isPassword reports whether the notice is about its recipient's own password.
+func (n Notice) isPassword() bool { return n.Kind == PIN || n.Kind == Invite }
 
 // since returns the start of the 24 hours after which a notice is given up.
 func (n Notice) since() time.Time { return time.Unix(max(n.Created, n.Retried), 0) }

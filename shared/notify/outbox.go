@@ -68,9 +68,16 @@ func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, er
 
 // PIN implements auth.Outbox.
 func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, expires time.Time) table.Op {
-	n := Notice{
-		Kind: PIN, Channel: Mail, To: u.Email, Lang: lang, Base: base,
-		User: u.Name, Nonce: nonce, Expires: expires.Unix(), Request: fault.RequestID(ctx),
-	}
+	return o.toUser(ctx, u, nonce, Notice{Kind: PIN, Lang: lang, Base: base, Expires: expires.Unix()})
+}
+
+// Invite implements auth.Outbox.
+func (o Outbox) Invite(ctx context.Context, u auth.User, nonce, base string, expires time.Time) table.Op {
+	return o.toUser(ctx, u, nonce, Notice{Kind: Invite, Lang: u.Lang, Base: base, Expires: expires.Unix()})
+}
+
+// toUser queues a mail about a user's password.
+func (o Outbox) toUser(ctx context.Context, u auth.User, nonce string, n Notice) table.Op {
+	n.Channel, n.To, n.User, n.Nonce, n.Request = Mail, u.Email, u.Name, nonce, fault.RequestID(ctx)
 	return n.Op(o.Now(), nonce[:16])
 }

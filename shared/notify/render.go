@@ -93,17 +93,34 @@ func arrivedLetter(n Notice) letter {
 	}
 }
 
-func pinLetter(n Notice, pin string) letter {
+func pinLetter(n Notice, pin, link string) letter {
 	t := TextsOf(n.Lang)
 	minutes := (n.Expires - n.Created) / 60
-	return letter{
+	l := letter{
 		Texts:   t,
 		Subject: t.PINSubject,
 		Intro:   fmt.Sprintf(t.PINIntro, oneLine(n.User)),
 		PIN:     pin,
 		Valid:   fmt.Sprintf(t.PINValid, t.Count(minutes, t.Minutes)),
+		Link:    link,
 		Footer:  t.PINFooter,
 	}
+	l.LinkHere, l.Download, l.NoLogin = t.PINHere, t.Choose, ""
+	return l
+}
+
+func inviteLetter(n Notice, link string) letter {
+	t := TextsOf(n.Lang)
+	l := letter{
+		Texts:   t,
+		Subject: t.InviteSubject,
+		Intro:   fmt.Sprintf(t.InviteIntro, oneLine(n.User)),
+		Link:    link,
+		Footer:  t.InviteFooter,
+	}
+	l.LinkHere, l.Download = t.InviteHere, t.Choose
+	l.NoLogin = fmt.Sprintf(t.InviteValid, t.WriteTime(n.Expires, t.DateTime))
+	return l
 }
 
 // sent is LinkIntro without its full stop.
@@ -140,8 +157,10 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 		l = receiptLetter(n)
 	case Arrived:
 		l = arrivedLetter(n)
-	case PIN: // has no unsubscribe link
-		return pinLetter(n, s.Key.PIN(n.Nonce)), nil
+	case PIN: // has no unsubscribe link, nor has an invitation
+		return pinLetter(n, s.Key.PIN(n.Nonce), n.changeLink(s.Key)), nil
+	case Invite:
+		return inviteLetter(n, n.changeLink(s.Key)), nil
 	default:
 		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 	}
@@ -157,11 +176,17 @@ func (l letter) text() string {
 	for _, f := range l.Facts {
 		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.Colon, f.Value)
 	}
-	if l.Link != "" {
-		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", l.LinkHere, l.Link, l.NoLogin)
-	}
 	if l.PIN != "" {
-		fmt.Fprintf(&b, "%s\n\n%s\n", l.PIN, l.Valid)
+		fmt.Fprintf(&b, "%s\n\n%s\n\n", l.PIN, l.Valid)
+	}
+	if l.Link != "" && len(l.Facts) > 0 {
+		b.WriteString("\n")
+	}
+	if l.Link != "" {
+		fmt.Fprintf(&b, "%s\n%s\n", l.LinkHere, l.Link)
+	}
+	if l.NoLogin != "" && l.Link != "" {
+		fmt.Fprintf(&b, "\n%s\n", l.NoLogin)
 	}
 	if len(l.Quote) > 0 {
 		fmt.Fprintf(&b, "\n%s\n\n> %s\n", l.Writes, strings.Join(l.Quote, "\n> "))
@@ -211,6 +236,11 @@ func (n Notice) link(key auth.LinkKey) string {
 	return auth.DownloadLink(n.Base, n.Lang, n.Area) + key.Of(n.key).Recipient(n.Area, n.Owner, n.File, n.ID)
 }
 
+// changeLink is the link to choosing a password.
+func (n Notice) changeLink(key auth.LinkKey) string {
+	return auth.ChangeLink(n.Base, TextsOf(n.Lang).Lang, key.Change(n.Nonce))
+}
+
 // sender is the uploader's name, as it is shown. An address stays as it is.
 func (n Notice) sender() string {
 	name := cmp.Or(oneLine(n.Sender), oneLine(n.Owner))
@@ -234,11 +264,14 @@ func (l letter) html() string {
 		}
 		m.WriteString("</table>\n")
 	}
-	if l.Link != "" {
-		m.add("link", l.Link, l.Download, l.Link, l.Link, l.NoLogin)
-	}
 	if l.PIN != "" {
 		m.add("pin", l.PIN, l.Valid)
+	}
+	if l.Link != "" {
+		m.add("link", l.Link, l.Download, l.Link, l.Link)
+	}
+	if l.Link != "" && l.NoLogin != "" {
+		m.add("note", l.NoLogin)
 	}
 	if len(l.Quote) > 0 {
 		m.add("writes", l.Writes)

@@ -31,16 +31,19 @@ func TestMessagesInEachLanguage(t *testing.T) {
 			receipt := p.receiptNotice(42)
 			receipt.Lang, receipt.Name = lang, link.Name
 			p.put(t, receipt)
-			if sent, _ := p.pass(t, p.sender(t, nil)); sent != 4 {
+			invite := p.inviteNotice()
+			invite.Lang = lang
+			p.put(t, invite)
+			if sent, _ := p.pass(t, p.sender(t, nil)); sent != 5 {
 				t.Fatalf("%d sent: %s", sent, p.log)
 			}
 			got := p.received(t) // newest first
-			for i, name := range map[int]string{0: "receipt-mail-", 1: "pin-mail-", 3: "link-mail-"} {
+			for i, name := range map[int]string{0: "invite-mail-", 1: "receipt-mail-", 2: "pin-mail-", 4: "link-mail-"} {
 				apitest.Golden(t, name+lang+".txt", "Subject: "+got[i].Subject+"\n\n"+got[i].Text)
 				apitest.Golden(t, name+lang+".html", got[i].HTML)
 			}
-			apitest.Golden(t, "link-sms-"+lang+".txt", got[2].Text+"\n")
-			apitest.Equal(t, "segments of the text message", notify.Segments(got[2].Text), 1)
+			apitest.Golden(t, "link-sms-"+lang+".txt", got[3].Text+"\n")
+			apitest.Equal(t, "segments of the text message", notify.Segments(got[3].Text), 1)
 		})
 	}
 }
@@ -201,13 +204,13 @@ func TestReceiptSaysWhoseLinkWasUsed(t *testing.T) {
 func TestMailSaysHowToUnsubscribe(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	for _, n := range []notify.Notice{p.linkNotice(1), p.receiptNotice(1), p.pinNotice()} {
+	for _, n := range []notify.Notice{p.linkNotice(1), p.receiptNotice(1), p.pinNotice(), p.inviteNotice()} {
 		sent := &lastMail{}
 		p.put(t, n)
 		p.pass(t, p.sender(t, sent))
 		want := base + "/notifications/stop?lang=en&t=" + testKey(t).Stop(n.To)
 		shown := strings.Contains(sent.Text, "\nStop e-mails like this one:\n"+want+"\n")
-		if n.Kind == notify.PIN { // a PIN must always arrive
+		if n.Kind == notify.PIN || n.Kind == notify.Invite { // these must always arrive
 			want = ""
 		}
 		if sent.Unsubscribe != want || shown != (want != "") || strings.Contains(html.UnescapeString(sent.HTML), base+"/notifications/stop") != shown {

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type Config struct {
 	// Webhooks are where recorded events go. Without any, events stay in the table.
 	Webhooks []*Receiver
 	From     string // the sender of mails: an address, with or without a display name
+	Base     string // the service's address, for notices that have none; may be empty
 	Now      func() time.Time
 	Log      *slog.Logger
 	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
@@ -164,14 +166,14 @@ func (s *Sender) checkFile(item table.Item) (key int64, err error) {
 }
 
 // checkAddress returns ErrPermanent if the address is suppressed. Its owner's opt-out does not
-// stop PINs: without them nobody could change a password.
+// stop mails about passwords: without them nobody could change one.
 func (n Notice) checkAddress(item table.Item) error {
 	e, err := readSuppressed(item)
 	if err != nil {
 		return err
 	}
 	for _, cause := range e.Causes() {
-		if n.Kind != PIN || cause.Reason != AddressStopped {
+		if !n.isPassword() || cause.Reason != AddressStopped {
 			return fmt.Errorf("%w: the address takes no mail from here: %s", ErrPermanent, cause.Reason.sentence())
 		}
 	}
@@ -182,6 +184,7 @@ func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
 	if s.Mail == nil {
 		return "", fmt.Errorf("%w: no mail server configured", ErrPermanent)
 	}
+	n.Base = cmp.Or(n.Base, s.Base)
 	l, err := s.letter(n)
 	if err != nil {
 		return "", err

@@ -155,6 +155,12 @@ func (p *machine) pinNotice() notify.Notice {
 	}
 }
 
+func (p *machine) inviteNotice() notify.Notice {
+	n := p.pinNotice()
+	n.Kind, n.Expires = notify.Invite, p.clock.now().Add(7*24*time.Hour).Unix()
+	return n
+}
+
 func (p *machine) receiptNotice(id int64) notify.Notice {
 	return notify.Notice{
 		Kind: notify.Receipt, Channel: notify.Mail, To: "demo@example.net", Lang: "en", Base: base,

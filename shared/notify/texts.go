@@ -14,7 +14,7 @@ import (
 //go:embed texts/*.json
 var catalogue embed.FS
 
-// Texts are what Ferry says to people in one language: in mails, text messages and pages.
+// Texts are what Ferry says to people in one language: in mails and text messages.
 // Each %s stands for a name.
 type Texts struct {
 	Lang string
@@ -37,15 +37,11 @@ type Texts struct {
 
 	PINSubject, PINFooter string
 	PINIntro, PINValid    string // user; number of minutes
+	PINHere, Choose       string
 
-	// Of pages.
-	PageUntil, ProtectedName, ProtectedText string
-	StopTitle, StopText, StopButton         string // StopText, StoppedText, RefusedText: address
-	StoppedTitle, StoppedText, ResumeButton string
-	RefusedTitle, RefusedText               string
-	BadLinkTitle, BadLinkText               string
-	FailedTitle, FailedText                 string
-	RequestTitle, SendButton                string // RequestTitle: user
+	InviteSubject, InviteIntro string // InviteIntro: user
+	InviteHere, InviteValid    string // InviteValid: time
+	InviteFooter               string
 
 	Colon, Decimal string    // between a label and its value, in a number
 	Minutes, Bytes [2]string // one, several

@@ -47,7 +47,7 @@ func TestEachLanguageHasEveryText(t *testing.T) {
 func TestEachTextIsUsed(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
-	read := regexp.MustCompile(`\b(?:t|l|texts)\.([A-Z]\w+)\b`)
+	read := regexp.MustCompile(`\b(?:t|l|w|texts)\.([A-Z]\w+)\b`)
 	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err

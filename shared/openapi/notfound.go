@@ -21,7 +21,7 @@ func NewNotFound(p *api.Ports) http.Handler {
 		allow := api.Methods(path)
 		switch {
 		case !ok:
-			return fault.New(fault.NotFound, "all addresses of this service begin with %s", api.Prefix)
+			return fault.New(fault.NotFound, "there is no such page; see %s/openapi.json", api.Prefix)
 		case len(allow) == 0:
 			return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
 		// A gateway may send preflights to its $default route, and then adds the headers that

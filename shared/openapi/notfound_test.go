@@ -26,10 +26,13 @@ func TestAllowNamesTheOtherMethods(t *testing.T) {
 	paths := map[string]bool{}
 	for _, e := range local.Endpoints() {
 		for _, r := range e.Routes {
-			paths[strings.ReplaceAll(r.Path, "{id}", "7")] = true
+			paths[strings.ReplaceAll(r.Path, "{id}", "7")] = e.Prefix != "" // not those of pages
 		}
 	}
-	for path := range paths {
+	for path, described := range paths {
+		if !described {
+			continue
+		}
 		allowed := api.Methods(path) // one path may fit several routes
 		for _, method := range []string{"PATCH", "DELETE", "PUT", "POST", "GET", "HEAD", "OPTIONS"} {
 			if slices.Contains(allowed, method) {

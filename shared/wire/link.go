@@ -39,3 +39,20 @@ type Link struct {
 	Protected bool      `json:"protected,omitempty"` // by a password
 	Used      Downloads `json:"used"`
 }
+
+// About is what a page that shows a link needs to know.
+type About struct {
+	Sender    string    `json:"sender,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Left      *int64    `json:"left,omitempty"` // downloads; missing if there is no limit
+	Bundle    bool      `json:"bundle"`
+	Entries   int       `json:"entries,omitempty"` // of a bundle
+	Protected bool      `json:"protected"`         // by a password
+	// A protected link shows the following only with its password or a claim.
+	Name      string `json:"name,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Length    *int64 `json:"length,omitempty"` // bytes
+	CRC64NVME string `json:"crc64nvme,omitempty"`
+	SHA256    string `json:"sha256,omitempty"` // hexadecimal; missing if it is not known
+}

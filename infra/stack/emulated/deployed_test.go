@@ -42,6 +42,7 @@ func TestADeployedStack(t *testing.T) {
 		"keeps working while an upgrade is deployed and rolled back": upgrade,
 		"keeps its data when it is deleted":                          deletion,
 		"lets pages of all origins use what is signed":               pages,
+		"shows its pages as its parameters say":                      look,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -58,6 +58,9 @@ func gateway(routes []route, functions map[string]invoker) http.Handler {
 			fallback = handler
 			continue
 		}
+		if r.path == "/" {
+			r.path = "/{$}" // Go's / matches everything
+		}
 		mux.Handle(r.method+" "+r.path, handler)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -6,6 +6,8 @@ package account
 import (
 	"cmp"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
@@ -14,7 +16,8 @@ import (
 	"ferry/shared/notify"
 )
 
-func passwords(p *api.Ports) *auth.Accounts {
+// Passwords returns the domain of new passwords.
+func Passwords(p *api.Ports) *auth.Accounts {
 	return auth.NewAccounts(auth.AccountsConfig{
 		Ports: p.Ports, HideUsers: p.HideUsers, Outbox: notify.NewOutbox(p.Ports, notify.Limits{}, p.PublicURL, p.Events),
 	})
@@ -41,7 +44,7 @@ func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 
 // newFirst returns the handler. It needs the port Table.
 func newFirst(p *api.Ports) http.Handler {
-	check, service := auth.New(p.Ports), passwords(p)
+	check, service := auth.New(p.Ports), Passwords(p)
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.CheckFirst(r.Context(), auth.Read(r))
 		if err != nil {
@@ -63,7 +66,7 @@ func Forget() api.Endpoint { return api.Named("authforget", newForget) }
 
 // newForget returns the handler. It needs the port Table and the link key.
 func newForget(p *api.Ports) http.Handler {
-	service, outlet := passwords(p), p.Outlet()
+	service, outlet := Passwords(p), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		name, err := api.Required(r, "u", "the user's name")
@@ -82,21 +85,35 @@ func newForget(p *api.Ports) http.Handler {
 	})
 }
 
-// Change is POST /auth/change (specification section 4.7).
+// Change is POST /auth/change (specification section 4.7). GET leads a browser to the page.
 func Change() api.Endpoint { return api.Named("authchange", newChange) }
 
 // newChange returns the handler. It needs the port Table.
 func newChange(p *api.Ports) http.Handler {
-	service, outlet := passwords(p), p.Outlet()
-	outlet.Links = true
+	service, outlet := Passwords(p), p.Outlet()
+	outlet.Links, outlet.WriteError = true, func(w http.ResponseWriter, r *http.Request, status int) error {
+		if isPerson(r) && r.Method == http.MethodPost && status < http.StatusInternalServerError {
+			return toPassword(w, r, url.Values{"wrong": {strconv.Itoa(status)}})
+		}
+		return envelope.WriteError(w, p.Now(), status)
+	}
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Add("Vary", "Accept")
+		if r.Method == http.MethodGet {
+			return showChange(w, r)
+		}
 		c, err := read(r)
 		if err != nil {
 			return err
 		}
 		user, err := service.Change(r.Context(), c)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case isPerson(r) && c.Password != "":
+			return api.ToPage(w, 1, "login", url.Values{"changed": {"1"}, "user": {user}})
+		case isPerson(r):
+			return toPassword(w, r, url.Values{})
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{
 			Description: envelope.Forget, User: user,
@@ -104,6 +121,29 @@ func newChange(p *api.Ports) http.Handler {
 		})
 	})
 }
+
+// showChange leads a browser to the page where a password is chosen.
+func showChange(w http.ResponseWriter, r *http.Request) error {
+	if !isPerson(r) || r.URL.Query().Get("k") == "" {
+		return &fault.Fault{
+			Kind: fault.MethodNotAllowed, Detail: "this address accepts POST", Allow: []string{http.MethodPost},
+		}
+	}
+	return toPassword(w, r, url.Values{})
+}
+
+// toPassword leads a browser to that page. Besides the token it takes what is in query.
+func toPassword(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	given := r.URL.Query()
+	for _, name := range []string{"lang", "k"} {
+		if value := cmp.Or(r.PostForm.Get(name), given.Get(name)); value != "" {
+			query.Set(name, value)
+		}
+	}
+	return api.ToPage(w, 1, "password", query)
+}
+
+func isPerson(r *http.Request) bool { return api.Prefers(r, "text/html") != "" }
 
 // read takes the token, PIN and password from the query or from a form, so that they
 // need not be in a URL.

@@ -10,6 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/notify"
 )
 
 const (
@@ -245,5 +246,69 @@ func TestFirstAccessNeedsNoPIN(t *testing.T) {
 	w.post(change + "&p=ignored").Want(200)
 	w.wantPassword(fresh)
 	w.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", fresh)).Want(403)
+	w.post("&z=yet+another+one").Want(401)
+}
+
+func TestABrowserIsLedToThePageOfAPassword(t *testing.T) {
+	t.Parallel()
+	w := forgot(t)
+	_, token, _ := strings.Cut(w.link, "k=")
+	_, query, _ := strings.Cut(w.link, "?")
+	to := "../../password?k=" + token + "&lang=en"
+	for what, c := range map[string]struct{ accept, request, body, to string }{
+		"a program gets none":              {"*/*", "GET /auth/change?" + query, "", ""},
+		"without a token there is none":    {browser, "GET /auth/change", "", ""},
+		"the link in a mail leads there":   {browser, "GET /auth/change?" + query, "", to},
+		"so does a form without a code":    {browser, "POST /auth/change?" + query, "z=a+new+password", to + "&wrong=403"},
+		"and a form with a poor password":  {browser, "POST /auth/change", "lang=en&k=" + token + "&p=1&z=short", to + "&wrong=400"},
+		"and one with a token of nowhere":  {browser, "POST /auth/change?k=x", "z=a+new+password", "../../password?k=x&wrong=401"},
+		"and one that only checks a token": {browser, "POST /auth/change?" + query, "p=" + w.pin, to},
+	} {
+		a := w.Send(c.request, c.body, "Accept", c.accept, "Content-Type", urlencoded)
+		if c.to == "" {
+			a.Want(405)
+			apitest.Equal(t, what, a.Header.Get("Allow"), "POST")
+		} else {
+			a.Want(303)
+			apitest.Equal(t, what, a.Header.Get("Location"), c.to)
+		}
+	}
+	w.wantPassword(apitest.Password)
+	a := w.Send("POST /auth/change?"+query, "p="+w.pin+"&z=a+new+password", "Accept", browser, "Content-Type", urlencoded).Want(303)
+	apitest.Equal(t, "the page after a change", a.Header.Get("Location"), "../../login?changed=1&user=ann")
+	w.wantPassword(fresh)
+}
+
+func TestAnInvitationLeadsToChoosingAPassword(t *testing.T) {
+	t.Parallel()
+	invited := func(t *testing.T) reset {
+		s := apitest.New(t)
+		s.AddUser("new", apitest.Password, func(u *auth.User) { u.State, u.Lang = auth.FirstAccess, "de" })
+		u, err := s.Users.Get(t.Context(), "new")
+		apitest.Must(t, err)
+		outbox := notify.NewOutbox(s.Data.Ports.Ports, notify.Limits{}, "", false)
+		accounts := auth.NewAccounts(auth.AccountsConfig{Ports: s.Data.Ports.Ports, Outbox: outbox})
+		apitest.Must(t, accounts.Invite(t.Context(), u, s.Base))
+		apitest.Equal(t, "mails", s.Deliver(), 1)
+		messages, err := s.Service.Inbox.List(t.Context(), 1)
+		apitest.Must(t, err)
+		link := regexp.MustCompile(regexp.QuoteMeta(s.Base+"/auth/change?lang=de&k=") + "[A-Za-z0-9_-]{43}").FindString(messages[0].Text)
+		if link == "" || !strings.Contains(messages[0].Text, "Ihr Benutzername ist new.") {
+			t.Fatalf("the mail is %s", messages[0].Text)
+		}
+		return reset{apitest.Caller{Server: s, Name: "new"}, link, ""}
+	}
+	w := invited(t)
+	w.post(change).Want(200)
+	w.wantPassword(fresh)
+	w.post("&z=yet+another+one").Want(401)
+	for after, status := range map[time.Duration]int{auth.InviteLife - time.Minute: 200, auth.InviteLife: 401} {
+		w = invited(t)
+		w.Clock.Advance(after)
+		w.post(change).Want(status)
+	}
+	w = invited(t)
+	other := w.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", apitest.Password)).Want(200).LinkURL
+	w.Send("POST "+other+change, "").Want(200)
 	w.post("&z=yet+another+one").Want(401)
 }

@@ -165,8 +165,7 @@ func TestEntriesOfAGuardedLinkNeedAClaim(t *testing.T) {
 	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 0)
 	apitest.Equal(t, "another by the same claim", s.Get(strings.Replace(one, "dir%2Fa+b", "c", 1)), "2")
 	s.Send("GET "+link+"&entry=c", "").Want(401)
-	robot := s.Send("GET "+one, "", "User-Agent", "Slackbot 1.0").Want(200)
-	wantText(t, robot, "<!doctype html>")
+	s.Send("GET "+one, "", "User-Agent", "Slackbot 1.0").Want(303)
 
 	locked := s.bundle(`,"password":"open sesame"`, pack(t, "a", "1")).Want(200).File().LinkURL
 	s.Send("GET "+locked+"&entries", "").Want(401)

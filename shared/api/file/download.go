@@ -10,6 +10,7 @@ import (
 	"hash"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,6 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
-	"ferry/shared/notify"
 	"ferry/shared/wire"
 )
 
@@ -65,9 +65,24 @@ func newServer(p *api.Ports) server {
 	return server{ports: p, files: Service(p), links: Links(p), passwords: auth.New(p.Ports), layouts: &layouts{}}
 }
 
-// handle answers a download link with the bytes, with a page for browsers, or with the
-// envelope.
+// handle answers a download link. If it leads nowhere, or needs a password, a browser is led to the
+// page that says so.
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
+	err := s.give(w, r)
+	if fault.Is(err, fault.Unauthorized) && r.Method == http.MethodGet && api.Prefers(r, "text/html") != "" && !MadeByRobot(r) {
+		w.Header().Del("WWW-Authenticate")
+		return s.toPage(w, r)
+	}
+	return err
+}
+
+// give answers with the bytes, with the envelope, or by leading a browser to the link's page.
+func (s server) give(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Add("Vary", "Accept")
+	robot, wanted := MadeByRobot(r), wants(r)
+	if wanted == wantsPage && !robot {
+		return s.toPage(w, r)
+	}
 	token, err := api.Required(r, s.param, "the download token")
 	if err != nil {
 		return err
@@ -80,10 +95,8 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	caller.Accept(link.File.Owner)
-	w.Header().Add("Vary", "Accept")
-	used := links.Used{Robot: MadeByRobot(r)} // whether it asks for the page, the file or a range
-	wanted := wants(r)
-	if link.Guarded() && used.Robot && wanted.isContent() {
+	used := links.Used{Robot: robot} // whether it asks for the page, the file or a range
+	if robot && wanted.isContent() && (link.Guarded() || wanted == wantsBytes && isNamed(r)) {
 		wanted = wantsPage
 	}
 	if link.Guarded() {
@@ -101,7 +114,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	case wantsAbout:
 		return s.about(w, r, link)
 	case wantsPage:
-		return s.page(w, r, link)
+		return s.toPage(w, r)
 	case wantsEnvelope:
 		return s.envelope(w, r, link)
 	case wantsEntries:
@@ -146,6 +159,12 @@ func wants(r *http.Request) want {
 		return wantsPage
 	}
 	return wantsBytes
+}
+
+// isNamed reports whether a robot says its name, and asks for what a link leads to and no more.
+func isNamed(r *http.Request) bool {
+	q := r.URL.Query()
+	return r.Header.Get("User-Agent") != "" && !q.Has("download") && !q.Has("claim")
 }
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link) error {
@@ -331,18 +350,11 @@ func (s server) count(r *http.Request, link links.Link, used links.Used) {
 	}
 }
 
-func (s server) page(w http.ResponseWriter, r *http.Request, link links.Link) error {
-	texts, f, until := notify.TextsOf(api.Lang(r, auth.User{})), link.File, ""
-	if link.Ends() != 0 {
-		until = texts.PageUntil + " " + texts.WriteTime(link.Ends(), texts.Date)
+// toPage leads a browser, or a robot, to the link's page.
+func (s server) toPage(w http.ResponseWriter, r *http.Request) error {
+	q := url.Values{s.param: {r.URL.Query().Get(s.param)}}
+	if lang := r.URL.Query().Get("lang"); lang != "" {
+		q.Set("lang", lang)
 	}
-	href := auth.DownloadLink(s.ports.Base(r.Context()), texts.Lang, f.Area) + link.Token + "&download=1"
-	name, size := f.Name, texts.WriteSize(f.Length, true)
-	if link.Password != "" {
-		name, size = texts.ProtectedName, texts.ProtectedText
-	}
-	return api.WritePage(w, http.StatusOK, "", "download", map[string]string{
-		"Lang": texts.Lang, "Name": name, "Size": size, "Until": until,
-		"Link": href, "Download": texts.Download,
-	})
+	return api.ToPage(w, strings.Count(strings.TrimPrefix(r.URL.Path, api.Prefix+"/"), "/"), "l", q)
 }

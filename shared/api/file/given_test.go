@@ -58,7 +58,7 @@ func TestALinkThatGaveEnoughRestsUntilTheNextHour(t *testing.T) {
 		wantWait(t, refused.Code, refused.Header)
 		wantWait(t, part.Code, part.Header)
 		s.Get(other)
-		s.Send("GET "+link, "", "Accept", "text/html").Want(200)
+		s.Send("GET "+link+"&about", "").Want(200)
 		s.Send("HEAD "+link, "").Want(200)
 	}
 }

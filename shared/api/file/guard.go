@@ -2,9 +2,9 @@ package file
 
 import (
 	"cmp"
+	"encoding/hex"
 	"net/http"
 	"net/url"
-	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
@@ -90,26 +90,10 @@ func CheckPassword(
 	return err
 }
 
-// about is what a page that shows a link needs to know.
-type about struct {
-	Sender    string    `json:"sender,omitempty"`
-	Message   string    `json:"message,omitempty"`
-	Expires   time.Time `json:"expires,omitzero"`
-	Left      *int64    `json:"left,omitempty"` // downloads; missing if there is no limit
-	Bundle    bool      `json:"bundle"`
-	Entries   int       `json:"entries,omitempty"` // of a bundle
-	Protected bool      `json:"protected"`         // by a password
-	// A protected link shows the following only with its password or a claim.
-	Name      string `json:"name,omitempty"`
-	Type      string `json:"type,omitempty"`
-	Length    *int64 `json:"length,omitempty"` // bytes
-	CRC64NVME string `json:"crc64nvme,omitempty"`
-}
-
 // about costs no call.
 func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
-	out := about{
+	out := wire.About{
 		Sender: link.Sender(), Message: link.Text, Expires: api.Moment(link.Ends()), Protected: link.Password != "",
 		Bundle: f.Entries > 0, Entries: f.Entries,
 	}
@@ -119,6 +103,7 @@ func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) e
 			return err
 		}
 		out.Name, out.Type, out.Length, out.CRC64NVME = f.Name, contentType(f), &f.Length, wire.CRC64Text(sum)
+		out.SHA256 = hex.EncodeToString(f.SHA256)
 	}
 	if left, limited := link.Left(); limited {
 		out.Left = &left

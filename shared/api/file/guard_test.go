@@ -127,12 +127,28 @@ func TestRobotsGetNoBytesOfAGuardedLink(t *testing.T) {
 	s := begin(t)
 	link := s.Upload("file=a.txt&downloads=1", "0123456789").LinkURL
 	for _, address := range []string{link, s.claim(link)} {
-		a := s.Send("GET "+address, "", "User-Agent", "Twitterbot/1.0").Want(200)
-		if !strings.Contains(a.Header.Get("Content-Type"), "html") {
-			t.Errorf("%s gives a robot %v", address, a.Header)
-		}
+		s.Send("GET "+address, "", "User-Agent", "Twitterbot/1.0").Want(303)
+		s.Send("GET "+address, "", "User-Agent", "").Want(303)
 	}
 	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 1)
+}
+
+// TestARobotThatSaysItsNameIsLedToThePage: others may be programs of people.
+func TestARobotThatSaysItsNameIsLedToThePage(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.share("a.txt", "0123456789")
+	for query, status := range map[string]map[string]int{
+		"":            {"Slackbot 1.0": 303, "WhatsApp/2.23.20.0 A": 303, "": 200, "curl/8": 200},
+		"&download=1": {"Slackbot 1.0": 200, "": 200},
+		"&about":      {"Slackbot 1.0": 200},
+	} {
+		for agent, want := range status {
+			apitest.Equal(t, agent+query, s.Send("GET "+link+query, "", "User-Agent", agent).Code, want)
+		}
+	}
+	s.Send("GET "+link, "", "User-Agent", "Slackbot 1.0", "Accept", "application/json").Want(200)
+	s.Send("GET "+link[:len(link)-1], "", "User-Agent", "Slackbot 1.0").Want(401)
 }
 
 func TestAProtectedLinkNeedsItsPassword(t *testing.T) {
@@ -158,11 +174,9 @@ func TestAProtectedLinkNeedsItsPassword(t *testing.T) {
 			t.Errorf("%s: status %d, headers %v", what, a.Code, a.Header)
 		}
 	}
-	page := s.Send("GET "+link, "", "Accept", "text/html").Want(200)
-	if strings.Contains(page.Text, "a.txt") || !strings.Contains(page.Text, "&amp;download=1") || strings.Contains(fmt.Sprint(page.Header), "Basic") {
-		t.Errorf("a browser gets the page %s", page.Text)
+	for _, query := range []string{"", "&download=1"} { // the page asks for the password
+		s.Send("GET "+link+query, "", "Accept", "text/html").Want(303).WantHeaders("WWW-Authenticate", "")
 	}
-	s.Send("GET "+link+"&download=1", "", "Accept", "text/html").Want(401).WantHeaders("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
 	claimed := s.claim(link, "Ferry-Link-Password", "open sesame")
 	apitest.Equal(t, "the bytes", s.Get(claimed), "0123456789")
 	s.Ask("PATCH /files/1/links/own", `{"password": "another"}`).Want(200)

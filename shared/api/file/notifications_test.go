@@ -41,11 +41,11 @@ func send(c apitest.Caller, query, owner string) files.File {
 	return c.Newest(owner)
 }
 
-// fetch downloads a file by a recipient's link.
-func fetch(c apitest.Caller, f files.File, recipient int, agent string) {
+// fetch asks for a file by a recipient's link.
+func fetch(c apitest.Caller, f files.File, recipient int, agent string, status int) {
 	c.Helper()
 	token := c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[recipient])
-	c.Send("GET /download/file?k="+token, "", "User-Agent", agent).Want(200)
+	c.Send("GET /download/file?k="+token, "", "User-Agent", agent).Want(status)
 }
 
 func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
@@ -81,10 +81,10 @@ func TestDownloadsAreCountedPerLink(t *testing.T) {
 	c := apitest.Begin(t)
 	f := send(c, "c=%2B393401234567&m=carla@example.com", "ann")
 	const person, robot = "curl/8", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
-	fetch(c, f, 1, person)
-	fetch(c, f, 1, person)
-	fetch(c, f, 1, robot)
-	fetch(c, f, 0, robot)
+	fetch(c, f, 1, person, 200)
+	fetch(c, f, 1, person, 200)
+	fetch(c, f, 1, robot, 303)
+	fetch(c, f, 0, robot, 303)
 	c.Send("GET /download/file?k="+file.Links(c.Data.Ports).Token(f), "").Want(200)
 	var got answer
 	apitest.Eventually(func() bool {
@@ -111,7 +111,7 @@ func wantUsed(c apitest.Caller, path string) {
 func TestDownloadCountsSurviveDeleteAndRestore(t *testing.T) {
 	t.Parallel()
 	c := apitest.Begin(t)
-	fetch(c, send(c, "m=carla@example.com", "ann"), 0, "curl/8")
+	fetch(c, send(c, "m=carla@example.com", "ann"), 0, "curl/8", 200)
 	wantUsed(c, "/files/1")
 	c.Ask("DELETE /files/1", "").Want(200)
 	wantUsed(c, "/files/1?area=backup")
@@ -153,7 +153,7 @@ func TestPrunedNoticeIsStillListed(t *testing.T) {
 	c := apitest.Begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
 	f := send(c, "m=carla@example.com", "ann")
 	c.Deliver()
-	fetch(c, f, 0, "curl/8")
+	fetch(c, f, 0, "curl/8", 200)
 	c.Clock.Advance(91 * 24 * time.Hour)
 	_, err := c.Data.Table.DeleteExpired(t.Context(), c.Clock.Now())
 	apitest.Must(t, err)

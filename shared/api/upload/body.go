@@ -40,6 +40,10 @@ func open(r *http.Request, p params, password *string) (source, error) {
 	switch {
 	case err != nil && r.Header.Get("Content-Type") != "":
 		return nil, fault.New(fault.Unsupported, "the Content-Type is malformed")
+	case p.begun != nil:
+		*password = *p.begun.password
+		p.begun.password = password
+		return p.begun.next, nil
 	case kind == "multipart/form-data":
 		boundary := typeParams["boundary"]
 		if boundary == "" {
@@ -87,21 +91,17 @@ type form struct {
 	most     int    // parts
 	digest   []byte // of the first file
 	password *string
-	bundle   bool // names are paths
-	guest    bool // there are no other parts
+	bundle   bool            // names are paths
+	guest    bool            // there are no other parts
+	page     []string        // names of fields that count only before the first file
+	first    *multipart.Part // that file, once it was found; nil after it was given out
 }
 
 func (s *form) next() (*files.Part, error) {
 	for {
-		part, err := s.reader.NextRawPart()
-		if err == io.EOF {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, bodyError(err)
-		}
-		if s.parts++; s.parts > s.most {
-			return nil, fault.New(fault.Invalid, "the form has more than %d parts", s.most)
+		part, err := s.part()
+		if part == nil || err != nil {
+			return nil, err
 		}
 		name, isFile, err := fileName(part, s.bundle)
 		if err != nil {
@@ -116,8 +116,27 @@ func (s *form) next() (*files.Part, error) {
 	}
 }
 
+// part returns the next part, or nil at the end.
+func (s *form) part() (part *multipart.Part, err error) {
+	if part, s.first = s.first, nil; part != nil {
+		return part, nil
+	}
+	if part, err = s.reader.NextRawPart(); err == io.EOF {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	if s.parts++; s.parts > s.most {
+		return nil, fault.New(fault.Invalid, "the form has more than %d parts", s.most)
+	}
+	return part, nil
+}
+
 func (s *form) field(part *multipart.Part) error {
 	switch name := part.FormName(); {
+	case slices.Contains(s.page, name):
+		return fault.Parameter(name, "the field %s must come before the file", name)
 	case s.guest && name != "":
 		return notForGuests(name)
 	case name == "password":

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
-	"ferry/shared/notify"
 	"ferry/shared/wire"
 )
 
@@ -86,7 +86,7 @@ func (h handler) setCookie(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("reading the service's address: %w", err)
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: GuestHeader, Value: w.Header().Get(GuestHeader), Path: base.Path + "/requests/in",
+		Name: GuestHeader, Value: w.Header().Get(GuestHeader), Path: strings.TrimSuffix(base.EscapedPath(), api.Prefix) + "/",
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: base.Scheme == "https", MaxAge: int(guestLife.Seconds()),
 	})
 	return nil
@@ -130,12 +130,19 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodGet && api.Prefers(r, "text/html") != "" {
+		return api.ToPage(w, 1, "r", pageQuery(r))
+	}
 	if err := api.OnlyKnown(r, "k", "file", "by", "bundle"); err != nil {
 		return err
 	}
 	q, id, err := h.find(w, r, token)
 	if err == nil {
 		err = h.setCookie(w, r)
+	}
+	var begun *form
+	if err == nil && r.Method == http.MethodPost && h.isPage(r) {
+		r, begun, err = h.pageForm(r, id)
 	}
 	if err == nil {
 		err = called(id, r.URL.Query().Get("by"))
@@ -145,14 +152,16 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	}
 	var sent []wire.SentFile
 	if r.Method == http.MethodPost || r.Method == http.MethodPut {
-		page, err := h.take(r, id, &q)
+		page, err := h.take(r, id, &q, begun)
 		if err != nil {
 			return err
 		}
 		sent = sentOf(page.Files...)
 	}
-	if api.Prefers(r, "text/html") != "" {
-		return h.page(w, r, q, sent)
+	if sent != nil && api.Prefers(r, "text/html") != "" { // the form of a browser without scripts
+		q := pageQuery(r)
+		q.Set("sent", strconv.Itoa(len(sent)))
+		return api.ToPage(w, 1, "r", q)
 	}
 	if sent != nil {
 		return writeSent(w, sent)
@@ -181,18 +190,6 @@ func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request,
 		}
 	}
 	return envelope.WriteJSON(w, http.StatusOK, out)
-}
-
-// page shows a request to a browser, and how many files have just arrived.
-func (h requests) page(w http.ResponseWriter, r *http.Request, q links.Request, sent []wire.SentFile) error {
-	texts, arrived := notify.TextsOf(api.Lang(r, auth.User{})), ""
-	if len(sent) > 0 {
-		arrived = texts.ArrivedWord + texts.Colon + texts.Count(int64(len(sent)), texts.Files)
-	}
-	return api.WritePage(w, http.StatusOK, "form-action 'self'; base-uri 'none'; ", "request", map[string]string{
-		"Lang": texts.Lang, "Heading": fmt.Sprintf(texts.RequestTitle, q.Owner), "Title": q.Title, "Message": q.Message,
-		"Arrived": arrived, "Choose": texts.Files[1], "Send": texts.SendButton,
-	})
 }
 
 // formOverhead is how much longer a form may be than what is left of a request's bytes.

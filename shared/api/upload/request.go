@@ -29,7 +29,7 @@ type requests struct{ handler }
 func newRequests(p *api.Ports) http.Handler {
 	h := requests{newHandler(p)}
 	mux, outlet := http.NewServeMux(), p.Outlet()
-	outlet.Links = true
+	outlet.Links, outlet.WriteError = true, h.pageError(1, "r")
 	mux.Handle(api.Prefix+"/requests/in", outlet.Handler(h.in))
 	mux.Handle("/", p.ByRoute(map[string]api.Handler{
 		"POST /requests":        api.WithJSON(true, h.add),

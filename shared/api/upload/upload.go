@@ -33,7 +33,10 @@ func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 // record with link and notices in one transaction, and the newest page for the answer;
 // with d, three. An Idempotency-Key costs one more, and so do recipients.
 func newUpload(p *api.Ports) http.Handler {
-	return p.Authenticated(newHandler(p).upload)
+	h := newHandler(p)
+	outlet := p.Outlet()
+	outlet.WriteError = h.pageError(0, "send")
+	return p.AuthenticatedTo(outlet, h.upload)
 }
 
 // handler handles uploads, upload sessions and requests.
@@ -50,21 +53,35 @@ func newHandler(p *api.Ports) handler {
 
 // upload checks as much as it can before it reads the first byte of the body.
 func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	page, err := h.take(r, u, nil)
+	var begun *form
+	if h.isPage(r) {
+		var err error
+		if r, begun, err = h.pageForm(r, u); err != nil {
+			return err
+		}
+	}
+	page, err := h.take(r, u, nil, begun)
 	if err != nil {
 		return err
+	}
+	if begun != nil {
+		return toSent(w, u, page)
 	}
 	return h.answer(w, r, u.User, page)
 }
 
-// take stores what a user sends, or a guest by the link of a request.
-func (h handler) take(r *http.Request, u auth.Identity, q *links.Request) (files.Page, error) {
+// take stores what a user sends, or a guest by the link of a request. begun is the form of a page,
+// whose fields were read; else nil.
+func (h handler) take(r *http.Request, u auth.Identity, q *links.Request, begun *form) (files.Page, error) {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return files.Page{}, err
 	}
 	p, err := h.params(r, u)
 	if err != nil {
 		return files.Page{}, err
+	}
+	if p.begun = begun; begun != nil {
+		p.list = 0
 	}
 	if q != nil {
 		p.bound = func() error { return h.bound(r, *q, p, u) }
@@ -237,6 +254,7 @@ type params struct {
 	written time.Time // of the files in a bundle
 	digest  []byte    // the SHA-256 of a single file; nil if not stated
 	sending files.Sending
+	begun   *form        // of a page, whose first fields were read; nil for everybody else
 	bound   func() error // refuses what a guest may not store, before it is read; nil for a user
 	list    int          // how many of the caller's newest files the answer lists; 0 lists those of the request
 }

@@ -42,7 +42,9 @@ func (c contract) check(r *http.Request, resp *http.Response, body []byte) error
 		return nil // the store's answer
 	}
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), api.Prefix)
-	if !ok && resp.StatusCode != http.StatusNotFound {
+	isPage := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
+	isAsset := strings.HasPrefix(r.URL.Path, "/static/")
+	if !ok && (resp.StatusCode != http.StatusNotFound || isPage || isAsset) {
 		return nil
 	}
 	if r.Method == http.MethodOptions && resp.StatusCode == http.StatusNoContent {

@@ -29,7 +29,7 @@ func (f *frozen) functions(whole http.Handler) http.Handler {
 			whole.ServeHTTP(w, r)
 			return
 		}
-		answer, err := lambda.Gateway(lambda.With(p).Handler(endpointOf(r.Method, path)), p)(r.Context(), f.event(r))
+		answer, err := lambda.Gateway(lambda.With(p).Handler(endpointOf(r.Method, r.URL.Path)), p)(r.Context(), f.event(r))
 		check(f, err)
 		for name, values := range answer.MultiValueHeaders {
 			w.Header()[name] = values
@@ -47,7 +47,8 @@ func (f *frozen) functions(whole http.Handler) http.Handler {
 // endpointOf returns the endpoint of a request, as the gateway finds it.
 func endpointOf(method, path string) (found api.Endpoint) {
 	for _, e := range local.Endpoints() {
-		fits := slices.ContainsFunc(e.Routes, func(r api.Route) bool { return r.Method == method && r.Fits(path) })
+		below, ok := strings.CutPrefix(path, e.Prefix)
+		fits := ok && slices.ContainsFunc(e.Routes, func(r api.Route) bool { return r.Method == method && r.Fits(below) })
 		if fits || e.Name == "notfound" && found.Name == "" {
 			found = e
 		}

@@ -107,6 +107,7 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 // What varies from run to run.
 var (
 	requestID = regexp.MustCompile(`[0-9a-f]{16}`)
+	content   = regexp.MustCompile(`Content-Type: text/(html|css)`)
 	varying   = regexp.MustCompile(`"time":"[^"]+ m=[^"]+"|"upload":"[A-Z2-7]{26}"`)
 )
 
@@ -121,6 +122,9 @@ func (f *frozen) record(request, answer, text string) {
 	}
 	if text == openapi.For("https://ferry.example/v1") {
 		text = "(shared/openapi/openapi.json)\n"
+	}
+	if content.MatchString(answer) { // shared/web tests pages
+		answer, text = regexp.MustCompile("Content-Length: .*\n").ReplaceAllString(answer, ""), "(a page, or a file of pages)\n"
 	}
 	request = strings.NewReplacer("$k", f.vars["k"], "$z", f.vars["z"]).Replace(request)
 	fmt.Fprintf(&f.http, "## %s\n%s\n\n%s\n%s\n", f.step.name, request, f.plain(answer), f.plain(text))

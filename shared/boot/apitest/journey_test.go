@@ -52,7 +52,7 @@ func (w *walk) journey() []step {
 	return slices.Concat(
 		[]step{{"users are added", 0, w.addUsers, "", ""}},
 		w.pages(), w.logins(), w.uploads(), w.downloads(), w.areas(), w.sessions(), w.mails(), w.passwords(), w.endOfFiles(),
-		w.tokens(), w.shares(), w.requests(), w.more(),
+		w.tokens(), w.shares(), w.requests(), w.more(), w.site(),
 	)
 }
 
@@ -66,7 +66,7 @@ func (w *walk) addUsers() {
 
 func (w *walk) pages() []step {
 	return []step{
-		{"a page of welcome", 200, localRequest("GET /"), "", ""},
+		{"a page of welcome", 200, "GET /", "", ""},
 		{"health", 200, "GET /v1/health", "", ""},
 		{"health, head alone", 200, "HEAD /v1/health", "", ""},
 		{"the description", 200, "GET /v1/openapi.json", "", ""},
@@ -168,16 +168,16 @@ func (w *walk) downloads() []step {
 		{"a list to take a link from", 200, "GET /v1/download/list?limit=1&after=2", bearer, ""},
 		{"a file", 200, "GET $file", "", ""},
 		{"a file, head alone", 200, "HEAD $file", "", ""},
-		{"a file's page", 200, "GET $file", page, ""},
+		{"a file's page", 303, "GET $file", page, ""},
 		{"a file's envelope", 200, "GET $file", "Accept: application/json", ""},
-		{"a file's preview", 200, "GET $file", "User-Agent: WhatsApp/2.23.20.0", ""},
+		{"a file's preview", 303, "GET $file", "User-Agent: WhatsApp/2.23.20.0", ""},
 		{"a part of a file", 206, "GET $file", "Range: bytes=1-2", ""},
 		{"no part of a file", 416, "GET $file", "Range: bytes=9-", ""},
 		{"a file that is known", 304, "GET $file", "If-None-Match: $etag", ""},
 		{"a download without a token", 400, "GET /v1/download/file", "", ""},
 		{"a download with a wrong one", 401, "GET /v1/download/file?k=%25zz-the-wrong-one", "", ""},
 		{"a download with a broken one", 400, localRequest("GET /v1/download/file?k=%zz-the-wrong-one"), "", ""},
-		{"a page of a wrong one", 401, "GET /v1/download/file?k=x&lang=es", page, ""},
+		{"a page of a wrong one", 303, "GET /v1/download/file?k=x&lang=es", page + "\nUser-Agent: curl/8", ""},
 	}
 }
 
@@ -226,10 +226,10 @@ func (w *walk) sessions() []step {
 func (w *walk) mails() []step {
 	return []step{
 		{"stopping mails", 200, "GET $stop", "", ""},
-		{"a page for stopping mails", 200, "GET $stop", page, ""},
+		{"a page for stopping mails", 303, "GET $stop", page, ""},
 		{"mails that end", 200, "POST $stop", "", ""},
 		{"mails that come again", 200, "POST $stop", form, "undo=1"},
-		{"a page of mails that end", 200, "POST $stop", page, ""},
+		{"a page of mails that end", 303, "POST $stop", page, ""},
 		{"a wrong token for mails", 401, "POST /v1/notifications/stop?t=x", "", ""},
 		{"an upload to somebody who wants no mails", 200, "POST /v1/upload?file=x&m=alice@example.com", bearer, "x"},
 		{"what is due is sent", 0, w.deliver, "", ""},
@@ -240,6 +240,8 @@ func (w *walk) passwords() []step {
 	return []step{
 		{"first access", 200, "POST /v1/auth/first", basic("new"), ""},
 		{"a look at the change link", 200, "POST $change", "", ""},
+		{"the page of a change link", 303, "GET $change", page, ""},
+		{"a change link without a page", 405, "GET $change", "", ""},
 		{"a password that is too short", 400, "POST $change&z=short", "", ""},
 		{"a first password", 200, "POST $change", form, "z=a+password+of+mine"},
 		{"a change link that was used", 401, "POST $change&z=a+password+of+mine", "", ""},
@@ -316,7 +318,7 @@ func (w *walk) more() []step {
 		{"upload with one text message", 200, "POST /v1/upload?file=report.pdf&c=%2B12015550123&i=hello", pdf, "hello"},
 		{"upload with one mail", 200, "POST /v1/upload?file=report.pdf&m=carla@example.com&i=hello", pdf, "hello"},
 		{"its mail is sent", 0, w.deliver, "", ""},
-		{"page of a link, for browsers", 200, "GET $file", page + "\nUser-Agent: curl/8", ""},
+		{"page of a link, for browsers", 303, "GET $file", page + "\nUser-Agent: curl/8", ""},
 		{"record of a file with one recipient", 200, "GET /v1/files/$id", bearer, ""},
 		{"page that ends mails to an address", 200, "GET $stop", "", ""},
 		{"end of mails to an address", 200, "POST $stop", "", ""},
@@ -324,8 +326,8 @@ func (w *walk) more() []step {
 		{"mails again", 200, "POST $stop", form, "undo=1"},
 		{"mails that come anyway", 200, "POST $stop", form, "undo=1"},
 		{"upload with a receipt", 200, "POST /v1/upload?file=report.pdf&notify=1", pdf, "hello"},
-		{"a robot's page", 200, "GET $file", robot + "\n" + page, ""},
-		{"a robot's download", 200, "GET $file", robot, ""},
+		{"a robot's page", 303, "GET $file", robot + "\n" + page, ""},
+		{"a robot's download", 303, "GET $file", robot, ""},
 		{"first download, with its receipt", 200, "GET $file", "User-Agent: curl/8", ""},
 		{"the receipt of the first download is sent", 0, w.deliver, "", ""},
 		{"next download, after its receipt", 200, "GET $file", "User-Agent: curl/8", ""},
@@ -380,6 +382,37 @@ func (w *walk) more() []step {
 	}
 }
 
+// site has the pages that need a login or show what is stored.
+func (w *walk) site() []step {
+	const (
+		browser = page + "\nUser-Agent: Mozilla/5.0 Firefox/143.0"
+		known   = browser + "\nCookie: $cookie"
+		own     = "\nSec-Fetch-Site: same-origin\n" + form
+	)
+	return []step{
+		{"page: the first one", 303, "GET /", browser, ""},
+		{"page: none", 404, "GET /nothing", browser, ""},
+		{"page: the account, without a login", 303, "GET /account", browser, ""},
+		{"page: login", 200, "GET /login", browser, ""},
+		{"a file of all pages", 200, "GET /$asset", browser + "\nAccept-Encoding: gzip", ""},
+		{"page: login with a wrong password", 401, "POST /login", browser + own, "user=dora&password=the-wrong-one"},
+		{"page: login by a form", 303, "POST /login", browser + own, "user=dora&password=a+password+to+try"},
+		{"page: a form of another site", 403, "POST /account", known + "\nSec-Fetch-Site: same-site\n" + form, "do=token&name=x&scope=all"},
+		{"page: the account", 200, "GET /account", known, ""},
+		{"page: to send", 200, "GET /send", known, ""},
+		{"page: the files", 200, "GET /files", known, ""},
+		{"page: the requests", 200, "GET /requests", known, ""},
+		{"a list for a page", 200, "GET /v1/download/list?limit=1", known, ""},
+		{"a file to show", 200, "POST /v1/upload?file=shown.txt", known + "\nSec-Fetch-Site: same-origin", "hello"},
+		{"page: a link", 200, "GET /l?k=$shown", browser, ""},
+		{"a request to show", 201, "POST /v1/requests", known + "\nSec-Fetch-Site: same-origin" + typed, `{"title":"x"}`},
+		{"page: a request", 200, "GET /r?k=$in", browser, ""},
+		{"page: a link that leads nowhere", 401, "GET /l?k=x", browser, ""},
+		{"page: logout", 303, "POST /logout", known + own, ""},
+		{"a list for a page without its login", 401, "GET /v1/download/list", known, ""},
+	}
+}
+
 func (w *walk) tokens() []step {
 	const token = "Authorization: Bearer $token"
 	return []step{
@@ -414,7 +447,7 @@ func (w *walk) shares() []step {
 		{"a limit that is misspelt", 400, "POST /v1/upload?file=x&download=2", bob, "hello"},
 		{"a guarded link without its password", 401, "GET $file", "User-Agent: curl/8", ""},
 		{"a guarded link with a wrong password", 401, "GET $file", "User-Agent: curl/8\nFerry-Link-Password: x", ""},
-		{"a guarded link's page", 200, "GET $file", page, ""},
+		{"a guarded link's page", 303, "GET $file", page, ""},
 		{"a guarded link with its password", 302, "GET $file", secret, ""},
 		{"first download by a claim", 200, "GET $claim", "User-Agent: curl/8", ""},
 		{"next download by a claim", 206, "GET $claim", "User-Agent: curl/8\nRange: bytes=1-2", ""},
@@ -448,13 +481,13 @@ func (w *walk) requests() []step {
 		{"list of requests, head alone", 200, "HEAD /v1/requests", bob, ""},
 		{"what a guest sees", 200, "GET $asked", "", ""},
 		{"what a guest sees, head alone", 200, "HEAD $asked", "", ""},
-		{"the page of a request", 200, "GET $asked", page, ""},
+		{"the page of a request", 303, "GET $asked", page, ""},
 		{"a wrong token of a request", 401, "GET /v1/requests/in?k=in_x", "", ""},
 		{"a guest's file", 200, "PUT $asked&file=a.jpg&by=Carla", guest, "hello"},
 		{"a guest's next file", 200, "PUT $asked&file=b.jpg", guest, "hello"},
 		{"what this guest has sent", 200, "GET $asked", guest, ""},
 		{"a guest's form", 200, "POST $asked", guest + "\nContent-Type: multipart/form-data; boundary=b", part("c.txt") + "--b--\r\n"},
-		{"a guest's form on a page", 200, "POST $asked", page + "\n" + guest + "\nContent-Type: multipart/form-data; boundary=b", part("d.txt") + "--b--\r\n"},
+		{"a guest's form on a page", 303, "POST $asked", page + "\n" + guest + "\nContent-Type: multipart/form-data; boundary=b", part("d.txt") + "--b--\r\n"},
 		{"a guest's bundle", 200, "POST $asked&bundle=b.zip", guest + "\nContent-Type: multipart/form-data; boundary=b", part("d/a.txt") + "--b--\r\n"},
 		{"a guest who wants more", 400, "PUT $asked&file=a&m=dan@example.com", guest, "hello"},
 		{"a guest's session", 201, "POST /v1/uploads", inParts + typed, plan},

@@ -188,6 +188,51 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 	}
 }
 
+// TestPagesComeThroughTheGateway: several cookies, addresses relative to the page, compressed files, and HEAD.
+func TestPagesComeThroughTheGateway(t *testing.T) {
+	t.Parallel()
+	p := boottest.Ports(t, nil)
+	ask := func(method, resource, path, body string, headers ...string) events.APIGatewayProxyResponse {
+		t.Helper()
+		e := load(t, "web")
+		e.HTTPMethod, e.Resource, e.Path, e.Body = method, resource, path, body
+		e.MultiValueQueryStringParameters = map[string][]string{"language": {"en"}}
+		delete(e.MultiValueHeaders, "Content-Length")
+		for i := 0; i < len(headers); i += 2 {
+			e.MultiValueHeaders[headers[i]] = []string{headers[i+1]}
+		}
+		return call(t, named(t, "web"), p, e)
+	}
+	in := ask("POST", "/{page}", "/login", "user=alice&password="+url.QueryEscape(boottest.Password), "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")
+	cookies := in.MultiValueHeaders["Set-Cookie"]
+	if in.StatusCode != 303 || in.MultiValueHeaders["Location"][0] != "send" || len(cookies) != 1 || !regexp.MustCompile(`^__Host-ferry=ferry_\S+; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax$`).MatchString(cookies[0]) {
+		t.Fatalf("the login: status %d, %v", in.StatusCode, in.MultiValueHeaders)
+	}
+	cookie, _, _ := strings.Cut(cookies[0], ";")
+	page := ask("GET", "/{page}", "/account", "", "Cookie", "a=b; "+cookie)
+	if page.StatusCode != 200 || len(page.MultiValueHeaders["Set-Cookie"]) != 2 || !strings.Contains(string(body(t, page)), "alice") {
+		t.Errorf("the account: status %d, %v", page.StatusCode, page.MultiValueHeaders)
+	}
+	if head := ask("HEAD", "/{page}", "/account", "", "Cookie", cookie); head.StatusCode != 200 || head.Body != "" {
+		t.Errorf("HEAD: status %d, %q", head.StatusCode, head.Body)
+	}
+	style := "/" + regexp.MustCompile(`static/[0-9a-f]{12}/style\.css`).FindString(string(body(t, page)))
+	plain, packed := ask("GET", "/static/{version}/{file}", style, ""), ask("GET", "/static/{version}/{file}", style, "", "Accept-Encoding", "gzip, br")
+	z, err := gzip.NewReader(bytes.NewReader(body(t, packed)))
+	apitest.Must(t, err)
+	text, err := io.ReadAll(z)
+	apitest.Must(t, err)
+	if plain.StatusCode != 200 || !bytes.Equal(text, body(t, plain)) || !packed.IsBase64Encoded || len(plain.MultiValueHeaders["Content-Encoding"]) > 0 {
+		t.Errorf("the style: status %d, %v", plain.StatusCode, plain.MultiValueHeaders)
+	}
+	if root := ask("GET", "/", "/", ""); root.StatusCode != 303 || root.MultiValueHeaders["Location"][0] != "send" {
+		t.Errorf("the root: status %d, %v", root.StatusCode, root.MultiValueHeaders)
+	}
+	if version := ask("GET", "/{page}", "/v1", ""); version.StatusCode != 404 || !strings.Contains(version.Body, `"status":404`) {
+		t.Errorf("the interface's root: status %d, %s", version.StatusCode, version.Body)
+	}
+}
+
 // TestAPartSentToTheGatewayIsNotFound: no function has the route on which `ferry serve` takes parts.
 func TestAPartSentToTheGatewayIsNotFound(t *testing.T) {
 	t.Parallel()

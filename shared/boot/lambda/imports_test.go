@@ -14,7 +14,7 @@ import (
 func floor(pkg string) int {
 	room := strings.TrimPrefix(pkg, "ferry/shared/")
 	for i, names := range [][]string{
-		{"table", "blob", "wire", "fault", "contact", "bundle", "notify/mail"}, {"envelope", "client"}, {"auth"}, {"files"}, {"links", "notify"}, {"api"}, {"openapi"}, {"boot"},
+		{"table", "blob", "wire", "fault", "contact", "bundle", "notify/mail"}, {"envelope", "client"}, {"auth"}, {"files"}, {"links", "notify"}, {"api"}, {"openapi"}, {"web"}, {"boot"},
 	} {
 		for _, name := range names {
 			if room == name || strings.HasPrefix(room, name+"/") && name != "api" {

@@ -8,6 +8,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/api/upload"
 	"ferry/shared/openapi"
+	"ferry/shared/web"
 )
 
 // Endpoints returns all endpoints, including the fallback, for the one-process server
@@ -21,6 +22,7 @@ func Endpoints() []api.Endpoint {
 		account.Stop(), account.Revoke(), account.Token(), account.Tokens(),
 		openapi.Endpoint(),
 		upload.Upload(), upload.Sessions(), upload.Requests(),
+		web.Endpoint(),
 	}
 }
 

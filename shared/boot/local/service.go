@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
 	"ferry/shared/openapi"
+	"ferry/shared/web"
 )
 
 // ServiceOptions say what a Service does besides answering requests.
@@ -71,7 +71,7 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 		return nil, err
 	}
 	s.Sender, err = notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, Webhooks: hooks, From: o.From, Now: p.Now, Log: p.Log,
+		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, Webhooks: hooks, From: o.From, Base: p.PublicURL, Now: p.Now, Log: p.Log,
 		Links: file.Links(p), OnEnd: []notify.OnEnd{file.Outbox(p).LinkEnded},
 	})
 	if err != nil {
@@ -119,36 +119,19 @@ func (s *Service) move(_ context.Context, owner string, id int64) error {
 	return nil
 }
 
-// Handler serves the interface under api.Prefix, a welcome text at the root, and the
-// inbox if ShowInbox is set.
+// Handler serves the interface under api.Prefix, the pages, and the inbox if ShowInbox is set.
 func (s *Service) Handler() http.Handler {
 	mux := Handler(s.ports)
 	mux.Handle(api.PartRoute.Method+" "+api.Prefix+api.PartRoute.Path, upload.Receive(s.ports))
-	mux.Handle("GET /{$}", s.ports.Outlet().Handler(func(w http.ResponseWriter, _ *http.Request) error {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, err := io.WriteString(w, s.welcome())
-		return err
-	}))
 	if s.options.ShowInbox {
-		mux.Handle("/inbox", inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers, s.options.InboxProxied))
+		shown := inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers, web.Inbox(s.ports), s.options.InboxProxied)
+		mux.Handle("GET /inbox", shown)
 	}
 	h := s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))
 	if s.options.Metrics != nil {
 		h = s.options.Metrics.watch(mux, h)
 	}
 	return h
-}
-
-func (s *Service) welcome() string {
-	base := s.ports.PublicURL
-	text := "This is Ferry, a file-transfer service.\n\n" +
-		"Upload:    curl -u USER -F file=@FILE " + base + "/upload\n" +
-		"List:      curl -u USER " + base + "/download/list\n" +
-		"Interface: " + base + "/openapi.json\n"
-	if s.options.ShowInbox {
-		text += "Messages:  /inbox\n"
-	}
-	return text
 }
 
 // Run does the background work until ctx ends: it sends notices and events, and

@@ -3,6 +3,9 @@ package worker
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 
@@ -32,8 +35,13 @@ func RunLinkKey() {
 // It also protects the stack's table from deletion. The template cannot: a stack whose
 // creation fails could not delete its own empty table. CloudFormation deletes the
 // resource only then, and keeps it when a stack that was used is deleted.
+//
+// It answers requests for a Custom::Digest too, which changes with what it is of.
 func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.CustomResourceFunction {
 	return func(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
+		if e.ResourceType == "Custom::Digest" {
+			return digest(e)
+		}
 		if e.RequestType == cfn.RequestDelete {
 			return e.PhysicalResourceID, nil, lambda.ProtectTable(ctx, c, table, false)
 		}
@@ -46,4 +54,9 @@ func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.C
 		}
 		return name, nil, lambda.ProtectTable(ctx, c, table, true)
 	}
+}
+
+func digest(e cfn.Event) (id string, data map[string]any, err error) {
+	text, err := json.Marshal(e.ResourceProperties["Of"]) // with sorted names
+	return e.LogicalResourceID, map[string]any{"Digest": fmt.Sprintf("%.8x", sha256.Sum256(text))}, err
 }

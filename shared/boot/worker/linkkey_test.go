@@ -197,3 +197,28 @@ func TestCloudFormationGetsItsAnswer(t *testing.T) {
 	apitest.Must(t, err)
 	apitest.Must(t, boottest.Load(t, "linkkey").Expect.Check(<-answers))
 }
+
+// TestADigestChangesWithItsSettingsAlone: the function makes no call for it, and the resource keeps its id.
+func TestADigestChangesWithItsSettingsAlone(t *testing.T) {
+	t.Parallel()
+	s, h := keySetup(bytesOf(7))
+	digest := func(kind cfn.RequestType, settings map[string]any) string {
+		t.Helper()
+		e := keyEvent(t, kind)
+		e.ResourceType, e.LogicalResourceID = "Custom::Digest", "WebSettings"
+		e.ResourceProperties = map[string]any{"ServiceToken": "arn", "Of": settings}
+		id, data, err := h(t.Context(), e)
+		if err != nil || id != "WebSettings" || len(s.actions) > 0 {
+			t.Errorf("%s: the id is %q, %v, after the calls %v", kind, id, err, s.actions)
+		}
+		return data["Digest"].(string)
+	}
+	first := digest(cfn.RequestCreate, map[string]any{"A": "1", "B": "2"})
+	if len(first) != 16 || digest(cfn.RequestUpdate, map[string]any{"B": "2", "A": "1"}) != first {
+		t.Errorf("the digest is %q, or another one for the same settings", first)
+	}
+	if digest(cfn.RequestUpdate, map[string]any{"A": "1", "B": "3"}) == first {
+		t.Error("the digest stays when a setting changes")
+	}
+	digest(cfn.RequestDelete, nil)
+}

@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
-	"ferry/shared/envelope"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/web"
 )
 
 type clock struct{ time.Time }
@@ -113,8 +114,8 @@ func TestInvalidMessageIsRefused(t *testing.T) {
 }
 
 // get sends a request with Host and Accept headers to the handler.
-func get(in *inbox.Inbox, method, host, accept string) *http.Response {
-	r := httptest.NewRequest(method, "/inbox", nil)
+func get(in *inbox.Inbox, method, host, accept string, query ...string) *http.Response {
+	r := httptest.NewRequest(method, "/inbox"+strings.Join(query, ""), nil)
 	r.Host = host
 	if accept != "" {
 		r.Header.Set("Accept", accept)
@@ -124,7 +125,8 @@ func get(in *inbox.Inbox, method, host, accept string) *http.Response {
 
 func answer(in *inbox.Inbox, r *http.Request, proxied bool) *http.Response {
 	w := httptest.NewRecorder()
-	inbox.Handler(envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, in, api.Prefers, proxied).ServeHTTP(w, r)
+	p := &api.Ports{Ports: auth.Ports{Now: time.Now}, Log: slog.New(slog.DiscardHandler)}
+	inbox.Handler(p.Outlet(), in, api.Prefers, web.Inbox(p), proxied).ServeHTTP(w, r)
 	return w.Result()
 }
 
@@ -145,27 +147,43 @@ func TestPageShowsLinkAndPIN(t *testing.T) {
 		t.Fatalf("status %d, %v", res.StatusCode, res.Header)
 	}
 	for _, want := range []string{
-		"Subject 0001-a", "ann@example.com", "7 August 2026, 14:30:00 UTC",
+		"Subject 0001-a", "ann@example.com", "7 August 2026, 14:30 UTC",
 		`<a href="https://ferry.example.org/v1/download/file?lang=en&amp;k=TOKEN" target="_blank" rel="noopener noreferrer">`,
 		"<strong>12345678</strong>",
-		`srcdoc="&lt;base target=&#34;_blank&#34;&gt;&lt;p style=&#34;color: red&#34;&gt;HTML &#34;of&#34;`,
-		`sandbox="allow-popups allow-popups-to-escape-sandbox"`,
+		`sandbox="allow-popups allow-popups-to-escape-sandbox" loading="lazy" src="inbox?mail=0001-a"`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	for _, not := range []string{"<script", "<strong>87654321", `href="https://quoted.example.org`, "ZgotmplZ"} {
+	for _, not := range []string{"<script>", "<strong>87654321", "color: red", `href="https://quoted.example.org`, "ZgotmplZ"} {
 		if strings.Contains(page, not) {
 			t.Errorf("the page has %s", not)
 		}
 	}
 	csp := res.Header.Get("Content-Security-Policy")
-	if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "script-src") ||
-		res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("Referrer-Policy") != "no-referrer" ||
+	if !strings.Contains(csp, "default-src 'none'; script-src 'self'; style-src 'self';") || !strings.Contains(csp, "frame-src 'self'") ||
+		res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("Referrer-Policy") != "same-origin" ||
 		res.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("headers %v", res.Header)
 	}
+}
+
+func TestTheHTMLOfAMailIsShownAloneAndCanDoNothing(t *testing.T) {
+	t.Parallel()
+	in, _ := open(t)
+	sendMail(t, in, aMail("0001-a"))
+	res := get(in, "GET", "localhost", "text/html", "?mail=0001-a")
+	apitest.Equal(t, "the mail", body(t, res), `<base target="_blank">`+aMail("").HTML)
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
+			"sandbox allow-popups allow-popups-to-escape-sandbox",
+		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+	} {
+		apitest.Equal(t, name, res.Header.Get(name), want)
+	}
+	apitest.Equal(t, "another mail", get(in, "GET", "localhost", "text/html", "?mail=0002-b").StatusCode, 404)
+	apitest.Equal(t, "the mail under a public name", get(in, "GET", "ferry.lan", "text/html", "?mail=0001-a").StatusCode, 403)
 }
 
 func TestTextOfAMessageIsNeverMarkup(t *testing.T) {
@@ -184,7 +202,7 @@ func TestTextOfAMessageIsNeverMarkup(t *testing.T) {
 func TestEmptyInboxSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	in, _ := open(t)
-	if page := body(t, get(in, "GET", "localhost", "")); !strings.Contains(page, "?m=you@example.org") {
+	if page := body(t, get(in, "GET", "localhost", "")); !strings.Contains(page, "you@example.org") {
 		t.Errorf("got %s", page)
 	}
 	apitest.Equal(t, "the JSON", body(t, get(in, "GET", "localhost", "application/json")), "[]\n")

@@ -1,24 +1,17 @@
 package inbox
 
 import (
-	_ "embed"
-	"fmt"
-	"html/template"
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
 
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 )
 
-//go:embed page.html
-var pageSource string
-
 var (
-	page = sync.OnceValue(func() *template.Template { return template.Must(template.New("inbox").Parse(pageSource)) })
 	// notable is what people look for in a message: a link, or a PIN alone on a line.
 	notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
 	// ofProxy matches the headers that proxies, caches and load balancers add.
@@ -26,19 +19,18 @@ var (
 		`Appengine-|Cloud|Cdn-|Cf-|Fastly-|Fly-)|-Ip$`)
 )
 
-// policy lets the page show itself and nothing else: no scripts, no forms, nothing
-// from other sites. Inline styles are allowed for the mails, which inherit this
-// policy in their frames.
-const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// Page shows messages to a person. It is given the newest of them.
+type Page func(w http.ResponseWriter, r *http.Request, messages []Message) error
 
-// Handler shows the newest messages as a page, or as JSON to clients that prefer it.
+// Handler shows the newest messages as a page, or as JSON to clients that prefer it. With a
+// message's id in the parameter mail it shows the HTML of that mail alone, for a frame in the page.
 // It asks for no password, so it only answers requests whose Host header names a
 // loopback address or localhost. Otherwise another site in the user's browser could
 // read it, by making its own name resolve to this machine. A proxy in front may send
 // such a Host for everyone, so its requests are refused unless proxied is set. prefers
 // returns the media type that a request prefers, if it is one of these.
 func Handler(
-	o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string, proxied bool,
+	o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string, page Page, proxied bool,
 ) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if !proxied && viaProxy(r) {
@@ -54,7 +46,15 @@ func Handler(
 		if err != nil {
 			return err
 		}
-		return show(w, messages, prefers(r, "application/json", "text/html") == "application/json")
+		w.Header().Set("Vary", "Accept")
+		w.Header().Set("Cache-Control", "no-store")
+		if prefers(r, "application/json", "text/html") == "application/json" {
+			return envelope.WriteJSON(w, http.StatusOK, messages)
+		}
+		if id := r.URL.Query().Get("mail"); id != "" {
+			return showMail(w, messages, id)
+		}
+		return page(w, r, messages)
 	})
 }
 
@@ -78,31 +78,34 @@ func hostname(hostport string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-func show(w http.ResponseWriter, messages []Message, asJSON bool) error {
-	h := w.Header()
-	h.Set("Vary", "Accept")
-	h.Set("Cache-Control", "no-store")
-	if asJSON {
-		return envelope.WriteJSON(w, http.StatusOK, messages)
+// policy lets a mail show itself, with the styles of its own, and nothing else: no scripts, no
+// forms, nothing from other sites. It may be in a frame of the inbox alone, and is no part of this
+// site even if it is opened by itself.
+const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
+	"sandbox allow-popups allow-popups-to-escape-sandbox"
+
+// showMail shows the HTML of a mail. Its links open in new pages.
+func showMail(w http.ResponseWriter, messages []Message, id string) error {
+	at := slices.IndexFunc(messages, func(m Message) bool { return m.ID == id && m.HTML != "" })
+	if at < 0 {
+		return fault.New(fault.NotFound, "there is no such mail in the inbox")
 	}
+	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
-	if err := page().Execute(w, messages); err != nil {
-		return fmt.Errorf("writing the inbox page: %w", err)
-	}
-	return nil
+	return envelope.WriteText(w, http.StatusOK, []byte(`<base target="_blank">`+messages[at].HTML))
 }
 
-// piece is a part of a text: a link, a PIN, or neither.
-type piece struct {
+// Piece is a part of a text: a link, a PIN, or neither.
+type Piece struct {
 	Text      string
 	Link, PIN bool
 }
 
 // Pieces divides the text. Quoted lines have no links.
-func (m Message) Pieces() (pieces []piece) {
+func (m Message) Pieces() (pieces []Piece) {
 	for line := range strings.Lines(m.Text) {
 		from := 0
 		for _, at := range notable.FindAllStringIndex(line, -1) {
@@ -111,13 +114,10 @@ func (m Message) Pieces() (pieces []piece) {
 			}
 			found := strings.TrimRight(line[at[0]:at[1]], ".,;:)")
 			link := strings.HasPrefix(found, "http")
-			pieces = append(pieces, piece{Text: line[from:at[0]]}, piece{Text: found, Link: link, PIN: !link})
+			pieces = append(pieces, Piece{Text: line[from:at[0]]}, Piece{Text: found, Link: link, PIN: !link})
 			from = at[0] + len(found)
 		}
-		pieces = append(pieces, piece{Text: line[from:]})
+		pieces = append(pieces, Piece{Text: line[from:]})
 	}
 	return pieces
 }
-
-// Framed returns the mail's HTML for a frame; its links open in new pages.
-func (m Message) Framed() string { return `<base target="_blank">` + m.HTML }

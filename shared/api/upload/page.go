@@ -1,0 +1,132 @@
+package upload
+
+import (
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+)
+
+// isPage reports whether a request is a form of one of the service's own pages, sent by a browser
+// without scripts. Its answers lead back to the page.
+func (h handler) isPage(r *http.Request) bool {
+	cookie, ok := h.ports.Cookie(r.Context())
+	return ok && r.Method == http.MethodPost && isForm(r) && auth.Read(r).Kind == "" && cookie.IsOwn(r) &&
+		api.Prefers(r, "text/html") != ""
+}
+
+// maxFields is the most bytes of a page's fields together, far more than they may have.
+const maxFields = 16 << 10
+
+// pageForm reads the fields of a page's form up to its first file. They count as parameters of
+// the query, which a form cannot set. An empty one is none, and lists of recipients are taken apart.
+func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *form, error) {
+	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
+		return r, nil, err
+	}
+	_, typeParams, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if typeParams["boundary"] == "" {
+		return r, nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
+	}
+	names := []string{"c", "m", "i", "expires", "downloads", "d", "notify"}
+	if u.Guest != nil {
+		names = []string{"by"}
+	}
+	f := &form{
+		reader:   multipart.NewReader(r.Body, typeParams["boundary"]), // its buffer is small: no slot is taken yet
+		password: new(string), most: maxParts, page: names, guest: u.Guest != nil,
+	}
+	q, err := api.Query(r)
+	for left := int64(maxFields); err == nil; {
+		var part *multipart.Part
+		if part, err = f.part(); part == nil || err != nil {
+			break
+		}
+		var isFile bool
+		if _, isFile, err = fileName(part, false); isFile || err != nil {
+			f.first = part
+			break
+		}
+		if name := part.FormName(); slices.Contains(names, name) {
+			err = setField(q, name, part, &left)
+		} else {
+			err = f.field(part)
+		}
+	}
+	r, address := r.WithContext(r.Context()), *r.URL
+	address.RawQuery = q.Encode()
+	r.URL = &address
+	return r, f, err
+}
+
+// setField reads a field of a page's form into the query.
+func setField(q url.Values, name string, part *multipart.Part, left *int64) error {
+	content, err := io.ReadAll(io.LimitReader(part, *left+1))
+	if *left -= int64(len(content)); *left < 0 {
+		return fault.Parameter(name, "the fields of the form are too long")
+	}
+	text := strings.TrimSpace(strings.ReplaceAll(string(content), "\r\n", "\n"))
+	switch {
+	case err != nil:
+		return bodyError(err)
+	case text == "":
+	case name == "c" || name == "m":
+		for one := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;\n", r) }) {
+			q.Add(name, strings.TrimSpace(one))
+		}
+	default:
+		q.Set(name, text)
+	}
+	return nil
+}
+
+// toSent leads a browser to the page that shows what was sent. The address has the ids of the files
+// and their owner, if that is another user.
+func toSent(w http.ResponseWriter, u auth.Identity, page files.Page) error {
+	q := url.Values{}
+	for _, f := range page.Files {
+		q.Add("sent", strconv.FormatInt(f.ID, 10))
+		if f.Owner != u.Name {
+			q.Set("d", f.Owner)
+		}
+	}
+	return api.ToPage(w, 0, "send", q)
+}
+
+// pageError returns a function that sends errors: a page's own form leads back to the page, which
+// says what is wrong. The address has nothing that was typed.
+func (h handler) pageError(depth int, page string) func(http.ResponseWriter, *http.Request, int) error {
+	return func(w http.ResponseWriter, r *http.Request, status int) error {
+		if !h.isPage(r) {
+			return envelope.WriteError(w, h.ports.Now(), status)
+		}
+		w.Header().Del("WWW-Authenticate")
+		q := pageQuery(r)
+		q.Set("failed", strconv.Itoa(status))
+		if parameter := w.Header().Get(envelope.ParameterHeader); parameter != "" {
+			q.Set("parameter", parameter)
+		}
+		return api.ToPage(w, depth, page, q)
+	}
+}
+
+// pageQuery returns the query of a request's page: the token and the language of the link.
+func pageQuery(r *http.Request) url.Values {
+	q := url.Values{}
+	for _, name := range []string{"k", "lang"} {
+		if value := r.URL.Query().Get(name); value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q
+}

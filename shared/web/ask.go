@@ -1,0 +1,91 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"ferry/shared/api"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+)
+
+// question is a request to the interface.
+type question struct {
+	at             string     // method, and path after the prefix, with the query
+	json           any        // the body, if not nil
+	form           url.Values // or this one
+	name, password string     // of a login; without a name it is the visitor's cookie
+	header         http.Header
+}
+
+// reply is the answer to a question.
+type reply struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header, WriteHeader and Write implement http.ResponseWriter.
+func (a *reply) Header() http.Header         { return a.header }
+func (a *reply) WriteHeader(status int)      { a.status = status }
+func (a *reply) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// ask asks the interface what a program could ask, as the visitor and within this process, and
+// decodes the JSON of the answer into out, unless that is nil. The error is the endpoint's own.
+func (v *visit) ask(q question, out any) (*reply, error) {
+	var failed error
+	r, err := v.request(q, &failed)
+	if err != nil {
+		return nil, fmt.Errorf("asking the interface: %w", err)
+	}
+	a := &reply{header: http.Header{}}
+	v.api.ServeHTTP(a, r)
+	if inner := fault.CallerOf(r.Context()); inner.Login != "" {
+		outer := fault.CallerOf(v.r.Context())
+		outer.Login, outer.User, outer.Accepted = inner.Login, inner.User, inner.Accepted
+	}
+	if failed != nil || out == nil {
+		return a, failed
+	}
+	return a, fault.Wrap(json.Unmarshal(a.body.Bytes(), out), "reading an answer of the interface")
+}
+
+// request makes the request of a question. failed becomes the error of the endpoint.
+func (v *visit) request(q question, failed *error) (*http.Request, error) {
+	method, path, _ := strings.Cut(q.at, " ")
+	body, kind := io.Reader(http.NoBody), ""
+	if q.json != nil {
+		text, err := json.Marshal(q.json)
+		if err != nil {
+			return nil, err
+		}
+		body, kind = bytes.NewReader(text), "application/json"
+	} else if q.form != nil {
+		body, kind = strings.NewReader(q.form.Encode()), "application/x-www-form-urlencoded"
+	}
+	r, err := http.NewRequestWithContext(envelope.Within(v.r.Context(), failed), method, api.Prefix+path, body)
+	if err != nil {
+		return nil, err
+	}
+	r.RemoteAddr, r.Host = v.r.RemoteAddr, v.r.Host
+	for _, name := range []string{"Cookie", "Origin", "Sec-Fetch-Site", "User-Agent", "Accept-Language"} {
+		r.Header[name] = v.r.Header[name]
+	}
+	for name, values := range q.header {
+		r.Header[name] = values
+	}
+	r.Header.Set("Accept", cmp.Or(q.header.Get("Accept"), "application/json"))
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	if q.name != "" {
+		r.SetBasicAuth(q.name, q.password)
+	}
+	return r, nil
+}

@@ -1,0 +1,157 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/wire"
+)
+
+// record returns what is known of alice's first file.
+func record(s *apitest.Server) (r struct{ Links []wire.Link }) {
+	s.Helper()
+	return apitest.Read[struct{ Links []wire.Link }](s.As("alice").Ask("GET /files/1", "").Want(200))
+}
+
+func TestALinkIsOpenedAndItsFileSaved(t *testing.T) {
+	each(t, true, func(t *testing.T, v view) {
+		s, b := begin(t, v)
+		link := s.As("alice").Upload("file=hello.txt", strings.Repeat("hello\n", 1000)).LinkURL
+		folder := b.downloads()
+		b.visit(link)
+		b.waitFor("a.primary")
+		b.seen("link")
+		if strings.Contains(get[string](b, "document.title"), "hello") {
+			t.Error("the title names the file")
+		}
+		if used := record(s).Links[0].Used; used.Count != 0 || used.Previews != 0 {
+			t.Errorf("opening the page counts: %+v", used)
+		}
+		b.click("a.primary")
+		if got := b.saved(folder, "hello.txt"); string(got) != strings.Repeat("hello\n", 1000) {
+			t.Errorf("saved %d bytes", len(got))
+		}
+		if !apitest.Eventually(func() bool { return record(s).Links[0].Used.Count == 1 }) {
+			t.Error("the download is not counted")
+		}
+	})
+}
+
+func TestALimitedLinkServesAsManyPeopleAsItSays(t *testing.T) {
+	each(t, true, func(t *testing.T, v view) {
+		s, first := begin(t, v)
+		link := s.As("alice").Upload("file=once.txt&downloads=1", "only once").LinkURL
+		second := open(t, s.Root, v)
+		folder := first.downloads()
+		first.visit(link)
+		second.visit(link)
+		second.seen("link-limited")
+		first.click("a.primary")
+		if got := first.saved(folder, "once.txt"); string(got) != "only once" {
+			t.Errorf("saved %q", got)
+		}
+		second.press("a.primary")
+		second.lacks("a.primary")
+		second.seen("link-used-up")
+	})
+}
+
+func TestAProtectedLinkAsksForItsPasswordOnThePage(t *testing.T) {
+	each(t, true, func(t *testing.T, v view) {
+		s, b := begin(t, v)
+		link := s.As("alice").Upload("file=secret-plan.txt", "the plan", "Ferry-Link-Password", "open sesame").LinkURL
+		folder := b.downloads()
+		b.visit(link)
+		b.waitFor("#password")
+		if strings.Contains(b.words(), "secret-plan") {
+			t.Error("the page names the file before it has the password")
+		}
+		b.seen("link-protected")
+		b.fill("#password", "close sesame")
+		b.press("button.primary")
+		b.waitFor("[role=alert]")
+		b.seen("link-protected-wrong")
+		b.fill("#password", "open sesame")
+		b.press("button.primary")
+		b.waitText("secret-plan.txt")
+		b.click("a.primary")
+		if got := b.saved(folder, "secret-plan.txt"); string(got) != "the plan" {
+			t.Errorf("saved %q", got)
+		}
+	})
+}
+
+func TestADeadLinkSaysWhyInWords(t *testing.T) {
+	each(t, true, func(t *testing.T, v view) {
+		s, b := begin(t, v)
+		alice := s.As("alice")
+		ended, deleted := alice.Upload("file=a", "a"), alice.Upload("file=b", "b")
+		alice.Ask(fmt.Sprintf("DELETE /files/%d/links/own", ended.ID), "").Want(200)
+		alice.Ask(fmt.Sprintf("DELETE /files/%d", deleted.ID), "").Want(200)
+		said := map[string]bool{}
+		for name, link := range map[string]string{
+			"withdrawn": ended.LinkURL, "deleted": deleted.LinkURL, "mistyped": ended.LinkURL[:len(ended.LinkURL)-1], "incomplete": s.Base + "/download/file?k=",
+		} {
+			b.visit(link)
+			b.seen("dead-" + name)
+			heading := get[string](b, "document.querySelector('h1').innerText")
+			if name == "incomplete" {
+				continue // which is as good as mistyped
+			}
+			if said[heading] {
+				t.Errorf("%s: another link says %q too", name, heading)
+			}
+			said[heading] = true
+		}
+	})
+}
+
+// TestUploadedPagesCannotReachTheService sends what browsers run as pages or pictures, and looks whether it
+// runs in the service's origin: each would set the window's name.
+func TestUploadedPagesCannotReachTheService(t *testing.T) {
+	t.Parallel()
+	s, b := begin(t, desk())
+	b.expect("frame", "Refused", "violates", "Content Security Policy")
+	script := `<script>top.name = "attacked"; localStorage.setItem("attacked", "1")</script>`
+	for name, content := range map[string]string{
+		"a.html": "<!doctype html>" + script, "a.svg": `<svg xmlns="http://www.w3.org/2000/svg">` + script + `</svg>`,
+		"a.xml":   `<?xml version="1.0"?><x:html xmlns:x="http://www.w3.org/1999/xhtml"><x:script>top.name="attacked"</x:script></x:html>`,
+		"a.xhtml": `<html xmlns="http://www.w3.org/1999/xhtml"><body>` + script + `</body></html>`,
+		"a.pdf":   "%PDF-1.4\n1 0 obj<</Type/Catalog/OpenAction<</S/JavaScript/JS(app.alert(1))>>>>endobj\ntrailer<</Root 1 0 R>>",
+		"a.txt":   script, "a.png": "<!doctype html>" + script,
+	} {
+		for _, kind := range []string{"text/html", "image/svg+xml", "application/xhtml+xml", "image/png", "text/plain", ""} {
+			link := s.As("alice").Ask("POST /upload?file="+name, content, "Content-Type", kind).Want(200).File().LinkURL
+			b.visit(link)
+			get[bool](b, `new Promise(done => setTimeout(() => done(true), 20))`)
+			for _, wish := range []string{"&download=1", "&preview"} {
+				// As a subresource that would be a document, where the browser lets it be one.
+				get[bool](b, `new Promise(done => { for (const tag of ["iframe", "object", "embed"]) { const e = document.createElement(tag); `+
+					`e.src = e.data = `+quoted(link+wish)+`; document.body.append(e) } setTimeout(() => done(true), 30) })`)
+			}
+			if get[string](b, "window.name") != "" || get[bool](b, "localStorage.length > 0") {
+				t.Fatalf("%s as %s ran in the service's origin", name, kind)
+			}
+		}
+	}
+}
+
+func TestHostileTextsAreShownAsTexts(t *testing.T) {
+	t.Parallel()
+	s, b := begin(t, phone())
+	for _, evil := range []string{
+		`<img src=x onerror=alert(1)>.txt`, `"><script>alert(1)</script>`, `' onmouseover='alert(1)`, "\u202egnp.exe", `{{.Look}}`, `javascript:alert(1)`,
+		strings.Repeat("long", 60),
+	} {
+		r := s.As("alice")
+		b.visit(r.Upload("file="+url.QueryEscape(evil)+"&m=bob@example.com&i="+url.QueryEscape(evil), "x").LinkURL)
+		b.waitText("alice")
+		b.fits("a hostile name")
+		if get[int](b, "document.querySelectorAll('main script, main [onerror], main [onmouseover]').length") > 0 {
+			t.Errorf("%q became markup", evil)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"ferry/shared/bundle"
+	"ferry/shared/wire"
+)
+
+const (
+	// entriesPage is how many entries of a bundle a page shows, as many as an answer of the interface.
+	entriesPage = 1000
+	// openRows is up to how many rows folders are open, and searchRows from how many a page can be
+	// searched.
+	openRows, searchRows = 20, 50
+	// maxDepth is how deep folders are shown in folders. What is deeper has its path as a name.
+	maxDepth = 12
+	// A picture of at most so many bytes shows itself, and so many do on a page.
+	maxPicture, maxPictures = 4 << 20, 200
+	maxWords                = 255 // bytes of what is searched for
+)
+
+// bundlePage is what a page shows of a bundle.
+type bundlePage struct {
+	Tree           []*node
+	Open           bool   // folders are
+	Whole          bool   // this is all of it
+	Files          int64  // on this page, or found
+	Searches       bool   // there is so much that it can be searched
+	Search         string // what names have, if not empty
+	Pictures       []picture
+	ShowsPictures  bool     // and not the tree
+	Picture        *picture // this one alone
+	At             int      // its number
+	From, To, All  int      // entries of the page, if there are more
+	Entries        int64    // of the bundle
+	Start          string   // where the page begins
+	Previous, Next string   // addresses of pages
+}
+
+// node is a file or a folder of a bundle.
+type node struct {
+	Name     string
+	Length   int64 // all of a folder's files together
+	Files    int64 // in the folder
+	Download string
+	Folder   bool
+	Inside   []*node
+}
+
+// Within returns what is in a folder, as part of a page whose folders are open or not.
+func (n *node) Within(open bool) bundlePage { return bundlePage{Tree: n.Inside, Open: open} }
+
+// picture is an image in a bundle.
+type picture struct {
+	Path, Preview, Download, Page string
+	Length                        int64
+}
+
+// bundle returns what a page shows of a bundle.
+func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
+	all := p.About.Entries
+	b := &bundlePage{All: all, Entries: int64(all), Searches: all > searchRows, Search: strings.TrimSpace(q.Get("q"))}
+	if len(b.Search) > maxWords {
+		b.Search = strings.ToValidUTF8(b.Search[:maxWords], "")
+	}
+	from, _ := strconv.Atoi(q.Get("from"))
+	from = max(0, min(from, bundle.MaxEntries)/entriesPage*entriesPage)
+	if from > 0 && b.Search == "" {
+		b.Start = strconv.Itoa(from)
+	}
+	if b.Search != "" {
+		from = 0
+	}
+	entries, err := v.entries(p, from, b.Search)
+	if err != nil {
+		return nil, err
+	}
+	b.Whole = b.Search == "" && len(entries) == b.All
+	if b.Search == "" && !b.Whole {
+		b.From, b.To = from+1, from+len(entries)
+		b.Previous, b.Next = p.part(from-entriesPage, b.All), p.part(from+entriesPage, b.All)
+	}
+	b.addPictures(p, entries, q)
+	b.Tree = tree(p, entries, b.Search != "")
+	for _, e := range entries {
+		if !isFolder(e) {
+			b.Files++
+		}
+	}
+	b.Open = len(entries) <= openRows
+	view, only := q.Get("view"), int64(len(b.Pictures)) == b.Files
+	b.ShowsPictures = len(b.Pictures) > 0 && (view == "pictures" || only && view != "list")
+	v.findStore(p.Query)
+	return b, nil
+}
+
+// entries asks for a page of what a bundle has, or for all whose paths have some words.
+func (v *visit) entries(p landingPage, from int, words string) (all []wire.Entry, err error) {
+	for {
+		var page wire.Entries
+		found, err := v.ask(p.asked(fmt.Sprintf("&entries&after=%d", from)), &page)
+		if err != nil || words == "" {
+			return page.Entries, err
+		}
+		for _, e := range page.Entries {
+			if strings.Contains(fold(e.Path), fold(words)) && !isFolder(e) && len(all) < entriesPage {
+				all = append(all, e)
+			}
+		}
+		if from += len(page.Entries); found.header.Get("Link") == "" || len(page.Entries) == 0 {
+			return all, nil
+		}
+	}
+}
+
+// fold returns a text for comparisons that ignore the case of letters.
+func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
+
+func isFolder(e wire.Entry) bool { return strings.HasSuffix(e.Path, "/") }
+
+// Page returns the address of this page with something else in its query.
+func (p landingPage) Page(pairs ...string) string {
+	q := url.Values{}
+	for name, values := range p.Query {
+		q[name] = values
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return "l?" + q.Encode()
+}
+
+// part returns the address of the page from an entry on; empty if there is none.
+func (p landingPage) part(from, all int) string {
+	if from < 0 || from >= all {
+		return ""
+	}
+	return p.Page("from", strconv.Itoa(from))
+}
+
+func (p landingPage) entry(path string) string { return p.Link + "&entry=" + url.QueryEscape(path) }
+
+// addPictures adds the pictures that can show themselves, and the one that the query asks for.
+func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Values) {
+	if p.guarded() {
+		return
+	}
+	for _, e := range entries {
+		if previewKind(e.Path, "") != "image" || e.Length > maxPicture || e.Length == 0 || len(b.Pictures) == maxPictures {
+			continue
+		}
+		b.Pictures = append(b.Pictures, picture{
+			Path: e.Path, Length: e.Length, Download: p.entry(e.Path), Preview: p.entry(e.Path) + "&preview",
+			Page: p.Page("from", b.Start, "q", b.Search, "picture", strconv.Itoa(len(b.Pictures)+1)),
+		})
+	}
+	if n, err := strconv.Atoi(q.Get("picture")); err == nil && n >= 1 && n <= len(b.Pictures) {
+		b.Picture, b.At = &b.Pictures[n-1], n
+		b.Previous, b.Next = "", ""
+		if n > 1 {
+			b.Previous = b.Pictures[n-2].Page
+		}
+		if n < len(b.Pictures) {
+			b.Next = b.Pictures[n].Page
+		}
+	}
+}
+
+// tree returns entries in their folders, or one below the other.
+func tree(p landingPage, entries []wire.Entry, flat bool) []*node {
+	root := &node{Folder: true}
+	folders := map[string]*node{"": root}
+	for _, e := range entries {
+		dir, name := "", e.Path
+		if !flat {
+			dir, name = split(e.Path)
+		}
+		if isFolder(e) {
+			if strings.Count(e.Path, "/") <= maxDepth {
+				folder(folders, e.Path)
+			}
+			continue
+		}
+		in := folder(folders, dir)
+		in.Inside = append(in.Inside, &node{Name: name, Length: e.Length, Download: p.entry(e.Path)})
+	}
+	root.sum()
+	return root.Inside
+}
+
+// split returns the folder that shows a file, with its slash, and the file's name there.
+func split(path string) (dir, name string) {
+	parts := strings.SplitAfter(path, "/")
+	depth := min(len(parts)-1, maxDepth)
+	return strings.Join(parts[:depth], ""), strings.Join(parts[depth:], "")
+}
+
+// folder returns the node of a folder, whose path ends in a slash.
+func folder(all map[string]*node, path string) *node {
+	if n := all[path]; n != nil {
+		return n
+	}
+	dir, name := split(strings.TrimSuffix(path, "/"))
+	in := folder(all, dir)
+	n := &node{Name: name, Folder: true}
+	in.Inside = append(in.Inside, n)
+	all[path] = n
+	return n
+}
+
+// sum adds up what is in a folder, and puts folders first.
+func (n *node) sum() {
+	for _, inside := range n.Inside {
+		if inside.sum(); !inside.Folder {
+			n.Files++
+		}
+		n.Files += inside.Files
+		n.Length += inside.Length
+	}
+	first := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(n.Inside, func(a, b *node) int { return cmp.Compare(first[a.Folder], first[b.Folder]) })
+}
+
+// Name returns the picture's name, and Folder what it is in.
+func (p picture) Name() string   { return path.Base(p.Path) }
+func (p picture) Folder() string { return strings.TrimSuffix(p.Path[:len(p.Path)-len(p.Name())], "/") }

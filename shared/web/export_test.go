@@ -1,0 +1,9 @@
+package web
+
+import (
+	"maps"
+	"slices"
+)
+
+// Views returns the pages, by method and name.
+func Views() []string { return slices.Sorted(maps.Keys(views())) }

@@ -1,0 +1,179 @@
+package web
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/links"
+	"ferry/shared/notify"
+	"ferry/shared/wire"
+)
+
+// panel is what a page shows of one file: what the interface knows of it.
+type panel struct {
+	ID            int64               `json:"id"`
+	Name          string              `json:"name"`
+	Length        int64               `json:"length"`
+	Type          string              `json:"type"`
+	Modified      int64               `json:"modified"`
+	Expires       time.Time           `json:"expires"`
+	CRC64NVME     string              `json:"crc64nvme"`
+	SHA256        string              `json:"sha256"`
+	Entries       int                 `json:"entries"`
+	Uploader      string              `json:"uploader"`
+	Request       string              `json:"request"`
+	By            string              `json:"by"`
+	LinkURL       string              `json:"linkURL"`
+	Links         []wire.Link         `json:"links"`
+	Notifications []wire.Notification `json:"notifications"`
+
+	Page     string // the address of the page with it
+	Close    string // and of the page without
+	Shown    []shownLink
+	Lifetime []string // how long it may stay, as the interface reads it
+	Extends  []string // how long its links may work
+}
+
+// shownLink is a link of a file on its page.
+type shownLink struct {
+	wire.Link
+	Icon    string
+	Became  outcome
+	Problem string // why a message did not arrive
+	Live    bool   // it can be changed
+	Number  int    // on the page
+}
+
+// panel asks for a file.
+func (v *visit) panel(id string, list filesPage) (*panel, error) {
+	v.again = v.gone
+	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
+		id = "0" // which no file has
+	}
+	at := "GET /files/" + id
+	if list.Backup {
+		at += "?area=backup"
+	}
+	var p panel
+	if _, err := v.ask(question{at: at}, &p); err != nil {
+		return nil, err
+	}
+	v.again = nil
+	p.Page, p.Close = list.Page("id", id), list.Page()
+	left := p.Expires.Sub(v.ports.Now())
+	for _, days := range []int{1, 7, 14, 30, 90} {
+		span := time.Duration(days) * 24 * time.Hour
+		if p.Expires.IsZero() || span < left {
+			p.Extends = append(p.Extends, strconv.Itoa(days)+"d")
+		}
+		if list.KeepDays == 0 || int64(days) <= list.KeepDays {
+			p.Lifetime = append(p.Lifetime, strconv.Itoa(days)+"d")
+		}
+	}
+	for i, l := range p.Links {
+		p.Shown = append(p.Shown, v.shownLink(p, l, i+1))
+	}
+	slices.SortStableFunc(p.Shown, func(a, b shownLink) int { return rankOf(a) - rankOf(b) })
+	return &p, nil
+}
+
+// rankOf puts the file's own link behind those that people got, and those that have ended last.
+func rankOf(l shownLink) int {
+	switch {
+	case !l.Live:
+		return 2
+	case l.To == "":
+		return 1
+	}
+	return 0
+}
+
+func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
+	s := shownLink{Link: l, Icon: "link", Number: number}
+	s.Live = l.State != string(links.Ended) && l.State != string(links.Deleted)
+	if l.Channel != "" {
+		s.Icon = map[string]string{"mail": "mail", "sms": "phone"}[l.Channel]
+	}
+	var m message
+	for _, n := range p.Notifications {
+		if n.ID == l.ID {
+			m = message{n.State, !n.Sent.IsZero(), !n.Delivered.IsZero()}
+			if n.State == string(notify.Failed) {
+				s.Problem = n.LastError
+			}
+		}
+	}
+	var left time.Duration
+	if !l.Expires.IsZero() {
+		left = l.Expires.Sub(v.ports.Now())
+	}
+	if s.Became = became(links.State(l.State), l.To, l.Used.Count, m, left); s.Became.word == "live" {
+		s.Became.word = "works"
+	}
+	return s
+}
+
+// LinkName says whose link it is.
+func (p page) LinkName(l shownLink) string {
+	switch {
+	case l.To != "":
+		return l.To
+	case l.ID == links.Own:
+		return p.T("file.own")
+	}
+	return p.T("file.another")
+}
+
+// Days writes a time span such as 7d.
+func (p page) Days(span string) string {
+	n, _ := strconv.ParseInt(span[:len(span)-1], 10, 64)
+	return p.T("file.in", p.N("time.days", n))
+}
+
+// Count returns how many files and folders a bundle has, At when the file came, IDText its id.
+func (p *panel) Count() int64   { return int64(p.Entries) }
+func (p *panel) At() time.Time  { return time.UnixMilli(p.Modified) }
+func (p *panel) IDText() string { return strconv.FormatInt(p.ID, 10) }
+
+// Own returns the address of the file by its own link, of the page if that has a limit or a password;
+// empty if it has ended.
+func (p *panel) Own() string {
+	for _, l := range p.Links {
+		switch {
+		case l.ID != links.Own || l.State != string(links.Live):
+		case l.Protected || l.Downloads > 0:
+			_, query, _ := strings.Cut(p.LinkURL, "?")
+			return "l?" + query
+		default:
+			return p.LinkURL + "&download=1"
+		}
+	}
+	return ""
+}
+
+// Use says how often a link was used, and how often it may be.
+func (p page) Use(l shownLink) string {
+	switch {
+	case l.Downloads > 0:
+		return p.T("file.used-of", l.Used.Count, p.N("file.times", l.Downloads))
+	case l.Used.Count > 0:
+		return p.N("file.times", l.Used.Count)
+	}
+	return p.T("file.unused")
+}
+
+// QRCode returns the address of the drawing of a link.
+func (page) QRCode(link string) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return ""
+	}
+	q := u.Query()
+	if strings.HasSuffix(u.Path, "/requests/in") {
+		q = url.Values{"r": q["k"], "lang": q["lang"]}
+	}
+	return "qr?" + q.Encode()
+}

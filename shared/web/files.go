@@ -1,0 +1,369 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/api/file"
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/notify"
+	"ferry/shared/table"
+	"ferry/shared/wire"
+)
+
+const (
+	// filesRows is how many files a page lists.
+	filesRows = 50
+	// searches is how many times 1,000 files are looked through for a page.
+	searches = 10
+	// otherLinks is how many links of a file its row tells of, besides its own; toldNotices of how
+	// many messages a page does.
+	otherLinks, toldNotices = 9, 99
+	// openUploads is how many uploads a page lists that are not complete.
+	openUploads = 20
+	// measuredUploads is of how many of these it tells how far they are.
+	measuredUploads = 5
+)
+
+// filesPage is what the page of the files shows.
+type filesPage struct {
+	Backup         bool
+	Search, Sort   string
+	Request        string // only what came by it
+	Rows           []fileRow
+	From, To, All  int
+	More           bool   // there are older ones than All
+	Previous, Next string // addresses
+	Quota          *wire.Quota
+	Uploads        []openUpload
+	Panel          *panel
+	Deleted        []int64 // have just been, and can be restored
+	KeepDays       int64   // how long files stay in the area; 0 is for ever
+	BackupDays     int64   // and how long deleted ones
+	query          url.Values
+}
+
+// fileRow is a file of the list.
+type fileRow struct {
+	files.File
+	To      []string // who got it
+	Became  outcome
+	Current bool
+	Ends    time.Time
+	Page    string // address
+}
+
+// openUpload is an upload that is not complete.
+type openUpload struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Length  *int64    `json:"length"`
+	Expires time.Time `json:"expires"`
+	From    string    `json:"from"`
+	By      string    `json:"by"`
+	Request string    `json:"request"`
+	Arrived []wire.Arrived
+	sent    int64 // bytes of these; -1 is not known
+}
+
+// Share returns how many percent have arrived.
+func (u openUpload) Share() int64 {
+	if u.Length == nil || *u.Length == 0 {
+		return 0
+	}
+	return max(0, u.sent) * 100 / *u.Length
+}
+
+// orders are the ways to sort files.
+func orders() []string { return []string{"new", "old", "name", "size", "ends"} }
+
+// Orders returns the ways to sort files.
+func (filesPage) Orders() []string { return orders() }
+
+// Page returns the address of the page with something else in its query; empty removes it.
+func (p filesPage) Page(pairs ...string) string { return "files" + changed(p.query, pairs...) }
+
+// changed returns a query, with its question mark, where something is different.
+func changed(query url.Values, pairs ...string) string {
+	q := url.Values{}
+	for name := range query {
+		q.Set(name, query.Get(name))
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if q.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
+			q.Del(pairs[i])
+		}
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// showFiles shows an area of the user's files, and one of them beside it. It costs a call to the
+// table for the login and one for the files, of a search one for each 1,000; one for each 100 links
+// and for each 33 messages of the files on the page; two for the open uploads and for each of
+// these three, and for one file five.
+func (v *visit) showFiles() error {
+	p, err := v.filesOf(v.r.URL.Query())
+	if err != nil {
+		return err
+	}
+	if id := v.r.URL.Query().Get("id"); id != "" {
+		if p.Panel, err = v.panel(id, p); err != nil {
+			return err
+		}
+	} else if !p.Backup && p.query.Get("after")+p.Search+p.Request == "" {
+		if err := v.addUploads(&p); err != nil {
+			return err
+		}
+	}
+	return v.show(http.StatusOK, "files", p)
+}
+
+// filesOf reads the query of the page, and returns the files that it asks for.
+func (v *visit) filesOf(q url.Values) (filesPage, error) {
+	p := filesPage{
+		Backup: q.Get("area") == string(blob.Backup), Search: strings.TrimSpace(q.Get("search")), Sort: q.Get("sort"),
+		Request: q.Get("request"), query: url.Values{},
+	}
+	if len(p.Search) > maxWords {
+		p.Search = strings.ToValidUTF8(p.Search[:maxWords], "")
+	}
+	if !slices.Contains(orders(), p.Sort) {
+		p.Sort = "new"
+	}
+	for _, name := range []string{"area", "search", "sort", "request", "after", "from"} {
+		if q.Get(name) != "" {
+			p.query.Set(name, q.Get(name))
+		}
+	}
+	for text := range strings.SplitSeq(q.Get("deleted"), ",") {
+		if id, err := strconv.ParseInt(text, 10, 64); err == nil && len(p.Deleted) < filesRows {
+			p.Deleted = append(p.Deleted, id)
+		}
+	}
+	u := v.who.User
+	p.KeepDays = cmp.Or(u.KeepDays, v.ports.Retention.KeepDays)
+	p.BackupDays = cmp.Or(u.BackupDays, v.ports.Retention.BackupDays)
+	if p.Backup {
+		p.KeepDays = p.BackupDays
+	}
+	if u.Quota > 0 {
+		p.Quota = &wire.Quota{Limit: u.Quota, Used: max(0, u.Used)}
+	}
+	return p, v.addRows(&p)
+}
+
+// addRows adds the files of the page.
+func (v *visit) addRows(p *filesPage) error {
+	all, older, err := v.found(p)
+	if err != nil {
+		return err
+	}
+	sortFiles(all, p.Sort)
+	from, _ := strconv.Atoi(p.query.Get("from"))
+	from = max(0, min(from, len(all)))
+	some := all[from:min(from+filesRows, len(all))]
+	p.From, p.To, p.All, p.More = from+1, from+len(some), len(all), older != 0
+	if from > 0 {
+		p.Previous = p.Page("from", number(max(0, from-filesRows)))
+	}
+	if p.To < len(all) {
+		p.Next = p.Page("from", number(from+filesRows))
+	} else if older != 0 {
+		p.Next = p.Page("from", "", "after", strconv.FormatInt(older, 10))
+	}
+	p.Rows, err = v.rows(p, some)
+	return err
+}
+
+// number writes a number for a query; 0 is left out.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// found returns up to 1,000 files that the page is about, and more of a search, and after which id
+// there may be others; 0 is none.
+func (v *visit) found(p *filesPage) (all []*files.Listed, after int64, err error) {
+	area := blob.Files
+	if p.Backup {
+		area = blob.Backup
+	}
+	after, _ = strconv.ParseInt(p.query.Get("after"), 10, 64)
+	after = max(0, after)
+	for range searches {
+		page, err := file.Service(v.ports).Search(v.r.Context(), v.who.User, area, p.Search, after, table.MaxPage)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, f := range page.Files {
+			if p.Request == "" || f.By.Request == p.Request {
+				all = append(all, f)
+			}
+		}
+		if after = page.Next; after == 0 || len(all) >= filesRows || p.Search+p.Request == "" {
+			break
+		}
+	}
+	return all, after, nil
+}
+
+func sortFiles(all []*files.Listed, by string) {
+	slices.SortStableFunc(all, func(a, b *files.Listed) int {
+		switch by {
+		case "old":
+			return cmp.Compare(a.ID, b.ID)
+		case "name":
+			return cmp.Compare(fold(a.Name), fold(b.Name))
+		case "size":
+			return cmp.Compare(b.Length, a.Length)
+		case "ends":
+			return cmp.Compare(uint64(a.Expires)-1, uint64(b.Expires)-1) // what never ends comes last
+		}
+		return cmp.Compare(b.ID, a.ID)
+	})
+}
+
+// rows returns the rows of files, with what became of them.
+func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
+	rows, records := make([]fileRow, len(some)), make([]files.File, len(some))
+	open := v.r.URL.Query().Get("id")
+	for i, f := range some {
+		id := strconv.FormatInt(f.ID, 10)
+		records[i] = f.File
+		rows[i] = fileRow{File: f.File, Ends: api.Moment(f.Expires), Page: p.Page("id", id), Current: open == id}
+	}
+	if p.Backup || len(rows) == 0 {
+		return rows, nil
+	}
+	all, err := file.Links(v.ports).OfMany(v.r.Context(), records, otherLinks)
+	if err != nil {
+		return nil, err
+	}
+	for i, of := range all {
+		all[i] = slices.DeleteFunc(of, func(l links.Link) bool { return !l.SeenBy(true, records[i].By.User == v.who.Name) })
+	}
+	told, err := v.told(all)
+	for i := range rows {
+		rows[i].tell(all[i], told, v.ports.Now())
+	}
+	return rows, err
+}
+
+// told returns how far the messages got that brought these links, as far as that matters: whoever has
+// downloaded the file has got it.
+func (v *visit) told(all [][]links.Link) (map[string]message, error) {
+	var ids []string
+	for _, l := range slices.Concat(all...) {
+		if l.To != "" && l.Downloads == 0 && len(ids) < toldNotices {
+			ids = append(ids, l.Recipient)
+		}
+	}
+	known, err := notify.States(v.r.Context(), v.ports.Table, ids)
+	told := map[string]message{}
+	for _, n := range known {
+		told[n.ID] = message{string(n.State()), n.SentAt != 0, n.Delivered != 0}
+	}
+	return told, err
+}
+
+// tell adds who got a file, and what became of it.
+func (r *fileRow) tell(all []links.Link, told map[string]message, now time.Time) {
+	var downloads int64
+	var each []outcome
+	for _, l := range all {
+		if l.To != "" {
+			r.To = append(r.To, l.To)
+		}
+		downloads += l.Downloads
+		left := time.Duration(0)
+		if l.File = r.File; l.Ends() != 0 { // one that was lost does not know its file
+			left = time.Unix(l.Ends(), 0).Sub(now)
+		}
+		each = append(each, became(l.State(now), l.To, l.Downloads, told[l.Recipient], left))
+	}
+	if r.Became = together(each, downloads); r.Became.word == "live" && r.By.User != r.Owner {
+		r.Became.word = "new"
+	}
+}
+
+// addUploads adds what is being sent, or was left; of the newest also how far they are.
+func (v *visit) addUploads(p *filesPage) error {
+	var open struct{ Uploads []openUpload }
+	_, err := v.ask(question{at: "GET /uploads?limit=" + strconv.Itoa(openUploads)}, &open)
+	for i := range open.Uploads {
+		u := &open.Uploads[i]
+		if u.sent = -1; i >= measuredUploads || err != nil {
+			continue
+		}
+		if _, err := v.ask(question{at: "GET /uploads/" + u.ID}, u); err == nil { // else it has just ended
+			u.sent = 0
+		}
+		for _, part := range u.Arrived {
+			u.sent += part.Size
+		}
+	}
+	p.Uploads = open.Uploads
+	return err
+}
+
+// HowFar says how much of an upload has arrived.
+func (p page) HowFar(u openUpload) string {
+	switch {
+	case u.Length == nil && u.sent < 0:
+		return p.T("files.streamed")
+	case u.Length == nil:
+		return p.Size(u.sent)
+	case u.sent < 0:
+		return p.Size(*u.Length)
+	}
+	return p.T("files.how-far", p.Size(u.sent), p.Size(*u.Length))
+}
+
+// SentTo says who got a file, or who it is from.
+func (p page) SentTo(r fileRow) string {
+	switch {
+	case r.By.Request != "" && r.By.Called != "":
+		return p.T("files.from-guest", r.By.Called)
+	case r.By.Request != "":
+		return p.T("files.from-request")
+	case r.Uploader() != "":
+		return p.T("files.from", r.Uploader())
+	case len(r.To) == 0:
+		return ""
+	}
+	if others := max(len(r.To), min(len(r.To)+1, len(r.Recipients))) - 1; len(r.To) > 1 && others > 0 {
+		return p.T("files.and-more", r.To[0], others)
+	}
+	return r.To[0]
+}
+
+// gone shows that a file is not there any more.
+func (v *visit) gone(status int, wrong error) error {
+	if fault.Is(wrong, fault.NotFound) || fault.Is(wrong, fault.Invalid) {
+		return v.show(http.StatusNotFound, "gone", nil)
+	}
+	return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(wrong)})
+}
+
+// Part returns so many percent of a number.
+func (page) Part(n, percent int64) int64 { return n / 100 * percent }
+
+// Unix returns the time of Unix seconds.
+func (page) Unix(seconds int64) time.Time { return api.Moment(seconds) }
+
+// Deleted says that files are in the backup area now.
+func (p page) Deleted(ids []int64) string { return p.N("files.deleted", int64(len(ids))) }

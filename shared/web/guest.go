@@ -1,0 +1,100 @@
+package web
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+
+	"ferry/shared/fault"
+	"ferry/shared/links"
+	"ferry/shared/wire"
+)
+
+// guestPage is what the page of a request shows besides what all sending pages do.
+type guestPage struct {
+	About  wire.RequestAbout
+	Query  url.Values // of the page: the token, and the language of the link
+	Locked bool       // the password is missing
+	Wrong  string     // with the password
+	Done   bool       // something has just been sent
+}
+
+// Token returns the token of the request's link.
+func (p guestPage) Token() string { return p.Query.Get("k") }
+
+// Again returns the query of the page.
+func (p guestPage) Again() template.URL { return template.URL(p.Query.Encode()) }
+
+// Full reports whether nothing more may arrive.
+func (p guestPage) Full() bool {
+	none := func(left *int64) bool { return left != nil && *left == 0 }
+	return none(p.About.FilesLeft) || none(p.About.BytesLeft)
+}
+
+// guest shows what a request asks for, and takes it.
+func (v *visit) guest() error {
+	q := v.r.URL.Query()
+	p, err := v.requestOf(q, "")
+	if isLocked(err) { // not a failed login
+		p.Locked = true
+		return v.show(http.StatusOK, "guest", sendPage{Guest: &p})
+	}
+	if err != nil {
+		return err
+	}
+	p.Done = q.Has("sent")
+	page := v.sender()
+	page.Guest = &p
+	return v.show(http.StatusOK, "guest", page)
+}
+
+// requestOf asks what a request says. If it takes nothing any more, the page says why; if it
+// needs a password, the page asks for it. The browser keeps the guest's secret.
+func (v *visit) requestOf(q url.Values, password string) (p guestPage, err error) {
+	p.Query = url.Values{}
+	for _, name := range []string{"lang", "k"} {
+		if q.Has(name) {
+			p.Query.Set(name, q.Get(name))
+		}
+	}
+	v.query = p.Query
+	v.again = func(status int, wrong error) error {
+		if !isLocked(wrong) && !fault.Is(wrong, fault.TooMany) {
+			return v.deadOf("request-", status, wrong)
+		}
+		p.Locked, p.Wrong = true, v.T("guest.wrong")
+		if fault.Is(wrong, fault.TooMany) {
+			p.Wrong = v.wrong(wrong)
+		}
+		return v.show(status, "guest", sendPage{Guest: &p})
+	}
+	var header http.Header
+	if password != "" {
+		header = http.Header{"Ferry-Link-Password": {password}}
+	}
+	found, err := v.ask(question{at: "GET /requests/in?" + p.Query.Encode(), header: header}, &p.About)
+	if err == nil {
+		v.w.Header()["Set-Cookie"] = append(v.w.Header()["Set-Cookie"], found.header["Set-Cookie"]...)
+	}
+	return p, err
+}
+
+// isLocked reports whether a request wants a password, or another one.
+func isLocked(err error) bool {
+	_, dead := errors.AsType[links.State](err)
+	return fault.Is(err, fault.Unauthorized) && !dead
+}
+
+// openRequest takes the password of a request. From then on the guest's secret is enough.
+func (v *visit) openRequest() error {
+	form, err := v.form()
+	if err != nil {
+		return err
+	}
+	p, err := v.requestOf(form, form.Get("password"))
+	if err != nil {
+		return err
+	}
+	return v.to("r", p.Query)
+}

@@ -1,0 +1,19 @@
+package web
+
+import (
+	"net/http"
+
+	"ferry/shared/api"
+	"ferry/shared/notify/inbox"
+)
+
+// Inbox returns the page that shows what one machine has kept instead of sending it.
+func Inbox(p *api.Ports) inbox.Page {
+	s := newSite(p)
+	return func(w http.ResponseWriter, r *http.Request, messages []inbox.Message) error {
+		v := s.visit(r)
+		v.w, v.r, v.frames = w, r, true
+		_ = v.findLogin() // only for the header of the page
+		return v.show(http.StatusOK, "inbox", messages)
+	}
+}

@@ -1,0 +1,308 @@
+package web
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ferry/shared/api"
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/links"
+	"ferry/shared/wire"
+)
+
+// landingPage is what the page of a link shows.
+type landingPage struct {
+	About wire.About
+	// Link is the address of the link in the interface, relative to the page, and Download begins a
+	// download.
+	Link, Download string
+	Curl           string // the command that downloads it
+	Preview        string // of what kind: image, film, sound or text; empty is none
+	Text           string // its first lines
+	Locked         bool   // the password is missing
+	Closed         bool   // a bundle whose limit holds back what is in it
+	Wrong          string
+	Query          url.Values // of this page
+	Bundle         *bundlePage
+}
+
+// landing shows a link to whoever opens it. It counts nothing and takes no download.
+func (v *visit) landing() error {
+	q := v.r.URL.Query()
+	p, err := v.link(q)
+	if _, dead := errors.AsType[links.State](err); fault.Is(err, fault.Unauthorized) && !dead && q.Has("claim") {
+		q.Del("claim") // it has ended; the link has not
+		return v.to("l", q)
+	}
+	if err != nil {
+		return err
+	}
+	return v.showLink(p, q)
+}
+
+// showLink shows a link, of a bundle the part that a query asks for.
+func (v *visit) showLink(p landingPage, q url.Values) (err error) {
+	unclaimed := p.Query.Get("claim") == ""
+	p.Locked = p.About.Protected && unclaimed
+	p.Closed = p.About.Bundle && p.About.Left != nil && unclaimed && !p.Locked
+	v.again = nil
+	switch {
+	case p.Locked, p.Closed:
+	case p.About.Bundle:
+		p.Bundle, err = v.bundle(p, q)
+	default:
+		err = v.preview(&p)
+	}
+	if err != nil {
+		return err
+	}
+	if p.Bundle != nil && p.Bundle.Picture != nil {
+		return v.show(http.StatusOK, "picture", p)
+	}
+	return v.show(http.StatusOK, "landing", p)
+}
+
+// link asks what a link leads to. If that is nothing, the page says why.
+func (v *visit) link(q url.Values) (p landingPage, err error) {
+	v.again = v.dead
+	p.Query = url.Values{}
+	for _, name := range []string{"lang", "k", "z", "claim"} {
+		if q.Has(name) {
+			p.Query.Set(name, q.Get(name))
+		}
+	}
+	at := "/download/file?"
+	if q.Has("z") {
+		at = "/download/file/backup?"
+	}
+	_, err = v.ask(question{at: "GET " + at + p.Query.Encode() + "&about"}, &p.About)
+	p.Link = strings.TrimPrefix(api.Prefix, "/") + at + p.Query.Encode()
+	p.Download = p.Link + "&download=1"
+	v.query = p.Query
+	plain := url.Values{"k": p.Query["k"]}
+	if q.Has("z") {
+		plain = url.Values{"z": p.Query["z"]}
+	}
+	p.Curl = `"` + v.ports.Base(v.r.Context()) + at + plain.Encode() + `"`
+	if p.About.Protected {
+		p.Curl = "-u :PASSWORD " + p.Curl
+	}
+	return p, err
+}
+
+// asked returns the question for what a link gives, with more in its query. It is the page that asks,
+// also where a robot opens it: that counts nothing.
+func (p landingPage) asked(more string) question {
+	return question{
+		at:     "GET " + strings.TrimPrefix(p.Link, strings.TrimPrefix(api.Prefix, "/")) + more,
+		header: http.Header{"User-Agent": {"Ferry"}, "Accept": {"*/*"}},
+	}
+}
+
+// guarded reports whether the link has a limit or a password.
+func (p landingPage) guarded() bool { return p.About.Protected || p.About.Left != nil }
+
+// dead says why a link leads nowhere.
+func (v *visit) dead(status int, wrong error) error { return v.deadOf("", status, wrong) }
+
+// deadOf is dead for links of a kind, whose texts' keys begin so.
+func (v *visit) deadOf(kind string, status int, wrong error) error {
+	state, ok := errors.AsType[links.State](wrong)
+	why := kind + strings.ReplaceAll(string(state), " ", "-")
+	switch {
+	case fault.Is(wrong, fault.Invalid), ok && !v.has("dead."+why+".title"):
+		why = kind + "unknown"
+	case !ok:
+		return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(wrong)})
+	}
+	over, _ := errors.AsType[links.Over](wrong)
+	return v.show(status, "dead", deadPage{why, over.Sender, api.Moment(over.Since)})
+}
+
+// deadPage says why a link leads nowhere, with who gave it away and since when, if that is known.
+type deadPage struct {
+	Why, Sender string
+	Since       time.Time
+}
+
+// Icon returns the icon of the reason.
+func (d deadPage) Icon() string {
+	return map[string]string{
+		"expired": "clock", "used-up": "download", "ended": "close", "deleted": "trash", "restored": "restore",
+		"unknown": "link",
+	}[strings.TrimPrefix(d.Why, "request-")]
+}
+
+// unlock takes the password of a link, or opens a bundle with a limit. The page then has a claim, by
+// which it can be downloaded: it does not redirect, as a browser lets no form lead to the store.
+func (v *visit) unlock() error {
+	form, err := v.form()
+	if err != nil {
+		return err
+	}
+	form.Del("claim")
+	p, err := v.link(form)
+	if err != nil {
+		return err
+	}
+	if !p.guarded() {
+		return v.to("l", p.Query)
+	}
+	v.again = func(status int, wrong error) error {
+		p.Locked, p.Wrong = true, v.T("landing.wrong")
+		if !fault.Is(wrong, fault.Unauthorized) {
+			p.Wrong = v.wrong(wrong)
+		}
+		return v.show(status, "landing", p)
+	}
+	q := p.asked("&download=1")
+	q.header.Set("Range", "bytes=0-0") // if the link lost its limit in this moment
+	if password := form.Get("password"); password != "" || p.About.Protected {
+		q.header.Set("Ferry-Link-Password", password)
+	}
+	found, err := v.ask(q, nil)
+	if err != nil {
+		return err
+	}
+	to, err := url.Parse(found.header.Get("Location"))
+	if err != nil {
+		return fault.Wrap(err, "reading a claim")
+	}
+	form.Set("claim", to.Query().Get("claim"))
+	if p, err = v.link(form); err != nil {
+		return err
+	}
+	return v.showLink(p, url.Values{})
+}
+
+// What a page shows of a file itself.
+const (
+	maxPreviewText  = 16 << 10 // bytes
+	maxPreviewLines = 40
+	maxPreviewImage = 20 << 20 // bytes
+)
+
+// preview adds what the page shows of the file itself, if its link has neither limit nor password.
+func (v *visit) preview(p *landingPage) error {
+	length := api.Value(p.About.Length)
+	if p.guarded() || length == 0 {
+		return nil
+	}
+	p.Preview = previewKind(p.About.Name, p.About.Type)
+	if p.Preview == "image" && length > maxPreviewImage {
+		p.Preview = ""
+	}
+	if p.Preview != "text" {
+		v.findStore(p.Query)
+		return nil
+	}
+	p.Preview = ""
+	if v.ports.RedirectOver > 0 && length > v.ports.RedirectOver { // then the store has the bytes
+		return nil
+	}
+	q := p.asked("&preview")
+	q.header.Set("Range", "bytes=0-16383")
+	found, err := v.ask(q, nil)
+	if err != nil { // it can be downloaded all the same
+		return nil
+	}
+	if p.Text = firstLines(found.body.String()); p.Text != "" {
+		p.Preview = "text"
+	}
+	return nil
+}
+
+// previewKind returns as what browsers can show a file of a name and a media type, without running
+// anything in it: image, film, sound or text; empty is as none.
+func previewKind(name, mediaType string) string {
+	kind := looks(name, mediaType)
+	mediaType, _, _ = strings.Cut(strings.ToLower(mediaType), ";")
+	if mediaType == "" || mediaType == "application/octet-stream" {
+		mediaType = strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+	}
+	shown := map[string][]string{
+		"image": {"jpeg", "jpg", "png", "gif", "webp", "avif", "svg", "svg+xml", "bmp"},
+		"film":  {"mp4", "m4v", "x-m4v", "webm", "ogg", "quicktime", "mov"},
+		"sound": {"mpeg", "mp3", "mp4", "m4a", "x-m4a", "aac", "ogg", "opus", "wav", "x-wav", "flac", "webm"},
+		"text":  {"plain", "txt", "csv", "tsv", "json", "log", "md", "markdown", "yaml", "yml"},
+	}[kind]
+	_, special, found := strings.Cut(mediaType, "/")
+	if !found {
+		special = mediaType
+	}
+	if slices.Contains(shown, special) {
+		return kind
+	}
+	return ""
+}
+
+// firstLines returns the beginning of a text; empty if it is none.
+func firstLines(text string) string {
+	if len(text) == maxPreviewText { // it may end within a character
+		for i := 0; i < utf8.UTFMax && !utf8.ValidString(text); i++ {
+			text = text[:len(text)-1]
+		}
+	}
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return ""
+	}
+	lines := strings.SplitAfterN(text, "\n", maxPreviewLines+1)
+	return strings.Join(lines[:min(len(lines), maxPreviewLines)], "")
+}
+
+// findStore lets the page take bytes from the store of a link, if browsers are led there.
+func (v *visit) findStore(q url.Values) {
+	area := blob.Files
+	if q.Has("z") {
+		area = blob.Backup
+	}
+	v.addStore(area)
+}
+
+// addStore lets the page reach the store of an area. Only a signed address tells where that is; one
+// machine serves the bytes itself.
+func (v *visit) addStore(area blob.Area) {
+	signed, err := v.ports.Blobs.SignGet(v.r.Context(), area, "origin", blob.Signed{Expires: time.Minute})
+	if err != nil {
+		return
+	}
+	if u, err := url.Parse(signed); err == nil {
+		v.store = u.Scheme + "://" + u.Host
+	}
+}
+
+// Sends returns the heading of a link's page.
+func (p page) Sends(l landingPage) template.HTML {
+	key, what := looks(l.About.Name, l.About.Type), ""
+	switch {
+	case l.About.Bundle && l.Locked:
+		key = "protected-files"
+	case l.Locked:
+		key = "protected"
+	case l.About.Bundle:
+		if key = "bundle"; l.Bundle != nil && l.Bundle.Whole {
+			key, what = "files", p.N("landing.files", l.Bundle.Files)
+		}
+	case key == "bundle", key == "text": // any archive, and any document
+		key = "file"
+	}
+	if l.About.Sender == "" { // a guest may not have said who they are
+		return template.HTML(template.HTMLEscapeString(strings.ReplaceAll(p.T("landing.comes."+key), "%s", what)))
+	}
+	if what != "" {
+		return p.Of("landing.sends."+key, l.About.Sender, what)
+	}
+	return p.Of("landing.sends."+key, l.About.Sender)
+}
+
+// Found says how many files a search has found.
+func (p page) Found(n int64, words string) string {
+	return strings.Replace(p.N("bundle.found", n), "%s", words, 1)
+}

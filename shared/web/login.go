@@ -1,0 +1,134 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+)
+
+// loginForm is what the page of the login shows.
+type loginForm struct {
+	User, Next, Wrong string
+	Note              alert     // what has just happened
+	Again             time.Time // when one may try again
+}
+
+func (v *visit) showLogin() error {
+	q := v.r.URL.Query()
+	to := next(q.Get("next"), "")
+	err := v.findLogin()
+	if err == nil && !q.Has("changed") {
+		return v.to(next(to, "send"), nil)
+	}
+	in := loginForm{Next: to, User: q.Get("user")}
+	if _, ok := v.ports.Cookie(v.r.Context()); !ok {
+		in.Wrong = v.T("login.plain")
+	}
+	_, had := v.r.Cookie(v.cookie.Name)
+	switch {
+	case q.Has("changed"):
+		in.Note = alert{"good", "check", v.T("login.changed")}
+	case q.Has("out"):
+		in.Note = alert{"good", "check", v.T("login.out")}
+	case q.Has("everywhere"):
+		in.Note = alert{"good", "check", v.T("login.everywhere")}
+	case to != "" && had == nil:
+		in.Note = alert{"", "info", v.T("login.ended")}
+	}
+	return v.show(http.StatusOK, "login", in)
+}
+
+// login makes a login for this browser. A temporary password leads to choosing one's own.
+func (v *visit) login() error {
+	form, err := v.form()
+	if err != nil {
+		return err
+	}
+	in := loginForm{User: strings.TrimSpace(form.Get("user")), Next: next(form.Get("next"), "")}
+	cookie, ok := v.ports.Cookie(v.r.Context())
+	v.again = func(status int, wrong error) error {
+		switch {
+		case !ok:
+			in.Wrong = v.T("login.plain")
+		case status == http.StatusUnauthorized:
+			in.Wrong = v.T("login.wrong")
+		case status == http.StatusTooManyRequests:
+			in.Again = v.ports.Now().Add(fault.Of(wrong).After)
+		default:
+			in.Wrong = v.wrong(wrong)
+		}
+		return v.show(status, "login", in)
+	}
+	if !ok {
+		return fault.New(fault.Forbidden, "browsers log in by https alone")
+	}
+	c := auth.Credential{Kind: "password", Name: in.User, Password: form.Get("password"), Source: auth.Source(v.r)}
+	id, err := v.check.CheckFirst(v.r.Context(), c)
+	if err != nil {
+		return err
+	}
+	if id.State == auth.FirstAccess {
+		return v.firstAccess(in.User, c.Password)
+	}
+	if err := v.begin(cookie, id.User); err != nil {
+		return err
+	}
+	return v.to(next(in.Next, "send"), nil)
+}
+
+// begin makes a login of a user for this browser.
+func (v *visit) begin(cookie auth.Cookie, u auth.User) error {
+	want := auth.APIToken{Name: v.browser(), Scope: auth.ScopeLogin, Idle: int64(auth.BrowserIdle.Seconds())}
+	token, _, err := v.tokens.Make(v.r.Context(), u, want)
+	if err == nil {
+		http.SetCookie(v.w, cookie.Set(token))
+	}
+	return err
+}
+
+// firstAccess leads a new user to the page where they choose their password.
+func (v *visit) firstAccess(name, password string) error {
+	var found changeLink
+	if _, err := v.ask(question{at: "POST /auth/first", name: name, password: password}, &found); err != nil {
+		return err
+	}
+	token, err := found.token()
+	if err != nil {
+		return err
+	}
+	return v.to("password", url.Values{"k": {token}})
+}
+
+// browser names the visitor's browser for the list of logins.
+func (v *visit) browser() string {
+	agent := v.r.Header.Get("User-Agent")
+	named := func(otherwise string, pairs ...string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if strings.Contains(agent, pairs[i]) {
+				return pairs[i+1]
+			}
+		}
+		return otherwise
+	}
+	// The more special come first: Edge's agent has Chrome in it, and Chrome's has Safari.
+	browser := named("Browser", "Edg", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS/", "Firefox",
+		"Chrome/", "Chrome", "CriOS/", "Chrome", "Safari/", "Safari")
+	system := named("", "iPhone", "iPhone", "iPad", "iPad", "Android", "Android", "Windows", "Windows", "Mac OS X", "Mac",
+		"CrOS", "ChromeOS", "Linux", "Linux")
+	return strings.TrimSuffix(browser+", "+system, ", ")
+}
+
+// logout ends the browser's login.
+func (v *visit) logout() error {
+	if token, err := v.r.Cookie(v.cookie.Name); err == nil {
+		if err := v.check.Revoke(v.r.Context(), token.Value); err != nil {
+			return err
+		}
+	}
+	http.SetCookie(v.w, v.cookie.Set(""))
+	return v.to("login", url.Values{"out": {"1"}})
+}

@@ -1,0 +1,94 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Looks returns the icon of a file by its name and media type; these are also the kinds that pages
+// tell apart: image, film, sound, text, bundle (an archive) and file.
+func (page) Looks(name, mediaType string) string { return looks(name, mediaType) }
+
+func looks(name, mediaType string) string {
+	general, special, _ := strings.Cut(strings.ToLower(mediaType), "/")
+	switch general {
+	case "image":
+		return "image"
+	case "video":
+		return "film"
+	case "audio":
+		return "sound"
+	}
+	ext := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
+	for kind, all := range extensions {
+		if slices.Contains(strings.Fields(all), ext) {
+			return kind
+		}
+	}
+	switch {
+	case general == "text", special == "pdf", special == "json":
+		return "text"
+	case strings.Contains(special, "zip"), strings.Contains(special, "tar"):
+		return "bundle"
+	}
+	return "file"
+}
+
+// extensions has the ends of names of each kind.
+var extensions = map[string]string{
+	"image":  "jpg jpeg png gif webp avif svg heic heif tif tiff bmp nef cr2 dng arw psd",
+	"film":   "mp4 m4v mov webm mkv avi mpg mpeg",
+	"sound":  "mp3 m4a ogg oga opus wav flac aac",
+	"text":   "txt md csv tsv log json xml yaml yml html htm pdf doc docx odt rtf xls xlsx ods ppt pptx odp tex epub",
+	"bundle": "zip tar gz tgz bz2 xz zst 7z rar",
+}
+
+// What says of what kind a file is, such as "JPG picture"; empty if its name does not tell.
+func (p page) What(name, mediaType string) string {
+	ext := strings.ToUpper(strings.TrimPrefix(path.Ext(name), "."))
+	isLetter := func(r rune) bool { return r < '0' || r > 'Z' || r > '9' && r < 'A' }
+	if ext == "" || len(ext) > 5 || strings.ContainsFunc(ext, isLetter) {
+		return ""
+	}
+	return p.T("kind."+looks(name, mediaType), ext)
+}
+
+// name is a name in two parts: where it is too long, the first gives way, as its end matters more.
+type name struct{ Whole, Head, Tail string }
+
+// Parts returns a name as the template "name" shows it.
+func (page) Parts(text string) name {
+	const longest, tail = 16, 12
+	runes := []rune(text)
+	at := len(runes) - tail
+	for at > 0 && at < len(runes) && joins(runes[at], runes[at-1]) {
+		at--
+	}
+	isRTL := func(r rune) bool {
+		return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana)
+	}
+	if len(runes) <= longest || at <= 0 || slices.ContainsFunc(runes, isRTL) {
+		return name{text, text, ""}
+	}
+	return name{text, string(runes[:at]), string(runes[at:])}
+}
+
+// joins reports whether two characters are shown as one.
+func joins(r, before rune) bool {
+	const joiner = '\u200d'
+	return unicode.In(r, unicode.M, unicode.Sk) || r == joiner || before == joiner
+}
+
+// Of returns a text about somebody, whose name is kept apart from the direction of the text. Further
+// arguments follow the name.
+func (p page) Of(key, who string, args ...any) template.HTML {
+	safe := []any{template.HTML("<bdi>" + template.HTMLEscapeString(who) + "</bdi>")}
+	for _, a := range args {
+		safe = append(safe, template.HTMLEscapeString(fmt.Sprint(a)))
+	}
+	return template.HTML(fmt.Sprintf(template.HTMLEscapeString(p.T(key)), safe...))
+}

@@ -1,0 +1,142 @@
+package web
+
+import (
+	"embed"
+	"encoding/json"
+	"html/template"
+	"maps"
+	"net/url"
+	"strings"
+	"time"
+
+	"ferry/shared/api"
+	"ferry/shared/fault"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+// templateOf returns a page's template within the layout of all pages. It is parsed when it is first
+// needed.
+var templateOf = remembered(func(name string) *template.Template {
+	return template.Must(template.ParseFS(templates, "templates/layout.html", "templates/parts.html", "templates/upload.html",
+		"templates/"+name+".html"))
+})
+
+// page is what a template shows.
+type page struct {
+	words
+	Name      string // of the page
+	Look      api.Look
+	User      string // who is logged in; empty is nobody
+	Languages []language
+	Data      any // of this page alone
+	Now       time.Time
+	Request   string    // its id in the log
+	Again     time.Time // when to try again, after an error that says so
+	assets    *assets
+}
+
+// language is a link to the same page in a language.
+type language struct{ Tag, Name, Address string }
+
+func (v *visit) page(name string, data any) page {
+	p := page{
+		words: v.words, Name: name, Look: v.ports.Look, User: v.who.Name, Data: data, Now: v.ports.Now(), assets: v.assets,
+	}
+	p.Request, p.Again = fault.RequestID(v.r.Context()), p.Now
+	if f := fault.Of(v.err); f != nil {
+		p.Again = p.Now.Add(max(f.After, time.Second))
+	}
+	for _, tag := range api.Languages() {
+		q := maps.Clone(v.query)
+		if v.r.Method == "GET" { // the query of a form may not mean the same
+			q = v.r.URL.Query()
+		} else if q == nil {
+			q = url.Values{}
+		}
+		q.Set("language", tag)
+		p.Languages = append(p.Languages, language{tag, languageNames[tag], "?" + q.Encode()})
+	}
+	return p
+}
+
+var languageNames = map[string]string{"en": "English", "it": "Italiano", "es": "Español", "fr": "Français", "de": "Deutsch"}
+
+// Pages are those of people with an account.
+func (page) Pages() []string { return []string{"send", "files", "requests"} }
+
+// LanguageName returns the name of the page's language in it.
+func (p page) LanguageName() string { return languageNames[p.Lang] }
+
+// Asset returns the address of a file of static/.
+func (p page) Asset(name string) string { return p.assets.address(name) }
+
+// Icon returns the address of an icon.
+func (p page) Icon(name string) string { return p.Asset("icons.svg") + "#" + name }
+
+// alert is what the template "alert" shows. Without a text it shows nothing.
+type alert struct{ Kind, Icon, Text string }
+
+// Alert returns one.
+func (page) Alert(kind, icon, text string) alert { return alert{kind, icon, text} }
+
+// With returns the page for a template that shows something else, with the same words.
+func (p page) With(data any) page {
+	p.Data = data
+	return p
+}
+
+// UserField is the field of a user's name.
+func (p page) UserField(user, wrong string) page { return p.With(loginForm{User: user, Wrong: wrong}) }
+
+// passwordField is a field of a password. Its id is password, old or new.
+type passwordField struct {
+	ID, Wrong  string
+	New, Focus bool
+}
+
+// Label is the key of its label.
+func (f passwordField) Label() string { return "password." + f.ID }
+
+// Described are the ids of what describes it.
+func (f passwordField) Described() string {
+	ids := ""
+	if f.Wrong != "" {
+		ids = f.ID + "-error "
+	}
+	if f.New {
+		ids += f.ID + "-hint"
+	}
+	return strings.TrimSpace(ids)
+}
+
+// Password is the field of a password.
+func (p page) Password(id, wrong string, focus bool) page {
+	return p.With(passwordField{id, wrong, id == "new", focus})
+}
+
+// Isolate returns a name for the middle of a sentence, whose letters may run from right to left.
+func (page) Isolate(name string) string { return "\u2068" + name + "\u2069" }
+
+// moment is a time as the template "when" shows it.
+type moment struct{ Machine, Relative, Exact string }
+
+// When returns when something is or was.
+func (p page) When(at time.Time) moment {
+	return moment{at.UTC().Format(time.RFC3339), p.Relative(at, p.Now), p.Exactly(at)}
+}
+
+// Script returns the texts whose keys begin with a word, for the page's script, as JSON.
+func (p page) Script(prefix string) (template.JS, error) {
+	texts := map[string]any{"lang": p.Lang, "unit": p.Unit}
+	for key, w := range p.own {
+		if name, ok := strings.CutPrefix(key, prefix+"."); ok && w[0] == w[1] {
+			texts[name] = w[0]
+		} else if ok {
+			texts[name] = w
+		}
+	}
+	b, err := json.Marshal(texts) // which escapes <, > and &
+	return template.JS(b), err
+}

@@ -1,0 +1,170 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"ferry/shared/auth"
+	"ferry/shared/fault"
+)
+
+// changeLink is an answer of the interface with the link that changes a password.
+type changeLink struct {
+	User    string `json:"user"`
+	LinkURL string `json:"linkURL"`
+}
+
+func (c changeLink) token() (string, error) {
+	u, err := url.Parse(c.LinkURL)
+	if err != nil {
+		return "", fault.Wrap(err, "reading a change link")
+	}
+	return u.Query().Get("k"), nil
+}
+
+// forgotForm is what the page of a forgotten password shows.
+type forgotForm struct {
+	User, Wrong string
+	Again       time.Time
+}
+
+func (v *visit) showForgot() error {
+	return v.show(http.StatusOK, "forgot", forgotForm{User: v.r.URL.Query().Get("user")})
+}
+
+// forgot has a code mailed, and leads to the page that takes it.
+func (v *visit) forgot() error {
+	form, err := v.form()
+	if err != nil {
+		return err
+	}
+	in := forgotForm{User: strings.TrimSpace(form.Get("user"))}
+	v.again = func(status int, wrong error) error {
+		switch status {
+		case http.StatusTooManyRequests:
+			in.Again = v.ports.Now().Add(fault.Of(wrong).After)
+		case http.StatusBadRequest, http.StatusUnauthorized:
+			in.Wrong = v.T("forgot.unknown")
+		case http.StatusForbidden:
+			in.Wrong = v.T("forgot.unreachable")
+		default:
+			in.Wrong = v.wrong(wrong)
+		}
+		return v.show(status, "forgot", in)
+	}
+	if _, valid := auth.CanonicalName(in.User); !valid { // which hides nobody
+		return fault.New(fault.Invalid, "no user can have this name")
+	}
+	var found changeLink
+	q := url.Values{"u": {in.User}, "lang": {v.Lang}}
+	if _, err := v.ask(question{at: "GET /auth/forget?" + q.Encode()}, &found); err != nil {
+		return err
+	}
+	token, err := found.token()
+	if err != nil {
+		return err
+	}
+	return v.to("password", url.Values{"k": {token}, "u": {in.User}})
+}
+
+// passwordForm is what the page of a new password shows.
+type passwordForm struct {
+	Token, User string
+	First       bool // no code is needed
+	Code        string
+	WrongCode   string
+	WrongNew    string
+}
+
+// showPassword shows what a change token allows. The link in a mail has no name with it: whoever
+// has a code is not told whose it is.
+func (v *visit) showPassword() error {
+	q := v.r.URL.Query()
+	if q.Get("k") == "" {
+		return v.to("forgot", nil)
+	}
+	in := passwordForm{Token: q.Get("k"), User: q.Get("u")}
+	if err := v.checkToken(&in); err != nil {
+		return err
+	}
+	switch q.Get("wrong") { // as a form that was sent to the interface itself comes here
+	case "400":
+		in.WrongNew = v.T("password.refused")
+	case "401", "403":
+		in.WrongCode = v.T("password.wrong")
+	}
+	return v.show(http.StatusOK, "password", in)
+}
+
+// checkToken asks what a token allows, and changes nothing. If that is nothing, the page says so.
+func (v *visit) checkToken(in *passwordForm) error {
+	v.again = func(status int, wrong error) error {
+		if status != http.StatusUnauthorized {
+			return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(wrong)})
+		}
+		return v.show(status, "password-dead", nil)
+	}
+	var found changeLink
+	_, err := v.ask(question{
+		at: "POST /auth/change", form: url.Values{"k": {in.Token}},
+		// Whoever comes from a mail on another site has not sent a form there.
+		header: http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": nil},
+	}, &found)
+	if fault.Is(err, fault.Forbidden) { // the code is missing
+		return nil
+	}
+	in.First = err == nil
+	if in.First {
+		in.User = found.User
+	}
+	return err
+}
+
+// changePassword sets a new password, and leads to the login.
+func (v *visit) changePassword() error {
+	form, err := v.form()
+	if err != nil {
+		return err
+	}
+	in := passwordForm{Token: form.Get("k"), User: form.Get("user"), Code: form.Get("code")}
+	code := strings.Join(strings.FieldsFunc(in.Code, func(r rune) bool { return unicode.IsSpace(r) || r == '-' }), "")
+	password := form.Get("new")
+	v.again = func(status int, wrong error) error {
+		if dead := v.checkToken(&in); fault.Is(dead, fault.Unauthorized) {
+			return v.show(http.StatusUnauthorized, "password-dead", nil)
+		}
+		switch status {
+		case http.StatusBadRequest:
+			in.WrongNew = v.refused(password)
+		case http.StatusUnauthorized, http.StatusForbidden:
+			in.Code, in.WrongCode = "", v.T("password.wrong")
+		default:
+			in.WrongNew = v.wrong(wrong)
+		}
+		return v.show(status, "password", in)
+	}
+	if password == "" {
+		return fault.New(fault.Invalid, "the new password is missing")
+	}
+	var found changeLink
+	fields := url.Values{"k": {in.Token}, "p": {code}, "z": {password}}
+	if _, err := v.ask(question{at: "POST /auth/change", form: fields}, &found); err != nil {
+		return err
+	}
+	return v.to("login", url.Values{"changed": {"1"}, "user": {found.User}})
+}
+
+// refused says what is wrong with a new password.
+func (v *visit) refused(password string) string {
+	switch n := utf8.RuneCountInString(password); {
+	case n < auth.ShortestPassword:
+		return v.T("password.short", auth.ShortestPassword)
+	case n > auth.LongestPassword:
+		return v.T("password.long", auth.LongestPassword)
+	}
+	return v.T("password.easy")
+}

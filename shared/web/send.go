@@ -1,0 +1,203 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/wire"
+)
+
+// sendPage is what the sending page and the page of a request show. Their scripts send files in
+// sessions; without scripts a plain form does.
+type sendPage struct {
+	Account wire.Account // of the user
+	Guest   *guestPage   // of a guest; nil is a user
+	Keep    int64        // for how many days files stay; 0 is for ever
+	Email   bool         // the user can get mails
+	Mobiles bool         // numbers get text messages
+	Region  bool         // numbers need no country code
+	MaxBody int64        // bytes of a plain form; 0 is no limit
+	// Wrong says what was wrong with the plain form, by parameter; that of the empty one is about the
+	// whole.
+	Wrong map[string]string
+}
+
+// send shows the sending page, what was sent, or to visitors what this is.
+func (v *visit) send() error {
+	err := v.findLogin()
+	q := v.r.URL.Query()
+	switch {
+	case fault.Is(err, fault.Unauthorized):
+		return v.show(http.StatusOK, "intro", q.Has("failed"))
+	case err != nil:
+		return err
+	case q.Has("sent"):
+		return v.sent(q)
+	}
+	p := v.sender()
+	p.Keep = cmp.Or(v.who.KeepDays, v.ports.Retention.KeepDays)
+	p.Email, p.Mobiles, p.Region = v.who.Email != "", !v.ports.NoSMS, v.ports.PhoneRegion != ""
+	if _, err := v.ask(question{at: "GET /me"}, &p.Account); err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, "send", p)
+}
+
+// sender returns what the pages that send have in common.
+func (v *visit) sender() sendPage {
+	v.addStore(blob.Files)
+	p := sendPage{MaxBody: v.ports.MaxBody}
+	q := v.r.URL.Query()
+	if status, err := strconv.Atoi(q.Get("failed")); err == nil {
+		parameter, _, several := strings.Cut(q.Get("parameter"), ",")
+		if several {
+			parameter = "many"
+		}
+		p.Wrong = map[string]string{parameter: v.unsent(status, parameter)}
+	}
+	return p
+}
+
+// unsent says why something was not sent: by the parameter that is wrong, else by the status.
+func (v *visit) unsent(status int, parameter string) string {
+	for _, key := range []string{parameter, strconv.Itoa(status)} {
+		if v.has("send.js.wrong." + key) {
+			return v.T("send.js.wrong." + key)
+		}
+	}
+	return v.T("error.internal")
+}
+
+// About returns what is wrong with one of these parameters, or empty.
+func (p sendPage) About(parameters ...string) string {
+	for _, name := range parameters {
+		if p.Wrong[name] != "" {
+			return p.Wrong[name]
+		}
+	}
+	return ""
+}
+
+// Whole returns what is wrong with the form as a whole, or with what has no field.
+func (p sendPage) Whole(fields ...string) string {
+	for name, wrong := range p.Wrong {
+		if !slices.Contains(fields, name) {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// Most returns how many recipients there may be.
+func (sendPage) Most() int { return files.MaxRecipients }
+
+// Scope names whose unfinished uploads a browser may show.
+func (p sendPage) Scope() string {
+	if p.Guest != nil {
+		return ""
+	}
+	return "user:" + p.Account.Name
+}
+
+// Room returns how many bytes may be sent; nil is any number.
+func (p sendPage) Room() *int64 {
+	switch {
+	case p.Guest != nil:
+		return p.Guest.About.BytesLeft
+	case p.Account.Quota == nil:
+		return nil
+	}
+	left := max(0, p.Account.Quota.Limit-p.Account.Quota.Used)
+	return &left
+}
+
+// Days returns the choices of how long files stay, in days. The last is as long as files stay here.
+func (p sendPage) Days() (days []int64) {
+	for _, n := range []int64{1, 7, 14, 30, 90} {
+		if n < p.Keep || p.Keep == 0 {
+			days = append(days, n)
+		}
+	}
+	return append(days, p.Keep)
+}
+
+// sentFile is a file that was sent, as GET /files/{id} shows it.
+type sentFile struct {
+	ID            int64
+	Name          string
+	Type          string
+	Length        int64
+	Entries       int
+	Expires       time.Time
+	LinkURL       string
+	Links         []wire.Link
+	Notifications []wire.Notification
+	Owner         string `json:"-"` // if that is another user
+}
+
+// Own returns the file's own link.
+func (f sentFile) Own() wire.Link {
+	if len(f.Links) == 0 {
+		return wire.Link{}
+	}
+	return f.Links[0]
+}
+
+// QR returns the address of a picture of the link.
+func (f sentFile) QR() string {
+	_, query, _ := strings.Cut(f.LinkURL, "?")
+	return "qr?" + query
+}
+
+// sent shows what has just been sent, with its links.
+func (v *visit) sent(q url.Values) error {
+	var all []sentFile
+	for _, id := range q["sent"][:min(len(q["sent"]), files.MaxFiles)] {
+		at := "GET /files/" + url.PathEscape(id)
+		if q.Has("d") {
+			at += "?d=" + url.QueryEscape(q.Get("d"))
+		}
+		f := sentFile{Owner: q.Get("d")}
+		if _, err := v.ask(question{at: at}, &f); err != nil {
+			return err
+		}
+		all = append(all, f)
+	}
+	return v.show(http.StatusOK, "sent", all)
+}
+
+// People returns how many got a message.
+func (f sentFile) People() int64 { return int64(len(f.Notifications)) }
+
+// Count returns how many entries a bundle has.
+func (f sentFile) Count() int64 { return int64(f.Entries) }
+
+// Modules are the scripts that a sending page needs besides its own.
+func (page) Modules() []string {
+	return []string{
+		"choice.js", "dom.js", "drop.js", "form.js", "store.js", "unfinished.js", "words.js", "people.js",
+		"upload.js", "service.js", "bundle.js", "crc.js", "worker.js",
+	}
+}
+
+// Channel returns the icon of how a message went.
+func (page) Channel(channel string) string {
+	if channel == "sms" {
+		return "phone"
+	}
+	return "mail"
+}
+
+// Message returns what became of a message to a recipient.
+func (page) Message(n wire.Notification) outcome {
+	return became(links.Live, n.To, 0, message{n.State, !n.Sent.IsZero(), !n.Delivered.IsZero()}, 0)
+}

@@ -1,0 +1,425 @@
+// Makes bundles: several files and folders in one ZIP64 archive, stored and not deflated, whose form
+// shared/bundle in Go describes. Both make the same bytes of the same entries. The archive is made
+// while it is sent: any part of it is a Blob of headers and slices of the files, so nothing of the
+// files is held in memory.
+//
+//   const bundle = new Bundle(entriesOf(fileList));       // throws a BundleError that names the entry
+//   bundle.length;                                        // of the archive, before anything is read
+//   const parts = bundle.cut(16 << 20, new Pool());
+//   for (const number of parts.order()) {
+//     const { hi, lo } = await parts.sum(number);         // the CRC64NVME of the part
+//     const blob = await parts.blob(number);              // for XMLHttpRequest.send
+//   }
+//
+// An entry is {path, file, modified, executable}: a folder's path ends in a slash, and it has no
+// file; `modified` is in milliseconds, and of the file if it is missing. Only empty folders need an
+// entry.
+//
+// Exports: Bundle with entries, directory, length, cut(size, pool); Parts with count, order(),
+// sum(number, {fresh, signal}), blob(number, {signal}), part(from, to, {signal}); entriesOf(files),
+// checkPath(path), BundleError, MAX_ENTRIES.
+
+import { Crc64, Crc32 } from "./crc.js";
+import { ChangedError } from "./worker.js";
+
+/** The most files and folders in a bundle. */
+export const MAX_ENTRIES = 10_000;
+
+const MAX_DIRECTORY = 4 << 20; // bytes, without the end records
+const MAX_PATH = 1024; // bytes, and of an element of it:
+const MAX_ELEMENT = 255;
+const WIDE = 0xffffffff; // values from here on do not fit 32 bits; this one says so
+const utf8 = new TextEncoder();
+
+/** Says why something cannot be in a bundle. `path` is empty if it is about the whole bundle. */
+export class BundleError extends Error {
+  name = "BundleError";
+
+  constructor(path, reason) {
+    super(`${path ? JSON.stringify(path) : "the bundle"} ${reason}`);
+    this.path = path;
+    this.reason = reason;
+  }
+}
+
+/** Returns entries of what an <input type=file> or a drop has, in an order that depends on nothing else. */
+export function entriesOf(files) {
+  const entries = Array.from(files, (file) => ({ path: file.webkitRelativePath || file.name, file }));
+  return entries.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+}
+
+/** The layout of a bundle. It needs no checksums. */
+export class Bundle {
+  /** Where the directory begins, and the length of the whole, in bytes. */
+  directory = 0;
+  length = 0;
+  entries = [];
+  #records = 0; // bytes of the directory, without the end records
+  #paths = new Paths();
+
+  constructor(entries) {
+    for (const entry of entries) this.#add(entry);
+    if (!this.entries.length) throw new BundleError("", "has no entries");
+    this.length = this.directory + this.#records + this.#end().length;
+  }
+
+  #add({ path, file = null, modified = file?.lastModified ?? 0, executable = false, length = file?.size ?? 0 }) {
+    if (this.entries.length === MAX_ENTRIES) throw new BundleError("", `has more than ${MAX_ENTRIES} entries`);
+    checkPath(path);
+    if (!(length >= 0) || length > Number.MAX_SAFE_INTEGER - this.directory) {
+      throw new BundleError(path, "has an impossible length");
+    }
+    const folder = path.endsWith("/");
+    if (folder && length) throw new BundleError(path, "is a folder with bytes");
+    this.#paths.add(path);
+    const entry = { path, file, length, modified: keptTime(modified), executable: executable && !folder, folder };
+    entry.header = this.directory;
+    entry.offset = entry.header + localHeader(entry, 0).length;
+    this.#records += record(entry, 0).length;
+    if (this.#records > MAX_DIRECTORY) {
+      throw new BundleError("", `has names that need more than ${MAX_DIRECTORY >> 20} MiB together`);
+    }
+    this.directory = entry.offset + length;
+    this.entries.push(entry);
+  }
+
+  /** Cuts the bundle into parts of `size` bytes; the last may be shorter. */
+  cut(size, pool) {
+    return new Parts(this, size, pool);
+  }
+
+  /** Returns the directory and what follows it. `sums` has the CRC-32 of each entry. */
+  tail(sums) {
+    return joined([...this.entries.map((entry, i) => record(entry, sums[i])), this.#end()]);
+  }
+
+  /** Returns the local header of an entry, whose CRC-32 is `sum`. */
+  header(index, sum) {
+    return localHeader(this.entries[index], sum);
+  }
+
+  /** Returns what lies from one offset to another: {kind, entry, from, to}, within a header, a file or the tail. */
+  pieces(from, to) {
+    const found = [];
+    const add = (kind, entry, begin, end) => {
+      const first = Math.max(from, begin), last = Math.min(to, end);
+      if (first < last) found.push({ kind, entry, from: first - begin, to: last - begin });
+    };
+    for (let i = this.#entryAt(from); i < this.entries.length && this.entries[i].header < to; i++) {
+      const { header, offset, length } = this.entries[i];
+      add("header", i, header, offset);
+      add("content", i, offset, offset + length);
+    }
+    add("tail", -1, this.directory, this.length);
+    return found;
+  }
+
+  // entryAt returns the first entry that ends behind an offset.
+  #entryAt(at) {
+    let low = 0, high = this.entries.length;
+    while (low < high) {
+      const middle = (low + high) >> 1, { offset, length } = this.entries[middle];
+      if (offset + length <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // end returns the records after the directory: if it begins late, the ZIP64 end record and its
+  // locator too.
+  #end() {
+    const count = this.entries.length, at = this.directory, size = this.#records;
+    const zip64 = at < WIDE ? [] : fields(
+      [4, 0x06064b50], [8, 44], [2, MADE_BY], [2, ZIP64], [8, 0], [8, count], [8, count], [8, size], [8, at],
+      [4, 0x07064b50], [4, 0], [8, at + size], [4, 1]);
+    const end = fields([4, 0x06054b50], [4, 0], [2, count], [2, count], [4, size], [4, narrow(at)], [2, 0]);
+    return joined([zip64, end]);
+  }
+}
+
+/**
+ * The parts of a bundle, each made by itself and as often as needed. A header needs the checksum of
+ * its file, and the directory those of all. Each share that a part has of a file is read once for
+ * both its checksums, which are kept. If a file changes later, reading it again is a ChangedError.
+ */
+export class Parts {
+  #bundle;
+  #size;
+  #pool;
+  #sums = new Map(); // of the shares: promises of {length, crc64, crc32}
+
+  constructor(bundle, size, pool) {
+    this.#bundle = bundle;
+    this.#size = size;
+    this.#pool = pool;
+  }
+
+  get count() {
+    return Math.ceil(this.#bundle.length / this.#size);
+  }
+
+  /**
+   * Returns the numbers of all parts, from 1, in the order that reads the least ahead: a part with the
+   * header of a file that is longer than a part comes behind that file's bytes, and the directory
+   * comes last. Any other order gives the same bytes.
+   */
+  order() {
+    const first = [], headers = [], last = [];
+    for (let number = 1; number <= this.count; number++) {
+      if (this.#end(number) > this.#bundle.directory) last.push(number);
+      else if (this.#hasLongHeader(number)) headers.push(number);
+      else first.push(number);
+    }
+    return [...first, ...headers.reverse(), ...last];
+  }
+
+  #hasLongHeader(number) {
+    const { entries } = this.#bundle;
+    return this.#pieces(number).some(({ kind, entry }) => kind === "header" && entries[entry].length > this.#size);
+  }
+
+  /** Returns the CRC64NVME of a part, as {hi, lo}. If it shall be fresh, its files are read again. */
+  async sum(number, { fresh = false, signal } = {}) {
+    const pieces = this.#pieces(number);
+    await this.#learn(pieces, signal);
+    if (fresh) await this.#compare(pieces, signal);
+    const whole = new Crc64();
+    for (const piece of pieces) {
+      if (piece.kind === "content") {
+        const share = await this.#sums.get(this.#key(piece.entry, piece.from));
+        whole.append(share.crc64, share.length);
+      } else {
+        whole.update(await this.#bytes(piece));
+      }
+    }
+    return whole.value;
+  }
+
+  /** Returns a part. Nothing of it is in memory but headers. */
+  blob(number, options) {
+    return this.part((number - 1) * this.#size, this.#end(number), options);
+  }
+
+  /** Returns the bytes from one offset in the bundle to another, as a Blob. */
+  async part(from, to, { signal } = {}) {
+    const pieces = this.#bundle.pieces(from, to);
+    await this.#learn(pieces.filter(({ kind }) => kind !== "content"), signal);
+    const blobs = [];
+    for (const piece of pieces) blobs.push(piece.kind === "content" ? this.#slice(piece) : await this.#bytes(piece));
+    return new Blob(blobs);
+  }
+
+  #end(number) {
+    return Math.min(number * this.#size, this.#bundle.length);
+  }
+
+  #pieces(number) {
+    return this.#bundle.pieces((number - 1) * this.#size, this.#end(number));
+  }
+
+  #slice({ entry, from, to }) {
+    return this.#bundle.entries[entry].file.slice(from, to);
+  }
+
+  #key(entry, from) {
+    return `${entry}:${from}`;
+  }
+
+  // learn reads those shares of files whose sums the pieces need and nobody knows.
+  async #learn(pieces, signal) {
+    const shares = [];
+    for (const piece of pieces) {
+      if (piece.kind === "content") shares.push(piece);
+      else if (piece.kind === "header") shares.push(...this.#shares(piece.entry));
+      else shares.push(...this.#bundle.entries.flatMap((_, entry) => this.#shares(entry)));
+    }
+    const unknown = new Map();
+    for (const share of shares) {
+      const key = this.#key(share.entry, share.from);
+      if (!this.#sums.has(key)) unknown.set(key, share);
+    }
+    if (unknown.size) {
+      const reading = this.#read([...unknown.values()], signal);
+      [...unknown.keys()].forEach((key, i) => {
+        const sum = reading.then((sums) => sums[i]);
+        this.#sums.set(key, sum);
+        sum.catch(() => {
+          if (this.#sums.get(key) === sum) this.#sums.delete(key);
+        });
+      });
+    }
+    await Promise.all(shares.map(({ entry, from }) => this.#sums.get(this.#key(entry, from))));
+  }
+
+  // compare reads the shares of a part again.
+  async #compare(pieces, signal) {
+    const shares = pieces.filter(({ kind }) => kind === "content");
+    const now = await this.#read(shares, signal);
+    for (const [i, { entry, from }] of shares.entries()) {
+      const { crc64: { hi, lo } } = await this.#sums.get(this.#key(entry, from));
+      if (now[i].crc64.hi !== hi || now[i].crc64.lo !== lo) throw new ChangedError(this.#bundle.entries[entry].path);
+    }
+  }
+
+  async #read(shares, signal) {
+    try {
+      return await this.#pool.sums(shares.map((share) => this.#slice(share)), { crc32: true, signal });
+    } catch (error) {
+      if (!(error instanceof ChangedError)) throw error;
+      throw new ChangedError(this.#bundle.entries[shares[error.index].entry].path);
+    }
+  }
+
+  // shares returns what the parts have of a file: the same pieces as the parts' own.
+  #shares(entry) {
+    const { offset, length } = this.#bundle.entries[entry], shares = [];
+    for (let at = 0; at < length;) {
+      const to = Math.min((Math.floor((offset + at) / this.#size) + 1) * this.#size - offset, length);
+      shares.push({ entry, from: at, to });
+      at = to;
+    }
+    return shares;
+  }
+
+  // bytes returns a piece that is not of a file. The sums that it needs are known.
+  async #bytes({ kind, entry, from, to }) {
+    if (kind === "header") return this.#bundle.header(entry, await this.#crc32(entry)).subarray(from, to);
+    const sums = [];
+    for (let i = 0; i < this.#bundle.entries.length; i++) sums.push(await this.#crc32(i));
+    return this.#bundle.tail(sums).subarray(from, to);
+  }
+
+  async #crc32(entry) {
+    const sum = new Crc32();
+    for (const { from } of this.#shares(entry)) {
+      const share = await this.#sums.get(this.#key(entry, from));
+      sum.append(share.crc32, share.length);
+    }
+    return sum.value;
+  }
+}
+
+/**
+ * Checks that a path is relative, and each of its elements an ordinary name. Otherwise it throws a
+ * BundleError. On Windows such a path may still name a device, and two paths may be one.
+ */
+export function checkPath(path) {
+  const refuse = (reason) => { throw new BundleError(path, reason); };
+  if (path === "") refuse("has an entry without a path");
+  if (utf8.encode(path).length > MAX_PATH) refuse(`is longer than ${MAX_PATH} bytes`);
+  if (/\p{Surrogate}/u.test(path)) refuse("is not UTF-8"); // half of a character
+  if (/\p{Control}/u.test(path)) refuse("has a control character");
+  if (path.includes("\\")) refuse("has a backslash");
+  if (path.startsWith("/")) refuse("is an absolute path");
+  if (/^[A-Za-z]:/.test(path)) refuse("begins like a Windows drive");
+  for (const element of bare(path).split("/")) {
+    if (["", ".", ".."].includes(element)) refuse(`has the path element "${element}"`);
+    if (utf8.encode(element).length > MAX_ELEMENT) refuse(`has a path element of more than ${MAX_ELEMENT} bytes`);
+  }
+}
+
+// Paths are those of a bundle so far. No path occurs twice, or would be both a file and a folder.
+class Paths {
+  #files = new Set();
+  #folders = new Set(); // that have an entry, without the slash
+  #parents = new Set(); // of files and folders
+
+  add(path) {
+    const own = bare(path), folder = own !== path, parents = parentsOf(own);
+    if ((folder ? this.#folders : this.#files).has(own)) throw new BundleError(path, "occurs twice");
+    if ((folder ? this.#files : this.#folders).has(own) || (!folder && this.#parents.has(own))) {
+      throw new BundleError(path, "is both a file and a folder");
+    }
+    const above = parents.find((parent) => this.#files.has(parent));
+    if (above !== undefined) throw new BundleError(path, `is inside a file, ${JSON.stringify(above)}`);
+    (folder ? this.#folders : this.#files).add(own);
+    for (const parent of parents) this.#parents.add(parent);
+  }
+}
+
+function parentsOf(path) {
+  const parents = [];
+  for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) parents.push(path.slice(0, at));
+  return parents;
+}
+
+function bare(path) {
+  return path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+// The archive's numbers, as in APPNOTE.
+const PLAIN = 20, ZIP64 = 45; // versions needed
+const MADE_BY = (3 << 8) | 45; // Unix
+const UTF8_FLAG = 1 << 11;
+const FILE = 0o100644, EXECUTABLE = 0o100755, FOLDER = 0o040755, FOLDER_BIT = 0x10;
+
+function localHeader(entry, sum) {
+  const large = zip64Field([entry.length, entry.length]);
+  return joined([fields([4, 0x04034b50]), common(entry, sum, large), names(entry), large]);
+}
+
+function record(entry, sum) {
+  const large = zip64Field([entry.length, entry.length, entry.header]);
+  const mode = entry.folder ? FOLDER : entry.executable ? EXECUTABLE : FILE;
+  return joined([
+    fields([4, 0x02014b50], [2, MADE_BY]), common(entry, sum, large),
+    fields([2, 0], [2, 0], [2, 0], [2, entry.folder ? FOLDER_BIT : 0], [2, mode], [4, narrow(entry.header)]),
+    names(entry), large,
+  ]);
+}
+
+// common is what local header and record have in common.
+function common({ path, length, modified }, sum, large) {
+  const [clock, date] = dosTime(modified), size = narrow(length);
+  return fields([2, large.length ? ZIP64 : PLAIN], [2, UTF8_FLAG], [2, 0], [2, clock], [2, date], [4, sum], [4, size], [4, size],
+    [2, utf8.encode(path).length], [2, 9 + large.length]);
+}
+
+// names is the path, and the field with the time.
+function names({ path, modified }) {
+  return joined([utf8.encode(path), fields([2, 0x5455], [2, 5], [1, 1], [4, modified])]);
+}
+
+// zip64Field has those values that are too large for 32 bits. It may be empty.
+function zip64Field(values) {
+  const large = values.filter((value) => value >= WIDE).map((value) => [8, value]);
+  return large.length ? fields([2, 1], [2, 8 * large.length], ...large) : new Uint8Array(0);
+}
+
+function narrow(value) {
+  return Math.min(value, WIDE);
+}
+
+// keptTime returns the seconds that the archive keeps of milliseconds.
+function keptTime(milliseconds) {
+  return Math.min(Math.max(Math.floor(Number(milliseconds) / 1000) || 0, 0), 2 ** 31 - 1);
+}
+
+// dosTime returns time and date as MS-DOS writes them, in UTC.
+function dosTime(seconds) {
+  const t = new Date(Math.max(seconds, Date.UTC(1980, 0) / 1000) * 1000);
+  return [
+    (t.getUTCHours() << 11) | (t.getUTCMinutes() << 5) | (t.getUTCSeconds() >> 1),
+    ((t.getUTCFullYear() - 1980) << 9) | ((t.getUTCMonth() + 1) << 5) | t.getUTCDate(),
+  ];
+}
+
+// fields returns numbers, the lowest byte first: each is [bytes, value].
+function fields(...all) {
+  const out = new Uint8Array(all.reduce((n, [width]) => n + width, 0));
+  let at = 0;
+  for (let [width, value] of all) {
+    for (; width > 0; width--, value = Math.floor(value / 256)) out[at++] = value % 256;
+  }
+  return out;
+}
+
+function joined(pieces) {
+  const out = new Uint8Array(pieces.reduce((n, piece) => n + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    out.set(piece, at);
+    at += piece.length;
+  }
+  return out;
+}

@@ -1,0 +1,176 @@
+// Sends a page's forms to the interface, and then shows the page as it is. A form says what it calls
+// in data-call="PATCH v1/files/7", where to go then in data-then, and what to say in data-said; how
+// its fields are read is in fields.js. What needs this module has data-js, and is hidden without it.
+
+import { address, collect, explain } from "./fields.js";
+import { Words } from "./words.js";
+import "./copy.js";
+
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const errors = read("error-texts"), words = new Words(read("call-texts"));
+const main = () => document.querySelector("main");
+
+function reveal(root) {
+  for (const e of root.querySelectorAll("[data-js]")) e.hidden = false;
+}
+
+/** Calls the interface. Returns {ok, status, parameter, after, json}; without a status, there was no answer. */
+async function ask(call, body) {
+  const [method, path] = call.split(" ");
+  try {
+    const headers = { Accept: "application/json", ...(body && { "Content-Type": "application/json" }) };
+    const a = await fetch(path, { method, headers, body: body && JSON.stringify(body), redirect: "error" });
+    const found = { ok: a.ok, status: a.status, parameter: a.headers.get("Ferry-Parameter"), after: a.headers.get("Retry-After") };
+    return { ...found, json: await a.json().catch(() => null) };
+  } catch {
+    return { ok: false, status: 0 };
+  }
+}
+
+/** Shows the page of an address in place of this one. */
+async function show(to) {
+  const a = await fetch(to, { headers: { Accept: "text/html" } });
+  const page = new DOMParser().parseFromString(await a.text(), "text/html"), fresh = page.querySelector("main");
+  if (!fresh || a.redirected) return location.assign(to);
+  reveal(fresh);
+  main().replaceWith(document.adoptNode(fresh));
+  document.title = page.title;
+  history.replaceState(null, "", to);
+  const first = fresh.querySelector("[autofocus], .alert[tabindex]") ?? fresh;
+  first.focus();
+  if (first.readOnly) first.select();
+}
+
+/** Says what has happened, at the beginning of what was changed. */
+function say(text, colour = "good") {
+  if (!text) return;
+  const div = document.createElement("div"), p = Object.assign(document.createElement("p"), { textContent: text });
+  div.append(p);
+  const alert = Object.assign(document.createElement("div"), { className: `alert ${colour}`, tabIndex: -1 });
+  alert.role = colour === "good" ? "status" : "alert";
+  alert.append(div);
+  const place = main().querySelector(".panel > .head") ?? main().querySelector(":scope > .head");
+  if (place) place.after(alert);
+  else main().prepend(alert);
+  alert.focus();
+}
+
+/** Shows what is wrong beside the field that it is about, or at the end of the form. */
+function complain(form, text, parameter) {
+  const names = (parameter ?? "").split(", ");
+  const field = [...form.elements].find((e) => e.name && (names.includes(e.name) || names.some((n) => (e.dataset.parameters ?? "").split(" ").includes(n))));
+  const error = Object.assign(document.createElement("span"), { className: "error", id: `${field?.id ?? "form"}-error`, textContent: text });
+  error.role = "alert";
+  (field?.closest(".joined") ?? field ?? form.lastElementChild).after(error);
+  if (!field) return;
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", `${error.id} ${field.getAttribute("aria-describedby") ?? ""}`.trim());
+  field.focus();
+}
+
+function forgive(form) {
+  for (const error of form.querySelectorAll(".error")) {
+    for (const field of form.querySelectorAll("[aria-invalid]")) {
+      field.removeAttribute("aria-invalid");
+      const others = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id !== error.id).join(" ");
+      if (others) field.setAttribute("aria-describedby", others);
+      else field.removeAttribute("aria-describedby");
+    }
+    error.remove();
+  }
+}
+
+async function whileBusy(form, work) {
+  if (form.ariaBusy === "true") return;
+  form.ariaBusy = "true";
+  const buttons = [...form.elements].filter((e) => e.type === "submit");
+  for (const b of buttons) b.disabled = true;
+  try {
+    await work();
+  } finally {
+    form.ariaBusy = "false";
+    for (const b of buttons) b.disabled = false;
+  }
+}
+
+async function call(form) {
+  forgive(form);
+  const fields = [...form.elements].filter((e) => e.name);
+  const { json, wrong, name } = collect(fields.map((e) => ({ name: e.name, type: e.type, value: e.value, checked: e.checked, data: e.dataset })));
+  if (wrong) return complain(form, words.t("recipients", wrong.join(", ")), name);
+  const answer = await ask(form.dataset.call, fields.length ? json : undefined);
+  if (!answer.ok) return complain(form, explain(answer, errors, words), answer.parameter);
+  await show(address(form.dataset.then ?? location.href, answer.json));
+  say(form.dataset.said);
+}
+
+/** Makes a call for each of several files, and says how far it is. Returns what failed. */
+async function each(ids, callOf, progress) {
+  const done = [];
+  let failed = 0, why = "";
+  for (const [i, id] of ids.entries()) {
+    progress(words.t("progress", i + 1, ids.length));
+    const answer = await ask(callOf(id));
+    if (answer.ok) done.push(id);
+    else failed++, (why = explain(answer, errors, words));
+  }
+  return { done, problem: failed ? words.t("partly", failed, why) : "" };
+}
+
+const chosen = (form) => [...form.querySelectorAll('[name="id"]:checked')];
+
+async function bulk(form, what) {
+  const backup = form.dataset.area === "backup", ids = chosen(form).map((e) => e.value), status = form.querySelector("[data-chosen]");
+  const callOf = (id) => (what === "restore" ? `POST v1/files/${id}/restore` : `DELETE v1/files/${id}${backup ? "?area=backup" : ""}`);
+  const { done, problem } = await each(ids, callOf, (text) => (status.textContent = text));
+  const then = new URL(form.dataset.then, document.baseURI);
+  if (what === "delete" && !backup && done.length) then.searchParams.set("deleted", done.join(","));
+  await show(then.href);
+  say(problem || (what === "restore" ? words.t("restored", words.n("files", done.length)) : ""), problem ? "bad" : "good");
+}
+
+async function undo(form) {
+  const ids = [...form.querySelectorAll('[name="id"]')].map((e) => e.value), button = form.querySelector("button");
+  const { done, problem } = await each(ids, (id) => `POST v1/files/${id}/restore`, (text) => (button.textContent = text));
+  await show(form.dataset.then);
+  say(problem || words.t("restored", words.n("files", done.length)), problem ? "bad" : "good");
+}
+
+/** Says what is chosen. */
+function count(form) {
+  const all = chosen(form), files = words.n("files", all.length);
+  const bytes = all.reduce((sum, e) => sum + Number(e.dataset.size), 0);
+  form.querySelector("[data-chosen]").textContent = words.t("chosen", files, words.size(bytes));
+  form.querySelector("[data-count]").textContent = words.t(form.dataset.area === "backup" ? "purge" : "delete", files);
+}
+
+document.addEventListener("change", ({ target }) => {
+  const form = target.closest?.("[data-bulk]");
+  if (!form) return;
+  if ("all" in target.dataset) for (const e of form.querySelectorAll('[name="id"]')) e.checked = target.checked;
+  count(form);
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target, { call: calls, bulk: many, bulkUndo } = form.dataset;
+  if (calls === undefined && many === undefined && bulkUndo === undefined) return;
+  event.preventDefault();
+  if (calls !== undefined) whileBusy(form, () => call(form));
+  else if (bulkUndo !== undefined) whileBusy(form, () => undo(form));
+  else if (event.submitter?.value && document.activeElement?.type !== "checkbox") { // Enter in a box is no press of a button
+    whileBusy(form, () => bulk(form, event.submitter.value));
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const open = event.key === "Escape" && event.target.closest?.("details.reveal[open]");
+  if (!open) return;
+  open.open = false;
+  open.querySelector("summary").focus();
+});
+
+document.addEventListener("click", ({ target }) => {
+  for (const open of document.querySelectorAll("details.reveal[open]")) if (!open.contains(target)) open.open = false;
+});
+
+reveal(document);

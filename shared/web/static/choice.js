@@ -1,0 +1,146 @@
+// What somebody has chosen to send: files and folders, in the order in which they came.
+//
+//   const choice = new Choice();
+//   choice.add(found);                       // of drop.js: {path, file, handle}, with a file of null for an empty folder
+//   choice.items                             // {name, folder, entries, size, count}
+//   choice.source(words, { fileSource, bundleSource, Bundle }, name);   // for an Upload
+//   choice.fits(record, Bundle);             // whether this is what an unfinished upload sends
+//
+// Exports: Choice with items, size, count, single, paths, handles, add(found), remove(item), replace(path, file),
+// without(path), name(words), source(...), fits(record, Bundle), shares(share).
+
+/** Files and folders. One file is sent as it is, all else as a bundle. */
+export class Choice {
+  items = [];
+
+  get entries() {
+    const all = this.items.flatMap(({ entries }) => entries);
+    return all.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+  }
+
+  get size() {
+    return this.items.reduce((sum, { size }) => sum + size, 0);
+  }
+
+  get count() {
+    return this.items.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** The one file that is sent as it is, or null. */
+  get single() {
+    const [item] = this.items;
+    return this.items.length === 1 && !item.folder ? item.entries[0].file : null;
+  }
+
+  /** What leads to the files after the page was closed, or undefined if something does not. */
+  get handles() {
+    const all = this.items.map(({ handle }) => handle);
+    return all.length && all.every(Boolean) ? all : undefined;
+  }
+
+  /** Adds what was found. The same again is left out, and another file of a name gets another name. */
+  add(found) {
+    const known = new Map(this.entries.map((entry) => [entry.path, entry.file]));
+    for (const { path, file, handle } of found) {
+      const top = path.split("/")[0],
+        folder = path.includes("/");
+      if (known.has(path) && isSame(known.get(path), file)) continue;
+      let unique = path;
+      for (let n = 2; known.has(unique); n++) unique = numbered(path, n);
+      known.set(unique, file);
+      let item = folder && this.items.find((one) => one.folder && one.name === top);
+      if (!item)
+        this.items.push(
+          (item = { name: folder ? top : unique, folder, entries: [], handle: unique === path ? handle : undefined }),
+        );
+      else if (item.handle !== handle) item.handle = undefined;
+      item.entries.push({ path: unique, file });
+    }
+    this.#count();
+  }
+
+  remove(item) {
+    this.items = this.items.filter((one) => one !== item);
+  }
+
+  /** Puts another file in place of one that has changed. An empty path is the only one's. */
+  replace(path, file) {
+    for (const item of this.items) {
+      for (const entry of item.entries) {
+        if (entry.path !== path && path) continue;
+        entry.file = file;
+        item.handle = undefined;
+      }
+    }
+    this.#count();
+  }
+
+  /** Leaves out a file. */
+  without(path) {
+    for (const item of this.items) {
+      item.entries = item.entries.filter((entry) => entry.path !== path);
+      if (item.folder) item.handle = undefined; // it still has the file
+    }
+    this.items = this.items.filter(({ entries }) => entries.length);
+    this.#count();
+  }
+
+  #count() {
+    for (const item of this.items) {
+      item.size = item.entries.reduce((sum, { file }) => sum + (file?.size ?? 0), 0);
+      item.count = item.entries.filter(({ file }) => file).length;
+    }
+  }
+
+  /** Returns the name under which all is sent. */
+  name(words) {
+    if (this.single) return this.single.name;
+    const [first] = this.items,
+      stem = first.folder ? first.name : first.name.replace(/(.)\.[^.]{1,8}$/, "$1");
+    const short = [...stem].slice(0, 60).join("");
+    return `${this.items.length === 1 ? short : words.t("bundle", short, this.items.length - 1)}.zip`;
+  }
+
+  /** Returns what an Upload sends. Names that cannot be in a bundle are a BundleError. */
+  source({ fileSource, bundleSource, Bundle }, name) {
+    return this.single ? fileSource(this.single) : bundleSource(name, new Bundle(this.entries));
+  }
+
+  /** Reports whether this is what an unfinished upload sends, as far as names and sizes tell. */
+  fits(record, Bundle) {
+    if (!record.bundle) return this.single?.name === record.name && this.single.size === record.size;
+    const { entries } = this;
+    if (
+      this.single ||
+      entries.length !== record.entries?.length ||
+      entries.some(({ path }, i) => path !== record.entries[i])
+    )
+      return false;
+    return new Bundle(entries).length === record.size;
+  }
+
+  /** Returns how much of each item has been sent, from 0 to 1, if so much of all has. They go in the order of their names. */
+  shares(share) {
+    const order = [...this.items].sort((a, b) => (a.name < b.name ? -1 : 1)),
+      shares = new Map();
+    let left = share * this.size;
+    for (const item of order) {
+      shares.set(
+        item,
+        share === 1 || (left >= item.size && (left > 0 || item.size > 0)) ? 1 : Math.max(0, left / (item.size || 1)),
+      );
+      left -= item.size;
+    }
+    return shares;
+  }
+}
+
+function isSame(a, b) {
+  return a === b || Boolean(a && b && a.size === b.size && a.lastModified === b.lastModified);
+}
+
+// numbered returns "a (2).txt" of a.txt.
+function numbered(path, n) {
+  const [, stem, end] = path.match(/^(.*?[^/])((?:\.[^./]{1,8})?\/?)$/s);
+  return `${stem} (${n})${end}`;
+}

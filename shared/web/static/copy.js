@@ -1,0 +1,28 @@
+// Copies texts that no field has: <button data-copy-text="LINK" data-done="Copied"><span>Copy</span></button>.
+// Its label says so for a moment. It works for what comes into the page later, too.
+
+document.addEventListener("click", async ({ target }) => {
+  const button = target.closest?.("[data-copy-text]");
+  if (!button || !(await copy(button.dataset.copyText))) return;
+  const label = button.querySelector("span");
+  label.dataset.before ??= label.textContent;
+  label.textContent = button.dataset.done;
+  setTimeout(() => (label.textContent = label.dataset.before), 2000);
+});
+
+// copy works without https too, where browsers have no clipboard to write to.
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = Object.assign(document.createElement("textarea"), { value: text, readOnly: true, className: "sr" });
+    const focused = document.activeElement;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    focused?.focus();
+    return done;
+  }
+}

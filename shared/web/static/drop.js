@@ -1,0 +1,75 @@
+// Finds the files in what was dropped, pasted or chosen, with all folders, and what leads to them again
+// after the page was closed, where browsers have that.
+//
+// Exports: foundIn(files), dropped(dataTransfer), reopened(handles), pick(folder), canPick(). All but the
+// last return {path, file, handle}: an empty folder has a path that ends in a slash, and no file.
+
+/** Returns what an <input type=file> or a clipboard has. */
+export function foundIn(files) {
+  return Array.from(files, (file) => ({ path: file.webkitRelativePath || file.name, file }));
+}
+
+/** Returns what was dropped. It must be called while the drop is handled. */
+export async function dropped(transfer) {
+  const items = Array.from(transfer.items).filter(({ kind }) => kind === "file");
+  const begun = items.map((item) => ({
+    // all at once: after a wait they are gone
+    handle: item.getAsFileSystemHandle?.().catch(() => null),
+    entry: item.webkitGetAsEntry?.(),
+    file: item.getAsFile(),
+  }));
+  const all = [];
+  for (const { handle, entry, file } of begun) {
+    const found = await handle;
+    if (found) all.push(...(await reopened([found])));
+    else if (entry) all.push(...(await walkEntry(entry, "")));
+    else if (file) all.push({ path: file.name, file });
+  }
+  return all;
+}
+
+/** Returns what handles lead to. */
+export async function reopened(handles) {
+  const all = [];
+  for (const handle of handles) {
+    for (const found of await walkHandle(handle, "")) all.push({ ...found, handle });
+  }
+  return all;
+}
+
+async function walkHandle(handle, before) {
+  const path = before + handle.name;
+  if (handle.kind === "file") return [{ path, file: await handle.getFile() }];
+  const all = [];
+  for await (const child of handle.values()) all.push(...(await walkHandle(child, `${path}/`)));
+  return all.length ? all : [{ path: `${path}/`, file: null }];
+}
+
+async function walkEntry(entry, before) {
+  const path = before + entry.name;
+  if (entry.isFile) return [{ path, file: await new Promise((resolve, reject) => entry.file(resolve, reject)) }];
+  const reader = entry.createReader(),
+    all = [];
+  for (;;) {
+    // it gives a hundred at a time
+    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    if (!some.length) break;
+    for (const child of some) all.push(...(await walkEntry(child, `${path}/`)));
+  }
+  return all.length ? all : [{ path: `${path}/`, file: null }];
+}
+
+/** Reports whether pick works here, and is better than the browser's own choice: that has a telephone's camera. */
+export function canPick() {
+  return "showOpenFilePicker" in globalThis && "showDirectoryPicker" in globalThis && !navigator.userAgentData?.mobile;
+}
+
+/** Lets somebody choose files or a folder, and returns them; nothing if they did not. */
+export async function pick(folder) {
+  try {
+    return await reopened(folder ? [await showDirectoryPicker()] : await showOpenFilePicker({ multiple: true }));
+  } catch (error) {
+    if (error.name === "AbortError") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,48 @@
+// Reads forms for the interface, and says what is wrong with them, without a page.
+//
+// Exports: collect(fields) makes the JSON of fields {name, type, value, checked, data}; explain(answer,
+// errors, words) says why a request failed; address(text, answer) fills in where to go then.
+//
+// A field's data says how it is read: with `skip` an empty one is left out; `unit` multiplies a
+// number; `recipients` are taken apart into m and c. The choice "-" is left out too, and an
+// unchecked box whose data has `empty` changes nothing.
+
+import { people } from "./people.js";
+
+/** Returns what the fields of a form say, or {wrong} with the recipients that are none. */
+export function collect(fields) {
+  const all = {};
+  for (const { name, type, value, checked, data = {} } of fields) {
+    if (!name || value === "-" || ("skip" in data && value === "")) continue;
+    if (type === "checkbox") {
+      if (!("empty" in data)) all[name] = checked;
+      else if (checked) all[name] = "";
+    } else if (type === "number") {
+      all[name] = value === "" ? 0 : Math.round(Number(value) * Number(data.unit ?? 1));
+    } else if ("recipients" in data) {
+      const found = people(value), wrong = found.filter(({ kind }) => !kind);
+      if (wrong.length) return { wrong: wrong.map(({ text }) => text), name };
+      for (const kind of ["m", "c"]) {
+        const some = found.filter((one) => one.kind === kind).map((one) => one.value);
+        if (some.length) all[kind] = some;
+      }
+    } else all[name] = value;
+  }
+  return { json: all };
+}
+
+/** Says why a request failed: by the parameter that is wrong, else by the status. */
+export function explain({ status, parameter, after }, errors, words) {
+  if (!status) return words.t("offline");
+  if (status === 401) return words.t("login");
+  if (status === 429) return errors.wait.replace("%s", words.n("seconds", Number(after) || 1));
+  for (const key of [`parameter.${parameter}`, `${status}`]) {
+    if (words.has(key)) return words.t(key);
+  }
+  return errors[status] ?? words.t("failed");
+}
+
+/** Fills {id} into an address. */
+export function address(text, answer) {
+  return text.replace("{id}", encodeURIComponent(answer?.id ?? ""));
+}

@@ -1,0 +1,184 @@
+// The form around what is chosen: recipients, options, and what is wrong with them.
+//
+//   const form = new Form(element, stage.dataset, guest);
+//   const asked = form.read();      // options for an Upload, or null once it has said what is wrong
+//   form.blame('d', text)           // false if no field is of that parameter
+//
+// Exports: Form.
+
+import { copyOf, element, find, isolated, words } from "./dom.js";
+import { people } from "./people.js";
+
+const LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"; // 32, none of which looks like another
+
+export class Form {
+  #form;
+  #settings;
+  #to;
+  #people = [];
+
+  constructor(form, settings) {
+    this.#form = form;
+    this.#settings = settings;
+    this.#to = find("#to", form);
+    if (!this.#to) return; // a guest's
+    this.#to.addEventListener("keydown", (event) => this.#key(event));
+    this.#to.addEventListener("paste", (event) => {
+      const text = event.clipboardData.getData("text");
+      if (!text) return;
+      event.preventDefault();
+      this.#add(`${this.#to.value} ${text}`);
+    });
+    this.#to.addEventListener("blur", () => this.#to.value.trim() && this.#add(this.#to.value));
+    form.addEventListener("input", ({ target }) => {
+      if (target !== this.#to && target.closest(".field")) wrong(target);
+      this.#summarize();
+    });
+    find("[data-generate]", form).addEventListener("click", () => this.#suggest());
+    this.#summarize();
+  }
+
+  #field(name) {
+    return this.#form.elements[name];
+  }
+
+  // Recipients
+
+  #key(event) {
+    const { key, isComposing } = event,
+      typed = this.#to.value.trim();
+    if ((key === "," || key === ";" || (key === "Enter" && typed)) && !isComposing) {
+      event.preventDefault();
+      this.#add(typed);
+    } else if (key === "Backspace" && !this.#to.value && this.#people.length) {
+      event.preventDefault();
+      this.#to.value = this.#people.pop().text;
+      this.#draw();
+    }
+  }
+
+  #add(text) {
+    for (const one of people(text, "region" in this.#settings)) {
+      if (this.#people.some(({ value }) => value.toLowerCase() === one.value.toLowerCase())) continue;
+      if (one.kind === "c" && !("mobiles" in this.#settings)) one.kind = "";
+      this.#people.push(one);
+    }
+    this.#to.value = "";
+    this.#draw();
+  }
+
+  #draw() {
+    const chips = this.#people.map((one) => {
+      const chip = copyOf("chip"),
+        name = find("bdi", chip),
+        button = find("button", chip);
+      chip.classList.toggle("bad", !one.kind);
+      name.textContent = one.text;
+      if (one.kind === "c") name.dir = "ltr";
+      button.ariaLabel = words.t("remove", one.text);
+      button.onclick = () => {
+        this.#people = this.#people.filter((other) => other !== one);
+        this.#draw();
+        this.#to.focus();
+      };
+      return chip;
+    });
+    const last = this.#to.parentElement; // stays where it is, or it would lose the focus
+    while (last.previousElementSibling) last.previousElementSibling.remove();
+    last.before(...chips);
+    const bad = this.#people.find(({ kind }) => !kind),
+      many = this.#people.length > this.#settings.most;
+    wrong(this.#to, bad ? words.parts("wrong.recipient", isolated(bad.text)) : many && words.t("wrong.many"));
+  }
+
+  // Options
+
+  #summarize() {
+    const other = this.#field("area").value === "other",
+      user = this.#field("d").value.trim(),
+      limit = Number(this.#field("downloads").value);
+    find("[data-state]", this.#form).textContent = words.list([
+      ...(other ? [user ? words.t("state.area", user) : words.t("state.other")] : []),
+      this.#field("expires").selectedOptions[0].dataset.say,
+      limit > 0 ? words.n("state.downloads", limit) : words.t("state.no-limit"),
+      words.t(this.#field("password").value ? "state.password" : "state.no-password"),
+    ]);
+  }
+
+  #suggest() {
+    const field = this.#field("password"),
+      random = [...crypto.getRandomValues(new Uint8Array(16))];
+    field.value = random
+      .map((n) => LETTERS[n & 31])
+      .join("")
+      .replace(/(.{4})(?=.)/g, "$1-");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.select();
+  }
+
+  /** Returns what the form asks for, or null: then it shows what is wrong. */
+  read() {
+    if (!this.#to) return set({ by: this.#field("by").value.trim() });
+    const message = this.#field("way").value === "message",
+      other = this.#field("area").value === "other",
+      limit = this.#field("downloads");
+    if (message && this.#to.value.trim()) this.#add(this.#to.value);
+    if (message && !this.#people.length) wrong(this.#to, words.t("wrong.nobody"));
+    if (!limit.validity.valid) wrong(limit, words.t("wrong.downloads"));
+    if (other && !this.#field("d").value.trim()) wrong(this.#field("d"), words.t("wrong.no-user"));
+    const bad = [...this.#form.querySelectorAll('[aria-invalid="true"]')].find(
+      (field) => (message || field !== this.#to) && (other || field.name !== "d"),
+    );
+    if (bad) return reveal(bad);
+    const of = (kind) => this.#people.filter((one) => one.kind === kind).map(({ value }) => value);
+    return set({
+      ...(message && { m: of("m"), c: of("c"), i: this.#field("i").value.trim() }),
+      expires: this.#field("expires").value,
+      downloads: Number(limit.value),
+      password: this.#field("password").value,
+      notify: this.#field("notify")?.checked,
+      d: other && this.#field("d").value.trim(),
+    });
+  }
+
+  /** Says that a parameter is wrong, beside its field. It returns false if there is none. */
+  blame(parameter, text) {
+    const toPeople = ["m", "c", "c, m"].includes(parameter) && this.#to,
+      field = toPeople || this.#field(parameter);
+    if (!parameter || !field?.closest?.(".field")) return false;
+    if (toPeople) this.#field("way").value = "message";
+    wrong(field, text);
+    reveal(field);
+    return true;
+  }
+}
+
+// wrong says below a field what is wrong with it; without a text, nothing.
+function wrong(field, text) {
+  const id = `${field.id}-error`,
+    box = field.closest(".field"),
+    hint = find(".hint", box)?.id ?? "";
+  find(".error", box)?.remove();
+  if (text) {
+    const error = element("span", { id, className: "error" });
+    error.setAttribute("role", "alert");
+    box.append(error); // before its text, or it is not read out
+    error.append(...[text].flat());
+    field.setAttribute("aria-invalid", "true");
+  } else {
+    field.removeAttribute("aria-invalid");
+  }
+  field.setAttribute("aria-describedby", text ? `${id} ${hint}` : hint);
+}
+
+function reveal(field) {
+  const fold = field.closest("details");
+  if (fold) fold.open = true;
+  field.focus();
+  return null;
+}
+
+// set returns the fields that have something.
+function set(all) {
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => (Array.isArray(value) ? value.length : value)));
+}

@@ -1,0 +1,147 @@
+// Requests to the interface, by the page's cookie or as a guest of a request, and what their errors say.
+//
+//   const guest = await join(token, { password });   // for the page of a request: {token, secret, about}
+//   const service = new Service({ guest });
+//   const me = await service.call("GET", "me");      // throws an UploadError
+//
+// Pages lie beside v1/, so all addresses are relative.
+//
+// Exports: Service with call(method, path, {body, headers, signal, keepalive}); join(token, {password});
+// UploadError; and for upload.js mayPass(error), refusal(status, header).
+
+const LONGEST = 300_000; // milliseconds until an answer
+
+/**
+ * Why an upload failed. `status` is that of the service's answer, or 0; `detail` and `parameter` are
+ * its Ferry-Error and Ferry-Parameter, `retryAfter` is in seconds. `code` tells what is no answer:
+ * 'network', 'unreachable' (only where the parts go), 'changed' (`path` names the file of a bundle),
+ * 'other' (not the file that the session began with), 'gone' (the session has ended, and a new one would
+ * lack its password), 'answer' (not from Ferry), 'cancelled'; and 'password' that a request needs one.
+ */
+export class UploadError extends Error {
+  name = "UploadError";
+
+  constructor({ status = 0, detail = "", parameter = "", retryAfter = 0, code = "", path = "" }) {
+    super(detail || (status ? `the service answered ${status}` : code));
+    Object.assign(this, { status, detail, parameter, retryAfter, code, path });
+  }
+}
+
+/**
+ * Begins as a guest: returns {token, secret, about} for the option `guest`. `about` is what the request
+ * says (GET requests/in). An UploadError with the code 'password' wants one, or another.
+ */
+export async function join(token, { password = "", signal, ...options } = {}) {
+  const service = new Service({ ...options, guest: { token } });
+  const about = await service.join(signal, password);
+  return { ...service.guest, about };
+}
+
+/** The interface. `base` and `fetch` are for tests and other pages. */
+export class Service {
+  guest;
+  #base;
+  #fetch;
+
+  constructor({ base = "v1/", fetch = globalThis.fetch, guest = null }) {
+    this.#base = base;
+    this.#fetch = fetch;
+    this.guest = guest && { ...guest };
+  }
+
+  get isGuest() {
+    return this.guest !== null;
+  }
+
+  // join gets the guest's secret before anything is sent: if that answer were lost, a repeated request
+  // would be another guest's, and the file would be there twice. The browser keeps it in a cookie, which
+  // only this request gets.
+  async join(signal, password = "") {
+    if (!this.guest || this.guest.secret) return null;
+    // Without credentials the browser itself does not ask for a password when this one is wrong.
+    if (password) await this.#knock(signal, { Authorization: `Basic ${base64(`:${password}`)}` }, "omit");
+    return this.#knock(signal, password ? { "Ferry-Guest": this.guest.secret } : {}, "same-origin");
+  }
+
+  #knock(signal, login, credentials) {
+    const answered = (headers) => { this.guest.secret = headers.get("Ferry-Guest"); };
+    return this.call("GET", `requests/in?k=${encodeURIComponent(this.guest.token)}`, { login, credentials, signal, answered });
+  }
+
+  #login() {
+    return this.isGuest ? { Authorization: `Bearer ${this.guest.token}`, "Ferry-Guest": this.guest.secret } : {};
+  }
+
+  /** Sends a request and returns the JSON of its answer. `answered` gets the headers of a success. */
+  async call(method, path, options = {}) {
+    const { body, headers, signal, keepalive = false, answered } = options;
+    const { login = this.#login(), credentials = this.isGuest ? "omit" : "same-origin" } = options;
+    const all = { Accept: "application/json", ...login, ...headers };
+    if (body) all["Content-Type"] = "application/json";
+    const controller = new AbortController(), stop = () => controller.abort();
+    const idle = setTimeout(stop, LONGEST);
+    signal?.addEventListener("abort", stop);
+    try {
+      signal?.throwIfAborted();
+      const response = await this.#fetch.call(globalThis, this.#base + path, {
+        method, headers: all, body: body && JSON.stringify(body), keepalive, credentials,
+        cache: "no-store", signal: controller.signal,
+      });
+      const text = await response.text();
+      if (!response.ok) throw refusal(response.status, (name) => response.headers.get(name));
+      answered?.(response.headers);
+      return text ? parsed(text) : null;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error instanceof UploadError ? error : new UploadError({ code: "network", detail: error.message });
+    } finally {
+      clearTimeout(idle);
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  // near returns the address of a part: if the service itself takes it, by the name that the page was
+  // opened with, so that no other origin is asked.
+  near(url, { id }) {
+    const at = url.indexOf(`/uploads/${id}/parts/`);
+    return at < 0 ? url : this.#base + url.slice(at + 1);
+  }
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UploadError({ code: "answer" });
+  }
+}
+
+/** Returns the error in an answer, whose headers a function gives. */
+export function refusal(status, header) {
+  const asked = header("WWW-Authenticate") ?? header("X-Amzn-Remapped-WWW-Authenticate") ?? "";
+  return new UploadError({
+    status, detail: header("Ferry-Error") ?? "", parameter: header("Ferry-Parameter") ?? "", retryAfter: retryAfter(header),
+    code: status === 401 && asked.includes('realm="link"') ? "password" : "",
+  });
+}
+
+// retryAfter reads Retry-After in its two forms (RFC 9110, section 10.2.3), in seconds.
+function retryAfter(header) {
+  const value = header("Retry-After") ?? "";
+  if (/^\d{1,7}$/.test(value)) return Number(value);
+  const after = (Date.parse(value) - Date.parse(header("Date") ?? "")) / 1000;
+  return after > 0 ? after : 0;
+}
+
+// LOST is what the service says of a file whose bytes it has lost.
+const LOST = "the service has lost the bytes";
+
+/** Reports whether the same request may succeed later. */
+export function mayPass({ status, again, detail, retryAfter: after }) {
+  if (again || (status === 409 && after > 0)) return true; // an earlier try still runs
+  return [408, 429, 500, 502, 503, 504].includes(status) && !detail.startsWith(LOST);
+}
+
+function base64(text) {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}

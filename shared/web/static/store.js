@@ -1,0 +1,110 @@
+// Remembers unfinished uploads in the browser, so that they can go on after the tab was closed. It
+// keeps no secret: no token, no password, no bytes of a file.
+//
+//   const store = new Store();
+//   const upload = new Upload(source, { store, scope: "user:ann", handles: [handle] });  // see upload.js
+//   for (const record of await store.list("user:ann")) ...    // newest first, none that another tab sends
+//   new Upload(source, { store, resume: record });
+//   await store.delete(record.id);
+//
+// A record is {id, scope, name, size, type, bundle, first, protected, options, handles, entries,
+// created}: `id` is the session's, `first` the checksum of the first part once it is known, `protected`
+// says that the upload has a password, `options` are those of POST uploads, `handles` are
+// FileSystemFileHandles where the browser has them (a page has to ask for permission again), and
+// `entries` the paths of a bundle in their order.
+//
+// A scope says who may see a record: for a user 'user:NAME', for a guest what guestScope returns.
+//
+// Exports: Store with list(scope), put(record), delete(id), hold(id); guestScope(token). If the
+// browser stores nothing, as in some private windows, lists are empty and nothing fails.
+
+const DATABASE = "ferry";
+const UPLOADS = "uploads";
+const LIFE = 7 * 24 * 3600 * 1000; // as long as the service keeps a session, in milliseconds
+const LOCK = "ferry-upload-";
+
+// What may be kept. A field that is not here might be a secret.
+const FIELDS = ["id", "scope", "name", "size", "type", "bundle", "first", "protected", "handles", "entries", "created"];
+const OPTIONS = ["m", "c", "i", "expires", "downloads", "d", "notify", "lang", "by"];
+
+/** The unfinished uploads of this browser. */
+export class Store {
+  #indexedDB;
+  #locks;
+  #now;
+  #opened = null;
+
+  constructor({ indexedDB = globalThis.indexedDB, locks = globalThis.navigator?.locks, now = Date.now } = {}) {
+    this.#indexedDB = indexedDB;
+    this.#locks = locks;
+    this.#now = now;
+  }
+
+  /** Returns the records of a scope that are not over and not being sent, the newest first. */
+  async list(scope) {
+    const all = await this.#do("readonly", (uploads) => uploads.getAll()) ?? [];
+    const over = all.filter(({ created }) => !(created > this.#now() - LIFE));
+    for (const { id } of over) await this.delete(id);
+    const held = new Set((await this.#locks?.query().catch(() => null))?.held?.map(({ name }) => name));
+    const open = all.filter((record) => record.scope === scope && !over.includes(record) && !held.has(LOCK + record.id));
+    return open.sort((a, b) => b.created - a.created);
+  }
+
+  /** Keeps a record, instead of an earlier one of its id. It leaves out what is not to be kept. */
+  async put(record) {
+    const kept = { created: this.#now(), ...pick(record, FIELDS), options: pick(record.options ?? {}, OPTIONS) };
+    // Without the handles it is still of use: not every browser can store them.
+    const stored = await this.#do("readwrite", (uploads) => uploads.put(kept));
+    if (stored === undefined && kept.handles) {
+      delete kept.handles;
+      await this.#do("readwrite", (uploads) => uploads.put(kept));
+    }
+  }
+
+  /** Forgets a record. */
+  async delete(id) {
+    await this.#do("readwrite", (uploads) => uploads.delete(id));
+  }
+
+  /** Keeps a record out of the lists of all tabs until the returned function is called or the tab is closed. */
+  hold(id) {
+    let release = () => {};
+    const held = new Promise((resolve) => { release = resolve; });
+    this.#locks?.request(LOCK + id, { mode: "shared" }, () => held).catch(() => {});
+    return release;
+  }
+
+  // do returns what a request to the database gives, or undefined if it fails.
+  async #do(mode, ask) {
+    try {
+      const database = await (this.#opened ??= open(this.#indexedDB));
+      return await answer(ask(database.transaction(UPLOADS, mode).objectStore(UPLOADS)));
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Returns the scope of a guest: a hash, so that it tells nothing of the token. Empty if there is none to be had. */
+export async function guestScope(token) {
+  if (!globalThis.crypto?.subtle) return ""; // the page came by plain http
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`ferry guest ${token}`));
+  return "guest:" + Array.from(new Uint8Array(hash, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function open(indexedDB) {
+  const opening = indexedDB.open(DATABASE, 1);
+  opening.onupgradeneeded = () => opening.result.createObjectStore(UPLOADS, { keyPath: "id" });
+  return answer(opening);
+}
+
+function answer(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onblocked = request.onerror = () => reject(request.error);
+  });
+}
+
+function pick(from, names) {
+  return Object.fromEntries(names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
+}

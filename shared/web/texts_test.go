@@ -1,0 +1,184 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ferry/shared/api"
+)
+
+func textsOf(t *testing.T, lang string) map[string]word {
+	t.Helper()
+	text, err := wordFiles.ReadFile("texts/" + lang + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]word{}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatalf("%s: %v", lang, err)
+	}
+	return all
+}
+
+// sources are the texts of files below ../, by their names.
+func sources(t *testing.T, kinds ...string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && slices.Contains(kinds, filepath.Ext(path)) && !strings.Contains(path, "test") {
+			var text []byte
+			text, err = os.ReadFile(path)
+			all[path] = string(text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var (
+	// asked finds the keys that Go, templates and scripts ask for by name.
+	asked = regexp.MustCompile("\\.(?:T|N|Rich|t|n|parts)(?:\\(| )[\"'`]([a-z0-9.-]+)[\"'`]")
+	// quoted finds the texts in quotation marks.
+	quoted = regexp.MustCompile("\"([^\"\\n]*)\"|'([^'\\n]*)'|`([^`]*)`")
+	// taken finds the prefixes of the texts that scripts get.
+	taken = regexp.MustCompile(`\.Script "([a-z.]+)"`)
+)
+
+func TestEachTextThatPagesAskForExists(t *testing.T) {
+	t.Parallel()
+	texts, pages := textsOf(t, "en"), sources(t, ".go", ".html", ".js")
+	prefixes := []string{""}
+	for _, text := range pages {
+		for _, m := range taken.FindAllStringSubmatch(text, -1) {
+			prefixes = append(prefixes, m[1]+".")
+		}
+	}
+	for path, text := range pages {
+		if !strings.HasPrefix(path, "../web/") {
+			continue
+		}
+		for _, m := range asked.FindAllStringSubmatch(text, -1) {
+			found := func(prefix string) bool { return texts[prefix+m[1]] != word{} }
+			if strings.HasSuffix(m[1], ".") || strings.HasSuffix(m[1], "-") { // more follows
+				found = func(prefix string) bool {
+					return slices.ContainsFunc(slices.Collect(maps.Keys(texts)), func(key string) bool { return strings.HasPrefix(key, prefix+m[1]) })
+				}
+			}
+			if !slices.ContainsFunc(prefixes, found) {
+				t.Errorf("%s asks for the text %s, which does not exist", path, m[1])
+			}
+		}
+	}
+}
+
+// TestEachTextIsUsed looks for keys, or for what they are put together of: a beginning such as
+// "dead." or "error.%d", and words that stand somewhere in the code.
+func TestEachTextIsUsed(t *testing.T) {
+	t.Parallel()
+	said, starts, ends, scripts := map[string]bool{}, []string{}, []string{}, []string{}
+	for path, text := range sources(t, ".go", ".html", ".js") {
+		if strings.HasSuffix(path, ".html") { // outside of actions, quotation marks are HTML's
+			text = strings.Join(regexp.MustCompile(`{{.*?}}`).FindAllString(text, -1), "\n")
+		}
+		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+			literal := m[1] + m[2] + m[3]
+			said[literal], said[strings.ReplaceAll(literal, " ", "-")] = true, true
+			start, _, put := strings.Cut(strings.ReplaceAll(literal, "${", "%"), "%")
+			if len(literal) < 40 && start != "" && (put || strings.HasSuffix(start, ".") || strings.HasSuffix(start, "-")) {
+				starts = append(starts, start)
+			}
+			if strings.HasPrefix(literal, ".") || strings.HasPrefix(literal, "-") {
+				ends = append(ends, literal)
+			}
+		}
+		for _, m := range taken.FindAllStringSubmatch(text, -1) {
+			scripts = append(scripts, m[1]+".")
+		}
+	}
+	var used func(key string, depth int) bool
+	used = func(key string, depth int) bool {
+		if said[key] || regexp.MustCompile(`^\d+$`).MatchString(key) {
+			return true
+		}
+		for _, start := range starts {
+			if rest, ok := strings.CutPrefix(key, start); ok && depth > 0 && used(rest, depth-1) {
+				return true
+			}
+		}
+		for _, end := range ends {
+			if rest, ok := strings.CutSuffix(key, end); ok && depth > 0 && rest != "" && used(rest, depth-1) {
+				return true
+			}
+		}
+		first, rest, ok := strings.Cut(key, "-")
+		return ok && depth > 0 && said[first] && used(rest, depth-1)
+	}
+	for key := range textsOf(t, "en") {
+		inScript := slices.ContainsFunc(scripts, func(prefix string) bool {
+			rest, ok := strings.CutPrefix(key, prefix)
+			return ok && used(rest, 2)
+		})
+		if !inScript && !used(key, 3) {
+			t.Errorf("nothing uses the text %s", key)
+		}
+	}
+}
+
+func TestTheLanguagesHaveTheSameTexts(t *testing.T) {
+	t.Parallel()
+	verbs := regexp.MustCompile(`%(\[\d\])?[a-z%]`)
+	parts := func(text string) string {
+		all := verbs.FindAllString(text, -1)
+		slices.Sort(all)
+		return fmt.Sprint(all)
+	}
+	english := textsOf(t, "en")
+	for _, lang := range api.Languages() {
+		texts := textsOf(t, lang)
+		for key, want := range english {
+			got, ok := texts[key]
+			if !ok {
+				t.Errorf("%s: the text %s is missing", lang, key)
+				continue
+			}
+			for i := range want {
+				if strings.TrimSpace(got[i]) == "" || parts(got[i]) != parts(want[i]) {
+					t.Errorf("%s: the text %s is %q, in English %q", lang, key, got[i], want[i])
+				}
+			}
+		}
+		for key := range texts {
+			if _, ok := english[key]; !ok {
+				t.Errorf("%s: the text %s is not one of English", lang, key)
+			}
+		}
+	}
+}
+
+func TestNextLeadsToAPageOfThisSiteAlone(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"files", "files?id=7&area=backup", "l?k=a-b_c", "requests?q=a+b%20c"} {
+		if got := next(good, "send"); got != good {
+			t.Errorf("%q leads to %q", good, got)
+		}
+	}
+	for _, bad := range []string{
+		"", "/files", "//evil.example", "https://evil.example", "https:evil.example", "javascript:alert(1)", "files/../x", "../x", "\\\\evil.example", "/\\evil.example",
+		"files#x", "files?x=//evil.example/", "files\n", "files?\r\nSet-Cookie: a=b", " files", "FILES", "files?<script>", "data:text/html,x", "?x", ".", "\tfiles", "v1/files",
+	} {
+		if got := next(bad, "send"); got != "send" {
+			t.Errorf("%q leads to %q", bad, got)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"ferry/shared/api"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+)
+
+// visit is one request for a page.
+type visit struct {
+	*site
+	words
+	w      http.ResponseWriter
+	r      *http.Request
+	cookie auth.Cookie
+	who    auth.Identity // once findLogin has found it
+	store  string        // the origin of the store, once the page needs it
+	frames bool          // the page has frames of this site
+	query  url.Values    // of the page that a form leads to, if it has one of its own
+	// again shows the form that was sent with what is wrong in it; nil shows a page with the error.
+	again func(status int, wrong error) error
+	err   error
+}
+
+type visitKey struct{}
+
+// handler returns the handler of a view.
+func (s *site) handler(f view) http.Handler {
+	outlet := s.ports.Outlet()
+	outlet.Links, outlet.WriteError = true, writeError
+	h := outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		v := r.Context().Value(visitKey{}).(*visit)
+		v.w, v.r = w, r
+		if v.err = v.admit(); v.err == nil {
+			v.err = f(v)
+		}
+		return v.err
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, s.visit(r))))
+	})
+}
+
+func (s *site) visit(r *http.Request) *visit {
+	v := &visit{site: s, words: s.words(langOf(r))}
+	v.cookie, _ = auth.CookieOf(s.ports.Base(r.Context()), true)
+	return v
+}
+
+// admit refuses what pages of other sites send, whatever CORS allows them.
+func (v *visit) admit() error {
+	if !v.cookie.IsOwn(v.r) {
+		return fault.New(fault.Forbidden, "a web page of another site may not do this")
+	}
+	if lang, ok := api.Language(v.r.URL.Query().Get("language")); ok && v.r.Method == http.MethodGet {
+		http.SetCookie(v.w, &http.Cookie{
+			Name: langCookie, Value: lang, Path: v.cookie.Path, MaxAge: 365 * 24 * 60 * 60,
+			Secure: v.cookie.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		})
+	}
+	return nil
+}
+
+// langCookie keeps the language that a visitor chose.
+const langCookie = "ferry-lang"
+
+// langOf returns the language of a visit: the one that the visitor chose, else that of the link that
+// leads here, else the browser's.
+func langOf(r *http.Request) string {
+	q := r.URL.Query()
+	chosen := q.Get("language")
+	if c, err := r.Cookie(langCookie); err == nil && chosen == "" {
+		chosen = c.Value
+	}
+	return api.LangOf(cmp.Or(chosen, q.Get("lang")), r, auth.User{})
+}
+
+// findLogin finds who is logged in. It makes one call to the table. Without a valid login the fault
+// is Unauthorized.
+func (v *visit) findLogin() (err error) {
+	c, ok := v.ports.Cookie(v.r.Context())
+	if !ok {
+		return errLoggedOut
+	}
+	found, err := c.Read(v.r)
+	if err == nil && found.Kind == "" {
+		err = errLoggedOut
+	}
+	if err == nil {
+		v.who, err = v.check.Check(v.r.Context(), found)
+	}
+	if err == nil && v.r.Method == http.MethodGet { // the cookie lasts from its last use
+		http.SetCookie(v.w, c.Set(found.Bearer))
+	}
+	return err
+}
+
+var errLoggedOut = fault.New(fault.Unauthorized, "nobody is logged in")
+
+// loggedIn is a view for people with an account; others are led to the login and back.
+func loggedIn(f view) view {
+	return func(v *visit) error {
+		err := v.findLogin()
+		if fault.Is(err, fault.Unauthorized) {
+			next := strings.TrimPrefix(v.r.URL.Path, "/")
+			if v.r.Method == http.MethodGet && v.r.URL.RawQuery != "" {
+				next += "?" + v.r.URL.RawQuery
+			}
+			return v.to("login", url.Values{"next": {next}})
+		}
+		if err != nil {
+			return err
+		}
+		return f(v)
+	}
+}
+
+// to redirects to another page. The address is relative: only the browser knows what comes before it.
+func (v *visit) to(page string, query url.Values) error {
+	if len(query) > 0 {
+		page += "?" + query.Encode()
+	}
+	v.w.Header().Set("Location", page)
+	v.w.Header().Set("Cache-Control", "no-store")
+	v.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// next returns the page that a form leads to: one of this site, never another address.
+func next(text, otherwise string) string {
+	if regexp.MustCompile(`^[a-z]+(\?[A-Za-z0-9._~%&=+-]*)?$`).MatchString(text) {
+		return text
+	}
+	return otherwise
+}
+
+// form reads the form that was sent.
+func (v *visit) form() (url.Values, error) { return api.Form(v.r, true) }
+
+// show sends a page: a template of templates/ and what it shows.
+func (v *visit) show(status int, name string, data any) error {
+	var b bytes.Buffer
+	if err := templateOf(name).Execute(&b, v.page(name, data)); err != nil {
+		return fmt.Errorf("filling in the page %s: %w", name, err)
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Language", v.Lang)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Robots-Tag", "noindex")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Content-Security-Policy", v.policy())
+	return envelope.WriteText(v.w, status, b.Bytes())
+}
+
+// policy allows what pages are made of, and nothing else: no inline script or style, no frame, and
+// besides the service itself only the store, where the bytes of files are.
+func (v *visit) policy() string {
+	from := "'self'"
+	if v.store != "" {
+		from += " " + v.store
+	}
+	frames := ""
+	if v.frames {
+		frames = "; frame-src 'self'"
+	}
+	return "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src " + from +
+		"; img-src " + from + " blob:; media-src " + from + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'" + frames
+}
+
+// writeError shows the form again, or a page that says what went wrong.
+func writeError(w http.ResponseWriter, r *http.Request, status int) error {
+	v := r.Context().Value(visitKey{}).(*visit)
+	v.w, v.r = w, r
+	if again := v.again; again != nil && status < http.StatusInternalServerError {
+		v.again = nil
+		return again(status, v.err)
+	}
+	return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(v.err)})
+}
+
+// wrong says in the visitor's language what is wrong.
+func (v *visit) wrong(err error) string {
+	f := fault.Of(err)
+	switch {
+	case f == nil || f.Kind == fault.Internal:
+		return v.T("error.internal")
+	case f.Kind == fault.TooMany:
+		return v.T("error.wait", v.Wait(f.After))
+	}
+	for _, key := range []string{"error.parameter." + f.Parameter, fmt.Sprintf("error.%d", f.Kind)} {
+		if v.has(key) {
+			return v.T(key)
+		}
+	}
+	return v.T("error.internal")
+}

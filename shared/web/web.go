@@ -1,0 +1,103 @@
+// Package web has the pages for people: templates, style and scripts, and the handlers that fill
+// them. Pages are a client of the interface: what they show and do, they ask of its endpoints
+// within this process (see ask.go), so there are no second rules. It may import api, its
+// endpoints and the domains, but no backend. Start reading here, then visit.go; each page has a
+// file and a template of its name.
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"ferry/shared/api"
+	"ferry/shared/api/account"
+	"ferry/shared/api/file"
+	"ferry/shared/api/upload"
+	"ferry/shared/auth"
+	"ferry/shared/envelope"
+	"ferry/shared/fault"
+)
+
+// Endpoint is all pages.
+func Endpoint() api.Endpoint { return api.Pages(New) }
+
+// site is what all visits share.
+type site struct {
+	ports  *api.Ports
+	check  *auth.Authenticator
+	tokens *auth.Tokens
+	api    http.Handler // the endpoints that pages ask
+	assets *assets
+	words  func(lang string) words
+}
+
+// view handles a visit. If it returns an error, that becomes a page.
+type view func(*visit) error
+
+// views are the pages, by method and name.
+func views() map[string]view {
+	return map[string]view{
+		"GET login": (*visit).showLogin, "POST login": (*visit).login, "POST logout": (*visit).logout,
+		"GET forgot": (*visit).showForgot, "POST forgot": (*visit).forgot,
+		"GET password": (*visit).showPassword, "POST password": (*visit).changePassword,
+		"GET stop": (*visit).showStop, "POST stop": (*visit).stop,
+		"GET account": loggedIn((*visit).showAccount), "POST account": loggedIn((*visit).changeAccount),
+		"GET l": (*visit).landing, "POST l": (*visit).unlock,
+		"GET send": (*visit).send, "GET qr": (*visit).qr, "GET r": (*visit).guest, "POST r": (*visit).openRequest,
+		"GET files": loggedIn((*visit).showFiles), "GET requests": loggedIn((*visit).showRequests),
+	}
+}
+
+// New returns the handler. It needs the port Table and the link key, and for what is in bundles Blobs.
+func New(p *api.Ports) http.Handler {
+	s := newSite(p)
+	inside := http.NewServeMux()
+	for _, e := range []api.Endpoint{
+		account.Change(), account.First(), account.Forget(), account.Me(), account.Stop(), account.Tokens(),
+		file.Download(), file.DownloadBackup(), file.Get(), file.List(), file.ListBackup(),
+		upload.Requests(), upload.Sessions(),
+	} {
+		e.Mount(inside, p, http.NotFoundHandler())
+	}
+	s.api = inside
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/{version}/{file}", s.assets)
+	mux.Handle("/", s.handler((*visit).missing))
+	mux.Handle(api.Prefix, p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { // for a program, not a page
+		return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
+	}))
+	mux.Handle("GET /{$}", s.handler((*visit).home))
+	for at, f := range views() {
+		mux.Handle(strings.Replace(at, " ", " /", 1), s.handler(f))
+	}
+	return mux
+}
+
+func newSite(p *api.Ports) *site {
+	return &site{ports: p, check: auth.New(p.Ports), tokens: auth.NewTokens(p.Ports), assets: newAssets(p.Look), words: remembered(wordsOf)}
+}
+
+// home leads a browser to the first page. Programs get a text that says how to use the interface.
+func (v *visit) home() error {
+	if api.Prefers(v.r, "text/html") != "" {
+		return v.to(cmp.Or(v.ports.Look.Home, "send"), nil)
+	}
+	base := v.ports.Base(v.r.Context())
+	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, err := v.w.Write([]byte("This is " + v.ports.Look.Title() + ", a file-transfer service.\n\n" +
+		"Upload:    curl -u USER -F file=@FILE " + base + "/upload\n" +
+		"List:      curl -u USER " + base + "/download/list\n" +
+		"Interface: " + base + "/openapi.json\n"))
+	return err
+}
+
+// missing answers for pages that do not exist. Programs get the envelope.
+func (v *visit) missing() error {
+	if api.Prefers(v.r, "text/html") == "" {
+		v.again = func(status int, _ error) error { return envelope.WriteError(v.w, v.ports.Now(), status) }
+	} else {
+		_ = v.findLogin() // only for the header of the page
+	}
+	return fault.New(fault.NotFound, "there is no such page")
+}

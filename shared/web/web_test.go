@@ -1,0 +1,186 @@
+package web_test
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ferry/shared/api"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/local"
+	"ferry/shared/web"
+)
+
+// fileOf returns the address of a file of all pages.
+func (v visitor) fileOf(name string) string {
+	v.Helper()
+	at := regexp.MustCompile(`static/[0-9a-f]{12}/`).FindString(v.get("login").Text)
+	if at == "" {
+		v.Fatal("the page has no style")
+	}
+	return at + name
+}
+
+func looking(l api.Look) apitest.Option {
+	return func(s *api.Settings, _ *local.ServiceOptions) { s.Look = l }
+}
+
+func TestFilesOfPagesAreKeptForEverAndCompressed(t *testing.T) {
+	t.Parallel()
+	v := visit(t, looking(api.Look{Logo: []byte("\x89PNG..."), LogoType: "image/png"}))
+	files, err := os.ReadDir("static")
+	apitest.Must(t, err)
+	for _, f := range files {
+		at, ext := v.fileOf(f.Name()), f.Name()[strings.LastIndexByte(f.Name(), '.')+1:]
+		kind := map[string]string{"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}[ext]
+		a := v.send("GET "+at, "", "Accept-Encoding", "identity").Want(200).WantHeaders("Content-Type", kind+"; charset=utf-8",
+			"X-Content-Type-Options", "nosniff", "Cache-Control", "public, max-age=31536000, immutable", "Vary", "Accept-Encoding",
+			"Content-Encoding", "", "Set-Cookie", "")
+		packed := v.send("GET "+at, "", "Accept-Encoding", "br, gzip")
+		if packed.Header.Get("Content-Encoding") == "gzip" {
+			z, err := gzip.NewReader(strings.NewReader(packed.Text))
+			apitest.Must(t, err)
+			text, err := io.ReadAll(z)
+			apitest.Must(t, err)
+			packed.Text = string(text)
+		} else if len(a.Text) > 1000 {
+			t.Errorf("%s is not compressed", at)
+		}
+		if packed.Text != a.Text || a.Text == "" {
+			t.Errorf("%s is another one by gzip, or has %d bytes", at, len(a.Text))
+		}
+		apitest.Equal(t, "the body of HEAD", v.send("HEAD "+at, "").Want(200).Text, "")
+	}
+	v.send("GET "+v.fileOf("logo"), "").Want(200).WantHeaders("Content-Type", "image/png")
+	old := "static/000000000000/style.css" // of a page of another version
+	v.send("GET "+old, "").Want(200).WantHeaders("Cache-Control", "no-cache")
+	for _, none := range []string{"none.css", "..%2Fweb.go", "style.css%00", "templates/login.html", ""} {
+		v.send("GET "+v.fileOf(none), "").Want(404)
+	}
+}
+
+// TestScriptsAndStylesAreSmall has the limit of the pages' weight, after gzip and all together.
+func TestScriptsAndStylesAreSmall(t *testing.T) {
+	t.Parallel()
+	v, total := visit(t), 0
+	files, err := os.ReadDir("static")
+	apitest.Must(t, err)
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".svg") {
+			total += len(v.send("GET "+v.fileOf(f.Name()), "", "Accept-Encoding", "gzip").Text)
+		}
+	}
+	if t.Logf("%d bytes", total); total > 48<<10 {
+		t.Errorf("scripts and styles have %d bytes", total)
+	}
+}
+
+func TestPagesLookAsTheOperatorWants(t *testing.T) {
+	t.Parallel()
+	v := visit(t, looking(api.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
+	page := v.get("login").Text
+	for _, text := range []string{
+		"– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`, `href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`,
+	} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page lacks %s:\n%s", text, page)
+		}
+	}
+	apitest.Equal(t, "the colours", v.get(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
+	v.to("the root", v.get(""), "login")
+	other := visit(t)
+	if page := other.get("login").Text; !strings.Contains(page, "– Ferry</title>") || strings.Contains(page, "look.css") || strings.Contains(page, "mprint") {
+		t.Errorf("the page without settings is %s", page)
+	}
+	if v.fileOf("") == other.fileOf("") {
+		t.Error("another logo or colour has the same address")
+	}
+	program := other.Send("GET "+other.Root+"/", "", "Accept", "*/*").Want(200).WantHeaders("Content-Type", "text/plain; charset=utf-8")
+	if !strings.Contains(program.Text, "This is Ferry") || !strings.Contains(program.Text, other.Base+"/openapi.json") {
+		t.Errorf("programs get %s", program.Text)
+	}
+}
+
+// TestALanguageIsTheOneThatWasChosen: else it is that of the link, else the browser's.
+func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	for _, c := range []struct{ path, accept, cookie, want string }{
+		{"login", "", "", "en"}, {"login", "de-CH, fr;q=0.9", "", "de"}, {"login", "xx, fr;q=0.9, it;q=0.8", "", "fr"}, {"login", "zz", "", "en"},
+		{"login?lang=it", "de", "", "it"}, {"login?lang=it&language=es", "de", "fr", "es"}, {"login?lang=it", "de", "fr", "fr"},
+		{"login?language=xx", "de", "", "de"}, {"login?language=%22%3E%3Cscript%3E", "en", "xx", "en"},
+	} {
+		headers := []string{"Accept-Language", c.accept}
+		if c.cookie != "" {
+			headers = append(headers, "Cookie", "ferry-lang="+c.cookie)
+		}
+		a := v.another("Chrome").send("GET "+c.path, "", headers...)
+		a.WantHeaders("Content-Language", c.want)
+		if !strings.Contains(a.Text, `<html lang="`+c.want+`">`) {
+			t.Errorf("%+v: the page is %.300s", c, a.Text)
+		}
+		_, choice, _ := strings.Cut(c.path, "language=")
+		set := len(choice) == 2 && choice != "xx"
+		if got := a.Header.Get("Set-Cookie"); (got == "ferry-lang="+choice+"; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax") != set {
+			t.Errorf("%+v: the cookie is %q", c, got)
+		}
+	}
+}
+
+// TestEachPageIsForItselfAlone asks as somebody with a login and as somebody without one.
+func TestEachPageIsForItselfAlone(t *testing.T) {
+	t.Parallel()
+	known := visit(t).login()
+	for _, v := range []visitor{known, known.another("Chrome")} {
+		for _, request := range web.Views() {
+			method, name, _ := strings.Cut(request, " ")
+			if method == "POST" {
+				for _, from := range []string{"cross-site", "same-site", "none"} {
+					a := v.send(request, "do=everywhere&k=x", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", from, "Origin", v.Root)
+					a.Want(403).WantHeaders("Set-Cookie", "", "Location", "")
+				}
+				continue
+			}
+			a := v.get(name)
+			a.WantHeaders("Cache-Control", "no-store", "X-Content-Type-Options", "nosniff", "Access-Control-Allow-Origin", "")
+			if a.Code == 303 {
+				if to := a.Header.Get("Location"); !regexp.MustCompile(`^[a-z]+(\?|$)`).MatchString(to) {
+					t.Errorf("%s leads to %q", name, to)
+				}
+				continue
+			}
+			a.WantHeaders("Referrer-Policy", "same-origin", "X-Robots-Tag", "noindex", "Cross-Origin-Opener-Policy", "same-origin",
+				"Cross-Origin-Resource-Policy", "same-origin", "Content-Type", "text/html; charset=utf-8")
+			csp := a.Header.Get("Content-Security-Policy")
+			if !strings.HasPrefix(csp, "default-src 'none'; script-src 'self'; style-src 'self'; ") || !strings.Contains(csp, "form-action 'self'; base-uri 'none'; frame-ancestors 'none'") ||
+				strings.Contains(csp, "unsafe") || strings.Contains(csp, "data:") || strings.Contains(csp, "*") {
+				t.Errorf("%s may load what %q allows", name, csp)
+			}
+			if inline := regexp.MustCompile(`<style|<script>|<script [^>]*type="(module|text/javascript)"[^>]*>[^<]| style="| on[a-z]+="|javascript:|="//|="data:`).FindString(a.Text); inline != "" {
+				t.Errorf("%s has %q, which its policy refuses", name, inline)
+			}
+		}
+	}
+	known.get("account").Want(200) // no form of another site has ended the login
+}
+
+// TestAnAddressOfTheInterfaceIsNoPage has what a program may ask for by mistake.
+func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "GET a/b", "PUT login", "DELETE login", "POST static/x/style.css", "POST "} {
+		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
+	}
+	for _, request := range []string{"GET nothing", "GET LOGIN", "GET login.html", "GET %2e%2e", "POST nothing", "POST files", "GET logout"} {
+		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "text/html; charset=utf-8")
+	}
+	for _, path := range []string{"", "login", "nothing"} {
+		get, head := v.get(path), v.send("HEAD "+path, "")
+		if head.Code != get.Code || head.Text != "" || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
+			t.Errorf("HEAD /%s: status %d, want %d, %v", path, head.Code, get.Code, head.Header)
+		}
+	}
+}
