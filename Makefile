@@ -49,6 +49,7 @@ run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FER
 	@exec bin/ferry serve
 
 test: ## Run the tests; they need nothing but Go.
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "no chromium is installed: the pages are not tried in a browser" >&2
 	go test ./...
 
 test-race: ## Run the tests that test-aws leaves out, with the race detector where goroutines meet; it needs a C compiler.
@@ -69,7 +70,7 @@ $(AXE):
 	npm install --silent --no-audit --no-fund --prefix .tmp/axe axe-core@4.14.1
 
 test-pages: $(AXE) ## Try the pages in a browser at all sizes, in two languages and without scripts; pictures go to .tmp/pages.
-	FERRY_PAGES=all FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 20m ./shared/web/browser
+	FERRY_PAGES=all FERRY_PICTURES=$(CURDIR)/.tmp/pages FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 10m ./shared/web/browser
 
 # A package's targets share one build. Inputs are led by the coverage of Ferry's own packages: those of others are
 # compiled already, without counters. Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).

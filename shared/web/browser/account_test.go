@@ -8,6 +8,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/web/browsertest"
 )
 
 const another = "another good password"
@@ -27,80 +28,80 @@ func mail(s *apitest.Server) string {
 func linkIn(text string) string { return regexp.MustCompile(`http://\S+`).FindString(text) }
 
 func TestALoginLastsUntilItIsEnded(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		_, b := begin(t, v)
-		b.visit("account")
-		b.seen("login")
-		b.fill("#user", "alice")
-		b.fill("#password", "wrong")
-		b.press("main form button.primary")
-		b.waitFor("[role=alert]")
-		b.seen("login-wrong")
-		b.fill("#password", password)
-		b.press("main form button.primary")
-		b.waitFor("form[action=logout]")
-		b.seen("account")
-		b.press("form[action=logout] button")
-		b.visit("account")
-		b.waitFor("#password")
+		b.Visit("account")
+		b.Seen("login")
+		b.Fill("#user", "alice")
+		b.Fill("#password", "wrong")
+		b.Press("main form button.primary")
+		b.WaitFor("[role=alert]")
+		b.Seen("login-wrong")
+		b.Fill("#password", password)
+		b.Press("main form button.primary")
+		b.WaitFor("form[action=logout]")
+		b.Seen("account")
+		b.Press("form[action=logout] button")
+		b.Visit("account")
+		b.WaitFor("#password")
 	})
 }
 
 func TestAForgottenPasswordIsReplacedByTheMailsLink(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
-		b.visit("login")
-		b.press(`a[href^="forgot"]`)
-		b.fill("#user", "alice")
-		b.seen("forgot")
-		b.press("main form button")
-		b.waitFor("#code")
-		b.seen("password")
+		b.Visit("login")
+		b.Press(`a[href^="forgot"]`)
+		b.Fill("#user", "alice")
+		b.Seen("forgot")
+		b.Press("main form button")
+		b.WaitFor("#code")
+		b.Seen("password")
 		text := mail(s)
-		b.visit(linkIn(text)) // as from another device
-		b.waitFor("#code")
-		b.fill("#code", "00000000")
-		b.fill("#new", another)
-		b.press("main form button.primary")
-		b.waitFor("[role=alert]")
-		b.seen("password-wrong")
-		b.fill("#code", regexp.MustCompile(`(?m)^\d{8}$`).FindString(text))
-		b.fill("#new", another)
-		b.press("main form button.primary")
-		b.waitFor("#password")
-		b.seen("login-changed")
-		if get[string](b, "document.querySelector('#user').value") == "" {
-			b.fill("#user", "alice")
+		b.Visit(linkIn(text)) // as from another device
+		b.WaitFor("#code")
+		b.Fill("#code", "00000000")
+		b.Fill("#new", another)
+		b.Press("main form button.primary")
+		b.WaitFor("[role=alert]")
+		b.Seen("password-wrong")
+		b.Fill("#code", regexp.MustCompile(`(?m)^\d{8}$`).FindString(text))
+		b.Fill("#new", another)
+		b.Press("main form button.primary")
+		b.WaitFor("#password")
+		b.Seen("login-changed")
+		if b.Text("document.querySelector('#user').value") == "" {
+			b.Fill("#user", "alice")
 		}
-		b.fill("#password", another)
-		b.press("main form button.primary")
-		b.visit("account")
-		b.waitFor("form[action=logout]")
-		b.visit(linkIn(text))
-		b.lacks("#code")
-		b.seen("password-dead")
-		if strings.Contains(get[string](b, "location.search"), "00000000") {
+		b.Fill("#password", another)
+		b.Press("main form button.primary")
+		b.Visit("account")
+		b.WaitFor("form[action=logout]")
+		b.Visit(linkIn(text))
+		b.Lacks("#code")
+		b.Seen("password-dead")
+		if strings.Contains(b.Text("location.search"), "00000000") {
 			t.Error("the address has the code")
 		}
 	})
 }
 
 func TestATemporaryPasswordLeadsToChoosingOne(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		s.AddUser("new", "temporary word", func(u *auth.User) { u.State = auth.FirstAccess })
-		b.login("new", "temporary word")
-		b.waitFor("#new")
-		b.seen("password-first")
-		b.fill("#new", "short")
-		if !b.scriptless { // the browser itself refuses it
-			b.click("main form button.primary")
+		b.Login("new", "temporary word")
+		b.WaitFor("#new")
+		b.Seen("password-first")
+		b.Fill("#new", "short")
+		if !b.Scriptless { // the browser itself refuses it
+			b.Click("main form button.primary")
 		}
-		b.fill("#new", another)
-		b.press("main form button.primary")
-		b.login("new", another)
-		b.visit("account")
-		b.waitFor("form[action=logout]")
+		b.Fill("#new", another)
+		b.Press("main form button.primary")
+		b.Login("new", another)
+		b.Visit("account")
+		b.WaitFor("form[action=logout]")
 		if strings.Contains(s.Log.String(), "login refused") {
 			t.Error("the temporary password counts as a failed login")
 		}
@@ -108,102 +109,102 @@ func TestATemporaryPasswordLeadsToChoosingOne(t *testing.T) {
 }
 
 func TestTokensAndDevicesAreMadeAndEnded(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
-		other := open(t, s.Root, v)
-		other.login("alice", password)
-		b.login("alice", password)
-		b.visit("account")
-		b.click("#tokens ~ details.fold summary")
-		b.fill("#name", "build <b>server</b>")
-		b.press("#tokens ~ details.fold form button.primary")
-		b.waitFor("#token")
-		b.seen("account-token")
-		token := get[string](b, "document.querySelector('#token').value")
+		other := browsertest.Open(t, s.Root, v)
+		other.Login("alice", password)
+		b.Login("alice", password)
+		b.Visit("account")
+		b.Click("#tokens ~ details.fold summary")
+		b.Fill("#name", "build <b>server</b>")
+		b.Press("#tokens ~ details.fold form button.primary")
+		b.WaitFor("#token")
+		b.Seen("account-token")
+		token := b.Text("document.querySelector('#token').value")
 		s.Send("GET /me", "", "Authorization", "Bearer "+token).Want(403)
 		s.Send("GET /uploads", "", "Authorization", "Bearer "+token).Want(200)
-		if !b.scriptless {
-			b.click("[data-copy=token]")
-			b.seen("account-token-copied")
+		if !b.Scriptless {
+			b.Click("[data-copy=token]")
+			b.Seen("account-token-copied")
 		}
-		b.visit("account")
-		if strings.Contains(b.words(), token) {
+		b.Visit("account")
+		if strings.Contains(b.Words(), token) {
 			t.Error("the token is shown again")
 		}
-		b.click("#tokens ~ .rows details.reveal summary")
-		b.press("#tokens ~ .rows details.reveal form button")
+		b.Click("#tokens ~ .rows details.reveal summary")
+		b.Press("#tokens ~ .rows details.reveal form button")
 		s.Send("GET /uploads", "", "Authorization", "Bearer "+token).Want(401)
-		b.click("#devices ~ .rows details.reveal summary")
-		b.press("#devices ~ .rows details.reveal form button")
-		other.visit("account")
-		other.waitFor("#password")
-		b.visit("account")
-		b.waitFor("form[action=logout]")
+		b.Click("#devices ~ .rows details.reveal summary")
+		b.Press("#devices ~ .rows details.reveal form button")
+		other.Visit("account")
+		other.WaitFor("#password")
+		b.Visit("account")
+		b.WaitFor("form[action=logout]")
 	})
 }
 
 func TestAPasswordIsChangedAndThisBrowserStaysLoggedIn(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
-		other := open(t, s.Root, v)
-		other.login("alice", password)
-		b.login("alice", password)
-		b.visit("account")
-		b.click("#change ~ details summary")
-		b.fill("#old", "wrong")
-		b.fill("#new", another)
-		b.press("#change ~ details button.primary")
-		b.waitFor("[role=alert]")
-		b.seen("account-wrong")
-		b.fill("#old", password)
-		b.fill("#new", another)
-		b.press("#change ~ details button.primary")
-		b.seen("account-changed")
-		b.visit("account")
-		b.waitFor("form[action=logout]")
-		other.visit("account")
-		other.waitFor("#password")
-		b.click("#devices ~ details.reveal summary")
-		b.press("#devices ~ details.reveal form button")
-		b.visit("account")
-		b.waitFor("#password")
+		other := browsertest.Open(t, s.Root, v)
+		other.Login("alice", password)
+		b.Login("alice", password)
+		b.Visit("account")
+		b.Click("#change ~ details summary")
+		b.Fill("#old", "wrong")
+		b.Fill("#new", another)
+		b.Press("#change ~ details button.primary")
+		b.WaitFor("[role=alert]")
+		b.Seen("account-wrong")
+		b.Fill("#old", password)
+		b.Fill("#new", another)
+		b.Press("#change ~ details button.primary")
+		b.Seen("account-changed")
+		b.Visit("account")
+		b.WaitFor("form[action=logout]")
+		other.Visit("account")
+		other.WaitFor("#password")
+		b.Click("#devices ~ details.reveal summary")
+		b.Press("#devices ~ details.reveal form button")
+		b.Visit("account")
+		b.WaitFor("#password")
 	})
 }
 
 func TestMailsAreStoppedAndResumed(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		s.As("alice").Upload("file=a&m=ann@example.com", "a")
 		all := regexp.MustCompile(`http://\S+`).FindAllString(mail(s), -1)
-		b.visit(all[len(all)-1])
-		b.waitText("ann@example.com")
-		b.seen("stop")
-		b.press("main form button")
-		b.seen("stopped")
-		b.press("main form button")
-		b.visit("stop?" + url.Values{"t": {"wrong"}}.Encode())
-		b.seen("stop-mistyped")
+		b.Visit(all[len(all)-1])
+		b.WaitText("ann@example.com")
+		b.Seen("stop")
+		b.Press("main form button")
+		b.Seen("stopped")
+		b.Press("main form button")
+		b.Visit("stop?" + url.Values{"t": {"wrong"}}.Encode())
+		b.Seen("stop-mistyped")
 	})
 }
 
 func TestTheInboxShowsMailsInFrames(t *testing.T) {
-	each(t, false, func(t *testing.T, v view) {
+	each(t, false, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		s.InProcess("it has an inbox")
-		b.visit("inbox")
-		b.seen("inbox-empty")
+		b.Visit("inbox")
+		b.Seen("inbox-empty")
 		s.As("alice").Upload("file=a&m=ann@example.com&c=%2B393401234567", "a")
 		s.Deliver()
-		b.visit("inbox")
-		b.waitText("ann@example.com")
-		b.seen("inbox")
+		b.Visit("inbox")
+		b.WaitText("ann@example.com")
+		b.Seen("inbox")
 	})
 }
 
 func TestAMissingPageSaysSo(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		_, b := begin(t, v)
-		b.visit("nothing")
-		b.seen("missing")
+		b.Visit("nothing")
+		b.Seen("missing")
 	})
 }

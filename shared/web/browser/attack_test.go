@@ -12,6 +12,7 @@ import (
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/web/browsertest"
 )
 
 // evilSite serves a page for each path of pages; its name is host, which is a neighbour of the service or
@@ -30,7 +31,7 @@ func evilSite(t *testing.T, host string, pages map[string]string) string {
 // every form that changes something, and ask for what the login may see.
 func TestNoOtherSiteCanUseALogin(t *testing.T) {
 	t.Parallel()
-	needBrowser(t)
+	browsertest.Need(t)
 	forms := []struct {
 		action, kind string
 		fields       map[string]string
@@ -55,9 +56,9 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 					}
 				})
 				s.AddUser("alice", password)
-				b := open(t, s.Root, desk())
-				b.login("alice", password)
-				b.expect("CORS", "net::ERR_FAILED", "Cross-Origin")
+				b := browsertest.Open(t, s.Root, browsertest.Desk())
+				b.Login("alice", password)
+				b.Expect("CORS", "net::ERR_FAILED", "Cross-Origin")
 				before := tokens(s)
 				for i, f := range forms {
 					var inputs strings.Builder
@@ -66,15 +67,15 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 					}
 					path := fmt.Sprint("/", i)
 					pages[path] = fmt.Sprintf(`<form method="post" action="%s/%s" enctype="%s">%s<button>x</button></form>`, s.Root, f.action, f.kind, &inputs)
-					b.visit(evil + path)
-					b.leave("button") // a 401 may be an error of the browser's own
-					if text := b.words(); strings.Contains(text, `"status":2`) {
-						t.Errorf("%s leads to %s: %s", f.action, b.address(), text)
+					b.Visit(evil + path)
+					b.Leave("button") // a 401 may be an error of the browser's own
+					if text := b.Words(); strings.Contains(text, `"status":2`) {
+						t.Errorf("%s leads to %s: %s", f.action, b.Address(), text)
 					}
 				}
-				b.visit(evil + "/nothing")
+				b.Visit(evil + "/nothing")
 				for _, path := range []string{"/v1/me", "/v1/download/list", "/account"} {
-					if got := get[string](b, `fetch("`+s.Root+path+`", {credentials: "include"}).then(r => r.text()).catch(() => "")`); got != "" {
+					if got := b.Text(`fetch("` + s.Root + path + `", {credentials: "include"}).then(r => r.text()).catch(() => "")`); got != "" {
 						t.Errorf("another site reads %s: %s", path, got)
 					}
 				}
@@ -82,8 +83,8 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 					t.Errorf("there were %d tokens and are %d", before, after)
 				}
 				s.As("alice").Ask("GET /download/list", "").Want(200)
-				b.visit("account")
-				b.waitFor("form[action=logout]")
+				b.Visit("account")
+				b.WaitFor("form[action=logout]")
 			})
 		}
 	}
@@ -98,17 +99,17 @@ func tokens(s *apitest.Server) int {
 // TestNoPageCanBeFramed puts each page into a frame of another site.
 func TestNoPageCanBeFramed(t *testing.T) {
 	t.Parallel()
-	s, b := begin(t, desk())
+	s, b := begin(t, browsertest.Desk())
 	link := s.As("alice").Upload("file=a", "a").LinkURL
 	pages := map[string]string{}
 	evil := evilSite(t, "localhost", pages)
-	b.login("alice", password)
-	b.expect("frame-ancestors")
+	b.Login("alice", password)
+	b.Expect("frame-ancestors")
 	for i, address := range []string{s.Root + "/login", s.Root + "/account", s.Root + "/send", link, s.Root + "/nothing"} {
 		path := fmt.Sprint("/", i)
 		pages[path] = `<iframe src="` + html.EscapeString(address) + `"></iframe>`
-		b.visit(evil + path)
-		if !apitest.Eventually(func() bool { return b.hears("frame-ancestors") == i+1 }) {
+		b.Visit(evil + path)
+		if !apitest.Eventually(func() bool { return b.Hears("frame-ancestors") == i+1 }) {
 			t.Errorf("%s was shown in a frame", strings.SplitN(address, "?", 2)[0])
 		}
 	}
@@ -118,18 +119,18 @@ func TestNoPageCanBeFramed(t *testing.T) {
 // title, at the log and at what the browser stores.
 func TestNoTokenLeavesTheService(t *testing.T) {
 	t.Parallel()
-	needBrowser(t)
+	browsertest.Need(t)
 	got := make(chan string, 10)
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header.Get("Referer") }))
 	t.Cleanup(other.Close)
 	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Look.Imprint = other.URL + "/imprint" })
 	s.AddUser("alice", password)
-	b := open(t, s.Root, desk())
+	b := browsertest.Open(t, s.Root, browsertest.Desk())
 	link := s.As("alice").Upload("file=a", "a").LinkURL
 	_, token, _ := strings.Cut(link, "k=")
-	b.visit(link)
-	kept := get[string](b, `JSON.stringify([document.title, {...localStorage}, {...sessionStorage}, document.cookie])`)
-	b.press(`a[href^="` + other.URL + `"]`)
+	b.Visit(link)
+	kept := b.Text(`JSON.stringify([document.title, {...localStorage}, {...sessionStorage}, document.cookie])`)
+	b.Press(`a[href^="` + other.URL + `"]`)
 	if referer := <-got; strings.Contains(referer, token) {
 		t.Errorf("another site gets the Referer %s", referer)
 	}

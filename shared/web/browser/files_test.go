@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/web/browsertest"
 )
 
 // bundle uploads files of a bundle as alice, and returns its link.
@@ -36,31 +37,31 @@ const picture = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00
 	"\x00\x00\x00\rIDATx\xdac\xfc\xcf\xc0P\x0f\x00\x04\x85\x01\x80\x84\xa9\x8c!\x00\x00\x00\x00IEND\xaeB`\x82"
 
 func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		files := map[string]string{"readme.txt": "read me", "tree/a/deep.txt": "deep", "photos/1.png": picture, "photos/2.png": picture}
 		for i := range 60 {
 			files[fmt.Sprintf("many/%02d-%s.bin", i, strings.Repeat("long", 1+i%20))] = "x"
 		}
 		link := bundle(s, "trip.zip", files)
-		folder := b.downloads()
-		b.visit(link)
-		b.waitText("readme.txt")
-		b.seen("bundle")
-		b.fill("input[name=q]", "deep")
-		b.press("form[role=search] button")
-		b.waitText("deep.txt")
-		b.seen("bundle-search")
-		b.click("a[href*='entry=tree']")
-		if got := b.saved(folder, "deep.txt"); string(got) != "deep" {
+		folder := b.Downloads()
+		b.Visit(link)
+		b.WaitText("readme.txt")
+		b.Seen("bundle")
+		b.Fill("input[name=q]", "deep")
+		b.Press("form[role=search] button")
+		b.WaitText("deep.txt")
+		b.Seen("bundle-search")
+		b.Click("a[href*='entry=tree']")
+		if got := b.Saved(folder, "deep.txt"); string(got) != "deep" {
 			t.Errorf("saved %q", got)
 		}
-		b.visit(link)
-		b.press("nav.tabs a:last-child")
-		b.waitFor("ul.grid img")
-		b.seen("bundle-pictures")
-		if n := get[int](b, "[...document.images].filter(i => i.naturalWidth === 1).length"); n < 2 {
-			t.Errorf("%d pictures are shown", n)
+		b.Visit(link)
+		b.Press("nav.tabs a:last-child")
+		b.WaitFor("ul.grid img")
+		b.Seen("bundle-pictures")
+		if n := b.Number("[...document.images].filter(i => i.naturalWidth === 1).length"); n < 2 {
+			t.Errorf("%v pictures are shown", n)
 		}
 		if got := record(s).Links[0].Used.Count; got > 1 {
 			t.Errorf("pictures and one file count as %d downloads", got)
@@ -69,46 +70,46 @@ func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
 }
 
 func TestAFileIsFoundSharedAndDeleted(t *testing.T) {
-	each(t, false, func(t *testing.T, v view) {
+	each(t, false, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
-		b.login("alice", password)
-		b.visit("files")
-		b.seen("files-empty")
+		b.Login("alice", password)
+		b.Visit("files")
+		b.Seen("files-empty")
 		alice := s.As("alice")
 		for i := range 8 {
 			alice.Upload(fmt.Sprintf("file=report-%d-of-the-year-%s.pdf&m=bob%d@example.com", i, strings.Repeat("x", 9*i), i), "text")
 		}
 		s.Deliver()
-		b.visit("files")
-		b.seen("files")
-		b.fill("input[name=search]", "report-3")
-		b.press("#search button")
-		b.waitText("report-3")
-		b.press("tbody th a")
-		b.waitFor("aside.panel")
-		b.seen("file")
-		b.visit("files?search=nothing-like-this")
-		b.seen("files-nothing")
-		b.visit("files?id=3")
-		b.click("aside .danger summary")
-		b.click("aside .danger form button")
-		b.waitFor(".alert.good")
-		b.seen("files-deleted")
+		b.Visit("files")
+		b.Seen("files")
+		b.Fill("input[name=search]", "report-3")
+		b.Press("#search button")
+		b.WaitText("report-3")
+		b.Press("tbody th a")
+		b.WaitFor("aside.panel")
+		b.Seen("file")
+		b.Visit("files?search=nothing-like-this")
+		b.Seen("files-nothing")
+		b.Visit("files?id=3")
+		b.Click("aside .danger summary")
+		b.Click("aside .danger form button")
+		b.WaitFor(".alert.good")
+		b.Seen("files-deleted")
 		alice.Ask("GET /files/3", "").Want(404)
-		b.click(".alert.good form button")
+		b.Click(".alert.good form button")
 		if !apitest.Eventually(func() bool { return alice.Ask("GET /files/3", "").Code == 200 }) {
 			t.Error("deleting was not undone")
 		}
 		alice.Ask("DELETE /files/4", "").Want(200)
-		b.visit("files?area=backup")
-		b.waitText("report-3")
-		b.seen("backup")
-		b.visit("files")
-		b.click("tbody tr:nth-child(1) input[type=checkbox]")
-		b.click("tbody tr:nth-child(2) input[type=checkbox]")
-		b.seen("files-chosen")
-		b.click(".bulk .danger summary")
-		b.click(".bulk .danger button")
+		b.Visit("files?area=backup")
+		b.WaitText("report-3")
+		b.Seen("backup")
+		b.Visit("files")
+		b.Click("tbody tr:nth-child(1) input[type=checkbox]")
+		b.Click("tbody tr:nth-child(2) input[type=checkbox]")
+		b.Seen("files-chosen")
+		b.Click(".bulk .danger summary")
+		b.Click(".bulk .danger button")
 		if !apitest.Eventually(func() bool {
 			return alice.Ask("GET /files/8", "").Code == 404 && alice.Ask("GET /files/7", "").Code == 404
 		}) {
@@ -118,27 +119,27 @@ func TestAFileIsFoundSharedAndDeleted(t *testing.T) {
 }
 
 func TestARequestIsMadeWatchedAndEnded(t *testing.T) {
-	each(t, false, func(t *testing.T, v view) {
+	each(t, false, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
-		b.login("alice", password)
-		b.visit("requests")
-		b.seen("requests-empty")
-		b.press("main a.primary")
-		b.fill("#title", "Invoices <i>of</i> May")
-		b.seen("request-new")
-		b.click("#request button.primary")
-		b.waitFor("#link")
-		b.seen("request-made")
-		link := get[string](b, "document.querySelector('#link').value")
+		b.Login("alice", password)
+		b.Visit("requests")
+		b.Seen("requests-empty")
+		b.Press("main a.primary")
+		b.Fill("#title", "Invoices <i>of</i> May")
+		b.Seen("request-new")
+		b.Click("#request button.primary")
+		b.WaitFor("#link")
+		b.Seen("request-made")
+		link := b.Text("document.querySelector('#link').value")
 		s.Send("POST "+link+"&file=may.pdf&by=Bob", "content", "Content-Type", "application/pdf").Want(200)
-		b.visit("requests")
-		b.waitText("Invoices <i>of</i> May")
-		b.click("details.fold summary")
-		b.seen("requests")
-		b.waitText("may.pdf")
-		b.click("details.danger summary")
-		b.click("details.danger form button")
-		b.waitFor(".alert.good")
+		b.Visit("requests")
+		b.WaitText("Invoices <i>of</i> May")
+		b.Click("details.fold summary")
+		b.Seen("requests")
+		b.WaitText("may.pdf")
+		b.Click("details.danger summary")
+		b.Click("details.danger form button")
+		b.WaitFor(".alert.good")
 		if a := s.Send("POST "+link+"&file=june.pdf", "content"); a.Code != http.StatusUnauthorized {
 			t.Errorf("an ended request answers %d", a.Code)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/web/browsertest"
 	"ferry/shared/wire"
 )
 
@@ -17,21 +18,21 @@ func record(s *apitest.Server) (r struct{ Links []wire.Link }) {
 }
 
 func TestALinkIsOpenedAndItsFileSaved(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		link := s.As("alice").Upload("file=hello.txt", strings.Repeat("hello\n", 1000)).LinkURL
-		folder := b.downloads()
-		b.visit(link)
-		b.waitFor("a.primary")
-		b.seen("link")
-		if strings.Contains(get[string](b, "document.title"), "hello") {
+		folder := b.Downloads()
+		b.Visit(link)
+		b.WaitFor("a.primary")
+		b.Seen("link")
+		if strings.Contains(b.Text("document.title"), "hello") {
 			t.Error("the title names the file")
 		}
 		if used := record(s).Links[0].Used; used.Count != 0 || used.Previews != 0 {
 			t.Errorf("opening the page counts: %+v", used)
 		}
-		b.click("a.primary")
-		if got := b.saved(folder, "hello.txt"); string(got) != strings.Repeat("hello\n", 1000) {
+		b.Click("a.primary")
+		if got := b.Saved(folder, "hello.txt"); string(got) != strings.Repeat("hello\n", 1000) {
 			t.Errorf("saved %d bytes", len(got))
 		}
 		if !apitest.Eventually(func() bool { return record(s).Links[0].Used.Count == 1 }) {
@@ -41,51 +42,51 @@ func TestALinkIsOpenedAndItsFileSaved(t *testing.T) {
 }
 
 func TestALimitedLinkServesAsManyPeopleAsItSays(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, first := begin(t, v)
 		link := s.As("alice").Upload("file=once.txt&downloads=1", "only once").LinkURL
-		second := open(t, s.Root, v)
-		folder := first.downloads()
-		first.visit(link)
-		second.visit(link)
-		second.seen("link-limited")
-		first.click("a.primary")
-		if got := first.saved(folder, "once.txt"); string(got) != "only once" {
+		second := browsertest.Open(t, s.Root, v)
+		folder := first.Downloads()
+		first.Visit(link)
+		second.Visit(link)
+		second.Seen("link-limited")
+		first.Click("a.primary")
+		if got := first.Saved(folder, "once.txt"); string(got) != "only once" {
 			t.Errorf("saved %q", got)
 		}
-		second.press("a.primary")
-		second.lacks("a.primary")
-		second.seen("link-used-up")
+		second.Press("a.primary")
+		second.Lacks("a.primary")
+		second.Seen("link-used-up")
 	})
 }
 
 func TestAProtectedLinkAsksForItsPasswordOnThePage(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		link := s.As("alice").Upload("file=secret-plan.txt", "the plan", "Ferry-Link-Password", "open sesame").LinkURL
-		folder := b.downloads()
-		b.visit(link)
-		b.waitFor("#password")
-		if strings.Contains(b.words(), "secret-plan") {
+		folder := b.Downloads()
+		b.Visit(link)
+		b.WaitFor("#password")
+		if strings.Contains(b.Words(), "secret-plan") {
 			t.Error("the page names the file before it has the password")
 		}
-		b.seen("link-protected")
-		b.fill("#password", "close sesame")
-		b.press("button.primary")
-		b.waitFor("[role=alert]")
-		b.seen("link-protected-wrong")
-		b.fill("#password", "open sesame")
-		b.press("button.primary")
-		b.waitText("secret-plan.txt")
-		b.click("a.primary")
-		if got := b.saved(folder, "secret-plan.txt"); string(got) != "the plan" {
+		b.Seen("link-protected")
+		b.Fill("#password", "close sesame")
+		b.Press("button.primary")
+		b.WaitFor("[role=alert]")
+		b.Seen("link-protected-wrong")
+		b.Fill("#password", "open sesame")
+		b.Press("button.primary")
+		b.WaitText("secret-plan.txt")
+		b.Click("a.primary")
+		if got := b.Saved(folder, "secret-plan.txt"); string(got) != "the plan" {
 			t.Errorf("saved %q", got)
 		}
 	})
 }
 
 func TestADeadLinkSaysWhyInWords(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		alice := s.As("alice")
 		ended, deleted := alice.Upload("file=a", "a"), alice.Upload("file=b", "b")
@@ -95,9 +96,9 @@ func TestADeadLinkSaysWhyInWords(t *testing.T) {
 		for name, link := range map[string]string{
 			"withdrawn": ended.LinkURL, "deleted": deleted.LinkURL, "mistyped": ended.LinkURL[:len(ended.LinkURL)-1], "incomplete": s.Base + "/download/file?k=",
 		} {
-			b.visit(link)
-			b.seen("dead-" + name)
-			heading := get[string](b, "document.querySelector('h1').innerText")
+			b.Visit(link)
+			b.Seen("dead-" + name)
+			heading := b.Text("document.querySelector('h1').innerText")
 			if name == "incomplete" {
 				continue // which is as good as mistyped
 			}
@@ -113,8 +114,8 @@ func TestADeadLinkSaysWhyInWords(t *testing.T) {
 // runs in the service's origin: each would set the window's name.
 func TestUploadedPagesCannotReachTheService(t *testing.T) {
 	t.Parallel()
-	s, b := begin(t, desk())
-	b.expect("frame", "Refused", "violates", "Content Security Policy")
+	s, b := begin(t, browsertest.Desk())
+	b.Expect("frame", "Refused", "violates", "Content Security Policy")
 	script := `<script>top.name = "attacked"; localStorage.setItem("attacked", "1")</script>`
 	for name, content := range map[string]string{
 		"a.html": "<!doctype html>" + script, "a.svg": `<svg xmlns="http://www.w3.org/2000/svg">` + script + `</svg>`,
@@ -125,14 +126,14 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 	} {
 		for _, kind := range []string{"text/html", "image/svg+xml", "application/xhtml+xml", "image/png", "text/plain", ""} {
 			link := s.As("alice").Ask("POST /upload?file="+name, content, "Content-Type", kind).Want(200).File().LinkURL
-			b.visit(link)
-			get[bool](b, `new Promise(done => setTimeout(() => done(true), 20))`)
+			b.Visit(link)
+			b.Is(`new Promise(done => setTimeout(() => done(true), 20))`)
 			for _, wish := range []string{"&download=1", "&preview"} {
 				// As a subresource that would be a document, where the browser lets it be one.
-				get[bool](b, `new Promise(done => { for (const tag of ["iframe", "object", "embed"]) { const e = document.createElement(tag); `+
-					`e.src = e.data = `+quoted(link+wish)+`; document.body.append(e) } setTimeout(() => done(true), 30) })`)
+				b.Is(`new Promise(done => { for (const tag of ["iframe", "object", "embed"]) { const e = document.createElement(tag); ` +
+					`e.src = e.data = ` + browsertest.Quoted(link+wish) + `; document.body.append(e) } setTimeout(() => done(true), 30) })`)
 			}
-			if get[string](b, "window.name") != "" || get[bool](b, "localStorage.length > 0") {
+			if b.Text("window.name") != "" || b.Is("localStorage.length > 0") {
 				t.Fatalf("%s as %s ran in the service's origin", name, kind)
 			}
 		}
@@ -141,16 +142,16 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 
 func TestHostileTextsAreShownAsTexts(t *testing.T) {
 	t.Parallel()
-	s, b := begin(t, phone())
+	s, b := begin(t, browsertest.Phone())
 	for _, evil := range []string{
 		`<img src=x onerror=alert(1)>.txt`, `"><script>alert(1)</script>`, `' onmouseover='alert(1)`, "\u202egnp.exe", `{{.Look}}`, `javascript:alert(1)`,
 		strings.Repeat("long", 60),
 	} {
 		r := s.As("alice")
-		b.visit(r.Upload("file="+url.QueryEscape(evil)+"&m=bob@example.com&i="+url.QueryEscape(evil), "x").LinkURL)
-		b.waitText("alice")
-		b.fits("a hostile name")
-		if get[int](b, "document.querySelectorAll('main script, main [onerror], main [onmouseover]').length") > 0 {
+		b.Visit(r.Upload("file="+url.QueryEscape(evil)+"&m=bob@example.com&i="+url.QueryEscape(evil), "x").LinkURL)
+		b.WaitText("alice")
+		b.Fits("a hostile name")
+		if b.Number("document.querySelectorAll('main script, main [onerror], main [onmouseover]').length") > 0 {
 			t.Errorf("%q became markup", evil)
 		}
 	}

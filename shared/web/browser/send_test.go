@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/web/browsertest"
 )
 
 // noise writes a file of so many bytes that no two files share.
@@ -55,82 +56,57 @@ func sumOfFile(t testing.TB, path string) string {
 	return sumOf(t, f)
 }
 
-// link waits for the link of what was sent.
-func (b *tab) link() string {
-	b.Helper()
-	b.waitFor("#link0")
-	return get[string](b, "document.querySelector('#link0').value")
-}
-
-// pick chooses files on the sending page, by its scripts or without.
-func (b *tab) pick(files ...string) {
-	b.Helper()
-	if b.scriptless {
-		b.choose("#file", files...)
-		return
-	}
-	b.waitFor("#start .drop")
-	b.choose("#start input[name=file]", files...)
-	b.waitFor("#stage form .action button")
-}
-
-// send presses the button that sends.
-func (b *tab) send() {
-	b.Helper()
-	b.click("main form .action button.primary")
-}
-
 func TestAFileIsSentByOneButton(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
-		b.visit("send")
-		b.seen("send-anonymous")
-		b.login("alice", password)
-		b.visit("send")
-		b.seen("send")
-		b.pick(noise(t, "a picture of the harbour.jpg", 3<<20))
-		b.seen("send-one")
-		b.send()
-		link := b.link()
-		b.seen("sent")
+		b.Visit("send")
+		b.Seen("send-anonymous")
+		b.Login("alice", password)
+		b.Visit("send")
+		b.Seen("send")
+		b.Pick(noise(t, "a picture of the harbour.jpg", 3<<20))
+		b.Seen("send-one")
+		b.Send()
+		link := b.Link()
+		b.Seen("sent")
 		if got := s.Get(link); sumOf(t, strings.NewReader(got)) != sumOfFile(t, noise(t, "a picture of the harbour.jpg", 3<<20)) {
 			t.Errorf("%d bytes arrived that are not those sent", len(got))
 		}
 		if name := s.As("alice").Newest("alice").Name; name != "a picture of the harbour.jpg" {
 			t.Errorf("the file is called %q", name)
 		}
-		b.click("details.reveal summary")
-		b.waitFor("img.qr")
-		if !apitest.Eventually(func() bool { return get[int](b, "document.querySelector('img.qr').naturalWidth") > 0 }) {
+		b.Click("details.reveal summary")
+		b.WaitFor("img.qr")
+		if !apitest.Eventually(func() bool { return b.Number("document.querySelector('img.qr').naturalWidth") > 0 }) {
 			t.Error("there is no QR code")
 		}
-		b.seen("sent-qr")
-		b.visit("files")
-		b.waitText("harbour.jpg")
+		b.Seen("sent-qr")
+		b.Visit("files")
+		b.WaitText("harbour.jpg")
 	})
 }
 
 func TestFilesAreSentToPeopleWithOptions(t *testing.T) {
-	each(t, false, func(t *testing.T, v view) {
+	each(t, false, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
-		b.login("alice", password)
-		b.visit("send")
-		b.pick(noise(t, "plan.pdf", 1000))
-		b.click("input[value=message]")
-		b.waitFor("#to")
-		b.do("typing", typed("#to", "bob@example.com, carol@example.com;nobody "))
-		b.fill("#message", "the plan, as promised")
-		b.click("#stage details.fold summary")
-		b.fill("#downloads", "2")
-		b.fill("#lock", "open sesame")
-		b.seen("send-options")
-		b.send()
-		b.waitFor("#stage .error")
-		b.seen("send-wrong")
-		b.click(".chips li:nth-child(3) button")
-		b.send()
-		b.link()
-		b.seen("sent-to")
+		b.Login("alice", password)
+		b.Visit("send")
+		b.Pick(noise(t, "plan.pdf", 1000))
+		b.Click("input[value=message]")
+		b.WaitFor("#to")
+		b.Do("typing", browsertest.Typed("#to", "bob@example.com, carol@example.com;nobody "))
+		b.Fill("#message", "the plan, as promised")
+		b.Click("#stage details.fold summary")
+		b.Fill("#downloads", "2")
+		b.Fill("#lock", "open sesame")
+		b.Seen("send-options")
+		b.Send()
+		b.WaitFor("#stage .error")
+		b.Seen("send-wrong")
+		b.Click(".chips li:nth-child(3) button")
+		b.Send()
+		b.Link()
+		b.Seen("sent-to")
 		if sent := s.Deliver(); sent != 2 {
 			t.Errorf("%d mails went out, want 2", sent)
 		}
@@ -142,7 +118,7 @@ func TestFilesAreSentToPeopleWithOptions(t *testing.T) {
 }
 
 func TestAFolderOfFilesBecomesABundle(t *testing.T) {
-	each(t, false, func(t *testing.T, v view) {
+	each(t, false, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		folder := t.TempDir()
 		want := map[string]string{}
@@ -153,15 +129,15 @@ func TestAFolderOfFilesBecomesABundle(t *testing.T) {
 			apitest.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			apitest.Must(t, os.WriteFile(path, []byte(want[name]), 0o644))
 		}
-		b.login("alice", password)
-		b.visit("send")
-		b.waitFor("#start .drop")
-		b.choose("#start input[webkitdirectory]", filepath.Join(folder, "tree"))
-		b.waitText("200")
-		b.seen("send-many")
-		b.send()
-		text := s.Get(b.link())
-		b.seen("sent-bundle")
+		b.Login("alice", password)
+		b.Visit("send")
+		b.WaitFor("#start .drop")
+		b.Choose("#start input[webkitdirectory]", filepath.Join(folder, "tree"))
+		b.WaitText("200")
+		b.Seen("send-many")
+		b.Send()
+		text := s.Get(b.Link())
+		b.Seen("sent-bundle")
 		archive, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
 		apitest.Must(t, err)
 		for _, f := range archive.File {
@@ -222,19 +198,19 @@ func (b slowBody) Read(p []byte) (int, error) {
 func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 	t.Parallel()
 	size := int64(160_000_000)
-	if all() {
+	if browsertest.All() {
 		size = 300_000_000
 	}
-	s, b := begin(t, desk())
+	s, b := begin(t, browsertest.Desk())
 	s.InProcess("it cuts the network of one machine")
 	file := noise(t, "film.mp4", size)
-	b.login("alice", password)
-	b.visit("send")
+	b.Login("alice", password)
+	b.Visit("send")
 	line := narrow(s, 16_000_000)
-	b.pick(file)
-	b.send()
-	b.waitFor("#stage progress")
-	progress := func() float64 { return get[float64](b, "document.querySelector('#stage progress')?.value ?? 100") }
+	b.Pick(file)
+	b.Send()
+	b.WaitFor("#stage progress")
+	progress := func() float64 { return b.Number("document.querySelector('#stage progress')?.value ?? 100") }
 	reach := func(percent float64) {
 		t.Helper()
 		if !apitest.Eventually(func() bool { return progress() >= percent }) {
@@ -242,24 +218,24 @@ func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 		}
 	}
 	reach(10)
-	b.seen("sending")
-	b.expect("net::ERR_", "WebSocket")
-	b.offline(true)
-	b.waitText("No connection")
-	b.seen("send-offline")
-	b.offline(false)
+	b.Seen("sending")
+	b.Expect("net::ERR_", "WebSocket")
+	b.Offline(true)
+	b.WaitText("No connection")
+	b.Seen("send-offline")
+	b.Offline(false)
 	reach(30)
-	b.click("[data-do=pause]")
-	b.seen("send-paused")
-	b.click("[data-do=resume]")
+	b.Click("[data-do=pause]")
+	b.Seen("send-paused")
+	b.Click("[data-do=resume]")
 	reach(40)
-	b.visit("login?next=send") // as if the tab were closed: another page ends the script
-	b.visit("send")
-	b.waitFor("#stage progress")
-	b.seen("send-unfinished")
+	b.Visit("login?next=send") // as if the tab were closed: another page ends the script
+	b.Visit("send")
+	b.WaitFor("#stage progress")
+	b.Seen("send-unfinished")
 	line.Store(0)
-	b.choose("#stage label.button.primary input[name=again], #start input[name=file]", file)
-	link := b.link()
+	b.Choose("#stage label.button.primary input[name=again], #start input[name=file]", file)
+	link := b.Link()
 	if got := s.Get(link); int64(len(got)) != size || sumOf(t, bytes.NewReader([]byte(got))) != sumOfFile(t, file) {
 		t.Errorf("%d of %d bytes arrived, or others", len(got), size)
 	}
@@ -272,28 +248,28 @@ func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 }
 
 func TestAGuestSendsFilesToARequest(t *testing.T) {
-	each(t, true, func(t *testing.T, v view) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)
 		made := apitest.Read[struct{ LinkURL string }](s.As("alice").Ask("POST /requests",
 			`{"title":"Photos of the trip","message":"All of them","files":5}`, "Content-Type", "application/json").Want(201))
-		b.visit(made.LinkURL)
-		b.waitText("Photos of the trip")
-		b.seen("guest")
-		b.pick(noise(t, "one.jpg", 2000))
-		b.fill("#by", "Bob")
-		b.seen("guest-chosen")
-		b.send()
-		b.waitAddress("sent=")
-		b.seen("guest-done")
+		b.Visit(made.LinkURL)
+		b.WaitText("Photos of the trip")
+		b.Seen("guest")
+		b.Pick(noise(t, "one.jpg", 2000))
+		b.Fill("#by", "Bob")
+		b.Seen("guest-chosen")
+		b.Send()
+		b.WaitAddress("sent=")
+		b.Seen("guest-done")
 		f := s.As("alice").Newest("alice")
 		if f.Name != "one.jpg" || f.By.Called != "Bob" {
 			t.Errorf("%s arrived from %q", f.Name, f.By.Called)
 		}
-		if strings.Contains(b.words(), "download/file") {
+		if strings.Contains(b.Words(), "download/file") {
 			t.Error("the guest sees a link")
 		}
-		b.visit(made.LinkURL)
-		b.waitText("one.jpg")
-		b.seen("guest-again")
+		b.Visit(made.LinkURL)
+		b.WaitText("one.jpg")
+		b.Seen("guest-again")
 	})
 }

@@ -1,0 +1,92 @@
+package browsertest
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// shot keeps a picture of the whole page for people to look at, if FERRY_PICTURES is a folder.
+func (b *Tab) shot(name string) {
+	b.Helper()
+	folder := os.Getenv("FERRY_PICTURES")
+	if folder == "" {
+		return
+	}
+	picture, err := chromedp.Run(b.Context, chromedp.FullScreenshot(100))
+	if err != nil {
+		b.Logf("no picture of %s: %v", name, err)
+		return
+	}
+	b.must("making a folder", os.MkdirAll(folder, 0o755))
+	b.must("keeping a picture", os.WriteFile(filepath.Join(folder, name+"-"+b.String()+".png"), picture, 0o644))
+}
+
+// All reports whether the whole matrix of views is asked for.
+func All() bool { return os.Getenv("FERRY_PAGES") == "all" }
+
+// Seen keeps a picture of a page's state and lets axe-core look for faults of accessibility; in the whole
+// matrix, in dark colours too.
+func (b *Tab) Seen(name string) {
+	b.Helper()
+	b.shot(name)
+	if b.Scriptless {
+		return
+	}
+	b.Fits(name)
+	b.axe(name)
+	if !All() || b.Lang != "en" {
+		return
+	}
+	b.colours(true)
+	b.shot(name)
+	b.axe(name + " in the dark")
+	b.colours(false)
+}
+
+// colours makes the page dark, or light again.
+func (b *Tab) colours(dark bool) {
+	b.Helper()
+	b.dark = dark
+	scheme := map[bool]string{true: "dark", false: "light"}[dark]
+	_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+	})
+	b.must("setting the colours", err)
+}
+
+// Fits checks that nothing makes the page wider than the window.
+func (b *Tab) Fits(name string) {
+	b.Helper()
+	if wide := b.Number("document.documentElement.scrollWidth"); wide > float64(b.Width) {
+		b.Errorf("%s is %v pixels wide in a window of %d", name, wide, b.Width)
+	}
+}
+
+var axeSource = sync.OnceValues(func() ([]byte, error) {
+	return os.ReadFile(filepath.Join(os.Getenv("FERRY_AXE"), "axe.min.js"))
+})
+
+// axe runs axe-core, if FERRY_AXE is the folder that has it.
+func (b *Tab) axe(name string) {
+	b.Helper()
+	if os.Getenv("FERRY_AXE") == "" {
+		return
+	}
+	source, err := axeSource()
+	b.must("reading axe-core", err)
+	_, err = chromedp.Run(b.Context, chromedp.Evaluate[bool](string(source)+";true"))
+	b.must("loading axe-core", err)
+	faults := get[[]struct {
+		ID, Help string
+		Nodes    []struct{ HTML, FailureSummary string }
+	}](b, `axe.run(document, {runOnly: ["wcag2a","wcag2aa","wcag21a","wcag21aa","wcag22aa","best-practice"]}).then(r => r.violations)`)
+	for _, f := range faults {
+		for _, n := range f.Nodes {
+			b.Errorf("%s: %s: %s\n%s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)
+		}
+	}
+}

@@ -1,0 +1,450 @@
+// Package browsertest drives the pages in a real browser, as people do, for tests and measurements.
+// Start reading with Tab; look.go keeps pictures and looks for faults of accessibility.
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// View is how a visitor sees pages.
+type View struct {
+	name          string
+	Width, Height int64
+	Lang          string
+	Scriptless    bool
+	dark          bool
+}
+
+// Phone and Desk are views of the size of a phone and of a desk's screen.
+func Phone() View { return View{name: "phone", Width: 390, Height: 844, Lang: "en"} }
+func Desk() View  { return View{name: "desk", Width: 1280, Height: 800, Lang: "en"} }
+
+// In is the view in another language.
+func (v View) In(lang string) View { v.Lang = lang; return v }
+
+// WithoutScript is the view of a browser that runs no scripts.
+func (v View) WithoutScript() View { v.Scriptless = true; return v }
+
+// String names the view.
+func (v View) String() string {
+	name := v.name + "-" + v.Lang
+	if v.dark {
+		name += "-dark"
+	}
+	if v.Scriptless {
+		name += "-scriptless"
+	}
+	return name
+}
+
+// Executable returns the browser; empty if none is installed.
+func Executable() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Need skips a test where no browser is installed.
+func Need(t testing.TB) {
+	t.Helper()
+	if Executable() == "" {
+		t.Skip("no chromium is installed: the pages are not tried in a browser")
+	}
+}
+
+// agent is a browser that is no robot: that of a headless one would be taken for one.
+const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36"
+
+// shared is the one browser of all tabs.
+var shared = sync.OnceValue(func() (b struct {
+	ctx context.Context
+	end func()
+}) {
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(Executable()), chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-prefers-reduced-motion", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.UserAgent(agent),
+	}
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
+	b.ctx, b.end = chromedp.NewContext(allocator)
+	if err := chromedp.Do(b.ctx); err != nil {
+		panic(err)
+	}
+	begun.Store(true)
+	return b
+})
+
+var begun atomic.Bool
+
+// End ends the browser, if there is one.
+func End() {
+	if begun.Load() {
+		shared().end()
+	}
+}
+
+// places bounds how many tabs are open at once: each takes a processor.
+var places = make(chan struct{}, 3)
+
+// TB is what a tab needs of a testing.TB. Fatalf must not return.
+type TB interface {
+	Helper()
+	Name() string
+	Failed() bool
+	TempDir() string
+	Cleanup(func())
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Tab is a window of a browser that knows nothing of the others. What its methods name is a CSS
+// selector. They end the test if what they do fails within 20 seconds.
+type Tab struct {
+	TB
+	View
+	Context context.Context
+	Root    string // the service's address, with a slash
+	mu      sync.Mutex
+	said    []string // errors in the console
+	// expected are words of errors that are no fault, and heard counts those.
+	expected []string
+	heard    map[string]int
+}
+
+// Open opens a window on a service. The browser must be installed.
+func Open(t TB, root string, v View) *Tab {
+	t.Helper()
+	places <- struct{}{}
+	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
+	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
+	b := &Tab{TB: t, View: v, Context: ctx, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			b.shot("failed-" + strings.ReplaceAll(t.Name(), "/", "-"))
+		}
+		stop()
+		cancel()
+		<-places
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.said) > 0 {
+			t.Errorf("the console says: %s", strings.Join(b.said, "\n"))
+		}
+	})
+	b.must("opening a window", chromedp.Do(ctx))
+	b.prepare()
+	return b
+}
+
+// prepare sets what the view has, and listens to the console.
+func (b *Tab) prepare() {
+	b.Helper()
+	set := func(doing string, err error) { b.must(doing, err) }
+	_, err := chromedp.Call(b.Context, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: b.Width, Height: b.Height, DeviceScaleFactor: 1, Mobile: b.Width < 600,
+	})
+	set("setting the size", err)
+	_, err = chromedp.Call(b.Context, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
+		UserAgent: agent, AcceptLanguage: b.Lang,
+	})
+	set("setting the language", err)
+	if b.Scriptless {
+		_, err = chromedp.Call(b.Context, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		set("turning scripts off", err)
+	}
+	ctx, messages, dialogs := b.Context, chromedp.Console(b.Context), chromedp.Events(b.Context, page.JavascriptDialogOpening)
+	go func() {
+		for _, err := range dialogs { // leave the page
+			if err != nil || ctx.Err() != nil {
+				return
+			}
+			_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+		}
+	}()
+	go func() {
+		for m, err := range messages {
+			if err != nil || ctx.Err() != nil {
+				return
+			}
+			if strings.Contains(string(m.Type), "error") || m.Type == chromedp.ConsoleException {
+				b.hear(m.Text)
+			}
+		}
+	}()
+}
+
+// hear notes an error. That an answer was a refusal is no error: pages show it.
+func (b *Tab) hear(text string) {
+	if strings.Contains(text, "the server responded with a status of 4") || strings.Contains(text, "ERR_INTERNET_DISCONNECTED") {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, word := range b.expected {
+		if strings.Contains(text, word) {
+			b.heard[word]++
+			return
+		}
+	}
+	b.said = append(b.said, text)
+}
+
+// Expect lets the console have errors with these words.
+func (b *Tab) Expect(words ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expected = append(b.expected, words...)
+}
+
+// Hears returns how many errors had a word that was expected.
+func (b *Tab) Hears(word string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.heard[word]
+}
+
+func (b *Tab) must(doing string, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatalf("%s: %v", doing, err)
+	}
+}
+
+// Do runs actions.
+func (b *Tab) Do(doing string, actions ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context, 20*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.Fatalf("%s: %v\n%s\n%s", doing, err, b.Address(), b.Words())
+	}
+}
+
+// Visit opens a page: a path below the service's address, or a whole one.
+func (b *Tab) Visit(path string) {
+	b.Helper()
+	if !strings.Contains(path, "://") {
+		path = b.Root + path
+	}
+	b.Do("opening "+path, chromedp.Navigate(path))
+}
+
+// Click presses what a selector names, and Fill types into it.
+func (b *Tab) Click(what string) { b.Helper(); b.Do("clicking "+what, chromedp.Click(css(what))) }
+
+func (b *Tab) Fill(what, text string) {
+	b.Helper()
+	b.WaitFor(what)
+	b.Is("document.querySelector(" + Quoted(what) + ").value = '', true")
+	b.Do("filling in "+what, chromedp.SendKeys(css(what), text))
+}
+
+// Press clicks a button that leads to another page, and waits for it.
+func (b *Tab) Press(what string) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context, 20*time.Second)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Click(css(what))); err != nil {
+		b.Fatalf("pressing %s: %v\n%s\n%s", what, err, b.Address(), b.Words())
+	}
+}
+
+// Leave is Press for a page that may not come.
+func (b *Tab) Leave(what string) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context, 5*time.Second)
+	defer cancel()
+	_, _ = chromedp.RunResponse(ctx, chromedp.Click(css(what)))
+}
+
+// WaitFor waits until what a selector names can be seen.
+func (b *Tab) WaitFor(what string) {
+	b.Helper()
+	b.Do("waiting for "+what, chromedp.WaitVisible(css(what)))
+}
+
+// WaitText waits until the page says something.
+func (b *Tab) WaitText(text string) {
+	b.Helper()
+	end := time.Now().Add(30 * time.Second)
+	for !strings.Contains(b.Words(), text) {
+		if time.Now().After(end) {
+			b.Fatalf("the page does not say %q:\n%s\n%s", text, b.Address(), b.Words())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// WaitAddress waits until the page's address has a text, and the page is whole.
+func (b *Tab) WaitAddress(text string) {
+	b.Helper()
+	whole := func() bool {
+		ready, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("document.readyState")) // fails between two pages
+		return err == nil && ready == "complete" && strings.Contains(b.Address(), text)
+	}
+	end := time.Now().Add(20 * time.Second)
+	for !whole() && time.Now().Before(end) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !whole() {
+		b.Fatalf("the page is %s, not one with %s\n%s", b.Address(), text, b.Words())
+	}
+}
+
+// Lacks checks that the page has a heading, and nothing that a selector names.
+func (b *Tab) Lacks(what string) {
+	b.Helper()
+	b.WaitFor("main h1")
+	if n := b.Number("document.querySelectorAll(" + Quoted(what) + ").length"); n > 0 {
+		b.Errorf("the page has %s: %s\n%s", what, b.Address(), b.Words())
+	}
+}
+
+// Choose chooses files in a file input.
+func (b *Tab) Choose(what string, files ...string) {
+	b.Helper()
+	b.Do("choosing files", chromedp.SetUploadFiles(css(what), files, chromedp.NodeReady))
+}
+
+// css makes a selector of a text.
+func css(s string) chromedp.CSS { return chromedp.CSS(s) }
+
+// Words returns what the page says.
+func (b *Tab) Words() string {
+	b.Helper()
+	return b.Text("document.body ? document.body.innerText : ''")
+}
+
+// Address returns the page's address.
+func (b *Tab) Address() string {
+	at, _ := chromedp.Run(b.Context, chromedp.Location())
+	return at
+}
+
+// get evaluates an expression, even where the page's own scripts are off.
+func get[T any](b *Tab, expression string) T {
+	b.Helper()
+	value, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	b.must("evaluating "+expression, err)
+	return value
+}
+
+// Text, Number and Is evaluate an expression of JavaScript, and wait for it if it is a promise.
+func (b *Tab) Text(expression string) string    { b.Helper(); return get[string](b, expression) }
+func (b *Tab) Number(expression string) float64 { b.Helper(); return get[float64](b, expression) }
+func (b *Tab) Is(expression string) bool        { b.Helper(); return get[bool](b, expression) }
+
+// Reopen closes the window, as a visitor would, and opens another one of the same browser.
+func (b *Tab) Reopen() {
+	b.Helper()
+	old := chromedp.FromContext(b.Context).Target.TargetID
+	b.Context, _ = chromedp.NewContext(b.Context) // it ends with the first
+	b.must("opening another window", chromedp.Do(b.Context))
+	b.prepare()
+	_, err := chromedp.CallBrowser(b.Context, target.CloseTarget, target.CloseTargetParams{TargetID: old})
+	b.must("closing a window", err)
+}
+
+// Downloads lets the window save files, and returns the folder.
+func (b *Tab) Downloads() string {
+	b.Helper()
+	folder := b.TempDir()
+	c := chromedp.FromContext(b.Context)
+	_, err := chromedp.CallBrowser(b.Context, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: "allow", BrowserContextID: c.BrowserContextID, DownloadPath: folder,
+	})
+	b.must("allowing downloads", err)
+	return folder
+}
+
+// Saved waits for a file in a folder.
+func (b *Tab) Saved(folder, name string) []byte {
+	b.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if content, err := os.ReadFile(filepath.Join(folder, name)); err == nil {
+			if more, _ := filepath.Glob(filepath.Join(folder, "*.crdownload")); len(more) == 0 {
+				return content
+			}
+		}
+	}
+	entries, _ := os.ReadDir(folder)
+	b.Fatalf("%s was not saved; there is %v", name, entries)
+	return nil
+}
+
+// Offline cuts the window's network, or mends it.
+func (b *Tab) Offline(cut bool) {
+	b.Helper()
+	conditions := []*network.Conditions{{DownloadThroughput: -1, UploadThroughput: -1, Offline: cut}}
+	_, err := chromedp.Call(b.Context, network.EmulateNetworkConditionsByRule,
+		network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: conditions})
+	b.must("cutting the network", err)
+	_, err = chromedp.Call(b.Context, network.OverrideNetworkState,
+		network.OverrideNetworkStateParams{Offline: cut, DownloadThroughput: -1, UploadThroughput: -1})
+	b.must("cutting the network", err)
+}
+
+// Typed types into what a selector names, key by key.
+func Typed(what, text string) chromedp.Action[chromedp.Void] {
+	return chromedp.SendKeys(css(what), text)
+}
+
+// Login logs a user in.
+func (b *Tab) Login(name, password string) {
+	b.Helper()
+	b.Visit("login")
+	b.Fill("#user", name)
+	b.Fill("#password", password)
+	b.Press("main form button.primary")
+}
+
+// Pick chooses files on the sending page, by its scripts or without.
+func (b *Tab) Pick(files ...string) {
+	b.Helper()
+	if b.Scriptless {
+		b.Choose("#file", files...)
+		return
+	}
+	b.WaitFor("#start .drop")
+	b.Choose("#start input[name=file]", files...)
+	b.WaitFor("#stage form .action button")
+}
+
+// Send presses the button that sends.
+func (b *Tab) Send() {
+	b.Helper()
+	b.Click("main form .action button.primary")
+}
+
+// Link waits for the link of what was sent.
+func (b *Tab) Link() string {
+	b.Helper()
+	b.WaitFor("#link0")
+	return b.Text("document.querySelector('#link0').value")
+}
+
+// Quoted writes a text for a script.
+func Quoted(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
