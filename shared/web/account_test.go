@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,18 +142,6 @@ func TestPagesOfLoginsHaveTheThrottlesOfTheInterface(t *testing.T) {
 	}
 	v.shows("a try too soon", v.post("login", "user", "ann", "password", apitest.Password), 429, "Too many tries. You can try again", "<time", `value="ann"`)
 	v.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", apitest.Password)).Want(429)
-}
-
-func TestFormsOfOtherSitesAreRefused(t *testing.T) {
-	t.Parallel()
-	v := visit(t).login()
-	for _, page := range []string{"login", "logout", "forgot", "password", "account", "stop"} {
-		for _, site := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example.org"}, {}} {
-			a := v.send("POST "+page, "do=everywhere&user=ann&password=x", append(site, "Content-Type", "application/x-www-form-urlencoded")...)
-			v.shows(page, a, 403, "not <form")
-		}
-	}
-	v.shows("the account after that", v.get("account"), 200, "This browser")
 }
 
 func TestAForgottenPasswordIsReplacedByTheLinkInTheMail(t *testing.T) {
@@ -337,22 +324,4 @@ func TestErrorsArePagesThatSayWhatToDo(t *testing.T) {
 	v.Calls.Before("table.GetMany", func() error { return http.ErrBodyNotAllowed })
 	a = v.get("account")
 	v.shows("a fault of ours", a, 500, "Something went wrong", "<code>"+a.Header.Get("X-Request-Id")+"</code>", "not does not allow")
-}
-
-func TestPagesAllowNothingOfOthers(t *testing.T) {
-	t.Parallel()
-	v := visit(t)
-	for _, page := range []string{"login", "forgot", "stop?t=" + v.Data.Ports.Key.Stop("a@example.com"), "nowhere"} {
-		a := v.get(page)
-		for name, want := range map[string]string{
-			"Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff", "X-Robots-Tag": "noindex",
-			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' blob:; " +
-				"media-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-		} {
-			apitest.Equal(t, name+" of "+page, a.Header.Get(name), want)
-		}
-		if a.Header.Get("WWW-Authenticate") != "" && slices.Contains(a.Header.Values("WWW-Authenticate"), `Basic realm="ferry", charset="UTF-8"`) {
-			t.Errorf("%s asks for a password", page)
-		}
-	}
 }

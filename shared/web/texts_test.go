@@ -82,54 +82,36 @@ func TestEachTextThatPagesAskForExists(t *testing.T) {
 	}
 }
 
-// TestEachTextIsUsed looks for keys, or for what they are put together of: a beginning such as
-// "dead." or "error.%d", and words that stand somewhere in the code.
+// TestEachTextIsUsed looks for each key, or for a beginning of it that ends in a full stop or a hyphen,
+// in quotation marks.
 func TestEachTextIsUsed(t *testing.T) {
 	t.Parallel()
-	said, starts, ends, scripts := map[string]bool{}, []string{}, []string{}, []string{}
+	said, scripts := map[string]bool{}, []string{""}
 	for path, text := range sources(t, ".go", ".html", ".js") {
 		if strings.HasSuffix(path, ".html") { // outside of actions, quotation marks are HTML's
 			text = strings.Join(regexp.MustCompile(`{{.*?}}`).FindAllString(text, -1), "\n")
 		}
 		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
-			literal := m[1] + m[2] + m[3]
-			said[literal], said[strings.ReplaceAll(literal, " ", "-")] = true, true
-			start, _, put := strings.Cut(strings.ReplaceAll(literal, "${", "%"), "%")
-			if len(literal) < 40 && start != "" && (put || strings.HasSuffix(start, ".") || strings.HasSuffix(start, "-")) {
-				starts = append(starts, start)
-			}
-			if strings.HasPrefix(literal, ".") || strings.HasPrefix(literal, "-") {
-				ends = append(ends, literal)
-			}
+			start, _, _ := strings.Cut(strings.ReplaceAll(m[1]+m[2]+m[3], "${", "%"), "%")
+			said[start] = true
 		}
 		for _, m := range taken.FindAllStringSubmatch(text, -1) {
 			scripts = append(scripts, m[1]+".")
 		}
 	}
-	var used func(key string, depth int) bool
-	used = func(key string, depth int) bool {
-		if said[key] || regexp.MustCompile(`^\d+$`).MatchString(key) {
-			return true
-		}
-		for _, start := range starts {
-			if rest, ok := strings.CutPrefix(key, start); ok && depth > 0 && used(rest, depth-1) {
+	used := func(key string) bool {
+		for end := range key {
+			if strings.ContainsRune(".-", rune(key[end])) && said[key[:end+1]] {
 				return true
 			}
 		}
-		for _, end := range ends {
-			if rest, ok := strings.CutSuffix(key, end); ok && depth > 0 && rest != "" && used(rest, depth-1) {
-				return true
-			}
-		}
-		first, rest, ok := strings.Cut(key, "-")
-		return ok && depth > 0 && said[first] && used(rest, depth-1)
+		return said[key]
 	}
 	for key := range textsOf(t, "en") {
-		inScript := slices.ContainsFunc(scripts, func(prefix string) bool {
+		if !slices.ContainsFunc(scripts, func(prefix string) bool {
 			rest, ok := strings.CutPrefix(key, prefix)
-			return ok && used(rest, 2)
-		})
-		if !inScript && !used(key, 3) {
+			return ok && (used(rest) || strings.Trim(rest, "0123456789") == "") // a status
+		}) {
 			t.Errorf("nothing uses the text %s", key)
 		}
 	}
