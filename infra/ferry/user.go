@@ -226,7 +226,11 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 		if err != nil {
 			return "", err
 		}
-		return "is changed", s.Edit(ctx, u, after)
+		done := "is changed"
+		if u.State == auth.FirstAccess && u.Email != after.Email {
+			done += "; an invitation to the old address works no longer: ferry user reset makes a temporary password"
+		}
+		return done, s.Edit(ctx, u, after)
 	})
 }
 

@@ -45,14 +45,16 @@ func isLoopback(host string) bool {
 // Read returns the credential in the cookie; its Kind is empty if there is none. Only the
 // service's own pages may change anything with it: else the fault is Forbidden.
 func (c Cookie) Read(r *http.Request) (Credential, error) {
-	found, err := r.Cookie(c.Name)
-	if err != nil || found.Value == "" {
+	all := r.CookiesNamed(c.Name)
+	switch {
+	case len(all) == 0 || all[0].Value == "":
 		return Credential{}, nil
-	}
-	if !c.IsOwn(r) {
+	case len(all) > 1: // a neighbour can set one for a part of the paths, whose login would then act there
+		return Credential{}, fault.New(fault.Forbidden, "the browser sends two cookies %s: remove those of this site, and log in again", c.Name)
+	case !c.IsOwn(r):
 		return Credential{}, fault.New(fault.Forbidden, "a web page of another site may not do this")
 	}
-	return Credential{Kind: "bearer", Bearer: found.Value, Source: Source(r)}, nil
+	return Credential{Kind: "bearer", Bearer: all[0].Value, Source: Source(r)}, nil
 }
 
 // IsOwn reports whether a request changes nothing or comes from a page of the service itself.

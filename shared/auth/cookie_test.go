@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 )
 
@@ -71,6 +72,10 @@ func TestACookieIsReadByItsNameAlone(t *testing.T) {
 		if got, err := c.Read(r); err != nil || got.Kind != "" {
 			t.Errorf("%s, with an empty one: %+v, %v", base, got, err)
 		}
+		planted := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/me", nil)
+		planted.Header.Set("Cookie", name+"=evil; "+name+"=token")
+		_, err := c.Read(planted)
+		apitest.WantFault(t, "a second cookie, which a neighbour has set", err, fault.Forbidden)
 	}
 }
 

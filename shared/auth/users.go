@@ -276,7 +276,7 @@ func (s *Users) Names(ctx context.Context, after string, yield func(u User, bad 
 // Edit changes a user's address, number, language, quota and retention from before to after, in
 // one update of these attributes alone. A quota for a user who had none also sets Used, which
 // was not kept until then; if the user has got a file since, or Used has changed, the fault is
-// Conflict.
+// Conflict. Another address of a user in first access ends the invitation to the old one.
 func (s *Users) Edit(ctx context.Context, before, after User) error {
 	op := table.Update(UserKey(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
 	var more []table.Op
@@ -295,6 +295,9 @@ func (s *Users) Edit(ctx context.Context, before, after User) error {
 	}
 	if len(op.Changes) == 0 {
 		return nil
+	}
+	if before.State == FirstAccess && before.Email != after.Email { // an invitation to the old address ends
+		op = op.Add("generation", 1)
 	}
 	return s.change(ctx, append(more, op)...)
 }

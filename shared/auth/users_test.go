@@ -180,6 +180,19 @@ func TestEditChangesOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
+func TestAnotherAddressEndsWhatWasSentToTheFirst(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	for state, ends := range map[auth.UserState]int64{auth.FirstAccess: 1, auth.Active: 0} {
+		add(t, s, string(state), state)
+		before := get(t, s, string(state))
+		after := before
+		after.Email = "right@example.com"
+		must(t, s.Edit(t.Context(), before, after))
+		apitest.Equal(t, "the generation of "+string(state), get(t, s, string(state)).Generation, before.Generation+ends)
+	}
+}
+
 // unread is a table that cannot be read.
 type unread struct{ table.Table }
 

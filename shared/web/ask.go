@@ -50,6 +50,10 @@ func (v *visit) ask(q question, out any) (*reply, error) {
 		outer := fault.CallerOf(v.r.Context())
 		outer.Login, outer.User, outer.Accepted = inner.Login, inner.User, inner.Accepted
 	}
+	if redirected := a.status > 300 && a.status < 400 && a.status != http.StatusFound && a.status != http.StatusSeeOther &&
+		a.status != http.StatusNotModified; failed == nil && (redirected || a.status >= 400) {
+		failed = fault.New(fault.NotFound, "no endpoint has this path") // as an id in it was none
+	}
 	if failed != nil || out == nil {
 		return a, failed
 	}

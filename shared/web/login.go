@@ -124,7 +124,7 @@ func (v *visit) browser() string {
 
 // logout ends the browser's login.
 func (v *visit) logout() error {
-	if token, err := v.r.Cookie(v.cookie.Name); err == nil {
+	for _, token := range v.r.CookiesNamed(v.cookie.Name) {
 		if err := v.check.Revoke(v.r.Context(), token.Value); err != nil {
 			return err
 		}

@@ -79,6 +79,10 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 // give answers with the bytes, with the envelope, or by leading a browser to the link's page.
 func (s server) give(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", "Accept")
+	switch r.Header.Get("Sec-Fetch-Dest") {
+	case "script", "worker", "sharedworker", "serviceworker", "style", "xslt": // browsers load these though they are attachments
+		return fault.New(fault.Forbidden, "a page may not load a file as its script or style")
+	}
 	robot, wanted := MadeByRobot(r), wants(r)
 	if wanted == wantsPage && !robot {
 		return s.toPage(w, r)

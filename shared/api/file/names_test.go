@@ -73,6 +73,7 @@ func TestActiveContentIsSentAsAnAttachment(t *testing.T) {
 		for _, link := range []string{link, link + "&download=1"} {
 			s.Send("GET "+link, "").WantHeaders("Content-Type", kind, "X-Content-Type-Options", "nosniff",
 				"Content-Security-Policy", "sandbox; default-src 'none'", "Content-Disposition", "attachment; filename=\"page.html\"; filename*=UTF-8''page.html")
+			s.Send("GET "+link, "", "Sec-Fetch-Dest", "script").Want(403, "as its script")
 		}
 	}
 }
