@@ -227,7 +227,7 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 			return "", err
 		}
 		done := "is changed"
-		if u.State == auth.FirstAccess && u.Email != after.Email {
+		if u.State == auth.FirstAccess && u.Email != "" && u.Email != after.Email {
 			done += "; an invitation to the old address works no longer: ferry user reset makes a temporary password"
 		}
 		return done, s.Edit(ctx, u, after)
