@@ -26,6 +26,7 @@ const maxMovers = 200
 //	FERRY_PUBLIC_URL      address of the service in links, such as https://files.example.com/v1
 //	FERRY_PHONE_REGION    region of mobile numbers without a country code, such as IT
 //	FERRY_SMS_COUNTRIES   countries that get text messages, such as IT,FR; empty is all
+//	FERRY_SMS_SENDING     off: nothing sends text messages, so numbers are refused; default on
 //	FERRY_HIDE_USERS      on: GET /auth/forget answers unknown users like known ones
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
@@ -52,6 +53,7 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		PublicURL:    e.address("FERRY_PUBLIC_URL"),
 		PhoneRegion:  e.region("FERRY_PHONE_REGION", e.getenv("FERRY_PHONE_REGION")),
 		SMSCountries: e.regions("FERRY_SMS_COUNTRIES"),
+		NoSMS:        e.getenv("FERRY_SMS_SENDING") != "" && !e.flag("FERRY_SMS_SENDING"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
 		Events:       e.flag("FERRY_EVENTS"),
 		MaxBody:      e.size("FERRY_MAX_BODY", "0"),
