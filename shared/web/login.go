@@ -49,6 +49,7 @@ func (v *visit) login() error {
 		return err
 	}
 	in := loginForm{User: strings.TrimSpace(form.Get("user")), Next: next(form.Get("next"), "")}
+	v.query = url.Values{"next": {in.Next}}
 	cookie, ok := v.ports.Cookie(v.r.Context())
 	v.again = func(status int, wrong error) error {
 		switch {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/web"
@@ -128,6 +129,42 @@ func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
 			t.Errorf("%+v: the cookie is %q", c, got)
 		}
 	}
+}
+
+// TestPagesForAnybodyShowWhoIsLoggedIn: also where the call that finds that fails.
+func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	v.Add("ugo", func(u *auth.User) { u.Lang = "it" })
+	v.to("a login", v.post("login", "user", "ugo", "password", apitest.Password), "send")
+	for _, page := range []string{"l?k=x", "r?k=x", "forgot", "stop?t=x", "password?k=x", "nothing"} {
+		v.Calls.Reset()
+		a := v.get(page)
+		wantTexts(t, a, "<bdi>ugo</bdi>", "-class=\"who\" href=\"login\"", `<html lang="it">`)
+		if n := v.Calls.Reset()["table.GetMany"]; n > 1 {
+			t.Errorf("%s costs %d calls", page, n)
+		}
+		wantTexts(t, v.another("").get(page), `class="who" href="login"`)
+		v.Calls.Before("table.GetMany", func() error { return io.ErrUnexpectedEOF })
+		apitest.Equal(t, page+" without the table", v.get(page).Code, a.Code)
+		v.Calls.Before("table.GetMany", nil)
+	}
+	if log := v.Log.String(); strings.Contains(log, "login=token") {
+		t.Errorf("the log is %s", log)
+	}
+	wantTexts(t, v.get("l?k=x&lang=fr"), `<html lang="fr">`)
+	wantTexts(t, v.get("l?k=x&language=de"), `<html lang="de">`)
+}
+
+// TestALinkToALanguageKeepsTheToken also where a form was wrong.
+func TestALinkToALanguageKeepsTheToken(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	stop := v.Data.Ports.Key.Stop("a@example.com")
+	wantTexts(t, v.post("password", "k", "x", "new", "short"), `href="?k=x&amp;language=de"`)
+	wantTexts(t, v.post("login", "next", "files"), `href="?language=de&amp;next=files"`)
+	v.Calls.Before("table.Update", func() error { return io.ErrUnexpectedEOF })
+	wantTexts(t, v.post("stop", "t", stop).Want(500), "&amp;t="+stop)
 }
 
 // TestEachPageIsForItselfAlone asks as somebody with a login and as somebody without one.
