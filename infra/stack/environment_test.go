@@ -53,7 +53,7 @@ func used() map[string][]string {
 		"downloadfilebackup": append(events, "FERRY_REDIRECT_OVER", "FERRY_LINK_BYTES_PER_HOUR"),
 		"downloadlist":       public,
 		"downloadlistbackup": public,
-		"email":              events,
+		"email":              append(events, "FERRY_NAME"),
 		"feedback":           events,
 		"filesdelete":        append(events, "FERRY_BACKUP_DAYS"),
 		"filesget":           public,

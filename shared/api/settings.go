@@ -39,7 +39,7 @@ const maxMovers = 200
 //	FERRY_NOTICES_PER_RECIPIENT most notices to an address or number in a day; 0 is no limit; default 50
 //	FERRY_LINK_BYTES_PER_HOUR   most bytes that a link gives out in an hour; 0 is no limit; default 1TiB
 //	FERRY_PLAIN_LOGIN     on: browsers may log in without https, where others could read the login
-//	FERRY_NAME            the service's name on its pages; default Ferry
+//	FERRY_NAME            the service's name on its pages and in its mails; default Ferry
 //	FERRY_ACCENT          their colour, such as #0b5cad
 //	FERRY_LOGO            their logo: a file, or its content as data:image/...;base64,...
 //	FERRY_IMPRINT         address of the imprint, shown on each page

@@ -92,6 +92,11 @@ func TestPagesLookAsTheOperatorWants(t *testing.T) {
 	}
 	apitest.Equal(t, "the colours", v.get(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
 	v.to("the root", v.get(""), "login")
+	wantTexts(t, v.get("stop?t="+v.Data.Ports.Key.Stop("a@example.com")), "e-mails from Acme &lt;Files&gt; about", "-Ferry")
+	v.post("forgot", "user", "ann").Want(303)
+	if mail := v.mail(); !strings.Contains(mail, "the Acme <Files> user ann") || strings.Contains(mail, "Ferry") {
+		t.Errorf("the mail is %s", mail)
+	}
 	other := visit(t)
 	if page := other.get("login").Text; !strings.Contains(page, "– Ferry</title>") || strings.Contains(page, "look.css") || strings.Contains(page, "mprint") {
 		t.Errorf("the page without settings is %s", page)
