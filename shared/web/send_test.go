@@ -98,6 +98,7 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 		{[]string{"d", "nobody", "@a", "1"}, "failed=400&parameter=d", `id="d-error"`},
 		{[]string{"downloads", "0", "@a", "1"}, "failed=400&parameter=downloads", `id="downloads-error"`},
 		{[]string{"password", " x", "@a", "1"}, "failed=400&parameter=password", `id="lock-error"`},
+		{[]string{"expires", "x", "@a", "1"}, "failed=400&parameter=expires", "<p>The form was not complete"},
 		{[]string{"@a", "1", "m", "bob@example.com"}, "failed=400&parameter=m", `id="m-error"`},
 		{[]string{"m", "bob@example.com"}, "failed=400", "The form was not complete"},
 	} {
@@ -105,6 +106,8 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 		v.to(k.query, a, "../send?"+k.query)
 		wantTexts(t, v.get("send?"+k.query).Want(200), k.says)
 	}
+	wantTexts(t, v.get("send?failed=400&parameter=notify"), "<p>You have no e-mail address here")
+	wantTexts(t, v.get("send?failed=400&parameter=c%2C+m"), "-<p>These are too many")
 	apitest.Equal(t, "files that were stored", len(v.Files()), 0)
 	wantTexts(t, v.get("send?failed=<b>&parameter=<i>").Want(200), "-<i>", "-class=\"error\"")
 	wantTexts(t, v.get("send?failed=413&parameter=%3Ci%3E").Want(200), "not enough room")
