@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/local"
 )
 
 // cookie logs a user in as a browser does.
@@ -190,6 +192,19 @@ func TestAFilesPageCostsFewCalls(t *testing.T) {
 			t.Errorf("%s costs %d calls, want at most %d: %v", page, sum, most, counts)
 		}
 	}
+}
+
+func TestAFileCanStayForEverWhereFilesDo(t *testing.T) {
+	t.Parallel()
+	for days, want := range map[int64]string{0: "", 30: "-"} {
+		s := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Retention.KeepDays = days })
+		s.Upload("file=a.txt", "x")
+		wantTexts(t, s.page("files?id=1", "Cookie", s.cookie("ann")).Want(200), want+`<option value="">Never</option></select>`)
+	}
+	s := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Retention.KeepDays = 0 })
+	s.Upload("file=a.txt&expires=1d", "x")
+	s.Ask("PATCH /files/1", `{"expires":""}`).Want(200)
+	wantTexts(t, s.page("files", "Cookie", s.cookie("ann")).Want(200), ">never</td>")
 }
 
 func TestTheQuotaIsShown(t *testing.T) {
