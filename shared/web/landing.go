@@ -204,9 +204,6 @@ func (v *visit) preview(p *landingPage) error {
 		return nil
 	}
 	p.Preview = ""
-	if v.ports.RedirectOver > 0 && length > v.ports.RedirectOver { // then the store has the bytes
-		return nil
-	}
 	q := p.asked("&preview")
 	q.header.Set("Range", "bytes=0-16383")
 	found, err := v.ask(q, nil)

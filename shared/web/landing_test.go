@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/local"
 )
 
 // sharer is a user who shares files.
@@ -145,7 +147,8 @@ func TestALinksPageShowsWhatCannotRun(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&lines, "line %d.\n", i+1)
 	}
-	a := s.page(s.Upload("file=long.log", lines.String()).LinkURL)
+	s = begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.RedirectOver = 100 })
+	a := s.page(s.Upload("file=long.log", lines.String()).LinkURL) // the store has the bytes
 	wantTexts(t, a, "line 40.", "-line 41.")
 }
 
