@@ -25,9 +25,9 @@ const (
 	filesRows = 50
 	// searches is how many times 1,000 files are looked through for a page.
 	searches = 10
-	// otherLinks is how many links of a file its row tells of, besides its own; toldNotices of how
-	// many messages a page does.
-	otherLinks, toldNotices = 9, 99
+	// otherLinks is how many links of a file its row tells of, besides its own: all that an upload has
+	// made, else the newest. toldNotices is of how many messages a page tells.
+	otherLinks, toldNotices = files.MaxRecipients, 330
 	// openUploads is how many uploads a page lists that are not complete.
 	openUploads = 20
 	// measuredUploads is of how many of these it tells how far they are.
@@ -111,8 +111,9 @@ func changed(query url.Values, pairs ...string) string {
 
 // showFiles shows an area of the user's files, and one of them beside it. It costs a call to the
 // table for the login and one for the files, of a search one for each 1,000; one for each 100 links
-// and for each 33 messages of the files on the page; two for the open uploads and for each of
-// these three, and for one file five.
+// of the files on the page, at most 11; one for each 33 messages, at most 10, and as many again if
+// some are no longer known; two for the open uploads and for each of these three, and for one file
+// five.
 func (v *visit) showFiles() error {
 	p, err := v.filesOf(v.r.URL.Query())
 	if err != nil {
@@ -264,18 +265,25 @@ func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
 }
 
 // told returns how far the messages got that brought these links, as far as that matters: whoever has
-// downloaded the file has got it.
+// downloaded the file has got it. If there are too many to look up, each file has its newest looked up.
 func (v *visit) told(all [][]links.Link) (map[string]message, error) {
 	var ids []string
-	for _, l := range slices.Concat(all...) {
-		if l.To != "" && l.Downloads == 0 && len(ids) < toldNotices {
-			ids = append(ids, l.Recipient)
+	told := map[string]message{}
+	for n := range otherLinks {
+		for _, of := range all {
+			if n >= len(of) || of[len(of)-1-n].To == "" {
+				continue
+			}
+			l := of[len(of)-1-n]
+			looked := l.Downloads == 0 && len(ids) < toldNotices
+			if told[l.Recipient] = (message{unread: !looked}); looked {
+				ids = append(ids, l.Recipient)
+			}
 		}
 	}
 	known, err := notify.States(v.r.Context(), v.ports.Table, ids)
-	told := map[string]message{}
 	for _, n := range known {
-		told[n.ID] = message{string(n.State()), n.SentAt != 0, n.Delivered != 0}
+		told[n.ID] = message{state: string(n.State()), sent: n.SentAt != 0, delivered: n.Delivered != 0}
 	}
 	return told, err
 }

@@ -174,10 +174,11 @@ func TestAFilesPageCostsFewCalls(t *testing.T) {
 	s := begin(t)
 	cookie := s.cookie("ann")
 	for range 50 {
-		s.Upload("file=a.txt&m=bob@example.com", "x")
+		s.Upload("file=a.txt&m=bob@example.com&m=carla@example.com&m=dan@example.com", "x")
 	}
-	s.page("files", "Cookie", cookie)
-	for page, most := range map[string]int{"files": 7, "files?search=a": 5, "files?area=backup": 2, "files?id=7": 9,
+	s.Deliver()
+	wantTexts(t, s.page("files", "Cookie", cookie), "Sent", "-Not downloaded yet") // all 150 messages are looked up
+	for page, most := range map[string]int{"files": 11, "files?search=a": 9, "files?area=backup": 2, "files?id=7": 13,
 		"requests": 3} {
 		s.Calls.Reset()
 		s.page(page, "Cookie", cookie).Want(200)
