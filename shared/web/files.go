@@ -42,6 +42,7 @@ type filesPage struct {
 	Rows           []fileRow
 	From, To, All  int
 	More           bool   // there are older ones than All
+	Older          bool   // the page is not about the newest files
 	Previous, Next string // addresses
 	Quota          *wire.Quota
 	Uploads        []openUpload
@@ -143,7 +144,7 @@ func (v *visit) filesOf(q url.Values) (filesPage, error) {
 	if !slices.Contains(orders(), p.Sort) {
 		p.Sort = "new"
 	}
-	for _, name := range []string{"area", "search", "sort", "request", "after", "from"} {
+	for _, name := range []string{"area", "search", "sort", "request", "after", "before", "from"} {
 		if q.Get(name) != "" {
 			p.query.Set(name, q.Get(name))
 		}
@@ -173,20 +174,31 @@ func (v *visit) addRows(p *filesPage) error {
 	}
 	sortFiles(all, p.Sort)
 	from, _ := strconv.Atoi(p.query.Get("from"))
+	if p.query.Get("from") == lastRows {
+		from = (len(all) - 1) / filesRows * filesRows
+	}
 	from = max(0, min(from, len(all)))
 	some := all[from:min(from+filesRows, len(all))]
 	p.From, p.To, p.All, p.More = from+1, from+len(some), len(all), older != 0
+	after, before := p.query.Get("after"), p.query.Get("before")
+	p.Older = after != ""
 	if from > 0 {
 		p.Previous = p.Page("from", number(max(0, from-filesRows)))
+	} else if p.Older {
+		at := strings.LastIndex(before, "-")
+		p.Previous = p.Page("from", lastRows, "after", before[at+1:], "before", before[:max(0, at)])
 	}
 	if p.To < len(all) {
 		p.Next = p.Page("from", number(from+filesRows))
 	} else if older != 0 {
-		p.Next = p.Page("from", "", "after", strconv.FormatInt(older, 10))
+		p.Next = p.Page("from", "", "after", strconv.FormatInt(older, 10), "before", strings.TrimPrefix(before+"-"+after, "-"))
 	}
 	p.Rows, err = v.rows(p, some)
 	return err
 }
+
+// lastRows is in place of where a page begins: at the last rows of those that it is about.
+const lastRows = "last"
 
 // number writes a number for a query; 0 is left out.
 func number(n int) string {
@@ -345,16 +357,16 @@ func (p page) HowFar(u openUpload) string {
 func (p page) SentTo(r fileRow) string {
 	switch {
 	case r.By.Request != "" && r.By.Called != "":
-		return p.T("files.from-guest", r.By.Called)
+		return p.T("files.from-guest", p.Isolate(r.By.Called))
 	case r.By.Request != "":
 		return p.T("files.from-request")
 	case r.Uploader() != "":
-		return p.T("files.from", r.Uploader())
+		return p.T("files.from", p.Isolate(r.Uploader()))
 	case len(r.To) == 0:
 		return ""
 	}
 	if others := max(len(r.To), min(len(r.To)+1, len(r.Recipients))) - 1; len(r.To) > 1 && others > 0 {
-		return p.T("files.and-more", r.To[0], others)
+		return p.T("files.and-more", p.Isolate(r.To[0]), others)
 	}
 	return r.To[0]
 }

@@ -51,9 +51,9 @@ func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
 	a := s.page("files", "Cookie", cookie).Want(200)
 	rows := rowsOf(a)
 	for name, want := range map[string][]string{
-		"plain.txt": {"state good", "Downloaded twice"}, "to-bob.txt": {"bob@example.com and 1 more", "state good", "Sent"},
-		"waiting.txt": {"Being sent"}, "limited.txt": {"Ended"}, "from-bob.txt": {"from bob", "New"},
-		"guest.txt": {"from Tom, by request", "New"},
+		"plain.txt": {"state good", "Downloaded twice"}, "to-bob.txt": {"bob@example.com\u2069 and 1 more", "state good", "Sent"},
+		"waiting.txt": {"Being sent"}, "limited.txt": {"Ended"}, "from-bob.txt": {"from \u2068bob\u2069", "New"},
+		"guest.txt": {"from \u2068Tom\u2069, by request", "New"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(strings.ReplaceAll(rows[name], "</span><span>", ""), text) {
@@ -105,6 +105,10 @@ func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {
 	a := s.page("files?search=txt&sort=size", "Cookie", cookie).Want(200)
 	wantTexts(t, a, `value="txt"`, "1 to 50 of 60", `href="files?from=50&amp;search=txt&amp;sort=size" rel="next"`,
 		`aria-sort="descending"`)
+	wantTexts(t, s.page("files?after=30&before=45-40", "Cookie", cookie).Want(200), "1 to 29 of the older files", "n28.txt", "-of 29",
+		`href="files?after=40&amp;before=45&amp;from=last" rel="prev"`)
+	wantTexts(t, s.page("files?after=40&from=last", "Cookie", cookie).Want(200), `href="files?from=last" rel="prev"`)
+	wantTexts(t, s.page("files?from=last", "Cookie", cookie).Want(200), "51 to 61 of 61", "n00.txt")
 	wantTexts(t, s.page("files?search=%3Cb%3E", "Cookie", cookie).Want(200), "No name contains “&lt;b&gt;”",
 		"Search the backup")
 }

@@ -301,5 +301,5 @@ func (p page) Sends(l landingPage) template.HTML {
 
 // Found says how many files a search has found.
 func (p page) Found(n int64, words string) string {
-	return strings.Replace(p.N("bundle.found", n), "%s", words, 1)
+	return strings.Replace(p.N("bundle.found", n), "%s", p.Isolate(words), 1)
 }

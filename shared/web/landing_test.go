@@ -48,7 +48,7 @@ func (s sharer) post(page string, form url.Values, headers ...string) apitest.An
 // wantTexts checks that a page has texts, or lacks those that begin with "-".
 func wantTexts(t testing.TB, a apitest.Answer, texts ...string) {
 	t.Helper()
-	all := strings.ReplaceAll(a.Text, "\u00a0", " ")
+	all := strings.NewReplacer("\u00a0", " ", "“\u2068", "“", "\u2069”", "”").Replace(a.Text)
 	_, main, _ := strings.Cut(all, "<main")
 	for _, text := range texts {
 		unwanted, without := strings.CutPrefix(text, "-")
