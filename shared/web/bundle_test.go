@@ -74,6 +74,7 @@ func TestALargeBundleIsSearchedAndComesInParts(t *testing.T) {
 	a = s.page(link + "&q=" + url.QueryEscape("üBUNG 119")).Want(200)
 	wantTexts(t, a, "10 files have “üBUNG 119” in their names.", "-<details open>", "ung 1193.txt", "-1093")
 	apitest.Equal(t, "found", len(addresses(a, "&entry=")), 10)
+	wantTexts(t, s.page(link+"&q=txt").Want(200), "The first 1000 files with “txt” in their names")
 	wantTexts(t, s.page(link+"&q=%3Cb%3E").Want(200), "No name contains “&lt;b&gt;”", "Show all")
 	for _, odd := range []string{"from=-1", "from=99999999", "from=x", "q=" + strings.Repeat("%C3%BC", 300),
 		"picture=7", "view=x"} {
@@ -97,8 +98,27 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 		"X-Content-Type-Options", "nosniff")
 	s.wantUses("previews", link, 0, 0)
 	one := s.page(link + "&picture=2").Want(200)
-	wantTexts(t, one, "Picture 2 of 3", "<bdi>2.PNG</bdi>", "in <bdi>p</bdi>", "picture=1", "picture=3", "-trip.zip")
+	wantTexts(t, one, "Picture 2 of 6", "<bdi>2.PNG</bdi>", "in <bdi>p</bdi>", "picture=1", "picture=3", "-trip.zip")
+	wantTexts(t, a, `<bdi>big.jpg</bdi> <span class="meta">4.2 MB`, "<bdi>raw.nef</bdi>", "<bdi>empty.png</bdi>")
+	apitest.Equal(t, "downloads of those without a preview", len(addresses(a, "big.jpg")), 1)
+	wantTexts(t, s.page(link+"&picture=5").Want(200), "<bdi>big.jpg</bdi>", "no preview", "-<img")
 	wantTexts(t, s.page(s.bundle("", "1.jpg", "one", "2.jpg", "two")).Want(200), `class="grid"`)
+}
+
+func TestAGridOfManyPicturesComesInPages(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	var files []string
+	for i := range 450 {
+		files = append(files, fmt.Sprintf("%03d.jpg", i), "x")
+	}
+	link := s.bundle("", files...)
+	a := s.page(link).Want(200)
+	wantTexts(t, a, "Pictures 1 to 200 of 450", "199.jpg", "-200.jpg", "-Previous")
+	a = s.page(addresses(a, "at=200")[0]).Want(200)
+	wantTexts(t, a, "Pictures 201 to 400 of 450", "399.jpg", "-400.jpg", "at=400")
+	wantTexts(t, s.page(link+"&view=pictures&at=9999").Want(200), "Pictures 401 to 450 of 450", "-rel=\"next\"")
+	apitest.Equal(t, "the way back", len(addresses(s.page(link+"&picture=300").Want(200), "at=200")), 1)
 }
 
 func TestAGuardedBundleListsNothingUnasked(t *testing.T) {
