@@ -59,7 +59,7 @@ func TestFilesOfPagesAreKeptForEverAndCompressed(t *testing.T) {
 	old := "static/000000000000/style.css" // of a page of another version
 	v.send("GET "+old, "").Want(200).WantHeaders("Cache-Control", "no-cache")
 	for _, none := range []string{"none.css", "..%2Fweb.go", "style.css%00", "templates/login.html", ""} {
-		v.send("GET "+v.fileOf(none), "").Want(404)
+		v.send("GET "+v.fileOf(none), "", "Accept", "*/*").Want(404)
 	}
 }
 
@@ -213,12 +213,20 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 	t.Parallel()
 	v := visit(t)
-	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "GET a/b", "PUT login", "DELETE login", "POST static/x/style.css", "POST "} {
+	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "PUT login", "DELETE login", "POST static/x/style.css", "POST "} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
 	for _, request := range []string{"GET nothing", "GET LOGIN", "GET login.html", "GET %2e%2e", "POST nothing", "POST files", "GET logout"} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "text/html; charset=utf-8")
 	}
+	for path, want := range map[string]string{
+		"login/": "./../login", "files/?x=%2F&y": "./../files?x=%2F&y", "l//": "./../../l", "a/b": "./../missing", "a%20b/": "./../a%20b", "/": "./../missing",
+		"a/b/c/": "./../../../missing", "//evil.example/": "./../../../evil.example",
+	} {
+		v.to(path, v.get(path), want)
+		v.send("GET "+path, "", "Accept", "*/*").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8", "Location", "")
+	}
+	v.send("GET missing", "").Want(404)
 	for _, path := range []string{"", "login", "nothing"} {
 		get, head := v.get(path), v.send("HEAD "+path, "")
 		if head.Code != get.Code || head.Text != "" || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
