@@ -3,11 +3,13 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ferry/shared/api"
@@ -162,6 +164,12 @@ func next(text, otherwise string) string {
 // form reads the form that was sent.
 func (v *visit) form() (url.Values, error) { return api.Form(v.r, true) }
 
+// compressed are the pages that are compressed. A page with a secret is not: who could have it opened
+// with guesses in its query, and could see how long it is, would find the secret (BREACH). So all
+// those of an account are as they are, but for the one that sends, which has none; and pages of links
+// have no secret but the one that their own address needs.
+var compressed = []string{"forgot", "guest", "intro", "landing", "login", "picture", "send"}
+
 // show sends a page: a template of templates/ and what it shows.
 func (v *visit) show(status int, name string, data any) error {
 	var b bytes.Buffer
@@ -177,7 +185,15 @@ func (v *visit) show(status int, name string, data any) error {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Content-Security-Policy", v.policy())
-	return envelope.WriteText(v.w, status, b.Bytes())
+	text := b.Bytes()
+	if slices.Contains(compressed, name) {
+		h.Add("Vary", "Accept-Encoding")
+		if api.TakesGzip(v.r) { // never nil: a page of some bytes gains
+			text = packed(text, gzip.DefaultCompression)
+			h.Set("Content-Encoding", "gzip")
+		}
+	}
+	return envelope.WriteText(v.w, status, text)
 }
 
 // policy allows what pages are made of, and nothing else: no inline script or style, no frame, and

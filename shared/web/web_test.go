@@ -136,6 +136,25 @@ func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
 	}
 }
 
+// TestOnlyPagesWithoutSecretsAreCompressed has reflected input beside links and addresses in the others.
+func TestOnlyPagesWithoutSecretsAreCompressed(t *testing.T) {
+	t.Parallel()
+	v := visit(t).login()
+	for page, want := range map[string]string{"send": "gzip", "forgot": "gzip", "files": "", "requests": "", "account": "", "stop?t=x": "", "nothing": ""} {
+		a := v.send("GET "+page, "", "Accept-Encoding", "gzip")
+		a.WantHeaders("Content-Encoding", want)
+		if want != "" {
+			a.WantHeaders("Vary", "Accept-Encoding")
+			z, err := gzip.NewReader(strings.NewReader(a.Text))
+			apitest.Must(t, err)
+			text, err := io.ReadAll(z)
+			apitest.Must(t, err)
+			a.Text = string(text)
+		}
+		wantTexts(t, a, "<bdi>ann</bdi>", "</html>")
+	}
+}
+
 // TestPagesForAnybodyShowWhoIsLoggedIn: also where the call that finds that fails.
 func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
 	t.Parallel()
