@@ -89,7 +89,7 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 		"big.jpg", strings.Repeat("x", 4<<20+1), "evil.svg", "<svg><script>")
 	wantTexts(t, s.page(link).Want(200), "Pictures", `class="tree"`, "-class=\"grid\"")
 	a := s.page(link + "&view=pictures").Want(200)
-	wantTexts(t, a, `class="grid"`, `alt="p/1.jpg"`, `loading="lazy"`)
+	wantTexts(t, a, `class="grid"`, `alt="p/1.jpg"`, `loading="lazy"`, "<bdi>big.jpg</bdi>", "<bdi>empty.png</bdi>")
 	previews := addresses(a, "&preview")
 	apitest.Equal(t, "previews", len(previews), 3)
 	apitest.Equal(t, "the second", s.Send("GET "+s.Root+"/"+previews[1], "", browser...).Want(200).Text, "two")
@@ -99,8 +99,6 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 	s.wantUses("previews", link, 0, 0)
 	one := s.page(link + "&picture=2").Want(200)
 	wantTexts(t, one, "Picture 2 of 6", "<bdi>2.PNG</bdi>", "in <bdi>p</bdi>", "picture=1", "picture=3", "-trip.zip")
-	wantTexts(t, a, `<bdi>big.jpg</bdi> <span class="meta">4.2 MB`, "<bdi>raw.nef</bdi>", "<bdi>empty.png</bdi>")
-	apitest.Equal(t, "downloads of those without a preview", len(addresses(a, "big.jpg")), 1)
 	wantTexts(t, s.page(link+"&picture=5").Want(200), "<bdi>big.jpg</bdi>", "no preview", "-<img")
 	wantTexts(t, s.page(s.bundle("", "1.jpg", "one", "2.jpg", "two")).Want(200), `class="grid"`)
 }
@@ -109,16 +107,13 @@ func TestAGridOfManyPicturesComesInPages(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	var files []string
-	for i := range 450 {
+	for i := range 250 {
 		files = append(files, fmt.Sprintf("%03d.jpg", i), "x")
 	}
 	link := s.bundle("", files...)
-	a := s.page(link).Want(200)
-	wantTexts(t, a, "Pictures 1 to 200 of 450", "199.jpg", "-200.jpg", "-Previous")
-	a = s.page(addresses(a, "at=200")[0]).Want(200)
-	wantTexts(t, a, "Pictures 201 to 400 of 450", "399.jpg", "-400.jpg", "at=400")
-	wantTexts(t, s.page(link+"&view=pictures&at=9999").Want(200), "Pictures 401 to 450 of 450", "-rel=\"next\"")
-	apitest.Equal(t, "the way back", len(addresses(s.page(link+"&picture=300").Want(200), "at=200")), 1)
+	wantTexts(t, s.page(link).Want(200), "Pictures 1 to 200 of 250", "199.jpg", "-200.jpg", "-Previous", "at=200")
+	wantTexts(t, s.page(link+"&view=pictures&at=999").Want(200), "Pictures 201 to 250 of 250", "-rel=\"next\"")
+	wantTexts(t, s.page(link+"&picture=240").Want(200), `?at=200&amp;`)
 }
 
 func TestAGuardedBundleListsNothingUnasked(t *testing.T) {

@@ -191,7 +191,8 @@ func (v *visit) addRows(p *filesPage) error {
 	if p.To < len(all) {
 		p.Next = p.Page("from", number(from+filesRows))
 	} else if older != 0 {
-		p.Next = p.Page("from", "", "after", strconv.FormatInt(older, 10), "before", strings.TrimPrefix(before+"-"+after, "-"))
+		before = strings.TrimPrefix(before+"-"+after, "-")
+		p.Next = p.Page("from", "", "after", strconv.FormatInt(older, 10), "before", before)
 	}
 	p.Rows, err = v.rows(p, some)
 	return err

@@ -6,6 +6,7 @@ import (
 
 	"ferry/shared/links"
 	"ferry/shared/notify"
+	"ferry/shared/wire"
 )
 
 // outcome is what became of a link, or of a file by all its links: a word, and a colour.
@@ -53,6 +54,11 @@ type message struct {
 	state           string // of package notify; empty if it is not known, or there was none
 	sent, delivered bool
 	unread          bool // it was not looked up
+}
+
+// messageOf returns how far a message got, by what the interface says of it.
+func messageOf(n wire.Notification) message {
+	return message{state: n.State, sent: !n.Sent.IsZero(), delivered: !n.Delivered.IsZero()}
 }
 
 // soon is how long before its end a link warns that nobody has used it.

@@ -199,5 +199,5 @@ func (page) Channel(channel string) string {
 
 // Message returns what became of a message to a recipient.
 func (page) Message(n wire.Notification) outcome {
-	return became(links.Live, n.To, 0, message{state: n.State, sent: !n.Sent.IsZero(), delivered: !n.Delivered.IsZero()}, 0)
+	return became(links.Live, n.To, 0, messageOf(n), 0)
 }

@@ -55,6 +55,9 @@ func TestFilesOfPagesAreKeptForEverAndCompressed(t *testing.T) {
 		}
 		apitest.Equal(t, "the body of HEAD", v.send("HEAD "+at, "").Want(200).Text, "")
 	}
+	for page, want := range map[string]string{"send": "gzip", "forgot": "gzip", "stop?t=x": "", "nothing": ""} {
+		v.send("GET "+page, "", "Accept-Encoding", "gzip").WantHeaders("Content-Encoding", want)
+	}
 	v.send("GET "+v.fileOf("logo"), "").Want(200).WantHeaders("Content-Type", "image/png")
 	old := "static/000000000000/style.css" // of a page of another version
 	v.send("GET "+old, "").Want(200).WantHeaders("Cache-Control", "no-cache")
@@ -82,32 +85,20 @@ func TestScriptsAndStylesAreSmall(t *testing.T) {
 func TestPagesLookAsTheOperatorWants(t *testing.T) {
 	t.Parallel()
 	v := visit(t, looking(api.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
-	page := v.get("login").Text
-	for _, text := range []string{
-		"– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`, `href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`,
-	} {
-		if !strings.Contains(page, text) {
-			t.Errorf("the page lacks %s:\n%s", text, page)
-		}
-	}
+	wantTexts(t, v.get("login"), "– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`,
+		`href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`)
 	apitest.Equal(t, "the colours", v.get(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
 	v.to("the root", v.get(""), "login")
-	wantTexts(t, v.get("stop?t="+v.Data.Ports.Key.Stop("a@example.com")), "e-mails from Acme &lt;Files&gt; about", "-Ferry")
+	wantTexts(t, v.get("stop?t="+v.Data.Ports.Key.Stop("a@example.com")), "from Acme &lt;Files&gt; about", "-Ferry")
 	v.post("forgot", "user", "ann").Want(303)
-	if mail := v.mail(); !strings.Contains(mail, "the Acme <Files> user ann") || strings.Contains(mail, "Ferry") {
-		t.Errorf("the mail is %s", mail)
-	}
+	wantTexts(t, apitest.Answer{Text: v.mail()}, "the Acme <Files> user ann", "-Ferry")
 	other := visit(t)
-	if page := other.get("login").Text; !strings.Contains(page, "– Ferry</title>") || strings.Contains(page, "look.css") || strings.Contains(page, "mprint") {
-		t.Errorf("the page without settings is %s", page)
-	}
+	wantTexts(t, other.get("login"), "– Ferry</title>", "-look.css", "-mprint")
 	if v.fileOf("") == other.fileOf("") {
 		t.Error("another logo or colour has the same address")
 	}
 	program := other.Send("GET "+other.Root+"/", "", "Accept", "*/*").Want(200).WantHeaders("Content-Type", "text/plain; charset=utf-8")
-	if !strings.Contains(program.Text, "This is Ferry") || !strings.Contains(program.Text, other.Base+"/openapi.json") {
-		t.Errorf("programs get %s", program.Text)
-	}
+	wantTexts(t, program, "This is Ferry", other.Base+"/openapi.json")
 }
 
 // TestALanguageIsTheOneThatWasChosen: else it is that of the link, else the browser's.
@@ -134,25 +125,8 @@ func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
 			t.Errorf("%+v: the cookie is %q", c, got)
 		}
 	}
-}
-
-// TestOnlyPagesWithoutSecretsAreCompressed has reflected input beside links and addresses in the others.
-func TestOnlyPagesWithoutSecretsAreCompressed(t *testing.T) {
-	t.Parallel()
-	v := visit(t).login()
-	for page, want := range map[string]string{"send": "gzip", "forgot": "gzip", "files": "", "requests": "", "account": "", "stop?t=x": "", "nothing": ""} {
-		a := v.send("GET "+page, "", "Accept-Encoding", "gzip")
-		a.WantHeaders("Content-Encoding", want)
-		if want != "" {
-			a.WantHeaders("Vary", "Accept-Encoding")
-			z, err := gzip.NewReader(strings.NewReader(a.Text))
-			apitest.Must(t, err)
-			text, err := io.ReadAll(z)
-			apitest.Must(t, err)
-			a.Text = string(text)
-		}
-		wantTexts(t, a, "<bdi>ann</bdi>", "</html>")
-	}
+	wantTexts(t, v.post("password", "k", "x", "new", "short"), `href="?k=x&amp;language=de"`) // also after a wrong form
+	wantTexts(t, v.post("stop", "t", "x"), `href="?language=de&amp;t=x"`)
 }
 
 // TestPagesForAnybodyShowWhoIsLoggedIn: also where the call that finds that fails.
@@ -162,33 +136,14 @@ func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
 	v.Add("ugo", func(u *auth.User) { u.Lang = "it" })
 	v.to("a login", v.post("login", "user", "ugo", "password", apitest.Password), "send")
 	for _, page := range []string{"l?k=x", "r?k=x", "forgot", "stop?t=x", "password?k=x", "nothing"} {
-		v.Calls.Reset()
 		a := v.get(page)
 		wantTexts(t, a, "<bdi>ugo</bdi>", "-class=\"who\" href=\"login\"", `<html lang="it">`)
-		if n := v.Calls.Reset()["table.GetMany"]; n > 1 {
-			t.Errorf("%s costs %d calls", page, n)
-		}
-		wantTexts(t, v.another("").get(page), `class="who" href="login"`)
 		v.Calls.Before("table.GetMany", func() error { return io.ErrUnexpectedEOF })
 		apitest.Equal(t, page+" without the table", v.get(page).Code, a.Code)
 		v.Calls.Before("table.GetMany", nil)
 	}
-	if log := v.Log.String(); strings.Contains(log, "login=token") {
-		t.Errorf("the log is %s", log)
-	}
 	wantTexts(t, v.get("l?k=x&lang=fr"), `<html lang="fr">`)
-	wantTexts(t, v.get("l?k=x&language=de"), `<html lang="de">`)
-}
-
-// TestALinkToALanguageKeepsTheToken also where a form was wrong.
-func TestALinkToALanguageKeepsTheToken(t *testing.T) {
-	t.Parallel()
-	v := visit(t)
-	stop := v.Data.Ports.Key.Stop("a@example.com")
-	wantTexts(t, v.post("password", "k", "x", "new", "short"), `href="?k=x&amp;language=de"`)
-	wantTexts(t, v.post("login", "next", "files"), `href="?language=de&amp;next=files"`)
-	v.Calls.Before("table.Update", func() error { return io.ErrUnexpectedEOF })
-	wantTexts(t, v.post("stop", "t", stop).Want(500), "&amp;t="+stop)
+	apitest.Equal(t, "a login in the log", strings.Contains(v.Log.String(), "login=token"), false)
 }
 
 // TestEachPageIsForItselfAlone asks as somebody with a login and as somebody without one.
@@ -232,20 +187,20 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 	t.Parallel()
 	v := visit(t)
-	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "PUT login", "DELETE login", "POST static/x/style.css", "POST "} {
+	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "PUT login", "DELETE login",
+		"POST static/x/style.css", "POST "} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
 	for _, request := range []string{"GET nothing", "GET LOGIN", "GET login.html", "GET %2e%2e", "POST nothing", "POST files", "GET logout"} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "text/html; charset=utf-8")
 	}
 	for path, want := range map[string]string{
-		"login/": "./../login", "files/?x=%2F&y": "./../files?x=%2F&y", "l//": "./../../l", "a/b": "./../missing", "a%20b/": "./../a%20b", "/": "./../missing",
-		"a/b/c/": "./../../../missing", "//evil.example/": "./../../../evil.example",
+		"login/": "./../login", "files/?x=%2F&y": "./../files?x=%2F&y", "l//": "./../../l", "a/b": "./../missing",
+		"a%20b/": "./../a%20b", "/": "./../missing", "a/b/c/": "./../../../missing", "//a.example/": "./../../../a.example",
 	} {
 		v.to(path, v.get(path), want)
-		v.send("GET "+path, "", "Accept", "*/*").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8", "Location", "")
+		v.send("GET "+path, "", "Accept", "*/*").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
-	v.send("GET missing", "").Want(404)
 	for _, path := range []string{"", "login", "nothing"} {
 		get, head := v.get(path), v.send("HEAD "+path, "")
 		if head.Code != get.Code || head.Text != "" || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
