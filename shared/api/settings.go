@@ -26,6 +26,7 @@ const maxMovers = 200
 //	FERRY_PUBLIC_URL      address of the service in links, such as https://files.example.com/v1
 //	FERRY_PHONE_REGION    region of mobile numbers without a country code, such as IT
 //	FERRY_SMS_COUNTRIES   countries that get text messages, such as IT,FR; empty is all
+//	FERRY_SMS_SENDING     off: nothing sends text messages, so numbers are refused; default on
 //	FERRY_HIDE_USERS      on: GET /auth/forget answers unknown users like known ones
 //	FERRY_KEEP_DAYS       days in the user area; 0 is for ever; default 30
 //	FERRY_BACKUP_DAYS     days in the backup area after that; 0 is for ever; default 90
@@ -38,7 +39,7 @@ const maxMovers = 200
 //	FERRY_NOTICES_PER_RECIPIENT most notices to an address or number in a day; 0 is no limit; default 50
 //	FERRY_LINK_BYTES_PER_HOUR   most bytes that a link gives out in an hour; 0 is no limit; default 1TiB
 //	FERRY_PLAIN_LOGIN     on: browsers may log in without https, where others could read the login
-//	FERRY_NAME            the service's name on its pages; default Ferry
+//	FERRY_NAME            the service's name on its pages and in its mails; default Ferry
 //	FERRY_ACCENT          their colour, such as #0b5cad
 //	FERRY_LOGO            their logo: a file, or its content as data:image/...;base64,...
 //	FERRY_IMPRINT         address of the imprint, shown on each page
@@ -52,6 +53,7 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		PublicURL:    e.address("FERRY_PUBLIC_URL"),
 		PhoneRegion:  e.region("FERRY_PHONE_REGION", e.getenv("FERRY_PHONE_REGION")),
 		SMSCountries: e.regions("FERRY_SMS_COUNTRIES"),
+		NoSMS:        e.getenv("FERRY_SMS_SENDING") != "" && !e.flag("FERRY_SMS_SENDING"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
 		Events:       e.flag("FERRY_EVENTS"),
 		MaxBody:      e.size("FERRY_MAX_BODY", "0"),

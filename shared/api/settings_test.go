@@ -34,7 +34,7 @@ func TestSettingsHaveDefaults(t *testing.T) {
 func TestSettingsAreRead(t *testing.T) {
 	t.Parallel()
 	got, err := api.ReadSettings(settingsFrom(map[string]string{
-		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_SMS_COUNTRIES": "it, FR,US", "FERRY_HIDE_USERS": "On",
+		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_SMS_COUNTRIES": "it, FR,US", "FERRY_SMS_SENDING": "Off", "FERRY_HIDE_USERS": "On",
 		"FERRY_NOTICES_PER_HOUR": "10", "FERRY_NOTICES_PER_DAY": "0", "FERRY_NOTICES_PER_RECIPIENT": "3",
 		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600 kB", "FERRY_REDIRECT_OVER": "4MiB",
 		"FERRY_EVENTS": "on", "FERRY_LINK_BYTES_PER_HOUR": "0", "FERRY_BACKUP_STORAGE_CLASS": "GLACIER_IR", "FERRY_MOVERS": "200",
@@ -42,7 +42,7 @@ func TestSettingsAreRead(t *testing.T) {
 		"FERRY_IMPRINT": "https://example.com/imprint?lang=en#top", "FERRY_PRIVACY": "http://example.com", "FERRY_INTRO": "For <our> customers.", "FERRY_HOME": "login",
 	}))
 	want := api.Settings{
-		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", SMSCountries: []string{"IT", "FR", "US"}, HideUsers: true, Events: true,
+		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", SMSCountries: []string{"IT", "FR", "US"}, NoSMS: true, HideUsers: true, Events: true,
 		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0}, BackupClass: "GLACIER_IR",
 		Movers: 200, Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3}, PlainLogin: true,
 		Look: api.Look{
@@ -58,7 +58,7 @@ func TestSettingsAreRead(t *testing.T) {
 func TestEveryWrongSettingIsReported(t *testing.T) {
 	t.Parallel()
 	wrong := map[string]string{
-		"FERRY_PUBLIC_URL": "files.example.com", "FERRY_PHONE_REGION": "Italy", "FERRY_SMS_COUNTRIES": "IT,USA", "FERRY_HIDE_USERS": "maybe",
+		"FERRY_PUBLIC_URL": "files.example.com", "FERRY_PHONE_REGION": "Italy", "FERRY_SMS_COUNTRIES": "IT,USA", "FERRY_SMS_SENDING": "seldom", "FERRY_HIDE_USERS": "maybe",
 		"FERRY_NOTICES_PER_HOUR": "-1", "FERRY_NOTICES_PER_DAY": "many", "FERRY_NOTICES_PER_RECIPIENT": "1.5",
 		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 liters", "FERRY_REDIRECT_OVER": "9999999999999999999",
 		"FERRY_EVENTS": "some", "FERRY_LINK_BYTES_PER_HOUR": "a lot", "FERRY_BACKUP_STORAGE_CLASS": "GLACIER", "FERRY_MOVERS": "201",

@@ -144,20 +144,38 @@ func (a *Authenticator) Login(ctx context.Context, c Credential) (u User, bearer
 	}
 	expires := a.Now().Add(Lifetime)
 	item := bearerItem{V: layout, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
-	ops := []table.Op{table.Put(bearerKey(bearer), item).Expire(expires)}
+	return u, bearer, a.loggedIn(ctx, u, c, hadFailures, table.Put(bearerKey(bearer), item).Expire(expires))
+}
+
+// LoginFirst is Login for a page, which keeps its login as an API token: it makes no bearer. It also
+// accepts the temporary password of a user in first access, which changes nothing. It makes one call
+// to the table, a second if failed tries are on record, and one more when the hash is renewed.
+func (a *Authenticator) LoginFirst(ctx context.Context, c Credential) (User, error) {
+	u, hadFailures, err := a.password(ctx, c)
+	if err != nil || u.State != Active {
+		return u, err
+	}
+	return u, a.loggedIn(ctx, u, c, hadFailures)
+}
+
+// loggedIn stores what a login makes, clears the failed tries before it, and renews a weak hash.
+func (a *Authenticator) loggedIn(ctx context.Context, u User, c Credential, hadFailures bool, ops ...table.Op) error {
 	if hadFailures {
 		ops = append(ops, table.Delete(a.attempt(u.Name, c.Source).pair.key))
 	}
-	if err := a.Table.Write(ctx, ops...); err != nil {
-		return User{}, "", fmt.Errorf("storing a bearer: %w", err)
-	}
-	if a.Hasher.Outdated(u.Password) {
-		var hash string
-		if hash, err = a.Hasher.Hash(ctx, c.Password); err == nil {
-			err = NewUsers(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
+	if len(ops) > 0 {
+		if err := a.Table.Write(ctx, ops...); err != nil {
+			return fmt.Errorf("storing a login: %w", err)
 		}
 	}
-	return u, bearer, err
+	if !a.Hasher.Outdated(u.Password) {
+		return nil
+	}
+	hash, err := a.Hasher.Hash(ctx, c.Password)
+	if err != nil {
+		return err
+	}
+	return NewUsers(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
 }
 
 // bearerItem is a bearer as stored, under its hash.

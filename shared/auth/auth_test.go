@@ -162,15 +162,22 @@ func TestLoginRenewsAWeakerHash(t *testing.T) {
 	c := begin(t)
 	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, c.now)
 	must(t, err)
-	must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), auth.Active))
-	_, bearer, err := c.Login(t.Context(), by("alice", right, source))
-	must(t, err)
-	u, err := c.users.Get(t.Context(), "alice")
-	must(t, err)
-	if !strings.Contains(u.Password, "$m=64,t=1,p=1$") {
-		t.Errorf("the hash is still %q", u.Password)
+	for what, login := range map[string]func() error{
+		"a page": func() error { return failure(c.LoginFirst(t.Context(), by("alice", right, source))) },
+		"a program": func() error {
+			_, bearer, err := c.Login(t.Context(), by("alice", right, source))
+			must(t, err)
+			return failure(c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: bearer}))
+		},
+	} {
+		must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), auth.Active))
+		must(t, login())
+		u, err := c.users.Get(t.Context(), "alice")
+		must(t, err)
+		if !strings.Contains(u.Password, "$m=64,t=1,p=1$") {
+			t.Errorf("%s: the hash is still %q", what, u.Password)
+		}
 	}
-	must(t, failure(c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: bearer})))
 	c.want(t, okay, "alice", right, source) // once more
 }
 

@@ -106,6 +106,9 @@ func Within(ctx context.Context, failed *error) context.Context {
 	return context.WithValue(fault.NewCaller(ctx), withinKey{}, failed)
 }
 
+// IsWithin reports whether a request has such a context. Its handler follows no redirects.
+func IsWithin(ctx context.Context) bool { return ctx.Value(withinKey{}) != nil }
+
 // checkSite refuses changes by pages of sites that are not allowed: a browser adds the password
 // that it knows to any page's requests. Requests without a browser's headers, and those that
 // change nothing, pass.

@@ -33,7 +33,7 @@ const (
 	longestSender = 40
 )
 
-func linkLetter(n Notice, link string) letter {
+func linkLetter(n Notice, service, link string) letter {
 	t, sender := TextsOf(n.Lang), n.sender()
 	l := letter{
 		Texts:   t,
@@ -43,7 +43,7 @@ func linkLetter(n Notice, link string) letter {
 		Link:    link,
 		Writes:  fmt.Sprintf(t.SenderWrites, sender),
 		Quote:   quote(n.Message),
-		Footer:  fmt.Sprintf(t.LinkFooter, sender),
+		Footer:  fmt.Sprintf(t.LinkFooter, sender, service),
 	}
 	if isAddress(n.ReplyTo) && n.ReplyTo != sender {
 		l.Facts = append([]fact{{t.From, n.ReplyTo}}, l.Facts...)
@@ -93,13 +93,13 @@ func arrivedLetter(n Notice) letter {
 	}
 }
 
-func pinLetter(n Notice, pin, link string) letter {
+func pinLetter(n Notice, service, pin, link string) letter {
 	t := TextsOf(n.Lang)
 	minutes := (n.Expires - n.Created) / 60
 	l := letter{
 		Texts:   t,
 		Subject: t.PINSubject,
-		Intro:   fmt.Sprintf(t.PINIntro, oneLine(n.User)),
+		Intro:   fmt.Sprintf(t.PINIntro, oneLine(n.User), service),
 		PIN:     pin,
 		Valid:   fmt.Sprintf(t.PINValid, t.Count(minutes, t.Minutes)),
 		Link:    link,
@@ -109,12 +109,12 @@ func pinLetter(n Notice, pin, link string) letter {
 	return l
 }
 
-func inviteLetter(n Notice, link string) letter {
+func inviteLetter(n Notice, service, link string) letter {
 	t := TextsOf(n.Lang)
 	l := letter{
 		Texts:   t,
-		Subject: t.InviteSubject,
-		Intro:   fmt.Sprintf(t.InviteIntro, oneLine(n.User)),
+		Subject: fmt.Sprintf(t.InviteSubject, service),
+		Intro:   fmt.Sprintf(t.InviteIntro, oneLine(n.User), service),
 		Link:    link,
 		Footer:  t.InviteFooter,
 	}
@@ -152,15 +152,15 @@ func isAddress(s string) bool {
 func (s *Sender) letter(n Notice) (l letter, err error) {
 	switch n.Kind {
 	case Link:
-		l = linkLetter(n, n.link(s.Key))
+		l = linkLetter(n, s.Service, n.link(s.Key))
 	case Receipt:
 		l = receiptLetter(n)
 	case Arrived:
 		l = arrivedLetter(n)
 	case PIN: // has no unsubscribe link, nor has an invitation
-		return pinLetter(n, s.Key.PIN(n.Nonce), n.changeLink(s.Key)), nil
+		return pinLetter(n, s.Service, s.Key.PIN(n.Nonce), n.changeLink(s.Key)), nil
 	case Invite:
-		return inviteLetter(n, n.changeLink(s.Key)), nil
+		return inviteLetter(n, s.Service, n.changeLink(s.Key)), nil
 	default:
 		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 	}

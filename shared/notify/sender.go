@@ -35,6 +35,7 @@ type Config struct {
 	Links Links
 	// Webhooks are where recorded events go. Without any, events stay in the table.
 	Webhooks []*Receiver
+	Service  string // its name in mails; empty is Ferry
 	From     string // the sender of mails: an address, with or without a display name
 	Base     string // the service's address, for notices that have none; may be empty
 	Now      func() time.Time
@@ -75,6 +76,7 @@ func NewSender(c Config) (*Sender, error) {
 	if c.Jitter == nil {
 		c.Jitter = rand.Float64
 	}
+	c.Service = cmp.Or(c.Service, "Ferry")
 	s := &Sender{Config: c, backlog: backlog}
 	codes, others := table.Query{After: afterCodes, Descending: true}, table.Query{After: afterCodes}
 	s.lanes = []*lane{

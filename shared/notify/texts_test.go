@@ -24,6 +24,7 @@ func TestEachLanguageHasEveryText(t *testing.T) {
 	if err != nil || len(files) != len(api.Languages()) {
 		t.Fatalf("%d files of texts, %v", len(files), err)
 	}
+	verb := regexp.MustCompile(`%(\[\d\])?s`)
 	english := reflect.ValueOf(notify.TextsOf("en"))
 	for _, lang := range api.Languages() {
 		source, err := os.ReadFile("texts/" + lang + ".json")
@@ -35,8 +36,8 @@ func TestEachLanguageHasEveryText(t *testing.T) {
 			t.Errorf("%s: %q, %v", lang, texts.Lang, err)
 		}
 		for field, value := range reflect.ValueOf(texts).Fields() {
-			names := strings.Count(value.String(), "%s")
-			if value.IsZero() || names != strings.Count(english.FieldByIndex(field.Index).String(), "%s") {
+			names := len(verb.FindAllString(value.String(), -1))
+			if value.IsZero() || names != len(verb.FindAllString(english.FieldByIndex(field.Index).String(), -1)) {
 				t.Errorf("%s: %s is missing, or has %d names: %q", lang, field.Name, names, value)
 			}
 		}

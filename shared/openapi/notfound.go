@@ -11,7 +11,8 @@ import (
 
 // NotFound answers requests that no other endpoint handles: 404 for an unknown path,
 // 405 for a known one with another method. It has no routes: it is the gateway's
-// $default route and the local server's fallback.
+// $default route and the local server's fallback. Browsers are led to the page that they may mean,
+// or to the one that says that there is none: this one has no templates.
 func NotFound() api.Endpoint { return api.Named("notfound", NewNotFound) }
 
 // NewNotFound returns the handler. It needs no port, and does not depend on the endpoints.
@@ -20,6 +21,11 @@ func NewNotFound(p *api.Ports) http.Handler {
 		path, ok := strings.CutPrefix(r.URL.Path, api.Prefix)
 		allow := api.Methods(path)
 		switch {
+		case !ok && (r.Method == http.MethodGet || r.Method == http.MethodHead) && api.Prefers(r, "text/html") != "":
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("Location", pageFor(r))
+			w.WriteHeader(http.StatusSeeOther)
+			return nil
 		case !ok:
 			return fault.New(fault.NotFound, "there is no such page; see %s/openapi.json", api.Prefix)
 		case len(allow) == 0:
@@ -36,4 +42,18 @@ func NewNotFound(p *api.Ports) http.Handler {
 		}
 		return api.NotAllowed(path)
 	})
+}
+
+// pageFor returns the address of a page, relative as only browsers know what comes before the path:
+// the one that is meant by a path such as /login/, else one that does not exist.
+func pageFor(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	name, up := strings.Trim(path, "/"), "./"+strings.Repeat("../", max(0, strings.Count(path, "/")-1))
+	if strings.Contains(name, "/") || name == "" {
+		return up + "missing"
+	}
+	if r.URL.RawQuery != "" {
+		name += "?" + r.URL.RawQuery
+	}
+	return up + name
 }

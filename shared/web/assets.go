@@ -40,7 +40,7 @@ func newAssets(look api.Look) *assets {
 	add := func(name, kind string, content []byte) {
 		fmt.Fprintf(sum, "%s %d ", name, len(content))
 		sum.Write(content)
-		a.files[name] = asset{kind, content, sync.OnceValue(func() []byte { return packed(content) })}
+		a.files[name] = asset{kind, content, sync.OnceValue(func() []byte { return packed(content, gzip.BestCompression) })}
 	}
 	entries, _ := fs.ReadDir(static, "static") // in the order of their names
 	for _, e := range entries {
@@ -83,9 +83,9 @@ func withoutComments(script []byte) []byte {
 	return kept
 }
 
-func packed(content []byte) []byte {
+func packed(content []byte, level int) []byte {
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	w, _ := gzip.NewWriterLevel(&b, level)
 	_, _ = w.Write(content)
 	_ = w.Close()
 	if b.Len() >= len(content) {

@@ -23,7 +23,7 @@ const (
 	openRows, searchRows = 20, 50
 	// maxDepth is how deep folders are shown in folders. What is deeper has its path as a name.
 	maxDepth = 12
-	// A picture of at most so many bytes shows itself, and so many do on a page.
+	// A picture of at most so many bytes shows itself. A page has at most so many, shown or not.
 	maxPicture, maxPictures = 4 << 20, 200
 	maxWords                = 255 // bytes of what is searched for
 )
@@ -36,7 +36,9 @@ type bundlePage struct {
 	Files          int64  // on this page, or found
 	Searches       bool   // there is so much that it can be searched
 	Search         string // what names have, if not empty
+	More           bool   // names than are shown have it
 	Pictures       []picture
+	Grid           pictures // those of them that this page shows
 	ShowsPictures  bool     // and not the tree
 	Picture        *picture // this one alone
 	At             int      // its number
@@ -59,10 +61,18 @@ type node struct {
 // Within returns what is in a folder, as part of a page whose folders are open or not.
 func (n *node) Within(open bool) bundlePage { return bundlePage{Tree: n.Inside, Open: open} }
 
-// picture is an image in a bundle.
+// picture is an image in a bundle. Preview is empty if it is too large to show itself, or of a kind
+// that browsers do not show.
 type picture struct {
 	Path, Preview, Download, Page string
 	Length                        int64
+}
+
+// pictures is a page of them.
+type pictures struct {
+	Shown                []picture
+	From, To             int
+	Page, Previous, Next string // addresses; of the page before or after, empty if there is none
 }
 
 // bundle returns what a page shows of a bundle.
@@ -80,8 +90,8 @@ func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 	if b.Search != "" {
 		from = 0
 	}
-	entries, err := v.entries(p, from, b.Search)
-	if err != nil {
+	entries, more, err := v.entries(p, from, b.Search)
+	if b.More = more; err != nil {
 		return nil, err
 	}
 	b.Whole = b.Search == "" && len(entries) == b.All
@@ -103,21 +113,26 @@ func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 	return b, nil
 }
 
-// entries asks for a page of what a bundle has, or for all whose paths have some words.
-func (v *visit) entries(p landingPage, from int, words string) (all []wire.Entry, err error) {
+// entries asks for a page of what a bundle has, or for the first whose paths have some words, and
+// whether there are more of these.
+func (v *visit) entries(p landingPage, from int, words string) (all []wire.Entry, more bool, err error) {
 	for {
 		var page wire.Entries
 		found, err := v.ask(p.asked(fmt.Sprintf("&entries&after=%d", from)), &page)
 		if err != nil || words == "" {
-			return page.Entries, err
+			return page.Entries, false, err
 		}
 		for _, e := range page.Entries {
-			if strings.Contains(fold(e.Path), fold(words)) && !isFolder(e) && len(all) < entriesPage {
-				all = append(all, e)
+			if !strings.Contains(fold(e.Path), fold(words)) || isFolder(e) {
+				continue
 			}
+			if len(all) == entriesPage {
+				return all, true, nil
+			}
+			all = append(all, e)
 		}
 		if from += len(page.Entries); found.header.Get("Link") == "" || len(page.Entries) == 0 {
-			return all, nil
+			return all, false, nil
 		}
 	}
 }
@@ -151,21 +166,33 @@ func (p landingPage) part(from, all int) string {
 
 func (p landingPage) entry(path string) string { return p.Link + "&entry=" + url.QueryEscape(path) }
 
-// addPictures adds the pictures that can show themselves, and the one that the query asks for.
+// addPictures adds the pictures, if any can show itself, and what the query asks for: one, or a page.
 func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Values) {
 	if p.guarded() {
 		return
 	}
+	var all []picture
+	some := false
 	for _, e := range entries {
-		if previewKind(e.Path, "") != "image" || e.Length > maxPicture || e.Length == 0 || len(b.Pictures) == maxPictures {
+		if looks(e.Path, "") != "image" {
 			continue
 		}
-		b.Pictures = append(b.Pictures, picture{
-			Path: e.Path, Length: e.Length, Download: p.entry(e.Path), Preview: p.entry(e.Path) + "&preview",
-			Page: p.Page("from", b.Start, "q", b.Search, "picture", strconv.Itoa(len(b.Pictures)+1)),
-		})
+		one := picture{
+			Path: e.Path, Length: e.Length, Download: p.entry(e.Path),
+			Page: p.Page("from", b.Start, "q", b.Search, "picture", strconv.Itoa(len(all)+1)),
+		}
+		if previewKind(e.Path, "") == "image" && e.Length > 0 && e.Length <= maxPicture {
+			one.Preview, some = one.Download+"&preview", true
+		}
+		all = append(all, one)
 	}
-	if n, err := strconv.Atoi(q.Get("picture")); err == nil && n >= 1 && n <= len(b.Pictures) {
+	if !some {
+		return
+	}
+	b.Pictures = all
+	at, _ := strconv.Atoi(q.Get("at"))
+	if n, _ := strconv.Atoi(q.Get("picture")); n >= 1 && n <= len(all) {
+		at = n - 1 // the page of the grid that has it
 		b.Picture, b.At = &b.Pictures[n-1], n
 		b.Previous, b.Next = "", ""
 		if n > 1 {
@@ -174,6 +201,18 @@ func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Valu
 		if n < len(b.Pictures) {
 			b.Next = b.Pictures[n].Page
 		}
+	}
+	at = max(0, min(at, len(all)-1)) / maxPictures * maxPictures
+	b.Grid = pictures{Shown: all[at:min(at+maxPictures, len(all))], From: at + 1, To: min(at+maxPictures, len(all))}
+	page := func(at int) string {
+		return p.Page("view", "pictures", "q", b.Search, "from", b.Start, "at", number(at))
+	}
+	b.Grid.Page = page(at)
+	if at > 0 {
+		b.Grid.Previous = page(at - maxPictures)
+	}
+	if b.Grid.To < len(all) {
+		b.Grid.Next = page(b.Grid.To)
 	}
 }
 

@@ -74,6 +74,7 @@ func TestALargeBundleIsSearchedAndComesInParts(t *testing.T) {
 	a = s.page(link + "&q=" + url.QueryEscape("üBUNG 119")).Want(200)
 	wantTexts(t, a, "10 files have “üBUNG 119” in their names.", "-<details open>", "ung 1193.txt", "-1093")
 	apitest.Equal(t, "found", len(addresses(a, "&entry=")), 10)
+	wantTexts(t, s.page(link+"&q=txt").Want(200), "The first 1000 files with “txt” in their names")
 	wantTexts(t, s.page(link+"&q=%3Cb%3E").Want(200), "No name contains “&lt;b&gt;”", "Show all")
 	for _, odd := range []string{"from=-1", "from=99999999", "from=x", "q=" + strings.Repeat("%C3%BC", 300),
 		"picture=7", "view=x"} {
@@ -88,7 +89,7 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 		"big.jpg", strings.Repeat("x", 4<<20+1), "evil.svg", "<svg><script>")
 	wantTexts(t, s.page(link).Want(200), "Pictures", `class="tree"`, "-class=\"grid\"")
 	a := s.page(link + "&view=pictures").Want(200)
-	wantTexts(t, a, `class="grid"`, `alt="p/1.jpg"`, `loading="lazy"`)
+	wantTexts(t, a, `class="grid"`, `alt="p/1.jpg"`, `loading="lazy"`, "<bdi>big.jpg</bdi>", "<bdi>empty.png</bdi>")
 	previews := addresses(a, "&preview")
 	apitest.Equal(t, "previews", len(previews), 3)
 	apitest.Equal(t, "the second", s.Send("GET "+s.Root+"/"+previews[1], "", browser...).Want(200).Text, "two")
@@ -97,8 +98,22 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 		"X-Content-Type-Options", "nosniff")
 	s.wantUses("previews", link, 0, 0)
 	one := s.page(link + "&picture=2").Want(200)
-	wantTexts(t, one, "Picture 2 of 3", "<bdi>2.PNG</bdi>", "in <bdi>p</bdi>", "picture=1", "picture=3", "-trip.zip")
+	wantTexts(t, one, "Picture 2 of 6", "<bdi>2.PNG</bdi>", "in <bdi>p</bdi>", "picture=1", "picture=3", "-trip.zip")
+	wantTexts(t, s.page(link+"&picture=5").Want(200), "<bdi>big.jpg</bdi>", "no preview", "-<img")
 	wantTexts(t, s.page(s.bundle("", "1.jpg", "one", "2.jpg", "two")).Want(200), `class="grid"`)
+}
+
+func TestAGridOfManyPicturesComesInPages(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	var files []string
+	for i := range 250 {
+		files = append(files, fmt.Sprintf("%03d.jpg", i), "x")
+	}
+	link := s.bundle("", files...)
+	wantTexts(t, s.page(link).Want(200), "Pictures 1 to 200 of 250", "199.jpg", "-200.jpg", "-Previous", "at=200")
+	wantTexts(t, s.page(link+"&view=pictures&at=999").Want(200), "Pictures 201 to 250 of 250", "-rel=\"next\"")
+	wantTexts(t, s.page(link+"&picture=240").Want(200), `?at=200&amp;`)
 }
 
 func TestAGuardedBundleListsNothingUnasked(t *testing.T) {

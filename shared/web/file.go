@@ -100,7 +100,7 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 	var m message
 	for _, n := range p.Notifications {
 		if n.ID == l.ID {
-			m = message{n.State, !n.Sent.IsZero(), !n.Delivered.IsZero()}
+			m = messageOf(n)
 			if n.State == string(notify.Failed) {
 				s.Problem = n.LastError
 			}

@@ -25,9 +25,9 @@ const (
 	filesRows = 50
 	// searches is how many times 1,000 files are looked through for a page.
 	searches = 10
-	// otherLinks is how many links of a file its row tells of, besides its own; toldNotices of how
-	// many messages a page does.
-	otherLinks, toldNotices = 9, 99
+	// otherLinks is how many links of a file its row tells of, besides its own: all that an upload has
+	// made, else the newest. toldNotices is of how many messages a page tells.
+	otherLinks, toldNotices = files.MaxRecipients, 330
 	// openUploads is how many uploads a page lists that are not complete.
 	openUploads = 20
 	// measuredUploads is of how many of these it tells how far they are.
@@ -42,6 +42,7 @@ type filesPage struct {
 	Rows           []fileRow
 	From, To, All  int
 	More           bool   // there are older ones than All
+	Older          bool   // the page is not about the newest files
 	Previous, Next string // addresses
 	Quota          *wire.Quota
 	Uploads        []openUpload
@@ -111,8 +112,9 @@ func changed(query url.Values, pairs ...string) string {
 
 // showFiles shows an area of the user's files, and one of them beside it. It costs a call to the
 // table for the login and one for the files, of a search one for each 1,000; one for each 100 links
-// and for each 33 messages of the files on the page; two for the open uploads and for each of
-// these three, and for one file five.
+// of the files on the page, at most 11; one for each 33 messages, at most 10, and as many again if
+// some are no longer known; two for the open uploads and for each of these three, and for one file
+// five.
 func (v *visit) showFiles() error {
 	p, err := v.filesOf(v.r.URL.Query())
 	if err != nil {
@@ -142,7 +144,7 @@ func (v *visit) filesOf(q url.Values) (filesPage, error) {
 	if !slices.Contains(orders(), p.Sort) {
 		p.Sort = "new"
 	}
-	for _, name := range []string{"area", "search", "sort", "request", "after", "from"} {
+	for _, name := range []string{"area", "search", "sort", "request", "after", "before", "from"} {
 		if q.Get(name) != "" {
 			p.query.Set(name, q.Get(name))
 		}
@@ -172,20 +174,32 @@ func (v *visit) addRows(p *filesPage) error {
 	}
 	sortFiles(all, p.Sort)
 	from, _ := strconv.Atoi(p.query.Get("from"))
+	if p.query.Get("from") == lastRows {
+		from = (len(all) - 1) / filesRows * filesRows
+	}
 	from = max(0, min(from, len(all)))
 	some := all[from:min(from+filesRows, len(all))]
 	p.From, p.To, p.All, p.More = from+1, from+len(some), len(all), older != 0
+	after, before := p.query.Get("after"), p.query.Get("before")
+	p.Older = after != ""
 	if from > 0 {
 		p.Previous = p.Page("from", number(max(0, from-filesRows)))
+	} else if p.Older {
+		at := strings.LastIndex(before, "-")
+		p.Previous = p.Page("from", lastRows, "after", before[at+1:], "before", before[:max(0, at)])
 	}
 	if p.To < len(all) {
 		p.Next = p.Page("from", number(from+filesRows))
 	} else if older != 0 {
-		p.Next = p.Page("from", "", "after", strconv.FormatInt(older, 10))
+		before = strings.TrimPrefix(before+"-"+after, "-")
+		p.Next = p.Page("from", "", "after", strconv.FormatInt(older, 10), "before", before)
 	}
 	p.Rows, err = v.rows(p, some)
 	return err
 }
+
+// lastRows is in place of where a page begins: at the last rows of those that it is about.
+const lastRows = "last"
 
 // number writes a number for a query; 0 is left out.
 func number(n int) string {
@@ -264,18 +278,25 @@ func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
 }
 
 // told returns how far the messages got that brought these links, as far as that matters: whoever has
-// downloaded the file has got it.
+// downloaded the file has got it. If there are too many to look up, each file has its newest looked up.
 func (v *visit) told(all [][]links.Link) (map[string]message, error) {
 	var ids []string
-	for _, l := range slices.Concat(all...) {
-		if l.To != "" && l.Downloads == 0 && len(ids) < toldNotices {
-			ids = append(ids, l.Recipient)
+	told := map[string]message{}
+	for n := range otherLinks {
+		for _, of := range all {
+			if n >= len(of) || of[len(of)-1-n].To == "" {
+				continue
+			}
+			l := of[len(of)-1-n]
+			looked := l.Downloads == 0 && len(ids) < toldNotices
+			if told[l.Recipient] = (message{unread: !looked}); looked {
+				ids = append(ids, l.Recipient)
+			}
 		}
 	}
 	known, err := notify.States(v.r.Context(), v.ports.Table, ids)
-	told := map[string]message{}
 	for _, n := range known {
-		told[n.ID] = message{string(n.State()), n.SentAt != 0, n.Delivered != 0}
+		told[n.ID] = message{state: string(n.State()), sent: n.SentAt != 0, delivered: n.Delivered != 0}
 	}
 	return told, err
 }
@@ -337,16 +358,16 @@ func (p page) HowFar(u openUpload) string {
 func (p page) SentTo(r fileRow) string {
 	switch {
 	case r.By.Request != "" && r.By.Called != "":
-		return p.T("files.from-guest", r.By.Called)
+		return p.T("files.from-guest", p.Isolate(r.By.Called))
 	case r.By.Request != "":
 		return p.T("files.from-request")
 	case r.Uploader() != "":
-		return p.T("files.from", r.Uploader())
+		return p.T("files.from", p.Isolate(r.Uploader()))
 	case len(r.To) == 0:
 		return ""
 	}
 	if others := max(len(r.To), min(len(r.To)+1, len(r.Recipients))) - 1; len(r.To) > 1 && others > 0 {
-		return p.T("files.and-more", r.To[0], others)
+		return p.T("files.and-more", p.Isolate(r.To[0]), others)
 	}
 	return r.To[0]
 }

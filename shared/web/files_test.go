@@ -49,9 +49,9 @@ func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
 	a := s.page("files", "Cookie", cookie).Want(200)
 	rows := rowsOf(a)
 	for name, want := range map[string][]string{
-		"plain.txt": {"state good", "Downloaded twice"}, "to-bob.txt": {"bob@example.com and 1 more", "state good", "Sent"},
-		"waiting.txt": {"Being sent"}, "limited.txt": {"Ended"}, "from-bob.txt": {"from bob", "New"},
-		"guest.txt": {"from Tom, by request", "New"},
+		"plain.txt": {"state good", "Downloaded twice"}, "to-bob.txt": {"bob@example.com\u2069 and 1 more", "Sent"},
+		"waiting.txt": {"Being sent"}, "limited.txt": {"Ended"}, "from-bob.txt": {"from \u2068bob\u2069", "New"},
+		"guest.txt": {"from \u2068Tom\u2069, by request", "New"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(strings.ReplaceAll(rows[name], "</span><span>", ""), text) {
@@ -103,6 +103,9 @@ func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {
 	a := s.page("files?search=txt&sort=size", "Cookie", cookie).Want(200)
 	wantTexts(t, a, `value="txt"`, "1 to 50 of 60", `href="files?from=50&amp;search=txt&amp;sort=size" rel="next"`,
 		`aria-sort="descending"`)
+	wantTexts(t, s.page("files?after=30&before=45-40", "Cookie", cookie).Want(200), "1 to 29 of the older files",
+		"n28.txt", "-of 29", `href="files?after=40&amp;before=45&amp;from=last" rel="prev"`)
+	wantTexts(t, s.page("files?from=last", "Cookie", cookie).Want(200), "51 to 61 of 61", "n00.txt")
 	wantTexts(t, s.page("files?search=%3Cb%3E", "Cookie", cookie).Want(200), "No name contains “&lt;b&gt;”",
 		"Search the backup")
 }
@@ -123,7 +126,7 @@ func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {
 		`data-call="PATCH v1/files/1"`, `data-call="DELETE v1/files/1"`, `data-call="POST v1/files/1/links"`,
 		`data-call="PATCH v1/files/1/links/own"`,
 		`data-call="POST v1/files/1/links/own/renew"`, `href="files?search=x"`, "In 7 days", "Remove the password",
-		`src="qr?`)
+		`src="qr?`, "-\">Never<")
 	for _, query := range []string{"id=2", "id=x", "id=-1", "id=1&area=backup", "id=1%2Flinks"} {
 		wantTexts(t, s.page("files?"+query, "Cookie", cookie).Want(404), "no longer here")
 	}
@@ -172,10 +175,11 @@ func TestAFilesPageCostsFewCalls(t *testing.T) {
 	s := begin(t)
 	cookie := s.cookie("ann")
 	for range 50 {
-		s.Upload("file=a.txt&m=bob@example.com", "x")
+		s.Upload("file=a.txt&m="+strings.Join(manyAddresses(7), "&m="), "x")
 	}
-	s.page("files", "Cookie", cookie)
-	for page, most := range map[string]int{"files": 7, "files?search=a": 5, "files?area=backup": 2, "files?id=7": 9,
+	s.Deliver()
+	wantTexts(t, s.page("files", "Cookie", cookie), "Sent", "-Not downloaded yet") // also where the last are not looked up
+	for page, most := range map[string]int{"files": 18, "files?search=a": 16, "files?area=backup": 2, "files?id=7": 20,
 		"requests": 3} {
 		s.Calls.Reset()
 		s.page(page, "Cookie", cookie).Want(200)

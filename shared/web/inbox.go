@@ -13,7 +13,6 @@ func Inbox(p *api.Ports) inbox.Page {
 	return func(w http.ResponseWriter, r *http.Request, messages []inbox.Message) error {
 		v := s.visit(r)
 		v.w, v.r, v.frames = w, r, true
-		_ = v.findLogin() // only for the header of the page
-		return v.show(http.StatusOK, "inbox", messages)
+		return known(func(v *visit) error { return v.show(http.StatusOK, "inbox", messages) })(v)
 	}
 }

@@ -204,9 +204,6 @@ func (v *visit) preview(p *landingPage) error {
 		return nil
 	}
 	p.Preview = ""
-	if v.ports.RedirectOver > 0 && length > v.ports.RedirectOver { // then the store has the bytes
-		return nil
-	}
 	q := p.asked("&preview")
 	q.header.Set("Range", "bytes=0-16383")
 	found, err := v.ask(q, nil)
@@ -303,6 +300,9 @@ func (p page) Sends(l landingPage) template.HTML {
 }
 
 // Found says how many files a search has found.
-func (p page) Found(n int64, words string) string {
-	return strings.Replace(p.N("bundle.found", n), "%s", words, 1)
+func (p page) Found(b *bundlePage) string {
+	if b.More {
+		return p.T("bundle.found-first", p.N("landing.files", b.Files), p.Isolate(b.Search))
+	}
+	return strings.Replace(p.N("bundle.found", b.Files), "%s", p.Isolate(b.Search), 1)
 }

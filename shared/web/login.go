@@ -49,6 +49,7 @@ func (v *visit) login() error {
 		return err
 	}
 	in := loginForm{User: strings.TrimSpace(form.Get("user")), Next: next(form.Get("next"), "")}
+	v.query = url.Values{"next": {in.Next}}
 	cookie, ok := v.ports.Cookie(v.r.Context())
 	v.again = func(status int, wrong error) error {
 		switch {
@@ -67,14 +68,14 @@ func (v *visit) login() error {
 		return fault.New(fault.Forbidden, "browsers log in by https alone")
 	}
 	c := auth.Credential{Kind: "password", Name: in.User, Password: form.Get("password"), Source: auth.Source(v.r)}
-	id, err := v.check.CheckFirst(v.r.Context(), c)
+	u, err := v.check.LoginFirst(v.r.Context(), c)
 	if err != nil {
 		return err
 	}
-	if id.State == auth.FirstAccess {
+	if u.State == auth.FirstAccess {
 		return v.firstAccess(in.User, c.Password)
 	}
-	if err := v.begin(cookie, id.User); err != nil {
+	if err := v.begin(cookie, u); err != nil {
 		return err
 	}
 	return v.to(next(in.Next, "send"), nil)

@@ -6,6 +6,7 @@ import (
 
 	"ferry/shared/links"
 	"ferry/shared/notify"
+	"ferry/shared/wire"
 )
 
 // outcome is what became of a link, or of a file by all its links: a word, and a colour.
@@ -17,7 +18,7 @@ type outcome struct {
 // outcomes are the words, those first that a file's row shows of several.
 func outcomes() []string {
 	return []string{
-		"failed", "bounced", "downloaded", "sending", "waiting", "delivered", "sent", "used-up", "expired", "ended",
+		"failed", "bounced", "downloaded", "sending", "waiting", "delivered", "sent", "unread", "used-up", "expired", "ended",
 		"new", "live",
 	}
 }
@@ -52,6 +53,12 @@ func (p page) Became(o outcome) string {
 type message struct {
 	state           string // of package notify; empty if it is not known, or there was none
 	sent, delivered bool
+	unread          bool // it was not looked up
+}
+
+// messageOf returns how far a message got, by what the interface says of it.
+func messageOf(n wire.Notification) message {
+	return message{state: n.State, sent: !n.Sent.IsZero(), delivered: !n.Delivered.IsZero()}
 }
 
 // soon is how long before its end a link warns that nobody has used it.
@@ -76,8 +83,10 @@ func became(state links.State, to string, downloads int64, m message, left time.
 		return outcome{word: "live"}
 	case m.state == string(notify.Queued), m.state == string(notify.Sending):
 		return outcome{word: "sending"}
-	case left > 0 && left < soon, m.state == "":
+	case left > 0 && left < soon, m.state == "" && !m.unread:
 		return outcome{word: "waiting"}
+	case m.unread:
+		return outcome{word: "unread"}
 	case m.delivered:
 		return outcome{word: "delivered"}
 	}

@@ -131,6 +131,7 @@ func (v *visit) changePassword() error {
 		return err
 	}
 	in := passwordForm{Token: form.Get("k"), User: form.Get("user"), Code: form.Get("code")}
+	v.query = url.Values{"k": {in.Token}}
 	code := strings.Join(strings.FieldsFunc(in.Code, func(r rune) bool { return unicode.IsSpace(r) || r == '-' }), "")
 	password := form.Get("new")
 	v.again = func(status int, wrong error) error {

@@ -87,10 +87,10 @@ func (p sendPage) About(parameters ...string) string {
 	return ""
 }
 
-// Whole returns what is wrong with the form as a whole, or with what has no field.
+// Whole returns what is wrong with the form as a whole, or with what none of these fields shows.
 func (p sendPage) Whole(fields ...string) string {
 	for name, wrong := range p.Wrong {
-		if !slices.Contains(fields, name) {
+		if !slices.Contains(fields, name) || name == "c" && !p.Mobiles {
 			return wrong
 		}
 	}
@@ -199,5 +199,5 @@ func (page) Channel(channel string) string {
 
 // Message returns what became of a message to a recipient.
 func (page) Message(n wire.Notification) outcome {
-	return became(links.Live, n.To, 0, message{n.State, !n.Sent.IsZero(), !n.Delivered.IsZero()}, 0)
+	return became(links.Live, n.To, 0, messageOf(n), 0)
 }

@@ -52,6 +52,8 @@ func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 	wantTexts(t, v.get("send").Want(200), `data-room="3000000"`, "There are 3 MB left", "-E-mail or text message",
 		`-name="c"`,
 		"at most 5 MB", "never expires", "-Mail me")
+	v.As("eve").Upload("file=a.txt&expires=1d", "x")
+	wantTexts(t, v.get("files?id=1").Want(200), `<option value="">Never</option>`)
 	v.Add("max", func(u *auth.User) { u.KeepDays = 7 })
 	v.to("a login", v.post("login", "user", "max", "password", apitest.Password), "send")
 	wantTexts(t, v.get("send").Want(200), "expires in 7", `-value="14d"`)
@@ -98,6 +100,7 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 		{[]string{"d", "nobody", "@a", "1"}, "failed=400&parameter=d", `id="d-error"`},
 		{[]string{"downloads", "0", "@a", "1"}, "failed=400&parameter=downloads", `id="downloads-error"`},
 		{[]string{"password", " x", "@a", "1"}, "failed=400&parameter=password", `id="lock-error"`},
+		{[]string{"expires", "x", "@a", "1"}, "failed=400&parameter=expires", "<p>The form was not complete"},
 		{[]string{"@a", "1", "m", "bob@example.com"}, "failed=400&parameter=m", `id="m-error"`},
 		{[]string{"m", "bob@example.com"}, "failed=400", "The form was not complete"},
 	} {
@@ -105,6 +108,7 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 		v.to(k.query, a, "../send?"+k.query)
 		wantTexts(t, v.get("send?"+k.query).Want(200), k.says)
 	}
+	wantTexts(t, v.get("send?failed=400&parameter=c%2C+m"), "-<p>These are too many")
 	apitest.Equal(t, "files that were stored", len(v.Files()), 0)
 	wantTexts(t, v.get("send?failed=<b>&parameter=<i>").Want(200), "-<i>", "-class=\"error\"")
 	wantTexts(t, v.get("send?failed=413&parameter=%3Ci%3E").Want(200), "not enough room")

@@ -41,6 +41,7 @@ func (v *visit) stop() error {
 	}
 	v.again = v.wrongStop
 	q := url.Values{"t": {form.Get("t")}}
+	v.query = q
 	change := question{at: "POST /notifications/stop?" + q.Encode(), form: url.Values{"undo": {form.Get("undo")}}}
 	if _, err := v.ask(change, nil); err != nil {
 		return err

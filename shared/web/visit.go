@@ -3,11 +3,13 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ferry/shared/api"
@@ -52,7 +54,7 @@ func (s *site) handler(f view) http.Handler {
 }
 
 func (s *site) visit(r *http.Request) *visit {
-	v := &visit{site: s, words: s.words(langOf(r))}
+	v := &visit{site: s, words: s.words(langOf(r, auth.User{}))}
 	v.cookie, _ = auth.CookieOf(s.ports.Base(r.Context()), true)
 	return v
 }
@@ -75,14 +77,14 @@ func (v *visit) admit() error {
 const langCookie = "ferry-lang"
 
 // langOf returns the language of a visit: the one that the visitor chose, else that of the link that
-// leads here, else the browser's.
-func langOf(r *http.Request) string {
+// leads here, else that of the account, else the browser's.
+func langOf(r *http.Request, u auth.User) string {
 	q := r.URL.Query()
 	chosen := q.Get("language")
 	if c, err := r.Cookie(langCookie); err == nil && chosen == "" {
 		chosen = c.Value
 	}
-	return api.LangOf(cmp.Or(chosen, q.Get("lang")), r, auth.User{})
+	return api.LangOf(cmp.Or(chosen, q.Get("lang")), r, u)
 }
 
 // findLogin finds who is logged in. It makes one call to the table. Without a valid login the fault
@@ -99,6 +101,9 @@ func (v *visit) findLogin() (err error) {
 	if err == nil {
 		v.who, err = v.check.Check(v.r.Context(), found)
 	}
+	if err == nil {
+		v.words = v.site.words(langOf(v.r, v.who.User))
+	}
 	if err == nil && v.r.Method == http.MethodGet { // the cookie lasts from its last use
 		http.SetCookie(v.w, c.Set(found.Bearer))
 	}
@@ -106,6 +111,18 @@ func (v *visit) findLogin() (err error) {
 }
 
 var errLoggedOut = fault.New(fault.Unauthorized, "nobody is logged in")
+
+// known is a view for anybody. The header shows who is logged in: that costs a call to the table if
+// there is a cookie, and the page none if the call fails. The log of the request is not about it.
+func known(f view) view {
+	return func(v *visit) error {
+		caller := fault.CallerOf(v.r.Context())
+		before := *caller
+		_ = v.findLogin()
+		*caller = before
+		return f(v)
+	}
+}
 
 // loggedIn is a view for people with an account; others are led to the login and back.
 func loggedIn(f view) view {
@@ -147,6 +164,12 @@ func next(text, otherwise string) string {
 // form reads the form that was sent.
 func (v *visit) form() (url.Values, error) { return api.Form(v.r, true) }
 
+// compressed are the pages that are compressed. A page with a secret is not: who could have it opened
+// with guesses in its query, and could see how long it is, would find the secret (BREACH). So all
+// those of an account are as they are, but for the one that sends, which has none; and pages of links
+// have no secret but the one that their own address needs.
+var compressed = []string{"forgot", "guest", "intro", "landing", "login", "picture", "send"}
+
 // show sends a page: a template of templates/ and what it shows.
 func (v *visit) show(status int, name string, data any) error {
 	var b bytes.Buffer
@@ -162,7 +185,15 @@ func (v *visit) show(status int, name string, data any) error {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Content-Security-Policy", v.policy())
-	return envelope.WriteText(v.w, status, b.Bytes())
+	text := b.Bytes()
+	if slices.Contains(compressed, name) {
+		h.Add("Vary", "Accept-Encoding")
+		if api.TakesGzip(v.r) { // never nil: a page of some bytes gains
+			text = packed(text, gzip.DefaultCompression)
+			h.Set("Content-Encoding", "gzip")
+		}
+	}
+	return envelope.WriteText(v.w, status, text)
 }
 
 // policy allows what pages are made of, and nothing else: no inline script or style, no frame, and

@@ -39,12 +39,13 @@ type view func(*visit) error
 func views() map[string]view {
 	return map[string]view{
 		"GET login": (*visit).showLogin, "POST login": (*visit).login, "POST logout": (*visit).logout,
-		"GET forgot": (*visit).showForgot, "POST forgot": (*visit).forgot,
-		"GET password": (*visit).showPassword, "POST password": (*visit).changePassword,
-		"GET stop": (*visit).showStop, "POST stop": (*visit).stop,
+		"GET forgot": known((*visit).showForgot), "POST forgot": known((*visit).forgot),
+		"GET password": known((*visit).showPassword), "POST password": known((*visit).changePassword),
+		"GET stop": known((*visit).showStop), "POST stop": known((*visit).stop),
 		"GET account": loggedIn((*visit).showAccount), "POST account": loggedIn((*visit).changeAccount),
-		"GET l": (*visit).landing, "POST l": (*visit).unlock,
-		"GET send": (*visit).send, "GET qr": (*visit).qr, "GET r": (*visit).guest, "POST r": (*visit).openRequest,
+		"GET l": known((*visit).landing), "POST l": known((*visit).unlock),
+		"GET r": known((*visit).guest), "POST r": known((*visit).openRequest),
+		"GET send": (*visit).send, "GET qr": (*visit).qr,
 		"GET files": loggedIn((*visit).showFiles), "GET requests": loggedIn((*visit).showRequests),
 	}
 }
@@ -63,7 +64,7 @@ func New(p *api.Ports) http.Handler {
 	s.api = inside
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/{version}/{file}", s.assets)
-	mux.Handle("/", s.handler((*visit).missing))
+	mux.Handle("/", s.handler(known((*visit).missing)))
 	mux.Handle(api.Prefix, p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { // for a program, not a page
 		return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
 	}))
@@ -96,8 +97,6 @@ func (v *visit) home() error {
 func (v *visit) missing() error {
 	if api.Prefers(v.r, "text/html") == "" {
 		v.again = func(status int, _ error) error { return envelope.WriteError(v.w, v.ports.Now(), status) }
-	} else {
-		_ = v.findLogin() // only for the header of the page
 	}
 	return fault.New(fault.NotFound, "there is no such page")
 }

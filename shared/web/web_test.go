@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ferry/shared/api"
+	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
@@ -62,38 +63,34 @@ func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 	if t.Logf("%d bytes", total); total > 48<<10 {
 		t.Errorf("scripts and styles have %d bytes", total)
 	}
+	for page, want := range map[string]string{"send": "gzip", "forgot": "gzip", "stop?t=x": "", "nothing": ""} {
+		v.send("GET "+page, "", "Accept-Encoding", "gzip").WantHeaders("Content-Encoding", want)
+	}
 	v.send("GET "+v.fileOf("logo"), "").Want(200).WantHeaders("Content-Type", "image/png")
 	old := "static/000000000000/style.css" // of a page of another version
 	v.send("GET "+old, "").Want(200).WantHeaders("Cache-Control", "no-cache")
 	for _, none := range []string{"none.css", "..%2Fweb.go", "style.css%00", "templates/login.html", ""} {
-		v.send("GET "+v.fileOf(none), "").Want(404)
+		v.send("GET "+v.fileOf(none), "", "Accept", "*/*").Want(404)
 	}
 }
 
 func TestPagesLookAsTheOperatorWants(t *testing.T) {
 	t.Parallel()
 	v := visit(t, looking(api.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
-	page := v.get("login").Text
-	for _, text := range []string{
-		"– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`, `href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`,
-	} {
-		if !strings.Contains(page, text) {
-			t.Errorf("the page lacks %s:\n%s", text, page)
-		}
-	}
+	wantTexts(t, v.get("login"), "– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`,
+		`href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`)
 	apitest.Equal(t, "the colours", v.get(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
 	v.to("the root", v.get(""), "login")
+	wantTexts(t, v.get("stop?t="+v.Data.Ports.Key.Stop("a@example.com")), "from Acme &lt;Files&gt; about", "-Ferry")
+	v.post("forgot", "user", "ann").Want(303)
+	wantTexts(t, apitest.Answer{Text: v.mail()}, "the Acme <Files> user ann", "-Ferry")
 	other := visit(t)
-	if page := other.get("login").Text; !strings.Contains(page, "– Ferry</title>") || strings.Contains(page, "look.css") || strings.Contains(page, "mprint") {
-		t.Errorf("the page without settings is %s", page)
-	}
+	wantTexts(t, other.get("login"), "– Ferry</title>", "-look.css", "-mprint")
 	if v.fileOf("") == other.fileOf("") {
 		t.Error("another logo or colour has the same address")
 	}
 	program := other.Send("GET "+other.Root+"/", "", "Accept", "*/*").Want(200).WantHeaders("Content-Type", "text/plain; charset=utf-8")
-	if !strings.Contains(program.Text, "This is Ferry") || !strings.Contains(program.Text, other.Base+"/openapi.json") {
-		t.Errorf("programs get %s", program.Text)
-	}
+	wantTexts(t, program, "This is Ferry", other.Base+"/openapi.json")
 }
 
 // TestALanguageIsTheOneThatWasChosen: else it is that of the link, else the browser's.
@@ -120,6 +117,25 @@ func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
 			t.Errorf("%+v: the cookie is %q", c, got)
 		}
 	}
+	wantTexts(t, v.post("password", "k", "x", "new", "short"), `href="?k=x&amp;language=de"`) // also after a wrong form
+	wantTexts(t, v.post("stop", "t", "x"), `href="?language=de&amp;t=x"`)
+}
+
+// TestPagesForAnybodyShowWhoIsLoggedIn: also where the call that finds that fails.
+func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	v.Add("ugo", func(u *auth.User) { u.Lang = "it" })
+	v.to("a login", v.post("login", "user", "ugo", "password", apitest.Password), "send")
+	for _, page := range []string{"l?k=x", "r?k=x", "forgot", "stop?t=x", "password?k=x", "nothing"} {
+		a := v.get(page)
+		wantTexts(t, a, "<bdi>ugo</bdi>", "-class=\"who\" href=\"login\"", `<html lang="it">`)
+		v.Calls.Before("table.GetMany", func() error { return io.ErrUnexpectedEOF })
+		apitest.Equal(t, page+" without the table", v.get(page).Code, a.Code)
+		v.Calls.Before("table.GetMany", nil)
+	}
+	wantTexts(t, v.get("l?k=x&lang=fr"), `<html lang="fr">`)
+	apitest.Equal(t, "a login in the log", strings.Contains(v.Log.String(), "login=token"), false)
 }
 
 // TestEachPageIsForItselfAlone asks as somebody with a login and as somebody without one.
@@ -168,11 +184,19 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 	t.Parallel()
 	v := visit(t)
-	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "GET a/b", "PUT login", "DELETE login", "POST static/x/style.css", "POST "} {
+	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "PUT login", "DELETE login",
+		"POST static/x/style.css", "POST "} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
 	for _, request := range []string{"GET nothing", "GET LOGIN", "GET login.html", "GET %2e%2e", "POST nothing", "POST files", "GET logout"} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "text/html; charset=utf-8")
+	}
+	for path, want := range map[string]string{
+		"login/": "./../login", "files/?x=%2F&y": "./../files?x=%2F&y", "l//": "./../../l", "a/b": "./../missing",
+		"a%20b/": "./../a%20b", "/": "./../missing", "a/b/c/": "./../../../missing", "//a.example/": "./../../../a.example",
+	} {
+		v.to(path, v.get(path), want)
+		v.send("GET "+path, "", "Accept", "*/*").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
 	for _, path := range []string{"", "login", "nothing"} {
 		get, head := v.get(path), v.send("HEAD "+path, "")

@@ -227,7 +227,7 @@ func (s server) begin(r *http.Request, link links.Link, length int64, tag string
 	if r.Method != http.MethodGet { // the address is signed for GET alone
 		return false, nil
 	}
-	redirects = s.ports.RedirectOver > 0 && length > s.ports.RedirectOver
+	redirects = s.ports.RedirectOver > 0 && length > s.ports.RedirectOver && !envelope.IsWithin(r.Context())
 	n := rangeBytes(r.Header.Get("Range"), length)
 	switch {
 	case redirects:

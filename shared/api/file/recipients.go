@@ -112,8 +112,7 @@ func checkCountry(number string, set api.Settings) error {
 	country, all := contact.CountryOf(number), strings.Join(set.SMSCountries, ", ")
 	switch {
 	case set.NoSMS:
-		return fault.Parameter("c",
-			"the parameter c is not supported: this service sends no text messages, as FERRY_SMS_URL is not set")
+		return fault.Parameter("c", "the parameter c is not supported: this service sends no text messages")
 	case all != "" && !slices.Contains(set.SMSCountries, country):
 		return fault.Parameter("c",
 			"the parameter c is a number in %s, but text messages go only to %s", country, all)

@@ -406,6 +406,7 @@ func (w *walk) site() []step {
 		{"a file to show", 200, "POST /v1/upload?file=shown.txt", known + "\nSec-Fetch-Site: same-origin", "hello"},
 		{"page: a link", 200, "GET /l?k=$shown", browser, ""},
 		{"a request to show", 201, "POST /v1/requests", known + "\nSec-Fetch-Site: same-origin" + typed, `{"title":"x"}`},
+		{"page: a link, to whoever is logged in", 200, "GET /l?k=$shown", known, ""},
 		{"page: a request", 200, "GET /r?k=$in", browser, ""},
 		{"page: a link that leads nowhere", 401, "GET /l?k=x", browser, ""},
 		{"page: logout", 303, "POST /logout", known + own, ""},

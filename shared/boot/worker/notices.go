@@ -110,7 +110,8 @@ func (w *Worker) sender() (*notify.Sender, error) {
 	p := w.Function.Ports
 	s, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
-		Links: file.Links(p), OnEnd: []notify.OnEnd{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
+		Service: p.Look.Title(), Links: file.Links(p),
+		OnEnd: []notify.OnEnd{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
 	})
 	return s, fault.Wrap(err, "preparing to send notices")
 }
