@@ -1,13 +1,13 @@
 // What somebody has chosen to send: files and folders, in the order in which they came.
 //
 //   const choice = new Choice();
-//   choice.add(found);                       // of drop.js: {path, file, handle}, with a file of null for an empty folder
-//   choice.items                             // {name, folder, entries, size, count}
-//   choice.source(words, { fileSource, bundleSource, Bundle }, name);   // for an Upload
+//   choice.add(found);                       // of drop.js: {path, file, handle}; an empty folder's file is null
+//   choice.items;                            // {name, folder, entries, size, count, handle}
+//   choice.source({ fileSource, bundleSource, Bundle }, name);   // for an Upload
 //   choice.fits(record, Bundle);             // whether this is what an unfinished upload sends
 //
-// Exports: Choice with items, size, count, single, paths, handles, add(found), remove(item), replace(path, file),
-// without(path), name(words), source(...), fits(record, Bundle), shares(share).
+// Exports: Choice with items, size, count, entries, single, handles, add(found), remove(item),
+// replace(path, file), without(path), name(words), source(engine, name), fits(record, Bundle), shares(share).
 
 /** Files and folders. One file is sent as it is, all else as a bundle. */
 export class Choice {

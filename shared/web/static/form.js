@@ -1,8 +1,8 @@
 // The form around what is chosen: recipients, options, and what is wrong with them.
 //
-//   const form = new Form(element, stage.dataset, guest);
+//   const form = new Form(element, stage.dataset);   // a guest's form has no recipients and options
 //   const asked = form.read();      // options for an Upload, or null once it has said what is wrong
-//   form.blame('d', text)           // false if no field is of that parameter
+//   form.blame('d', text);          // false if no field is of that parameter
 //
 // Exports: Form.
 

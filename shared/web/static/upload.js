@@ -9,7 +9,7 @@
 //
 //   new Upload(bundleSource("holiday.zip", new Bundle(entriesOf(files))), ...)
 //   new Upload(source, { store, resume: record })           // a record of store.list()
-//   const guest = await join(token, { password });           // for the page of a request
+//   const guest = await join(token);                        // for the page of a request
 //   new Upload(source, { guest, by: "Ann" })
 //
 // States: 'paused' (also before the start), 'hashing' (it reads, and has sent nothing yet), 'sending',
