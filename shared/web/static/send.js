@@ -232,7 +232,7 @@ addEventListener("paste", ({ clipboardData }) => {
 chosen.addEventListener("submit", (event) => {
   event.preventDefault();
   const read = form.read();
-  if (read) send(read);
+  if (read) send({ ...read, lang: document.documentElement.lang });
 });
 
 /** Sends what is chosen, anew or in the session of a record. */
