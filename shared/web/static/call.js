@@ -155,6 +155,7 @@ function count(form) {
 }
 
 document.addEventListener("change", ({ target }) => {
+  if (target.name === "sort") target.form.requestSubmit();
   const form = target.closest?.("[data-bulk]");
   if (!form) return;
   if ("all" in target.dataset) for (const e of form.querySelectorAll('[name="id"]')) e.checked = target.checked;
