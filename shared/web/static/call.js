@@ -3,7 +3,7 @@
 // its fields are read is in fields.js. What needs this module has data-js, and is hidden without it.
 
 import { address, collect, explain } from "./fields.js";
-import { Words } from "./words.js";
+import { isolate, Words } from "./words.js";
 import "./copy.js";
 
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -108,7 +108,7 @@ async function call(form) {
   forgive(form);
   const fields = [...form.elements].filter((e) => e.name);
   const { json, wrong, name } = collect(fields.map((e) => ({ name: e.name, type: e.type, value: e.value, checked: e.checked, data: e.dataset })));
-  if (wrong) return complain(form, words.t("recipients", wrong.join(", ")), name);
+  if (wrong) return complain(form, words.t("recipients", wrong.map(isolate).join(", ")), name);
   const answer = await ask(form.dataset.call, fields.length ? json : undefined);
   if (!answer.ok) return complain(form, explain(answer, errors, words), answer.parameter);
   await show(address(form.dataset.then ?? location.href, answer.json), form.dataset.said);

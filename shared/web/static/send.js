@@ -7,7 +7,7 @@ import { canPick, dropped, foundIn, pick } from "./drop.js";
 import { Form } from "./form.js";
 import { Store, guestScope } from "./store.js";
 import { cardsOf } from "./unfinished.js";
-import { Crier, describe } from "./words.js";
+import { Crier, describe, isolate } from "./words.js";
 
 const MOST_ROWS = 200; // of the list
 const MOST_PICTURES = 40; // that it shows
@@ -93,7 +93,7 @@ function rowOf(item, n) {
     kind.replaceChildren(picture);
   }
   const button = find("button", row);
-  button.ariaLabel = words.t("remove", item.name);
+  button.ariaLabel = words.t("remove", isolate(item.name));
   button.onclick = () => {
     choice.remove(item);
     edit();
