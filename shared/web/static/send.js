@@ -322,7 +322,10 @@ function draw(snapshot) {
 // refuse says why nothing is sent: beside the field that caused it, else above the form or below the bar.
 function refuse({ name, code, status, parameter, path }) {
   if (code === "cancelled") return;
-  if (code === "password" || (isGuest && (status === 401 || status === 403))) return location.reload(); // that page says why
+  if (code === "password" || (isGuest && (status === 401 || status === 403))) {
+    upload = null; // or the browser would ask whether to leave
+    return location.reload(); // that page says why
+  }
   const keys = [
     name === "BundleError" && (path ? "name" : "bundle"),
     parameter?.includes(",") ? "many" : parameter,
