@@ -329,6 +329,7 @@ export class Upload {
       await this.#send([...order.filter((n) => !arrived.has(n)), ...order.filter((n) => arrived.has(n))], arrived, signal);
     } catch (error) {
       if (error.status !== 404) throw error;
+      if ((await this.#status(signal)).state === "done") return this.#complete(signal, {}); // or it has ended
       // The parts are one object by now, and perhaps not yet a file.
       for (const number of order) await this.#sum(number, signal);
     }
