@@ -43,7 +43,6 @@ const place = find(".drop", start),
   dropHere = placeTitle.textContent;
 const form = new Form(chosen, stage.dataset),
   primary = find(".action .primary", chosen);
-warn(chosen);
 
 function show(...parts) {
   const sending = parts.includes(progress);
@@ -145,9 +144,10 @@ function fill(within, sending) {
 /** Takes files in, unless something is being sent. */
 async function take(finding) {
   const found = await Promise.resolve(finding).catch(() => null);
-  if (upload) return;
-  if (!found) say(words.t("wrong.unreadable"));
-  if (!found?.length) return;
+  if (upload) return refuseMore();
+  warn(start);
+  if (!found) return warn(chosen.isConnected ? chosen : start, words.t("wrong.unreadable"));
+  if (!found.length) return;
   choice.add(found);
   for (const record of cards.keys()) if (await goOn(record)) return;
   edit();
@@ -157,6 +157,13 @@ async function take(finding) {
 // edit shows what is chosen, and the form around it.
 function edit() {
   if (!choice.items.length) {
+function refuseMore() {
+  const later = find("[data-later]", progress);
+  if (!later.hidden) return;
+  later.hidden = false;
+  say(later.textContent);
+}
+
     show(...cards.values(), start);
     return find("input", start).focus();
   }
@@ -198,6 +205,7 @@ let over = 0; // elements that something is dragged over
 const hover = (change) => {
   over = change && Math.max(0, over + change);
   place.classList.toggle("over", over > 0);
+  if (upload) return refuseMore();
   put(placeTitle, over > 0 ? words.t("let-go") : dropHere);
 };
 const dragged = (act) => (event) => {
@@ -285,6 +293,7 @@ function begin() {
   show(progress, list);
   draw(upload.snapshot());
   heading.focus();
+  find("[data-later]", progress).hidden = true;
 }
 
 function draw(snapshot) {
