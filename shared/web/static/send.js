@@ -78,9 +78,6 @@ function rowOf(item, n) {
     name.append(element("span", { textContent: tail }));
     name.title = item.name;
   }
-  find(".meta", row).textContent = item.folder
-    ? words.list([words.n("files", item.count), words.size(item.size)])
-    : words.size(item.size);
   const use = find("use", row),
     kind = find(".kind", row),
     icon = kind.firstElementChild;
@@ -95,8 +92,11 @@ function rowOf(item, n) {
   button.ariaLabel = words.t("remove", isolate(item.name));
   button.onclick = () => {
     choice.remove(item);
+    const at = choice.items.indexOf(item);
     edit();
   };
+    const next = rows.get(choice.items[at] ?? choice.items.at(-1)); // no focus is lost with the button
+    if (next) find("button", next).focus();
   return row;
 }
 
@@ -128,7 +128,9 @@ function fill(within, sending) {
     some = items.slice(0, MOST_ROWS);
   for (const item of rows.keys()) if (!some.includes(item)) rows.delete(item);
   some.forEach((item, n) => rows.has(item) || rows.set(item, rowOf(item, n)));
-  for (const row of rows.values()) {
+  for (const [item, row] of rows) {
+    const size = words.size(item.size);
+    put(find(".meta", row), item.folder ? words.list([words.n("files", item.count), size]) : size);
     find("button", row).hidden = sending;
     find(".state", row).hidden = !sending;
   }
@@ -167,7 +169,6 @@ function refuseMore() {
     show(...cards.values(), start);
     return find("input", start).focus();
   }
-  rows.clear();
   fill(chosen, false);
   find(".head b", chosen).textContent = amount();
   label(primary, words.parts("send", what(), words.size(choice.size)));
@@ -381,6 +382,7 @@ const buttons = {
     if (!(await stop())) return;
     edit();
     primary.focus({ preventScroll: true });
+  rows.clear(); // a picture may be another
     say(words.t("cancelled"));
   },
 };
