@@ -103,20 +103,25 @@ export class Choice {
 
   /** Returns what an Upload sends. Names that cannot be in a bundle are a BundleError. */
   source({ fileSource, bundleSource, Bundle }, name) {
-    return this.single ? fileSource(this.single) : bundleSource(name, new Bundle(this.entries));
+    return this.single ? fileSource(this.single, name) : bundleSource(name, new Bundle(this.entries));
   }
 
-  /** Reports whether this is what an unfinished upload sends, as far as names and sizes tell. */
+  /**
+   * Reports whether this is what an unfinished upload sends, as far as names and sizes tell. What began elsewhere
+   * does not say whether it is a bundle, and of what.
+   */
   fits(record, Bundle) {
-    if (!record.bundle) return this.single?.name === record.name && this.single.size === record.size;
-    const { entries } = this;
-    if (
-      this.single ||
-      entries.length !== record.entries?.length ||
-      entries.some(({ path }, i) => path !== record.entries[i])
-    )
-      return false;
-    return new Bundle(entries).length === record.size;
+    const { single, entries } = this,
+      known = record.entries;
+    if (single)
+      return !record.bundle && single.name.normalize() === record.name.normalize() && single.size === record.size;
+    if (record.bundle === false) return false;
+    if (known && (entries.length !== known.length || entries.some(({ path }, i) => path !== known[i]))) return false;
+    try {
+      return new Bundle(entries).length === record.size;
+    } catch {
+      return false; // they cannot be in a bundle
+    }
   }
 
   /** Returns how much of each item has been sent, from 0 to 1, if so much of all has. They go in the order of their names. */

@@ -31,6 +31,7 @@ let choice = new Choice();
 let scope = stage.dataset.scope; // of unfinished uploads
 let cards = new Map(); // of these
 let upload = null; // that is not over
+let resumed; // the record in whose session that goes on, if any
 let options = {}; // of it
 
 // What is shown
@@ -91,12 +92,12 @@ function rowOf(item, n) {
   const button = find("button", row);
   button.ariaLabel = words.t("remove", isolate(item.name));
   button.onclick = () => {
-    choice.remove(item);
     const at = choice.items.indexOf(item);
+    choice.remove(item);
     edit();
-  };
     const next = rows.get(choice.items[at] ?? choice.items.at(-1)); // no focus is lost with the button
     if (next) find("button", next).focus();
+  };
   return row;
 }
 
@@ -156,9 +157,6 @@ async function take(finding) {
   primary.focus({ preventScroll: true });
 }
 
-// edit shows what is chosen, and the form around it.
-function edit() {
-  if (!choice.items.length) {
 function refuseMore() {
   const later = find("[data-later]", progress);
   if (!later.hidden) return;
@@ -166,6 +164,9 @@ function refuseMore() {
   say(later.textContent);
 }
 
+// edit shows what is chosen, and the form around it.
+function edit() {
+  if (!choice.items.length) {
     show(...cards.values(), start);
     return find("input", start).focus();
   }
@@ -204,9 +205,9 @@ for (const input of [...start.querySelectorAll("input"), find(".head input", cho
 
 let over = 0; // elements that something is dragged over
 const hover = (change) => {
+  if (upload) return refuseMore();
   over = change && Math.max(0, over + change);
   place.classList.toggle("over", over > 0);
-  if (upload) return refuseMore();
   put(placeTitle, over > 0 ? words.t("let-go") : dropHere);
 };
 const dragged = (act) => (event) => {
@@ -249,10 +250,12 @@ async function send(how, resume) {
   if (upload || primary.ariaBusy === "true") return;
   primary.ariaBusy = "true";
   options = how;
+  resumed = resume;
   try {
     const engine = await loading;
-    let name = resume?.name ?? (find("#bundle", chosen)?.value.trim() || choice.name(words));
-    if (!choice.single && !/\.zip$/i.test(name)) name += ".zip";
+    let name = resume?.name ?? choice.single?.name;
+    name ??= find("#bundle", chosen)?.value.trim() || choice.name(words);
+    if (!resume && !choice.single && !/\.zip$/i.test(name)) name += ".zip";
     const source = choice.source(engine, name);
     const guest = isGuest ? await engine.join(token) : undefined;
     upload = new engine.Upload(source, { ...options, guest, store, scope, handles: choice.handles, resume });
@@ -290,11 +293,11 @@ function begin() {
   );
   label(find('[data-do="cancel"]', progress), words.parts("cancel", what()));
   find("details", progress).open = false;
+  find("[data-later]", progress).hidden = true;
   warn(progress);
   show(progress, list);
   draw(upload.snapshot());
   heading.focus();
-  find("[data-later]", progress).hidden = true;
 }
 
 function draw(snapshot) {
@@ -336,7 +339,10 @@ function refuse({ name, code, status, parameter, path }) {
     upload = null; // or the browser would ask whether to leave
     return location.reload(); // that page says why
   }
+  if (code === "other" && resumed) return chooseOthers();
+  const ended = code === "gone" || status === 410; // to try again does not help
   const keys = [
+    ended && "gone",
     name === "BundleError" && (path ? "name" : "bundle"),
     parameter?.includes(",") ? "many" : parameter,
     code,
@@ -345,19 +351,29 @@ function refuse({ name, code, status, parameter, path }) {
   ];
   const key = keys.find((one) => one && words.has(`wrong.${one}`));
   const text = words.parts(`wrong.${key}`, isolated(path || choice.single?.name || ""));
-  if (upload && progress.isConnected && upload.snapshot().id) {
+  if (upload && !ended && progress.isConnected && upload.snapshot().id) {
     draw(upload.snapshot());
     return warn(progress, text);
   }
+  if (ended) cards.delete(resumed);
   upload = null;
   edit();
   if (!form.blame(parameter, text)) warn(chosen, text);
+}
+
+// chooseOthers goes back to an unfinished upload whose files are others than those chosen. What has arrived stays.
+function chooseOthers() {
+  upload = null;
+  choice = new Choice();
+  edit();
+  cards.get(resumed).chooseAgain("wrong.other");
 }
 
 // stop ends the upload. It returns false if that was complete already.
 async function stop() {
   if (!(await upload.cancel())) return false;
   upload = null;
+  cards.delete(resumed);
   return true;
 }
 
@@ -366,8 +382,10 @@ async function anew(change) {
   const { path } = upload.snapshot().error;
   if (!(await stop())) return;
   change(path);
+  rows.clear(); // a picture may be another
   edit();
-  if (choice.items.length) send(options);
+  if (resumed?.protected) warn(chosen, words.t("wrong.gone")); // its password is not known here
+  else if (choice.items.length) send(options);
 }
 
 const buttons = {
@@ -382,7 +400,6 @@ const buttons = {
     if (!(await stop())) return;
     edit();
     primary.focus({ preventScroll: true });
-  rows.clear(); // a picture may be another
     say(words.t("cancelled"));
   },
 };
@@ -406,11 +423,11 @@ async function goOn(record, found) {
   if (found) now.add(found);
   if (!now.fits(record, Bundle)) return false;
   choice = now;
-  cards.delete(record);
   send(record.options, record);
   return true;
 }
 
+/** Returns the session of a record, or null once it has ended. */
 async function sessionOf({ id }) {
   const headers = { Accept: "application/json", ...(isGuest && { Authorization: `Bearer ${token}` }) };
   const answer = await fetch(`v1/uploads/${encodeURIComponent(id)}`, { headers, cache: "no-store" }).catch(() => null);
@@ -418,6 +435,16 @@ async function sessionOf({ id }) {
   if (session?.state === "open") return session;
   if (answer?.status === 404 || session) await store.delete(id);
   return null;
+}
+
+// recordOf returns a record of an upload that another program or browser began, or null if this one cannot resume
+// it. What it was begun with is not known here, so another session must not be begun for it.
+async function recordOf(id) {
+  const session = await sessionOf({ id });
+  if (!session || session.from || session.request || session.length === undefined) return null;
+  const { name, length, type, d, arrived } = session,
+    first = arrived.find(({ number }) => number === 1)?.crc64nvme;
+  return { id, scope, name, size: length, type, first, protected: true, options: { d } };
 }
 
 async function discard(record) {
@@ -429,5 +456,10 @@ async function discard(record) {
 }
 
 if (isGuest) scope = await guestScope(token);
-cards = await cardsOf(scope ? await store.list(scope) : [], { get: sessionOf, goOn, discard });
+const records = scope ? await store.list(scope) : [],
+  [, linked] = location.hash.match(/^#upload=(.+)/) ?? [], // on the page of the files
+  wanted = linked && (records.find(({ id }) => id === linked) ?? (await recordOf(linked)));
+if (wanted) records.splice(0, records.length, wanted, ...records.filter((record) => record !== wanted));
+cards = await cardsOf(records, { get: sessionOf, goOn, discard });
+if (linked && !cards.has(wanted)) warn(start, words.t("wrong.ended"));
 if (cards.size && start.isConnected) show(...cards.values(), start);
