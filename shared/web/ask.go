@@ -77,6 +77,9 @@ func (v *visit) request(q question, failed *error) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !r.URL.Query().Has("lang") { // the links in the answer open in the page's language
+		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&lang="+v.Lang, "&")
+	}
 	r.RemoteAddr, r.Host = v.r.RemoteAddr, v.r.Host
 	for _, name := range []string{"Cookie", "Origin", "Sec-Fetch-Site", "User-Agent", "Accept-Language"} {
 		r.Header[name] = v.r.Header[name]

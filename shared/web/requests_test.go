@@ -37,7 +37,7 @@ func TestARequestIsMadeAndChangedByAForm(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	cookie := s.cookie("ann")
-	wantTexts(t, s.page("requests?new=1", "Cookie", cookie).Want(200), `data-call="POST v1/requests"`,
+	wantTexts(t, s.page("requests?new=1", "Cookie", cookie).Want(200), `data-call="POST v1/requests?lang=en"`,
 		`data-then="requests?made={id}"`,
 		"Mail me when files arrive", `value="100"`, `data-unit="1000000000"`)
 	made := apitest.Read[wire.Request](s.Ask("POST /requests",

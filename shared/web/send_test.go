@@ -43,7 +43,7 @@ func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 	t.Parallel()
 	v := visit(t).login()
 	wantTexts(t, v.get("send").Want(200), "Drop files or folders here", `data-scope="user:ann"`, `action="v1/upload"`,
-		"E-mail or text message", `<option value="7d"`, "expires in 30", "-data-room", "-Never", "Mail me", `name="d"`)
+		"E-mail or text message", `<option value="7d"`, "expires in 30", "-data-room", "-Never", "Mail me", `name="d"`, `name="lang" value="en"`)
 	v = visit(t, func(s *api.Settings, _ *local.ServiceOptions) {
 		s.NoSMS, s.MaxBody, s.Retention.KeepDays = true, 5_000_000, 0
 	})
@@ -80,6 +80,7 @@ func TestAPlainFormSends(t *testing.T) {
 	v.to("another user's files", v.upload("v1/upload", "d", "Bob", "@d.txt", "1"), "../send?d=bob&sent=1")
 	wantTexts(t, v.get("send?d=bob&sent=1").Want(200), "d.txt", "in the files of <bdi>bob</bdi>", "-Open your files")
 	v.get("send?sent=99").Want(404)
+	wantTexts(t, v.get("send?sent=1&language=de").Want(200), "qr?lang=de&amp;k=", `v1/download/file?lang=de&amp;k=`)
 	v.get("send?sent=..%2Fme").Want(400)
 }
 

@@ -3,7 +3,7 @@
 // its fields are read is in fields.js. What needs this module has data-js, and is hidden without it.
 
 import { address, collect, explain } from "./fields.js";
-import { Words } from "./words.js";
+import { isolate, Words } from "./words.js";
 import "./copy.js";
 
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -27,10 +27,16 @@ async function ask(call, body) {
   }
 }
 
-/** Shows the page of an address in place of this one. */
-async function show(to) {
-  const a = await fetch(to, { headers: { Accept: "text/html" } });
-  const page = new DOMParser().parseFromString(await a.text(), "text/html"), fresh = page.querySelector("main");
+/** Shows the page of an address in place of this one, and then says what has happened. */
+async function show(to, text, colour) {
+  let a, html;
+  try {
+    a = await fetch(to, { headers: { Accept: "text/html" } });
+    html = await a.text();
+  } catch {
+    return say(colour === "bad" ? text : words.t("stale"), "bad");
+  }
+  const page = new DOMParser().parseFromString(html, "text/html"), fresh = page.querySelector("main");
   if (!fresh || a.redirected) return location.assign(to);
   reveal(fresh);
   main().replaceWith(document.adoptNode(fresh));
@@ -39,14 +45,16 @@ async function show(to) {
   const first = fresh.querySelector("[autofocus], .alert[tabindex]") ?? fresh;
   first.focus();
   if (first.readOnly) first.select();
+  say(text, colour);
 }
 
-/** Says what has happened, at the beginning of what was changed. */
+/** Says what has happened, at the beginning of what was changed, in place of what it said before. */
 function say(text, colour = "good") {
   if (!text) return;
+  main().querySelector(".said")?.remove();
   const div = document.createElement("div"), p = Object.assign(document.createElement("p"), { textContent: text });
   div.append(p);
-  const alert = Object.assign(document.createElement("div"), { className: `alert ${colour}`, tabIndex: -1 });
+  const alert = Object.assign(document.createElement("div"), { className: `alert said ${colour}`, tabIndex: -1 });
   alert.role = colour === "good" ? "status" : "alert";
   alert.append(div);
   const place = main().querySelector(".panel > .head") ?? main().querySelector(":scope > .head");
@@ -80,15 +88,18 @@ function forgive(form) {
   }
 }
 
-async function whileBusy(form, work) {
+async function whileBusy(form, button, work) {
   if (form.ariaBusy === "true") return;
   form.ariaBusy = "true";
   const buttons = [...form.elements].filter((e) => e.type === "submit");
   for (const b of buttons) b.disabled = true;
+  const slow = setTimeout(() => button && (button.ariaBusy = "true"), 300); // a shorter wait needs no sign
   try {
     await work();
   } finally {
+    clearTimeout(slow);
     form.ariaBusy = "false";
+    if (button) button.ariaBusy = "false";
     for (const b of buttons) b.disabled = false;
   }
 }
@@ -97,11 +108,10 @@ async function call(form) {
   forgive(form);
   const fields = [...form.elements].filter((e) => e.name);
   const { json, wrong, name } = collect(fields.map((e) => ({ name: e.name, type: e.type, value: e.value, checked: e.checked, data: e.dataset })));
-  if (wrong) return complain(form, words.t("recipients", wrong.join(", ")), name);
+  if (wrong) return complain(form, words.t("recipients", wrong.map(isolate).join(", ")), name);
   const answer = await ask(form.dataset.call, fields.length ? json : undefined);
   if (!answer.ok) return complain(form, explain(answer, errors, words), answer.parameter);
-  await show(address(form.dataset.then ?? location.href, answer.json));
-  say(form.dataset.said);
+  await show(address(form.dataset.then ?? location.href, answer.json), form.dataset.said);
 }
 
 /** Makes a call for each of several files, and says how far it is. Returns what failed. */
@@ -125,15 +135,15 @@ async function bulk(form, what) {
   const { done, problem } = await each(ids, callOf, (text) => (status.textContent = text));
   const then = new URL(form.dataset.then, document.baseURI);
   if (what === "delete" && !backup && done.length) then.searchParams.set("deleted", done.join(","));
-  await show(then.href);
-  say(problem || (what === "restore" ? words.t("restored", words.n("files", done.length)) : ""), problem ? "bad" : "good");
+  await show(then.href, problem || (what === "restore" ? words.t("restored", words.n("files", done.length)) : ""), problem ? "bad" : "good");
+  if (form.isConnected) count(form);
 }
 
 async function undo(form) {
-  const ids = [...form.querySelectorAll('[name="id"]')].map((e) => e.value), button = form.querySelector("button");
+  const ids = [...form.querySelectorAll('[name="id"]')].map((e) => e.value), button = form.querySelector("button"), label = button.textContent;
   const { done, problem } = await each(ids, (id) => `POST v1/files/${id}/restore`, (text) => (button.textContent = text));
-  await show(form.dataset.then);
-  say(problem || words.t("restored", words.n("files", done.length)), problem ? "bad" : "good");
+  await show(form.dataset.then, problem || words.t("restored", words.n("files", done.length)), problem ? "bad" : "good");
+  button.textContent = label;
 }
 
 /** Says what is chosen. */
@@ -145,6 +155,7 @@ function count(form) {
 }
 
 document.addEventListener("change", ({ target }) => {
+  if (target.name === "sort") target.form.requestSubmit();
   const form = target.closest?.("[data-bulk]");
   if (!form) return;
   if ("all" in target.dataset) for (const e of form.querySelectorAll('[name="id"]')) e.checked = target.checked;
@@ -155,10 +166,10 @@ document.addEventListener("submit", (event) => {
   const form = event.target, { call: calls, bulk: many, bulkUndo } = form.dataset;
   if (calls === undefined && many === undefined && bulkUndo === undefined) return;
   event.preventDefault();
-  if (calls !== undefined) whileBusy(form, () => call(form));
-  else if (bulkUndo !== undefined) whileBusy(form, () => undo(form));
+  if (calls !== undefined) whileBusy(form, event.submitter, () => call(form));
+  else if (bulkUndo !== undefined) whileBusy(form, event.submitter, () => undo(form));
   else if (event.submitter?.value && document.activeElement?.type !== "checkbox") { // Enter in a box is no press of a button
-    whileBusy(form, () => bulk(form, event.submitter.value));
+    whileBusy(form, event.submitter, () => bulk(form, event.submitter.value));
   }
 });
 

@@ -1,13 +1,13 @@
 // What somebody has chosen to send: files and folders, in the order in which they came.
 //
 //   const choice = new Choice();
-//   choice.add(found);                       // of drop.js: {path, file, handle}, with a file of null for an empty folder
-//   choice.items                             // {name, folder, entries, size, count}
-//   choice.source(words, { fileSource, bundleSource, Bundle }, name);   // for an Upload
+//   choice.add(found);                       // of drop.js: {path, file, handle}; an empty folder's file is null
+//   choice.items;                            // {name, folder, entries, size, count, handle}
+//   choice.source({ fileSource, bundleSource, Bundle }, name);   // for an Upload
 //   choice.fits(record, Bundle);             // whether this is what an unfinished upload sends
 //
-// Exports: Choice with items, size, count, single, paths, handles, add(found), remove(item), replace(path, file),
-// without(path), name(words), source(...), fits(record, Bundle), shares(share).
+// Exports: Choice with items, size, count, entries, single, handles, add(found), remove(item),
+// replace(path, file), without(path), name(words), source(engine, name), fits(record, Bundle), shares(share).
 
 /** Files and folders. One file is sent as it is, all else as a bundle. */
 export class Choice {
@@ -103,20 +103,25 @@ export class Choice {
 
   /** Returns what an Upload sends. Names that cannot be in a bundle are a BundleError. */
   source({ fileSource, bundleSource, Bundle }, name) {
-    return this.single ? fileSource(this.single) : bundleSource(name, new Bundle(this.entries));
+    return this.single ? fileSource(this.single, name) : bundleSource(name, new Bundle(this.entries));
   }
 
-  /** Reports whether this is what an unfinished upload sends, as far as names and sizes tell. */
+  /**
+   * Reports whether this is what an unfinished upload sends, as far as names and sizes tell. What began elsewhere
+   * does not say whether it is a bundle, and of what.
+   */
   fits(record, Bundle) {
-    if (!record.bundle) return this.single?.name === record.name && this.single.size === record.size;
-    const { entries } = this;
-    if (
-      this.single ||
-      entries.length !== record.entries?.length ||
-      entries.some(({ path }, i) => path !== record.entries[i])
-    )
-      return false;
-    return new Bundle(entries).length === record.size;
+    const { single, entries } = this,
+      known = record.entries;
+    if (single)
+      return !record.bundle && single.name.normalize() === record.name.normalize() && single.size === record.size;
+    if (record.bundle === false) return false;
+    if (known && (entries.length !== known.length || entries.some(({ path }, i) => path !== known[i]))) return false;
+    try {
+      return new Bundle(entries).length === record.size;
+    } catch {
+      return false; // they cannot be in a bundle
+    }
   }
 
   /** Returns how much of each item has been sent, from 0 to 1, if so much of all has. They go in the order of their names. */

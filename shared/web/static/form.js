@@ -1,13 +1,14 @@
 // The form around what is chosen: recipients, options, and what is wrong with them.
 //
-//   const form = new Form(element, stage.dataset, guest);
+//   const form = new Form(element, stage.dataset);   // a guest's form has no recipients and options
 //   const asked = form.read();      // options for an Upload, or null once it has said what is wrong
-//   form.blame('d', text)           // false if no field is of that parameter
+//   form.blame('d', text);          // false if no field is of that parameter
 //
 // Exports: Form.
 
 import { copyOf, element, find, isolated, words } from "./dom.js";
 import { people } from "./people.js";
+import { isolate } from "./words.js";
 
 const LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"; // 32, none of which looks like another
 
@@ -75,7 +76,7 @@ export class Form {
       chip.classList.toggle("bad", !one.kind);
       name.textContent = one.text;
       if (one.kind === "c") name.dir = "ltr";
-      button.ariaLabel = words.t("remove", one.text);
+      button.ariaLabel = words.t("remove", isolate(one.text));
       button.onclick = () => {
         this.#people = this.#people.filter((other) => other !== one);
         this.#draw();
@@ -98,7 +99,7 @@ export class Form {
       user = this.#field("d").value.trim(),
       limit = Number(this.#field("downloads").value);
     find("[data-state]", this.#form).textContent = words.list([
-      ...(other ? [user ? words.t("state.area", user) : words.t("state.other")] : []),
+      ...(other ? [user ? words.t("state.area", isolate(user)) : words.t("state.other")] : []),
       this.#field("expires").selectedOptions[0].dataset.say,
       limit > 0 ? words.n("state.downloads", limit) : words.t("state.no-limit"),
       words.t(this.#field("password").value ? "state.password" : "state.no-password"),

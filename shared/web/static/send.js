@@ -7,7 +7,7 @@ import { canPick, dropped, foundIn, pick } from "./drop.js";
 import { Form } from "./form.js";
 import { Store, guestScope } from "./store.js";
 import { cardsOf } from "./unfinished.js";
-import { Crier, describe } from "./words.js";
+import { Crier, describe, isolate } from "./words.js";
 
 const MOST_ROWS = 200; // of the list
 const MOST_PICTURES = 40; // that it shows
@@ -31,6 +31,7 @@ let choice = new Choice();
 let scope = stage.dataset.scope; // of unfinished uploads
 let cards = new Map(); // of these
 let upload = null; // that is not over
+let resumed; // the record in whose session that goes on, if any
 let options = {}; // of it
 
 // What is shown
@@ -43,7 +44,6 @@ const place = find(".drop", start),
   dropHere = placeTitle.textContent;
 const form = new Form(chosen, stage.dataset),
   primary = find(".action .primary", chosen);
-warn(chosen);
 
 function show(...parts) {
   const sending = parts.includes(progress);
@@ -79,9 +79,6 @@ function rowOf(item, n) {
     name.append(element("span", { textContent: tail }));
     name.title = item.name;
   }
-  find(".meta", row).textContent = item.folder
-    ? words.list([words.n("files", item.count), words.size(item.size)])
-    : words.size(item.size);
   const use = find("use", row),
     kind = find(".kind", row),
     icon = kind.firstElementChild;
@@ -93,10 +90,13 @@ function rowOf(item, n) {
     kind.replaceChildren(picture);
   }
   const button = find("button", row);
-  button.ariaLabel = words.t("remove", item.name);
+  button.ariaLabel = words.t("remove", isolate(item.name));
   button.onclick = () => {
+    const at = choice.items.indexOf(item);
     choice.remove(item);
     edit();
+    const next = rows.get(choice.items[at] ?? choice.items.at(-1)); // no focus is lost with the button
+    if (next) find("button", next).focus();
   };
   return row;
 }
@@ -129,7 +129,9 @@ function fill(within, sending) {
     some = items.slice(0, MOST_ROWS);
   for (const item of rows.keys()) if (!some.includes(item)) rows.delete(item);
   some.forEach((item, n) => rows.has(item) || rows.set(item, rowOf(item, n)));
-  for (const row of rows.values()) {
+  for (const [item, row] of rows) {
+    const size = words.size(item.size);
+    put(find(".meta", row), item.folder ? words.list([words.n("files", item.count), size]) : size);
     find("button", row).hidden = sending;
     find(".state", row).hidden = !sending;
   }
@@ -145,13 +147,21 @@ function fill(within, sending) {
 /** Takes files in, unless something is being sent. */
 async function take(finding) {
   const found = await Promise.resolve(finding).catch(() => null);
-  if (upload) return;
-  if (!found) say(words.t("wrong.unreadable"));
-  if (!found?.length) return;
+  if (upload) return refuseMore();
+  warn(start);
+  if (!found) return warn(chosen.isConnected ? chosen : start, words.t("wrong.unreadable"));
+  if (!found.length) return;
   choice.add(found);
   for (const record of cards.keys()) if (await goOn(record)) return;
   edit();
   primary.focus({ preventScroll: true });
+}
+
+function refuseMore() {
+  const later = find("[data-later]", progress);
+  if (!later.hidden) return;
+  later.hidden = false;
+  say(later.textContent);
 }
 
 // edit shows what is chosen, and the form around it.
@@ -160,7 +170,6 @@ function edit() {
     show(...cards.values(), start);
     return find("input", start).focus();
   }
-  rows.clear();
   fill(chosen, false);
   find(".head b", chosen).textContent = amount();
   label(primary, words.parts("send", what(), words.size(choice.size)));
@@ -196,6 +205,7 @@ for (const input of [...start.querySelectorAll("input"), find(".head input", cho
 
 let over = 0; // elements that something is dragged over
 const hover = (change) => {
+  if (upload) return refuseMore();
   over = change && Math.max(0, over + change);
   place.classList.toggle("over", over > 0);
   put(placeTitle, over > 0 ? words.t("let-go") : dropHere);
@@ -232,7 +242,7 @@ addEventListener("paste", ({ clipboardData }) => {
 chosen.addEventListener("submit", (event) => {
   event.preventDefault();
   const read = form.read();
-  if (read) send(read);
+  if (read) send({ ...read, lang: document.documentElement.lang });
 });
 
 /** Sends what is chosen, anew or in the session of a record. */
@@ -240,10 +250,12 @@ async function send(how, resume) {
   if (upload || primary.ariaBusy === "true") return;
   primary.ariaBusy = "true";
   options = how;
+  resumed = resume;
   try {
     const engine = await loading;
-    let name = resume?.name ?? (find("#bundle", chosen)?.value.trim() || choice.name(words));
-    if (!choice.single && !/\.zip$/i.test(name)) name += ".zip";
+    let name = resume?.name ?? choice.single?.name;
+    name ??= find("#bundle", chosen)?.value.trim() || choice.name(words);
+    if (!resume && !choice.single && !/\.zip$/i.test(name)) name += ".zip";
     const source = choice.source(engine, name);
     const guest = isGuest ? await engine.join(token) : undefined;
     upload = new engine.Upload(source, { ...options, guest, store, scope, handles: choice.handles, resume });
@@ -281,6 +293,7 @@ function begin() {
   );
   label(find('[data-do="cancel"]', progress), words.parts("cancel", what()));
   find("details", progress).open = false;
+  find("[data-later]", progress).hidden = true;
   warn(progress);
   show(progress, list);
   draw(upload.snapshot());
@@ -322,8 +335,14 @@ function draw(snapshot) {
 // refuse says why nothing is sent: beside the field that caused it, else above the form or below the bar.
 function refuse({ name, code, status, parameter, path }) {
   if (code === "cancelled") return;
-  if (code === "password" || (isGuest && (status === 401 || status === 403))) return location.reload(); // that page says why
+  if (code === "password" || (isGuest && (status === 401 || status === 403))) {
+    upload = null; // or the browser would ask whether to leave
+    return location.reload(); // that page says why
+  }
+  if (code === "other" && resumed) return chooseOthers();
+  const ended = code === "gone" || status === 410; // to try again does not help
   const keys = [
+    ended && "gone",
     name === "BundleError" && (path ? "name" : "bundle"),
     parameter?.includes(",") ? "many" : parameter,
     code,
@@ -332,19 +351,29 @@ function refuse({ name, code, status, parameter, path }) {
   ];
   const key = keys.find((one) => one && words.has(`wrong.${one}`));
   const text = words.parts(`wrong.${key}`, isolated(path || choice.single?.name || ""));
-  if (upload && progress.isConnected && upload.snapshot().id) {
+  if (upload && !ended && progress.isConnected && upload.snapshot().id) {
     draw(upload.snapshot());
     return warn(progress, text);
   }
+  if (ended) cards.delete(resumed);
   upload = null;
   edit();
   if (!form.blame(parameter, text)) warn(chosen, text);
+}
+
+// chooseOthers goes back to an unfinished upload whose files are others than those chosen. What has arrived stays.
+function chooseOthers() {
+  upload = null;
+  choice = new Choice();
+  edit();
+  cards.get(resumed).chooseAgain("wrong.other");
 }
 
 // stop ends the upload. It returns false if that was complete already.
 async function stop() {
   if (!(await upload.cancel())) return false;
   upload = null;
+  cards.delete(resumed);
   return true;
 }
 
@@ -353,8 +382,10 @@ async function anew(change) {
   const { path } = upload.snapshot().error;
   if (!(await stop())) return;
   change(path);
+  rows.clear(); // a picture may be another
   edit();
-  if (choice.items.length) send(options);
+  if (resumed?.protected) warn(chosen, words.t("wrong.gone")); // its password is not known here
+  else if (choice.items.length) send(options);
 }
 
 const buttons = {
@@ -392,11 +423,11 @@ async function goOn(record, found) {
   if (found) now.add(found);
   if (!now.fits(record, Bundle)) return false;
   choice = now;
-  cards.delete(record);
   send(record.options, record);
   return true;
 }
 
+/** Returns the session of a record, or null once it has ended. */
 async function sessionOf({ id }) {
   const headers = { Accept: "application/json", ...(isGuest && { Authorization: `Bearer ${token}` }) };
   const answer = await fetch(`v1/uploads/${encodeURIComponent(id)}`, { headers, cache: "no-store" }).catch(() => null);
@@ -404,6 +435,16 @@ async function sessionOf({ id }) {
   if (session?.state === "open") return session;
   if (answer?.status === 404 || session) await store.delete(id);
   return null;
+}
+
+// recordOf returns a record of an upload that another program or browser began, or null if this one cannot resume
+// it. What it was begun with is not known here, so another session must not be begun for it.
+async function recordOf(id) {
+  const session = await sessionOf({ id });
+  if (!session || session.from || session.request || session.length === undefined) return null;
+  const { name, length, type, d, arrived } = session,
+    first = arrived.find(({ number }) => number === 1)?.crc64nvme;
+  return { id, scope, name, size: length, type, first, protected: true, options: { d } };
 }
 
 async function discard(record) {
@@ -415,5 +456,10 @@ async function discard(record) {
 }
 
 if (isGuest) scope = await guestScope(token);
-cards = await cardsOf(scope ? await store.list(scope) : [], { get: sessionOf, goOn, discard });
+const records = scope ? await store.list(scope) : [],
+  [, linked] = location.hash.match(/^#upload=(.+)/) ?? [], // on the page of the files
+  wanted = linked && (records.find(({ id }) => id === linked) ?? (await recordOf(linked)));
+if (wanted) records.splice(0, records.length, wanted, ...records.filter((record) => record !== wanted));
+cards = await cardsOf(records, { get: sessionOf, goOn, discard });
+if (linked && !cards.has(wanted)) warn(start, words.t("wrong.ended"));
 if (cards.size && start.isConnected) show(...cards.values(), start);

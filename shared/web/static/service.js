@@ -1,12 +1,12 @@
 // Requests to the interface, by the page's cookie or as a guest of a request, and what their errors say.
 //
-//   const guest = await join(token, { password });   // for the page of a request: {token, secret, about}
+//   const guest = await join(token);                 // for the page of a request: {token, secret, about}
 //   const service = new Service({ guest });
 //   const me = await service.call("GET", "me");      // throws an UploadError
 //
 // Pages lie beside v1/, so all addresses are relative.
 //
-// Exports: Service with call(method, path, {body, headers, signal, keepalive}); join(token, {password});
+// Exports: Service with call(method, path, {body, headers, signal, keepalive}); join(token, {signal});
 // UploadError; and for upload.js mayPass(error), refusal(status, header).
 
 const LONGEST = 300_000; // milliseconds until an answer
@@ -29,11 +29,12 @@ export class UploadError extends Error {
 
 /**
  * Begins as a guest: returns {token, secret, about} for the option `guest`. `about` is what the request
- * says (GET requests/in). An UploadError with the code 'password' wants one, or another.
+ * says (GET requests/in). An UploadError with the code 'password' says that the request's page has to ask
+ * for its password first.
  */
-export async function join(token, { password = "", signal, ...options } = {}) {
+export async function join(token, { signal, ...options } = {}) {
   const service = new Service({ ...options, guest: { token } });
-  const about = await service.join(signal, password);
+  const about = await service.join(signal);
   return { ...service.guest, about };
 }
 
@@ -56,16 +57,11 @@ export class Service {
   // join gets the guest's secret before anything is sent: if that answer were lost, a repeated request
   // would be another guest's, and the file would be there twice. The browser keeps it in a cookie, which
   // only this request gets.
-  async join(signal, password = "") {
+  async join(signal) {
     if (!this.guest || this.guest.secret) return null;
-    // Without credentials the browser itself does not ask for a password when this one is wrong.
-    if (password) await this.#knock(signal, { Authorization: `Basic ${base64(`:${password}`)}` }, "omit");
-    return this.#knock(signal, password ? { "Ferry-Guest": this.guest.secret } : {}, "same-origin");
-  }
-
-  #knock(signal, login, credentials) {
     const answered = (headers) => { this.guest.secret = headers.get("Ferry-Guest"); };
-    return this.call("GET", `requests/in?k=${encodeURIComponent(this.guest.token)}`, { login, credentials, signal, answered });
+    const path = `requests/in?k=${encodeURIComponent(this.guest.token)}`;
+    return this.call("GET", path, { login: {}, credentials: "same-origin", signal, answered });
   }
 
   #login() {
@@ -140,8 +136,4 @@ const LOST = "the service has lost the bytes";
 export function mayPass({ status, again, detail, retryAfter: after }) {
   if (again || (status === 409 && after > 0)) return true; // an earlier try still runs
   return [408, 429, 500, 502, 503, 504].includes(status) && !detail.startsWith(LOST);
-}
-
-function base64(text) {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }

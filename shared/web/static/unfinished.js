@@ -1,8 +1,9 @@
 // Offers the uploads that this browser has not finished. Where it keeps handles of the files, they go on
 // with one click; else the files are chosen again.
 //
-// Exports: cardsOf(records, ask): elements by their records. ask has get(record), which returns the session, or
-// null once it has ended; goOn(record, found), false if that are other files; and discard(record).
+// Exports: cardsOf(records, ask): elements by their records, each with a method chooseAgain(key), which asks for
+// the files and says why. ask has get(record), which returns the session, or null once it has ended; goOn(record,
+// found), false if that are other files; and discard(record).
 
 import { copyOf, element, find, isolated, label, warn, words } from "./dom.js";
 import { foundIn, reopened } from "./drop.js";
@@ -39,17 +40,18 @@ function card(record, { arrived = [], expires }, ask) {
   bar.value = Math.floor(share * 100);
   bar.ariaLabel = record.name;
   find("details p", section).textContent = words.t("discard-text", words.size(sent));
-  warn(section);
 
   const use = async (found) => {
-    if (found.length && !(await ask.goOn(record, found)))
-      warn(section, words.parts("wrong.other", isolated(record.name)));
+    if (found.length && !(await ask.goOn(record, found))) chooseAgain("wrong.other");
   };
   const chooseAgain = (key) => {
     resume.hidden = true;
     again.hidden = false;
-    if (key) warn(section, words.t(key));
+    if (!key) return;
+    warn(section, words.parts(key, isolated(record.name)));
+    input.focus();
   };
+  section.chooseAgain = chooseAgain;
   resume.onclick = async () => {
     try {
       if (!(await mayRead(record.handles))) return chooseAgain("wrong.denied");
@@ -60,7 +62,7 @@ function card(record, { arrived = [], expires }, ask) {
   };
   again.hidden = true;
   if (!record.handles?.length) chooseAgain();
-  input.multiple = Boolean(record.bundle);
+  input.multiple = record.bundle !== false;
   const folder = record.entries?.[0].split("/", 1) + "/";
   input.webkitdirectory = Boolean(record.entries?.every((path) => path.startsWith(folder)));
   input.onchange = () => {

@@ -9,7 +9,7 @@
 //
 //   new Upload(bundleSource("holiday.zip", new Bundle(entriesOf(files))), ...)
 //   new Upload(source, { store, resume: record })           // a record of store.list()
-//   const guest = await join(token, { password });           // for the page of a request
+//   const guest = await join(token);                        // for the page of a request
 //   new Upload(source, { guest, by: "Ann" })
 //
 // States: 'paused' (also before the start), 'hashing' (it reads, and has sent nothing yet), 'sending',
@@ -329,6 +329,7 @@ export class Upload {
       await this.#send([...order.filter((n) => !arrived.has(n)), ...order.filter((n) => arrived.has(n))], arrived, signal);
     } catch (error) {
       if (error.status !== 404) throw error;
+      if ((await this.#status(signal)).state === "done") return this.#complete(signal, {}); // or it has ended
       // The parts are one object by now, and perhaps not yet a file.
       for (const number of order) await this.#sum(number, signal);
     }

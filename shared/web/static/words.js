@@ -4,10 +4,13 @@
 //   words.t('send', words.n('files', 3), words.size(1.2e9));   // Send 3 files, 1.2 GB
 //   const { percent, line, held, say } = describe(upload.snapshot(), words);
 //
-// Exports: Words with t(key, ...args), parts(key, ...args), n(key, count), has(key), size(bytes), of(part, whole), span(seconds),
+// Exports: isolate(name); Words with t(key, ...args), parts(key, ...args), n(key, count), has(key), size(bytes), of(part, whole), span(seconds),
 // percent(share), list(phrases), day(date), exact(date); describe(snapshot, words); Crier with say(snapshot).
 
 const PREFIXES = ["", "k", "M", "G", "T", "P"];
+
+/** Returns a name that does not change the direction of the text around it. */
+export const isolate = (name) => `\u2068${name}\u2069`;
 
 /** The texts of a page. `texts` has the language as `lang`, and the letter of a byte as `unit`. */
 export class Words {

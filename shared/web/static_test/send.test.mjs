@@ -219,6 +219,21 @@ test("an unfinished upload is recognised by its names and sizes", () => {
     assert.ok(!other.fits(bundle, Bundle));
 });
 
+test("an upload that began elsewhere is recognised by its name and size, whether or not it is a bundle", () => {
+  const of = (...all) => {
+    const choice = new Choice();
+    choice.add(all.map(([path, size]) => found(path, size)));
+    return choice;
+  };
+  const both = of(["t/a.txt", 3], ["t/b.txt", 4]);
+  assert.ok(of(["cafe\u0301.zip", 3]).fits({ name: "caf\u00e9.zip", size: 3 }, Bundle));
+  assert.ok(both.fits({ name: "t.zip", size: new Bundle(both.entries).length }, Bundle));
+  assert.ok(!both.fits({ name: "t.zip", size: 7 }, Bundle));
+  assert.ok(!of(["t/a.txt", 3], ["t\\b.txt", 4]).fits({ name: "t.zip", size: 7 }, Bundle));
+  const engine = { fileSource, bundleSource, Bundle };
+  assert.equal(of(["cafe\u0301.zip", 3]).source(engine, "caf\u00e9.zip").name, "caf\u00e9.zip");
+});
+
 test("the list shows which files are done", () => {
   const choice = new Choice();
   choice.add([found("b", 50), found("a", 50), found("c", 0)]);
