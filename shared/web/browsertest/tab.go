@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -375,10 +374,6 @@ func (b *Tab) Reopen() {
 	b.prepare()
 	_, err := chromedp.CallBrowser(b.Context, target.CloseTarget, target.CloseTargetParams{TargetID: old})
 	b.must("closing a window", err)
-	b.Until("the window is closed", func() bool {
-		all, err := chromedp.CallBrowser(b.Context, target.GetTargets, target.GetTargetsParams{})
-		return err == nil && !slices.ContainsFunc(all.TargetInfos, func(i *target.Info) bool { return i.TargetID == old })
-	})
 }
 
 // Downloads lets the window save files, and returns the folder.
