@@ -22,6 +22,7 @@ CALM = $(addprefix ferry/,infra/deploy infra/invoke infra/stack infra/stack/emul
   shared/envelope shared/fault shared/openapi shared/table shared/table/dynamo shared/web/static_test shared/wire)
 
 # What test-pages tests whole, one after the other; test-race leaves it out, as its browsers would hold up all others.
+# test-aws runs three of its tests, for the store of the cloud.
 IN_BROWSER = ferry/shared/web/browser
 
 # What test-aws tests whole; test-race leaves it out.
@@ -59,6 +60,7 @@ test-race: ## Run the tests that test-aws leaves out, with the race detector whe
 test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS, which it installs.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test -p 4 -timeout 40m -count=1 -tags stack $(filter $(CALM),$(ON_AWS)) ./shared/api/...; \
 	  go test -count=1 -tags stack -run DeployedStack ./shared/boot/apitest; \
+	  go test -count=1 -tags stack -run '^Test(ALoginLasts|AFileIsSent|ALinkIsOpened)' $(IN_BROWSER); \
 	  $(RACE) -timeout 40m -count=1 $(filter-out $(CALM),$(ON_AWS)); go test -count=1 -run OfAStack ./infra/ferry"
 
 # How long make fuzz tries inputs for each target.

@@ -200,7 +200,9 @@ func (v *visit) preview(p *landingPage) error {
 		p.Preview = ""
 	}
 	if p.Preview != "text" {
-		v.findStore(p.Query)
+		if p.Preview != "" {
+			v.findStore(p.Query)
+		}
 		return nil
 	}
 	p.Preview = ""
@@ -263,11 +265,14 @@ func (v *visit) findStore(q url.Values) {
 	v.addStore(area)
 }
 
-// addStore lets the page reach the store of an area. Only a signed address tells where that is; one
-// machine serves the bytes itself.
+// addStore lets the page reach the store of an area. Only a signed address tells where that is, of any
+// key; one machine serves the bytes itself.
 func (v *visit) addStore(area blob.Area) {
-	signed, err := v.ports.Blobs.SignGet(v.r.Context(), area, "origin", blob.Signed{Expires: time.Minute})
+	signed, err := v.ports.Blobs.SignGet(v.r.Context(), area, "the/origin", blob.Signed{Expires: time.Minute})
 	if err != nil {
+		if !errors.Is(err, blob.ErrUnsupported) {
+			v.ports.Log.WarnContext(v.r.Context(), "a page cannot reach the store", "error", err)
+		}
 		return
 	}
 	if u, err := url.Parse(signed); err == nil {

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"compress/gzip"
+	"context"
 	"io"
 	"os"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
@@ -202,6 +204,37 @@ func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 		get, head := v.get(path), v.send("HEAD "+path, "")
 		if head.Code != get.Code || head.Text != "" || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
 			t.Errorf("HEAD /%s: status %d, want %d, %v", path, head.Code, get.Code, head.Header)
+		}
+	}
+}
+
+// signing is a store that signs addresses, as that of the cloud does.
+type signing struct{ blob.Store }
+
+func (signing) SignGet(_ context.Context, area blob.Area, key string, _ blob.Signed) (string, error) {
+	return "https://" + string(area) + ".example.com/" + key + "?signature", blob.CheckKey(key)
+}
+
+func TestOnlyPagesThatNeedTheStoreMayReachIt(t *testing.T) {
+	t.Parallel()
+	v := visit(t)
+	v.Data.Ports.Blobs = signing{v.Data.Ports.Blobs}
+	v.CountAtOnce()
+	v.login()
+	_, request := v.asked(`{}`)
+	link := func(name string) string {
+		_, token, _ := strings.Cut(v.As("ann").Upload("file="+name, "x").LinkURL, "k=")
+		return "l?k=" + token
+	}
+	for page, reaches := range map[string]bool{
+		"send": true, request: true, link("a.png"): true, link("a.mp4"): true, link("a.mp3"): true,
+		link("a.txt"): false, link("a.bin"): false, "l?k=x": false, "r?k=x": false,
+		"forgot": false, "account": false, "files": false, "requests": false, "nothing": false,
+	} {
+		from := map[bool]string{false: "'self'", true: "'self' https://files.example.com"}[reaches]
+		want := "; connect-src " + from + "; img-src " + from + " blob:; media-src " + from + "; form-action"
+		if policy := v.get(page).Header.Get("Content-Security-Policy"); !strings.Contains(policy, want) {
+			t.Errorf("%.6s: the policy is %q without %q", page, policy, want)
 		}
 	}
 }

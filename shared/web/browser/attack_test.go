@@ -79,9 +79,7 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 						t.Errorf("another site reads %s: %s", path, got)
 					}
 				}
-				if after := tokens(s); after != before {
-					t.Errorf("there were %d tokens and are %d", before, after)
-				}
+				apitest.Equal(t, "tokens", tokens(s), before)
 				s.As("alice").Ask("GET /download/list", "").Want(200)
 				b.Visit("account")
 				b.WaitFor("form[action=logout]")

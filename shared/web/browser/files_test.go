@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"mime/multipart"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -53,9 +52,7 @@ func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
 		b.WaitText("deep.txt")
 		b.Seen("bundle-search")
 		b.Click("a[href*='entry=tree']")
-		if got := b.Saved(folder, "deep.txt"); string(got) != "deep" {
-			t.Errorf("saved %q", got)
-		}
+		apitest.Equal(t, "what was saved", string(b.Saved(folder, "deep.txt")), "deep")
 		b.Visit(link)
 		b.Press("nav.tabs a:last-child")
 		b.WaitFor("ul.grid img")
@@ -97,9 +94,7 @@ func TestAFileIsFoundSharedAndDeleted(t *testing.T) {
 		b.Seen("files-deleted")
 		alice.Ask("GET /files/3", "").Want(404)
 		b.Click(".alert.good form button")
-		if !apitest.Eventually(func() bool { return alice.Ask("GET /files/3", "").Code == 200 }) {
-			t.Error("deleting was not undone")
-		}
+		b.Until("deleting is undone", func() bool { return alice.Ask("GET /files/3", "").Code == 200 })
 		alice.Ask("DELETE /files/4", "").Want(200)
 		b.Visit("files?area=backup")
 		b.WaitText("report-3")
@@ -110,11 +105,9 @@ func TestAFileIsFoundSharedAndDeleted(t *testing.T) {
 		b.Seen("files-chosen")
 		b.Click(".bulk .danger summary")
 		b.Click(".bulk .danger button")
-		if !apitest.Eventually(func() bool {
+		b.Until("the chosen files are deleted", func() bool {
 			return alice.Ask("GET /files/8", "").Code == 404 && alice.Ask("GET /files/7", "").Code == 404
-		}) {
-			t.Error("the chosen files were not deleted")
-		}
+		})
 	})
 }
 
@@ -140,8 +133,6 @@ func TestARequestIsMadeWatchedAndEnded(t *testing.T) {
 		b.Click("details.danger summary")
 		b.Click("details.danger form button")
 		b.WaitFor(".alert.good")
-		if a := s.Send("POST "+link+"&file=june.pdf", "content"); a.Code != http.StatusUnauthorized {
-			t.Errorf("an ended request answers %d", a.Code)
-		}
+		apitest.Equal(t, "status of an ended request", s.Send("POST "+link+"&file=june.pdf", "content").Code, 401)
 	})
 }

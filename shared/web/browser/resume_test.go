@@ -87,7 +87,7 @@ func TestChoosingAndSendingLoseNothingInSilence(t *testing.T) {
 	alice := s.As("alice")
 	open := apitest.Read[struct{ Uploads []struct{ ID string } }](alice.Ask("GET /uploads", "").Want(200)).Uploads
 	alice.Ask("DELETE /uploads/"+open[0].ID, "").Want(204)
-	line.Store(0)
+	line.rate.Store(0)
 	b.WaitText("The upload has ended")
 	b.Seen("send-ended")
 	b.Click("[data-do=retry]")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
@@ -283,32 +284,29 @@ func (b *Tab) WaitFor(what string) {
 	b.Do("waiting for "+what, chromedp.WaitVisible(css(what)))
 }
 
+// Until waits until something holds.
+func (b *Tab) Until(what string, holds func() bool) {
+	b.Helper()
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("not within 30 seconds: %s\n%s\n%s", what, b.Address(), b.Words())
+		}
+	}
+}
+
 // WaitText waits until the page says something.
 func (b *Tab) WaitText(text string) {
 	b.Helper()
-	end := time.Now().Add(30 * time.Second)
-	for !strings.Contains(b.Words(), text) {
-		if time.Now().After(end) {
-			b.Fatalf("the page does not say %q:\n%s\n%s", text, b.Address(), b.Words())
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	b.Until("the page says "+text, func() bool { return strings.Contains(b.Words(), text) })
 }
 
 // WaitAddress waits until the page's address has a text, and the page is whole.
 func (b *Tab) WaitAddress(text string) {
 	b.Helper()
-	whole := func() bool {
+	b.Until("the address has "+text, func() bool {
 		ready, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("document.readyState")) // fails between two pages
 		return err == nil && ready == "complete" && strings.Contains(b.Address(), text)
-	}
-	end := time.Now().Add(20 * time.Second)
-	for !whole() && time.Now().Before(end) {
-		time.Sleep(20 * time.Millisecond)
-	}
-	if !whole() {
-		b.Fatalf("the page is %s, not one with %s\n%s", b.Address(), text, b.Words())
-	}
+	})
 }
 
 // Lacks checks that the page has a heading, and nothing that a selector names.
@@ -324,6 +322,19 @@ func (b *Tab) Lacks(what string) {
 func (b *Tab) Choose(what string, files ...string) {
 	b.Helper()
 	b.Do("choosing files", chromedp.SetUploadFiles(css(what), files, chromedp.NodeReady))
+}
+
+// Drop drops files on the sending page.
+func (b *Tab) Drop(files ...string) {
+	b.Helper()
+	b.WaitFor("#start .drop")
+	data := &input.DragData{Items: []*input.DragDataItem{}, Files: files, DragOperationsMask: 1}
+	drag := input.DispatchDragEventParams{X: 100, Y: 200, Data: data}
+	for _, drag.Type = range []input.DispatchDragEventType{"dragEnter", "dragOver", "drop"} {
+		_, err := chromedp.Call(b.Context, input.DispatchDragEvent, drag)
+		b.must("dropping files", err)
+	}
+	b.WaitFor("#stage form .action button")
 }
 
 // css makes a selector of a text.
@@ -377,19 +388,24 @@ func (b *Tab) Downloads() string {
 	return folder
 }
 
-// Saved waits for a file in a folder.
+// Saved waits for a file in a folder, and returns what it has.
 func (b *Tab) Saved(folder, name string) []byte {
 	b.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if content, err := os.ReadFile(filepath.Join(folder, name)); err == nil {
-			if more, _ := filepath.Glob(filepath.Join(folder, "*.crdownload")); len(more) == 0 {
-				return content
-			}
-		}
-	}
-	entries, _ := os.ReadDir(folder)
-	b.Fatalf("%s was not saved; there is %v", name, entries)
-	return nil
+	content, err := os.ReadFile(b.SavedAt(folder, name))
+	b.must("reading what was saved", err)
+	return content
+}
+
+// SavedAt waits for a file in a folder, and returns its path.
+func (b *Tab) SavedAt(folder, name string) string {
+	b.Helper()
+	path := filepath.Join(folder, name)
+	b.Until(name+" is saved", func() bool {
+		_, err := os.Stat(path)
+		more, _ := filepath.Glob(filepath.Join(folder, "*.crdownload"))
+		return err == nil && len(more) == 0
+	})
+	return path
 }
 
 // Offline cuts the window's network, or mends it.
