@@ -1,12 +1,8 @@
 package browser_test
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path"
@@ -23,34 +19,6 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/web/browsertest"
 )
-
-// kinds are the media types of files that browsers run, and of some that they might take for one.
-var kinds = map[string]string{
-	".html": "text/html", ".xhtml": "application/xhtml+xml", ".svg": "image/svg+xml", ".xml": "text/xml",
-	".pdf": "application/pdf", ".txt": "text/plain", ".png": "image/png",
-}
-
-// evilSite serves pages by their paths, with the media types of their names. Its host is a neighbour's or another
-// site's. For each visit to /heard, heard gets the Referer.
-func evilSite(t *testing.T, host string, pages map[string]string) (address string, heard chan string) {
-	t.Helper()
-	heard = make(chan string, 1000)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", cmp.Or(kinds[path.Ext(r.URL.Path)], "text/html"))
-		if r.URL.Path == "/heard" {
-			heard <- r.Header.Get("Referer")
-		}
-		fmt.Fprint(w, pages[r.URL.Path])
-	}))
-	t.Cleanup(s.Close)
-	return strings.Replace(s.URL, "127.0.0.1", host, 1), heard
-}
-
-// written writes a value for a script.
-func written(v any) string {
-	b, _ := json.Marshal(v)
-	return string(b)
-}
 
 // views returns the names of the pages that take a method.
 func views(t testing.TB, method string) (names []string) {
@@ -75,7 +43,7 @@ func seed(s *apitest.Server, name, text string) (has stock) {
 	queryOf := func(link string) string { return link[strings.IndexByte(link, '?')+1:] }
 	alice, n, i := s.As("alice"), url.QueryEscape(name), url.QueryEscape(text)
 	ask := func(request string, body map[string]any) (made struct{ ID, LinkURL string }) {
-		a := alice.Ask(request, written(body)).Want(201)
+		a := alice.Ask(request, browsertest.Quoted(body)).Want(201)
 		made.ID, made.LinkURL = regexp.MustCompile(`"id":"([^"]+)`).FindStringSubmatch(a.Text)[1], a.LinkURL
 		return made
 	}
@@ -95,21 +63,21 @@ func seed(s *apitest.Server, name, text string) (has stock) {
 	has.locked = queryOf(ask("POST /requests", map[string]any{"title": text, "password": password}).LinkURL)
 	change := queryOf(s.Send("GET /auth/forget?u=alice", "").Want(200).LinkURL)
 	has.open, has.code = queryOf(request.LinkURL), regexp.MustCompile(`(?m)^\d{8}$`).FindString(mail(s))
-	has.pages = strings.Fields(`files files?id=1 files?id=2 files?id=4 files?id=7 files?area=backup files?area=backup&id=5 ` +
-		`files?deleted=5 requests requests?new=1 account inbox send send?sent=1&sent=4 login?changed=1 forgot nothing requests?id=` +
-		request.ID + ` requests?made=` + request.ID + ` l?` + has.file + ` l?` + limited + ` l?` + has.closed + ` l?` + has.archive +
-		` l?` + has.archive + `&view=list l?` + has.archive + `&picture=1 r?` + has.open + ` r?` + has.locked + ` stop?` + has.stop +
-		` password?` + change + "&u=" + i)
+	has.pages = strings.Fields(strings.NewReplacer("ID", request.ID, "FILE", has.file, "LIMITED", limited,
+		"CLOSED", has.closed, "BUNDLE", has.archive, "OPEN", has.open, "LOCKED", has.locked,
+		"STOP", has.stop, "CHANGE", change+"&u="+i).Replace(`
+		files files?id=1 files?id=2 files?id=4 files?id=7 files?area=backup files?area=backup&id=5 files?deleted=5 account
+		requests requests?new=1 requests?id=ID requests?made=ID send send?sent=1&sent=4 inbox login?changed=1 forgot nothing
+		l?FILE l?LIMITED l?CLOSED l?BUNDLE l?BUNDLE&view=list l?BUNDLE&picture=1 r?OPEN r?LOCKED stop?STOP password?CHANGE`))
 	return has
 }
 
-// embedding is a page that opens a window, and takes others in as whatever an element can be.
-const embedding = `<button onclick="other = window.open('about:blank')">open</button><script>
-const embed = all => Promise.all(all.flatMap(src => ["script", "img", "iframe", "object", "embed"].map(tag => new Promise(done => {
-	const e = Object.assign(document.createElement(tag), {onload: done, onerror: done, src, data: src});
-	document.body.append(e);
+// embed is a script that takes addresses in as whatever an element can be.
+const embed = `all => Promise.all(all.flatMap(src => ["script", "img", "iframe", "object", "embed"].map(tag =>
+	new Promise(done => {
+	document.body.append(Object.assign(document.createElement(tag), {onload: done, onerror: done, src, data: src}));
 	setTimeout(done, 1000);
-})))).then(() => true);</script>`
+})))).then(() => true)`
 
 // TestUploadedPagesCannotReachTheService uploads what browsers run, alone and in a bundle. However a visitor or a
 // neighbour's page opens it, it is saved, or shown without running.
@@ -118,8 +86,8 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 	s, b := begin(t, browsertest.Desk())
 	s.InProcess("the store has another origin")
 	b.Expect("Refused to execute script")
-	pages := map[string]string{"/": embedding}
-	evil, heard := evilSite(t, "127.0.0.1", pages)
+	pages := map[string]string{"/": `<button onclick="other = window.open('about:blank')">open</button>`}
+	evil, heard := browsertest.EvilSite(t, "127.0.0.1", pages)
 	code := `window.name = "attacked"; new Image().src = "` + evil + `/heard"; localStorage.attacked = 1`
 	script, in := "<script>"+code+"</script>", ` xmlns="http://www.w3.org/1999/xhtml"`
 	hostile := map[string]string{
@@ -127,7 +95,7 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 		"a.xhtml": "<html" + in + "><body>" + script + "</body></html>",
 		"a.svg":   `<svg xmlns="http://www.w3.org/2000/svg">` + script + "</svg>",
 		"a.xml":   `<?xml version="1.0"?><x:html xmlns:x` + in[6:] + "><x:script>" + code + "</x:script></x:html>",
-		"a.pdf":   "%PDF-1.4\n1 0 obj<</Type/Catalog/OpenAction<</S/JavaScript/JS(" + code + ")>>>>endobj\ntrailer<</Root 1 0 R>>",
+		"a.pdf":   "%PDF-1.4\n1 0 obj<</OpenAction<</S/JavaScript/JS(" + code + ")>>>>endobj\ntrailer<</Root 1 0 R>>",
 	}
 	for _, name := range []string{"a.html", "a.xhtml", "a.svg", "a.xml"} { // a site that serves them is attacked
 		pages["/"+name] = hostile[name]
@@ -143,7 +111,7 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 	ways, previews := map[string]string{}, []string{} // the names of what they lead to
 	for name, content := range hostile {
 		links := []string{archive + "&entry=" + url.QueryEscape(name)}
-		for _, kind := range slices.Compact([]string{"text/html", kinds[path.Ext(name)]}) {
+		for _, kind := range slices.Compact([]string{"text/html", browsertest.Kinds[path.Ext(name)]}) {
 			a := s.As("alice").Ask("POST /upload?file="+name, content, "Content-Type", kind).Want(200)
 			links = append(links, a.File().LinkURL)
 		}
@@ -158,14 +126,14 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 	b.WaitFor("a.primary")
 	b.Visit(evil + "/")
 	b.Click("button") // opens a window
-	b.Is("embed(" + written(previews) + ")")
+	b.Is("(" + embed + ")(" + browsertest.Quoted(previews) + ")")
 	folder := b.Downloads()
 	isSaved := func(address string) bool {
 		defer os.Remove(filepath.Join(folder, ways[address]))
 		return string(b.Saved(folder, ways[address])) == hostile[ways[address]]
 	}
 	for _, address := range previews {
-		if b.Is("other.location = " + written(address) + ", true"); !isSaved(address) {
+		if b.Is("other.location = " + browsertest.Quoted(address) + ", true"); !isSaved(address) {
 			t.Errorf("another page opens %s, and something else is saved", address)
 		}
 	}
@@ -174,93 +142,13 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 			t.Errorf("%s is shown", address)
 		}
 	}
-	if !b.Is(`[other, ...Array.from(frames)].every(w => w.location.href === "about:blank") && window.name + other.name === ""`) {
+	if !b.Is(`[other, ...Array.from(frames)].every(w => w.location.href === "about:blank" && !w.name) && !window.name`) {
 		t.Error("a page of another site has shown an uploaded page")
 	}
 	b.Visit("login?changed=1")
 	if b.Text("window.name + document.cookie") != "" || b.Is("localStorage.length > 0") || len(heard) > 0 {
 		t.Error("an uploaded page ran")
 	}
-}
-
-// forgery is a request of one of the service's pages: a form's or, of its script, a call with a JSON body.
-type forgery struct {
-	Request, Kind string
-	Call          bool
-	Fields        [][2]string
-}
-
-// collect returns what pages send, with valid values.
-func collect(b *browsertest.Tab, fill map[string]string, pages ...string) (all []forgery) {
-	b.Helper()
-	found := b.Text(`(async (fill, pages, all = {}) => {
-		for (const page of pages) {
-			const text = await (await fetch(page, {headers: {Accept: "text/html"}})).text();
-			for (const form of new DOMParser().parseFromString(text, "text/html").querySelectorAll("form[method=post]")) {
-				const {call} = form.dataset, Request = call ?? "POST " + (form.getAttribute("action") ?? page);
-				const Fields = [...form.elements].filter(e => e.name).map(e => [e.name, e.value || fill[e.name] || ""]);
-				all[Request + Fields] = {Request, Fields, Call: !!call, Kind: call ? "application/json" : form.enctype};
-			}
-		}
-		return JSON.stringify(Object.values(all));
-	})(` + written(fill) + "," + written(pages) + ")")
-	if err := json.Unmarshal([]byte(found), &all); err != nil {
-		b.Fatalf("reading the forms: %v", err)
-	}
-	return all
-}
-
-// forge is the script of a page that sends them.
-const forge = `<script>async function forge(root, {Request, Kind, Call, Fields}) {
-	const [method, path] = Request.split(" "), action = root + "/" + path;
-	if (Call) {
-		const body = method === "DELETE" ? undefined : JSON.stringify(Object.fromEntries(Fields)), headers = {"Content-Type": Kind};
-		return void fetch(action, {method, body, headers, credentials: "include", mode: Kind === "text/plain" ? "no-cors" : "cors"});
-	}
-	const form = Object.assign(document.createElement("form"), {method, action, enctype: Kind});
-	for (const [name, value] of Fields) {
-		const e = Object.assign(document.createElement("input"), {name}), d = new DataTransfer();
-		d.items.add(new File(["evil"], "evil.txt"));
-		Object.assign(e, name === "file" ? {type: "file", files: d.files} : {value});
-		form.append(e);
-	}
-	document.body.append(form);
-	HTMLFormElement.prototype.submit.call(form);
-}</script>`
-
-// received is a forged request that the service has answered.
-type received struct {
-	request string
-	status  int
-	cookie  bool // it had a login
-}
-
-// receive returns what other sites ask the service to change. They get 204, so that their page stays. What the
-// browser asks before a call, it is told to go on: it is the service that must refuse the call.
-func receive(s *apitest.Server) <-chan received {
-	got, next := make(chan received, 100), s.HTTP.Config.Handler
-	s.HTTP.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		if origin == "" || origin == s.Root || r.Method == http.MethodGet {
-			next.ServeHTTP(w, r)
-			return
-		}
-		answer, h := httptest.NewRecorder(), w.Header()
-		next.ServeHTTP(answer, r)
-		if answer.Header().Get("Access-Control-Allow-Credentials") != "" {
-			s.Errorf("%s %s lets other origins use a login", r.Method, r.URL.Path)
-		}
-		if r.Method != http.MethodOptions {
-			_, err := r.Cookie("ferry")
-			got <- received{r.Method + " " + r.URL.RequestURI()[1:], answer.Code, err == nil}
-		}
-		h["Set-Cookie"], h["Access-Control-Allow-Origin"] = answer.Header()["Set-Cookie"], []string{origin}
-		h.Set("Access-Control-Allow-Credentials", "true")
-		h.Set("Access-Control-Allow-Methods", "PATCH, DELETE, PUT")
-		h.Set("Access-Control-Allow-Headers", "Content-Type")
-		w.WriteHeader(http.StatusNoContent)
-	})
-	return got
 }
 
 // TestNoOtherSiteCanUseALogin has pages of a neighbour, of another site, and of an origin that CORS allows send
@@ -272,7 +160,7 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 		for _, allowed := range []bool{false, true} {
 			t.Run(fmt.Sprint(host, ", allowed by CORS: ", allowed), func(t *testing.T) {
 				t.Parallel()
-				evil, _ := evilSite(t, host, map[string]string{"/": forge})
+				evil, _ := browsertest.EvilSite(t, host, nil)
 				s := apitest.New(t, func(_ *api.Settings, o *local.ServiceOptions) {
 					if allowed {
 						o.Origins = envelope.Origins{evil}
@@ -285,13 +173,13 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 				has := seed(s, "name", "text")
 				all := forgeries(b, has)
 				b.Visit("account")
-				got, cookies, before := receive(s), b.Cookies(), s.Items()
-				send := func(f forgery, want int) {
+				got, cookies, before := browsertest.Receive(t, s.Root, &s.HTTP.Config.Handler), b.Cookies(), s.Items()
+				send := func(f browsertest.Forgery, want int) {
 					t.Helper()
-					b.Is(fmt.Sprintf("forge(%s, %s).then(() => true)", written(s.Root), written(f)))
+					b.Forge(s.Root, f)
 					select {
 					case r := <-got:
-						if r != (received{f.Request, want, host == "127.0.0.1"}) {
+						if r != (browsertest.Received{Request: f.Request, Status: want, Cookie: host == "127.0.0.1"}) {
 							t.Errorf("the service got %+v, want status %d for %+v", r, want, f)
 						}
 					case <-time.After(10 * time.Second):
@@ -304,20 +192,20 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 					if allowed && strings.Contains(f.Request, " v1/") && (isGuest || host == "localhost") {
 						want = 401 // CORS lets it through, and it has no login
 					}
-					if !allowed || !isGuest || strings.Contains(f.Request, has.locked) { // else the token is all that a program needs
-						send(f, want)
+					if allowed && isGuest && !strings.Contains(f.Request, has.locked) {
+						continue // the token is all that a program needs
 					}
+					send(f, want)
 				}
 				if after := s.Items(); !maps.Equal(before, after) {
 					t.Errorf("the service has %v, and had %v", after, before)
 				}
-				click := [][2]string{{"List-Unsubscribe", "One-Click"}} // of a mail program: the token is all that it needs
-				send(forgery{"POST v1/notifications/stop?" + has.stop, "application/x-www-form-urlencoded", false, click}, 303)
+				send(browsertest.Forgery{Request: "POST v1/notifications/stop?" + has.stop}, 303) // its token is all that it needs
 				if maps.Equal(before, s.Items()) {
 					t.Error("a mail program cannot stop mails")
 				}
 				for _, path := range []string{"/v1/me", "/v1/download/list", "/account"} {
-					at := written(s.Root + path)
+					at := browsertest.Quoted(s.Root + path)
 					if got := b.Text("fetch(" + at + `, {credentials: "include"}).then(r => r.text()).catch(() => "")`); got != "" {
 						t.Errorf("another site reads %s: %s", path, got)
 					}
@@ -331,25 +219,29 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 }
 
 // forgeries returns what all pages send for alice, who has opened a request that is locked for others.
-func forgeries(b *browsertest.Tab, has stock) (all []forgery) {
+func forgeries(b *browsertest.Tab, has stock) (all []browsertest.Forgery) {
 	b.Helper()
 	fill := map[string]string{
-		"old": password, "new": another, "user": "alice", "password": password, "name": "evil", "title": "evil", "code": has.code, "file": "evil",
+		"old": password, "new": another, "user": "alice", "password": password, "name": "evil", "title": "evil",
+		"code": has.code, "file": "evil",
 	}
-	all = collect(b, fill, has.pages...)
-	b.Is(`fetch("r", {method: "POST", body: new URLSearchParams(` + written(has.locked+"&password="+password) + `)}).then(r => r.ok)`)
-	all = append(all, collect(b, fill, "r?"+has.locked)...)
+	all = b.Forms(fill, has.pages...)
+	open := `fetch("r", {method: "POST", body: new URLSearchParams("` + has.locked + "&password=" + password + `")})`
+	b.Is(open + ".then(r => r.ok)")
+	all = append(all, b.Forms(fill, "r?"+has.locked)...)
 	for _, name := range views(b.TB.(*testing.T), "POST") {
-		if !slices.ContainsFunc(all, func(f forgery) bool { return f.Request == "POST "+name }) {
+		if !slices.ContainsFunc(all, func(f browsertest.Forgery) bool { return f.Request == "POST "+name }) {
 			b.Errorf("no page has a form for %s", name)
 		}
 	}
-	for _, call := range strings.Split("POST v1/tokens,DELETE v1/tokens,POST v1/me/password,POST v1/uploads,PUT v1/upload/evil.txt", ",") {
-		all = append(all, forgery{call, "application/json", true, [][2]string{{"name", "evil"}, {"old", password}, {"new", another}}})
+	fields := [][2]string{{"name", "evil"}, {"old", password}, {"new", another}}
+	calls := "POST v1/tokens|DELETE v1/tokens|POST v1/me/password|POST v1/uploads|PUT v1/upload/a"
+	for call := range strings.SplitSeq(calls, "|") {
+		all = append(all, browsertest.Forgery{Request: call, Kind: "application/json", Call: true, Fields: fields})
 	}
-	for _, f := range all { // a text needs no leave of CORS
-		if f.Call && strings.HasPrefix(f.Request, "POST") {
-			all = append(all, forgery{f.Request, "text/plain", true, f.Fields})
+	for _, f := range all {
+		if f.Kind = "text/plain"; f.Call && strings.HasPrefix(f.Request, "POST") { // which needs no leave of CORS
+			all = append(all, f)
 		}
 	}
 	return all
@@ -369,7 +261,8 @@ func TestNoPageCanBeFramed(t *testing.T) {
 			messages, err := s.Service.Inbox.List(s.Context(), 2)
 			apitest.Must(t, err)
 			at := "v1/download/file?"
-			pages := append(has.pages, "", "qr?"+has.file, at+has.file, at+has.archive, "v1/requests/in?"+has.open, "inbox?mail="+messages[1].ID)
+			pages := append(has.pages, "", "qr?"+has.file, at+has.file, at+has.archive, "v1/requests/in?"+has.open,
+				"inbox?mail="+messages[1].ID)
 			for _, name := range views(t, "GET") {
 				if !slices.ContainsFunc(pages, func(at string) bool { return strings.HasPrefix(at+"?", name+"?") }) {
 					t.Errorf("%s is not tried", name)
@@ -377,11 +270,11 @@ func TestNoPageCanBeFramed(t *testing.T) {
 			}
 			entry := at + has.archive + "&entry=text.html"
 			files := []string{at + has.file + "&download=1", at + has.file + "&preview", entry, entry + "&preview"}
-			evil, _ := evilSite(t, host, map[string]string{"/": "<body><script>const frame = (root, all) => all.forEach(at =>" +
-				`document.body.append(Object.assign(document.createElement("iframe"), {src: root + "/" + at})))</script>`})
+			evil, _ := browsertest.EvilSite(t, host, nil)
 			b.Expect("frame-ancestors")
 			b.Visit(evil + "/")
-			b.Is("frame(" + written(s.Root) + "," + written(append(files, pages...)) + "), true")
+			b.Is(browsertest.Quoted(append(files, pages...)) + `.forEach(at => document.body.append(Object.assign(
+				document.createElement("iframe"), {src: "` + s.Root + `/" + at}))), true`)
 			if !apitest.Eventually(func() bool { return b.Hears("frame-ancestors") == len(pages) }) {
 				t.Errorf("%d of %d pages are refused a frame: %s", b.Hears("frame-ancestors"), len(pages), pages)
 			}
@@ -395,24 +288,12 @@ func TestNoPageCanBeFramed(t *testing.T) {
 	}
 }
 
-// kept returns what the page's title and the browser's storage have that scripts can read.
-const kept = `(async () => {
-	const all = [document.title, {...localStorage}, {...sessionStorage}, document.cookie];
-	const done = asked => new Promise(then => { asked.onsuccess = () => then(asked.result) });
-	for (const {name} of await indexedDB.databases()) {
-		const open = await done(indexedDB.open(name));
-		for (const store of open.objectStoreNames) all.push(store, await done(open.transaction(store).objectStore(store).getAll()));
-		open.close();
-	}
-	return JSON.stringify(all);
-})()`
-
 // TestNoTokenLeavesTheService visits pages that have tokens, and goes from them to another site. It looks at what
 // that site gets, at titles, at what the browser stores, after interrupted uploads too, and at the log.
 func TestNoTokenLeavesTheService(t *testing.T) {
 	t.Parallel()
 	browsertest.Need(t)
-	other, heard := evilSite(t, "127.0.0.1", nil)
+	other, heard := browsertest.EvilSite(t, "127.0.0.1", nil)
 	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Look.Imprint = other + "/heard" })
 	s.AddUser("alice", password)
 	alice, b := s.As("alice"), browsertest.Open(t, s.Root, browsertest.Desk())
@@ -424,7 +305,7 @@ func TestNoTokenLeavesTheService(t *testing.T) {
 	check := func(page string) {
 		t.Helper()
 		for _, secret := range append(secrets, b.Cookies()...) {
-			if has := b.Text(kept); strings.Contains(has, secret) || strings.Contains(s.Log.String(), secret) {
+			if has := b.Kept(); strings.Contains(has, secret) || strings.Contains(s.Log.String(), secret) {
 				t.Errorf("%s: the browser keeps, or the log has, %s: %s", page, secret, has)
 			}
 		}
@@ -460,7 +341,7 @@ func TestNoTokenLeavesTheService(t *testing.T) {
 		b.Send()
 		b.WaitFor("#stage progress")
 		b.Visit("login?changed=1")
-		if has := b.Text(kept); strings.Count(has, "unfinished.bin") == 0 {
+		if has := b.Kept(); strings.Count(has, "unfinished.bin") == 0 {
 			t.Errorf("the browser does not know the upload any more: %s", has)
 		}
 		check(page)
@@ -478,12 +359,17 @@ func TestHostileTextsAreShownAsTexts(t *testing.T) {
 	s, _ := begin(t, browsertest.Desk())
 	s.InProcess("it has an inbox")
 	has, typed := seed(s, hostileName, hostile), url.QueryEscape(hostile)
-	for _, name := range []string{"javascript:attacked=1", "\u202egnp.exe", strings.Repeat("long", 60), "\u05e9\u05dc\u05d5\u05dd" + hostileName} {
+	for _, name := range []string{
+		"javascript:attacked=1", "\u202egnp.exe", strings.Repeat("long", 60), "\u05e9\u05dc\u05d5\u05dd" + hostileName,
+	} {
 		s.As("alice").Upload("file="+url.QueryEscape(name), "x")
 	}
 	narrow(s, 1_000_000)
-	pages := append(has.pages, strings.Fields(strings.ReplaceAll(`files?search=? send?sent=1&d=? send?failed=400&parameter=? l?k=? r?k=? stop?t=?
-		login?changed=1&user=? login?changed=1&next=? login?changed=1&language=? forgot?user=? l?`+has.archive+`&view=list&q=?`, "=?", "="+typed))...)
+	pages := append(has.pages, typed, "l?"+has.archive+"&view=list&q="+typed)
+	for page := range strings.FieldsSeq(`files?search= send?sent=1&d= send?failed=400&parameter= l?k= r?k= stop?t=
+		forgot?user= login?changed=1&user= login?changed=1&next= login?changed=1&language=`) {
+		pages = append(pages, page+typed)
+	}
 	for _, v := range []browsertest.View{browsertest.Phone(), browsertest.Desk()} {
 		t.Run(v.String(), func(t *testing.T) {
 			b := browsertest.Open(t, s.Root, v)
@@ -491,8 +377,7 @@ func TestHostileTextsAreShownAsTexts(t *testing.T) {
 			harmless := func(where string) {
 				t.Helper()
 				b.Fits(where)
-				if b.Is(`window.attacked !== undefined || document.querySelector("main script, img[src=x], [onerror], [onload], ` +
-					`[href^='javascript:' i]") !== null`) {
+				if b.Is(`!!(window.attacked || document.querySelector("main script, [onerror], [href^='javascript:' i]"))`) {
 					t.Errorf("%s: a text became markup", where)
 				}
 			}

@@ -456,8 +456,8 @@ func (b *Tab) Link() string {
 	return b.Text("document.querySelector('#link0').value")
 }
 
-// Quoted writes a text for a script.
-func Quoted(s string) string {
-	b, _ := json.Marshal(s)
+// Quoted writes a text, or another value, for a script.
+func Quoted(v any) string {
+	b, _ := json.Marshal(v)
 	return string(b)
 }
