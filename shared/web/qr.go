@@ -33,7 +33,7 @@ func (v *visit) qr() error {
 	h.Set("Content-Type", "image/svg+xml")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Content-Security-Policy", "default-src 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	return envelope.WriteText(v.w, http.StatusOK, []byte(drawing(code)))
 }
 

@@ -153,7 +153,7 @@ func TestAQRCodeIsOfALinkAlone(t *testing.T) {
 	for _, name := range []string{"k", "z", "r"} {
 		a := v.get("qr?lang=de&" + name + "=" + token).Want(200)
 		a.WantHeaders("Content-Type", "image/svg+xml", "Cache-Control", "no-store", "Content-Security-Policy",
-			"default-src 'none'")
+			"default-src 'none'; frame-ancestors 'none'")
 		apitest.Must(t, xml.Unmarshal([]byte(a.Text), new(struct{})))
 	}
 	for _, query := range []string{"", "k=", "k=short", "k=" + strings.Repeat("k", 300),

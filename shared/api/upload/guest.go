@@ -72,15 +72,25 @@ func (h handler) guestSecret(q links.Request, nonce string) string {
 // secret returns the secret that a guest shows, and whether it is one for this request.
 func (h handler) secret(r *http.Request, q links.Request) (secret string, known bool) {
 	secret = r.Header.Get(GuestHeader)
-	if c, err := r.Cookie(GuestHeader); secret == "" && err == nil {
+	if c, err := r.Cookie(GuestHeader); secret == "" && err == nil && !h.isForged(r) {
 		secret = c.Value
 	}
 	nonce, signature, _ := strings.Cut(secret, ".")
 	return secret, h.ports.Key.IsPart(signature, "guest", q.ID, q.Password, nonce)
 }
 
+// isForged reports whether a page of another origin sends a change. It may know the request's token, but it must
+// not use, or replace, the secret that the browser keeps for the service's own pages.
+func (h handler) isForged(r *http.Request) bool {
+	own, _ := auth.CookieOf(h.ports.Base(r.Context()), true)
+	return !own.IsOwn(r) && r.Header.Get("Origin")+r.Header.Get("Sec-Fetch-Site") != "" // a program sends neither
+}
+
 // setCookie lets a browser keep the guest's secret, and send it when a link in a mail is opened.
 func (h handler) setCookie(w http.ResponseWriter, r *http.Request) error {
+	if h.isForged(r) {
+		return nil
+	}
 	base, err := url.Parse(h.ports.Base(r.Context()))
 	if err != nil {
 		return fmt.Errorf("reading the service's address: %w", err)

@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -109,51 +108,4 @@ func TestADeadLinkSaysWhyInWords(t *testing.T) {
 			said[heading] = true
 		}
 	})
-}
-
-// TestUploadedPagesCannotReachTheService sends what browsers run as pages or pictures, and looks whether it
-// runs in the service's origin: each would set the window's name.
-func TestUploadedPagesCannotReachTheService(t *testing.T) {
-	t.Parallel()
-	s, b := begin(t, browsertest.Desk())
-	b.Expect("frame", "Refused", "violates", "Content Security Policy")
-	script := `<script>top.name = "attacked"; localStorage.setItem("attacked", "1")</script>`
-	for name, content := range map[string]string{
-		"a.html": "<!doctype html>" + script, "a.svg": `<svg xmlns="http://www.w3.org/2000/svg">` + script + `</svg>`,
-		"a.xml":   `<?xml version="1.0"?><x:html xmlns:x="http://www.w3.org/1999/xhtml"><x:script>top.name="attacked"</x:script></x:html>`,
-		"a.xhtml": `<html xmlns="http://www.w3.org/1999/xhtml"><body>` + script + `</body></html>`,
-		"a.pdf":   "%PDF-1.4\n1 0 obj<</Type/Catalog/OpenAction<</S/JavaScript/JS(app.alert(1))>>>>endobj\ntrailer<</Root 1 0 R>>",
-		"a.txt":   script, "a.png": "<!doctype html>" + script,
-	} {
-		for _, kind := range []string{"text/html", "image/svg+xml", "application/xhtml+xml", "image/png", "text/plain", ""} {
-			link := s.As("alice").Ask("POST /upload?file="+name, content, "Content-Type", kind).Want(200).File().LinkURL
-			b.Visit(link)
-			b.Is(`new Promise(done => setTimeout(() => done(true), 20))`)
-			for _, wish := range []string{"&download=1", "&preview"} {
-				// As a subresource that would be a document, where the browser lets it be one.
-				b.Is(`new Promise(done => { for (const tag of ["iframe", "object", "embed"]) { const e = document.createElement(tag); ` +
-					`e.src = e.data = ` + browsertest.Quoted(link+wish) + `; document.body.append(e) } setTimeout(() => done(true), 30) })`)
-			}
-			if b.Text("window.name") != "" || b.Is("localStorage.length > 0") {
-				t.Fatalf("%s as %s ran in the service's origin", name, kind)
-			}
-		}
-	}
-}
-
-func TestHostileTextsAreShownAsTexts(t *testing.T) {
-	t.Parallel()
-	s, b := begin(t, browsertest.Phone())
-	for _, evil := range []string{
-		`<img src=x onerror=alert(1)>.txt`, `"><script>alert(1)</script>`, `' onmouseover='alert(1)`, "\u202egnp.exe", `{{.Look}}`, `javascript:alert(1)`,
-		strings.Repeat("long", 60),
-	} {
-		r := s.As("alice")
-		b.Visit(r.Upload("file="+url.QueryEscape(evil)+"&m=bob@example.com&i="+url.QueryEscape(evil), "x").LinkURL)
-		b.WaitText("alice")
-		b.Fits("a hostile name")
-		if b.Number("document.querySelectorAll('main script, main [onerror], main [onmouseover]').length") > 0 {
-			t.Errorf("%q became markup", evil)
-		}
-	}
 }

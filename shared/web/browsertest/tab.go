@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -270,14 +271,6 @@ func (b *Tab) Press(what string) {
 	}
 }
 
-// Leave is Press for a page that may not come.
-func (b *Tab) Leave(what string) {
-	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context, 5*time.Second)
-	defer cancel()
-	_, _ = chromedp.RunResponse(ctx, chromedp.Click(css(what)))
-}
-
 // WaitFor waits until what a selector names can be seen.
 func (b *Tab) WaitFor(what string) {
 	b.Helper()
@@ -408,6 +401,26 @@ func (b *Tab) SavedAt(folder, name string) string {
 	return path
 }
 
+// Saves reports whether the window saves what an address gives, and goes on to show the page it has.
+func (b *Tab) Saves(address string) bool {
+	b.Helper()
+	result, err := chromedp.Call(b.Context, page.Navigate, page.NavigateParams{URL: address})
+	b.must("opening "+address, err)
+	return result.IsDownload
+}
+
+// Cookies returns the values of the page's cookies, also of those that no script can read.
+func (b *Tab) Cookies() (all []string) {
+	b.Helper()
+	result, err := chromedp.Call(b.Context, network.GetCookies, network.GetCookiesParams{})
+	b.must("reading the cookies", err)
+	for _, c := range result.Cookies {
+		all = append(all, c.Value)
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Offline cuts the window's network, or mends it.
 func (b *Tab) Offline(cut bool) {
 	b.Helper()
@@ -459,8 +472,8 @@ func (b *Tab) Link() string {
 	return b.Text("document.querySelector('#link0').value")
 }
 
-// Quoted writes a text for a script.
-func Quoted(s string) string {
-	b, _ := json.Marshal(s)
+// Quoted writes a text, or another value, for a script.
+func Quoted(v any) string {
+	b, _ := json.Marshal(v)
 	return string(b)
 }
