@@ -181,7 +181,8 @@ func (f sentFile) People() int64 { return int64(len(f.Notifications)) }
 // Count returns how many entries a bundle has.
 func (f sentFile) Count() int64 { return int64(f.Entries) }
 
-// Modules are the scripts that a sending page needs besides its own.
+// Modules are the scripts that a sending page needs besides its own: first those without which its button does not
+// work, as a browser may load only six at once.
 func (page) Modules() []string {
 	return []string{
 		"choice.js", "dom.js", "drop.js", "form.js", "store.js", "unfinished.js", "words.js", "people.js",
