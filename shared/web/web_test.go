@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,32 @@ func TestScriptsAndStylesAreSmall(t *testing.T) {
 	}
 	if t.Logf("%d bytes", total); total > 48<<10 {
 		t.Errorf("scripts and styles have %d bytes", total)
+	}
+}
+
+// TestScriptsAreLoadedTogether: a script that another one asks for would begin to load only after that.
+func TestScriptsAreLoadedTogether(t *testing.T) {
+	t.Parallel()
+	v, user := visit(t), visit(t).login()
+	imports := regexp.MustCompile(`(?:from|import\(?) ?"\./([a-z]+\.js)"`)
+	preloads := regexp.MustCompile(`"modulepreload" href="static/[0-9a-f]+/([a-z]+\.js)"`)
+	for page, script := range map[string]string{"send": "send.js", "files": "call.js", "requests": "call.js"} {
+		var loaded []string
+		for _, m := range preloads.FindAllStringSubmatch(user.get(page).Text, -1) {
+			loaded = append(loaded, m[1])
+		}
+		needed := []string{script}
+		for i := 0; i < len(needed); i++ {
+			for _, m := range imports.FindAllStringSubmatch(v.get(v.fileOf(needed[i])).Text, -1) {
+				if !slices.Contains(needed, m[1]) {
+					needed = append(needed, m[1])
+				}
+			}
+		}
+		needed = needed[1:]
+		slices.Sort(needed)
+		slices.Sort(loaded)
+		apitest.Equal(t, "the scripts that "+page+" loads with "+script, strings.Join(loaded, " "), strings.Join(needed, " "))
 	}
 }
 
