@@ -119,7 +119,7 @@ release: ## Build ferry for all platforms into bin/release/, with checksums. The
 	done
 	@cd bin/release && { command -v sha256sum >/dev/null && sha256sum ferry-* || shasum -a 256 ferry-*; } > SHA256SUMS && cat SHA256SUMS
 
-bench: ## Measure against controls in the same run (10 minutes, 40 GB of disk; QUICK=1 is shorter, OLD=PATH compares with another ferry).
+bench: ## Measure against controls in the same run (15 minutes, 40 GB of disk; QUICK=1 is shorter, OLD=PATH compares with another ferry).
 	go run ./infra/bench $(if $(QUICK),-quick) $(if $(OLD),-old $(OLD))
 
 # The stack; plain `sam deploy` takes the name in samconfig.toml.

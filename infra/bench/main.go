@@ -22,6 +22,7 @@ import (
 	"text/tabwriter"
 
 	"ferry/infra/stack/emulated"
+	"ferry/shared/web/browsertest"
 )
 
 func main() {
@@ -31,7 +32,7 @@ func main() {
 	}
 	b := &bench{rounds: 5, large: 1 << 30, requests: 3000, area: 100_000}
 	quick := flag.Bool("quick", false, "smaller files and fewer rounds: shows that it works, but measures little")
-	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, bundles, start")
+	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, bundles, pages, start")
 	old := flag.String("old", "", "another ferry binary to measure in the same rounds")
 	flag.Parse()
 	if *quick {
@@ -107,6 +108,10 @@ func (b *bench) all(only, old string) (err error) {
 	tools := map[string]string{"ferry": filepath.Join(b.dir, "ferry"), "old": old}
 	check(emulated.Build(b.ctx, ".", tools["ferry"], "./infra/ferry"))
 	all := append(b.measurements(), b.bundles()...)
+	if wanted("pages") {
+		all = append(all, b.pages()...)
+		defer browsertest.End()
+	}
 	if wanted("start") {
 		all = append(all, b.functions()...)
 	}

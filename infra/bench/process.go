@@ -32,8 +32,10 @@ type process struct {
 }
 
 // memory returns a figure of the process's memory in bytes, or 0 if it is unknown.
-func (p *process) memory(field string) (kib int64) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+func (p *process) memory(field string) int64 { return memory(p.Process.Pid, field) }
+
+func memory(pid int, field string) (kib int64) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(text), field)
 	_, _ = fmt.Sscan(rest, &kib)
 	return kib << 10

@@ -181,13 +181,17 @@ func (f sentFile) People() int64 { return int64(len(f.Notifications)) }
 // Count returns how many entries a bundle has.
 func (f sentFile) Count() int64 { return int64(f.Entries) }
 
-// Modules are the scripts that a sending page needs besides its own.
-func (page) Modules() []string {
+// SendModules are the scripts that a sending page needs besides its own: first those without which its button does
+// not work, as a browser may load only six at once.
+func (page) SendModules() []string {
 	return []string{
 		"choice.js", "dom.js", "drop.js", "form.js", "store.js", "unfinished.js", "words.js", "people.js",
 		"upload.js", "service.js", "bundle.js", "crc.js", "worker.js",
 	}
 }
+
+// CallModules are the scripts that forms need which call the interface.
+func (page) CallModules() []string { return []string{"fields.js", "words.js", "copy.js", "people.js"} }
 
 // Channel returns the icon of how a message went.
 func (page) Channel(channel string) string {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,32 @@ func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 	v.send("GET "+old, "").Want(200).WantHeaders("Cache-Control", "no-cache")
 	for _, none := range []string{"none.css", "..%2Fweb.go", "style.css%00", "templates/login.html", ""} {
 		v.send("GET "+v.fileOf(none), "", "Accept", "*/*").Want(404)
+	}
+}
+
+// TestScriptsAreLoadedTogether: a script that another one asks for would begin to load only after that.
+func TestScriptsAreLoadedTogether(t *testing.T) {
+	t.Parallel()
+	v, user := visit(t), visit(t).login()
+	imports := regexp.MustCompile(`(?:from|import\(?) ?"\./([a-z]+\.js)"`)
+	preloads := regexp.MustCompile(`"modulepreload" href="static/[0-9a-f]+/([a-z]+\.js)"`)
+	for page, script := range map[string]string{"send": "send.js", "files": "call.js", "requests": "call.js"} {
+		var loaded []string
+		for _, m := range preloads.FindAllStringSubmatch(user.get(page).Text, -1) {
+			loaded = append(loaded, m[1])
+		}
+		needed := []string{script}
+		for i := 0; i < len(needed); i++ {
+			for _, m := range imports.FindAllStringSubmatch(v.get(v.fileOf(needed[i])).Text, -1) {
+				if !slices.Contains(needed, m[1]) {
+					needed = append(needed, m[1])
+				}
+			}
+		}
+		needed = needed[1:]
+		slices.Sort(needed)
+		slices.Sort(loaded)
+		apitest.Equal(t, "the scripts that "+page+" loads with "+script, strings.Join(loaded, " "), strings.Join(needed, " "))
 	}
 }
 

@@ -107,7 +107,7 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 // What varies from run to run.
 var (
 	requestID = regexp.MustCompile(`[0-9a-f]{16}`)
-	content   = regexp.MustCompile(`Content-Type: text/(html|css)`)
+	content   = regexp.MustCompile(`Content-Type: (text/(html|css)|image/svg)`)
 	varying   = regexp.MustCompile(`"time":"[^"]+ m=[^"]+"|"upload":"[A-Z2-7]{26}"`)
 )
 

@@ -33,7 +33,8 @@ const (
 	bearer = "Authorization: Bearer $bearer"
 	typed  = "\nContent-Type: application/json"
 	form   = "Content-Type: application/x-www-form-urlencoded"
-	parts  = bearer + "\nContent-Type: multipart/form-data; boundary=b"
+	inForm = "Content-Type: multipart/form-data; boundary=b"
+	parts  = bearer + "\n" + inForm
 	page   = "Accept: text/html"
 )
 
@@ -404,13 +405,28 @@ func (w *walk) site() []step {
 		{"page: the requests", 200, "GET /requests", known, ""},
 		{"a list for a page", 200, "GET /v1/download/list?limit=1", known, ""},
 		{"a file to show", 200, "POST /v1/upload?file=shown.txt", known + "\nSec-Fetch-Site: same-origin", "hello"},
+		{"page: what was sent", 200, "GET /send?sent=$id", known, ""},
+		{"page: the files, and one of them", 200, "GET /files?id=$id", known, ""},
 		{"page: a link", 200, "GET /l?k=$shown", browser, ""},
+		{"page: a QR code", 200, "GET /qr?k=$shown", browser, ""},
+		{"a bundle to show", 200, "POST /v1/upload?bundle=tree.zip", known + "\nAccept: application/json\nSec-Fetch-Site: same-origin\n" + inForm, part("d/a.txt") + part("c") + "--b--\r\n"},
+		{"page: a bundle", 200, "GET /l?k=$tree", browser, ""},
 		{"a request to show", 201, "POST /v1/requests", known + "\nSec-Fetch-Site: same-origin" + typed, `{"title":"x"}`},
 		{"page: a link, to whoever is logged in", 200, "GET /l?k=$shown", known, ""},
+		{"page: the requests, and one of them", 200, "GET /requests?id=$request", known, ""},
 		{"page: a request", 200, "GET /r?k=$in", browser, ""},
 		{"page: a link that leads nowhere", 401, "GET /l?k=x", browser, ""},
+		{"page: a new token", 201, "POST /account", known + own, "do=token&name=build&scope=upload"},
+		{"page: the account with a token", 200, "GET /account", known, ""},
+		{"page: the mails of an address", 200, "GET /stop?t=$mails", browser, ""},
+		{"page: the mails of an address are stopped", 303, "POST /stop", browser + own, "t=$mails"},
 		{"page: logout", 303, "POST /logout", known + own, ""},
 		{"a list for a page without its login", 401, "GET /v1/download/list", known, ""},
+		{"page: who has forgotten a password", 200, "GET /forgot", browser, ""},
+		{"page: a forgotten password", 303, "POST /forgot", browser + own, "user=eve"},
+		{"the code is sent", 0, w.deliver, "", ""},
+		{"page: the code and a new password", 200, "GET /password?k=$reset&u=eve", browser, ""},
+		{"page: a new password", 303, "POST /password", browser + own, "k=$reset&user=eve&code=$pin&new=password+of+mine"},
 	}
 }
 

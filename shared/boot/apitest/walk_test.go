@@ -140,10 +140,13 @@ var found = map[string]*regexp.Regexp{
 	"k":       regexp.MustCompile(`"name":"é[^}]*k=([\w-]+)`),
 	"z":       regexp.MustCompile(`"name":"é[^}]*z=([\w-]+)`),
 	"change":  regexp.MustCompile(`(/v1/auth/change\?lang=\w+&k=[\w-]+)`),
+	"reset":   regexp.MustCompile(`Location: password\?k=([\w-]+)`),
 	"pin":     regexp.MustCompile(`\\n(\d{8})\\n`),
 	"cookie":  regexp.MustCompile(`Set-Cookie: ((?:__Host-)?ferry=[\w-]+)`),
 	"asset":   regexp.MustCompile(`href="(static/[0-9a-f]+/style.css)"`),
 	"shown":   regexp.MustCompile(`"name":"shown[^}]*k=([\w-]+)`),
+	"tree":    regexp.MustCompile(`"name":"tree[^}]*k=([\w-]+)`),
+	"mails":   regexp.MustCompile(`/v1/notifications/stop[^"\\ ]*[?&]t=([\w-]+)`),
 	"sent":    regexp.MustCompile(`\\nhttps?://[^/]+(/v1/download/[^"\\]+)`),
 	"stop":    regexp.MustCompile(`\\nhttps?://[^/]+(/v1/notifications/stop[^"\\]+)`),
 }

@@ -424,13 +424,33 @@ func (b *Tab) Cookies() (all []string) {
 // Offline cuts the window's network, or mends it.
 func (b *Tab) Offline(cut bool) {
 	b.Helper()
-	conditions := []*network.Conditions{{DownloadThroughput: -1, UploadThroughput: -1, Offline: cut}}
+	b.network(&network.Conditions{DownloadThroughput: -1, UploadThroughput: -1, Offline: cut})
+}
+
+// Slow makes the window's network as slow as what Chromium calls slow 3G: 400 kbit/s, and 2 seconds until an
+// answer begins.
+func (b *Tab) Slow() {
+	b.Helper()
+	b.network(&network.Conditions{Latency: 2000, DownloadThroughput: 50_000, UploadThroughput: 50_000})
+}
+
+func (b *Tab) network(c *network.Conditions) {
+	b.Helper()
 	_, err := chromedp.Call(b.Context, network.EmulateNetworkConditionsByRule,
-		network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: conditions})
-	b.must("cutting the network", err)
-	_, err = chromedp.Call(b.Context, network.OverrideNetworkState,
-		network.OverrideNetworkStateParams{Offline: cut, DownloadThroughput: -1, UploadThroughput: -1})
-	b.must("cutting the network", err)
+		network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{c}})
+	b.must("changing the network", err)
+	_, err = chromedp.Call(b.Context, network.OverrideNetworkState, network.OverrideNetworkStateParams{
+		Offline: c.Offline, Latency: c.Latency,
+		DownloadThroughput: c.DownloadThroughput, UploadThroughput: c.UploadThroughput,
+	})
+	b.must("changing the network", err)
+}
+
+// SetCookie gives the window a cookie of the service, as a login does.
+func (b *Tab) SetCookie(name, value string) {
+	b.Helper()
+	_, err := chromedp.Call(b.Context, network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: b.Root})
+	b.must("setting a cookie", err)
 }
 
 // Typed types into what a selector names, key by key.

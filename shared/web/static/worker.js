@@ -7,7 +7,7 @@
 // Exports: Pool, with sums(blobs, {crc32, signal}), close() and Pool.shared(); sums(blobs, {crc32}), which does the
 // same here and now; ChangedError.
 //
-// Blobs are read in blocks of 1 MiB, of which a worker holds two. Where there are no workers (in
+// Blobs are read in blocks of 1 MiB, of which a worker holds at most two. Where there are no workers (in
 // node, or if the page may not start any), the pool computes by itself.
 
 import { Crc64, Crc32 } from "./crc.js";
@@ -44,8 +44,36 @@ export async function sums(blobs, { crc32 = false } = {}) {
   return all;
 }
 
-// blocks yields a blob's bytes. It reads the next block while the one before is used.
+// blocks yields a blob's bytes. What it has yielded is lost with the next block.
 async function* blocks(blob, index) {
+  const reader = blob.size > BLOCK && readerOf(blob);
+  if (!reader) return yield* copies(blob, index);
+  let buffer = new ArrayBuffer(BLOCK), left = blob.size;
+  try {
+    while (left > 0) {
+      const { value, done } = await reader.read(new Uint8Array(buffer));
+      if (done) break;
+      left -= value.length;
+      yield value;
+      buffer = value.buffer;
+    }
+  } catch { /* then bytes are missing */ }
+  if (left) throw new ChangedError("", index);
+}
+
+// readerOf returns a reader that fills the same memory again and again, where the browser has one. Else
+// browsers keep hundreds of blocks that nobody uses any more, until they collect them.
+function readerOf(blob) {
+  try {
+    return blob.stream().getReader({ mode: "byob" });
+  } catch {
+    return null;
+  }
+}
+
+// copies yields a blob's bytes, each block in memory of its own. It reads the next block while the one
+// before is used.
+async function* copies(blob, index) {
   const read = async (from) => {
     const piece = blob.slice(from, from + BLOCK);
     const buffer = await piece.arrayBuffer().catch(() => null);
