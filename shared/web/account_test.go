@@ -243,6 +243,7 @@ func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {
 	}
 	token := regexp.MustCompile(`value="(ferry_[^"]+)"`).FindStringSubmatch(made.Text)[1]
 	v.Send("POST /upload?file=a.txt", "x", "Authorization", "Bearer "+token).Want(200)
+	v.to("its cookie", v.another("").send("GET files", "", "Cookie", "ferry="+token), "login?next=files")
 	v.shows("the page after it", v.get("account"), 200, "<b>build</b>", "used in the last day", "not "+token, "not No tokens yet")
 	v.shows("a token without a name", v.post("account", "do", "token", "name", " ", "scope", "all", "expires", ""), 400,
 		"Say in at most 100 characters", `<option value="all" selected>`, `<option value="" selected>`, `<details class="fold ruled" open>`)

@@ -78,10 +78,7 @@ type pictures struct {
 // bundle returns what a page shows of a bundle.
 func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 	all := p.About.Entries
-	b := &bundlePage{All: all, Entries: int64(all), Searches: all > searchRows, Search: strings.TrimSpace(q.Get("q"))}
-	if len(b.Search) > maxWords {
-		b.Search = strings.ToValidUTF8(b.Search[:maxWords], "")
-	}
+	b := &bundlePage{All: all, Entries: int64(all), Searches: all > searchRows, Search: strings.TrimSpace(bounded(q.Get("q")))}
 	from, _ := strconv.Atoi(q.Get("from"))
 	from = max(0, min(from, bundle.MaxEntries)/entriesPage*entriesPage)
 	if from > 0 && b.Search == "" {
@@ -232,7 +229,7 @@ func tree(p landingPage, entries []wire.Entry, flat bool) []*node {
 			continue
 		}
 		in := folder(folders, dir)
-		in.Inside = append(in.Inside, &node{Name: name, Length: e.Length, Download: p.entry(e.Path)})
+		in.Inside = append(in.Inside, &node{Name: plain(name), Length: e.Length, Download: p.entry(e.Path)})
 	}
 	root.sum()
 	return root.Inside
@@ -252,7 +249,7 @@ func folder(all map[string]*node, path string) *node {
 	}
 	dir, name := split(strings.TrimSuffix(path, "/"))
 	in := folder(all, dir)
-	n := &node{Name: name, Folder: true}
+	n := &node{Name: plain(name), Folder: true}
 	in.Inside = append(in.Inside, n)
 	all[path] = n
 	return n
@@ -272,5 +269,5 @@ func (n *node) sum() {
 }
 
 // Name returns the picture's name, and Folder what it is in.
-func (p picture) Name() string   { return path.Base(p.Path) }
-func (p picture) Folder() string { return strings.TrimSuffix(p.Path[:len(p.Path)-len(p.Name())], "/") }
+func (p picture) Name() string   { return plain(path.Base(p.Path)) }
+func (p picture) Folder() string { return strings.TrimSuffix(plain(p.Path[:strings.LastIndexByte(p.Path, '/')+1]), "/") }

@@ -53,6 +53,11 @@ func TestABundlesPageHasATreeWhoseFilesDownloadOneByOne(t *testing.T) {
 	apitest.Equal(t, "files", len(all), 3)
 	apitest.Equal(t, "the first", s.Send("GET "+s.Root+"/"+all[0], "", browser...).Want(200).Text, "hello")
 	s.wantUses("one entry", link, 1, 0)
+	long := strings.Repeat("'", 10_000)
+	if n := len(s.page(link + "&lang=" + long + "&claim=" + long).Text); n > 20_000 {
+		t.Errorf("a query of 20 kB makes a page of %d bytes", n)
+	}
+	wantTexts(t, s.page(s.bundle("", "photo_\u202egpj.exe", "x", "b", "x")).Want(200), ">photo_gpj.exe<")
 	s.page(link)
 	s.wantUses("pages", link, 1, 0)
 }

@@ -135,18 +135,15 @@ func (v *visit) showFiles() error {
 // filesOf reads the query of the page, and returns the files that it asks for.
 func (v *visit) filesOf(q url.Values) (filesPage, error) {
 	p := filesPage{
-		Backup: q.Get("area") == string(blob.Backup), Search: strings.TrimSpace(q.Get("search")), Sort: q.Get("sort"),
+		Backup: q.Get("area") == string(blob.Backup), Search: strings.TrimSpace(bounded(q.Get("search"))), Sort: q.Get("sort"),
 		Request: q.Get("request"), query: url.Values{},
-	}
-	if len(p.Search) > maxWords {
-		p.Search = strings.ToValidUTF8(p.Search[:maxWords], "")
 	}
 	if !slices.Contains(orders(), p.Sort) {
 		p.Sort = "new"
 	}
 	for _, name := range []string{"area", "search", "sort", "request", "after", "before", "from"} {
 		if q.Get(name) != "" {
-			p.query.Set(name, q.Get(name))
+			p.query.Set(name, bounded(q.Get(name)))
 		}
 	}
 	for text := range strings.SplitSeq(q.Get("deleted"), ",") {

@@ -73,28 +73,38 @@ func (v *visit) showLink(p landingPage, q url.Values) (err error) {
 func (v *visit) link(q url.Values) (p landingPage, err error) {
 	v.again = v.dead
 	p.Query = url.Values{}
-	for _, name := range []string{"lang", "k", "z", "claim"} {
+	at, token := "/download/file?", "k"
+	if q.Has("z") {
+		at, token = "/download/file/backup?", "z"
+	}
+	for _, name := range []string{token, "claim"} {
 		if q.Has(name) {
-			p.Query.Set(name, q.Get(name))
+			p.Query.Set(name, bounded(q.Get(name)))
 		}
 	}
-	at := "/download/file?"
-	if q.Has("z") {
-		at = "/download/file/backup?"
+	if lang, ok := api.Language(q.Get("lang")); ok {
+		p.Query.Set("lang", lang)
 	}
 	_, err = v.ask(question{at: "GET " + at + p.Query.Encode() + "&about"}, &p.About)
+	if !p.guarded() {
+		p.Query.Del("claim")
+	}
 	p.Link = strings.TrimPrefix(api.Prefix, "/") + at + p.Query.Encode()
 	p.Download = p.Link + "&download=1"
 	v.query = p.Query
-	plain := url.Values{"k": p.Query["k"]}
-	if q.Has("z") {
-		plain = url.Values{"z": p.Query["z"]}
-	}
-	p.Curl = `"` + v.ports.Base(v.r.Context()) + at + plain.Encode() + `"`
+	p.Curl = `"` + v.ports.Base(v.r.Context()) + at + url.Values{token: p.Query[token]}.Encode() + `"`
 	if p.About.Protected {
 		p.Curl = "-u :PASSWORD " + p.Curl
 	}
 	return p, err
+}
+
+// bounded returns the beginning of what a query has: a page may repeat it a thousand times.
+func bounded(text string) string {
+	if len(text) > maxWords {
+		return strings.ToValidUTF8(text[:maxWords], "")
+	}
+	return text
 }
 
 // asked returns the question for what a link gives, with more in its query. It is the page that asks,

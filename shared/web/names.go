@@ -77,6 +77,16 @@ func (page) Parts(text string) name {
 	return name{text, string(runes[:at]), string(runes[at:])}
 }
 
+// plain returns a name without what turns the direction of text: an EXE could look like a JPG.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, name)
+}
+
 // joins reports whether two characters are shown as one.
 func joins(r, before rune) bool {
 	const joiner = '\u200d'

@@ -37,6 +37,9 @@ type page struct {
 	assets    *assets
 }
 
+// maxKept is the longest value of a query that the links to other languages keep, in bytes.
+const maxKept = 1000
+
 // language is a link to the same page in a language.
 type language struct{ Tag, Name, Address string }
 
@@ -55,6 +58,7 @@ func (v *visit) page(name string, data any) page {
 		} else if q == nil {
 			q = url.Values{}
 		}
+		maps.DeleteFunc(q, func(_ string, values []string) bool { return len(strings.Join(values, "")) > maxKept })
 		q.Set("language", tag)
 		p.Languages = append(p.Languages, language{tag, languageNames[tag], "?" + q.Encode()})
 	}

@@ -101,6 +101,9 @@ func (v *visit) findLogin() (err error) {
 	if err == nil {
 		v.who, err = v.check.Check(v.r.Context(), found)
 	}
+	if err == nil && v.who.Scope != auth.ScopeLogin { // an API token is no browser's login, and may do less
+		v.who, err = auth.Identity{}, errLoggedOut
+	}
 	if err == nil {
 		v.words = v.site.words(langOf(v.r, v.who.User))
 	}
