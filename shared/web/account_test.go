@@ -288,7 +288,8 @@ func TestAQuotaIsShownAsAMeter(t *testing.T) {
 	v := visit(t)
 	v.Add("carl", apitest.Quota(1000)).Upload("file=a.txt", strings.Repeat("x", 250))
 	v.post("login", "user", "carl", "password", apitest.Password)
-	v.shows("the page", v.get("account"), 200, "250 B of 1 kB used", `value="25"`)
+	v.shows("the account", v.get("account"), 200, "250 B of 1 kB used", `value="25"`)
+	v.shows("the files", v.get("files"), 200, "250 B of 1 kB used", `<meter min="0" max="1000" low="800" high="950"`)
 }
 
 func TestMailsAreStoppedAndResumedByThePage(t *testing.T) {

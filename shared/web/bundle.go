@@ -269,5 +269,7 @@ func (n *node) sum() {
 }
 
 // Name returns the picture's name, and Folder what it is in.
-func (p picture) Name() string   { return plain(path.Base(p.Path)) }
-func (p picture) Folder() string { return strings.TrimSuffix(plain(p.Path[:strings.LastIndexByte(p.Path, '/')+1]), "/") }
+func (p picture) Name() string { return plain(path.Base(p.Path)) }
+func (p picture) Folder() string {
+	return strings.TrimSuffix(plain(p.Path[:strings.LastIndexByte(p.Path, '/')+1]), "/")
+}

@@ -59,7 +59,8 @@ func TestABundlesPageHasATreeWhoseFilesDownloadOneByOne(t *testing.T) {
 	}
 	wantTexts(t, s.page(s.bundle("", "photo_\u202egpj.exe", "x", "b", "x")).Want(200), ">photo_gpj.exe<")
 	s.page(link)
-	s.wantUses("pages", link, 1, 0)
+	s.page(link, "User-Agent", "Slackbot-LinkExpanding 1.0").Want(200)
+	s.wantUses("pages, one of them to a robot", link, 1, 0)
 }
 
 func TestALargeBundleIsSearchedAndComesInParts(t *testing.T) {

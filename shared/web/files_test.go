@@ -19,16 +19,6 @@ func (s sharer) cookie(name string) string {
 	return cookie
 }
 
-func TestPagesOfAnAccountLeadToTheLoginAndBack(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	for page, next := range map[string]string{
-		"files": "files", "requests": "requests", "files?area=backup&search=a+b": "files?area=backup&search=a+b",
-	} {
-		s.page(page).Want(303).WantHeaders("Location", "login?"+url.Values{"next": {next}}.Encode())
-	}
-}
-
 func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
@@ -168,41 +158,6 @@ func TestEveryCallOfAPageIsOneOfTheInterface(t *testing.T) {
 		t.Errorf("only %d calls were found", calls)
 	}
 	wantTexts(t, s.page("files", "Cookie", cookie), "Not finished", "half.bin", `data-call="DELETE v1/uploads/`)
-}
-
-func TestAFilesPageCostsFewCalls(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	cookie := s.cookie("ann")
-	for range 50 {
-		s.Upload("file=a.txt&m="+strings.Join(manyAddresses(7), "&m="), "x")
-	}
-	s.Deliver()
-	wantTexts(t, s.page("files", "Cookie", cookie), "Sent", "-Not downloaded yet") // also where the last are not looked up
-	for page, most := range map[string]int{"files": 18, "files?search=a": 16, "files?area=backup": 2, "files?id=7": 20,
-		"requests": 3} {
-		s.Calls.Reset()
-		s.page(page, "Cookie", cookie).Want(200)
-		sum := 0
-		counts := s.Calls.Reset()
-		for name, n := range counts {
-			if strings.HasPrefix(name, "table.") {
-				sum += n
-			}
-		}
-		if sum > most {
-			t.Errorf("%s costs %d calls, want at most %d: %v", page, sum, most, counts)
-		}
-	}
-}
-
-func TestTheQuotaIsShown(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	s.Add("eve", apitest.Quota(1000))
-	s.As("eve").Upload("file=a.txt", strings.Repeat("x", 900))
-	wantTexts(t, s.page("files", "Cookie", s.cookie("eve")).Want(200), "900 B of 1 kB used",
-		`<meter min="0" max="1000" low="800" high="950"`)
 }
 
 func TestAFileThatNobodyHasTakenSoonBeforeItsEndWarns(t *testing.T) {

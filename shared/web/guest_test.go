@@ -17,15 +17,6 @@ func (v visitor) asked(json string) (wire.Request, string) {
 	return made, "r?" + query
 }
 
-func TestTheLinkOfARequestLeadsToItsPage(t *testing.T) {
-	t.Parallel()
-	v := visit(t)
-	made, _ := v.asked(`{}`)
-	a := v.send("GET "+strings.TrimPrefix(made.LinkURL, v.Root+"/"), "")
-	_, token, _ := strings.Cut(made.LinkURL, "&k=")
-	v.to("a link", a, "../../r?k="+token+"&lang=en")
-}
-
 func TestAGuestSeesWhatIsAskedForAndWhatHasArrived(t *testing.T) {
 	t.Parallel()
 	v := visit(t)

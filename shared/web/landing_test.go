@@ -97,22 +97,6 @@ func TestALinksPageSaysWhatItIsAndCountsNothing(t *testing.T) {
 	s.wantUses("the button", link, 1, 0)
 }
 
-func TestARobotThatOpensAPageCountsNothing(t *testing.T) {
-	t.Parallel()
-	for what, share := range map[string]func(s sharer) string{
-		"text":   func(s sharer) string { return s.Upload("file=a.txt", "hello").LinkURL },
-		"bundle": func(s sharer) string { return s.bundle("", "a.txt", "hello", "b.jpg", "x") },
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			s := begin(t)
-			link := share(s)
-			wantTexts(t, s.page(link, "User-Agent", "Slackbot-LinkExpanding 1.0").Want(200), "a.txt")
-			s.wantUses("a robot", link, 0, 0)
-		})
-	}
-}
-
 func TestALinksPageShowsWhatCannotRun(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
