@@ -162,11 +162,8 @@ func Open(t TB, root string, v View) *Tab {
 func (b *Tab) prepare() {
 	b.Helper()
 	set := func(doing string, err error) { b.must(doing, err) }
-	_, err := chromedp.Call(b.Context, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: b.Width, Height: b.Height, DeviceScaleFactor: 1, Mobile: b.Width < 600,
-	})
-	set("setting the size", err)
-	_, err = chromedp.Call(b.Context, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
+	b.resize(b.Width, b.Height)
+	_, err := chromedp.Call(b.Context, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
 		UserAgent: agent, AcceptLanguage: b.Lang,
 	})
 	set("setting the language", err)
@@ -193,6 +190,16 @@ func (b *Tab) prepare() {
 			}
 		}
 	}()
+}
+
+// resize makes the window another size.
+func (b *Tab) resize(width, height int64) {
+	b.Helper()
+	b.Width, b.Height = width, height
+	_, err := chromedp.Call(b.Context, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600,
+	})
+	b.must("setting the size", err)
 }
 
 // hear notes an error. That an answer was a refusal is no error: pages show it.
@@ -348,7 +355,9 @@ func (b *Tab) Address() string {
 // get evaluates an expression, even where the page's own scripts are off.
 func get[T any](b *Tab, expression string) T {
 	b.Helper()
-	value, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	ctx, cancel := context.WithTimeout(b.Context, time.Minute)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	b.must("evaluating "+expression, err)
 	return value
 }
@@ -457,6 +466,27 @@ func (b *Tab) SetCookie(name, value string) {
 func Typed(what, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.SendKeys(css(what), text)
 }
+
+// TabTo moves the focus by the keyboard alone until it is on what a selector names, and checks that each
+// stop shows it.
+func (b *Tab) TabTo(what string) {
+	b.Helper()
+	const ring = `(e => { for (; e; e = e.parentElement) { const s = getComputedStyle(e);` +
+		` if (s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2) return true } return false })(document.activeElement)`
+	for range 40 {
+		b.Do("pressing Tab", chromedp.KeyEvent("\t"))
+		if !b.Is(ring) {
+			b.Errorf("the focus cannot be seen on %s", b.Text("document.activeElement.outerHTML.slice(0, 200)"))
+		}
+		if b.Is("document.activeElement.matches(" + Quoted(what) + ")") {
+			return
+		}
+	}
+	b.Fatalf("Tab does not reach %s", what)
+}
+
+// Type presses keys: letters, "\r" for Enter or a space.
+func (b *Tab) Type(keys string) { b.Helper(); b.Do("pressing keys", chromedp.KeyEvent(keys)) }
 
 // Login logs a user in.
 func (b *Tab) Login(name, password string) {
