@@ -24,7 +24,7 @@ func Lend(open func() (*Cloud, error)) http.Handler {
 		default:
 			var c *Cloud
 			if c, err = open(); err == nil {
-				s, err = c.Deploy(r.Context(), "lent-"+strings.ToLower(rand.Text()[:8]), nil)
+				s, err = c.Deploy(r.Context(), "lent-"+strings.ToLower(rand.Text()[:8]), map[string]string{"SmsSending": "on"})
 			}
 		}
 		if err != nil {
