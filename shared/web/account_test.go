@@ -255,7 +255,7 @@ func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {
 	v.Send("POST /upload?file=a.txt", "x", "Authorization", "Bearer "+token).Want(200)
 	v.shows("the page after it", v.get("account"), 200, "<b>build</b>", "used in the last day", "not "+token, "not No tokens yet")
 	v.shows("a token without a name", v.post("account", "do", "token", "name", " ", "scope", "all", "expires", ""), 400,
-		"Say in at most 100 characters", `<option value="all" selected>`, `<option value="" selected>`, `<details class="fold ruled" open>`)
+		"in at most 100 characters", `<option value="all" selected>`, `<option value="" selected>`, `<details class="fold ruled" open>`)
 	for _, bad := range []string{"login", "root", ""} {
 		v.shows("a token for "+bad, v.post("account", "do", "token", "name", "x", "scope", bad), 400, `role="alert"`)
 	}

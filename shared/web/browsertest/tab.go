@@ -160,11 +160,8 @@ func Open(t TB, root string, v View) *Tab {
 func (b *Tab) prepare() {
 	b.Helper()
 	set := func(doing string, err error) { b.must(doing, err) }
-	_, err := chromedp.Call(b.Context, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: b.Width, Height: b.Height, DeviceScaleFactor: 1, Mobile: b.Width < 600,
-	})
-	set("setting the size", err)
-	_, err = chromedp.Call(b.Context, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
+	b.resize(b.Width, b.Height)
+	_, err := chromedp.Call(b.Context, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
 		UserAgent: agent, AcceptLanguage: b.Lang,
 	})
 	set("setting the language", err)
@@ -191,6 +188,16 @@ func (b *Tab) prepare() {
 			}
 		}
 	}()
+}
+
+// resize makes the window another size.
+func (b *Tab) resize(width, height int64) {
+	b.Helper()
+	b.Width, b.Height = width, height
+	_, err := chromedp.Call(b.Context, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600,
+	})
+	b.must("setting the size", err)
 }
 
 // hear notes an error. That an answer was a refusal is no error: pages show it.
@@ -344,7 +351,9 @@ func (b *Tab) Address() string {
 // get evaluates an expression, even where the page's own scripts are off.
 func get[T any](b *Tab, expression string) T {
 	b.Helper()
-	value, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	ctx, cancel := context.WithTimeout(b.Context, time.Minute)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	b.must("evaluating "+expression, err)
 	return value
 }
@@ -408,6 +417,28 @@ func (b *Tab) Offline(cut bool) {
 func Typed(what, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.SendKeys(css(what), text)
 }
+
+// TabTo moves the focus by the keyboard alone to what a selector names, unless it is there already, and
+// checks that it can be seen at each stop.
+func (b *Tab) TabTo(what string) {
+	b.Helper()
+	const ring = `[...document.querySelectorAll(":has(:focus), :focus")]` +
+		`.some(e => getComputedStyle(e).outlineStyle !== "none")`
+	for stop := range 40 {
+		there := b.Is("document.activeElement.matches(" + Quoted(what) + ")")
+		if (stop > 0 || there) && !b.Is(ring) {
+			b.Errorf("the focus cannot be seen on %s", b.Text("document.activeElement.outerHTML.slice(0, 200)"))
+		}
+		if there {
+			return
+		}
+		b.Type("\t")
+	}
+	b.Fatalf("Tab does not reach %s", what)
+}
+
+// Type presses keys: letters, "\r" for Enter or a space.
+func (b *Tab) Type(keys string) { b.Helper(); b.Do("pressing keys", chromedp.KeyEvent(keys)) }
 
 // Login logs a user in.
 func (b *Tab) Login(name, password string) {

@@ -1,0 +1,134 @@
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/notify"
+	"ferry/shared/web/browsertest"
+)
+
+// TestEachStateIsSeen visits the states of pages that no flow passes.
+func TestEachStateIsSeen(t *testing.T) {
+	each(t, true, func(t *testing.T, v browsertest.View) {
+		if v.Lang == "en" {
+			seeStates(t, v)
+		}
+	})
+}
+
+func seeStates(t *testing.T, v browsertest.View) {
+	s, b := begin(t, v)
+	s.InProcess("it moves the clock, and lets calls to the stores fail")
+	alice, bounced := s.As("alice"), "carla@example.com"
+	s.Add("quentin", apitest.Quota(1000)).Upload("file=report.pdf", strings.Repeat("x", 960))
+	long := strings.Repeat("Vertragsverhandlungsprotokoll", 7)[:190] + "-final.pdf"
+	rtl := strings.Repeat("חוזה-שכירות-", 7) + "2026.pdf"
+	link := func(query string) string { return alice.Upload(query, picture).LinkURL }
+	ask := func(title, more string) (made struct{ ID, LinkURL string }) {
+		about := fmt.Sprintf(`{"title":%q,"message":"From the first week"%s}`, title, more)
+		a := alice.Ask("POST /requests", about, "Content-Type", "application/json").Want(201)
+		return apitest.Read[struct{ ID, LinkURL string }](a)
+	}
+	bring := func(to, query string) string { s.Send("POST "+to+query, "content").Want(200); return to }
+	photos := map[string]string{"harbour.png": picture, "pier.png": picture}
+	link("file=plan.zip&m=bob@example.com&i=" + url.QueryEscape(strings.Repeat("Here is the plan. ", 24)))
+	messaged := s.Base + s.LinksOf(s.Newest("alice"))[1]
+	alice.Ask(fmt.Sprintf("DELETE /files/%d", alice.Upload("file=minutes.pdf", "minutes").ID), "").Want(200)
+	kept, ended := alice.Ask("GET /download/list/backup", "").Want(200).File(), ask("Nothing any more", "")
+	alice.Ask("DELETE /requests/"+ended.ID, "").Want(204)
+	alice.Ask("POST /uploads", fmt.Sprintf(`{"name":%q,"length":100}`, long), "Content-Type", "application/json").Want(201)
+	apitest.Must(t, s.Data.Table.Write(t.Context(), notify.Suppress(bounced, notify.AddressBounced, "", time.Now())))
+	longest := alice.Upload("file="+long+"&m="+long[:60]+"@example.com", "x").ID
+	evil := evilSite(t, "localhost", map[string]string{"/": `<form method=post action="` + s.Root + `/logout"><button>`})
+	breaks := func() error { return fmt.Errorf("the disk is broken") }
+	b.Expect("status of 500")
+	hold, release := context.WithTimeout(t.Context(), time.Minute)
+	defer release()
+	hang := func() error { <-hold.Done(); return nil }
+	wrong := func(field, text string) { b.Fill(field, text); b.Press("main form:has(" + field + ") .primary") }
+	for _, state := range []struct {
+		name, page string
+		do         func() // before the page is visited, or instead
+	}{
+		{"link-image", link("file=harbour.png"), nil},
+		{"link-film", link("file=crossing.webm"), nil},
+		{"link-sound", link("file=horn.wav"), nil},
+		{"link-text", alice.Upload("file=notes.txt", strings.Repeat("The ferry leaves at nine.\n", 60)).LinkURL, nil},
+		{"link-message", messaged, nil},
+		{"link-long", link("downloads=3&file=" + long), nil},
+		{"link-rtl", link("file=" + url.QueryEscape(rtl)), nil},
+		{"link-backup", kept.LinkURL, nil},
+		{"bundle-picture", "", func() { b.Visit(bundle(s, "trip.zip", photos)); b.Press("ul.grid a") }},
+		{"bundle-closed", bundle(s, "trip.zip&downloads=2", photos), nil},
+		{"dead-expired", link("file=late.txt&expires=10m"), func() { s.Clock.Advance(time.Hour) }},
+		{"guest-locked", ask("Minutes", `,"password":"open sesame"`).LinkURL, nil},
+		{"guest-wrong", "", func() { wrong("#password", "close sesame") }},
+		{"guest-dead", ended.LinkURL, nil},
+		{"guest-full", bring(ask("One photo", `,"files":1`).LinkURL, "&file=one.jpg"), nil},
+		{"guest-long", bring(ask(long[:100], `,"expires":"7d"`).LinkURL, "&by="+long[:90]+"&file="+long), nil},
+		{"guest-failed", "r?failed=400&parameter=by&k=" + strings.Split(ask("Photos", "").LinkURL, "k=")[1], nil},
+		{"forgot-wrong", "", func() { b.Visit("forgot"); wrong("#user", "nobody else") }},
+		{"stop-bounced", "stop?t=" + s.Data.Ports.Key.Stop(bounced), nil},
+		{"login-throttled", "", func() {
+			for range 6 {
+				b.Login("nobody", "wrong")
+			}
+		}},
+		{"forbidden", "", func() { b.Visit(evil + "/"); b.Press("button") }},
+		{"send-failed", "send?failed=400&parameter=downloads", func() { b.Login("alice", password) }},
+		{"sent-several", fmt.Sprintf("send?sent=1&sent=%d", alice.Upload("file="+long, "x").ID), nil},
+		{"token-wrong", "", func() { b.Visit("account"); b.Click("#tokens ~ .fold summary"); wrong("#name", " ") }},
+		{"files-long", "files", nil},
+		{"file-long", fmt.Sprintf("files?id=%d", longest), nil},
+		{"backup-file", fmt.Sprintf("files?area=backup&id=%d", kept.ID), nil},
+		{"requests-many", "requests", nil},
+		{"requests-edit", "requests?id=" + ask("Receipts", `,"password":"open sesame"`).ID, nil},
+		{"broken", "files", func() { s.Calls.Before("table.Query", breaks) }},
+		{"send-long", "", func() { b.Visit("send"); b.Pick(noise(t, long, 9000), noise(t, rtl, 10)) }},
+		{"sending-begins", "", func() { s.Calls.Before("parts.Begin", hang); b.Send(); b.WaitText("being read") }},
+		{"sent-long", "", func() { release(); b.Link() }},
+		{"files-one", "files", func() { b.Visit("account"); b.Press("main .head button"); b.Login("quentin", password) }},
+		{"send-nearly-full", "send", nil},
+	} {
+		if v.Scriptless && strings.Contains("send-long sending-begins sent-long", state.name) {
+			continue
+		}
+		if state.do != nil {
+			state.do()
+		}
+		if state.page != "" {
+			b.Visit(state.page)
+		}
+		s.Calls.Before("table.Query", nil)
+		b.WaitFor("main h1")
+		b.Seen(state.name)
+	}
+}
+
+// TestAFileIsSentByKeyboardAlone sees the focus at each stop on the way.
+func TestAFileIsSentByKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	_, b := begin(t, browsertest.Desk())
+	b.Visit("login")
+	b.Type("alice")
+	b.TabTo("#password")
+	b.Type(password)
+	b.TabTo("main form button.primary")
+	b.Type("\r")
+	b.WaitFor("#start .drop")
+	b.TabTo("#start input[name=file]")
+	b.Choose("#start input[name=file]", noise(t, "timetable.pdf", 2000))
+	b.WaitFor("#stage form")
+	b.TabTo("#stage .action button")
+	b.Type(" ")
+	b.WaitFor("#link0")
+	b.TabTo("[data-copy]")
+	b.Type("\r")
+	b.WaitText("Copied")
+}
