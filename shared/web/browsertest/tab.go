@@ -310,11 +310,11 @@ func (b *Tab) WaitAddress(text string) {
 		return err == nil && ready == "complete" && strings.Contains(b.Address(), text)
 	}
 	end := time.Now().Add(20 * time.Second)
-	for !whole() && time.Now().Before(end) {
+	for !whole() {
+		if time.Now().After(end) {
+			b.Fatalf("the page is %s, not one with %s\n%s", b.Address(), text, b.Words())
+		}
 		time.Sleep(20 * time.Millisecond)
-	}
-	if !whole() {
-		b.Fatalf("the page is %s, not one with %s\n%s", b.Address(), text, b.Words())
 	}
 }
 
