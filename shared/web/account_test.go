@@ -246,7 +246,7 @@ func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {
 	v.to("its cookie", v.another("").send("GET files", "", "Cookie", "ferry="+token), "login?next=files")
 	v.shows("the page after it", v.get("account"), 200, "<b>build</b>", "used in the last day", "not "+token, "not No tokens yet")
 	v.shows("a token without a name", v.post("account", "do", "token", "name", " ", "scope", "all", "expires", ""), 400,
-		"Say in at most 100 characters", `<option value="all" selected>`, `<option value="" selected>`, `<details class="fold ruled" open>`)
+		"in at most 100 characters", `<option value="all" selected>`, `<option value="" selected>`, `<details class="fold ruled" open>`)
 	for _, bad := range []string{"login", "root", ""} {
 		v.shows("a token for "+bad, v.post("account", "do", "token", "name", "x", "scope", bad), 400, `role="alert"`)
 	}

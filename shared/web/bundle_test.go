@@ -127,7 +127,7 @@ func TestAGuardedBundleListsNothingUnasked(t *testing.T) {
 	s := begin(t)
 	files := []string{"a.txt", "hello", "b.jpg", "picture"}
 	limited := s.bundle(`,"downloads":1`, files...)
-	wantTexts(t, s.page(limited).Want(200), "trip.zip", "1 download left", "takes one of the downloads",
+	wantTexts(t, s.page(limited).Want(200), "trip.zip", "1 download left", "uses one of the downloads",
 		"Show the files", "-a.txt", "-b.jpg")
 	a := s.post("l", url.Values{"k": {tokenOf(limited)}}).Want(200)
 	wantTexts(t, a, "a.txt", "1 download left", "-&amp;preview", "-Pictures")

@@ -49,7 +49,7 @@ func TestAGuestSeesWhatIsAskedForAndWhatHasArrived(t *testing.T) {
 		wantTexts(t, v.get("r?"+query).Want(200), `role="alert"`, "asks you for files")
 	}
 	v.upload(form, "@c.txt", "1")
-	wantTexts(t, v.get(at).Want(200), "All that was asked for has arrived", "c.txt", "-type=\"file\"")
+	wantTexts(t, v.get(at).Want(200), "Everything that was asked for has arrived", "c.txt", "-type=\"file\"")
 }
 
 func TestAProtectedRequestAsksForItsPasswordOnce(t *testing.T) {

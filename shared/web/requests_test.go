@@ -14,7 +14,7 @@ func TestTheRequestsPageShowsWhatWasAskedForAndHasArrived(t *testing.T) {
 	s := begin(t)
 	cookie := s.cookie("ann")
 	wantTexts(t, s.page("requests", "Cookie", cookie).Want(200), "No requests yet",
-		"A request is a link by which people without an account")
+		"A request is a link through which people without an account")
 	made := apitest.Read[wire.Request](s.Ask("POST /requests",
 		`{"title":"<b>Photos","message":"</p>all",
 		"files":7,"bytes":2000000000,"expires":"7d","password":"open sesame"}`).Want(201))

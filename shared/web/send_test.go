@@ -49,7 +49,7 @@ func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 	})
 	v.Add("eve", apitest.Quota(3_000_000), func(u *auth.User) { u.Email = "" })
 	v.to("a login", v.post("login", "user", "eve", "password", apitest.Password), "send")
-	wantTexts(t, v.get("send").Want(200), `data-room="3000000"`, "There are 3 MB left", "-E-mail or text message",
+	wantTexts(t, v.get("send").Want(200), `data-room="3000000"`, "You have 3 MB left", "-E-mail or text message",
 		`-name="c"`,
 		"at most 5 MB", "never expires", "-Mail me")
 	v.As("eve").Upload("file=a.txt&expires=1d", "x")

@@ -222,7 +222,11 @@ func writeError(w http.ResponseWriter, r *http.Request, status int) error {
 		v.again = nil
 		return again(status, v.err)
 	}
-	return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(v.err)})
+	wrong := v.wrong(v.err)
+	if key := fmt.Sprintf("error.%d", status); v.err == nil && v.has(key) { // it was refused before it came to a view
+		wrong = v.T(key)
+	}
+	return v.show(status, "error", map[string]any{"Status": status, "Wrong": wrong})
 }
 
 // wrong says in the visitor's language what is wrong.

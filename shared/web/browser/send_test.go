@@ -77,31 +77,6 @@ func TestAFileIsSentByOneButton(t *testing.T) {
 	})
 }
 
-func TestAFileIsSentByTheKeyboardAlone(t *testing.T) {
-	t.Parallel()
-	s, b := begin(t, browsertest.Desk())
-	b.Visit("login")
-	b.WaitFor("#user:focus")
-	b.Type("alice")
-	b.TabTo("#password")
-	b.Type(password + "\r")
-	b.WaitAddress("send")
-	b.Pick(noise(t, "letter.pdf", 2000)) // a browser's own window chooses files
-	b.TabTo("#stage details.fold summary")
-	b.Type("\r")
-	b.TabTo("#downloads")
-	b.Type("2")
-	b.TabTo("main form .action button.primary")
-	b.Type(" ")
-	b.Link()
-	b.TabTo("[data-copy=link0]")
-	b.Type("\r")
-	b.WaitText("Copied")
-	if l := record(s).Links[0]; l.Downloads != 2 {
-		t.Errorf("the link is %+v", l)
-	}
-}
-
 func TestFilesAreSentToPeopleWithOptions(t *testing.T) {
 	each(t, false, func(t *testing.T, v browsertest.View) {
 		s, b := begin(t, v)

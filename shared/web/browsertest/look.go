@@ -33,6 +33,13 @@ func All() bool { return os.Getenv("FERRY_PAGES") == "all" }
 func (b *Tab) Seen(name string) {
 	b.Helper()
 	b.shot(name)
+	b.axe(name)
+	if All() && b.Lang == "en" {
+		b.colours(true)
+		b.shot(name)
+		b.axe(name + " in the dark")
+		b.colours(false)
+	}
 	b.Fits(name)
 	was := b.View
 	for _, width := range []int64{320, 640} { // the narrowest phone, and a desk's 1280 at a zoom of 200 %
@@ -40,14 +47,6 @@ func (b *Tab) Seen(name string) {
 		b.Fits(name)
 	}
 	b.resize(was.Width, was.Height)
-	b.axe(name)
-	if !All() || b.Lang != "en" {
-		return
-	}
-	b.colours(true)
-	b.shot(name)
-	b.axe(name + " in the dark")
-	b.colours(false)
 }
 
 // colours makes the page dark, or light again.
@@ -89,7 +88,8 @@ func (b *Tab) axe(name string) {
 	faults := get[[]struct {
 		ID, Help string
 		Nodes    []struct{ HTML, FailureSummary string }
-	}](b, `axe.run(document, {preload: false, runOnly: ["wcag2a","wcag2aa","wcag21a","wcag21aa","wcag22aa","best-practice"]}).then(r => r.violations)`)
+	}](b, `axe.run(document, {preload: false, runOnly: ["wcag2a","wcag2aa","wcag21a","wcag21aa","wcag22aa",`+
+		`"best-practice"]}).then(r => r.violations)`)
 	for _, f := range faults {
 		for _, n := range f.Nodes {
 			b.Errorf("%s: %s: %s\n%s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)
