@@ -67,7 +67,7 @@ test("an upload is described by its state", () => {
     ["sending", "412 of 1,200 MB, 38 MB/s, 21 s left", { held: false, can: "pause" }],
     ["paused", "412 of 1,200 MB, paused", { held: true, can: "resume" }],
     ["offline", "No connection, goes on by itself", { held: true, more: "412 of 1,200 MB", can: "pause" }],
-    ["completing", "All bytes are there. They are being checked.", { busy: true, can: "" }],
+    ["completing", "All bytes have arrived. They are being checked.", { busy: true, can: "" }],
     ["failed", "412 of 1,200 MB", { held: true, can: "" }],
   ]) {
     const said = at(state);
@@ -108,7 +108,7 @@ test("each change of the state and each tenth is read out, once", () => {
       "",
       "31%",
       "",
-      "All bytes are there. They are being checked.",
+      "All bytes have arrived. They are being checked.",
     ],
   );
 });
