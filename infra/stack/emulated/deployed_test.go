@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"ferry/shared/api"
 	"ferry/shared/boot/boottest"
@@ -97,21 +96,7 @@ func check(t testing.TB, err error) {
 // pause stops the events of a function, or resumes them.
 func (d *deployed) pause(function string, paused bool) {
 	d.Helper()
-	client := lambda.NewFromConfig(d.config)
-	all, err := client.ListEventSourceMappings(d.Context(), &lambda.ListEventSourceMappingsInput{})
-	check(d, err)
-	found := false
-	for _, m := range all.EventSourceMappings {
-		if !strings.Contains(aws.ToString(m.FunctionArn), ":"+d.IDs[d.ID(function)]) {
-			continue
-		}
-		found = true
-		_, err := client.UpdateEventSourceMapping(d.Context(), &lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: aws.Bool(!paused)})
-		check(d, err)
-	}
-	if !found {
-		d.Fatalf("nothing brings events to %s", function)
-	}
+	check(d, d.Pause(d.Context(), d.ID(function), paused))
 }
 
 // invoke calls a function, which must not fail, and returns its answer.

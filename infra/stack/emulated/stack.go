@@ -235,3 +235,18 @@ func (s *Stack) Close() error {
 	_, err := s.cloud.stacks.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &s.name})
 	return errors.Join(err, s.front.Close())
 }
+
+// Pause stops the events of a function, which the template calls id, or resumes them.
+func (s *Stack) Pause(ctx context.Context, id string, paused bool) error {
+	all, err := s.cloud.lambda.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{})
+	if err != nil {
+		return fmt.Errorf("listing what brings events: %w", err)
+	}
+	err = fmt.Errorf("nothing brings events to %s", id)
+	for _, m := range all.EventSourceMappings {
+		if strings.Contains(aws.ToString(m.FunctionArn), ":"+s.IDs[id]) {
+			_, err = s.cloud.lambda.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: aws.Bool(!paused)})
+		}
+	}
+	return err
+}
