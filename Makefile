@@ -60,7 +60,7 @@ test-race: ## Run the tests that test-aws leaves out, with the race detector whe
 test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS, which it installs.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test -p 4 -timeout 40m -count=1 -tags stack $(filter $(CALM),$(ON_AWS)) ./shared/api/...; \
 	  go test -count=1 -tags stack -run DeployedStack ./shared/boot/apitest; \
-	  go test -count=1 -tags stack -run '^Test(ALoginLasts|AFileIsSent|ALinkIsOpened)' $(IN_BROWSER); \
+	  go test -count=1 -tags stack -run '^Test(ALoginLasts|AFileIsSentByOneButton|ALinkIsOpened)' $(IN_BROWSER); \
 	  $(RACE) -timeout 40m -count=1 $(filter-out $(CALM),$(ON_AWS)); go test -count=1 -run OfAStack ./infra/ferry"
 
 # How long make fuzz tries inputs for each target.

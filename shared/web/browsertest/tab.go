@@ -468,10 +468,10 @@ func Typed(what, text string) chromedp.Action[chromedp.Void] {
 }
 
 // TabTo moves the focus by the keyboard alone to what a selector names, unless it is there already, and
-// checks that it can be seen at each stop.
+// checks that it can be seen at each stop. Behind the last one is the browser itself.
 func (b *Tab) TabTo(what string) {
 	b.Helper()
-	const ring = `[...document.querySelectorAll(":has(:focus), :focus")]` +
+	const ring = `document.activeElement === document.body || [...document.querySelectorAll(":has(:focus), :focus")]` +
 		`.some(e => getComputedStyle(e).outlineStyle !== "none")`
 	for stop := range 40 {
 		there := b.Is("document.activeElement.matches(" + Quoted(what) + ")")
