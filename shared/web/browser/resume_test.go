@@ -31,7 +31,7 @@ func TestAnUploadThatBeganElsewhereIsResumed(t *testing.T) {
 	b.Login("alice", password)
 	b.Visit("files")
 	b.Press(`a[href^="send#upload="]`)
-	b.WaitText("Go on with")
+	b.WaitText("Resume")
 	b.Choose("#stage input[name=again]", other)
 	b.WaitFor("#stage .alert")
 	b.WaitText("Choose the same files again")
