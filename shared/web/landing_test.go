@@ -1,105 +1,45 @@
 package web_test
 
 import (
-	"fmt"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
-	"ferry/shared/boot/local"
 )
 
-// sharer is a user who shares files.
-type sharer struct{ apitest.Caller }
-
-func begin(t testing.TB, options ...apitest.Option) sharer {
-	t.Helper()
-	s := sharer{apitest.Begin(t, options...)}
-	s.CountAtOnce()
-	return s
-}
-
-// browser is what a browser sends with each request for a page.
-var browser = []string{"User-Agent", "Mozilla/5.0 Chrome/120", "Accept", "text/html", "Accept-Language", "en"}
-
-// page returns the page of a link, as a browser gets it.
-func (s sharer) page(link string, headers ...string) apitest.Answer {
-	s.Helper()
-	to := link
-	if _, query, ok := strings.Cut(link, "/v1/download/file"); ok {
-		to = "l" + strings.TrimPrefix(query, "/backup")
-	}
-	return s.Send("GET "+s.Root+"/"+to, "", append(slices.Clone(browser), headers...)...)
-}
-
-// post sends a page's form, as a browser does.
-func (s sharer) post(page string, form url.Values, headers ...string) apitest.Answer {
-	s.Helper()
-	all := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", s.Root, "Sec-Fetch-Site",
-		"same-origin"}, browser...)
-	return s.Send("POST "+s.Root+"/"+page, form.Encode(), append(all, headers...)...)
-}
-
-// wantTexts checks that a page has texts, or lacks those that begin with "-".
-func wantTexts(t testing.TB, a apitest.Answer, texts ...string) {
-	t.Helper()
-	all := strings.NewReplacer("\u00a0", " ", "“\u2068", "“", "\u2069”", "”").Replace(a.Text)
-	_, main, _ := strings.Cut(all, "<main")
-	for _, text := range texts {
-		unwanted, without := strings.CutPrefix(text, "-")
-		if without && strings.Contains(all, unwanted) {
-			t.Errorf("the page has %q:\n%s", unwanted, main)
-		} else if !without && !strings.Contains(all, text) {
-			t.Errorf("the page lacks %q:\n%s", text, main)
-		}
-	}
-}
-
-func tokenOf(link string) string {
-	u, _ := url.Parse(link)
-	return u.Query().Get("k")
-}
-
-func (s sharer) wantUses(what, link string, downloads, previews int) {
-	s.Helper()
-	all := apitest.Read[struct {
-		Downloads struct{ Count, Previews int }
-	}](s.Ask("GET /files/1", "").Want(200))
-	if got := all.Downloads; got.Count != downloads || got.Previews != previews {
-		s.Errorf("%s: %d downloads and %d previews, want %d and %d", what, got.Count, got.Previews, downloads, previews)
-	}
+// wantUses checks how often the first file was downloaded and previewed.
+func (v visitor) wantUses(what string, downloads, previews int) {
+	v.Helper()
+	type uses struct{ Count, Previews int }
+	got := apitest.Read[struct{ Downloads uses }](v.Ask("GET /files/1", "").Want(200))
+	apitest.Equal(v.TB, "downloads and previews by "+what, got.Downloads, uses{downloads, previews})
 }
 
 func TestALinksPageSaysWhatItIsAndCountsNothing(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
-	link := s.Upload("file=photo.jpg&type=image/jpeg", "not really one").LinkURL
-	a := s.page(link).Want(200)
-	wantTexts(t, a, "<bdi>ann</bdi> sends you a picture", "photo.jpg", "14 B, JPG picture", "Expires", "Download, 14",
-		"&amp;download=1", "CRC64NVME", "#image", `curl -OJL &#34;`+s.Base+"/download/file?k="+tokenOf(link),
-		"-downloads left",
+	v := visit(t)
+	link := v.Upload("file=photo.jpg&type=image/jpeg", "not really one").LinkURL
+	page := pageOf(link)
+	a := v.opens(page, 200, "<bdi>ann</bdi> sends you a picture", "photo.jpg", "14 B, JPG picture", "Expires", "Download, 14",
+		"&amp;download=1", "CRC64NVME", "#image", `curl -OJL &#34;`+v.Base+"/download/file?k="+valueOf(page, "k"), "-downloads left",
 		"<title>A file for you", `<meta property="og:title" content="Ferry">`)
-	for _, tag := range strings.SplitAfter(a.Text, ">") {
-		if (strings.Contains(tag, "<meta") || strings.Contains(tag, "title")) && strings.Contains(tag, "photo") {
-			t.Errorf("%s tells the name", tag)
-		}
+	for _, told := range allOf(a.Text, `(<meta[^>]*>|[^>]*</title>)`) {
+		v.has("what others are told", told, "-photo")
 	}
-	s.page(link, "User-Agent", "Slackbot-LinkExpanding 1.0").Want(200)
-	s.wantUses("pages", link, 0, 0)
-	s.Get(link + "&preview")
-	s.wantUses("a preview", link, 0, 0)
-	s.Send("GET "+link+"&download=1", "", browser...).Want(200)
-	s.wantUses("the button", link, 1, 0)
+	v.send("GET "+page, "", "User-Agent", "Slackbot-LinkExpanding 1.0").Want(200)
+	v.wantUses("pages", 0, 0)
+	v.Get(link + "&preview")
+	v.wantUses("a preview", 0, 0)
+	v.open(addresses(a, "&download=1")[0]).Want(200)
+	v.wantUses("the button", 1, 0)
 }
 
 func TestALinksPageShowsWhatCannotRun(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
+	v := visit(t)
 	attack := `<svg xmlns="http://www.w3.org/2000/svg"><script>fetch("/v1/me")</script></svg>`
 	for _, k := range []struct{ name, mime, content, shows string }{
 		{"a.svg", "image/svg+xml", attack, `<img src="v1/download/file?`},
@@ -115,111 +55,84 @@ func TestALinksPageShowsWhatCannotRun(t *testing.T) {
 		{"a.heic", "image/heic", "x", ""},
 		{"empty.txt", "text/plain", "", ""},
 	} {
-		link := s.Upload("file="+k.name, k.content, "Content-Type", k.mime).LinkURL
-		a := s.page(link).Want(200)
-		wantTexts(t, a, k.shows, "-<svg xmlns", "-<script>")
+		link := v.Upload("file="+k.name, k.content, "Content-Type", k.mime).LinkURL
+		a := v.opens(pageOf(link), 200, k.shows, "-<svg xmlns", "-<script>")
 		if k.shows == "" {
-			wantTexts(t, a, "-<img", "-<video", "-<audio", "-<pre class=\"frame")
+			v.shows(a, 200, "-<img", "-<video", "-<audio", `-<pre class="frame`)
 		}
-		got := s.Send("GET "+link+"&preview", "").Want(200)
+		got := v.Send("GET "+link+"&preview", "").Want(200)
 		got.WantHeaders("Content-Security-Policy", "sandbox; default-src 'none'", "X-Content-Type-Options", "nosniff")
-		if !strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment;") {
-			t.Errorf("%s is shown inline", k.name)
-		}
+		v.has("how "+k.name+" is sent", "<"+got.Header.Get("Content-Disposition"), "<attachment;")
 	}
-	var lines strings.Builder
-	for i := range 50 {
-		fmt.Fprintf(&lines, "line %d.\n", i+1)
-	}
-	s = begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.RedirectOver = 100 })
-	a := s.page(s.Upload("file=long.log", lines.String()).LinkURL) // the store has the bytes
-	wantTexts(t, a, "line 40.", "-line 41.")
+	v = visit(t, set(func(s *api.Settings) { s.RedirectOver = 100 })) // the store has the bytes
+	v.opens(v.link("file=long.log", strings.Repeat("a line.\n", 40)+"line 41."), 200, strings.Repeat("a line.\n", 40), "-line 41.")
 }
 
 func TestHostileTextsStayTextsOnALinksPage(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
-	name, message := `"><img src=x onerror=alert(1)>.png`, url.QueryEscape("</blockquote><script>x</script>")
-	link := s.Upload("file="+url.QueryEscape(name)+"&m=bob@example.com&i="+message, "x").LinkURL
-	s.Deliver()
-	inbox := s.Send("GET "+s.Root+"/inbox", "", "Accept", "application/json").Want(200).Text
-	mailed := regexp.MustCompile(`http[^\s"\\]*k=[\w-]+`).FindString(strings.ReplaceAll(inbox, `\u0026`, "&"))
-	wantTexts(t, s.page(mailed).Want(200), "&lt;script&gt;x", `<blockquote dir="auto">`, "-<script>x")
-	for _, at := range []string{link, mailed, link + "&language=%22%3E%3Cscript%3E"} {
-		wantTexts(t, s.page(at).Want(200), "-<img src=x", "&#34;&gt;&lt;img src=x onerror=alert(1)&gt;.png</bdi>")
+	v := visit(t)
+	name, message := `"><img src=x onerror=alert(1)>.png`, "</blockquote><script>x</script>"
+	page := v.link("file="+url.QueryEscape(name)+"&m=bob@example.com&i="+url.QueryEscape(message), "x")
+	mailed := pageOf(allOf(v.Mail(), `(http\S*[?&]k=[\w-]+)`)[0])
+	v.opens(mailed, 200, "&lt;script&gt;x", `<blockquote dir="auto">`, "-<script>x")
+	for _, at := range []string{page, mailed, page + "&language=%22%3E%3Cscript%3E"} {
+		v.opens(at, 200, "-<img src=x", "&#34;&gt;&lt;img src=x onerror=alert(1)&gt;.png</bdi>")
 	}
 }
 
 func TestALinkWithAPasswordHidesItsNameUntilItIsOpened(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
-	link := s.Upload("file=secret.txt&downloads=2", "hello", "Ferry-Link-Password", "open sesame").LinkURL
-	a := s.page(link).Want(200)
-	wantTexts(t, a, "<bdi>ann</bdi> sends you a file with a password", "-secret", "-CRC64", `type="password"`,
-		"2 downloads left")
-	form := url.Values{"k": {tokenOf(link)}, "password": {"wrong"}}
-	wantTexts(t, s.post("l", form).Want(401), "This is not the password", `role="alert"`, `aria-invalid="true"`,
-		"-secret")
-	form.Set("password", "")
-	s.post("l", form).Want(401)
-	s.post("l", form, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site").Want(403)
-	form.Set("password", "open sesame")
-	a = s.post("l", form).Want(200)
-	wantTexts(t, a, "secret.txt", "claim=", "2 downloads left", "curl -OJL -u :PASSWORD &#34;", "-hello")
-	_, rest, _ := strings.Cut(a.Text, `class="button primary" href="`)
-	button, _, _ := strings.Cut(strings.ReplaceAll(rest, "&amp;", "&"), `"`)
-	apitest.Equal(t, "the file", s.Send("GET "+s.Root+"/"+button, "", browser...).Want(200).Text, "hello")
-	wantTexts(t, s.page(link), "1 download left")
-
-	_, claim, _ := strings.Cut(button, "claim=")
-	claim, _, _ = strings.Cut(claim, "&")
-	s.Clock.Advance(25 * time.Hour)
-	gone := s.page("l?k=" + tokenOf(link) + "&claim=" + claim).Want(303)
-	gone.WantHeaders("Location", "l?k="+tokenOf(link))
+	v := visit(t)
+	page := v.link("file=secret.txt&downloads=2", "hello", "Ferry-Link-Password", "open sesame")
+	v.opens(page, 200, "<bdi>ann</bdi> sends you a file with a password", "-secret", "-CRC64", `type="password"`, "2 downloads left")
+	token := valueOf(page, "k")
+	wrong := v.post("l", "k", token, "password", "wrong")
+	v.shows(wrong, 401, "This is not the password", `role="alert"`, `aria-invalid="true"`, "-secret")
+	v.post("l", "k", token, "password", "").Want(401)
+	a := v.post("l", "k", token, "password", "open sesame")
+	v.shows(a, 200, "secret.txt", "claim=", "2 downloads left", "curl -OJL -u :PASSWORD &#34;", "-hello")
+	button := addresses(a, "&download=1")[0]
+	apitest.Equal(t, "the file", v.open(button).Want(200).Text, "hello")
+	v.opens(page, 200, "1 download left")
+	v.Clock.Advance(25 * time.Hour)
+	v.leads(v.open("l?k="+token+"&claim="+valueOf(button, "claim")), "l?k="+token)
 }
 
 func TestAFormForALinkWithoutLimitsLeadsToItsPage(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
-	link := s.Upload("file=a.txt", "hello").LinkURL
-	s.post("l", url.Values{"k": {tokenOf(link)}}).Want(303).WantHeaders("Location", "l?k="+tokenOf(link))
-	s.wantUses("the form", link, 0, 0)
+	v := visit(t)
+	token := valueOf(v.link("file=a.txt", "hello"), "k")
+	v.leads(v.post("l", "k", token), "l?k="+token)
+	v.wantUses("the form", 0, 0)
 }
 
 func TestADeadLinkSaysWhyAndWhatToDo(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
-	link := func(query string) string { return s.Upload("file=a.txt"+query, "x").LinkURL }
-	expired, usedUp, ended, deleted, kept := link("&expires=1h"), link("&downloads=1"), link(""), link(""), link("")
-	to := s.Send("GET "+usedUp, "").Want(302).Header.Get("Location")
-	s.Get(to)
-	s.Ask("DELETE /files/3/links/own", "").Want(200)
-	s.Ask("DELETE /files/4", "").Want(200)
-	backup := s.Ask("DELETE /files/5", "").Want(200).File().LinkURL
-	wantTexts(t, s.page(backup).Want(200), "a.txt", "v1/download/file/backup?")
-	s.Ask("POST /files/5/restore", "").Want(200)
-	s.Clock.Advance(2 * time.Hour)
-	for link, title := range map[string]string{
-		expired: "This link has expired", usedUp: "This link is used up", ended: "This link was withdrawn",
+	v := visit(t)
+	expired, usedUp := v.link("file=a.txt&expires=1h", "x"), v.Upload("file=a.txt&downloads=1", "x").LinkURL
+	ended, deleted, kept := v.link("file=a.txt", "x"), v.link("file=a.txt", "x"), v.link("file=a.txt", "x")
+	v.Get(v.Send("GET "+usedUp, "").Want(302).Header.Get("Location"))
+	v.Ask("DELETE /files/3/links/own", "").Want(200)
+	v.Ask("DELETE /files/4", "").Want(200)
+	backup := pageOf(v.Ask("DELETE /files/5", "").Want(200).File().LinkURL)
+	v.opens(backup, 200, "a.txt", "v1/download/file/backup?")
+	v.Ask("POST /files/5/restore", "").Want(200)
+	v.Clock.Advance(2 * time.Hour)
+	for page, title := range map[string]string{
+		expired: "This link has expired", pageOf(usedUp): "This link is used up", ended: "This link was withdrawn",
 		deleted: "The file of this link was deleted", backup: "This link has ended",
-		kept[:len(kept)-1] + "_": "There is no such link",
 	} {
-		a := s.page(link).Want(401)
-		wantTexts(t, a, "<h1>"+title+"</h1>", "What you can do")
-		if title != "There is no such link" {
-			wantTexts(t, a, "<bdi>ann</bdi>", "<time datetime=")
-		}
+		v.opens(page, 401, "<h1>"+title+"</h1>", "What you can do", "<bdi>ann</bdi>", "<time datetime=")
 	}
-	wantTexts(t, s.page("l").Want(400), "There is no such link")
-	wantTexts(t, s.page("l?k=%00").Want(401), "There is no such link")
+	for page, status := range map[string]int{kept[:len(kept)-1] + "_": 401, "l?k=%00": 401, "l": 400} {
+		v.opens(page, status, "<h1>There is no such link</h1>", "What you can do")
+	}
 }
 
 func TestAFileOfAGuestNeedsNoSender(t *testing.T) {
 	t.Parallel()
-	s := begin(t)
-	request := s.Ask("POST /requests", `{"title":"x"}`).Want(201)
-	at := apitest.Read[struct{ LinkURL string }](request).LinkURL
-	s.Send("PUT "+at+"&file=a.png", "x", "User-Agent", "curl/8").Want(200)
-	file := s.Ask("GET /download/list", "").Want(200).File()
-	wantTexts(t, s.page(file.LinkURL).Want(200), "<h1>A picture for you</h1>")
+	v := visit(t)
+	request, _ := v.request(`{"title":"x"}`)
+	v.Send("PUT "+request.LinkURL+"&file=a.png", "x", "User-Agent", "curl/8").Want(200)
+	v.opens(pageOf(v.Ask("GET /download/list", "").Want(200).File().LinkURL), 200, "<h1>A picture for you</h1>")
 }

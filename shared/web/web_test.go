@@ -22,16 +22,10 @@ import (
 // fileOf returns the address of a file of all pages.
 func (v visitor) fileOf(name string) string {
 	v.Helper()
-	at := regexp.MustCompile(`static/[0-9a-f]{12}/`).FindString(v.get("login").Text)
-	if at == "" {
-		v.Fatal("the page has no style")
-	}
-	return at + name
+	return allOf(v.open("forgot").Text, `(static/[0-9a-f]{12}/)`)[0] + name
 }
 
-func looking(l api.Look) apitest.Option {
-	return func(s *api.Settings, _ *local.ServiceOptions) { s.Look = l }
-}
+func looking(l api.Look) apitest.Option { return set(func(s *api.Settings) { s.Look = l }) }
 
 // TestFilesOfPagesAreSmallAndKeptForEver has the limit of the weight of all scripts and styles, after gzip.
 func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
@@ -58,9 +52,7 @@ func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 		} else if len(a.Text) > 1000 {
 			t.Errorf("%s is not compressed", at)
 		}
-		if packed.Text != a.Text || a.Text == "" {
-			t.Errorf("%s is another one by gzip, or has %d bytes", at, len(a.Text))
-		}
+		apitest.Equal(t, at+" by gzip", packed.Text, a.Text)
 		apitest.Equal(t, "the body of HEAD", v.send("HEAD "+at, "").Want(200).Text, "")
 	}
 	if t.Logf("%d bytes", total); total > 48<<10 {
@@ -80,19 +72,14 @@ func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 // TestScriptsAreLoadedTogether: a script that another one asks for would begin to load only after that.
 func TestScriptsAreLoadedTogether(t *testing.T) {
 	t.Parallel()
-	v, user := visit(t), visit(t).login()
-	imports := regexp.MustCompile(`(?:from|import\(?) ?"\./([a-z]+\.js)"`)
-	preloads := regexp.MustCompile(`"modulepreload" href="static/[0-9a-f]+/([a-z]+\.js)"`)
+	v := visit(t).login("ann")
 	for page, script := range map[string]string{"send": "send.js", "files": "call.js", "requests": "call.js"} {
-		var loaded []string
-		for _, m := range preloads.FindAllStringSubmatch(user.get(page).Text, -1) {
-			loaded = append(loaded, m[1])
-		}
+		loaded := allOf(v.open(page).Text, `"modulepreload" href="static/[0-9a-f]+/([a-z]+\.js)"`)
 		needed := []string{script}
 		for i := 0; i < len(needed); i++ {
-			for _, m := range imports.FindAllStringSubmatch(v.get(v.fileOf(needed[i])).Text, -1) {
-				if !slices.Contains(needed, m[1]) {
-					needed = append(needed, m[1])
+			for _, name := range allOf(v.open(v.fileOf(needed[i])).Text, `(?:from|import\(?) ?"\./([a-z]+\.js)"`) {
+				if !slices.Contains(needed, name) {
+					needed = append(needed, name)
 				}
 			}
 		}
@@ -106,20 +93,20 @@ func TestScriptsAreLoadedTogether(t *testing.T) {
 func TestPagesLookAsTheOperatorWants(t *testing.T) {
 	t.Parallel()
 	v := visit(t, looking(api.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
-	wantTexts(t, v.get("login"), "– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`,
+	v.opens("login", 200, "– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`,
 		`href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`)
-	apitest.Equal(t, "the colours", v.get(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
-	v.to("the root", v.get(""), "login")
-	wantTexts(t, v.get("stop?t="+v.Data.Ports.Key.Stop("a@example.com")), "from Acme &lt;Files&gt; about", "-Ferry")
+	apitest.Equal(t, "the colours", v.open(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
+	v.leads(v.open(""), "login")
+	v.opens("stop?t="+v.Data.Ports.Key.Stop("a@example.com"), 200, "from Acme &lt;Files&gt; about", "-Ferry")
 	v.post("forgot", "user", "ann").Want(303)
-	wantTexts(t, apitest.Answer{Text: v.mail()}, "the Acme <Files> user ann", "-Ferry")
+	v.has("the mail", v.Mail(), "the Acme <Files> user ann", "-Ferry")
 	other := visit(t)
-	wantTexts(t, other.get("login"), "– Ferry</title>", "-look.css", "-mprint")
+	other.opens("login", 200, "– Ferry</title>", "-look.css", "-mprint")
 	if v.fileOf("") == other.fileOf("") {
 		t.Error("another logo or colour has the same address")
 	}
-	program := other.Send("GET "+other.Root+"/", "", "Accept", "*/*").Want(200).WantHeaders("Content-Type", "text/plain; charset=utf-8")
-	wantTexts(t, program, "This is Ferry", other.Base+"/openapi.json")
+	program := other.send("GET ", "", "Accept", "*/*").WantHeaders("Content-Type", "text/plain; charset=utf-8")
+	other.shows(program, 200, "This is Ferry", other.Base+"/openapi.json")
 }
 
 // TestALanguageIsTheOneThatWasChosen: else it is that of the link, else the browser's.
@@ -131,23 +118,20 @@ func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
 		{"login?lang=it", "de", "", "it"}, {"login?lang=it&language=es", "de", "fr", "es"}, {"login?lang=it", "de", "fr", "fr"},
 		{"login?language=xx", "de", "", "de"}, {"login?language=%22%3E%3Cscript%3E", "en", "xx", "en"},
 	} {
-		headers := []string{"Accept-Language", c.accept}
+		other := v.another(desk)
 		if c.cookie != "" {
-			headers = append(headers, "Cookie", "ferry-lang="+c.cookie)
+			other.cookies["ferry-lang"] = c.cookie
 		}
-		a := v.another("Chrome").send("GET "+c.path, "", headers...)
-		a.WantHeaders("Content-Language", c.want)
-		if !strings.Contains(a.Text, `<html lang="`+c.want+`">`) {
-			t.Errorf("%+v: the page is %.300s", c, a.Text)
-		}
+		a := other.send("GET "+c.path, "", "Accept-Language", c.accept).WantHeaders("Content-Language", c.want)
+		v.shows(a, 200, `<html lang="`+c.want+`">`)
 		_, choice, _ := strings.Cut(c.path, "language=")
 		set := len(choice) == 2 && choice != "xx"
 		if got := a.Header.Get("Set-Cookie"); (got == "ferry-lang="+choice+"; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax") != set {
 			t.Errorf("%+v: the cookie is %q", c, got)
 		}
 	}
-	wantTexts(t, v.post("password", "k", "x", "new", "short"), `href="?k=x&amp;language=de"`) // also after a wrong form
-	wantTexts(t, v.post("stop", "t", "x"), `href="?language=de&amp;t=x"`)
+	v.shows(v.post("password", "k", "x", "new", "short"), 401, `href="?k=x&amp;language=de"`) // also after a wrong form
+	v.shows(v.post("stop", "t", "x"), 401, `href="?language=de&amp;t=x"`)
 }
 
 // TestPagesForAnybodyShowWhoIsLoggedIn: also where the call that finds that fails.
@@ -155,24 +139,24 @@ func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
 	t.Parallel()
 	v := visit(t)
 	v.Add("ugo", func(u *auth.User) { u.Lang = "it" })
-	v.to("a login", v.post("login", "user", "ugo", "password", apitest.Password), "send")
+	v.login("ugo")
 	for _, page := range []string{"l?k=x", "r?k=x", "forgot", "stop?t=x", "password?k=x", "nothing"} {
-		a := v.get(page)
-		wantTexts(t, a, "<bdi>ugo</bdi>", "-class=\"who\" href=\"login\"", `<html lang="it">`)
+		a := v.open(page)
+		v.has(page, a.Text, "<bdi>ugo</bdi>", `-class="who" href="login"`, `<html lang="it">`)
 		v.Calls.Before("table.GetMany", func() error { return io.ErrUnexpectedEOF })
-		apitest.Equal(t, page+" without the table", v.get(page).Code, a.Code)
+		v.open(page).Want(a.Code)
 		v.Calls.Before("table.GetMany", nil)
 	}
-	wantTexts(t, v.get("l?k=x&lang=fr"), `<html lang="fr">`)
-	apitest.Equal(t, "a login in the log", strings.Contains(v.Log.String(), "login=token"), false)
+	v.opens("l?k=x&lang=fr", 401, `<html lang="fr">`)
+	v.has("the log", v.Log.String(), "-login=token")
 }
 
 // TestEachPageIsForItselfAlone asks as somebody with a login and as somebody without one.
 func TestEachPageIsForItselfAlone(t *testing.T) {
 	t.Parallel()
 	const allowed = "https://app.example"
-	known := visit(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{allowed} }).login()
-	for _, v := range []visitor{known, known.another("Chrome")} {
+	known := visit(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{allowed} }).login("ann")
+	for _, v := range []visitor{known, known.another(desk)} {
 		for _, request := range web.Views() {
 			method, name, _ := strings.Cut(request, " ")
 			if method == "POST" {
@@ -185,7 +169,7 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 				}
 				continue
 			}
-			a := v.get(name)
+			a := v.open(name)
 			a.WantHeaders("Cache-Control", "no-store", "X-Content-Type-Options", "nosniff", "Access-Control-Allow-Origin", "")
 			if a.Code == 303 {
 				if to := a.Header.Get("Location"); !regexp.MustCompile(`^[a-z]+(\?|$)`).MatchString(to) {
@@ -206,7 +190,7 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 			}
 		}
 	}
-	known.get("account").Want(200) // no form of another site has ended the login
+	known.open("account").Want(200) // no form of another site has ended the login
 }
 
 // TestAnAddressOfTheInterfaceIsNoPage has what a program may ask for by mistake.
@@ -220,18 +204,17 @@ func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 	for _, request := range []string{"GET nothing", "GET LOGIN", "GET login.html", "GET %2e%2e", "POST nothing", "POST files", "GET logout"} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "text/html; charset=utf-8")
 	}
-	for path, want := range map[string]string{
+	for path, page := range map[string]string{
 		"login/": "./../login", "files/?x=%2F&y": "./../files?x=%2F&y", "l//": "./../../l", "a/b": "./../missing",
 		"a%20b/": "./../a%20b", "/": "./../missing", "a/b/c/": "./../../../missing", "//a.example/": "./../../../a.example",
 	} {
-		v.to(path, v.get(path), want)
+		v.leads(v.open(path), page)
 		v.send("GET "+path, "", "Accept", "*/*").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
 	for _, path := range []string{"", "login", "nothing"} {
-		get, head := v.get(path), v.send("HEAD "+path, "")
-		if head.Code != get.Code || head.Text != "" || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
-			t.Errorf("HEAD /%s: status %d, want %d, %v", path, head.Code, get.Code, head.Header)
-		}
+		get := v.open(path)
+		head := v.send("HEAD "+path, "").Want(get.Code).WantHeaders("Content-Type", get.Header.Get("Content-Type"))
+		apitest.Equal(t, "the body of HEAD", head.Text, "")
 	}
 }
 
@@ -247,12 +230,9 @@ func TestOnlyPagesThatNeedTheStoreMayReachIt(t *testing.T) {
 	v := visit(t)
 	v.Data.Ports.Blobs = signing{v.Data.Ports.Blobs}
 	v.CountAtOnce()
-	v.login()
-	_, request := v.asked(`{}`)
-	link := func(name string) string {
-		_, token, _ := strings.Cut(v.As("ann").Upload("file="+name, "x").LinkURL, "k=")
-		return "l?k=" + token
-	}
+	v.login("ann")
+	_, request := v.request(`{}`)
+	link := func(name string) string { return v.link("file="+name, "x") }
 	for page, reaches := range map[string]bool{
 		"send": true, request: true, link("a.png"): true, link("a.mp4"): true, link("a.mp3"): true,
 		link("a.txt"): false, link("a.bin"): false, "l?k=x": false, "r?k=x": false,
@@ -260,8 +240,6 @@ func TestOnlyPagesThatNeedTheStoreMayReachIt(t *testing.T) {
 	} {
 		from := map[bool]string{false: "'self'", true: "'self' https://files.example.com"}[reaches]
 		want := "; connect-src " + from + "; img-src " + from + " blob:; media-src " + from + "; form-action"
-		if policy := v.get(page).Header.Get("Content-Security-Policy"); !strings.Contains(policy, want) {
-			t.Errorf("%.6s: the policy is %q without %q", page, policy, want)
-		}
+		v.has("the policy of "+page[:4], v.open(page).Header.Get("Content-Security-Policy"), want)
 	}
 }

@@ -3,6 +3,8 @@ package apitest
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"mime/multipart"
 	"net/http"
 	"reflect"
 	"strings"
@@ -82,6 +84,22 @@ func (s *Server) Send(request, body string, headers ...string) Answer {
 	a := Answer{Code: resp.StatusCode, Header: resp.Header, Text: s.Text(resp), s: s, request: request}
 	_ = json.Unmarshal([]byte(a.Text), &a.Envelope) // other answers are none
 	return a
+}
+
+// Form writes a form, and returns it with its media type. Names and values alternate; @NAME is a file of that name.
+func Form(fields ...string) (body, mediaType string) {
+	var b strings.Builder // which never fails
+	w := multipart.NewWriter(&b)
+	for i := 0; i < len(fields); i += 2 {
+		if name, isFile := strings.CutPrefix(fields[i], "@"); isFile {
+			part, _ := w.CreateFormFile("file", name)
+			_, _ = io.WriteString(part, fields[i+1])
+		} else {
+			_ = w.WriteField(fields[i], fields[i+1])
+		}
+	}
+	_ = w.Close()
+	return b.String(), w.FormDataContentType()
 }
 
 // Get returns what a link gives.

@@ -170,6 +170,18 @@ func (s *Server) Deliver() (sent int) {
 	return strings.Count(s.Log.String()[before:], "notice sent")
 }
 
+// Mail delivers what waits, and returns the newest message of the inbox.
+func (s *Server) Mail() string {
+	s.Helper()
+	s.Deliver()
+	all, err := s.Service.Inbox.List(s.Context(), 1)
+	check(s.TB, "reading the inbox", err)
+	if len(all) == 0 {
+		s.Fatal("the inbox is empty")
+	}
+	return all[0].Text
+}
+
 // Request sends a request to a path below Base, or to a whole URL. Headers are pairs.
 func (s *Server) Request(method, path string, body io.Reader, headers ...string) *http.Response {
 	s.Helper()

@@ -20,15 +20,16 @@ import (
 	"ferry/shared/web/browsertest"
 )
 
-// views returns the names of the pages that take a method.
-func views(t testing.TB, method string) (names []string) {
+// wantViews checks that each page that takes a method is among requests.
+func wantViews(t testing.TB, method string, requests []string) {
 	t.Helper()
 	text, err := os.ReadFile("../web.go")
 	apitest.Must(t, err)
-	for _, found := range regexp.MustCompile(`"`+method+` ([a-z]+)"`).FindAllStringSubmatch(string(text), -1) {
-		names = append(names, found[1])
+	for _, view := range regexp.MustCompile(`"`+method+` ([a-z]+)"`).FindAllStringSubmatch(string(text), -1) {
+		if !slices.ContainsFunc(requests, func(r string) bool { return strings.HasPrefix(r+"?", view[1]+"?") }) {
+			t.Errorf("%s is not tried", view[0])
+		}
 	}
-	return names
 }
 
 // stock is what alice has: addresses of all pages that show it, and the queries of some links.
@@ -41,8 +42,7 @@ type stock struct {
 func seed(s *apitest.Server, name, text string) (has stock) {
 	s.Helper()
 	queryOf := func(link string) string { // as pages write it
-		u, err := url.Parse(link)
-		apitest.Must(s.TB, err)
+		u, _ := url.Parse(link)
 		return u.Query().Encode()
 	}
 	alice, n, i := s.As("alice"), url.QueryEscape(name), url.QueryEscape(text)
@@ -52,13 +52,12 @@ func seed(s *apitest.Server, name, text string) (has stock) {
 		return made
 	}
 	alice.Upload("file="+n+"&m=bob@example.com&i="+i, "x")
-	inMail := regexp.MustCompile(`http://\S+`).FindAllString(mail(s), -1)
+	inMail := linksIn(s.Mail())
 	has.file, has.stop = queryOf(inMail[0]), queryOf(inMail[len(inMail)-1])
 	limited := queryOf(alice.Upload("file="+n+"&downloads=3", "x", "Ferry-Link-Password", password).LinkURL)
-	has.closed = queryOf(bundle(s, n+".zip&downloads=2", map[string]string{"c": "c"}))
-	has.archive = queryOf(bundle(s, n+".zip&m=bob@example.com&i="+i, map[string]string{
-		text + ".png": picture, text + ".html": "x", "javascript:attacked=1": "x", strings.Repeat("long", 60): "x",
-	}))
+	has.closed = queryOf(bundle(s, n+".zip&downloads=2", "c", "c"))
+	has.archive = queryOf(bundle(s, n+".zip&m=bob@example.com&i="+i, text+".png", picture, text+".html", "x",
+		"javascript:attacked=1", "x", strings.Repeat("long", 60), "x"))
 	alice.Ask(fmt.Sprint("DELETE /files/", alice.Upload("file="+n, "x").ID), "").Want(200)
 	ask("POST /uploads", map[string]any{"name": name, "length": 5})
 	ask("POST /tokens", map[string]any{"name": text, "scope": "all"})
@@ -66,7 +65,7 @@ func seed(s *apitest.Server, name, text string) (has stock) {
 	s.Send("POST "+request.LinkURL+"&file="+n+"&by="+i, "x").Want(200)
 	has.locked = queryOf(ask("POST /requests", map[string]any{"title": text, "password": password}).LinkURL)
 	change := queryOf(s.Send("GET /auth/forget?u=alice", "").Want(200).LinkURL)
-	has.open, has.code = queryOf(request.LinkURL), regexp.MustCompile(`(?m)^\d{8}$`).FindString(mail(s))
+	has.open, has.code = queryOf(request.LinkURL), regexp.MustCompile(`(?m)^\d{8}$`).FindString(s.Mail())
 	has.pages = strings.Fields(strings.NewReplacer("ID", request.ID, "FILE", has.file, "LIMITED", limited,
 		"CLOSED", has.closed, "BUNDLE", has.archive, "OPEN", has.open, "LOCKED", has.locked,
 		"STOP", has.stop, "CHANGE", change+"&u="+i).Replace(`
@@ -104,15 +103,16 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 	for _, name := range []string{"a.html", "a.xhtml", "a.svg", "a.xml"} { // a site that serves them is attacked
 		pages["/"+name] = hostile[name]
 		b.Visit(evil + "/" + name)
-		if b.Text("window.name") != "attacked" || b.Text("localStorage.attacked") != "1" {
-			t.Fatalf("%s does nothing", name)
-		}
+		apitest.Equal(t, "what "+name+" does", b.Text("window.name + localStorage.attacked"), "attacked1")
 		<-heard
 		b.Is("window.name = '', localStorage.clear(), true")
 	}
 	b.Login("alice", password)
-	archive := bundle(s, "evil.zip", hostile)
-	ways, previews := map[string]string{}, []string{} // the names of what they lead to
+	var entries, previews []string
+	for name, content := range hostile {
+		entries = append(entries, name, content)
+	}
+	archive, ways := bundle(s, "evil.zip", entries...), map[string]string{} // the names of what they lead to
 	for name, content := range hostile {
 		links := []string{archive + "&entry=" + url.QueryEscape(name)}
 		for _, kind := range slices.Compact([]string{"text/html", browsertest.Kinds[path.Ext(name)]}) {
@@ -165,17 +165,15 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 			t.Run(fmt.Sprint(host, ", allowed by CORS: ", allowed), func(t *testing.T) {
 				t.Parallel()
 				evil, _ := browsertest.EvilSite(t, host, nil)
-				s := apitest.New(t, func(_ *api.Settings, o *local.ServiceOptions) {
+				s, b := begin(t, browsertest.Desk(), func(_ *api.Settings, o *local.ServiceOptions) {
 					if allowed {
 						o.Origins = envelope.Origins{evil}
 					}
 				})
-				s.AddUser("alice", password)
-				b := browsertest.Open(t, s.Root, browsertest.Desk())
 				b.Login("alice", password)
 				b.Expect("CORS", "net::ERR_FAILED")
 				has := seed(s, "name", "text")
-				all := forgeries(b, has)
+				all := forgeries(t, b, has)
 				b.Visit("account")
 				got, cookies, before := browsertest.Receive(t, s.Root, &s.HTTP.Config.Handler), b.Cookies(), s.Items()
 				send := func(f browsertest.Forgery, want int) {
@@ -183,9 +181,7 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 					b.Forge(s.Root, f)
 					select {
 					case r := <-got:
-						if r != (browsertest.Received{Request: f.Request, Status: want, Cookie: host == "127.0.0.1"}) {
-							t.Errorf("the service got %+v, want status %d for %+v", r, want, f)
-						}
+						apitest.Equal(t, "the answer", r, browsertest.Received{Request: f.Request, Status: want, Cookie: host == "127.0.0.1"})
 					case <-time.After(10 * time.Second):
 						t.Fatalf("the service did not get %+v", f)
 					}
@@ -227,7 +223,7 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 }
 
 // forgeries returns what all pages send for alice, who has opened a request that is locked for others.
-func forgeries(b *browsertest.Tab, has stock) (all []browsertest.Forgery) {
+func forgeries(t *testing.T, b *browsertest.Tab, has stock) (all []browsertest.Forgery) {
 	b.Helper()
 	fill := map[string]string{
 		"old": password, "new": another, "user": "alice", "password": password, "name": "evil", "title": "evil",
@@ -237,11 +233,11 @@ func forgeries(b *browsertest.Tab, has stock) (all []browsertest.Forgery) {
 	open := `fetch("r", {method: "POST", body: new URLSearchParams("` + has.locked + "&password=" + password + `")})`
 	b.Is(open + ".then(r => r.ok)")
 	all = append(all, b.Forms(fill, "r?"+has.locked)...)
-	for _, name := range views(b.TB.(*testing.T), "POST") {
-		if !slices.ContainsFunc(all, func(f browsertest.Forgery) bool { return f.Request == "POST "+name }) {
-			b.Errorf("no page has a form for %s", name)
-		}
+	var forms []string
+	for _, f := range all {
+		forms = append(forms, strings.TrimPrefix(f.Request, "POST "))
 	}
+	wantViews(t, "POST", forms)
 	fields := [][2]string{{"name", "evil"}, {"old", password}, {"new", another}}
 	calls := "POST v1/tokens|DELETE v1/tokens|POST v1/me/password|POST v1/uploads|PUT v1/upload/a"
 	for call := range strings.SplitSeq(calls, "|") {
@@ -271,11 +267,7 @@ func TestNoPageCanBeFramed(t *testing.T) {
 			at := "v1/download/file?"
 			pages := append(has.pages, "", "qr?"+has.file, at+has.file, at+has.archive, "v1/requests/in?"+has.open,
 				"inbox?mail="+messages[1].ID)
-			for _, name := range views(t, "GET") {
-				if !slices.ContainsFunc(pages, func(at string) bool { return strings.HasPrefix(at+"?", name+"?") }) {
-					t.Errorf("%s is not tried", name)
-				}
-			}
+			wantViews(t, "GET", pages)
 			entry := at + has.archive + "&entry=text.html"
 			files := []string{at + has.file + "&download=1", at + has.file + "&preview", entry, entry + "&preview"}
 			evil, _ := browsertest.EvilSite(t, host, nil)
@@ -300,16 +292,13 @@ func TestNoPageCanBeFramed(t *testing.T) {
 // that site gets, at titles, at what the browser stores, after interrupted uploads too, and at the log.
 func TestNoTokenLeavesTheService(t *testing.T) {
 	t.Parallel()
-	browsertest.Need(t)
 	other, heard := browsertest.EvilSite(t, "127.0.0.1", nil)
-	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Look.Imprint = other + "/heard" })
-	s.AddUser("alice", password)
-	alice, b := s.As("alice"), browsertest.Open(t, s.Root, browsertest.Desk())
+	s, b := begin(t, browsertest.Desk(), func(set *api.Settings, _ *local.ServiceOptions) { set.Look.Imprint = other + "/heard" })
 	b.Login("alice", password)
 	has := seed(s, "name", "text")
 	claim := s.Send("GET /download/file?"+has.closed+"&download=1", "").Want(302).Header.Get("Location")
 	claim = "l?" + claim[strings.IndexByte(claim, '?')+1:]
-	secrets := []string{alice.Bearer, "open sesame"}
+	secrets := []string{s.As("alice").Bearer, "open sesame"}
 	check := func(page string) {
 		t.Helper()
 		for _, secret := range append(secrets, b.Cookies()...) {
@@ -338,7 +327,7 @@ func TestNoTokenLeavesTheService(t *testing.T) {
 	if s.InStack() {
 		return
 	}
-	narrow(s, 1_000_000)
+	browsertest.Narrow(&s.HTTP.Config.Handler, 1_000_000)
 	for _, page := range []string{"send", "r?" + has.open} {
 		b.Visit(page)
 		b.Pick(noise(t, "unfinished.bin", 8<<20))
@@ -364,49 +353,35 @@ const (
 
 func TestHostileTextsAreShownAsTexts(t *testing.T) {
 	t.Parallel()
-	s, _ := begin(t, browsertest.Desk())
+	s, b := begin(t, browsertest.Phone())
 	s.InProcess("it has an inbox")
 	has, typed := seed(s, hostileName, hostile), url.QueryEscape(hostile)
-	for _, name := range []string{
-		"javascript:attacked=1", "\u202egnp.exe", strings.Repeat("long", 60), "\u05e9\u05dc\u05d5\u05dd" + hostileName,
-	} {
+	for _, name := range []string{"javascript:attacked=1", "\u202egnp.exe", strings.Repeat("long", 60), "\u05e9\u05dc" + hostileName} {
 		s.As("alice").Upload("file="+url.QueryEscape(name), "x")
 	}
-	narrow(s, 1_000_000)
+	browsertest.Narrow(&s.HTTP.Config.Handler, 1_000_000)
 	pages := append(has.pages, typed, "l?"+has.archive+"&view=list&q="+typed)
 	for page := range strings.FieldsSeq(`files?search= send?sent=1&d= send?failed=400&parameter= l?k= r?k= stop?t=
 		forgot?user= login?changed=1&user= login?changed=1&next= login?changed=1&language=`) {
 		pages = append(pages, page+typed)
 	}
-	for _, v := range []browsertest.View{browsertest.Phone(), browsertest.Desk()} {
-		t.Run(v.String(), func(t *testing.T) {
-			b := browsertest.Open(t, s.Root, v)
-			b.Login("alice", password)
-			harmless := func(where string) {
-				t.Helper()
-				b.Fits(where)
-				if b.Is(`!!(window.attacked || document.querySelector("main script, [onerror], [href^='javascript:' i]"))`) {
-					t.Errorf("%s: a text became markup", where)
-				}
-			}
-			for _, page := range pages {
-				b.Visit(page)
-				b.WaitFor("main h1")
-				harmless(page)
-			}
-			hostileFiles(b, harmless, "send", "r?"+has.open)
-		})
+	b.Login("alice", password)
+	harmless := func(where string) {
+		t.Helper()
+		b.Fits(where)
+		if b.Is(`!!(window.attacked || document.querySelector("main script, [onerror], [href^='javascript:' i]"))`) {
+			t.Errorf("%s: a text became markup", where)
+		}
 	}
-}
-
-// hostileFiles has hostile files chosen, refused, sent, and left in the middle.
-func hostileFiles(b *browsertest.Tab, harmless func(string), pages ...string) {
-	b.Helper()
-	t := b.TB.(*testing.T)
-	file := noise(t, hostileName, 8<<20)
 	for _, page := range pages {
 		b.Visit(page)
-		b.Pick(file, noise(t, `\`+hostileName, 10))
+		b.WaitFor("main h1")
+		harmless(page)
+	}
+	file, refused := noise(t, hostileName, 8<<20), noise(t, `\`+hostileName, 10)
+	for _, page := range []string{"send", "r?" + has.open} {
+		b.Visit(page)
+		b.Pick(file, refused)
 		if page == "send" {
 			b.Click("#stage details.fold summary")
 			b.Click("input[name=area][value=other]")
@@ -425,8 +400,7 @@ func hostileFiles(b *browsertest.Tab, harmless func(string), pages ...string) {
 		b.Visit(page)
 		b.WaitFor("#stage progress")
 		harmless(page + ", unfinished")
-		b.Click("#stage details.reveal summary")
-		b.Click("[data-do=discard]")
+		b.Confirm("#stage details.reveal:has([data-do=discard])")
 		b.WaitFor("#start .drop")
 	}
 }

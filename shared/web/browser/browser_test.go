@@ -20,31 +20,39 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// each runs a flow once, or in the whole matrix. A flow that works without scripts is run so too.
-func each(t *testing.T, scriptless bool, flow func(t *testing.T, v browsertest.View)) {
+// each runs a flow once, or in the whole matrix. Then a flow that works without scripts is run so too.
+func each(t *testing.T, scriptless bool, flow func(t *testing.T, s *apitest.Server, b *browsertest.Tab)) {
 	t.Parallel()
 	browsertest.Need(t)
 	desk, phone := browsertest.Desk(), browsertest.Phone()
 	views := []browsertest.View{desk}
 	if browsertest.All() {
 		views = []browsertest.View{desk, phone, desk.In("de"), phone.In("it")}
-	}
-	if scriptless {
-		views = append(views, phone.WithoutScript())
+		if scriptless {
+			views = append(views, phone.WithoutScript())
+		}
 	}
 	for _, v := range views {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
-			flow(t, v)
+			s, b := begin(t, v)
+			flow(t, s, b)
 		})
 	}
 }
 
 // begin starts a service with the user alice, and opens a window on it.
-func begin(t *testing.T, v browsertest.View) (*apitest.Server, *browsertest.Tab) {
+func begin(t *testing.T, v browsertest.View, options ...apitest.Option) (*apitest.Server, *browsertest.Tab) {
 	t.Helper()
 	browsertest.Need(t)
-	s := apitest.New(t)
+	s := apitest.New(t, options...)
 	s.AddUser("alice", password)
 	return s, browsertest.Open(t, s.Root, v)
+}
+
+// at logs alice in, and opens a page.
+func at(b *browsertest.Tab, page string) {
+	b.Helper()
+	b.Login("alice", password)
+	b.Visit(page)
 }

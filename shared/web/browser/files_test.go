@@ -1,9 +1,8 @@
 package browser_test
 
 import (
-	"bytes"
 	"fmt"
-	"mime/multipart"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,24 +10,14 @@ import (
 	"ferry/shared/web/browsertest"
 )
 
-// bundle uploads files of a bundle as alice, and returns its link.
-func bundle(s *apitest.Server, query string, files map[string]string) string {
+// bundle uploads files of a bundle as alice, and returns its link. Paths and contents alternate.
+func bundle(s *apitest.Server, query string, files ...string) string {
 	s.Helper()
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	for name, content := range files {
-		part, err := form.CreatePart(map[string][]string{
-			"Content-Disposition": {fmt.Sprintf(`form-data; name="file"; filename=%q`, name)},
-		})
-		if err == nil {
-			_, err = part.Write([]byte(content))
-		}
-		if err != nil {
-			s.Fatal(err)
-		}
+	for i := 0; i < len(files); i += 2 {
+		files[i] = "@" + files[i]
 	}
-	form.Close()
-	return s.As("alice").Ask("POST /upload?bundle="+query, body.String(), "Content-Type", form.FormDataContentType()).Want(200).File().LinkURL
+	body, kind := apitest.Form(files...)
+	return s.As("alice").Ask("POST /upload?bundle="+query, body, "Content-Type", kind).Want(200).File().LinkURL
 }
 
 // picture is a PNG of one pixel.
@@ -36,13 +25,12 @@ const picture = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00
 	"\x00\x00\x00\rIDATx\xdac\xfc\xcf\xc0P\x0f\x00\x04\x85\x01\x80\x84\xa9\x8c!\x00\x00\x00\x00IEND\xaeB`\x82"
 
 func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
-	each(t, true, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
-		files := map[string]string{"readme.txt": "read me", "tree/a/deep.txt": "deep", "photos/1.png": picture, "photos/2.png": picture}
+	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
+		files := []string{"readme.txt", "read me", "tree/a/deep.txt", "deep", "photos/1.png", picture, "photos/2.png", picture}
 		for i := range 60 {
-			files[fmt.Sprintf("many/%02d-%s.bin", i, strings.Repeat("long", 1+i%20))] = "x"
+			files = append(files, fmt.Sprintf("many/%02d-%s.bin", i, strings.Repeat("long", 1+i%20)), "x")
 		}
-		link := bundle(s, "trip.zip", files)
+		link := bundle(s, "trip.zip", files...)
 		folder := b.Downloads()
 		b.Visit(link)
 		b.WaitText("readme.txt")
@@ -55,8 +43,7 @@ func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
 		apitest.Equal(t, "what was saved", string(b.Saved(folder, "deep.txt")), "deep")
 		b.Visit(link)
 		b.Press("nav.tabs a:last-child")
-		b.WaitFor("ul.grid img")
-		b.Seen("bundle-pictures")
+		b.Seen("bundle-pictures", "ul.grid img")
 		if n := b.Number("[...document.images].filter(i => i.naturalWidth === 1).length"); n < 2 {
 			t.Errorf("%v pictures are shown", n)
 		}
@@ -67,32 +54,32 @@ func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
 }
 
 func TestAFileIsFoundSharedAndDeleted(t *testing.T) {
-	each(t, false, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
-		b.Login("alice", password)
-		b.Visit("files")
+	each(t, false, func(_ *testing.T, s *apitest.Server, b *browsertest.Tab) {
+		at(b, "files")
 		b.Seen("files-empty")
 		alice := s.As("alice")
 		for i := range 8 {
 			alice.Upload(fmt.Sprintf("file=report-%d-of-the-year-%s.pdf&m=bob%d@example.com", i, strings.Repeat("x", 9*i), i), "text")
 		}
 		s.Deliver()
+		gone := func(ids ...int) {
+			b.Until("the files are deleted", func() bool {
+				return !slices.ContainsFunc(ids, func(id int) bool { return alice.Ask(fmt.Sprint("GET /files/", id), "").Code != 404 })
+			})
+		}
 		b.Visit("files")
 		b.Seen("files")
 		b.Fill("input[name=search]", "report-3")
 		b.Press("#search button")
 		b.WaitText("report-3")
 		b.Press("tbody th a")
-		b.WaitFor("aside.panel")
-		b.Seen("file")
+		b.Seen("file", "aside.panel")
 		b.Visit("files?search=nothing-like-this")
 		b.Seen("files-nothing")
 		b.Visit("files?id=3")
-		b.Click("aside .danger summary")
-		b.Click("aside .danger form button")
-		b.WaitFor(".alert.good")
-		b.Seen("files-deleted")
-		alice.Ask("GET /files/3", "").Want(404)
+		b.Confirm("aside .danger")
+		b.Seen("files-deleted", ".alert.good")
+		gone(3)
 		b.Click(".alert.good form button")
 		b.Until("deleting is undone", func() bool { return alice.Ask("GET /files/3", "").Code == 200 })
 		alice.Ask("DELETE /files/4", "").Want(200)
@@ -103,26 +90,36 @@ func TestAFileIsFoundSharedAndDeleted(t *testing.T) {
 		b.Click("tbody tr:nth-child(1) input[type=checkbox]")
 		b.Click("tbody tr:nth-child(2) input[type=checkbox]")
 		b.Seen("files-chosen")
-		b.Click(".bulk .danger summary")
-		b.Click(".bulk .danger button")
-		b.Until("the chosen files are deleted", func() bool {
-			return alice.Ask("GET /files/8", "").Code == 404 && alice.Ask("GET /files/7", "").Code == 404
-		})
+		b.Confirm(".bulk .danger")
+		gone(7, 8)
+	})
+}
+
+func TestFilesAreSortedByOneChoice(t *testing.T) {
+	each(t, false, func(_ *testing.T, s *apitest.Server, b *browsertest.Tab) {
+		s.As("alice").Upload("file=first.txt", "text")
+		s.As("alice").Upload("file=second.txt", "text")
+		at(b, "files")
+		for order, want := range map[string]string{"old": "first.txt", "new": "second.txt"} {
+			b.WaitFor("tbody .pick input") // the script is there
+			b.Is(`{ const s = document.querySelector("select[name=sort]"); s.value = "` + order + `"; s.dispatchEvent(new Event("change", { bubbles: true })); true }`)
+			b.Until("the first is "+want, func() bool {
+				return strings.HasSuffix(b.Address(), "sort="+order) && b.Text("document.querySelector('tbody th')?.innerText ?? ''") == want
+			})
+		}
+		b.Seen("files-sorted")
 	})
 }
 
 func TestARequestIsMadeWatchedAndEnded(t *testing.T) {
-	each(t, false, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
-		b.Login("alice", password)
-		b.Visit("requests")
+	each(t, false, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
+		at(b, "requests")
 		b.Seen("requests-empty")
 		b.Press("main a.primary")
 		b.Fill("#title", "Invoices <i>of</i> May")
 		b.Seen("request-new")
 		b.Click("#request button.primary")
-		b.WaitFor("#link")
-		b.Seen("request-made")
+		b.Seen("request-made", "#link")
 		link := b.Text("document.querySelector('#link').value")
 		s.Send("POST "+link+"&file=may.pdf&by=Bob", "content", "Content-Type", "application/pdf").Want(200)
 		b.Visit("requests")
@@ -130,8 +127,7 @@ func TestARequestIsMadeWatchedAndEnded(t *testing.T) {
 		b.Click("details.fold summary")
 		b.Seen("requests")
 		b.WaitText("may.pdf")
-		b.Click("details.danger summary")
-		b.Click("details.danger form button")
+		b.Confirm("details.danger")
 		b.WaitFor(".alert.good")
 		apitest.Equal(t, "status of an ended request", s.Send("POST "+link+"&file=june.pdf", "content").Code, 401)
 	})

@@ -1,7 +1,6 @@
 package browser_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -17,13 +16,11 @@ func record(s *apitest.Server) (r struct{ Links []wire.Link }) {
 }
 
 func TestALinkIsOpenedAndItsFileSaved(t *testing.T) {
-	each(t, true, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
+	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		link := s.As("alice").Upload("file=hello.txt", strings.Repeat("hello\n", 1000)).LinkURL
 		folder := b.Downloads()
 		b.Visit(link)
-		b.WaitFor("a.primary")
-		b.Seen("link")
+		b.Seen("link", "a.primary")
 		if strings.Contains(b.Text("document.title"), "hello") {
 			t.Error("the title names the file")
 		}
@@ -46,10 +43,9 @@ func TestALinkIsOpenedAndItsFileSaved(t *testing.T) {
 }
 
 func TestALimitedLinkServesAsManyPeopleAsItSays(t *testing.T) {
-	each(t, true, func(t *testing.T, v browsertest.View) {
-		s, first := begin(t, v)
+	each(t, true, func(t *testing.T, s *apitest.Server, first *browsertest.Tab) {
 		link := s.As("alice").Upload("file=once.txt&downloads=1", "only once").LinkURL
-		second := browsertest.Open(t, s.Root, v)
+		second := browsertest.Open(t, s.Root, first.View)
 		folder := first.Downloads()
 		first.Visit(link)
 		second.Visit(link)
@@ -63,49 +59,19 @@ func TestALimitedLinkServesAsManyPeopleAsItSays(t *testing.T) {
 }
 
 func TestAProtectedLinkAsksForItsPasswordOnThePage(t *testing.T) {
-	each(t, true, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
+	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		link := s.As("alice").Upload("file=secret-plan.txt", "the plan", "Ferry-Link-Password", "open sesame").LinkURL
 		folder := b.Downloads()
 		b.Visit(link)
-		b.WaitFor("#password")
+		b.Seen("link-protected", "#password")
 		if strings.Contains(b.Words(), "secret-plan") {
 			t.Error("the page names the file before it has the password")
 		}
-		b.Seen("link-protected")
-		b.Fill("#password", "close sesame")
-		b.Press("button.primary")
-		b.WaitFor("[role=alert]")
-		b.Seen("link-protected-wrong")
-		b.Fill("#password", "open sesame")
-		b.Press("button.primary")
+		b.Submit("#password", "close sesame")
+		b.Seen("link-protected-wrong", "[role=alert]")
+		b.Submit("#password", "open sesame")
 		b.WaitText("secret-plan.txt")
 		b.Click("a.primary")
 		apitest.Equal(t, "what was saved", string(b.Saved(folder, "secret-plan.txt")), "the plan")
-	})
-}
-
-func TestADeadLinkSaysWhyInWords(t *testing.T) {
-	each(t, true, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
-		alice := s.As("alice")
-		ended, deleted := alice.Upload("file=a", "a"), alice.Upload("file=b", "b")
-		alice.Ask(fmt.Sprintf("DELETE /files/%d/links/own", ended.ID), "").Want(200)
-		alice.Ask(fmt.Sprintf("DELETE /files/%d", deleted.ID), "").Want(200)
-		said := map[string]bool{}
-		for name, link := range map[string]string{
-			"withdrawn": ended.LinkURL, "deleted": deleted.LinkURL, "mistyped": ended.LinkURL[:len(ended.LinkURL)-1], "incomplete": s.Base + "/download/file?k=",
-		} {
-			b.Visit(link)
-			b.Seen("dead-" + name)
-			heading := b.Text("document.querySelector('h1').innerText")
-			if name == "incomplete" {
-				continue // which is as good as mistyped
-			}
-			if said[heading] {
-				t.Errorf("%s: another link says %q too", name, heading)
-			}
-			said[heading] = true
-		}
 	})
 }

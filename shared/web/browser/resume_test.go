@@ -23,20 +23,18 @@ func TestAnUploadThatBeganElsewhereIsResumed(t *testing.T) {
 	content, err := os.ReadFile(file)
 	apitest.Must(t, err)
 	session := apitest.Read[struct{ ID string }](alice.Ask("POST /uploads",
-		fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d}`, size, partSize), "Content-Type", "application/json").Want(201))
-	at := "/uploads/" + session.ID
-	part := apitest.Read[wire.SignedParts](alice.Ask("POST "+at+"/parts", `{"numbers":[1]}`, "Content-Type", "application/json").Want(200)).Parts[0]
+		fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d}`, size, partSize)).Want(201))
+	path := "/uploads/" + session.ID
+	part := apitest.Read[wire.SignedParts](alice.Ask("POST "+path+"/parts", `{"numbers":[1]}`).Want(200)).Parts[0]
 	s.Send("PUT "+part.URL, string(content[:partSize])).Want(200)
 
-	b.Login("alice", password)
-	b.Visit("files")
+	at(b, "files")
 	b.Press(`a[href^="send#upload="]`)
 	b.WaitText("Resume")
 	b.Choose("#stage input[name=again]", other)
-	b.WaitFor("#stage .alert")
 	b.WaitText("Choose the same files again")
-	b.Seen("send-other")
-	if got := alice.Ask("GET "+at, "").Want(200).Text; !strings.Contains(got, `"number":1`) {
+	b.Seen("send-other", "#stage .alert")
+	if got := alice.Ask("GET "+path, "").Want(200).Text; !strings.Contains(got, `"number":1`) {
 		t.Errorf("what had arrived is gone: %s", got)
 	}
 	b.Choose("#stage input[name=again]", file)
@@ -63,13 +61,11 @@ func TestChoosingAndSendingLoseNothingInSilence(t *testing.T) {
 	t.Parallel()
 	s, b := begin(t, browsertest.Desk())
 	s.InProcess("it slows the network of one machine")
-	b.Login("alice", password)
-	b.Visit("send")
+	at(b, "send")
 	b.WaitFor("#start .drop")
 	unreadable := dropOf("(take, fail) => fail(new Error())")
 	b.Is(unreadable)
-	b.WaitFor("#start .alert[role=alert]")
-	b.Seen("send-unreadable")
+	b.Seen("send-unreadable", "#start .alert[role=alert]")
 	b.Pick(noise(t, "a.bin", 3<<20), noise(t, "b.bin", 3<<20), noise(t, "c.bin", 3<<20))
 	b.Is("document.querySelectorAll('.rows > li')[1].kept = true")
 	b.Click(".rows > li button")
@@ -79,7 +75,7 @@ func TestChoosingAndSendingLoseNothingInSilence(t *testing.T) {
 	b.Is(unreadable)
 	b.WaitFor("#stage .alert[role=alert]")
 
-	line := narrow(s, 1_000_000)
+	line := browsertest.Narrow(&s.HTTP.Config.Handler, 1_000_000)
 	b.Send()
 	b.WaitFor("#stage progress")
 	b.Is(unreadable)
@@ -87,7 +83,7 @@ func TestChoosingAndSendingLoseNothingInSilence(t *testing.T) {
 	alice := s.As("alice")
 	open := apitest.Read[struct{ Uploads []struct{ ID string } }](alice.Ask("GET /uploads", "").Want(200)).Uploads
 	alice.Ask("DELETE /uploads/"+open[0].ID, "").Want(204)
-	line.rate.Store(0)
+	line.Rate.Store(0)
 	b.WaitText("The upload has ended")
 	b.Seen("send-ended")
 	b.Click("[data-do=retry]")
@@ -100,7 +96,7 @@ func TestChoosingAndSendingLoseNothingInSilence(t *testing.T) {
 func TestAGuestWhoseRequestEndedIsNotAskedWhetherToLeave(t *testing.T) {
 	t.Parallel()
 	s, b := begin(t, browsertest.Desk())
-	made := apitest.Read[struct{ LinkURL string }](s.As("alice").Ask("POST /requests", `{"title":"Photos"}`, "Content-Type", "application/json").Want(201))
+	made := apitest.Read[struct{ LinkURL string }](s.As("alice").Ask("POST /requests", `{"title":"Photos"}`).Want(201))
 	b.Visit(made.LinkURL)
 	b.Pick(noise(t, "one.jpg", 2000))
 	b.Is(`{

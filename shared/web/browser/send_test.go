@@ -8,15 +8,11 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -28,13 +24,9 @@ import (
 // noise writes a file of so many bytes that no two files share.
 func noise(t testing.TB, name string, size int64) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	f, err := os.Create(path)
-	if err == nil {
-		_, err = io.CopyN(f, rand.NewChaCha8(sha256.Sum256([]byte(name))), size)
-	}
-	apitest.Must(t, err)
-	apitest.Must(t, f.Close())
+	path, content := filepath.Join(t.TempDir(), name), make([]byte, size)
+	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(name))).Read(content)
+	apitest.Must(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -50,12 +42,10 @@ func sumOf(t testing.TB, path string) string {
 }
 
 func TestAFileIsSentByOneButton(t *testing.T) {
-	each(t, true, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
+	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		b.Visit("send")
 		b.Seen("send-anonymous")
-		b.Login("alice", password)
-		b.Visit("send")
+		at(b, "send")
 		b.Seen("send")
 		file := noise(t, "a picture of the harbour.jpg", 3<<20)
 		b.Pick(file)
@@ -69,8 +59,7 @@ func TestAFileIsSentByOneButton(t *testing.T) {
 		}
 		apitest.Equal(t, "the name", s.As("alice").Newest("alice").Name, "a picture of the harbour.jpg")
 		b.Click("details.reveal summary")
-		b.WaitFor("img.qr")
-		b.Until("there is a QR code", func() bool { return b.Number("document.querySelector('img.qr').naturalWidth") > 0 })
+		b.Until("there is a QR code", func() bool { return b.Number("document.querySelector('img.qr')?.naturalWidth ?? 0") > 0 })
 		b.Seen("sent-qr")
 		b.Visit("files")
 		b.WaitText("harbour.jpg")
@@ -78,22 +67,18 @@ func TestAFileIsSentByOneButton(t *testing.T) {
 }
 
 func TestFilesAreSentToPeopleWithOptions(t *testing.T) {
-	each(t, false, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
-		b.Login("alice", password)
-		b.Visit("send")
+	each(t, false, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
+		at(b, "send")
 		b.Pick(noise(t, "plan.pdf", 1000))
 		b.Click("input[value=message]")
 		b.WaitFor("#to")
 		b.Do("typing", browsertest.Typed("#to", "bob@example.com, carol@example.com;nobody "))
 		b.Fill("#message", "the plan, as promised")
 		b.Click("#stage details.fold summary")
-		b.Fill("#downloads", "2")
-		b.Fill("#lock", "open sesame")
+		b.Fill("#downloads", "2", "#lock", "open sesame")
 		b.Seen("send-options")
 		b.Send()
-		b.WaitFor("#stage .error")
-		b.Seen("send-wrong")
+		b.Seen("send-wrong", "#stage .error")
 		b.Click(".chips li:nth-child(3) button")
 		b.Send()
 		b.Link()
@@ -107,19 +92,15 @@ func TestFilesAreSentToPeopleWithOptions(t *testing.T) {
 }
 
 func TestAFolderOfFilesBecomesABundle(t *testing.T) {
-	each(t, false, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
-		folder := t.TempDir()
-		want := map[string]string{}
+	each(t, false, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
+		folder, want := t.TempDir(), map[string]string{}
 		for i := range 200 {
 			name := fmt.Sprintf("tree/%d/%c \u00e9\u4e2d %03d.txt", i%7, 'a'+i%26, i)
 			want[name] = strings.Repeat(name, i)
-			path := filepath.Join(folder, filepath.FromSlash(name))
-			apitest.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-			apitest.Must(t, os.WriteFile(path, []byte(want[name]), 0o644))
+			apitest.Must(t, os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o755))
+			apitest.Must(t, os.WriteFile(filepath.Join(folder, name), []byte(want[name]), 0o644))
 		}
-		b.Login("alice", password)
-		b.Visit("send")
+		at(b, "send")
 		b.WaitFor("#start .drop")
 		b.Choose("#start input[webkitdirectory]", filepath.Join(folder, "tree"))
 		b.WaitText("200")
@@ -133,10 +114,9 @@ func TestAFolderOfFilesBecomesABundle(t *testing.T) {
 			t.Errorf("the bundle has %d entries and %d files, or other ones than the %d", len(archive.File), len(got), len(want))
 		}
 		if tool, err := exec.LookPath("unzip"); err == nil {
-			path, unpacked := filepath.Join(folder, "tree.zip"), t.TempDir()
-			apitest.Must(t, os.WriteFile(path, []byte(text), 0o644))
-			unzip := exec.Command(tool, "-q", path, "-d", unpacked)
-			unzip.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+			unzip, unpacked := exec.Command(tool, "-q", filepath.Join(folder, "tree.zip")), t.TempDir()
+			apitest.Must(t, os.WriteFile(unzip.Args[2], []byte(text), 0o644))
+			unzip.Dir, unzip.Env = unpacked, append(os.Environ(), "LC_ALL=C.UTF-8")
 			said, err := unzip.CombinedOutput()
 			if got := filesIn(t, os.DirFS(unpacked)); err != nil || len(said) > 0 || !maps.Equal(got, want) {
 				t.Errorf("unzip makes %d files, or other ones than the %d: %v, %s", len(got), len(want), err, said)
@@ -158,43 +138,6 @@ func filesIn(t *testing.T, from fs.FS) map[string]string {
 		return err
 	}))
 	return all
-}
-
-// line counts the bytes of parts that the service takes, and bounds how many a second, of all connections
-// together; 0 is no bound.
-type line struct {
-	rate, taken, open atomic.Int64
-	turn              sync.Mutex
-}
-
-func narrow(s *apitest.Server, rate int64) *line {
-	l, next := &line{}, s.HTTP.Config.Handler
-	l.rate.Store(rate)
-	s.HTTP.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/parts/") {
-			l.open.Add(1)
-			defer l.open.Add(-1)
-			r.Body = slowBody{r.Body, l}
-		}
-		next.ServeHTTP(w, r)
-	})
-	return l
-}
-
-type slowBody struct {
-	io.ReadCloser
-	*line
-}
-
-func (b slowBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.taken.Add(int64(n))
-	b.turn.Lock()
-	defer b.turn.Unlock()
-	if rate := b.rate.Load(); rate > 0 {
-		time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
-	}
-	return n, err
 }
 
 // uploads returns alice's upload sessions, and how many bytes of them have arrived.
@@ -226,19 +169,17 @@ func keep(t *testing.T, b *browsertest.Tab) {
 // TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost sends 300 MB once in the whole matrix, and less otherwise.
 // At a desk the file is dropped and goes on by one click; a phone has it chosen again.
 func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
-	each(t, false, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
+	each(t, false, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		s.InProcess("it cuts the network of one machine")
-		size := int64(160_000_000)
-		if browsertest.All() && v == browsertest.Desk() {
+		size := int64(100_000_000)
+		if browsertest.All() && b.View == browsertest.Desk() {
 			size = 300_000_000
 		}
 		file := noise(t, "film.mp4", size)
-		b.Login("alice", password)
-		b.Visit("send")
-		line := narrow(s, size/40) // slow while the test does something, as other tests take the processors
+		at(b, "send")
+		line := browsertest.Narrow(&s.HTTP.Config.Handler, size/40) // slow while the test does something, as other tests take the processors
 		choose, again := b.Drop, func() { b.Click("#stage [data-do=resume]") }
-		if v.Width < 600 {
+		if b.Width < 600 {
 			choose, again = b.Pick, func() { b.Choose("#stage label.button.primary input[name=again]", file) }
 		}
 		choose(file)
@@ -249,32 +190,31 @@ func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 		b.Seen("sending")
 		b.Expect("net::ERR_", "WebSocket")
 		b.Offline(true)
-		line.rate.Store(0) // the browser cuts no connection that it has: these parts are to end soon
-		b.WaitFor("#stage .warn")
-		b.Seen("send-offline")
-		line.rate.Store(size / 40)
+		line.Rate.Store(0) // the browser cuts no connection that it has: these parts are to end soon
+		b.Seen("send-offline", "#stage .warn")
+		line.Rate.Store(size / 40)
 		b.Offline(false)
 		b.Until("more is sent", func() bool { return percent() > 5 })
 		b.Click("[data-do=pause]")
 		b.Seen("send-paused")
 		keep(t, b)
-		line.rate.Store(size / 6)
+		line.Rate.Store(size / 6)
 		b.Click("[data-do=resume]")
 		b.Until("a part arrives", func() bool { _, size := uploads(s); return size > 0 })
-		line.rate.Store(size / 40)
+		line.Rate.Store(size / 40)
 		b.Reopen()
 		b.Visit("files")
 		b.Until("the tab is gone", func() bool { return b.Is("navigator.locks.query().then(({held}) => !held.length)") })
 		b.Visit("send")
 		b.WaitFor("#stage progress")
-		line.rate.Store(0)
-		b.Until("the lost tab sends nothing", func() bool { return line.open.Load() == 0 })
+		line.Rate.Store(0)
+		b.Until("the lost tab sends nothing", func() bool { return line.Open.Load() == 0 })
 		_, kept := uploads(s)
-		line.taken.Store(0)
+		line.Taken.Store(0)
 		b.Seen("send-unfinished")
 		again()
 		link, folder := b.Link(), b.Downloads()
-		if taken := line.taken.Load(); kept == 0 || kept == size || taken != size-kept {
+		if taken := line.Taken.Load(); kept == 0 || kept == size || taken != size-kept {
 			t.Errorf("%d of %d bytes had arrived, and %d were sent then", kept, size, taken)
 		}
 		b.Visit(link)
@@ -287,8 +227,7 @@ func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 }
 
 func TestAGuestSendsFilesToARequest(t *testing.T) {
-	each(t, true, func(t *testing.T, v browsertest.View) {
-		s, b := begin(t, v)
+	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		made := apitest.Read[struct{ LinkURL string }](s.As("alice").Ask("POST /requests",
 			`{"title":"Photos of the trip","message":"All of them","files":5}`, "Content-Type", "application/json").Want(201))
 		b.Visit(made.LinkURL)

@@ -15,15 +15,14 @@ import (
 
 // TestEachStateIsSeen visits the states of pages that no flow passes.
 func TestEachStateIsSeen(t *testing.T) {
-	each(t, true, func(t *testing.T, v browsertest.View) {
-		if v.Lang == "en" {
-			seeStates(t, v)
+	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
+		if b.Lang == "en" {
+			seeStates(t, s, b)
 		}
 	})
 }
 
-func seeStates(t *testing.T, v browsertest.View) {
-	s, b := begin(t, v)
+func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 	s.InProcess("it moves the clock, and lets calls to the stores fail")
 	alice, bounced := s.As("alice"), "carla@example.com"
 	s.Add("quentin", apitest.Quota(1000)).Upload("file=report.pdf", strings.Repeat("x", 960))
@@ -32,17 +31,17 @@ func seeStates(t *testing.T, v browsertest.View) {
 	link := func(query string) string { return alice.Upload(query, picture).LinkURL }
 	ask := func(title, more string) (made struct{ ID, LinkURL string }) {
 		about := fmt.Sprintf(`{"title":%q,"message":"From the first week"%s}`, title, more)
-		a := alice.Ask("POST /requests", about, "Content-Type", "application/json").Want(201)
-		return apitest.Read[struct{ ID, LinkURL string }](a)
+		return apitest.Read[struct{ ID, LinkURL string }](alice.Ask("POST /requests", about).Want(201))
 	}
 	bring := func(to, query string) string { s.Send("POST "+to+query, "content").Want(200); return to }
-	photos := map[string]string{"harbour.png": picture, "pier.png": picture}
 	link("file=plan.zip&m=bob@example.com&i=" + url.QueryEscape(strings.Repeat("Here is the plan. ", 24)))
 	messaged := s.Base + s.LinksOf(s.Newest("alice"))[1]
-	alice.Ask(fmt.Sprintf("DELETE /files/%d", alice.Upload("file=minutes.pdf", "minutes").ID), "").Want(200)
+	withdrawn, deleted := alice.Upload("file=a", "a"), alice.Upload("file=minutes.pdf", "minutes")
+	alice.Ask(fmt.Sprintf("DELETE /files/%d/links/own", withdrawn.ID), "").Want(200)
+	alice.Ask(fmt.Sprintf("DELETE /files/%d", deleted.ID), "").Want(200)
 	kept, ended := alice.Ask("GET /download/list/backup", "").Want(200).File(), ask("Nothing any more", "")
 	alice.Ask("DELETE /requests/"+ended.ID, "").Want(204)
-	alice.Ask("POST /uploads", fmt.Sprintf(`{"name":%q,"length":100}`, long), "Content-Type", "application/json").Want(201)
+	alice.Ask("POST /uploads", fmt.Sprintf(`{"name":%q,"length":100}`, long)).Want(201)
 	apitest.Must(t, s.Data.Table.Write(t.Context(), notify.Suppress(bounced, notify.AddressBounced, "", time.Now())))
 	longest := alice.Upload("file="+long+"&m="+long[:60]+"@example.com", "x").ID
 	evil, _ := browsertest.EvilSite(t, "localhost", map[string]string{"/": `<form method=post action="` + s.Root + `/logout"><button>`})
@@ -56,6 +55,9 @@ func seeStates(t *testing.T, v browsertest.View) {
 		name, page string
 		do         func() // before the page is visited, or instead
 	}{
+		{"inbox-empty", "inbox", nil},
+		{"inbox", "", func() { s.Deliver(); b.Visit("inbox"); b.WaitText("bob@example.com") }},
+		{"missing", "nothing", nil},
 		{"link-image", link("file=harbour.png"), nil},
 		{"link-film", link("file=crossing.webm"), nil},
 		{"link-sound", link("file=horn.wav"), nil},
@@ -64,8 +66,15 @@ func seeStates(t *testing.T, v browsertest.View) {
 		{"link-long", link("downloads=3&file=" + long), nil},
 		{"link-rtl", link("file=" + url.QueryEscape(rtl)), nil},
 		{"link-backup", kept.LinkURL, nil},
-		{"bundle-picture", "", func() { b.Visit(bundle(s, "trip.zip", photos)); b.Press("ul.grid a") }},
-		{"bundle-closed", bundle(s, "trip.zip&downloads=2", photos), nil},
+		{"bundle-picture", "", func() {
+			b.Visit(bundle(s, "trip.zip", "harbour.png", picture, "pier.png", picture))
+			b.Press("ul.grid a")
+		}},
+		{"bundle-closed", bundle(s, "trip.zip&downloads=2", "harbour.png", picture, "pier.png", picture), nil},
+		{"dead-withdrawn", withdrawn.LinkURL, nil},
+		{"dead-deleted", deleted.LinkURL, nil},
+		{"dead-mistyped", deleted.LinkURL[:len(deleted.LinkURL)-1], nil},
+		{"dead-incomplete", s.Base + "/download/file?k=", nil},
 		{"dead-expired", link("file=late.txt&expires=10m"), func() { s.Clock.Advance(time.Hour) }},
 		{"guest-locked", ask("Minutes", `,"password":"open sesame"`).LinkURL, nil},
 		{"guest-wrong", "", func() { wrong("#password", "close sesame") }},
@@ -96,7 +105,7 @@ func seeStates(t *testing.T, v browsertest.View) {
 		{"files-one", "files", func() { b.Visit("account"); b.Press("main .head button"); b.Login("quentin", password) }},
 		{"send-nearly-full", "send", nil},
 	} {
-		if v.Scriptless && strings.Contains("send-long sending-begins sent-long", state.name) {
+		if b.Scriptless && strings.Contains("send-long sending-begins sent-long", state.name) {
 			continue
 		}
 		if state.do != nil {

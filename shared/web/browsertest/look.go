@@ -28,10 +28,13 @@ func (b *Tab) shot(name string) {
 // All reports whether the whole matrix of views is asked for.
 func All() bool { return os.Getenv("FERRY_PAGES") == "all" }
 
-// Seen keeps a picture of a page's state, checks that it fits narrow windows too, and lets axe-core look
-// for faults of accessibility; in the whole matrix, in dark colours too.
-func (b *Tab) Seen(name string) {
+// Seen waits for what a state of a page shows, keeps a picture of it, checks that it fits narrow windows too, and
+// lets axe-core look for faults of accessibility; in the whole matrix, in dark colours too.
+func (b *Tab) Seen(name string, shows ...string) {
 	b.Helper()
+	for _, what := range shows {
+		b.WaitFor(what)
+	}
 	b.shot(name)
 	b.axe(name)
 	if All() && b.Lang == "en" {
@@ -67,6 +70,25 @@ func (b *Tab) Fits(name string) {
 		b.Errorf("%s is %v pixels wide in a window of %d", name, wide, b.Width)
 	}
 }
+
+// Contrast returns that of an element's text (WCAG 2.2), by what a canvas makes of both colours.
+func (b *Tab) Contrast(what string) float64 {
+	b.Helper()
+	return b.Number("(" + contrast + ")(" + Quoted(what) + ")")
+}
+
+const contrast = `what => {
+	const { color, backgroundColor } = getComputedStyle(document.querySelector(what));
+	const light = colour => {
+		const c = document.createElement("canvas").getContext("2d");
+		c.fillStyle = colour;
+		c.fillRect(0, 0, 1, 1);
+		const [r, g, b] = [...c.getImageData(0, 0, 1, 1).data].map(n => n / 255).map(n => n <= 0.04045 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const [a, b] = [light(color), light(backgroundColor)].sort();
+	return (b + 0.05) / (a + 0.05);
+}`
 
 var axeSource = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(os.Getenv("FERRY_AXE"), "axe.min.js"))

@@ -258,14 +258,31 @@ func (b *Tab) Visit(path string) {
 	b.Do("opening "+path, chromedp.Navigate(path))
 }
 
-// Click presses what a selector names, and Fill types into it.
+// Click presses what a selector names.
 func (b *Tab) Click(what string) { b.Helper(); b.Do("clicking "+what, chromedp.Click(css(what))) }
 
-func (b *Tab) Fill(what, text string) {
+// Fill types into fields; selectors and texts alternate.
+func (b *Tab) Fill(fields ...string) {
 	b.Helper()
-	b.WaitFor(what)
-	b.Is("document.querySelector(" + Quoted(what) + ").value = '', true")
-	b.Do("filling in "+what, chromedp.SendKeys(css(what), text))
+	for i := 0; i < len(fields); i += 2 {
+		b.WaitFor(fields[i])
+		b.Is("document.querySelector(" + Quoted(fields[i]) + ").value = '', true")
+		b.Do("filling in "+fields[i], chromedp.SendKeys(css(fields[i]), fields[i+1]))
+	}
+}
+
+// Submit fills in fields of one form, presses its main button, and waits for the next page.
+func (b *Tab) Submit(fields ...string) {
+	b.Helper()
+	b.Fill(fields...)
+	b.Press("form:has(" + fields[0] + ") button.primary")
+}
+
+// Confirm opens what asks once more, and presses the button in it.
+func (b *Tab) Confirm(what string) {
+	b.Helper()
+	b.Click(what + " summary")
+	b.Click(what + " button")
 }
 
 // Press clicks a button that leads to another page, and waits for it.
@@ -493,9 +510,7 @@ func (b *Tab) Type(keys string) { b.Helper(); b.Do("pressing keys", chromedp.Key
 func (b *Tab) Login(name, password string) {
 	b.Helper()
 	b.Visit("login")
-	b.Fill("#user", name)
-	b.Fill("#password", password)
-	b.Press("main form button.primary")
+	b.Submit("#user", name, "#password", password)
 }
 
 // Pick chooses files on the sending page, by its scripts or without.

@@ -5,8 +5,9 @@ package static_test
 
 import (
 	"archive/zip"
-	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -19,19 +20,15 @@ import (
 	"ferry/shared/boot/apitest"
 )
 
-// sent is a file that the tests have sent.
+// sent is a file that the tests have sent, with the SHA-256 of its bytes.
 type sent struct {
-	Name     string
-	Seed     uint32
-	Length   int64
-	Modified int64   // of all entries, in Unix milliseconds
-	Entries  []entry // of a bundle
+	Name, Sum string
+	Modified  int64   // of all entries, in Unix milliseconds
+	Entries   []entry // of a bundle
 }
 
 type entry struct {
-	Path       string
-	Seed       uint32
-	Length     int64
+	Path, Sum  string
 	Executable bool
 }
 
@@ -44,37 +41,28 @@ func TestModulesOfThePages(t *testing.T) {
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
 
 	files, err := filepath.Glob("*.test.mjs")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no tests for node", err)
-	}
+	apitest.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), node, append([]string{"--test", "--test-reporter=dot"}, files...)...)
 	cmd.Env = append(os.Environ(), "NODE_OPTIONS=", "FERRY_BASE="+s.Base+"/", "FERRY_LOGIN=ann:"+apitest.Password, "FERRY_REQUEST="+token, "FERRY_MANIFEST="+manifest)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	apitest.Must(t, err)
 	var all []sent
 	if err := json.Unmarshal(text, &all); err != nil || len(all) < 8 {
 		t.Fatalf("the manifest is %.300s, %v", text, err)
 	}
 	arrived := apitest.Read[struct{ Files []apitest.File }](ann.Ask("GET /download/list", "").Want(200)).Files
-	if len(arrived) != len(all) {
-		t.Errorf("%d files have arrived, %d were sent", len(arrived), len(all))
-	}
+	apitest.Equal(t, "how many files have arrived", len(arrived), len(all))
 	for _, want := range all {
 		i := slices.IndexFunc(arrived, func(f apitest.File) bool { return f.Name == want.Name })
 		if i < 0 {
 			t.Errorf("%s has not arrived", want.Name)
-			continue
-		}
-		content := []byte(s.Get(arrived[i].LinkURL))
-		if want.Entries != nil {
-			wantEntries(t, content, want)
-		} else if !bytes.Equal(content, bytesOf(want.Seed, want.Length)) {
-			t.Errorf("%s has other bytes", want.Name)
+		} else if content := s.Get(arrived[i].LinkURL); want.Entries != nil {
+			apitest.Equal(t, want.Name, entriesOf(t, content, want.Modified), want.Entries)
+		} else {
+			apitest.Equal(t, want.Name, sumOf(content), want.Sum)
 		}
 	}
 }
@@ -92,37 +80,23 @@ func findNode(t *testing.T) string {
 	return node
 }
 
-// bytesOf returns n bytes that follow from a seed, as those of cases.mjs.
-func bytesOf(seed uint32, n int64) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		seed = seed*1664525 + 1013904223
-		b[i] = byte(seed >> 24)
-	}
-	return b
-}
+func sumOf(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
 
-// wantEntries compares what a usual program reads in a bundle with what was put in.
-func wantEntries(t *testing.T, archive []byte, want sent) {
+// entriesOf returns what a usual program reads in a bundle, whose entries must have one time.
+func entriesOf(t *testing.T, archive string, modified int64) (all []entry) {
 	t.Helper()
-	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(z.File) != len(want.Entries) {
-		t.Fatalf("%s has %d entries, want %d", want.Name, len(z.File), len(want.Entries))
-	}
-	for i, e := range want.Entries {
-		f := z.File[i]
+	z, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
+	apitest.Must(t, err)
+	for _, f := range z.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(e.Path, err)
-		}
+		apitest.Must(t, err)
 		content, err := io.ReadAll(r) // which compares the CRC-32
-		folder, executable := strings.HasSuffix(e.Path, "/"), f.Mode()&0o100 != 0 && !f.Mode().IsDir()
-		if err != nil || f.Name != e.Path || !bytes.Equal(content, bytesOf(e.Seed, e.Length)) || executable != e.Executable ||
-			f.Mode().IsDir() != folder || !f.Modified.Equal(time.UnixMilli(want.Modified)) {
-			t.Errorf("%s: %s, %d bytes, mode %v, of %v, %v", e.Path, f.Name, len(content), f.Mode(), f.Modified, err)
+		apitest.Must(t, err)
+		isFolder := f.Mode().IsDir()
+		all = append(all, entry{f.Name, sumOf(string(content)), f.Mode()&0o100 != 0 && !isFolder})
+		if isFolder != strings.HasSuffix(f.Name, "/") || !f.Modified.Equal(time.UnixMilli(modified)) {
+			t.Errorf("%s: mode %v, of %v", f.Name, f.Mode(), f.Modified)
 		}
 	}
+	return all
 }

@@ -2,12 +2,13 @@
 // the manifest. By hand: FERRY_BASE=http://127.0.0.1:8080/v1/ FERRY_LOGIN=demo:PASSWORD node --test.
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { Bundle } from "../static/bundle.js";
 import { bundleSource, fileSource, join, Upload } from "../static/upload.js";
 import { Pool } from "../static/worker.js";
-import { fileOf, until } from "./cases.mjs";
+import { bytesOf, fileOf, until } from "./cases.mjs";
 import { agent, cuts, XMLHttpRequest } from "./xhr.mjs";
 
 const { FERRY_BASE: base, FERRY_LOGIN: login, FERRY_REQUEST: token, FERRY_MANIFEST: manifestPath } = process.env;
@@ -40,7 +41,9 @@ function sent(name, seed, length, more = {}) {
 
 after(() => {
   agent.destroy();
-  if (manifestPath) writeFileSync(manifestPath, JSON.stringify(manifest));
+  const summed = ({ seed, length = 0, ...rest }) => ({ ...rest, sum: createHash("sha256").update(bytesOf(seed, length)).digest("hex") });
+  const all = manifest.map(({ entries, ...file }) => ({ ...summed(file), entries: entries?.map(summed) }));
+  if (manifestPath) writeFileSync(manifestPath, JSON.stringify(all));
 });
 
 test("a file of several parts", { skip }, async () => {
