@@ -30,7 +30,6 @@ func (v visitor) bundle(fields string, files ...string) string {
 }
 
 func TestABundlesPageHasATreeWhoseFilesDownloadOneByOne(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	page := v.bundle("", "trip/", "", "trip/day 1/a&b.txt", "hello", "trip/day 1/<b>.html", "<p>", "route.gpx", "gpx")
 	a := v.opens(page, 200, "<bdi>ann</bdi> sends you 3 files", "<h2><bdi>trip.zip</bdi></h2>", "3 files, ", "2 files, 8 B",
@@ -50,7 +49,6 @@ func TestABundlesPageHasATreeWhoseFilesDownloadOneByOne(t *testing.T) {
 }
 
 func TestALargeBundleIsSearchedAndComesInParts(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	var files []string
 	for i := range 1200 {
@@ -73,7 +71,6 @@ func TestALargeBundleIsSearchedAndComesInParts(t *testing.T) {
 }
 
 func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	page := v.bundle("", "p/1.jpg", "one", "p/2.PNG", "two", "a.txt", "x", "p/empty.png", "", "raw.nef", "x",
 		"big.jpg", strings.Repeat("x", 4<<20+1), "evil.svg", "<svg><script>")
@@ -92,7 +89,6 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 }
 
 func TestAGridOfManyPicturesComesInPages(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	var files []string
 	for i := range 250 {
@@ -105,7 +101,6 @@ func TestAGridOfManyPicturesComesInPages(t *testing.T) {
 }
 
 func TestAGuardedBundleListsNothingUnasked(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	files := []string{"a.txt", "hello", "b.jpg", "picture"}
 	limited := v.bundle(`,"downloads":1`, files...)

@@ -10,15 +10,15 @@ import (
 )
 
 func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
-	t.Parallel()
 	v := visit(t).login("ann")
 	v.opens("files", 200, "No files yet", "kept here for 30 days", "-<table", `-class="quota"`)
 	link := v.Upload("file=plain.txt", "x").LinkURL
 	v.Upload("file=to-bob.txt&m=bob@example.com&m=carla@example.com", "x")
+	v.Upload("file=soon.txt&m=bob@example.com&expires=30h", "x")
 	v.Deliver()
 	v.Upload("file=waiting.txt&m=bob@example.com", "x")
 	v.Upload("file=limited.txt&downloads=1", "x")
-	v.Ask("DELETE /files/4/links/own", "").Want(200)
+	v.Ask("DELETE /files/5/links/own", "").Want(200)
 	v.As("bob").Upload("file=from-bob.txt&d=ann", "x")
 	v.Get(link)
 	v.Get(link)
@@ -30,16 +30,18 @@ func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
 	}
 	for name, texts := range map[string][]string{
 		"plain.txt": {"state good", "Downloaded twice"}, "to-bob.txt": {"bob@example.com\u2069 and 1 more", "Sent"},
+		"soon.txt":    {"state warn", "Not downloaded yet"},
 		"waiting.txt": {"Being sent"}, "limited.txt": {"Ended"}, "from-bob.txt": {"from \u2068bob\u2069", "New"},
 		"guest.txt": {"from \u2068Tom\u2069, by request", "New"},
 	} {
 		v.has("the row of "+name, rows[name], texts...)
 	}
 	v.opens("files?request="+request.ID, 200, "guest.txt", "-plain.txt")
+	v.Clock.Advance(31 * time.Hour)
+	v.opens("files", 200, "plain.txt", "-soon.txt")
 }
 
 func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {
-	t.Parallel()
 	v := visit(t).login("ann")
 	for i := range 60 {
 		v.Upload(fmt.Sprintf("file=n%02d.txt", i), strings.Repeat("x", i%7+1))
@@ -63,7 +65,6 @@ func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {
 }
 
 func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {
-	t.Parallel()
 	v := visit(t).login("ann")
 	link := v.Upload("file="+url.QueryEscape(`<b>"x".txt`)+"&m=bob@example.com&expires=10d", "hello").LinkURL
 	v.Deliver()
@@ -85,7 +86,6 @@ func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {
 }
 
 func TestEveryCallOfAPageIsOneOfTheInterface(t *testing.T) {
-	t.Parallel()
 	v := visit(t).login("ann")
 	v.Upload("file=a.txt", "x")
 	v.Ask("POST /uploads", `{"name":"half.bin","length":100}`).Want(201)
@@ -108,14 +108,4 @@ func TestEveryCallOfAPageIsOneOfTheInterface(t *testing.T) {
 		t.Errorf("only %d calls were found", calls)
 	}
 	v.opens("files", 200, "Not finished", "half.bin", `data-call="DELETE v1/uploads/`)
-}
-
-func TestAFileThatNobodyHasTakenSoonBeforeItsEndWarns(t *testing.T) {
-	t.Parallel()
-	v := visit(t).login("ann")
-	v.Upload("file=soon.txt&m=bob@example.com&expires=30h", "x")
-	v.Deliver()
-	v.opens("files", 200, "state warn", "Not downloaded yet")
-	v.Clock.Advance(31 * time.Hour)
-	v.opens("files", 200, "No files yet")
 }

@@ -14,28 +14,27 @@ import (
 )
 
 func TestTheSendingPageIntroducesItselfToVisitors(t *testing.T) {
-	t.Parallel()
 	visit(t).opens("send", 200, "Whoever has a link needs no account", `href="login?next=send"`, `-type="file"`)
-	v := visit(t, set(func(s *api.Settings) { s.Look.Intro = "For <all> of us" }))
+	v := serve(t, set(func(s *api.Settings) { s.Look.Intro = "For <all> of us" }))
 	v.opens("send?failed=401", 200, "For &lt;all&gt; of us", "and nothing was sent")
 }
 
 func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
-	t.Parallel()
 	visit(t).login("ann").opens("send", 200, "Drop files or folders here", `data-scope="user:ann"`, `action="v1/upload"`,
 		"E-mail or text message", `<option value="7d"`, "expires in 30", "-data-room", "-Never", "Mail me", `name="d"`, `name="lang" value="en"`)
-	v := visit(t, set(func(s *api.Settings) { s.NoSMS, s.MaxBody, s.Retention.KeepDays = true, 5_000_000, 0 }))
+	v := serve(t, set(func(s *api.Settings) { s.NoSMS, s.MaxBody, s.Retention.KeepDays = true, 5_000_000, 0 }))
 	v.Add("eve", apitest.Quota(3_000_000), func(u *auth.User) { u.Email = "" })
 	v.login("eve").opens("send", 200, `data-room="3000000"`, "You have 3 MB left", "-E-mail or text message", `-name="c"`,
 		"at most 5 MB", "never expires", "-Mail me")
-	v.As("eve").Upload("file=a.txt&expires=1d", "x")
+	v.As("eve").Upload("file=a.txt&expires=1d", strings.Repeat("x", 750_000))
+	v.opens("account", 200, "750 kB of 3 MB used", `value="25"`)
+	v.opens("files", 200, "750 kB of 3 MB used", `<meter min="0" max="3000000" low="2400000" high="2850000"`)
 	v.opens("files?id=1", 200, `<option value="">Never</option>`)
 	v.Add("max", func(u *auth.User) { u.KeepDays = 7 })
 	v.login("max").opens("send", 200, "expires in 7", `-value="14d"`)
 }
 
 func TestAPlainFormSends(t *testing.T) {
-	t.Parallel()
 	v := visit(t).login("ann")
 	a := v.upload("v1/upload", "m", "bob@example.com, carla@example.com", "c", "+39 347 123 4567", "i", "Hello\r\nall", "expires", "7d",
 		"downloads", "5", "password", "open sesame", "d", "", "notify", "1", "@a<b>.txt", "its words")
@@ -57,7 +56,6 @@ func TestAPlainFormSends(t *testing.T) {
 }
 
 func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
-	t.Parallel()
 	v := visit(t).login("ann")
 	many := "bob@example.com"
 	for i := range 23 {
@@ -90,7 +88,6 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 }
 
 func TestOnlyAPagesFormHasParametersAsFields(t *testing.T) {
-	t.Parallel()
 	v := visit(t).login("ann")
 	form, kind := apitest.Form("d", "nobody", "@a", "")
 	v.Ask("POST /upload", form, "Content-Type", kind, "Accept", "text/html").Want(200)
@@ -102,7 +99,6 @@ func TestOnlyAPagesFormHasParametersAsFields(t *testing.T) {
 }
 
 func TestAQRCodeIsOfALinkAlone(t *testing.T) {
-	t.Parallel()
 	v, token := visit(t), strings.Repeat("k", 43)
 	for _, name := range []string{"k", "z", "r"} {
 		a := v.open("qr?lang=de&" + name + "=" + token).Want(200)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -15,35 +16,34 @@ import (
 	"ferry/shared/api"
 )
 
-func textsOf(t *testing.T, lang string) map[string]word {
+func textsOf(t *testing.T, lang string) (all map[string]word) {
 	t.Helper()
 	text, err := wordFiles.ReadFile("texts/" + lang + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]word{}
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatalf("%s: %v", lang, err)
+	if err = errors.Join(err, json.Unmarshal(text, &all)); err != nil {
+		t.Fatal(lang, err)
 	}
 	return all
 }
 
-// sources are the texts of files below ../, by their names.
-func sources(t *testing.T, kinds ...string) map[string]string {
+// sources returns the texts of the files below ../ by their names, and the prefixes of the texts that scripts get.
+func sources(t *testing.T) (files map[string]string, prefixes []string) {
 	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && slices.Contains(kinds, filepath.Ext(path)) && !strings.Contains(path, "test") {
-			var text []byte
-			text, err = os.ReadFile(path)
-			all[path] = string(text)
+	files, prefixes = map[string]string{}, []string{""}
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if e.IsDir() || !slices.Contains([]string{".go", ".html", ".js"}, filepath.Ext(path)) || strings.Contains(path, "test") {
+			return err
 		}
+		text, err := os.ReadFile(path)
+		for _, m := range taken.FindAllStringSubmatch(string(text), -1) {
+			prefixes = append(prefixes, m[1]+".")
+		}
+		files[path] = string(text)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return files, prefixes
 }
 
 var (
@@ -57,14 +57,9 @@ var (
 
 func TestEachTextThatPagesAskForExists(t *testing.T) {
 	t.Parallel()
-	texts, pages := textsOf(t, "en"), sources(t, ".go", ".html", ".js")
-	prefixes := []string{""}
-	for _, text := range pages {
-		for _, m := range taken.FindAllStringSubmatch(text, -1) {
-			prefixes = append(prefixes, m[1]+".")
-		}
-	}
-	for path, text := range pages {
+	texts := textsOf(t, "en")
+	files, prefixes := sources(t)
+	for path, text := range files {
 		if !strings.HasPrefix(path, "../web/") {
 			continue
 		}
@@ -86,17 +81,15 @@ func TestEachTextThatPagesAskForExists(t *testing.T) {
 // in quotation marks.
 func TestEachTextIsUsed(t *testing.T) {
 	t.Parallel()
-	said, scripts := map[string]bool{}, []string{""}
-	for path, text := range sources(t, ".go", ".html", ".js") {
+	said := map[string]bool{}
+	files, prefixes := sources(t)
+	for path, text := range files {
 		if strings.HasSuffix(path, ".html") { // outside of actions, quotation marks are HTML's
 			text = strings.Join(regexp.MustCompile(`{{.*?}}`).FindAllString(text, -1), "\n")
 		}
 		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 			start, _, _ := strings.Cut(strings.ReplaceAll(m[1]+m[2]+m[3], "${", "%"), "%")
 			said[start] = true
-		}
-		for _, m := range taken.FindAllStringSubmatch(text, -1) {
-			scripts = append(scripts, m[1]+".")
 		}
 	}
 	used := func(key string) bool {
@@ -108,7 +101,7 @@ func TestEachTextIsUsed(t *testing.T) {
 		return said[key]
 	}
 	for key := range textsOf(t, "en") {
-		if !slices.ContainsFunc(scripts, func(prefix string) bool {
+		if !slices.ContainsFunc(prefixes, func(prefix string) bool {
 			rest, ok := strings.CutPrefix(key, prefix)
 			return ok && (used(rest) || strings.Trim(rest, "0123456789") == "") // a status
 		}) {

@@ -28,7 +28,14 @@ type visitor struct {
 	agent   string
 }
 
-func visit(t testing.TB, options ...apitest.Option) visitor {
+// visit starts the service of a test that runs beside others.
+func visit(t *testing.T, options ...apitest.Option) visitor {
+	t.Helper()
+	t.Parallel()
+	return serve(t, options...)
+}
+
+func serve(t *testing.T, options ...apitest.Option) visitor {
 	t.Helper()
 	ann := apitest.Begin(t, options...)
 	ann.CountAtOnce()

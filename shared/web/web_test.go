@@ -29,7 +29,6 @@ func looking(l api.Look) apitest.Option { return set(func(s *api.Settings) { s.L
 
 // TestFilesOfPagesAreSmallAndKeptForEver has the limit of the weight of all scripts and styles, after gzip.
 func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
-	t.Parallel()
 	total, v := 0, visit(t, looking(api.Look{Logo: []byte("\x89PNG..."), LogoType: "image/png"}))
 	files, err := os.ReadDir("static")
 	apitest.Must(t, err)
@@ -71,7 +70,6 @@ func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 
 // TestScriptsAreLoadedTogether: a script that another one asks for would begin to load only after that.
 func TestScriptsAreLoadedTogether(t *testing.T) {
-	t.Parallel()
 	v := visit(t).login("ann")
 	for page, script := range map[string]string{"send": "send.js", "files": "call.js", "requests": "call.js"} {
 		loaded := allOf(v.open(page).Text, `"modulepreload" href="static/[0-9a-f]+/([a-z]+\.js)"`)
@@ -91,7 +89,6 @@ func TestScriptsAreLoadedTogether(t *testing.T) {
 }
 
 func TestPagesLookAsTheOperatorWants(t *testing.T) {
-	t.Parallel()
 	v := visit(t, looking(api.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
 	v.opens("login", 200, "– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`,
 		`href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`)
@@ -100,7 +97,7 @@ func TestPagesLookAsTheOperatorWants(t *testing.T) {
 	v.opens("stop?t="+v.Data.Ports.Key.Stop("a@example.com"), 200, "from Acme &lt;Files&gt; about", "-Ferry")
 	v.post("forgot", "user", "ann").Want(303)
 	v.has("the mail", v.Mail(), "the Acme <Files> user ann", "-Ferry")
-	other := visit(t)
+	other := serve(t)
 	other.opens("login", 200, "– Ferry</title>", "-look.css", "-mprint")
 	if v.fileOf("") == other.fileOf("") {
 		t.Error("another logo or colour has the same address")
@@ -111,7 +108,6 @@ func TestPagesLookAsTheOperatorWants(t *testing.T) {
 
 // TestALanguageIsTheOneThatWasChosen: else it is that of the link, else the browser's.
 func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	for _, c := range []struct{ path, accept, cookie, want string }{
 		{"login", "", "", "en"}, {"login", "de-CH, fr;q=0.9", "", "de"}, {"login", "xx, fr;q=0.9, it;q=0.8", "", "fr"}, {"login", "zz", "", "en"},
@@ -136,7 +132,6 @@ func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
 
 // TestPagesForAnybodyShowWhoIsLoggedIn: also where the call that finds that fails.
 func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	v.Add("ugo", func(u *auth.User) { u.Lang = "it" })
 	v.login("ugo")
@@ -153,7 +148,6 @@ func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
 
 // TestEachPageIsForItselfAlone asks as somebody with a login and as somebody without one.
 func TestEachPageIsForItselfAlone(t *testing.T) {
-	t.Parallel()
 	const allowed = "https://app.example"
 	known := visit(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{allowed} }).login("ann")
 	for _, v := range []visitor{known, known.another(desk)} {
@@ -195,7 +189,6 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 
 // TestAnAddressOfTheInterfaceIsNoPage has what a program may ask for by mistake.
 func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "PUT login", "DELETE login",
 		"POST static/x/style.css", "POST "} {
@@ -226,7 +219,6 @@ func (signing) SignGet(_ context.Context, area blob.Area, key string, _ blob.Sig
 }
 
 func TestOnlyPagesThatNeedTheStoreMayReachIt(t *testing.T) {
-	t.Parallel()
 	v := visit(t)
 	v.Data.Ports.Blobs = signing{v.Data.Ports.Blobs}
 	v.CountAtOnce()

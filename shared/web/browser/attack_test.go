@@ -85,7 +85,6 @@ const embed = `all => Promise.all(all.flatMap(src => ["script", "img", "iframe",
 // TestUploadedPagesCannotReachTheService uploads what browsers run, alone and in a bundle. However a visitor or a
 // neighbour's page opens it, it is saved, or shown without running.
 func TestUploadedPagesCannotReachTheService(t *testing.T) {
-	t.Parallel()
 	s, b := begin(t, browsertest.Desk())
 	s.InProcess("the store has another origin")
 	b.Expect("Refused to execute script")
@@ -163,7 +162,6 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		for _, allowed := range []bool{false, true} {
 			t.Run(fmt.Sprint(host, ", allowed by CORS: ", allowed), func(t *testing.T) {
-				t.Parallel()
 				evil, _ := browsertest.EvilSite(t, host, nil)
 				s, b := begin(t, browsertest.Desk(), func(_ *api.Settings, o *local.ServiceOptions) {
 					if allowed {
@@ -257,7 +255,6 @@ func TestNoPageCanBeFramed(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		t.Run(host, func(t *testing.T) {
-			t.Parallel()
 			s, b := begin(t, browsertest.Desk())
 			s.InProcess("it has an inbox")
 			b.Login("alice", password)
@@ -291,7 +288,6 @@ func TestNoPageCanBeFramed(t *testing.T) {
 // TestNoTokenLeavesTheService visits pages that have tokens, and goes from them to another site. It looks at what
 // that site gets, at titles, at what the browser stores, after interrupted uploads too, and at the log.
 func TestNoTokenLeavesTheService(t *testing.T) {
-	t.Parallel()
 	other, heard := browsertest.EvilSite(t, "127.0.0.1", nil)
 	s, b := begin(t, browsertest.Desk(), func(set *api.Settings, _ *local.ServiceOptions) { set.Look.Imprint = other + "/heard" })
 	b.Login("alice", password)
@@ -352,7 +348,6 @@ const (
 )
 
 func TestHostileTextsAreShownAsTexts(t *testing.T) {
-	t.Parallel()
 	s, b := begin(t, browsertest.Phone())
 	s.InProcess("it has an inbox")
 	has, typed := seed(s, hostileName, hostile), url.QueryEscape(hostile)

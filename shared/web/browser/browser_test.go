@@ -34,16 +34,16 @@ func each(t *testing.T, scriptless bool, flow func(t *testing.T, s *apitest.Serv
 	}
 	for _, v := range views {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
 			s, b := begin(t, v)
 			flow(t, s, b)
 		})
 	}
 }
 
-// begin starts a service with the user alice, and opens a window on it.
+// begin starts a service with the user alice in a test that runs beside others, and opens a window on it.
 func begin(t *testing.T, v browsertest.View, options ...apitest.Option) (*apitest.Server, *browsertest.Tab) {
 	t.Helper()
+	t.Parallel()
 	browsertest.Need(t)
 	s := apitest.New(t, options...)
 	s.AddUser("alice", password)

@@ -21,9 +21,6 @@ func TestALinkIsOpenedAndItsFileSaved(t *testing.T) {
 		folder := b.Downloads()
 		b.Visit(link)
 		b.Seen("link", "a.primary")
-		if strings.Contains(b.Text("document.title"), "hello") {
-			t.Error("the title names the file")
-		}
 		used := record(s).Links[0].Used
 		apitest.Equal(t, "downloads and previews by opening the page", used.Count+used.Previews, 0)
 		b.Click("a.primary")
@@ -64,9 +61,6 @@ func TestAProtectedLinkAsksForItsPasswordOnThePage(t *testing.T) {
 		folder := b.Downloads()
 		b.Visit(link)
 		b.Seen("link-protected", "#password")
-		if strings.Contains(b.Words(), "secret-plan") {
-			t.Error("the page names the file before it has the password")
-		}
 		b.Submit("#password", "close sesame")
 		b.Seen("link-protected-wrong", "[role=alert]")
 		b.Submit("#password", "open sesame")

@@ -2,9 +2,9 @@ package browser_test
 
 import (
 	"archive/zip"
+	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -30,17 +30,6 @@ func noise(t testing.TB, name string, size int64) string {
 	return path
 }
 
-func sumOf(t testing.TB, path string) string {
-	t.Helper()
-	f, err := os.Open(path)
-	apitest.Must(t, err)
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	apitest.Must(t, err)
-	return fmt.Sprintf("%x", h.Sum(nil))
-}
-
 func TestAFileIsSentByOneButton(t *testing.T) {
 	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		b.Visit("send")
@@ -54,9 +43,8 @@ func TestAFileIsSentByOneButton(t *testing.T) {
 		link := b.Link()
 		b.Seen("sent")
 		want, err := os.ReadFile(file)
-		if got := s.Get(link); err != nil || got != string(want) {
-			t.Errorf("%d bytes arrived that are not those sent, %v", len(got), err)
-		}
+		apitest.Must(t, err)
+		apitest.Equal(t, "whether what arrived is what was sent", s.Get(link) == string(want), true)
 		apitest.Equal(t, "the name", s.As("alice").Newest("alice").Name, "a picture of the harbour.jpg")
 		b.Click("details.reveal summary")
 		b.Until("there is a QR code", func() bool { return b.Number("document.querySelector('img.qr')?.naturalWidth ?? 0") > 0 })
@@ -110,9 +98,8 @@ func TestAFolderOfFilesBecomesABundle(t *testing.T) {
 		b.Seen("sent-bundle")
 		archive, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
 		apitest.Must(t, err)
-		if got := filesIn(t, archive); len(archive.File) != len(want) || !maps.Equal(got, want) {
-			t.Errorf("the bundle has %d entries and %d files, or other ones than the %d", len(archive.File), len(got), len(want))
-		}
+		apitest.Equal(t, "entries", len(archive.File), len(want))
+		apitest.Equal(t, "whether the bundle has the files", maps.Equal(filesIn(t, archive), want), true)
 		if tool, err := exec.LookPath("unzip"); err == nil {
 			unzip, unpacked := exec.Command(tool, "-q", filepath.Join(folder, "tree.zip")), t.TempDir()
 			apitest.Must(t, os.WriteFile(unzip.Args[2], []byte(text), 0o644))
@@ -219,7 +206,9 @@ func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 		}
 		b.Visit(link)
 		b.Click("a.primary")
-		apitest.Equal(t, "what was saved", sumOf(t, b.SavedAt(folder, "film.mp4")), sumOf(t, file))
+		content, err := os.ReadFile(file)
+		apitest.Must(t, err)
+		apitest.Equal(t, "whether the film is saved", bytes.Equal(b.Saved(folder, "film.mp4"), content), true)
 		apitest.Equal(t, "files", len(s.As("alice").Ask("GET /download/list", "").Want(200).Files), 1)
 		sessions, _ := uploads(s)
 		apitest.Equal(t, "open sessions", sessions, 0)
@@ -250,4 +239,98 @@ func TestAGuestSendsFilesToARequest(t *testing.T) {
 		b.WaitText("one.jpg")
 		b.Seen("guest-again")
 	})
+}
+
+// TestAnUploadThatBeganElsewhereIsResumed also chooses another file of that name and size first.
+func TestAnUploadThatBeganElsewhereIsResumed(t *testing.T) {
+	s, b := begin(t, browsertest.Desk())
+	alice := s.As("alice")
+	const size, partSize = 11 << 20, 5 << 20
+	file, other := noise(t, "film.mp4", size), filepath.Join(t.TempDir(), "film.mp4")
+	apitest.Must(t, os.Rename(noise(t, "other.mp4", size), other))
+	content, err := os.ReadFile(file)
+	apitest.Must(t, err)
+	session := apitest.Read[struct{ ID string }](alice.Ask("POST /uploads",
+		fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d}`, size, partSize)).Want(201))
+	path := "/uploads/" + session.ID
+	part := apitest.Read[wire.SignedParts](alice.Ask("POST "+path+"/parts", `{"numbers":[1]}`).Want(200)).Parts[0]
+	s.Send("PUT "+part.URL, string(content[:partSize])).Want(200)
+
+	at(b, "files")
+	b.Press(`a[href^="send#upload="]`)
+	b.WaitText("Resume")
+	b.Choose("#stage input[name=again]", other)
+	b.WaitText("Choose the same files again")
+	b.Seen("send-other", "#stage .alert")
+	if got := alice.Ask("GET "+path, "").Want(200).Text; !strings.Contains(got, `"number":1`) {
+		t.Errorf("what had arrived is gone: %s", got)
+	}
+	b.Choose("#stage input[name=again]", file)
+	apitest.Equal(t, "whether what arrived is what was sent", s.Get(b.Link()) == string(content), true)
+	sessions, _ := uploads(s)
+	apitest.Equal(t, "open sessions", sessions, 0)
+	b.Visit("send#upload=" + session.ID)
+	b.WaitText("This upload is no longer open")
+}
+
+// dropOf drops a file on the window; an expression says how its entry answers.
+func dropOf(entry string) string {
+	return `{
+		const drop = new Event("drop", { cancelable: true });
+		drop.dataTransfer = { types: ["Files"], items: [{ kind: "file", getAsFile: () => null, webkitGetAsEntry: () => ({ isFile: true, name: "x", file: ` + entry + ` }) }] };
+		dispatchEvent(drop) || true;
+	}`
+}
+
+func TestChoosingAndSendingLoseNothingInSilence(t *testing.T) {
+	s, b := begin(t, browsertest.Desk())
+	s.InProcess("it slows the network of one machine")
+	at(b, "send")
+	b.WaitFor("#start .drop")
+	unreadable := dropOf("(take, fail) => fail(new Error())")
+	b.Is(unreadable)
+	b.Seen("send-unreadable", "#start .alert[role=alert]")
+	b.Pick(noise(t, "a.bin", 3<<20), noise(t, "b.bin", 3<<20), noise(t, "c.bin", 3<<20))
+	b.Is("document.querySelectorAll('.rows > li')[1].kept = true")
+	b.Click(".rows > li button")
+	if !b.Is("document.activeElement === document.querySelector('.rows > li button') && document.querySelector('.rows > li').kept") {
+		t.Error("the focus is lost with the row, or the other rows are made anew")
+	}
+	b.Is(unreadable)
+	b.WaitFor("#stage .alert[role=alert]")
+
+	line := browsertest.Narrow(&s.HTTP.Config.Handler, 1_000_000)
+	b.Send()
+	b.WaitFor("#stage progress")
+	b.Is(unreadable)
+	b.WaitText("You can add more once this is sent")
+	alice := s.As("alice")
+	open := apitest.Read[struct{ Uploads []struct{ ID string } }](alice.Ask("GET /uploads", "").Want(200)).Uploads
+	alice.Ask("DELETE /uploads/"+open[0].ID, "").Want(204)
+	line.Rate.Store(0)
+	b.WaitText("The upload has ended")
+	b.Seen("send-ended")
+	b.Click("[data-do=retry]")
+	b.Link()
+	if f := alice.Newest("alice"); f.Length < 6<<20 {
+		t.Errorf("%s has %d bytes", f.Name, f.Length)
+	}
+}
+
+func TestAGuestWhoseRequestEndedIsNotAskedWhetherToLeave(t *testing.T) {
+	s, b := begin(t, browsertest.Desk())
+	made := apitest.Read[struct{ LinkURL string }](s.As("alice").Ask("POST /requests", `{"title":"Photos"}`).Want(201))
+	b.Visit(made.LinkURL)
+	b.Pick(noise(t, "one.jpg", 2000))
+	b.Is(`{
+		addEventListener("beforeunload", (event) => sessionStorage.setItem("asks", event.defaultPrevented));
+		const real = fetch;
+		window.fetch = (to, how) => String(to).endsWith("v1/uploads") ? new Response("", { status: 401 }) : real(to, how);
+		true
+	}`)
+	b.Send()
+	b.WaitFor("#start .drop")
+	if got := b.Text(`sessionStorage.getItem("asks") ?? ""`); got != "false" {
+		t.Errorf("the page asks: %q", got)
+	}
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
 	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/web/browsertest"
@@ -16,9 +19,10 @@ import (
 // TestEachStateIsSeen visits the states of pages that no flow passes.
 func TestEachStateIsSeen(t *testing.T) {
 	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
-		if b.Lang == "en" {
-			seeStates(t, s, b)
+		if b.Lang != "en" || !browsertest.All() {
+			t.Skip("make test-pages sees them in English")
 		}
+		seeStates(t, s, b)
 	})
 }
 
@@ -122,7 +126,6 @@ func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 
 // TestAFileIsSentByKeyboardAlone sees the focus at each stop on the way.
 func TestAFileIsSentByKeyboardAlone(t *testing.T) {
-	t.Parallel()
 	_, b := begin(t, browsertest.Desk())
 	b.Visit("login")
 	b.Type("alice")
@@ -140,4 +143,26 @@ func TestAFileIsSentByKeyboardAlone(t *testing.T) {
 	b.TabTo("[data-copy]")
 	b.Type("\r")
 	b.WaitText("Copied")
+}
+
+// TestAButtonStaysReadableUnderThePointer tries accents on which white or black text is just readable.
+func TestAButtonStaysReadableUnderThePointer(t *testing.T) {
+	_, b := begin(t, browsertest.Desk())
+	b.Visit("login")
+	b.WaitFor("main .primary")
+	box := "document.querySelector('main .primary').getBoundingClientRect()"
+	x, y := b.Number(box+".x"), b.Number(box+".y")
+	for accent, text := range map[string]string{"#14568f": "#fff", "#767676": "#fff", "#777777": "#000", "#85bff2": "#0a1c2d"} {
+		b.Is(`document.documentElement.style.cssText = "--accent: ` + accent + `; --accent-text: ` + text + `", true`)
+		b.Do("leaving the button", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 1, 1))
+		before := b.Contrast("main .primary")
+		b.Do("pointing at the button", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x+9, y+9))
+		if got := b.Contrast("main .primary"); got <= before || got < 4.5 {
+			t.Errorf("%s on %s has a contrast of %.2f under the pointer, and %.2f else", text, accent, got, before)
+		}
+	}
+	b.Is(`document.querySelector("main .primary").ariaBusy = "true", true`)
+	if got := b.Text(`getComputedStyle(document.querySelector("main .primary"), "::before").animationName`); got != "none" {
+		t.Errorf("with reduced motion the busy sign moves: %s", got)
+	}
 }
