@@ -158,7 +158,7 @@ func keep(t *testing.T, b *browsertest.Tab) {
 func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 	each(t, false, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		s.InProcess("it cuts the network of one machine")
-		size := int64(100_000_000)
+		size := int64(140_000_000)
 		if browsertest.All() && b.View == browsertest.Desk() {
 			size = 300_000_000
 		}
