@@ -133,7 +133,7 @@ func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {
 	v := visit(t).login("ann")
 	other := v.another(phone).login("ann")
 	v.opens("account", 200, "ann@example.com", "Chrome, Linux", "This browser", "Safari, iPhone", "No tokens yet",
-		"You can send 1000 more e-mails and text messages today", "used in the last day", "No limit")
+		"You can send 1000 more e-mails and text messages today", "used in the last day", "No limit", `name="scope"><option value="upload">`)
 	made := v.post("account", "do", "token", "name", "<b>build</b>", "scope", "upload", "expires", "90d")
 	v.shows(made, 201, "Your new token: &lt;b&gt;build&lt;/b&gt;", "-<b>build", "Copy it now",
 		"Uploads only, never used, ends <time", `data-copy="token"`)
@@ -200,9 +200,9 @@ func TestMailsAreStoppedAndResumedByThePage(t *testing.T) {
 
 func TestErrorsArePagesThatSayWhatToDo(t *testing.T) {
 	v := visit(t).login("ann")
-	v.opens("nowhere", 404, "There is no such page", "Show my files")
+	v.opens("nowhere", 404, "<h1>There is no such page", "Show my files")
 	v.another("").opens("nowhere", 404, `<a class="button primary" href="./">`)
 	v.Calls.Before("table.GetMany", func() error { return http.ErrBodyNotAllowed })
 	a := v.open("account")
-	v.shows(a, 500, "Something went wrong", "<code>"+a.Header.Get("X-Request-Id")+"</code>", "-does not allow")
+	v.shows(a, 500, "<h1>Something went wrong", "<code>"+a.Header.Get("X-Request-Id")+"</code>", "-does not allow")
 }

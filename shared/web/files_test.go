@@ -66,7 +66,7 @@ func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {
 
 func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {
 	v := visit(t).login("ann")
-	link := v.Upload("file="+url.QueryEscape(`<b>"x".txt`)+"&m=bob@example.com&expires=10d", "hello").LinkURL
+	link := v.Upload("file="+url.QueryEscape(`<b>"x".txt`)+"&m=bob@example.com&expires=10d&i=%3Ci%3Eall", "hello").LinkURL
 	v.Deliver()
 	v.Ask("POST /files/1/links", `{"downloads":3,"password":"open sesame","expires":"2d"}`).Want(201)
 	v.opens("files?id=1&search=x", 200, `class="split"`, `<tr aria-current="true">`, `<h1 id="panel"><bdi>&lt;b&gt;&#34;x&#34;.txt</bdi>`,
@@ -74,6 +74,7 @@ func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {
 		strings.ReplaceAll(link, "&", "&amp;"), "CRC64NVME", `data-call="PATCH v1/files/1"`, `data-call="DELETE v1/files/1"`,
 		`data-call="POST v1/files/1/links"`, `data-call="PATCH v1/files/1/links/own"`, `data-call="POST v1/files/1/links/own/renew"`,
 		`href="files?search=x"`, "In 7 days", "Remove the password", `src="qr?`, `-">Never<`)
+	v.opens(pageOf(v.LinksOf(v.Newest("ann"))[1]), 200, `<blockquote dir="auto">&lt;i&gt;all`, `<bdi>&lt;b&gt;&#34;x&#34;.txt</bdi>`, `-<b>"`, "-<i>all")
 	for _, query := range []string{"id=2", "id=x", "id=-1", "id=1&area=backup", "id=1%2Flinks"} {
 		v.opens("files?"+query, 404, "no longer here")
 	}

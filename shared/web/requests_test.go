@@ -69,7 +69,7 @@ func TestAProtectedRequestAsksForItsPasswordOnce(t *testing.T) {
 	v := visit(t)
 	_, page := v.request(`{"title":"Secret","password":"open sesame"}`)
 	token := valueOf(page, "k")
-	v.opens(page, 200, "You are asked for files", `name="k" value="`+token, "-Secret", "-ann<", `-role="alert"`)
+	v.opens(page, 200, "You are asked for files", `name="k" value="`+token, "-Secret", "-ann<", "-ann ", "-asks you", `-role="alert"`)
 	v.has("the log", v.Log.String(), "-login refused") // for opening the page
 	wrong := v.post("r", "k", token, "lang", "en", "password", "wrong")
 	v.shows(wrong, 401, "This is not the password", `role="alert"`, "language=de", `-wrong"`)

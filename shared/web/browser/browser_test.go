@@ -1,6 +1,6 @@
 // Package browser_test drives the pages in a real browser, as people do. Each flow runs once where
 // a browser is installed; with FERRY_PAGES=all, as `make test-pages` does, at the size of a phone
-// and of a desk, in two languages, and without scripts where that is promised. Start reading with
+// and of a desk, in three languages, without scripts where that is promised, and in each state. Start reading with
 // each, and with browsertest.Tab.
 package browser_test
 
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// each runs a flow once, or in the whole matrix. Then a flow that works without scripts is run so too.
+// each runs a flow once, or in the whole matrix, which has a view without scripts if the flow works so.
 func each(t *testing.T, scriptless bool, flow func(t *testing.T, s *apitest.Server, b *browsertest.Tab)) {
 	t.Parallel()
 	browsertest.Need(t)

@@ -138,7 +138,7 @@ func Open(t TB, root string, v View) *Tab {
 	t.Helper()
 	places <- struct{}{}
 	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
-	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 4*time.Minute) // so that a browser that hangs fails one test, by name
 	b := &Tab{TB: t, View: v, Context: ctx, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
 	t.Cleanup(func() {
 		if t.Failed() {
