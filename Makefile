@@ -72,7 +72,7 @@ $(AXE):
 	npm install --silent --no-audit --no-fund --prefix .tmp/axe axe-core@4.14.1
 
 test-pages: $(AXE) ## Try the pages in a browser at all sizes, in two languages and without scripts; pictures go to .tmp/pages.
-	FERRY_PAGES=all FERRY_PICTURES=$(CURDIR)/.tmp/pages FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 10m ./shared/web/browser
+	FERRY_PAGES=all FERRY_PICTURES=$(CURDIR)/.tmp/pages FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 20m ./shared/web/browser
 
 # A package's targets share one build. Inputs are led by the coverage of Ferry's own packages: those of others are
 # compiled already, without counters. Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).

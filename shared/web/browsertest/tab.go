@@ -104,6 +104,9 @@ func End() {
 	}
 }
 
+// patience is how long one step may take: busy machines are slow.
+const patience = time.Minute
+
 // places bounds how many tabs are open at once: each takes a processor.
 var places = make(chan struct{}, 3)
 
@@ -120,7 +123,7 @@ type TB interface {
 }
 
 // Tab is a window of a browser that knows nothing of the others. What its methods name is a CSS
-// selector. They end the test if what they do fails within 20 seconds.
+// selector. They end the test if what they do fails, or takes longer than a minute.
 type Tab struct {
 	TB
 	View
@@ -138,7 +141,7 @@ func Open(t TB, root string, v View) *Tab {
 	t.Helper()
 	places <- struct{}{}
 	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
-	ctx, stop := context.WithTimeout(ctx, 4*time.Minute) // so that a browser that hangs fails one test, by name
+	ctx, stop := context.WithTimeout(ctx, 5*time.Minute) // so that a browser that hangs fails one test, by name
 	b := &Tab{TB: t, View: v, Context: ctx, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -242,7 +245,7 @@ func (b *Tab) must(doing string, err error) {
 // Do runs actions.
 func (b *Tab) Do(doing string, actions ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context, 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.Context, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.Fatalf("%s: %v\n%s\n%s", doing, err, b.Address(), b.Words())
@@ -288,7 +291,7 @@ func (b *Tab) Confirm(what string) {
 // Press clicks a button that leads to another page, and waits for it.
 func (b *Tab) Press(what string) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context, 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.Context, patience)
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, chromedp.Click(css(what))); err != nil {
 		b.Fatalf("pressing %s: %v\n%s\n%s", what, err, b.Address(), b.Words())
@@ -304,9 +307,9 @@ func (b *Tab) WaitFor(what string) {
 // Until waits until something holds.
 func (b *Tab) Until(what string, holds func() bool) {
 	b.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.Fatalf("not within 30 seconds: %s\n%s\n%s", what, b.Address(), b.Words())
+			b.Fatalf("not within a minute: %s\n%s\n%s", what, b.Address(), b.Words())
 		}
 	}
 }
@@ -372,7 +375,7 @@ func (b *Tab) Address() string {
 // get evaluates an expression, even where the page's own scripts are off.
 func get[T any](b *Tab, expression string) T {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context, time.Minute)
+	ctx, cancel := context.WithTimeout(b.Context, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	b.must("evaluating "+expression, err)
