@@ -13,6 +13,13 @@ const another = "another good password"
 
 func linksIn(text string) []string { return regexp.MustCompile(`http://\S+`).FindAllString(text, -1) }
 
+// opens visits the account, which shows something: a form to log in, to who has not.
+func opens(b *browsertest.Tab, shows string) {
+	b.Helper()
+	b.Visit("account")
+	b.WaitFor(shows)
+}
+
 func TestALoginLastsUntilItIsEnded(t *testing.T) {
 	each(t, true, func(_ *testing.T, _ *apitest.Server, b *browsertest.Tab) {
 		b.Visit("account")
@@ -22,8 +29,7 @@ func TestALoginLastsUntilItIsEnded(t *testing.T) {
 		b.Submit("#password", password)
 		b.Seen("account", "form[action=logout]")
 		b.Press("form[action=logout] button")
-		b.Visit("account")
-		b.WaitFor("#password")
+		opens(b, "#password")
 	})
 }
 
@@ -41,8 +47,7 @@ func TestAForgottenPasswordIsReplacedByTheMailsLink(t *testing.T) {
 		b.Submit("#code", regexp.MustCompile(`(?m)^\d{8}$`).FindString(text), "#new", another)
 		b.Seen("login-changed", "#password")
 		b.Login("alice", another)
-		b.Visit("account")
-		b.WaitFor("form[action=logout]")
+		opens(b, "form[action=logout]")
 		b.Visit(linksIn(text)[0])
 		b.Lacks("#code")
 		b.Seen("password-dead")
@@ -59,20 +64,16 @@ func TestATemporaryPasswordLeadsToChoosingOne(t *testing.T) {
 		}
 		b.Submit("#new", another)
 		b.Login("new", another)
-		b.Visit("account")
-		b.WaitFor("form[action=logout]")
+		opens(b, "form[action=logout]")
 	})
 }
 
 func TestAnAccountIsLookedAfter(t *testing.T) {
 	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		other := browsertest.Open(t, s.Root, b.View)
-		opens := func(b *browsertest.Tab, shows string) {
-			b.Visit("account")
-			b.WaitFor(shows)
-		}
 		other.Login("alice", password)
-		at(b, "account")
+		b.Login("alice", password)
+		b.Visit("account")
 		b.Click("#tokens ~ details.fold summary")
 		b.Submit("#name", "build <b>server</b>")
 		b.Seen("account-token", "#token")

@@ -50,9 +50,9 @@ func begin(t *testing.T, v browsertest.View, options ...apitest.Option) (*apites
 	return s, browsertest.Open(t, s.Root, v)
 }
 
-// at logs alice in, and opens a page.
-func at(b *browsertest.Tab, page string) {
+// at opens a page as alice, who has logged in before.
+func at(s *apitest.Server, b *browsertest.Tab, page string) {
 	b.Helper()
-	b.Login("alice", password)
+	b.SetCookie("ferry", s.Login("alice", password))
 	b.Visit(page)
 }

@@ -55,7 +55,7 @@ func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
 
 func TestAFileIsFoundSharedAndDeleted(t *testing.T) {
 	each(t, false, func(_ *testing.T, s *apitest.Server, b *browsertest.Tab) {
-		at(b, "files")
+		at(s, b, "files")
 		b.Seen("files-empty")
 		alice := s.As("alice")
 		for i := range 8 {
@@ -99,7 +99,7 @@ func TestFilesAreSortedByOneChoice(t *testing.T) {
 	each(t, false, func(_ *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		s.As("alice").Upload("file=first.txt", "text")
 		s.As("alice").Upload("file=second.txt", "text")
-		at(b, "files")
+		at(s, b, "files")
 		for order, want := range map[string]string{"old": "first.txt", "new": "second.txt"} {
 			b.WaitFor("tbody .pick input") // the script is there
 			b.Is(`{ const s = document.querySelector("select[name=sort]"); s.value = "` + order + `"; s.dispatchEvent(new Event("change", { bubbles: true })); true }`)
@@ -113,7 +113,7 @@ func TestFilesAreSortedByOneChoice(t *testing.T) {
 
 func TestARequestIsMadeWatchedAndEnded(t *testing.T) {
 	each(t, false, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
-		at(b, "requests")
+		at(s, b, "requests")
 		b.Seen("requests-empty")
 		b.Press("main a.primary")
 		b.Fill("#title", "Invoices <i>of</i> May")
@@ -139,7 +139,7 @@ func TestActionsSayWhatFailed(t *testing.T) {
 	for range 3 {
 		alice.Upload("file=a.txt", "text")
 	}
-	at(b, "files?id=1")
+	at(s, b, "files?id=1")
 	b.WaitFor("aside .danger summary")
 	b.Is(`{
 		const real = fetch; // slow, and of pages none

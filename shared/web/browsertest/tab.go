@@ -107,9 +107,6 @@ func End() {
 // patience is how long one step may take: busy machines are slow.
 const patience = time.Minute
 
-// places bounds how many tabs are open at once: each takes a processor.
-var places = make(chan struct{}, 3)
-
 // TB is what a tab needs of a testing.TB. Fatalf must not return.
 type TB interface {
 	Helper()
@@ -139,7 +136,6 @@ type Tab struct {
 // Open opens a window on a service. The browser must be installed.
 func Open(t TB, root string, v View) *Tab {
 	t.Helper()
-	places <- struct{}{}
 	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
 	ctx, stop := context.WithTimeout(ctx, 5*time.Minute) // so that a browser that hangs fails one test, by name
 	b := &Tab{TB: t, View: v, Context: ctx, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
@@ -149,7 +145,6 @@ func Open(t TB, root string, v View) *Tab {
 		}
 		stop()
 		cancel()
-		<-places
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if len(b.said) > 0 {
