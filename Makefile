@@ -50,7 +50,7 @@ run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FER
 	@exec bin/ferry serve
 
 test: ## Run the tests; they need nothing but Go.
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "no chromium is installed: the pages are not tried in a browser" >&2
+	@command -v chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "no chromium is installed: the pages are not tried in a browser" >&2
 	go test ./...
 
 test-race: ## Run the tests that test-aws leaves out, with the race detector where goroutines meet; it needs a C compiler.
@@ -71,8 +71,10 @@ AXE = .tmp/axe/node_modules/axe-core
 $(AXE):
 	npm install --silent --no-audit --no-fund --prefix .tmp/axe axe-core@4.14.1
 
-test-pages: $(AXE) ## Try the pages in a browser at all sizes, in two languages and without scripts; pictures go to .tmp/pages.
+# Chromium's headless shell tries them if it is installed, and the whole browser what is between it and files.
+test-pages: $(AXE) ## Try the pages in a browser at all sizes, in three languages and without scripts; pictures go to .tmp/pages.
 	FERRY_PAGES=all FERRY_PICTURES=$(CURDIR)/.tmp/pages FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 20m ./shared/web/browser
+	FERRY_BROWSER=chromium go test -count=1 -run '^Test(No|Uploaded|Hostile|ALargeFile|ALinkIs)' ./shared/web/browser
 
 # A package's targets share one build. Inputs are led by the coverage of Ferry's own packages: those of others are
 # compiled already, without counters. Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).
