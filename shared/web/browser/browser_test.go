@@ -1,7 +1,7 @@
 // Package browser_test drives the pages in a real browser, as people do. Each flow runs once where
 // a browser is installed; with FERRY_PAGES=all, as `make test-pages` does, at the size of a phone
-// and of a desk, in three languages, without scripts where that is promised, and in each state. Start reading with
-// each, and with browsertest.Tab.
+// and of a desk, in three languages, without scripts where that is promised, and in each state.
+// Start reading with each, and with browsertest.Tab.
 package browser_test
 
 import (

@@ -58,7 +58,8 @@ func (v View) String() string {
 // Executable returns the browser; empty if none is installed. FERRY_BROWSER may name it. The headless shell is
 // Chromium without what it has around pages, so it takes half the time; but it has no viewer of PDF files.
 func Executable() string {
-	for _, name := range []string{os.Getenv("FERRY_BROWSER"), "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+	names := []string{os.Getenv("FERRY_BROWSER"), "chromium-headless-shell", "chromium", "chromium-browser"}
+	for _, name := range append(names, "google-chrome", "google-chrome-stable") {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
