@@ -71,10 +71,10 @@ AXE = .tmp/axe/node_modules/axe-core
 $(AXE):
 	npm install --silent --no-audit --no-fund --prefix .tmp/axe axe-core@4.14.1
 
-# Chromium's headless shell tries them if it is installed, and the whole browser what is between it and files.
+# The headless shell tries all, where it is installed. The whole browser then tries the attacks and what it reads and saves.
 test-pages: $(AXE) ## Try the pages in a browser at all sizes, in three languages and without scripts; pictures go to .tmp/pages.
 	FERRY_PAGES=all FERRY_PICTURES=$(CURDIR)/.tmp/pages FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 20m ./shared/web/browser
-	FERRY_BROWSER=chromium go test -count=1 -run '^Test(No|Uploaded|Hostile|ALargeFile|ALinkIs)' ./shared/web/browser
+	FERRY_BROWSER=whole go test -count=1 -run '^Test(No|Uploaded|Hostile|ALargeFile|ALinkIs)' ./shared/web/browser
 
 # A package's targets share one build. Inputs are led by the coverage of Ferry's own packages: those of others are
 # compiled already, without counters. Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).

@@ -26,7 +26,7 @@ import (
 // pages measures the pages in a browser: first visits over a slow line, the memory of a tab that sends, and
 // how fast it does.
 func (b *bench) pages() (all []measurement) {
-	check(os.Setenv("FERRY_BROWSER", "chromium")) // the whole browser, as people have it
+	check(os.Setenv("FERRY_BROWSER", "whole")) // as people have it
 	if browsertest.Executable() == "" {
 		fmt.Fprintln(os.Stderr, "no chromium is installed: the pages are not measured")
 		return nil

@@ -29,21 +29,18 @@ func (b *Tab) shot(name string) {
 func All() bool { return os.Getenv("FERRY_PAGES") == "all" }
 
 // Seen waits for what a state of a page shows, keeps a picture of it, checks that it fits narrow windows too, and
-// lets axe-core look for faults of accessibility. Those are the same in each language, so it looks in English; in
-// the whole matrix, in dark colours too.
+// lets axe-core look for faults of accessibility; in the whole matrix, in dark colours too.
 func (b *Tab) Seen(name string, shows ...string) {
 	b.Helper()
 	for _, what := range shows {
 		b.WaitFor(what)
 	}
 	b.shot(name)
-	if b.Lang == "en" {
-		b.axe(name, `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`)
-	}
-	if All() && b.Lang == "en" && !b.Scriptless {
+	b.axe(name)
+	if All() && b.Lang == "en" {
 		b.colours(true)
 		b.shot(name)
-		b.axe(name+" in the dark", `{type: "rule", values: ["color-contrast", "link-in-text-block"]}`)
+		b.axe(name + " in the dark")
 		b.colours(false)
 	}
 	b.Fits(name)
@@ -97,8 +94,8 @@ var axeSource = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(os.Getenv("FERRY_AXE"), "axe.min.js"))
 })
 
-// axe runs rules of axe-core, if FERRY_AXE is the folder that has it.
-func (b *Tab) axe(name, rules string) {
+// axe runs axe-core, if FERRY_AXE is the folder that has it.
+func (b *Tab) axe(name string) {
 	b.Helper()
 	if os.Getenv("FERRY_AXE") == "" {
 		return
@@ -115,7 +112,8 @@ func (b *Tab) axe(name, rules string) {
 	faults := get[[]struct {
 		ID, Help string
 		Nodes    []struct{ HTML, FailureSummary string }
-	}](b, "axe.run(document, {preload: false, resultTypes: ['violations'], runOnly: "+rules+"}).then(r => r.violations)")
+	}](b, `axe.run(document, {preload: false, runOnly: ["wcag2a","wcag2aa","wcag21a","wcag21aa","wcag22aa",`+
+		`"best-practice"]}).then(r => r.violations)`)
 	for _, f := range faults {
 		for _, n := range f.Nodes {
 			b.Errorf("%s: %s: %s\n%s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)

@@ -1,0 +1,97 @@
+package browsertest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// View is how a visitor sees pages.
+type View struct {
+	name          string
+	Width, Height int64
+	Lang          string
+	Scriptless    bool
+	dark          bool
+}
+
+// Phone and Desk are views of the size of a phone and of a desk's screen.
+func Phone() View { return View{name: "phone", Width: 390, Height: 844, Lang: "en"} }
+func Desk() View  { return View{name: "desk", Width: 1280, Height: 800, Lang: "en"} }
+
+// In is the view in another language.
+func (v View) In(lang string) View { v.Lang = lang; return v }
+
+// WithoutScript is the view of a browser that runs no scripts.
+func (v View) WithoutScript() View { v.Scriptless = true; return v }
+
+// String names the view.
+func (v View) String() string {
+	name := v.name + "-" + v.Lang
+	if v.dark {
+		name += "-dark"
+	}
+	if v.Scriptless {
+		name += "-scriptless"
+	}
+	return name
+}
+
+// Executable returns the browser; empty if none is installed. The headless shell is Chromium without what it has
+// around pages, so it takes half the time; but it has no viewer of PDF files. FERRY_BROWSER=whole leaves it out.
+func Executable() string {
+	names := []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+	if os.Getenv("FERRY_BROWSER") == "whole" {
+		names = names[1:]
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Need skips a test where no browser is installed.
+func Need(t testing.TB) {
+	t.Helper()
+	if Executable() == "" {
+		t.Skip("no chromium is installed: the pages are not tried in a browser")
+	}
+}
+
+// agent is a browser that is no robot: that of a headless one would be taken for one.
+const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36"
+
+// shared is the one browser of all tabs.
+var shared = sync.OnceValue(func() (b struct {
+	ctx context.Context
+	end func()
+}) {
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(Executable()), chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-prefers-reduced-motion", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.UserAgent(agent),
+	}
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
+	b.ctx, b.end = chromedp.NewContext(allocator)
+	if err := chromedp.Do(b.ctx); err != nil {
+		panic(err)
+	}
+	begun.Store(true)
+	return b
+})
+
+var begun atomic.Bool
+
+// End ends the browser, if there is one.
+func End() {
+	if begun.Load() {
+		shared().end()
+	}
+}
