@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,32 +42,34 @@ func TestAProtectedLinkIsDownloadedWithItsPassword(t *testing.T) {
 	}
 }
 
-// TestAPersonIsAskedForThePassword uses a terminal that script makes.
 func TestAPersonIsAskedForThePassword(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("script"); err != nil {
-		t.Skip("script is not installed")
-	}
 	s, h := annsService(t)
 	h.write("a.txt", []byte("content"))
 	link := strings.TrimSpace(h.run("", "up", "a.txt", "-q").out)
 	protect(t, s, "2")
 	stranger := newHome(t)
-	typing := func(typed ...string) string {
-		cmd := exec.CommandContext(t.Context(), "script", "-qec", os.Args[0]+" get -f '"+link+"'", "/dev/null")
-		from := stranger.command("")
-		cmd.Env, cmd.Dir = from.Env, from.Dir
-		in, err := cmd.StdinPipe()
-		must(t, err)
-		var said bytes.Buffer
-		cmd.Stdout = &said
+	typing := func(lines ...string) (said string) {
+		ours, theirs := terminal(t)
+		cmd := stranger.command("", "get", "-f", link)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
 		start(t, cmd)
-		for _, line := range typed {
-			time.Sleep(700 * time.Millisecond) // a password that comes before its question is thrown away
-			_, _ = in.Write([]byte(line + "\n"))
+		theirs.Close() // so that its end is the terminal's
+		for more := make([]byte, 1024); ; {
+			n, err := ours.Read(more)
+			if said += string(more[:n]); err != nil {
+				return said
+			}
+			if !strings.HasSuffix(said, "Password of the link: ") {
+				continue
+			}
+			if len(lines) == 0 {
+				t.Fatalf("it asks again: %s", said)
+			}
+			_, err = ours.WriteString(lines[0] + "\n")
+			must(t, err)
+			lines = lines[1:]
 		}
-		_ = cmd.Wait()
-		return said.String()
 	}
 	if said := typing("one", "two", "three"); strings.Count(said, "Password of the link: ") != wrongPasswords || !strings.Contains(said, "the password is not right") {
 		t.Errorf("three wrong passwords: %s", said)
