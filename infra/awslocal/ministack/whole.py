@@ -1,10 +1,19 @@
-"""Runs ministack with a checksum of S3 that it lacks: that of a whole object that came in parts.
+"""Runs ministack with two things that it lacks.
 
-Its own CRC64NVME goes byte by byte, at about 20 MB/s; AWS's library replaces it.
+The checksum of a whole object of S3 that came in parts. Its own CRC64NVME goes byte
+by byte, at about 20 MB/s; AWS's library replaces it.
+
+Patience: the two threads of each idle environment of a function look ten times a
+second whether it has ended. Hundreds of them took half a processor.
 """
+
+import queue
+from socketserver import BaseServer
+from types import SimpleNamespace
 
 from awscrt import checksums
 from ministack.app import main
+from ministack.core import lambda_runtime
 from ministack.services import s3
 
 of_part, of_parts = s3._resolve_part_checksums, s3._composite_checksum
@@ -30,4 +39,16 @@ def of_whole(algorithm, sums):
 
 s3._resolve_part_checksums, s3._composite_checksum = with_bytes, of_whole
 s3._crc64nvme = checksums.crc64nvme
+
+
+class Queue(queue.Queue):
+    """A queue of what a function is to do next."""
+
+    def get(self, block=True, timeout=None):
+        return super().get(block, timeout and 60)
+
+
+serve = BaseServer.serve_forever
+BaseServer.serve_forever = lambda server, poll_interval=1: serve(server, 1)
+lambda_runtime.queue = SimpleNamespace(Queue=Queue, Empty=queue.Empty, Full=queue.Full)
 main()
