@@ -12,7 +12,7 @@ import (
 //go:embed ministack/requirements.txt
 var ministackRequirements []byte
 
-//go:embed ministack/whole.py
+//go:embed ministack/patched.py
 var ministackProgram string
 
 // ministack is an emulator of AWS that deploys whole stacks. Its Python environment

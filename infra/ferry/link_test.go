@@ -54,7 +54,7 @@ func TestAPersonIsAskedForThePassword(t *testing.T) {
 		cmd := stranger.command("", "get", "-f", link)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
 		start(t, cmd)
-		theirs.Close() // so that its end is the terminal's
+		theirs.Close() // then reading ends with the command
 		for more := make([]byte, 1024); ; {
 			n, err := ours.Read(more)
 			if said += string(more[:n]); err != nil {
