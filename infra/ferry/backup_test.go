@@ -144,7 +144,11 @@ func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	runFerry(t, dir, "", "user", "add", "anna").want(t, exitOK)
 	runFerry(t, dir, "", "backup", copied).want(t, exitOK)
-	empty := t.TempDir()
+	empty, foreign := t.TempDir(), t.TempDir()
+	notes := filepath.Join(foreign, "notes")
+	if err := os.WriteFile(notes, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		what, dir string
 		args      []string
@@ -153,6 +157,9 @@ func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 	}{
 		{"into the data", dir, []string{"backup", filepath.Join(dir, "copy")}, exitUsage, "a copy cannot be inside the data"},
 		{"around the data", dir, []string{"backup", filepath.Dir(dir)}, exitUsage, "a copy cannot be inside the data"},
+		{"into a folder of others", dir, []string{"backup", foreign}, exitExists, foreign + ": the directory is neither empty nor has a table of Ferry; name another one"},
+		{"into a file", dir, []string{"backup", notes}, exitSettings, "not a directory"},
+		{"restored into a folder of others", foreign, []string{"restore-data", copied}, exitExists, "the directory is neither empty nor has a table of Ferry"},
 		{"of nothing", empty, []string{"backup", copied}, exitSettings, "no Ferry data"},
 		{"restored over data", dir, []string{"restore-data", copied}, exitExists, "there is Ferry data here already; name another directory with --data"},
 		{"restored from nothing", filepath.Join(t.TempDir(), "new"), []string{"restore-data", empty}, exitSettings, "no Ferry data"},

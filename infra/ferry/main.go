@@ -324,7 +324,7 @@ func exitCode(err error) int {
 			table.ErrUnreadable, auth.ErrDamaged, auth.ErrFormat,
 		}},
 		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, backup.ErrNoFile}},
-		{exitExists, []error{client.ErrExists, backup.ErrHasData}},
+		{exitExists, []error{client.ErrExists, backup.ErrHasData, backup.ErrTaken}},
 		{exitUsage, []error{backup.ErrInside}},
 		{exitUnknown, []error{auth.ErrUnknownUser, client.ErrUnknownUser}},
 		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},

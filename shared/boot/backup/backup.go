@@ -36,14 +36,20 @@ const (
 	// keptName is the table of the last backup before damage was found. It stays until a
 	// backup finds no damage: it may know what later tables have lost.
 	keptName = local.TableName + ".kept"
+	// newName is the table of a copy in progress.
+	newName = local.TableName + ".new"
 	// damagedName is a backup's folder for bytes that do not match their checksum.
 	damagedName = "damaged"
 	// earlierTable is how a damaged earlier table is reported.
 	earlierTable = "the table of the earlier backup"
 )
 
-// ErrInside is returned for a copy inside the data or around it.
-var ErrInside = errors.New("a copy cannot be inside the data, nor the data inside it")
+var (
+	// ErrInside is returned for a copy inside the data or around it.
+	ErrInside = errors.New("a copy cannot be inside the data, nor the data inside it")
+	// ErrTaken is returned for a copy to a folder that has other things than Ferry's.
+	ErrTaken = errors.New("the directory is neither empty nor has a table of Ferry; name another one")
+)
 
 // Copied says what Make or Restore did.
 type Copied struct {
@@ -64,7 +70,7 @@ type Progress struct {
 // Make copies all data to a folder, which local.Open can then open. The data may be in
 // use meanwhile, by other processes too. The copy is a snapshot. A folder with an
 // earlier backup gets what is new, and keeps the earlier one until the new one is
-// complete. Unfinished upload sessions are not copied.
+// complete. Any other folder must be empty. Unfinished upload sessions are not copied.
 //
 // Newly copied bytes and all small files are compared by CRC64NVME; of other files, the
 // source and the copy must have the right length and, with verify, the right checksum. A
@@ -79,21 +85,62 @@ func (c *copying) start(ctx context.Context, to string) (Copied, error) {
 	if err != nil {
 		return Copied{}, fmt.Errorf("backing up: %w", err)
 	}
-	if within(c.data.Dir, to) || within(to, c.data.Dir) {
+	c.dir = resolved(to)
+	if from := resolved(c.data.Dir); within(from, c.dir) || within(c.dir, from) {
 		return Copied{}, fmt.Errorf("%s: %w", to, ErrInside)
 	}
-	target, err := disk.Open(to, disk.Options{})
-	if err != nil {
+	if err := c.admit(); err != nil {
 		return Copied{}, err
 	}
-	c.dir, c.to = to, target
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return Copied{}, fmt.Errorf("making the directory: %w", err)
+	}
 	err = c.run(ctx)
 	slices.Sort(c.copied.Damaged)
 	c.copied.Damaged = slices.Compact(c.copied.Damaged)
 	return c.copied, err
 }
 
-// within reports whether a path is a folder or inside it, ignoring symbolic links.
+// resolved follows the symbolic links in as much of a path as exists.
+func resolved(path string) string {
+	to, err := filepath.EvalSymlinks(path)
+	if folder := filepath.Dir(path); err != nil && folder != path {
+		return filepath.Join(resolved(folder), filepath.Base(path))
+	}
+	return to
+}
+
+// admit refuses a folder in which a copy could replace or remove what isn't Ferry's. The table
+// is the first that a copy writes, so a folder where one was interrupted has its beginning. A
+// restore may also go to data that lost their table: it removes nothing, and the key tells them.
+func (c *copying) admit() error {
+	entries, err := os.ReadDir(c.dir)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "lost+found" })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking at the directory: %w", err)
+	case len(entries) == 0:
+		return nil
+	}
+	ours := false
+	for _, name := range []string{local.TableName, keptName, newName, local.KeyName, local.SecretName} {
+		for _, end := range []string{"", "-wal", "-shm"} {
+			if info, err := os.Lstat(filepath.Join(c.dir, name+end)); err == nil && !info.Mode().IsRegular() {
+				return fmt.Errorf("%s: %w", filepath.Join(c.dir, name+end), ErrTaken)
+			}
+		}
+		path := filepath.Join(c.dir, name)
+		ours = ours || sqlite.Marked(path, name == newName) || c.restores && name == local.KeyName && !missing(path)
+	}
+	if !ours {
+		return fmt.Errorf("%s: %w", c.dir, ErrTaken)
+	}
+	return onlyPlain(c.dir)
+}
+
+// within reports whether a path is a folder or inside it.
 func within(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
@@ -113,6 +160,7 @@ type copying struct {
 
 	mu     sync.Mutex
 	copied Copied
+	mended []string     // paths of damaged bytes that are good again
 	purged []table.Key  // records whose files were removed for good meanwhile
 	stale  []files.File // bytes of an earlier backup that no record names
 }
@@ -120,8 +168,11 @@ type copying struct {
 // run copies the table, and then the bytes that it names.
 func (c *copying) run(ctx context.Context) error {
 	now := filepath.Join(c.dir, local.TableName)
-	aside, kept := now+".new", filepath.Join(c.dir, keptName)
+	aside, kept := filepath.Join(c.dir, newName), filepath.Join(c.dir, keptName)
 	if err := c.copyTo(ctx, aside); err != nil {
+		if missing(now) { // the next run shall know the folder
+			return err
+		}
 		return errors.Join(err, removeTable(aside))
 	}
 	if err := copySecrets(c.data.Dir, c.dir); err != nil {
@@ -172,13 +223,32 @@ func (c *copying) tidy(ctx context.Context) error {
 		}
 		c.copied.Removed++
 	}
-	damaged := filepath.Join(c.dir, damagedName)
 	err := removeTable(filepath.Join(c.dir, keptName))
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(damaged, string(area))))
+		folder := damagedName + "/" + string(area) + "/"
+		paths, _ := fs.Glob(os.DirFS(c.dir), folder+"*/*") // only a bad pattern is an error
+		for _, path := range paths {
+			if _, _, ours := files.ParseBlobKey(strings.TrimPrefix(path, folder)); ours {
+				err = errors.Join(err, c.drop(filepath.Join(c.dir, filepath.FromSlash(path))))
+			}
+		}
 	}
-	_ = os.Remove(damaged)
 	return err
+}
+
+// drop removes a plain file of the backup, and the folders that this leaves empty.
+func (c *copying) drop(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return fault.Wrap(err, "looking at damaged bytes", fs.ErrNotExist)
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	for folder := filepath.Dir(path); folder != c.dir && os.Remove(folder) == nil; {
+		folder = filepath.Dir(folder)
+	}
+	return nil
 }
 
 func (c *copying) copyTo(ctx context.Context, aside string) error {
@@ -192,6 +262,11 @@ func (c *copying) copyTo(ctx context.Context, aside string) error {
 	if err != nil {
 		return err
 	}
+	target, err := disk.Open(c.dir, disk.Options{})
+	if err != nil {
+		return errors.Join(err, snapshot.Close())
+	}
+	c.to = target
 	c.snapshot, c.opened = snapshot, []io.Closer{snapshot}
 	if err = c.openEarlier(ctx); err == nil {
 		err = c.copy(ctx)
@@ -260,7 +335,13 @@ func (c *copying) copy(ctx context.Context) error {
 	err = eachFile(inner, c.snapshot, unreadable, func(f files.File) {
 		g.Go(func() error { return c.file(inner, f) })
 	})
-	return cmp.Or(g.Wait(), err)
+	if failed := g.Wait(); failed != nil {
+		return failed
+	}
+	for _, path := range c.mended { // now that nothing more goes to their folders
+		err = errors.Join(err, c.drop(path))
+	}
+	return err
 }
 
 // eachFile yields the files of both areas until the context ends. unreadable gets the keys of
@@ -285,6 +366,9 @@ func eachFile(ctx context.Context, t table.Table, unreadable func(table.Key), yi
 // were good then, so the data's present bytes under their keys must not hide them.
 func (c *copying) findStale(ctx context.Context) error {
 	for o, err := range files.Objects(ctx, c.earlier) {
+		if err == nil && o.Owner == "" { // no key of Ferry's
+			continue
+		}
 		var f files.File
 		if err == nil {
 			err = c.snapshot.Get(ctx, files.Key(o.Area, o.Owner, o.ID), &f)
@@ -311,10 +395,16 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func removeTable(path string) error { return errors.Join(removeLogs(path), os.RemoveAll(path)) }
+func removeTable(path string) error { return errors.Join(removeLogs(path), remove(path)) }
 
-func removeLogs(path string) error {
-	return errors.Join(os.RemoveAll(path+"-wal"), os.RemoveAll(path+"-shm"))
+func removeLogs(path string) error { return errors.Join(remove(path+"-wal"), remove(path+"-shm")) }
+
+func remove(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func syncFolder(path string) error {

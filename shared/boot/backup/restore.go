@@ -42,20 +42,25 @@ func Restore(ctx context.Context, from, to string, p Progress) (Copied, error) {
 	return copied, errors.Join(err, d.Close())
 }
 
+// onlyPlain checks that nothing in a backup leads to other files, or blocks this process.
+func onlyPlain(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // it is not copied either
+			return nil
+		case err == nil && !d.IsDir() && !d.Type().IsRegular():
+			return fmt.Errorf("%s: %w", path, ErrForeign)
+		}
+		return err
+	})
+}
+
 // openBackup opens a backup. It may come from elsewhere, so nothing in it may lead to other
 // files, block this process, or run by itself.
 func openBackup(dir string) (*local.Data, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if err == nil {
-		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // it is not copied either
-				return nil
-			case err == nil && !d.IsDir() && !d.Type().IsRegular():
-				return fmt.Errorf("%s: %w", path, ErrForeign)
-			}
-			return err
-		})
+		err = onlyPlain(root)
 	}
 	if path := filepath.Join(root, local.TableName); err == nil && !missing(path) {
 		err = sqlite.CheckSchema(path)

@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -48,6 +50,24 @@ func CheckSchema(path string) error {
 		return fmt.Errorf("looking at the table in %s: %w", path, translate(err))
 	}
 	return nil
+}
+
+// Marked reports whether a file begins as those of this program do, damaged or not. An unfinished
+// copy may also be empty, or begin as any database or with the place for that.
+func Marked(path string, unfinished bool) bool {
+	const magic, markAt = "SQLite format 3\x00", 68 // the file format of SQLite, 1.3
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [markAt + 4]byte
+	n, _ := io.ReadFull(f, head[:])
+	begins := string(head[:len(magic)])
+	if unfinished {
+		return n == 0 || begins == magic || begins == string(make([]byte, len(magic)))
+	}
+	return begins == magic && binary.BigEndian.Uint32(head[markAt:]) == applicationID
 }
 
 // copyAll makes an empty private file, which VACUUM INTO accepts: a file that it

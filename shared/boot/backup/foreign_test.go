@@ -1,0 +1,185 @@
+package backup_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/backup"
+)
+
+// lay makes files in a folder; those whose names end with a slash are folders.
+func lay(t *testing.T, dir string, all map[string]string) {
+	t.Helper()
+	for name, content := range all {
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if strings.HasSuffix(name, "/") {
+			err = os.MkdirAll(path, 0o700)
+		} else if err == nil {
+			err = os.WriteFile(path, []byte(content), 0o600)
+		}
+		apitest.Must(t, err)
+	}
+}
+
+// tree returns what is in a folder, as lay takes it.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	apitest.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(dir, path)
+		if err != nil || d.IsDir() {
+			all[name+"/"] = ""
+			return err
+		}
+		content, err := os.ReadFile(path)
+		all[name] = string(content)
+		return err
+	}))
+	return all
+}
+
+const otherDatabase = "SQLite format 3\x00" + "of some other program, whose mark is none of ours, and which is long enough"
+
+func TestAFolderThatIsNotFerrysIsRefusedAndStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	s := newBackedUp(t)
+	for name, there := range map[string]map[string]string{
+		"it has files in folders of the same name": {"files/2024/taxes.pdf": "taxes", "backup/a/b": "b", "damaged/files/c/d": "d"},
+		"it has an empty folder":                   {"photos/": ""},
+		"it has a text where the table would be":   {"table.sqlite": strings.Repeat("no table ", 1000)},
+		"it has another program's database":        {"table.sqlite": otherDatabase, "table.sqlite.kept": otherDatabase},
+		"it has a folder where the table would be": {"table.sqlite/x": "x", "table.sqlite.kept/": ""},
+		"its unfinished table is a folder":         {"table.sqlite.new/x": "x"},
+		"its unfinished table is a text":           {"table.sqlite.new": "my new table"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			lay(t, dir, there)
+			before := tree(t, dir)
+			_, made := backup.Make(t.Context(), s.Data, dir, false, unseen)
+			_, restored := backup.Restore(t.Context(), s.to, dir, unseen)
+			hasTable := there["table.sqlite"] != "" || there["table.sqlite/x"] != ""
+			if !errors.Is(made, backup.ErrTaken) || !errors.Is(restored, backup.ErrTaken) && !(hasTable && errors.Is(restored, backup.ErrHasData)) {
+				t.Errorf("backup: %v; restore: %v", made, restored)
+			}
+			apitest.Equal(t, "the folder", tree(t, dir), before)
+		})
+	}
+}
+
+func TestAFolderThatIsEmptyOrHasABeginningIsTaken(t *testing.T) {
+	t.Parallel()
+	s := newBackedUp(t)
+	for name, there := range map[string]map[string]string{
+		"it is empty":        nil,
+		"it is a new disk's": {"lost+found/": ""},
+		"a first run was killed before its table had bytes": {"table.sqlite.new": ""},
+		"a first run was killed within its table":           {"table.sqlite.new": otherDatabase, "table.sqlite.new-wal": "x"},
+		"a first run was killed while it wrote a file":      {"table.sqlite.new": strings.Repeat("\x00", 8192), "tmp/.copy-1": "x", "files/": ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made, restored := t.TempDir(), t.TempDir()
+			lay(t, made, there)
+			lay(t, restored, there)
+			_, err := backup.Make(t.Context(), s.Data, made, false, unseen)
+			_, failed := backup.Restore(t.Context(), s.to, restored, unseen)
+			apitest.Must(t, errors.Join(err, failed))
+			apitest.Equal(t, "the backup", stored(t, made), stored(t, s.to))
+			apitest.Equal(t, "what is restored", stored(t, restored), stored(t, s.to))
+		})
+	}
+}
+
+func TestAFirstBackupThatWasInterruptedGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newBackedUp(t)
+	to := filepath.Join(t.TempDir(), "new")
+	ctx, interrupt := context.WithCancel(t.Context())
+	_, err := backup.Make(ctx, s.Data, to, false, backup.Progress{Expect: func(int64) { interrupt() }, Done: unseen.Done})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	_, err = backup.Make(t.Context(), s.Data, to, false, unseen)
+	apitest.Must(t, err)
+	apitest.Equal(t, "the backup", stored(t, to), stored(t, s.to))
+}
+
+// TestABackupRemovesOnlyWhatFerryWrote damages a file, moves the other, and mends both, in a
+// backup where somebody keeps more.
+func TestABackupRemovesOnlyWhatFerryWrote(t *testing.T) {
+	t.Parallel()
+	s := newBackedUp(t)
+	foreign := map[string]string{
+		"files/2024/taxes.pdf": "taxes", "files/2024/empty/": "", "files/D0-2024-01-01/12-short": "x", "backup/notes/1-a": "x", "files/top": "x",
+		"damaged/files/2024/taxes.pdf": "bad", "damaged/notes/": "", "damaged/backup/empty/": "", "damaged/files/2024/1/deep": "x", "photos/": "",
+	}
+	lay(t, s.to, foreign)
+	before := s.record(2)
+	s.move(1)
+	s.change(s.Dir, before, other)
+	s.backup("with damage", true, "ann/2 x")
+	if _, err := os.Stat(filepath.Join(s.to, "damaged", "files", before.Blob)); err != nil {
+		t.Error(err)
+	}
+	s.change(s.Dir, before, contents[1])
+	s.move(2)
+	if got := s.backup("after it was mended", false); got.Removed != 2 {
+		t.Errorf("%d removed", got.Removed)
+	}
+	now := tree(t, s.to)
+	for name, content := range foreign {
+		if is, there := now[name]; !there || is != content {
+			t.Errorf("%s is %q, %v", name, is, there)
+		}
+		delete(now, name)
+	}
+	for name := range now {
+		if strings.HasPrefix(name, "damaged/files/D") || strings.HasSuffix(name, before.Blob) {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+func TestLinksLeadABackupNowhere(t *testing.T) {
+	t.Parallel()
+	s := newBackedUp(t)
+	for name, c := range map[string]struct {
+		link func(alias string) error
+		want error
+	}{
+		"to the data":                      {func(alias string) error { return os.Symlink(s.Dir, alias) }, backup.ErrInside},
+		"to a folder of the data":          {func(alias string) error { return os.Symlink(filepath.Join(s.Dir, "files"), alias) }, backup.ErrInside},
+		"to an empty folder":               {func(alias string) error { return os.Symlink(t.TempDir(), alias) }, nil},
+		"from a folder of a backup":        {func(alias string) error { return linked(t, s.to, alias, "files/D0-2024-01-01") }, backup.ErrForeign},
+		"from the damaged bytes of one":    {func(alias string) error { return linked(t, s.to, alias, "damaged") }, backup.ErrForeign},
+		"from what would be a first table": {func(alias string) error { return linked(t, "", alias, "table.sqlite.new") }, backup.ErrTaken},
+		"from the table":                   {func(alias string) error { return linked(t, "", alias, "table.sqlite") }, backup.ErrTaken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			alias := filepath.Join(t.TempDir(), "alias")
+			apitest.Must(t, c.link(alias))
+			if _, err := backup.Make(t.Context(), s.Data, alias, false, unseen); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// linked copies a folder, if one is given, and puts a link to another folder into the copy.
+func linked(t *testing.T, from, to, name string) error {
+	err := os.Mkdir(to, 0o700)
+	if from != "" {
+		err = os.CopyFS(to, os.DirFS(from))
+	}
+	return errors.Join(err, os.Symlink(t.TempDir(), filepath.Join(to, name)))
+}
