@@ -162,7 +162,7 @@ func TestChangedFileLeavesNoSession(t *testing.T) {
 	must(t, os.Chtimes(file.Name(), time.Time{}, info.ModTime().Add(time.Second)))
 	cl, err := client.New(client.Options{URL: s.Base, User: "ann", Password: annsPassword})
 	must(t, err)
-	u := &uploader{client: &identity{Client: cl, user: "ann"}, meter: newMeter(console{Err: io.Discard}, true)}
+	u := &uploader{client: &identity{Client: cl, user: "ann"}, meter: newMeter(console{Err: screen{io.Discard}}, true)}
 	if _, err := u.large(t.Context(), "large", file, info); !errors.Is(err, client.ErrChanged) {
 		t.Errorf("uploading it ended with %v, want ErrChanged", err)
 	}

@@ -57,7 +57,7 @@ func (s store) open(
 	ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener,
 ) error {
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+		o.Log = slog.New(slog.NewTextHandler(screen{os.Stderr}, nil))
 	}
 	if s.inCloud() {
 		set.Events = s.Events

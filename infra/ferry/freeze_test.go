@@ -36,7 +36,7 @@ func TestHelpTextsDoNotChange(t *testing.T) {
 	}
 	for _, args := range calls {
 		var text bytes.Buffer
-		code := run(t.Context(), strings.Fields(args), console{Program: "ferry", In: strings.NewReader(""), Out: &text, Err: &text})
+		code := run(t.Context(), strings.Fields(args), console{Program: "ferry", In: strings.NewReader(""), Out: screen{&text}, Err: screen{&text}})
 		said.add(args, result{err: text.String(), code: code})
 	}
 	said.compare(t, "help.txt")

@@ -128,7 +128,7 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 	case len(c.Only) > 0:
 		return r, usage("--only is for bundles, and this is none")
 	case c.Output == "-":
-		got, err := f.client.Copy(ctx, f.link, out.Out, v)
+		got, err := f.client.Copy(ctx, f.link, out.Out.raw, v)
 		r.Name, r.Length = got.Name, got.Length
 		return r, err
 	}

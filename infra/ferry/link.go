@@ -63,7 +63,7 @@ func links(asJSON bool) listing[client.Link] {
 			if l.Used.About {
 				used = "~" + used
 			}
-			return []any{printable(l.ID), l.State, whenever(l.Expires), left, used, password, printable(cmp.Or(l.To, l.LinkURL))}
+			return []any{l.ID, l.State, whenever(l.Expires), left, used, password, cmp.Or(l.To, l.LinkURL)}
 		}, "no links\n",
 	}
 }
@@ -128,6 +128,6 @@ func (c linkRenewCommand) Run(ctx context.Context, out console, who *identity) e
 	if err != nil || c.JSON {
 		return report(out, err == nil, d, err)
 	}
-	_, err = fmt.Fprintln(out.Out, d.Link)
+	_, err = fmt.Fprintln(out.Out, printable(d.Link))
 	return err
 }

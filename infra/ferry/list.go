@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -78,19 +78,25 @@ func (c lsCommand) long() listing[client.Details] {
 		func(d client.Details) []any {
 			return []any{
 				d.ID, size(d.Length), when(time.UnixMilli(d.Modified)), until(d), allDownloads(d),
-				printable(cmp.Or(from(d), "you")), c.named(d.File),
+				cmp.Or(from(d), "you"), c.named(d.File),
 			}
 		}, "no files\n",
 	}
 }
 
 // named returns a file's name, and its link on a line of its own if that is wanted.
-func (c lsCommand) named(f client.File) string {
-	name := printable(f.Name)
+func (c lsCommand) named(f client.File) any {
 	if c.Links {
-		name += "\n" + strings.Repeat(" ", 10) + f.Link
+		return above{f.Name, f.Link}
 	}
-	return name
+	return f.Name
+}
+
+// above is a column of two lines.
+type above struct{ first, second string }
+
+func (a above) String() string {
+	return printable(a.first) + "\n" + strings.Repeat(" ", 10) + printable(a.second)
 }
 
 // allDownloads returns the number of downloads by all links, with ~ if it is an estimate.
@@ -148,16 +154,6 @@ func area(backup bool) client.Area {
 }
 
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
-
-// printable replaces what could control a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
-}
 
 // count formats a number of things for people, such as 1 file or 2 files.
 func count[N int | int64](n N, thing string) string {
@@ -230,9 +226,9 @@ func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) err
 // sender returns the name of a session's file, and who sends it if not the caller.
 func sender(s client.Session) string {
 	if s.From == "" {
-		return printable(s.Name)
+		return s.Name
 	}
-	return printable(s.Name + " (from " + s.From + ")")
+	return s.Name + " (from " + s.From + ")"
 }
 
 // ended is the report on an upload to abort.
@@ -253,11 +249,25 @@ func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Clien
 
 func printJSON(out console, v any) error { return writeJSON(out.Out, v, "  ") }
 
+// writeJSON writes v in JSON. What a screen would replace is escaped, so that it means the same.
 func writeJSON(w io.Writer, v any, indent string) error {
-	enc := json.NewEncoder(w)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	var safe strings.Builder
+	for _, r := range text.String() {
+		if controls(r) && r != '\n' {
+			fmt.Fprintf(&safe, `\u%04x`, r)
+		} else {
+			safe.WriteRune(r)
+		}
+	}
+	_, err := io.WriteString(w, safe.String())
+	return err
 }
 
 // listing says how to list things: in lines, or as a JSON array.
@@ -265,8 +275,8 @@ type listing[T any] struct {
 	json    bool
 	format  string // of a line, and of the titles
 	titles  []any
-	columns func(T) []any
-	nothing string // printed if there is nothing
+	columns func(T) []any // texts are of one line each, or above
+	nothing string        // printed if there is nothing
 }
 
 // print prints the things one by one, as they come.
@@ -279,7 +289,13 @@ func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf(l.format, l.columns(v)...)
+		columns := l.columns(v)
+		for i, column := range columns {
+			if text, ok := column.(string); ok {
+				columns[i] = printable(text)
+			}
+		}
+		text := fmt.Sprintf(l.format, columns...)
 		if l.json {
 			var b strings.Builder
 			if err := writeJSON(&b, v, ""); err != nil {

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -43,15 +44,45 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// The first signal asks to end; a second one ends at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], console{Program: os.Args[0], In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], console{Program: os.Args[0], In: os.Stdin, Out: screen{os.Stdout}, Err: screen{os.Stderr}}))
 }
 
 // console is where a command reads and prints.
 type console struct {
 	Program string // as it was called
 	In      io.Reader
-	Out     io.Writer // for results
-	Err     io.Writer // for everything else
+	Out     screen // for results
+	Err     screen // for everything else
+}
+
+// screen is where text is printed. Whoever wrote the text, it cannot control a terminal: of the
+// characters that could, only ends of lines and tabs get through. What goes to raw is no text:
+// the bytes of files, and what Ferry draws. Each write has whole characters.
+type screen struct{ raw io.Writer }
+
+// Write implements io.Writer.
+func (s screen) Write(text []byte) (int, error) {
+	safe := strings.Map(func(r rune) rune {
+		if controls(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, string(text))
+	_, err := io.WriteString(s.raw, safe)
+	return len(text), err
+}
+
+// controls reports whether a character could control a terminal, or reorder what it shows.
+func controls(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+
+// printable is for a text of one line: it cannot begin another one either.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if controls(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // run runs the command that the arguments name and returns the exit code.
@@ -61,7 +92,7 @@ func run(ctx context.Context, args []string, c console) int {
 	parser := kong.Must(&cli,
 		kong.Name("ferry"),
 		kong.Description("A file-transfer service: upload with one HTTP call, the recipient gets the link."),
-		kong.Writers(c.Out, c.Err),
+		kong.Writers(c.Out.raw, c.Err.raw), // it asks a terminal for its width, and prints help alone
 		kong.Exit(func(code int) { exit = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
@@ -345,8 +376,12 @@ func exitCode(err error) int {
 	return cmp.Or(statuses[client.StatusOf(err)], exitRefused)
 }
 
-// explain returns the one sentence that a person reads.
+// explain returns the one sentence that a person reads, in one line whatever a service says.
 func explain(err error) string {
+	return printable(strings.ReplaceAll(sentence(err), "\n", "; "))
+}
+
+func sentence(err error) string {
 	var path *os.PathError
 	switch {
 	case err == nil:

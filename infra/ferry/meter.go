@@ -22,7 +22,7 @@ const (
 // and then. Of several files it shows the total, and below it the file under way. It is safe for
 // concurrent use.
 type meter struct {
-	out      io.Writer
+	out      screen
 	terminal bool
 	columns  int
 	now      func() time.Time
@@ -53,12 +53,12 @@ type mark struct {
 }
 
 func newMeter(out console, quiet bool) *meter {
-	m := &meter{out: out.Err, terminal: isTerminal(out.Err), columns: 80, now: time.Now, stop: make(chan struct{})}
+	m := &meter{out: out.Err, terminal: isTerminal(out.Err.raw), columns: 80, now: time.Now, stop: make(chan struct{})}
 	if quiet {
-		m.out, m.terminal = io.Discard, false
+		m.out, m.terminal = screen{io.Discard}, false
 	}
 	if m.terminal {
-		if w, _, err := term.GetSize(int(out.Err.(*os.File).Fd())); err == nil && w > 0 {
+		if w, _, err := term.GetSize(int(out.Err.raw.(*os.File).Fd())); err == nil && w > 0 {
 			m.columns = w
 		}
 	}
@@ -121,9 +121,9 @@ func (m *meter) show() {
 		return
 	}
 	m.drawn = true
-	fmt.Fprintf(m.out, "\r%s\x1b[K", m.bar(label, numbers, done, total))
+	fmt.Fprintf(m.out.raw, "\r%s\x1b[K", m.bar(label, numbers, done, total))
 	if below != "" {
-		fmt.Fprintf(m.out, "\n  %.*s\x1b[K\x1b[1A", max(0, m.columns-3), below)
+		fmt.Fprintf(m.out.raw, "\n  %.*s\x1b[K\x1b[1A", max(0, m.columns-3), below)
 	}
 }
 
@@ -197,7 +197,7 @@ func (m *meter) print(to io.Writer, format string, args ...any) {
 
 func (m *meter) clear() {
 	if m.drawn {
-		fmt.Fprint(m.out, "\r\x1b[J") // the lines below too
+		fmt.Fprint(m.out.raw, "\r\x1b[J") // the lines below too
 		m.drawn = false
 	}
 }

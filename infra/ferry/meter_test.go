@@ -10,7 +10,7 @@ func TestProgressFitsOnOneLine(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(0, 0)
 	var out bytes.Buffer
-	m := &meter{out: &out, terminal: true, columns: 90, now: func() time.Time { return at }}
+	m := &meter{out: screen{&out}, terminal: true, columns: 90, now: func() time.Time { return at }}
 	m.begin("big\x1b.iso", 4_000_000_000)
 	m.expect(4_000_000_000)
 	for _, k := range []struct {
@@ -60,7 +60,7 @@ func TestSeveralFilesShowTheirTotalAndTheOneUnderWay(t *testing.T) {
 		"neither nor a terminal": {false, true, 0, "1 of 3 files: 2.0 GB; big.iso\n"},
 	} {
 		var out bytes.Buffer
-		m := &meter{out: &out, terminal: k.terminal, columns: 90, now: time.Now, growing: k.growing}
+		m := &meter{out: screen{&out}, terminal: k.terminal, columns: 90, now: time.Now, growing: k.growing}
 		m.files.Store(3)
 		m.expect(4_000_000_000)
 		m.add(1_000_000_000)
@@ -83,7 +83,7 @@ func TestRateIsThatOfThisRun(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(0, 0)
 	var out bytes.Buffer
-	m := &meter{out: &out, now: func() time.Time { return at }}
+	m := &meter{out: screen{&out}, now: func() time.Time { return at }}
 	m.begin("big", 0)
 	m.expect(4_000_000_000)
 	m.show()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,8 +87,7 @@ func (c outboxList) Run(ctx context.Context, out console) error {
 			[]any{"ID", "STATE", "KIND", "CHANNEL", "TRIES", "CREATED", "TO, LAST ERROR"},
 			func(n notice) []any {
 				return []any{
-					printable(n.ID), n.State, printable(string(n.Kind)), printable(string(n.Channel)),
-					n.Tries, when(n.Created), printable(n.To + "  " + n.LastError),
+					n.ID, n.State, string(n.Kind), string(n.Channel), n.Tries, when(n.Created), n.To + "  " + n.LastError,
 				}
 			}, "no waiting or failed notices\n",
 		}.print(out, c.all(ctx, p.Table))
@@ -195,7 +195,7 @@ func (c outboxSuppressed) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
 		list := listing[suppression]{
 			c.JSON, "%-40s  %-10s  %-16s  %s\n", []any{"ADDRESS", "REASON", "SINCE", "DETAIL"},
-			func(s suppression) []any { return []any{printable(s.To), s.Reason, when(s.At), printable(s.Detail)} },
+			func(s suppression) []any { return []any{s.To, s.Reason, when(s.At), s.Detail} },
 			"no address is suppressed\n",
 		}
 		if len(c.Addresses) == 0 {
@@ -213,7 +213,7 @@ func (c outboxSuppressed) Run(ctx context.Context, out console) error {
 				}
 			}
 		}))
-		return errors.Join(err, failed.first)
+		return cmp.Or(err, failed.first)
 	})
 }
 

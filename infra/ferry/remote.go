@@ -55,7 +55,7 @@ func (t transfer) meter(out console, r *remote) (*meter, error) {
 		defer mu.Unlock()
 		if wait >= time.Second && time.Since(told) >= tellAgain {
 			told = time.Now()
-			m.say("%s; trying again", err)
+			m.say("%s; trying again", explain(err))
 		}
 	}}
 	return m, nil
@@ -153,7 +153,7 @@ func asker(ctx context.Context, out console) *asking {
 	a := &asking{ctx: ctx, out: out}
 	if isTerminal(out.In) {
 		a.terminal = out.In.(*os.File)
-	} else if isTerminal(out.Err) {
+	} else if isTerminal(out.Err.raw) {
 		a.terminal, _ = os.Open("/dev/tty") // nil if the process has none
 	}
 	if a.terminal != nil {

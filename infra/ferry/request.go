@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"ferry/shared/client"
 )
@@ -22,7 +21,7 @@ type requesting struct {
 	Message *string   `placeholder:"TEXT" help:"What else they should know."`
 	Expires *string   `placeholder:"WHEN" help:"When it ends: after 12h, 7d or 2w, or a date; none means never."`
 	Bytes   *byteSize `placeholder:"SIZE" help:"How much it takes in all, such as 2GB; 0 means no limit."`
-	Files   *int64    `placeholder:"N" help:"How many files it takes in all; 0 means no limit."`
+	Files   *int64    `placeholder:"N" help:"How many files it takes in all; 0 means 10,000."`
 	Notify  *bool     `negatable:"" help:"Get a mail when files arrive."`
 	protecting
 	JSON bool `name:"json" help:"Print a JSON object."`
@@ -83,8 +82,7 @@ func requests(asJSON bool) listing[client.Request] {
 			if q.Protected {
 				password = "yes"
 			}
-			title := printable(q.Title) + "\n" + strings.Repeat(" ", 10) + q.LinkURL
-			return []any{q.ID, whenever(q.Expires), files, bytes, password, title}
+			return []any{q.ID, whenever(q.Expires), files, bytes, password, above{q.Title, q.LinkURL}}
 		}, "no open requests\n",
 	}
 }

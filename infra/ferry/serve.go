@@ -299,7 +299,7 @@ func (c serveCommand) makeDemo(ctx context.Context, out console, p *api.Ports, p
 		return err
 	}
 	shown, login := "the password "+password+"\n(it is not shown again; ", "demo:"+password
-	if !isTerminal(out.Out) {
+	if !isTerminal(out.Out.raw) {
 		file := filepath.Join(c.Data, "demo.password")
 		if err := local.WritePrivate(file, strings.NewReader(password+"\n"), os.Rename); err != nil {
 			return fmt.Errorf("writing the password of demo: %w", err)

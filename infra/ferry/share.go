@@ -37,17 +37,17 @@ func (s sharing) check() error {
 func (s sharing) printLink(out console, asJSON bool, link, name string) error {
 	line := link
 	if name != "" {
-		line += "  " + printable(name)
+		line += "  " + name
 	}
 	if !asJSON {
-		if _, err := fmt.Fprintln(out.Out, line); err != nil {
+		if _, err := fmt.Fprintln(out.Out, printable(line)); err != nil {
 			return err
 		}
 	}
 	if !s.QR {
 		return nil
 	}
-	return printQR(out.Err, link)
+	return printQR(out.Err.raw, link)
 }
 
 type shareCommand struct {

@@ -32,7 +32,7 @@ func (c tokenAddCommand) Run(ctx context.Context, out console, who *identity) er
 		return printJSON(out, t)
 	}
 	fmt.Fprintln(out.Err, "This token is shown only now; ferry token list shows how long it lasts:")
-	_, err = fmt.Fprintln(out.Out, t.Token)
+	_, err = fmt.Fprintln(out.Out, printable(t.Token))
 	return err
 }
 
@@ -49,7 +49,7 @@ func (c tokenListCommand) Run(ctx context.Context, out console, who *identity) e
 	return listing[client.Token]{
 		c.JSON, "%-16v  %-8s  %-16s  %-16s  %-16s  %s\n", []any{"ID", "SCOPE", "MADE", "LAST USED", "ENDS", "NAME"},
 		func(t client.Token) []any {
-			name := printable(t.Name)
+			name := t.Name
 			if t.This {
 				name += " (this login)"
 			}

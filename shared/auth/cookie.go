@@ -18,6 +18,8 @@ type Cookie struct {
 	origin     string // of the service's pages
 }
 
+const loginCookie = "ferry"
+
 // CookieOf returns the cookie of a service with this address. Without https anybody on the way
 // could take the login, so ok is then false, unless the address is one of this machine or plain
 // allows it.
@@ -27,14 +29,21 @@ func CookieOf(base string, plain bool) (c Cookie, ok bool) {
 		return Cookie{}, false
 	}
 	path := u.EscapedPath() // as in a browser's requests
-	c = Cookie{Name: "ferry", Path: path + "/", Secure: u.Scheme == "https", origin: strings.ToLower(u.Scheme + "://" + u.Host)}
+	c = Cookie{Name: loginCookie, Path: path + "/", Secure: u.Scheme == "https", origin: strings.ToLower(u.Scheme + "://" + u.Host)}
 	switch {
 	case c.Secure && c.Path == "/":
-		c.Name = "__Host-ferry"
+		c.Name = "__Host-" + c.Name
 	case c.Secure:
-		c.Name, c.Path = "__Secure-ferry", path
+		c.Name, c.Path = "__Secure-"+c.Name, path
 	}
 	return c, c.Secure || plain || isLoopback(u.Hostname())
+}
+
+// For returns the cookie in which a browser keeps something else of the same service, as long as it
+// keeps a login.
+func (c Cookie) For(name string) Cookie {
+	c.Name = strings.TrimSuffix(c.Name, loginCookie) + name
+	return c
 }
 
 func isLoopback(host string) bool {

@@ -3,6 +3,7 @@ package auth_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"ferry/shared/auth"
@@ -40,6 +41,10 @@ func TestACookieIsOnlyForItsService(t *testing.T) {
 			if set.Name != c.Name || set.Path != c.Path || set.Secure != c.Secure || set.Domain != "" || !set.HttpOnly ||
 				set.SameSite != http.SameSiteLaxMode || set.MaxAge != 30*24*60*60 || set.Value != "token" {
 				t.Errorf("%s: the cookie is %s", base, set)
+			}
+			guests := c.For("Ferry-Guest").Set("token")
+			if set.Name = strings.Replace(want.name, "ferry", "Ferry-Guest", 1); guests.String() != set.String() {
+				t.Errorf("%s: a guest's is %s", base, guests)
 			}
 			if ended := c.Set(""); ended.MaxAge >= 0 || ended.Path != c.Path || ended.Secure != c.Secure {
 				t.Errorf("%s: the cookie ends by %s", base, ended)

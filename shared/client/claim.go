@@ -77,7 +77,7 @@ func (c *Client) unlock(
 // earlierClaim returns the address of the claim that an unfinished download of a link has left in
 // a folder, or beside a file, or "".
 func earlierClaim(path, link string) string {
-	folder, names := filepath.Dir(path), []string{filepath.Base(path) + ".part.json"}
+	folder, names := filepath.Dir(path), []string{beginning(filepath.Base(path)) + ".part.json"}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		folder, names = path, nil
 		entries, _ := os.ReadDir(path)

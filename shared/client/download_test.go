@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -273,4 +274,35 @@ type counted struct{ atomic.Int64 }
 func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.Add(1)
 	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestTheLongestNamesAreDownloaded fetches files, and unpacks bundles, whose names leave no room for
+// an ending. The first try of each ends before the bytes come.
+func TestTheLongestNamesAreDownloaded(t *testing.T) {
+	t.Parallel()
+	_, c := start(t)
+	content := []byte("content")
+	tr := tree{"tree/run.sh": content, "tree/été/日本語.txt": content}
+	for _, length := range []int{231, 232, 241, 242, 250, 251, 254, 255} {
+		for _, letter := range []string{"x", "é"} {
+			name := strings.Repeat(letter, (length-4)/len(letter))
+			f, err := c.Upload(t.Context(), name+".txt", "", content, client.Delivery{Downloads: 1})
+			must(t, err)
+			dir := t.TempDir()
+			stopped, stop := context.WithCancel(t.Context())
+			_, err = c.Fetch(stopped, f.Link, client.FetchOptions{Path: dir, Verify: client.Verify{Started: func(client.Remote, int64) { stop() }}})
+			begun, _ := os.ReadDir(dir)
+			got, again := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir})
+			left, _ := os.ReadDir(dir)
+			if !errors.Is(err, context.Canceled) || len(begun) != 2 || again != nil || got.Path != filepath.Join(dir, name+".txt") || len(left) != 1 {
+				t.Errorf("%d bytes: %v, %d files, then %s, %v, %d files", len(got.Name), err, len(begun), got.Path, again, len(left))
+			}
+			f, err = c.Upload(t.Context(), name+".zip", "", tr.archive(t), client.Delivery{Downloads: 1})
+			must(t, err)
+			dir = t.TempDir()
+			_, err = c.Unpack(t.Context(), f.Link, client.UnpackOptions{Path: dir})
+			must(t, err)
+			tr.wantIn(t, dir)
+		}
+	}
 }

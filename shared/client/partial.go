@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"unicode/utf8"
+
+	"ferry/shared/wire"
 )
 
-// partial is a partly downloaded file. Its bytes are in path.part; beside it
+// partial is a partly downloaded file. Its bytes are in path.part, as far as the name fits; beside it
 // path.part.json says which file they belong to, and which are missing. It is safe for
 // concurrent use.
 type partial struct {
@@ -27,6 +31,24 @@ type partial struct {
 	saving sync.Mutex // held while the record is written
 }
 
+// longestExt is the longest one that a temporary name gets.
+const longestExt = unpackingExt + ".part.json.new"
+
+// beginning returns what the names of unfinished files begin with: the name of the complete one, or
+// what fits of it, with a mark that tells it from others with the same beginning.
+func beginning(name string) string {
+	most := wire.MaxFileName - len(longestExt)
+	if len(name) <= most {
+		return name
+	}
+	mark := fmt.Sprintf("~%08x", crc32.ChecksumIEEE([]byte(name)))
+	cut := most - len(mark)
+	for !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return name[:cut] + mark
+}
+
 // record is what path.part.json holds.
 type record struct {
 	ETag    string  `json:"etag"`
@@ -38,7 +60,7 @@ type record struct {
 // openPartial opens what an earlier download of the same file has left, or starts
 // over. Other users may write to this folder too, so it follows no links.
 func openPartial(path string, r Remote) (p *partial, err error) {
-	p = &partial{path: path + ".part", remote: r}
+	p = &partial{path: filepath.Join(filepath.Dir(path), beginning(filepath.Base(path))) + ".part", remote: r}
 	if !p.resume() {
 		p.spans = []*span{{0, r.Length}}
 		p.file, err = createOwn(p.path, 0o666)

@@ -126,7 +126,7 @@ func openUnpacking(base string, r Remote) (u *unpacking, err error) {
 }
 
 // temporary returns the folder of the files that are not complete.
-func (u *unpacking) temporary() string { return u.remote.Name + unpackingExt }
+func (u *unpacking) temporary() string { return beginning(u.remote.Name) + unpackingExt }
 
 // note returns the file that has the address of a claim, for earlierClaim.
 func (u *unpacking) note() string { return u.temporary() + ".part.json" }

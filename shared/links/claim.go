@@ -65,7 +65,7 @@ func (s *Service) checkClaim(l Link, claim string) error {
 	if err == nil && len(b) == nonceRandom+nonceTime+nonceSum && len(l.Secret) > 0 {
 		b, sum := b[:nonceRandom+nonceTime], b[nonceRandom+nonceTime:]
 		ends := int64(binary.BigEndian.Uint32(b[nonceRandom:]))
-		if hmac.Equal(sum, l.sum(b)) && (l.taken || s.Now().Unix() < ends) {
+		if hmac.Equal(sum, l.sum(b)) && !l.spent && (l.taken || s.Now().Unix() < ends) {
 			return nil
 		}
 	}
@@ -114,6 +114,9 @@ func (s *Service) Take(ctx context.Context, l Link, claim string) (Link, error) 
 		}
 		if l.Dead == "" && l.File.Area != area {
 			return l, Deleted.fault()
+		}
+		if err := s.checkClaim(l, claim); err != nil { // it took a download while the clock was wrong
+			return l, err
 		}
 	}
 }

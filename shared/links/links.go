@@ -41,6 +41,7 @@ type Link struct {
 	Hour        int64     `json:"hour,omitempty"`
 	read        time.Time // when it was read from the table
 	taken       bool      // the claim of this request has taken a download
+	spent       bool      // it did, too long ago
 	Use
 }
 
@@ -294,7 +295,9 @@ func (s *Service) read(ctx context.Context, token, claim string) (l Link, err er
 	}
 	if err == nil && len(items) > 1 {
 		var c claimed
-		l.taken = items[1].Decode(&c) == nil && s.Now().Unix() < c.Until
+		known := items[1].Decode(&c) == nil
+		l.taken = known && s.Now().Unix() < c.Until
+		l.spent = known && !l.taken
 	}
 	return l, err
 }

@@ -28,7 +28,7 @@ type Request struct {
 	Message     string `json:"message,omitempty"`
 	Password    string `json:"password,omitempty"` // its hash; empty if it needs none
 	MaxBytes    int64  `json:"maxBytes,omitempty"` // together; 0 is no limit
-	MaxFiles    int64  `json:"maxFiles,omitempty"` // 0 is no limit
+	MaxFiles    int64  `json:"maxFiles,omitempty"` // 0 is UsualFiles
 	Key         int64  `json:"key,omitempty"`      // version of its link's key
 	Created     int64  `json:"created"`            // Unix seconds, as all that follow
 	Expires     int64  `json:"expires,omitempty"`  // 0 is never
@@ -45,6 +45,8 @@ type Request struct {
 const (
 	// MaxRequests is the most requests that a user may have open.
 	MaxRequests = 100
+	// UsualFiles is how many files a request takes whose maker has not said that.
+	UsualFiles = 10_000
 	// maxGuests and maxGuest are the most open sessions of a request, and of one source among them.
 	maxGuests, maxGuest = 100, 5
 	// maxSends is how often a source may send to a request within an hour.
@@ -286,7 +288,8 @@ func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Ta
 	for _, f := range t.Files {
 		r.Files, r.Bytes = r.Files+1, r.Bytes+f.Length
 	}
-	if t.Begun == nil && r.MaxFiles == 0 && r.MaxBytes == 0 {
+	far := r.MaxFiles == 0 && r.Files <= UsualFiles-maxGuests // whatever is under way
+	if t.Begun == nil && far && r.MaxBytes == 0 {
 		return nil
 	}
 	open, err := s.openOf(ctx, by, t.Of)
@@ -304,9 +307,10 @@ func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Ta
 
 // room returns a fault unless so many more files, of so many bytes together, may arrive.
 func (r Request) room(files, bytes int64) error {
+	most := cmp.Or(r.MaxFiles, UsualFiles)
 	switch {
-	case r.MaxFiles > 0 && r.Files+files > r.MaxFiles:
-		return fault.New(fault.Forbidden, "this request takes at most %d files", r.MaxFiles)
+	case r.Files+files > most:
+		return fault.New(fault.Forbidden, "this request takes at most %d files", most)
 	case r.MaxBytes > 0 && r.Bytes+bytes > r.MaxBytes:
 		return fault.New(fault.TooLarge, "this request takes at most %d bytes together", r.MaxBytes)
 	}

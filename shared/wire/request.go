@@ -9,7 +9,7 @@ type NewRequest struct {
 	Message  *string `json:"message,omitempty"`
 	Expires  *string `json:"expires,omitempty"` // like 12h or 7d, or a date of RFC 3339; empty is never
 	Bytes    *int64  `json:"bytes,omitempty"`   // the most, together; 0 is no limit
-	Files    *int64  `json:"files,omitempty"`   // the most; 0 is no limit
+	Files    *int64  `json:"files,omitempty"`   // the most; 0 is 10,000
 	Notify   *bool   `json:"notify,omitempty"`  // mail the maker when files arrive
 	Password *string `json:"password,omitempty"`
 }

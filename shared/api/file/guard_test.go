@@ -73,6 +73,28 @@ func TestALimitedLinkGivesAsManyDownloadsAsItAllows(t *testing.T) {
 	apitest.Equal(t, "the bytes", s.Get(third), "0123456789")
 }
 
+func TestAClaimOfAWrongClockEnds(t *testing.T) {
+	t.Parallel()
+	for what, wrong := range map[string]time.Duration{
+		"two days behind": -48 * time.Hour, "a year behind": -365 * 24 * time.Hour, "a day and a half behind": -36 * time.Hour,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := begin(t)
+			s.InProcess("it needs the clock")
+			link := s.Upload("file=a.txt&downloads=5", "0123456789").LinkURL
+			claim := s.claim(link)
+			s.Clock.Advance(wrong)
+			apitest.Equal(t, "the bytes", s.Get(claim), "0123456789")
+			s.Clock.Advance(-wrong)
+			for range 2 {
+				s.Send("GET "+claim, "").Want(401, "open the link again")
+			}
+			apitest.Equal(t, "the bytes", s.Get(s.claim(link)), "0123456789")
+		})
+	}
+}
+
 func TestAClaimEnds(t *testing.T) {
 	t.Parallel()
 	s := begin(t)

@@ -1,14 +1,11 @@
 package upload
 
 import (
-	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/api/file"
@@ -20,12 +17,9 @@ import (
 	"ferry/shared/wire"
 )
 
-// GuestHeader has the secret that a guest got with the first answer; a cookie of that name may
-// have it too. Who shows it sees what the guest has sent, and goes on with the guest's sessions.
+// GuestHeader has the secret that a guest got with the first answer; a browser's cookie may have it
+// too. Who shows it sees what the guest has sent, and goes on with the guest's sessions.
 const GuestHeader = "Ferry-Guest"
-
-// guestLife is how long a browser keeps the secret.
-const guestLife = 30 * 24 * time.Hour
 
 // identify returns the guest who has the token of a request's link, and answers with the guest's
 // secret. It makes one call to the table, and two for a password.
@@ -72,8 +66,10 @@ func (h handler) guestSecret(q links.Request, nonce string) string {
 // secret returns the secret that a guest shows, and whether it is one for this request.
 func (h handler) secret(r *http.Request, q links.Request) (secret string, known bool) {
 	secret = r.Header.Get(GuestHeader)
-	if c, err := r.Cookie(GuestHeader); secret == "" && err == nil && !h.isForged(r) {
-		secret = c.Value
+	own := h.cookie(r)
+	sent := r.CookiesNamed(own.For(GuestHeader).Name)
+	if secret == "" && len(sent) == 1 && !isForged(r, own) { // a neighbour may have set a second one
+		secret = sent[0].Value
 	}
 	nonce, signature, _ := strings.Cut(secret, ".")
 	return secret, h.ports.Key.IsPart(signature, "guest", q.ID, q.Password, nonce)
@@ -81,25 +77,21 @@ func (h handler) secret(r *http.Request, q links.Request) (secret string, known 
 
 // isForged reports whether a page of another origin sends a change. It may know the request's token, but it must
 // not use, or replace, the secret that the browser keeps for the service's own pages.
-func (h handler) isForged(r *http.Request) bool {
-	own, _ := auth.CookieOf(h.ports.Base(r.Context()), true)
+func isForged(r *http.Request, own auth.Cookie) bool {
 	return !own.IsOwn(r) && r.Header.Get("Origin")+r.Header.Get("Sec-Fetch-Site") != "" // a program sends neither
 }
 
 // setCookie lets a browser keep the guest's secret, and send it when a link in a mail is opened.
-func (h handler) setCookie(w http.ResponseWriter, r *http.Request) error {
-	if h.isForged(r) {
-		return nil
+func (h handler) setCookie(w http.ResponseWriter, r *http.Request) {
+	if own := h.cookie(r); !isForged(r, own) {
+		http.SetCookie(w, own.For(GuestHeader).Set(w.Header().Get(GuestHeader)))
 	}
-	base, err := url.Parse(h.ports.Base(r.Context()))
-	if err != nil {
-		return fmt.Errorf("reading the service's address: %w", err)
-	}
-	http.SetCookie(w, &http.Cookie{
-		Name: GuestHeader, Value: w.Header().Get(GuestHeader), Path: strings.TrimSuffix(base.EscapedPath(), api.Prefix) + "/",
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: base.Scheme == "https", MaxAge: int(guestLife.Seconds()),
-	})
-	return nil
+}
+
+// cookie returns the login's cookie, whose rules the guest's has too.
+func (h handler) cookie(r *http.Request) auth.Cookie {
+	own, _ := auth.CookieOf(h.ports.Base(r.Context()), true)
+	return own
 }
 
 // guestMay refuses a session with what only users may ask for.
@@ -148,7 +140,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	}
 	q, id, err := h.find(w, r, token)
 	if err == nil {
-		err = h.setCookie(w, r)
+		h.setCookie(w, r)
 	}
 	var begun *form
 	if err == nil && r.Method == http.MethodPost && h.isPage(r) {

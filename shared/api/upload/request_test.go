@@ -15,6 +15,7 @@ import (
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/wire"
@@ -163,7 +164,12 @@ func TestAGuestSeesWhatTheySentAndNobodyElseDoes(t *testing.T) {
 	}
 	first := c.Send("PUT "+link+"&file=a", "1").Want(200)
 	other := c.Send("PUT "+link+"&file=b", "1").Want(200)
-	c.Send("PUT "+link+"&file=c", "1", "Cookie", strings.Split(first.Header.Get("Set-Cookie"), ";")[0]).Want(200)
+	cookie := strings.Split(first.Header.Get("Set-Cookie"), ";")[0]
+	planted := c.Send("PUT "+link+"&file=c", "1", "Cookie", cookie+"; "+cookie).Want(200) // one of them is a neighbour's
+	if planted.Header.Get("Ferry-Guest") == first.Header.Get("Ferry-Guest") {
+		t.Error("one of two cookies is taken")
+	}
+	c.Send("PUT "+link+"&file=c", "1", "Cookie", cookie).Want(200).WantHeaders("Ferry-Guest", first.Header.Get("Ferry-Guest"))
 	apitest.Equal(t, "the first guest sees", sees(first), []string{"c", "a"})
 	apitest.Equal(t, "another guest sees", sees(other), []string{"b"})
 	apitest.Equal(t, "a new guest sees", len(sees(apitest.Answer{})), 0)
@@ -253,6 +259,37 @@ func TestRoomIsReservedWhenASessionBegins(t *testing.T) {
 	c.asGuest(made.LinkURL, begun, "DELETE /uploads/"+s.ID, "").Want(204)
 	c.Send("PUT "+made.LinkURL+"&file=d", "12345678").Want(200)
 	c.Send("PUT "+made.LinkURL+"&file=e", "1").Want(403)
+}
+
+func TestARequestTakesTenThousandFilesUnlessItsMakerSaysMore(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		name, asks string
+		arrived    int64
+		session    bool // one is under way
+		status     int
+	}{
+		{"the last but one", "{}", links.UsualFiles - 2, true, 200},
+		{"the last", "{}", links.UsualFiles - 1, false, 200},
+		{"one more", "{}", links.UsualFiles, false, 403},
+		{"the last beside a session", "{}", links.UsualFiles - 1, true, 403},
+		{"far from it, beside a session", "{}", 1, true, 200},
+		{"of a request without a limit of bytes", `{"files":0,"bytes":0}`, links.UsualFiles, false, 403},
+		{"one more of a request that takes more", `{"files":20000}`, links.UsualFiles, false, 200},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			c.InProcess("it needs the table")
+			made := c.request(k.asks)
+			at := table.Key{PK: "requests#ann", SK: made.ID}
+			apitest.Must(t, c.Data.Table.Write(t.Context(), table.Update(at).Set("files", k.arrived).If(table.Exists())))
+			if k.session {
+				c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":5}`).Want(201)
+			}
+			c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(k.status)
+		})
+	}
 }
 
 func TestNothingOfASessionAppearsAfterItsRequestHasEnded(t *testing.T) {
