@@ -161,7 +161,7 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 				count(r.Unsure, "user"))
 		}
 		if r.Many > 0 && !c.RemoveMany {
-			fmt.Fprintf(out.Err, "ferry: %d objects have no record: an older table is the likely cause, "+
+			fmt.Fprintf(out.Err, "ferry: %d objects and links have no record: an older table is the likely cause, "+
 				"so --repair leaves them; restore the newest table, or add --remove-many\n", r.Many)
 		}
 		if left := r.Found - r.Mended; left > 0 {

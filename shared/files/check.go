@@ -54,12 +54,15 @@ type Finding struct {
 	Lost bool `json:"lost,omitempty"`
 
 	Mend []table.Op `json:"-"` // what a repair writes; none if it cannot mend this
-	Copy *File      `json:"-"` // what a link has instead of the record, which may be wrong
+	// Copy is what a link has instead of the record, which may be wrong or missing. As long as
+	// Still holds, a link without a record is as it was.
+	Copy  *File    `json:"-"`
+	Still table.Op `json:"-"`
 }
 
 // CheckReport counts what a run looked at. Unsure counts users who kept changing, so that their
-// quotas could not be compared. Many counts leftovers that a repair removes only with
-// RemoveMany.
+// quotas could not be compared. Many counts leftovers, links among them, that a repair removes only
+// with RemoveMany.
 type CheckReport struct {
 	Files   int `json:"files"`
 	Objects int `json:"objects"`
@@ -74,8 +77,9 @@ type CheckReport struct {
 // again before it reports anything. Memory grows with the number of users, not of files. Use it
 // for one Run.
 //
-// Repair recomputes quotas, writes and removes links to match the records, gives bytes found
-// elsewhere back to their records, and removes leftovers as a sweep does.
+// Repair recomputes quotas, writes records again that only a link still has, and links to match
+// the records, gives bytes found elsewhere back to their records, and sets aside leftovers, as a
+// sweep does, and links that lead to nothing.
 type Check struct {
 	*Service
 	Grace      time.Duration // as a Sweeper's
@@ -93,6 +97,7 @@ type Check struct {
 	left    []*leftover // objects that no record names
 	unseen  int         // those beyond maxLeftovers
 	strays  []stray
+	dead    []stray                // those that lead to nothing
 	sweeper Sweeper                // knows what must stay
 	users   map[string]*holding    // by name, from a scan of the table
 	damaged map[table.Key]*Finding // records that cannot be read
@@ -103,7 +108,7 @@ func (c *Check) Run(ctx context.Context) (CheckReport, error) {
 	c.sweeper = Sweeper{Service: c.Service, Grace: c.Grace, quiet: true}
 	c.users, c.damaged = map[string]*holding{}, map[table.Key]*Finding{}
 	steps := []func(context.Context) error{
-		c.objects, c.items, c.strayLinks, c.rebuild, c.holdings, c.leftovers, c.unfinished,
+		c.objects, c.items, c.strayLinks, c.rebuild, c.holdings, c.leftovers, c.removeLinks, c.unfinished,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -205,7 +210,7 @@ func (c *Check) rebuild(ctx context.Context) error {
 		f, isLink, err := c.Links.Copy(item)
 		was := copies[f.key()]
 		if err == nil && isLink && c.damaged[f.key()] != nil &&
-			cmp.Or(cmp.Compare(f.Key, was.Key), cmp.Compare(f.Moved, was.Moved)) >= 0 { // a stray link is older
+			newer(f, was) >= 0 { // a stray link is older
 			copies[f.key()] = f
 		}
 		return ctx.Err()
@@ -321,31 +326,4 @@ func (c *Check) bytes(ctx context.Context, f File) ([]Finding, error) {
 	}
 	bad.Lost = true
 	return []Finding{bad}, nil
-}
-
-// stray is a link that seemed to belong to no file, or that cannot be read.
-type stray struct {
-	key table.Key
-	of  File // as the link has it
-}
-
-func (c *Check) stray(key table.Key, of File) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.strays = append(c.strays, stray{key, of})
-}
-
-// strayLinks looks again at the links that seemed to belong to no file, and reports them. A
-// repair of their files may have rewritten them.
-func (c *Check) strayLinks(ctx context.Context) error {
-	for _, s := range c.strays {
-		bad, err := c.Links.Stray(ctx, s.key, s.of)
-		if err == nil && bad != nil {
-			_, err = c.found(ctx, *bad)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -117,17 +116,22 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 // leftovers looks again at the objects that no record names, once every request that may be
 // removing them has ended. A repair removes them.
 func (c *Check) leftovers(ctx context.Context) error {
-	c.left = slices.DeleteFunc(c.left, func(l *leftover) bool { return !l.old || l.back })
-	if len(c.left) == 0 {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(c.Wait):
-	}
 	c.sweeper.owners.Clear() // a repair may have changed them
-	known := c.unseen
+	if err := c.chooseLeft(ctx); err != nil {
+		return err
+	}
+	if len(c.left) > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(c.Wait):
+		}
+	}
+	links, err := c.countDead(ctx)
+	if err != nil {
+		return err
+	}
+	known := c.unseen + links
 	var left []*leftover
 	for _, l := range c.left {
 		still, err := c.stillLeft(ctx, l)
@@ -158,6 +162,27 @@ func (c *Check) leftovers(ctx context.Context) error {
 	return nil
 }
 
+// chooseLeft leaves the objects that must be reported now: those older than Grace, and those that
+// the table cannot know. An id is given out before its bytes come, so these show an older table.
+func (c *Check) chooseLeft(ctx context.Context) error {
+	var left []*leftover
+	for _, l := range c.left {
+		of, err := c.sweeper.owner(ctx, l.Owner)
+		if err != nil {
+			return err
+		}
+		unknown := of.lost || !of.removed && l.ID > of.LastFile
+		if !l.back && (l.old || unknown) {
+			left = append(left, l)
+		}
+	}
+	c.left = left
+	return nil
+}
+
+// tooMany reports whether a leftover must stay, as there are so many. Those of removed users go.
+func (c *Check) tooMany(removed bool) bool { return c.report.Many > 0 && !removed && !c.RemoveMany }
+
 // stillLeft reports whether an object is still a leftover.
 func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err error) {
 	if open, err := c.inSession(ctx, l.Blob); err != nil || open {
@@ -180,7 +205,7 @@ func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err err
 // remove reports a leftover; a repair sets it aside.
 func (c *Check) remove(ctx context.Context, l *leftover) error {
 	bad := l.About(Leftover, "no record names these %d bytes", l.Length)
-	many := c.report.Many > 0 && !l.of.removed && !c.RemoveMany
+	many := c.tooMany(l.of.removed)
 	switch {
 	case l.why != "":
 		bad.What += "; they stay: " + l.why

@@ -38,6 +38,7 @@ type Links interface {
 	Compare(ctx context.Context, f File, quick, repair bool) ([]Finding, error)
 	// Copy returns the copy of the record that a link's item has, if the item is a link.
 	Copy(item table.Item) (f File, is bool, err error)
-	// Stray returns a finding if the link with this copy of a record is none of the file's.
+	// Stray returns a finding if the link with this copy of a record is none of the file's. If there
+	// is no record, and the link is one of the copy's, the finding has the Copy.
 	Stray(ctx context.Context, key table.Key, of File) (*Finding, error)
 }

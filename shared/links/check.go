@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -96,10 +97,22 @@ func (s *Service) Stray(ctx context.Context, key table.Key, of files.File) (*fil
 	case err != nil:
 		return nil, fmt.Errorf("reading a link: %w", err)
 	default:
-		bad.Mend = []table.Op{table.Check(files.Key(of.Area, of.Owner, of.ID), stays...), table.Delete(key)}
+		alive := []table.Cond{table.Exists(), table.AtMost("deadAt", 0)}
+		bad.Still = table.Check(key, alive...)
+		bad.Mend = []table.Op{
+			table.Check(files.Key(of.Area, of.Owner, of.ID), stays...), table.Delete(key).If(alive...),
+			table.Put(aside(key), now).Expire(s.Now().AddDate(0, 0, blob.KeptDays)),
+		}
+		f := now.File.Completed()
+		if stays[0].Test == table.TestNotExists && slices.Contains(s.keys(f), key) {
+			bad.Copy = &f
+		}
 	}
 	return &bad, nil
 }
+
+// aside returns the key under which a link that belonged to no file is kept.
+func aside(key table.Key) table.Key { return table.Key{PK: "removed#" + key.PK, SK: key.SK} }
 
 // stays reports whether a link is its file's own; if not, it also returns the conditions under
 // which this stays so. A link of a damaged record counts as own: the record may be rebuilt

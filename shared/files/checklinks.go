@@ -1,0 +1,177 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"ferry/shared/blob"
+	"ferry/shared/fault"
+	"ferry/shared/table"
+)
+
+// stray is a link that seemed to belong to no file, or that cannot be read.
+type stray struct {
+	key     table.Key
+	of      File    // as the link has it
+	bad     Finding // from the second look
+	removed bool    // its user was
+}
+
+func (c *Check) stray(key table.Key, of File) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.strays = append(c.strays, stray{key: key, of: of})
+}
+
+// lookAgain looks again at a link that seemed to belong to no file. A repair of its file may have
+// rewritten it. It returns the link if its record may be lost: then it has the only copy.
+func (c *Check) lookAgain(ctx context.Context, s stray) (lost *stray, err error) {
+	bad, err := c.Links.Stray(ctx, s.key, s.of)
+	if err != nil || bad == nil {
+		return nil, err
+	}
+	s.bad = *bad
+	switch {
+	case len(bad.Mend) == 0: // it cannot be read
+		_, err = c.found(ctx, s.bad)
+	case bad.Copy != nil:
+		return &s, nil
+	default:
+		c.dead = append(c.dead, s)
+	}
+	return nil, err
+}
+
+// strayLinks looks again at the links that seemed to belong to no file, and reports the records
+// that are lost.
+func (c *Check) strayLinks(ctx context.Context) error {
+	type name struct {
+		owner string
+		id    int64
+	}
+	lost := map[name][]stray{}
+	for _, s := range c.strays {
+		one, err := c.lookAgain(ctx, s)
+		if err != nil {
+			return err
+		}
+		if one != nil {
+			lost[name{s.of.Owner, s.of.ID}] = append(lost[name{s.of.Owner, s.of.ID}], *one)
+		}
+	}
+	for _, all := range lost {
+		if err := c.lostRecord(ctx, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lostRecord reports a record that is missing, though links still lead to the file's bytes; a
+// repair writes it again from the newest copy. Links without bytes, of a removed user or of a file
+// that has a record elsewhere are dead.
+func (c *Check) lostRecord(ctx context.Context, all []stray) error {
+	slices.SortFunc(all, func(a, b stray) int { return newer(*b.bad.Copy, *a.bad.Copy) })
+	of := all[0].of
+	now, err := c.current(ctx, of.Owner, of.ID)
+	if errors.Is(err, table.ErrUnreadable) { // it is reported itself, and may be rebuilt from them
+		return nil
+	}
+	owner, failed := c.sweeper.owner(ctx, of.Owner)
+	if err := cmp.Or(err, failed); err != nil {
+		return err
+	}
+	for i, s := range all {
+		f := *s.bad.Copy
+		if now.ID != 0 || owner.removed || owner.Incarnation > f.Incarnation {
+			break
+		}
+		there, err := c.hasBytes(ctx, f)
+		if err != nil {
+			return err
+		}
+		if there {
+			return c.writeAgain(ctx, s, slices.Delete(slices.Clone(all), i, i+1))
+		}
+	}
+	c.dead = append(c.dead, all...)
+	return nil
+}
+
+// newer compares the age of two copies of a record.
+func newer(a, b File) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Moved, b.Moved)) }
+
+// hasBytes reports whether there are bytes where a record says, or leftovers that may be its own.
+func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {
+	_, err := c.measure(ctx, f, true, func(int64) {})
+	if _, elsewhere := c.Blobs.(blob.Describer); err != nil && !errors.Is(err, blob.ErrNotFound) && (elsewhere || ctx.Err() != nil) {
+		return false, fault.Wrap(err, "looking for the bytes of a link")
+	}
+	return !errors.Is(err, blob.ErrNotFound) || slices.ContainsFunc(c.left, func(l *leftover) bool {
+		return l.Owner == f.Owner && l.ID == f.ID && l.Length == f.Length
+	}), nil
+}
+
+// writeAgain reports a lost record. A repair writes it from a link's copy, unless the link or the
+// records have changed meanwhile, and then looks at the file's other links.
+func (c *Check) writeAgain(ctx context.Context, s stray, others []stray) error {
+	f := *s.bad.Copy
+	elsewhere := f
+	elsewhere.Area = map[blob.Area]blob.Area{blob.Files: blob.Backup, blob.Backup: blob.Files}[f.Area]
+	bad := Finding{Kind: BadRecord, User: f.Owner, ID: f.ID, Key: f.key().PK,
+		What: "the record is missing; a link has a copy, from which --repair writes it again",
+		Mend: []table.Op{f.put().If(table.NotExists()), table.Check(elsewhere.key(), table.NotExists()), s.bad.Still}}
+	if _, err := c.found(ctx, bad); err != nil {
+		return err
+	}
+	if !c.Repair {
+		c.holding(f.Owner).unsure = true
+		for _, l := range c.left { // no leftovers, as long as it can be written again
+			l.back = l.back || l.Owner == f.Owner && l.ID == f.ID
+		}
+		return nil
+	}
+	if err := c.file(ctx, f); err != nil {
+		return err
+	}
+	for _, other := range others {
+		if _, err := c.lookAgain(ctx, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countDead notes whose links lead to nothing, and counts those of users who were not removed.
+func (c *Check) countDead(ctx context.Context) (n int, err error) {
+	for i, s := range c.dead {
+		var of owner
+		if s.of.Owner != "" {
+			of, err = c.sweeper.owner(ctx, s.of.Owner)
+		}
+		if err != nil {
+			return n, err
+		}
+		c.dead[i].removed = of.removed
+		if !of.removed {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// removeLinks reports the links that lead to nothing; a repair sets them aside, unless there are
+// too many leftovers.
+func (c *Check) removeLinks(ctx context.Context) error {
+	for _, s := range c.dead {
+		if c.tooMany(s.removed) {
+			s.bad.Mend = nil
+		}
+		if _, err := c.found(ctx, s.bad); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/api/file"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/files"
+	"ferry/shared/links"
+	"ferry/shared/table"
+)
+
+// lose removes the record of a file, wherever it is.
+func (s server) lose(f files.File) { s.write(table.Delete(files.Key(f.Area, f.Owner, f.ID))) }
+
+// leads returns what a file's own link leads to.
+func (s server) leads(f files.File) (files.File, error) {
+	l, err := file.Links(s.Data.Ports).Find(s.Context(), f.Area, file.Links(s.Data.Ports).Token(f), "")
+	return l.File, err
+}
+
+func TestARecordThatOnlyALinkStillHasIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	const missing = "record alice %d the record is missing; a link has a copy, from which --repair writes it again %v"
+	for name, c := range map[string]struct {
+		file   int // index
+		damage func(s server, f files.File)
+		more   []string // that a repair finds besides
+		left   []string
+	}{
+		"of a small file":                      {0, func(server, files.File) {}, nil, nil},
+		"of a large file":                      {1, func(server, files.File) {}, nil, nil},
+		"of a deleted file with a recipient":   {2, func(server, files.File) {}, nil, nil},
+		"a day later, when bytes would be old": {1, func(s server, _ files.File) { s.Clock.Advance(26 * time.Hour) }, nil, nil},
+		"whose own link is lost too": {2, func(s server, f files.File) { s.write(table.Delete(s.linkOf(f))) },
+			[]string{"link alice 3 a link is missing true"}, nil},
+		"whose bytes are damaged": {1, func(s server, f files.File) { s.must(os.Truncate(s.path(f), 10)) },
+			[]string{"size alice 2 there are 10 bytes"}, []string{"size alice 2"}},
+		"whose bytes lie elsewhere": {1, func(s server, f files.File) {
+			s.must(s.Data.Disk.Copy(s.Context(), f.Area, f.Blob, blob.Backup, s.dated(9, 2, "alice")))
+			s.must(s.Data.Disk.Delete(s.Context(), f.Area, f.Blob))
+		}, []string{"bytes alice 2 the bytes are missing; they lie at backup/D2-"}, nil},
+		"of a user who has lost the last id": {1, func(s server, _ files.File) { s.update(auth.UserKey("alice"), "lastFile", int64(1)) },
+			[]string{"user alice 0 the last file is 1, but there is a file 3"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, all := newChecked(t)
+			f := all[c.file]
+			s.lose(f)
+			c.damage(s, f)
+			for _, quick := range []bool{true, false} {
+				_, found := s.check(func(c *files.Check) { c.Quick = quick })
+				if len(found) == 0 || !strings.Contains(strings.Join(found, "\n"), fmt.Sprintf(missing, f.ID, false)) ||
+					strings.Contains(strings.Join(found, "\n"), "leftover") {
+					t.Errorf("quick %v: a check finds %q", quick, found)
+				}
+			}
+			s.wantFindings("a repair", repairing, sorted(append(c.more, fmt.Sprintf(missing, f.ID, true)))...)
+			now, err := file.Service(s.Data.Ports).Get(t.Context(), s.user(f.Owner), f.Area, f.ID)
+			s.must(err)
+			if now.Name != f.Name || now.Area != f.Area || now.Expires != f.Expires {
+				t.Errorf("the record is %+v, want %+v", now, f)
+			}
+			if to, err := s.leads(now); err != nil || to.Blob != now.Blob {
+				t.Errorf("the link leads to %+v, %v", to, err)
+			}
+			s.wantFindings("a check after the repair", nil, c.left...)
+		})
+	}
+}
+
+// writes is a table that counts the links that are kept for a week.
+type writes struct {
+	table.Table
+	week string // the day
+	kept int
+}
+
+func (w *writes) Write(ctx context.Context, ops ...table.Op) error {
+	for _, op := range ops {
+		if strings.HasPrefix(op.Key.PK, "removed#link#") && op.Expires.UTC().Format(time.DateOnly) == w.week {
+			w.kept++
+		}
+	}
+	return w.Table.Write(ctx, ops...)
+}
+
+// sorted sorts the findings that a test expects.
+func sorted(all []string) []string {
+	slices.Sort(all)
+	return all
+}
+
+func TestALinkThatLeadsToNothingIsKeptForAWeek(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		damage func(s server, f files.File)
+		finds  []string
+	}{
+		"its record and its bytes are lost": {func(s server, f files.File) {
+			s.lose(f)
+			s.must(s.Data.Disk.Delete(s.Context(), f.Area, f.Blob))
+		}, []string{"quota alice"}},
+		"its file has a record in the other area": {func(s server, f files.File) {
+			s.lose(f)
+			f.Area = blob.Backup
+			s.write(table.Put(files.Key(f.Area, f.Owner, f.ID), f))
+		}, []string{"bytes alice 2"}},
+		"its file's user was removed": {func(s server, f files.File) {
+			s.removeUser("alice")
+			for _, f.ID = range []int64{1, 2, 3} {
+				s.write(table.Delete(files.Key(blob.Files, "alice", f.ID)), table.Delete(files.Key(blob.Backup, "alice", f.ID)))
+			}
+		}, []string{"link alice 1", "link alice 3", "link alice 3"}},
+		"it is none of the file's that it names": {func(s server, f files.File) {
+			s.lose(f)
+			var l links.Link
+			s.must(s.Data.Table.Get(s.Context(), s.linkOf(f), &l))
+			s.write(table.Delete(s.linkOf(f)), table.Put(table.Key{PK: "link#x", SK: "link"}, l))
+		}, []string{"quota alice"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, all := newChecked(t)
+			c.damage(s, all[1])
+			w := &writes{Table: s.Data.Table, week: s.Clock.Now().UTC().AddDate(0, 0, 7).Format(time.DateOnly)}
+			s.wantFindings("a repair", func(c *files.Check) {
+				c.Repair = true
+				p := s.Data.Ports.Clone()
+				p.Table = w
+				c.Service = file.Service(p)
+			}, sorted(append(c.finds, "link alice 2 a link belongs to no file true"))...)
+			if w.kept == 0 {
+				t.Error("nothing is kept for just a week")
+			}
+			var kept []links.Link
+			for _, key := range s.keys("removed#link#") {
+				var l links.Link
+				s.must(s.Data.Table.Get(t.Context(), key, &l))
+				if l.File.ID == 2 {
+					kept = append(kept, l)
+				}
+			}
+			if len(kept) != 1 || kept[0].File.Name != "a file" || kept[0].File.Blob != all[1].Blob {
+				t.Errorf("kept are %+v", kept)
+			}
+		})
+	}
+}
+
+// TestManyLinksWithoutRecordsAreRemovedOnlyWhenAsked has 120 of them, with and without bytes.
+func TestManyLinksWithoutRecordsAreRemovedOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
+	for _, bytes := range []bool{true, false} {
+		s := newSweepServer(t)
+		for range 120 {
+			f := s.put("alice", "content")
+			s.lose(f)
+			if !bytes {
+				s.must(s.Data.Disk.Delete(t.Context(), f.Area, f.Blob))
+			}
+		}
+		r, _ := s.check(repairing)
+		if want := map[bool]files.CheckReport{
+			true: {Objects: 120, Found: 120, Mended: 120}, false: {Found: 120, Many: 120},
+		}[bytes]; r != want {
+			t.Errorf("a repair, bytes %v: %+v", bytes, r)
+		}
+		if n := len(s.keys("link#")); n != 120 {
+			t.Errorf("bytes %v: %d links are left", bytes, n)
+		}
+		if bytes {
+			s.wantFindings("after a repair", nil)
+			continue
+		}
+		if r, _ := s.check(func(c *files.Check) { c.Repair, c.RemoveMany = true, true }); r.Mended != 120 || len(s.keys("removed#link#")) != 120 {
+			t.Errorf("a repair that removes many: %+v", r)
+		}
+	}
+}
+
+// TestBytesThatAnOlderTableCannotKnowAreToldAtOnce has bytes that came this minute.
+func TestBytesThatAnOlderTableCannotKnowAreToldAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		owner string
+		id    int64
+		want  string
+	}{
+		"an id above the last one":  {"alice", 4, "they stay: it is newer than the table: was an older table restored? false"},
+		"a user whom it lacks":      {"eve", 1, "they stay: its user is lost, but was not removed false"},
+		"an id that was given out":  {"alice", 3, ""},
+		"one of a user who is gone": {"gone", 9, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := newChecked(t)
+			s.object(blob.Files, s.dated(30, c.id, c.owner))
+			for what, change := range map[string]func(*files.Check){"a check": nil, "a repair": repairing} {
+				_, got := s.check(change)
+				if told := strings.Join(got, "\n"); !strings.Contains(told, c.want) || (told == "") != (c.want == "") {
+					t.Errorf("%s finds %q, want %q", what, got, c.want)
+				}
+			}
+		})
+	}
+}
