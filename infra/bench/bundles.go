@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"mime/multipart"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,7 @@ func (b *bench) bundles() []measurement {
 		{"bundles", "ferry up of 1,000 files of 4 KiB, against --each, 16 at once", "1/s", ">= 10", b.rounds, 0, true, b.smallBundle},
 		{"bundles", large("ferry up of a bundle of %d MiB, against one file"), "MB/s", ">= 0.80", b.rounds, 0, true, b.largeBundle},
 		{"bundles", large("ferry get that unpacks %d MiB, against its upload"), "MB/s", ">= 0.70", b.rounds, 0, true, b.unpack},
+		{"visitors", "first page of a bundle of 10,000 entries, 20 at once after a start, against 400 MiB", "s", "<= 1.60", b.rounds, 0, true, b.visitors},
 	}
 }
 
@@ -109,5 +112,30 @@ func (b *bench) unpack(s *subject) {
 	s.op = func() float64 {
 		check(os.RemoveAll(to))
 		return s.timed(float64(b.large)/1e6, s.ferry(b, "get", s.link(), "-o", to))
+	}
+}
+
+// visitors opens the page of a large bundle in several browsers at once, on a server that was just
+// started. The control's garbage collector may use 400 MiB.
+func (b *bench) visitors(s *subject) {
+	const entries, visitors = 10_000, 20
+	var env []string
+	if s.name == control {
+		s.name, s.tool, env = "400 MiB", filepath.Join(b.dir, "ferry"), []string{"GOMEMLIMIT=400MiB"}
+	}
+	b.serve(s, "off", env...)
+	s.login()
+	var text bytes.Buffer
+	w := multipart.NewWriter(&text)
+	for i := range entries {
+		must(w.CreateFormFile("file", fmt.Sprintf("a folder/and another one/file number %d.txt", i)))
+	}
+	check(w.Close())
+	must(s.send(http.DefaultClient, "POST", s.url+"/upload?bundle=large.zip", text.Bytes(), w.FormDataContentType()))
+	_, token, _ := strings.Cut(s.link(), "k=")
+	page := strings.TrimSuffix(s.url, "v1") + "l?k=" + token
+	s.op = func() float64 {
+		s.restart()
+		return visitors / s.load(visitors, visitors, "GET", page, nil, "")
 	}
 }

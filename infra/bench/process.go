@@ -80,9 +80,24 @@ func (b *bench) serve(s *subject, sync string, env ...string) {
 		env = append(env, "FERRY_DATA="+s.dir, "FERRY_ADDR="+addr, "FERRY_FSYNC="+sync, "FERRY_LOG=off")
 		s.Env = append(os.Environ(), env...)
 	}
-	s.Stderr, s.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	check(s.Start())
 	b.started = append(b.started, s.process)
+	s.start(addr)
+}
+
+// restart ends a server and starts it again, so that it remembers nothing.
+func (p *process) restart() {
+	check(p.Process.Signal(syscall.SIGTERM))
+	check(p.Wait())
+	env := p.Env
+	p.Cmd = exec.Command(p.Path, p.Args[1:]...)
+	p.Env = env
+	p.start(strings.TrimSuffix(strings.TrimPrefix(p.url, "http://"), "/v1"))
+}
+
+// start starts a server and waits until it listens.
+func (p *process) start(addr string) {
+	p.Stderr, p.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	check(p.Start())
 	for range 200 {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			conn.Close()
@@ -90,7 +105,7 @@ func (b *bench) serve(s *subject, sync string, env ...string) {
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	check(fmt.Errorf("%s did not start", s.Cmd))
+	check(fmt.Errorf("%s did not start", p.Cmd))
 }
 
 // login logs in; the control needs no login.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"time"
 
@@ -27,10 +28,10 @@ import (
 )
 
 const (
-	// memory is a soft limit for the heap: each password hash takes 19 MiB for a
+	// memory is a soft limit for all memory: each password hash takes 19 MiB for a
 	// moment. Below it the collector runs rarely: the live heap is so small that it
-	// would otherwise run all the time.
-	memory, hurry = 30 << 20, 500
+	// would otherwise run all the time. room is how far above the live heap the limit stays.
+	memory, hurry, room = 30 << 20, 500, 14 << 20
 
 	sweepEvery = time.Hour
 	drain      = 30 * time.Second
@@ -96,8 +97,8 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 		return errors.New("ferry serve does not run on Windows; here ferry is the client alone")
 	}
 	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
-		debug.SetMemoryLimit(memory)
 		debug.SetGCPercent(hurry)
+		followHeap(memory)
 	}
 	log := slog.New(map[string]slog.Handler{
 		"json": slog.NewJSONHandler(out.Err, nil), "text": slog.NewTextHandler(out.Err, nil), "off": slog.DiscardHandler,
@@ -128,6 +129,19 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Reserve: reserve, Log: log}, func(p *api.Ports) error {
 		return c.run(ctx, out, listeners, p)
 	}, filePorts()...)
+}
+
+// followHeap sets the memory limit, and raises or lowers it after each collection to what is live by
+// then and a quarter. As soon as more is live than a fixed limit allows, the collector would take half of
+// the processors, and what it frees would go back to the system at once.
+func followHeap(limit int64) {
+	debug.SetMemoryLimit(limit)
+	runtime.AddCleanup(new([64]byte), func(struct{}) {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		n := int64(live[0].Value.Uint64())
+		followHeap(max(memory, n+n/4+room))
+	}, struct{}{})
 }
 
 // warn logs a line for each setting that would surprise people later.

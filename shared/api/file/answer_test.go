@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/minio/crc64nvme"
 
+	"ferry/shared/bundle"
 	"ferry/shared/files"
 )
 
@@ -68,4 +71,46 @@ func TestRemoteObjectIsReadOnceAndVerified(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestOneOfManyReadsADirectoryThatAllAskFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const visitors = 20
+		var known layouts
+		var reads, failed, good int
+		gone, begin := errors.New("the visitor has gone"), make(chan bool)
+		read := func() (*bundle.Layout, error) {
+			reads++ // one at a time
+			if <-begin {
+				return nil, gone
+			}
+			return &bundle.Layout{}, nil
+		}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for range visitors {
+			all.Go(func() {
+				layout, err := known.parse("blob", read)
+				mu.Lock()
+				defer mu.Unlock()
+				if errors.Is(err, gone) {
+					failed++
+				} else if layout != nil && err == nil {
+					good++
+				}
+			})
+		}
+		for _, leaves := range []bool{true, true, false} {
+			synctest.Wait() // one reads, all others wait
+			begin <- leaves
+		}
+		all.Wait()
+		if _, err := known.parse("blob", read); err != nil {
+			t.Error(err)
+		}
+		if reads != 3 || failed != 2 || good != visitors-2 {
+			t.Errorf("%d reads, %d visitors have an error and %d the layout", reads, failed, good)
+		}
+	})
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
@@ -36,9 +38,32 @@ const (
 // layouts remembers what the bundles have that were last asked for, as to parse a long directory
 // takes tens of milliseconds. When it is full, it begins anew. It is safe for concurrent use.
 type layouts struct {
-	mu     sync.Mutex
-	byBlob map[string]*bundle.Layout // a blob's content never changes
-	bytes  int64                     // of their directories
+	parsing singleflight.Group // by blob
+	mu      sync.Mutex
+	byBlob  map[string]*bundle.Layout // a blob's content never changes
+	bytes   int64                     // of their directories
+}
+
+// parse returns the layout of a blob. Of all that ask at once, one reads it, and the others wait. A
+// failure, such as the end of its request, is that one's own: another of them reads again.
+func (l *layouts) parse(blob string, read func() (*bundle.Layout, error)) (*bundle.Layout, error) {
+	for {
+		own := false
+		found, err, _ := l.parsing.Do(blob, func() (any, error) {
+			if layout := l.get(blob); layout != nil {
+				return layout, nil
+			}
+			own = true
+			layout, err := read()
+			if err == nil {
+				l.add(blob, layout)
+			}
+			return layout, err
+		})
+		if err == nil || own {
+			return found.(*bundle.Layout), err
+		}
+	}
 }
 
 func (l *layouts) get(blob string) *bundle.Layout {
@@ -58,7 +83,8 @@ func (l *layouts) add(blob string, layout *bundle.Layout) {
 }
 
 // openBundle returns the bytes of a bundle and what is in it. Unless that is remembered, it costs
-// a call to the store for the directory, and another if that is long.
+// a call to the store for the directory, and another if that is long; of requests at once, only one
+// pays for it.
 func (s server) openBundle(r *http.Request, link links.Link, used *links.Used) (io.ReadSeekCloser, *bundle.Layout, error) {
 	f, ctx := link.File, r.Context()
 	if f.Entries == 0 {
@@ -75,15 +101,20 @@ func (s server) openBundle(r *http.Request, link links.Link, used *links.Used) (
 	if err != nil || layout != nil {
 		return content, layout, err
 	}
-	if layout, err = files.Directory(ctx, content, f.Length); err != nil {
+	layout, err = s.layouts.parse(f.Blob, func() (*bundle.Layout, error) {
+		layout, err := files.Directory(ctx, content, f.Length)
+		if err == nil {
+			used.Bytes += f.Length - layout.Directory
+		}
+		return layout, err
+	})
+	if err != nil {
 		content.Close()
 		if _, ok := errors.AsType[*bundle.Error](err); ok { // it was checked when it came
 			err = fmt.Errorf("%w: %w", files.ErrLost, err)
 		}
 		return nil, nil, fault.Wrap(err, "reading a bundle")
 	}
-	s.layouts.add(f.Blob, layout)
-	used.Bytes += f.Length - layout.Directory
 	return content, layout, nil
 }
 
