@@ -28,21 +28,24 @@ type Slots struct {
 // NewSlots returns Slots for at most most bodies; 0 is no limit.
 func NewSlots(most int) *Slots { return &Slots{most: most, taken: map[string]int{}} }
 
-// Take takes a slot for a body from a user, until release is called. part names a part of an
-// upload session, or is empty. The fault says which limit is reached.
-func (s *Slots) Take(user, part string) (release func(), err error) {
+// Take takes n slots for a body from a user, until release is called; all of a user's, if those are
+// fewer. part names a part of an upload session, or is empty. The fault says which limit is reached.
+func (s *Slots) Take(user, part string, n int) (release func(), err error) {
 	if s == nil {
 		return func() {}, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	each := max(1, s.most/4)
+	if s.most > 0 {
+		n = min(n, each)
+	}
 	switch {
-	case s.most > 0 && s.all >= s.most:
+	case s.most > 0 && s.all+n > s.most:
 		return nil, &fault.Fault{
 			Kind: fault.Unavailable, Detail: "too many uploads are running; try again", After: busyFor,
 		}
-	case s.most > 0 && s.taken[user] >= each:
+	case s.most > 0 && s.taken[user]+n > each:
 		return nil, fault.Wait(busyFor,
 			"too many of your uploads are running: the limit is %d", each)
 	case part != "" && s.taken[part] >= writersOfPart:
@@ -50,11 +53,11 @@ func (s *Slots) Take(user, part string) (release func(), err error) {
 			Kind: fault.Conflict, Detail: "the part is already being sent twice; try again", After: busyFor,
 		}
 	}
-	s.add(1, user, part)
+	s.add(n, user, part)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.add(-1, user, part)
+		s.add(-n, user, part)
 	}, nil
 }
 

@@ -32,11 +32,50 @@ func (w *Writer) Add(e Entry, content []byte) error {
 // Close writes the directory. It does not close the writer below. Without any entry it returns an
 // *Error.
 func (w *Writer) Close() error {
-	if err := w.layout.finish(); err != nil {
-		return err
+	rest, err := w.Directory()
+	if err == nil {
+		_, err = io.Copy(w.out, rest)
 	}
-	_, err := w.out.Write(w.layout.tail())
 	return err
+}
+
+// Directory returns what Close would write. It is made while it is read, so it takes no memory. After
+// that, Add must not be called.
+func (w *Writer) Directory() (io.Reader, error) {
+	if err := w.layout.finish(); err != nil {
+		return nil, err
+	}
+	return &tail{layout: &w.layout}, nil
+}
+
+// tail reads the directory of a layout and what follows it.
+type tail struct {
+	layout *Layout
+	next   int    // record
+	rest   []byte // of the one before
+}
+
+// Read implements io.Reader.
+func (d *tail) Read(b []byte) (n int, err error) {
+	for n < len(b) {
+		if len(d.rest) == 0 {
+			switch all := d.layout.Entries; {
+			case d.next < len(all):
+				d.rest = all[d.next].record()
+			case d.next == len(all):
+				d.rest = d.layout.end()
+			case n == 0:
+				return 0, io.EOF
+			default:
+				return n, nil
+			}
+			d.next++
+		}
+		copied := copy(b[n:], d.rest)
+		d.rest = d.rest[copied:]
+		n += copied
+	}
+	return n, nil
 }
 
 // tail returns the directory and what follows it. All checksums must be known.

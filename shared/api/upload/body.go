@@ -28,6 +28,8 @@ const (
 	readAhead = 256 << 10
 	// maxParts is the most parts in a form, files or not.
 	maxParts = 200
+	// maxHeader is the most bytes of a part's header, and of what is read with it.
+	maxHeader = 16 << 10
 )
 
 // source returns the files of a body one by one, and nil at the end. A file must be read
@@ -49,9 +51,10 @@ func open(r *http.Request, p params, password *string) (source, error) {
 		if boundary == "" {
 			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
 		}
-		parts := &form{reader: multipart.NewReader(ahead(r), boundary), digest: p.digest, password: password, most: maxParts, guest: p.guest}
+		parts := newForm(ahead(r), boundary)
+		parts.digest, parts.password, parts.guest = p.digest, password, p.guest
 		if p.bundle != "" {
-			return once(pack(parts, p.bundle, p.written)), nil
+			return once(pack(parts, p.bundle, p.written, r.ContentLength)), nil
 		}
 		return parts.next, nil
 	case p.bundle != "":
@@ -87,6 +90,8 @@ func ahead(r *http.Request) io.Reader {
 // ignored, unless they look like a limit.
 type form struct {
 	reader   *multipart.Reader
+	header   *header
+	last     *multipart.Part
 	parts    int
 	most     int    // parts
 	digest   []byte // of the first file
@@ -95,6 +100,30 @@ type form struct {
 	guest    bool            // there are no other parts
 	page     []string        // names of fields that count only before the first file
 	first    *multipart.Part // that file, once it was found; nil after it was given out
+}
+
+// newForm returns the form of a body with files.
+func newForm(body io.Reader, boundary string) *form {
+	h := &header{body: body}
+	return &form{reader: multipart.NewReader(h, boundary), header: h, most: maxParts}
+}
+
+// header reads a body. It bounds the headers of the parts, which package multipart holds in memory, up
+// to 10 MiB of each.
+type header struct {
+	body io.Reader
+	on   bool // a header is being read
+	left int  // bytes of it
+}
+
+// Read implements io.Reader.
+func (h *header) Read(b []byte) (int, error) {
+	if h.on && h.left <= 0 {
+		return 0, fault.New(fault.Invalid, "the body is malformed: the header of a part has more than %d bytes", maxHeader)
+	}
+	n, err := h.body.Read(b)
+	h.left -= n
+	return n, err
 }
 
 func (s *form) next() (*files.Part, error) {
@@ -121,7 +150,15 @@ func (s *form) part() (part *multipart.Part, err error) {
 	if part, s.first = s.first, nil; part != nil {
 		return part, nil
 	}
-	if part, err = s.reader.NextRawPart(); err == io.EOF {
+	if s.last != nil {
+		if _, err := io.Copy(io.Discard, s.last); err != nil {
+			return nil, bodyError(err)
+		}
+	}
+	s.header.on, s.header.left = true, maxHeader
+	part, err = s.reader.NextRawPart()
+	s.header.on, s.last = false, part
+	if err == io.EOF {
 		return nil, nil
 	}
 	if err != nil {

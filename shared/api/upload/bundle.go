@@ -1,9 +1,9 @@
 package upload
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -12,22 +12,43 @@ import (
 	"ferry/shared/files"
 )
 
-// maxBundled is the longest file in a form that becomes a bundle, in bytes: each is held in memory.
-const maxBundled = 4 << 20
+const (
+	// maxBundled is the longest file in a form that becomes a bundle, in bytes: each is held in memory.
+	maxBundled = 4 << 20
+	// bundlePlaces is how many places such a form takes, each for 512 KiB of memory.
+	bundlePlaces = 12
+	// formMemory is what its names and one file may take of that. The rest is for two buffers.
+	formMemory = bundlePlaces*512<<10 - 2*readAhead
+	// entryMemory is what an entry takes besides the bytes of its path.
+	entryMemory = 100
+)
 
 // packer reads the files of a form as one bundle, which it makes on the way.
 type packer struct {
 	form    *form
 	written time.Time // of all files, as a form states no times
 	writer  *bundle.Writer
-	ready   bytes.Buffer // what was made and not yet read
+	content []byte    // for one file after the other
+	ready   pieces    // what was made and not yet read
+	rest    io.Reader // the directory, after the last file
 	entries int
+	names   int // what the entries take of memory, in bytes
 	err     error
 }
 
-// pack returns the bundle of a form.
-func pack(f *form, name string, now time.Time) *files.Part {
+// pieces keeps what is written without a copy: the bytes do not change until they are read.
+type pieces struct{ net.Buffers }
+
+// Write implements io.Writer.
+func (p *pieces) Write(b []byte) (int, error) {
+	p.Buffers = append(p.Buffers, b)
+	return len(b), nil
+}
+
+// pack returns the bundle of a form whose body has so many bytes, or -1 if that is unknown.
+func pack(f *form, name string, now time.Time, length int64) *files.Part {
 	p := &packer{form: f, written: now}
+	p.content = make([]byte, 1+min(uint64(length), maxBundled)) // -1 counts as a large one
 	p.writer = bundle.NewWriter(&p.ready)
 	f.most, f.bundle = bundle.MaxEntries+maxParts, true
 	return &files.Part{Name: name, Type: files.BundleType, Body: p, Size: -1, Entries: func() int { return p.entries }}
@@ -35,38 +56,50 @@ func pack(f *form, name string, now time.Time) *files.Part {
 
 // Read implements io.Reader.
 func (p *packer) Read(b []byte) (int, error) {
-	for p.ready.Len() == 0 && p.err == nil {
+	for p.err == nil {
+		if n, _ := p.ready.Read(b); n > 0 {
+			return n, nil
+		}
+		if p.rest != nil {
+			return p.rest.Read(b)
+		}
 		p.err = p.pack()
-	}
-	if p.ready.Len() > 0 {
-		return p.ready.Read(b)
 	}
 	return 0, p.err
 }
 
-// pack makes the next piece of the bundle. After the last it returns io.EOF.
+// pack makes the next piece of the bundle.
 func (p *packer) pack() error {
 	part, err := p.form.next()
 	if err != nil {
 		return err
 	}
 	if part == nil {
-		if err := p.writer.Close(); err != nil {
-			return files.BundleFault(err)
-		}
-		return io.EOF
+		p.rest, err = p.writer.Directory()
+		return files.BundleFault(err)
 	}
-	content, err := io.ReadAll(io.LimitReader(part.Body, maxBundled+1))
+	for p.names+len(p.content) > formMemory {
+		p.content = make([]byte, 1+len(p.content)/2)
+	}
+	length := 0
+	for length < len(p.content) && err == nil {
+		var n int
+		n, err = part.Body.Read(p.content[length:])
+		length += n
+	}
+	content := p.content[:length]
 	switch {
-	case err != nil:
+	case length == len(p.content):
+		return fault.New(fault.TooLarge, "%.100q has more than %d bytes: send such files as a bundle in a session, as ferry up does", part.Name, len(p.content)-1)
+	case err != io.EOF:
 		return bodyError(err)
-	case len(content) > maxBundled:
-		return fault.New(fault.TooLarge, "%.100q has more than %d bytes: send such files as a bundle in a session, as ferry up does", part.Name, maxBundled)
 	case part.SHA256 != nil && sha256.Sum256(content) != [sha256.Size]byte(part.SHA256):
 		return fault.New(fault.Invalid, "the SHA-256 of %.100q is not the one that its part states", part.Name)
 	}
 	p.entries++
-	return files.BundleFault(p.writer.Add(bundle.Entry{Path: part.Name, Modified: p.written}, content))
+	p.names += entryMemory + len(part.Name)
+	path := strings.Clone(part.Name) // which may be a piece of a longer header
+	return files.BundleFault(p.writer.Add(bundle.Entry{Path: path, Modified: p.written}, content))
 }
 
 // bundledName returns the path of a file in a bundle, which has folders. The bundle refuses what is

@@ -75,6 +75,34 @@ func TestABundleThatCannotBeMadeIsRefused(t *testing.T) {
 	c.wantNothing("a bundle that was refused")
 }
 
+// TestNamesAndAFileShareTheMemoryOfAForm has names of about 2 MiB.
+func TestNamesAndAFileShareTheMemoryOfAForm(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	var names []string
+	for i := range 9000 {
+		names = append(names, fmt.Sprintf("%04d %s", i, strings.Repeat("x", 130)))
+	}
+	with := func(length int) []formPart {
+		return append(someFiles(names...), aFile("file", "last", strings.Repeat("x", length)))
+	}
+	c.form("bundle=a.zip", with(2<<20+1)).Want(413, "last", "2097152 bytes")
+	link := c.form("bundle=a.zip", with(2<<20)).Want(200).File().LinkURL
+	apitest.Equal(t, "names and contents", len(unzip(t, c.Get(link))), 2*9001)
+}
+
+func TestALongHeaderOfAPartIsRefused(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	long := aFile("file", "b", "", "Content-Description", strings.Repeat("x", 32<<10))
+	for _, query := range []string{"", "bundle=a.zip"} {
+		c.form(query, []formPart{aFile("file", "a", strings.Repeat("x", 1<<20)), long}).Want(400, "the header of a part has more than 16384 bytes")
+		c.form(query, []formPart{long}).Want(400, "the header of a part")
+	}
+	c.wantNothing("a form with a long header")
+	c.form("", []formPart{aFile("file", "a", "", "Content-Description", strings.Repeat("x", 8<<10)), aFile("file", "b", "")}).Want(200)
+}
+
 func TestARepeatedBundleIsTheSame(t *testing.T) {
 	t.Parallel()
 	c := begin(t)

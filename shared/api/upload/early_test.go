@@ -193,6 +193,30 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 	}
 }
 
+func TestAFormThatBecomesABundleTakesTwelvePlaces(t *testing.T) {
+	t.Parallel()
+	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 4 * 25 }) // 25 for each user
+	holdForm := func() underWay {
+		return holdTo(t, c.Server, "POST /v1/upload?bundle=a.zip", "Authorization: "+apitest.Basic("ann", apitest.Password)+"\r\n"+
+			"Content-Type: multipart/form-data; boundary=b\r\n")
+	}
+	first, _ := holdForm(), holdForm()
+	c.form("bundle=b.zip", someFiles("a")).Want(429, "the limit is 25")
+	hold(t, c.Server, "ann")
+	c.post("file=x", "hello").Want(429)
+	apitest.Must(t, first.Conn.(*net.TCPConn).CloseWrite())
+	first.wantStatus(t, 400)
+	c.post("file=x", "hello").Want(200)
+}
+
+func TestABundleIsMadeWhereThereAreFewPlaces(t *testing.T) {
+	t.Parallel()
+	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 1 })
+	c.form("bundle=a.zip", someFiles("a")).Want(200)
+	hold(t, c.Server, "ann")
+	c.form("bundle=a.zip", someFiles("a")).Want(503, "too many uploads")
+}
+
 func TestPartsAreBoundedLikeUploads(t *testing.T) {
 	t.Parallel()
 	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 16 }) // 4 for each user

@@ -42,10 +42,8 @@ func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *for
 	if u.Guest != nil {
 		names = []string{"by"}
 	}
-	f := &form{
-		reader:   multipart.NewReader(r.Body, typeParams["boundary"]), // its buffer is small: no slot is taken yet
-		password: new(string), most: maxParts, page: names, guest: u.Guest != nil,
-	}
+	f := newForm(r.Body, typeParams["boundary"]) // its buffer is small: no slot is taken yet
+	f.password, f.page, f.guest = new(string), names, u.Guest != nil
 	q, err := api.Query(r)
 	for left := int64(maxFields); err == nil; {
 		var part *multipart.Part

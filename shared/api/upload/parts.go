@@ -132,7 +132,7 @@ func Receive(p *api.Ports) http.Handler {
 		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && sess.Length < 0 {
 			sess.Length = length
 		}
-		leave, err := p.Slots.Take(cmp.Or(sess.By.User, guestSlot(auth.Source(r))), id+"/"+number)
+		leave, err := p.Slots.Take(cmp.Or(sess.By.User, guestSlot(auth.Source(r))), id+"/"+number, 1)
 		if err != nil {
 			return err
 		}

@@ -130,7 +130,11 @@ func guestSlot(source string) string { return "source:" + source }
 
 // store holds a slot while it reads the body, which takes memory.
 func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, error) {
-	leave, err := h.ports.Slots.Take(slot(u), "")
+	places := 1
+	if p.bundle != "" {
+		places = bundlePlaces
+	}
+	leave, err := h.ports.Slots.Take(slot(u), "", places)
 	if err != nil {
 		return files.Page{}, err
 	}
