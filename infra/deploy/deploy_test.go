@@ -120,11 +120,10 @@ func start(t *testing.T, env []string, name string, args ...string) (out string)
 // until waits for something that another process does.
 func until(t *testing.T, what string, done func() bool, out ...string) {
 	t.Helper()
-	for range 600 {
+	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if done() {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	for _, name := range out {
 		t.Log(read(t, name))

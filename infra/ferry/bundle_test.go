@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ferry/shared/boot/apitest"
 )
 
 // wantSame checks that two folders have the same files, with the same times and modes, and the same folders.
@@ -126,16 +128,16 @@ func TestTooManyFilesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 
 func TestAnInterruptedBundleIsResumedUnlessAFileChanged(t *testing.T) {
 	t.Parallel()
-	_, h := annsService(t)
+	s, h := annsService(t)
 	h.makeTree()
 	h.write("tree/large", bytes.Repeat([]byte("0123456789abcdef"), 6<<20)) // 96 MiB
 	up := []string{"up", "tree", "b.txt", "--part-size", "5MiB"}
-	if r := h.ended(os.Interrupt, up...); r.code != exitInterrupt || !strings.Contains(r.err, "interrupted; run the same command again") {
+	if r := h.ended(s, os.Interrupt, up...); r.code != exitInterrupt || !strings.Contains(r.err, "interrupted; run the same command again") {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
-	h.ended(os.Kill, up...)
+	h.ended(s, os.Kill, up...)
 	h.run("", up...).want(t, exitOK, "resuming the upload of tree.zip", "(id 1)")
-	h.ended(os.Kill, up...)
+	h.ended(s, os.Kill, up...)
 	h.write("tree/a.txt", []byte("other"))
 	h.run("", up...).want(t, exitOK, "tree/a.txt has changed since the upload of tree.zip began, so it begins anew", "(id 3)")
 	h.run("", "uploads", "--json").want(t, exitOK, "[]") // that of id 2 is aborted
@@ -174,9 +176,9 @@ func TestAnUnpackedBundleCountsOnce(t *testing.T) {
 	stranger.wantSame("open", "guarded")
 }
 
-// TestMemoryDoesNotGrowWithABundle sends and unpacks a file that needs no room on the sender's disk.
-func TestMemoryDoesNotGrowWithABundle(t *testing.T) {
-	t.Parallel()
+// TestAloneMemoryDoesNotGrowWithABundle sends and unpacks a file that needs no room on the sender's disk.
+func TestAloneMemoryDoesNotGrowWithABundle(t *testing.T) {
+	apitest.Alone(t)
 	_, h := annsService(t)
 	h.write("tree/large", nil)
 	must(t, os.Truncate(filepath.Join(h.dir, "tree/large"), 400<<20))

@@ -73,7 +73,7 @@ func uploadUntilKilled(t *testing.T, s *server, round int) []answered {
 		defer mu.Unlock()
 		return len(all)
 	}
-	for i := 0; answeredSoFar() < 10 && i < 6000; i++ { // slow machines take a while to start
+	for i := 0; answeredSoFar() < 10 && i < 60_000; i++ { // slow machines take a while to start
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)

@@ -134,9 +134,9 @@ func start(t *testing.T, cmd *exec.Cmd) {
 // eventually waits for something that happens by itself. If it does not, the test ends with what was said.
 func eventually(t *testing.T, said fmt.Stringer, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 3 minutes: %s", said)
+			t.Fatalf("not within 10 minutes: %s", said)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func healthy(t *testing.T, args ...string) {
 
 // do sends a request by the user demo and returns its status, which is 0 if there is no answer.
 func (s *server) do(method, path, body string) (status int, text string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // a starved server may take no connection
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // a starved server may take no connection
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, strings.NewReader(body))
 	if err != nil {

@@ -89,7 +89,7 @@ func TestAnInterruptedGetOfALimitedLinkGoesOnForNothing(t *testing.T) {
 	cmd := stranger.command("", "get", link)
 	begun := outcome(cmd, func() error {
 		must(t, cmd.Start())
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			if info, err := os.Stat(filepath.Join(stranger.dir, "big.bin.part")); err == nil && info.Size() > 0 {
 				break
 			}

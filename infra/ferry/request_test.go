@@ -123,7 +123,7 @@ func TestAGuestsInterruptedUploadIsResumed(t *testing.T) {
 	guest := newHome(t)
 	guest.write("big.bin", bytes.Repeat([]byte("0123456789abcdef"), 4<<20)) // 64 MiB
 	up := []string{"up", "big.bin", "--part-size", "5242880", "--request"}
-	guest.ended(os.Interrupt, append(up, link)...).want(t, exitInterrupt, "run the same command again to resume")
+	guest.ended(s, os.Interrupt, append(up, link)...).want(t, exitInterrupt, "run the same command again to resume")
 	if r := guest.run("", append(up, other)...); r.code != exitOK || strings.Contains(r.err, "resuming") {
 		t.Errorf("by another request: code %d: %s", r.code, r.err)
 	}
@@ -132,7 +132,7 @@ func TestAGuestsInterruptedUploadIsResumed(t *testing.T) {
 	if h.read("copy") != guest.read("big.bin") {
 		t.Error("the file has other bytes")
 	}
-	guest.ended(os.Interrupt, append(up, link)...).want(t, exitInterrupt)
+	guest.ended(s, os.Interrupt, append(up, link)...).want(t, exitInterrupt)
 	c := apitest.Caller{Server: s, Bearer: s.Login("ann", annsPassword)}
 	for _, q := range apitest.Read[struct{ Requests []client.Request }](c.Ask("GET /requests", "").Want(200)).Requests {
 		h.run("", "request", "rm", q.ID).want(t, exitOK)

@@ -169,7 +169,7 @@ func noSpace(t *testing.T, _ *server, dir string) func() {
 func (u user) moves(method, path string) {
 	u.Helper()
 	status, text := 503, ""
-	for end := time.Now().Add(time.Minute); status == 503 && time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Minute); status == 503 && time.Now().Before(end); {
 		status, text = u.do(method, path, "")
 	}
 	if status != 200 {

@@ -2,44 +2,63 @@ package main
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
+
+	"ferry/shared/boot/apitest"
 )
 
-// ended starts an upload and ends it with a signal once its session is saved.
-func (h *home) ended(by os.Signal, args ...string) result {
+// ended starts an upload and ends it with a signal while the service holds its third part.
+func (h *home) ended(s *apitest.Server, by os.Signal, args ...string) result {
 	h.t.Helper()
+	var parts atomic.Int64
+	third, over := make(chan struct{}), make(chan struct{})
+	whole := s.HTTP.Config.Handler
+	defer func() { s.HTTP.Config.Handler = whole }()
+	s.HTTP.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := int64(0)
+		if r.Method == http.MethodPut {
+			n = parts.Add(1)
+		}
+		if n == 3 {
+			close(third)
+		}
+		if n >= 3 {
+			<-over
+		}
+		whole.ServeHTTP(w, r)
+	})
 	cmd := h.command("", args...)
 	return outcome(cmd, func() error {
 		must(h.t, cmd.Start())
-		for range 2000 {
-			if states, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json")); len(states) == 1 {
-				if text, _ := os.ReadFile(states[0]); regexp.MustCompile(`"session":"[^"]`).Match(text) {
-					break
-				}
-			}
-			time.Sleep(time.Millisecond)
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		defer close(over)
+		select {
+		case <-third:
+			must(h.t, cmd.Process.Signal(by))
+			return <-ended
+		case err := <-ended:
+			return err
 		}
-		must(h.t, cmd.Process.Signal(by))
-		return cmd.Wait()
 	})
 }
 
 func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	t.Parallel()
-	_, h := annsService(t)
+	s, h := annsService(t)
 	h.write("big.bin", bytes.Repeat([]byte("0123456789abcdef"), 4<<20)) // 64 MiB
 	up := []string{"up", "big.bin", "--part-size", "5242880"}
-	if r := h.ended(os.Interrupt, up...); r.code != exitInterrupt || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "interrupted; run the same command again") || r.out != "" {
+	if r := h.ended(s, os.Interrupt, up...); r.code != exitInterrupt || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "interrupted; run the same command again") || r.out != "" {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
 	h.run("", "uploads", "--json").want(t, exitOK, `"name":"big.bin"`)
-	h.ended(os.Kill, up...) // which leaves no chance to clean up
+	h.ended(s, os.Kill, up...) // which leaves no chance to clean up
 	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
 	text := h.read(strings.TrimPrefix(state[0], h.dir))
 	h.run("", up...).want(t, exitOK, "resuming the upload of big.bin", "(id 1)")
@@ -50,7 +69,7 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	h.run("", "rm", "1")
 	h.run("", up...).want(t, exitRefused, "file 1 was deleted")
 
-	h.ended(os.Interrupt, up...).want(t, exitInterrupt)
+	h.ended(s, os.Interrupt, up...).want(t, exitInterrupt)
 	id, _, _ := strings.Cut(strings.Split(h.run("", "uploads").out, "\n")[1], " ")
 	h.run("", "uploads", "--abort", id).want(t, exitOK)
 	h.run("", "uploads", "--abort", id).want(t, exitNoFile)
@@ -103,14 +122,14 @@ func TestASessionCarriesFilesOfAnySize(t *testing.T) {
 
 func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
 	t.Parallel()
-	_, h := annsService(t)
+	s, h := annsService(t)
 	h.write("big.bin", bytes.Repeat([]byte("0123456789abcdef"), 4<<20)) // 64 MiB
 	h.write("one", []byte("open sesame\n"))
 	h.write("two", []byte("open barley\n"))
 	up := func(password string) []string {
 		return []string{"up", "big.bin", "--part-size", "5242880", "--password-file", password}
 	}
-	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
+	h.ended(s, os.Interrupt, up("one")...).want(t, exitInterrupt)
 	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
 	text := h.read(strings.TrimPrefix(state[0], h.dir))
 	if !strings.Contains(text, `"password":"`) || strings.Contains(text, "sesame") {
@@ -119,9 +138,9 @@ func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
 	if r := h.run("", up("two")...); r.code != exitOK || strings.Contains(r.err, "resuming") {
 		t.Errorf("with another password: code %d, %s", r.code, r.err)
 	}
-	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
+	h.ended(s, os.Interrupt, up("one")...).want(t, exitInterrupt)
 	h.run("", up("one")...).want(t, exitOK, "resuming the upload of big.bin")
-	h.ended(os.Interrupt, up("one")...).want(t, exitInterrupt)
+	h.ended(s, os.Interrupt, up("one")...).want(t, exitInterrupt)
 	h.write("big.bin", bytes.Repeat([]byte("fedcba9876543210"), 4<<20))
 	h.run("", up("one")...).want(t, exitOK, "big.bin has changed since the upload of big.bin began, so it begins anew")
 	h.run("", "uploads", "--json").want(t, exitOK, `"id"`) // the one with the other password, which nobody resumes

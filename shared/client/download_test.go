@@ -180,7 +180,7 @@ func newStore(t *testing.T, content []byte) *store {
 		}
 		select { // an answer waits for the second request
 		case <-s.two:
-		case <-time.After(10 * time.Second):
+		case <-time.After(10 * time.Minute):
 			s.alone.Store(true)
 		}
 		s.mu.Lock()

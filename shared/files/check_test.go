@@ -448,14 +448,9 @@ func TestAQuotaIsCorrectedExactly(t *testing.T) {
 			}
 		})
 		s.write(table.Update(auth.UserKey("alice")).Add("used", -5000))
-		for tries := 0; ; tries++ {
-			if r, _ := s.check(repairing); r.Mended > 0 {
-				break
-			}
-			if tries == 100 {
-				t.Error("the quota was never corrected")
-				break
-			}
+		for mended := 0; mended == 0; { // a check that an upload disturbs leaves it to a later one
+			r, _ := s.check(repairing)
+			mended = r.Mended
 		}
 		cancel()
 		wg.Wait()

@@ -33,7 +33,7 @@ func TestObjectsOfAnOperatorBetweenTheShardsHideNothing(t *testing.T) {
 				s.orphan(blob.Files, s.dated(1, 16+shard, "alice"))
 			}
 			s.Clock.Advance(3 * day)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			if r, err := s.sweeper().Run(ctx); err != nil || r.Orphans != 16 {
 				t.Errorf("the sweep reported %+v, %v", r, err)

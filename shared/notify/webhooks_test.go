@@ -410,8 +410,8 @@ func TestTableThatRefusesClaimsMakesNoLaneRest(t *testing.T) {
 	}
 }
 
-func TestClaimThatFailsLateIsTriedAgainSoon(t *testing.T) {
-	t.Parallel()
+func TestAloneAClaimThatFailsLateIsTriedAgainSoon(t *testing.T) {
+	apitest.Alone(t)
 	p, r := newMachine(t), receive(t)
 	var claims atomic.Int64
 	weak := brittle(p, func(ops []table.Op) bool {

@@ -21,6 +21,9 @@ func adapt(template object) {
 		if resource["Type"] == "AWS::Lambda::EventInvokeConfig" {
 			properties["Qualifier"] = "$LATEST" // it supports no other
 		}
+		if seconds, ok := properties["Timeout"].(float64); ok && seconds < 30 { // it answers requests
+			properties["Timeout"] = seconds * moreTime
+		}
 		if properties["ScalingConfig"] != nil { // it would turn the parameter into a string
 			properties["ScalingConfig"] = object{"MaximumConcurrency": 2}
 		}

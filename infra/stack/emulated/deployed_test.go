@@ -108,7 +108,7 @@ func (d *deployed) invoke(function string, event []byte) []byte {
 }
 
 // patience is how long a test waits for what happens by itself.
-const patience = 2 * time.Minute
+const patience = 20 * time.Minute
 
 // eventually waits until something is true, and fails with its name if it is not.
 func (d *deployed) eventually(what string, is func() bool) {

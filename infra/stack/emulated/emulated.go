@@ -48,6 +48,7 @@ type Cloud struct {
 	artifacts string // the bucket of the programs, which `sam deploy` would make
 	template  string // the address of the transformed template, for CloudFormation
 	routes    []route
+	turns     chan struct{} // taken by the requests that run a function
 	stacks    *cloudformation.Client
 	lambda    *lambda.Client
 	buckets   *s3.Client
@@ -56,7 +57,7 @@ type Cloud struct {
 // Open builds and uploads the functions of a checkout, and transforms its template
 // with the script that is in the module.
 func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
-	c := &Cloud{Address: os.Getenv(AddressVariable), artifacts: "ferry-artifacts-" + strings.ToLower(rand.Text())}
+	c := &Cloud{Address: os.Getenv(AddressVariable), artifacts: "ferry-artifacts-" + strings.ToLower(rand.Text()), turns: make(chan struct{}, atOnce)}
 	if c.Address == "" {
 		return nil, errors.New("there is no emulator of AWS: go run ./infra/awslocal -- COMMAND")
 	}

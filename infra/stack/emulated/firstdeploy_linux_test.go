@@ -159,7 +159,7 @@ func (o *operator) write(name, text string) {
 // question without an answer ends it.
 func (o *operator) run(name string, args ...string) (said string, asked []string, err error) {
 	o.Helper()
-	ctx, cancel := context.WithTimeout(o.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(o.Context(), 30*time.Minute)
 	defer cancel()
 	ours, theirs := terminal(o.T)
 	c := exec.CommandContext(ctx, name, args...)

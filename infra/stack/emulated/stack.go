@@ -157,7 +157,7 @@ func (s *Stack) read(ctx context.Context, stack types.Stack) error {
 	for _, r := range s.cloud.routes {
 		functions[r.function] = s.function(r.function, alias)
 	}
-	s.api = gateway(s.cloud.routes, functions)
+	s.api = gateway(s.cloud.routes, functions, s.cloud.turns)
 	return nil
 }
 

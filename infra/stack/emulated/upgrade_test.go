@@ -122,7 +122,7 @@ func (s *Stack) mix(ctx context.Context, c *Cloud, variables map[string]map[stri
 		}
 		functions[r.function] = alternating(now, s.function(r.function, *other.Version))
 	}
-	s.api = gateway(s.cloud.routes, functions)
+	s.api = gateway(s.cloud.routes, functions, s.cloud.turns)
 	return nil
 }
 

@@ -26,7 +26,7 @@ func givingAtMost(bytes int64) apitest.Option {
 func (s sharer) toTheHour() {
 	now := s.Clock.Now()
 	left := now.Truncate(time.Hour).Add(time.Hour + time.Minute).Sub(now)
-	if left >= time.Hour {
+	if left > time.Hour {
 		left -= time.Hour
 	}
 	s.Clock.Advance(left)

@@ -176,7 +176,7 @@ func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
 			if again := repeat().Want(200); k.accept == "text/plain" {
 				apitest.Equal(t, "after it was restored", again.Text, first.Text)
 			}
-			expired := table.Update(files.Key(blob.Files, k.owner, id)).Set("expires", time.Now().Unix())
+			expired := table.Update(files.Key(blob.Files, k.owner, id)).Set("expires", c.Clock.Now().Unix())
 			apitest.Must(t, c.Data.Ports.Table.Write(t.Context(), expired))
 			repeat().Want(410, gone)
 		})

@@ -16,6 +16,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/table/sqlite"
 )
 
@@ -108,8 +109,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestCreateNeedsLittleMemory is not parallel: it counts what all goroutines allocate.
-func TestCreateNeedsLittleMemory(t *testing.T) {
+// TestAloneCreateNeedsLittleMemory counts what all goroutines allocate.
+func TestAloneCreateNeedsLittleMemory(t *testing.T) {
+	apitest.Alone(t)
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
 	for name, tc := range map[string]struct{ size, announced, most int64 }{
 		"small":   {100, 100, 64 << 10},

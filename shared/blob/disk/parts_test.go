@@ -18,6 +18,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
+	"ferry/shared/boot/apitest"
 )
 
 func TestPartsConformance(t *testing.T) {
@@ -303,8 +304,9 @@ func TestTheLargestObjectBeginsOrIsErrFull(t *testing.T) {
 	must(t, second(s.Upload(blob.Files, "owner/1-a", id, l).List(t.Context())))
 }
 
-// TestAPartNeedsLittleMemory is not parallel: it counts what all goroutines allocate.
-func TestAPartNeedsLittleMemory(t *testing.T) {
+// TestAloneAPartNeedsLittleMemory counts what all goroutines allocate.
+func TestAloneAPartNeedsLittleMemory(t *testing.T) {
+	apitest.Alone(t)
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
 	l := blob.Layout{Length: 64 << 20, PartSize: 64 << 20}
 	id, err := s.Begin(t.Context(), blob.Files, "owner/1-a", l)

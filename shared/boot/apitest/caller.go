@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -196,9 +197,20 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Eventually waits for a condition, for at most 10 s, and reports whether it holds.
+// Alone skips a test of memory or time unless nothing runs beside it. `make test-alone` finds it by its name.
+func Alone(t testing.TB) {
+	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestAlone") {
+		t.Fatal("the name of a test that measures begins with TestAlone")
+	}
+	if os.Getenv("FERRY_TEST_ALONE") == "" {
+		t.Skip("it measures: make test-alone")
+	}
+}
+
+// Eventually waits for a condition and reports whether it holds. Ten minutes are for what never will.
 func Eventually(done func() bool) bool {
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			return false
 		}

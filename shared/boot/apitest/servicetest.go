@@ -22,15 +22,21 @@ import (
 	"ferry/shared/notify"
 )
 
-// Clock is a clock that tests can move. It keeps the monotonic part that an
-// envelope's time shows.
+// Clock is a clock that only tests move, so that a busy machine changes nothing.
+// It keeps the monotonic part that an envelope's time shows.
 type Clock struct {
-	ahead atomic.Int64
+	begun time.Time        // the real time; if zero, the clock runs, as that of a stack does
+	ahead atomic.Int64     // of it
 	needs func(why string) // skips a test in which the clock cannot be moved
 }
 
-// Now returns the real time plus all advances.
-func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+// Now returns the time of the start plus all advances.
+func (c *Clock) Now() time.Time {
+	if c.begun.IsZero() {
+		return time.Now()
+	}
+	return c.begun.Add(time.Duration(c.ahead.Load()))
+}
 
 // Advance moves the clock.
 func (c *Clock) Advance(d time.Duration) {
@@ -87,7 +93,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 		o(&settings, &so)
 	}
 	needs, log := func(string) {}, &Log{out: t.Output()}
-	clock, calls := &Clock{needs: needs}, &Calls{count: map[string]int{}, before: map[string]func() error{}, needs: needs}
+	clock, calls := &Clock{begun: time.Now(), needs: needs}, &Calls{count: map[string]int{}, before: map[string]func() error{}, needs: needs}
 	data, err := local.Open(dir, settings, local.Options{
 		Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
@@ -202,6 +208,18 @@ func (s *Server) Do(r *http.Request) *http.Response {
 	s.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r)
+	for tries := 1; tries < maxTries && s.tryAgain(r, resp, err); tries++ {
+		if err == nil {
+			resp.Body.Close()
+		}
+		time.Sleep(time.Second) // as Retry-After says
+		again := r.Clone(s.Context())
+		if r.GetBody != nil {
+			again.Body, err = r.GetBody()
+			check(s.TB, "repeating a body", err)
+		}
+		resp, err = client.Do(again)
+	}
 	check(s.TB, r.Method+" "+r.URL.Path, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
@@ -211,6 +229,25 @@ func (s *Server) Do(r *http.Request) *http.Response {
 		s.Errorf("%v\n%s", err, body)
 	}
 	return resp
+}
+
+// maxTries is how often a service is asked that is too busy to answer.
+const maxTries = 300
+
+// tryAgain reports whether a client would repeat a request: nothing was done, since others were faster all
+// the time. A stack has few processors: it may be busy, or give no answer or a 503, and then what does no
+// harm is repeated.
+func (s *Server) tryAgain(r *http.Request, resp *http.Response, err error) bool {
+	again := r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
+	if !again || err == nil && resp.StatusCode != http.StatusServiceUnavailable {
+		return false
+	}
+	if err == nil && strings.HasSuffix(resp.Header.Get("Ferry-Error"), "at this moment; try again") {
+		return true
+	}
+	busy := err == nil && strings.HasSuffix(resp.Header.Get("Ferry-Error"), "busy; try again")
+	harmless := r.Header.Get("Idempotency-Key") != "" || r.Method != http.MethodPost && r.Method != http.MethodPut
+	return s.InStack() && (busy || harmless)
 }
 
 // Basic returns the value of an Authorization header.

@@ -345,7 +345,7 @@ func (r *ruin) held(dirs ...string) map[string]bool {
 
 // run runs one of the tools.
 func (r *ruin) run(d *local.Data) {
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), 10*time.Minute)
 	defer cancel()
 	switch tool := r.IntN(4); tool {
 	case 0:

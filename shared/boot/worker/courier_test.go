@@ -203,7 +203,7 @@ func (s *saturated) Send(ctx context.Context, m mail.Message) (string, error) {
 // 50 s are for a try.
 func TestACodeWaitsInTheFunctionForTheRate(t *testing.T) {
 	t.Parallel()
-	for reserved, sent := range map[time.Duration]int{50 * time.Second: 0, 2 * time.Minute: 1} {
+	for reserved, sent := range map[time.Duration]int{50 * time.Second: 0, 15 * time.Minute: 1} {
 		p := begin(t)
 		s := &saturated{Sender: p.providers.Mail}
 		s.refusals.Store(1)

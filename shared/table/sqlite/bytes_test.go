@@ -228,10 +228,13 @@ func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 	var losses []powerLoss
 	run(t, folding, "PRAGMA busy_timeout = 10000")
 	for round := range 12 {
-		time.Sleep(20 * time.Millisecond)
-		mu.Lock()
-		until := slices.Clone(answered)
-		mu.Unlock()
+		var until []string
+		for len(until) < 3*(round+1) {
+			time.Sleep(time.Millisecond)
+			mu.Lock()
+			until = slices.Clone(answered)
+			mu.Unlock()
+		}
 		run(t, folding, "BEGIN IMMEDIATE")
 		losses = append(losses, lose(t, path, until))
 		run(t, folding, "ROLLBACK")

@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long one step may take: busy machines are slow.
-const patience = time.Minute
+const patience = 10 * time.Minute
 
 // TB is what a tab needs of a testing.TB. Fatalf must not return.
 type TB interface {
@@ -54,7 +54,7 @@ type Tab struct {
 func Open(t TB, root string, v View) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
-	ctx, stop := context.WithTimeout(ctx, 5*time.Minute) // so that a browser that hangs fails one test, by name
+	ctx, stop := context.WithTimeout(ctx, 30*time.Minute) // so that a browser that hangs fails one test, by name
 	b := &Tab{TB: t, View: v, Context: ctx, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
 	t.Cleanup(func() {
 		if t.Failed() {
