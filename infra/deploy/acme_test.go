@@ -106,6 +106,7 @@ func TestServeGetsItsCertificateByACME(t *testing.T) {
 	t.Parallel()
 	dir, addr, directory, management := t.TempDir(), freeAddr(t), freeAddr(t), freeAddr(t)
 	build := exec.CommandContext(t.Context(), "go", "build", "-C", "pebble", "-o", dir+"/pebble", "github.com/letsencrypt/pebble/v2/cmd/pebble")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as ferry
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the ACME server: %v\n%s", err, out)
 	}

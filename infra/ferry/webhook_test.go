@@ -91,7 +91,9 @@ func buildReceiver(t *testing.T, addr string) string {
 	source := filepath.Join(t.TempDir(), "main.go")
 	must(t, os.WriteFile(source, bytes.ReplaceAll(block[1], []byte("127.0.0.1:9000"), []byte(addr)), 0o600))
 	program := filepath.Join(t.TempDir(), "receiver")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, source)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as all other programs, so that no package is compiled twice
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the receiver cannot be built: %v\n%s", err, out)
 	}
 	return program

@@ -1,0 +1,108 @@
+// Command types type-checks packages and what they import for another platform, in a tenth of the time that
+// compiling takes: a fault in a file for that platform is found without its compiler. In what others
+// wrote it skips the bodies of functions.
+//
+//	go run ./infra/ci/types darwin/arm64 ./infra/ferry
+//	go run ./infra/ci/types linux/arm64 -tags lambda.norpc ./functions/...
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: types GOOS/GOARCH [FLAGS OF go list] PACKAGES")
+		os.Exit(2)
+	}
+	if err := check(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[1], err)
+		os.Exit(1)
+	}
+	fmt.Println(os.Args[1], strings.Join(os.Args[2:], " "))
+}
+
+// listed is a package, as go list describes it.
+type listed struct {
+	Dir, ImportPath string
+	GoFiles         []string
+	ImportMap       map[string]string
+	Module          *struct{ Main bool }
+}
+
+// known are the packages that were checked, by their paths.
+type known map[string]*types.Package
+
+// check checks packages in the order of go list, which has what a package imports before it.
+func check(platform string, packages []string) error {
+	system, processor, _ := strings.Cut(platform, "/")
+	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,ImportPath,GoFiles,ImportMap,Module"}, packages...)...)
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor)
+	list.Stderr = os.Stderr
+	out, err := list.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := list.Start(); err != nil {
+		return err
+	}
+	all := known{"unsafe": types.Unsafe}
+	sizes := types.SizesFor("gc", processor)
+	for in := json.NewDecoder(out); ; {
+		var p listed
+		err := in.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return list.Wait()
+		}
+		if err == nil && p.ImportPath != "unsafe" {
+			err = all.add(p, sizes)
+		}
+		if err != nil {
+			return errors.Join(err, list.Process.Kill(), list.Wait())
+		}
+	}
+}
+
+func (all known) add(p listed, sizes types.Sizes) error {
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	ours := p.Module != nil && p.Module.Main
+	var faults []error
+	config := types.Config{
+		Sizes: sizes, IgnoreFuncBodies: !ours,
+		Error: func(err error) { faults = append(faults, err) },
+		Importer: importer(func(path string) (*types.Package, error) {
+			if mapped, ok := p.ImportMap[path]; ok {
+				path = mapped
+			}
+			if all[path] == nil {
+				return nil, fmt.Errorf("%s is not known", path)
+			}
+			return all[path], nil
+		}),
+	}
+	all[p.ImportPath], _ = config.Check(p.ImportPath, fset, files, nil) // its error is the first fault
+	return errors.Join(faults...)
+}
+
+type importer func(path string) (*types.Package, error)
+
+func (i importer) Import(path string) (*types.Package, error) { return i(path) }
