@@ -419,3 +419,32 @@ func TestAFolderStopsWhereTheNetworkFails(t *testing.T) {
 	}
 	wantSentence(t, h.run("", "up", "folder/1", "--tries=1", "-q"), exitPort, "cannot be reached")
 }
+
+// TestEachLinkIsOfItsOwnFile uploads files of one name and length, several at once, and removes one by the id
+// that was printed.
+func TestEachLinkIsOfItsOwnFile(t *testing.T) {
+	t.Parallel()
+	s, h := annsService(t)
+	s.AddUser("bob", annsPassword)
+	for i := range 40 {
+		folder := fmt.Sprint("site/", i+10)
+		h.write(folder+"/index.html", []byte(folder))
+	}
+	h.write("hello.txt", []byte("a greeting"))
+	h.write("photos/hello.txt", []byte("a portrait"))
+	for _, args := range []string{"site", "site --to bob", "photos/hello.txt hello.txt", "hello.txt photos/hello.txt --session"} {
+		r := h.run("", append([]string{"up", "--each", "--json"}, strings.Fields(args)...)...)
+		r.want(t, exitOK)
+		var all []uploaded
+		must(t, json.Unmarshal([]byte(r.out), &all))
+		for _, one := range all {
+			if got, want := s.Get(one.Link), h.read(one.Path); got != want {
+				t.Errorf("up %s: the link of %s, with %q, gives %q", args, one.Path, want, got)
+			}
+		}
+		if strings.HasPrefix(args, "photos") {
+			h.run("", "rm", fmt.Sprint(all[0].ID)).want(t, exitOK)
+			apitest.Equal(t, "what is left", s.Send("GET "+all[1].Link, "").Text, "a greeting")
+		}
+	}
+}

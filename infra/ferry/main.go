@@ -360,7 +360,7 @@ func exitCode(err error) int {
 		{exitUnknown, []error{auth.ErrUnknownUser, client.ErrUnknownUser}},
 		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
 		{exitBusy, []error{client.ErrChanged, notify.ErrClaimed, table.ErrBusy}},
-		{exitRefused, []error{client.ErrAnswer, notify.ErrSent, notify.ErrFailed}},
+		{exitRefused, []error{client.ErrAnswer, client.ErrUnnamed, notify.ErrSent, notify.ErrFailed}},
 		{exitPermission, []error{fs.ErrPermission, syscall.EROFS}},
 		// not usable as a data directory
 		{exitSettings, []error{local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR}},

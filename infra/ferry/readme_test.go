@@ -26,12 +26,12 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 		wants  map[string]int
 	}{
 		{"README.md", 2, map[string]int{
-			"\nhttp://": 2, `"name":"hello.txt"`: 3, `"status":0`: 3,
+			"\nhttp://": 1, `"name":"hello.txt"`: 3, `"status":0`: 3,
 			"logged in to ": 1, "hello.txt: 13 B": 1, "copy.txt: 13 B": 1, "verified by sha-256 and crc64nvme": 1,
 		}},
 		{"shared/api/README.md", 6, map[string]int{
-			`"name":"hello.txt"`: 9, `"name":"raw.txt"`: 1, "Hello, Ferry": 3, `"path":"texts/hello.txt"`: 1, `"protected":true`: 2, `"state":"ended"`: 1, "handlerAuthForget:succsessfully": 1,
-			"handlerAuthLogin:succsessfully": 1, `"bearer":`: 1, `"status":0`: 10,
+			`"name":"hello.txt"`: 8, `"name":"raw.txt"`: 1, "Hello, Ferry": 3, `"path":"texts/hello.txt"`: 1, `"protected":true`: 2, `"state":"ended"`: 1, "handlerAuthForget:succsessfully": 1,
+			"handlerAuthLogin:succsessfully": 1, `"bearer":`: 1, `"status":0`: 9,
 			`"title":"Photos of the trip"`: 2, `{"files":[{"name":"hello.txt","length":13}`: 2, // a request
 			`"state":"open"`: 1, `"number":2,"size":757120`: 1, `"name":"big.bin"`: 2, // the session
 		}},

@@ -39,6 +39,8 @@ var (
 	ErrPassword = errors.New("the link needs a password")
 	// ErrAnswer is returned for an answer that does not follow the interface.
 	ErrAnswer = errors.New("the answer is not from a Ferry service")
+	// ErrUnnamed is returned when a file is stored and the answer does not say which of the user's files it is.
+	ErrUnnamed = errors.New("the file is stored, but the answer does not say which of your files it is: look in the list (a proxy removes the header Ferry-Files, or the service is older than this program)")
 
 	errIdle = errors.New("the connection has stalled")
 )

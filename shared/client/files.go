@@ -187,12 +187,23 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 		}
 	}
 	var e envelope
+	var h http.Header
+	r.answered = &h
 	if err := c.call(ctx, r, &e); err != nil {
 		return File{}, err
 	}
-	i := slices.IndexFunc(e.Files, func(f File) bool { return f.Name == clean && f.Length == int64(len(content)) })
-	if i < 0 {
-		return File{}, fmt.Errorf("%w: it does not name the file", ErrAnswer)
+	return c.stored(e.Files, h)
+}
+
+// stored returns the one file that a request has stored, from the list in its answer. A guest's lists nothing
+// else. In a user's list another file may have the same name and length, so the id decides.
+func (c *Client) stored(listed []File, h http.Header) (File, error) {
+	if c.guest != nil && len(listed) == 1 { // without its id
+		return listed[0], nil
 	}
-	return e.Files[i], nil // the newest
+	named := func(f File) bool { return f.ID > 0 && strconv.FormatInt(f.ID, 10) == h.Get(wire.FilesHeader) }
+	if i := slices.IndexFunc(listed, named); i >= 0 {
+		return listed[i], nil
+	}
+	return File{}, ErrUnnamed
 }

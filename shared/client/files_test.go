@@ -3,8 +3,11 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ferry/shared/auth"
@@ -123,6 +126,47 @@ func TestUploadWithLostAnswersIsStoredOnce(t *testing.T) {
 	}
 	if cut.cuts == 0 || stored != 10 {
 		t.Errorf("%d files are stored after %d cuts, want 10", stored, cut.cuts)
+	}
+}
+
+// TestAFileThatTheAnswerDoesNotNameIsNotGuessed answers as a service would that does not say what it stored, or
+// says something else. The list has a file of that name and length.
+func TestAFileThatTheAnswerDoesNotNameIsNotGuessed(t *testing.T) {
+	t.Parallel()
+	const mine, other = `{"id":7,"name":"a","length":1}`, `{"id":8,"name":"a","length":1}`
+	for what, k := range map[string]struct {
+		named, listed string
+		want          int64 // 0 is an error
+	}{
+		"an older service":                  {"", mine, 0},
+		"a service that names it":           {"7", other + "," + mine, 7},
+		"one that names another":            {"9", other + "," + mine, 0},
+		"one that names several":            {"7, 8", other + "," + mine, 0},
+		"one that names what is no file":    {"0", `{"name":"a","length":1}`, 0},
+		"one that names it and lists none":  {"7", "", 0},
+		"one that names it in another way":  {"07", mine, 0},
+		"one whose file has got a new name": {"7", `{"id":7,"name":"b","length":1}`, 7},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int64
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/upload") {
+					sent.Add(1)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				if k.named != "" {
+					w.Header().Set("Ferry-Files", k.named)
+				}
+				fmt.Fprintf(w, `{"bearer":"a bearer","files":[%s]}`, k.listed)
+			}))
+			t.Cleanup(s.Close)
+			c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
+			f, err := c.Upload(t.Context(), "a", "", []byte("x"), client.Delivery{})
+			if f.ID != k.want || errors.Is(err, client.ErrUnnamed) != (k.want == 0) || sent.Load() != 1 {
+				t.Errorf("after %d requests: %+v, %v", sent.Load(), f, err)
+			}
+		})
 	}
 }
 

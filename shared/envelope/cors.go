@@ -30,7 +30,7 @@ func Headers() []string {
 // always allowed.
 func Exposed() []string {
 	return []string{
-		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Ferry-Guest", "Ferry-Parameter", "Link", "Location",
+		"Content-Disposition", "Content-Range", "ETag", "Ferry-Error", "Ferry-Files", "Ferry-Guest", "Ferry-Parameter", "Link", "Location",
 		"Repr-Digest", "Retry-After", "X-Amz-Checksum-Crc64nvme", "X-Request-Id",
 	}
 }

@@ -304,11 +304,12 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 		return bodyFault(err)
 	}
 	read := body.Written()
-	r.seen = append(r.seen, File{Name: p.Name, Length: read.Size, CRC64: fmt.Sprintf("%016x", read.CRC64NVME)})
+	id := r.first[len(r.seen)].ID
+	r.seen = append(r.seen, File{ID: id, Name: p.Name, Length: read.Size, CRC64: fmt.Sprintf("%016x", read.CRC64NVME)})
 	return ctx.Err()
 }
 
-// Stored returns the files read so far, with only their name, length and checksum.
+// Stored returns the files read so far, with only their id, name, length and checksum.
 func (r *Repeat) Stored() []File { return r.seen }
 
 // Name returns the name of the first file of the first upload.

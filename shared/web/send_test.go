@@ -46,7 +46,8 @@ func TestAPlainFormSends(t *testing.T) {
 		Links  []wire.Link
 	}](v.Ask("GET /files/1", "").Want(200))
 	apitest.Equal(t, "the receipt and the links", []any{got.Notify, len(got.Links)}, []any{true, 4})
-	v.leads(v.upload("v1/upload", "@b.txt", "1", "@c.txt", "2"), "../send?sent=2&sent=3")
+	several := v.upload("v1/upload", "@b.txt", "1", "@c.txt", "2").WantHeaders("Ferry-Files", "2, 3")
+	v.leads(several, "../send?sent=2&sent=3")
 	v.opens("send?sent=2&sent=3", 200, "Your links are ready", "b.txt", "c.txt", "No limit", "No password")
 	v.leads(v.upload("v1/upload", "d", "Bob", "@d.txt", "1"), "../send?d=bob&sent=1")
 	v.opens("send?d=bob&sent=1", 200, "d.txt", "in the files of <bdi>bob</bdi>", "-Open your files")

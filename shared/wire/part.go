@@ -56,3 +56,6 @@ type Arrived struct {
 	Size      int64  `json:"size"`
 	CRC64NVME string `json:"crc64nvme,omitempty"` // base64 of 8 bytes, big endian; empty if not known
 }
+
+// FilesHeader is in each answer to a user that stores files: their ids, in the order of the parts, as in 12, 13.
+const FilesHeader = "Ferry-Files"

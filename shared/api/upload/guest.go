@@ -154,7 +154,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	}
 	var sent []wire.SentFile
 	if r.Method == http.MethodPost || r.Method == http.MethodPut {
-		page, err := h.take(r, id, &q, begun)
+		page, err := h.take(w, r, id, &q, begun)
 		if err != nil {
 			return err
 		}

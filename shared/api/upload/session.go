@@ -193,6 +193,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 		}
 		page = page.With(stored)
 	}
+	nameStored(w, stored.File)
 	return h.answer(w, r, u.User, page)
 }
 

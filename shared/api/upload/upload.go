@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity)
 			return err
 		}
 	}
-	page, err := h.take(r, u, nil, begun)
+	page, err := h.take(w, r, u, nil, begun)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity)
 
 // take stores what a user sends, or a guest by the link of a request. begun is the form of a page,
 // whose fields were read; else nil.
-func (h handler) take(r *http.Request, u auth.Identity, q *links.Request, begun *form) (files.Page, error) {
+func (h handler) take(w http.ResponseWriter, r *http.Request, u auth.Identity, q *links.Request, begun *form) (files.Page, error) {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return files.Page{}, err
 	}
@@ -87,7 +88,7 @@ func (h handler) take(r *http.Request, u auth.Identity, q *links.Request, begun 
 		p.bound = func() error { return h.bound(r, *q, p, u) }
 	}
 	envelope.LongBody(r)
-	page, err := h.store(r, p, u)
+	page, err := h.store(w, r, p, u)
 	if err == nil && len(p.sending.Recipients) > 0 {
 		h.ports.Notify()
 	}
@@ -129,7 +130,7 @@ func slot(u auth.Identity) string {
 func guestSlot(source string) string { return "source:" + source }
 
 // store holds a slot while it reads the body, which takes memory.
-func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, error) {
+func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u auth.Identity) (files.Page, error) {
 	places := 1
 	if p.bundle != "" {
 		places = bundlePlaces
@@ -180,7 +181,20 @@ func (h handler) store(r *http.Request, p params, u auth.Identity) (files.Page, 
 	}
 	page, err := up.Commit(r.Context(), p.list)
 	done = err == nil
+	if done && !p.guest {
+		nameStored(w, up.Stored()...)
+	}
 	return page, err
+}
+
+// nameStored tells a user what the request has stored, in the order of its parts. The list in the answer does
+// not say which of its files are new.
+func nameStored(w http.ResponseWriter, stored ...files.File) {
+	ids := make([]string, len(stored))
+	for i, f := range stored {
+		ids[i] = strconv.FormatInt(f.ID, 10)
+	}
+	w.Header().Set(wire.FilesHeader, strings.Join(ids, ", "))
 }
 
 // receiver is a files.Upload or a files.Repeat.
