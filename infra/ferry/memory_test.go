@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ferry/shared/boot/apitest"
 )
 
 // status returns a figure of a process's memory in bytes.
@@ -46,10 +48,10 @@ func unread(t *testing.T, port string) (sum int64) {
 	return sum
 }
 
-// TestStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces sends forms that become bundles, with long names and all but
+// TestAloneStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces sends forms that become bundles, with long names and all but
 // the end of a large file, until no place is left for one more.
-func TestStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces(t *testing.T) {
-	t.Parallel()
+func TestAloneStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces(t *testing.T) {
+	apitest.Alone(t)
 	s := serve(t, t.TempDir(), "--inbox", "off")
 	before := status(t, s.Process.Pid, "VmHWM:")
 	code, text := s.do("POST", "/requests", `{"title":"files"}`)

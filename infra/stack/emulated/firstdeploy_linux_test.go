@@ -34,7 +34,7 @@ const (
 func built(t *testing.T) (variable string) {
 	t.Helper()
 	folder := t.TempDir()
-	check(t, Build(t.Context(), root, folder+"/", "./functions/..."))
+	check(t, functions(t.Context(), root, folder))
 	script := filepath.Join(folder, "build.sh") // build.sh -o FILE ./functions/NAME
 	check(t, os.WriteFile(script, []byte(`cp "`+folder+`/${3##*/}" "$2"`+"\n"), 0o600))
 	return "CLOUD=sh " + script
