@@ -31,7 +31,7 @@ PACKAGES = $(filter-out ferry/functions/% $(IN_BROWSER),$(shell go list ./...))
 
 # The command ferry: one file that needs no system library. `ferry version` tells the commit that Go finds.
 BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
-FERRY = $(BUILD) -buildvcs=auto -o bin/ferry ./infra/ferry
+FERRY = $(BUILD) -buildvcs=auto $(SHOW) -o bin/ferry ./infra/ferry
 
 # What a release has. On Windows, ferry is the client alone.
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
@@ -47,13 +47,16 @@ LINT = $(CACHE)/lint-$(shell { go version; cat infra/lint/go.sum; } | cksum | cu
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
+run: SHOW = -v
 run: ## Run the whole service on this machine (data in ./.ferry; FERRY_ADDR, FERRY_DATA ... as in `ferry serve --help`).
-	@echo "building ferry (the first time takes a minute or two) ..." >&2
+	@echo "building ferry: the first time takes two to five minutes, and says which packages are done ..." >&2
 	@$(FERRY)
 	@exec bin/ferry serve
 
 test: ## Run the tests; they need nothing but Go.
 	@command -v chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "no chromium is installed: the pages are not tried in a browser" >&2
+	@echo "the first time takes 10 to 25 minutes: first of building, whose packages are listed, then of tests, with a line for each package ..." >&2
+	go build -v ./...
 	go test -timeout 60m ./...
 
 test-race: ## Run the tests that test-aws leaves out, with the race detector where goroutines meet; it needs a C compiler.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"testing"
@@ -64,9 +65,34 @@ func behind(t *testing.T, backend, public string, client *http.Client, proxy fun
 func TestFerryWorksBehindNginx(t *testing.T) {
 	t.Parallel()
 	backend, front := freeAddr(t), freeAddr(t)
-	nginx, roots := withNginx(t, front, "127.0.0.1:8080", backend, "location /", "location /files/")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	plain := freeAddr(t)
+	nginx, roots := withNginx(t, front, "127.0.0.1:8080", backend, "location /", "location /files/", "listen 80;", "listen "+plain+";")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
 	behind(t, backend, "https://"+front+"/files/v1", client, nginx)
+	public := []string{front}
+	if hasIPv6() {
+		_, port, _ := net.SplitHostPort(front)
+		public = append(public, "[::1]:"+port)
+		client.Transport.(*http.Transport).TLSClientConfig.ServerName = "127.0.0.1"
+	}
+	for _, at := range public {
+		resp, err := client.Get("https://" + at + "/files/v1/health")
+		check(t, err)
+		if resp.Body.Close(); resp.StatusCode != 200 || resp.ProtoMajor != 2 {
+			t.Errorf("%s: %s, %s", at, resp.Status, resp.Proto)
+		}
+	}
+	resp, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), "GET", "http://"+plain+"/files/send?a=b", nil))
+	check(t, err)
+	if to := resp.Header.Get("Location"); resp.Body.Close() != nil || resp.StatusCode != 301 || to != "https://127.0.0.1/files/send?a=b" {
+		t.Errorf("port 80 answers %s, %s", resp.Status, to)
+	}
+}
+
+// hasIPv6 reports whether this machine can listen there.
+func hasIPv6() bool {
+	l, err := net.Listen("tcp", "[::1]:0")
+	return err == nil && l.Close() == nil
 }
 
 // withNginx returns a function that starts nginx at front with our file, in which parts are
@@ -75,7 +101,13 @@ func withNginx(t *testing.T, front string, parts ...string) (begin func() (out s
 	t.Helper()
 	nginx, dir := tool(t, "nginx"), t.TempDir()
 	cert, key := pair(t)
+	_, port, _ := net.SplitHostPort(front)
+	secure := "" // with IPv6
+	if hasIPv6() {
+		secure = "listen [::1]:" + port + " ssl http2;"
+	}
 	site := replaced(t, read(t, "nginx.conf"), append(parts, "listen 443 ssl", "listen "+front+" ssl",
+		"listen [::]:443 ssl http2;", secure, "listen [::]:80;", "", "listen 80;", "listen "+freeAddr(t)+";",
 		"/etc/ssl/files.example.com.pem", cert, "/etc/ssl/files.example.com.key", key)...)
 	whole := "daemon off; pid " + dir + "/pid; error_log stderr; user root;\nevents {}\nhttp { access_log off;\n"
 	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
