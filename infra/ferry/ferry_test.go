@@ -25,7 +25,7 @@ import (
 )
 
 // asFerry is the variable that makes the test's own binary run as ferry.
-const asFerry = "FERRY_TEST_AS_FERRY"
+const asFerry = "TEST_AS_FERRY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asFerry) != "" {
@@ -246,7 +246,7 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"users are listed", "user list", "", exitOK, "anna  first-access  anna@example.com", ""},
 		{"users are listed in JSON", "user list --json", "", exitOK, `"name": "bob"`, ""},
 		{"a user is shown", "user show anna", "", exitOK, "language      it", ""},
-		{"an unknown user is not shown", "user show nobody", "", exitUnknown, "", "no such user: nobody"},
+		{"an unknown user is not shown", "user show nobody", "", exitUnknown, "", "there is no user nobody"},
 		{"a user is changed", "user edit anna --phone +393471234567 --lang none --quota 5GB --keep-days 7", "", exitOK, "", "user anna is changed"},
 		{"what was not named is kept", "user show anna --json", "", exitOK, `"email": "anna@example.com",`, ""},
 		{"a change is shown", "user show anna", "", exitOK, "quota            0 B of 5.0 GB used\nkeeps files for  7 days", ""},
@@ -257,14 +257,14 @@ func TestOperatorsManageUsers(t *testing.T) {
 		{"a quota of no whole number is refused", "user edit anna --quota 1.5GB", "", exitUsage, "", "--quota is not a size"},
 		{"a wrong time is refused", "user edit anna --keep-days week", "", exitUsage, "", "--keep-days is not a number of days"},
 		{"a wrong new address is refused", "user edit anna --email nowhere", "", exitUsage, "", "--email is not an e-mail address"},
-		{"an unknown user is not changed", "user edit nobody --quota 1", "", exitUnknown, "", "no such user: nobody"},
+		{"an unknown user is not changed", "user edit nobody --quota 1", "", exitUnknown, "", "there is no user nobody"},
 		{"a user is disabled", "user disable bob", "", exitOK, "", "disabled"},
 		{"a disabled user cannot be reset", "user reset bob", "", exitUsage, "", "enable it first"},
 		{"a user is enabled in the earlier state", "user enable bob", "", exitOK, "", "in state active"},
 		{"a password is reset", "user reset bob", "", exitOK, "temporary password: ", "all bearers have ended"},
 		{"a removal needs confirmation", "user remove bob", "no\n", exitUsage, "", "Type the name to continue: \nferry: nothing was removed"},
 		{"a confirmed removal removes the user", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
-		{"a removed user is gone", "user show bob", "", exitUnknown, "", "no such user"},
+		{"a removed user is gone", "user show bob", "", exitUnknown, "", "there is no user bob"},
 		{"help can be asked for by a command", "help", "", exitOK, "Usage: ferry <command>", ""},
 		{"help on a command too", "help user add", "", exitOK, "Usage: ferry user add <name>", ""},
 		{"help on nothing that exists is refused", "help nothing", "", exitUsage, "", "Try ferry --help"},
@@ -415,13 +415,19 @@ func TestAMisspeltSettingIsRefused(t *testing.T) {
 	} {
 		wantSentence(t, run(name, "check"), exitSettings, "FERRY_"+name+" is no setting; did you mean FERRY_"+want+"?")
 	}
-	for _, name := range []string{ // as Kubernetes sets them for a service that is named ferry, and names far from any
+	for _, name := range []string{ // as Kubernetes sets them for a service that is named ferry
 		"PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT_8190_TCP", "PORT_8190_TCP_ADDR", "PORT_8190_TCP_PORT", "PORT_8190_TCP_PROTO",
-		"", "KEEPDAYSS2", "SMTP_PASSWORD", strings.Repeat("X", 100_000),
 	} {
 		wantSentence(t, run(name, "check"), exitSettings, "there is no Ferry data here")
 	}
-	run("KEPDAYS", "ls").want(t, exitSettings, "ferry login")
+	for _, name := range []string{"", "KEEPDAYSS2", "SMTP_PASSWORD", "PORTS", strings.Repeat("X", 100_000)} {
+		run(name, "check").want(t, exitSettings, "warning: FERRY_"+name+" is no setting\n", "there is no Ferry data here")
+	}
+	wantSentence(t, run("LOG_FILE", "check"), exitSettings, "FERRY_LOG_FILE is no setting: the log goes to standard error")
+	run("KEPDAYS", "ls").want(t, exitSettings, "KEPDAYS is no setting; did you mean FERRY_KEEP_DAYS?", "ferry login")
+	h.env = []string{"FERRY_PORT=8080"}
+	h.run("", "check").want(t, exitSettings, "warning: FERRY_PORT is no setting")
+	h.run("", "version").prints(t, exitOK, h.run("", "--version").out)
 }
 
 // TestEveryNameInTheCodeIsKnown looks for names of settings in all of the code, the
@@ -439,12 +445,13 @@ func TestEveryNameInTheCodeIsKnown(t *testing.T) {
 		}
 		return err
 	})
+	environ = slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, "FERRY_LOG_FILE") }) // which is refused
 	if err != nil || len(environ) < 1000 {
 		t.Fatalf("%d names, %v", len(environ), err)
 	}
 	k, err := kong.New(&commands{}, kong.Vars{"usual_data": usualData})
 	must(t, err)
-	if err := misspelt(k.Model.Node, environ); err != nil {
+	if err := checkNames(console{Err: screen{io.Discard}}, settingNames(k.Model.Node), environ, true); err != nil {
 		t.Error(err)
 	}
 }

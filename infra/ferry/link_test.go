@@ -123,8 +123,8 @@ func TestPeopleShareFilesWithLimits(t *testing.T) {
 		{"a password that no header can carry is refused", "up b.txt --password-file blank", "", exitUsage, "", "no spaces at its ends"},
 		{"standard input has one use", "up - --password-file -", "", exitUsage, "", "both want standard input"},
 		{"a wrong limit is refused", "up a.txt --downloads -1", "", exitUsage, "", "--downloads"},
-		{"a high limit is refused", "up a.txt --downloads 1000001", "", exitRefused, "", "a.txt: --downloads: the query parameter downloads must be"},
-		{"a wrong time is refused", "up a.txt --expires soon", "", exitRefused, "", "a.txt: --expires: the parameter expires must be like"},
+		{"a high limit is refused", "up a.txt --downloads 1000001", "", exitRefused, "", "a.txt: --downloads 1000001: the query parameter downloads must be"},
+		{"a wrong time is refused", "up a.txt --expires soon", "", exitRefused, "", "a.txt: --expires soon: the parameter expires must be like"},
 		{"several files are named beside their links", "up --each a.txt b.txt -q --connections 1", "", exitOK, "  a.txt\nhttp", ""},
 		{"a limited file is sent in parts too", "up a.txt --session --downloads 2 --name parts.txt", "", exitOK, "http", ""},
 		{"and shows that", "link ls parts.txt", "", exitOK, "2 of 2 ", ""},
@@ -136,7 +136,7 @@ func TestPeopleShareFilesWithLimits(t *testing.T) {
 		{"a missing file is not shared", "share nothing", "", exitNoFile, "", "ferry: there is no such file: nothing"},
 		{"an ambiguous name is not shared", "share a.txt", "", exitUsage, "", "several files are named a.txt"},
 		{"a message needs somebody", "share 1 --message hi", "", exitUsage, "", "--message goes with a link"},
-		{"a wrong address is refused", "share 1 --mail x", "", exitRefused, "", "--mail: the parameter m is not an e-mail address"},
+		{"a wrong address is refused", "share 1 --mail x", "", exitRefused, "", "--mail x: the parameter m is not an e-mail address"},
 
 		{"a link is changed", "link set 1 own --downloads 5 --expires 2d --no-password", "", exitOK, "5 of 5         0  no", ""},
 		{"limits are removed", "link set 1 own --downloads 0 --expires none", "", exitOK, "no limit ", ""},
@@ -153,10 +153,10 @@ func TestPeopleShareFilesWithLimits(t *testing.T) {
 		{"a file is renamed", "set 1 --name c.txt", "", exitOK, "name       c.txt\n", ""},
 		{"its expiry is changed", "set c.txt --expires 9d --json", "", exitOK, `"name": "c.txt"`, ""},
 		{"its expiry is left to the service", "set c.txt --expires none", "", exitOK, "until ", ""},
-		{"a name that is none is refused", "set 1 --name ..", "", exitRefused, "", "--name: name is not a file name"},
+		{"a name that is none is refused", "set 1 --name ..", "", exitRefused, "", "--name ..: name is not a file name"},
 		{"a change of nothing is refused there too", "set 1", "", exitUsage, "", "say what to change"},
 	})
-	h.run("", "share", "1", "--expires", "60d").want(t, exitRefused, "--expires: the parameter expires is later than the file's own")
+	h.run("", "share", "1", "--expires", "60d").want(t, exitRefused, "--expires 60d: the parameter expires is later than the file's own")
 	for _, args := range [][]string{{"up", "b.txt", "--qr", "-q"}, {"share", "1", "--qr"}, {"share", "1", "--qr", "--json"}} {
 		if r := h.run("", args...); r.code != exitOK || !strings.Contains(r.err, "█▀▀▀▀▀█") || strings.Contains(r.out, "█") {
 			t.Errorf("%v: %s%s", args, r.out, r.err)

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -53,6 +54,8 @@ type console struct {
 	In      io.Reader
 	Out     screen // for results
 	Err     screen // for everything else
+
+	Typed map[string]string // the values of flags by name, for errors about them
 }
 
 // screen is where text is printed. Whoever wrote the text, it cannot control a terminal: of the
@@ -89,6 +92,7 @@ func printable(text string) string {
 func run(ctx context.Context, args []string, c console) int {
 	var cli commands
 	exit := -1
+	c.Typed = map[string]string{}
 	parser := kong.Must(&cli,
 		kong.Name("ferry"),
 		kong.Description("A file-transfer service: upload with one HTTP call, the recipient gets the link."),
@@ -104,6 +108,8 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
 	case len(args) == 1 && args[0] == "--version":
 		args = []string{"version"}
 	case len(args) > 0 && args[0] == "help":
@@ -114,11 +120,20 @@ func run(ctx context.Context, args []string, c console) int {
 		return exit
 	}
 	if err != nil {
-		fmt.Fprintf(c.Err, "ferry: %v\nTry ferry --help.\n", err)
+		fmt.Fprintf(c.Err, "ferry: %s\nTry %s --help.\n", explain(err), meant(err))
 		return exitUsage
 	}
-	if command.Selected().ClosestGroup().Key == operators {
-		err = misspelt(parser.Model.Node, os.Environ())
+	for _, at := range command.Path {
+		if at.Flag != nil && !at.Flag.IsBool() {
+			value := fmt.Sprint(reflect.Indirect(at.Flag.Target).Interface())
+			c.Typed[at.Flag.Name] = strings.Trim(value, "[]")
+		}
+	}
+	group := command.Selected().ClosestGroup().Key
+	if names := settingNames(parser.Model.Node); group == operators {
+		err = checkNames(c, names, os.Environ(), true)
+	} else if group != aboutThis {
+		err = checkNames(c, names, os.Environ(), false)
 	}
 	if err == nil {
 		err = fromStack(ctx, command)
@@ -130,14 +145,33 @@ func run(ctx context.Context, args []string, c console) int {
 		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 			err = errInterrupted
 		}
-		fmt.Fprintln(c.Err, "ferry:", explain(err))
+		fmt.Fprintln(c.Err, "ferry:", c.explain(err))
 		return exitCode(err)
 	}
 	return exitOK
 }
 
-// operators is the group of the commands for those who run a service.
-const operators = "Service:"
+// meant returns the command of which some argument is wrong.
+func meant(err error) string {
+	wrong, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || wrong.Context.Selected() == nil {
+		return "ferry"
+	}
+	return "ferry " + wrong.Context.Selected().Path()
+}
+
+// explain is the function explain, with what was typed after a flag that an error names.
+func (c console) explain(err error) string {
+	text := explain(err)
+	for flag, value := range c.Typed {
+		text = strings.Replace(text, "--"+flag+": ", "--"+flag+" "+printable(value)+": ", 1)
+	}
+	return text
+}
+
+// operators is the group of the commands for those who run a service, and aboutThis that of those
+// which read no settings.
+const operators, aboutThis = "Service:", "This program:"
 
 type commands struct {
 	Login   loginCommand    `cmd:"" group:"Files:" help:"Log in to a service, for the commands below."`
@@ -219,9 +253,8 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	return nil, nil
 }
 
-// misspelt refuses a variable that is no setting but differs from one by at most two letters.
-// Any other name is someone else's: Kubernetes sets FERRY_PORT for a service named ferry.
-func misspelt(root *kong.Node, environ []string) error {
+// settingNames returns the names of all settings.
+func settingNames(root *kong.Node) []string {
 	known := []string{ // no flag: the client's, a function's
 		"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_LINK_PASSWORD", "FERRY_LINK_PASSWORD_FILE",
 		"FERRY_MOVER", "FERRY_MOVER_FILE",
@@ -233,19 +266,47 @@ func misspelt(root *kong.Node, environ []string) error {
 			}
 		}
 	}
+	return known
+}
+
+// checkNames warns of each variable that looks like a setting and is none. An operator's command
+// refuses one that differs from a setting by at most two letters.
+func checkNames(c console, known, environ []string, refuses bool) error {
 	for _, variable := range environ {
-		name, _, _ := strings.Cut(variable, "=")
-		others := !strings.HasPrefix(name, "FERRY_") || slices.Contains(known, name)
-		for n := 1; n <= 2 && !others; n++ { // the nearest first
-			near := func(k string) bool { // not half of a short name
-				return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && within(name, k, n)
-			}
-			if i := slices.IndexFunc(known, near); i >= 0 {
-				return &coded{exitSettings, fmt.Errorf("%s is no setting; did you mean %s?", name, known[i])}
-			}
+		name, value, _ := strings.Cut(variable, "=")
+		switch like := similar(name, known); {
+		case name == "FERRY_LOG_FILE":
+			return &coded{exitSettings, errors.New("FERRY_LOG_FILE is no setting: the log goes to standard error, " +
+				"which you can lead into a file with 2> FILE")}
+		case !strings.HasPrefix(name, "FERRY_") || slices.Contains(known, name) || isOfKubernetes(name, value):
+		case like != "" && refuses:
+			return &coded{exitSettings, fmt.Errorf("%s is no setting; did you mean %s?", name, like)}
+		case like != "":
+			fmt.Fprintf(c.Err, "ferry: warning: %s is no setting; did you mean %s?\n", printable(name), like)
+		default:
+			fmt.Fprintf(c.Err, "ferry: warning: %s is no setting\n", printable(name))
 		}
 	}
 	return nil
+}
+
+// isOfKubernetes reports whether a variable is one that Kubernetes sets for a service named ferry.
+func isOfKubernetes(name, value string) bool {
+	return strings.HasPrefix(name, "FERRY_SERVICE_") || strings.HasPrefix(name, "FERRY_PORT_") ||
+		name == "FERRY_PORT" && strings.Contains(value, "://")
+}
+
+// similar returns the nearest of the known names, or "".
+func similar(name string, known []string) string {
+	for n := 1; n <= 2; n++ {
+		near := func(k string) bool { // not half of a short name
+			return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && within(name, k, n)
+		}
+		if i := slices.IndexFunc(known, near); i >= 0 {
+			return known[i]
+		}
+	}
+	return ""
 }
 
 // within reports whether at most n letters must be added, removed, changed or swapped with
@@ -432,7 +493,7 @@ func (f *failures) add(name string, err error) {
 	case f.first == nil:
 		f.first = &failure{name, err}
 	default:
-		f.meter.print(f.out.Err, "ferry: %s", &failure{name, err})
+		f.meter.print(f.out.Err, "ferry: %s", f.out.explain(&failure{name, err}))
 	}
 }
 

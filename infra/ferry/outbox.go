@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"time"
 
 	"ferry/shared/api"
@@ -267,8 +268,9 @@ func (c outboxAllow) Run(ctx context.Context, out console) error {
 
 type inboxCommand struct {
 	store
-	JSON  bool `name:"json" help:"Print a JSON array."`
-	Limit int  `default:"20" help:"How many messages to show, newest first (1 to 100)."`
+	SMTP  string `name:"smtp" env:"FERRY_SMTP_URL" hidden:""`
+	JSON  bool   `name:"json" help:"Print a JSON array."`
+	Limit int    `default:"20" help:"How many messages to show, newest first (1 to 100)."`
 }
 
 func (c inboxCommand) Run(ctx context.Context, out console) error {
@@ -276,6 +278,9 @@ func (c inboxCommand) Run(ctx context.Context, out console) error {
 		return usage("--limit is a number from 1 to %d", inbox.MaxList)
 	}
 	return c.use(ctx, func(p *api.Ports) error {
+		if u, err := url.Parse(c.SMTP); err == nil && u.Host != "" {
+			fmt.Fprintf(out.Err, "Mails go to the mail server %s, and are not shown here; ferry outbox list has those that failed.\n", u.Host)
+		}
 		messages, err := inbox.New(p.Table, p.Now).List(ctx, c.Limit)
 		if err != nil {
 			return err
@@ -284,7 +289,8 @@ func (c inboxCommand) Run(ctx context.Context, out console) error {
 			return printJSON(out, append([]inbox.Message{}, messages...))
 		}
 		if len(messages) == 0 {
-			fmt.Fprintln(out.Out, "Nothing was sent yet. An upload with ?m=ADDRESS, or a forgotten password, sends a mail.")
+			fmt.Fprintln(out.Out, "Nothing was sent yet. An upload with ?m=ADDRESS, or a forgotten password, sends a mail. "+
+				"Where ferry serve has a mail server (--smtp), mails go there, and are not shown here.")
 		}
 		for i, m := range messages {
 			if i > 0 {

@@ -106,7 +106,8 @@ type identity struct {
 }
 
 func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
-	if i.saved.Bearer != "" && refused == "" {
+	byPassword := os.Getenv("FERRY_PASSWORD") != "" && i.user != ""
+	if i.saved.Bearer != "" && refused == "" && !byPassword {
 		return i.saved.Bearer, nil
 	}
 	if i.user == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"ferry/shared/api"
 	"ferry/shared/client"
 )
 
@@ -13,7 +14,7 @@ type sharing struct {
 	Mail      []string `sep:"none" placeholder:"ADDRESS" help:"Send a link to this mail address; may be repeated."`
 	Message   string   `placeholder:"TEXT" help:"Message to send with the links."`
 	Lang      string   `placeholder:"LANG" help:"Language of the link and of messages."`
-	Downloads int64    `placeholder:"N" help:"How many downloads each link allows (default no limit)."`
+	Downloads *int64   `placeholder:"N" help:"How many downloads each link allows (default no limit)."`
 	protecting
 	QR bool `name:"qr" help:"Show each link as a QR code too, on standard error."`
 }
@@ -23,8 +24,8 @@ func (s sharing) check() error {
 	switch {
 	case s.Message != "" && len(s.Mail)+len(s.SMS) == 0:
 		return usage("--message goes with a link: say to whom with --mail or --sms")
-	case s.Downloads < 0:
-		return usage("--downloads is at least 1")
+	case s.Downloads != nil && *s.Downloads < 1:
+		return usage("--downloads %d: it is at least 1; without the flag there is no limit", *s.Downloads)
 	case s.Lang != "":
 		if _, err := parseLang(s.Lang); err != nil {
 			return usage("--lang is %w", err)
@@ -70,7 +71,7 @@ func (c shareCommand) Run(ctx context.Context, out console, who *identity) error
 		return err
 	}
 	made, err := who.AddLinks(ctx, id, client.NewLinks{
-		C: c.SMS, M: c.Mail, I: c.Message, Lang: c.Lang, Expires: c.Expires, Downloads: c.Downloads, Password: password,
+		C: c.SMS, M: c.Mail, I: c.Message, Lang: c.Lang, Expires: c.Expires, Downloads: api.Value(c.Downloads), Password: password,
 	})
 	if err != nil {
 		return err

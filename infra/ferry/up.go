@@ -268,7 +268,7 @@ func (u *uploader) whole(ctx context.Context, name string, content []byte) (clie
 func (u *uploader) delivery() client.Delivery {
 	return client.Delivery{
 		To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang, Notify: u.Notify,
-		Expires: u.Expires, Downloads: u.Downloads, Password: u.secret,
+		Expires: u.Expires, Downloads: api.Value(u.Downloads), Password: u.secret,
 	}
 }
 

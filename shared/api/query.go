@@ -123,6 +123,9 @@ func Required(r *http.Request, name, what string) (string, error) {
 	q, err := Query(r)
 	if err == nil && q.Get(name) == "" {
 		err = fault.Parameter(name, "the query parameter %s, %s, is missing", name, what)
+		if name == "k" || name == "z" { // a shell has cut it at the first &
+			err = fault.Parameter(name, "the query parameter %s, %s, is missing: put the link in quotes", name, what)
+		}
 	}
 	return q.Get(name), err
 }

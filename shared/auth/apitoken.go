@@ -218,13 +218,17 @@ func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, erro
 		})
 		dead = append([]table.Key{idlest.key}, dead...)
 	}
-	step := table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", layout).Set("n", count+1).
-		If(table.AtMost("n", count)).Expire(s.Now().Add(2 * tokenIdle))
-	ops := []table.Op{step}
+	ops := []table.Op{s.step(u, count)}
 	for _, key := range dead[:min(len(dead), table.MaxOps-2)] {
 		ops = append(ops, table.Delete(key))
 	}
 	return ops, nil
+}
+
+// step returns the operation that fails if a token was added since so many were made.
+func (s *Tokens) step(u User, count int64) table.Op {
+	return table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", layout).Set("n", count+1).
+		If(table.AtMost("n", count)).Expire(s.Now().Add(2 * tokenIdle))
 }
 
 // read returns a user's tokens, the keys of those that have ended, and how many were made. It
@@ -280,4 +284,43 @@ func (s *Tokens) End(ctx context.Context, u User, id string) error {
 func (s *Tokens) EndAll(ctx context.Context, u User) error {
 	return NewUsers(s.Table, s.Now).change(ctx, table.Update(UserKey(u.Name)).Add("generation", 1).
 		If(table.Exists(), table.AtMost("incarnation", u.Incarnation)))
+}
+
+// EndLogins ends all logins and bearers of a user at once, those of this request too. The tokens of
+// programs go on. It makes two calls to the table. If something else changes the user or the tokens
+// at the same moment, nothing has ended, and the fault is Conflict.
+func (s *Tokens) EndLogins(ctx context.Context, u User) error {
+	live, _, count, err := s.read(ctx, u)
+	if err != nil {
+		return err
+	}
+	ops := []table.Op{
+		table.Update(UserKey(u.Name)).Add("generation", 1).If(table.Exists(),
+			table.AtMost("incarnation", u.Incarnation), table.AtMost("generation", u.Generation)),
+		s.step(u, count),
+	}
+	for _, t := range live {
+		if t.Scope != ScopeLogin {
+			ops = append(ops, table.Update(t.key).Set("generation", u.Generation+1).If(table.Exists()))
+		}
+	}
+	return NewUsers(s.Table, s.Now).change(ctx, ops...)
+}
+
+// EndPrograms ends all tokens of a user's programs. It makes two calls to the table.
+func (s *Tokens) EndPrograms(ctx context.Context, u User) error {
+	live, _, _, err := s.read(ctx, u)
+	if err != nil {
+		return err
+	}
+	var ops []table.Op
+	for _, t := range live {
+		if t.Scope != ScopeLogin {
+			ops = append(ops, table.Delete(t.key))
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	return fault.Wrap(s.Table.Write(ctx, ops...), "ending tokens")
 }

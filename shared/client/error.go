@@ -68,11 +68,11 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is makes a 404 match ErrNotFound, a 500 about lost bytes ErrLost, a 400 about the parameter d
+// Is makes a 404 and a link that never was one match ErrNotFound, a 500 about lost bytes ErrLost, a 400 about the parameter d
 // ErrUnknownUser, and a 401 that asks for the password of a link ErrPassword.
 func (e *Error) Is(target error) bool {
 	return target == ErrPassword && e.password ||
-		target == ErrNotFound && e.Status == http.StatusNotFound ||
+		target == ErrNotFound && (e.Status == http.StatusNotFound || e.Detail == wire.NoLink) ||
 		target == ErrLost && e.Status == http.StatusInternalServerError && strings.HasPrefix(e.Detail, wire.LostBytes) ||
 		target == ErrUnknownUser && e.Status == http.StatusBadRequest && e.Parameter == "d"
 }

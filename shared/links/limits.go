@@ -6,6 +6,7 @@ import (
 
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/wire"
 )
 
 // deadMemory is how long a link that has ended says why.
@@ -121,7 +122,7 @@ func (s State) fault() error {
 		Ended:    "this link was ended by who made it",
 		Deleted:  "the file of this link was deleted",
 		Restored: "this link led to a deleted file, which was restored and has its earlier links again",
-		unknown:  "there is no such link: check that its address is complete",
+		unknown:  wire.NoLink,
 	}[s]
 	if s == Live {
 		return nil

@@ -74,11 +74,16 @@ func (v *visit) changeAccount() error {
 		}
 		return err
 	case "everywhere":
-		if _, err := v.ask(question{at: "DELETE /tokens"}, nil); err != nil {
+		if _, err := v.ask(question{at: "DELETE /tokens?only=logins"}, nil); err != nil {
 			return err
 		}
 		http.SetCookie(v.w, v.cookie.Set(""))
 		return v.to("login", url.Values{"everywhere": {"1"}})
+	case "tokens":
+		if _, err := v.ask(question{at: "DELETE /tokens?only=programs"}, nil); err != nil {
+			return err
+		}
+		return v.to("account", nil)
 	case "password":
 		return v.replacePassword(wire.NewPassword{Old: form.Get("old"), New: form.Get("new")})
 	}

@@ -155,10 +155,16 @@ func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {
 	v.leads(other.open("account"), "login?next=account")
 	v.shows(v.post("account", "do", "nothing"), 400, "<h1>This did not work")
 	other.login("ann")
+	lasting := apitest.Read[struct{ Token string }](v.As("ann").Ask("POST /tokens", `{"name":"backup","scope":"all"}`).Want(201)).Token
 	v.leads(v.post("account", "do", "everywhere"), "login?everywhere=1")
 	v.opens("login?everywhere=1", 200, "logged out everywhere")
 	v.leads(other.open("account"), "login?next=account")
 	apitest.Equal(t, "cookies", len(v.cookies), 0)
+	v.Send("GET /download/list", "", "Authorization", "Bearer "+lasting).Want(200) // a program's token goes on
+	v.login("ann")
+	v.leads(v.post("account", "do", "tokens"), "account")
+	v.Send("GET /download/list", "", "Authorization", "Bearer "+lasting).Want(401)
+	v.opens("account", 200, "No tokens yet", "This browser")
 }
 
 func TestAChangedPasswordEndsAllOtherLogins(t *testing.T) {

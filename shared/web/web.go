@@ -76,7 +76,7 @@ func New(p *api.Ports) http.Handler {
 }
 
 func newSite(p *api.Ports) *site {
-	return &site{ports: p, check: auth.New(p.Ports), tokens: auth.NewTokens(p.Ports), assets: newAssets(p.Look), words: remembered(wordsOf)}
+	return &site{ports: p, check: auth.New(p.Ports), tokens: auth.NewTokens(p.Ports), assets: newAssets(p.Look), words: remembered(func(lang string) words { return wordsOf(lang, !p.NoSMS) })}
 }
 
 // home leads a browser to the first page. Programs get a text that says how to use the interface.

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,8 +38,11 @@ func (w *word) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// wordsOf returns the words of a language.
-func wordsOf(lang string) words {
+// mailAlone ends the keys of texts which replace others where no text messages are sent.
+const mailAlone = "-mail"
+
+// wordsOf returns the words of a language, for a service that sends text messages or not.
+func wordsOf(lang string, messages bool) words {
 	w := words{Texts: notify.TextsOf(lang)}
 	text, err := wordFiles.ReadFile("texts/" + lang + ".json")
 	if err == nil {
@@ -46,6 +50,16 @@ func wordsOf(lang string) words {
 	}
 	if err != nil {
 		panic("words of " + lang + ": " + err.Error()) // a test reads each file
+	}
+	for key, text := range w.own {
+		other, ok := strings.CutSuffix(key, mailAlone)
+		if !ok || !w.has(other) {
+			continue
+		}
+		if !messages {
+			w.own[other] = text
+		}
+		delete(w.own, key)
 	}
 	return w
 }

@@ -10,6 +10,9 @@ import (
 // the request follows.
 const LostBytes = "the service has lost the bytes of this file; tell its operator the request id "
 
+// NoLink is what the service says of a link that never was one, such as a mistyped one.
+const NoLink = "there is no such link: check that its address is complete"
+
 // Texts is a field that may have several values. In JSON, one text is a string, none is "", and
 // several are an array.
 type Texts []string

@@ -1,11 +1,13 @@
 package account
 
 import (
+	"context"
 	"net/http"
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/fault"
 	"ferry/shared/wire"
 )
 
@@ -20,7 +22,7 @@ func newTokens(p *api.Ports) http.Handler {
 		"GET /tokens":         h.list,
 		"DELETE /tokens":      h.endAll,
 		"DELETE /tokens/{id}": h.end,
-	})
+	}, "only")
 }
 
 type tokens struct {
@@ -74,7 +76,15 @@ func (h tokens) end(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 	return envelope.WriteNothing(w, h.tokens.End(r.Context(), u.User, r.PathValue("id")))
 }
 
-// endAll ends all tokens and bearers, the caller's too. It costs one call.
+// endAll ends all tokens and bearers, the caller's too, which costs one call; or only some of them,
+// which costs two.
 func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	return envelope.WriteNothing(w, h.tokens.EndAll(r.Context(), u.User))
+	ends := map[string]func(context.Context, auth.User) error{
+		"": h.tokens.EndAll, "logins": h.tokens.EndLogins, "programs": h.tokens.EndPrograms,
+	}
+	end := ends[r.URL.Query().Get("only")]
+	if end == nil {
+		return fault.Parameter("only", "only must be logins or programs")
+	}
+	return envelope.WriteNothing(w, end(r.Context(), u.User))
 }

@@ -119,3 +119,20 @@ func TestADeviceIsLoggedInByItsPassword(t *testing.T) {
 	device.Send("POST /oauth2/revoke", "token="+device.Bearer, "Content-Type", "application/x-www-form-urlencoded").Want(200)
 	device.Ask("GET /me", "").Want(401)
 }
+
+func TestLoginsAndTokensOfProgramsEndApart(t *testing.T) {
+	t.Parallel()
+	for only, lives := range map[string]struct{ bearer, device, program int }{
+		"": {401, 401, 401}, "?only=logins": {401, 401, 200}, "?only=programs": {200, 200, 401},
+	} {
+		c := apitest.Begin(t)
+		device, program := addToken(c, `{"name":"x","scope":"login"}`).Token, addToken(c, `{"name":"x","scope":"all"}`).Token
+		c.Ask("DELETE /tokens"+only, "").Want(204)
+		for token, want := range map[string]int{c.Bearer: lives.bearer, device: lives.device, program: lives.program} {
+			c.Send("GET /me", "", "Authorization", "Bearer "+token).Want(want)
+		}
+		again := c.As("ann") // and what is made later lives
+		again.Ask("DELETE /tokens"+only, "").Want(204)
+		c.As("ann").Ask("DELETE /tokens?only=others", "").Want(400, "only must be logins or programs")
+	}
+}
