@@ -114,7 +114,7 @@ func (c userAdd) Run(ctx context.Context, set api.Settings, out console) error {
 		return err
 	}
 	u := auth.User{Name: name, State: c.state()}
-	if err := c.apply(&u); err != nil {
+	if err := c.apply(&u, c.inCloud()); err != nil {
 		return err
 	}
 	password, err := c.password(ctx, out, u.Name)
@@ -165,9 +165,15 @@ func (c userAdd) invite(ctx context.Context, out console, p *api.Ports, name, ba
 }
 
 // apply sets what the flags say.
-func (p profile) apply(u *auth.User) error {
+func (p profile) apply(u *auth.User, inCloud bool) error {
 	return cmp.Or(
-		given(&u.Email, "--email", p.Email, func(text string) (string, error) { return text, contact.CheckAddress(text) }),
+		given(&u.Email, "--email", p.Email, func(text string) (string, error) {
+			text, err := contact.ParseAddress(text)
+			if err == nil && inCloud {
+				err = contact.CheckLocal(text)
+			}
+			return text, err
+		}),
 		given(&u.Phone, "--phone", p.Phone, func(text string) (string, error) {
 			return contact.ParseMobile(text, p.PhoneRegion)
 		}),
@@ -219,7 +225,7 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 	}
 	return c.on(ctx, out, func(p *api.Ports, s *auth.Users, u auth.User) (string, error) {
 		after := u
-		err := c.apply(&after)
+		err := c.apply(&after, c.inCloud())
 		if err == nil && u.Quota == 0 && after.Quota > 0 {
 			after.Used, err = file.Service(p).Used(ctx, u)
 		}

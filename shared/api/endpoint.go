@@ -101,7 +101,9 @@ type Settings struct {
 	// With NoSMS none does: nothing sends them.
 	SMSCountries []string
 	NoSMS        bool
-	HideUsers    bool
+	// ASCIIMail refuses addresses that are not ASCII before the @: SES takes no others.
+	ASCIIMail bool
+	HideUsers bool
 	// MaxBody is the most bytes in a request's body; 0 is no limit.
 	MaxBody int64
 	// MaxUploads is the most concurrent uploads and parts in a process; 0 is no limit.

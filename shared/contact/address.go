@@ -7,25 +7,100 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 )
 
 // maxLabel is the most bytes between two dots of a domain.
 const maxLabel = 63
 
-// ErrAddress is returned for text that is not one e-mail address.
-var ErrAddress = errors.New("not an e-mail address")
+// maxBytes is the most bytes of an address (RFC 5321, 4.5.3.1.3).
+const maxBytes = 254
 
-// CheckAddress checks that text is one bare address (RFC 5322 addr-spec) at a domain with a dot,
-// without a name, comment or list. It refuses addresses that look like others, that bypass a
-// domain's mail server, and those that ask a server to relay the mail (x%y@z).
-func CheckAddress(text string) error {
+var (
+	// ErrAddress is returned for text that is not one e-mail address.
+	ErrAddress = errors.New("not an e-mail address")
+	// ErrLocal says why an address gets no mail where the part before its @ must be ASCII.
+	ErrLocal = errors.New("an address with letters before the @ that are not ASCII, which the mail server does not take")
+)
+
+// ParseAddress returns text with its domain in ASCII, if it is one bare address (RFC 5322
+// addr-spec) at a domain with a dot, without a name, comment or list. It refuses addresses that
+// look like others, that bypass a domain's mail server, and those that ask a server to relay the
+// mail (x%y@z).
+func ParseAddress(text string) (string, error) {
 	a, err := mail.ParseAddress(text)
 	at := strings.LastIndexByte(text, '@')
-	if err != nil || a.Address != text || a.Name != "" || len(text) > 254 || Visible(text) != text ||
+	if err != nil || a.Address != text || a.Name != "" || len(text) > maxBytes || Visible(text) != text ||
 		strings.ContainsFunc(text[:at], notInLocal) || !isMailDomain(text[at+1:]) {
-		return ErrAddress
+		return "", ErrAddress
+	}
+	if text, err = ASCIIDomain(text); err != nil || len(text) > maxBytes {
+		return "", ErrAddress
+	}
+	return text, nil
+}
+
+// ASCIIDomain returns an address with the labels of its domain as A-labels (RFC 5890, 2.3.2.1),
+// so that any server understands them. What is ASCII already stays as it is.
+func ASCIIDomain(address string) (string, error) {
+	at := strings.LastIndexByte(address, '@') + 1
+	if isASCII(address[at:]) {
+		return address, nil
+	}
+	domain, err := idna.Lookup.ToASCII(address[at:])
+	if err != nil {
+		return "", ErrAddress
+	}
+	return address[:at] + domain, nil
+}
+
+// CheckLocal returns ErrLocal unless the part before the @ is ASCII.
+func CheckLocal(address string) error {
+	if at := strings.LastIndexByte(address, '@'); !isASCII(address[:max(at, 0)]) {
+		return ErrLocal
 	}
 	return nil
+}
+
+// Canonical drops the differences between addresses that do not matter to any server: those of
+// case, and between the forms of a domain.
+func Canonical(address string) string {
+	address = strings.TrimSpace(address)
+	if ascii, err := ASCIIDomain(address); err == nil {
+		address = ascii
+	}
+	return strings.ToLower(address)
+}
+
+// Readable returns an address for people: its domain in its own script, unless that could be
+// taken for another one.
+func Readable(address string) string {
+	at := strings.LastIndexByte(address, '@') + 1
+	domain, err := idna.Display.ToUnicode(address[at:])
+	if err != nil || !strings.Contains(address[at:], "xn--") || slices.ContainsFunc(strings.Split(domain, "."), resembles) {
+		return address
+	}
+	return address[:at] + domain
+}
+
+// resembles reports whether a label may be taken for another: its characters are not all of one
+// of the scripts that have none like those of others, and of which people can tell the letters.
+func resembles(label string) bool {
+	for _, scripts := range [][]*unicode.RangeTable{
+		{unicode.Han, unicode.Hiragana, unicode.Katakana}, {unicode.Hangul}, {unicode.Hebrew}, {unicode.Arabic}, {unicode.Devanagari}, {unicode.Thai},
+	} {
+		other := func(r rune) bool { return !unicode.In(r, scripts...) && !unicode.IsDigit(r) && r != '-' }
+		if !strings.ContainsFunc(label, other) {
+			return false
+		}
+	}
+	const lastLatin = '\u017f' // of the letters that European languages use
+	return strings.ContainsFunc(label, func(r rune) bool { return r > lastLatin || r == 'ı' })
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
 // notInLocal reports characters that may not come before the @. mail.ParseAddress has checked

@@ -14,7 +14,7 @@ func TestOnlyOnePlainAddressIsARecipient(t *testing.T) {
 		"ann@example.com", "a.b+c_d-e@sub.example.co.uk", "o'hara=x@example.com", "josé@example.com", "用户@例子.中国",
 		"x@xn--bcher-kva.example", "x@bücher.example", "x@1and1.com", "x@192.0.2.1.example.com", "דנה@example.com", "cafe\u0301@example.com",
 	} {
-		if err := contact.CheckAddress(text); err != nil {
+		if _, err := contact.ParseAddress(text); err != nil {
 			t.Errorf("%q is refused", text)
 		}
 	}
@@ -32,10 +32,41 @@ func TestOnlyOnePlainAddressIsARecipient(t *testing.T) {
 		"a wide @": "ann\uff20example.com", "a wide dot": "ann@example\uff0ecom", "an ideographic dot": "ann@example\u3002com",
 		"an empty label": "ann@example..com", "a last dot": "ann@example.com.", "a first dot": "ann@.example.com", "a hyphen": "ann@-example.com",
 		"a long label": "ann@" + strings.Repeat("a", 64) + ".com", "a long address": strings.Repeat("a", 250) + "@example.com", "not UTF-8": "ann\xff@example.com",
+		"a label too long as an A-label": "ann@" + strings.Repeat("ü", 31) + "xyz.example", "a label with Arabic before Latin": "x@\u0627a.example",
 		"an emoji": "\U0001f469@example.com", "an underscore": "ann@exa_mple.com",
 	} {
-		if err := contact.CheckAddress(text); !errors.Is(err, contact.ErrAddress) {
+		if _, err := contact.ParseAddress(text); !errors.Is(err, contact.ErrAddress) {
 			t.Errorf("%s: %q is accepted", name, text)
+		}
+	}
+}
+
+func TestAnAddressHasOneForm(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ typed, kept, canonical, shown string }{
+		"ASCII stays":              {"Ann@Example.com", "Ann@Example.com", "ann@example.com", "Ann@Example.com"},
+		"a domain with an umlaut":  {"ann@bücher.example", "ann@xn--bcher-kva.example", "ann@xn--bcher-kva.example", "ann@bücher.example"},
+		"it in capitals":           {"ann@BÜCHER.Example", "ann@xn--bcher-kva.example", "ann@xn--bcher-kva.example", "ann@bücher.example"},
+		"it decomposed":            {"ann@bu\u0308cher.example", "ann@xn--bcher-kva.example", "ann@xn--bcher-kva.example", "ann@bücher.example"},
+		"it as A-labels":           {"ann@XN--Bcher-Kva.example", "ann@XN--Bcher-Kva.example", "ann@xn--bcher-kva.example", "ann@XN--Bcher-Kva.example"},
+		"a sharp s is not two":     {"x@straße.example", "x@xn--strae-oqa.example", "x@xn--strae-oqa.example", "x@straße.example"},
+		"another script":           {"用户@例子.中国", "用户@xn--fsqu00a.xn--fiqs8s", "用户@xn--fsqu00a.xn--fiqs8s", "用户@例子.中国"},
+		"one from right to left":   {"x@דנה.example", "x@xn--7dbc9a.example", "x@xn--7dbc9a.example", "x@דנה.example"},
+		"letters like Latin ones":  {"x@аррӏе.example", "x@xn--80ak6aa92e.example", "x@xn--80ak6aa92e.example", "x@xn--80ak6aa92e.example"},
+		"scripts that are mixed":   {"x@bücherж.example", "x@xn--bcher-kva009c.example", "x@xn--bcher-kva009c.example", "x@xn--bcher-kva009c.example"},
+		"A-labels that decode not": {"x@xn--a.example", "x@xn--a.example", "x@xn--a.example", "x@xn--a.example"},
+	} {
+		kept, err := contact.ParseAddress(c.typed)
+		if err != nil || kept != c.kept {
+			t.Errorf("%s: kept as %q, %v; want %q", name, kept, err, c.kept)
+		}
+		for _, form := range []string{c.typed, c.kept, " " + c.shown} {
+			if got := contact.Canonical(form); got != c.canonical {
+				t.Errorf("%s: %q is compared as %q, want %q", name, form, got, c.canonical)
+			}
+		}
+		if got := contact.Readable(c.kept); got != c.shown {
+			t.Errorf("%s: shown as %q, want %q", name, got, c.shown)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package contact reads telephone numbers and e-mail addresses, as people write them. It
-// imports nothing of ours. Start reading with ParseMobile and CheckAddress.
+// imports nothing of ours. Start reading with ParseMobile and ParseAddress.
 package contact
 
 import (

@@ -79,8 +79,11 @@ func (c *Check) lostRecord(ctx context.Context, all []stray) error {
 	if errors.Is(err, table.ErrUnreadable) { // it is reported itself, and may be rebuilt from them
 		return nil
 	}
-	owner, failed := c.sweeper.owner(ctx, of.Owner)
-	if err := cmp.Or(err, failed); err != nil {
+	if err != nil {
+		return err
+	}
+	owner, err := c.sweeper.owner(ctx, of.Owner)
+	if err != nil {
 		return err
 	}
 	for i, s := range all {
@@ -101,7 +104,12 @@ func (c *Check) lostRecord(ctx context.Context, all []stray) error {
 }
 
 // newer compares the age of two copies of a record.
-func newer(a, b File) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Moved, b.Moved)) }
+func newer(a, b File) int {
+	if a.Key != b.Key {
+		return cmp.Compare(a.Key, b.Key)
+	}
+	return cmp.Compare(a.Moved, b.Moved)
+}
 
 // hasBytes reports whether there are bytes where a record says, or leftovers that may be its own.
 func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -139,5 +139,5 @@ func (w limitWindow) key(now time.Time) table.Key {
 
 func (w limitWindow) begin(now time.Time) time.Time { return now.UTC().Truncate(w.length) }
 
-// hashRecipient keeps addresses out of keys. Case makes no difference.
-func hashRecipient(address string) string { return auth.HashToken(strings.ToLower(address)) }
+// hashRecipient keeps addresses out of keys. One address has one, however it is written.
+func hashRecipient(address string) string { return auth.HashToken(contact.Canonical(address)) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ferry/shared/auth"
+	"ferry/shared/contact"
 	"ferry/shared/notify/mail"
 )
 
@@ -66,7 +67,7 @@ func receiptLetter(n Notice) letter {
 	t := TextsOf(n.Lang)
 	which := t.OwnLink
 	if n.Recipient != "" {
-		which = fmt.Sprintf(t.SentTo, oneLine(n.Recipient))
+		which = fmt.Sprintf(t.SentTo, oneLine(contact.Readable(n.Recipient)))
 	}
 	return letter{
 		Texts:   t,
@@ -164,7 +165,7 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 	default:
 		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 	}
-	l.Unsubscribe = auth.StopLink(n.Base, l.Lang, s.Key.Stop(n.To))
+	l.Unsubscribe = auth.StopLink(n.Base, l.Lang, s.Key.Stop(contact.Canonical(n.To)))
 	return l, nil
 }
 

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
-	"strings"
 	"time"
 
+	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
@@ -85,17 +85,14 @@ func same(attr string, n int64) table.Cond {
 
 // SuppressedKey returns the key of an address's entry.
 func SuppressedKey(address string) table.Key {
-	sum := sha256.Sum256([]byte(canonical(address)))
+	sum := sha256.Sum256([]byte(contact.Canonical(address)))
 	return table.Key{PK: suppressedPrefix + strconv.Itoa(int(sum[0]%shards)), SK: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
-
-// canonical drops differences that do not matter to any server.
-func canonical(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
 // Suppress returns the operation that puts an address on the list. The owner's opt-out and the
 // provider's reason do not replace each other.
 func Suppress(address string, reason SuppressReason, detail string, now time.Time) table.Op {
-	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedLayout)).Set("to", canonical(address))
+	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedLayout)).Set("to", contact.Canonical(address))
 	if reason == AddressStopped {
 		return op.Set("stopped", now.UnixMilli())
 	}

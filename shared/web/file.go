@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/contact"
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/wire"
@@ -120,7 +121,7 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 func (p page) LinkName(l shownLink) string {
 	switch {
 	case l.To != "":
-		return l.To
+		return contact.Readable(l.To)
 	case l.ID == links.Own:
 		return p.T("file.own")
 	}

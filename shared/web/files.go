@@ -12,6 +12,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
+	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
@@ -304,7 +305,7 @@ func (r *fileRow) tell(all []links.Link, told map[string]message, now time.Time)
 	var each []outcome
 	for _, l := range all {
 		if l.To != "" {
-			r.To = append(r.To, l.To)
+			r.To = append(r.To, contact.Readable(l.To))
 		}
 		downloads += l.Downloads
 		left := time.Duration(0)

@@ -64,6 +64,15 @@ func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {
 	v.opens("files?search=%3Cb%3E", 200, "No name contains “&lt;b&gt;”", "Search the backup")
 }
 
+func TestAnAddressIsShownInItsScript(t *testing.T) {
+	v := visit(t).login("ann")
+	v.Upload("file=x&m="+url.QueryEscape("a@bücher.example")+"&m="+url.QueryEscape("a@аррӏе.example"), "x")
+	for _, at := range []string{"files", "files?id=1", "send?sent=1"} {
+		v.opens(at, 200, "bücher", "-xn--bcher")
+	}
+	v.opens("files?id=1", 200, "xn--80ak6aa92e", "-аррӏе")
+}
+
 func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {
 	v := visit(t).login("ann")
 	link := v.Upload("file="+url.QueryEscape(`<b>"x".txt`)+"&m=bob@example.com&expires=10d&i=%3Ci%3Eall", "hello").LinkURL

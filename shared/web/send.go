@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
@@ -200,6 +201,9 @@ func (page) Channel(channel string) string {
 	}
 	return "mail"
 }
+
+// Readable returns an address for people.
+func (page) Readable(address string) string { return contact.Readable(address) }
 
 // Message returns what became of a message to a recipient.
 func (page) Message(n wire.Notification) outcome {

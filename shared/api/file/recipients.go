@@ -52,7 +52,7 @@ func Sending(p *api.Ports, r *http.Request, u auth.User, to Recipients, lang str
 }
 
 // messages returns one message for each number and address. Addresses that differ only in case
-// are the same.
+// or in the form of their domain are the same.
 func (to Recipients) messages(set api.Settings) (all []files.Message, err error) {
 	if err := CheckText("i", to.Message, maxMessage); err != nil {
 		return nil, err
@@ -77,16 +77,20 @@ func (to Recipients) messages(set api.Settings) (all []files.Message, err error)
 		if address == "" {
 			continue
 		}
-		if err := contact.CheckAddress(address); err != nil {
+		plain, err := contact.ParseAddress(address)
+		if err == nil && set.ASCIIMail {
+			err = contact.CheckLocal(plain)
+		}
+		if err != nil {
 			return nil, fault.Parameter("m", "the parameter m is %v", err)
 		}
-		all = append(all, files.Message{Channel: files.Mail, To: address})
+		all = append(all, files.Message{Channel: files.Mail, To: plain})
 	}
 	seen := map[string]bool{}
 	all = slices.DeleteFunc(all, func(m files.Message) bool {
-		lower := strings.ToLower(m.To) // as the limits count
-		again := seen[lower]
-		seen[lower] = true
+		one := contact.Canonical(m.To) // as the limits count
+		again := seen[one]
+		seen[one] = true
 		return again
 	})
 	if len(all) > files.MaxRecipients {

@@ -15,6 +15,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/contact"
 	"ferry/shared/notify"
 )
 
@@ -95,6 +96,42 @@ func TestEveryRepeatedRecipientGetsALink(t *testing.T) {
 			}
 			c.Ask("DELETE /files/1", "").Want(200)
 		})
+	}
+}
+
+// TestADomainInAnotherFormIsTheSameRecipient names one address in several forms, and then stops
+// mail to one of them.
+func TestADomainInAnotherFormIsTheSameRecipient(t *testing.T) {
+	t.Parallel()
+	forms := []string{"ann@bücher.example", "ANN@BÜCHER.example", "ann@bu\u0308cher.example", "Ann@xn--bcher-kva.example"}
+	for i, stopped := range forms {
+		c := begin(t)
+		c.Upload(url.Values{"file": {"x"}, "m": append(slices.Clone(forms[i:]), forms...)}.Encode(), "1")
+		got := c.Outbox()
+		if len(got) != 1 || contact.Canonical(got[0].To) != "ann@xn--bcher-kva.example" || strings.Contains(got[0].To, "ü") {
+			t.Errorf("beginning with %s: the notices are %+v", stopped, got)
+		}
+		apitest.Equal(t, "mails before the stop", c.Deliver(), 1)
+		apitest.Must(t, c.Data.Table.Write(t.Context(), notify.Suppress(stopped, notify.AddressStopped, "", c.Clock.Now())))
+		c.Upload(url.Values{"file": {"y"}, "m": forms}.Encode(), "1")
+		apitest.Equal(t, "mails after the stop of "+stopped, c.Deliver(), 0)
+	}
+}
+
+func TestLettersBeforeTheAtAreRefusedWhereMailCannotHaveThem(t *testing.T) {
+	t.Parallel()
+	for _, ascii := range []bool{false, true} {
+		c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.ASCIIMail = ascii })
+		for _, address := range []string{"jörg@example.com", "用户@例子.中国", "jo\u0308rg@xn--bcher-kva.example"} {
+			if query := "file=x&m=" + url.QueryEscape(address); ascii {
+				c.post(query, "1").Want(400, "letters before the @ that are not ASCII")
+				c.Ask("POST /uploads", `{"name":"x","length":1,"m":["`+address+`"]}`).Want(400, "letters before the @ that are not ASCII")
+				c.wantNothing(query)
+			} else {
+				c.Upload(query, "1")
+			}
+		}
+		c.Upload("file=x&m="+url.QueryEscape("ann@bücher.example"), "1")
 	}
 }
 

@@ -89,6 +89,7 @@ func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, err
 		CountWait: countWait,
 		Settings:  settings,
 	}
+	p.ASCIIMail = true
 	return p, errors.Join(err, c.Open(p, openers...))
 }
 

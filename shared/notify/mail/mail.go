@@ -1,5 +1,5 @@
 // Package mail is the port to services that send e-mail, and checks messages for them.
-// It imports only the standard library. Start reading at Message and Sender.
+// It imports only the standard library and contact. Start reading at Message and Sender.
 package mail
 
 import (
@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"ferry/shared/contact"
 )
 
 // MaxID is the most bytes in a Message's ID.
@@ -67,7 +69,7 @@ type Sender interface {
 // Envelope holds a Message's parsed addresses. ReplyTo is nil if there is none.
 type Envelope struct{ From, To, ReplyTo *mail.Address }
 
-// Envelope parses the addresses. A recipient, reply address or ID that no server
+// Envelope parses the addresses; their domains are then ASCII. A recipient, reply address or ID that no server
 // would accept is an ErrPermanent. A bad From is not: it is a mistake in the
 // settings, which can be corrected.
 func (m Message) Envelope() (e Envelope, err error) {
@@ -116,7 +118,8 @@ func parse(s string) (*mail.Address, error) {
 	if err != nil || strings.ContainsFunc(a.Name+a.Address, unicode.IsControl) {
 		return nil, errors.New("not an e-mail address")
 	}
-	return a, nil
+	a.Address, err = contact.ASCIIDomain(a.Address)
+	return a, err
 }
 
 // validLink accepts nothing that could end the header that contains it.

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sesv2/types"
 	"github.com/aws/smithy-go"
 
+	"ferry/shared/contact"
 	"ferry/shared/notify/mail"
 )
 
@@ -37,6 +38,9 @@ func (s Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("sending mail: %w", err)
 	}
+	if err := contact.CheckLocal(env.To.Address); err != nil {
+		return "", fmt.Errorf("%w: %w", mail.ErrPermanent, err)
+	}
 	out, err := s.Client.SendEmail(ctx, s.input(m, env))
 	if err != nil {
 		return "", fmt.Errorf("sending mail: %w", classify(err))
@@ -56,7 +60,7 @@ func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 	if m.HTML != "" {
 		in.Content.Simple.Body.Html = content(m.HTML)
 	}
-	if env.ReplyTo != nil {
+	if env.ReplyTo != nil && contact.CheckLocal(env.ReplyTo.Address) == nil {
 		in.ReplyToAddresses = []string{env.ReplyTo.String()}
 	}
 	if s.ConfigurationSet != "" {

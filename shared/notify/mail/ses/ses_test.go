@@ -3,6 +3,7 @@ package ses_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sesv2/types"
 	"github.com/aws/smithy-go"
 
+	"ferry/shared/contact"
 	"ferry/shared/notify/mail"
 	"ferry/shared/notify/mail/ses"
 )
@@ -101,5 +103,29 @@ func TestAnErrorSaysWhetherToTryAgain(t *testing.T) {
 	}
 	if _, err := (ses.Sender{Client: &client{}}).Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "none"}); !errors.Is(err, mail.ErrPermanent) {
 		t.Errorf("a malformed address: %v", err)
+	}
+}
+
+func TestSESGetsAddressesInASCII(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ to, reply, sent, answered string }{
+		"a domain of another script":                    {"ann@bücher.example", "eve@例子.example", "ann@xn--bcher-kva.example", "<eve@xn--fsqu00a.example>"},
+		"letters before the @ fail before the call":     {"jörg@example.com", "eve@example.com", "", ""},
+		"a reply address with such letters is left out": {"ann@example.com", "jörg@example.com", "ann@example.com", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked client
+			_, err := ses.Sender{Client: &asked}.Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: c.to, ReplyTo: c.reply})
+			if c.sent == "" {
+				if !errors.Is(err, mail.ErrPermanent) || !errors.Is(err, contact.ErrLocal) || asked.asked != nil {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || asked.asked.Destination.ToAddresses[0] != c.sent || strings.Join(asked.asked.ReplyToAddresses, "") != c.answered {
+				t.Errorf("the request was %+v, %v", asked.asked, err)
+			}
+		})
 	}
 }

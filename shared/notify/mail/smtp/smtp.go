@@ -19,6 +19,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
+	"ferry/shared/contact"
 	"ferry/shared/notify/mail"
 )
 
@@ -66,6 +67,15 @@ func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("connecting to the mail server: %w", cmp.Or(ctx.Err(), err))
 	}
+	if utf8, _ := conn.Extension("SMTPUTF8"); !utf8 {
+		if err := contact.CheckLocal(env.To.Address); err != nil {
+			conn.Quit()
+			return "", fmt.Errorf("%w: %w", mail.ErrPermanent, err)
+		}
+		if env.ReplyTo != nil && contact.CheckLocal(env.ReplyTo.Address) != nil {
+			env.ReplyTo = nil // such a header would need it too
+		}
+	}
 	msg := compose(m, env)
 	err = client.SendWithSMTPClient(conn, msg)
 	if err != nil && !msg.IsDelivered() {
@@ -101,7 +111,8 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 		opts = append(opts, gomail.WithUsername(s.server.user), gomail.WithPassword(s.server.password),
 			gomail.WithOpportunisticSMTPAuth(logins...))
 	}
-	if ascii(env.From.Address) && ascii(env.To.Address) {
+	if contact.CheckLocal(env.From.Address) == nil && contact.CheckLocal(env.To.Address) == nil &&
+		(env.ReplyTo == nil || contact.CheckLocal(env.ReplyTo.Address) == nil) {
 		// Needless SMTPUTF8 would make the mail bounce at older servers on its way.
 		opts = append(opts, gomail.WithoutSMTPUTF8())
 	}

@@ -1,6 +1,7 @@
 package smtp
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/boottest"
+	"ferry/shared/contact"
 	"ferry/shared/notify/mail"
 )
 
@@ -220,6 +222,51 @@ func TestAReplySaysWhetherToTryAgain(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "affected") {
 				t.Errorf("the error repeats the recipient: %v", err)
+			}
+		})
+	}
+}
+
+// TestAnAddressOfAnyScriptReachesItsServer sends to servers with and without SMTPUTF8.
+func TestAnAddressOfAnyScriptReachesItsServer(t *testing.T) {
+	t.Parallel()
+	const domain = "ann@xn--bcher-kva.example"
+	for name, c := range map[string]struct {
+		utf8               bool
+		from, to, reply    string
+		mail, rcpt, header string // the last is Reply-To; without rcpt it fails for good
+	}{
+		"a domain of another script": {false, "", "ann@bücher.example", "", "", domain, ""},
+		"the same with SMTPUTF8":     {true, "", "ann@bücher.example", "", "", domain, ""},
+		"a domain in ASCII already":  {false, "", domain, "", "", domain, ""},
+		"the sender's and the reply address's domain": {false, "ferry@müller.example", "ann@bücher.example", "eve@例子.example",
+			"ferry@xn--mller-kva.example", domain, "<eve@xn--fsqu00a.example>"},
+		"letters before the @ at a server that takes them": {true, "", "jörg@bücher.example", "", "", "jörg@xn--bcher-kva.example", ""},
+		"letters before the @ at a server that does not":   {false, "", "jörg@bücher.example", "", "", "", ""},
+		"another script before the @":                      {false, "", "用户@example.com", "", "", "", ""},
+		"a reply address that the server cannot take":      {false, "", domain, "jörg@example.com", "", domain, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := start(t, boottest.SMTPOptions{Offer: map[bool][]string{true: {"SMTPUTF8", "8BITMIME"}}[c.utf8]})
+			m := message()
+			m.To, m.From, m.ReplyTo = c.to, cmp.Or(c.from, m.From), c.reply
+			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+			talk := strings.Join(srv.Talk().Lines, "\n")
+			if c.rcpt == "" {
+				if !errors.Is(err, mail.ErrPermanent) || !strings.Contains(err.Error(), contact.ErrLocal.Error()) || strings.Contains(talk, "RCPT") {
+					t.Errorf("got %v; the talk was %s", err, talk)
+				}
+				return
+			}
+			must(t, err)
+			got, _ := only(t, srv)
+			if !strings.Contains(talk, "RCPT TO:<"+c.rcpt+">") || !strings.Contains(talk, "MAIL FROM:<"+cmp.Or(c.mail, "ferry@example.org")+">") ||
+				strings.Contains(talk, "SMTPUTF8") != !ascii(c.rcpt) {
+				t.Errorf("the talk was %s", talk)
+			}
+			if got.Header.Get("Reply-To") != c.header || !strings.Contains(got.Header.Get("To"), c.rcpt) {
+				t.Errorf("the headers are %v", got.Header)
 			}
 		})
 	}
