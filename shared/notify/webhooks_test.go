@@ -285,17 +285,20 @@ func TestWaitingEventsAreCountedBeforeTheFirstIsDelivered(t *testing.T) {
 	before := p.hookSender(t, p.table, r.URL)
 	must(t, before.Spread(t.Context()))
 	var lanes sync.WaitGroup
-	var once sync.Once
+	var once, first sync.Once
 	w := &double{Table: p.table}
 	d := p.hookSender(t, w, r.URL) // after a restart
 	d.SetBacklog(3)
+	looked := make(chan struct{})
 	w.query = func(q table.Query) {
-		if q.Limit == table.MaxPage {
-			once.Do(func() {
-				lanes.Go(func() { d.SendDue(t.Context()) })
-				time.Sleep(200 * time.Millisecond) // the lanes wait for the count
-			})
+		if q.Limit != table.MaxPage { // a lane's, which waits for the count then
+			first.Do(func() { close(looked) })
+			return
 		}
+		once.Do(func() {
+			lanes.Go(func() { d.SendDue(t.Context()) })
+			<-looked
+		})
 	}
 	must(t, d.Spread(t.Context()))
 	lanes.Wait()
