@@ -198,12 +198,48 @@ func TakesGzip(r *http.Request) bool {
 	return slices.ContainsFunc(preferences(r.Header, "Accept-Encoding"), func(p preference) bool { return p.value == "gzip" })
 }
 
-// Prefers returns the media type that the client's Accept header prefers, if it is one
-// of these types, else "".
-func Prefers(r *http.Request, types ...string) string {
+// Shape is the form of an answer.
+type Shape int
+
+// The shapes of an answer.
+const (
+	AsUsual Shape = iota // what the address gives to whoever has no preference
+	AsPage
+	AsJSON
+	AsText
+)
+
+// VaryByShape has the headers that Asked reads, for the header Vary.
+const VaryByShape = "Accept, Sec-Fetch-Mode, User-Agent"
+
+// Asked returns the shape of answer that a request asks for. Only a browser that opens an address gets a
+// page: Java and others name text/html too. Who takes anything (*/*) as gladly as JSON or text, such as
+// axios, has no preference.
+func Asked(r *http.Request) Shape {
 	all := preferences(r.Header, "Accept")
-	if len(all) > 0 && slices.Contains(types, all[0].value) {
-		return all[0].value
+	names := func(kind string) bool {
+		return slices.ContainsFunc(all, func(p preference) bool { return p.value == kind })
 	}
-	return ""
+	if names("text/html") && isOpened(r.Header) {
+		return AsPage
+	}
+	all = slices.DeleteFunc(all, func(p preference) bool { return p.quality < all[0].quality }) // of names, too
+	switch {
+	case names("*/*"), names("*"): // Java writes the latter
+		return AsUsual
+	case names("application/json"):
+		return AsJSON
+	case names("text/plain"):
+		return AsText
+	}
+	return AsUsual
+}
+
+// isOpened reports whether a browser sends a request because a person opens an address or sends a form. Where
+// it does not say so, as without https, its name must do.
+func isOpened(h http.Header) bool {
+	if mode := h.Get("Sec-Fetch-Mode"); mode != "" {
+		return mode == "navigate"
+	}
+	return strings.HasPrefix(h.Get("User-Agent"), "Mozilla")
 }

@@ -126,41 +126,59 @@ func TestBrokenFormIsNotQuotedInTheLog(t *testing.T) {
 	}
 }
 
-const (
-	htmlType = "text/html"
-	jsonType = "application/json"
-)
-
-func TestClientsFirstMediaTypeIsPreferred(t *testing.T) {
+func TestOnlyABrowserThatOpensAnAddressGetsAPage(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		what   string
-		accept []string
-		want   string
-	}{
-		{"no header means no preference", nil, ""},
-		{"any type means no preference", []string{"*/*"}, ""},
-		{"a browser prefers HTML", []string{"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"}, htmlType},
-		{"a program prefers JSON", []string{"application/json"}, jsonType},
-		{"a parameter does not matter", []string{"application/json;v=2"}, jsonType},
-		{"case does not matter", []string{"Text/HTML"}, htmlType},
-		{"the higher quality wins", []string{"text/html;q=0.5, application/json"}, jsonType},
-		{"the name of the quality may be a capital", []string{"text/html;Q=0.5, application/json;q=0.9"}, jsonType},
-		{"the first of equal types wins", []string{"application/json, text/html"}, jsonType},
-		{"quality 0 excludes a type", []string{"text/html;q=0, application/json;q=0.1"}, jsonType},
-		{"another type wins", []string{"application/octet-stream, text/html;q=0.9"}, ""},
-		{"any type wins", []string{"*/*, text/html;q=0.9"}, ""},
-		{"several headers are one list", []string{"image/png;q=0.1", "text/html"}, htmlType},
-		{"a malformed quality is ignored", []string{"text/html;q=x, application/json;q=0.9"}, htmlType},
-		{"a quality above 1 counts as 1", []string{"application/json, text/html;q=7"}, jsonType},
-		{"a quality of NaN is ignored", []string{"application/json, text/html;q=NaN"}, jsonType},
-		{"empty members are ignored", []string{",, ;q=1, text/html"}, htmlType},
-	} {
-		r := &http.Request{Header: http.Header{"Accept": c.accept}}
-		if got := api.Prefers(r, jsonType, htmlType); got != c.want {
-			t.Errorf("%s: %q is preferred, want %q", c.what, got, c.want)
+	const table = `
+		page  | Firefox                    | text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8 | Mozilla/5.0 (X11; Linux x86_64) Firefox/143.0 | navigate
+		page  | Chrome                     | text/html,image/avif,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7 | Mozilla/5.0 Chrome/141.0 | navigate
+		page  | Safari, without https      | text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8 | Mozilla/5.0 (iPhone) Safari/604.1 |
+		page  | Internet Explorer          | text/html, application/xhtml+xml, image/jxr, */* | Mozilla/5.0 (Windows NT 10.0; Trident/7.0) |
+		page  | a browser by another name  | text/html,*/*;q=0.8 | Lynx/2.9 | navigate
+		page  | HTML last of all           | application/json, text/html;q=0.1 | Mozilla/5.0 | navigate
+		page  | HTML in capitals           | Text/HTML | Mozilla/5.0 |
+		usual | a script of a page         | text/html,*/*;q=0.8 | Mozilla/5.0 | cors
+		JSON  | a script that wants JSON   | application/json | Mozilla/5.0 | cors
+		usual | an image of a page         | image/avif,image/webp,*/*;q=0.8 | Mozilla/5.0 | no-cors
+		usual | no HTML                    | */* | Mozilla/5.0 | navigate
+		usual | refused HTML               | text/html;q=0, */* | Mozilla/5.0 | navigate
+		usual | PowerShell 5               | | Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1.19041.1 |
+		usual | Java's openStream          | text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2 | Java/21.0.4 |
+		usual | Java, without a name       | text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2 | |
+		usual | axios in a page            | application/json, text/plain, */* | Mozilla/5.0 | cors
+		usual | axios in Node              | application/json, text/plain, */* | axios/1.7.2 |
+		usual | Angular, without https     | application/json, text/plain, */* | Mozilla/5.0 |
+		usual | curl                       | */* | curl/8.14.1 |
+		usual | wget                       | */* | Wget/1.25.0 |
+		usual | aria2                      | */*,application/metalink4+xml,application/metalink+xml | aria2/1.37.0 |
+		usual | requests                   | */* | python-requests/2.32.3 |
+		usual | Go                         | | Go-http-client/1.1 |
+		usual | Spring                     | text/plain, application/json, application/*+json, */* | Java/21 |
+		usual | HTML, to a program         | text/html | curl/8.14.1 |
+		JSON  | JSON, to a program         | application/json | curl/8.14.1 |
+		JSON  | jQuery                     | application/json, text/javascript, */*; q=0.01 | Mozilla/5.0 | cors
+		JSON  | JSON with a parameter      | application/json;v=2 | |
+		JSON  | JSON or HTML, to a program | text/html, application/json | curl/8.14.1 |
+		JSON  | JSON above anything        | */*;q=0.8, application/json;q=0.9 | |
+		usual | JSON below anything        | application/json;q=0.5, */*;q=0.8 | |
+		usual | JSON or Java's anything    | application/json, * | |
+		text  | JSON below text            | text/plain, application/json;q=0.5 | |
+		usual | JSON below a file's bytes  | application/octet-stream, application/json;q=0.9 | |
+		text  | a malformed quality is 1   | text/plain;q=x, application/json;q=0.9 | |
+		JSON  | as is one above 1, or NaN  | application/json;Q=7, text/plain;q=NaN | |
+		JSON  | empty members              | ,, ;q=1, application/json | |
+		text  | text                       | text/plain | curl/8.14.1 |
+		text  | text, to a script          | text/plain, */*; q=0.01 | Mozilla/5.0 | cors`
+	shapes := map[string]api.Shape{"usual": api.AsUsual, "page": api.AsPage, "JSON": api.AsJSON, "text": api.AsText}
+	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
+		cells := strings.Split(line, "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
 		}
+		r := &http.Request{Header: http.Header{"Accept": {cells[2]}, "User-Agent": {cells[3]}, "Sec-Fetch-Mode": {cells[4]}}}
+		apitest.Equal(t, cells[1], api.Asked(r), shapes[cells[0]])
 	}
+	r := &http.Request{Header: http.Header{"Accept": {"image/png;q=0.1", "text/html"}, "User-Agent": {"Mozilla/5.0"}}}
+	apitest.Equal(t, "several headers are one list", api.Asked(r), api.AsPage)
 }
 
 func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
@@ -193,9 +211,8 @@ func FuzzAnyAcceptHeaderIsRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, accept string) {
 		r := &http.Request{Header: http.Header{"Accept": {accept}, "Accept-Language": {accept}}}
-		got := api.Prefers(r, jsonType, htmlType)
-		if got != "" && !strings.Contains(strings.ToLower(accept), got) {
-			t.Errorf("%q prefers %q, which is not in it", accept, got)
+		if got := api.Asked(r); got != api.AsUsual && got != api.AsJSON && got != api.AsText {
+			t.Errorf("%q of a program that has no name gets %d", accept, got)
 		}
 		r.URL = &url.URL{Path: "/"}
 		if lang := api.Lang(r, auth.User{}); !slices.Contains(api.Languages(), lang) {

@@ -21,7 +21,7 @@ func NewNotFound(p *api.Ports) http.Handler {
 		path, ok := strings.CutPrefix(r.URL.Path, api.Prefix)
 		allow := api.Methods(path)
 		switch {
-		case !ok && (r.Method == http.MethodGet || r.Method == http.MethodHead) && api.Prefers(r, "text/html") != "":
+		case !ok && (r.Method == http.MethodGet || r.Method == http.MethodHead) && api.Asked(r) == api.AsPage:
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("Location", pageFor(r))
 			w.WriteHeader(http.StatusSeeOther)

@@ -90,7 +90,7 @@ func TestAForgottenPasswordIsReplacedByTheLinkInTheMail(t *testing.T) {
 func (v visitor) mailedPage(mail string) string {
 	v.Helper()
 	link := regexp.MustCompile(`http\S+/v1/auth/change\S+`).FindString(mail)
-	a := v.Send("GET "+link, "", "Accept", "text/html").Want(303)
+	a := v.Send("GET "+link, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303)
 	return strings.TrimPrefix(a.Header.Get("Location"), "../../")
 }
 

@@ -65,7 +65,7 @@ func (v visitor) send(request, body string, headers ...string) apitest.Answer {
 	for name, value := range v.cookies {
 		all = append(all, name+"="+value)
 	}
-	own := []string{"Accept", "text/html,*/*;q=0.8", "Accept-Language", "en", "User-Agent", v.agent, "Cookie", strings.Join(all, "; ")}
+	own := []string{"Accept", "text/html,*/*;q=0.8", "Sec-Fetch-Mode", "navigate", "Accept-Language", "en", "User-Agent", v.agent, "Cookie", strings.Join(all, "; ")}
 	a := v.Send(method+" "+v.Root+"/"+page, body, append(own, headers...)...)
 	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
 		if v.cookies[c.Name] = c.Value; c.MaxAge < 0 {

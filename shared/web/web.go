@@ -81,7 +81,7 @@ func newSite(p *api.Ports) *site {
 
 // home leads a browser to the first page. Programs get a text that says how to use the interface.
 func (v *visit) home() error {
-	if api.Prefers(v.r, "text/html") != "" {
+	if api.Asked(v.r) == api.AsPage {
 		return v.to(cmp.Or(v.ports.Look.Home, "send"), nil)
 	}
 	base := v.ports.Base(v.r.Context())
@@ -95,7 +95,7 @@ func (v *visit) home() error {
 
 // missing answers for pages that do not exist. Programs get the envelope.
 func (v *visit) missing() error {
-	if api.Prefers(v.r, "text/html") == "" {
+	if api.Asked(v.r) != api.AsPage {
 		v.again = func(status int, _ error) error { return envelope.WriteError(v.w, v.ports.Now(), status) }
 	}
 	return fault.New(fault.NotFound, "there is no such page")

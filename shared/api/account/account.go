@@ -98,7 +98,7 @@ func newChange(p *api.Ports) http.Handler {
 		return envelope.WriteError(w, p.Now(), status)
 	}
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Add("Vary", "Accept")
+		w.Header().Add("Vary", api.VaryByShape)
 		if r.Method == http.MethodGet {
 			return showChange(w, r)
 		}
@@ -143,7 +143,7 @@ func toPassword(w http.ResponseWriter, r *http.Request, query url.Values) error 
 	return api.ToPage(w, 1, "password", query)
 }
 
-func isPerson(r *http.Request) bool { return api.Prefers(r, "text/html") != "" }
+func isPerson(r *http.Request) bool { return api.Asked(r) == api.AsPage }
 
 // read takes the token, PIN and password from the query or from a form, so that they
 // need not be in a URL.

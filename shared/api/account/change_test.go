@@ -264,7 +264,7 @@ func TestABrowserIsLedToThePageOfAPassword(t *testing.T) {
 		"and one with a token of nowhere":  {browser, "POST /auth/change?k=x", "z=a+new+password", "../../password?k=x&wrong=401"},
 		"and one that only checks a token": {browser, "POST /auth/change?" + query, "p=" + w.pin, to},
 	} {
-		a := w.Send(c.request, c.body, "Accept", c.accept, "Content-Type", urlencoded)
+		a := w.Send(c.request, c.body, "Accept", c.accept, "User-Agent", "Mozilla/5.0", "Content-Type", urlencoded)
 		if c.to == "" {
 			a.Want(405)
 			apitest.Equal(t, what, a.Header.Get("Allow"), "POST")
@@ -274,7 +274,7 @@ func TestABrowserIsLedToThePageOfAPassword(t *testing.T) {
 		}
 	}
 	w.wantPassword(apitest.Password)
-	a := w.Send("POST /auth/change?"+query, "p="+w.pin+"&z=a+new+password", "Accept", browser, "Content-Type", urlencoded).Want(303)
+	a := w.Send("POST /auth/change?"+query, "p="+w.pin+"&z=a+new+password", "Accept", browser, "User-Agent", "Mozilla/5.0", "Content-Type", urlencoded).Want(303)
 	apitest.Equal(t, "the page after a change", a.Header.Get("Location"), "../../login?changed=1&user=ann")
 	w.wantPassword(fresh)
 }

@@ -29,7 +29,7 @@ func newStop(p *api.Ports) http.Handler {
 type server struct{ ports *api.Ports }
 
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Add("Vary", "Accept")
+	w.Header().Add("Vary", api.VaryByShape)
 	if isPerson(r) && r.Method == http.MethodGet { // the page says what is wrong with a token
 		return api.ToPage(w, 1, "stop", r.URL.Query())
 	}

@@ -39,7 +39,7 @@ func TestOnlyPOSTStopsMail(t *testing.T) {
 	s := apitest.New(t)
 	link := path(s, "en")
 	for accept, status := range map[string]int{browser: 303, "*/*": 200} {
-		s.Send("GET "+link, "", "Accept", accept).Want(status)
+		s.Send("GET "+link, "", "Accept", accept, "User-Agent", "Mozilla/5.0").Want(status)
 		apitest.Equal(t, "the address after a mail scanner has been there", reason(s), "")
 	}
 	s.Send("HEAD "+link, "").Want(405)
@@ -114,10 +114,10 @@ func TestABrowserIsLedToThePageThatStopsMail(t *testing.T) {
 	s := apitest.New(t)
 	for _, link := range []string{path(s, "de"), auth.StopLink("", "de", "x")} { // the page says what is wrong with a token
 		_, query, _ := strings.Cut(link, "?")
-		a := s.Send("GET "+link, "", "Accept", browser).Want(303)
-		a.WantHeaders("Location", "../../stop?"+query, "Cache-Control", "no-store", "Referrer-Policy", "same-origin", "Vary", "Accept")
+		a := s.Send("GET "+link, "", "Accept", browser, "Sec-Fetch-Mode", "navigate").Want(303)
+		a.WantHeaders("Location", "../../stop?"+query, "Cache-Control", "no-store", "Referrer-Policy", "same-origin", "Vary", "Accept, Sec-Fetch-Mode, User-Agent")
 	}
-	s.Send("POST "+path(s, "de"), "x=", "Accept", browser, "Content-Type", urlencoded).Want(303)
+	s.Send("POST "+path(s, "de"), "x=", "Accept", browser, "Sec-Fetch-Mode", "navigate", "Content-Type", urlencoded).Want(303)
 	apitest.Equal(t, "the address after a browser's form", reason(s), notify.AddressStopped)
 	if log := s.Log.String(); strings.Contains(log, address) || strings.Contains(log, s.Data.Ports.Key.Stop(address)[:20]) {
 		t.Errorf("the log has the address or its token: %s", log)

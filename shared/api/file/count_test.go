@@ -40,13 +40,13 @@ func TestDownloadsOfTheLastByteCount(t *testing.T) {
 			{"GET", []string{"Range", "bytes=99999999-"}, "", 0},
 			{"GET", []string{"If-None-Match", "*"}, "", 0},
 			{"GET", []string{"If-Match", `"another"`}, "", 0},
-			{"GET", []string{"Accept", "text/html"}, "", 0},
+			{"GET", []string{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, "", 0},
 			{"GET", []string{"Accept", "application/json"}, "", 0},
-			{"HEAD", []string{"Accept", "text/html"}, "&download=1", 0},
+			{"HEAD", []string{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, "&download=1", 0},
 			{"GET", []string{"User-Agent", "facebookexternalhit/1.1", "Accept", "text/html"}, "&download=1", 0},
 			{"GET", []string{"Sec-Purpose", "prefetch;prerender"}, "&download=1", 0},
 			{"GET", nil, "", 1},
-			{"GET", []string{"Accept", "text/html"}, "&download=1", 1},
+			{"GET", []string{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, "&download=1", 1},
 			{"GET", []string{"If-Match", "*"}, "", 1},
 			{"GET", []string{"Range", "bytes=0-1", "If-Range", `"another"`}, "", 1},
 		} {
@@ -92,12 +92,12 @@ func TestRobotRequestsCountAsPreviews(t *testing.T) {
 		headers []string
 		want    int
 	}{
-		"the page":          {"GET", []string{"User-Agent", robot, "Accept", "text/html"}, 1},
+		"the page":          {"GET", []string{"User-Agent", robot, "Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, 1},
 		"the record":        {"GET", []string{"User-Agent", robot, "Accept", "application/json"}, 1},
 		"the bytes":         {"GET", []string{"User-Agent", robot}, 1},
 		"some of the bytes": {"GET", []string{"User-Agent", robot, "Range", "bytes=0-1"}, 1},
 		"the headers":       {"HEAD", []string{"User-Agent", robot}, 0},
-		"a person's page":   {"GET", []string{"Accept", "text/html"}, 0},
+		"a person's page":   {"GET", []string{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, 0},
 		"a person's bytes":  {"GET", nil, 0},
 	} {
 		link := s.share("a.txt", "0123456789")

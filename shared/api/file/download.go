@@ -69,7 +69,7 @@ func newServer(p *api.Ports) server {
 // page that says so.
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	err := s.give(w, r)
-	if fault.Is(err, fault.Unauthorized) && r.Method == http.MethodGet && api.Prefers(r, "text/html") != "" && !MadeByRobot(r) {
+	if fault.Is(err, fault.Unauthorized) && r.Method == http.MethodGet && api.Asked(r) == api.AsPage && !MadeByRobot(r) {
 		w.Header().Del("WWW-Authenticate")
 		return s.toPage(w, r)
 	}
@@ -78,7 +78,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 
 // give answers with the bytes, with the envelope, or by leading a browser to the link's page.
 func (s server) give(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Add("Vary", "Accept")
+	w.Header().Add("Vary", api.VaryByShape)
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "script", "worker", "sharedworker", "serviceworker", "style", "xslt": // browsers load these though they are attachments
 		return fault.New(fault.Forbidden, "a page may not load a file as its script or style")
@@ -145,9 +145,9 @@ const (
 // isContent reports whether it is what a limit or a password guards.
 func (w want) isContent() bool { return w == wantsBytes || w == wantsEntries || w == wantsEntry }
 
-// wants reads what a request wants: its query says so, or the type that it prefers.
+// wants reads what a request wants: its query says so, or the shape that it asks for.
 func wants(r *http.Request) want {
-	q, kind := r.URL.Query(), api.Prefers(r, "application/json", "text/html")
+	q, asked := r.URL.Query(), api.Asked(r)
 	switch {
 	case q.Has("about"):
 		return wantsAbout
@@ -157,9 +157,9 @@ func wants(r *http.Request) want {
 		return wantsEntry
 	case q.Has("preview"):
 		return wantsPreview
-	case kind == "application/json" && q.Get("download") == "":
+	case asked == api.AsJSON && q.Get("download") == "":
 		return wantsEnvelope
-	case kind == "text/html" && q.Get("download") == "" && q.Get("claim") == "":
+	case asked == api.AsPage && q.Get("download") == "" && q.Get("claim") == "":
 		return wantsPage
 	}
 	return wantsBytes

@@ -33,7 +33,7 @@ func (s server) guard(w http.ResponseWriter, r *http.Request, link *links.Link, 
 		*link, err = s.links.Take(r.Context(), *link, claim)
 		return false, err
 	case claim == "" && link.Password != "":
-		id, page := "link#"+auth.HashToken(link.Token), api.Prefers(r, "text/html") != "" && !r.URL.Query().Has("download")
+		id, page := "link#"+auth.HashToken(link.Token), api.Asked(r) == api.AsPage && !r.URL.Query().Has("download")
 		err := CheckPassword(w, r, s.passwords, id, link.Password, "curl -L -u :PASSWORD LINK", page)
 		if err != nil {
 			return false, err

@@ -197,7 +197,7 @@ func TestAProtectedLinkNeedsItsPassword(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"", "&download=1"} { // the page asks for the password
-		s.Send("GET "+link+query, "", "Accept", "text/html").Want(303).WantHeaders("WWW-Authenticate", "")
+		s.Send("GET "+link+query, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303).WantHeaders("WWW-Authenticate", "")
 	}
 	claimed := s.claim(link, "Ferry-Link-Password", "open sesame")
 	apitest.Equal(t, "the bytes", s.Get(claimed), "0123456789")

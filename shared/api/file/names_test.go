@@ -44,7 +44,7 @@ func TestDownloadKeepsItsName(t *testing.T) {
 func TestABrowserIsLedToTheLinksPage(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
+	browser := []string{"Accept", "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Mode", "navigate"}
 	link := s.share("a.txt", "content")
 	_, k, _ := strings.Cut(link, "k=")
 	s.share("b.txt", "deleted")
@@ -54,14 +54,14 @@ func TestABrowserIsLedToTheLinksPage(t *testing.T) {
 		"/download/file?k=%3Cb%3E%26x&n=1": "../../l?k=%3Cb%3E%26x", "/download/file": "../../l?k=",
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
-			a := s.Send(method+" "+path, "", "Accept", accept).Want(303)
-			a.WantHeaders("Location", page, "Cache-Control", "no-store", "Referrer-Policy", "same-origin", "Vary", "Accept")
+			a := s.Send(method+" "+path, "", browser...).Want(303)
+			a.WantHeaders("Location", page, "Cache-Control", "no-store", "Referrer-Policy", "same-origin", "Vary", "Accept, Sec-Fetch-Mode, User-Agent")
 		}
 	}
-	s.Send("GET "+link+"&download=1", "", "Accept", accept).Want(200).WantHeaders("Content-Type", "application/octet-stream")
+	s.Send("GET "+link+"&download=1", "", browser...).Want(200).WantHeaders("Content-Type", "application/octet-stream")
 	s.Ask("DELETE /files/1", "").Want(200)
 	for _, query := range []string{"", "&download=1", "&claim=x"} { // the page says why the link is dead
-		s.Send("GET "+link+query, "", "Accept", accept).Want(303).WantHeaders("Location", "../../l?k="+k+"&lang=en", "WWW-Authenticate", "")
+		s.Send("GET "+link+query, "", browser...).Want(303).WantHeaders("Location", "../../l?k="+k+"&lang=en", "WWW-Authenticate", "")
 	}
 }
 
@@ -95,13 +95,14 @@ func TestProgramCanAskForTheEnvelope(t *testing.T) {
 	s.share("other.txt", "1")
 	link := s.share("a.txt", "22")
 	for _, accept := range []string{"application/json", "application/json, text/html;q=0.9", "text/plain;q=0.5,application/json"} {
-		e := s.Send("GET "+link, "", "Accept", accept).Want(200).WantHeaders("Vary", "Accept")
+		e := s.Send("GET "+link, "", "Accept", accept).Want(200).WantHeaders("Vary", "Accept, Sec-Fetch-Mode, User-Agent")
 		f := e.File()
 		f.Modified = 0
 		apitest.Equal(t, accept, f, apitest.File{ID: 2, Name: "a.txt", Length: 2, LinkURL: link})
 		apitest.Equal(t, accept, e.Description+e.User, "handlerDownloadList:succsessfullyann")
 	}
-	for _, accept := range []string{"", "*/*", "application/octet-stream", "text/plain, application/json;q=0.5", "application/json;q=0"} {
+	for _, accept := range []string{"", "*/*", "application/octet-stream", "text/plain, application/json;q=0.5", "application/json;q=0",
+		"text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "application/json, text/plain, */*"} {
 		apitest.Equal(t, accept, s.Send("GET "+link, "", "Accept", accept).Text, "22")
 	}
 }

@@ -109,7 +109,7 @@ func TestHEADHasTheHeadersOfGET(t *testing.T) {
 	s := begin(t)
 	for name, text := range map[string]string{"empty": "", "small": "0123456789", "large": content()} {
 		link := s.share(name, text, "Content-Type", "text/plain")
-		for _, headers := range [][]string{nil, {"Accept", "text/html"}, {"Accept", "application/json"}, {"Range", "bytes=1-2"}, {"If-None-Match", "*"}} {
+		for _, headers := range [][]string{nil, {"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, {"Accept", "application/json"}, {"Range", "bytes=1-2"}, {"If-None-Match", "*"}} {
 			get := s.Send("GET "+link, "", headers...)
 			head := s.Send("HEAD "+link, "", headers...).Want(get.Code)
 			for field := range get.Header {

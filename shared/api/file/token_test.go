@@ -50,7 +50,7 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 			continue // the gateway parses queries
 		}
 		a := s.Send("GET "+path, "").Want(want.status)
-		s.Send("GET "+path, "", "Accept", "text/html").Want(303) // the page says what is wrong
+		s.Send("GET "+path, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303) // the page says what is wrong
 		s.Send("HEAD "+path, "").Want(want.status)
 		if want.status == 200 {
 			apitest.Equal(t, path, a.Text, want.body)

@@ -132,7 +132,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if r.Method == http.MethodGet && api.Prefers(r, "text/html") != "" {
+	if r.Method == http.MethodGet && api.Asked(r) == api.AsPage {
 		return api.ToPage(w, 1, "r", pageQuery(r))
 	}
 	if err := api.OnlyKnown(r, "k", "file", "by", "bundle"); err != nil {
@@ -160,7 +160,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 		}
 		sent = sentOf(page.Files...)
 	}
-	if sent != nil && api.Prefers(r, "text/html") != "" { // the form of a browser without scripts
+	if sent != nil && api.Asked(r) == api.AsPage { // the form of a browser without scripts
 		q := pageQuery(r)
 		q.Set("sent", strconv.Itoa(len(sent)))
 		return api.ToPage(w, 1, "r", q)

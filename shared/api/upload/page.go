@@ -22,7 +22,7 @@ import (
 func (h handler) isPage(r *http.Request) bool {
 	cookie, ok := h.ports.Cookie(r.Context())
 	return ok && r.Method == http.MethodPost && isForm(r) && auth.Read(r).Kind == "" && cookie.IsOwn(r) &&
-		api.Prefers(r, "text/html") != ""
+		api.Asked(r) == api.AsPage
 }
 
 // maxFields is the most bytes of a page's fields together, far more than they may have.

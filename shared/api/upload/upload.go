@@ -96,7 +96,7 @@ func (h handler) take(w http.ResponseWriter, r *http.Request, u auth.Identity, q
 }
 
 // wantsLinks reports whether a client asks for bare links instead of the envelope.
-func wantsLinks(r *http.Request) bool { return api.Prefers(r, "text/plain") != "" }
+func wantsLinks(r *http.Request) bool { return api.Asked(r) == api.AsText }
 
 // lists reports whether the answer to an upload into an area lists it: the caller must not see
 // another user's list, and a token that may only upload sees none.

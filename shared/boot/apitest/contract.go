@@ -90,5 +90,5 @@ func (c contract) fallback(status int) *openapi3.Operation {
 // isContent reports whether a response is a file's bytes, of any type, not an envelope.
 func isContent(r *http.Request, path string, status int) bool {
 	return strings.HasPrefix(path, "/download/file") && status < 400 &&
-		(!strings.HasPrefix(r.Header.Get("Accept"), "application/json") || r.URL.Query().Get("download") != "")
+		(api.Asked(r) != api.AsJSON || r.URL.Query().Get("download") != "")
 }

@@ -35,7 +35,7 @@ const (
 	form   = "Content-Type: application/x-www-form-urlencoded"
 	inForm = "Content-Type: multipart/form-data; boundary=b"
 	parts  = bearer + "\n" + inForm
-	page   = "Accept: text/html"
+	page   = "Accept: text/html\nSec-Fetch-Mode: navigate"
 )
 
 const password = "a password to try"

@@ -124,7 +124,8 @@ func (s *Service) Handler() http.Handler {
 	mux := Handler(s.ports)
 	mux.Handle(api.PartRoute.Method+" "+api.Prefix+api.PartRoute.Path, upload.Receive(s.ports))
 	if s.options.ShowInbox {
-		shown := inbox.Handler(s.ports.Outlet(), s.Inbox, api.Prefers, web.Inbox(s.ports), s.options.InboxProxied)
+		asJSON := func(r *http.Request) bool { return api.Asked(r) == api.AsJSON }
+		shown := inbox.Handler(s.ports.Outlet(), s.Inbox, asJSON, web.Inbox(s.ports), s.options.InboxProxied)
 		mux.Handle("GET /inbox", shown)
 	}
 	h := s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))

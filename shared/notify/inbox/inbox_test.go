@@ -126,7 +126,8 @@ func get(in *inbox.Inbox, method, host, accept string, query ...string) *http.Re
 func answer(in *inbox.Inbox, r *http.Request, proxied bool) *http.Response {
 	w := httptest.NewRecorder()
 	p := &api.Ports{Ports: auth.Ports{Now: time.Now}, Log: slog.New(slog.DiscardHandler)}
-	inbox.Handler(p.Outlet(), in, api.Prefers, web.Inbox(p), proxied).ServeHTTP(w, r)
+	asJSON := func(r *http.Request) bool { return api.Asked(r) == api.AsJSON }
+	inbox.Handler(p.Outlet(), in, asJSON, web.Inbox(p), proxied).ServeHTTP(w, r)
 	return w.Result()
 }
 

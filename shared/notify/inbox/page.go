@@ -27,10 +27,9 @@ type Page func(w http.ResponseWriter, r *http.Request, messages []Message) error
 // It asks for no password, so it only answers requests whose Host header names a
 // loopback address or localhost. Otherwise another site in the user's browser could
 // read it, by making its own name resolve to this machine. A proxy in front may send
-// such a Host for everyone, so its requests are refused unless proxied is set. prefers
-// returns the media type that a request prefers, if it is one of these.
+// such a Host for everyone, so its requests are refused unless proxied is set.
 func Handler(
-	o envelope.Outlet, in *Inbox, prefers func(r *http.Request, types ...string) string, page Page, proxied bool,
+	o envelope.Outlet, in *Inbox, wantsJSON func(*http.Request) bool, page Page, proxied bool,
 ) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if !proxied && viaProxy(r) {
@@ -48,7 +47,7 @@ func Handler(
 		}
 		w.Header().Set("Vary", "Accept")
 		w.Header().Set("Cache-Control", "no-store")
-		if prefers(r, "application/json", "text/html") == "application/json" {
+		if wantsJSON(r) {
 			return envelope.WriteJSON(w, http.StatusOK, messages)
 		}
 		if id := r.URL.Query().Get("mail"); id != "" {
