@@ -83,9 +83,12 @@ func (s server) give(w http.ResponseWriter, r *http.Request) error {
 	case "script", "worker", "sharedworker", "serviceworker", "style", "xslt": // browsers load these though they are attachments
 		return fault.New(fault.Forbidden, "a page may not load a file as its script or style")
 	}
-	robot, wanted := MadeByRobot(r), wants(r)
-	if wanted == wantsPage && !robot {
+	who, wanted := askerOf(r), wants(r)
+	switch {
+	case wanted == wantsPage && who == person:
 		return s.toPage(w, r)
+	case wanted == wantsPage && who == nameless: // no page helps a program
+		wanted = wantsBytes
 	}
 	token, err := api.Required(r, s.param, "the download token")
 	if err != nil {
@@ -99,15 +102,15 @@ func (s server) give(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	caller.Accept(link.File.Owner)
-	used := links.Used{Robot: robot} // whether it asks for the page, the file or a range
-	if robot && wanted.isContent() && (link.Guarded() || wanted == wantsBytes && isNamed(r)) {
+	if who.isRobot() && wanted.isContent() && isLed(r, link, who, wanted) {
 		wanted = wantsPage
 	}
 	if link.Guarded() {
-		if done, err := s.guard(w, r, &link, wanted, claim); done || err != nil {
+		if done, err := s.guard(w, r, &link, wanted, claim, &who); done || err != nil {
 			return err
 		}
 	}
+	used := links.Used{Robot: who != person} // whether it asks for the page, the file or a range
 	if r.Method == http.MethodGet && wanted != wantsAbout {
 		defer func() {
 			used.Whole = used.Whole && !r.URL.Query().Has("preview")
@@ -165,10 +168,14 @@ func wants(r *http.Request) want {
 	return wantsBytes
 }
 
-// isNamed reports whether a robot says its name, and asks for what a link leads to and no more.
-func isNamed(r *http.Request) bool {
+// isLed reports whether a robot that asks for content is led to the page. A password, if it is right, outweighs
+// any guess about robots; a claim does not, and a browser that prefetches may know the password too.
+func isLed(r *http.Request, link links.Link, who asker, wanted want) bool {
 	q := r.URL.Query()
-	return r.Header.Get("User-Agent") != "" && !q.Has("download") && !q.Has("claim")
+	if link.Guarded() {
+		return link.Password == "" || given(r) == "" || who == prefetching && q.Has("claim")
+	}
+	return wanted == wantsBytes && !q.Has("download") && !q.Has("claim")
 }
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link) error {

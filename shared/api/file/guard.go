@@ -17,27 +17,36 @@ import (
 // guard holds back what a link with a limit or a password gives only for a claim, for the password,
 // or not at all. If it has answered, done is true.
 //
+// Who proves the password is a person, and so is a nameless program that has a claim.
+//
 // Making a claim costs no call, and checking a password one. Taking a download costs one call of 4
 // write units.
-func (s server) guard(w http.ResponseWriter, r *http.Request, link *links.Link, wanted want, claim string) (done bool, err error) {
+func (s server) guard(
+	w http.ResponseWriter, r *http.Request, link *links.Link, wanted want, claim string, who *asker,
+) (done bool, err error) {
 	get := r.Method == http.MethodGet && (wanted == wantsBytes || wanted == wantsEntry)
 	switch {
 	case wanted == wantsPage || wanted == wantsAbout && given(r) == "":
 		return false, nil
 	case r.URL.Query().Has("preview"):
 		return false, fault.New(fault.Forbidden, "a link with a limit or a password has no preview")
-	case claim != "" && wanted == wantsBytes && get:
+	case link.Password != "" && (claim == "" || who.isRobot() && given(r) != ""):
+		id := "link#" + auth.HashToken(link.Token)
+		if err := CheckPassword(w, r, s.passwords, id, link.Password, "curl -L -u :PASSWORD LINK", false); err != nil {
+			return false, err
+		}
+		*who = person
+	case *who == nameless && claim == "" && wanted.isContent():
+		return false, fault.New(fault.Forbidden, "send a User-Agent: without one you may be a robot, and this link counts its downloads")
+	case *who == nameless && claim != "":
+		*who = person
+	}
+	if claim != "" && wanted == wantsBytes && get {
 		if err := s.links.MayGive(*link, 0); err != nil { // before it takes a download for nothing
 			return false, err
 		}
 		*link, err = s.links.Take(r.Context(), *link, claim)
 		return false, err
-	case claim == "" && link.Password != "":
-		id, page := "link#"+auth.HashToken(link.Token), api.Asked(r) == api.AsPage && !r.URL.Query().Has("download")
-		err := CheckPassword(w, r, s.passwords, id, link.Password, "curl -L -u :PASSWORD LINK", page)
-		if err != nil {
-			return false, err
-		}
 	}
 	inside := link.Limit > 0 && (wanted == wantsEntries || wanted == wantsEntry) // with any method
 	if claim != "" || !get && !inside {

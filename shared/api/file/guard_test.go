@@ -144,17 +144,6 @@ func TestManyAtOnceGetNoMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-func TestRobotsGetNoBytesOfAGuardedLink(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	link := s.Upload("file=a.txt&downloads=1", "0123456789").LinkURL
-	for _, address := range []string{link, s.claim(link)} {
-		s.Send("GET "+address, "", "User-Agent", "Twitterbot/1.0").Want(303)
-		s.Send("GET "+address, "", "User-Agent", "").Want(303)
-	}
-	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 1)
-}
-
 // TestARobotThatSaysItsNameIsLedToThePage: others may be programs of people.
 func TestARobotThatSaysItsNameIsLedToThePage(t *testing.T) {
 	t.Parallel()

@@ -44,14 +44,38 @@ func isLinkCheck(agent string) bool {
 	return strings.Contains(agent, "microsoft office") || strings.Contains(agent, "microsoft outlook") || strings.Contains(agent, "microsoft-webdav-miniredir")
 }
 
+// asker is who makes a request, as far as it can be guessed.
+type asker int
+
+const (
+	person      asker = iota // or a program of theirs
+	nameless                 // no User-Agent: a scanner such as Safe Links, or a program in Node, .NET or PHP
+	named                    // a robot that says its name
+	prefetching              // a browser, what its user has not opened
+)
+
+// isRobot reports whether it says itself that no person has asked.
+func (a asker) isRobot() bool { return a == named || a == prefetching }
+
+func askerOf(r *http.Request) asker {
+	agent := strings.ToLower(strings.TrimSpace(r.Header.Get("User-Agent")))
+	switch {
+	case prefetch(r.Header):
+		return prefetching
+	case agent == "":
+		return nameless
+	case isRobotAgent(agent):
+		return named
+	}
+	return person
+}
+
 // MadeByRobot reports whether a program made the request on its own: it has the
 // User-Agent of a robot or none, or a browser prefetches what its user has not opened.
 //
 // Some scanners claim to be a browser and cannot be recognized. They get the page that
 // browsers get, and only the button on that page leads to the file.
-func MadeByRobot(r *http.Request) bool {
-	return prefetch(r.Header) || isRobotAgent(r.Header.Get("User-Agent"))
-}
+func MadeByRobot(r *http.Request) bool { return askerOf(r) != person }
 
 // prefetch reads Sec-Purpose (https://fetch.spec.whatwg.org/#sec-purpose-header) and the
 // headers that browsers used before it.
@@ -63,11 +87,8 @@ func prefetch(h http.Header) bool {
 	})
 }
 
+// isRobotAgent reports whether a User-Agent in lower case is a robot's.
 func isRobotAgent(agent string) bool {
-	agent = strings.ToLower(agent)
-	if strings.TrimSpace(agent) == "" {
-		return true // such as Safe Links; programs that people use have a name
-	}
 	if isLinkCheck(agent) || strings.HasPrefix(agent, "whatsapp/") { // elsewhere in the text it is WhatsApp's browser
 		return true
 	}
