@@ -273,33 +273,69 @@ func (s server) reread(link links.Link) files.Reread {
 	return func(ctx context.Context) (files.File, error) { return s.links.FindAgain(ctx, link) }
 }
 
-// inBytes corrects two cases where http.ServeContent departs from RFC 9110 (section 14): a range
-// in a unit other than bytes must be ignored, not refused, and the last 0 bytes must be refused,
-// like any range that begins at the file's end. atEnd reports whether one of the ranges has the
-// file's last byte.
+// inBytes corrects where http.ServeContent departs from RFC 9110 (section 14): a range in a unit other than
+// bytes must be ignored, not refused; what begins at a file's end, as its last 0 bytes do, must be refused; and
+// no 206 can have a part of an empty file. atEnd reports whether one of the ranges has the file's last byte.
 func inBytes(r *http.Request, length int64) (mended *http.Request, atEnd bool) {
 	set, bytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
 	if set == "" {
 		return r, false
 	}
 	r = r.Clone(r.Context())
-	if !bytes {
+	spans := spansOf(set, length)
+	if !bytes || length == 0 && len(spans) > 0 {
 		r.Header.Del("Range")
 		return r, false
 	}
-	ranges := strings.Split(set, ",")
-	for i, one := range ranges {
-		first, last, _ := strings.Cut(one, "-")
-		first, last = strings.TrimSpace(first), strings.TrimSpace(last)
-		from, suffix := strconv.ParseInt(first, 10, 64)
-		if to, open := strconv.ParseInt(last, 10, 64); suffix != nil && open == nil && to == 0 {
-			ranges[i] = fmt.Sprintf("%d-", length)
-		} else if suffix != nil || from < length && (open != nil || to >= length-1) {
-			atEnd = true
+	var texts []string
+	for _, one := range spans {
+		texts = append(texts, fmt.Sprintf("%d-%d", one.from, one.to-1))
+		atEnd = atEnd || one.to == length
+	}
+	if texts == nil {
+		texts = []string{"-"} // which is refused
+	}
+	r.Header.Set("Range", "bytes="+strings.Join(texts, ","))
+	return r, atEnd
+}
+
+// span is a range of a file, without the byte at to.
+type span struct{ from, to int64 }
+
+// spansOf reads a set of ranges of bytes, and returns those that a file of this length can satisfy; none if the
+// set is malformed. An empty file satisfies what begins at 0, since clients ask so for all of any file.
+func spansOf(set string, length int64) (all []span) {
+	for one := range strings.SplitSeq(set, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(one), "-")
+		if first == "" && !isRange {
+			continue
+		}
+		s, ok := spanOf(strings.TrimSpace(first), strings.TrimSpace(last), length)
+		if !ok || !isRange {
+			return nil
+		}
+		if s.from < max(length, 1) {
+			all = append(all, s)
 		}
 	}
-	r.Header.Set("Range", "bytes="+strings.Join(ranges, ","))
-	return r, atEnd
+	return all
+}
+
+// spanOf reads the range between two positions, either of which may be left out. It may be outside the file.
+func spanOf(first, last string, length int64) (s span, ok bool) {
+	if first == "" {
+		n, err := strconv.ParseUint(last, 10, 63)
+		if n == 0 {
+			return span{length + 1, length}, err == nil
+		}
+		return span{max(0, length-int64(n)), length}, err == nil
+	}
+	from, err := strconv.ParseUint(first, 10, 63)
+	if last == "" {
+		return span{int64(from), length}, err == nil
+	}
+	to, wrong := strconv.ParseUint(last, 10, 63)
+	return span{int64(from), min(int64(to), length-1) + 1}, err == nil && wrong == nil && from <= to
 }
 
 func setHeaders(h http.Header, f files.File, tag string) {
@@ -333,18 +369,15 @@ func sendAway(w http.ResponseWriter, r *http.Request, url string, used *links.Us
 
 // rangeBytes returns how many bytes a GET of ranges of a file can get, at most.
 func rangeBytes(asked string, length int64) int64 {
-	from, to := int64(0), length-1
-	if _, err := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to); err != nil && from < 0 {
-		from = max(0, length+from) // the last bytes
-	}
-	n := min(to, length-1) - from + 1
-	switch commas := strings.Count(asked, ","); {
-	case commas > 0:
-		return length + int64(commas+1)*partHeader
-	case from < 0 || n <= 0:
+	set, bytes := strings.CutPrefix(asked, "bytes=")
+	spans := spansOf(set, length)
+	switch {
+	case !bytes || len(spans) == 0:
 		return length
+	case len(spans) > 1:
+		return length + int64(len(spans))*partHeader
 	}
-	return n
+	return spans[0].to - spans[0].from
 }
 
 // count counts the use of a link: as a download if an answer was sent in full and has the file's

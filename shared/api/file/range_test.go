@@ -83,6 +83,29 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 	}
 }
 
+// TestARangeOfNothing: the last bytes of an empty file are there, but no 206 can say so.
+func TestARangeOfNothing(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	links := map[string]string{
+		"a file": s.share("empty", ""), "an entry": s.bundle("", pack(t, "a", "", "b", "x")).Want(200).File().LinkURL + "&entry=a",
+	}
+	for what, link := range links {
+		for asked, want := range map[string]int{
+			"bytes=-5": 200, "bytes=-1,-2": 200, "bytes=5-,-5": 200, "bytes=0-": 200, "bytes=0-4": 200, "lines=5-": 200,
+			"bytes=5-": 416, "bytes=1-2": 416, "bytes=-0": 416, "bytes=5-2": 416, "bytes=x": 416,
+		} {
+			for _, method := range []string{"GET", "HEAD"} {
+				a := s.Send(method+" "+link, "", "Range", asked)
+				stated := map[int]string{200: "", 416: "bytes */0"}[want]
+				if a.Code != want || a.Header.Get("Content-Range") != stated || want == 200 && (a.Text != "" || a.Header.Get("Content-Length") != "0") {
+					t.Errorf("%s, %s %s: status %d, %v", what, method, asked, a.Code, a.Header)
+				}
+			}
+		}
+	}
+}
+
 func TestSeveralRangesAreSentTogether(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
