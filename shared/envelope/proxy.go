@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -90,4 +91,19 @@ func (p Proxy) address(h http.Header) netip.Addr {
 		addr = with.Addr()
 	}
 	return addr
+}
+
+// ofProxy matches the headers that proxies, caches and load balancers add.
+var ofProxy = regexp.MustCompile(`^(X-)?(Forwarded|Original-|Real-|Remote-|Proxy|Via|Surrogate-|Envoy-|Varnish|Amz|Azure-|` +
+	`Appengine-|Cloud|Cdn-|Cf-|Fastly-|Fly-)|-Ip$`)
+
+// ViaProxy reports whether a request seems to come from a proxy: it has a proxy's header, or
+// uses HTTP/1.0, nginx's default.
+func ViaProxy(r *http.Request) bool {
+	for name := range r.Header {
+		if ofProxy.MatchString(name) {
+			return true
+		}
+	}
+	return !r.ProtoAtLeast(1, 1)
 }

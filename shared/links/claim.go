@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
@@ -32,6 +34,10 @@ const (
 	secretSize = 16
 	// In a nonce are random bytes, when it ends in Unix seconds, and the start of an HMAC-SHA256.
 	nonceRandom, nonceTime, nonceSum = 12, 4, 16
+
+	// takersMax is how many of those who took a download a link remembers, takerSize how many bytes of each's
+	// hash, and takerPause how old one is before it is written again: many at once do not wait for each other.
+	takersMax, takerSize, takerPause = 20, 16, time.Minute
 
 	// takeTime is how long a request tries to take a download while others do.
 	takeTime = 3 * time.Second
@@ -78,21 +84,60 @@ type claimed struct {
 	Until int64 `json:"until"` // Unix seconds
 }
 
+// Taker is who took a download: a hash, and when, in Unix seconds.
+type Taker struct {
+	Who string `json:"who"`
+	At  int64  `json:"at"`
+}
+
+// hash returns what is kept of who takes a download. Its key is the token, which the table does not have: nobody
+// can find there an address by trying all.
+func (l Link) hash(who string) string {
+	mac := hmac.New(sha256.New, []byte(l.Token))
+	io.WriteString(mac, "taker "+who)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:takerSize])
+}
+
+// took reports whether somebody took a download of a link since a time.
+func (l Link) took(who string, since time.Time) bool {
+	hash := l.hash(who)
+	return slices.ContainsFunc(l.Takers, func(t Taker) bool { return t.Who == hash && t.At > since.Unix() })
+}
+
+// with returns the takers of a link with one more, who is the last.
+func (l Link) with(who string, now time.Time) []Taker {
+	last := Taker{l.hash(who), now.Unix()}
+	all := slices.DeleteFunc(slices.Clone(l.Takers), func(t Taker) bool { return t.Who == last.Who })
+	return append(all[max(0, len(all)-takersMax+1):], last)
+}
+
+// GoOn lets a request go on with a download of a link that Find has returned, even if it is used up, if who makes
+// it took one within a day. It returns why the link leads nowhere, if so, and makes no call.
+func (s *Service) GoOn(l Link, area blob.Area, who string) (Link, error) {
+	l.taken = l.Limit > 0 && who != "" && l.took(who, s.Now().Add(-takenLife))
+	return l, s.check(l, area)
+}
+
 // Take takes one of the downloads of a link with a limit for a claim that Find has accepted,
-// unless the claim has one. If none is left, the fault is Unauthorized; if others take downloads
-// all the time, it is Unavailable. It makes one call to the table, and two more for each time that
-// others were faster.
-func (s *Service) Take(ctx context.Context, l Link, claim string) (Link, error) {
+// unless the claim has one. It remembers who takes it, for GoOn, unless who is empty. If none is left, the
+// fault is Unauthorized; if others take downloads all the time, it is Unavailable. It makes one call to the
+// table, and two more for each time that others were faster.
+func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
 	defer cancel()
 	for {
 		if err := s.check(l, l.File.Area); err != nil || l.taken || l.Limit == 0 {
 			return l, err
 		}
-		until := s.Now().Add(takenLife)
+		now := s.Now()
+		until := now.Add(takenLife)
+		take, most := table.Update(key(l.Token)).Add("taken", 1), l.Limit-1
+		if who != "" && !l.took(who, now.Add(-takerPause)) {
+			take, most = take.Set("takers", l.with(who, now)), l.Taken // so that no other is lost
+		}
 		err := s.Table.Write(ctx,
 			table.Put(claimKey(l.Token, claim), claimed{formatVersion, until.Unix()}).Expire(until).If(table.NotExists()),
-			table.Update(key(l.Token)).Add("taken", 1).If(table.Exists(), table.AtMost("taken", l.Limit-1), table.Equal("limit", l.Limit)),
+			take.If(table.Exists(), table.AtMost("taken", most), table.Equal("limit", l.Limit)),
 		)
 		if err == nil {
 			l.taken = true

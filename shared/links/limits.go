@@ -19,10 +19,11 @@ const MaxLive = 40
 // Limits are what limits a link. The zero Limits do not.
 type Limits struct {
 	files.Options
-	Until  int64  `json:"until,omitempty"`  // Unix seconds; 0 is as long as the file
-	Taken  int64  `json:"taken,omitempty"`  // downloads that were taken of Limit
-	Secret []byte `json:"secret,omitempty"` // signs claims
-	Ended  int64  `json:"ended,omitempty"`  // Unix seconds when its owner ended it; 0 if not
+	Until  int64   `json:"until,omitempty"`  // Unix seconds; 0 is as long as the file
+	Taken  int64   `json:"taken,omitempty"`  // downloads that were taken of Limit
+	Takers []Taker `json:"takers,omitempty"` // by whom, the last ones
+	Secret []byte  `json:"secret,omitempty"` // signs claims
+	Ended  int64   `json:"ended,omitempty"`  // Unix seconds when its owner ended it; 0 if not
 }
 
 // newLimits returns the limits of a new link.
@@ -39,6 +40,9 @@ func (s *Service) newSecret() ([]byte, error) {
 	_, err := io.ReadFull(s.Random, b)
 	return b, fault.Wrap(err, "making the secret of a link")
 }
+
+// HasTaken reports whether the request that the link was found for has a download of it.
+func (l Link) HasTaken() bool { return l.taken }
 
 // Guarded reports whether only a claim gets the bytes.
 func (l Limits) Guarded() bool { return l.Limit > 0 || l.Password != "" }

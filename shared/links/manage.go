@@ -236,6 +236,7 @@ func (s *Service) RenewOwn(ctx context.Context, all *files.Service, f files.File
 // anew returns what a file's own link begins with when it is made anew.
 func (l Link) anew() Link {
 	l.Use, l.Limits.Taken, l.Limits.Ended = Use{}, 0, 0
+	l.Takers = nil
 	l.Sources, l.Given, l.GivenBefore, l.Hour = nil, 0, 0, 0
 	return l
 }

@@ -175,7 +175,7 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 		return err
 	}
 	if link.Guarded() && r.Method == http.MethodGet {
-		if link, err = s.links.Take(r.Context(), link, claim); err != nil {
+		if link, err = s.links.Take(r.Context(), link, claim, taker(r)); err != nil {
 			return err
 		}
 	}

@@ -98,6 +98,9 @@ func (s server) give(w http.ResponseWriter, r *http.Request) error {
 	caller.Login = "link"
 	claim := r.URL.Query().Get("claim")
 	link, err := s.links.Find(r.Context(), s.area, token, claim)
+	if claim == "" && link.Limit > 0 && goesOn(r, link.File, wanted) {
+		link, err = s.links.GoOn(link, s.area, taker(r))
+	}
 	if err != nil {
 		return err
 	}
@@ -336,6 +339,32 @@ func spanOf(first, last string, length int64) (s span, ok bool) {
 	}
 	to, wrong := strconv.ParseUint(last, 10, 63)
 	return span{int64(from), min(int64(to), length-1) + 1}, err == nil && wrong == nil && from <= to
+}
+
+// goesOn reports whether a request asks only for what comes after the first byte of what it wants, as one does
+// that resumes a download or is one of several connections. It must not get all: If-Range may make an answer
+// ignore the ranges, and so do those that are longer than the file. The length of an entry of a bundle is not
+// known yet.
+func goesOn(r *http.Request, f files.File, wanted want) bool {
+	set, bytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
+	asked, spans := r.Header.Get("If-Range"), spansOf(set, f.Length)
+	if !bytes || len(spans) == 0 || wanted != wantsBytes && wanted != wantsEntry {
+		return false
+	}
+	if wanted == wantsEntry && (asked != "" || strings.ContainsAny(set, ",") || strings.HasPrefix(strings.TrimSpace(set), "-")) {
+		return false
+	}
+	if asked != "" && asked != etag(f) && asked != time.UnixMilli(f.Modified).UTC().Format(http.TimeFormat) {
+		return false
+	}
+	sum := int64(0)
+	for _, one := range spans {
+		if one.from == 0 {
+			return false
+		}
+		sum += one.to - one.from
+	}
+	return sum <= f.Length
 }
 
 func setHeaders(h http.Header, f files.File, tag string) {

@@ -45,11 +45,11 @@ func (s server) guard(
 		if err := s.links.MayGive(*link, 0); err != nil { // before it takes a download for nothing
 			return false, err
 		}
-		*link, err = s.links.Take(r.Context(), *link, claim)
+		*link, err = s.links.Take(r.Context(), *link, claim, taker(r))
 		return false, err
 	}
 	inside := link.Limit > 0 && (wanted == wantsEntries || wanted == wantsEntry) // with any method
-	if claim != "" || !get && !inside {
+	if claim != "" || link.HasTaken() || !get && !inside {
 		return false, nil
 	}
 	if claim, err = s.links.NewClaim(*link); err != nil {
@@ -59,6 +59,16 @@ func (s server) guard(
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusFound)
 	return true, nil
+}
+
+// taker names who makes a request, by address and program, so that others can be known to come from there. It
+// is empty if they do not say enough, as behind a proxy that does not say whom it asks for.
+func taker(r *http.Request) string {
+	addr := fault.Address(r)
+	if !addr.IsValid() || addr.IsLoopback() && envelope.ViaProxy(r) || MadeByRobot(r) {
+		return ""
+	}
+	return addr.String() + " " + r.Header.Get("User-Agent")
 }
 
 // wish returns the parameters of the query that the answer depends on.

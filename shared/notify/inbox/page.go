@@ -11,13 +11,8 @@ import (
 	"ferry/shared/fault"
 )
 
-var (
-	// notable is what people look for in a message: a link, or a PIN alone on a line.
-	notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
-	// ofProxy matches the headers that proxies, caches and load balancers add.
-	ofProxy = regexp.MustCompile(`^(X-)?(Forwarded|Original-|Real-|Remote-|Proxy|Via|Surrogate-|Envoy-|Varnish|Amz|Azure-|` +
-		`Appengine-|Cloud|Cdn-|Cf-|Fastly-|Fly-)|-Ip$`)
-)
+// notable is what people look for in a message: a link, or a PIN alone on a line.
+var notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
 
 // Page shows messages to a person. It is given the newest of them.
 type Page func(w http.ResponseWriter, r *http.Request, messages []Message) error
@@ -32,7 +27,7 @@ func Handler(
 	o envelope.Outlet, in *Inbox, wantsJSON func(*http.Request) bool, page Page, proxied bool,
 ) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		if !proxied && viaProxy(r) {
+		if !proxied && envelope.ViaProxy(r) {
 			return fault.New(fault.Forbidden, "the inbox is not shown through a proxy, unless FERRY_INBOX is on")
 		}
 		if host := hostname(r.Host); host != "localhost" && !net.ParseIP(host).IsLoopback() {
@@ -55,17 +50,6 @@ func Handler(
 		}
 		return page(w, r, messages)
 	})
-}
-
-// viaProxy reports whether a request seems to come from a proxy: it has a proxy's header, or
-// uses HTTP/1.0, nginx's default.
-func viaProxy(r *http.Request) bool {
-	for name := range r.Header {
-		if ofProxy.MatchString(name) {
-			return true
-		}
-	}
-	return !r.ProtoAtLeast(1, 1)
 }
 
 // hostname returns the host in lower case, without port and brackets.
