@@ -36,7 +36,7 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 	d := made(t, everything()...)
 	c := at(d.Resources["Api"], "Properties", "Body", "x-amazon-apigateway-cors")
 	for name, want := range map[string][]string{
-		"allowMethods": envelope.Methods(), "allowHeaders": envelope.Headers(), "exposeHeaders": envelope.Exposed(),
+		"allowMethods": envelope.Methods(), "allowHeaders": {"Authorization", "*"}, "exposeHeaders": envelope.Exposed(),
 		"allowOrigins": {"https://app.example.com", "https://b.example.com"}, "maxAge": {fmt.Sprint(envelope.MaxAge.Seconds())},
 	} {
 		if got := texts(at(c, name)); !slices.Equal(got, want) {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // MaxAge is how long a browser may cache the answer to a preflight.
@@ -18,12 +20,19 @@ const MaxAge = 10 * time.Minute
 // Methods returns the methods that a page may use.
 func Methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} }
 
-// Headers returns the headers that a page may send, in addition to those always allowed.
-func Headers() []string {
-	return []string{
-		"Authorization", "Content-Type", "Ferry-Guest", "Ferry-Link-Password", "Idempotency-Key", "If-None-Match", "If-Range",
-		"Range", "Repr-Digest", "X-Amz-Checksum-Crc64nvme",
+// maxAsked is the most headers that the answer to a preflight allows.
+const maxAsked = 64
+
+// askedHeaders returns the headers that a page asks to send. It may send any: libraries add some of their own,
+// and none has a meaning that a page must not give it.
+func askedHeaders(h http.Header) (names []string) {
+	for name := range strings.SplitSeq(strings.Join(h.Values("Access-Control-Request-Headers"), ","), ",") {
+		name = strings.Trim(name, " \t")
+		if len(names) < maxAsked && httpguts.ValidHeaderFieldName(name) {
+			names = append(names, name)
+		}
 	}
+	return names
 }
 
 // Exposed returns the response headers that a page may read, in addition to those
@@ -39,7 +48,7 @@ func Exposed() []string {
 // service answers their browsers' preflights (Fetch standard, "CORS protocol").
 // Credentials that a browser adds by itself, such as cookies, are never allowed; a
 // page sends the Authorization header itself. In the cloud the gateway does this,
-// with the same methods and headers, and tells the functions the origins.
+// with the same methods and for any header, and tells the functions the origins.
 type Origins []string
 
 // ParseOrigins reads a list of origins such as https://app.example.com, separated by
@@ -96,7 +105,7 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 		return next
 	}
 	all := slices.Contains(o, "*")
-	methods, headers, exposed := strings.Join(Methods(), ", "), strings.Join(Headers(), ", "), strings.Join(Exposed(), ", ")
+	methods, exposed := strings.Join(Methods(), ", "), strings.Join(Exposed(), ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, origin, inside := w.Header(), r.Header.Get("Origin"), strings.HasPrefix(r.URL.Path, prefix+"/")
 		if inside && !all {
@@ -112,7 +121,9 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 		h.Set("Access-Control-Allow-Origin", origin)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", methods)
-			h.Set("Access-Control-Allow-Headers", headers)
+			if names := askedHeaders(r.Header); names != nil {
+				h.Set("Access-Control-Allow-Headers", strings.Join(names, ", "))
+			}
 			h.Set("Access-Control-Max-Age", strconv.Itoa(int(MaxAge.Seconds())))
 			w.WriteHeader(http.StatusNoContent)
 			return

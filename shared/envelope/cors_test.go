@@ -34,7 +34,7 @@ func begin(t *testing.T, origins string) *apitest.Server {
 func preflight(s *apitest.Server, path, origin, method string) *http.Response {
 	s.Helper()
 	return s.Request("OPTIONS", path, nil, "Origin", origin, "Access-Control-Request-Method", method,
-		"Access-Control-Request-Headers", "authorization,content-type,idempotency-key,x-amz-checksum-crc64nvme")
+		"Access-Control-Request-Headers", "authorization,content-type,idempotency-key,range,repr-digest,x-amz-checksum-crc64nvme")
 }
 
 // has reports whether a header's list has an entry, in any case.
@@ -69,6 +69,23 @@ func TestListedOriginPassesPreflight(t *testing.T) {
 		}
 		if calls := s.Calls.Reset(); len(calls) > 0 {
 			t.Errorf("%s: a preflight costs %v", path, calls)
+		}
+	}
+}
+
+// TestAPreflightAllowsWhatIsAskedFor: Dropzone, Fine Uploader and tracing add headers of their own.
+func TestAPreflightAllowsWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := begin(t, app)
+	many := strings.Repeat("x-a,", 63) + "x-b,x-c"
+	for asked, want := range map[string]string{
+		"cache-control, x-requested-with": "cache-control, x-requested-with", "authorization,traceparent,baggage": "authorization, traceparent, baggage",
+		"": "", "x y,x\tz,\"q\",ä,(,,ok": "ok", many: strings.ReplaceAll(strings.TrimSuffix(many, ",x-c"), ",", ", "),
+	} {
+		resp := s.Request("OPTIONS", "/upload", nil, "Origin", app, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", asked)
+		h := resp.Header
+		if got := h.Get("Access-Control-Allow-Headers"); resp.StatusCode != 204 || got != want || h.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: status %d, %q", asked, resp.StatusCode, got)
 		}
 	}
 }
