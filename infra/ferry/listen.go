@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -280,8 +281,7 @@ func (l patientListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// patientConn does not offer the ReadFrom of its connection, which would pass by its Write. Sending a
-// file from the kernel measured no faster, at 2.5 GB/s.
+// patientConn bounds each pause of its client.
 type patientConn struct {
 	net.Conn
 	tcp      *net.TCPConn
@@ -292,12 +292,55 @@ type patientConn struct {
 func (c *patientConn) CloseWrite() error { return c.tcp.CloseWrite() }
 
 // Write implements net.Conn. It ends early if the client stops reading.
-func (c *patientConn) Write(p []byte) (done int, err error) {
+func (c *patientConn) Write(p []byte) (int, error) {
+	done, err := c.patiently(func(done int64) (int64, error) {
+		n, err := c.Conn.Write(p[done:])
+		return int64(n), err
+	})
+	return int(done), err
+}
+
+// pieceSize is how many bytes of a file the kernel sends at a time.
+const pieceSize = 4 << 20
+
+// ReadFrom implements io.ReaderFrom. The kernel sends a file by itself, in pieces, each as patiently as a write.
+func (c *patientConn) ReadFrom(r io.Reader) (done int64, err error) {
+	limited, _ := r.(*io.LimitedReader)
+	var f *os.File
+	if limited != nil {
+		f, _ = limited.R.(*os.File)
+	}
+	if f == nil {
+		return io.Copy(struct{ io.Writer }{c}, r)
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	for err == nil && limited.N > 0 {
+		size := min(pieceSize, limited.N)
+		var n int64
+		n, err = c.patiently(func(sent int64) (int64, error) {
+			if _, err := f.Seek(at+sent, io.SeekStart); err != nil {
+				return 0, err
+			}
+			return c.tcp.ReadFrom(io.LimitReader(f, size-sent))
+		})
+		at += n
+		done += n
+		limited.N -= n
+		if n < size { // the file has ended, or the client is gone
+			return done, err
+		}
+	}
+	return done, err
+}
+
+// patiently calls send, which gets how much was sent before, until it fails for another reason than that
+// its time is over, or the client stops reading.
+func (c *patientConn) patiently(send func(done int64) (int64, error)) (done int64, err error) {
 	for idle := 0; idle < c.listener.tries; {
 		if err := c.SetWriteDeadline(time.Now().Add(c.listener.try)); err != nil {
 			return done, err
 		}
-		n, err := c.Conn.Write(p[done:])
+		n, err := send(done)
 		done += n
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return done, err

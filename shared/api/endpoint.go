@@ -139,8 +139,10 @@ type Ports struct {
 	Log   *slog.Logger
 	// Notify is called after a notice was put in the outbox; never nil.
 	Notify func()
-	Slots  *Slots                // nil is no limit
-	Free   func() (int64, error) // bytes that uploads may still take; nil is no limit
+	Slots  *Slots // nil is no limit
+	// Known tells which bytes need not be verified; nil knows none.
+	Known blob.Knower
+	Free  func() (int64, error) // bytes that uploads may still take; nil is no limit
 	// CountWait and LinkMemory are as in links.Config.
 	CountWait, LinkMemory time.Duration
 	// Guests returns the guest who has the token of a request's link. It is nil where guests can do
@@ -163,7 +165,7 @@ func Domain[T any](p *Ports, build func(*Ports) T) T {
 // Clone returns a copy whose domains are not built yet.
 func (p *Ports) Clone() *Ports {
 	return &Ports{
-		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Log: p.Log, Notify: p.Notify, Slots: p.Slots, Free: p.Free,
+		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Log: p.Log, Notify: p.Notify, Slots: p.Slots, Known: p.Known, Free: p.Free,
 		CountWait: p.CountWait, LinkMemory: p.LinkMemory, Guests: p.Guests, Mover: p.Mover, Settings: p.Settings,
 	}
 }

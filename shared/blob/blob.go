@@ -140,6 +140,22 @@ type Describer interface {
 	Describe(ctx context.Context, area Area, key string) (Written, error)
 }
 
+// Mark stands for an object in one state, with one checksum. The zero Mark stands for none.
+type Mark [16]byte
+
+// Knower is a Store that knows of some objects that their bytes are right: this process has stored
+// them, or read all of them, within 24 hours, and nothing has changed them since. What the medium
+// does to them is not seen. Its methods are safe for concurrent use.
+type Knower interface {
+	// Known returns the mark of an object that Open returned, as it is now, and whether its bytes
+	// are known to have this CRC64NVME.
+	Known(r io.Reader, sum uint64) (mark Mark, known bool)
+
+	// Know makes the bytes of a mark known. They must have been read, and have had that checksum, while
+	// Known returned this mark before and after.
+	Know(mark Mark)
+}
+
 // Measure returns the size of an object and, unless only the size is wanted, the checksum of its
 // bytes. It reads them if the store does not know it, and tells read how many bytes are done.
 func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool, read func(int64)) (Written, error) {

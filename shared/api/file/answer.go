@@ -2,12 +2,14 @@ package file
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"hash"
 	"io"
 	"net/http"
 	"os"
 
+	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -31,6 +33,7 @@ type content struct {
 	newSum func() hash.Hash
 	wrong  error // what another checksum means
 	body   io.ReadSeeker
+	knower blob.Knower // of bodies whose checksum is a CRC64NVME; nil if none is known
 }
 
 // answer receives the response of http.ServeContent. It holds back error responses, as they are
@@ -39,8 +42,10 @@ type content struct {
 type answer struct {
 	http.ResponseWriter
 	content
-	get     bool  // the request is a GET
-	whole   bool  // it is answered with the whole file
+	get     bool // the request is a GET
+	whole   bool // it is answered with the whole file
+	known   bool // whose bytes need not be verified
+	mark    blob.Mark
 	refused int   // the status that was held back; 0 if there is none
 	err     error // what is wrong with the stored bytes
 }
@@ -51,7 +56,8 @@ func (w *answer) WriteHeader(status int) {
 		w.refused = status
 		return
 	}
-	if w.whole && w.file.Length <= verifiedFirst {
+	w.known = w.whole && w.isKnown()
+	if w.whole && !w.known && w.file.Length <= verifiedFirst {
 		w.err = w.verify()
 	}
 	if w.err == nil {
@@ -71,6 +77,8 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 	switch {
 	case w.err != nil:
 		return 0, w.err
+	case w.known && w.file.Length > verifiedFirst:
+		return w.sendKnown()
 	case w.whole && w.file.Length > verifiedFirst:
 		return w.send()
 	case w.whole && inMemory(w.body):
@@ -131,9 +139,47 @@ func (w *answer) send() (sent int64, err error) {
 	return sent, nil
 }
 
+// sendKnown lets the kernel send the bytes. Before the last block it looks whether the file is still in
+// the same state. If not, it may have been moved only, so all of it is verified.
+func (w *answer) sendKnown() (sent int64, err error) {
+	last := w.file.Length - sendSize
+	sent, err = io.CopyN(w.ResponseWriter, w.body, last)
+	if err == nil && !w.isKnown() {
+		if _, err = w.body.Seek(0, io.SeekStart); err == nil {
+			err = w.verify()
+		}
+		if err == nil {
+			_, err = w.body.Seek(last, io.SeekStart)
+		}
+		w.err = err
+	}
+	if err == nil {
+		var n int64
+		n, err = io.CopyN(w.ResponseWriter, w.body, sendSize)
+		sent += n
+	}
+	if err == io.EOF { // the file was cut
+		w.err = w.unread(io.ErrUnexpectedEOF)
+	}
+	return sent, err
+}
+
+// isKnown reports whether the bytes need not be verified. It notes the file's state.
+func (w *answer) isKnown() (known bool) {
+	if w.knower != nil {
+		w.mark, known = w.knower.Known(w.body, binary.BigEndian.Uint64(w.sum))
+	}
+	return known
+}
+
+// compare compares all bytes with their checksum. If the file's state is as it was before they were read,
+// they are known from now on.
 func (w *answer) compare(sum hash.Hash) error {
 	if got := sum.Sum(nil); !bytes.Equal(got, w.sum) {
 		return fmt.Errorf("%w: the checksum of %s is %x, but the record says %x", w.wrong, w.file.Blob, got, w.sum)
+	}
+	if before := w.mark; w.knower != nil && !w.isKnown() && w.mark == before {
+		w.knower.Know(before)
 	}
 	return nil
 }

@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/minio/crc64nvme"
 
+	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/wire"
@@ -115,5 +120,151 @@ func TestDownloadStatesItsChecksumAsS3Does(t *testing.T) {
 		if content != "" {
 			s.Send("GET "+link, "", "Range", "bytes=0-1").WantHeaders("X-Amz-Checksum-Crc64nvme", want)
 		}
+	}
+}
+
+// direct is an answer that a server's connection could send by itself.
+type direct struct {
+	*httptest.ResponseRecorder
+	files int64 // bytes of them, read from an *os.File
+}
+
+func (d *direct) ReadFrom(r io.Reader) (int64, error) {
+	limited, ok := r.(*io.LimitedReader)
+	n, err := io.Copy(struct{ io.Writer }{d.ResponseRecorder}, r)
+	if _, isFile := limited.R.(*os.File); ok && isFile {
+		d.files += n
+	}
+	return n, err
+}
+
+// TestKnownBytesLeaveByTheKernelUntilTheirFileChanges: what is not known is read, verified, and known then.
+func TestKnownBytesLeaveByTheKernelUntilTheirFileChanges(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{100_000, 4<<20 + 300_000} {
+		content := strings.Repeat("x", size)
+		lost := 500
+		if size > 4<<20 {
+			lost = 0
+		}
+		for what, change := range map[string]struct {
+			do   func(s sharer, path string) error
+			want int
+		}{
+			"nothing":               {func(sharer, string) error { return nil }, 200},
+			"almost a day":          {func(s sharer, _ string) error { s.Clock.Advance(24*time.Hour - time.Minute); return nil }, 200},
+			"more than a day":       {func(s sharer, _ string) error { s.Clock.Advance(25 * time.Hour); return nil }, 206},
+			"times alone":           {func(_ sharer, path string) error { return os.Chtimes(path, time.Time{}, time.Now()) }, 206},
+			"a byte in place":       {func(_ sharer, path string) error { return overwrite(path, size/2, "y") }, lost},
+			"the last byte":         {func(_ sharer, path string) error { return overwrite(path, size-1, "y") }, lost},
+			"a byte and the time":   {damagedAndDated, lost},
+			"another file by mv":    {func(_ sharer, path string) error { return exchange(path, strings.Repeat("y", size)) }, lost},
+			"the same again by mv":  {func(_ sharer, path string) error { return exchange(path, content) }, 206},
+			"a file that is cut":    {func(_ sharer, path string) error { return os.Truncate(path, int64(size-1)) }, 500},
+			"a file that is longer": {func(_ sharer, path string) error { return os.Truncate(path, int64(size+1)) }, 500},
+		} {
+			t.Run(fmt.Sprint(size, " bytes, ", what), func(t *testing.T) {
+				t.Parallel()
+				s := begin(t)
+				s.InProcess("it changes what is stored")
+				link := s.share("a", content)
+				h := file.Download().New(s.Data.Ports)
+				get := func() *direct {
+					w, r := &direct{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequest("GET", link, nil)
+					r.Header.Set("User-Agent", "curl/8")
+					h.ServeHTTP(w, r)
+					apitest.Equal(t, "the content", w.Body.String() == content, true)
+					return w
+				}
+				apitest.Equal(t, "bytes by the kernel, of what was stored", get().files, int64(size))
+				apitest.Must(t, change.do(s, filepath.Join(s.Dir, "files", s.Objects(blob.Files)[0])))
+				if change.want == lost || change.want == 500 {
+					s.wantStatus(change.want, "GET", link)
+					s.wantStatus(change.want, "GET", link)
+					return
+				}
+				read := get().files
+				if change.want == 206 && size > 4<<20 { // a smaller file is verified first, and then sent by the kernel
+					apitest.Equal(t, "bytes by the kernel, of what has changed", read, 0)
+				}
+				apitest.Equal(t, "bytes by the kernel, of what was verified", get().files, int64(size))
+			})
+		}
+	}
+}
+
+func overwrite(path string, at int, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(text), int64(at))
+	return errors.Join(err, f.Close())
+}
+
+// damagedAndDated changes a byte and puts the time of modification back.
+func damagedAndDated(_ sharer, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	err = overwrite(path, 0, "y")
+	for now := info; err == nil && fmt.Sprint(now.Sys()) == fmt.Sprint(info.Sys()); { // until the system's clock ticks
+		err = os.Chtimes(path, time.Time{}, info.ModTime())
+		if err == nil {
+			now, err = os.Stat(path)
+		}
+	}
+	return err
+}
+
+func exchange(path, content string) error {
+	return errors.Join(os.WriteFile(path+"-", []byte(content), 0o600), os.Rename(path+"-", path))
+}
+
+// meddling changes the file while it is sent.
+type meddling struct {
+	direct
+	do func()
+}
+
+func (m *meddling) ReadFrom(r io.Reader) (int64, error) {
+	n, err := m.direct.ReadFrom(r)
+	if m.do != nil {
+		m.do()
+		m.do = nil
+	}
+	return n, err
+}
+
+func TestAFileThatChangesWhileTheKernelSendsItIsVerifiedBeforeItsEnd(t *testing.T) {
+	t.Parallel()
+	const size = 5 << 20
+	for what, k := range map[string]struct {
+		do   func(path string) error
+		good bool
+	}{
+		"a byte in place": {func(path string) error { return overwrite(path, 100, "y") }, false},
+		"it is cut":       {func(path string) error { return os.Truncate(path, 100) }, false},
+		"it is moved":     {func(path string) error { return errors.Join(os.Link(path, path+"-"), os.Remove(path)) }, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := begin(t)
+			s.InProcess("it changes what is stored")
+			link := s.share("a", strings.Repeat("x", size))
+			path := filepath.Join(s.Dir, "files", s.Objects(blob.Files)[0])
+			w := &meddling{direct{ResponseRecorder: httptest.NewRecorder()}, func() { apitest.Must(t, k.do(path)) }}
+			r := httptest.NewRequest("GET", link, nil)
+			r.Header.Set("User-Agent", "curl/8")
+			func() {
+				defer func() { apitest.Equal(t, "it is cut off", recover() != nil, !k.good) }()
+				file.Download().New(s.Data.Ports).ServeHTTP(w, r)
+			}()
+			apitest.Equal(t, "all was sent", w.Body.Len() == size, k.good)
+			if k.good {
+				s.wantDownloads(what, link, 1)
+			}
+		})
 	}
 }

@@ -226,6 +226,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 	defer body.Close()
 	return s.send(w, r, content{
 		file: f, tag: etag(f), sum: binary.BigEndian.AppendUint64(nil, sum), newSum: newCRC64, wrong: files.ErrLost, body: body,
+		knower: s.ports.Known,
 	}, used)
 }
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"ferry/shared/blob"
 )
@@ -93,12 +94,24 @@ func (s *Store) writeFile(path string, b []byte, ended bool, body *blob.Body, re
 			return err
 		}
 		if ended {
-			return s.finish(f, path)
+			return s.finishKnown(f, path, body)
 		}
 		if b, ended, err = body.Fill(b[:cap(b)]); err != nil {
 			return err
 		}
 	}
+}
+
+// finishKnown is finish for a file that was written in one go: what it holds is known.
+func (s *Store) finishKnown(f *os.File, path string, body *blob.Body) error {
+	err := s.finish(f, path)
+	if err != nil || body == nil {
+		return err
+	}
+	_ = os.Remove(f.Name()) // its second name; a removal changes the file's state
+	mark, _ := s.Known(f, body.Written().CRC64NVME)
+	s.Know(mark)
+	return nil
 }
 
 // buffer lends a buffer. For an object of known size it has at most one byte
@@ -112,8 +125,13 @@ func (s *Store) buffer(size int64) (buf []byte, release func()) {
 }
 
 // finish makes a written file durable, and then gives it its name, which must be
-// free, and makes that durable too.
+// free, and makes that durable too. It says when the object appears: a later write, be it in the same tick
+// of the system's clock, gives another time.
 func (s *Store) finish(f *os.File, path string) error {
+	now := time.Now()
+	if err := os.Chtimes(f.Name(), now, now); err != nil {
+		return err
+	}
 	if err := s.sync(f); err != nil {
 		return err
 	}

@@ -44,6 +44,8 @@ type Options struct {
 	// Failed holds the first failed sync of the files, or of others on their disk; after it
 	// nothing is written. Nil means that there are no others.
 	Failed *atomic.Pointer[error]
+	// Now tells for how long files are known; nil is time.Now.
+	Now func() time.Time
 	// Small takes small objects. If it is nil, they become files too.
 	Small Small
 }
@@ -63,6 +65,8 @@ type Store struct {
 	noSync   bool
 	reserve  int64
 	small    Small
+	now      func() time.Time
+	known    known
 	buffers  sync.Pool
 	direct   directBuffers
 	making   sync.Mutex                  // of folders
@@ -85,7 +89,10 @@ func Open(dir string, o Options) (*Store, error) {
 	s := &Store{
 		dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}),
 		link: os.Link, fsync: (*os.File).Sync, failed: cmp.Or(o.Failed, new(atomic.Pointer[error])), inodes: inodes,
-		direct: make(directBuffers, directWriters), sessions: map[string]*session{},
+		direct: make(directBuffers, directWriters), sessions: map[string]*session{}, now: o.Now,
+	}
+	if s.now == nil {
+		s.now = time.Now
 	}
 	s.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
 	if err := s.prepare(); err != nil {

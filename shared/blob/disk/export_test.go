@@ -12,3 +12,6 @@ func (s *Store) SetLink(link func(from, to string) error) { s.link = link }
 func (s *Store) SetInodes(free, total uint64) {
 	s.inodes = func(string) (uint64, uint64, error) { return free, total, nil }
 }
+
+// CountKnown returns how many files are known.
+func (s *Store) CountKnown() int { return len(s.known.at) }

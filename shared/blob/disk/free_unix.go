@@ -4,6 +4,7 @@ package disk
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,4 +25,13 @@ func inodes(dir string) (free, total uint64, err error) {
 	var st unix.Statfs_t
 	err = unix.Statfs(dir, &st)
 	return uint64(st.Ffree), uint64(st.Files), err
+}
+
+// state returns what changes when the bytes of an open file do: device, inode, length, and the times of change.
+func state(f *os.File) string {
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil {
+		return ""
+	}
+	return fmt.Sprintln(st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim)
 }

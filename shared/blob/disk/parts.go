@@ -191,9 +191,8 @@ func (s *Store) nameData(dir, object string, l blob.Layout) error {
 	if err != nil || info.Size() < l.Length {
 		return errors.Join(err, fmt.Errorf("the session does not have %d bytes", l.Length))
 	}
-	now := time.Now() // when the object appears
 	// The last part was longer at first if the length was not known.
-	err = errors.Join(f.Truncate(l.Length), s.syncPath(filepath.Join(dir, "marks")), os.Chtimes(data, now, now))
+	err = errors.Join(f.Truncate(l.Length), s.syncPath(filepath.Join(dir, "marks")))
 	if err == nil {
 		err = s.finish(f, object)
 	}

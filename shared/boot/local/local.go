@@ -96,7 +96,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	}
 	d.Ports = &api.Ports{
 		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: o.Now},
-		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Log: o.Log, Notify: func() {}, Settings: settings,
+		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Known: d.Disk, Log: o.Log, Notify: func() {}, Settings: settings,
 	}
 	return d, nil
 }
@@ -122,7 +122,7 @@ func openStores(dir string, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync, Reserve: reserve, Small: db.Blobs(), Failed: db.Failed()})
+	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync, Reserve: reserve, Small: db.Blobs(), Failed: db.Failed(), Now: o.Now})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
