@@ -168,6 +168,31 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 	}
 }
 
+// TestUsageIsSummedWhenItIsAskedFor looks at a user without a quota, whose uploads count nothing.
+func TestUsageIsSummedWhenItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir())
+	for i, used := range []int{5, 9, 9} {
+		switch i {
+		case 0:
+			s.upload("a", "12345")
+		case 1:
+			s.upload("b", "6789")
+		case 2:
+			s.do("DELETE", "/files/1", "") // the backup area counts too
+		}
+		run := func(args ...string) result {
+			return runFerry(t, strings.TrimPrefix(s.Env[len(s.Env)-1], "FERRY_DATA="), "", args...)
+		}
+		run("user", "list", "--json").want(t, exitOK, fmt.Sprintf(`"used": %d,`, used))
+		run("user", "show", "demo", "--json").want(t, exitOK, fmt.Sprintf(`"used": %d,`, used))
+		run("user", "show", "demo").want(t, exitOK, fmt.Sprintf("used          %d B, without a quota", used))
+	}
+	if _, text := s.do("GET", "/me", ""); strings.Contains(text, "used") || strings.Contains(text, "quota") {
+		t.Errorf("an account without a quota shows %s", text)
+	}
+}
+
 func TestDownloadNeedsOnlyTheLink(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)

@@ -20,6 +20,7 @@ import (
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/contact"
+	"ferry/shared/fault"
 	"ferry/shared/table"
 )
 
@@ -27,6 +28,7 @@ type userCommands struct {
 	Add     userAdd     `cmd:"" help:"Create a user."`
 	List    userList    `cmd:"" help:"List all users."`
 	Show    userShow    `cmd:"" help:"Show one user."`
+	Invite  userInvite  `cmd:"" help:"Mail a user in first access the link to choosing a password again."`
 	Edit    userEdit    `cmd:"" help:"Change a user's address, number, language, quota or retention."`
 	Disable userDisable `cmd:"" help:"End a user's access at once; the files stay."`
 	Enable  userEnable  `cmd:"" help:"Give a disabled user access again."`
@@ -91,8 +93,8 @@ type userAdd struct {
 	store
 	passwordFlags
 	profile
+	inviting
 	NoInvite  bool   `help:"Send no invitation to the address."`
-	PublicURL string `env:"FERRY_PUBLIC_URL" output:"BaseUrl" placeholder:"URL"`
 	WithFiles bool   `help:"Keep the files of a user who is lost or cannot be read; logins end."`
 	Name      string `arg:"" help:"Name to log in with."`
 }
@@ -122,9 +124,8 @@ func (c userAdd) Run(ctx context.Context, set api.Settings, out console) error {
 		return err
 	}
 	invites := u.Email != "" && !c.NoInvite && u.State == auth.FirstAccess
-	if invites && c.inCloud() && (set.PublicURL == "" || c.KeyParameter == "") {
-		return usage("the link in the invitation needs --public-url and --key-parameter, or --stack; " +
-			"or add --no-invite")
+	if err := c.canInvite(c.store, set); invites && err != nil {
+		return fmt.Errorf("%w; or add --no-invite", err)
 	}
 	var ports []lambda.Opener
 	if c.WithFiles {
@@ -141,27 +142,60 @@ func (c userAdd) Run(ctx context.Context, set api.Settings, out console) error {
 		if !invites {
 			return nil
 		}
-		return c.invite(ctx, out, p, u.Name, set.PublicURL)
+		made, err := auth.NewUsers(p.Table, p.Now).Get(ctx, u.Name)
+		if err == nil {
+			err = c.invite(ctx, out, p, made, set.PublicURL, c.inCloud())
+		}
+		return fault.Wrap(err, "the user exists, but no invitation was sent")
 	}, ports...)
 }
 
-// invite mails a new user the link to choosing a password. Without a public URL the service that
-// sends the mail fills in its own.
-func (c userAdd) invite(ctx context.Context, out console, p *api.Ports, name, base string) error {
-	u, err := auth.NewUsers(p.Table, p.Now).Get(ctx, name)
-	if err == nil {
-		err = accounts.Passwords(p).Invite(ctx, u, base)
+// inviting has the flags of commands that send invitations.
+type inviting struct {
+	PublicURL string `env:"FERRY_PUBLIC_URL" output:"BaseUrl" placeholder:"URL"`
+}
+
+// canInvite returns an error if the link in an invitation cannot be made.
+func (inviting) canInvite(s store, set api.Settings) error {
+	if s.inCloud() && (set.PublicURL == "" || s.KeyParameter == "") {
+		return usage("the link in the invitation needs --public-url and --key-parameter, or --stack")
 	}
-	if err != nil {
-		return fmt.Errorf("the user exists, but no invitation was sent: %w", err)
+	return nil
+}
+
+// invite mails a user the link to choosing a password. Without a public URL the service that sends
+// the mail fills in its own.
+func (inviting) invite(ctx context.Context, out console, p *api.Ports, u auth.User, base string, inCloud bool) error {
+	if err := accounts.Passwords(p).Invite(ctx, u, base); err != nil {
+		return err
 	}
 	when := ""
-	if !c.inCloud() {
+	if !inCloud {
 		when = " as soon as ferry serve runs"
 	}
 	fmt.Fprintf(out.Err, "an invitation goes to %s%s; its link to choosing a password is valid for %s\n",
 		u.Email, when, count(int64(auth.InviteLife/(24*time.Hour)), "day"))
 	return nil
+}
+
+type userInvite struct {
+	named
+	inviting
+}
+
+func (c userInvite) Run(ctx context.Context, set api.Settings, out console) error {
+	if err := c.canInvite(c.store, set); err != nil {
+		return err
+	}
+	return c.on(ctx, out, func(p *api.Ports, _ *auth.Users, u auth.User) (string, error) {
+		switch {
+		case u.State != auth.FirstAccess:
+			return "", usage("user %s is in state %s: an invitation is for first access, which ferry user reset begins", u.Name, u.State)
+		case u.Email == "":
+			return "", usage("user %s has no address: ferry user edit %s --email ADDRESS", u.Name, u.Name)
+		}
+		return "", c.invite(ctx, out, p, u, set.PublicURL, c.inCloud())
+	}, lambda.LinkKey)
 }
 
 // apply sets what the flags say.
@@ -192,7 +226,7 @@ func given[T any](to *T, flag, text string, parse func(string) (T, error)) error
 	if text != "none" {
 		var err error
 		if value, err = parse(text); err != nil {
-			return usage("%s is %w", flag, err)
+			return usage("%s %s is %w", flag, text, err)
 		}
 	}
 	*to = value
@@ -234,7 +268,7 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 		}
 		done := "is changed"
 		if u.State == auth.FirstAccess && u.Email != "" && u.Email != after.Email {
-			done += "; an invitation to the old address works no longer: ferry user reset makes a temporary password"
+			done += "; an invitation to the old address works no longer: ferry user invite sends another"
 		}
 		return done, s.Edit(ctx, u, after)
 	})
@@ -247,16 +281,19 @@ type userList struct {
 
 func (c userList) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
-		all := []account{}
+		all, failed := []account{}, failures{out: out}
 		err := auth.NewUsers(p.Table, p.Now).Names(ctx, "", func(u auth.User, bad error) error {
 			if bad != nil {
 				u.State = "damaged" // ferry user show says more
+			} else if c.JSON {
+				bad = sum(ctx, p, &u)
+				failed.add(u.Name, bad)
 			}
 			all = append(all, show(u))
 			return nil
 		})
 		if err != nil || c.JSON {
-			return report(out, err == nil, all, err)
+			return report(out, err == nil, all, cmp.Or(err, failed.first))
 		}
 		w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
 		fmt.Fprintln(w, "NAME\tSTATE\tE-MAIL\tPHONE\tLANG\tCREATED")
@@ -268,6 +305,15 @@ func (c userList) Run(ctx context.Context, out console) error {
 	})
 }
 
+// sum adds up what a user's files take now. Only of users with a quota is that kept.
+func sum(ctx context.Context, p *api.Ports, u *auth.User) error {
+	used, err := file.Service(p).Used(ctx, *u)
+	if err == nil {
+		u.Used = used
+	}
+	return err
+}
+
 // account is what an operator sees about a user.
 type account struct {
 	Name       string         `json:"name"`
@@ -276,7 +322,7 @@ type account struct {
 	Phone      string         `json:"phone"`
 	Lang       string         `json:"lang"`
 	Quota      int64          `json:"quota"`
-	Used       int64          `json:"used"` // kept for users with a quota
+	Used       int64          `json:"used"` // in both areas, with what uploads have reserved
 	KeepDays   int64          `json:"keepDays"`
 	BackupDays int64          `json:"backupDays"`
 	LastFile   int64          `json:"lastFile"`
@@ -328,7 +374,10 @@ type userShow struct {
 }
 
 func (c userShow) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(_ *api.Ports, _ *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *api.Ports, _ *auth.Users, u auth.User) (string, error) {
+		if err := sum(ctx, p, &u); err != nil {
+			return "", err
+		}
 		a := show(u)
 		if c.JSON {
 			return "", printJSON(out, a)
@@ -338,6 +387,8 @@ func (c userShow) Run(ctx context.Context, out console) error {
 			a.Name, a.State, a.Email, a.Phone, a.Lang)
 		if a.Quota > 0 {
 			fmt.Fprintf(w, "quota\t%s of %s used\n", size(a.Used), size(a.Quota))
+		} else {
+			fmt.Fprintf(w, "used\t%s, without a quota\n", size(a.Used))
 		}
 		if a.KeepDays > 0 {
 			fmt.Fprintf(w, "keeps files for\t%s\n", count(a.KeepDays, "day"))
@@ -391,7 +442,11 @@ func (c userReset) Run(ctx context.Context, out console) error {
 		if err := s.SetPassword(ctx, u.Name, hash, c.state()); err != nil {
 			return "", err
 		}
-		c.report(out, "has a new password; all bearers have ended", u.Name, password)
+		done := "has a new password; all bearers have ended"
+		if u.State == auth.FirstAccess {
+			done += ", and an invitation that was sent works no longer: ferry user invite sends another"
+		}
+		c.report(out, done, u.Name, password)
 		return "", nil
 	})
 }

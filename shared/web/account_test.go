@@ -124,9 +124,9 @@ func TestANewUserChoosesAPasswordByTheTemporaryOneOrByTheInvitation(t *testing.T
 	v.shows(v.send("GET "+invited, "", "Sec-Fetch-Site", "cross-site"), 200, "Welcome, new.")
 	token := valueOf(invited, "k")
 	v.shows(v.post("password", "k", token, "new", "short"), 400, "Welcome, new.", "This is too short")
-	v.leads(v.post("password", "k", token, "new", "a new password"), "login?changed=1&user=new")
-	v.leads(v.post("login", "user", "new", "password", "a new password"), "send")
-	v.opens(to, 401, "<h1>This link is no longer valid")
+	v.leads(v.post("password", "k", token, "new", "a new password"), "send")
+	v.opens("account", 200, "new", "This browser") // which is logged in now
+	v.opens(to, 401, "<h1>This link is no longer valid", "replaced by a temporary password")
 }
 
 func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {

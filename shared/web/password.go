@@ -124,7 +124,8 @@ func (v *visit) checkToken(in *passwordForm) error {
 	return err
 }
 
-// changePassword sets a new password, and leads to the login.
+// changePassword sets a new password. Whoever had an invitation or a temporary password is logged in
+// then; with a code it leads to the login.
 func (v *visit) changePassword() error {
 	form, err := v.form()
 	if err != nil {
@@ -155,6 +156,17 @@ func (v *visit) changePassword() error {
 	fields := url.Values{"k": {in.Token}, "p": {code}, "z": {password}}
 	if _, err := v.ask(question{at: "POST /auth/change", form: fields}, &found); err != nil {
 		return err
+	}
+	if cookie, ok := v.ports.Cookie(v.r.Context()); ok && code == "" {
+		v.again = nil
+		u, err := auth.NewUsers(v.ports.Table, v.ports.Now).Get(v.r.Context(), found.User)
+		if err == nil {
+			err = v.begin(cookie, u)
+		}
+		if err != nil {
+			return err
+		}
+		return v.to("send", nil)
 	}
 	return v.to("login", url.Values{"changed": {"1"}, "user": {found.User}})
 }
