@@ -42,7 +42,7 @@ FUNCTIONS = $(notdir $(wildcard functions/*))
 CACHE = $(or $(FERRY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ferry)
 LINT = $(CACHE)/lint-$(shell { go version; cat infra/lint/go.sum; } | cksum | cut -d' ' -f1)
 
-.PHONY: help run test test-race test-aws test-alone test-pages fuzz lint types build release bench deploy sam-local clean
+.PHONY: help run test test-race test-aws test-alone test-pages fuzz lint types build release bench deploy sam-local clean clients
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -80,8 +80,15 @@ AXE = .tmp/axe/node_modules/axe-core
 $(AXE):
 	npm install --silent --no-audit --no-fund --prefix .tmp/axe axe-core@4.14.1
 
+# Programs by others, with which tests do as the page on clients says.
+CLIENTS = .tmp/clients/node_modules/uppy
+$(CLIENTS):
+	npm install --silent --no-audit --no-fund --prefix .tmp/clients axios@1.21.1 uppy@5.2.4
+
+clients: $(CLIENTS) ## Install the clients from npm that tests try if they are there.
+
 # The headless shell tries all, where it is installed. The whole browser then tries the attacks and what it reads and saves.
-test-pages: $(AXE) ## Try the pages in a browser at all sizes, in three languages and without scripts; pictures go to .tmp/pages.
+test-pages: $(AXE) $(CLIENTS) ## Try the pages in a browser at all sizes, in three languages and without scripts; pictures go to .tmp/pages.
 	FERRY_PAGES=all FERRY_PICTURES=$(CURDIR)/.tmp/pages FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 60m ./shared/web/browser
 	FERRY_BROWSER=whole go test -count=1 -timeout 60m -run '^Test(No|Uploaded|Hostile|ALargeFile|ALinkIs)' ./shared/web/browser
 

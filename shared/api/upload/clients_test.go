@@ -284,3 +284,39 @@ func (c caller) failures() int {
 	}
 	return item.Count
 }
+
+// TestProgramsOnWindowsUploadAFile sends what .NET and PowerShell do, written by hand, and then gets it by the link.
+func TestProgramsOnWindowsUploadAFile(t *testing.T) {
+	t.Parallel()
+	const quoted, five, seven = `multipart/form-data; boundary="5f0c2a3e-7d1b-4a63-9c55-0e6b1a8f2d47"`,
+		"Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1.22621.4391",
+		"Mozilla/5.0 (Windows NT 10.0; Microsoft Windows 10.0.22631; en-US) PowerShell/7.4.6"
+	part := func(headers string) string {
+		const boundary = "--5f0c2a3e-7d1b-4a63-9c55-0e6b1a8f2d47"
+		return boundary + "\r\n" + strings.ReplaceAll(headers, "\n", "\r\n") + "\r\n\r\ncontent\r\n" + boundary + "--\r\n"
+	}
+	for what, k := range map[string]struct{ agent, request, kind, body, name string }{
+		".NET, a raw body":      {"", "PUT /upload/d%C3%BC.txt", "", "content", "dü.txt"},
+		".NET, a form":          {"", "POST /upload", quoted, part("Content-Disposition: form-data; name=file; filename=a.txt; filename*=utf-8''a.txt"), "a.txt"},
+		".NET, a name of words": {"", "POST /upload", quoted, part("Content-Disposition: form-data; name=file; filename=\"two words.txt\"; filename*=utf-8''two%20words.txt"), "two words.txt"},
+		".NET, a name in German": {"", "POST /upload", quoted,
+			part("Content-Disposition: form-data; name=file; filename=\"=?utf-8?B?ZMO8LnR4dA==?=\"; filename*=utf-8''d%C3%BC.txt"), "dü.txt"},
+		"PowerShell 5, -InFile":             {five, "PUT /upload/a.txt", "application/octet-stream", "content", "a.txt"},
+		"PowerShell 5, -InFile with a POST": {five, "POST /upload?file=a.txt", "application/x-www-form-urlencoded", "content", "a.txt"},
+		"PowerShell 7, -Form": {seven, "POST /upload", quoted,
+			part("Content-Type: application/octet-stream\nContent-Disposition: form-data; name=file; filename=a.txt; filename*=utf-8''a.txt"), "a.txt"},
+		"PowerShell 7, -InFile": {seven, "PUT /upload/a.txt", "application/octet-stream", "content", "a.txt"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := begin(t)
+			headers := []string{"User-Agent", k.agent, "Accept", "text/plain", "Expect", "100-continue"}
+			if k.kind != "" {
+				headers = append(headers, "Content-Type", k.kind)
+			}
+			link := strings.TrimSpace(c.Ask(k.request, k.body, headers...).Want(200).WantHeaders("Ferry-Files", "1").Text)
+			got := c.Send("GET "+link, "", "User-Agent", k.agent).Want(200)
+			apitest.Equal(t, "the bytes and the name", got.Text+c.names()[0], "content"+k.name)
+		})
+	}
+}
