@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -170,10 +171,7 @@ func TestOnlyABrowserThatOpensAnAddressGetsAPage(t *testing.T) {
 		text  | text, to a script          | text/plain, */*; q=0.01 | Mozilla/5.0 | cors`
 	shapes := map[string]api.Shape{"usual": api.AsUsual, "page": api.AsPage, "JSON": api.AsJSON, "text": api.AsText}
 	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
-		cells := strings.Split(line, "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
+		cells := regexp.MustCompile(` *\| *`).Split(strings.TrimSpace(line), -1)
 		r := &http.Request{Header: http.Header{"Accept": {cells[2]}, "User-Agent": {cells[3]}, "Sec-Fetch-Mode": {cells[4]}}}
 		apitest.Equal(t, cells[1], api.Asked(r), shapes[cells[0]])
 	}

@@ -44,6 +44,9 @@ func TestWhoAsksAndWhatTheyShowDecidesWhatALinkGives(t *testing.T) {
 	s := begin(t)
 	rows := strings.Split(strings.TrimSpace(table), "\n")
 	names := strings.Fields(rows[0])[2:]
+	if s.InStack() {
+		rows = rows[:5] // each link is a new one, and the emulator takes its time
+	}
 	for _, row := range rows[1:] {
 		cells := strings.Fields(row)
 		for i, text := range cells[2:] {
@@ -101,9 +104,9 @@ func TestWhoSendsNoNameIsNeverLedToAPage(t *testing.T) {
 	limited := s.bundle(`,"downloads":1`, tree).Want(200).File().LinkURL
 	locked := s.bundle(`,"password":"`+right+`"`, tree).Want(200).File().LinkURL
 	plain := s.share("a.txt", "1")
-	s.share("b.txt", "1")
+	gone := s.backUp(strconv.FormatInt(s.Upload("file=b.txt", "1").ID, 10))
 	for request, want := range map[string]int{
-		"GET " + plain + "&preview": 200, "GET " + s.backUp("4"): 200, "GET " + limited + "&entries": 403, "HEAD " + limited + "&entry=a": 403,
+		"GET " + plain + "&preview": 200, "GET " + gone: 200, "GET " + limited + "&entries": 403, "HEAD " + limited + "&entry=a": 403,
 		"GET " + limited + "&entry=a": 403, "GET " + limited + "&preview": 403, "GET " + limited + "&about": 200, "GET " + locked + "&entries": 401,
 		"GET " + locked + "&entry=a": 401, "GET " + locked + "&download=1": 401, "GET " + limited + "&download=1": 403, "GET " + limited[:len(limited)-1]: 401,
 	} {
@@ -112,7 +115,5 @@ func TestWhoSendsNoNameIsNeverLedToAPage(t *testing.T) {
 		}
 	}
 	s.Send("GET "+locked+"&entries", "", "User-Agent", "", "Ferry-Link-Password", right).Want(200)
-	entry := s.claimOf(limited, "&entry=a")
-	s.Send("GET "+entry, "", "User-Agent", "Slackbot 1.0").Want(303)
-	s.Send("GET "+entry, "", "User-Agent", "").Want(200)
+	s.Send("GET "+s.claimOf(limited, "&entry=a"), "", "User-Agent", "").Want(200)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,10 +105,7 @@ func TestWhatBeginsLaterGoesOnWithADownload(t *testing.T) {
 		303 | a browser that prefetches              | GET bytes=5-     | 203.0.113.5:1000 | Sec-Purpose: prefetch`
 	check := func(used bool) {
 		for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
-			cells := strings.Split(known.Replace(line+"|"), "|")
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
-			}
+			cells := regexp.MustCompile(` *\| *`).Split(known.Replace(strings.TrimSpace(line)+"|"), -1)
 			method, ranges, _ := strings.Cut(cells[2], " ")
 			name, value, _ := strings.Cut(cells[4], ":")
 			want, err := strconv.Atoi(cells[0])
