@@ -61,6 +61,9 @@ type node struct {
 // Within returns what is in a folder, as part of a page whose folders are open or not.
 func (n *node) Within(open bool) bundlePage { return bundlePage{Tree: n.Inside, Open: open} }
 
+// Opens reports whether the folders of this part of the tree are open. One that is alone always is.
+func (b bundlePage) Opens() bool { return b.Open || len(b.Tree) == 1 }
+
 // picture is an image in a bundle. Preview is empty if it is too large to show itself, or of a kind
 // that browsers do not show.
 type picture struct {
@@ -104,8 +107,8 @@ func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 		}
 	}
 	b.Open = len(entries) <= openRows
-	view, only := q.Get("view"), int64(len(b.Pictures)) == b.Files
-	b.ShowsPictures = len(b.Pictures) > 0 && (view == "pictures" || only && view != "list")
+	view, mostly := q.Get("view"), 2*int64(len(b.Pictures)) > b.Files
+	b.ShowsPictures = len(b.Pictures) > 0 && (view == "pictures" || mostly && view != "list")
 	v.findStore(p.Query)
 	return b, nil
 }

@@ -48,6 +48,19 @@ func TestABundlesPageHasATreeWhoseFilesDownloadOneByOne(t *testing.T) {
 	v.wantUses("pages, one of them to a robot,", 1, 0)
 }
 
+func TestABundleOpensWhatIsAloneAndBeginsWithPicturesIfMostAre(t *testing.T) {
+	v := visit(t)
+	var many []string
+	for i := range 30 {
+		many = append(many, fmt.Sprintf("trip/day 1/%d.txt", i), "x")
+	}
+	apitest.Equal(t, "folders that are open", strings.Count(v.open(v.bundle("", many...)).Text, "<details open>"), 2)
+	two := append(many, "other/a.txt", "x")
+	apitest.Equal(t, "of two folders", strings.Count(v.open(v.bundle("", two...)).Text, "<details open>\n<summary>"), 1) // the one within trip, once that is opened
+	v.opens(v.bundle("", "a.png", "x", "b.png", "x", "c.txt", "x"), 200, `<ul class="grid">`, ">List</a>")
+	v.opens(v.bundle("", "a.png", "x", "b.txt", "x"), 200, `-<ul class="grid">`, ">Pictures</a>")
+}
+
 func TestALargeBundleIsSearchedAndComesInParts(t *testing.T) {
 	v := visit(t)
 	var files []string
@@ -74,7 +87,8 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 	v := visit(t)
 	page := v.bundle("", "p/1.jpg", "one", "p/2.PNG", "two", "a.txt", "x", "p/empty.png", "", "raw.nef", "x",
 		"big.jpg", strings.Repeat("x", 4<<20+1), "evil.svg", "<svg><script>")
-	v.opens(page, 200, "Pictures", `class="tree"`, `-class="grid"`)
+	v.opens(page, 200, `class="grid"`, `-class="tree"`)
+	v.opens(page+"&view=list", 200, "Pictures", `class="tree"`, `-class="grid"`)
 	a := v.opens(page+"&view=pictures", 200, `class="grid"`, `alt="p/1.jpg"`, `loading="lazy"`, "<bdi>big.jpg</bdi>",
 		"<bdi>empty.png</bdi>")
 	previews := addresses(a, "&preview")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Looks returns the icon of a file by its name and media type; these are also the kinds that pages
@@ -57,13 +58,19 @@ func (p page) What(name, mediaType string) string {
 	return p.T("kind."+looks(name, mediaType), ext)
 }
 
-// name is a name in two parts: where it is too long, the first gives way, as its end matters more.
+// name is the name of a file in two parts: where it is too long, the first gives way, as its end matters
+// more. Any other text gives way at its end: see the template "cut".
 type name struct{ Whole, Head, Tail string }
 
-// Parts returns a name as the template "name" shows it.
+// Parts returns a file's name as the template "name" shows it. Its end is the extension, and a little of
+// what is before it.
 func (page) Parts(text string) name {
-	const longest, tail = 16, 12
+	const longest, before, longestExt = 16, 4, 8
 	runes := []rune(text)
+	tail := before
+	if ext := utf8.RuneCountInString(path.Ext(text)); ext <= longestExt {
+		tail += ext
+	}
 	at := len(runes) - tail
 	for at > 0 && at < len(runes) && joins(runes[at], runes[at-1]) {
 		at--

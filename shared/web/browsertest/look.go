@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shot keeps a picture of the whole page for people to look at, if FERRY_PICTURES is a folder.
-func (b *Tab) shot(name string) {
+// Picture keeps a picture of the whole page for people to look at, if FERRY_PICTURES is a folder.
+func (b *Tab) Picture(name string) {
 	b.Helper()
 	folder := os.Getenv("FERRY_PICTURES")
 	if folder == "" {
@@ -35,21 +35,21 @@ func (b *Tab) Seen(name string, shows ...string) {
 	for _, what := range shows {
 		b.WaitFor(what)
 	}
-	b.shot(name)
+	b.Picture(name)
 	b.axe(name)
 	if All() && b.Lang == "en" {
 		b.colours(true)
-		b.shot(name)
+		b.Picture(name)
 		b.axe(name + " in the dark")
 		b.colours(false)
 	}
 	b.Fits(name)
 	was := b.View
 	for _, width := range []int64{320, 640} { // the narrowest phone, and a desk's 1280 at a zoom of 200 %
-		b.resize(width, 400)
+		b.Resize(width, 400)
 		b.Fits(name)
 	}
-	b.resize(was.Width, was.Height)
+	b.Resize(was.Width, was.Height)
 }
 
 // colours makes the page dark, or light again.

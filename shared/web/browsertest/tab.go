@@ -58,7 +58,7 @@ func Open(t TB, root string, v View) *Tab {
 	b := &Tab{TB: t, View: v, Context: ctx, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
 	t.Cleanup(func() {
 		if t.Failed() {
-			b.shot("failed-" + strings.ReplaceAll(t.Name(), "/", "-"))
+			b.Picture("failed-" + strings.ReplaceAll(t.Name(), "/", "-"))
 		}
 		stop()
 		cancel()
@@ -77,7 +77,7 @@ func Open(t TB, root string, v View) *Tab {
 func (b *Tab) prepare() {
 	b.Helper()
 	set := func(doing string, err error) { b.must(doing, err) }
-	b.resize(b.Width, b.Height)
+	b.Resize(b.Width, b.Height)
 	_, err := chromedp.Call(b.Context, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
 		UserAgent: agent, AcceptLanguage: b.Lang,
 	})
@@ -107,8 +107,8 @@ func (b *Tab) prepare() {
 	}()
 }
 
-// resize makes the window another size.
-func (b *Tab) resize(width, height int64) {
+// Resize makes the window another size.
+func (b *Tab) Resize(width, height int64) {
 	b.Helper()
 	b.Width, b.Height = width, height
 	_, err := chromedp.Call(b.Context, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{

@@ -111,8 +111,8 @@ function iconOf({ type, name }) {
 
 // halves cuts a long name, so that its end stays where there is too little room.
 function halves(name) {
-  const all = [...name];
-  let at = all.length - 12;
+  const all = [...name], [ext] = /(\.[^.]{0,7})?$/.exec(name);
+  let at = all.length - 4 - [...ext].length;
   while (at > 0 && (/^[\p{M}\u200d]/u.test(all[at]) || all[at - 1] === "\u200d")) at--;
   if (all.length <= 16 || at <= 0 || /[\u0590-\u08ff]/.test(name)) return [name];
   return [all.slice(0, at).join(""), all.slice(at).join("")];
