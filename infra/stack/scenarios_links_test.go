@@ -57,7 +57,7 @@ func (s *stage) bundled(path string, area blob.Area) {
 	alice := s.get("alice")
 	up, err := file.Service(s.real).Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: alice}), -1, files.Sending{})
 	s.check(err)
-	s.check(up.Add(s.Context(), files.Part{Name: "b.zip", Body: &archive, Size: -1, Entries: func() int { return 2 }}))
+	s.check(up.Add(s.Context(), files.Part{Name: "b.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 2}}))
 	_, err = up.Commit(s.Context(), 1)
 	s.check(err)
 	person, id := header("User-Agent", "curl/8"), s.get("alice").LastFile

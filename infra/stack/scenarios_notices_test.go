@@ -29,6 +29,7 @@ func relayAll(s *stage) {
 func sendAll(s *stage, channel notify.Channel, to string) {
 	notice := func(n notify.Notice) table.Key {
 		n.Channel, n.Lang, n.Base, n.Owner, n.Area, n.Name, n.Sender = channel, "en", s.real.PublicURL, "alice", blob.Files, "a.txt", "alice"
+		n.ReplyTo = "alice@example.com"
 		if n.To == "" {
 			n.To = to
 		}
@@ -55,6 +56,13 @@ func sendAll(s *stage, channel notify.Channel, to string) {
 		V int `json:"v"`
 	}{99})))
 	s.deliver(table.Key{PK: "outbox#0", SK: "new"})
+	s.ahead += time.Hour
+	for n, err := range notify.Waiting(s.Context(), s.real.Table) {
+		s.check(err)
+		if n.Kind == notify.Missing && channel == notify.Mail {
+			s.deliver(n.Key())
+		}
+	}
 }
 
 func (s *stage) unique() string {
@@ -77,7 +85,7 @@ func feedbackAll(s *stage) {
 		Table: s.real.Table, Key: s.real.Key, Mail: s.cloud.Mail(), SMS: s.cloud.SMS(), From: mailFrom, Now: s.real.Now, Log: s.real.Log,
 	})
 	s.check(err)
-	n := notify.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}
+	n := notify.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1, Sender: "alice", ReplyTo: "alice@example.com"}
 	report := func(name string) {
 		s.check(worker.FeedbackHandler(s.worker)(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
 	}

@@ -83,6 +83,11 @@ func pages(s *stage) {
 		s.must(status, "POST", "/"+page, own(), cookie, form(values))
 	}
 	do(201, "account", "do", "token", "name", "a", "scope", "upload")
+	last, err := s.lazy().Get(s.Context(), s.get("alice"), blob.Files, s.get("alice").LastFile)
+	s.check(err)
+	correct := []string{"id", fmt.Sprint(last.ID), "link", last.Recipients[0], "next", "files", "to"}
+	do(200, "files", append(correct, "dora@")...)
+	do(303, "files", append(correct, "dora@example.com")...)
 	s.guests()
 	s.ahead += 2 * 24 * time.Hour // the use of the cookie is recorded
 	s.must(200, "GET", "/account", cookie)
@@ -161,7 +166,7 @@ func (s *stage) texts() []int64 {
 	s.check(w.Add(bundle.Entry{Path: "a.txt"}, []byte("hello")))
 	s.check(w.Close())
 	for _, part := range []files.Part{
-		{Name: "a.zip", Body: &archive, Size: -1, Entries: func() int { return 1 }}, {Name: "b.txt", Body: strings.NewReader("hello"), Size: 5},
+		{Name: "a.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 1}}, {Name: "b.txt", Body: strings.NewReader("hello"), Size: 5},
 		{Name: "c.txt", Body: strings.NewReader("hello"), Size: 5},
 	} {
 		up, err := file.Service(s.real).Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: s.get("alice")}), -1, files.Sending{})

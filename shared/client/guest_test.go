@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/bundle"
 	"ferry/shared/client"
 )
 
@@ -57,5 +58,33 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	must(t, ann.EndRequest(t.Context(), made.ID))
 	if _, err = again.Upload(t.Context(), "a", "", nil, client.Delivery{}); client.StatusOf(err) != 401 {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestAGuestsBundleSaysHowManyFilesItWillHave(t *testing.T) {
+	t.Parallel()
+	_, ann := start(t)
+	most := int64(2)
+	made, err := ann.AddRequest(t.Context(), client.NewRequest{Files: &most})
+	must(t, err)
+	for _, k := range []struct {
+		paths []string
+		began bool
+	}{{[]string{"a", "b", "c"}, false}, {[]string{"a", "b", "empty/"}, true}} {
+		guest, _, err := client.Join(t.Context(), made.LinkURL, client.GuestOptions{Retry: quick()})
+		must(t, err)
+		var entries []bundle.Entry
+		for _, path := range k.paths {
+			entries = append(entries, bundle.Entry{Path: path})
+		}
+		l, err := bundle.Plan(entries)
+		must(t, err)
+		began, stop := false, errors.New("interrupted")
+		_, err = guest.Put(t.Context(), client.Bundle("x.zip", l, nil), client.PutOptions{
+			Began: func(client.Session) error { began = true; return stop },
+		})
+		if began != k.began || !began && client.StatusOf(err) != 403 {
+			t.Errorf("%q: it began: %v, %v", k.paths, began, err)
+		}
 	}
 }

@@ -28,6 +28,7 @@ type Source struct {
 	SHA256  string // in hexadecimal, if known; the service compares it
 	Content io.ReaderAt
 
+	files int64 // of a bundle
 	// parts cuts a bundle, which has no Content, into parts of size bytes.
 	parts func(size int64) parts
 

@@ -88,7 +88,7 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 	body := wire.NewSession{
 		Name: src.Name, Type: src.Type, SHA256: src.SHA256, PartSize: o.PartSize,
 		D: o.To, C: o.SMS, M: o.Mail, I: o.Message, Notify: o.Notify, Lang: o.Lang,
-		Expires: o.Expires, Downloads: o.Downloads, Password: o.Password, Bundle: src.parts != nil,
+		Expires: o.Expires, Downloads: o.Downloads, Password: o.Password, Bundle: src.parts != nil, Files: src.files,
 	}
 	if src.Length >= 0 {
 		body.Length = &src.Length

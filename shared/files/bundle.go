@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
+	"strings"
 
 	"ferry/shared/blob"
 	"ferry/shared/bundle"
@@ -33,25 +35,65 @@ func Directory(ctx context.Context, content io.ReadSeeker, length int64) (*bundl
 	}, length)
 }
 
-// checkBundle returns the number of entries of a bundle that has just been put together, or 0 for
-// any other file. One that is not what it should be ends the session.
-func (s *Service) checkBundle(ctx context.Context, sess Session) (entries int, err error) {
+// Contents says what is in a bundle. It is empty for any other file.
+type Contents struct {
+	Entries int      `json:"entries,omitempty"` // files and folders
+	Folders int      `json:"folders,omitempty"` // that have an entry
+	First   []string `json:"first,omitempty"`   // the paths of the first files, of a long one its end
+}
+
+// firstFiles is how many files of a bundle its record names, and longestPath is up to how many bytes
+// it has the whole path of one.
+const firstFiles, longestPath = 10, 100
+
+// Add counts an entry.
+func (c *Contents) Add(entry string) {
+	c.Entries++
+	if strings.HasSuffix(entry, "/") {
+		c.Folders++
+		return
+	}
+	if len(entry) > longestPath {
+		entry = path.Base(entry)
+	}
+	if len(c.First) < firstFiles {
+		c.First = append(c.First, entry)
+	}
+}
+
+// Files returns how many files a bundle has; anything else is one.
+func (c Contents) Files() int64 {
+	if c.Entries == 0 {
+		return 1
+	}
+	return int64(c.Entries - c.Folders)
+}
+
+// checkBundle returns what is in a bundle that has just been put together, and nothing for any other
+// file. One that is not what it should be ends the session.
+func (s *Service) checkBundle(ctx context.Context, sess Session) (c Contents, err error) {
 	if !sess.Bundle {
-		return 0, nil
+		return c, nil
 	}
 	content, err := s.Blobs.Open(ctx, blob.Files, sess.Blob)
 	if err != nil {
-		return 0, fault.Wrap(err, "opening a bundle")
+		return c, fault.Wrap(err, "opening a bundle")
 	}
 	defer content.Close()
 	layout, err := Directory(ctx, content, sess.Length)
-	if bad := BundleFault(err); fault.Is(bad, fault.Invalid) {
-		if err := s.endMismatched(ctx, sess); err != nil {
-			return 0, err
+	if err == nil {
+		for _, e := range layout.Entries {
+			c.Add(e.Path)
 		}
-		return 0, bad
-	} else if err != nil {
-		return 0, bad
 	}
-	return len(layout.Entries), nil
+	if err == nil && sess.Files > 0 && c.Files() != sess.Files {
+		err = fault.Parameter("files", "the bundle has %d files, but %d were stated; begin a new upload", c.Files(), sess.Files)
+	}
+	bad := BundleFault(err)
+	if fault.Is(bad, fault.Invalid) {
+		if err := s.endMismatched(ctx, sess); err != nil {
+			return c, err
+		}
+	}
+	return c, bad
 }

@@ -64,15 +64,15 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	if err == nil {
 		err = s.checkHash(ctx, sess)
 	}
-	entries := 0
+	var contents Contents
 	if err == nil {
-		entries, err = s.checkBundle(ctx, sess)
+		contents, err = s.checkBundle(ctx, sess)
 	}
 	if err != nil {
 		return nil, completeFault(err)
 	}
 	f := s.newRecord(File{
-		ID: sess.FileID, Name: sess.Name, Type: sess.Type, SHA256: sess.SHA256, Blob: sess.Blob, By: sess.By, Entries: entries,
+		ID: sess.FileID, Name: sess.Name, Type: sess.Type, SHA256: sess.SHA256, Blob: sess.Blob, By: sess.By, Contents: contents,
 	}, written, owner, sess.Expiry)
 	room := sess.reservation().charge(f.Length)
 	if room == nil && owner.Quota > 0 { // the quota came after the session

@@ -55,7 +55,7 @@ type File struct {
 	Blob        string    `json:"blob"`           // key in the blob store
 	CRC64       string    `json:"crc64"`          // CRC64NVME, 16 hexadecimal digits
 	SHA256      []byte    `json:"sha256,omitempty"`
-	Entries     int       `json:"entries,omitempty"` // of a bundle; 0 for any other file
+	Contents              // of a bundle
 	By
 	Recipients []string `json:"recipients,omitempty"` // IDs of the links beside its own; of the notice, if one brought it
 	Notify     bool     `json:"notify,omitempty"`     // the uploader wants a receipt of the first download

@@ -18,6 +18,13 @@ type Taking struct {
 	Anew  bool     // the notice that waits takes no more: its maker needs another
 }
 
+// Arrival is what a notice tells of the files that have come by a request.
+type Arrival struct {
+	Request, Title string
+	Files, Bytes   int64
+	From           []string // what the guests call themselves
+}
+
 // takeTime is how long a write is tried again because other guests were faster. The pauses are
 // random, first up to takeWait, then up to twice as much each time, at most longWait.
 const takeTime, takeWait, longWait = 8 * time.Second, 10 * time.Millisecond, 320 * time.Millisecond

@@ -43,6 +43,7 @@ type Plan struct {
 	PartSize int64  `json:"partSize"` // the client's wish, or 0; in a Session the size in use
 	SHA256   []byte `json:"sha256,omitempty"`
 	Bundle   bool   `json:"bundle,omitempty"` // see package bundle
+	Files    int64  `json:"files,omitempty"`  // how many that has; 0 is not known
 	Token    string `json:"token,omitempty"`  // the id of the API token that began it, if that may use no other session
 	Sending
 }

@@ -73,8 +73,8 @@ type Part struct {
 	Body   io.Reader
 	Size   int64  // bytes, or -1 if unknown
 	SHA256 []byte // as stated by the sender, or nil
-	// Entries returns the number of entries of a bundle, once Body was read; nil for any other file.
-	Entries func() int
+	// Contents says what is in a bundle, once Body was read; nil for any other file.
+	Contents *Contents
 }
 
 // Upload receives the files of one request. Until Commit makes them visible, all
@@ -162,8 +162,8 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 		return bodyFault(err)
 	}
 	f := File{ID: id, Name: p.Name, Type: p.Type, SHA256: p.SHA256, Blob: key, By: u.by}
-	if p.Entries != nil {
-		f.Entries = p.Entries()
+	if p.Contents != nil {
+		f.Contents = *p.Contents
 	}
 	u.stored = append(u.stored, u.s.newRecord(f, written, u.target, u.sending.Expiry))
 	return nil

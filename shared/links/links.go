@@ -79,12 +79,12 @@ type Outbox interface {
 	// Receipt returns the operation that queues a receipt of a file's first download. link is
 	// the address or number whose link was used, empty for the file's own.
 	Receipt(ctx context.Context, to files.Contact, f files.File, link string) (table.Op, error)
-	// Arrived returns the operation that queues a notice for the maker of a request: so many files
-	// of so many bytes have arrived. It is sent when it is due. The sort key is the notice's ID.
-	Arrived(to files.Contact, title string, due time.Time, files, bytes int64) (table.Op, error)
-	// ArrivedToo returns the operation that adds more to such a notice. It is refused once the
-	// notice is being sent.
-	ArrivedToo(notice string, files, bytes int64) table.Op
+	// Arrived returns the operation that queues a notice for the maker of a request, which is sent
+	// when it is due. The sort key is the notice's ID.
+	Arrived(to files.Contact, a files.Arrival, due time.Time) (table.Op, error)
+	// ArrivedToo returns the operation that adds more to such a notice; its names replace those
+	// there. It is refused once the notice is being sent.
+	ArrivedToo(notice string, a files.Arrival) table.Op
 	// Event is as in files.Outbox.
 	Event(ctx context.Context, e files.Event) ([]table.Op, error)
 }

@@ -18,6 +18,10 @@ type Order struct {
 	To      []files.Message // each gets a link of their own; none makes one link for nobody in particular
 	Options files.Options
 	Until   int64 // Unix seconds; 0 is as long as the file
+	// Instead is the id of a link whose recipient was wrong, or empty. It ends, and its message and
+	// limits are those of the new ones. Uploader is as in Edit.
+	Instead  string
+	Uploader bool
 }
 
 // Change is what the owner of a file wants to change of a link. What is nil stays.
@@ -73,6 +77,11 @@ func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by
 
 // order adds links to a record, and returns them with the operations that queue their messages.
 func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File, o Order) (made []Link, ops []table.Op, err error) {
+	if o.Instead != "" {
+		if err := s.instead(ctx, f, &o); err != nil {
+			return nil, nil, err
+		}
+	}
 	if s.Key.Revoked(f.Key) {
 		f.Key = s.Key.Version()
 	}
@@ -109,6 +118,25 @@ func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File,
 		made = append(made, l)
 	}
 	return made, ops, nil
+}
+
+// instead takes the link of a wrong recipient out of a record, which ends it, and gives an order its
+// message and limits.
+func (s *Service) instead(ctx context.Context, f *files.File, o *Order) error {
+	l, err := s.Get(ctx, *f, o.Instead)
+	if err != nil {
+		return err
+	}
+	if l.To == "" || !l.SeenBy(true, o.Uploader) {
+		return errNoLink()
+	}
+	o.Options, o.Until = files.Options{Limit: l.Limit, Password: l.Password}, l.Until
+	for i := range o.To {
+		o.To[i].Text = l.Text
+	}
+	at := slices.Index(f.Recipients, o.Instead)
+	f.Recipients = slices.Delete(f.Recipients, at, at+1)
+	return nil
 }
 
 func addresses(to []files.Message) (all []string) {

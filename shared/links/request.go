@@ -35,11 +35,13 @@ type Request struct {
 	Ended       int64  `json:"ended,omitempty"`    // 0 if its maker has not ended it
 	Files       int64  `json:"files,omitempty"`    // that have arrived
 	Bytes       int64  `json:"bytes,omitempty"`    // that have arrived
+	Many        bool   `json:"many,omitempty"`     // an upload has begun that brings several files
 	Rev         int64  `json:"rev,omitempty"`      // goes up with each change, also of its open sessions
 
 	Notify files.Contact `json:"notify,omitzero"`  // hears of files that arrive
 	Notice string        `json:"notice,omitempty"` // id of the notice that waits for more of them
 	Due    int64         `json:"due,omitempty"`    // Unix seconds: when it is sent
+	From   []string      `json:"from,omitempty"`   // the guests whom it names
 }
 
 const (
@@ -51,9 +53,11 @@ const (
 	maxGuests, maxGuest = 100, 5
 	// maxSends is how often a source may send to a request within an hour.
 	maxSends = 1000
-	// batch is how long a notice waits for more files. Just before its end it takes none, as a
-	// sender's clock may be ahead.
-	batch, beforeSending = 10 * time.Minute, time.Minute
+	// A notice waits for more files for the time batch, unless it is the first for as long: then for
+	// firstWait. Just before its end it takes none, as a sender's clock may be ahead.
+	batch, firstWait, beforeSending = 10 * time.Minute, time.Minute, time.Minute
+	// mostNamed is how many guests a notice names.
+	mostNamed = 10
 	// sentMemory is how long a guest sees what they have sent.
 	sentMemory = 30 * 24 * time.Hour
 )
@@ -236,7 +240,7 @@ func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.
 	return append(more,
 		table.Put(sourceKey(by), source).Expire(s.Now().Add(time.Hour)),
 		table.Update(requestKey(owner, r.ID)).Add("rev", 1).If(table.Exists(), table.AtMost("rev", r.Rev)).
-			Set("files", r.Files).Set("bytes", r.Bytes).Set("notice", r.Notice).Set("due", r.Due),
+			Set("files", r.Files).Set("bytes", r.Bytes).Set("notice", r.Notice).Set("due", r.Due).Set("from", r.From).Set("many", r.Many),
 	), nil
 }
 
@@ -286,9 +290,11 @@ func (s *Service) admit(
 // bound adds what a guest stores to what has arrived, or returns the fault of a limit.
 func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Taking) error {
 	for _, f := range t.Files {
-		r.Files, r.Bytes = r.Files+1, r.Bytes+f.Length
+		r.Files += f.Files()
+		r.Bytes += f.Length
 	}
-	far := r.MaxFiles == 0 && r.Files <= UsualFiles-maxGuests // whatever is under way
+	r.Many = r.Many || t.Begun != nil && t.Begun.Files > 1
+	far := r.MaxFiles == 0 && r.Files <= UsualFiles-maxGuests && !r.Many // whatever is under way
 	if t.Begun == nil && far && r.MaxBytes == 0 {
 		return nil
 	}
@@ -299,7 +305,7 @@ func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Ta
 	if t.Begun != nil {
 		open.add(*t.Begun, by)
 	}
-	if t.Begun != nil && (open.files > maxGuests || open.bySource > maxGuest) {
+	if t.Begun != nil && (open.sessions > maxGuests || open.bySource > maxGuest) {
 		return fault.Wait(time.Minute, "too many uploads by this link are under way; end or complete one first")
 	}
 	return r.room(open.files, open.bytes)
@@ -324,21 +330,35 @@ func (s *Service) arrived(r *Request, by files.By, stored []files.File) (ops []t
 		return nil, nil
 	}
 	var sent sentItem
-	var bytes int64
+	a := files.Arrival{Request: r.ID, Title: r.Title}
 	for _, f := range stored {
 		sent.Files = append(sent.Files, wire.SentFile{Name: f.Name, Length: f.Length})
-		bytes += f.Length
+		a.Files += f.Files()
+		a.Bytes += f.Length
 	}
 	key := sentKey(by, fmt.Sprintf("%016d", stored[0].ID))
 	ops = append(ops, table.Put(key, sent).Expire(s.Now().Add(sentMemory)))
-	switch {
-	case r.Notify.To == "":
+	if r.Notify.To == "" {
 		return ops, nil
-	case r.Notice != "" && s.Now().Before(time.Unix(r.Due, 0).Add(-beforeSending)):
-		return append(ops, s.Outbox.ArrivedToo(r.Notice, int64(len(stored)), bytes)), nil
 	}
-	due := s.Now().Add(batch)
-	op, err := s.Outbox.Arrived(r.Notify, r.Title, due, int64(len(stored)), bytes)
+	due := time.Unix(r.Due, 0)
+	waits := r.Notice != "" && s.Now().Before(due.Add(-beforeSending))
+	if !waits {
+		r.From = nil
+	}
+	if name := by.Called; name != "" && len(r.From) < mostNamed && !slices.Contains(r.From, name) {
+		r.From = append(r.From, name)
+	}
+	a.From = r.From
+	if waits {
+		return append(ops, s.Outbox.ArrivedToo(r.Notice, a)), nil
+	}
+	wait := firstWait
+	if s.Now().Before(due.Add(batch)) {
+		wait = batch
+	}
+	due = s.Now().Add(wait)
+	op, err := s.Outbox.Arrived(r.Notify, a, due)
 	r.Notice, r.Due = op.Key.SK, due.Unix()
 	return append(ops, op), err
 }
@@ -374,10 +394,11 @@ func (s *Service) SentBy(ctx context.Context, by files.By) (all []wire.SentFile,
 }
 
 // opened is what the open sessions of a request will store.
-type opened struct{ files, bytes, bySource int64 }
+type opened struct{ sessions, files, bytes, bySource int64 }
 
 func (o *opened) add(sess files.Session, by files.By) {
-	o.files++
+	o.sessions++
+	o.files += max(1, sess.Files)
 	o.bytes += max(0, sess.Length)
 	if sess.By.Source == by.Source {
 		o.bySource++

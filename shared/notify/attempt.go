@@ -27,6 +27,9 @@ const (
 
 	firstRetry = time.Second
 	lastRetry  = time.Hour
+	// laterRetry is the first pause before a server is asked again that refused a mail for now:
+	// servers with greylisting hold it against those who come back at once.
+	laterRetry = 5 * time.Minute
 	giveUp     = day
 )
 
@@ -92,6 +95,9 @@ func (s *Sender) mark(ctx context.Context, e entry, outcome error) (retry time.T
 		log.Error(what+" given up", "error", outcome)
 	default:
 		retry = now.Add(s.backoff(tries))
+		if errors.Is(outcome, mail.ErrLater) {
+			retry = now.Add(min(lastRetry, laterRetry<<min(max(0, tries-1), 4)))
+		}
 		if refused, ok := errors.AsType[*refusedError](outcome); ok && refused.wait > retry.Sub(now) {
 			retry = now.Add(min(lastRetry, refused.wait))
 		}

@@ -89,21 +89,27 @@ func shorten(name string, longest int) string {
 
 func joins(r rune) bool { return unicode.In(r, unicode.M, unicode.Join_Control, unicode.Sk) }
 
-// unlinked puts a space where a mail program or a phone would otherwise turn a
-// user's text into a link: "evil .com", "https ://host". A space ends an address in
-// all of these programs; invisible characters do not, and spam filters look for
-// them. The text stays readable, but one tap does not open it.
+// unlinked marks where a mail program or a phone would otherwise turn a user's text
+// into a link: before the dot of "evil.com" and the colon of "https://host". HTML has an
+// element there, which nobody sees; plain text has a space. Both end an address in all of
+// these programs; invisible characters do not, and spam filters look for them.
 func unlinked(s string) string {
 	var b strings.Builder
 	for i, r := range s {
 		before, _ := utf8.DecodeLastRuneInString(s[:i])
 		if i > 0 && !unicode.IsSpace(before) && linksOn(s[:i], before, s[i:]) {
-			b.WriteByte(' ')
+			b.WriteString(mark)
 		}
 		b.WriteRune(r)
 	}
 	return b.String()
 }
+
+// mark is where an address must not go on. No text of a user has it.
+const mark = "\x00"
+
+// spaced returns a text with a space at each mark.
+func spaced(s string) string { return strings.ReplaceAll(s, mark, " ") }
 
 // linksOn reports whether an address may continue from one text into the next.
 func linksOn(text string, before rune, rest string) bool {

@@ -37,8 +37,8 @@ const (
 // SetBacklog bounds the events that wait for a webhook.
 func (s *Sender) SetBacklog(n int64) { s.backlog = n }
 
-// Display returns a user's text as it is shown.
-func Display(s string) string { return display(oneLine(s)) }
+// Display returns a user's text as plain text shows it.
+func Display(s string) string { return spaced(display(oneLine(s))) }
 
 // Shorten takes the middle out of a name.
 var Shorten = shorten

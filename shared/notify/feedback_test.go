@@ -75,13 +75,13 @@ func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 func TestOnlySentTextMessagesAreRemembered(t *testing.T) {
 	t.Parallel()
 	remember := notify.Remember(time.Now)
-	for n, state := range map[notify.Notice]notify.State{
-		{Channel: notify.Mail, Provider: "x"}: notify.Sent,
-		{Channel: notify.SMS, Provider: "x"}:  notify.Failed,
-		{Channel: notify.SMS}:                 notify.Sent,
+	for _, n := range []notify.Notice{
+		{Channel: notify.Mail, Provider: "x", Outcome: notify.Sent},
+		{Channel: notify.SMS, Provider: "x", Outcome: notify.Failed},
+		{Channel: notify.SMS, Outcome: notify.Sent},
 	} {
-		if ops := remember(n, state); ops != nil {
-			t.Errorf("%+v as %s is remembered", n, state)
+		if ops := remember(n, n.Outcome); ops != nil {
+			t.Errorf("%+v is remembered", n)
 		}
 	}
 }

@@ -35,6 +35,7 @@ const (
 	Invite  Kind = "invite"  // to a new user: the link that leads to choosing a password
 	Receipt Kind = "receipt" // to the uploader: the file was downloaded
 	Arrived Kind = "arrived" // to the maker of a request: guests have sent files
+	Missing Kind = "missing" // to the uploader: messages did not arrive
 )
 
 // Channel is how a notice travels.
@@ -86,12 +87,21 @@ type Notice struct {
 	// Kind Receipt: whose link was used, empty for the file's own.
 	Recipient string `json:"recipient,omitempty"`
 
-	// Kind Arrived, with the request's title as Name and all bytes as Length: how many files.
-	Files int64 `json:"files,omitempty"`
+	// Of a bundle: how many files it has, and the names of the first. Kind Arrived, with the request's
+	// title as Name and all bytes as Length: how many files have come by which request, from whom.
+	Files int64    `json:"files,omitempty"`
+	First []string `json:"first,omitempty"`
+	By    string   `json:"by,omitempty"`
+	From  []string `json:"from,omitempty"`
 
 	// Kinds PIN and Invite.
 	User  string `json:"user,omitempty"`
 	Nonce string `json:"nonce,omitempty"`
+
+	// Kind Missing: when it was counted against the uploader's limits, in Unix milliseconds, and what
+	// did not arrive, once that was looked up.
+	Counted int64 `json:"counted,omitempty"`
+	missing []missed
 
 	// The progress of sending. NotBefore is when the next try is due. A try first moves it into
 	// the future, so that only one sender at a time has it.

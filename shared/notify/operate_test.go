@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func operated(t *testing.T, do func(error) func(*run), refused map[string]error,
 			if refused[where] == nil {
 				r.do(then)
 				r.check(wants[where])
-			} else if now := r.find(t, r.notice.ID); now != before {
+			} else if now := r.find(t, r.notice.ID); !reflect.DeepEqual(now, before) {
 				t.Errorf("it is now %+v, but was %+v", now, before)
 			}
 		})

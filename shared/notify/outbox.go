@@ -44,25 +44,28 @@ func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, lin
 }
 
 // Arrived implements links.Outbox.
-func (o Outbox) Arrived(to files.Contact, title string, due time.Time, n, bytes int64) (table.Op, error) {
+func (o Outbox) Arrived(to files.Contact, a files.Arrival, due time.Time) (table.Op, error) {
 	unique, err := auth.RandomID(o.Random, 8)
 	notice := Notice{
 		Kind: Arrived, Channel: Mail, To: to.To, Lang: to.Lang, Base: to.Base, NotBefore: due.UnixMilli(),
-		Name: title, Files: n, Length: bytes,
+		Name: a.Title, Files: a.Files, Length: a.Bytes, By: a.Request, From: a.From,
 	}
 	return notice.Op(o.Now(), unique), err
 }
 
 // ArrivedToo implements links.Outbox.
-func (o Outbox) ArrivedToo(notice string, files, bytes int64) table.Op {
+func (o Outbox) ArrivedToo(notice string, a files.Arrival) table.Op {
 	n := Notice{ID: notice}
-	return table.Update(n.Key()).Add("files", files).Add("length", bytes).If(n.untouched()...)
+	return table.Update(n.Key()).Add("files", a.Files).Add("length", a.Bytes).Set("from", a.From).If(n.untouched()...)
 }
 
 // about queues a notice about a file.
 func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, error) {
 	unique, err := auth.RandomID(o.Random, 8)
 	n.Request, n.Owner, n.Area, n.File, n.Name, n.Length = fault.RequestID(ctx), f.Owner, f.Area, f.ID, f.Name, f.Length
+	if f.Entries > 0 {
+		n.Files, n.First = f.Files(), f.First
+	}
 	return n.Op(o.Now(), unique), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"html"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,10 +37,14 @@ const (
 
 func linkLetter(n Notice, service, link string) letter {
 	t, sender := TextsOf(n.Lang), n.sender()
+	intro := t.LinkIntro
+	if n.Files > 0 {
+		intro = fmt.Sprintf(t.BundleIntro, "%s", t.Count(n.Files, t.Files))
+	}
 	l := letter{
 		Texts:   t,
-		Subject: t.subject(fmt.Sprintf(t.sent(), shorten(sender, longestSender)), n.Name),
-		Intro:   fmt.Sprintf(t.LinkIntro, sender),
+		Subject: t.subject(fmt.Sprintf(strings.TrimSuffix(intro, "."), shorten(sender, longestSender)), fileName(n.Name)),
+		Intro:   fmt.Sprintf(intro, sender),
 		Facts:   n.facts(t),
 		Link:    link,
 		Writes:  fmt.Sprintf(t.SenderWrites, sender),
@@ -71,7 +76,7 @@ func receiptLetter(n Notice) letter {
 	}
 	return letter{
 		Texts:   t,
-		Subject: t.subject(t.ReceiptSubject, n.Name),
+		Subject: t.subject(t.ReceiptSubject, fileName(n.Name)),
 		Intro:   t.ReceiptIntro,
 		Facts:   append(n.facts(t), fact{t.When, t.WriteTime(n.Created, t.DateTime)}, fact{t.LinkWord, which}),
 		Footer:  t.ReceiptFooter,
@@ -81,17 +86,24 @@ func receiptLetter(n Notice) letter {
 // arrivedLetter tells the maker of a request what guests have sent.
 func arrivedLetter(n Notice) letter {
 	t := TextsOf(n.Lang)
-	facts := []fact{{t.ArrivedWord, t.Count(n.Files, t.Files)}, {t.Size, t.WriteSize(n.Length, false)}}
+	from := t.NoName
+	if len(n.From) > 0 {
+		from = display(oneLine(strings.Join(n.From, ", ")))
+	}
+	facts := []fact{{t.ArrivedWord, t.Count(n.Files, t.Files)}, {t.From, from}, {t.Size, t.WriteSize(n.Length, false)}}
 	if title := display(oneLine(n.Name)); title != "" {
 		facts = append([]fact{{t.RequestWord, title}}, facts...)
 	}
-	return letter{
+	l := letter{
 		Texts:   t,
-		Subject: t.subject(t.ArrivedSubject, n.Name),
+		Subject: t.subject(t.ArrivedSubject, shorten(oneLine(n.Name), longestName)),
 		Intro:   t.ArrivedIntro,
 		Facts:   facts,
+		Link:    n.page("files?request=" + n.By),
 		Footer:  t.ArrivedFooter,
 	}
+	l.LinkHere, l.Download, l.NoLogin = t.ArrivedHere, t.ArrivedShow, ""
+	return l
 }
 
 func pinLetter(n Notice, service, pin, link string) letter {
@@ -127,19 +139,41 @@ func inviteLetter(n Notice, service, link string) letter {
 // sent is LinkIntro without its full stop.
 func (t Texts) sent() string { return strings.TrimSuffix(t.LinkIntro, ".") }
 
-// subject returns a text and a file's name; without a name there is no colon.
+// subject returns a text and a name; without a name there is no colon.
 func (t Texts) subject(text, name string) string {
-	return strings.TrimRight(text+t.Colon+display(shorten(oneLine(name), longestName)), ": \u00a0")
+	return spaced(strings.TrimRight(text+t.Colon+display(name), ": \u00a0"))
 }
 
-// facts returns the name and the size of the file.
-func (n Notice) facts(t Texts) []fact {
-	size := fact{t.Size, t.WriteSize(n.Length, false)}
-	if name := display(oneLine(n.Name)); name != "" {
-		return []fact{{t.File, name}, size}
+// fileName returns a file's name for a subject. It has no extension that a program would take for
+// the end of a domain.
+func fileName(name string) string {
+	name = shorten(oneLine(name), longestName)
+	marked := unlinked(name)
+	if ext := path.Ext(name); strings.HasSuffix(marked, mark+ext) {
+		name = strings.TrimSuffix(name, ext)
 	}
-	return []fact{size}
+	return name
 }
+
+// facts returns the name and the size of the file, and what is in a bundle.
+func (n Notice) facts(t Texts) (all []fact) {
+	if name := display(oneLine(n.Name)); name != "" {
+		all = append(all, fact{t.File, name})
+	}
+	all = append(all, fact{t.Size, t.WriteSize(n.Length, false)})
+	label := t.Contents
+	for _, name := range n.First {
+		all = append(all, fact{label, display(shorten(oneLine(name), longestName))})
+		label = ""
+	}
+	if more := n.Files - int64(len(n.First)); more > 0 {
+		all = append(all, fact{label, fmt.Sprintf(t.More, t.Count(more, t.Files))})
+	}
+	return all
+}
+
+// page returns the address of a page; pages lie beside the interface.
+func (n Notice) page(name string) string { return strings.TrimSuffix(n.Base, "v1") + name }
 
 // display makes a user's line of text safe to show beside our words.
 func display(s string) string { return isolated(unlinked(s)) }
@@ -158,6 +192,8 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 		l = receiptLetter(n)
 	case Arrived:
 		l = arrivedLetter(n)
+	case Missing:
+		l = missingLetter(n)
 	case PIN: // has no unsubscribe link, nor has an invitation
 		return pinLetter(n, s.Service, s.Key.PIN(n.Nonce), n.changeLink(s.Key)), nil
 	case Invite:
@@ -175,6 +211,10 @@ func (l letter) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", l.Intro)
 	for _, f := range l.Facts {
+		if f.Label == "" {
+			fmt.Fprintf(&b, "  %s\n", f.Value)
+			continue
+		}
 		fmt.Fprintf(&b, "%s%s%s\n", f.Label, l.Colon, f.Value)
 	}
 	if l.PIN != "" {
@@ -196,7 +236,7 @@ func (l letter) text() string {
 	if l.Unsubscribe != "" {
 		fmt.Fprintf(&b, "\n%s%s\n%s\n", l.Stop, strings.TrimRight(l.Colon, " "), l.Unsubscribe)
 	}
-	return b.String()
+	return spaced(b.String())
 }
 
 // linkText returns the text message for a link. Of all texts with the fewest segments
@@ -229,7 +269,7 @@ func linkTextOf(n Notice, t Texts, link string, longest int, spell func(string) 
 	if message != "" {
 		text += ` "` + message + `"`
 	}
-	return text
+	return spaced(text)
 }
 
 // link is the recipient's own download link of the file that the notice is about.
@@ -261,7 +301,11 @@ func (l letter) html() string {
 	if len(l.Facts) > 0 {
 		m.add("facts")
 		for _, f := range l.Facts {
-			m.add("fact", f.Label+l.Colon, f.Value)
+			label := f.Label + l.Colon
+			if f.Label == "" {
+				label = ""
+			}
+			m.add("fact", label, f.Value)
 		}
 		m.WriteString("</table>\n")
 	}
@@ -302,7 +346,7 @@ func (m *markup) add(fragment string, values ...string) {
 	format, _ := fragments.ReadFile("letter/" + fragment + ".html") // the golden files have them all
 	escaped := make([]any, len(values))
 	for i, v := range values {
-		escaped[i] = html.EscapeString(v)
+		escaped[i] = regexp.MustCompile(mark+"(.)").ReplaceAllString(html.EscapeString(v), "<span>$1</span>")
 	}
 	fmt.Fprintf(m, string(format), escaped...)
 }

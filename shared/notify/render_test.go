@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"context"
+	"fmt"
 	"html"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 )
@@ -85,6 +87,45 @@ func TestMailHoldsTheRecipientsOwnLink(t *testing.T) {
 				t.Errorf("the link is not in %s", page)
 			}
 		})
+	}
+}
+
+func TestAMailShowsANameAsItIsAndNoProgramMakesALinkOfIt(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct{ name, subject, text, html string }{
+		{"Hochzeit.zip", "Hochzeit", "Hochzeit .zip", "Hochzeit<span>.</span>zip"},
+		{"notes.md", "notes", "notes .md", "notes<span>.</span>md"},
+		{"evil.com.pdf", "evil .com.pdf", "evil .com.pdf", "evil<span>.</span>com.pdf"},
+		{"ann@evil.com", "ann @evil", "ann @evil .com", "ann<span>@</span>evil<span>.</span>com"},
+		{"https://evil", "https ://evil", "https ://evil", "https<span>:</span>//evil"},
+		{"report.v2.pdf", "report.v2.pdf", "report.v2.pdf", "report.v2.pdf"},
+	} {
+		subject, text, page := sendOne(t, func(n *notify.Notice) { n.Name, n.Message = k.name, "see "+k.name })
+		if subject != "demo sent you a file: "+k.subject || !strings.Contains(text, "File: "+k.text+"\n") || !strings.Contains(text, "> see "+k.text+"\n") ||
+			strings.Count(page, k.html) < 2 || strings.Contains(subject+text+page, "\x00") {
+			t.Errorf("%s: %q\n%s\n%s", k.name, subject, text, page)
+		}
+	}
+}
+
+func TestAMailOfABundleSaysHowManyFilesItHasAndNamesTen(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		files         int
+		subject, text string
+	}{
+		{30, "demo sent you 30\u00a0files: trip", "Contains: 0.jpg\n  1.jpg\n  2.jpg\n  3.jpg\n  4.jpg\n  5.jpg\n  6.jpg\n  7.jpg\n  8.jpg\n  9.jpg\n  and 20\u00a0files more\n"},
+		{2, "demo sent you 2\u00a0files: trip", "Contains: 0.jpg\n  1.jpg\nAvailable"},
+	} {
+		var c files.Contents
+		for i := range k.files {
+			c.Add(fmt.Sprint(i, ".jpg"))
+		}
+		c.Add("empty/")
+		subject, text, _ := sendOne(t, func(n *notify.Notice) { n.Name, n.Files, n.First = "trip.zip", c.Files(), c.First })
+		if subject != k.subject || !strings.Contains(text, k.text) {
+			t.Errorf("%q\n%s", subject, text)
+		}
 	}
 }
 
@@ -194,7 +235,7 @@ func TestReceiptSaysWhoseLinkWasUsed(t *testing.T) {
 		p.put(t, n)
 		p.pass(t, p.sender(t, nil))
 		got := p.received(t)
-		if len(got) != 1 || got[0].Subject != "Your file was downloaded: evil .com" ||
+		if len(got) != 1 || got[0].Subject != "Your file was downloaded: evil" ||
 			!strings.Contains(got[0].Text, want) || !strings.Contains(got[0].Text, "\nDownloaded: 1 August 2026, 14:30 UTC\n") {
 			t.Errorf("got %+v: %s", got, p.log)
 		}

@@ -43,6 +43,7 @@ type Config struct {
 	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
 	// nil is a random one. It must be safe for concurrent use.
 	Jitter func() float64
+	Limits Limits // of the mails about what did not arrive
 	// OnEnd adds to the transaction that ends a notice as Sent or Failed.
 	OnEnd []OnEnd
 }
@@ -99,6 +100,9 @@ func NewSender(c Config) (*Sender, error) {
 func (e *noticeEntry) deliver(ctx context.Context) error {
 	n := e.n
 	err := e.current(ctx, &n)
+	if err == nil && n.Kind == Missing {
+		err = e.prepareMissing(ctx, &n)
+	}
 	if err != nil {
 		return err
 	}
@@ -194,6 +198,9 @@ func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
 	m := mail.Message{
 		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: l.html(),
 		Unsubscribe: l.Unsubscribe,
+	}
+	if n.Kind == Missing { // with more in it, it is another message
+		m.ID = fmt.Sprintf("%s-%d", n.ID, len(n.missing))
 	}
 	if mail.Valid(n.ReplyTo) {
 		m.ReplyTo = n.ReplyTo

@@ -131,6 +131,29 @@ func TestRetriesBackOffToAnHour(t *testing.T) {
 	}
 }
 
+func TestAServerThatWantsAMailLaterGetsItSomeMinutesLater(t *testing.T) {
+	t.Parallel()
+	for _, notice := range []func(*machine) notify.Notice{link, receipt, pin} {
+		for _, message := range []bool{true, false} {
+			r := begin(t, notice, message)
+			r.sender.Jitter = func() float64 { return 0 }
+			for _, want := range []time.Duration{5 * time.Minute, 10 * time.Minute} {
+				if tried(refusal(mail.ErrLater))(r); r.again != want {
+					t.Errorf("a %s is sent again after %v, want %v", r.notice.Kind, r.again, want)
+				}
+				r.do(waited)
+			}
+		}
+	}
+	r := begin(t, link, true)
+	for _, want := range []time.Duration{5, 10, 20, 40, 60, 60} {
+		if tried(refusal(mail.ErrLater))(r); r.again != want*time.Minute {
+			t.Errorf("again after %v, want %d minutes", r.again, want)
+		}
+		r.do(waited)
+	}
+}
+
 // TestNoticeIsGivenUpInTheEnd tries a notice whenever it is due.
 func TestNoticeIsGivenUpInTheEnd(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,8 @@ type Texts struct {
 	// About a link. Subjects and text messages begin with LinkIntro or Shared, so
 	// these have only characters of the GSM alphabet: others cost double.
 	LinkIntro, Shared           string // sender; sender and file
+	BundleIntro                 string // sender, "30 files"
+	Contents, More              string // More: "20 files"
 	From, File, Size, Until     string
 	LinkHere, Download, NoLogin string
 	NeedsPassword               string // sender
@@ -33,7 +35,12 @@ type Texts struct {
 	When, LinkWord, OwnLink, SentTo             string // SentTo: recipient
 
 	ArrivedSubject, ArrivedIntro, ArrivedFooter string
-	RequestWord, ArrivedWord                    string
+	RequestWord, ArrivedWord, NoName            string
+	ArrivedHere, ArrivedShow                    string
+
+	MissingSubject, MissingIntro, MissingFooter string
+	MissingHere, MissingShow                    string
+	Why                                         map[string]string // why a message did not arrive
 
 	PINSubject, PINFooter string
 	PINIntro, PINValid    string // user; number of minutes

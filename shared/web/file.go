@@ -43,7 +43,7 @@ type shownLink struct {
 	wire.Link
 	Icon    string
 	Became  outcome
-	Problem string // why a message did not arrive
+	Problem string // why a message did not arrive; empty if it may have
 	Live    bool   // it can be changed
 	Number  int    // on the page
 }
@@ -103,7 +103,7 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 		if n.ID == l.ID {
 			m = messageOf(n)
 			if n.State == string(notify.Failed) {
-				s.Problem = n.LastError
+				s.Problem = v.WhyMissing(n.LastError)
 			}
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/notify"
 )
 
 func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
@@ -39,6 +42,36 @@ func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
 	v.opens("files?request="+request.ID, 200, "guest.txt", "-plain.txt")
 	v.Clock.Advance(31 * time.Hour)
 	v.opens("files", 200, "plain.txt", "-soon.txt")
+}
+
+func TestAMessageThatFailedIsCorrectedAndSentAgain(t *testing.T) {
+	v := visit(t).login("ann")
+	v.InProcess("it delivers what waits")
+	apitest.Must(t, v.Data.Table.Write(t.Context(), notify.Suppress("typo@example.com", notify.AddressBounced, "", time.Now())))
+	f := v.Upload("file=plan.pdf&m=typo@example.com&m=bob@example.com&i=Here+it+is&downloads=3&lang=en", "x", "Ferry-Link-Password", "")
+	sent, panel := fmt.Sprint("send?sent=", f.ID), fmt.Sprint("files?id=", f.ID)
+	v.opens(sent, 200, "Sent to 2 people", "0 of 2 people reached", "data-waits", "-no such address")
+	v.Deliver()
+	page := v.opens(sent, 200, "1 of 2 people reached", "There is no such address.", ">Correct and send again</button>", `value="typo@example.com"`, "data-waits")
+	v.opens(panel, 200, "There is no such address.", `value="typo@example.com"`)
+	v.opens(panel+"&language=de", 200, "Diese Adresse gibt es nicht.", "Berichtigen und erneut senden")
+	v.open("files?language=en")
+	link := allOf(page.Text, `name="link" value="([^"]*)"`)[0]
+	send := func(to, next string) apitest.Answer {
+		return v.post("files", "id", fmt.Sprint(f.ID), "link", link, "to", to, "next", next)
+	}
+	for _, next := range []string{sent, panel} {
+		v.shows(send("typo@", next), 200, `value="typo@"`, `role="alert">`, "aria-invalid")
+	}
+	v.leads(send(" carla@example.com ", sent), sent)
+	v.Deliver()
+	v.opens(sent, 200, "2 of 2 people reached", "carla@example.com", "-typo@example.com", "-Correct and send")
+	record := v.Ask(fmt.Sprint("GET /files/", f.ID), "").Want(200).Text
+	v.has("the record", record, `"downloads":3`, "carla@example.com", "-typo@example.com")
+	message, err := v.Service.Inbox.List(t.Context(), 1)
+	apitest.Must(t, err)
+	v.has("the new message", message[0].To+message[0].Text, "carla@example.com", "> Here it is", "Downloads allowed: 3")
+	v.shows(send("dora@example.com", "https://evil.example/"), 200, "-evil.example") // that link is gone
 }
 
 func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {

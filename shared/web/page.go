@@ -35,6 +35,7 @@ type page struct {
 	Request   string    // its id in the log
 	Again     time.Time // when to try again, after an error that says so
 	assets    *assets
+	wrongs    correction
 }
 
 // maxKept is the longest value of a query that the links to other languages keep, in bytes.
@@ -46,6 +47,7 @@ type language struct{ Tag, Name, Address string }
 func (v *visit) page(name string, data any) page {
 	p := page{
 		words: v.words, Name: name, Look: v.ports.Look, User: v.who.Name, Data: data, Now: v.ports.Now(), assets: v.assets,
+		wrongs: v.wrongs,
 	}
 	p.Request, p.Again = fault.RequestID(v.r.Context()), p.Now
 	if f := fault.Of(v.err); f != nil {

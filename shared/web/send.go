@@ -14,6 +14,7 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
+	"ferry/shared/notify"
 	"ferry/shared/wire"
 )
 
@@ -178,6 +179,32 @@ func (v *visit) sent(q url.Values) error {
 
 // People returns how many got a message.
 func (f sentFile) People() int64 { return int64(len(f.Notifications)) }
+
+// Reached returns how many of them it was handed over for.
+func (f sentFile) Reached() (n int64) {
+	for _, m := range f.Notifications {
+		if m.State == string(notify.Sent) {
+			n++
+		}
+	}
+	return n
+}
+
+// Waits reports whether what became of a message may still change.
+func (f sentFile) Waits() bool {
+	return slices.ContainsFunc(f.Notifications, func(n wire.Notification) bool {
+		return n.State != string(notify.Failed) && n.Delivered.IsZero()
+	})
+}
+
+// Here returns the address of a page of what was sent.
+func (p page) Here() string {
+	q := url.Values{}
+	for _, f := range p.Data.([]sentFile) {
+		q.Add("sent", strconv.FormatInt(f.ID, 10))
+	}
+	return "send?" + q.Encode()
+}
 
 // Count returns how many entries a bundle has.
 func (f sentFile) Count() int64 { return int64(f.Entries) }

@@ -29,6 +29,7 @@ type visit struct {
 	store  string        // the origin of the store, once the page needs it
 	frames bool          // the page has frames of this site
 	query  url.Values    // of the page that a form leads to, if it has one of its own
+	wrongs correction    // what is wrong with one
 	// again shows the form that was sent with what is wrong in it; nil shows a page with the error.
 	again func(status int, wrong error) error
 	err   error

@@ -46,7 +46,7 @@ func views() map[string]view {
 		"GET l": known((*visit).landing), "POST l": known((*visit).unlock),
 		"GET r": known((*visit).guest), "POST r": known((*visit).openRequest),
 		"GET send": (*visit).send, "GET qr": (*visit).qr,
-		"GET files": loggedIn((*visit).showFiles), "GET requests": loggedIn((*visit).showRequests),
+		"GET files": loggedIn((*visit).showFiles), "POST files": loggedIn((*visit).correct), "GET requests": loggedIn((*visit).showRequests),
 	}
 }
 
@@ -56,7 +56,7 @@ func New(p *api.Ports) http.Handler {
 	inside := http.NewServeMux()
 	for _, e := range []api.Endpoint{
 		account.Change(), account.First(), account.Forget(), account.Me(), account.Stop(), account.Tokens(),
-		file.Download(), file.DownloadBackup(), file.Get(), file.List(), file.ListBackup(),
+		file.Download(), file.DownloadBackup(), file.Get(), file.List(), file.ListBackup(), file.Sharing(),
 		upload.Requests(), upload.Sessions(),
 	} {
 		e.Mount(inside, p, http.NotFoundHandler())

@@ -193,7 +193,7 @@ func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 		"POST static/x/style.css", "POST "} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
-	for _, request := range []string{"GET nothing", "GET LOGIN", "GET login.html", "GET %2e%2e", "POST nothing", "POST files", "GET logout"} {
+	for _, request := range []string{"GET nothing", "GET LOGIN", "GET login.html", "GET %2e%2e", "POST nothing", "POST requests", "GET logout"} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "text/html; charset=utf-8")
 	}
 	for path, page := range map[string]string{

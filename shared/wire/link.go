@@ -4,9 +4,10 @@ import "time"
 
 // NewLinks sends a file to more people or, without C and M, makes one more link to it.
 type NewLinks struct {
-	C         Texts  `json:"c,omitempty"` // mobile numbers
-	M         Texts  `json:"m,omitempty"` // addresses
-	I         string `json:"i"`           // the message to them
+	C         Texts  `json:"c,omitempty"`       // mobile numbers
+	M         Texts  `json:"m,omitempty"`       // addresses
+	Instead   string `json:"instead,omitempty"` // the id of a link whose only recipient was wrong
+	I         string `json:"i"`                 // the message to them
 	Lang      string `json:"lang"`
 	Expires   string `json:"expires"`   // like 12h or 7d, or a date of RFC 3339; empty is as long as the file
 	Downloads int64  `json:"downloads"` // how many each link allows; 0 is no limit

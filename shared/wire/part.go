@@ -15,6 +15,7 @@ type NewSession struct {
 	PartSize int64  `json:"partSize"`
 
 	Bundle bool   `json:"bundle,omitempty"` // see package bundle
+	Files  int64  `json:"files,omitempty"`  // how many that has
 	By     string `json:"by,omitempty"`     // what a guest of a request says of themselves
 
 	Expires   string `json:"expires,omitempty"`   // when the file leaves: like 12h or 7d, or a date of RFC 3339

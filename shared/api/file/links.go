@@ -84,7 +84,7 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity, i
 	if err != nil {
 		return err
 	}
-	order := links.Order{To: sending.Recipients}
+	order := links.Order{To: sending.Recipients, Instead: in.Instead, Uploader: u.Name == f.By.User}
 	if order.Options, err = OptionsOf(r, s.ports, in.Downloads, in.Password); err != nil {
 		return err
 	}
@@ -113,6 +113,8 @@ func checkRecipients(in wire.NewLinks) error {
 		return fault.Parameter("c", "the parameter c has an empty number")
 	case slices.Contains(in.M, ""):
 		return fault.Parameter("m", "the parameter m has an empty address")
+	case in.Instead != "" && (len(in.C)+len(in.M) != 1 || in.I+in.Expires+in.Password != "" || in.Downloads != 0):
+		return fault.Parameter("instead", "the parameter instead needs one recipient, who gets the message and the limits of that link")
 	case in.I != "" && len(in.C)+len(in.M) == 0:
 		return fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}

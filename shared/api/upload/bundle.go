@@ -31,7 +31,7 @@ type packer struct {
 	content []byte    // for one file after the other
 	ready   pieces    // what was made and not yet read
 	rest    io.Reader // the directory, after the last file
-	entries int
+	has     files.Contents
 	names   int // what the entries take of memory, in bytes
 	err     error
 }
@@ -51,7 +51,7 @@ func pack(f *form, name string, now time.Time, length int64) *files.Part {
 	p.content = make([]byte, 1+min(uint64(length), maxBundled)) // -1 counts as a large one
 	p.writer = bundle.NewWriter(&p.ready)
 	f.most, f.bundle = bundle.MaxEntries+maxParts, true
-	return &files.Part{Name: name, Type: files.BundleType, Body: p, Size: -1, Entries: func() int { return p.entries }}
+	return &files.Part{Name: name, Type: files.BundleType, Body: p, Size: -1, Contents: &p.has}
 }
 
 // Read implements io.Reader.
@@ -96,9 +96,9 @@ func (p *packer) pack() error {
 	case part.SHA256 != nil && sha256.Sum256(content) != [sha256.Size]byte(part.SHA256):
 		return fault.New(fault.Invalid, "the SHA-256 of %.100q is not the one that its part states", part.Name)
 	}
-	p.entries++
 	p.names += entryMemory + len(part.Name)
 	path := strings.Clone(part.Name) // which may be a piece of a longer header
+	p.has.Add(path)
 	return files.BundleFault(p.writer.Add(bundle.Entry{Path: path, Modified: p.written}, content))
 }
 

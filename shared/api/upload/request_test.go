@@ -1,6 +1,7 @@
 package upload_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/bundle"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
@@ -292,6 +294,46 @@ func TestARequestTakesTenThousandFilesUnlessItsMakerSaysMore(t *testing.T) {
 	}
 }
 
+func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	made := c.request(`{"files":10}`)
+	var archive bytes.Buffer
+	w := bundle.NewWriter(&archive)
+	for _, path := range []string{"a", "b", "c", "empty/"} {
+		apitest.Must(t, w.Add(bundle.Entry{Path: path}, nil))
+	}
+	apitest.Must(t, w.Close())
+	start := func(files, want int) (apitest.Answer, session) {
+		a := c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", fmt.Sprintf(`{"name":"a.zip","length":%d,"bundle":true,"files":%d}`, archive.Len(), files)).Want(want)
+		return a, apitest.Read[session](a)
+	}
+	finish := func(guest apitest.Answer, s session, want int) apitest.Answer {
+		signed := c.asGuest(made.LinkURL, guest, "POST /uploads/"+s.ID+"/parts", `{"numbers":[1]}`).Want(200)
+		c.put(apitest.Read[struct{ Parts []part }](signed).Parts[0], archive.String()).Want(200)
+		return c.asGuest(made.LinkURL, guest, "POST /uploads/"+s.ID+"/complete", "").Want(want)
+	}
+	usual := c.request("{}")
+	c.asGuest(usual.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a.zip","length":1,"bundle":true,"files":10000}`).Want(201)
+	c.Send("PUT "+usual.LinkURL+"&file=x", "1").Want(403, "at most 10000 files")
+	start(11, 403)
+	guest, right := start(3, 201)
+	start(8, 403)
+	other, wrong := start(7, 201)
+	c.Send("PUT "+made.LinkURL+"&file=x", "1").Want(403)
+	finish(other, wrong, 400).Want(400, "3 files, but 7 were stated")
+	finish(guest, right, 200)
+	unsaid, small := start(0, 201) // an older client does not say: what has come counts
+	finish(unsaid, small, 200)
+	start(5, 403)
+	now := apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests
+	at := slices.IndexFunc(now, func(r wire.Request) bool { return r.ID == made.ID })
+	apitest.Equal(t, "files that have arrived", now[at].Arrived.Files, 6)
+	for _, body := range []string{`{"name":"a","length":1,"files":1}`, `{"name":"a","length":1,"bundle":true,"files":10001}`, `{"name":"a","length":1,"bundle":true,"files":-1}`} {
+		c.asGuest(made.LinkURL, guest, "POST /uploads", body).Want(400, "how many files a bundle has")
+	}
+}
+
 func TestNothingOfASessionAppearsAfterItsRequestHasEnded(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(caller, wire.Request){
@@ -334,24 +376,33 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 	s.InProcess("it needs the clock")
 	ann := caller{s.Add("ann")}
 	link := ann.request(`{"title":"Photos","notify":true}`).LinkURL
+	guest := 0
 	send := func(after time.Duration) {
 		s.Clock.Advance(after)
-		s.Send("PUT "+link+"&file=a", "12345").Want(200)
+		s.Send(fmt.Sprintf("PUT %s&file=a&by=Carla%%20%d", link, guest), "12345").Want(200)
+		guest++
 	}
-	for _, after := range []time.Duration{0, time.Minute, 7 * time.Minute, 90 * time.Second} { // the last is too late
+	// The first is told of in a minute, and takes no more; the second in ten, and takes the next two.
+	for _, after := range []time.Duration{0, 30 * time.Second, time.Minute, 7 * time.Minute, 90 * time.Second, 30 * time.Minute} {
 		send(after)
 	}
+	begun := s.Clock.Now().Add(-40 * time.Minute)
 	var told []string
 	for _, doc := range s.Partitions("outbox#") {
 		n := struct {
 			Kind, To      string
 			Files, Length int
+			From          []string
+			NotBefore     int64
 		}{}
 		apitest.Must(t, json.Unmarshal([]byte(doc), &n))
-		told = append(told, fmt.Sprint(n))
+		told = append(told, fmt.Sprint(time.UnixMilli(n.NotBefore).Sub(begun).Round(time.Second), n.Kind, n.To, n.Files, n.Length, n.From))
 	}
 	slices.Sort(told)
-	apitest.Equal(t, "the notices", told, []string{"{arrived ann@example.com 1 5}", "{arrived ann@example.com 3 15}"})
+	apitest.Equal(t, "the notices", told, []string{
+		"10m30sarrivedann@example.com3 15 [Carla 1 Carla 2 Carla 3]", "1m0sarrivedann@example.com1 5 [Carla 0]",
+		"20m0sarrivedann@example.com1 5 [Carla 4]", "41m0sarrivedann@example.com1 5 [Carla 5]",
+	})
 	bob := s.Add("bob", func(u *auth.User) { u.Email = "" })
 	bob.Ask("POST /requests", `{"notify":true}`).Want(400, "no registered address")
 }

@@ -13,6 +13,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/bundle"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -243,13 +244,16 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 		return p, fault.Parameter("type", "type must be a media type such as video/mp4, in visible ASCII characters")
 	case in.Length != nil && (*in.Length < 0 || *in.Length > files.MaxLength):
 		return p, fault.Parameter("length", "length must be from 0 to %d bytes", int64(files.MaxLength))
+	case in.Files < 0, in.Files > bundle.MaxEntries, in.Files > 0 && !in.Bundle:
+		return p, fault.Parameter("files", "files says how many files a bundle has, at most %d", bundle.MaxEntries)
 	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
 		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes", int64(blob.MaxPartSize))
 	}
 	if p.Length, p.Streamed = -1, in.Length == nil; !p.Streamed {
 		p.Length = *in.Length
 	}
-	if p.Bundle = in.Bundle; p.Bundle && p.Type == "" {
+	p.Bundle, p.Files = in.Bundle, in.Files
+	if p.Bundle && p.Type == "" {
 		p.Type = files.BundleType
 	}
 	if in.SHA256 != "" {

@@ -72,7 +72,8 @@ func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
 	}
 	s.Sender, err = notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, Webhooks: hooks, From: o.From, Base: p.PublicURL, Now: p.Now, Log: p.Log,
-		Service: p.Look.Title(), Links: file.Links(p), OnEnd: []notify.OnEnd{file.Outbox(p).LinkEnded},
+		Service: p.Look.Title(), Links: file.Links(p), Limits: p.Notices,
+		OnEnd: []notify.OnEnd{notify.TellMissing(p.Now), file.Outbox(p).LinkEnded},
 	})
 	if err != nil {
 		return nil, err

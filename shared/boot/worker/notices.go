@@ -111,7 +111,7 @@ func (w *Worker) sender() (*notify.Sender, error) {
 	s, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
 		Service: p.Look.Title(), Links: file.Links(p),
-		OnEnd: []notify.OnEnd{notify.Remember(p.Now), file.Outbox(p).LinkEnded},
+		Limits: p.Notices, OnEnd: []notify.OnEnd{notify.Remember(p.Now), notify.TellMissing(p.Now), file.Outbox(p).LinkEnded},
 	})
 	return s, fault.Wrap(err, "preparing to send notices")
 }
@@ -205,7 +205,7 @@ func feedbackRecord(ctx context.Context, p *api.Ports, f notify.Feedback, ok boo
 	if err != nil || !ok {
 		return err
 	}
-	if err := notify.Record(ctx, p.Table, p.Now(), f, file.Outbox(p).LinkEnded); err != nil {
+	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.TellMissing(p.Now), file.Outbox(p).LinkEnded); err != nil {
 		return err
 	}
 	p.Log.Info("feedback recorded", "id", f.ID, "kind", f.Kind)

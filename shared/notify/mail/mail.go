@@ -26,6 +26,10 @@ const Tag = "notice"
 // Any other failure may be temporary.
 var ErrPermanent = errors.New("mail: refused for good")
 
+// ErrLater matches a refusal of the recipient or the message for now, as by greylisting: its server
+// wants the message some minutes later.
+var ErrLater = errors.New("mail: refused for now")
+
 // ErrRate and ErrQuota match a refusal that is not about the message: the provider's short-term
 // or daily limit is used up.
 var (

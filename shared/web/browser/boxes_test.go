@@ -11,22 +11,25 @@ import (
 	"ferry/shared/web/browsertest"
 )
 
-// states returns the words of all states of files and requests in a language.
-func states(t *testing.T, lang string) (all []string) {
+// states returns the words, as JSON, of all states of files or of requests in a language.
+func states(t *testing.T, lang string, ofRequests bool) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../texts/" + lang + ".json")
 	apitest.Must(t, err)
 	var words map[string]any
+	var all []string
 	apitest.Must(t, json.Unmarshal(text, &words))
 	for key, says := range words {
 		if many, ok := says.([]any); ok {
 			says = fmt.Sprint("1234 ", many[1])
 		}
-		if strings.HasPrefix(key, "became.") || key == "requests.full" || key == "requests.is-open" {
+		if ofRequests && (key == "requests.full" || key == "requests.is-open") || !ofRequests && strings.HasPrefix(key, "became.") {
 			all = append(all, fmt.Sprint(says))
 		}
 	}
-	return all
+	text, err = json.Marshal(all)
+	apitest.Must(t, err)
+	return text
 }
 
 // outside is a script that puts each of some words into each state of the page, and returns those that lie
@@ -56,15 +59,13 @@ func TestEachStateOfAFileOrRequestStaysInItsBox(t *testing.T) {
 			alice.Upload("file=Vertragsverhandlungsprotokoll+der+letzten+Sitzung.pdf&m=bob@example.com&m=carla.with.a.long.name@bounce.example.com", "x")
 			id := alice.Upload("file=a", "x").ID
 			alice.Ask("POST /requests", `{"title":"Vertragsverhandlungsprotokolle der letzten Sitzung"}`).Want(201)
-			words, err := json.Marshal(states(t, lang))
-			apitest.Must(t, err)
-			at(s, b, "files")
+			at(s, b, "files?language="+lang)
 			for _, width := range []int64{320, 768, 1280} {
 				b.Resize(width, 800)
 				for _, page := range []string{"files", fmt.Sprint("files?id=", id), "requests"} {
 					b.Visit(page)
-					b.WaitFor("main .state")
-					if wrong := b.Text(fmt.Sprintf(outside, words)); wrong != "" {
+					b.WaitFor("main h1")
+					if wrong := b.Text(fmt.Sprintf(outside, states(t, lang, page == "requests"))); wrong != "" {
 						t.Errorf("%s at %d pixels: %s", page, width, wrong)
 					}
 					b.Picture(fmt.Sprintf("boxes-%s-%d", strings.ReplaceAll(page, "?", "-"), width))

@@ -1,4 +1,7 @@
-// Helps with the links of what was sent: the first is selected, and devices that can share do.
+// Helps with the links of what was sent: the first is selected, and devices that can share do. What becomes of
+// its messages follows by itself.
+
+import { follow } from "./follow.js";
 
 const field = document.querySelector("input[readonly][autofocus]");
 field?.focus();
@@ -12,3 +15,23 @@ for (const button of document.querySelectorAll("[data-share]")) {
     navigator.share({ url: value }).catch(() => {}); // whoever changes their mind
   });
 }
+
+// look shows what has become of the messages, but for those that somebody is correcting. It returns whether that
+// may change.
+async function look() {
+  const parts = [...document.querySelectorAll("[data-follow]")];
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelectorAll("[data-follow]");
+    if (fresh.length !== parts.length) return false;
+    parts.forEach((part, i) => part.contains(document.activeElement) || part.replaceWith(document.adoptNode(fresh[i])));
+  } catch {} // without a connection, the next time
+  return document.querySelector("[data-waits]") !== null;
+}
+
+const seen = () =>
+  document.visibilityState === "visible" ||
+  new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+
+if (document.querySelector("[data-waits]"))
+  follow({ look, seen, pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) });

@@ -253,7 +253,8 @@ export class Upload {
   async #create(signal) {
     const { name, type, length, bundle, entries } = this.#source, { scope, handles, store } = this.#options;
     const options = pick(this.#options, FIELDS), { password, ...kept } = options;
-    const body = { name, type, length, bundle, ...options };
+    const files = entries?.filter((path) => !path.endsWith("/")).length;
+    const body = { name, type, length, bundle, files, ...options };
     this.#key ||= randomKey();
     const headers = { "Idempotency-Key": this.#key };
     const session = await this.#retry(signal, () => this.#service.call("POST", "uploads", { body, headers, signal }));

@@ -79,7 +79,7 @@ test("a bundle is sent as Go would make it", async () => {
   const { upload } = begin(service, bundleSource("all.zip", bundle));
   await wantFile(service, await bundle.cut(1e6, new Pool({ Worker: null })).part(0, bundle.length), await upload.start());
   const [{ body }] = service.sessions.values();
-  assert.deepEqual([body.bundle, body.type, body.length], [true, "application/zip", bundle.length]);
+  assert.deepEqual([body.bundle, body.files, body.type, body.length], [true, 3, "application/zip", bundle.length]);
 });
 
 test("lost connections and lost answers make no second file", async () => {

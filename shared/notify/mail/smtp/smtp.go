@@ -151,6 +151,9 @@ func classify(err error) error {
 	about := refused.Reason == gomail.ErrSMTPRcptTo || refused.Reason == gomail.ErrSMTPData || refused.Reason == gomail.ErrSMTPDataClose
 	login := code == 530 || code == 534 || code == 535 || code == 538
 	said := regexp.MustCompile(`\S*@\S*`).ReplaceAllString(text, "") // an address may contain these words
+	if about && code >= 400 && code < 500 {
+		err = fmt.Errorf("%w: %w", mail.ErrLater, err)
+	}
 	switch {
 	case about && code >= 500 && !login:
 		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)

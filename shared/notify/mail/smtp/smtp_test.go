@@ -220,6 +220,10 @@ func TestAReplySaysWhetherToTryAgain(t *testing.T) {
 					t.Fatalf("got %v, want %v", err, tt.want)
 				}
 			}
+			later := tt.reply[0] == '4' && tt.command != "MAIL"
+			if errors.Is(err, mail.ErrLater) != later {
+				t.Errorf("got %v; minutes later is %v", err, later)
+			}
 			if strings.Contains(err.Error(), "affected") {
 				t.Errorf("the error repeats the recipient: %v", err)
 			}

@@ -1,0 +1,128 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/contact"
+	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/table"
+)
+
+// missingWait is how long the mail about messages that did not arrive waits for more of them.
+const missingWait = 10 * time.Minute
+
+// missed is a message that did not arrive, as kept for the mail about all of an upload.
+type missed struct {
+	V    int64  `json:"v"`
+	To   string `json:"to"`
+	File int64  `json:"file"`
+	Name string `json:"name"`
+	Why  string `json:"why"` // as in Notice.LastError
+}
+
+func missedOf(mail string) string { return "missing#" + mail }
+
+// TellMissing returns an OnEnd that tells the uploader what did not arrive, unless it was to themselves,
+// or is not wanted any more. All of an upload is in one mail, whose ID follows from the upload: so however
+// often and by however many a failure is stored, there is one. A claim of a sender that has already looked
+// up what failed becomes invalid; then it is sent again, with this too.
+func TellMissing(now func() time.Time) OnEnd {
+	return func(n Notice, s State) []table.Op {
+		why := reason(n.LastError)
+		if s != Failed || n.ReplyTo == "" || contact.Canonical(n.To) == contact.Canonical(n.ReplyTo) || why == "ended" || why == "cancelled" {
+			return nil
+		}
+		at := now()
+		upload := cmp.Or(n.Request, fmt.Sprint(n.File))
+		mail := Notice{ID: "m-" + auth.HashToken(n.Sender + " " + n.ReplyTo + " " + upload)[:22]}
+		op := table.Update(mail.Key()).Add("tries", 1).Add("waits", 1).
+			Set("v", int64(layout)).Set("id", mail.ID).Set("kind", string(Missing)).Set("channel", string(Mail)).
+			Set("to", n.ReplyTo).Set("lang", n.Lang).Set("base", n.Base).Set("request", n.Request).Set("sender", n.Sender).
+			Set("owner", n.Owner).Set("created", at.Unix()).Set("notBefore", at.Add(missingWait).UnixMilli())
+		about := missed{V: layout, To: n.To, File: n.File, Name: n.Name, Why: n.LastError}
+		return []table.Op{op, table.Put(table.Key{PK: missedOf(mail.ID), SK: n.ID}, about).Expire(at.Add(keepFailed))}
+	}
+}
+
+// prepareMissing looks up what did not arrive, and counts the mail about it against the uploader's limits.
+func (e *noticeEntry) prepareMissing(ctx context.Context, n *Notice) error {
+	page, err := e.Table.Query(ctx, table.Query{PK: missedOf(n.ID), Limit: table.MaxPage})
+	if err != nil {
+		return fmt.Errorf("looking for what did not arrive: %w", err)
+	}
+	for _, item := range page.Items {
+		var m missed
+		if err := item.Decode(&m); err != nil {
+			return fmt.Errorf("reading what did not arrive: %w", err)
+		}
+		n.missing = append(n.missing, m)
+	}
+	if len(n.missing) == 0 {
+		return fmt.Errorf("%w: what it is about is forgotten", ErrObsolete)
+	}
+	var before time.Time
+	if n.Counted != 0 {
+		before = time.UnixMilli(n.Counted)
+	}
+	counted := func(at time.Time) table.Op {
+		return table.Update(n.Key()).Set("counted", at.UnixMilli()).If(n.sameClaim())
+	}
+	limits := Outbox{Table: e.Table, Now: e.Now, Limits: e.Limits}
+	_, err = limits.Reserve(ctx, files.By{User: n.Sender}, []string{n.To}, before, counted)
+	return fault.Wrap(err, "counting a mail about what did not arrive")
+}
+
+// missingLetter tells the uploader what did not arrive.
+func missingLetter(n Notice) letter {
+	t := TextsOf(n.Lang)
+	l := letter{Texts: t, Intro: t.MissingIntro, Footer: t.MissingFooter, Link: n.page("files")}
+	var names []string
+	for _, m := range n.missing {
+		to := fact{oneLine(contact.Readable(m.To)), t.WhyMissing(m.Why)}
+		if !slices.Contains(l.Facts, to) { // of several files
+			l.Facts = append(l.Facts, to)
+		}
+		if name := oneLine(m.Name); !slices.Contains(names, name) {
+			names = append(names, name)
+			l.Facts = append([]fact{{t.File, display(name)}}, l.Facts...)
+		}
+	}
+	l.Subject = t.subject(t.MissingSubject, fileName(n.missing[0].Name))
+	if len(names) == 1 && n.Owner == n.Sender {
+		l.Link = n.page(fmt.Sprint("files?id=", n.missing[0].File))
+	}
+	l.LinkHere, l.Download, l.NoLogin = t.MissingHere, t.MissingShow, ""
+	return l
+}
+
+// WhyMissing says in words why a message did not arrive. lastError is that of its notice.
+func (t Texts) WhyMissing(lastError string) string { return t.Why[reason(lastError)] }
+
+// reason returns the key of Texts.Why for the last error of a notice: the first whose pattern it has. What
+// comes from a server is its reply code, its enhanced code (RFC 3463), and its words.
+func reason(lastError string) string {
+	for _, k := range [][2]string{
+		{"stopped", `its owner wants none`},
+		{"spam", `called a mail spam|^complained`},
+		{"ended", "^" + ErrObsolete.Error()},
+		{"cancelled", "^" + Cancelled + "$"},
+		{"number", ErrTextRefused.Error() + `|(?i)phone|carrier|handset`},
+		{"full", `\b[45]\.2\.2\b|(?i)mailbox.{0,9}full|over ?quota|quota exceeded`},
+		{"address", `\b5\.1\.(?:0|1|2|3|6|10)\b|(?i)no such|unknown|not exist|invalid (?:recipient|mailbox)|NoEmail`},
+		{"refused", `\b5\.\d\.\d|(?i)spam|block|denied|policy|reject`},
+		{"address", `\b55[013]\b|bounced`},
+		{"late", `refused for now|connecting to the mail server|\b4\d\d\b|(?i)time ?out|deadline|waiting for the provider`},
+	} {
+		if regexp.MustCompile(k[1]).MatchString(lastError) {
+			return k[0]
+		}
+	}
+	return "refused"
+}

@@ -1,0 +1,214 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/apitest"
+	"ferry/shared/notify"
+	"ferry/shared/notify/mail"
+	"ferry/shared/table"
+)
+
+// refusing sends mails to an inbox, but for those to some addresses.
+type refusing struct {
+	mail.Sender
+	to map[string]string // what their servers say
+}
+
+func (r *refusing) Send(ctx context.Context, m mail.Message) (string, error) {
+	if says := r.to[m.To]; says != "" {
+		return "", fmt.Errorf("%w: %s", mail.ErrPermanent, says)
+	}
+	return r.Sender.Send(ctx, m)
+}
+
+// teller returns a sender that tells uploaders what did not arrive.
+func (p *machine) teller(t *testing.T, tab table.Table, limits notify.Limits, refused map[string]string) *notify.Sender {
+	t.Helper()
+	return p.newSender(t, notify.Config{
+		Table: tab, Mail: &refusing{p.inbox.Mail(), refused}, From: "ferry@example.org", Limits: limits,
+		OnEnd: []notify.OnEnd{notify.TellMissing(p.clock.now)},
+	})
+}
+
+// uploaded puts the notices of an upload.
+func (p *machine) uploaded(t *testing.T, request string, to ...string) (all []notify.Notice) {
+	t.Helper()
+	for i, address := range to {
+		n := p.linkNotice(int64(i + 1))
+		n.To, n.Request = address, request
+		all = append(all, p.put(t, n))
+	}
+	return all
+}
+
+// mails returns the subjects of what has arrived at the uploader.
+func (p *machine) mails(t *testing.T) (all []string) {
+	t.Helper()
+	for _, m := range p.received(t) {
+		if m.To == "demo@example.net" {
+			all = append(all, m.Subject+"\n"+m.Text)
+		}
+	}
+	return all
+}
+
+func TestTheUploaderGetsOneMailForAllThatDidNotArrive(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	s := p.teller(t, p.table, notify.Limits{}, map[string]string{"a@x.example": "550 5.1.1 unknown user", "b@x.example": "552 5.2.2 mailbox full"})
+	p.uploaded(t, "one", "a@x.example", "b@x.example", "c@x.example")
+	p.uploaded(t, "two", "a@x.example")
+	p.pass(t, s)
+	apitest.Equal(t, "mails at once", len(p.mails(t)), 0)
+	p.clock.advance(10 * time.Minute)
+	p.pass(t, s)
+	got := p.mails(t)
+	slices.Sort(got)
+	if len(got) != 2 {
+		t.Fatalf("the uploader got %q", got)
+	}
+	both := slices.IndexFunc(got, func(m string) bool { return strings.Contains(m, "b@x.example") })
+	for _, want := range []string{
+		"Not delivered: report.pdf\n", "File: report.pdf\n", "a@x.example: There is no such address.\n", "b@x.example: The mailbox is full.\n",
+		"https://ferry.example.org/files",
+	} {
+		if both < 0 || !strings.Contains(got[both], want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	if strings.Contains(strings.Join(got, ""), "c@x.example") {
+		t.Errorf("who got it is in %q", got)
+	}
+	p.clock.advance(24 * time.Hour)
+	p.pass(t, s)
+	apitest.Equal(t, "mails in the end", len(p.mails(t)), 2)
+	apitest.Equal(t, "notices that wait", p.waiting(t), 0)
+}
+
+func TestNobodyIsToldOfAMailToThemselvesOrOneThatIsNotWanted(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	s := p.teller(t, p.table, notify.Limits{}, map[string]string{"Demo@example.net": "550 5.1.1 unknown", "a@x.example": "550 no"})
+	all := p.uploaded(t, "one", "Demo@example.net", "b@x.example")
+	must(t, notify.Cancel(t.Context(), p.table, p.clock.now(), all[1].ID, notify.TellMissing(p.clock.now)))
+	unknown := p.linkNotice(9)
+	unknown.To, unknown.ReplyTo = "a@x.example", ""
+	p.put(t, unknown)
+	late := p.linkNotice(10)
+	late.Expires = p.clock.now().Unix()
+	p.put(t, late)
+	p.pass(t, s)
+	apitest.Equal(t, "notices that wait", p.waiting(t), 0)
+}
+
+func TestAMailAboutWhatDidNotArriveKeepsToTheUploadersLimits(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	s := p.teller(t, p.table, notify.Limits{PerHour: 1}, map[string]string{"a@x.example": "550 5.1.1 unknown"})
+	for _, request := range []string{"one", "two"} {
+		p.uploaded(t, request, "a@x.example")
+	}
+	p.pass(t, s)
+	p.clock.advance(10 * time.Minute)
+	for range 5 {
+		p.pass(t, s)
+		p.clock.advance(time.Minute)
+	}
+	apitest.Equal(t, "mails in the first hour", len(p.mails(t)), 1)
+	p.clock.advance(time.Hour)
+	p.pass(t, s)
+	apitest.Equal(t, "mails in the second", len(p.mails(t)), 2)
+}
+
+func TestABounceIsToldAndNoCrashOrRepeatDoublesOrLosesIt(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	weak := &double{Table: p.table}
+	s := p.teller(t, weak, notify.Limits{}, map[string]string{"a@x.example": "550 5.1.1 unknown"})
+	all := p.uploaded(t, "one", "a@x.example", "b@x.example")
+	weak.write = func(ops []table.Op) error { // a crash before each end is stored
+		if ops[0].Kind == table.KindDelete {
+			return table.ErrBusy
+		}
+		return nil
+	}
+	for _, n := range all {
+		if _, err := s.Handle(t.Context(), n.Key()); !errors.Is(err, table.ErrBusy) {
+			t.Fatal(err)
+		}
+	}
+	apitest.Equal(t, "notices that wait", p.waiting(t), 2)
+	weak.write = nil
+	p.clock.advance(notify.Lease)
+	p.pass(t, s)
+	bounce := notify.Feedback{ID: all[1].ID, Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown"}
+	for range 2 {
+		must(t, notify.Record(t.Context(), p.table, p.clock.now(), bounce, notify.TellMissing(p.clock.now)))
+	}
+	p.clock.advance(10 * time.Minute)
+	p.pass(t, s)
+	got := p.mails(t)
+	if len(got) != 1 || !strings.Contains(got[0], "a@x.example: There is") || !strings.Contains(got[0], "b@x.example: There is") {
+		t.Errorf("the uploader got %q", got)
+	}
+}
+
+func TestWhatFailsWhileTheMailIsSentIsToldToo(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t)
+	all := p.uploaded(t, "one", "a@x.example", "b@x.example")
+	s := p.teller(t, p.table, notify.Limits{}, map[string]string{"a@x.example": "550 5.1.1 unknown"})
+	p.pass(t, s)
+	p.clock.advance(10 * time.Minute)
+	beside := &double{Table: p.table}
+	beside.write = func(ops []table.Op) error {
+		if ops[0].Kind == table.KindDelete { // the mail was sent, and this is about to be stored
+			beside.write = nil
+			return notify.Record(t.Context(), p.table, p.clock.now(), notify.Feedback{ID: all[1].ID, Kind: notify.Bounced}, notify.TellMissing(p.clock.now))
+		}
+		return nil
+	}
+	p.pass(t, p.teller(t, beside, notify.Limits{}, nil))
+	p.clock.advance(10 * time.Minute)
+	p.pass(t, s)
+	got := p.mails(t)
+	if len(got) != 2 || !strings.Contains(got[0]+got[1], "b@x.example: There is") {
+		t.Errorf("the uploader got %q", got)
+	}
+}
+
+func TestWhyAMessageDidNotArriveIsSaidInWords(t *testing.T) {
+	t.Parallel()
+	const gone, full, refused = "There is no such address.", "The mailbox is full.", "The server of this address refuses the message."
+	const day, number = "It could not be delivered for a whole day.", "This number cannot get the message."
+	for _, k := range []textTest[string]{
+		{"an unknown user", "the notice cannot be delivered: mail: refused for good: RCPT: 550 5.1.1 <x>: Recipient address rejected", gone},
+		{"one in words", "550 No such user here", gone},
+		{"a reply code alone", "550 a@***", gone},
+		{"a bounce of SES", "bounced: smtp; 550 5.1.1 user unknown", gone},
+		{"a bounce that says nothing", "bounced: Permanent, General", gone},
+		{"an address that bounced before", "the notice cannot be delivered: the address takes no mail from here: it bounced", gone},
+		{"a full mailbox", "552 5.2.2 over quota", full},
+		{"one by SES", "not delivered: Transient, MailboxFull", full},
+		{"a policy", "554 5.7.1 message blocked as spam", refused},
+		{"a policy with the code of an address", "550 5.7.1 Access denied", refused},
+		{"an opt-out", "the address takes no mail from here: its owner wants none", "This address wants no e-mails from here."},
+		{"a complaint", "complained: abuse", "The e-mail was reported as spam."},
+		{"an end", "the notice is obsolete: it has expired", "The link ended before the message could be sent."},
+		{"an operator", "cancelled", "Sending was cancelled here."},
+		{"greylisting without end", "sending mail: mail: refused for now: 450 4.7.1 try again", day},
+		{"a server that is down", "connecting to the mail server: dial tcp: connection refused", day},
+		{"a number", "the notice cannot be delivered: sms: refused for good", number},
+		{"a phone that is off", "not delivered: Phone is currently unreachable", number},
+		{"nothing known", "", refused},
+	} {
+		apitest.Equal(t, k.name, notify.TextsOf("en").WhyMissing(k.text), k.want)
+	}
+}

@@ -1,0 +1,18 @@
+// Follows what becomes of messages that were sent.
+//
+// Exports: follow.
+
+const MOST = 10; // times
+const FIRST = 2000; // milliseconds until the first; each further pause is half as long again
+
+/**
+ * Calls look, at most ten times, less and less often and only while the page is seen, as long as it returns
+ * true. pause waits for some milliseconds, and seen until the page is seen.
+ */
+export async function follow({ look, pause, seen }) {
+  for (let n = 0; n < MOST; n++) {
+    await pause(FIRST * 1.5 ** n);
+    await seen();
+    if (!(await look())) return;
+  }
+}
