@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
@@ -28,14 +30,19 @@ func WithJSON[T any](mayBeEmpty bool, f func(http.ResponseWriter, *http.Request,
 	}
 }
 
-// JSON reads the JSON of a request's body. An unknown field is an error, as it may be misspelt.
+// JSON reads the JSON of a request's body. An unknown field is an error, as it may be misspelt. So is
+// what encoding/json would replace in silence: bytes that are no UTF-8, and half of a surrogate pair.
 func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 	if err := envelope.LimitBody(r, maxJSON); err != nil {
 		return err
 	}
 	body, err := io.ReadAll(r.Body)
+	body = bytes.TrimPrefix(body, []byte("\ufeff")) // Windows programs write it
 	if err != nil || mayBeEmpty && len(bytes.TrimSpace(body)) == 0 {
 		return err
+	}
+	if !utf8.Valid(body) || hasHalf(body) {
+		return fault.New(fault.Invalid, "the JSON in the body is not valid UTF-8: the client must send it as UTF-8")
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) == nil {
@@ -57,6 +64,17 @@ func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 		return fault.New(fault.Invalid, "the body must be a JSON object")
 	}
 	return nil
+}
+
+// hasHalf reports whether JSON has an escape such as \ud83d that is half of a character.
+func hasHalf(body []byte) bool {
+	escapes := regexp.MustCompile(`(?i)\\(?:ud[89ab]..\\ud[c-f]..|(ud[89a-f]..)|.)`) // whole pairs, halves, all others
+	for _, found := range escapes.FindAllSubmatch(body, -1) {
+		if found[1] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // plain says what is wrong with JSON, without naming Go types.

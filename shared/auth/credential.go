@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"unicode/utf8"
 
 	"ferry/shared/fault"
 )
@@ -22,13 +23,26 @@ func Read(r *http.Request) Credential {
 	scheme, value, _ := strings.Cut(header, " ")
 	c := Credential{Source: Source(r)}
 	if name, password, ok := r.BasicAuth(); ok {
-		c.Kind, c.Name, c.Password = "basic", name, password
+		c.Kind, c.Name, c.Password = "basic", name, HeaderText(password)
 	} else if strings.EqualFold(scheme, "Bearer") {
 		c.Kind, c.Bearer = "bearer", strings.TrimSpace(value)
 	} else if header != "" {
 		c.Kind = "unknown"
 	}
 	return c
+}
+
+// HeaderText returns a password from a header, which is UTF-8 or, as some clients write it, Latin-1. So
+// a password has one reading, whoever sends it.
+func HeaderText(password string) string {
+	if utf8.ValidString(password) {
+		return password
+	}
+	latin := make([]rune, len(password))
+	for i, b := range []byte(password) {
+		latin[i] = rune(b)
+	}
+	return string(latin)
 }
 
 // Source returns the address that failed logins are counted by: an IPv4 address, or

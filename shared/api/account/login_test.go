@@ -28,6 +28,30 @@ func TestLoginNeedsUserAndPassword(t *testing.T) {
 	}
 }
 
+// TestAPasswordInLatin1IsOneWithItsUTF8: some clients write headers in Latin-1, and then try UTF-8.
+func TestAPasswordInLatin1IsOneWithItsUTF8(t *testing.T) {
+	t.Parallel()
+	c := apitest.Begin(t)
+	c.AddUser("alice", accentedPassword)
+	latin := strings.NewReplacer("ä", "\xe4", "ö", "\xf6").Replace
+	c.Send("POST /auth/login", "", "Authorization", apitest.Basic("alice", latin(accentedPassword))).Want(200)
+	for _, guess := range []string{latin("wröng"), "wröng"} {
+		c.Send("POST /auth/login", "", "Authorization", apitest.Basic("alice", guess)).Want(401)
+	}
+	if item := c.Items()["throttle#127.0.0.1 user#alice"]; !c.InStack() && !strings.Contains(item, `"count":1`) {
+		t.Errorf("one password in two charsets counts as %s", item)
+	}
+	const protect = "Ferry-Link-Password"
+	link := c.Upload("file=a", "1", protect, "caf\xe9").LinkURL
+	for _, given := range []string{"caf\xe9", "café"} {
+		c.Send("GET "+link, "", protect, given).Want(302)
+		c.Send("GET "+link, "", "Authorization", apitest.Basic("", given)).Want(302)
+	}
+	for _, body := range []string{"username=alice&grant_type=password&password=%E4", "username=%E4&grant_type=password&password=x"} {
+		c.Send("POST /oauth2/token", body, "Content-Type", urlencoded).Want(400)
+	}
+}
+
 // TestTooManyFailuresGetRetryAfter: all endpoints share the count of failures.
 func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 	t.Parallel()

@@ -91,8 +91,11 @@ func (s server) plainAddress(r *http.Request, link links.Link) string {
 const PasswordHeader = "Ferry-Link-Password"
 
 func given(r *http.Request) string {
-	return cmp.Or(r.Header.Get(PasswordHeader), auth.Read(r).Password)
+	return cmp.Or(HeaderPassword(r), auth.Read(r).Password)
 }
+
+// HeaderPassword returns what that header has.
+func HeaderPassword(r *http.Request) string { return auth.HeaderText(r.Header.Get(PasswordHeader)) }
 
 // CheckPassword checks the password that a request gives for a link, which id names, against its
 // hash. curl says how to give it. A client that does not ask by itself is told to ask.
