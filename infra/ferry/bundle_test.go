@@ -111,6 +111,44 @@ func TestLinksInAFolderAreSkippedAndNamed(t *testing.T) {
 	}
 }
 
+// TestOddNamesStopNoOthers: names in another charset are sent in UTF-8, and those that no bundle can
+// have are named.
+func TestOddNamesStopNoOthers(t *testing.T) {
+	t.Parallel()
+	_, h := annsService(t)
+	for name, content := range map[string]string{
+		"tree/a.txt": "first", "tree/caf\xe9.txt": "latin", "tree/\xe9/\x80.txt": "deep", "tree/b\\c.txt": "no", "tree/d\ne.txt": "no", "tree/f\\g/h.txt": "no",
+		"tree/twice-\xe9": "one", "tree/twice-é": "another", "odd\\one.txt": "no", "\xe4.txt": "alone",
+	} {
+		h.write(name, []byte(content))
+	}
+	r := h.run("", "up", "tree", "odd\\one.txt", "--name", "all")
+	if r.code == exitOK || !strings.Contains(r.out, "/v1/download/file?") {
+		t.Errorf("code %d\n%s%s", r.code, r.out, r.err)
+	}
+	for _, odd := range []string{"b\\c.txt", "d\ufffde.txt", "f\\g: ", "odd\\one.txt", "twice-"} {
+		if strings.Count(r.err, odd) != 1 {
+			t.Errorf("%q is not named once:\n%s", odd, r.err)
+		}
+	}
+	if strings.Contains(r.err, "h.txt") {
+		t.Errorf("what is in a folder that is left out is named:\n%s", r.err)
+	}
+	h.run("", "get", "1", "-o", "got").want(t, exitOK)
+	for name, want := range map[string]string{"got/tree/a.txt": "first", "got/tree/café.txt": "latin", "got/tree/é/€.txt": "deep"} {
+		if got := h.read(name); got != want {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+	h.run("", "up", "\xe4.txt", "-q").want(t, exitOK)
+	h.run("", "up", "\xe4.txt", "-q", "--session").want(t, exitOK)
+	h.run("", "up", "--each", "tree/\xe9", "-q").want(t, exitOK)
+	h.run("", "ls").want(t, exitOK, "ä.txt", "€.txt")
+	if r := h.run("", "up", "odd\\one.txt", "tree/b\\c.txt"); r.code == exitOK || r.out != "" {
+		t.Errorf("a bundle of nothing: code %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
 func TestTooManyFilesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)

@@ -102,6 +102,7 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.Bind(c),
 		kong.BindToProvider(settings),
 		kong.Resolvers(kong.ResolverFunc(fromFile)),
+		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)),
 		kong.UsageOnError(),
 		kong.PostBuild(addHelp),
 		kong.Vars{"usual_data": usualData},
@@ -167,6 +168,16 @@ func (c console) explain(err error) string {
 		text = strings.Replace(text, "--"+flag+": ", "--"+flag+" "+printable(value)+": ", 1)
 	}
 	return text
+}
+
+// verbatim reads a text as it is. kong itself makes UTF-8 of it, and the paths of files may have other
+// bytes.
+func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
+	t, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(t.String())
+	}
+	return err
 }
 
 // operators is the group of the commands for those who run a service, and aboutThis that of those

@@ -28,6 +28,9 @@ type tree struct {
 
 	tops map[string]string // the paths that a person named, by their first element in the bundle
 	name string            // of the first folder
+
+	taken   map[string]bool // the paths in the bundle, folders without their slash
+	refused []uploaded      // what cannot have its name in a bundle
 }
 
 // member is a file or an empty folder of a bundle.
@@ -41,17 +44,20 @@ func (c upCommand) bundles() bool { return !c.Each && (len(c.Paths) > 1 || isFol
 
 // collectBundle finds what goes into the bundle, which is the only item.
 func (u *uploader) collectBundle() (all []item, refused []uploaded) {
-	t := &tree{tops: map[string]string{}}
+	t := &tree{tops: map[string]string{}, taken: map[string]bool{}}
 	for _, path := range u.Paths {
 		if err := u.take(t, path); err != nil {
 			return nil, []uploaded{u.refuse(path, err)}
 		}
 	}
+	if len(t.entries) == 0 {
+		return nil, t.refused
+	}
 	it := item{name: u.bundleName(t), size: -1, tree: t}
 	if it.path = it.name; len(u.Paths) == 1 {
 		it.path = u.Paths[0]
 	}
-	return []item{it}, nil
+	return []item{it}, t.refused
 }
 
 // bundleName returns the name of the bundle: the one that a person chose, or that of the first
@@ -75,7 +81,7 @@ func (u *uploader) take(t *tree, named string) error {
 	if err != nil {
 		return err
 	}
-	top := filepath.Base(whole) // also of . and ..
+	top := wire.UTF8(filepath.Base(whole)) // also of . and ..
 	if other, taken := t.tops[top]; taken {
 		return usage("%s would have the same name in the bundle", printable(other))
 	}
@@ -88,7 +94,14 @@ func (u *uploader) take(t *tree, named string) error {
 		if err != nil {
 			return err
 		}
-		name := path.Join(top, filepath.ToSlash(inside))
+		name := path.Join(top, wire.UTF8(filepath.ToSlash(inside)))
+		if err := t.checkName(name); err != nil {
+			t.refused = append(t.refused, u.refuse(at, err))
+			if info.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
 		switch {
 		case info.IsDir():
 			t.name = cmp.Or(t.name, top)
@@ -98,6 +111,19 @@ func (u *uploader) take(t *tree, named string) error {
 		}
 		return t.add(name, member{at, info})
 	})
+}
+
+// checkName refuses a path that cannot be in the bundle: without its file the others can be sent.
+func (t *tree) checkName(name string) error {
+	err := bundle.CheckPath(name)
+	if odd, ok := errors.AsType[*bundle.Error](err); ok {
+		return usage("left out: its path in the bundle %s", odd.Reason)
+	}
+	if t.taken[name] { // the names of two files may differ only in their charset
+		return usage("left out: another one has the same name in the bundle")
+	}
+	t.taken[name] = true
+	return err
 }
 
 // add adds an entry. Of folders, only the empty ones need one.

@@ -21,6 +21,7 @@ import (
 
 	"ferry/shared/bundle"
 	"ferry/shared/client"
+	"ferry/shared/wire"
 )
 
 // state is what a client remembers of an upload in parts until it ends.
@@ -66,6 +67,7 @@ func (u *uploader) readState(
 		if where[i], err = filepath.Abs(path); err != nil {
 			return nil, err
 		}
+		where[i] = wire.UTF8(where[i]) // in JSON all other bytes are one
 	}
 	d := u.delivery()
 	d.Password = "" // a fast hash of it would be there to try guesses against
