@@ -143,6 +143,8 @@ type Ports struct {
 	// Known tells which bytes need not be verified; nil knows none.
 	Known blob.Knower
 	Free  func() (int64, error) // bytes that uploads may still take; nil is no limit
+	// Lingering is as in envelope.Outlet.
+	Lingering chan struct{}
 	// CountWait and LinkMemory are as in links.Config.
 	CountWait, LinkMemory time.Duration
 	// Guests returns the guest who has the token of a request's link. It is nil where guests can do
@@ -166,13 +168,14 @@ func Domain[T any](p *Ports, build func(*Ports) T) T {
 func (p *Ports) Clone() *Ports {
 	return &Ports{
 		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Log: p.Log, Notify: p.Notify, Slots: p.Slots, Known: p.Known, Free: p.Free,
+		Lingering: p.Lingering,
 		CountWait: p.CountWait, LinkMemory: p.LinkMemory, Guests: p.Guests, Mover: p.Mover, Settings: p.Settings,
 	}
 }
 
 // Outlet returns an Outlet with the ports' clock, log and address.
 func (p *Ports) Outlet() envelope.Outlet {
-	return envelope.Outlet{Now: p.Now, Log: p.Log, Base: p.Base}
+	return envelope.Outlet{Now: p.Now, Log: p.Log, Base: p.Base, Lingering: p.Lingering}
 }
 
 // Handler handles a request of an authenticated caller.

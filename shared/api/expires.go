@@ -14,7 +14,7 @@ func Expires(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
+	at, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+")) // in a query + is a space
 	if err != nil {
 		at, err = later(text, now)
 	}

@@ -3,7 +3,8 @@ package api
 import (
 	"cmp"
 	"errors"
-	"mime"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/wire"
 )
 
 // maxForm is the longest form body, far longer than its fields may be.
@@ -22,7 +24,7 @@ const maxForm = 16 << 10
 // Form reads a body of type application/x-www-form-urlencoded and at most 16 KiB. Any
 // other body is a fault if a form is required, and else no form.
 func Form(r *http.Request, required bool) (url.Values, error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	isForm := kind == "application/x-www-form-urlencoded"
 	switch {
 	case !isForm && required:
@@ -33,12 +35,19 @@ func Form(r *http.Request, required bool) (url.Values, error) {
 	if err := envelope.LimitBody(r, maxForm); err != nil {
 		return nil, err
 	}
-	err := r.ParseForm()
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
-		// The error may quote a password, so it must not even be logged.
-		err = fault.New(fault.Invalid, "the form in the body is malformed")
+	body, err := io.ReadAll(r.Body)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, err
 	}
-	return r.PostForm, err
+	if err == nil {
+		r.PostForm, err = url.ParseQuery(string(body))
+	}
+	text := strings.Join(slices.Concat(slices.Collect(maps.Values(r.PostForm))...), "\n")
+	if err != nil || !utf8.ValidString(text) {
+		// The error may quote a password, so it must not even be logged.
+		return nil, fault.New(fault.Invalid, "the form in the body is malformed")
+	}
+	return r.PostForm, nil
 }
 
 // Query returns the query, which must be well formed.
@@ -118,16 +127,48 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Required returns a required parameter of the query. what describes it for the caller.
+// Required returns a required parameter of the query. what describes it for the caller. Others add
+// parameters to links: theirs may be broken.
 func Required(r *http.Request, name, what string) (string, error) {
-	q, err := Query(r)
-	if err == nil && q.Get(name) == "" {
-		err = fault.Parameter(name, "the query parameter %s, %s, is missing", name, what)
+	q, _ := url.ParseQuery(r.URL.RawQuery) // without what is broken
+	if q.Get(name) == "" || ownIsBroken(r.URL.RawQuery) {
+		if _, err := Query(r); err != nil {
+			return "", err
+		}
+		hint := ""
 		if name == "k" || name == "z" { // a shell has cut it at the first &
-			err = fault.Parameter(name, "the query parameter %s, %s, is missing: put the link in quotes", name, what)
+			hint = ": put the link in quotes"
+		}
+		return "", fault.Parameter(name, "the query parameter %s, %s, is missing%s", name, what, hint)
+	}
+	return q.Get(name), nil
+}
+
+// ownIsBroken reports whether a parameter that changes what a link gives cannot be read: it must not be
+// taken for absent.
+func ownIsBroken(query string) bool {
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		_, err := url.QueryUnescape(value)
+		if err != nil && slices.Contains([]string{"lang", "claim", "download", "preview", "about", "entries", "entry", "after"}, name) {
+			return true
 		}
 	}
-	return q.Get(name), err
+	return false
+}
+
+// Token returns a required token of the query, without what mail programs and chats take for the end
+// of its link.
+func Token(r *http.Request, name, what string) (string, error) {
+	text, err := Required(r, name, what)
+	return TrimToken(text), err
+}
+
+// TrimToken returns the beginning of a text that has the characters of base64url, as a token has, or
+// the whole text if there is none.
+func TrimToken(text string) string {
+	rest := strings.TrimLeft(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+	return cmp.Or(strings.TrimSuffix(text, rest), text)
 }
 
 // Number returns a whole number in the query, from lowest to highest, or fallback if

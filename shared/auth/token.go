@@ -13,8 +13,9 @@ import (
 	"ferry/shared/fault"
 )
 
-// TokenSize is the number of bytes of a key and of a token.
-const TokenSize = 32
+// TokenSize is the number of bytes of a key and of a token. LinkToken is the number of characters of
+// the token in a link to a file.
+const TokenSize, LinkToken = 32, 43
 
 // RandomToken returns a token of 256 random bits.
 func RandomToken(random io.Reader) (string, error) {

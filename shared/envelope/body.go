@@ -1,18 +1,29 @@
 package envelope
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"ferry/shared/fault"
 )
 
-// drainTime is how long a refused client may continue to send. Many clients read the
-// answer only when they are done, and lose it if the connection ends before that.
-const drainTime = 5 * time.Second
+// A refused client may continue to send for some time: many read the answer only when they are done,
+// and lose it if the connection ends before that. At most MaxLingering of a process have longDrain, and
+// may pause for drainTime; others have drainTime.
+const (
+	drainTime    = 5 * time.Second
+	longDrain    = 30 * time.Second
+	maxDrained   = 64 << 20 // bytes
+	MaxLingering = 100
+)
 
 // shortTime is how long a body may take unless it is a file.
 const shortTime = 30 * time.Second
@@ -38,6 +49,7 @@ type requestBody struct {
 	limit         int64         // bytes; 0 is no limit
 	waited        time.Duration // for the client, in this period
 	before        int64         // bytes read before this period
+	reading       sync.Mutex    // guards err while it is set
 }
 
 // Read implements io.Reader.
@@ -47,7 +59,9 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 		b.moved = now
 		_ = b.control.SetReadDeadline(now.Add(patience)) // Lambda has none
 	}
+	b.reading.Lock()
 	n, b.err = b.ReadCloser.Read(p)
+	b.reading.Unlock()
 	b.Received += int64(n)
 	b.waited += time.Since(now)
 	slow := b.long && errors.Is(b.err, os.ErrDeadlineExceeded)
@@ -89,12 +103,75 @@ func LimitBody(r *http.Request, limit int64) error {
 	return nil
 }
 
+// CheckContent refuses a body, or a part of a form, whose headers say that its bytes are not those
+// of a file: a piece of one (RFC 9110, section 14.5), or one in a coding (section 15.5.16). length is
+// that of the body in bytes, or -1 if it is not known or has more than the file.
+func CheckContent(h http.Header, length int64) error {
+	if piece := strings.Join(h.Values("Content-Range"), ", "); piece != "" && !isWhole(piece, length) {
+		return Piece("Content-Range")
+	}
+	for name, plain := range map[string][]string{
+		"Content-Encoding": {"identity"}, "Content-Transfer-Encoding": {"7bit", "8bit", "binary"},
+	} {
+		coding := strings.ToLower(strings.Join(h.Values(name), ", "))
+		if coding != "" && !slices.Contains(plain, coding) {
+			return &fault.Fault{
+				Kind: fault.Unsupported, Allow: []string{"identity"},
+				Detail: fmt.Sprintf("send the bytes as they are: the %s %.40q is not supported", name, coding),
+			}
+		}
+	}
+	return nil
+}
+
+// Piece is the fault of a request that sends a piece of a file as if it were the whole. what says so.
+func Piece(what string) error {
+	return fault.New(fault.Invalid, "this is a piece of a file, by its %s: to send a file in parts, begin an upload session with POST /uploads", what)
+}
+
+// isWhole reports whether a Content-Range covers all of a file.
+func isWhole(piece string, length int64) bool {
+	var last, total int64
+	_, err := fmt.Sscanf(piece, "bytes 0-%d/%d", &last, &total)
+	return err == nil && piece == fmt.Sprintf("bytes 0-%d/%d", last, total) && last == total-1 && (length < 0 || length == total)
+}
+
+// checkContent is CheckContent for a whole request. Others than these methods read no body.
+func checkContent(r *http.Request) error {
+	length := r.ContentLength
+	if strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "multipart/") {
+		length = -1
+	}
+	if !slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, r.Method) {
+		return nil
+	}
+	return CheckContent(r.Header, length)
+}
+
 // LongBody lets the body of a request that came through Outlet.Handler take as long as
 // it needs, as long as it keeps coming: for files, once the caller may send one.
 func LongBody(r *http.Request) {
 	if b, ok := r.Body.(*requestBody); ok {
 		b.long = true
 	}
+}
+
+// detach returns a context that goes on once the body is whole, even if the client is gone: the server
+// takes a client that shuts its half of the connection down for one that is gone. Lambda, whose
+// contexts have deadlines, does not. end must be called.
+func (b *requestBody) detach(parent context.Context) (ctx context.Context, end func()) {
+	if _, isLambda := parent.Deadline(); isLambda {
+		return parent, func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() {
+		b.reading.Lock() // the server may see the end of the connection before Read returns that of the body
+		defer b.reading.Unlock()
+		if b.err != io.EOF {
+			cancel()
+		}
+	})
+	return ctx, func() { stop(); cancel() }
 }
 
 // wrapBody returns the request with a requestBody, which has ended if there is no body.
@@ -121,14 +198,28 @@ func (b *requestBody) answerEarly(w http.ResponseWriter) {
 
 // drain reads what a refused client still sends. Some clients ask whether to send and do
 // not wait for the answer.
-func (b *requestBody) drain() {
-	end := time.Now().Add(drainTime)
-	if b.err == io.EOF || b.control.Flush() != nil || b.control.SetReadDeadline(end) != nil {
+func (b *requestBody) drain(places chan struct{}) {
+	if b.err == io.EOF || b.control.Flush() != nil {
 		return
 	}
+	wait := drainTime
+	select {
+	case places <- struct{}{}: // never if it is nil
+		defer func() { <-places }()
+		wait = longDrain
+	default:
+	}
 	b.long = false // so that Read does not move the deadline
+	end, most := time.Now().Add(wait), b.Received+maxDrained
 	buffer := make([]byte, 32<<10)
-	for b.err == nil && time.Now().Before(end) {
+	for b.err == nil && b.Received < most {
+		pause := time.Now().Add(drainTime)
+		if pause.After(end) {
+			pause = end
+		}
+		if b.control.SetReadDeadline(pause) != nil {
+			return
+		}
 		_, _ = b.Read(buffer)
 	}
 	_ = b.control.SetReadDeadline(time.Now()) // otherwise the server would wait for the rest

@@ -49,6 +49,8 @@ type Outlet struct {
 	Base func(context.Context) string
 	// AnySite disables the cross-site check: the token in the query is the whole credential.
 	AnySite bool
+	// Lingering has a place for each refused client that may send for longer; nil has none.
+	Lingering chan struct{}
 }
 
 // Handler wraps the handler of an endpoint: it gives each request an id, recovers
@@ -71,8 +73,16 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		if r.TLS != nil || o.Base != nil && strings.HasPrefix(o.Base(r.Context()), "https://") {
 			h.Set("Strict-Transport-Security", "max-age=31536000") // a year
 		}
-		r, body := wrapBody(w, r, caller)
+		r, body := wrapBody(w, tidyQuery(r), caller)
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			detached, end := body.detach(ctx)
+			defer end()
+			r = r.WithContext(detached)
+		}
 		err := o.checkSite(r)
+		if err == nil {
+			err = checkContent(r)
+		}
 		if err == nil {
 			err = call(f, rec, r)
 		}
@@ -84,12 +94,12 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 			if failed := o.fail(rec, r, err); failed != nil {
 				err = errors.Join(err, failed)
 			}
-			defer body.drain()
+			defer body.drain(o.Lingering)
 		}
 		if within {
 			*failed = err
 		} else {
-			o.log(r, rec, id, start, err)
+			o.log(r, rec, id, start, err, ctx.Err() != nil)
 		}
 		if err != nil && rec.failed == nil && rec.Status < 400 {
 			// The response has begun: cut it, so that the client notices.
@@ -167,8 +177,10 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) (failed error) {
 	if f.After > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.After.Seconds()))))
 	}
-	if len(f.Allow) > 0 {
-		h.Set("Allow", strings.Join(f.Allow, ", "))
+	if allow := strings.Join(f.Allow, ", "); f.Kind == fault.Unsupported && allow != "" {
+		h.Set("Accept-Encoding", allow)
+	} else if allow != "" {
+		h.Set("Allow", allow)
 	}
 	if status == http.StatusUnauthorized && !o.Links && r.Header.Get("Sec-Fetch-Dest") != "empty" { // a script's request: the browser would ask
 		h.Add("WWW-Authenticate", `Basic realm="ferry", charset="UTF-8"`)
@@ -214,9 +226,22 @@ func headerText(s string) string {
 	}, s)
 }
 
+// tidyQuery returns a request whose query is read as its sender means it: net/url drops a parameter
+// with a semicolon, and on its way & may become &amp;.
+func tidyQuery(r *http.Request) *http.Request {
+	if !strings.ContainsAny(r.URL.RawQuery, ";%") {
+		return r
+	}
+	query := strings.ReplaceAll("&"+r.URL.RawQuery, ";", "%3B")
+	r, address := r.WithContext(r.Context()), *r.URL
+	address.RawQuery = strings.ReplaceAll(query, "&amp%3B", "&")[1:]
+	r.URL = &address
+	return r
+}
+
 // log writes the line of a request, and one more if its login was refused. Programs such as
 // fail2ban read that one: its first attributes and their order must not change.
-func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error) {
+func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error, gone bool) {
 	who := []slog.Attr{slog.String("address", fault.Address(r).String())}
 	for _, a := range []slog.Attr{slog.String("login", w.Login), slog.String("user", w.User)} {
 		if a.Value.String() != "" {
@@ -235,7 +260,7 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 		switch {
-		case r.Context().Err() != nil:
+		case gone:
 			attrs = append(attrs, slog.Bool("clientGone", true))
 		case w.failed == nil || w.failed.Kind == fault.Internal || w.Status >= 500 && w.failed.Cause != nil:
 			level = slog.LevelError

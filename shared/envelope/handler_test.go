@@ -259,13 +259,15 @@ func (oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
 
 // connect starts a server and returns a connection to it, in memory: in a bubble of
 // synctest, time passes only while both ends wait.
-func connect(t *testing.T, f envelope.HandlerFunc) net.Conn {
+func connect(t *testing.T, f envelope.HandlerFunc) net.Conn { return connectTo(t, nil, f) }
+
+func connectTo(t *testing.T, lingering chan struct{}, f envelope.HandlerFunc) net.Conn {
 	t.Helper()
 	client, server := net.Pipe()
 	listener := make(oneConnection, 1)
 	listener <- server
 	close(listener)
-	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Lingering: lingering}
 	go http.Serve(listener, o.Handler(f))
 	t.Cleanup(func() { client.Close() })
 	return client
@@ -326,6 +328,81 @@ func TestStalledConnectionIsClosed(t *testing.T) {
 					t.Errorf("it is closed after %v", took)
 				}
 			})
+		})
+	}
+}
+
+// TestTheBodyOfARefusedClientIsReadWhileItComes is about clients that read nothing before they have sent
+// all, and lose the answer if the connection ends before that.
+func TestTheBodyOfARefusedClientIsReadWhileItComes(t *testing.T) {
+	t.Parallel()
+	for what, k := range map[string]struct {
+		places, taken int
+		size          int
+		pause         time.Duration
+		pieces        int
+		arrive        bool
+	}{
+		"for 29 seconds":               {2, 1, 1 << 10, time.Second, 29, true},
+		"for a minute":                 {2, 1, 1 << 10, time.Second, 60, false},
+		"60 MiB":                       {2, 0, 6 << 20, time.Second, 10, true},
+		"80 MiB":                       {2, 0, 8 << 20, time.Second, 10, false},
+		"with a pause of 6 seconds":    {2, 0, 1 << 10, 6 * time.Second, 2, false},
+		"for 4 seconds, with no place": {1, 1, 1 << 10, time.Second, 4, true},
+		"for 9 seconds, with no place": {1, 1, 1 << 10, time.Second, 9, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				places := make(chan struct{}, k.places)
+				for range k.taken {
+					places <- struct{}{}
+				}
+				conn := connectTo(t, places, func(http.ResponseWriter, *http.Request) error {
+					return fault.New(fault.Unauthorized, "no")
+				})
+				got := make(chan string, 1) // a connection in memory has no buffer
+				go func() {
+					all, _ := io.ReadAll(conn)
+					got <- string(all)
+				}()
+				fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", k.pieces*k.size)
+				var err error
+				for range k.pieces {
+					if err == nil {
+						time.Sleep(k.pause)
+						_, err = conn.Write(make([]byte, k.size))
+					}
+				}
+				if answer := <-got; (err == nil) != k.arrive || !strings.HasPrefix(answer, "HTTP/1.1 401 ") {
+					t.Errorf("sending ends with %v, and the answer is %q", err, answer)
+				}
+				if len(places) != k.taken {
+					t.Errorf("%d places are taken", len(places))
+				}
+			})
+		})
+	}
+}
+
+// TestAWholeBodyOutlivesItsConnection: one that is cut off does not.
+func TestAWholeBodyOutlivesItsConnection(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{"hello": "<nil>", "": "<nil>", "hel": "context canceled"} {
+		synctest.Test(t, func(t *testing.T) {
+			ended := make(chan error)
+			conn := connect(t, func(_ http.ResponseWriter, r *http.Request) error {
+				io.Copy(io.Discard, r.Body)
+				time.Sleep(time.Minute)
+				ended <- r.Context().Err()
+				return nil
+			})
+			length := min(len(body), 1) * 5
+			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", length, body)
+			conn.Close()
+			if err := <-ended; fmt.Sprint(err) != want {
+				t.Errorf("after %q the context has ended with %v, want %s", body, err, want)
+			}
 		})
 	}
 }

@@ -45,7 +45,7 @@ type Fault struct {
 	Detail    string
 	Parameter string        // the one that is wrong, or several separated by ", ", for Invalid
 	After     time.Duration // when to retry, for TooMany and Unavailable
-	Allow     []string      // the allowed methods, for MethodNotAllowed
+	Allow     []string      // the allowed methods, for MethodNotAllowed; the allowed codings, for Unsupported
 	Cause     error         // only for the log
 }
 

@@ -232,7 +232,7 @@ func (v *visit) preview(p *landingPage) error {
 // anything in it: image, film, sound or text; empty is as none.
 func previewKind(name, mediaType string) string {
 	kind := looks(name, mediaType)
-	mediaType, _, _ = strings.Cut(strings.ToLower(mediaType), ";")
+	mediaType = typeAlone(mediaType)
 	if mediaType == "" || mediaType == "application/octet-stream" {
 		mediaType = strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 	}

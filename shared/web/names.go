@@ -15,7 +15,7 @@ import (
 func (page) Looks(name, mediaType string) string { return looks(name, mediaType) }
 
 func looks(name, mediaType string) string {
-	general, special, _ := strings.Cut(strings.ToLower(mediaType), "/")
+	general, special, _ := strings.Cut(typeAlone(mediaType), "/")
 	switch general {
 	case "image":
 		return "image"
@@ -37,6 +37,12 @@ func looks(name, mediaType string) string {
 		return "bundle"
 	}
 	return "file"
+}
+
+// typeAlone returns a media type in lower case, without its charset.
+func typeAlone(mediaType string) string {
+	kind, _, _ := strings.Cut(strings.ToLower(mediaType), ";")
+	return strings.TrimSpace(kind)
 }
 
 // extensions has the ends of names of each kind.

@@ -1,6 +1,7 @@
 // Package wire defines how file names, checksums, a few texts and the uses of links are
 // written in requests and responses, for the service and its client alike. It imports
-// nothing of Ferry. Start reading with CleanFileName; crc.go has the checksums.
+// nothing of Ferry. Start reading with CleanFileName; header.go reads headers, crc.go has
+// the checksums.
 package wire
 
 import (
@@ -17,9 +18,10 @@ const MaxFileName = 255
 
 // CleanFileName returns the last path element of a name, in NFC, without control
 // characters and characters that could disguise it, and shortened to MaxFileName bytes
-// with its extension kept. It returns "" if nothing is left.
+// with its extension kept. Bytes that are no UTF-8 are read as Windows-1252. It returns "" if nothing
+// is left.
 func CleanFileName(name string) string {
-	name = strings.Map(visible, strings.ToValidUTF8(name, "\uFFFD"))
+	name = strings.Map(visible, UTF8(name))
 	name = norm.NFC.String(name) // after dropping what may come between letter and accent
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.TrimSpace(shorten(strings.TrimSpace(name)))

@@ -36,7 +36,10 @@ func TestNameIsCleanedToOnePathElement(t *testing.T) {
 		{"a byte order mark goes", "\ufeffa.txt", "a.txt"},
 		{"letters are composed", "e\u0301te\u0301.txt", "été.txt"},
 		{"letters are composed over dropped characters", "e\u200e\u0301.txt", "é.txt"},
-		{"broken UTF-8 is replaced", "a\xff.txt", "a\uFFFD.txt"},
+		{"what is no UTF-8 is Windows-1252", "caf\xe9 \x80\x96\xff.txt", "café €–ÿ.txt"},
+		{"UTF-8 that is cut is Windows-1252 too", "\xc3\xa9\xc3.txt", "Ã©Ã.txt"},
+		{"a byte that Windows-1252 lacks goes", "a\x81\xe9.txt", "aé.txt"},
+		{"a replacement character that was written stays", "a\ufffd.txt", "a\ufffd.txt"},
 	} {
 		if got := wire.CleanFileName(c.name); got != c.want {
 			t.Errorf("%s: %q gives %q, want %q", c.what, c.name, got, c.want)

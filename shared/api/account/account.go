@@ -157,7 +157,7 @@ func read(r *http.Request) (auth.Change, error) {
 		return auth.Change{}, err
 	}
 	value := func(name string) string { return cmp.Or(form.Get(name), q.Get(name)) }
-	c := auth.Change{Token: value("k"), PIN: value("p"), Password: value("z")}
+	c := auth.Change{Token: api.TrimToken(value("k")), PIN: value("p"), Password: value("z")}
 	if c.Token == "" {
 		return auth.Change{}, fault.Parameter("k", "the query parameter k, the change token, is missing")
 	}

@@ -48,7 +48,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 
 // address returns the address that the request's token is for.
 func (s server) address(r *http.Request) (string, error) {
-	token, err := api.Required(r, "t", "the token at the end of a mail")
+	token, err := api.Token(r, "t", "the token at the end of a mail")
 	address, ok := s.ports.Key.StopAddress(token)
 	if err == nil && !ok {
 		err = fault.New(fault.Unauthorized, "the token is not from one of our mails")

@@ -90,13 +90,16 @@ func (s server) give(w http.ResponseWriter, r *http.Request) error {
 	case wanted == wantsPage && who == nameless: // no page helps a program
 		wanted = wantsBytes
 	}
-	token, err := api.Required(r, s.param, "the download token")
+	token, err := api.Token(r, s.param, "the download token")
 	if err != nil {
 		return err
 	}
+	if len(token) > auth.LinkToken && strings.ContainsAny(token[auth.LinkToken:][:1], "_-") { // more of a chat's
+		token = token[:auth.LinkToken]
+	}
 	caller := fault.CallerOf(r.Context())
 	caller.Login = "link"
-	claim := r.URL.Query().Get("claim")
+	claim := api.TrimToken(r.URL.Query().Get("claim"))
 	link, err := s.links.Find(r.Context(), s.area, token, claim)
 	if claim == "" && link.Limit > 0 && goesOn(r, link.File, wanted) {
 		link, err = s.links.GoOn(link, s.area, taker(r))

@@ -61,6 +61,31 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 	}
 }
 
+// TestALinkLivesThroughMailsAndChats adds what they, and those who send links on, add to one.
+func TestALinkLivesThroughMailsAndChats(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.share("a;b.txt", "gone")
+	guarded := s.Upload("file=b.txt&downloads=9", "kept").LinkURL
+	_, z, _ := strings.Cut(s.backUp("1"), "z=")
+	link := s.share("a;b.txt", "kept")
+	for _, after := range []string{
+		".", ")", ");", ">", "%3E", "%29.", ";", "_", "-", ",", "'", "&x=%zz", "&x=%", "&%zz=1", ";x=1", "&fbclid=a;b", "%20and", "%E9",
+	} {
+		s.Send("GET "+link+after, "").Want(200)
+		s.Send("GET /download/file/backup?z="+z+after, "").Want(200)
+		s.Send("GET "+guarded+after, "").Want(302)
+		page := strings.Replace(s.Send("GET "+link+after, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303).Header.Get("Location"), "../..", s.Root, 1)
+		if a := s.Send("GET "+page, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate"); a.Code != 200 || !strings.Contains(a.Text, "a;b.txt") {
+			t.Errorf("with %q the page of the link has status %d", after, a.Code)
+		}
+	}
+	s.Send("GET "+s.claim(guarded)+").", "").Want(200)
+	s.Send("GET "+strings.Replace(link, "&k=", "&amp;k=", 1), "").Want(200)
+	s.Send("GET "+link+"&amp;about", "").Want(200)
+	s.Send("GET "+link+"&entry=%zz", "").Want(400) // it is not taken for absent
+}
+
 func TestAFileThatExpiresIsGoneBeforeTheSweep(t *testing.T) {
 	t.Parallel()
 	s := begin(t)

@@ -3,16 +3,17 @@ package upload
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"io"
-	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ferry/shared/api"
@@ -38,10 +39,8 @@ type source func() (*files.Part, error)
 
 // open reads nothing but the request's headers. A form sets password, once it is read.
 func open(r *http.Request, p params, password *string) (source, error) {
-	kind, typeParams, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, typeParams, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	switch {
-	case err != nil && r.Header.Get("Content-Type") != "":
-		return nil, fault.New(fault.Unsupported, "the Content-Type is malformed")
 	case p.begun != nil:
 		*password = *p.begun.password
 		p.begun.password = password
@@ -64,7 +63,7 @@ func open(r *http.Request, p params, password *string) (source, error) {
 	case p.name == "":
 		return nil, fault.Parameter("file", "the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
 	}
-	return once(&files.Part{Name: p.name, Type: mediaType(kind), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}), nil
+	return once(&files.Part{Name: p.name, Type: mediaType(r.Header.Get("Content-Type")), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}), nil
 }
 
 // once is a source of one file.
@@ -96,10 +95,16 @@ type form struct {
 	most     int    // parts
 	digest   []byte // of the first file
 	password *string
-	bundle   bool            // names are paths
-	guest    bool            // there are no other parts
-	page     []string        // names of fields that count only before the first file
-	first    *multipart.Part // that file, once it was found; nil after it was given out
+	bundle   bool      // names are paths
+	guest    bool      // there are no other parts
+	page     []string  // names of fields that count only before the first file
+	first    *formPart // that file, once it was found; nil after it was given out
+}
+
+// formPart is a part with the parameters of its Content-Disposition.
+type formPart struct {
+	*multipart.Part
+	params map[string]string
 }
 
 // newForm returns the form of a body with files.
@@ -132,11 +137,7 @@ func (s *form) next() (*files.Part, error) {
 		if part == nil || err != nil {
 			return nil, err
 		}
-		name, isFile, err := fileName(part, s.bundle)
-		if err != nil {
-			return nil, err
-		}
-		if isFile {
+		if name, isFile := part.fileName(s.bundle); isFile {
 			return s.file(part, name)
 		}
 		if err := s.field(part); err != nil {
@@ -146,7 +147,7 @@ func (s *form) next() (*files.Part, error) {
 }
 
 // part returns the next part, or nil at the end.
-func (s *form) part() (part *multipart.Part, err error) {
+func (s *form) part() (part *formPart, err error) {
 	if part, s.first = s.first, nil; part != nil {
 		return part, nil
 	}
@@ -156,8 +157,8 @@ func (s *form) part() (part *multipart.Part, err error) {
 		}
 	}
 	s.header.on, s.header.left = true, maxHeader
-	part, err = s.reader.NextRawPart()
-	s.header.on, s.last = false, part
+	next, err := s.reader.NextRawPart()
+	s.header.on, s.last = false, next
 	if err == io.EOF {
 		return nil, nil
 	}
@@ -167,11 +168,37 @@ func (s *form) part() (part *multipart.Part, err error) {
 	if s.parts++; s.parts > s.most {
 		return nil, fault.New(fault.Invalid, "the form has more than %d parts", s.most)
 	}
-	return part, nil
+	_, params, all := wire.Parameters(next.Header.Get("Content-Disposition"))
+	if !all { // it may be a limit, or a file that would be left out
+		return nil, fault.New(fault.Invalid, "the Content-Disposition of a part cannot be read: check the quotes around its file name, and its charset")
+	}
+	return &formPart{next, params}, envelope.CheckContent(http.Header(next.Header), -1)
 }
 
-func (s *form) field(part *multipart.Part) error {
-	switch name := part.FormName(); {
+// chunkFields returns the fields, or parameters of the query, with which Dropzone, Fine Uploader,
+// Resumable.js, Flow.js and Plupload count the requests in which they send a file. The first counts
+// from 0.
+func chunkFields() []string {
+	return []string{"dzchunkindex", "dztotalchunkcount", "qqtotalparts", "resumableTotalChunks", "flowTotalChunks", "chunks"}
+}
+
+// checkChunk refuses such a field of a file that is sent in several requests.
+func checkChunk(name, value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n > 1 || n > 0 && name == "dzchunkindex" {
+		return envelope.Piece(name)
+	}
+	return nil
+}
+
+func (s *form) field(part *formPart) error {
+	switch name := part.params["name"]; {
+	case slices.Contains(chunkFields(), name):
+		count, err := io.ReadAll(io.LimitReader(part, 20)) // far more than a number of chunks has
+		if err != nil {
+			return bodyError(err)
+		}
+		return checkChunk(name, string(count))
 	case slices.Contains(s.page, name):
 		return fault.Parameter(name, "the field %s must come before the file", name)
 	case s.guest && name != "":
@@ -187,7 +214,7 @@ func (s *form) field(part *multipart.Part) error {
 	}
 }
 
-func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
+func (s *form) file(part *formPart, name string) (*files.Part, error) {
 	digest, err := reprDigest(part.Header.Get("Repr-Digest"))
 	if err != nil {
 		return nil, err
@@ -198,29 +225,20 @@ func (s *form) file(part *multipart.Part, name string) (*files.Part, error) {
 		}
 		digest, s.digest = s.digest, nil
 	}
-	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
-	return &files.Part{Name: name, Type: mediaType(kind), Body: part, Size: -1, SHA256: digest}, nil
+	return &files.Part{Name: name, Type: mediaType(part.Header.Get("Content-Type")), Body: part, Size: -1, SHA256: digest}, nil
 }
 
-// fileName reads a part's Content-Disposition as clients write it: browsers and curl
-// escape a quote as %22 or \", and do not escape UTF-8 (RFC 7578).
-func fileName(part *multipart.Part, inBundle bool) (name string, isFile bool, err error) {
-	header := part.Header.Get("Content-Disposition")
-	_, p, err := mime.ParseMediaType(header)
-	if header != "" && err != nil {
-		return "", false, fault.New(fault.Invalid, "the Content-Disposition of a part cannot be read: check the quotes around its file name")
-	}
-	raw, has := p["filename"]
-	if has && raw == "" || !has && p["name"] != "file" {
-		return "", false, nil // no file was chosen if its name is empty
+// fileName returns the name of a part that is a file. Browsers and curl escape a quote as %22 or \",
+// and do not escape UTF-8 (RFC 7578).
+func (p *formPart) fileName(inBundle bool) (name string, isFile bool) {
+	raw, has := p.params["filename"]
+	if has && raw == "" || !has && p.params["name"] != "file" {
+		return "", false // no file was chosen if its name is empty
 	}
 	if inBundle && has {
-		return bundledName(raw), true, nil
+		return bundledName(raw), true
 	}
-	if clean := wire.CleanFileName(unescape(raw)); clean != "" {
-		return clean, true, nil
-	}
-	return "file", true, nil
+	return cmp.Or(wire.CleanFileName(unescape(raw)), "file"), true
 }
 
 // unescape reverses the escapes in a form's names (WHATWG HTML, "multipart/form-data
@@ -232,12 +250,12 @@ func unescape(name string) string {
 	return strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "").Replace(name)
 }
 
-// mediaType returns the type that a client states, if it fits in a header. Even types that
+// mediaType returns the type that a client states, as far as it can be read. Even types that
 // browsers run are kept, as files are sent only as attachments.
-func mediaType(kind string) string {
-	switch {
-	case kind == "application/x-www-form-urlencoded", len(kind) > 127, !strings.Contains(kind, "/"):
-		return "" // curl --data-binary sends the first for any file
+func mediaType(stated string) string {
+	kind := wire.MediaType(stated)
+	if strings.HasPrefix(kind, "application/x-www-form-urlencoded") {
+		return "" // curl --data-binary sends it for any file
 	}
 	return kind
 }

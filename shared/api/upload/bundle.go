@@ -10,6 +10,7 @@ import (
 	"ferry/shared/bundle"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/wire"
 )
 
 const (
@@ -105,5 +106,5 @@ func (p *packer) pack() error {
 // bundledName returns the path of a file in a bundle, which has folders. The bundle refuses what is
 // no clean path.
 func bundledName(raw string) string {
-	return strings.TrimPrefix(unescape(raw), "./")
+	return strings.TrimPrefix(unescape(wire.UTF8(raw)), "./")
 }

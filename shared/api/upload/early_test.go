@@ -238,6 +238,44 @@ func TestPartsAreBoundedLikeUploads(t *testing.T) {
 	c.put(one, "hello").Want(200)
 }
 
+// TestAWholeBodyOfAHalfClosedConnectionIsStored: its client has no more to say, but listens.
+func TestAWholeBodyOfAHalfClosedConnectionIsStored(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	kind, form := encode(someFiles("a")...)
+	for what, k := range map[string]struct{ to, body string }{
+		"a body":            {"PUT /v1/upload?file=a", "hello"},
+		"an empty body":     {"PUT /v1/upload?file=a", ""},
+		"a large body":      {"PUT /v1/upload?file=a", strings.Repeat("x", 1<<20)},
+		"a form":            {"POST /v1/upload", form},
+		"JSON":              {"POST /v1/uploads", `{"name":"a","length":5}`},
+		"a guest's body":    {"PUT " + strings.TrimPrefix(c.request("").LinkURL, c.Root), "hello"},
+		"nothing but heads": {"POST /v1/auth/login", ""},
+	} {
+		auth := "Authorization: " + apitest.Basic("ann", apitest.Password) + "\r\n"
+		if what == "a form" {
+			auth += "Content-Type: " + kind + "\r\n"
+		}
+		for how, wire := range map[string]string{
+			"of known length": fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(k.body), k.body),
+			"in chunks":       fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(k.body), k.body),
+		} {
+			if k.body == "" && how == "in chunks" {
+				continue
+			}
+			conn, err := net.Dial("tcp", c.HTTP.Listener.Addr().String())
+			apitest.Must(t, err)
+			defer conn.Close()
+			io.WriteString(conn, k.to+" HTTP/1.1\r\nHost: x\r\n"+auth+wire)
+			apitest.Must(t, conn.(*net.TCPConn).CloseWrite())
+			if status, _ := answer(t, conn); status/100 != 2 {
+				t.Errorf("%s %s: status %d", what, how, status)
+			}
+		}
+	}
+	apitest.Equal(t, "stored", len(c.names()), 9)
+}
+
 // cutOff sends the beginning of an upload and, once that is under way, closes the
 // connection, either properly or like a killed process.
 func (c caller) cutOff(head, body string, abruptly bool) {

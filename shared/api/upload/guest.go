@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -128,7 +127,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	if path := "/requests/in"; !slices.Contains(api.Methods(path), r.Method) { // /requests/{id} has others
 		return api.NotAllowed(path)
 	}
-	token, err := api.Required(r, "k", "the request's token")
+	token, err := api.Token(r, "k", "the request's token")
 	if err != nil {
 		return err
 	}
@@ -217,7 +216,7 @@ func (h handler) bound(r *http.Request, q links.Request, p params, u auth.Identi
 }
 
 func isForm(r *http.Request) bool {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	return kind == "multipart/form-data"
 }
 

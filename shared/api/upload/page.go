@@ -2,8 +2,6 @@ package upload
 
 import (
 	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/wire"
 )
 
 // isPage reports whether a request is a form of one of the service's own pages, sent by a browser
@@ -34,7 +33,7 @@ func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *for
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return r, nil, err
 	}
-	_, typeParams, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	_, typeParams, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	if typeParams["boundary"] == "" {
 		return r, nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
 	}
@@ -46,16 +45,15 @@ func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *for
 	f.password, f.page, f.guest = new(string), names, u.Guest != nil
 	q, err := api.Query(r)
 	for left := int64(maxFields); err == nil; {
-		var part *multipart.Part
+		var part *formPart
 		if part, err = f.part(); part == nil || err != nil {
 			break
 		}
-		var isFile bool
-		if _, isFile, err = fileName(part, false); isFile || err != nil {
+		if _, isFile := part.fileName(false); isFile {
 			f.first = part
 			break
 		}
-		if name := part.FormName(); slices.Contains(names, name) {
+		if name := part.params["name"]; slices.Contains(names, name) {
 			err = setField(q, name, part, &left)
 		} else {
 			err = f.field(part)
@@ -68,7 +66,7 @@ func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *for
 }
 
 // setField reads a field of a page's form into the query.
-func setField(q url.Values, name string, part *multipart.Part, left *int64) error {
+func setField(q url.Values, name string, part io.Reader, left *int64) error {
 	content, err := io.ReadAll(io.LimitReader(part, *left+1))
 	if *left -= int64(len(content)); *left < 0 {
 		return fault.Parameter(name, "the fields of the form are too long")

@@ -7,7 +7,6 @@ package upload
 import (
 	"cmp"
 	"context"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -147,7 +146,7 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u auth.
 	}
 	// The body is not part of what a key is for: a form's boundary differs each time. A Repeat
 	// compares the files.
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	what := []string{r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest")}
 	if p.sending.Password != "" {
 		what = append(what, "protected") // by a header; a Repeat hears of a form's password
@@ -319,7 +318,7 @@ func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 	}
 	limit, err := api.Number(r, "downloads", 1, file.MaxDownloads, 0)
 	if err == nil {
-		p.sending.Options, err = file.OptionsOf(r, h.ports, limit, r.Header.Get(file.PasswordHeader))
+		p.sending.Options, err = file.OptionsOf(r, h.ports, limit, file.HeaderPassword(r))
 	}
 	return p, err
 }
@@ -345,6 +344,13 @@ func (h handler) bundle(r *http.Request, q url.Values, name string) (string, tim
 // checkNames returns a fault for a query parameter that may be a misspelt one: such a limit would be
 // none. Callers may send others.
 func checkNames(q url.Values) error {
+	for _, name := range chunkFields() {
+		if q.Has(name) {
+			if err := checkChunk(name, q.Get(name)); err != nil {
+				return err
+			}
+		}
+	}
 	if q.Has("password") {
 		return fault.Parameter("password", "a password has no place in an address: send it in the header %s or as a form field", file.PasswordHeader)
 	}

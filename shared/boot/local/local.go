@@ -22,6 +22,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/envelope"
 	"ferry/shared/table/sqlite"
 )
 
@@ -97,6 +98,7 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 	d.Ports = &api.Ports{
 		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: o.Now},
 		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Known: d.Disk, Log: o.Log, Notify: func() {}, Settings: settings,
+		Lingering: make(chan struct{}, envelope.MaxLingering),
 	}
 	return d, nil
 }
