@@ -51,7 +51,8 @@ func open(r *http.Request, p params, password *string) (source, error) {
 			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
 		}
 		parts := newForm(ahead(r), boundary)
-		parts.digest, parts.password, parts.guest = p.digest, password, p.guest
+		parts.digest, parts.guest = p.digest, p.guest
+		parts.password = password
 		if p.bundle != "" {
 			return once(pack(parts, p.bundle, p.written, r.ContentLength)), nil
 		}

@@ -42,7 +42,8 @@ func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *for
 		names = []string{"by"}
 	}
 	f := newForm(r.Body, typeParams["boundary"]) // its buffer is small: no slot is taken yet
-	f.password, f.page, f.guest = new(string), names, u.Guest != nil
+	f.password = new(string)
+	f.page, f.guest = names, u.Guest != nil
 	q, err := api.Query(r)
 	for left := int64(maxFields); err == nil; {
 		var part *formPart
