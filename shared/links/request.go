@@ -55,7 +55,7 @@ const (
 	maxSends = 1000
 	// A notice waits for more files for the time batch, unless it is the first for as long: then for
 	// firstWait. Just before its end it takes none, as a sender's clock may be ahead.
-	batch, firstWait, beforeSending = 10 * time.Minute, time.Minute, time.Minute
+	batch, firstWait, beforeSending = 10 * time.Minute, time.Minute, 10 * time.Second
 	// mostNamed is how many guests a notice names.
 	mostNamed = 10
 	// sentMemory is how long a guest sees what they have sent.

@@ -382,11 +382,12 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 		s.Send(fmt.Sprintf("PUT %s&file=a&by=Carla%%20%d", link, guest), "12345").Want(200)
 		guest++
 	}
-	// The first is told of in a minute, and takes no more; the second in ten, and takes the next two.
-	for _, after := range []time.Duration{0, 30 * time.Second, time.Minute, 7 * time.Minute, 90 * time.Second, 30 * time.Minute} {
+	// The first notice goes out in a minute, and takes one more; the second in ten, and takes the next two, but
+	// not what comes just before its end.
+	for _, after := range []time.Duration{0, 30 * time.Second, time.Minute, 7 * time.Minute, 90 * time.Second, 85 * time.Second, 30 * time.Minute} {
 		send(after)
 	}
-	begun := s.Clock.Now().Add(-40 * time.Minute)
+	begun := s.Clock.Now().Add(-41*time.Minute - 25*time.Second)
 	var told []string
 	for _, doc := range s.Partitions("outbox#") {
 		n := struct {
@@ -400,8 +401,8 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 	}
 	slices.Sort(told)
 	apitest.Equal(t, "the notices", told, []string{
-		"10m30sarrivedann@example.com3 15 [Carla 1 Carla 2 Carla 3]", "1m0sarrivedann@example.com1 5 [Carla 0]",
-		"20m0sarrivedann@example.com1 5 [Carla 4]", "41m0sarrivedann@example.com1 5 [Carla 5]",
+		"11m30sarrivedann@example.com3 15 [Carla 2 Carla 3 Carla 4]", "1m0sarrivedann@example.com2 10 [Carla 0 Carla 1]",
+		"21m25sarrivedann@example.com1 5 [Carla 5]", "42m25sarrivedann@example.com1 5 [Carla 6]",
 	})
 	bob := s.Add("bob", func(u *auth.User) { u.Email = "" })
 	bob.Ask("POST /requests", `{"notify":true}`).Want(400, "no registered address")

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -108,7 +107,7 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 var (
 	requestID = regexp.MustCompile(`[0-9a-f]{16}`)
 	content   = regexp.MustCompile(`Content-Type: (text/(html|css)|image/svg)`)
-	varying   = regexp.MustCompile(`"time":"[^"]+ m=[^"]+"|"upload":"[A-Z2-7]{26}"`)
+	varying   = regexp.MustCompile(`"time":"[^"]+ m=[^"]+"|"upload":"[A-Z2-7]{26}"|(outbox#[0-7] )?\bm-[\w-]{22}`)
 )
 
 // record records an answer. Tokens in requests are written out where they never change.
@@ -165,16 +164,20 @@ func (f *frozen) look() {
 		}
 	}
 	fmt.Fprintf(&f.stored, "## %s\n", f.step.name)
-	for _, key := range slices.Sorted(maps.Keys(items)) {
-		if items[key] != f.items[key] {
-			fmt.Fprint(&f.stored, f.plain("+ "+key+" "+items[key]))
+	var changed, gone []string
+	for key, text := range items {
+		if text != f.items[key] {
+			changed = append(changed, f.plain("+ "+key+" "+text))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(f.items)) {
+	for key := range f.items {
 		if items[key] == "" {
-			fmt.Fprintln(&f.stored, "-", f.plain(key))
+			gone = append(gone, f.plain("- "+key+"\n"))
 		}
 	}
+	slices.Sort(changed) // as the file shows them: what varies is part of a key
+	slices.Sort(gone)
+	f.stored.WriteString(strings.Join(append(changed, gone...), ""))
 	f.items = items
 }
 
