@@ -211,7 +211,7 @@ func TestDownloadNeedsOnlyTheLink(t *testing.T) {
 		t.Error("a download by link created settings")
 	}
 	for what, link := range map[string]string{"an unknown token": link + "x", "no token": strings.Split(link, "?")[0]} {
-		if r := stranger.run("", "get", link); r.code != exitPermission && r.code != exitRefused || strings.Contains(r.err, "k=") && what == "" {
+		if r := stranger.run("", "get", link); r.code != exitNoFile && r.code != exitRefused || strings.Contains(r.err, "k=") && what == "" {
 			t.Errorf("%s: code %d: %s", what, r.code, r.err)
 		}
 	}

@@ -53,7 +53,7 @@ func (w where) publicURL(addr net.Addr) (string, error) {
 		host = w.Domains[0]
 	case net.ParseIP(host).IsUnspecified():
 		return "", &coded{exitSettings, fmt.Errorf("%s means all addresses of this machine, but a link needs one: "+
-			"use --tls-domain, or set that of the proxy in front or of this machine, such as\nFERRY_PUBLIC_URL=%s",
+			"use --tls-domain, or set that of the proxy in front or of this machine, such as FERRY_PUBLIC_URL=%s",
 			w.listenOn(), w.url(ownHost(), port))}
 	}
 	return w.url(host, port), nil

@@ -359,7 +359,7 @@ func TestAnAddressThatNoLinkCanHaveIsRefused(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
 		for scheme, args := range map[string][]string{"http": nil, "https": certificate} {
 			r := runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", addr}, args...)...)
-			line := regexp.MustCompile(`\nFERRY_PUBLIC_URL=(` + scheme + `://(.+):\d+/v1)\n$`).FindStringSubmatch(r.err)
+			line := regexp.MustCompile(` FERRY_PUBLIC_URL=(` + scheme + `://(.+):\d+/v1)\n$`).FindStringSubmatch(r.err)
 			if r.code != exitSettings || line == nil || !strings.HasPrefix(r.err, "ferry: "+addr+" ") || !strings.Contains(r.err, "--tls-domain") {
 				t.Fatalf("%s: code %d: %s", addr, r.code, r.err)
 			}

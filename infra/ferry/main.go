@@ -55,7 +55,7 @@ type console struct {
 	Out     screen // for results
 	Err     screen // for everything else
 
-	Typed map[string]string // the values of flags by name, for errors about them
+	Typed map[string]string // after which flag, for errors about it
 }
 
 // screen is where text is printed. Whoever wrote the text, it cannot control a terminal: of the
@@ -126,8 +126,7 @@ func run(ctx context.Context, args []string, c console) int {
 	}
 	for _, at := range command.Path {
 		if at.Flag != nil && !at.Flag.IsBool() {
-			value := fmt.Sprint(reflect.Indirect(at.Flag.Target).Interface())
-			c.Typed[at.Flag.Name] = strings.Trim(value, "[]")
+			c.Typed["--"+at.Flag.Name] = typedAfter("--"+at.Flag.Name, args)
 		}
 	}
 	group := command.Selected().ClosestGroup().Key
@@ -164,10 +163,31 @@ func meant(err error) string {
 // explain is the function explain, with what was typed after a flag that an error names.
 func (c console) explain(err error) string {
 	text := explain(err)
-	for flag, value := range c.Typed {
-		text = strings.Replace(text, "--"+flag+": ", "--"+flag+" "+printable(value)+": ", 1)
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return text
+	}
+	for flag := range strings.SplitSeq(flagsOf(e.Parameter), ": ") {
+		if value := c.Typed[flag]; value != "" {
+			text = strings.Replace(text, flag+": ", flag+" "+printable(value)+": ", 1)
+		}
 	}
 	return text
+}
+
+// typedAfter returns what follows a flag in the arguments, each time that it is there.
+func typedAfter(flag string, args []string) string {
+	var all []string
+	for i, arg := range args {
+		value, joined := strings.CutPrefix(arg, flag+"=")
+		switch {
+		case joined:
+			all = append(all, value)
+		case arg == flag && i+1 < len(args):
+			all = append(all, args[i+1])
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // verbatim reads a text as it is. kong itself makes UTF-8 of it, and the paths of files may have other

@@ -84,7 +84,7 @@ func TestAGuestSendsFilesWithoutALogin(t *testing.T) {
 	}
 	guest.run("", "up", "a.txt", "--by", "Carla").want(t, exitUsage, "--by goes with --request")
 	wantSentence(t, guest.run("", "up", "a.txt", "--request", "Photos"), exitUsage, "the whole link")
-	wantSentence(t, guest.run("", "up", "a.txt", "--request", link+"x"), exitPermission, "there is no such link")
+	wantSentence(t, guest.run("", "up", "a.txt", "--request", link+"x"), exitNoFile, "there is no such link")
 	if _, err := os.Stat(filepath.Join(guest.dir, "config")); err == nil {
 		t.Error("a guest gets settings")
 	}

@@ -85,7 +85,7 @@ func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
-	h.run("", "up", "big", "--part-size", "6GiB").want(t, exitRefused, "big: --part-size: the parameter partSize must be at most")
+	h.run("", "up", "big", "--part-size", "6GiB").want(t, exitRefused, "big: --part-size 6GiB: the parameter partSize must be at most")
 	h.run("", "up", "big", "--part-size", "much").want(t, exitUsage, "--part-size: not a size such as")
 }
 
