@@ -55,36 +55,21 @@ func endOfParameter(text string) int {
 			quoted = !quoted
 		case text[i] == ';' && !quoted:
 			return i
-		case quoted && isEscape(text[i:]):
+		case text[i] == '\\' && quoted:
 			i++
 		}
 	}
 	return len(text)
 }
 
-// isEscape reports whether a text begins with an escaped character. Old browsers send the backslashes
-// of a path as they are.
-func isEscape(text string) bool {
-	return len(text) > 1 && text[0] == '\\' && strings.IndexByte(`()<>@,;:\"/[]?=`, text[1]) >= 0
-}
-
-// unquote returns the value of a parameter without its quotes, if it has any.
+// unquote returns the value of a parameter without its quotes, if it has any. Package mime leaves the
+// backslashes of a path, which old browsers send as they are.
 func unquote(text string) (value string, ok bool) {
-	inner, quoted := strings.CutPrefix(text, `"`)
-	if !quoted {
+	if !strings.HasPrefix(text, `"`) {
 		return text, !strings.Contains(text, `"`)
 	}
-	var b strings.Builder
-	for i := 0; i < len(inner); i++ {
-		if inner[i] == '"' {
-			return b.String(), i == len(inner)-1
-		}
-		if isEscape(inner[i:]) {
-			i++
-		}
-		b.WriteByte(inner[i])
-	}
-	return "", false
+	_, params, err := mime.ParseMediaType("x; value=" + text)
+	return params["value"], err == nil
 }
 
 // decodeExtended decodes a value such as UTF-8”%C3%A9 (RFC 8187).

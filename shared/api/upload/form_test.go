@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
@@ -139,6 +140,7 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 func TestRawBodyIsAFile(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
+	tomorrow := c.Clock.Now().Add(24 * time.Hour).In(time.FixedZone("", 2*60*60)).Format(time.RFC3339)
 	for _, k := range []struct{ what, method, query, kind, name, content string }{
 		{"without a type", "POST", "file=a.txt", "", "a.txt", "content"},
 		{"by PUT", "PUT", "file=b.txt", "", "b.txt", "content"},
@@ -146,6 +148,8 @@ func TestRawBodyIsAFile(t *testing.T) {
 		{"of 0 bytes by PUT", "PUT", "file=d.txt", "", "d.txt", ""},
 		{"in a folder", "PUT", "file=x/y/e.txt", "", "e.txt", "content"},
 		{"with spaces and emoji", "PUT", "file=f+%F0%9F%8E%89%20g.txt", "", "f 🎉 g.txt", "content"},
+		{"with semicolons, until a time with an offset", "PUT", "file=a;b;.txt&expires=" + tomorrow, "", "a;b;.txt", "content"},
+		{"after an ampersand of HTML", "PUT", "lang=de&amp;file=k.txt&amp%3Bexpires=7d", "", "k.txt", "content"},
 		{"with quotes", "PUT", "file=%22h%22.txt", "", `"h".txt`, "content"},
 		{"JSON", "POST", "file=i.json", "application/json", "i.json", "{}"},
 		{"a URL-encoded form", "POST", "file=j.txt", "application/x-www-form-urlencoded", "j.txt", "a=b"},

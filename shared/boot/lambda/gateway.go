@@ -95,9 +95,13 @@ func escaped(path string) string {
 }
 
 // decodeBody turns the body into what the client sent, and refuses one that the gateway
-// has damaged: it sends text as a JSON string, in which bytes that are not UTF-8 are
-// replaced.
+// has damaged, and an address: it sends text as a JSON string, in which bytes that are not
+// UTF-8 are replaced.
 func decodeBody(e *events.APIGatewayProxyRequest) error {
+	address := e.Path + fmt.Sprint(e.MultiValueQueryStringParameters["file"], e.MultiValueQueryStringParameters["bundle"])
+	if strings.Contains(address, url.PathEscape("\ufffd")) || strings.ContainsRune(address, utf8.RuneError) {
+		return fault.New(fault.Invalid, "the address must be UTF-8: the gateway has replaced other bytes")
+	}
 	if e.IsBase64Encoded {
 		body, err := base64.StdEncoding.DecodeString(e.Body)
 		if err != nil {

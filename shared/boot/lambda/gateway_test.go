@@ -313,6 +313,7 @@ func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 		{"Latin-1 that the gateway has replaced", "Gr\ufffd\ufffde\n", "6", 415},
 		{"Latin-1 that the gateway has converted", "Grüße\n", "6", 415},
 		{"Latin-1 in chunks", "Gr\ufffd\ufffde\n", "", 415},
+		{"a name in Latin-1 that the gateway has replaced: \ufffd", "a", "1", 400},
 	} {
 		event := load(t, "upload")
 		event.MultiValueQueryStringParameters = map[string][]string{"file": {c.name}}
