@@ -38,8 +38,8 @@ func (s *Service) bounded(
 		_, err := write(nil)
 		return err
 	}
-	until := time.Now().Add(takeTime)
-	for wait := takeWait; time.Now().Before(until) && ctx.Err() == nil; wait = min(2*wait, longWait) {
+	until := s.Now().Add(takeTime)
+	for wait := takeWait; s.Now().Before(until) && ctx.Err() == nil; wait = min(2*wait, longWait) {
 		more, err := s.Links.Admit(ctx, owner, by, t)
 		if err != nil {
 			return err

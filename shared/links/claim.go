@@ -123,9 +123,8 @@ func (s *Service) GoOn(l Link, area blob.Area, who string) (Link, error) {
 // fault is Unauthorized; if others take downloads all the time, it is Unavailable. It makes one call to the
 // table, and two more for each time that others were faster.
 func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
-	defer cancel()
-	for {
+	ctx = context.WithoutCancel(ctx)
+	for end := s.Now().Add(takeTime); ; {
 		if err := s.check(l, l.File.Area); err != nil || l.taken || l.Limit == 0 {
 			return l, err
 		}
@@ -144,18 +143,16 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 			return l, nil
 		}
 		if !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrBusy) {
-			return l, fault.Wrap(busy(ctx, err), "taking a download")
+			return l, fault.Wrap(err, "taking a download")
 		}
-		select { // the others wait too, each for another time
-		case <-time.After(rand.N(2 * takeWait)):
-		case <-ctx.Done():
-			return l, busy(ctx, err)
+		if err := s.awaitTurn(end); err != nil {
+			return l, err
 		}
 		area := l.File.Area
 		if l, err = s.read(ctx, l.Token, claim); errors.Is(err, table.ErrNotFound) {
 			return l, unknown.fault()
 		} else if err != nil {
-			return l, fault.Wrap(busy(ctx, err), "taking a download")
+			return l, fault.Wrap(err, "taking a download")
 		}
 		if l.Dead == "" && l.File.Area != area {
 			return l, Deleted.fault()
@@ -166,10 +163,12 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 	}
 }
 
-// busy turns an error after takeTime into an Unavailable fault.
-func busy(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
-		return err
+// awaitTurn waits until a request that was too late may try again. The others wait too, each for another
+// time. After end, the fault is Unavailable.
+func (s *Service) awaitTurn(end time.Time) error {
+	if !s.Now().Before(end) {
+		return &fault.Fault{Kind: fault.Unavailable, Detail: "many people open this link at this moment; try again", After: time.Second}
 	}
-	return &fault.Fault{Kind: fault.Unavailable, Detail: "many people open this link at this moment; try again", After: time.Second, Cause: err}
+	time.Sleep(rand.N(2 * takeWait))
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -131,11 +130,11 @@ func (r Request) dead(now time.Time) State {
 // time that guests were faster. If they are all the time, the fault is Unavailable. A request whose
 // link's key was revoked gets a new link.
 func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, change func(*Request)) (r Request, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
-	defer cancel()
-	for {
-		if r, err = s.openRequest(ctx, owner, id); err != nil {
-			return r, busy(ctx, err)
+	ctx = context.WithoutCancel(ctx)
+	for end := s.Now().Add(takeTime); ; {
+		r, err = s.openRequest(ctx, owner, id)
+		if err != nil {
+			return r, err
 		}
 		was := r.Rev
 		if change(&r); s.Key.Revoked(r.Key) {
@@ -143,12 +142,10 @@ func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, c
 		}
 		r.Rev++
 		if err = s.Table.Write(ctx, r.put().If(table.Exists(), table.AtMost("rev", was))); !errors.Is(err, table.ErrCondition) {
-			return r, fault.Wrap(busy(ctx, err), "changing a request")
+			return r, fault.Wrap(err, "changing a request")
 		}
-		select { // the others wait too, each for another time
-		case <-time.After(rand.N(2 * takeWait)):
-		case <-ctx.Done():
-			return r, busy(ctx, err)
+		if err := s.awaitTurn(end); err != nil {
+			return r, err
 		}
 	}
 }

@@ -234,20 +234,21 @@ func (s *Server) Do(r *http.Request) *http.Response {
 // maxTries is how often a service is asked that is too busy to answer.
 const maxTries = 300
 
-// tryAgain reports whether a client would repeat a request: nothing was done, since others were faster all
-// the time. A stack has few processors: it may be busy, or give no answer or a 503, and then what does no
-// harm is repeated.
+// tryAgain reports whether a client of a stack, which has few processors, would repeat a request. It may be
+// busy and say that nothing was done. If there is no answer or another 503, what does no harm is repeated. In
+// this process no others are too fast, as its clock stands still.
 func (s *Server) tryAgain(r *http.Request, resp *http.Response, err error) bool {
 	again := r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
-	if !again || err == nil && resp.StatusCode != http.StatusServiceUnavailable {
+	if !s.InStack() || !again || err == nil && resp.StatusCode != http.StatusServiceUnavailable {
 		return false
 	}
-	if err == nil && strings.HasSuffix(resp.Header.Get("Ferry-Error"), "at this moment; try again") {
-		return true
+	if err == nil {
+		why := resp.Header.Get("Ferry-Error")
+		if strings.HasSuffix(why, "busy; try again") || strings.HasSuffix(why, "at this moment; try again") {
+			return true
+		}
 	}
-	busy := err == nil && strings.HasSuffix(resp.Header.Get("Ferry-Error"), "busy; try again")
-	harmless := r.Header.Get("Idempotency-Key") != "" || r.Method != http.MethodPost && r.Method != http.MethodPut
-	return s.InStack() && (busy || harmless)
+	return r.Header.Get("Idempotency-Key") != "" || r.Method != http.MethodPost && r.Method != http.MethodPut
 }
 
 // Basic returns the value of an Authorization header.

@@ -19,8 +19,8 @@ import (
 	"ferry/shared/table"
 )
 
-// patience is how long a call is retried while the table is busy. The backoff is random: at
-// first up to 20 ms, then up to twice as much each time, at most 640 ms.
+// patience is how long a call pauses in all while the table is busy, however slow it is besides. The
+// backoff is random: at first up to 20 ms, then up to twice as much each time, at most 640 ms.
 const (
 	patience   = 3 * time.Second
 	firstPause = 20 * time.Millisecond
@@ -33,17 +33,16 @@ var errUnprocessed = errors.New("some keys were not processed")
 // retry retries call while the table is busy, and returns table.ErrBusy if that lasts too long,
 // or the context leaves no time for another call.
 func retry(ctx context.Context, call func() error) error {
-	until := time.Now().Add(patience)
-	if end, ok := ctx.Deadline(); ok && end.Before(until) {
-		until = end
-	}
+	left := patience
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		err := call()
 		if !busy(err) {
 			return err
 		}
 		wait := rand.N(pause)
-		if time.Now().Add(wait).After(until) {
+		left -= wait
+		end, ok := ctx.Deadline()
+		if left < 0 || ok && time.Now().Add(wait).After(end) {
 			return fmt.Errorf("%w: %v", table.ErrBusy, err)
 		}
 		if ended := cmp.Or(smithytime.SleepWithContext(ctx, wait), ctx.Err()); ended != nil { // nothing was done
