@@ -305,6 +305,8 @@ func TestProgramsOnWindowsUploadAFile(t *testing.T) {
 		"PowerShell 5, -InFile with a POST": {five, "POST /upload?file=a.txt", "application/x-www-form-urlencoded", "content", "a.txt"},
 		"PowerShell 7, -Form": {seven, "POST /upload", quoted,
 			part("Content-Type: application/octet-stream\nContent-Disposition: form-data; name=file; filename=a.txt; filename*=utf-8''a.txt"), "a.txt"},
+		"PowerShell to 7.3, a name in German": {seven, "POST /upload", quoted,
+			part("Content-Disposition: form-data; name=file; filename=\"=?utf-8?B?ZMO8LnR4dA==?=\""), "dü.txt"},
 		"PowerShell 7, -InFile": {seven, "PUT /upload/a.txt", "application/octet-stream", "content", "a.txt"},
 	} {
 		t.Run(what, func(t *testing.T) {
