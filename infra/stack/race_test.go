@@ -152,7 +152,7 @@ func take(t *testing.T, p *api.Ports, token, claim string) (bool, error) {
 	for {
 		link, err := service.Find(t.Context(), blob.Files, token, claim)
 		if err == nil {
-			_, err = service.Take(t.Context(), link, claim, "")
+			_, err = service.Take(t.Context(), link, claim, claim)
 		}
 		switch {
 		case err == nil:

@@ -104,10 +104,10 @@ func (l Link) took(who string, since time.Time) bool {
 	return slices.ContainsFunc(l.Takers, func(t Taker) bool { return t.Who == hash && t.At > since.Unix() })
 }
 
-// with returns the takers of a link with one more, who is the last.
+// with returns the takers of a link with one more, who is the last, and without those of more than a day ago.
 func (l Link) with(who string, now time.Time) []Taker {
-	last := Taker{l.hash(who), now.Unix()}
-	all := slices.DeleteFunc(slices.Clone(l.Takers), func(t Taker) bool { return t.Who == last.Who })
+	last, since := Taker{l.hash(who), now.Unix()}, now.Add(-takenLife).Unix()
+	all := slices.DeleteFunc(slices.Clone(l.Takers), func(t Taker) bool { return t.Who == last.Who || t.At <= since })
 	return append(all[max(0, len(all)-takersMax+1):], last)
 }
 
@@ -124,14 +124,16 @@ func (s *Service) GoOn(l Link, area blob.Area, who string) (Link, error) {
 // table, and two more for each time that others were faster.
 func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, error) {
 	ctx = context.WithoutCancel(ctx)
-	for end := s.Now().Add(takeTime); ; {
+	end := s.Now().Add(takeTime)
+	for tries := 0; ; tries++ {
 		if err := s.check(l, l.File.Area); err != nil || l.taken || l.Limit == 0 {
 			return l, err
 		}
 		now := s.Now()
 		until := now.Add(takenLife)
 		take, most := table.Update(key(l.Token)).Add("taken", 1), l.Limit-1
-		if who != "" && !l.took(who, now.Add(-takerPause)) {
+		forgotten := tries >= takersMax // as so many others were faster
+		if who != "" && !forgotten && !l.took(who, now.Add(-takerPause)) {
 			take, most = take.Set("takers", l.with(who, now)), l.Taken // so that no other is lost
 		}
 		err := s.Table.Write(ctx,

@@ -312,6 +312,33 @@ func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	}
 }
 
+// outrun is a table of which others always take a download first, unless nobody must be remembered.
+type outrun struct {
+	table.Table
+	c caller
+}
+
+func (o outrun) Write(ctx context.Context, ops ...table.Op) error {
+	o.c.Clock.Advance(50 * time.Millisecond)
+	for _, op := range ops {
+		if slices.ContainsFunc(op.Changes, func(c table.Change) bool { return c.Attr == "takers" }) {
+			return table.ErrBusy
+		}
+	}
+	return o.Table.Write(ctx, ops...)
+}
+
+func TestADownloadIsTakenThoughOthersAreAlwaysFaster(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.Upload("file=a&downloads=1", "content")
+	s := c.with(outrun{c.Data.Table, c})
+	l := c.find(s, c.Newest("alice"))
+	claim, err := s.NewClaim(l)
+	c.must(err)
+	c.must(failure(s.Take(c.Context(), l, claim, "somebody")))
+}
+
 // TestFileMovedSinceItsLookUpIsNotLost: its bytes are only elsewhere, so that the answer
 // is what the link says now.
 func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
