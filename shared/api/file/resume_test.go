@@ -76,44 +76,49 @@ func TestWhatBeginsLaterGoesOnWithADownload(t *testing.T) {
 	head := p.send(200, "HEAD "+link)
 	known := strings.NewReplacer("ETAG", head.Get("ETag"), "MODIFIED", head.Get("Last-Modified"))
 	const table = `
-		206 | the rest                               | GET bytes=5-     | 203.0.113.5:1000
-		206 | from another port                      | GET bytes=5-     | 203.0.113.5:9
-		206 | a part                                 | GET bytes= 1 - 3 | 203.0.113.5:1000
-		206 | the last bytes                         | GET bytes=-5     | 203.0.113.5:1000
-		206 | two parts                              | GET bytes=1-2,5- | 203.0.113.5:1000
-		206 | the headers of the rest                | HEAD bytes=5-    | 203.0.113.5:1000
-		206 | the rest of the same file              | GET bytes=5-     | 203.0.113.5:1000 | If-Range: ETAG
-		206 | the rest of the same, by its date      | GET bytes=5-     | 203.0.113.5:1000 | If-Range: MODIFIED
-		206 | the rest, as HTML                      | GET bytes=5-     | 203.0.113.5:1000 | Accept: text/html
-		302 | the rest, or all of another file       | GET bytes=5-     | 203.0.113.5:1000 | If-Range: "x"
-		302 | the rest, or all, by a date            | GET bytes=5-     | 203.0.113.5:1000 | If-Range: Mon, 02 Jan 2006 15:04:05 GMT
-		302 | all                                    | GET              | 203.0.113.5:1000
-		302 | all, as a range                        | GET bytes=0-     | 203.0.113.5:1000
-		302 | all, as the last bytes                 | GET bytes=-10    | 203.0.113.5:1000
-		302 | more, as the last bytes                | GET bytes=-99    | 203.0.113.5:1000
-		302 | the rest and the beginning             | GET bytes=5-,0-2 | 203.0.113.5:1000
-		302 | more than all, which is answered whole | GET bytes=1-,1-  | 203.0.113.5:1000
-		302 | what is beyond the end                 | GET bytes=10-    | 203.0.113.5:1000
-		302 | nothing                                | GET bytes=-0     | 203.0.113.5:1000
-		302 | another unit                           | GET lines=5-     | 203.0.113.5:1000
-		302 | what nobody can read                   | GET bytes=5-x    | 203.0.113.5:1000
-		302 | another address                        | GET bytes=5-     | 203.0.113.6:1000
-		302 | no address                             | GET bytes=5-     | @
-		302 | another program                        | GET bytes=5-     | 203.0.113.5:1000 | User-Agent: Wget/1.25.0
-		403 | a program without a name               | GET bytes=5-     | 203.0.113.5:1000 | User-Agent:
-		303 | a robot                                | GET bytes=5-     | 203.0.113.5:1000 | User-Agent: Slackbot 1.0
-		303 | a browser that prefetches              | GET bytes=5-     | 203.0.113.5:1000 | Sec-Purpose: prefetch`
+		206 | the rest                               | GET bytes=5-
+		206 | from another port                      | GET bytes=5-     | from: 203.0.113.5:9
+		206 | a part                                 | GET bytes= 1 - 3
+		206 | the last bytes                         | GET bytes=-5
+		206 | two parts                              | GET bytes=1-2,5-
+		206 | the headers of the rest                | HEAD bytes=5-
+		206 | the rest of the same file              | GET bytes=5-     | If-Range: ETAG
+		206 | the rest of the same, by its date      | GET bytes=5-     | If-Range: MODIFIED
+		206 | the rest, as HTML                      | GET bytes=5-     | Accept: text/html
+		302 | the rest, or all of another file       | GET bytes=5-     | If-Range: "x"
+		302 | the rest, or all, by a date            | GET bytes=5-     | If-Range: Mon, 02 Jan 2006 15:04:05 GMT
+		302 | all                                    | GET
+		302 | all, as a range                        | GET bytes=0-
+		302 | all, as the last bytes                 | GET bytes=-10
+		302 | more, as the last bytes                | GET bytes=-99
+		302 | the rest and the beginning             | GET bytes=5-,0-2
+		302 | more than all, which is answered whole | GET bytes=1-,1-
+		302 | what is beyond the end                 | GET bytes=10-
+		302 | nothing                                | GET bytes=-0
+		302 | another unit                           | GET lines=5-
+		302 | what nobody can read                   | GET bytes=5-x
+		302 | another address                        | GET bytes=5-     | from: 203.0.113.6:1000
+		302 | no address                             | GET bytes=5-     | from: @
+		302 | another program                        | GET bytes=5-     | User-Agent: Wget/1.25.0
+		403 | a program without a name               | GET bytes=5-     | User-Agent:
+		303 | a robot                                | GET bytes=5-     | User-Agent: Slackbot 1.0
+		303 | a browser that prefetches              | GET bytes=5-     | Sec-Purpose: prefetch`
 	check := func(used bool) {
 		for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
 			cells := regexp.MustCompile(` *\| *`).Split(known.Replace(strings.TrimSpace(line)+"|"), -1)
 			method, ranges, _ := strings.Cut(cells[2], " ")
-			name, value, _ := strings.Cut(cells[4], ":")
+			name, value, _ := strings.Cut(cells[3], ":")
+			value = strings.TrimSpace(value)
+			asker := p
+			if name == "from" {
+				asker.address = value
+			}
 			want, err := strconv.Atoi(cells[0])
 			apitest.Must(t, err)
 			if used && want != 206 {
 				want = 401
 			}
-			peer{s, p.handler, cells[3], p.headers}.send(want, method+" "+link, "Range", ranges, name, strings.TrimSpace(value))
+			asker.send(want, method+" "+link, "Range", ranges, name, value)
 		}
 	}
 	check(false)

@@ -73,32 +73,6 @@ func TestCurlUploadsToAFolderOrAName(t *testing.T) {
 	apitest.Equal(t, "files", len(c.names()), stored)
 }
 
-func TestAcceptTextAnswersTheBareLinks(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	c.post("file=older", "older").Want(200)
-	sent := tempFile(t, "sent.txt", "content")
-	for what, args := range map[string][]string{
-		"-T to a folder":  {"-T", sent, c.Base + "/upload/"},
-		"-T to a name":    {"-T", sent, c.Base + "/upload/x?lang=it"},
-		"a form":          {"-F", "file=@" + sent, c.Base + "/upload"},
-		"for another":     {"-T", sent, c.Base + "/upload/x?d=bob"},
-		"several files":   {"-F", "a=@" + sent, "-F", "b=@" + sent, c.Base + "/upload"},
-		"with a key":      {"-H", "Idempotency-Key: 1", "-T", sent, c.Base + "/upload/y"},
-		"that once again": {"-H", "Idempotency-Key: 1", "-T", sent, c.Base + "/upload/y"},
-	} {
-		links := strings.SplitAfter(c.curlPrints(append([]string{"-H", "Accept: text/plain"}, args...)...), "\n")
-		want := map[bool]int{true: 2, false: 1}[what == "several files"]
-		if len(links) != want+1 || links[want] != "" {
-			t.Errorf("%s: the answer is %q", what, links)
-		}
-		for _, link := range links[:len(links)-1] {
-			apitest.Equal(t, what, c.Get(strings.TrimSuffix(link, "\n")), "content")
-		}
-	}
-	apitest.Equal(t, "the envelope of a refusal", c.Ask("PUT /upload/x?m=nowhere", "x", "Accept", "text/plain").Want(400).Status, 400)
-}
-
 func TestCurlUploadsAFile(t *testing.T) {
 	t.Parallel()
 	c := begin(t)

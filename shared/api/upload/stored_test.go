@@ -61,6 +61,13 @@ func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 				stored = append(stored, c.Get(links[id]))
 			}
 			apitest.Equal(t, "what it names", strings.Join(stored, " "), k.want)
+			if !strings.HasPrefix(answer.Text, "{") {
+				var given []string
+				for link := range strings.Lines(answer.Text) {
+					given = append(given, c.Get(strings.TrimSpace(link)))
+				}
+				apitest.Equal(t, "what its links give", given, stored)
+			}
 		})
 	}
 }
@@ -87,6 +94,7 @@ func TestWhatStoresNothingNamesNothing(t *testing.T) {
 	} {
 		apitest.Equal(t, what, a.Header.Values("Ferry-Files"), nil)
 	}
+	apitest.Equal(t, "the envelope of a refusal", c.Ask("PUT /upload/x?m=nowhere", "x", "Accept", "text/plain").Want(400).Status, 400)
 }
 
 func TestAGuestsAnswerListsWhatTheGuestSentInItsOrder(t *testing.T) {
