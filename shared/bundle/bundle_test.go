@@ -47,19 +47,22 @@ func entriesOf(all []made) (entries []bundle.Entry) {
 	return entries
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // archive writes a bundle.
 func archive(t testing.TB, all []made) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := bundle.NewWriter(&b)
 	for _, m := range all {
-		if err := w.Add(m.Entry, []byte(m.content)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Add(m.Entry, []byte(m.content)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -97,13 +100,9 @@ func TestAPlanAndAWriterAndAReaderAgree(t *testing.T) {
 	t.Parallel()
 	data := archive(t, samples())
 	plan, err := bundle.Plan(entriesOf(samples()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := read(t, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got.Length != int64(len(data)) || got.Length != plan.Length || got.Directory != plan.Directory {
 		t.Errorf("%d bytes with the directory at %d; planned %d and %d",
 			got.Length, got.Directory, plan.Length, plan.Directory)
@@ -315,13 +314,9 @@ func FuzzABundleReadsBackTheSame(f *testing.F) {
 			w.Add(bundle.Entry{Path: second, Modified: at}, nil) != nil {
 			return
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close())
 		got, err := read(t, b.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if e := got.Entries; e[0].Path != first || e[1].Path != second ||
 			e[0].Executable != (executable && !e[0].IsFolder()) {
 			t.Errorf("%q and %q read back as %+v", first, second, e)

@@ -279,9 +279,7 @@ func wantGolden(t *testing.T, path string, all golden) {
 	fmt.Fprintf(&b, "{%s,%s,%s,%s}\n", lines(t, "bundles", all.Bundles), lines(t, "large", all.Large),
 		lines(t, "paths", all.Paths), lines(t, "refused", all.Refused))
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, b.Bytes(), 0o644))
 	}
 	if want, err := os.ReadFile(path); err != nil || !bytes.Equal(want, b.Bytes()) {
 		t.Errorf("%s has other cases (see git diff after UPDATE_GOLDEN=1), %v", path, err)
@@ -294,9 +292,7 @@ func lines[T any](t *testing.T, name string, cases []T) string {
 	var all []string
 	for _, c := range cases {
 		text, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, string(text))
 	}
 	return fmt.Sprintf("%q: [\n%s\n]", name, strings.Join(all, ",\n"))

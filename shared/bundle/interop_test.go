@@ -145,9 +145,7 @@ func tools() []tool {
 func javaLists(t *testing.T, archive string, stream io.Reader, entries []bundle.Entry) {
 	t.Helper()
 	dir, want := t.TempDir(), ""
-	if err := os.WriteFile(filepath.Join(dir, "Lister.java"), []byte(lister), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "Lister.java"), []byte(lister), 0o600))
 	for _, e := range slices.Concat(entries, entries) {
 		want += fmt.Sprintf("%s\t%d\t%d\n", e.Path, e.Length, e.Modified.Unix())
 	}
@@ -168,9 +166,7 @@ func TestUsualProgramsUnpackABundleWithoutAComplaint(t *testing.T) {
 	t.Parallel()
 	all := samples()
 	file := filepath.Join(t.TempDir(), "tree.zip")
-	if err := os.WriteFile(file, archive(t, all), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, archive(t, all), 0o600))
 	for _, tool := range tools() {
 		t.Run(tool.name, func(t *testing.T) {
 			t.Parallel()
@@ -224,9 +220,7 @@ func unpacked(t *testing.T, dir string, all []made, by tool) {
 func TestJavaReadsABundleAsAStream(t *testing.T) {
 	t.Parallel()
 	all, file := samples(), filepath.Join(t.TempDir(), "tree.zip")
-	if err := os.WriteFile(file, archive(t, all), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, archive(t, all), 0o600))
 	javaLists(t, file, bytes.NewReader(archive(t, all)), entriesOf(all))
 }
 
@@ -248,16 +242,12 @@ func large(t *testing.T) (path string, l *bundle.Layout, files []bundle.File) {
 		{Path: "後/", Modified: at},
 		{Path: "後/after.txt", Length: int64(len(last)), Modified: at, Executable: true},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Entries[0].CRC32 = crc32.ChecksumIEEE([]byte("first"))
 	l.Entries[1].CRC32 = wire.CombineCRC32(zeros(1<<32), crc32.ChecksumIEEE([]byte{0}), 1)
 	l.Entries[3].CRC32 = crc32.ChecksumIEEE([]byte(last))
 	f, err := os.Create(filepath.Join(t.TempDir(), "large.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	put := func(b []byte, at int64) {
 		if _, err := f.WriteAt(b, at); err != nil {
@@ -279,9 +269,7 @@ func TestUsualProgramsOpenABundleOfMoreThan4GiB(t *testing.T) {
 	t.Parallel()
 	file, l, files := large(t)
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if got, err := bundle.Read(t.Context(), from(f), l.Length); err != nil || !slices.Equal(got.Entries, l.Entries) {
 		t.Errorf("reading gives %+v, %v", got, err)

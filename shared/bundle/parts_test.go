@@ -49,9 +49,7 @@ func (o *opened) Close() error { o.memory.open.Add(-1); return nil }
 func partsOf(t testing.TB, m *memory, size int64) *bundle.Parts {
 	t.Helper()
 	l, err := bundle.Plan(entriesOf(m.all))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return bundle.NewParts(l, size, m.file)
 }
 
@@ -81,9 +79,7 @@ func TestPartsOfAnySizeJoinToTheBundle(t *testing.T) {
 			parts := map[int][]byte{}
 			for _, number := range numbers {
 				part, err := readPart(t, p, number)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				parts[number] = part
 			}
 			for number := range p.Count() {
@@ -164,9 +160,7 @@ func TestAFileThatChangesIsNamedAndNeverSentWhole(t *testing.T) {
 		m := &memory{all: []made{{bundle.Entry{Path: "dir/file"}, "0123456789"}}}
 		p := partsOf(t, m, 1<<20)
 		before, err := readPart(t, p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m.all[0].content = now
 		after, err := readPart(t, p, 1)
 		if !errors.Is(err, bundle.ErrChanged) || err.Error() != `"dir/file" changed while it was read` {
@@ -192,9 +186,7 @@ func TestErrorsOfFilesNameThem(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("gone")
 	l, err := bundle.Plan([]bundle.Entry{{Path: "dir/file", Length: 10}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, open := range map[string]func(int) (bundle.File, error){
 		"open":  func(int) (bundle.File, error) { return nil, gone },
 		"read":  func(int) (bundle.File, error) { return broken{read: gone}, nil },
