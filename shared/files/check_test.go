@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -284,7 +285,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 		},
 		"a temporary file and parts are left": {
 			func(s server, _ []files.File) {
-				tmp, parts := filepath.Join(s.Dir, "tmp", "half"), filepath.Join(s.Dir, "parts", "HALF")
+				tmp, parts := filepath.Join(s.Dir, "tmp", rand.Text()), filepath.Join(s.Dir, "parts", rand.Text())
 				s.must(errors.Join(os.WriteFile(tmp, []byte("half"), 0o600), os.MkdirAll(parts, 0o700)))
 				for path, age := range map[string]time.Duration{tmp: 2 * time.Hour, parts: blob.PartsLife + 2*time.Hour} {
 					then := s.Clock.Now().Add(-age)

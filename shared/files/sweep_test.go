@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -128,7 +129,7 @@ func TestSweepKeepsObjectsNewerThanTheTable(t *testing.T) {
 func TestSweepRemovesOldUnfinishedObjects(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	half := filepath.Join(s.Dir, "tmp", "half")
+	half := filepath.Join(s.Dir, "tmp", rand.Text())
 	s.must(os.WriteFile(half, []byte("ha"), 0o600))
 	s.sweep()
 	apitest.Must(t, failure(os.Stat(half)))

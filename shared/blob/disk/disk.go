@@ -19,12 +19,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -112,11 +115,8 @@ func (s *Store) prepare() error {
 			return err
 		}
 	}
-	f, err := os.CreateTemp(s.tmp(), "probe-")
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+	probe := filepath.Join(s.tmp(), rand.Text())
+	if err := errors.Join(os.WriteFile(probe, nil, 0o600), os.Remove(probe)); err != nil {
 		return err
 	}
 	for _, dir := range append(areas, s.dir) {
@@ -196,11 +196,13 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.
 }
 
 // Sweep implements blob.Store. A temporary file counts as begun when it was last
-// written to, so that a slow create does not look like an interrupted one.
+// written to, so that a slow create does not look like an interrupted one. What has another
+// name than those that this package makes is somebody else's, and stays.
 func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error) {
-	sessions, err := sweep(ctx, s.partsFolder(), true, before.Add(-blob.PartsLife), found, s.endSession)
+	own := func(name string) bool { return isRandom(path.Base(name)) && (found == nil || found(name)) }
+	sessions, err := sweep(ctx, s.partsFolder(), true, before.Add(-blob.PartsLife), own, s.endSession)
 	if err == nil {
-		removed, err = sweep(ctx, s.tmp(), false, before, found, os.Remove)
+		removed, err = sweep(ctx, s.tmp(), false, before, own, os.Remove)
 	}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		if err == nil && found == nil {
@@ -245,6 +247,12 @@ func sweep(
 		}
 	}
 	return removed, err
+}
+
+// isRandom reports whether a name looks like one of rand.Text, as those of temporary files and
+// sessions do.
+func isRandom(name string) bool {
+	return len(name) == 26 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
 // removeEmpty removes a folder, unless there is something in it.

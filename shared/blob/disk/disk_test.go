@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -191,27 +192,32 @@ func TestFinishedCreatesLeaveNoTemporaryFiles(t *testing.T) {
 	}
 }
 
-func TestSweepRemovesWhatACrashLeft(t *testing.T) {
+func TestSweepRemovesWhatACrashLeftAndNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{})
 	create(t, s, "owner/name", "x")
 	now := time.Now()
-	for name, age := range map[string]time.Duration{"old": 2 * time.Hour, "older": 50 * time.Hour, "young": time.Minute} {
+	old, older, young := rand.Text(), rand.Text(), rand.Text()
+	for name, age := range map[string]time.Duration{old: 2 * time.Hour, older: 50 * time.Hour, young: time.Minute, "thesis.txt": 50 * time.Hour} {
 		path := filepath.Join(dir, "tmp", name)
 		must(t, os.WriteFile(path, []byte("half"), 0o600))
 		must(t, os.Chtimes(path, now.Add(-age), now.Add(-age)))
+	}
+	for _, folder := range []string{"removed/2020-01-01/files/owner", "removed/2020-01-02/backup", "removed/2020-01-02/photos"} {
+		must(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	for _, want := range []int{2, 0} {
 		if removed, err := s.Sweep(t.Context(), now.Add(-time.Hour), nil); removed != want || err != nil {
 			t.Errorf("swept %d with error %v, want %d", removed, err, want)
 		}
 	}
-	if left := names(t, filepath.Join(dir, "tmp")); !slices.Equal(left, []string{"young"}) {
-		t.Errorf("%q are left, want only young", left)
-	}
-	if left := names(t, filepath.Join(dir, "files", "owner")); !slices.Equal(left, []string{"name"}) {
-		t.Errorf("the owner has %q left, want name", left)
+	for folder, want := range map[string][]string{
+		"tmp": {young, "thesis.txt"}, "files/owner": {"name"}, "removed": {"2020-01-02"}, "removed/2020-01-02": {"photos"},
+	} {
+		if left := names(t, filepath.Join(dir, folder)); !slices.Equal(left, want) {
+			t.Errorf("in %s %q are left, want %q", folder, left, want)
+		}
 	}
 }
 

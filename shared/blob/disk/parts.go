@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -70,7 +69,7 @@ func (s *Store) partsFolder() string { return filepath.Join(s.dir, "parts") }
 // are made of.
 func (u upload) paths(ctx context.Context) (dir, object string, err error) {
 	object, err = u.s.path(ctx, u.area, u.key)
-	if err == nil && (u.id == "" || strings.Trim(u.id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "") {
+	if err == nil && !isRandom(u.id) {
 		err = blob.ErrNoUpload
 	}
 	return filepath.Join(u.s.partsFolder(), u.id), object, err

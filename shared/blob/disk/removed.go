@@ -51,7 +51,7 @@ func (s *Store) setSmallAside(ctx context.Context, area blob.Area, key, to strin
 	return s.small.Delete(ctx, area, key)
 }
 
-// dropRemoved removes the days that ended blob.KeptDays before a time.
+// dropRemoved removes what was set aside on days that ended blob.KeptDays before a time.
 func (s *Store) dropRemoved(before time.Time) error {
 	days, err := readNames(s.removed())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,11 @@ func (s *Store) dropRemoved(before time.Time) error {
 	for _, name := range days {
 		day, parsed := time.Parse(time.DateOnly, name)
 		if parsed == nil && day.AddDate(0, 0, 1+blob.KeptDays).Before(before) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(s.removed(), name)))
+			folder := filepath.Join(s.removed(), name)
+			for _, area := range []blob.Area{blob.Files, blob.Backup} {
+				err = errors.Join(err, os.RemoveAll(filepath.Join(folder, string(area))))
+			}
+			_ = os.Remove(folder) // unless somebody else has something there
 		}
 	}
 	return err
