@@ -197,9 +197,12 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.
 
 // Sweep implements blob.Store. A temporary file counts as begun when it was last
 // written to, so that a slow create does not look like an interrupted one. What has another
-// name than those that this package makes is somebody else's, and stays.
+// name than those that this package and backups make is somebody else's, and stays.
 func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error) {
-	own := func(name string) bool { return isRandom(path.Base(name)) && (found == nil || found(name)) }
+	own := func(name string) bool {
+		base := path.Base(name)
+		return (isRandom(base) || strings.HasPrefix(base, ".copy-")) && (found == nil || found(name))
+	}
 	sessions, err := sweep(ctx, s.partsFolder(), true, before.Add(-blob.PartsLife), own, s.endSession)
 	if err == nil {
 		removed, err = sweep(ctx, s.tmp(), false, before, own, os.Remove)

@@ -198,7 +198,7 @@ func TestSweepRemovesWhatACrashLeftAndNothingOfOthers(t *testing.T) {
 	s := open(t, dir, disk.Options{})
 	create(t, s, "owner/name", "x")
 	now := time.Now()
-	old, older, young := rand.Text(), rand.Text(), rand.Text()
+	old, older, young := rand.Text(), ".copy-1", rand.Text()
 	for name, age := range map[string]time.Duration{old: 2 * time.Hour, older: 50 * time.Hour, young: time.Minute, "thesis.txt": 50 * time.Hour} {
 		path := filepath.Join(dir, "tmp", name)
 		must(t, os.WriteFile(path, []byte("half"), 0o600))

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -124,15 +125,9 @@ func (c *copying) admit() error {
 	case len(entries) == 0:
 		return nil
 	}
-	ours := false
-	for _, name := range []string{local.TableName, keptName, newName, local.KeyName, local.SecretName} {
-		for _, end := range []string{"", "-wal", "-shm"} {
-			if info, err := os.Lstat(filepath.Join(c.dir, name+end)); err == nil && !info.Mode().IsRegular() {
-				return fmt.Errorf("%s: %w", filepath.Join(c.dir, name+end), ErrTaken)
-			}
-		}
-		path := filepath.Join(c.dir, name)
-		ours = ours || sqlite.Marked(path, name == newName) || c.restores && name == local.KeyName && !missing(path)
+	ours := c.restores && !missing(filepath.Join(c.dir, local.KeyName))
+	for _, name := range []string{local.TableName, keptName, newName} {
+		ours = ours || sqlite.Marked(filepath.Join(c.dir, name), name == newName)
 	}
 	if !ours {
 		return fmt.Errorf("%s: %w", c.dir, ErrTaken)
@@ -160,7 +155,6 @@ type copying struct {
 
 	mu     sync.Mutex
 	copied Copied
-	mended []string     // paths of damaged bytes that are good again
 	purged []table.Key  // records whose files were removed for good meanwhile
 	stale  []files.File // bytes of an earlier backup that no record names
 }
@@ -224,35 +218,27 @@ func (c *copying) tidy(ctx context.Context) error {
 		c.copied.Removed++
 	}
 	err := removeTable(filepath.Join(c.dir, keptName))
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		folder := damagedName + "/" + string(area) + "/"
-		paths, _ := fs.Glob(os.DirFS(c.dir), folder+"*/*") // only a bad pattern is an error
-		for _, path := range paths {
-			if _, _, ours := files.ParseBlobKey(strings.TrimPrefix(path, folder)); ours {
-				err = errors.Join(err, c.drop(filepath.Join(c.dir, filepath.FromSlash(path))))
-			}
+	paths, _ := fs.Glob(os.DirFS(c.dir), damagedName+"/*/*/*") // only a bad pattern is an error
+	for _, name := range paths {
+		area := path.Dir(path.Dir(name))
+		if _, _, ours := files.ParseBlobKey(strings.TrimPrefix(name, area+"/")); ours {
+			err = errors.Join(err, c.drop(name))
 		}
 	}
 	return err
 }
 
-// drop removes a plain file of the backup, and the folders that this leaves empty.
-func (c *copying) drop(path string) error {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return fault.Wrap(err, "looking at damaged bytes", fs.ErrNotExist)
+// drop removes a file in a folder of the backup, and the folders that this leaves empty.
+func (c *copying) drop(name string) error {
+	err := os.Remove(filepath.Join(c.dir, name))
+	for folder := path.Dir(name); err == nil && folder != "."; folder = path.Dir(folder) {
+		_ = os.Remove(filepath.Join(c.dir, folder)) // unless something is left in it
 	}
-	if err := os.Remove(path); err != nil {
-		return err
-	}
-	for folder := filepath.Dir(path); folder != c.dir && os.Remove(folder) == nil; {
-		folder = filepath.Dir(folder)
-	}
-	return nil
+	return err
 }
 
 func (c *copying) copyTo(ctx context.Context, aside string) error {
-	if err := removeTable(aside); err != nil {
+	if err := removeLogs(aside); err != nil {
 		return fmt.Errorf("removing an unfinished backup: %w", err)
 	}
 	if err := sqlite.CopyFile(ctx, filepath.Join(c.data.Dir, local.TableName), aside); err != nil {
@@ -337,9 +323,6 @@ func (c *copying) copy(ctx context.Context) error {
 	})
 	if failed := g.Wait(); failed != nil {
 		return failed
-	}
-	for _, path := range c.mended { // now that nothing more goes to their folders
-		err = errors.Join(err, c.drop(path))
 	}
 	return err
 }

@@ -36,7 +36,6 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 	if there && !good { // perhaps only in the earlier table
 		err = cmp.Or(c.keep(ctx, f), err)
 	}
-	mended := err == nil && !missing(c.path(f, damagedName))
 	purged, lost := errors.Is(err, errPurged), errors.Is(err, blob.ErrNotFound) || errors.Is(err, errBad)
 	if lost {
 		c.damaged(name(f))
@@ -45,9 +44,6 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if mended {
-		c.mended = append(c.mended, c.path(f, damagedName))
-	}
 	if purged && !there {
 		c.purged = append(c.purged, files.Key(f.Area, f.Owner, f.ID))
 		return nil

@@ -9,20 +9,17 @@ import (
 	"os"
 )
 
-// CopyFile writes a snapshot of a database to a new file, whose bytes are then durable, but not
-// yet its name. The database may be in use, by this process and others, and CopyFile does not
-// hold them up. Open accepts the new file. Its tree is known to be undamaged, but single items
-// may not be JSON.
+// CopyFile writes a snapshot of a database over another file, which need not exist. Its bytes are
+// then durable, but not yet its name; after an error it is unfinished. The database may be in use,
+// by this process and others, and CopyFile does not hold them up. Open accepts the new file. Its
+// tree is known to be undamaged, but single items may not be JSON.
 func CopyFile(ctx context.Context, from, to string) error {
-	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("copying the table: %w: %s", os.ErrExist, to)
-	}
 	err := inspect(from, func(conn *connection) error { return copyAll(ctx, conn, to) })
 	if err == nil {
 		err = inspect(to, examine)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("copying the table in %s: %w", from, translate(err)), os.RemoveAll(to))
+		return fmt.Errorf("copying the table in %s: %w", from, translate(err))
 	}
 	return nil
 }
@@ -52,10 +49,13 @@ func CheckSchema(path string) error {
 	return nil
 }
 
-// Marked reports whether a file begins as those of this program do, damaged or not. An unfinished
+// Marked reports whether a plain file begins as those of this program do, damaged or not. An unfinished
 // copy may also be empty, or begin as any database or with the place for that.
 func Marked(path string, unfinished bool) bool {
 	const magic, markAt = "SQLite format 3\x00", 68 // the file format of SQLite, 1.3
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false
@@ -73,10 +73,11 @@ func Marked(path string, unfinished bool) bool {
 // copyAll makes an empty private file, which VACUUM INTO accepts: a file that it
 // made itself could be read by others.
 func copyAll(ctx context.Context, conn *connection, to string) error {
-	f, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
+	_ = f.Chmod(0o600) // not every file system has modes
 	conn.SetInterrupt(ctx.Done())
 	if err = conn.run(`VACUUM INTO ?`, to); err == nil {
 		err = f.Sync()

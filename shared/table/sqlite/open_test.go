@@ -161,9 +161,6 @@ func TestADamagedTableIsNotCopiedButASingleItemIs(t *testing.T) {
 			damage(t, path)
 			other := filepath.Join(dir, "other.db")
 			wantErr(t, sqlite.CopyFile(t.Context(), path, other), c.want)
-			if _, err := os.Stat(other); errors.Is(err, fs.ErrNotExist) != (c.want != nil) {
-				t.Errorf("the copy: %v", err)
-			}
 			if c.want != nil {
 				return
 			}
