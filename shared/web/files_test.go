@@ -99,11 +99,10 @@ func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {
 
 func TestAnAddressIsShownInItsScript(t *testing.T) {
 	v := visit(t).login("ann")
-	v.Upload("file=x&m="+url.QueryEscape("a@bücher.example")+"&m="+url.QueryEscape("a@аррӏе.example"), "x")
+	v.Upload("file=x&m="+url.QueryEscape("a@bücher.example"), "x")
 	for _, at := range []string{"files", "files?id=1", "send?sent=1"} {
 		v.opens(at, 200, "bücher", "-xn--bcher")
 	}
-	v.opens("files?id=1", 200, "xn--80ak6aa92e", "-аррӏе")
 }
 
 func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {

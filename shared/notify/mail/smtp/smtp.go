@@ -68,11 +68,11 @@ func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 		return "", fmt.Errorf("connecting to the mail server: %w", cmp.Or(ctx.Err(), err))
 	}
 	if utf8, _ := conn.Extension("SMTPUTF8"); !utf8 {
-		if err := contact.CheckLocal(env.To.Address); err != nil {
+		if !plain(env.To) {
 			conn.Quit()
-			return "", fmt.Errorf("%w: %w", mail.ErrPermanent, err)
+			return "", fmt.Errorf("%w: %w", mail.ErrPermanent, contact.ErrLocal)
 		}
-		if env.ReplyTo != nil && contact.CheckLocal(env.ReplyTo.Address) != nil {
+		if !plain(env.ReplyTo) {
 			env.ReplyTo = nil // such a header would need it too
 		}
 	}
@@ -111,8 +111,7 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 		opts = append(opts, gomail.WithUsername(s.server.user), gomail.WithPassword(s.server.password),
 			gomail.WithOpportunisticSMTPAuth(logins...))
 	}
-	if contact.CheckLocal(env.From.Address) == nil && contact.CheckLocal(env.To.Address) == nil &&
-		(env.ReplyTo == nil || contact.CheckLocal(env.ReplyTo.Address) == nil) {
+	if plain(env.From) && plain(env.To) && plain(env.ReplyTo) {
 		// Needless SMTPUTF8 would make the mail bounce at older servers on its way.
 		opts = append(opts, gomail.WithoutSMTPUTF8())
 	}
@@ -188,6 +187,9 @@ func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
 	}
 	return msg
 }
+
+// plain reports whether an address needs no SMTPUTF8. Without one there is no need.
+func plain(a *netmail.Address) bool { return a == nil || contact.CheckLocal(a.Address) == nil }
 
 func ascii(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
