@@ -161,14 +161,6 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			},
 			"link alice 1 a link differs from the record false", "link alice 1 a link differs from the record true", "link", "",
 		},
-		"a link has no record": {
-			func(s server, all []files.File) {
-				l := links.Link{File: all[0]}
-				l.File.ID = 3
-				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, l))
-			},
-			"link alice 3 a link belongs to no file false", "link alice 3 a link belongs to no file true", "link", "",
-		},
 		"a record is another file's": {
 			func(s server, all []files.File) { s.write(table.Put(files.Key(blob.Files, "alice", 3), all[0])) },
 			"record alice 3 the record is damaged false", "record", "record", "record",
@@ -220,12 +212,6 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			},
 			"bytes alice 2 the bytes cannot be read\x00leftover alice 2 no record names these 9 bytes; they stay", "bytes\x00leftover", "bytes\x00leftover", "bytes\x00leftover",
 		},
-		"a user has no last file": {
-			func(s server, all []files.File) {
-				s.write(table.Put(auth.UserKey("alice"), auth.User{Name: "alice", State: auth.Active, Quota: 1 << 30, Used: 100010}))
-			},
-			"user alice 0 the last file is 0, but there is a file 3", "user alice 0 the last file is 0", "user", "",
-		},
 		"a user's last file is below the files": {
 			func(s server, all []files.File) { s.update(auth.UserKey("alice"), "lastFile", int64(1)) },
 			"user alice 0 the last file is 1, but there is a file 3; was an older table restored? false", "user alice 0 the last file is 1", "user", "",
@@ -270,13 +256,6 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			},
 			"no record names these 9 bytes; they will be removed on 20", "leftover alice 3 no record names these 9 bytes true", "leftover", "",
 		},
-		"an object is newer than the table": {
-			func(s server, _ []files.File) {
-				s.object(blob.Backup, s.dated(-1, 9, "alice"))
-				s.Clock.Advance(2 * time.Hour)
-			},
-			"they stay: it is newer than the table: was an older table restored? false", "false", "leftover", "leftover",
-		},
 		"a link is of an earlier record of its file": {
 			func(s server, all []files.File) {
 				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, links.Link{File: all[0]}))
@@ -294,9 +273,6 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			},
 			"leftover  0 an interrupted request left this; it will be removed by the next sweep due\x00leftover", "leftover  0 an interrupted request left this true\x00leftover",
 			"leftover\x00leftover", "",
-		},
-		"a young object has no record yet": {
-			func(s server, _ []files.File) { s.orphan(blob.Files, s.dated(-1, 9, "alice")) }, "", "", "", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,18 +47,15 @@ func (c *Check) lookAgain(ctx context.Context, s stray) (lost *stray, err error)
 // strayLinks looks again at the links that seemed to belong to no file, and reports the records
 // that are lost.
 func (c *Check) strayLinks(ctx context.Context) error {
-	type name struct {
-		owner string
-		id    int64
-	}
-	lost := map[name][]stray{}
+	lost := map[table.Key][]stray{} // by file, wherever it is
 	for _, s := range c.strays {
 		one, err := c.lookAgain(ctx, s)
 		if err != nil {
 			return err
 		}
 		if one != nil {
-			lost[name{s.of.Owner, s.of.ID}] = append(lost[name{s.of.Owner, s.of.ID}], *one)
+			file := Key("", s.of.Owner, s.of.ID)
+			lost[file] = append(lost[file], *one)
 		}
 	}
 	for _, all := range lost {
@@ -155,10 +152,7 @@ func (c *Check) writeAgain(ctx context.Context, s stray, others []stray) error {
 // countDead notes whose links lead to nothing, and counts those of users who were not removed.
 func (c *Check) countDead(ctx context.Context) (n int, err error) {
 	for i, s := range c.dead {
-		var of owner
-		if s.of.Owner != "" {
-			of, err = c.sweeper.owner(ctx, s.of.Owner)
-		}
+		of, err := c.sweeper.owner(ctx, s.of.Owner)
 		if err != nil {
 			return n, err
 		}

@@ -202,12 +202,6 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 		"a user's item has another form": {"the item user#ann profile cannot be read", func(s backedUp, _ table.Key) {
 			apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", "x")))
 		}},
-		"a user is lost": {"the user ann is missing, and was not removed",
-			func(s backedUp, _ table.Key) { apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Delete(user))) }},
-		"a user has a lower last file id": {"the last file id of user ann is 1, but was 2 before",
-			func(s backedUp, _ table.Key) {
-				apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", int64(1))))
-			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
