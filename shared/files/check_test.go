@@ -123,10 +123,6 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			},
 			"bytes alice 1 the bytes are missing false", "bytes alice 1 the bytes are missing false", "bytes", "bytes",
 		},
-		"the bytes of a large file are missing": {
-			func(s server, all []files.File) { s.must(os.Remove(s.path(all[1]))) },
-			"bytes alice 2 the bytes are missing false", "bytes alice 2", "bytes", "bytes",
-		},
 		"the bytes cannot be read": {
 			func(s server, all []files.File) {
 				s.must(os.Remove(s.path(all[1])))
@@ -223,21 +219,6 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			},
 			"bytes alice 2 the bytes are missing; they lie at backup/D2-", "gives them back true", "bytes", "",
 		},
-		"a file is shorter and its bytes lie elsewhere too": {
-			func(s server, all []files.File) {
-				_, err := s.Data.Disk.Create(s.Context(), blob.Backup, s.dated(9, 2, "alice"), strings.NewReader(large()), -1)
-				s.must(errors.Join(err, os.Truncate(s.path(all[1]), 10)))
-			},
-			"size alice 2 there are 10 bytes, but the record says 100000; they lie at backup/D2-", "gives them back true", "size", "",
-		},
-		"other bytes of a lost file's owner and id lie elsewhere": {
-			func(s server, all []files.File) {
-				s.object(blob.Backup, s.dated(9, 1, "alice"))
-				s.must(s.Data.Table.Blobs().Delete(s.Context(), all[0].Area, all[0].Blob))
-				s.Clock.Advance(2 * time.Hour)
-			},
-			"bytes alice 1 the bytes are missing false\x00leftover alice 1 no record names these 9 bytes; they stay: its record has lost", "bytes\x00leftover", "bytes\x00leftover", "bytes\x00leftover",
-		},
 		"the quota is wrong": {
 			func(s server, _ []files.File) { s.update(auth.UserKey("alice"), "used", int64(5)) },
 			"quota alice 0 5 bytes count as used, but files and reservations have 100010 false", "100010 true", "quota", "",
@@ -324,12 +305,10 @@ func TestARepairedLinkWorksAgain(t *testing.T) {
 		s.write(table.Delete(key))
 	}
 	s.wantFindings("a repair", repairing, "link alice 1", "link alice 2", "link alice 3", "link alice 3")
-	service := file.Links(s.Data.Ports)
-	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]), "")
-	if err != nil || l.File.Blob != all[0].Blob {
-		t.Errorf("the link leads to %+v, %v", l, err)
+	if to, err := s.leads(all[0]); err != nil || to.Blob != all[0].Blob {
+		t.Errorf("the link leads to %+v, %v", to, err)
 	}
-	uses, err := service.Of(t.Context(), all[2])
+	uses, err := file.Links(s.Data.Ports).Of(t.Context(), all[2])
 	if err != nil || len(uses) != 2 || uses[1].Recipient == "" {
 		t.Errorf("the recipient's link is %+v, %v", uses, err)
 	}

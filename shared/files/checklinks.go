@@ -25,37 +25,30 @@ func (c *Check) stray(key table.Key, of File) {
 	c.strays = append(c.strays, stray{key: key, of: of})
 }
 
-// lookAgain looks again at a link that seemed to belong to no file. A repair of its file may have
-// rewritten it. It returns the link if its record may be lost: then it has the only copy.
-func (c *Check) lookAgain(ctx context.Context, s stray) (lost *stray, err error) {
-	bad, err := c.Links.Stray(ctx, s.key, s.of)
-	if err != nil || bad == nil {
-		return nil, err
-	}
-	s.bad = *bad
-	switch {
-	case len(bad.Mend) == 0: // it cannot be read
-		_, err = c.found(ctx, s.bad)
-	case bad.Copy != nil:
-		return &s, nil
-	default:
-		c.dead = append(c.dead, s)
-	}
-	return nil, err
-}
-
-// strayLinks looks again at the links that seemed to belong to no file, and reports the records
-// that are lost.
+// strayLinks looks again at the links that seemed to belong to no file, as a repair may have
+// rewritten them, and reports those that cannot be read and the records that are lost.
 func (c *Check) strayLinks(ctx context.Context) error {
 	lost := map[table.Key][]stray{} // by file, wherever it is
 	for _, s := range c.strays {
-		one, err := c.lookAgain(ctx, s)
+		bad, err := c.Links.Stray(ctx, s.key, s.of)
 		if err != nil {
 			return err
 		}
-		if one != nil {
-			file := Key("", s.of.Owner, s.of.ID)
-			lost[file] = append(lost[file], *one)
+		if bad == nil {
+			continue
+		}
+		s.bad = *bad
+		file := Key("", s.of.Owner, s.of.ID)
+		switch {
+		case len(bad.Mend) == 0: // it cannot be read
+			_, err = c.found(ctx, s.bad)
+		case bad.Copy != nil: // the only one
+			lost[file] = append(lost[file], s)
+		default:
+			c.dead = append(c.dead, s)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for _, all := range lost {
@@ -83,7 +76,7 @@ func (c *Check) lostRecord(ctx context.Context, all []stray) error {
 	if err != nil {
 		return err
 	}
-	for i, s := range all {
+	for _, s := range all {
 		f := *s.bad.Copy
 		if now.ID != 0 || owner.removed || owner.Incarnation > f.Incarnation {
 			break
@@ -93,7 +86,7 @@ func (c *Check) lostRecord(ctx context.Context, all []stray) error {
 			return err
 		}
 		if there {
-			return c.writeAgain(ctx, s, slices.Delete(slices.Clone(all), i, i+1))
+			return c.writeAgain(ctx, s)
 		}
 	}
 	c.dead = append(c.dead, all...)
@@ -120,8 +113,8 @@ func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {
 }
 
 // writeAgain reports a lost record. A repair writes it from a link's copy, unless the link or the
-// records have changed meanwhile, and then looks at the file's other links.
-func (c *Check) writeAgain(ctx context.Context, s stray, others []stray) error {
+// records have changed meanwhile, and then the file's other links.
+func (c *Check) writeAgain(ctx context.Context, s stray) error {
 	f := *s.bad.Copy
 	elsewhere := f
 	elsewhere.Area = map[blob.Area]blob.Area{blob.Files: blob.Backup, blob.Backup: blob.Files}[f.Area]
@@ -138,21 +131,16 @@ func (c *Check) writeAgain(ctx context.Context, s stray, others []stray) error {
 		}
 		return nil
 	}
-	if err := c.file(ctx, f); err != nil {
-		return err
-	}
-	for _, other := range others {
-		if _, err := c.lookAgain(ctx, other); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.file(ctx, f)
 }
 
 // countDead notes whose links lead to nothing, and counts those of users who were not removed.
 func (c *Check) countDead(ctx context.Context) (n int, err error) {
 	for i, s := range c.dead {
-		of, err := c.sweeper.owner(ctx, s.of.Owner)
+		var of owner
+		if s.of.Owner != "" { // it is damaged
+			of, err = c.sweeper.owner(ctx, s.of.Owner)
+		}
 		if err != nil {
 			return n, err
 		}

@@ -1,7 +1,6 @@
 package files_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table"
@@ -76,22 +76,6 @@ func TestARecordThatOnlyALinkStillHasIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// writes is a table that counts the links that are kept for a week.
-type writes struct {
-	table.Table
-	week string // the day
-	kept int
-}
-
-func (w *writes) Write(ctx context.Context, ops ...table.Op) error {
-	for _, op := range ops {
-		if strings.HasPrefix(op.Key.PK, "removed#link#") && op.Expires.UTC().Format(time.DateOnly) == w.week {
-			w.kept++
-		}
-	}
-	return w.Table.Write(ctx, ops...)
-}
-
 // sorted sorts the findings that a test expects, of which some may be none.
 func sorted(all ...string) []string {
 	slices.Sort(all)
@@ -130,27 +114,20 @@ func TestALinkThatLeadsToNothingIsKeptForAWeek(t *testing.T) {
 			t.Parallel()
 			s, all := newChecked(t)
 			c.damage(s, all[1])
-			w := &writes{Table: s.Data.Table, week: s.Clock.Now().UTC().AddDate(0, 0, 7).Format(time.DateOnly)}
-			s.wantFindings("a repair", func(c *files.Check) {
-				c.Repair = true
-				p := s.Data.Ports.Clone()
-				p.Table = w
-				c.Service = file.Service(p)
-			}, sorted(append(c.finds, "link alice 2 a link belongs to no file true")...)...)
-			if w.kept == 0 {
-				t.Error("nothing is kept for just a week")
-			}
-			var kept []links.Link
-			for _, key := range s.keys("removed#link#") {
-				var l links.Link
-				s.must(s.Data.Table.Get(t.Context(), key, &l))
-				if l.File.ID == 2 {
-					kept = append(kept, l)
+			before := s.Partitions("link#")
+			s.wantFindings("a repair", repairing, sorted(append(c.finds, "link alice 2 a link belongs to no file true")...)...)
+			kept := func(days int) (n int) {
+				s.must(failure(s.Data.Table.DeleteExpired(t.Context(), s.Clock.Now().AddDate(0, 0, days))))
+				for key, item := range s.Partitions("removed#link#") {
+					apitest.Equal(t, key, item, before[strings.TrimPrefix(key, "removed#")])
+					n++
 				}
+				return n
 			}
-			if len(kept) != 1 || kept[0].File.Name != "a file" || kept[0].File.Blob != all[1].Blob {
-				t.Errorf("kept are %+v", kept)
+			if n := kept(6); n == 0 {
+				t.Error("nothing is kept for a week")
 			}
+			apitest.Equal(t, "what is kept for longer", kept(8), 0)
 		})
 	}
 }

@@ -1,11 +1,9 @@
 package files_test
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -124,20 +122,6 @@ func TestSweepKeepsObjectsNewerThanTheTable(t *testing.T) {
 	s.Clock.Advance(2 * time.Hour)
 	apitest.Equal(t, "leftovers removed", s.sweep().Orphans, 0)
 	s.wantObjects(blob.Files, later, kept)
-}
-
-func TestSweepRemovesOldUnfinishedObjects(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	half := filepath.Join(s.Dir, "tmp", rand.Text())
-	s.must(os.WriteFile(half, []byte("ha"), 0o600))
-	s.sweep()
-	apitest.Must(t, failure(os.Stat(half)))
-	s.Clock.Advance(61 * time.Minute)
-	s.sweep()
-	if _, err := os.Stat(half); !os.IsNotExist(err) {
-		t.Errorf("the old unfinished object is still there: %v", err)
-	}
 }
 
 func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
