@@ -51,7 +51,7 @@ func TestAFileIsSentByOneButton(t *testing.T) {
 		b.Until("there is a QR code", func() bool { return b.Number("document.querySelector('img.qr')?.naturalWidth ?? 0") > 0 })
 		b.Seen("sent-qr")
 		b.Visit("files")
-		b.WaitText("harbour.jpg")
+		b.WaitText("bour.jpg")
 	})
 }
 
