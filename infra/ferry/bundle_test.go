@@ -54,33 +54,7 @@ func TestPeopleSendFoldersAsBundles(t *testing.T) {
 	h.write("other/b.txt", []byte("third"))
 	h.write("same/tree/x", nil)
 	h.write("mine/tree/a.txt", []byte("mine"))
-	takeSteps(t, h.run, "bundles.txt", service.Root, []step{
-		{"a folder and a file are one bundle", "up tree/ b.txt --part-size 5MiB", "", exitOK, "/v1/download/file?lang=en&k=", "tree.zip: 16.8 MB (id 1)"},
-		{"it is unpacked", "get 1 -o got", "", exitOK, "", "got: 7 files from tree.zip, 16.8 MB, verified by crc-32"},
-		{"what is there is not loaded again", "get 1 -o got", "", exitOK, "", "resuming the download of tree.zip"},
-		{"a file that is in the way stays", "get 1 -o mine", "", exitExists, "", "the file already exists: mine/tree/a.txt"},
-		{"a file that is in the way is replaced with -f", "get 1 -o mine -f", "", exitOK, "", "mine: 7 files"},
-		{"a bundle with several tops gets a folder", "get 1 --only b.txt", "", exitOK, "", "tree: 1 file"},
-		{"the archive is kept", "get 1 --zip -o kept.zip", "", exitOK, "", "kept.zip: 16.8 MB, verified by crc64nvme"},
-		{"the archive is kept by its name", "get 1 -o named.ZIP", "", exitOK, "", "named.ZIP: 16.8 MB"},
-		{"some of it is chosen", "get 1 -o some --only tree/photos --only *.sh", "", exitOK, "", "some: 3 files"},
-		{"a pattern that means nothing", "get 1 -o none --only *.pdf", "", exitNoFile, "", "there is no such file in the bundle"},
-		{"one of two patterns means nothing", "get 1 -o some --only *.sh --only x/*", "", exitNoFile, "", "nothing in the bundle matches x/*"},
-		{"a pattern that is none", "get 1 --only [", "", exitUsage, "", "--only [: syntax error in pattern"},
-		{"--only is for unpacking", "get 1 --only x -o -", "", exitUsage, "", "--only is for unpacking"},
-		{"a bundle has a name", "up tree/photos --name trip --json", "", exitOK, `"name": "trip.zip"`, "trip.zip: "},
-		{"files alone are a bundle too", "up other/b.txt b.txt", "", exitUsage, "", "ferry: b.txt: other/b.txt would have the same name in the bundle"},
-		{"two folders of one name", "up tree same/tree", "", exitUsage, "", "ferry: same/tree: tree would have the same name in the bundle"},
-		{"files of a folder are named after it", "up tree/a.txt tree/run.sh", "", exitOK, "", "tree.zip: "},
-		{"other files have a plain name", "up tree/a.txt b.txt", "", exitOK, "", "files.zip: "},
-		{"this folder has a name", "up same/tree/.. -q --json", "", exitOK, `"name": "same.zip"`, ""},
-		{"an empty folder is a bundle", "up tree/hollow", "", exitOK, "", "hollow.zip: "},
-		{"a missing path stops all", "up tree missing --json", "", exitNoFile, `"path": "missing"`, "missing: no such file"},
-		{"standard input is no part", "up tree -", "x", exitUsage, "", "standard input cannot be part of a bundle"},
-		{"a device is no part", "up tree /dev/null", "", exitUsage, "", "/dev/null: it is neither a file nor a folder"},
-		{"--sha256 is for files", "up tree --sha256", "", exitUsage, "", "--sha256 is for files"},
-		{"a link for each file", "up --each other tree/a.txt --connections 1", "", exitOK, "", "a.txt: 5 B"},
-	})
+	takeSteps(t, h.run, "bundles.txt", service.Root)
 	if h.read("got/b.txt") != "outside" || h.read("tree/b.txt") != "outside" || h.read("kept.zip") != h.read("named.ZIP") {
 		t.Error("the files differ")
 	}

@@ -231,55 +231,7 @@ func TestOperatorsManageUsers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run := func(stdin string, args ...string) result { return runFerry(t, dir, stdin, args...) }
-	takeSteps(t, run, "operators.txt", dir, []step{
-		{"a user gets a temporary password", "user add anna --email anna@example.com --lang it", "", exitOK, "temporary password: ", "first access"},
-		{"nobody is invited without need", "user add carl --email carl@example.com --no-invite", "", exitOK, "temporary password: ", "carl is in first access"},
-		{"a name can be taken only once", "user add Anna", "", exitOther, "", "anna already exists"},
-		{"a password comes from standard input", "user add bob --active --password-stdin", "a long password\n", exitOK, "", "user bob was created"},
-		{"a weak password is refused", "user add eve --active --password-stdin", "password123\n", exitUsage, "", "too easy to guess"},
-		{"a short password is refused", "user add eve --password-stdin", "short\n", exitUsage, "", "10 to 128 characters"},
-		{"a long name is shortened in the error", "user add " + strings.Repeat("a", 300), "", exitUsage, "", `ferry: "` + strings.Repeat("a", 32) + `"... cannot be`},
-		{"an impossible name is refused", "user add .eve", "", exitUsage, "", "cannot be a user's name"},
-		{"a wrong address is refused", "user add eve --email nowhere", "", exitUsage, "", "--email nowhere is not an e-mail address"},
-		{"a wrong number is refused", "user add eve --phone 12", "", exitUsage, "", "--phone 12 is not a telephone number"},
-		{"an unknown language is refused", "user add eve --lang tlh", "", exitUsage, "", "--lang tlh is one of en, it, es, fr, de"},
-		{"users are listed", "user list", "", exitOK, "anna  first-access  anna@example.com", ""},
-		{"users are listed in JSON", "user list --json", "", exitOK, `"name": "bob"`, ""},
-		{"a user is shown", "user show anna", "", exitOK, "language      it", ""},
-		{"an unknown user is not shown", "user show nobody", "", exitUnknown, "", "there is no user nobody"},
-		{"a user is changed", "user edit anna --phone +393471234567 --lang none --quota 5GB --keep-days 7", "", exitOK, "", "user anna is changed"},
-		{"what was not named is kept", "user show anna --json", "", exitOK, `"email": "anna@example.com",`, ""},
-		{"a change is shown", "user show anna", "", exitOK, "quota            0 B of 5.0 GB used\nkeeps files for  7 days", ""},
-		{"a quota is removed", "user edit anna --quota 0 --email none", "", exitOK, "", "user anna is changed"},
-		{"what was removed is gone", "user show anna --json", "", exitOK, `"email": "",`, ""},
-		{"a change of nothing is refused", "user edit anna", "", exitUsage, "", "say what to change"},
-		{"a wrong quota is refused", "user edit anna --quota much", "", exitUsage, "", "--quota much is not a size such as"},
-		{"a quota of no whole number is refused", "user edit anna --quota 1.5GB", "", exitUsage, "", "--quota 1.5GB is not a size"},
-		{"a wrong time is refused", "user edit anna --keep-days week", "", exitUsage, "", "--keep-days week is not a number of days"},
-		{"a wrong new address is refused", "user edit anna --email nowhere", "", exitUsage, "", "--email nowhere is not an e-mail address"},
-		{"nobody without an address is invited", "user invite anna", "", exitUsage, "", "anna has no address: ferry user edit anna --email ADDRESS"},
-		{"an address is set", "user edit anna --email anna@example.com", "", exitOK, "", "anna is changed"},
-		{"an invitation is sent again", "user invite anna", "", exitOK, "", "an invitation goes to anna@example.com as soon as ferry serve runs"},
-		{"a reset says that it ends the invitation", "user reset anna", "", exitOK, "temporary password: ", "an invitation that was sent works no longer: ferry user invite sends another"},
-		{"another one is sent", "user invite anna", "", exitOK, "", "an invitation goes to anna@example.com"},
-		{"an active user is not invited", "user invite bob", "", exitUsage, "", "bob is in state active: an invitation is for first access"},
-		{"an unknown user is not invited", "user invite nobody", "", exitUnknown, "", "nobody"},
-		{"an unknown user is not changed", "user edit nobody --quota 1", "", exitUnknown, "", "there is no user nobody"},
-		{"a user is disabled", "user disable bob", "", exitOK, "", "disabled"},
-		{"a disabled user cannot be reset", "user reset bob", "", exitUsage, "", "enable it first"},
-		{"a user is enabled in the earlier state", "user enable bob", "", exitOK, "", "in state active"},
-		{"a password is reset", "user reset bob", "", exitOK, "temporary password: ", "all bearers have ended"},
-		{"a removal needs confirmation", "user remove bob", "no\n", exitUsage, "", "Type the name to continue: \nferry: nothing was removed"},
-		{"a confirmed removal removes the user", "user remove bob", "bob\n", exitOK, "", "user bob and 0 files were removed"},
-		{"a removed user is gone", "user show bob", "", exitUnknown, "", "there is no user bob"},
-		{"help can be asked for by a command", "help", "", exitOK, "Usage: ferry <command>", ""},
-		{"help on a command too", "help user add", "", exitOK, "Usage: ferry user add <name>", ""},
-		{"help on nothing that exists is refused", "help nothing", "", exitUsage, "", "Try ferry --help"},
-		{"the version can be asked for by a flag", "--version", "", exitOK, "interface v1 (3.6.0)", ""},
-		{"an unknown command is explained", "usr", "", exitUsage, "", "Try ferry --help"},
-		{"an empty inbox says how to fill it", "inbox", "", exitOK, "Nothing was sent yet", ""},
-		{"an empty inbox is an empty array", "inbox --json", "", exitOK, "[]", ""},
-	})
+	takeSteps(t, run, "operators.txt", dir)
 }
 
 func TestAnInvitationLeadsToTheServiceThatSendsIt(t *testing.T) {
@@ -293,24 +245,21 @@ func TestAnInvitationLeadsToTheServiceThatSendsIt(t *testing.T) {
 	})
 }
 
-// step is a command that somebody runs, and what must come of it.
-type step struct {
-	name, args, stdin string
-	code              int
-	out, err          string // what the outputs contain
-}
-
-// takeSteps takes steps of which each builds on those before, and compares what was said with
-// a file, where ROOT stands for a text that differs from run to run.
-func takeSteps(t *testing.T, run func(stdin string, args ...string) result, file, root string, steps []step) {
+// takeSteps runs a script of testdata, where each step builds on those before. A step begins with what is tried, the
+// command with its standard input after <<<, and what its output must contain. The errors and the exit code that follow
+// are compared. ROOT stands for a text that differs from run to run.
+func takeSteps(t *testing.T, run func(stdin string, args ...string) result, file, root string) {
 	t.Helper()
+	script, err := os.ReadFile(filepath.Join("testdata", file))
+	must(t, err)
+	head := regexp.MustCompile(`(?m)^# .*\n\$ ferry (.*?)(?: <<< (.*))?\n(?:\| ((?:.*\n\| )*.*)\n)?`)
 	var said transcript
-	for _, s := range steps {
-		r := run(s.stdin, strings.Fields(s.args)...)
-		if r.code != s.code || !strings.Contains(r.out, s.out) || !strings.Contains(r.err, s.err) {
-			t.Errorf("%s: ferry %s: code %d, want %d\n%s%s", s.name, s.args, r.code, s.code, r.out, r.err)
+	for _, step := range head.FindAllStringSubmatch(string(script), -1) {
+		r := run(step[2], strings.Fields(step[1])...)
+		if want := strings.ReplaceAll(step[3], "\n| ", "\n"); !strings.Contains(r.out, want) {
+			t.Errorf("%s%s", step[0], r.out)
 		}
-		said.add(s.args, r)
+		fmt.Fprintf(&said, "%s%s(%d)\n", step[0], r.err, r.code)
 	}
 	said.compare(t, file, root, "ROOT")
 }

@@ -115,47 +115,7 @@ func TestPeopleShareFilesWithLimits(t *testing.T) {
 	h.write("b.txt", []byte("second"))
 	h.write("secret", []byte(openSesame+"\n"))
 	h.write("blank", []byte(" open \n"))
-	takeSteps(t, h.run, "links.txt", service.Root, []step{
-		{"a file is uploaded with limits", "up a.txt --expires 7d --downloads 3 --password-file secret", "", exitOK, "http", "a.txt: 5 B (id 1)"},
-		{"its link shows them", "link ls a.txt", "", exitOK, "3 of 3         0  yes       http", ""},
-		{"the password comes from standard input", "up b.txt --password-file -", openSesame, exitOK, "http", ""},
-		{"the password needs a terminal", "up b.txt --password", "", exitUsage, "", "there is no terminal to ask for the password on"},
-		{"a password that no header can carry is refused", "up b.txt --password-file blank", "", exitUsage, "", "no spaces at its ends"},
-		{"standard input has one use", "up - --password-file -", "", exitUsage, "", "both want standard input"},
-		{"a wrong limit is refused", "up a.txt --downloads -1", "", exitUsage, "", "--downloads"},
-		{"a high limit is refused", "up a.txt --downloads 1000001", "", exitRefused, "", "a.txt: --downloads 1000001: the query parameter downloads must be"},
-		{"a wrong time is refused", "up a.txt --expires soon", "", exitRefused, "", "a.txt: --expires soon: the parameter expires must be like"},
-		{"several files are named beside their links", "up --each a.txt b.txt -q --connections 1", "", exitOK, "  a.txt\nhttp", ""},
-		{"a limited file is sent in parts too", "up a.txt --session --downloads 2 --name parts.txt", "", exitOK, "http", ""},
-		{"and shows that", "link ls parts.txt", "", exitOK, "2 of 2 ", ""},
-
-		{"one more link is made", "share 1 --downloads 1 --expires 1d", "", exitOK, "/v1/download/file?", ""},
-		{"a file is sent to more people", "share 1 --mail bob@example.com --mail carla@example.com --message hi", "", exitOK, "", "a link is on its way to bob@example.com\n"},
-		{"the links are printed in JSON", "share 1 --json --password-file secret", "", exitOK, `"protected": true`, ""},
-		{"all are listed", "link ls 1 --json", "", exitOK, `"to":"carla@example.com"`, ""},
-		{"a missing file is not shared", "share nothing", "", exitNoFile, "", "ferry: there is no such file: nothing"},
-		{"an ambiguous name is not shared", "share a.txt", "", exitUsage, "", "several files are named a.txt"},
-		{"a message needs somebody", "share 1 --message hi", "", exitUsage, "", "--message goes with a link"},
-		{"a wrong address is refused", "share 1 --mail x", "", exitRefused, "", "--mail x: the parameter m is not an e-mail address"},
-
-		{"a link is changed", "link set 1 own --downloads 5 --expires 2d --no-password", "", exitOK, "5 of 5         0  no", ""},
-		{"limits are removed", "link set 1 own --downloads 0 --expires none", "", exitOK, "no limit ", ""},
-		{"a password is set", "link set 1 own --password-file secret --json", "", exitOK, `"protected":true`, ""},
-		{"a change of nothing is refused", "link set 1 own", "", exitUsage, "", "say what to change"},
-		{"two wishes are refused", "link set 1 own --password --no-password", "", exitUsage, "", "exclude each other"},
-		{"an unknown link is not changed", "link set 1 nothing --downloads 5", "", exitNoFile, "", "ferry: nothing: this file has no link of that id"},
-		{"a link is ended", "link rm 1 own", "", exitOK, "", "link own has ended"},
-		{"an unknown link is not ended", "link rm 1 nothing own", "", exitNoFile, "", "link own has ended\nferry: nothing: "},
-		{"a link that has ended is not changed", "link set 1 own --downloads 5", "", exitRefused, "", "this link has ended"},
-		{"it is made anew", "link renew 1", "", exitOK, "/v1/download/file?", ""},
-		{"and is live", "link ls 1", "", exitOK, "own                             live ", ""},
-
-		{"a file is renamed", "set 1 --name c.txt", "", exitOK, "name       c.txt\n", ""},
-		{"its expiry is changed", "set c.txt --expires 9d --json", "", exitOK, `"name": "c.txt"`, ""},
-		{"its expiry is left to the service", "set c.txt --expires none", "", exitOK, "until ", ""},
-		{"a name that is none is refused", "set 1 --name ..", "", exitRefused, "", "--name ..: name is not a file name"},
-		{"a change of nothing is refused there too", "set 1", "", exitUsage, "", "say what to change"},
-	})
+	takeSteps(t, h.run, "links.txt", service.Root)
 	h.run("", "share", "1", "--expires", "60d").want(t, exitRefused, "--expires 60d: the parameter expires is later than the file's own")
 	for _, args := range [][]string{{"up", "b.txt", "--qr", "-q"}, {"share", "1", "--qr"}, {"share", "1", "--qr", "--json"}} {
 		if r := h.run("", args...); r.code != exitOK || !strings.Contains(r.err, "█▀▀▀▀▀█") || strings.Contains(r.out, "█") {

@@ -52,14 +52,14 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 			s.Send("GET /download/list", "", "Authorization", "Bearer "+bearer).Want(401)
 			apitest.Caller{Server: s, Bearer: s.Login("bob", annsPassword)}.Upload("file=b", "content")
 			step(exitOther, "already exists", "", "user add bob --with-files")
-			step(exitUnknown, "no such user: ann", "", "user add ann --with-files")
+			step(exitUnknown, "there is no user ann", "", "user add ann --with-files")
 
 			must(t, damage(s))
 			step(exitOK, "and 2 files were removed", "", "user remove bob --yes")
 			if left := len(s.Partitions("link#")) + len(s.Partitions("files#")) + len(s.Partitions("user#bob")); left != 0 || opens() {
 				t.Errorf("%d items are left", left)
 			}
-			step(exitUnknown, "no such user: bob", "", "user remove bob --yes")
+			step(exitUnknown, "there is no user bob", "", "user remove bob --yes")
 			s.AddUser("bob", annsPassword)
 			if u, err := s.Users.Get(t.Context(), "bob"); err != nil || u.Incarnation != 2 || u.LastFile != 10 {
 				t.Errorf("the next user is %+v, %v", u, err)

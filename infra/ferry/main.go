@@ -287,7 +287,7 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 // settingNames returns the names of all settings.
 func settingNames(root *kong.Node) []string {
 	known := []string{ // no flag: the client's, a function's
-		"FERRY_PASSWORD", "FERRY_PASSWORD_FILE", "FERRY_LINK_PASSWORD", "FERRY_LINK_PASSWORD_FILE",
+		"FERRY_PASSWORD", "FERRY_LINK_PASSWORD", "FERRY_LINK_PASSWORD_FILE",
 		"FERRY_MOVER", "FERRY_MOVER_FILE",
 	}
 	for _, n := range walk(root) {

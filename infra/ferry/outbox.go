@@ -80,7 +80,7 @@ type outboxList struct {
 
 func (c outboxList) Run(ctx context.Context, out console) error {
 	if c.Limit < 1 {
-		return usage("--limit is at least 1")
+		return usage("--limit %d: it is at least 1", c.Limit)
 	}
 	return c.use(ctx, func(p *api.Ports) error {
 		return listing[notice]{
@@ -275,7 +275,7 @@ type inboxCommand struct {
 
 func (c inboxCommand) Run(ctx context.Context, out console) error {
 	if c.Limit < 1 || c.Limit > inbox.MaxList {
-		return usage("--limit is a number from 1 to %d", inbox.MaxList)
+		return usage("--limit %d: it is a number from 1 to %d", c.Limit, inbox.MaxList)
 	}
 	return c.use(ctx, func(p *api.Ports) error {
 		if u, err := url.Parse(c.SMTP); err == nil && u.Host != "" {

@@ -45,7 +45,7 @@ type transfer struct {
 // say, and report retries beside the meter.
 func (t transfer) meter(out console, r *remote) (*meter, error) {
 	if t.Connections < 1 || t.Connections > 64 || t.Tries < 1 {
-		return nil, usage("--connections is 1 to 64, and --tries at least 1")
+		return nil, usage("--connections %d, --tries %d: they are 1 to 64, and at least 1", t.Connections, t.Tries)
 	}
 	m := newMeter(out, t.Quiet)
 	var mu sync.Mutex

@@ -28,7 +28,7 @@ func (s sharing) check() error {
 		return usage("--downloads %d: it is at least 1; without the flag there is no limit", *s.Downloads)
 	case s.Lang != "":
 		if _, err := parseLang(s.Lang); err != nil {
-			return usage("--lang is %w", err)
+			return usage("--lang %s is %w", s.Lang, err)
 		}
 	}
 	return nil

@@ -48,7 +48,10 @@ type byteSize int64
 func (b *byteSize) UnmarshalText(text []byte) error {
 	n, err := api.ParseSize(string(text))
 	*b = byteSize(n)
-	return err
+	if err != nil {
+		return fmt.Errorf("%s is %w", text, err)
+	}
+	return nil
 }
 
 // uploaded is the report on one file.
@@ -140,7 +143,7 @@ func (u *uploader) printLinks() error {
 func (c upCommand) check() error {
 	switch {
 	case c.Name != "" && wire.CleanFileName(c.Name) == "":
-		return usage("--name is not a file name")
+		return usage("--name %s is not a file name", c.Name)
 	case c.PasswordFile == "-" && slices.Contains(c.Paths, "-"):
 		return usage("--password-file - and the path - both want standard input")
 	case slices.Contains(c.Paths[slices.Index(c.Paths, "-")+1:], "-"):

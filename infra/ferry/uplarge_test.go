@@ -86,7 +86,7 @@ func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
 	_, h := annsService(t)
 	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
 	h.run("", "up", "big", "--part-size", "6GiB").want(t, exitRefused, "big: --part-size 6GiB: the parameter partSize must be at most")
-	h.run("", "up", "big", "--part-size", "much").want(t, exitUsage, "--part-size: not a size such as")
+	h.run("", "up", "big", "--part-size", "much").want(t, exitUsage, "--part-size: much is not a size such as")
 }
 
 func TestSHA256OfALargeFileIsKeptOnRequest(t *testing.T) {

@@ -354,9 +354,6 @@ func (c named) on(
 	}
 	return c.use(ctx, func(p *api.Ports) error {
 		u, err := file.Service(p).Remains(ctx, name)
-		if errors.Is(err, auth.ErrUnknownUser) && len(ports) == 0 {
-			return withCode(exitUnknown, fmt.Errorf("there is no user %s", name))
-		}
 		if err != nil && !(errors.Is(err, auth.ErrDamaged) && len(ports) > 0) {
 			return err
 		}

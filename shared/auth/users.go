@@ -25,7 +25,7 @@ const (
 
 var (
 	// ErrUnknownUser reports that a user does not exist.
-	ErrUnknownUser = errors.New("no such user")
+	ErrUnknownUser = errors.New("there is no user")
 	// ErrDamaged reports that a user's item is gone, though nobody removed the user, or that it
 	// cannot be read.
 	ErrDamaged = errors.New("restore the table from a backup, or use ferry user add --with-files")
@@ -147,7 +147,7 @@ func trace(entry, profile table.Item) (u User, listed bool, err error) {
 	case profile.Found():
 		err = fmt.Errorf("the account of %s cannot be read: %w (%w)", name, ErrDamaged, err)
 	case e.Removed || errors.Is(unlisted, table.ErrNotFound):
-		err = fmt.Errorf("%w: %s", ErrUnknownUser, name)
+		err = fmt.Errorf("%w %s", ErrUnknownUser, name)
 	default:
 		err = Lost(name)
 	}
