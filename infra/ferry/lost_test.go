@@ -43,6 +43,7 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 				step(exitOK, "bob   damaged", "", "user list")
 				step(exitDamaged, "--with-files", "", "user show bob")
 			}
+			step(exitDamaged, "ferry user show bob says more", "", "user invite bob")
 			step(exitDamaged, "restore the table from a backup, or use ferry user add --with-files", "", "user add bob")
 			step(exitOK, "", annsPassword+"\n", "user add bob --with-files --active --password-stdin --quota 1GB")
 			u, err := s.Users.Get(t.Context(), "bob")

@@ -65,13 +65,7 @@ type screen struct{ raw io.Writer }
 
 // Write implements io.Writer.
 func (s screen) Write(text []byte) (int, error) {
-	safe := strings.Map(func(r rune) rune {
-		if controls(r) && r != '\n' && r != '\t' {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, string(text))
-	_, err := io.WriteString(s.raw, safe)
+	_, err := io.WriteString(s.raw, clean(string(text), "\n\t"))
 	return len(text), err
 }
 
@@ -79,9 +73,12 @@ func (s screen) Write(text []byte) (int, error) {
 func controls(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 // printable is for a text of one line: it cannot begin another one either.
-func printable(text string) string {
+func printable(text string) string { return clean(text, "") }
+
+// clean replaces all that could control a terminal, but for the characters that are kept.
+func clean(text, kept string) string {
 	return strings.Map(func(r rune) rune {
-		if controls(r) {
+		if controls(r) && !strings.ContainsRune(kept, r) {
 			return unicode.ReplacementChar
 		}
 		return r
@@ -103,7 +100,6 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.BindToProvider(settings),
 		kong.Resolvers(kong.ResolverFunc(fromFile)),
 		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)),
-		kong.UsageOnError(),
 		kong.PostBuild(addHelp),
 		kong.Vars{"usual_data": usualData},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
@@ -129,11 +125,8 @@ func run(ctx context.Context, args []string, c console) int {
 			c.Typed["--"+at.Flag.Name] = typedAfter("--"+at.Flag.Name, args)
 		}
 	}
-	group := command.Selected().ClosestGroup().Key
-	if names := settingNames(parser.Model.Node); group == operators {
-		err = checkNames(c, names, os.Environ(), true)
-	} else if group != aboutThis {
-		err = checkNames(c, names, os.Environ(), false)
+	if group := command.Selected().ClosestGroup().Key; group != aboutThis {
+		err = checkNames(c, settingNames(parser.Model.Node), os.Environ(), group == operators)
 	}
 	if err == nil {
 		err = fromStack(ctx, command)
@@ -303,20 +296,24 @@ func settingNames(root *kong.Node) []string {
 // checkNames warns of each variable that looks like a setting and is none. An operator's command
 // refuses one that differs from a setting by at most two letters.
 func checkNames(c console, known, environ []string, refuses bool) error {
+	if os.Getenv("FERRY_LOG_FILE") != "" {
+		return &coded{exitSettings, errors.New("FERRY_LOG_FILE is no setting: the log goes to standard error, " +
+			"which you can lead into a file with 2> FILE")}
+	}
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		switch like := similar(name, known); {
-		case name == "FERRY_LOG_FILE":
-			return &coded{exitSettings, errors.New("FERRY_LOG_FILE is no setting: the log goes to standard error, " +
-				"which you can lead into a file with 2> FILE")}
-		case !strings.HasPrefix(name, "FERRY_") || slices.Contains(known, name) || isOfKubernetes(name, value):
-		case like != "" && refuses:
-			return &coded{exitSettings, fmt.Errorf("%s is no setting; did you mean %s?", name, like)}
-		case like != "":
-			fmt.Fprintf(c.Err, "ferry: warning: %s is no setting; did you mean %s?\n", printable(name), like)
-		default:
-			fmt.Fprintf(c.Err, "ferry: warning: %s is no setting\n", printable(name))
+		if !strings.HasPrefix(name, "FERRY_") || slices.Contains(known, name) || isOfKubernetes(name, value) {
+			continue
 		}
+		wrong := name + " is no setting"
+		like := similar(name, known)
+		if like != "" {
+			wrong += "; did you mean " + like + "?"
+		}
+		if like != "" && refuses {
+			return &coded{exitSettings, errors.New(wrong)}
+		}
+		fmt.Fprintln(c.Err, "ferry: warning:", printable(wrong))
 	}
 	return nil
 }
@@ -331,27 +328,13 @@ func isOfKubernetes(name, value string) bool {
 func similar(name string, known []string) string {
 	for n := 1; n <= 2; n++ {
 		near := func(k string) bool { // not half of a short name
-			return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && within(name, k, n)
+			return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && api.Within(name, k, n)
 		}
 		if i := slices.IndexFunc(known, near); i >= 0 {
 			return known[i]
 		}
 	}
 	return ""
-}
-
-// within reports whether at most n letters must be added, removed, changed or swapped with
-// the next to turn a into b.
-func within(a, b string, n int) bool {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	if a == b || n == 0 {
-		return a == b
-	}
-	return a != "" && within(a[1:], b, n-1) || b != "" && within(a, b[1:], n-1) ||
-		a != "" && b != "" && within(a[1:], b[1:], n-1) ||
-		len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && within(a[2:], b[2:], n-1)
 }
 
 // settings reads the command's flags under the names of their environment variables.

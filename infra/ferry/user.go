@@ -189,6 +189,8 @@ func (c userInvite) Run(ctx context.Context, set api.Settings, out console) erro
 	}
 	return c.on(ctx, out, func(p *api.Ports, _ *auth.Users, u auth.User) (string, error) {
 		switch {
+		case u.State == "":
+			return "", fmt.Errorf("%w: ferry user show %s says more", auth.ErrDamaged, u.Name)
 		case u.State != auth.FirstAccess:
 			return "", usage("user %s is in state %s: an invitation is for first access, which ferry user reset begins", u.Name, u.State)
 		case u.Email == "":
@@ -282,11 +284,12 @@ type userList struct {
 func (c userList) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
 		all, failed := []account{}, failures{out: out}
+		service := file.Service(p)
 		err := auth.NewUsers(p.Table, p.Now).Names(ctx, "", func(u auth.User, bad error) error {
 			if bad != nil {
 				u.State = "damaged" // ferry user show says more
 			} else if c.JSON {
-				bad = sum(ctx, p, &u)
+				u.Used, bad = service.Used(ctx, u) // as it is now
 				failed.add(u.Name, bad)
 			}
 			all = append(all, show(u))
@@ -303,15 +306,6 @@ func (c userList) Run(ctx context.Context, out console) error {
 		}
 		return w.Flush()
 	})
-}
-
-// sum adds up what a user's files take now. Only of users with a quota is that kept.
-func sum(ctx context.Context, p *api.Ports, u *auth.User) error {
-	used, err := file.Service(p).Used(ctx, *u)
-	if err == nil {
-		u.Used = used
-	}
-	return err
 }
 
 // account is what an operator sees about a user.
@@ -372,9 +366,11 @@ type userShow struct {
 
 func (c userShow) Run(ctx context.Context, out console) error {
 	return c.on(ctx, out, func(p *api.Ports, _ *auth.Users, u auth.User) (string, error) {
-		if err := sum(ctx, p, &u); err != nil {
+		used, err := file.Service(p).Used(ctx, u)
+		if err != nil {
 			return "", err
 		}
+		u.Used = used
 		a := show(u)
 		if c.JSON {
 			return "", printJSON(out, a)

@@ -87,7 +87,7 @@ func Unknown(name, format string, args ...any) error {
 // of a known one.
 func Misspelt(q url.Values, known ...string) error {
 	for name := range q {
-		near := func(right string) bool { return distance(strings.ToLower(name), right) <= 2 }
+		near := func(right string) bool { return Within(strings.ToLower(name), right, 2) }
 		if slices.Contains(known, name) || utf8.RuneCountInString(name) < 4 || len(name) > 20 {
 			continue
 		}
@@ -106,25 +106,18 @@ func Value[T any](field *T) (value T) {
 	return value
 }
 
-// distance returns how many letters must be added, removed or replaced to turn a into b
-// (Levenshtein's distance).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// Within reports whether at most n letters must be added, removed, changed or swapped with
+// the next to turn a into b.
+func Within(a, b string, n int) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for i := range a {
-		last := row[0]
-		row[0] = i + 1
-		for j := range b {
-			same := 1
-			if a[i] == b[j] {
-				same = 0
-			}
-			last, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, last+same)
-		}
+	if a == b || n == 0 {
+		return a == b
 	}
-	return row[len(b)]
+	return a != "" && Within(a[1:], b, n-1) || b != "" && Within(a, b[1:], n-1) ||
+		a != "" && b != "" && Within(a[1:], b[1:], n-1) ||
+		len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && Within(a[2:], b[2:], n-1)
 }
 
 // Required returns a required parameter of the query. what describes it for the caller. Others add

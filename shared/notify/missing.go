@@ -98,7 +98,8 @@ func missingLetter(n Notice) letter {
 	if len(names) == 1 && n.Owner == n.Sender {
 		l.Link = n.page(fmt.Sprint("files?id=", n.missing[0].File))
 	}
-	l.LinkHere, l.Download, l.NoLogin = t.MissingHere, t.MissingShow, ""
+	l.LinkHere, l.NoLogin = t.MissingHere, ""
+	l.Download = t.MissingShow
 	return l
 }
 
