@@ -300,11 +300,8 @@ func (c *patientConn) Write(p []byte) (int, error) {
 	return int(done), err
 }
 
-// pieceSize is how many bytes of a file the kernel sends at a time.
-const pieceSize = 4 << 20
-
-// ReadFrom implements io.ReaderFrom. The kernel sends a file by itself, in pieces, each as patiently as a write.
-func (c *patientConn) ReadFrom(r io.Reader) (done int64, err error) {
+// ReadFrom implements io.ReaderFrom. The kernel sends a file by itself, as patiently as a write.
+func (c *patientConn) ReadFrom(r io.Reader) (int64, error) {
 	limited, _ := r.(*io.LimitedReader)
 	var f *os.File
 	if limited != nil {
@@ -314,22 +311,16 @@ func (c *patientConn) ReadFrom(r io.Reader) (done int64, err error) {
 		return io.Copy(struct{ io.Writer }{c}, r)
 	}
 	at, err := f.Seek(0, io.SeekCurrent)
-	for err == nil && limited.N > 0 {
-		size := min(pieceSize, limited.N)
-		var n int64
-		n, err = c.patiently(func(sent int64) (int64, error) {
-			if _, err := f.Seek(at+sent, io.SeekStart); err != nil {
-				return 0, err
-			}
-			return c.tcp.ReadFrom(io.LimitReader(f, size-sent))
-		})
-		at += n
-		done += n
-		limited.N -= n
-		if n < size { // the file has ended, or the client is gone
-			return done, err
-		}
+	if err != nil {
+		return 0, err
 	}
+	done, err := c.patiently(func(done int64) (int64, error) {
+		if _, err := f.Seek(at+done, io.SeekStart); err != nil {
+			return 0, err
+		}
+		return c.tcp.ReadFrom(io.LimitReader(f, limited.N-done))
+	})
+	limited.N -= done
 	return done, err
 }
 

@@ -55,34 +55,26 @@ type tail struct {
 	rest   []byte // of the one before
 }
 
-// Read implements io.Reader.
-func (d *tail) Read(b []byte) (n int, err error) {
-	for n < len(b) {
-		if len(d.rest) == 0 {
-			switch all := d.layout.Entries; {
-			case d.next < len(all):
-				d.rest = all[d.next].record()
-			case d.next == len(all):
-				d.rest = d.layout.end()
-			case n == 0:
-				return 0, io.EOF
-			default:
-				return n, nil
-			}
-			d.next++
+// Read implements io.Reader. It reads a record at a time.
+func (d *tail) Read(b []byte) (int, error) {
+	for len(d.rest) == 0 {
+		switch all := d.layout.Entries; {
+		case d.next < len(all):
+			d.rest = all[d.next].record()
+		case d.next == len(all):
+			d.rest = d.layout.end()
+		default:
+			return 0, io.EOF
 		}
-		copied := copy(b[n:], d.rest)
-		d.rest = d.rest[copied:]
-		n += copied
+		d.next++
 	}
+	n := copy(b, d.rest)
+	d.rest = d.rest[n:]
 	return n, nil
 }
 
 // tail returns the directory and what follows it. All checksums must be known.
 func (l *Layout) tail() []byte {
-	b := make([]byte, 0, l.Length-l.Directory)
-	for _, e := range l.Entries {
-		b = append(b, e.record()...)
-	}
-	return append(b, l.end()...)
+	b, _ := io.ReadAll(&tail{layout: l}) // which does not fail
+	return b
 }

@@ -50,10 +50,7 @@ func (s *Service) bounded(
 			return err
 		}
 		t.Anew = refused.Op < before+len(more)-1 // the last is that of the request itself
-		select {
-		case <-time.After(rand.N(wait)):
-		case <-ctx.Done():
-		}
+		time.Sleep(rand.N(wait))
 	}
 	return &fault.Fault{
 		Kind: fault.Unavailable, Detail: "many people send files by this link at this moment; try again", After: time.Second,
