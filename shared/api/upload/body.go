@@ -110,12 +110,13 @@ type formPart struct {
 
 // newForm returns the form of a body with files.
 func newForm(body io.Reader, boundary string) *form {
-	h := &header{body: body}
+	h := &header{body: io.MultiReader(body, strings.NewReader("\r\n"))} // so that the last line ends
 	return &form{reader: multipart.NewReader(h, boundary), header: h, most: maxParts}
 }
 
 // header reads a body. It bounds the headers of the parts, which package multipart holds in memory, up
-// to 10 MiB of each.
+// to 10 MiB of each. A body that ends before the form does is cut off, be it in a header, where package
+// multipart would take that for the end of the form.
 type header struct {
 	body io.Reader
 	on   bool // a header is being read
@@ -129,6 +130,9 @@ func (h *header) Read(b []byte) (int, error) {
 	}
 	n, err := h.body.Read(b)
 	h.left -= n
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
 	return n, err
 }
 

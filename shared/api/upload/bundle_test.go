@@ -103,6 +103,26 @@ func TestALongHeaderOfAPartIsRefused(t *testing.T) {
 	c.form("", []formPart{aFile("file", "a", "", "Content-Description", strings.Repeat("x", 8<<10)), aFile("file", "b", "")}).Want(200)
 }
 
+// TestAFormThatEndsEarlyIsRefused: its body is as long as it says.
+func TestAFormThatEndsEarlyIsRefused(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	const header = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n"
+	ask := func(query, end string) apitest.Answer {
+		return c.Ask("POST /upload?"+query, header+"\r\nhello\r\n"+end, "Content-Type", "multipart/form-data; boundary=b")
+	}
+	for _, query := range []string{"", "bundle=a.zip"} {
+		for _, end := range []string{"", "--b", "--b-", "--b\r\n", "--b\r\nContent-", header, header + "\r\n", header + "\r\nhello"} {
+			ask(query, end).Want(400, "cut off")
+		}
+		c.wantNothing("a form that ends early")
+	}
+	for i, end := range []string{"--b--", "--b--\r\n", "--b--\r\nmore"} {
+		ask("", end).Want(200)
+		apitest.Equal(t, "files after "+end, len(c.names()), i+1)
+	}
+}
+
 func TestARepeatedBundleIsTheSame(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
