@@ -133,7 +133,7 @@ build: ## Build ferry into bin/, and every function for the cloud into bin/funct
 	$(CLOUD) -o .tmp/functions/ ./functions/...
 	@for f in $(FUNCTIONS); do mkdir -p bin/functions/$$f; mv .tmp/functions/$$f bin/functions/$$f/bootstrap; done
 
-# This takes a tenth of the time that compiling takes.
+# This generates no code, and skips the bodies of functions that others wrote.
 types: ## Type-check ferry for the platforms of a release, and the functions for both processors.
 	go build -o .tmp/types ./infra/ci/types
 	@for p in $(PLATFORMS); do .tmp/types $$p ./infra/ferry; done

@@ -1,6 +1,5 @@
-// Command types type-checks packages and what they import for another platform, in a tenth of the time that
-// compiling takes: a fault in a file for that platform is found without its compiler. In what others
-// wrote it skips the bodies of functions.
+// Command types type-checks packages and what they import for another platform: a fault in a file for that
+// platform is found without compiling. In what others wrote it skips the bodies of functions.
 //
 //	go run ./infra/ci/types darwin/arm64 ./infra/ferry
 //	go run ./infra/ci/types linux/arm64 -tags lambda.norpc ./functions/...
