@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,45 +17,43 @@ import (
 func TestDownloadsOfTheLastByteCount(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
+	const table = `
+		0 | HEAD
+		0 | GET | Range: bytes=0-1
+		0 | GET | Range: bytes=0-1,3-4
+		0 | HEAD | Range: bytes=1-
+		0 | GET | Range: bytes=1- | User-Agent: Twitterbot/1.0
+		1 | GET | Range: bytes=0-
+		1 | GET | Range: bytes=1-
+		1 | GET | Range: bytes=-1
+		1 | GET | Range: bytes=0-1,-1
+		1 | GET | Range: bytes=5-,0-2
+		0 | GET | Range: bytes=5-7,0-2
+		0 | GET | Range: bytes=99999999-,0-2
+		0 | GET | Range: bytes=99999999-
+		0 | GET | If-None-Match: *
+		0 | GET | If-Match: "another"
+		0 | GET | Accept: text/html | Sec-Fetch-Mode: navigate
+		0 | GET | Accept: application/json
+		0 | HEAD &download=1 | Accept: text/html | Sec-Fetch-Mode: navigate
+		0 | GET &download=1 | User-Agent: facebookexternalhit/1.1 | Accept: text/html
+		0 | GET &download=1 | Sec-Purpose: prefetch;prerender
+		1 | GET
+		1 | GET &download=1 | Accept: text/html | Sec-Fetch-Mode: navigate
+		1 | GET | If-Match: *
+		1 | GET | Range: bytes=0-1 | If-Range: "another"`
 	counted := map[string]int{}
 	whats := map[string]string{}
 	for size, text := range map[string]string{"a small file": "0123456789", "a large file": content()} {
-		for _, k := range []struct {
-			method  string
-			headers []string
-			query   string
-			counts  int
-		}{
-			{"HEAD", nil, "", 0},
-			{"GET", []string{"Range", "bytes=0-1"}, "", 0},
-			{"GET", []string{"Range", "bytes=0-1,3-4"}, "", 0},
-			{"HEAD", []string{"Range", "bytes=1-"}, "", 0},
-			{"GET", []string{"Range", "bytes=1-", "User-Agent", "Twitterbot/1.0"}, "", 0},
-			{"GET", []string{"Range", "bytes=0-"}, "", 1},
-			{"GET", []string{"Range", "bytes=1-"}, "", 1},
-			{"GET", []string{"Range", "bytes=-1"}, "", 1},
-			{"GET", []string{"Range", "bytes=0-1,-1"}, "", 1},
-			{"GET", []string{"Range", "bytes=5-,0-2"}, "", 1},
-			{"GET", []string{"Range", "bytes=5-7,0-2"}, "", 0},
-			{"GET", []string{"Range", "bytes=99999999-,0-2"}, "", 0},
-			{"GET", []string{"Range", "bytes=99999999-"}, "", 0},
-			{"GET", []string{"If-None-Match", "*"}, "", 0},
-			{"GET", []string{"If-Match", `"another"`}, "", 0},
-			{"GET", []string{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, "", 0},
-			{"GET", []string{"Accept", "application/json"}, "", 0},
-			{"HEAD", []string{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, "&download=1", 0},
-			{"GET", []string{"User-Agent", "facebookexternalhit/1.1", "Accept", "text/html"}, "&download=1", 0},
-			{"GET", []string{"Sec-Purpose", "prefetch;prerender"}, "&download=1", 0},
-			{"GET", nil, "", 1},
-			{"GET", []string{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, "&download=1", 1},
-			{"GET", []string{"If-Match", "*"}, "", 1},
-			{"GET", []string{"Range", "bytes=0-1", "If-Range", `"another"`}, "", 1},
-		} {
+		for _, cells := range rowsOf(table) {
 			link := s.share("a.txt", text)
-			a := s.Send(k.method+" "+link+k.query, "", k.headers...)
+			method, query, _ := strings.Cut(cells[1], " ")
+			a := s.Send(method+" "+link+query, "", headersOf(cells[2:])...)
 			s.Send("GET "+link, "") // this one counts
-			counted[link] = k.counts + 1
-			whats[link] = fmt.Sprintf("%s, %s %v%s (%d)", size, k.method, k.headers, k.query, a.Code)
+			n, err := strconv.Atoi(cells[0])
+			apitest.Must(t, err)
+			counted[link] = n + 1
+			whats[link] = fmt.Sprintf("%s, %v (%d)", size, cells, a.Code)
 		}
 	}
 	for link, n := range counted {
@@ -86,25 +85,22 @@ func TestInterruptedDownloadDoesNotCount(t *testing.T) {
 func TestRobotRequestsCountAsPreviews(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	const robot = "Twitterbot/1.0"
-	for what, k := range map[string]struct {
-		method  string
-		headers []string
-		want    int
-	}{
-		"the page":          {"GET", []string{"User-Agent", robot, "Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, 1},
-		"the record":        {"GET", []string{"User-Agent", robot, "Accept", "application/json"}, 1},
-		"the bytes":         {"GET", []string{"User-Agent", robot}, 1},
-		"some of the bytes": {"GET", []string{"User-Agent", robot, "Range", "bytes=0-1"}, 1},
-		"the headers":       {"HEAD", []string{"User-Agent", robot}, 0},
-		"a person's page":   {"GET", []string{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, 0},
-		"a person's bytes":  {"GET", nil, 0},
-	} {
+	const table = `
+		1 | the page          | GET | User-Agent: Twitterbot/1.0 | Accept: text/html | Sec-Fetch-Mode: navigate
+		1 | the record        | GET | User-Agent: Twitterbot/1.0 | Accept: application/json
+		1 | the bytes         | GET | User-Agent: Twitterbot/1.0
+		1 | some of the bytes | GET | User-Agent: Twitterbot/1.0 | Range: bytes=0-1
+		0 | the headers       | HEAD | User-Agent: Twitterbot/1.0
+		0 | a person's page   | GET | Accept: text/html | Sec-Fetch-Mode: navigate
+		0 | a person's bytes  | GET`
+	for _, cells := range rowsOf(table) {
 		link := s.share("a.txt", "0123456789")
-		s.Send(k.method+" "+link, "", k.headers...)
+		s.Send(cells[2]+" "+link, "", headersOf(cells[3:])...)
 		s.Send("GET "+link, "", "User-Agent", "WhatsApp/2.23.20.0 A") // this one counts
-		apitest.Eventually(func() bool { return s.stored(link).Previews > k.want })
-		apitest.Equal(t, "previews, "+what, s.stored(link).Previews, k.want+1)
+		want, err := strconv.Atoi(cells[0])
+		apitest.Must(t, err)
+		apitest.Eventually(func() bool { return s.stored(link).Previews > want })
+		apitest.Equal(t, "previews, "+cells[1], s.stored(link).Previews, want+1)
 	}
 }
 

@@ -245,35 +245,35 @@ func TestLimitsThatAreWrongAreRefused(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.share("a.txt", "1")
-	for _, k := range []struct{ request, body string }{
-		{"POST /upload?file=a&downloads=0", "1"},
-		{"POST /upload?file=a&downloads=x", "1"},
-		{"POST /upload?file=a&download=3", "1"},
-		{"POST /upload?file=a&expire=1h", "1"},
-		{"POST /upload?file=a&expires=never", "1"},
-		{"POST /upload?file=a&expires=999d", "1"},
-		{"POST /upload?file=a&expires=9999-12-31T23:59:59-10:00", "1"},
-		{"POST /files/1/links", `{"download": 3}`},
-		{"POST /files/1/links", `{"expires": "9999-12-31T23:59:59-10:00"}`},
-		{"POST /files/1/links", `null`},
-		{"POST /files/1/links", `{"m": [], "i": "hello"}`},
-		{"POST /files/1/links", `{"i": "hello"}`},
-		{"POST /files/1/links", `{"m": [""]}`},
-		{"POST /files/1/links", `{"m": ""}`},
-		{"POST /files/1/links", `{"c": ["+393331234567", ""]}`},
-		{"POST /files/1/links", `{"password": " secret"}`},
-		{"POST /files/1/links", `{"password": "a\nb"}`},
-		{"POST /files/1/links?downloads=3", `{}`},
-		{"PATCH /files/1/links/own", `{"downloads": -1}`},
-		{"PATCH /files/1/links/own", `{"password": "  "}`},
-		{"PATCH /files/1/links/own", `null`},
-		{"PATCH /files/1", `{"name": ""}`},
-		{"POST /uploads", `{"name": "a", "expired": "1h"}`},
-		{"POST /tokens", `{"name": "x", "scope": "all", "expires": "9999-12-31T23:59:59-10:00"}`},
-		{"GET /download/list?serch=x", ""},
-		{"GET /download/list/backup?limits=2", ""},
-	} {
-		apitest.Equal(t, k.request+" "+k.body, s.Ask(k.request, k.body).Code, 400)
+	const table = `
+		POST /upload?file=a&downloads=0 | 1
+		POST /upload?file=a&downloads=x | 1
+		POST /upload?file=a&download=3 | 1
+		POST /upload?file=a&expire=1h | 1
+		POST /upload?file=a&expires=never | 1
+		POST /upload?file=a&expires=999d | 1
+		POST /upload?file=a&expires=9999-12-31T23:59:59-10:00 | 1
+		POST /files/1/links | {"download": 3}
+		POST /files/1/links | {"expires": "9999-12-31T23:59:59-10:00"}
+		POST /files/1/links | null
+		POST /files/1/links | {"m": [], "i": "hello"}
+		POST /files/1/links | {"i": "hello"}
+		POST /files/1/links | {"m": [""]}
+		POST /files/1/links | {"m": ""}
+		POST /files/1/links | {"c": ["+393331234567", ""]}
+		POST /files/1/links | {"password": " secret"}
+		POST /files/1/links | {"password": "a\nb"}
+		POST /files/1/links?downloads=3 | {}
+		PATCH /files/1/links/own | {"downloads": -1}
+		PATCH /files/1/links/own | {"password": "  "}
+		PATCH /files/1/links/own | null
+		PATCH /files/1 | {"name": ""}
+		POST /uploads | {"name": "a", "expired": "1h"}
+		POST /tokens | {"name": "x", "scope": "all", "expires": "9999-12-31T23:59:59-10:00"}
+		GET /download/list?serch=x
+		GET /download/list/backup?limits=2`
+	for _, cells := range rowsOf(table) {
+		apitest.Equal(t, strings.Join(cells, " "), s.Ask(cells[0], strings.Join(cells[1:], "")).Code, 400)
 	}
 	s.Ask("PATCH /files/1/links/x", `{}`).Want(404)
 	s.Ask("DELETE /files/2/links/own", "").Want(404)

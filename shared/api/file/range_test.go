@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,8 +24,37 @@ func content() string {
 	return b.String()
 }
 
+// TestRangesAndConditionsAreHonored has the status, and between which positions the bytes are.
 func TestRangesAndConditionsAreHonored(t *testing.T) {
 	t.Parallel()
+	const table = `
+		206 | 0 3      | the first bytes                              | Range: bytes=0-2
+		206 | 3 7      | the middle                                   | Range: bytes=3-6
+		206 | 4 END    | the rest                                     | Range: bytes=4-
+		206 | LAST END | the last bytes                               | Range: bytes=-3
+		206 | 5 END    | more than the file has                       | Range: bytes=5-999999
+		206 | 0 END    | everything as a range                        | Range: bytes=0-
+		206 | 1 3      | a range if the file is the same              | Range: bytes=1-2 | If-Range: ETAG
+		206 | 1 3      | a range if the file is not newer             | Range: bytes=1-2 | If-Range: MODIFIED
+		200 | 0 END    | everything because the file differs          | Range: bytes=1-2 | If-Range: "another"
+		200 | 0 END    | everything because the file is newer         | Range: bytes=1-2 | If-Range: Mon, 02 Jan 2006 15:04:05 GMT
+		200 | 0 END    | everything unless it is another file         | If-None-Match: "another"
+		200 | 0 END    | everything if it was modified                | If-Modified-Since: Mon, 02 Jan 2006 15:04:05 GMT
+		200 | 0 END    | everything if it is the same                 | If-Match: ETAG
+		200 | 0 END    | everything unless it is one of two others    | If-None-Match: "another", "third"
+		200 | 0 END    | everything for a range in another unit       | Range: lines=1-2
+		416 | 0 0      | an error for a range beyond the end          | Range: bytes=999999-
+		416 | 0 0      | an error for the last 0 bytes                | Range: bytes=-0
+		416 | 0 0      | an error for the last 0 bytes, twice         | Range: bytes=-00 ,TAB- 0
+		206 | 1 3      | one range beside the last 0 bytes            | Range: bytes=-0, 1-2
+		416 | 0 0      | an error for a backward range                | Range: bytes=5-2
+		304 | 0 0      | nothing because it is the same               | If-None-Match: ETAG
+		304 | 0 0      | nothing because it is weakly the same        | If-None-Match: W/ETAG
+		304 | 0 0      | nothing because it is one of two             | If-None-Match: "another", ETAG
+		304 | 0 0      | nothing because any file matches             | If-None-Match: *
+		304 | 0 0      | nothing because it was not modified          | If-Modified-Since: MODIFIED
+		304 | 0 0      | nothing instead of a range                   | If-None-Match: ETAG | Range: bytes=0-1
+		412 | 0 0      | an error because it is not the expected file | If-Match: "another"`
 	for size, all := range map[string]string{"a small file": "0123456789", "a larger file": content()} {
 		s := begin(t)
 		link := s.share("a.txt", all)
@@ -33,49 +63,18 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 		if full.Text != all || len(etag) < 10 || strings.HasPrefix(etag, "W/") || modified == "" {
 			t.Fatalf("%s: the ETag is %q, Last-Modified %q", size, etag, modified)
 		}
-		for _, k := range []struct {
-			what    string
-			headers []string
-			status  int
-			from    int
-			to      int // exclusive
-		}{
-			{"the first bytes", []string{"Range", "bytes=0-2"}, 206, 0, 3},
-			{"the middle", []string{"Range", "bytes=3-6"}, 206, 3, 7},
-			{"the rest", []string{"Range", "bytes=4-"}, 206, 4, len(all)},
-			{"the last bytes", []string{"Range", "bytes=-3"}, 206, len(all) - 3, len(all)},
-			{"more than the file has", []string{"Range", "bytes=5-999999"}, 206, 5, len(all)},
-			{"everything as a range", []string{"Range", "bytes=0-"}, 206, 0, len(all)},
-			{"a range if the file is the same", []string{"Range", "bytes=1-2", "If-Range", etag}, 206, 1, 3},
-			{"a range if the file is not newer", []string{"Range", "bytes=1-2", "If-Range", modified}, 206, 1, 3},
-			{"everything because the file differs", []string{"Range", "bytes=1-2", "If-Range", `"another"`}, 200, 0, len(all)},
-			{"everything because the file is newer", []string{"Range", "bytes=1-2", "If-Range", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
-			{"everything unless it is another file", []string{"If-None-Match", `"another"`}, 200, 0, len(all)},
-			{"everything if it was modified", []string{"If-Modified-Since", "Mon, 02 Jan 2006 15:04:05 GMT"}, 200, 0, len(all)},
-			{"everything if it is the same", []string{"If-Match", etag}, 200, 0, len(all)},
-			{"everything unless it is one of two others", []string{"If-None-Match", `"another", "third"`}, 200, 0, len(all)},
-			{"everything for a range in another unit", []string{"Range", "lines=1-2"}, 200, 0, len(all)},
-			{"an error for a range beyond the end", []string{"Range", "bytes=999999-"}, 416, 0, 0},
-			{"an error for the last 0 bytes", []string{"Range", "bytes=-0"}, 416, 0, 0},
-			{"an error for the last 0 bytes, twice", []string{"Range", "bytes=-00 ,\t- 0"}, 416, 0, 0},
-			{"one range beside the last 0 bytes", []string{"Range", "bytes=-0, 1-2"}, 206, 1, 3},
-			{"an error for a backward range", []string{"Range", "bytes=5-2"}, 416, 0, 0},
-			{"nothing because it is the same", []string{"If-None-Match", etag}, 304, 0, 0},
-			{"nothing because it is weakly the same", []string{"If-None-Match", "W/" + etag}, 304, 0, 0},
-			{"nothing because it is one of two", []string{"If-None-Match", `"another", ` + etag}, 304, 0, 0},
-			{"nothing because any file matches", []string{"If-None-Match", "*"}, 304, 0, 0},
-			{"nothing because it was not modified", []string{"If-Modified-Since", modified}, 304, 0, 0},
-			{"nothing instead of a range", []string{"If-None-Match", etag, "Range", "bytes=0-1"}, 304, 0, 0},
-			{"an error because it is not the expected file", []string{"If-Match", `"another"`}, 412, 0, 0},
-		} {
-			a := s.Send("GET "+link, "", k.headers...).Want(k.status)
-			if k.status < 300 && a.Text != all[k.from:k.to] || k.status == 304 && a.Text != "" {
-				t.Errorf("%s, %s: the %d bytes are not those from %d to %d", size, k.what, len(a.Text), k.from, k.to)
+		known := strings.NewReplacer("ETAG", etag, "MODIFIED", modified, "TAB", "\t", "LAST", strconv.Itoa(len(all)-3), "END", strconv.Itoa(len(all)))
+		for _, cells := range rowsOf(known.Replace(table)) {
+			var status, from, to int
+			fmt.Sscan(cells[0]+" "+cells[1], &status, &from, &to)
+			a := s.Send("GET "+link, "", headersOf(cells[3:])...).Want(status)
+			if status < 300 && a.Text != all[from:to] || status == 304 && a.Text != "" {
+				t.Errorf("%s, %s: the %d bytes are not those from %d to %d", size, cells[2], len(a.Text), from, to)
 			}
-			if k.status < 400 {
+			if status < 400 {
 				a.WantHeaders("ETag", etag)
 			}
-			if k.status == 416 {
+			if status == 416 {
 				a.WantHeaders("Content-Range", fmt.Sprint("bytes */", len(all)), "Ferry-Error",
 					fmt.Sprintf("the range cannot be read, or lies outside the file, which has %d bytes", len(all)))
 			}

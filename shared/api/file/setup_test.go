@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,23 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 )
+
+// rowsOf returns the cells of a table.
+func rowsOf(table string) (rows [][]string) {
+	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
+		rows = append(rows, regexp.MustCompile(`\s*\|\s*`).Split(strings.TrimSpace(line), -1))
+	}
+	return rows
+}
+
+// headersOf returns the names and values of headers that cells have.
+func headersOf(cells []string) (pairs []string) {
+	for _, cell := range cells {
+		name, value, _ := strings.Cut(cell, ":")
+		pairs = append(pairs, name, strings.TrimSpace(value))
+	}
+	return pairs
+}
 
 // sharer is a user who shares files.
 type sharer struct{ apitest.Caller }
