@@ -49,7 +49,7 @@ func TestRepeatListsItsFilesAmongManyNewerOnes(t *testing.T) {
 	c := begin(t)
 	first := c.keyed("file=a", "hello").Want(200).File()
 	c.Fill(100)
-	a := c.keyed("file=a", "hello").Want(200)
+	a := c.keyed("file=a", "hello").Want(200).WantHeaders("Ferry-Files", "1")
 	if len(a.Files) != 101 || a.Files[100] != first || !strings.Contains(a.Header.Get("Link"), `after=2>; rel="next"`) {
 		t.Errorf("%d files are listed, the last %+v, want %+v; Link is %q", len(a.Files), a.Files[len(a.Files)-1], first, a.Header.Get("Link"))
 	}

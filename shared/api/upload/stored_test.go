@@ -13,62 +13,56 @@ import (
 func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 	t.Parallel()
 	three := []formPart{aFile("file", "same", "one"), aFile("file", "same", "two"), aFile("file", "same", "six")}
-	text := []string{"Accept", "text/plain"}
-	for what, k := range map[string]struct {
-		send  func(c caller) apitest.Answer
-		owner string
-		want  string // what was stored, in the order of the parts
-	}{
-		"a form":                {func(c caller) apitest.Answer { return c.form("", three) }, "ann", "one two six"},
-		"a form as text":        {func(c caller) apitest.Answer { return c.form("", three, text...) }, "ann", "one two six"},
-		"a form for another":    {func(c caller) apitest.Answer { return c.form("d=bob", three) }, "bob", "one two six"},
-		"a body":                {func(c caller) apitest.Answer { return c.post("file=same", "one") }, "ann", "one"},
-		"a body for another":    {func(c caller) apitest.Answer { return c.post("file=same&d=bob", "one", text...) }, "bob", "one"},
-		"PUT":                   {func(c caller) apitest.Answer { return c.Ask("PUT /upload?file=same", "one") }, "ann", "one"},
-		"PUT of a name":         {func(c caller) apitest.Answer { return c.Ask("PUT /upload/same", "one", text...) }, "ann", "one"},
-		"a session":             {func(c caller) apitest.Answer { return c.complete(c.sent("", "one"), "") }, "ann", "one"},
-		"a session for another": {func(c caller) apitest.Answer { return c.complete(c.sent(`,"d":"bob"`, "one"), "") }, "bob", "one"},
-		"a token that may only upload": {func(c caller) apitest.Answer {
-			return c.withToken("upload").form("", three)
-		}, "ann", "one two six"},
-		"a session that is completed again, as text": {func(c caller) apitest.Answer {
-			s := c.sent("", "one")
+	ways := map[string]func(c caller, to string, headers ...string) apitest.Answer{
+		"a form": func(c caller, to string, headers ...string) apitest.Answer {
+			return c.form(to, three, headers...)
+		},
+		"a form with a token that may only upload": func(c caller, to string, headers ...string) apitest.Answer {
+			return c.withToken("upload").form(to, three, headers...)
+		},
+		"a form that is repeated": func(c caller, to string, headers ...string) apitest.Answer {
+			c.form(to, three, "Idempotency-Key", "k").Want(200)
+			return c.form(to, three, append(headers, "Idempotency-Key", "k")...)
+		},
+		"a body": func(c caller, to string, headers ...string) apitest.Answer {
+			return c.post("file=same&"+to, "one", headers...)
+		},
+		"PUT of a name": func(c caller, to string, headers ...string) apitest.Answer {
+			return c.Ask("PUT /upload/same?"+to, "one", headers...)
+		},
+		"a session that is completed twice": func(c caller, to string, headers ...string) apitest.Answer {
+			s := c.sent(map[string]string{"d=bob": `,"d":"bob"`}[to], "one")
 			c.complete(s, "").Want(200)
-			return c.Ask("POST "+s.path("/complete"), "", text...)
-		}, "ann", "one"},
-		"a repeat after a hundred others": {func(c caller) apitest.Answer {
-			c.form("", three, "Idempotency-Key", "k").Want(200)
-			c.Fill(100)
-			return c.form("", three, "Idempotency-Key", "k")
-		}, "ann", "one two six"},
-		"a repeat as text, for another": {func(c caller) apitest.Answer {
-			c.form("d=bob", three, "Idempotency-Key", "k").Want(200)
-			return c.form("d=bob", three, "Idempotency-Key", "k", "Accept", "text/plain")
-		}, "bob", "one two six"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c := begin(t)
-			owner := c.as(k.owner)
-			owner.form("", three).Want(200)
-			links := map[string]string{}
-			answer := k.send(c).Want(200)
-			for _, f := range owner.Ask("GET /download/list?limit=1000", "").Want(200).Files {
-				links[fmt.Sprint(f.ID)] = f.LinkURL
+			return c.Ask("POST "+s.path("/complete"), "", headers...)
+		},
+	}
+	for what, send := range ways {
+		for owner, to := range map[string]string{"ann": "", "bob": "d=bob"} {
+			for _, accept := range []string{"application/json", "text/plain"} {
+				t.Run(what+" for "+owner+", "+accept, func(t *testing.T) {
+					t.Parallel()
+					c := begin(t)
+					area := c.as(owner)
+					area.form("", three).Want(200)
+					answer, links := send(c, to, "Accept", accept).Want(200), map[string]string{}
+					for _, f := range area.Ask("GET /download/list", "").Want(200).Files {
+						links[fmt.Sprint(f.ID)] = f.LinkURL
+					}
+					var stored, given []string
+					for id := range strings.SplitSeq(answer.Header.Get("Ferry-Files"), ", ") {
+						stored = append(stored, c.Get(links[id]))
+					}
+					want := map[bool]string{true: "one two six", false: "one"}[strings.HasPrefix(what, "a form")] // in the order of the parts
+					apitest.Equal(t, "what it names", strings.Join(stored, " "), want)
+					if accept == "text/plain" {
+						for link := range strings.Lines(answer.Text) {
+							given = append(given, c.Get(strings.TrimSpace(link)))
+						}
+						apitest.Equal(t, "what its links give", given, stored)
+					}
+				})
 			}
-			var stored []string
-			for id := range strings.SplitSeq(answer.Header.Get("Ferry-Files"), ", ") {
-				stored = append(stored, c.Get(links[id]))
-			}
-			apitest.Equal(t, "what it names", strings.Join(stored, " "), k.want)
-			if !strings.HasPrefix(answer.Text, "{") {
-				var given []string
-				for link := range strings.Lines(answer.Text) {
-					given = append(given, c.Get(strings.TrimSpace(link)))
-				}
-				apitest.Equal(t, "what its links give", given, stored)
-			}
-		})
+		}
 	}
 }
 
