@@ -354,8 +354,14 @@ func TestFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 		must(t, err)
 		wantStored(t, connect(t, s, "bob"), f, content)
 	}
-	if sent := s.Deliver(); sent != 3 {
-		t.Errorf("%d messages were sent, want 3", sent)
+	for message, fails := range map[string]bool{"caf\xe9": true, `\ufffd \\ufffd`: false} {
+		_, err := c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{To: "bob", Mail: []string{"bob@example.com"}, Message: message}})
+		if (err != nil) != fails {
+			t.Errorf("a message of %q: %v", message, err)
+		}
+	}
+	if sent := s.Deliver(); sent != 4 {
+		t.Errorf("%d messages were sent, want 4", sent)
 	}
 }
 

@@ -42,6 +42,7 @@ func TestAPasswordInLatin1IsOneWithItsUTF8(t *testing.T) {
 		t.Errorf("one password in two charsets counts as %s", item)
 	}
 	const protect = "Ferry-Link-Password"
+	c.Ask("POST /upload?file=a", "1", protect, "caf\ufffd").Want(400, "UTF-8")
 	link := c.Upload("file=a", "1", protect, "caf\xe9").LinkURL
 	for _, given := range []string{"caf\xe9", "café"} {
 		c.Send("GET "+link, "", protect, given).Want(302)

@@ -126,8 +126,10 @@ func OptionsOf(r *http.Request, p *api.Ports, downloads int64, password string) 
 	switch {
 	case downloads < 0 || downloads > MaxDownloads:
 		return o, fault.Parameter("downloads", "the parameter downloads must be a number from 1 to %d", MaxDownloads)
-	case !utf8.ValidString(password) || utf8.RuneCountInString(password) > MaxLinkPassword:
+	case utf8.RuneCountInString(password) > MaxLinkPassword:
 		return o, fault.Parameter("password", "the password of a link has at most %d characters", MaxLinkPassword)
+	case strings.ContainsRune(password, utf8.RuneError): // something has replaced what its sender meant
+		return o, fault.Parameter("password", "the password of a link must be UTF-8")
 	case strings.TrimSpace(password) != password || strings.ContainsFunc(password, unicode.IsControl):
 		// The header that has it in a download could not.
 		return o, fault.Parameter("password", "the password of a link has no control characters, and no spaces at its ends")
