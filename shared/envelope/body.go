@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -131,9 +132,9 @@ func Piece(what string) error {
 
 // isWhole reports whether a Content-Range covers all of a file.
 func isWhole(piece string, length int64) bool {
-	var last, total int64
-	_, err := fmt.Sscanf(piece, "bytes 0-%d/%d", &last, &total)
-	return err == nil && piece == fmt.Sprintf("bytes 0-%d/%d", last, total) && last == total-1 && (length < 0 || length == total)
+	_, total, _ := strings.Cut(piece, "/")
+	n, err := strconv.ParseInt(total, 10, 64)
+	return err == nil && piece == fmt.Sprintf("bytes 0-%d/%d", n-1, n) && (length < 0 || length == n)
 }
 
 // checkContent is CheckContent for a whole request. Others than these methods read no body.

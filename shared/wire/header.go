@@ -3,10 +3,13 @@ package wire
 import (
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // Parameters takes apart a header with parameters, such as Content-Type or Content-Disposition (RFC
@@ -32,15 +35,13 @@ func Parameters(header string) (value string, params map[string]string, all bool
 		} else if name == "filename" {
 			text, ok = decodeWords(text, ok)
 		}
-		if _, twice := to[name]; twice || !ok {
+		if other, twice := to[name]; !ok || twice && other != text {
 			all = false
 			continue
 		}
 		to[name] = text
 	}
-	for name, text := range extended {
-		params[name] = text
-	}
+	maps.Copy(params, extended)
 	return strings.ToLower(strings.TrimSpace(value)), params, all
 }
 
@@ -108,9 +109,9 @@ func decodeWords(text string, ok bool) (string, bool) {
 // decode returns a text in one of the charsets that names are written in. UTF-8 is not checked.
 func decode(charset, text string) (string, error) {
 	switch charset {
-	case "utf-8", "us-ascii":
+	case "utf-8", "utf8", "us-ascii":
 		return text, nil
-	case "iso-8859-1", "windows-1252": // one, as in the WHATWG's Encoding standard
+	case "iso-8859-1", "latin1", "windows-1252": // one, as in the WHATWG's Encoding standard
 		return windows1252(text), nil
 	}
 	return "", errors.New("the charset is not supported")
@@ -125,12 +126,11 @@ func UTF8(text string) string {
 }
 
 func windows1252(text string) string {
-	high := []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ") // from 0x80; the rest is Latin-1
 	var b strings.Builder
 	for _, c := range []byte(text) {
-		r := rune(c)
-		if c >= 0x80 && c < 0xa0 {
-			r = high[c-0x80]
+		r := charmap.Windows1252.DecodeByte(c)
+		if r == utf8.RuneError { // five bytes are none of its characters
+			r = rune(c)
 		}
 		b.WriteRune(r)
 	}

@@ -37,6 +37,7 @@ func TestAGuestSendsFilesToWhoAsked(t *testing.T) {
 	if !strings.Contains(about.Text, `"title":"Photos"`) || !strings.Contains(about.Text, `"maker":"ann"`) {
 		t.Errorf("a guest sees %s", about.Text)
 	}
+	c.Send("GET "+link+").", "").Want(200) // as mails end it
 	a := c.Send("PUT "+link+"&file=a.txt&by=Carla", "hello").Want(200)
 	apitest.Equal(t, "the answer", a.Text, `{"files":[{"name":"a.txt","length":5}]}`+"\n")
 	f := c.Ask("GET /download/list", "").Want(200).File()

@@ -345,10 +345,8 @@ func (h handler) bundle(r *http.Request, q url.Values, name string) (string, tim
 // none. Callers may send others.
 func checkNames(q url.Values) error {
 	for _, name := range chunkFields() {
-		if q.Has(name) {
-			if err := checkChunk(name, q.Get(name)); err != nil {
-				return err
-			}
+		if err := checkChunk(name, cmp.Or(q.Get(name), "0")); err != nil {
+			return err
 		}
 	}
 	if q.Has("password") {

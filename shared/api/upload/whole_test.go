@@ -51,18 +51,14 @@ func TestAPieceOfAFileIsNoFile(t *testing.T) {
 	c.post("file=a", "hello", "Content-Range", "bytes 0-5/6").Want(400, "session")
 	count := func(name, value string) formPart { return formPart{`name="` + name + `"`, nil, value} }
 	before := len(c.names())
-	for _, fields := range [][]formPart{
-		{count("dzuuid", "x"), count("dzchunkindex", "1"), count("dztotalchunkcount", "3")},
-		{count("dztotalchunkcount", "2")}, {count("dzchunkindex", "1")}, {count("dztotalchunkcount", "many")},
-		{count("qqtotalparts", "2")}, {count("resumableTotalChunks", "2")}, {count("flowTotalChunks", "12")}, {count("chunks", "2")},
+	for name, value := range map[string]string{
+		"dzchunkindex": "1", "dztotalchunkcount": "many", "qqtotalparts": "2", "resumableTotalChunks": "2", "flowTotalChunks": "12", "chunks": "2",
 	} {
-		c.form("", append(fields, someFiles("first")...)).Want(400, "session")
-		c.form("", append(someFiles("last"), fields...)).Want(400, "session")
-		c.form("bundle=x", append(someFiles("last"), fields...)).Want(400, "session")
-		c.Ask("POST "+c.request("").LinkURL, "x", "Content-Type", "x/y").Want(200)
-		before++
+		field := count(name, value)
+		c.form("", append([]formPart{field}, someFiles("first")...)).Want(400, "session")
+		c.form("bundle=x", append(someFiles("last"), field)).Want(400, "session")
+		c.post("file=a&"+name+"="+value, "hello").Want(400, "session")
 	}
-	c.post("file=a&flowTotalChunks=2", "hello").Want(400, "session")
 	c.form("", []formPart{aFile("file", "a", "hello!", "Content-Range", "bytes 6-11/12")}).Want(400, "session")
 	apitest.Equal(t, "files", len(c.names()), before)
 	whole := []formPart{count("dzchunkindex", "0"), count("dztotalchunkcount", "1")}
@@ -81,16 +77,13 @@ func TestACodedBodyIsRefused(t *testing.T) {
 		send("Content-Transfer-Encoding", "base64").Want(415, "Content-Transfer-Encoding")
 		c.wantNothing(what + " in base64")
 	})
-	for _, header := range []string{"Content-Encoding: deflate", "Content-Transfer-Encoding: base64", "Content-Transfer-Encoding: Quoted-Printable"} {
-		name, value, _ := strings.Cut(header, ": ")
+	for name, value := range map[string]string{"Content-Encoding": "deflate", "Content-Transfer-Encoding": "Base64"} {
 		for what, parts := range map[string][]formPart{
-			"a file":      {aFile("file", "a", "aGk=", name, value)},
-			"its second":  {aFile("file", "a", "1"), aFile("file", "b", "aGk=", name, value)},
-			"a password":  {aFile("file", "a", "1"), {`name="password"`, []string{name, value}, "aGk="}},
-			"another one": {{`name="x"`, []string{name, value}, "aGk="}, aFile("file", "a", "1")},
+			"a second file": {aFile("file", "a", "1"), aFile("file", "b", "aGk=", name, value)},
+			"a password":    {aFile("file", "a", "1"), {`name="password"`, []string{name, value}, "aGk="}},
 		} {
 			c.form("", parts).Want(415, name)
-			c.wantNothing(what + " with " + header)
+			c.wantNothing(what + " with " + name)
 		}
 	}
 	for request, body := range map[string]string{
