@@ -124,6 +124,7 @@ func TestANewUserChoosesAPasswordByTheTemporaryOneOrByTheInvitation(t *testing.T
 	v.shows(v.send("GET "+invited, "", "Sec-Fetch-Site", "cross-site"), 200, "Welcome, new.")
 	token := valueOf(invited, "k")
 	v.shows(v.post("password", "k", token, "new", "short"), 400, "Welcome, new.", "This is too short")
+	v.send("POST password", "k="+token+"&new=a+new+password", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site").Want(403)
 	v.leads(v.post("password", "k", token, "new", "a new password"), "send")
 	v.opens("account", 200, "new", "This browser") // which is logged in now
 	v.opens(to, 401, "<h1>This link is no longer valid", "replaced by a temporary password")
