@@ -63,8 +63,8 @@ func TestAMessageThatFailedIsCorrectedAndSentAgain(t *testing.T) {
 	for _, next := range []string{sent, panel} {
 		v.shows(send("typo@", next), 200, `value="typo@"`, `role="alert">`, "aria-invalid")
 	}
+	v.Clock.Advance(time.Second) // so that the next message is the newest
 	v.leads(send(" carla@example.com ", sent), sent)
-	v.Clock.Advance(time.Second) // so that its message is the newest
 	v.Deliver()
 	v.opens(sent, 200, "2 of 2 people reached", "carla@example.com", "-typo@example.com", "-Correct and send")
 	record := v.Ask(fmt.Sprint("GET /files/", f.ID), "").Want(200).Text
