@@ -192,18 +192,14 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	if err := c.call(ctx, r, &e); err != nil {
 		return File{}, err
 	}
-	return c.stored(e.Files, h)
-}
-
-// stored returns the one file that a request has stored, from the list in its answer. A guest's lists nothing
-// else. In a user's list another file may have the same name and length, so the id decides.
-func (c *Client) stored(listed []File, h http.Header) (File, error) {
-	if c.guest != nil && len(listed) == 1 { // without its id
-		return listed[0], nil
+	if c.guest != nil && len(e.Files) == 1 { // a guest's list has nothing else, and no id
+		return e.Files[0], nil
 	}
-	named := func(f File) bool { return f.ID > 0 && strconv.FormatInt(f.ID, 10) == h.Get(wire.FilesHeader) }
-	if i := slices.IndexFunc(listed, named); i >= 0 {
-		return listed[i], nil
+	// In a user's list another file may have the same name and length, so the id decides.
+	for _, f := range e.Files {
+		if f.ID > 0 && strconv.FormatInt(f.ID, 10) == h.Get(wire.FilesHeader) {
+			return f, nil
+		}
 	}
 	return File{}, ErrUnnamed
 }
