@@ -141,13 +141,18 @@ func sharing(s *stage) {
 	s.must(200, "DELETE", "/files/1/links/own", bearer())
 	s.must(200, "POST", "/files/1/links/own/renew", bearer(), in(""))
 	s.must(200, "PATCH", "/files/1", bearer(), in(`{"name":"b","expires":"12d"}`))
+	s.overtake(1)
+	s.must(200, "PATCH", "/files/1/links/own", bearer(), in(`{"downloads":4}`))
+}
+
+// overtake lets another request change a file of alice just before the next transaction.
+func (s *stage) overtake(id int64) {
 	s.network.faults["TransactWriteItems"] = func(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
 		name := "c"
-		_, err := file.Service(s.real).Change(s.Context(), s.get("alice"), 1, files.Edit{Name: &name}) // by another request
+		_, err := file.Service(s.real).Change(s.Context(), s.get("alice"), id, files.Edit{Name: &name})
 		s.check(err)
 		return next.Do(r)
 	}
-	s.must(200, "PATCH", "/files/1/links/own", bearer(), in(`{"downloads":4}`))
 }
 
 // request makes a request of alice, who has an address, and returns the token of its link.
