@@ -43,10 +43,12 @@ func TestAPasswordInLatin1IsOneWithItsUTF8(t *testing.T) {
 	}
 	const protect = "Ferry-Link-Password"
 	c.Ask("POST /upload?file=a", "1", protect, "caf\ufffd").Want(400, "UTF-8")
-	link := c.Upload("file=a", "1", protect, "caf\xe9").LinkURL
-	for _, given := range []string{"caf\xe9", "café"} {
-		c.Send("GET "+link, "", protect, given).Want(302)
-		c.Send("GET "+link, "", "Authorization", apitest.Basic("", given)).Want(302)
+	if !c.InStack() { // the gateway makes UTF-8 of a header
+		link := c.Upload("file=a", "1", protect, "caf\xe9").LinkURL
+		for _, given := range []string{"caf\xe9", "café"} {
+			c.Send("GET "+link, "", protect, given).Want(302)
+			c.Send("GET "+link, "", "Authorization", apitest.Basic("", given)).Want(302)
+		}
 	}
 	for _, body := range []string{"username=alice&grant_type=password&password=%E4", "username=%E4&grant_type=password&password=x"} {
 		c.Send("POST /oauth2/token", body, "Content-Type", urlencoded).Want(400)

@@ -111,6 +111,9 @@ func TestADomainInAnotherFormIsTheSameRecipient(t *testing.T) {
 		if len(got) != 1 || contact.Canonical(got[0].To) != "ann@xn--bcher-kva.example" || strings.Contains(got[0].To, "ü") {
 			t.Errorf("beginning with %s: the notices are %+v", stopped, got)
 		}
+		if c.InStack() { // where only a mail's link stops an address
+			continue
+		}
 		apitest.Equal(t, "mails before the stop", c.Deliver(), 1)
 		apitest.Must(t, c.Data.Table.Write(t.Context(), notify.Suppress(stopped, notify.AddressStopped, "", c.Clock.Now())))
 		c.Upload(url.Values{"file": {"y"}, "m": forms}.Encode(), "1")
@@ -121,8 +124,11 @@ func TestADomainInAnotherFormIsTheSameRecipient(t *testing.T) {
 func TestLettersBeforeTheAtAreRefusedWhereMailCannotHaveThem(t *testing.T) {
 	t.Parallel()
 	const letters = "file=x&m=jörg@example.com"
-	begin(t).Upload(letters, "1")
-	c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.ASCIIMail = true })
+	c := begin(t)
+	if !c.InStack() { // a stack's mail is by SES, which does not take them
+		c.Upload(letters, "1")
+		c = begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.ASCIIMail = true })
+	}
 	c.post(letters, "1").Want(400, "letters before the @ that are not ASCII")
 	c.Ask("POST /uploads", `{"name":"x","length":1,"m":["用户@例子.中国"]}`).Want(400, "letters before the @ that are not ASCII")
 	c.wantNothing("letters before the @")
