@@ -240,6 +240,7 @@ func TestPartsAreBoundedLikeUploads(t *testing.T) {
 func TestAWholeBodyOfAHalfClosedConnectionIsStored(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
+	c.InProcess("a gateway reads a body whole before a function is called")
 	kind, form := encode(someFiles("a")...)
 	for what, k := range map[string]struct{ to, body string }{
 		"a body":         {"PUT /v1/upload?file=a", "hello"},
