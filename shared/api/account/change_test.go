@@ -69,7 +69,7 @@ func (w reset) post(query string) apitest.Answer {
 func (w reset) wantPassword(password string) {
 	w.Helper()
 	for p, status := range map[string]int{apitest.Password: 401, fresh: 401, password: 200} {
-		w.Send("POST /auth/login", "", "Authorization", apitest.Basic(w.Name, p)).Want(status)
+		login(w.Server, w.Name, p).Want(status)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 			w := forgot(t)
 			changes(w)
 			w.post("&p=PIN" + change).Want(401)
-			w.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", fresh)).Want(401)
+			login(w.Server, "ann", fresh).Want(401)
 		})
 	}
 }

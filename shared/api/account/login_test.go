@@ -10,6 +10,12 @@ import (
 	"ferry/shared/boot/apitest"
 )
 
+// login sends a user's name and password.
+func login(s *apitest.Server, name, password string) apitest.Answer {
+	s.Helper()
+	return s.Send("POST /auth/login", "", "Authorization", apitest.Basic(name, password))
+}
+
 const accentedPassword = "pässword: with a colon"
 
 // TestLoginNeedsUserAndPassword leaves the forms of a header to auth's tests.
@@ -34,9 +40,9 @@ func TestAPasswordInLatin1IsOneWithItsUTF8(t *testing.T) {
 	c := apitest.Begin(t)
 	c.AddUser("alice", accentedPassword)
 	latin := strings.NewReplacer("ä", "\xe4", "ö", "\xf6").Replace
-	c.Send("POST /auth/login", "", "Authorization", apitest.Basic("alice", latin(accentedPassword))).Want(200)
+	login(c.Server, "alice", latin(accentedPassword)).Want(200)
 	for _, guess := range []string{latin("wröng"), "wröng"} {
-		c.Send("POST /auth/login", "", "Authorization", apitest.Basic("alice", guess)).Want(401)
+		login(c.Server, "alice", guess).Want(401)
 	}
 	if item := c.Items()["throttle#127.0.0.1 user#alice"]; !c.InStack() && !strings.Contains(item, `"count":1`) {
 		t.Errorf("one password in two charsets counts as %s", item)
