@@ -49,6 +49,12 @@ func (s sharer) links(id string) []wire.Link {
 	return apitest.Read[struct{ Links []wire.Link }](s.Ask("GET /files/"+id, "").Want(200)).Links
 }
 
+// moreLinks makes more links of the file with id 1, and returns them.
+func (s sharer) moreLinks(body string) []wire.Link {
+	s.Helper()
+	return apitest.Read[struct{ Links []wire.Link }](s.Ask("POST /files/1/links", body).Want(201)).Links
+}
+
 func TestALimitedLinkGivesAsManyDownloadsAsItAllows(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
@@ -218,11 +224,11 @@ func TestAFileGetsMoreLinks(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.share("a.txt", "0123456789")
-	one := apitest.Read[struct{ Links []wire.Link }](s.Ask("POST /files/1/links", `{"downloads": 1, "expires": "1d"}`).Want(201)).Links
+	one := s.moreLinks(`{"downloads": 1, "expires": "1d"}`)
 	if len(one) != 1 || one[0].LinkURL == "" || *one[0].Left != 1 {
 		t.Fatalf("the links are %+v", one)
 	}
-	two := apitest.Read[struct{ Links []wire.Link }](s.Ask("POST /files/1/links", `{"m": ["ann@example.com", "carla@example.com"], "i": "hello"}`).Want(201)).Links
+	two := s.moreLinks(`{"m": ["ann@example.com", "carla@example.com"], "i": "hello"}`)
 	if len(two) != 2 || two[0].LinkURL != "" || two[1].To != "carla@example.com" {
 		t.Fatalf("the links are %+v", two)
 	}

@@ -81,8 +81,7 @@ func TestNewLinksTakeNoRoomOfALinkThatLivesAgain(t *testing.T) {
 	s.share("a.txt", "0123456789")
 	var used wire.Link
 	for range 39 {
-		made := s.Ask("POST /files/1/links", `{"downloads": 1}`).Want(201)
-		used = apitest.Read[struct{ Links []wire.Link }](made).Links[0]
+		used = s.moreLinks(`{"downloads": 1}`)[0]
 	}
 	s.Get(s.claim(used.LinkURL))
 	s.overtake("table.Write", func() { s.Ask("PATCH /files/1/links/"+used.ID, `{"downloads": 2}`).Want(200) })
@@ -97,9 +96,8 @@ func TestLinksOfAFileThatNeverExpiresStay(t *testing.T) {
 	link := s.Upload("file=a.txt&expires=1d", "0123456789").LinkURL
 	s.Ask("PATCH /files/1", `{"expires": ""}`).Want(200)
 	s.Clock.Advance(40 * 24 * time.Hour)
-	if _, err := s.Data.Table.DeleteExpired(t.Context(), s.Clock.Now()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Data.Table.DeleteExpired(t.Context(), s.Clock.Now())
+	apitest.Must(t, err)
 	apitest.Equal(t, "the bytes", s.Get(link), "0123456789")
 }
 
@@ -162,10 +160,7 @@ func TestARevokedKeyEndsOnlyTheLinksThatItMade(t *testing.T) {
 	s := begin(t)
 	s.InProcess("it revokes a key")
 	s.share("a", "1")
-	s.Clock.Advance(time.Minute)
-	if _, err := s.Data.Ports.ChangeKey(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	s.revoke()
 	s.Clock.Advance(10 * time.Minute)
 	deleted, expired := s.share("b", "2"), s.Upload("file=c&expires=1h", "3").LinkURL
 	s.Ask("DELETE /files/2", "").Want(200)
@@ -175,6 +170,14 @@ func TestARevokedKeyEndsOnlyTheLinksThatItMade(t *testing.T) {
 	} {
 		s.Send("GET "+link, "").Want(401, want)
 	}
+}
+
+// revoke revokes the key of all links a minute later.
+func (s sharer) revoke() {
+	s.Helper()
+	s.Clock.Advance(time.Minute)
+	_, err := s.Data.Ports.ChangeKey(s.Context(), 1)
+	apitest.Must(s.TB, err)
 }
 
 func TestALinkThatWasLostIsSaidToBe(t *testing.T) {
@@ -211,10 +214,7 @@ func TestTooManyNewLinksAfterARevocationAreRefused(t *testing.T) {
 		s.Ask("DELETE /files/1/links/"+l.ID, "").Want(200)
 	}
 	share(20, 19, 201)
-	s.Clock.Advance(time.Minute)
-	if _, err := s.Data.Ports.ChangeKey(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	s.revoke()
 	s.Clock.Advance(2 * time.Minute)
 	share(40, 20, 409)
 	share(40, 19, 201)
@@ -226,7 +226,7 @@ func TestWhatTheOwnerSharesIsTheOwnersAlone(t *testing.T) {
 	bob := sharer{s.As("bob")}
 	bob.Ask("POST /upload?file=a.txt&d=ann&m=dora%40example.com", "0123456789").Want(200)
 	s.Ask("POST /files/1/links", `{"m": ["carla@example.com"]}`).Want(201)
-	own := apitest.Read[struct{ Links []wire.Link }](s.Ask("POST /files/1/links", `{}`).Want(201)).Links[0].LinkURL
+	own := s.moreLinks(`{}`)[0].LinkURL
 	wantText(t, s.Send("GET "+own+"&about", "").Want(200), `"sender":"ann"`)
 	wantText(t, s.Send("GET "+s.links("1")[0].LinkURL+"&about", "").Want(200), `"sender":"bob"`)
 	_, token, _ := strings.Cut(own, "?")
@@ -260,8 +260,7 @@ func TestAMessageIsNotSentOnceItsLinkHasEnded(t *testing.T) {
 	s := begin(t)
 	s.InProcess("it sends the messages itself")
 	s.share("a.txt", "0123456789")
-	made := s.Ask("POST /files/1/links", `{"m": ["carla@example.com", "dora@example.com"]}`).Want(201)
-	ended := apitest.Read[struct{ Links []wire.Link }](made).Links[0]
+	ended := s.moreLinks(`{"m": ["carla@example.com", "dora@example.com"]}`)[0]
 	s.Ask("DELETE /files/1/links/"+ended.ID, "").Want(200)
 	apitest.Equal(t, "the messages sent", s.Deliver(), 1)
 	wantText(t, s.Ask("GET /files/1", "").Want(200), "the link has ended")

@@ -69,7 +69,6 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 		says                    string
 	}{
 		{"no type and no name", "", "", "content", 400, "file"},
-		{"a type but no name", "", "text/plain", "content", 400, "file"},
 		{"JSON", "", "application/json", `{"file":"a"}`, 400, "file"},
 		{"a URL-encoded form", "", "application/x-www-form-urlencoded", "file=a", 400, "file"},
 		{"a boundary without a value", "", "multipart/form-data; boundary", one, 400, "boundary"},
@@ -78,7 +77,6 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 		{"an empty body", "", form, "", 400, "body"},
 		{"a form without parts", "", form, "--b--\r\n", 400, "no file"},
 		{"a form that does not begin", "", form, "just text", 400, "body"},
-		{"a form without its end", "", form, head + "\r\ncontent", 400, "body"},
 		{"a malformed header", "", form, "--b\r\nthis is no header\r\n\r\ncontent\r\n--b--\r\n", 400, "body"},
 		{"an endless header", "", form, "--b\r\nX: " + strings.Repeat("x", 11<<20), 400, "body"},
 		{"very many headers", "", form, "--b\r\n" + strings.Repeat("X: y\r\n", 20_000) + "\r\n\r\n--b--\r\n", 400, "body"},
@@ -138,7 +136,6 @@ func TestRawBodyIsAFile(t *testing.T) {
 		{"without a type", "POST", "file=a.txt", "", "a.txt", "content"},
 		{"by PUT", "PUT", "file=b.txt", "", "b.txt", "content"},
 		{"of 0 bytes", "POST", "file=c.txt", "text/plain", "c.txt", ""},
-		{"of 0 bytes by PUT", "PUT", "file=d.txt", "", "d.txt", ""},
 		{"in a folder", "PUT", "file=x/y/e.txt", "", "e.txt", "content"},
 		{"with spaces and emoji", "PUT", "file=f+%F0%9F%8E%89%20g.txt", "", "f 🎉 g.txt", "content"},
 		{"with semicolons, until a time with an offset", "PUT", "file=a;b;.txt&expires=" + tomorrow, "", "a;b;.txt", "content"},
@@ -192,9 +189,7 @@ func TestAFormsPasswordProtectsTheLinksOfItsFiles(t *testing.T) {
 	} {
 		for _, f := range c.form("", parts).Want(200).Files[:2] {
 			c.Send("GET "+f.LinkURL, "").Want(401, "password")
-			if a := c.Send("GET "+f.LinkURL, "", "Ferry-Link-Password", "open sesame"); a.Code != 302 {
-				t.Errorf("%s the files: status %d", what, a.Code)
-			}
+			apitest.Equal(t, what+" the files", c.Send("GET "+f.LinkURL, "", "Ferry-Link-Password", "open sesame").Code, 302)
 		}
 	}
 	empty := formPart{disposition: `name="password"`}

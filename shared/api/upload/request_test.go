@@ -29,6 +29,12 @@ func (c caller) request(body string) wire.Request {
 	return apitest.Read[wire.Request](c.Ask("POST /requests", body).Want(201))
 }
 
+// requests lists the caller's requests, newest first.
+func (c caller) requests() []wire.Request {
+	c.Helper()
+	return apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests
+}
+
 func TestAGuestSendsFilesToWhoAsked(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -67,7 +73,7 @@ func TestARequestHoldsItsLimitsHoweverManyComeAtOnce(t *testing.T) {
 	c.Ask("PATCH /requests/"+made.ID, `{"files":9}`).Want(200)
 	c.Send("PUT "+made.LinkURL+"&file=x", strings.Repeat("x", 86)).Want(413)
 	c.Send("PUT "+made.LinkURL+"&file=x", strings.Repeat("x", 85)).Want(200)
-	now := apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests
+	now := c.requests()
 	if len(now) != 1 || now[0].Arrived != (wire.Arrivals{Files: 4, Bytes: 100}) {
 		t.Errorf("the requests are %+v", now)
 	}
@@ -106,20 +112,18 @@ func TestAProtectedRequestNeedsItsPasswordOnce(t *testing.T) {
 func TestAGuestSendsALargeFileInASession(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	made := c.request(`{"files":1}`)
-	_, token, _ := strings.Cut(made.LinkURL, "&k=")
-	bearer := []string{"Authorization", "Bearer " + token, "Content-Type", "application/json"}
-	a := c.Send("POST "+c.Base+"/uploads", `{"name":"film.mp4","length":5}`, bearer...).Want(201)
-	guest := append(bearer, "Ferry-Guest", a.Header.Get("Ferry-Guest"))
-	s := apitest.Read[session](a)
-	c.Send("POST "+c.Base+"/uploads", `{"name":"film.mp4","length":5}`, guest...).Want(403)
-	c.Send("GET "+c.Base+"/uploads/"+s.ID, "", bearer...).Want(404)
-	p := apitest.Read[struct{ Parts []part }](c.Send("POST "+c.Base+"/uploads/"+s.ID+"/parts", `{"numbers":[1]}`, guest...).Want(200)).Parts[0]
-	c.put(p, "hello").Want(200)
-	done := c.Send("POST "+c.Base+"/uploads/"+s.ID+"/complete", "", guest...).Want(200)
+	link := c.request(`{"files":1}`).LinkURL
+	const plan = `{"name":"film.mp4","length":5}`
+	guest := c.guestBegins(link, plan).Want(201)
+	s := apitest.Read[session](guest)
+	c.asGuest(link, guest, "POST /uploads", plan).Want(403)
+	c.asGuest(link, apitest.Answer{}, "GET "+s.path(""), "").Want(404)
+	signed := c.asGuest(link, guest, "POST "+s.path("/parts"), `{"numbers":[1]}`).Want(200)
+	c.put(apitest.Read[struct{ Parts []part }](signed).Parts[0], "hello").Want(200)
+	done := c.asGuest(link, guest, "POST "+s.path("/complete"), "").Want(200)
 	apitest.Equal(t, "the answer", done.Text, `{"files":[{"name":"film.mp4","length":5}]}`+"\n")
-	c.Send("POST "+c.Base+"/uploads", `{"name":"a","length":5,"m":"bob@example.com"}`, guest...).Want(400)
-	c.Send("GET "+c.Base+"/download/list", "", bearer...).Want(401)
+	c.asGuest(link, guest, "POST /uploads", `{"name":"a","length":5,"m":"bob@example.com"}`).Want(400)
+	c.asGuest(link, guest, "GET /download/list", "").Want(401)
 	apitest.Equal(t, "the maker's list", c.names(), []string{"film.mp4"})
 }
 
@@ -131,6 +135,12 @@ func (c caller) asGuest(link string, earlier apitest.Answer, request, body strin
 		"Ferry-Guest", earlier.Header.Get("Ferry-Guest"))
 }
 
+// guestBegins begins a session as a new guest.
+func (c caller) guestBegins(link, plan string) apitest.Answer {
+	c.Helper()
+	return c.asGuest(link, apitest.Answer{}, "POST /uploads", plan)
+}
+
 func TestTheMakerSeesWhoHasSentWhat(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -139,7 +149,7 @@ func TestTheMakerSeesWhoHasSentWhat(t *testing.T) {
 	got := apitest.Read[struct{ Request, By, Uploader string }](c.Ask("GET /files/1", "").Want(200))
 	apitest.Equal(t, "the file", got, struct{ Request, By, Uploader string }{made.ID, "Carla 🎉", ""})
 	plan := `{"name":"film.mp4","length":5,"by":"Dan"}`
-	c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", plan).Want(201)
+	c.guestBegins(made.LinkURL, plan).Want(201)
 	open := apitest.Read[struct {
 		Uploads []struct{ Request, By string }
 	}](c.Ask("GET /uploads", "").Want(200)).Uploads
@@ -216,9 +226,9 @@ func TestASourceHasFewSessionsAndARequestAHundred(t *testing.T) {
 	c.InProcess("it needs sources")
 	made := c.request(`{"files":200}`)
 	for range 5 {
-		c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":5}`).Want(201)
+		c.guestBegins(made.LinkURL, `{"name":"a","length":5}`).Want(201)
 	}
-	c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":5}`).Want(429)
+	c.guestBegins(made.LinkURL, `{"name":"a","length":5}`).Want(429)
 	for i := range 96 {
 		by := files.By{Request: made.ID, Guest: fmt.Sprint(i), Source: fmt.Sprint(i / 4)}
 		_, err := file.Service(c.Data.Ports).BeginSession(t.Context(), by, files.Plan{Owner: "ann", Name: "a", Length: 1}, nil)
@@ -234,7 +244,7 @@ func TestNoMoreIsReadThanARequestTakes(t *testing.T) {
 	c := begin(t)
 	c.InProcess("it needs the calls")
 	made := c.request(`{"bytes":10}`)
-	begun := c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a"}`).Want(201)
+	begun := c.guestBegins(made.LinkURL, `{"name":"a"}`).Want(201)
 	of := "POST /uploads/" + apitest.Read[session](begun).ID + "/parts"
 	c.asGuest(made.LinkURL, begun, of, `{"numbers":[1],"length":11}`).Want(413)
 	parts := c.asGuest(made.LinkURL, begun, of, `{"numbers":[1],"length":10}`).Want(200)
@@ -253,13 +263,13 @@ func TestRoomIsReservedWhenASessionBegins(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	made := c.request(`{"bytes":10,"files":2}`)
-	begun := c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":8}`).Want(201)
+	begun := c.guestBegins(made.LinkURL, `{"name":"a","length":8}`).Want(201)
 	c.Send("PUT "+made.LinkURL+"&file=b", "123").Want(413)
 	c.asGuest(made.LinkURL, begun, "POST /uploads", `{"name":"b","length":3}`).Want(413)
 	c.Send("PUT "+made.LinkURL+"&file=b", "12").Want(200)
 	c.Send("PUT "+made.LinkURL+"&file=c", "").Want(403)
 	s := apitest.Read[session](begun)
-	c.asGuest(made.LinkURL, begun, "DELETE /uploads/"+s.ID, "").Want(204)
+	c.asGuest(made.LinkURL, begun, "DELETE "+s.path(""), "").Want(204)
 	c.Send("PUT "+made.LinkURL+"&file=d", "12345678").Want(200)
 	c.Send("PUT "+made.LinkURL+"&file=e", "1").Want(403)
 }
@@ -288,7 +298,7 @@ func TestARequestTakesTenThousandFilesUnlessItsMakerSaysMore(t *testing.T) {
 			at := table.Key{PK: "requests#ann", SK: made.ID}
 			apitest.Must(t, c.Data.Table.Write(t.Context(), table.Update(at).Set("files", k.arrived).If(table.Exists())))
 			if k.session {
-				c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":5}`).Want(201)
+				c.guestBegins(made.LinkURL, `{"name":"a","length":5}`).Want(201)
 			}
 			c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(k.status)
 		})
@@ -306,16 +316,16 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 	}
 	apitest.Must(t, w.Close())
 	start := func(files, want int) (apitest.Answer, session) {
-		a := c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", fmt.Sprintf(`{"name":"a.zip","length":%d,"bundle":true,"files":%d}`, archive.Len(), files)).Want(want)
+		a := c.guestBegins(made.LinkURL, fmt.Sprintf(`{"name":"a.zip","length":%d,"bundle":true,"files":%d}`, archive.Len(), files)).Want(want)
 		return a, apitest.Read[session](a)
 	}
 	finish := func(guest apitest.Answer, s session, want int) apitest.Answer {
-		signed := c.asGuest(made.LinkURL, guest, "POST /uploads/"+s.ID+"/parts", `{"numbers":[1]}`).Want(200)
+		signed := c.asGuest(made.LinkURL, guest, "POST "+s.path("/parts"), `{"numbers":[1]}`).Want(200)
 		c.put(apitest.Read[struct{ Parts []part }](signed).Parts[0], archive.String()).Want(200)
-		return c.asGuest(made.LinkURL, guest, "POST /uploads/"+s.ID+"/complete", "").Want(want)
+		return c.asGuest(made.LinkURL, guest, "POST "+s.path("/complete"), "").Want(want)
 	}
 	usual := c.request("{}")
-	c.asGuest(usual.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a.zip","length":1,"bundle":true,"files":10000}`).Want(201)
+	c.guestBegins(usual.LinkURL, `{"name":"a.zip","length":1,"bundle":true,"files":10000}`).Want(201)
 	c.Send("PUT "+usual.LinkURL+"&file=x", "1").Want(403, "at most 10000 files")
 	start(11, 403)
 	guest, right := start(3, 201)
@@ -327,7 +337,7 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 	unsaid, small := start(0, 201) // an older client does not say: what has come counts
 	finish(unsaid, small, 200)
 	start(5, 403)
-	now := apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests
+	now := c.requests()
 	at := slices.IndexFunc(now, func(r wire.Request) bool { return r.ID == made.ID })
 	apitest.Equal(t, "files that have arrived", now[at].Arrived.Files, 6)
 	for _, body := range []string{`{"name":"a","length":1,"files":1}`, `{"name":"a","length":1,"bundle":true,"files":10001}`, `{"name":"a","length":1,"bundle":true,"files":-1}`} {
@@ -345,11 +355,11 @@ func TestNothingOfASessionAppearsAfterItsRequestHasEnded(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			made := c.request("{}")
-			begun := c.asGuest(made.LinkURL, apitest.Answer{}, "POST /uploads", `{"name":"a","length":5}`).Want(201)
+			begun := c.guestBegins(made.LinkURL, `{"name":"a","length":5}`).Want(201)
 			s := apitest.Read[session](begun)
 			end(c, made)
-			c.asGuest(made.LinkURL, begun, "POST /uploads/"+s.ID+"/parts", `{"numbers":[1]}`).Want(401, "ended")
-			c.asGuest(made.LinkURL, begun, "POST /uploads/"+s.ID+"/complete", "").Want(401, "ended")
+			c.asGuest(made.LinkURL, begun, "POST "+s.path("/parts"), `{"numbers":[1]}`).Want(401, "ended")
+			c.asGuest(made.LinkURL, begun, "POST "+s.path("/complete"), "").Want(401, "ended")
 			c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(401, "ended")
 			if all := c.Partitions("files#"); len(all) > 0 {
 				t.Errorf("there are files: %v", all)
@@ -433,10 +443,7 @@ func TestRequestsEndWithTheirMaker(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	link := c.request("{}").LinkURL
-	apitest.Must(t, c.Users.Disable(t.Context(), "ann"))
-	_, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "ann")
-	apitest.Must(t, err)
-	apitest.Must(t, c.Users.Remove(t.Context(), "ann"))
+	c.remove("ann")
 	c.Send("GET "+link, "").Want(401)
 	if left := c.Partitions("requests#"); len(left) > 0 {
 		t.Errorf("left are %v", left)
@@ -454,7 +461,7 @@ func TestRequestsAreListedNewestFirst(t *testing.T) {
 		c.Clock.Advance(time.Second)
 	}
 	var titles []string
-	for _, q := range apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests {
+	for _, q := range c.requests() {
 		titles = append(titles, q.Title)
 	}
 	apitest.Equal(t, "the titles", titles, want)
@@ -539,7 +546,7 @@ func TestAGuestsSessionFindsTheDiskFull(t *testing.T) {
 	c.InProcess("it needs a disk")
 	c.onDisk(func() (int64, error) { return 10, nil })
 	link := c.request("{}").LinkURL
-	c.asGuest(link, apitest.Answer{}, "POST /uploads", `{"name":"a","length":500}`).Want(507)
+	c.guestBegins(link, `{"name":"a","length":500}`).Want(507)
 	c.wantNothingLeft()
 }
 
@@ -575,7 +582,7 @@ func TestARequestHasANewLinkWhenTheKeyIsRevoked(t *testing.T) {
 	c.Send("PUT "+old+"&file=a", "1").Want(401, "ended")
 	_, err = file.Links(p).Renew(t.Context(), 1)
 	apitest.Must(t, err)
-	all := apitest.Read[struct{ Requests []wire.Request }](c.Ask("GET /requests", "").Want(200)).Requests
+	all := c.requests()
 	c.Send("PUT "+all[0].LinkURL+"&file=a", "1").Want(200)
 	c.Send("PUT "+old+"&file=a", "1").Want(401)
 }
