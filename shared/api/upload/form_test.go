@@ -45,6 +45,9 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 		{"a name in the query that is no UTF-8", "file=c%E9.txt", []formPart{aFile("file", "x", "1")}, map[string]string{"cé.txt": "1"}},
 		{"two files of one name", "", []formPart{aFile("file", "m", "1"), aFile("file", "m", "1")}, map[string]string{"m": "1"}},
 	} {
+		if c.InStack() && strings.Contains(k.query, "%E9") { // the gateway replaces what is no UTF-8
+			continue
+		}
 		before := len(c.names())
 		e := c.form(k.query, k.parts).Want(200)
 		got := map[string]string{}
