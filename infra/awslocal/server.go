@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	startTimeout = 60 * time.Second // a cold Java on a busy machine is slow
+	startTimeout = 10 * time.Minute // a cold Java on a busy machine is slow
 	stopTimeout  = 5 * time.Second
 )
 

@@ -230,7 +230,7 @@ func (s *Stack) Empty(ctx context.Context) error {
 
 // Close ends the API and deletes the stack; its data stays, as the template says.
 func (s *Stack) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	_, err := s.cloud.stacks.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &s.name})
 	return errors.Join(err, s.front.Close())
