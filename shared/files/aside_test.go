@@ -12,7 +12,6 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
-	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -96,7 +95,7 @@ func TestManyLeftoversAreRemovedOnlyWhenAsked(t *testing.T) {
 	if r.Found != 221 || r.Mended != 120 || r.Many != 101 || len(s.Objects(blob.Files)) != 101 {
 		t.Errorf("a repair reported %+v, %s", r, all[0])
 	}
-	r, _ = s.check(func(c *files.Check) { c.Repair, c.RemoveMany = true, true })
+	r, _ = s.check(removingMany)
 	if r.Found != 101 || r.Mended != 101 || len(s.aside()) != 221 {
 		t.Errorf("a repair that removes many reported %+v, %d are aside", r, len(s.aside()))
 	}
@@ -143,11 +142,11 @@ func TestNothingOfALostUserIsRemoved(t *testing.T) {
 			if r := s.sweep(); r.Moved+r.Purged+r.Orphans != 0 {
 				t.Errorf("the sweep reported %+v", r)
 			}
-			_, found := s.check(func(c *files.Check) { c.Repair, c.RemoveMany = true, true })
+			_, found := s.check(removingMany)
 			if !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, "they stay: its user is lost") }) {
 				t.Errorf("the repair found %q", found)
 			}
-			if n := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup)); n != 3 || len(s.aside()) != 0 || kept.ID != 1 {
+			if n := len(s.Files()); n != 3 || len(s.aside()) != 0 || kept.ID != 1 {
 				t.Errorf("%d objects are left", n)
 			}
 		})
@@ -183,7 +182,7 @@ func TestAnOlderTableCostsNothing(t *testing.T) {
 	s.must(failure(service.Delete(t.Context(), s.user("alice"), 1)))
 	s.must(failure(service.Delete(t.Context(), s.user("alice"), 2)))
 	s.put("alice", large()[3:])
-	before := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup))
+	before := len(s.Files())
 	s.Close()
 	for _, end := range []string{"-wal", "-shm", ""} {
 		s.must(os.RemoveAll(filepath.Join(s.Dir, "table.sqlite"+end)))
@@ -192,10 +191,10 @@ func TestAnOlderTableCostsNothing(t *testing.T) {
 	s.Server = apitest.Open(t, s.Dir)
 	service = file.Service(s.Data.Ports)
 	s.Clock.Advance(2 * time.Hour)
-	s.wantFindings("a repair", func(c *files.Check) { c.Repair, c.RemoveMany = true, true },
+	s.wantFindings("a repair", removingMany,
 		"bytes alice 1 the bytes are missing; they lie at backup/", "bytes alice 2 the bytes are missing; they lie at backup/",
 		"leftover alice 4 no record names these 99997 bytes; they stay: it is newer than the table")
-	if now := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup)); now != before || len(s.aside()) > 0 {
+	if now := len(s.Files()); now != before || len(s.aside()) > 0 {
 		t.Errorf("of %d objects %d are left", before, now)
 	}
 	for id := range int64(3) {

@@ -45,6 +45,8 @@ func (s server) check(change func(*files.Check)) (files.CheckReport, []string) {
 
 func repairing(c *files.Check) { c.Repair = true }
 
+func removingMany(c *files.Check) { c.Repair, c.RemoveMany = true, true }
+
 // wantFindings checks what a check finds. Each finding must contain what is wanted.
 func (s server) wantFindings(what string, change func(*files.Check), want ...string) {
 	s.Helper()
@@ -260,17 +262,13 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			t.Parallel()
 			s, all := newChecked(t)
 			c.damage(s, all)
-			split := func(text string) []string {
-				all := strings.Split(text, "\x00")
-				slices.Sort(all)
-				return slices.DeleteFunc(all, func(s string) bool { return s == "" })
-			}
-			objects := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup))
+			split := func(text string) []string { return sorted(strings.Split(text, "\x00")...) }
+			objects := len(s.Files())
 			s.wantFindings("a check", nil, split(c.want)...)
 			s.wantFindings("a quick check", func(c *files.Check) { c.Quick = true }, split(c.quick)...)
 			s.wantFindings("a repair", repairing, split(c.mended)...)
 			s.wantFindings("a check after the repair", nil, split(c.left)...)
-			if now := len(s.Objects(blob.Files)) + len(s.Objects(blob.Backup)); now != objects && !strings.Contains(c.mended, "leftover") {
+			if now := len(s.Files()); now != objects && !strings.Contains(c.mended, "leftover") {
 				t.Errorf("of %d objects %d are left", objects, now)
 			}
 		})

@@ -157,7 +157,7 @@ func TestManyLinksWithoutRecordsAreRemovedOnlyWhenAsked(t *testing.T) {
 			s.wantFindings("after a repair", nil)
 			continue
 		}
-		if r, _ := s.check(func(c *files.Check) { c.Repair, c.RemoveMany = true, true }); r.Mended != 120 || len(s.keys("removed#link#")) != 120 {
+		if r, _ := s.check(removingMany); r.Mended != 120 || len(s.keys("removed#link#")) != 120 {
 			t.Errorf("a repair that removes many: %+v", r)
 		}
 	}

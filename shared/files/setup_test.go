@@ -145,7 +145,12 @@ func (s server) sweeper() *files.Sweeper {
 // sweep runs a whole sweep and returns its report.
 func (s server) sweep() files.SweepReport {
 	s.Helper()
-	r, err := s.sweeper().Run(s.Context())
+	return s.complete(s.sweeper())
+}
+
+func (s server) complete(w *files.Sweeper) files.SweepReport {
+	s.Helper()
+	r, err := w.Run(s.Context())
 	if err != nil || !r.Complete {
 		s.Fatalf("the sweep reported %+v, %v", r, err)
 	}

@@ -30,15 +30,18 @@ func TestSweepRemovesOldObjectsWithoutRecord(t *testing.T) {
 		s.orphan(area, "alice/readme.txt") // not a key that Ferry makes
 	}
 	s.Clock.Advance(59 * time.Minute)
-	if r := s.sweep(); r != (files.SweepReport{Seen: 14, Complete: true}) {
-		t.Fatalf("the first sweep reported %+v", r)
-	}
+	s.sweeps("the first sweep", files.SweepReport{Seen: 14})
 	s.Clock.Advance(2 * time.Minute)
-	if r := s.sweep(); r != (files.SweepReport{Seen: 6, Orphans: 6, Complete: true}) {
-		t.Fatalf("the second sweep reported %+v", r)
-	}
+	s.sweeps("the second sweep", files.SweepReport{Seen: 6, Orphans: 6})
 	s.wantObjects(blob.Files, kept, "alice/readme.txt")
 	s.wantObjects(blob.Backup, "alice/readme.txt")
+}
+
+// sweeps runs a sweep, which must report this.
+func (s server) sweeps(what string, want files.SweepReport) {
+	s.Helper()
+	want.Complete = true
+	apitest.Equal(s.TB, what, s.sweep(), want)
 }
 
 // dated returns a key of a file that is due on the day that many days from now.
@@ -54,8 +57,7 @@ func TestLeftoversWaitForTheDayInTheirKeys(t *testing.T) {
 	s.orphan(blob.Files, first)
 	s.orphan(blob.Backup, later)
 	for day, want := range []files.SweepReport{{}, {Seen: 1, Orphans: 1}, {}, {Seen: 1, Orphans: 1}, {}} {
-		want.Complete = true
-		apitest.Equal(t, fmt.Sprintf("the sweep after %d days", day), s.sweep(), want)
+		s.sweeps(fmt.Sprintf("the sweep after %d days", day), want)
 		s.Clock.Advance(24 * time.Hour)
 	}
 	s.wantObjects(blob.Files)
@@ -137,37 +139,25 @@ func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 		hour int // not quite whole days, to allow for time zones that change their clocks
 		want files.SweepReport
 	}{
-		{22, files.SweepReport{Seen: 2}},
-		{26, files.SweepReport{Seen: 2, Moved: 1}},
-		{72, files.SweepReport{Seen: 2}},
-		{76, files.SweepReport{Seen: 2, Purged: 1}},
-		{30*24 - 2, files.SweepReport{Seen: 2}},
-		{30*24 + 2, files.SweepReport{Seen: 2, Moved: 2}},
-		{120 * 24, files.SweepReport{Seen: 1}},
-		{120*24 + 4, files.SweepReport{Seen: 1, Purged: 1}},
-		{395 * 24, files.SweepReport{Seen: 1}},
-		{395*24 + 4, files.SweepReport{Seen: 1, Purged: 1}},
+		{22, files.SweepReport{}},
+		{26, files.SweepReport{Moved: 1}},
+		{72, files.SweepReport{}},
+		{76, files.SweepReport{Purged: 1}},
+		{30*24 - 2, files.SweepReport{}},
+		{30*24 + 2, files.SweepReport{Moved: 2}},
+		{120 * 24, files.SweepReport{}},
+		{120*24 + 4, files.SweepReport{Purged: 1}},
+		{395 * 24, files.SweepReport{}},
+		{395*24 + 4, files.SweepReport{Purged: 1}},
 		{396 * 24, files.SweepReport{}},
 	} {
 		s.Clock.Advance(s.start.Add(time.Duration(step.hour) * time.Hour).Sub(s.Clock.Now()))
 		step.want.Complete = true
 		r := s.sweep()
-		if r.Seen, step.want.Seen = 0, 0; r != step.want { // on its day a file may be seen before it expires
-			t.Errorf("after %d hours the sweep reported %+v, want %+v", step.hour, r, step.want)
-		}
+		r.Seen = 0 // on its day a file may be seen before it expires
+		apitest.Equal(t, fmt.Sprintf("the sweep after %d hours", step.hour), r, step.want)
 	}
 	apitest.Equal(t, "links that are left", len(s.Partitions("link#")), 0)
-}
-
-func TestFileKeptForEverStays(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	keepFor(s.Server, 0)
-	s.put("alice", "a")
-	s.Clock.Advance(10_000 * day)
-	if r := s.sweep(); r != (files.SweepReport{Seen: 1, Complete: true}) {
-		t.Errorf("the sweep reported %+v", r)
-	}
 }
 
 func TestSweepPurgesFilesOfARemovedUserOnTheirDay(t *testing.T) {
@@ -175,13 +165,9 @@ func TestSweepPurgesFilesOfARemovedUserOnTheirDay(t *testing.T) {
 	s := newSweepServer(t)
 	s.put("alice", "a")
 	s.removeUser("alice")
-	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
-		t.Errorf("the first sweep reported %+v", r)
-	}
+	s.sweeps("the first sweep", files.SweepReport{})
 	s.Clock.Advance(31 * day)
-	if r := s.sweep(); r != (files.SweepReport{Seen: 1, Purged: 1, Complete: true}) {
-		t.Errorf("after a month the sweep reported %+v", r)
-	}
+	s.sweeps("a sweep after a month", files.SweepReport{Seen: 1, Purged: 1})
 	s.wantObjects(blob.Files)
 	apitest.Equal(t, "records that are left", len(s.Partitions("files#")), 0)
 }
@@ -205,16 +191,10 @@ func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 		failed = true
 		return os.ErrPermission
 	})
-	if r := s.sweep(); r != (files.SweepReport{Seen: 4, Moved: 1, Orphans: 1, Failed: 2, Complete: true}) {
-		t.Fatalf("the first sweep reported %+v", r)
-	}
-	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
-		t.Fatalf("on the same day the next sweep reported %+v", r)
-	}
+	s.sweeps("the first sweep", files.SweepReport{Seen: 4, Moved: 1, Orphans: 1, Failed: 2})
+	s.sweeps("the next sweep on the same day", files.SweepReport{})
 	s.Clock.Advance(24 * time.Hour)
-	if r := s.sweep(); r != (files.SweepReport{Seen: 2, Moved: 1, Failed: 1, Complete: true}) {
-		t.Fatalf("the next sweep reported %+v", r)
-	}
+	s.sweeps("the next sweep", files.SweepReport{Seen: 2, Moved: 1, Failed: 1})
 	s.wantObjects(blob.Files, broken.Blob)
 	apitest.Equal(t, "objects in the backup area", len(s.Objects(blob.Backup)), 2)
 }
@@ -268,9 +248,7 @@ func TestADamagedDueItemHoldsUpNothingElse(t *testing.T) {
 	s.sweep()
 	s.update(table.Key{PK: "due", SK: "2000-01-01/files/x"}, "key", int64(1))
 	s.Clock.Advance(2 * time.Hour)
-	if r := s.sweep(); r != (files.SweepReport{Seen: 1, Orphans: 1, Failed: 1, Complete: true}) {
-		t.Errorf("the sweep reported %+v", r)
-	}
+	s.sweeps("the sweep", files.SweepReport{Seen: 1, Orphans: 1, Failed: 1})
 }
 
 // TestSweepKeepsWhatASessionCompletesMeanwhile completes a session after the sweep has
@@ -328,11 +306,7 @@ func (s server) sweepYoung() files.SweepReport {
 	s.Helper()
 	w := s.sweeper()
 	w.Grace = 1000 * day
-	r, err := w.Run(s.Context())
-	if err != nil || !r.Complete {
-		s.Fatalf("the sweep reported %+v, %v", r, err)
-	}
-	return r
+	return s.complete(w)
 }
 
 // keepFor changes the retention, as a restart with other settings does.
@@ -355,6 +329,7 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 		"completed under a shorter retention": {30, 3, func(s *apitest.Server) { keepFor(s, 2) }, 2, 1},
 		"completed under the first retention": {0, 3, func(s *apitest.Server) { keepFor(s, 2) }, 2, 1},
 		"completed when nothing expires":      {30, 3, func(s *apitest.Server) { keepFor(s, 0) }, -1, 0},
+		"kept for ever from the beginning":    {0, 0, func(*apitest.Server) {}, -1, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -67,25 +67,7 @@ func TestARetentionOfMillionsOfDaysIsNotDueEachDay(t *testing.T) {
 	s.sweep() // and walk
 	apitest.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
 	s.Clock.Advance(day)
-	if r := s.sweep(); r != (files.SweepReport{Complete: true}) {
-		t.Errorf("the next day the sweep reported %+v", r)
-	}
-}
-
-// TestTheNextSweepFinishesAMoveThatFailed does not wait for the day in the key of the old
-// bytes.
-func TestTheNextSweepFinishesAMoveThatFailed(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t)
-	c.sweepYoung() // and walk, which is due again after 30 days
-	c.put("file=a", "the bytes")
-	ctx, leave := context.WithCancel(t.Context())
-	c.Calls.Before("blob.Copy", func() error { leave(); return errors.New("away") })
-	c.must(failure(file.Service(c.Data.Ports).Delete(ctx, c.user(), 1)))
-	c.Calls.Before("blob.Copy", nil)
-	apitest.Equal(t, "files that the sweep moved", c.sweepYoung().Moved, 1)
-	apitest.Equal(t, "items for days to come", len(c.Partitions("due ")), 0)
-	c.wantConsistent(1)
+	s.sweeps("the sweep of the next day", files.SweepReport{})
 }
 
 // TestARepairGoesOnAfterAMoveThatFails has two moves that nobody finished; the first fails
