@@ -147,7 +147,8 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 		if err != nil {
 			return err
 		}
-		if all.CheckReport = r; c.JSON {
+		all.CheckReport = r
+		if c.JSON {
 			err = printJSON(out, all)
 		} else {
 			fmt.Fprintf(out.Out, "%s and %s compared; faults: %d, mended: %d, left to the sweep: %d\n",

@@ -135,7 +135,10 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 	begin, before := time.Now(), m.earlier.Load()
 	o := client.FetchOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections}
 	got, err := f.client.Fetch(ctx, f.link, o)
-	r.Name, r.Length, r.Path, r.Verified = got.Name, got.Length, got.Path, got.Verified
+	r.Name = got.Name
+	r.Length = got.Length
+	r.Path = got.Path
+	r.Verified = got.Verified
 	if err != nil {
 		return r, err
 	}

@@ -281,9 +281,15 @@ type listing[T any] struct {
 
 // print prints the things one by one, as they come.
 func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
-	before, after, between, last := fmt.Sprintf(l.format, l.titles...), l.nothing, "", ""
+	before := fmt.Sprintf(l.format, l.titles...)
+	after := l.nothing
+	between := ""
+	last := ""
 	if l.json {
-		before, after, between, last = "[\n  ", "[]\n", ",\n  ", "\n]\n"
+		before = "[\n  "
+		after = "[]\n"
+		between = ",\n  "
+		last = "\n]\n"
 	}
 	for v, err := range all {
 		if err != nil {

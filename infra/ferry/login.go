@@ -81,8 +81,14 @@ func writeLogin(s saved) error {
 // replaced atomically: it is never half written.
 func writePrivate(path string, v any) error {
 	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
 	dir := filepath.Dir(path)
-	if err := cmp.Or(err, os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
 		return err
 	}
 	return local.WritePrivate(path, bytes.NewReader(text), os.Rename)
@@ -147,7 +153,8 @@ func device() string {
 // credentials returns those of the flags and the environment, and asks for the rest.
 func (c loginCommand) credentials(ctx context.Context, out console) (user, password string, err error) {
 	ask := asker(ctx, out)
-	if user = c.User; user == "" {
+	user = c.User
+	if user == "" {
 		if c.PasswordStdin {
 			return "", "", usage("say who you are with --user or FERRY_USER")
 		}

@@ -528,8 +528,9 @@ func each(ctx context.Context, out console, names []string, done string, f func(
 // each is the function each, whose failures are printed beside a meter.
 func (f *failures) each(ctx context.Context, names []string, do func(name string) error) error {
 	for _, name := range names {
-		if ctx.Err() != nil {
-			return cmp.Or(f.first, ctx.Err())
+		err := ctx.Err()
+		if err != nil {
+			return cmp.Or(f.first, err)
 		}
 		f.add(name, do(name))
 	}

@@ -136,7 +136,8 @@ func (m *meter) labels(done int64) (label, below string) {
 	if m.files.Load() < 2 {
 		return file.label, ""
 	}
-	if below = file.label; file.bytes > 0 {
+	below = file.label
+	if file.bytes > 0 {
 		below = fmt.Sprintf("%d%% of %s  %s", min(100, max(0, done-file.from)*100/file.bytes), size(file.bytes), below)
 	}
 	return fmt.Sprintf("%d of %d files", m.ended.Load(), m.files.Load()), below

@@ -72,7 +72,9 @@ func requests(asJSON bool) listing[client.Request] {
 		asJSON, "%-16v  %-16s  %-12v  %-18v  %-8s  %s\n",
 		[]any{"ID", "EXPIRES", "FILES", "SIZE", "PASSWORD", "TITLE"},
 		func(q client.Request) []any {
-			files, bytes, password := fmt.Sprint(q.Arrived.Files), size(q.Arrived.Bytes), "no"
+			files := fmt.Sprint(q.Arrived.Files)
+			bytes := size(q.Arrived.Bytes)
+			password := "no"
 			if q.Files > 0 {
 				files += fmt.Sprintf(" of %d", q.Files)
 			}

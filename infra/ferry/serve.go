@@ -212,7 +212,8 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 		where = "--sms-url or FERRY_SMS_URL"
 		o.SMS, err = gateway.New(gateway.Config(c.SMS))
 	}
-	if o.Webhooks = c.addresses(); err == nil && len(o.Webhooks) > 0 {
+	o.Webhooks = c.addresses()
+	if err == nil && len(o.Webhooks) > 0 {
 		text := c.Secret
 		where = "--webhook-secret or FERRY_WEBHOOK_SECRET"
 		if text == "" {

@@ -33,7 +33,10 @@ func (c getCommand) unpack(ctx context.Context, m *meter, f found, v client.Veri
 		}
 	}
 	got, err := f.client.Unpack(ctx, f.link, o)
-	r.Name, r.Length, r.Path, r.Files = got.Name, got.Length, got.Path, got.Files
+	r.Name = got.Name
+	r.Length = got.Length
+	r.Path = got.Path
+	r.Files = got.Files
 	if err != nil {
 		return r, err
 	}

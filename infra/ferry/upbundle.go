@@ -54,7 +54,8 @@ func (u *uploader) collectBundle() (all []item, refused []uploaded) {
 		return nil, t.refused
 	}
 	it := item{name: u.bundleName(t), size: -1, tree: t}
-	if it.path = it.name; len(u.Paths) == 1 {
+	it.path = it.name
+	if len(u.Paths) == 1 {
 		it.path = u.Paths[0]
 	}
 	return []item{it}, t.refused

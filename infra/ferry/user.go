@@ -202,7 +202,7 @@ func (c userInvite) Run(ctx context.Context, set api.Settings, out console) erro
 
 // apply sets what the flags say.
 func (p profile) apply(u *auth.User, inCloud bool) error {
-	return cmp.Or(
+	return errors.Join(
 		given(&u.Email, "--email", p.Email, func(text string) (string, error) {
 			text, err := contact.ParseAddress(text)
 			if err == nil && inCloud {
@@ -489,7 +489,9 @@ func addUser(ctx context.Context, p *api.Ports, u auth.User, password string, wi
 	last, bad := service.Remains(ctx, u.Name)
 	switch {
 	case withFiles && errors.Is(bad, auth.ErrDamaged):
-		u.LastFile, u.Generation, u.Incarnation = last.LastFile, last.Generation, last.Incarnation
+		u.LastFile = last.LastFile
+		u.Generation = last.Generation
+		u.Incarnation = last.Incarnation
 		if u.Used, err = service.Used(ctx, u); err != nil && u.Quota > 0 {
 			return err
 		}

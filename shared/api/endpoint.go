@@ -1,7 +1,6 @@
 // Package api defines endpoints: a name, routes, and one constructor that makes the
-// handler from ports, for Lambda, for the one-process server and for tests alike. It may
-// import auth, envelope and the ports, but no backend. Start reading with Endpoint;
-// routes.go lists all routes.
+// handler from ports, for Lambda, for the one-process server and for tests alike. Start
+// reading with Endpoint; routes.go lists all routes.
 package api
 
 import (

@@ -68,7 +68,8 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)
-	if s.Movers = int(e.number("FERRY_MOVERS", 50)); s.Movers < 1 || s.Movers > maxMovers {
+	s.Movers = int(e.number("FERRY_MOVERS", 50))
+	if s.Movers < 1 || s.Movers > maxMovers {
 		e.fail("FERRY_MOVERS", fmt.Sprintf("must be a number from 1 to %d", maxMovers))
 	}
 	s.Notices.PerHour = e.number("FERRY_NOTICES_PER_HOUR", 100)

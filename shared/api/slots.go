@@ -64,7 +64,8 @@ func (s *Slots) Take(user, part string, n int) (release func(), err error) {
 func (s *Slots) add(n int, keys ...string) {
 	s.all += n
 	for _, key := range keys {
-		if s.taken[key] += n; s.taken[key] == 0 {
+		s.taken[key] += n
+		if s.taken[key] == 0 {
 			delete(s.taken, key)
 		}
 	}

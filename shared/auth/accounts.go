@@ -291,8 +291,8 @@ func (f *forgetting) try(ctx context.Context) (token string, err error) {
 	user, err := recent(items[1], now, day)
 	source, err2 := recent(items[2], now, time.Hour)
 	id := HashToken(f.name)[:8] // a longer text would only take space
-	if err := cmp.Or(err, err2, user.limit("", now, maxPerUser), source.limit("", now, maxPerSource),
-		source.limit(id, now, maxPerPair)); err != nil {
+	tooMany := cmp.Or(user.limit("", now, maxPerUser), source.limit("", now, maxPerSource), source.limit(id, now, maxPerPair))
+	if err := cmp.Or(err, err2, tooMany); err != nil {
 		return "", err
 	}
 	ops := []table.Op{source.add(f.source, now, id)}

@@ -1,11 +1,9 @@
 // Package auth checks who calls: users, HTTP Basic, bearers, the tokens of links, and
-// the limits on guessing; the same code in the cloud and on one machine. It may import
-// fault and the ports, but not files or notify: notices go through the Outbox that
-// it declares. Start reading with Authenticator.
+// the limits on guessing; the same code in the cloud and on one machine. Notices go
+// through the Outbox that it declares. Start reading with Authenticator.
 package auth
 
 import (
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -212,7 +210,10 @@ func (a *Authenticator) holder(
 ) (u User, err error) {
 	items, err := a.Table.GetMany(ctx, key, UserKey(name))
 	if err == nil {
-		err = cmp.Or(items[0].Decode(item), items[1].Decode(&u))
+		err = items[0].Decode(item)
+	}
+	if err == nil {
+		err = items[1].Decode(&u)
 	}
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return User{}, fmt.Errorf("reading a token and its user: %w", err)

@@ -23,7 +23,9 @@ func Read(r *http.Request) Credential {
 	scheme, value, _ := strings.Cut(header, " ")
 	c := Credential{Source: Source(r)}
 	if name, password, ok := r.BasicAuth(); ok {
-		c.Kind, c.Name, c.Password = "basic", name, HeaderText(password)
+		c.Kind = "basic"
+		c.Name = name
+		c.Password = HeaderText(password)
 	} else if strings.EqualFold(scheme, "Bearer") {
 		c.Kind, c.Bearer = "bearer", strings.TrimSpace(value)
 	} else if header != "" {

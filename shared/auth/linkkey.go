@@ -88,7 +88,8 @@ func ParseLinkKey(text string) (LinkKey, error) {
 }
 
 func parseVersions(text string) (all []KeyVersion, err error) {
-	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "[") {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "[") {
 		all = []KeyVersion{{Key: text}}
 	} else if json.Unmarshal([]byte(text), &all) != nil || len(all) == 0 {
 		return nil, errors.New("the link key is not a JSON array of versions") // the cause might show it
@@ -292,7 +293,10 @@ func (p Ports) ChangeKey(ctx context.Context, revoke int) (newest int, err error
 	}
 	text, err := json.Marshal(all)
 	if err == nil {
-		err = cmp.Or(r.Write(ctx, string(text)), r.load(ctx))
+		err = r.Write(ctx, string(text))
+	}
+	if err == nil {
+		err = r.load(ctx)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("storing the link key: %w", err)

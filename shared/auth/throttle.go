@@ -125,11 +125,14 @@ func (t *attempt) read(ctx context.Context, name string) (u User, err error) {
 		return u, fmt.Errorf("reading a user and the failed logins: %w", err)
 	}
 	for i, c := range t.counters {
-		c.item, c.unsaved, c.found = throttleItem{}, t.a.Throttle.unsaved(c.key, t.a.Now()), items[i].Found()
+		c.item = throttleItem{}
+		c.unsaved = t.a.Throttle.unsaved(c.key, t.a.Now())
+		c.found = items[i].Found()
 		if err := fault.Wrap(items[i].Decode(&c.item), "reading failed logins", table.ErrNotFound); err != nil {
 			return u, err
 		}
-		if c.stale = c.found && !c.item.fresh(t.a.Now()); c.stale {
+		c.stale = c.found && !c.item.fresh(t.a.Now())
+		if c.stale {
 			c.item.Count = 0
 		}
 	}
@@ -302,7 +305,8 @@ func (t *Throttle) remember(key table.Key, change func(*failure)) {
 	defer t.mu.Unlock()
 	f := t.failures[key]
 	change(&f)
-	if delete(t.failures, key); f == (failure{}) {
+	delete(t.failures, key)
+	if f == (failure{}) {
 		return
 	}
 	for other := range t.failures {
@@ -392,7 +396,8 @@ func (t *attempt) takePlace() (wait <-chan struct{}, outdated bool) {
 			wait = c.gate.left
 		}
 	}
-	if t.placed = wait == nil && !outdated; t.placed {
+	t.placed = wait == nil && !outdated
+	if t.placed {
 		for _, c := range t.counters {
 			c.gate.underWay++
 		}

@@ -193,7 +193,9 @@ func (s *Users) Add(ctx context.Context, u User) error {
 	if removed {
 		last.Incarnation++
 	}
-	u.LastFile, u.Generation, u.Incarnation = last.LastFile, last.Generation, last.Incarnation
+	u.LastFile = last.LastFile
+	u.Generation = last.Generation
+	u.Incarnation = last.Incarnation
 	// An earlier user of the name may be removed just now, which raises the generation.
 	same := []table.Cond{table.AtMost("lastFile", u.LastFile), table.AtMost("generation", u.Generation)}
 	return s.store(ctx, u, table.NotExists(), same...)

@@ -1,6 +1,6 @@
 // Package blob is the port to the bytes of files, which live in two areas, the
-// user area and the backup area: each is a bucket in the cloud and a folder on
-// one machine. It imports nothing of Ferry. Start reading with Store.
+// user area and the backup area: each is a bucket in the cloud and a folder on one
+// machine. Start reading with Store.
 //
 // A key has the form "folder/name". Each of the two consists of ASCII letters,
 // digits and the characters . _ - @ +, has at most 128 bytes, and does not begin

@@ -73,7 +73,8 @@ func (b *Body) Read(p []byte) (int, error) {
 	if b.sha != nil {
 		b.sha.Write(p[:n])
 	}
-	if b.err = b.check(n, err); b.err != nil {
+	b.err = b.check(n, err)
+	if b.err != nil {
 		return n, b.err
 	}
 	return n, err
@@ -83,7 +84,8 @@ func (b *Body) Read(p []byte) (int, error) {
 // and err.
 func (b *Body) check(n int, err error) error {
 	if b.Left != nil {
-		if *b.Left -= int64(n); *b.Left < 0 {
+		*b.Left -= int64(n)
+		if *b.Left < 0 {
 			return ErrTooLong
 		}
 	}

@@ -1,6 +1,6 @@
 // Package bundle makes and reads bundles: several files and folders in one ZIP64 archive, stored
 // and not deflated. The sender makes the archive while sending it. The sender and the service use
-// this package alike. Of Ferry it imports only wire. Start reading with Plan and Read.
+// this package alike. Start reading with Plan and Read.
 //
 // A bundle has exactly one form, so that its layout follows from names and lengths, and everything
 // but the bytes of the files follows from its directory. The numbers are sections of APPNOTE 6.3.10.
@@ -127,7 +127,8 @@ func (l *Layout) add(e Entry) error {
 	e.Executable = e.Executable && !e.IsFolder()
 	e.Header = l.Directory
 	e.Offset = e.Header + int64(len(e.local()))
-	if l.size += int64(len(e.record())); l.size > MaxDirectory {
+	l.size += int64(len(e.record()))
+	if l.size > MaxDirectory {
 		return &Error{Reason: fmt.Sprintf("has names that need more than %d MiB together", MaxDirectory>>20)}
 	}
 	l.Directory = e.Offset + e.Length

@@ -211,7 +211,8 @@ func (p *Parts) content(ctx context.Context, number int, c piece, take func([]by
 			return failed(err)
 		}
 		_, _ = sum.Write(chunk) // never fails
-		if done += int64(n); done == c.length {
+		done += int64(n)
+		if done == c.length {
 			if err := closed(); err != nil {
 				return failed(err)
 			}
@@ -299,7 +300,8 @@ func (r *partReader) Read(b []byte) (n int, err error) {
 	for n < len(b) && r.err == nil {
 		if len(r.rest) == 0 {
 			var more bool
-			if r.rest, r.err, more = r.next(); !more {
+			r.rest, r.err, more = r.next()
+			if !more {
 				r.err = io.EOF
 			}
 			continue

@@ -50,10 +50,12 @@ func (c *Client) claim(ctx context.Context, link, password string) (address stri
 		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(":"+password)))
 	}
 	err = c.askLink(ctx, http.MethodGet, link, header, func(resp *http.Response) error {
-		if address = claimed(link, resp); address != "" {
+		address = claimed(link, resp)
+		if address != "" {
 			return nil
 		}
-		if address = link; resp.StatusCode >= 400 {
+		address = link
+		if resp.StatusCode >= 400 {
 			return refusal(resp)
 		}
 		return nil

@@ -13,9 +13,8 @@
 // Upload, CRC64NVME of each part and of the whole with Put, and the SHA-256
 // that a Source states.
 //
-// The package imports only what HTTP and checksums need. Start reading at
-// Client; request.go sends requests, put.go uploads, fetch.go downloads,
-// unpack.go downloads bundles.
+// Start reading at Client; request.go sends requests, put.go uploads, fetch.go
+// downloads, unpack.go downloads bundles.
 package client
 
 import (
@@ -96,7 +95,8 @@ func BaseURL(text string) (string, error) {
 	if err != nil || !isWeb(u) || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return "", fmt.Errorf("%q is not the URL of a service, such as https://files.example.com/v1", text)
 	}
-	if u.Path = strings.TrimRight(u.Path, "/"); u.Path == "" {
+	u.Path = strings.TrimRight(u.Path, "/")
+	if u.Path == "" {
 		u.Path = "/v1"
 	}
 	if !strings.HasSuffix(u.Path, "/v1") {

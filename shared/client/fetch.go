@@ -53,7 +53,8 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	}
 	defer p.file.Close()
 	from.started(p.have())
-	if p.claim, from.keep = "", p.keep; from.at != link {
+	p.claim, from.keep = "", p.keep
+	if from.at != link {
 		p.claim = from.at
 	}
 	if err := c.fill(ctx, from, p, o.Connections); err != nil {

@@ -18,7 +18,8 @@ func (u *unpacking) checkNames() error {
 	system := fileSystem{ignoresCase: err == nil, windows: runtime.GOOS == "windows"}
 	for _, e := range u.entries {
 		top, _, _ := strings.Cut(u.target(e), "/")
-		if top = fold(top); top == fold(u.temporary()) || strings.HasPrefix(top, fold(u.note())) {
+		top = fold(top)
+		if top == fold(u.temporary()) || strings.HasPrefix(top, fold(u.note())) {
 			return &bundle.Error{Path: e.Path, Reason: "has a name that unpacking needs for itself"}
 		}
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,8 +114,13 @@ func openOwn(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) { // it was replaced in between
-		return nil, cmp.Or(err, f.Close(), fs.ErrPermission)
+	now, err := f.Stat()
+	if err == nil && !os.SameFile(info, now) { // it was replaced in between
+		err = fs.ErrPermission
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
 	}
 	return f, nil
 }
@@ -209,7 +213,8 @@ func (r record) write(path string) error {
 		return err
 	}
 	_, err = f.Write(text)
-	if err = cmp.Or(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err != nil {
 		_ = os.Remove(path + ".new")
 		return err
 	}

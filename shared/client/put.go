@@ -243,7 +243,10 @@ func parallel[T any](ctx context.Context, atOnce int, all iter.Seq[T], do func(c
 			break
 		}
 	}
-	return cmp.Or(g.Wait(), context.Cause(ctx)) // it may have ended before all were begun
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx) // it may have ended before all were begun
 }
 
 // read notes the checksum of a part.
@@ -344,7 +347,8 @@ func (s *stream) send(ctx context.Context) error {
 	err := parallel(ctx, streams, func(yield func(*part) bool) {
 		for number, more := 1, true; more; number++ {
 			var next *part
-			if next, failed = s.read(number); next == nil {
+			next, failed = s.read(number)
+			if next == nil {
 				return
 			}
 			more = yield(next) && next.length == nil

@@ -201,7 +201,8 @@ func pages[T any](ctx context.Context, c *Client, path string, items func(envelo
 					yield(*new(T), fmt.Errorf("%w: its list repeats itself", ErrAnswer))
 					return
 				}
-				if oldest = when(item); !yield(item, nil) {
+				oldest = when(item)
+				if !yield(item, nil) {
 					return
 				}
 			}

@@ -164,7 +164,8 @@ func (c *Client) sendPart(ctx context.Context, p wire.SignedPart, content io.Rea
 	for name, value := range p.Headers {
 		req.Header.Set(name, value)
 	}
-	if req.ContentLength = p.Size; p.Size == 0 {
+	req.ContentLength = p.Size
+	if p.Size == 0 {
 		req.Body = http.NoBody
 	}
 	resp, err := c.send(req)

@@ -57,7 +57,8 @@ func (c *Client) Unpack(ctx context.Context, link string, o UnpackOptions) (got 
 	if err != nil {
 		return got, err
 	}
-	if from.keep = u.keep; from.at != link {
+	from.keep = u.keep
+	if from.at != link {
 		if err := u.keep(from.at); err != nil {
 			return got, err
 		}
@@ -113,7 +114,8 @@ func openUnpacking(base string, r Remote) (u *unpacking, err error) {
 	if err == nil && !info.IsDir() {
 		return u, fmt.Errorf("%w and is not a folder: %s", ErrExists, base)
 	}
-	if u.made = err != nil; u.made {
+	u.made = err != nil
+	if u.made {
 		if err := os.MkdirAll(base, 0o777); err != nil {
 			return u, err
 		}

@@ -1,5 +1,5 @@
-// Package contact reads telephone numbers and e-mail addresses, as people write them. It
-// imports nothing of ours. Start reading with ParseMobile and ParseAddress.
+// Package contact reads telephone numbers and e-mail addresses, as people write them.
+// Start reading with ParseMobile and ParseAddress.
 package contact
 
 import (
@@ -40,7 +40,8 @@ func ParseMobile(text, region string) (string, error) {
 	if code == "" {
 		code, dialled = home.Code, home
 	}
-	if number, ok = dialled.national(number); !ok {
+	number, ok = dialled.national(number)
+	if !ok {
 		return "", ErrNumber
 	}
 	if _, err := checkMobile(number, plans); err != nil {

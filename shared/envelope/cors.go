@@ -107,7 +107,9 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 	all := slices.Contains(o, "*")
 	methods, exposed := strings.Join(Methods(), ", "), strings.Join(Exposed(), ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h, origin, inside := w.Header(), r.Header.Get("Origin"), strings.HasPrefix(r.URL.Path, prefix+"/")
+		h := w.Header()
+		origin := r.Header.Get("Origin")
+		inside := strings.HasPrefix(r.URL.Path, prefix+"/")
 		if inside && !all {
 			h.Add("Vary", "Origin")
 		}

@@ -1,7 +1,6 @@
-// Package envelope sends all of Ferry's responses: it writes the standard envelope of
-// the interface specification (section 2.2), maps faults to status codes, recovers
-// panics, and logs requests without anything secret. It may import fault and the ports, for
-// their errors, and nothing else of Ferry. Start reading with Outlet in handler.go.
+// Package envelope sends all of Ferry's responses: it writes the standard envelope of the
+// interface specification (section 2.2), maps faults to status codes, recovers panics, and
+// logs requests without anything secret. Start reading with Outlet in handler.go.
 package envelope
 
 import (

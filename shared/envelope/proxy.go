@@ -39,7 +39,8 @@ func ParseProxy(client, secret string) (p Proxy, err error) {
 		return p, nil
 	}
 	name, entry, counted := strings.Cut(client, "/")
-	if p = (Proxy{client: name, entry: 1}); counted {
+	p = Proxy{client: name, entry: 1}
+	if counted {
 		p.entry, err = strconv.Atoi(entry)
 	}
 	if err != nil || p.entry < 1 || !isHeader(name) {

@@ -1,6 +1,5 @@
 // Package fault has the errors that a caller may see, and what is known of the caller. The
-// domains return faults, and the envelope answers with them. It imports nothing of ours;
-// everything may import it. Start reading with Fault.
+// domains return faults, and the envelope answers with them. Start reading with Fault.
 package fault
 
 import (

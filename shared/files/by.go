@@ -35,7 +35,10 @@ func (b By) is(user string, incarnation int64) bool {
 
 // same reports whether this is the same user or guest, from wherever and called whatever.
 func (b By) same(other By) bool {
-	b.Called, b.Source, other.Called, other.Source = "", "", "", ""
+	b.Called = ""
+	b.Source = ""
+	other.Called = ""
+	other.Source = ""
 	return b == other
 }
 

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,9 +183,15 @@ func (c *Check) items(ctx context.Context) error {
 		if err != nil {
 			_, err = c.found(inner, Finding{Kind: BadItem, Key: item.Key.String(), What: "the item cannot be read"})
 		}
-		return cmp.Or(err, inner.Err())
+		if err != nil {
+			return err
+		}
+		return inner.Err()
 	})
-	return cmp.Or(g.Wait(), err)
+	if failed := g.Wait(); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // damagedRecord notes a record that cannot be read. It may be rebuilt once all links are known.

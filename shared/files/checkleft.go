@@ -105,7 +105,8 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 		if err == nil {
 			err = c.bring(ctx, now)
 		}
-		if bad.Mended = err == nil; err != nil {
+		bad.Mended = err == nil
+		if err != nil {
 			bad.What += fmt.Sprintf(", but: %v", err)
 		}
 		return nil
@@ -211,7 +212,8 @@ func (c *Check) remove(ctx context.Context, l *leftover) error {
 		bad.What += "; they stay: " + l.why
 	case c.Repair && !many:
 		err := c.Blobs.SetAside(ctx, l.Area, l.Blob, c.Now())
-		if bad.Mended = err == nil; err != nil {
+		bad.Mended = err == nil
+		if err != nil {
 			bad.What += fmt.Sprintf("; they stay: %v", err)
 		}
 	case !many:

@@ -111,7 +111,10 @@ func (s *Service) finish(ctx context.Context, sess Session, f File, room []table
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	done := sess
-	done.Done, done.Sending, done.Hashed, done.Hash = true, Sending{}, 0, nil
+	done.Done = true
+	done.Sending = Sending{}
+	done.Hashed = 0
+	done.Hash = nil
 	ops, err := s.publishNew(ctx, &f, sess.Sending)
 	if err != nil {
 		return nil, err

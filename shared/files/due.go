@@ -89,7 +89,8 @@ func Objects(ctx context.Context, s blob.Store) iter.Seq2[File, error] {
 					return
 				}
 				for _, o := range page {
-					if after = o.Key; !yield(stored(area, o), nil) {
+					after = o.Key
+					if !yield(stored(area, o), nil) {
 						return
 					}
 				}
@@ -118,7 +119,8 @@ func parseFolder(key string) (shard int, day string) {
 	if len(first) < 4 || first[0] != 'D' || first[2] != '-' {
 		return 0, ""
 	}
-	if shard = strings.IndexByte("0123456789abcdef", first[1]); shard < 0 {
+	shard = strings.IndexByte("0123456789abcdef", first[1])
+	if shard < 0 {
 		return 0, ""
 	}
 	return shard, first[3:]

@@ -5,8 +5,8 @@
 // leave bytes without a record, which the sweeper removes, but never a record
 // without bytes.
 //
-// The package may import auth, fault and the ports, but not notify: notices
-// go through the Outbox that it declares. Start reading with Service, then upload.go.
+// Notices go through the Outbox that the package declares. Start reading with
+// Service, then upload.go.
 package files
 
 import (

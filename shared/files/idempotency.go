@@ -287,7 +287,9 @@ func (c *Claim) Repeat(uploader auth.Identity, owner string) (*Repeat, error) {
 	}
 	r := &Repeat{s: s, uploader: uploader}
 	for _, f := range all {
-		f.By, f.Owner, f.Area = ByOf(uploader), owner, blob.Files
+		f.By = ByOf(uploader)
+		f.Owner = owner
+		f.Area = blob.Files
 		r.first = append(r.first, s.listed(f.File))
 		r.unprotected = r.unprotected || !f.Protected
 	}

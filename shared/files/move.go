@@ -126,7 +126,8 @@ func (s *Service) move(
 	ctx context.Context, owner auth.User, f File, to blob.Area, event Event,
 ) (moved File, err error) {
 	err = s.Retry(ctx, f, func(f File) (err error) {
-		if moved = f; event.Reason == ByRetention && !f.Expired(s.Now()) {
+		moved = f
+		if event.Reason == ByRetention && !f.Expired(s.Now()) {
 			return errExtended
 		}
 		moved, err = s.tryMove(ctx, owner, f, to, event)
@@ -151,8 +152,11 @@ func (s *Service) Retry(ctx context.Context, f File, change func(File) error) er
 			return err
 		}
 		now, failed := s.current(ctx, f.Owner, f.ID)
-		if failed != nil || now.Blob != f.Blob {
-			return cmp.Or(failed, errNoFile(f.Area))
+		if failed != nil {
+			return failed
+		}
+		if now.Blob != f.Blob {
+			return errNoFile(f.Area)
 		}
 		f = now
 	}

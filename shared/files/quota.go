@@ -181,7 +181,8 @@ func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err erro
 				return t, fmt.Errorf("adding up files: %w", err)
 			}
 			fmt.Fprintln(which, item.Key, held.Bytes, held.Blob)
-			if t.used += held.Bytes; held.Incarnation == owner.Incarnation {
+			t.used += held.Bytes
+			if held.Incarnation == owner.Incarnation {
 				t.used += held.Length
 			}
 		}

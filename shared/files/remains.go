@@ -36,7 +36,8 @@ func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad er
 			if cmp.Or(held.Owner, name) != name {
 				continue
 			}
-			if u.LastFile = max(u.LastFile, id, held.FileID); !listed {
+			u.LastFile = max(u.LastFile, id, held.FileID)
+			if !listed {
 				u.Incarnation = max(u.Incarnation, held.Incarnation)
 			}
 		}

@@ -162,7 +162,8 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 		Incarnation: u.maxIncarnation,
 		Created:     now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
 	}
-	if sess.PartSize = PartSize(p.Length, p.PartSize); p.Streamed && p.PartSize == 0 {
+	sess.PartSize = PartSize(p.Length, p.PartSize)
+	if p.Streamed && p.PartSize == 0 {
 		sess.PartSize = streamedPartSize
 	}
 	if u.reserved != nil {

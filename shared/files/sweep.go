@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,7 +212,9 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		if left > 0 && left <= walkEvery { // more comes from a clock that ran ahead
 			return true, nil
 		}
-		at.Area, at.After, at.Walk = blob.Backup, "", s.Now().Add(walkEvery).Unix()
+		at.Area = blob.Backup
+		at.After = ""
+		at.Walk = s.Now().Add(walkEvery).Unix()
 	}
 	s.await()
 	for at.Area != users {
@@ -283,7 +284,7 @@ func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err er
 			return false, err
 		}
 		_, err := s.endReservations(ctx, user, s.Now().Unix())
-		err = cmp.Or(err, s.sweepOldest(ctx, blob.Backup, user), s.sweepOldest(ctx, blob.Files, user))
+		err = errors.Join(err, s.sweepOldest(ctx, blob.Backup, user), s.sweepOldest(ctx, blob.Files, user))
 		if ctx.Err() != nil {
 			return false, err
 		}

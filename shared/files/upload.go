@@ -171,7 +171,10 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 
 // newRecord completes the record of a file whose bytes are in the store.
 func (s *Service) newRecord(f File, written blob.Written, owner auth.User, wish Expiry) File {
-	f.V, f.Owner, f.Incarnation, f.Area = formatVersion, owner.Name, owner.Incarnation, blob.Files
+	f.V = formatVersion
+	f.Owner = owner.Name
+	f.Incarnation = owner.Incarnation
+	f.Area = blob.Files
 	f.Length, f.CRC64 = written.Size, fmt.Sprintf("%016x", written.CRC64NVME)
 	now := s.Now()
 	f.Modified = now.UnixMilli()

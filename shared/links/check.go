@@ -48,7 +48,8 @@ func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool)
 		default:
 			bad.Copy = &l.File
 		}
-		if bad.Key = keys[i].PK; bad.Copy == nil || !quick || l.File.CRC64 == f.CRC64 {
+		bad.Key = keys[i].PK
+		if bad.Copy == nil || !quick || l.File.CRC64 == f.CRC64 {
 			bad.Mend = s.mend(f, i, l, unchanged)
 		}
 		all = append(all, bad)
@@ -59,7 +60,10 @@ func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool)
 // same reports whether two copies of a record are equal. A link's copy may be older than
 // the end of a move, and than a change of a link's limits.
 func same(a, b files.File) bool {
-	a.From, b.From, a.Limited, a.Changes = nil, nil, b.Limited, b.Changes
+	a.From = nil
+	b.From = nil
+	a.Limited = b.Limited
+	a.Changes = b.Changes
 	return reflect.DeepEqual(a, b)
 }
 

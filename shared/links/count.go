@@ -164,7 +164,9 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 	s.change(l.Token, func(h *live) {
 		h.remember(l)
 		if s.Bytes > 0 {
-			h.sum, h.underWay, h.given = h.sum+u.Bytes-u.Begun, h.underWay-u.Begun, h.given+u.Bytes
+			h.sum += u.Bytes - u.Begun
+			h.underWay -= u.Begun
+			h.given += u.Bytes
 		}
 		if hour := hourOf(now); l.Hour != hour && hourOf(l.read) == hour { // one read earlier has an old sum
 			h.delta.hour, h.before = hour, l.Given
@@ -179,7 +181,9 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 			h.previews, h.lastPreview = h.previews+1, now.Unix()
 		}
 		if counts {
-			h.downloads, h.first, h.last = h.downloads+1, cmp.Or(h.first, now.Unix()), now.Unix()
+			h.downloads++
+			h.first = cmp.Or(h.first, now.Unix())
+			h.last = now.Unix()
 			h.about = h.about || paused // the process may end before it writes them
 		}
 		if counts && source != "" && !paused { // else there are too many to remember
@@ -219,7 +223,10 @@ func (s *Service) write(ctx context.Context, token string, must bool) (err error
 	var d delta
 	s.change(token, func(h *live) {
 		if !h.writing && s.due(h) && (must || !s.Now().Before(h.paused)) {
-			l, d, h.delta, h.writing = h.link, h.delta, delta{}, true
+			l = h.link
+			d = h.delta
+			h.delta = delta{}
+			h.writing = true
 		}
 	})
 	if l.Token == "" {
@@ -238,12 +245,17 @@ func (s *Service) wrote(h *live, now Link, d delta, err error) {
 	}
 	switch {
 	case err == nil || errors.Is(err, table.ErrCondition): // or the file was moved
-		if h.pause = 0; !h.link.read.After(now.read) {
+		h.pause = 0
+		if !h.link.read.After(now.read) {
 			h.link, h.known = now, s.Now()
 		}
 	case errors.Is(err, table.ErrBusy):
-		h.downloads, h.previews, h.given = h.downloads+d.downloads, h.previews+d.previews, h.given+d.given
-		h.first, h.last, h.lastPreview = cmp.Or(d.first, h.first), max(h.last, d.last), max(h.lastPreview, d.lastPreview)
+		h.downloads += d.downloads
+		h.previews += d.previews
+		h.given += d.given
+		h.first = cmp.Or(d.first, h.first)
+		h.last = max(h.last, d.last)
+		h.lastPreview = max(h.lastPreview, d.lastPreview)
 		h.sources, h.about = nil, h.about || d.downloads > 0
 		h.pause = min(max(firstPause, 2*h.pause), longestPause)
 		h.paused = s.Now().Add(h.pause)
@@ -293,7 +305,9 @@ func (s *Service) put(ctx context.Context, l Link, d delta) (after Link, err err
 // downloads it counts.
 func (s *Service) update(l Link, d delta) (op table.Op, after Link, n int64) {
 	now := s.Now()
-	op, after, n = table.Update(key(l.Token)).If(table.Exists()), l, d.downloads
+	op = table.Update(key(l.Token)).If(table.Exists())
+	after = l
+	n = d.downloads
 	known := recent(l.Sources, now)
 	all := slices.Clone(known)
 	for _, one := range d.sources {
@@ -323,7 +337,9 @@ func (s *Service) update(l Link, d delta) (op table.Op, after Link, n int64) {
 		op, after.Given = op.Add("given", d.given), l.Given+d.given
 	}
 	if d.given > 0 && d.hour == hourOf(now) && l.Hour != d.hour {
-		op, after.Hour, after.GivenBefore = op.Set("hour", d.hour).Set("givenBefore", d.before), d.hour, d.before
+		op = op.Set("hour", d.hour).Set("givenBefore", d.before)
+		after.Hour = d.hour
+		after.GivenBefore = d.before
 	}
 	return op, after, n
 }

@@ -92,6 +92,21 @@ func (l Link) State(now time.Time) State {
 	return Live
 }
 
+// Gives reports whether a link in this state leads to its file.
+func (s State) Gives() bool { return s == Live }
+
+// Over reports whether it does not, and never will again.
+func (s State) Over() bool {
+	switch s {
+	case Expired, UsedUp, Ended, Deleted, Restored, unknown:
+		return true
+	}
+	return false
+}
+
+// Waits reports whether it will again by itself: nothing about such a link is given up.
+func (s State) Waits() bool { return !s.Gives() && !s.Over() }
+
 // Error implements error: a state can be why a link leads nowhere.
 func (s State) Error() string { return "the link is " + string(s) }
 
@@ -128,7 +143,7 @@ func (s State) fault() error {
 		Restored: "this link led to a deleted file, which was restored and has its earlier links again",
 		unknown:  wire.NoLink,
 	}[s]
-	if s == Live {
+	if s.Gives() {
 		return nil
 	}
 	return &fault.Fault{Kind: fault.Unauthorized, Detail: why, Cause: s}

@@ -1,8 +1,8 @@
 // Package links keeps the download links of files: their items in the table, what a token
 // leads to, how often a link was used, and the receipt of a file's first download.
 //
-// The package may import auth, files, fault and the ports, but not notify. files reaches it
-// through the port files.Links, and notify through notify.Links. Start reading with Link, then count.go.
+// files reaches it through the port files.Links, and notify through notify.Links. Start reading with
+// Link, then count.go.
 package links
 
 import (
@@ -128,7 +128,7 @@ func (s *Service) ItemKey(token string) table.Key { return key(token) }
 // Over implements notify.Links.
 func (s *Service) Over(item table.Item) bool {
 	l, err := decode(item)
-	return err == nil && l.State(s.Now()) != Live
+	return err == nil && l.State(s.Now()).Over()
 }
 
 // Token implements files.Links.
@@ -172,7 +172,9 @@ func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
 // OfMany returns what Of returns for each of several files, but besides its own link at most so many
 // others, the newest. It makes a call to the table for each 100 links.
 func (s *Service) OfMany(ctx context.Context, all []files.File, others int) ([][]Link, error) {
-	now, some, keys := s.Now(), slices.Clone(all), []table.Key(nil)
+	now := s.Now()
+	some := slices.Clone(all)
+	var keys []table.Key
 	for i, f := range some {
 		some[i].Recipients = f.Recipients[max(0, len(f.Recipients)-others):]
 		keys = append(keys, s.keys(some[i])...)
@@ -254,7 +256,7 @@ func (s *Service) check(l Link, area blob.Area) error {
 	switch {
 	case l.Dead == "" && l.File.Area != area:
 		state = unknown
-	case state == Live && s.Key.Revoked(l.File.Key):
+	case state.Gives() && s.Key.Revoked(l.File.Key):
 		state = Ended
 	}
 	f := fault.Of(state.fault())
@@ -290,7 +292,8 @@ func (s *Service) read(ctx context.Context, token, claim string) (l Link, err er
 	if err == nil {
 		l, err = s.decoded.Read(items[0], decode)
 	}
-	if l.Token, l.read = token, read; err == nil && s.Memory > 0 {
+	l.Token, l.read = token, read
+	if err == nil && s.Memory > 0 {
 		s.change(token, func(h *live) { h.remember(l) })
 	}
 	if err == nil && len(items) > 1 {
@@ -353,7 +356,9 @@ func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) 
 	for i, l := range links {
 		id := l.ID()
 		at := key(s.tokenOf(*now, id))
-		found, before, renewed := !l.read.IsZero(), l, i == 0 && now.Renewed > old.Renewed
+		found := !l.read.IsZero()
+		before := l
+		renewed := i == 0 && now.Renewed > old.Renewed
 		if renewed {
 			l = l.anew()
 		}
@@ -400,7 +405,7 @@ type dead struct {
 // unless something else has ended it before.
 func (s *Service) bury(at table.Key, why State, l Link) table.Op {
 	over := Over{why, l.Sender(), s.Now().Unix()}
-	if before := l.State(s.Now()); before != Live && before != unknown {
+	if before := l.State(s.Now()); before.Over() && before != unknown {
 		over = l.over(before)
 	}
 	op := table.Put(at, dead{formatVersion, over.State, over.Sender, over.Since}).Expire(s.Now().Add(deadMemory))

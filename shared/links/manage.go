@@ -157,7 +157,7 @@ func (s *Service) makeRoom(ctx context.Context, f *files.File, wanted int) error
 		return err
 	}
 	for _, l := range links[1:] {
-		if over > 0 && l.State(s.Now()) != Live {
+		if over > 0 && l.State(s.Now()).Over() {
 			at := slices.Index(f.Recipients, l.Recipient)
 			f.Recipients = slices.Delete(f.Recipients, at, at+1)
 			over--
@@ -263,8 +263,13 @@ func (s *Service) RenewOwn(ctx context.Context, all *files.Service, f files.File
 
 // anew returns what a file's own link begins with when it is made anew.
 func (l Link) anew() Link {
-	l.Use, l.Limits.Taken, l.Limits.Ended = Use{}, 0, 0
+	l.Use = Use{}
+	l.Limits.Taken = 0
+	l.Limits.Ended = 0
 	l.Takers = nil
-	l.Sources, l.Given, l.GivenBefore, l.Hour = nil, 0, 0, 0
+	l.Sources = nil
+	l.Given = 0
+	l.GivenBefore = 0
+	l.Hour = 0
 	return l
 }

@@ -83,7 +83,9 @@ func (s *Service) NewRequest(ctx context.Context, owner auth.User, r Request) (R
 	if r.ID, err = auth.RandomID(s.Random, auth.RequestID/2); err != nil {
 		return r, err
 	}
-	r.V, r.Owner, r.Incarnation = formatVersion, owner.Name, owner.Incarnation
+	r.V = formatVersion
+	r.Owner = owner.Name
+	r.Incarnation = owner.Incarnation
 	r.Key, r.Created = s.Key.Version(), s.Now().Unix()
 	return r, fault.Wrap(s.Table.Write(ctx, r.put().If(table.NotExists())), "storing a request")
 }
@@ -108,7 +110,7 @@ func (s *Service) Requests(ctx context.Context, owner auth.User) (all []Request,
 		if err != nil {
 			return nil, fmt.Errorf("listing requests: %w", err)
 		}
-		if r.Incarnation == owner.Incarnation && r.dead(s.Now()) == Live {
+		if r.Incarnation == owner.Incarnation && !r.state(s.Now()).Over() {
 			all = append(all, r)
 		}
 	}
@@ -116,7 +118,7 @@ func (s *Service) Requests(ctx context.Context, owner auth.User) (all []Request,
 	return all, nil
 }
 
-func (r Request) dead(now time.Time) State {
+func (r Request) state(now time.Time) State {
 	switch {
 	case r.Ended != 0:
 		return Ended
@@ -137,7 +139,8 @@ func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, c
 			return r, err
 		}
 		was := r.Rev
-		if change(&r); s.Key.Revoked(r.Key) {
+		change(&r)
+		if s.Key.Revoked(r.Key) {
 			r.Key = s.Key.Version()
 		}
 		r.Rev++
@@ -171,7 +174,7 @@ func errNoRequest() error { return fault.New(fault.NotFound, "there is no open r
 // openRequest returns a request of a user, unless it has ended.
 func (s *Service) openRequest(ctx context.Context, owner auth.User, id string) (r Request, err error) {
 	err = s.Table.Get(ctx, requestKey(owner.Name, id), &r)
-	if errors.Is(err, table.ErrNotFound) || err == nil && (r.Incarnation != owner.Incarnation || r.dead(s.Now()) != Live) {
+	if errors.Is(err, table.ErrNotFound) || err == nil && (r.Incarnation != owner.Incarnation || r.state(s.Now()).Over()) {
 		return r, errNoRequest()
 	}
 	return r, fault.Wrap(err, "reading a request")
@@ -198,7 +201,7 @@ func (s *Service) FindRequest(ctx context.Context, token string) (r Request, mak
 	case s.Key.Revoked(r.Key), maker.State != auth.Active:
 		return r, maker, Ended.fault()
 	}
-	return r, maker, r.dead(s.Now()).fault()
+	return r, maker, r.state(s.Now()).fault()
 }
 
 // RemoveRequests removes all requests of a user. It makes one call to the table for each, and for
@@ -268,7 +271,7 @@ func (s *Service) admit(
 	if err != nil {
 		return r, source, fault.Wrap(err, "reading a request")
 	}
-	if state := r.dead(s.Now()); state != Live {
+	if state := r.state(s.Now()); !state.Gives() {
 		return r, source, fault.New(fault.Forbidden, "this request is %s: no more files can be sent", state)
 	}
 	if err := s.bound(ctx, &r, by, t); err != nil {

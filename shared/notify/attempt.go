@@ -166,7 +166,8 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (wait time.Duration,
 	if e == nil || err != nil {
 		return 0, err
 	}
-	if wait = e.due().Sub(s.Now()); wait > 0 {
+	wait = e.due().Sub(s.Now())
+	if wait > 0 {
 		return wait, nil
 	}
 	retry, _, err := s.try(ctx, e)

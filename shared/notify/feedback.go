@@ -145,7 +145,9 @@ func MailFeedback(text []byte) (f Feedback, ok bool, err error) {
 		to := e.Bounce.Recipients[0]
 		f.To, f.Detail = to.Address, cmp.Or(to.Diagnostic, e.Bounce.Type+", "+e.Bounce.SubType)
 	case "Complaint":
-		f.Kind, f.Detail, f.To = Complained, e.Complaint.Type, e.Complaint.Recipients[0].Address
+		f.Kind = Complained
+		f.Detail = e.Complaint.Type
+		f.To = e.Complaint.Recipients[0].Address
 	case "Reject":
 		f.Kind, f.Detail = Undelivered, e.Reject.Reason
 	default:

@@ -57,11 +57,17 @@ const (
 // single one holds 160 places of the GSM alphabet or, if the text has any other
 // character, 70 of UTF-16. If there are several, each holds 153 or 67.
 func Segments(text string) int {
-	width, one, each := gsmWidth, 160, 153
+	width := gsmWidth
+	one := 160
+	each := 153
 	if strings.ContainsFunc(text, func(r rune) bool { return gsmWidth(r) == 0 }) {
-		width, one, each = utf16Width, 70, 67
+		width = utf16Width
+		one = 70
+		each = 67
 	}
-	total, segments, room := 0, 1, each
+	total := 0
+	segments := 1
+	room := each
 	for _, r := range text {
 		w := width(r)
 		total += w

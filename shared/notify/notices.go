@@ -1,9 +1,7 @@
 // Package notify tells people and programs what has happened: by mail, by text
-// message, and by events that are posted to webhooks. It may import auth, files,
-// the stores' ports and the mail port; only api, boot and the programs import it.
-// Start reading here. Then read outbox.go and events.go (what goes into the outbox,
-// in the transaction that it is about), attempt.go (one try) and schedule.go (when
-// each is tried).
+// message, and by events that are posted to webhooks. Start reading here. Then read
+// outbox.go and events.go (what goes into the outbox, in the transaction that it is
+// about), attempt.go (one try) and schedule.go (when each is tried).
 //
 // A notice says what it is about, but holds no link and no PIN. Those are derived
 // from the link key when the message is written, so that reading the table
@@ -330,7 +328,9 @@ func (n Notice) untouched() []table.Cond {
 
 // failed returns the notice as one that did not arrive.
 func (n Notice) failed(now time.Time, why string) Notice {
-	n.Outcome, n.FailedAt, n.LastError = Failed, now.UnixMilli(), why
+	n.Outcome = Failed
+	n.FailedAt = now.UnixMilli()
+	n.LastError = why
 	return n
 }
 

@@ -84,8 +84,15 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 // revive returns the operations that put a failed notice back into the outbox; failed removes it
 // from where it is. Its tries keep counting, as they identify senders' claims.
 func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
-	n.Outcome, n.FailedAt, n.SentAt, n.Delivered, n.Provider, n.LastError = "", 0, 0, 0, "", ""
-	n.NotBefore, n.Retried, n.Sending = now.UnixMilli(), now.Unix(), false
+	n.Outcome = ""
+	n.FailedAt = 0
+	n.SentAt = 0
+	n.Delivered = 0
+	n.Provider = ""
+	n.LastError = ""
+	n.NotBefore = now.UnixMilli()
+	n.Retried = now.Unix()
+	n.Sending = false
 	return []table.Op{failed, table.Put(n.Key(), n).If(table.NotExists())}
 }
 

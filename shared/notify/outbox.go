@@ -62,7 +62,12 @@ func (o Outbox) ArrivedToo(notice string, a files.Arrival) table.Op {
 // about queues a notice about a file.
 func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, error) {
 	unique, err := auth.RandomID(o.Random, 8)
-	n.Request, n.Owner, n.Area, n.File, n.Name, n.Length = fault.RequestID(ctx), f.Owner, f.Area, f.ID, f.Name, f.Length
+	n.Request = fault.RequestID(ctx)
+	n.Owner = f.Owner
+	n.Area = f.Area
+	n.File = f.ID
+	n.Name = f.Name
+	n.Length = f.Length
 	if f.Entries > 0 {
 		n.Files, n.First = f.Files(), f.First
 	}
@@ -81,6 +86,10 @@ func (o Outbox) Invite(ctx context.Context, u auth.User, nonce, base string, exp
 
 // toUser queues a mail about a user's password.
 func (o Outbox) toUser(ctx context.Context, u auth.User, nonce string, n Notice) table.Op {
-	n.Channel, n.To, n.User, n.Nonce, n.Request = Mail, u.Email, u.Name, nonce, fault.RequestID(ctx)
+	n.Channel = Mail
+	n.To = u.Email
+	n.User = u.Name
+	n.Nonce = nonce
+	n.Request = fault.RequestID(ctx)
 	return n.Op(o.Now(), nonce[:16])
 }

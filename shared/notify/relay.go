@@ -212,7 +212,8 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 			switch {
 			case unread == nil && now.Sub(clampDue(now, n.NotBefore)) < OverdueAge:
 			case unread != nil || late == nil: // a sender gives up what cannot be read
-				if waiting = append(waiting, Pointer(item.Key, string(n.Channel))); len(waiting) == table.MaxPage {
+				waiting = append(waiting, Pointer(item.Key, string(n.Channel)))
+				if len(waiting) == table.MaxPage {
 					err = point()
 				}
 			case r.Ended < MaxEnded:

@@ -102,7 +102,9 @@ func arrivedLetter(n Notice) letter {
 		Link:    n.page("files?request=" + n.By),
 		Footer:  t.ArrivedFooter,
 	}
-	l.LinkHere, l.Download, l.NoLogin = t.ArrivedHere, t.ArrivedShow, ""
+	l.LinkHere = t.ArrivedHere
+	l.Download = t.ArrivedShow
+	l.NoLogin = ""
 	return l
 }
 
@@ -118,7 +120,9 @@ func pinLetter(n Notice, service, pin, link string) letter {
 		Link:    link,
 		Footer:  t.PINFooter,
 	}
-	l.LinkHere, l.Download, l.NoLogin = t.PINHere, t.Choose, ""
+	l.LinkHere = t.PINHere
+	l.Download = t.Choose
+	l.NoLogin = ""
 	return l
 }
 
@@ -260,7 +264,9 @@ func asIs(s string) string { return s }
 // linkTextOf is the text message with up to longest characters of the file's name.
 func linkTextOf(n Notice, t Texts, link string, longest int, spell func(string) string) string {
 	said := func(s string) string { return display(unquoted(spell(s))) }
-	sender, name, message := n.sender(), said(shorten(oneLine(n.Name), longest)), said(n.Message)
+	sender := n.sender()
+	name := said(shorten(oneLine(n.Name), longest))
+	message := said(n.Message)
 	text := fmt.Sprintf(t.Shared, sender, name)
 	if name == "" || longest == 0 { // no name, or no room for one
 		text = fmt.Sprintf(t.sent()+":", sender)

@@ -133,7 +133,11 @@ func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression
 // AllowMail ends only the provider's reason, and returns the address's entry; was is
 // false if there was no such reason.
 func AllowMail(ctx context.Context, t table.Table, address string) (was bool, left Suppression, err error) {
-	return lift(ctx, t, address, func(e *Suppression) { e.Refused, e.Detail, e.RefusedAt = "", "", 0 })
+	return lift(ctx, t, address, func(e *Suppression) {
+		e.Refused = ""
+		e.Detail = ""
+		e.RefusedAt = 0
+	})
 }
 
 // lift changes an address's entry; was is false if that makes no difference. An entry left
@@ -145,7 +149,8 @@ func lift(ctx context.Context, t table.Table, address string, change func(*Suppr
 			return false, Suppression{}, err
 		}
 		left = before
-		if change(&left); left == before {
+		change(&left)
+		if left == before {
 			return false, left, nil
 		}
 		op := table.Delete(SuppressedKey(address))

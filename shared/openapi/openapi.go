@@ -1,6 +1,6 @@
 // Package openapi has the description of the interface, openapi.json. It is written by
 // hand, and tests check all responses against it. It also answers requests that no
-// endpoint handles. It may import api and envelope. Start reading with openapi.json.
+// endpoint handles. Start reading with openapi.json.
 package openapi
 
 import (

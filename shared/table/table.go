@@ -1,5 +1,5 @@
-// Package table is the port to Ferry's one key-value table. It imports no other
-// package of Ferry. Start reading with Table; README.md lists the items.
+// Package table is the port to Ferry's one key-value table. Start reading with
+// Table; README.md lists the items.
 //
 // The model is DynamoDB's, because that backend allows the least: items under a
 // partition key and a sort key, conditional writes, small transactions, atomic

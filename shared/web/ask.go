@@ -48,7 +48,9 @@ func (v *visit) ask(q question, out any) (*reply, error) {
 	v.api.ServeHTTP(a, r)
 	if inner := fault.CallerOf(r.Context()); inner.Login != "" {
 		outer := fault.CallerOf(v.r.Context())
-		outer.Login, outer.User, outer.Accepted = inner.Login, inner.User, inner.Accepted
+		outer.Login = inner.Login
+		outer.User = inner.User
+		outer.Accepted = inner.Accepted
 	}
 	if redirected := a.status > 300 && a.status < 400 && a.status != http.StatusFound && a.status != http.StatusSeeOther &&
 		a.status != http.StatusNotModified; failed == nil && (redirected || a.status >= 400) {

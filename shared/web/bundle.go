@@ -91,7 +91,8 @@ func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 		from = 0
 	}
 	entries, more, err := v.entries(p, from, b.Search)
-	if b.More = more; err != nil {
+	b.More = more
+	if err != nil {
 		return nil, err
 	}
 	b.Whole = b.Search == "" && len(entries) == b.All
@@ -131,7 +132,8 @@ func (v *visit) entries(p landingPage, from int, words string) (all []wire.Entry
 			}
 			all = append(all, e)
 		}
-		if from += len(page.Entries); found.header.Get("Link") == "" || len(page.Entries) == 0 {
+		from += len(page.Entries)
+		if found.header.Get("Link") == "" || len(page.Entries) == 0 {
 			return all, false, nil
 		}
 	}
@@ -261,7 +263,8 @@ func folder(all map[string]*node, path string) *node {
 // sum adds up what is in a folder, and puts folders first.
 func (n *node) sum() {
 	for _, inside := range n.Inside {
-		if inside.sum(); !inside.Folder {
+		inside.sum()
+		if !inside.Folder {
 			n.Files++
 		}
 		n.Files += inside.Files

@@ -111,7 +111,8 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 	if !l.Expires.IsZero() {
 		left = l.Expires.Sub(v.ports.Now())
 	}
-	if s.Became = became(links.State(l.State), l.To, l.Used.Count, m, left); s.Became.word == "live" {
+	s.Became = became(links.State(l.State), l.To, l.Used.Count, m, left)
+	if s.Became.word == "live" {
 		s.Became.word = "works"
 	}
 	return s
@@ -144,7 +145,7 @@ func (p *panel) IDText() string { return strconv.FormatInt(p.ID, 10) }
 func (p *panel) Own() string {
 	for _, l := range p.Links {
 		switch {
-		case l.ID != links.Own || l.State != string(links.Live):
+		case l.ID != links.Own || !links.State(l.State).Gives():
 		case l.Protected || l.Downloads > 0:
 			_, query, _ := strings.Cut(p.LinkURL, "?")
 			return "l?" + query

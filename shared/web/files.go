@@ -101,7 +101,8 @@ func changed(query url.Values, pairs ...string) string {
 		q.Set(name, query.Get(name))
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if q.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
+		q.Set(pairs[i], pairs[i+1])
+		if pairs[i+1] == "" {
 			q.Del(pairs[i])
 		}
 	}
@@ -177,7 +178,10 @@ func (v *visit) addRows(p *filesPage) error {
 	}
 	from = max(0, min(from, len(all)))
 	some := all[from:min(from+filesRows, len(all))]
-	p.From, p.To, p.All, p.More = from+1, from+len(some), len(all), older != 0
+	p.From = from + 1
+	p.To = from + len(some)
+	p.All = len(all)
+	p.More = older != 0
 	after, before := p.query.Get("after"), p.query.Get("before")
 	p.Older = after != ""
 	if from > 0 {
@@ -226,7 +230,8 @@ func (v *visit) found(p *filesPage) (all []*files.Listed, after int64, err error
 				all = append(all, f)
 			}
 		}
-		if after = page.Next; after == 0 || len(all) >= filesRows || p.Search+p.Request == "" {
+		after = page.Next
+		if after == 0 || len(all) >= filesRows || p.Search+p.Request == "" {
 			break
 		}
 	}
@@ -287,7 +292,8 @@ func (v *visit) told(all [][]links.Link) (map[string]message, error) {
 			}
 			l := of[len(of)-1-n]
 			looked := l.Downloads == 0 && len(ids) < toldNotices
-			if told[l.Recipient] = (message{unread: !looked}); looked {
+			told[l.Recipient] = message{unread: !looked}
+			if looked {
 				ids = append(ids, l.Recipient)
 			}
 		}
@@ -309,12 +315,14 @@ func (r *fileRow) tell(all []links.Link, told map[string]message, now time.Time)
 		}
 		downloads += l.Downloads
 		left := time.Duration(0)
-		if l.File = r.File; l.Ends() != 0 { // one that was lost does not know its file
+		l.File = r.File
+		if l.Ends() != 0 { // one that was lost does not know its file
 			left = time.Unix(l.Ends(), 0).Sub(now)
 		}
 		each = append(each, became(l.State(now), l.To, l.Downloads, told[l.Recipient], left))
 	}
-	if r.Became = together(each, downloads); r.Became.word == "live" && r.By.User != r.Owner {
+	r.Became = together(each, downloads)
+	if r.Became.word == "live" && r.By.User != r.Owner {
 		r.Became.word = "new"
 	}
 }
@@ -325,7 +333,8 @@ func (v *visit) addUploads(p *filesPage) error {
 	_, err := v.ask(question{at: "GET /uploads?limit=" + strconv.Itoa(openUploads)}, &open)
 	for i := range open.Uploads {
 		u := &open.Uploads[i]
-		if u.sent = -1; i >= measuredUploads || err != nil {
+		u.sent = -1
+		if i >= measuredUploads || err != nil {
 			continue
 		}
 		if _, err := v.ask(question{at: "GET /uploads/" + u.ID}, u); err == nil { // else it has just ended

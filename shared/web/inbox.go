@@ -12,7 +12,9 @@ func Inbox(p *api.Ports) inbox.Page {
 	s := newSite(p)
 	return func(w http.ResponseWriter, r *http.Request, messages []inbox.Message) error {
 		v := s.visit(r)
-		v.w, v.r, v.frames = w, r, true
+		v.w = w
+		v.r = r
+		v.frames = true
 		return known(func(v *visit) error { return v.show(http.StatusOK, "inbox", messages) })(v)
 	}
 }

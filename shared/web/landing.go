@@ -222,7 +222,8 @@ func (v *visit) preview(p *landingPage) error {
 	if err != nil { // it can be downloaded all the same
 		return nil
 	}
-	if p.Text = firstLines(found.body.String()); p.Text != "" {
+	p.Text = firstLines(found.body.String())
+	if p.Text != "" {
 		p.Preview = "text"
 	}
 	return nil
@@ -299,7 +300,8 @@ func (p page) Sends(l landingPage) template.HTML {
 	case l.Locked:
 		key = "protected"
 	case l.About.Bundle:
-		if key = "bundle"; l.Bundle != nil && l.Bundle.Whole {
+		key = "bundle"
+		if l.Bundle != nil && l.Bundle.Whole {
 			key, what = "files", p.N("landing.files", l.Bundle.Files)
 		}
 	case key == "bundle", key == "text": // any archive, and any document

@@ -75,7 +75,7 @@ func became(state links.State, to string, downloads int64, m message, left time.
 		return outcome{word: "used-up"}
 	case state == links.Ended:
 		return outcome{word: "ended"}
-	case state != links.Live:
+	case state.Over():
 		return outcome{word: "expired"}
 	case downloads > 0:
 		return outcome{"downloaded", downloads}

@@ -47,7 +47,9 @@ func (v *visit) send() error {
 	}
 	p := v.sender()
 	p.Keep = cmp.Or(v.who.KeepDays, v.ports.Retention.KeepDays)
-	p.Email, p.Mobiles, p.Region = v.who.Email != "", !v.ports.NoSMS, v.ports.PhoneRegion != ""
+	p.Email = v.who.Email != ""
+	p.Mobiles = !v.ports.NoSMS
+	p.Region = v.ports.PhoneRegion != ""
 	if _, err := v.ask(question{at: "GET /me"}, &p.Account); err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ func (s *site) handler(f view) http.Handler {
 	h := outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		v := r.Context().Value(visitKey{}).(*visit)
 		v.w, v.r = w, r
-		if v.err = v.admit(); v.err == nil {
+		v.err = v.admit()
+		if v.err == nil {
 			v.err = f(v)
 		}
 		return v.err

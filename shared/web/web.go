@@ -1,8 +1,7 @@
 // Package web has the pages for people: templates, style and scripts, and the handlers that fill
 // them. Pages are a client of the interface: what they show and do, they ask of its endpoints
-// within this process (see ask.go), so there are no second rules. It may import api, its
-// endpoints and the domains, but no backend. Start reading here, then visit.go; each page has a
-// file and a template of its name.
+// within this process (see ask.go), so there are no second rules. Start reading here, then
+// visit.go; each page has a file and a template of its name.
 package web
 
 import (

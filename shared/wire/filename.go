@@ -1,7 +1,6 @@
 // Package wire defines how file names, checksums, a few texts and the uses of links are
-// written in requests and responses, for the service and its client alike. It imports
-// nothing of Ferry. Start reading with CleanFileName; header.go reads headers, crc.go has
-// the checksums.
+// written in requests and responses, for the service and its client alike. Start reading
+// with CleanFileName; header.go reads headers, crc.go has the checksums.
 package wire
 
 import (

@@ -1,6 +1,5 @@
 // Package account has the endpoints for credentials: log in and out, choose a new
-// password, and stop mail to an address. It may import api and the domains (auth, files,
-// notify), but no backend. Start reading with token.go.
+// password, and stop mail to an address. Start reading with token.go.
 package account
 
 import (

@@ -127,12 +127,14 @@ func (w *answer) send() (sent int64, err error) {
 		}
 		sum.Write(b)
 		if sent+int64(len(b)) == w.file.Length {
-			if w.err = w.compare(sum); w.err != nil {
+			w.err = w.compare(sum)
+			if w.err != nil {
 				return sent, w.err
 			}
 		}
 		n, err := w.ResponseWriter.Write(b)
-		if sent += int64(n); err != nil {
+		sent += int64(n)
+		if err != nil {
 			return sent, err // the client is gone
 		}
 	}

@@ -180,7 +180,9 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 		}
 	}
 	f := link.File
-	f.Name, f.Length, f.SHA256 = cmp.Or(wire.CleanFileName(path.Base(e.Path)), "file"), e.Length, nil
+	f.Name = cmp.Or(wire.CleanFileName(path.Base(e.Path)), "file")
+	f.Length = e.Length
+	f.SHA256 = nil
 	f.Type, f.Modified = types[strings.ToLower(path.Ext(e.Path))], e.Modified.UnixMilli()
 	c := content{
 		file: f, tag: fmt.Sprintf(`"%s-%x-%x"`, f.CRC64, e.Offset, e.Length),

@@ -397,7 +397,9 @@ func sendAway(w http.ResponseWriter, r *http.Request, url string, used *links.Us
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", url)
 	w.WriteHeader(http.StatusFound)
-	used.Bytes, used.Whole, used.Source = used.Begun, true, auth.Source(r)
+	used.Bytes = used.Begun
+	used.Whole = true
+	used.Source = auth.Source(r)
 }
 
 // rangeBytes returns how many bytes a GET of ranges of a file can get, at most.

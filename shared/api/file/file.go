@@ -1,6 +1,5 @@
-// Package file has the endpoints for stored files: download, list, delete, restore, and
-// show what is known about one. It may import api and the domains (auth, files, links, notify),
-// but no backend. Start reading with download.go.
+// Package file has the endpoints for stored files: download, list, delete, restore, and show
+// what is known about one. Start reading with download.go.
 package file
 
 import (

@@ -127,7 +127,8 @@ func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *rec
 			sent, ids = append(sent, l), append(ids, l.Recipient)
 		}
 	}
-	if out.Notify = uploader && f.Notify; !uploader && len(sent) == 0 {
+	out.Notify = uploader && f.Notify
+	if !uploader && len(sent) == 0 {
 		return nil
 	}
 	known, err := notify.States(r.Context(), s.ports.Table, ids)

@@ -124,7 +124,10 @@ func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) e
 		if err != nil {
 			return err
 		}
-		out.Name, out.Type, out.Length, out.CRC64NVME = f.Name, contentType(f), &f.Length, wire.CRC64Text(sum)
+		out.Name = f.Name
+		out.Type = contentType(f)
+		out.Length = &f.Length
+		out.CRC64NVME = wire.CRC64Text(sum)
 		out.SHA256 = hex.EncodeToString(f.SHA256)
 	}
 	if left, limited := link.Left(); limited {

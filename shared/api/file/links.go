@@ -55,13 +55,15 @@ func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity, 
 	var e files.Edit
 	if in.Name != nil {
 		name := wire.CleanFileName(*in.Name)
-		if e.Name = &name; name == "" {
+		e.Name = &name
+		if name == "" {
 			return fault.Parameter("name", "name is not a file name")
 		}
 	}
 	if in.Expires != nil {
 		wish, err := ExpiryOf(*in.Expires, s.ports)
-		if e.Expiry = &wish; err != nil {
+		e.Expiry = &wish
+		if err != nil {
 			return err
 		}
 	}
@@ -174,7 +176,8 @@ func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identi
 	var c links.Change
 	if in.Expires != nil {
 		until, err := s.until(*in.Expires, f)
-		if c.Until = &until; err != nil {
+		c.Until = &until
+		if err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,11 @@ func Sending(p *api.Ports, r *http.Request, u auth.User, to Recipients, lang str
 	lang, base := api.LangOf(lang, r, u), p.Base(r.Context())
 	for i := range s.Recipients {
 		n := &s.Recipients[i]
-		n.Text, n.Lang, n.Base, n.Sender, n.ReplyTo = to.Message, lang, base, u.Name, u.Email
+		n.Text = to.Message
+		n.Lang = lang
+		n.Base = base
+		n.Sender = u.Name
+		n.ReplyTo = u.Email
 	}
 	if !to.Notify {
 		return s, nil

@@ -153,7 +153,8 @@ func (s *form) next() (*files.Part, error) {
 
 // part returns the next part, or nil at the end.
 func (s *form) part() (part *formPart, err error) {
-	if part, s.first = s.first, nil; part != nil {
+	part, s.first = s.first, nil
+	if part != nil {
 		return part, nil
 	}
 	if s.last != nil {

@@ -69,7 +69,8 @@ func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *for
 // setField reads a field of a page's form into the query.
 func setField(q url.Values, name string, part io.Reader, left *int64) error {
 	content, err := io.ReadAll(io.LimitReader(part, *left+1))
-	if *left -= int64(len(content)); *left < 0 {
+	*left -= int64(len(content))
+	if *left < 0 {
 		return fault.Parameter(name, "the fields of the form are too long")
 	}
 	text := strings.TrimSpace(strings.ReplaceAll(string(content), "\r\n", "\n"))

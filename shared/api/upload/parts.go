@@ -89,7 +89,9 @@ func (h handler) sign(r *http.Request, sess files.Session, number int, sum strin
 	if err != nil {
 		return wire.SignedPart{}, fmt.Errorf("signing part %d: %w", number, err)
 	}
-	out.Method, out.URL, out.Headers = part.Method, part.URL, part.Header
+	out.Method = part.Method
+	out.URL = part.URL
+	out.Headers = part.Header
 	return out, nil
 }
 
@@ -109,7 +111,9 @@ func Receive(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		id, number, sum := r.PathValue("id"), r.PathValue("number"), r.Header.Get(checksumHeader)
+		id := r.PathValue("id")
+		number := r.PathValue("number")
+		sum := r.Header.Get(checksumHeader)
 		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
 		if err != nil || !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
 			return fault.New(fault.Forbidden, "the part's URL or headers differ from those that were given out")

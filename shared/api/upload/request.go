@@ -70,7 +70,8 @@ func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*
 		set(&q.MaxBytes, in.Bytes)
 		set(&q.MaxFiles, in.Files)
 		if in.Expires != nil {
-			if q.Expires = 0; !expires.IsZero() {
+			q.Expires = 0
+			if !expires.IsZero() {
 				q.Expires = expires.Unix()
 			}
 		}
@@ -78,7 +79,8 @@ func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*
 			q.Password = options.Password
 		}
 		if in.Notify != nil {
-			if q.Notify = (files.Contact{}); *in.Notify {
+			q.Notify = files.Contact{}
+			if *in.Notify {
 				q.Notify = files.Contact{To: u.Email, Lang: api.Lang(r, u), Base: h.ports.Base(r.Context())}
 			}
 		}

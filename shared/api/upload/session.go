@@ -249,7 +249,8 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
 		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes", int64(blob.MaxPartSize))
 	}
-	if p.Length, p.Streamed = -1, in.Length == nil; !p.Streamed {
+	p.Length, p.Streamed = -1, in.Length == nil
+	if !p.Streamed {
 		p.Length = *in.Length
 	}
 	p.Bundle, p.Files = in.Bundle, in.Files

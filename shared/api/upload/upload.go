@@ -1,7 +1,6 @@
 // Package upload has the endpoint POST /upload (specification section 4.3), which takes
 // files as parts of multipart/form-data or one as the whole body, and the upload
-// sessions of /uploads. It may import api, api/file and the domains (auth, files,
-// notify), but no backend. Start reading with upload.go; session.go has the sessions.
+// sessions of /uploads. Start reading with upload.go; session.go has the sessions.
 package upload
 
 import (
@@ -80,7 +79,8 @@ func (h handler) take(w http.ResponseWriter, r *http.Request, u auth.Identity, q
 	if err != nil {
 		return files.Page{}, err
 	}
-	if p.begun = begun; begun != nil {
+	p.begun = begun
+	if begun != nil {
 		p.list = 0
 	}
 	if q != nil {

@@ -44,8 +44,11 @@ func (s *Store) create(
 	ctx context.Context, area blob.Area, key string, r io.Reader, size, reserve int64,
 ) (blob.Written, error) {
 	path, err := s.path(ctx, area, key)
-	if err = cmp.Or(err, wrap(s.room(reserve, max(size, 0)), "writing object %s", key)); err != nil {
+	if err != nil {
 		return blob.Written{}, err
+	}
+	if err := s.room(reserve, max(size, 0)); err != nil {
+		return blob.Written{}, wrap(err, "writing object %s", key)
 	}
 	buf, release := s.buffer(size)
 	defer release()

@@ -1,6 +1,6 @@
 // Package disk implements blob.Store and blob.Parts with plain files under one
-// folder. It may import the port and package wire. Start reading with Open;
-// create.go writes objects, and parts.go has the sessions of parts.
+// folder. Start reading with Open; create.go writes objects, and parts.go has the
+// sessions of parts.
 //
 //	files/<key>             the user area; the slash in a key makes a folder
 //	backup/<key>            the backup area

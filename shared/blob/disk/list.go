@@ -17,7 +17,10 @@ import (
 
 // List implements blob.Store.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
-	if err := cmp.Or(checkArea(area), blob.CheckLimit(limit)); err != nil {
+	if err := checkArea(area); err != nil {
+		return nil, err
+	}
+	if err := blob.CheckLimit(limit); err != nil {
 		return nil, err
 	}
 	files, err := s.listFiles(ctx, area, after, limit)
@@ -53,7 +56,8 @@ func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, lim
 		if err != nil {
 			return nil, fmt.Errorf("listing %s/%s: %w", area, folder, err)
 		}
-		if objects = append(objects, more...); len(objects) == limit {
+		objects = append(objects, more...)
+		if len(objects) == limit {
 			break
 		}
 	}

@@ -79,8 +79,14 @@ func (u upload) paths(ctx context.Context) (dir, object string, err error) {
 func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
 	id := rand.Text()
 	dir, _, err := upload{s, area, key, id, l}.paths(ctx)
-	if err = cmp.Or(err, l.Check()); err == nil {
-		err = cmp.Or(s.room(s.reserve, l.Length), s.roomForFile(s.reserve))
+	if err == nil {
+		err = l.Check()
+	}
+	if err == nil {
+		err = s.room(s.reserve, l.Length)
+	}
+	if err == nil {
+		err = s.roomForFile(s.reserve)
 	}
 	if err != nil {
 		return "", err
@@ -110,7 +116,8 @@ func (s *Store) makeSession(dir string, l blob.Layout) error {
 // Sign implements blob.Upload: it is not supported.
 func (u upload) Sign(ctx context.Context, number int, _ *uint64, _ time.Duration) (blob.SignedPart, error) {
 	_, _, err := u.paths(ctx)
-	return blob.SignedPart{}, cmp.Or(err, u.layout.CheckNumber(number), blob.ErrUnsupported)
+	wrong := u.layout.CheckNumber(number)
+	return blob.SignedPart{}, cmp.Or(err, wrong, blob.ErrUnsupported)
 }
 
 // OpenSessions returns how many uploads are neither completed nor swept.
@@ -135,7 +142,10 @@ func (u upload) List(ctx context.Context) ([]blob.Part, error) {
 // Complete implements blob.Upload.
 func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
 	dir, object, err := u.paths(ctx)
-	if err = cmp.Or(err, u.layout.Check()); err != nil {
+	if err == nil {
+		err = u.layout.Check()
+	}
+	if err != nil {
 		return blob.Written{}, err
 	}
 	shared, release := u.s.use(u.id)

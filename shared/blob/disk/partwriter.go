@@ -2,7 +2,6 @@ package disk
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -31,7 +30,10 @@ func mark(size int64, sum uint64) []byte {
 // Write implements blob.Upload.
 func (u upload) Write(ctx context.Context, number int, r io.Reader, sum *uint64) (blob.Part, error) {
 	dir, object, err := u.paths(ctx)
-	if err = cmp.Or(err, u.layout.CheckNumber(number)); err != nil {
+	if err == nil {
+		err = u.layout.CheckNumber(number)
+	}
+	if err != nil {
 		return blob.Part{}, err
 	}
 	shared, release := u.s.use(u.id)
@@ -75,7 +77,8 @@ type partWriter struct {
 // buffer lends a buffer: one that bypasses the cache if the part is large and one is free.
 func (w *partWriter) buffer(size int64) (buf []byte, release func()) {
 	if size >= directSize {
-		if buf, release = w.store.direct.take(); buf != nil {
+		buf, release = w.store.direct.take()
+		if buf != nil {
 			w.data.direct = openDirect(w.data.Name())
 			return buf, release
 		}
@@ -159,10 +162,13 @@ func (w *partWriter) allowed() error {
 func (w *partWriter) put(b []byte, at int64) error {
 	w.session.mu.RLock()
 	defer w.session.mu.RUnlock()
-	err := cmp.Or(w.allowed(), w.store.room(w.store.reserve, int64(len(b))))
-	if err == nil {
-		_, err = w.data.WriteAt(b, at)
+	if err := w.allowed(); err != nil {
+		return err
 	}
+	if err := w.store.room(w.store.reserve, int64(len(b))); err != nil {
+		return err
+	}
+	_, err := w.data.WriteAt(b, at)
 	return err
 }
 

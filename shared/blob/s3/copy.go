@@ -228,7 +228,9 @@ func (u upload) copyParts(ctx context.Context, source location, off int64, done 
 				return ctx.Err()
 			}
 			defer func() { <-u.s.copies }()
-			number, first, size := int32(i+1), off+l.Offset(i+1), l.Size(i+1)
+			number := int32(i + 1)
+			first := off + l.Offset(i+1)
+			size := l.Size(i + 1)
 			of := fmt.Sprintf("bytes=%d-%d", first, first+size-1)
 			out, err := u.s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 				Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id, PartNumber: &number,

@@ -101,7 +101,8 @@ func (c creation) sendParts(ctx context.Context, all io.Reader, _ int64) (parts 
 	for ended := false; !ended && inner.Err() == nil; {
 		buf := <-free
 		n, _ := io.ReadFull(all, buf) // the body keeps the error
-		if ended = n < len(buf); n == 0 || c.body.Err() != nil {
+		ended = n < len(buf)
+		if n == 0 || c.body.Err() != nil {
 			break
 		}
 		if count++; count > len(parts) {
@@ -115,7 +116,8 @@ func (c creation) sendParts(ctx context.Context, all io.Reader, _ int64) (parts 
 			return err
 		})
 	}
-	return parts[:min(count, len(parts))], cmp.Or(c.body.Err(), g.Wait(), err, ctx.Err())
+	sent := g.Wait()
+	return parts[:min(count, len(parts))], cmp.Or(c.body.Err(), sent, err, ctx.Err())
 }
 
 // streamParts sends parts too large for memory: each is sent while it is read. That needs TLS,

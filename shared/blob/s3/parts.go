@@ -37,7 +37,10 @@ func (s *Store) Upload(area blob.Area, key, id string, l blob.Layout) blob.Uploa
 // Begin implements blob.Parts. It makes one call.
 func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
 	at, err := s.locate(area, key)
-	if err = cmp.Or(err, l.Check()); err != nil {
+	if err == nil {
+		err = l.Check()
+	}
+	if err != nil {
 		return "", err
 	}
 	return s.begin(ctx, at, s.classes[at.bucket], nil)
@@ -125,7 +128,10 @@ func partOf(p types.Part) blob.Part {
 // Complete implements blob.Upload. It makes one call for each 1,000 parts
 // and one more; a repetition makes two. If parts are missing, it looks five times.
 func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
-	if err := cmp.Or(u.invalid, u.layout.Check()); err != nil {
+	if u.invalid != nil {
+		return blob.Written{}, u.invalid
+	}
+	if err := u.layout.Check(); err != nil {
 		return blob.Written{}, err
 	}
 	parts, err := u.allParts(ctx)

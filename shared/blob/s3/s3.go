@@ -1,6 +1,5 @@
-// Package s3 implements blob.Store and blob.Parts on S3, with one bucket for
-// each area. It may import the port, package wire and AWS's SDK. Start reading
-// with Open; parts.go has the sessions of parts.
+// Package s3 implements blob.Store and blob.Parts on S3, with one bucket for each
+// area. Start reading with Open; parts.go has the sessions of parts.
 //
 // An upload of up to 8 MiB is one call. A larger one, or one of unknown size
 // that turns out larger, is sent in parts, two at a time, and takes about
@@ -124,7 +123,10 @@ func (s *Store) SetAside(ctx context.Context, area blob.Area, key string, _ time
 // page early.
 func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
 	bucket, err := s.bucket(area)
-	if err = cmp.Or(err, blob.CheckLimit(limit)); err != nil {
+	if err == nil {
+		err = blob.CheckLimit(limit)
+	}
+	if err != nil {
 		return nil, err
 	}
 	input := &s3.ListObjectsV2Input{Bucket: &bucket, MaxKeys: aws.Int32(int32(limit)), StartAfter: optional(after)}
@@ -147,7 +149,10 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 // the credentials that sign it.
 func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, sig blob.Signed) (string, error) {
 	at, err := s.locate(area, key)
-	if err = cmp.Or(err, checkExpires(sig.Expires)); err != nil {
+	if err == nil {
+		err = checkExpires(sig.Expires)
+	}
+	if err != nil {
 		return "", err
 	}
 	input := &s3.GetObjectInput{

@@ -4,7 +4,6 @@ package backup
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -260,8 +259,8 @@ func (c *copying) copyTo(ctx context.Context, aside string) error {
 	if err == nil {
 		err = c.findStale(ctx)
 	}
-	for _, key := range c.purged {
-		err = cmp.Or(err, snapshot.Write(ctx, table.Delete(key)))
+	for i := 0; err == nil && i < len(c.purged); i++ {
+		err = snapshot.Write(ctx, table.Delete(c.purged[i]))
 	}
 	for _, db := range c.opened {
 		err = errors.Join(err, db.Close())
@@ -358,8 +357,12 @@ func (c *copying) findStale(ctx context.Context) error {
 			err = fault.Wrap(err, "comparing what is in the backup", table.ErrNotFound, table.ErrUnreadable)
 		}
 		if err == nil && f.Blob != o.Blob {
-			if c.stale = append(c.stale, o); len(c.copied.Damaged) > 0 {
-				err = cmp.Or(c.keep(ctx, o), c.snapshot.Blobs().Delete(ctx, o.Area, o.Blob))
+			c.stale = append(c.stale, o)
+			if len(c.copied.Damaged) > 0 {
+				err = c.keep(ctx, o)
+				if err == nil {
+					err = c.snapshot.Blobs().Delete(ctx, o.Area, o.Blob)
+				}
 			}
 		}
 		if errors.Is(err, sqlite.ErrDamaged) { // not in the copied table, which is sound

@@ -144,7 +144,10 @@ func (c *copying) place(aside, path string) error {
 	folder, away := filepath.Dir(path), filepath.Join(c.dir, damagedName, "folders", filepath.Base(path)+"-"+rand.Text())
 	err := os.MkdirAll(folder, 0o700)
 	if info, stat := os.Lstat(path); stat == nil && info.IsDir() {
-		err = cmp.Or(os.MkdirAll(filepath.Dir(away), 0o700), os.Rename(path, away))
+		err = os.MkdirAll(filepath.Dir(away), 0o700)
+		if err == nil {
+			err = os.Rename(path, away)
+		}
 	}
 	if err == nil {
 		err = errors.Join(os.Rename(aside, path), syncFolder(folder), syncFolder(filepath.Dir(folder)))

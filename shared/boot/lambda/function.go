@@ -1,7 +1,6 @@
 // Package lambda runs an endpoint as a Lambda function: it takes settings and ports
-// from the environment, and turns the API gateway's events into requests. It may
-// import api, the ports, and AWS's SDK for its configuration; a main names the
-// backends. Start reading with Run.
+// from the environment, and turns the API gateway's events into requests. Start
+// reading with Run.
 package lambda
 
 import (

@@ -3,6 +3,7 @@ package lambda_test
 import (
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,40 +11,82 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// floor returns the layer of a package in the design; 0 is the lowest.
-func floor(pkg string) int {
-	room := strings.TrimPrefix(pkg, "ferry/shared/")
-	for i, names := range [][]string{
-		{"table", "blob", "wire", "fault", "contact", "bundle", "notify/mail"}, {"envelope", "client"}, {"auth"}, {"files"}, {"links", "notify"}, {"api"}, {"openapi"}, {"web"}, {"boot"},
-	} {
-		for _, name := range names {
-			if room == name || strings.HasPrefix(room, name+"/") && name != "api" {
-				return i
-			}
-		}
+// mayImport has the packages in shared that each package imports, from the lowest up: a
+// package imports only those above its own line. Packages for tests may import any.
+func mayImport() [][2]string {
+	return [][2]string{
+		{"blob", ""},
+		{"contact", ""},
+		{"fault", ""},
+		{"table", ""},
+		{"wire", ""},
+		{"blob/disk", "blob wire"},
+		{"blob/s3", "blob wire"},
+		{"bundle", "wire"},
+		{"table/dynamo", "table"},
+		{"table/sqlite", "blob table"},
+		{"envelope", "blob fault table"},
+		{"client", "bundle wire"},
+		{"auth", "blob fault table"},
+		{"files", "auth blob bundle fault table"},
+		{"links", "auth blob fault files table wire"},
+		{"notify/mail", "contact"},
+		{"notify/mail/ses", "contact notify/mail"},
+		{"notify/mail/smtp", "contact notify/mail"},
+		{"notify", "auth blob contact fault files notify/mail table wire"},
+		{"notify/gateway", "fault notify"},
+		{"notify/sns", "notify"},
+		{"notify/sqs", "fault notify"},
+		{"notify/inbox", "envelope fault notify notify/mail table"},
+		{"api", "auth blob envelope fault table wire"},
+		{"api/account", "api auth envelope fault notify wire"},
+		{"api/file", "api auth blob bundle contact envelope fault files links notify table wire"},
+		{"api/upload", "api api/file auth blob bundle envelope fault files links table wire"},
+		{"openapi", "api fault"},
+		{"web", "api api/account api/file api/upload auth blob bundle contact envelope fault files links notify notify/inbox table wire"},
+		{"boot/lambda", "api auth blob envelope fault table"},
+		{"boot/worker", "api api/file auth blob boot/lambda fault files notify notify/mail table"},
+		{"boot/local", "api api/account api/file api/upload auth blob blob/disk envelope fault files notify notify/inbox notify/mail openapi table/sqlite web"},
+		{"boot/backup", "api api/file auth blob blob/disk boot/local fault files table table/sqlite"},
 	}
-	return 6 // the endpoints, below api
 }
 
-func TestNoImportGoesUp(t *testing.T) {
+func TestEachPackageImportsWhatTheTableSays(t *testing.T) {
 	t.Parallel()
 	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./shared/...")
 	list.Dir = boottest.Root(t)
 	out, err := list.Output()
 	apitest.Must(t, err)
-	backend := regexp.MustCompile(`/(dynamo|s3|ses|sns|sqs)$`)
+	const own = "ferry/shared/"
+	support, knowsAWS := regexp.MustCompile(`test$|/browser$`), regexp.MustCompile(`^boot/|/(dynamo|s3|ses|sns|sqs)$`)
+	found := map[string]string{}
 	for line := range strings.Lines(string(out)) {
-		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if strings.HasSuffix(pkg, "test") { // support for tests
+		all := strings.Fields(line)
+		name := strings.TrimPrefix(all[0], own)
+		if support.MatchString(name) {
 			continue
 		}
-		for imported := range strings.FieldsSeq(imports) {
-			if strings.HasPrefix(imported, "ferry/") && floor(imported) > floor(pkg) {
-				t.Errorf("%s imports %s, which is in a higher layer", pkg, imported)
+		var ours []string
+		for _, imported := range all[1:] {
+			if room, ok := strings.CutPrefix(imported, own); ok {
+				ours = append(ours, room)
 			}
-			if strings.HasPrefix(imported, "github.com/aws/") && floor(pkg) < floor("boot") && !backend.MatchString(pkg) {
-				t.Errorf("%s imports %s; only backends and boot know AWS", pkg, imported)
+			if strings.HasPrefix(imported, "github.com/aws/") && !knowsAWS.MatchString(name) {
+				t.Errorf("%s imports %s; only backends and boot know AWS", name, imported)
 			}
 		}
+		slices.Sort(ours)
+		found[name] = strings.Join(ours, " ")
 	}
+	want, above := map[string]string{}, []string{}
+	for _, k := range mayImport() {
+		want[k[0]] = k[1]
+		for _, imported := range strings.Fields(k[1]) {
+			if !slices.Contains(above, imported) {
+				t.Errorf("%s may import %s, which is not lower", k[0], imported)
+			}
+		}
+		above = append(above, k[0])
+	}
+	apitest.Equal(t, "what is imported", found, want)
 }

@@ -1,8 +1,7 @@
-// Package local opens the ports on one machine: a table in a SQLite file, large
-// files in folders and small ones beside the table, the link key in a file that only
-// its owner can read, and an inbox for mail and text messages. With them it runs all
-// of Ferry in one process. It may import everything but AWS's SDK. Start reading with
-// Open, then NewService.
+// Package local opens the ports on one machine: a table in a SQLite file, large files
+// in folders and small ones beside the table, the link key in a file that only its
+// owner can read, and an inbox for mail and text messages. With them it runs all of
+// Ferry in one process. Start reading with Open, then NewService.
 package local
 
 import (

@@ -59,7 +59,8 @@ func linkKey(dir string, o Options) (key auth.LinkKey, made bool, err error) {
 // first link succeeds.
 func readOrMake(path, what string, generate func(io.Reader) (string, error)) (text string, made bool, err error) {
 	raw, err := os.ReadFile(path)
-	if made = errors.Is(err, fs.ErrNotExist); made {
+	made = errors.Is(err, fs.ErrNotExist)
+	if made {
 		if text, err = generate(rand.Reader); err == nil {
 			err = WritePrivate(path, strings.NewReader(text+"\n"), os.Link)
 		}

@@ -26,7 +26,11 @@ func Serving(dir, publicURL string) (others []string, leave func(), err error) {
 		return nil, func() {}, fmt.Errorf("telling that the data is served: %w", err)
 	}
 	path := filepath.Join(dir, filepath.Base(own.Name())[1:])
-	leave = func() { _, _, _ = os.Remove(own.Name()), os.Remove(path), own.Close() }
+	leave = func() {
+		_ = os.Remove(own.Name())
+		_ = os.Remove(path)
+		_ = own.Close()
+	}
 	_, err = own.WriteString(publicURL)
 	err = errors.Join(err, unix.Flock(int(own.Fd()), unix.LOCK_EX), os.Rename(own.Name(), path)) // locked before it is seen
 	found, _ := fs.Glob(os.DirFS(dir), servingName+"*")

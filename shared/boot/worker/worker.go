@@ -1,7 +1,6 @@
 // Package worker runs as Lambda functions what is not an endpoint: it relays new
 // records of the table's stream, sends notices, records feedback, sweeps, and makes
-// the link key. It may import the domains and boot/lambda. Start reading with Run,
-// then notices.go.
+// the link key. Start reading with Run, then notices.go.
 package worker
 
 import (

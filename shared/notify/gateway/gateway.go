@@ -1,6 +1,5 @@
 // Package gateway sends text messages through a provider's HTTP interface, with one POST
-// for each. It may import notify, whose port it implements. Start reading at New and
-// Sender.Send.
+// for each. Start reading at New and Sender.Send.
 package gateway
 
 import (

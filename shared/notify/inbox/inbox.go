@@ -1,7 +1,6 @@
 // Package inbox stands in for mail and phone providers where there are none: it
-// keeps messages in the table instead of sending them, and shows them. It may import
-// notify, whose ports it implements, and envelope and table. Start reading at keep,
-// then page.go.
+// keeps messages in the table instead of sending them, and shows them. Start reading
+// at keep, then page.go.
 //
 // Its messages contain PINs and download links, which the rest of the table does
 // not. It is for trying Ferry out and for tests, not for other people's files.

@@ -1,5 +1,5 @@
 // Package mail is the port to services that send e-mail, and checks messages for them.
-// It imports only the standard library and contact. Start reading at Message and Sender.
+// Start reading at Message and Sender.
 package mail
 
 import (

@@ -1,6 +1,5 @@
 // Package sns publishes to topics of Amazon SNS, and sends text messages through it.
-// It may import notify, whose ports it implements, and the AWS SDK. Start reading at
-// Topics.Publish and Sender.Send.
+// Start reading at Topics.Publish and Sender.Send.
 package sns
 
 import (

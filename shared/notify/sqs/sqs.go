@@ -1,6 +1,5 @@
-// Package sqs hides messages in a queue of Amazon SQS until they are due. It may
-// import notify, whose port it implements, and the AWS SDK. Start reading at
-// Queue.Delay.
+// Package sqs hides messages in a queue of Amazon SQS until they are due. Start
+// reading at Queue.Delay.
 package sqs
 
 import (

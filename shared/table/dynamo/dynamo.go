@@ -1,7 +1,6 @@
 // Package dynamo implements table.Table on a DynamoDB table with the string keys
 // pk and sk, which expires items by the number ttl (Unix seconds) and needs no
-// index. It may import the port and AWS's SDK. Start reading with Open; write.go
-// has the writes.
+// index. Start reading with Open; write.go has the writes.
 //
 // A Write of one operation is one conditional PutItem, UpdateItem or DeleteItem,
 // which costs half as much as a transaction. If the answer to such a call is
@@ -86,7 +85,8 @@ func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, e
 		for _, item := range out.Responses[t.name] {
 			found[keyOf(item)] = item
 		}
-		if wanted = out.UnprocessedKeys[t.name].Keys; len(wanted) > 0 {
+		wanted = out.UnprocessedKeys[t.name].Keys
+		if len(wanted) > 0 {
 			return errUnprocessed
 		}
 		return nil
@@ -154,7 +154,8 @@ func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
 				return err
 			}
 		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+		if in.ExclusiveStartKey == nil {
 			return nil
 		}
 	}

@@ -1,7 +1,6 @@
-// Package sqlite implements table.Table on one SQLite file, which also holds
-// small objects of a blob.Store (see Blobs). It may import the ports table and
-// blob and the SQLite driver. Start reading with Open; write.go and writer.go
-// follow a write.
+// Package sqlite implements table.Table on one SQLite file, which also holds small
+// objects of a blob.Store (see Blobs). Start reading with Open; write.go and
+// writer.go follow a write.
 //
 // Other processes may have the file open and write to it at the same time.
 //

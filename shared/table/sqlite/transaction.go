@@ -131,7 +131,8 @@ func (tx *transaction) before(op table.Op) (stored, error) {
 		return item, nil
 	}
 	err := tx.read.each(func(r row) bool {
-		if s.doc = r.blob(0); r.ColumnType(1) == sqlite.TypeInteger {
+		s.doc = r.blob(0)
+		if r.ColumnType(1) == sqlite.TypeInteger {
 			s.ttl = r.ColumnInt64(1)
 		}
 		return false

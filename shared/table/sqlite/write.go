@@ -21,7 +21,8 @@ func encode(op table.Op) (table.Op, error) {
 	}
 	if op.Kind == table.KindPut {
 		name := fmt.Sprintf("a %T", op.Value)
-		if into(&op.Value); err == nil && doc(op)[0] != '{' {
+		into(&op.Value)
+		if err == nil && doc(op)[0] != '{' {
 			err = fmt.Errorf("%s does not encode as an object", name)
 		}
 	}
@@ -36,7 +37,10 @@ func encode(op table.Op) (table.Op, error) {
 			into(&c.Value)
 		}
 	}
-	return op, cmp.Or(err, checkSize(doc(op)))
+	if err == nil {
+		err = checkSize(doc(op))
+	}
+	return op, err
 }
 
 // doc returns the item that a Put stores, and nil for other operations.

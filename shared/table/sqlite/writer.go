@@ -198,7 +198,8 @@ func (w *writer) commit(batch []*request, answers []error) error {
 		return fmt.Errorf("beginning a transaction: %w", translate(err))
 	}
 	for i, r := range batch {
-		if answers[i] = r.ctx.Err(); answers[i] != nil {
+		answers[i] = r.ctx.Err()
+		if answers[i] != nil {
 			continue
 		}
 		answers[i] = r.do(w.tx)

@@ -1,5 +1,4 @@
-// Package ses sends e-mail through Amazon SES. It may import mail, whose port it
-// implements, and the AWS SDK. Start reading at Sender.Send.
+// Package ses sends e-mail through Amazon SES. Start reading at Sender.Send.
 package ses
 
 import (

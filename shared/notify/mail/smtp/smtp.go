@@ -1,6 +1,5 @@
-// Package smtp sends e-mail through an SMTP server. It may import mail, whose port it
-// implements, and the SMTP client. Start reading at New and Sender.Send; address.go
-// reads the server's address.
+// Package smtp sends e-mail through an SMTP server. Start reading at New and
+// Sender.Send; address.go reads the server's address.
 package smtp
 
 import (
