@@ -31,17 +31,6 @@ type File struct {
 	Length   int64  `json:"length"`   // bytes
 	Modified int64  `json:"modified"` // Unix milliseconds
 	LinkURL  string `json:"linkURL"`
-
-	before, after []byte // the JSON around the beginning of the link
-}
-
-// Rendered returns the file with the fields before its link already encoded. This is for
-// files that are listed often.
-func (f File) Rendered() *File {
-	text, _ := encode(File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified}) // it can always be encoded
-	f.before = text[:len(text)-len("\"}\n")]
-	f.after = append(appendEscaped(nil, f.LinkURL), `"}`...)
-	return &f
 }
 
 // Success is an endpoint's part of an envelope; Write adds the rest.
@@ -50,8 +39,19 @@ type Success struct {
 	User        string
 	Bearer      string
 	LinkURL     string
-	Files       []*File // the field is left out if nil, but not if empty
-	Links       string  // the beginning of each file's LinkURL
+	Files       []File // the field is left out if nil, but not if empty
+}
+
+// body is an envelope.
+type body struct {
+	Status      int    `json:"status"`
+	Description string `json:"description"`
+	APIVersion  string `json:"apiver"`
+	User        string `json:"user,omitempty"`
+	Bearer      string `json:"bearer,omitempty"`
+	LinkURL     string `json:"linkURL,omitempty"`
+	Files       []File `json:"files,omitzero"`
+	Time        string `json:"time"`
 }
 
 // Write sends a success with status 200.
@@ -63,11 +63,9 @@ func WriteError(w http.ResponseWriter, now time.Time, status int) error {
 }
 
 func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) error {
-	size := 512 + len(s.User) + len(s.Bearer) + len(s.LinkURL)
-	for _, f := range s.Files {
-		size += len(f.before) + len(s.Links) + len(f.after)
-	}
-	return WriteText(w, max(status, http.StatusOK), appendBody(make([]byte, 0, size), status, now.String(), s))
+	return WriteJSON(w, max(status, http.StatusOK), body{
+		status, s.Description, APIVersion, s.User, s.Bearer, s.LinkURL, s.Files, now.String(),
+	})
 }
 
 // WriteJSON sends v with a status.
@@ -111,49 +109,4 @@ func WriteText(w http.ResponseWriter, status int, text []byte) error {
 	w.WriteHeader(status)
 	_, err := w.Write(text)
 	return err
-}
-
-// appendBody encodes an envelope by hand. The answer to every upload lists a
-// hundred files, and reflection made that the most expensive part of the answer.
-func appendBody(b []byte, status int, now string, v Success) []byte {
-	b = strconv.AppendInt(append(b, `{"status":`...), int64(status), 10)
-	b = appendText(append(b, `,"description":`...), v.Description)
-	b = appendText(append(b, `,"apiver":`...), APIVersion)
-	for _, f := range []struct{ name, value string }{
-		{`,"user":`, v.User}, {`,"bearer":`, v.Bearer}, {`,"linkURL":`, v.LinkURL},
-	} {
-		if f.value != "" {
-			b = appendText(append(b, f.name...), f.value)
-		}
-	}
-	if v.Files != nil {
-		b = append(b, `,"files":[`...)
-		links := appendEscaped(nil, v.Links)
-		for i, f := range v.Files {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if f.before == nil {
-				f = f.Rendered()
-			}
-			b = append(append(append(b, f.before...), links...), f.after...)
-		}
-		b = append(b, ']')
-	}
-	b = appendText(append(b, `,"time":`...), now)
-	return append(b, '}', '\n')
-}
-
-func appendText(b []byte, s string) []byte { return append(appendEscaped(append(b, '"'), s), '"') }
-
-// appendEscaped encodes a string without its quotes. It copies strings that need no
-// escapes, as most do.
-func appendEscaped(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
-			text, _ := encode(s) // a string can always be encoded
-			return append(b, text[1:len(text)-len("\"\n")]...)
-		}
-	}
-	return append(b, s...)
 }

@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -338,19 +337,10 @@ const expirySlack = time.Hour
 type Listed struct {
 	File
 	Token string
-
-	once  sync.Once
-	shown any
 }
 
 // listed returns the file in the form that lists show.
 func (s *Service) listed(f File) *Listed { return &Listed{File: f, Token: s.Links.Token(f)} }
-
-// Shown returns what render makes of the file; it is made once.
-func (l *Listed) Shown(render func(*Listed) any) any {
-	l.once.Do(func() { l.shown = render(l) })
-	return l.shown
-}
 
 // DecodeFile returns the file of a record. The error is table.ErrUnreadable if the record is
 // damaged or another file's.

@@ -241,11 +241,11 @@ func (c *clients) store(query url.Values, content string) (envelope.File, error)
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return envelope.File{}, fmt.Errorf("the upload's answer is %s: %w", text, err)
 	}
-	i := slices.IndexFunc(stored.Files, func(f *envelope.File) bool { return f.Name == content }) // others upload too
+	i := slices.IndexFunc(stored.Files, func(f envelope.File) bool { return f.Name == content }) // others upload too
 	if i < 0 {
 		return envelope.File{}, fmt.Errorf("the upload's answer lacks the file: %s", text)
 	}
-	return *stored.Files[i], nil
+	return stored.Files[i], nil
 }
 
 // check checks that each file can be fetched by its link, and that its recipient got a

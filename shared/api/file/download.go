@@ -186,10 +186,9 @@ func isLed(r *http.Request, link links.Link, who asker, wanted want) bool {
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
-	shown := &envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: link.Token}
+	at := auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), f.Area) + link.Token
 	return envelope.Write(w, s.ports.Now(), envelope.Success{
-		Description: envelope.List, User: f.Owner, Files: []*envelope.File{shown},
-		Links: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), f.Area),
+		Description: envelope.List, User: f.Owner, Files: []envelope.File{shownFile(f, at)},
 	})
 }
 

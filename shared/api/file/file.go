@@ -149,21 +149,16 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 // maxSearch is the longest text that names are searched for, in bytes, as is a name.
 const maxSearch = 255
 
-// render encodes the fixed part of a file once: the answer to each upload lists a hundred.
-func render(f *files.Listed) any {
-	shown := envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: f.Token}
-	return shown.Rendered()
-}
-
 // WriteList sends the envelope with a page of an area, of at most limit files. If there
 // are more, a Link header (RFC 8288) leads to the next page.
 func WriteList(
 	w http.ResponseWriter, r *http.Request, p *api.Ports, u auth.User, area blob.Area, page files.Page, limit int64,
 ) error {
 	base, lang := p.Base(r.Context()), api.Lang(r, u)
-	shown := make([]*envelope.File, len(page.Files))
+	link := auth.DownloadLink(base, lang, area)
+	shown := make([]envelope.File, len(page.Files))
 	for i, f := range page.Files {
-		shown[i] = f.Shown(render).(*envelope.File)
+		shown[i] = shownFile(f.File, link+f.Token)
 	}
 	if page.Next != 0 {
 		path := "/download/list"
@@ -176,7 +171,9 @@ func WriteList(
 		}
 		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d%s>; rel="next"`, base, path, lang, limit, page.Next, search))
 	}
-	return envelope.Write(w, p.Now(), envelope.Success{
-		Description: envelope.List, User: u.Name, Files: shown, Links: auth.DownloadLink(base, lang, area),
-	})
+	return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.List, User: u.Name, Files: shown})
+}
+
+func shownFile(f files.File, link string) envelope.File {
+	return envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: link}
 }
