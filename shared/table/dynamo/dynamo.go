@@ -22,28 +22,16 @@ import (
 	"ferry/shared/table"
 )
 
-// API is what a Table uses of *dynamodb.Client.
-type API interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
-	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
-}
-
 // Table is a table.Table in one DynamoDB table.
 type Table struct {
-	client API
+	client *dynamodb.Client
 	name   string
 }
 
 var _ table.Table = (*Table)(nil)
 
 // New returns the table with this name. It makes no call.
-func New(client API, name string) *Table { return &Table{client: client, name: name} }
+func New(client *dynamodb.Client, name string) *Table { return &Table{client: client, name: name} }
 
 // Get implements table.Table.
 func (t *Table) Get(ctx context.Context, key table.Key, into any) error {

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"ferry/shared/table"
 )
@@ -21,22 +22,27 @@ import (
 // scripted gives answers that a stand-in cannot give. A test that calls a method
 // without an answer panics.
 type scripted struct {
-	API
 	transact func(*dynamodb.TransactWriteItemsInput) error
 	update   func() error
 	batch    func(*dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error)
 }
 
-func (s *scripted) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	return &dynamodb.TransactWriteItemsOutput{}, s.transact(in)
-}
-
-func (s *scripted) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return &dynamodb.UpdateItemOutput{}, s.update()
-}
-
-func (s *scripted) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return s.batch(in)
+// table returns a table whose client asks s, and nobody else.
+func (s *scripted) table() *Table {
+	answer := func(_ context.Context, in middleware.InitializeInput, _ middleware.InitializeHandler) (out middleware.InitializeOutput, m middleware.Metadata, err error) {
+		switch in := in.Parameters.(type) {
+		case *dynamodb.TransactWriteItemsInput:
+			out.Result, err = &dynamodb.TransactWriteItemsOutput{}, s.transact(in)
+		case *dynamodb.UpdateItemInput:
+			out.Result, err = &dynamodb.UpdateItemOutput{}, s.update()
+		case *dynamodb.BatchGetItemInput:
+			out.Result, err = s.batch(in)
+		}
+		return out, m, err
+	}
+	return New(dynamodb.New(dynamodb.Options{APIOptions: []func(*middleware.Stack) error{func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Scripted", answer), middleware.Before)
+	}}}), "t")
 }
 
 func canceled(codes ...string) error {
@@ -75,7 +81,7 @@ func TestCancellationReasonsBecomeErrors(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls := 0
 				fake := &scripted{transact: func(*dynamodb.TransactWriteItemsInput) error { calls++; return tc.err }}
-				err := New(fake, "t").Write(t.Context(), twoOps()...)
+				err := fake.table().Write(t.Context(), twoOps()...)
 				if err == nil {
 					t.Fatal("got no error")
 				}
@@ -106,11 +112,11 @@ func TestABusyTableIsRetriedForABoundedTime(t *testing.T) {
 			return nil
 		}}
 		op := table.Update(table.Key{PK: "p", SK: "a"}).Add("n", 1)
-		if err := New(fake, "t").Write(t.Context(), op); err != nil || calls != 5 {
+		if err := fake.table().Write(t.Context(), op); err != nil || calls != 5 {
 			t.Errorf("got %v after %d calls, want success at the fifth", err, calls)
 		}
 		fake.update = func() error { return &types.ThrottlingException{} }
-		if err := New(fake, "t").Write(t.Context(), op); !errors.Is(err, table.ErrBusy) {
+		if err := fake.table().Write(t.Context(), op); !errors.Is(err, table.ErrBusy) {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
 		if took := time.Since(began); took > 2*patience {
@@ -119,7 +125,7 @@ func TestABusyTableIsRetriedForABoundedTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		began = time.Now()
-		if err := New(fake, "t").Write(ctx, op); !errors.Is(err, table.ErrBusy) || time.Since(began) > 100*time.Millisecond {
+		if err := fake.table().Write(ctx, op); !errors.Is(err, table.ErrBusy) || time.Since(began) > 100*time.Millisecond {
 			t.Errorf("with a deadline after 100 ms: %v after %s, want ErrBusy", err, time.Since(began))
 		}
 	})
@@ -149,7 +155,7 @@ func TestATransactionKeepsItsTokenUntilItIsOver(t *testing.T) {
 			tokens = append(tokens, *in.ClientRequestToken)
 			return answers[len(tokens)-1]
 		}}
-		if err := New(fake, "t").Write(t.Context(), twoOps()...); err != nil {
+		if err := fake.table().Write(t.Context(), twoOps()...); err != nil {
 			t.Fatal(err)
 		}
 		if tokens[0] != tokens[1] || tokens[1] == tokens[2] || len(tokens[0]) > 36 {
@@ -171,7 +177,7 @@ func TestUnprocessedKeysAreRetried(t *testing.T) {
 			}, nil
 		}}
 		key := func(sk string) table.Key { return table.Key{PK: "p", SK: sk} }
-		items, err := New(fake, "t").GetMany(t.Context(), key("a"), key("b"), key("a"), key("c"))
+		items, err := fake.table().GetMany(t.Context(), key("a"), key("b"), key("a"), key("c"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +192,7 @@ func TestUnprocessedKeysAreRetried(t *testing.T) {
 		fake.batch = func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
 			return &dynamodb.BatchGetItemOutput{UnprocessedKeys: in.RequestItems}, nil
 		}
-		if _, err := New(fake, "t").GetMany(t.Context(), key("a")); !errors.Is(err, table.ErrBusy) {
+		if _, err := fake.table().GetMany(t.Context(), key("a")); !errors.Is(err, table.ErrBusy) {
 			t.Errorf("keys that stay unprocessed: got %v, want ErrBusy", err)
 		}
 	})
