@@ -108,7 +108,7 @@ func (s *Service) recountNotices(ctx context.Context, sess *Session) error {
 
 // finish turns a session into a file, in one transaction.
 func (s *Service) finish(ctx context.Context, sess Session, f File, room []table.Op) (*Listed, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	done := sess
 	done.Done = true
@@ -236,7 +236,7 @@ func (s *Service) saveHash(ctx context.Context, sess Session, sum hash.Hash) (er
 // endMismatched ends the session before it removes the object. If the session
 // cannot be ended, a repeated request still finds the object to compare.
 func (s *Service) endMismatched(ctx context.Context, sess Session) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	if err := s.EndSession(ctx, sess); err != nil && !fault.Is(err, fault.Conflict) { // another request ended it
 		return err

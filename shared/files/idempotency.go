@@ -229,7 +229,7 @@ func (c *Claim) Release(ctx context.Context) {
 	if c == nil || c.hasResult {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	_ = c.s.Table.Write(ctx, table.Delete(c.key).
 		If(table.Equal("claim", c.item.Claim), table.Equal("state", claimRunning)).Relax())

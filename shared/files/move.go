@@ -49,7 +49,7 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 // MoveBytes is what a Mover calls: it moves the bytes of a file to where its record is. If
 // that fails, the next sweep tries again.
 func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
-	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	reading, cancel := cleaning(ctx)
 	defer cancel() // reads even if the mover has ended, so that the sweep can take over
 	f, err := s.current(reading, owner, id)
 	if err != nil || len(f.From) == 0 {
@@ -65,7 +65,7 @@ func (s *Service) orLater(ctx context.Context, f File, move func(context.Context
 	if err == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	at, now := f.places()[1], s.Now()
 	return errors.Join(err, s.Table.Write(ctx, due(dayOf(now.Unix()), at.Area, blob.Object{Key: at.Blob, Modified: now})))

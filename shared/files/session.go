@@ -197,7 +197,7 @@ func (s *Service) upload(sess Session) blob.Upload {
 // endParts removes the parts of a session from the store. If that fails, they
 // are swept later.
 func (s *Service) endParts(ctx context.Context, sess Session) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	_ = s.upload(sess).Abort(ctx)
 }

@@ -66,6 +66,11 @@ func (s Sending) addresses() []string {
 // ended: its commit, and clearing up after a failure.
 const cleanupTimeout = 20 * time.Second
 
+// cleaning returns a context for that work.
+func cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+}
+
 // Part is one file of an upload.
 type Part struct {
 	Name   string
@@ -284,7 +289,7 @@ func (p Page) With(stored ...*Listed) Page {
 }
 
 func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	ops, err := u.operations(ctx)
 	if err != nil {
@@ -353,7 +358,7 @@ func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]t
 func (u *Upload) Abort(ctx context.Context) {
 	u.s.discard(ctx, u.stored...)
 	u.stored = nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	if u.reserved != nil {
 		_ = u.s.Table.Write(ctx, u.reserved.charge(0)...)
@@ -371,7 +376,7 @@ func refused(err error) bool {
 // discard removes bytes that no record names. The errors can be ignored, since
 // the sweeper would remove the bytes later.
 func (s *Service) discard(ctx context.Context, all ...File) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	for _, f := range all {
 		_ = s.Blobs.Delete(ctx, f.Area, f.Blob)
