@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -54,7 +53,7 @@ func (c restoreDataCommand) restoreFile(ctx context.Context, out console) error 
 	return openLocal(c.Data, api.Settings{}, local.Options{Existing: true}, func(d *local.Data) error {
 		f, err := backup.RestoreFile(ctx, d, c.From, owner, id)
 		if err == nil {
-			fmt.Fprintf(out.Out, "%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, printable(f.Name), size(f.Length))
+			out.print("%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, printable(f.Name), size(f.Length))
 		}
 		return err
 	})
@@ -74,12 +73,12 @@ func copyData(out console, quiet bool, to string, run func(p backup.Progress) (b
 	if copied.Removed > 0 {
 		text += fmt.Sprintf("; %d of an earlier backup removed", copied.Removed)
 	}
-	fmt.Fprintln(out.Out, text)
+	out.print("%s\n", text)
 	for _, what := range copied.Damaged {
-		fmt.Fprintf(out.Err, "damaged: %s\n", printable(what))
+		out.tell("damaged: %s\n", printable(what))
 	}
 	if len(copied.Damaged) > 0 {
-		return &coded{exitDamaged, errors.New("this is damaged or lost; everything else was copied, and nothing was removed")}
+		return fail(exitDamaged, "this is damaged or lost; everything else was copied, and nothing was removed")
 	}
 	return nil
 }

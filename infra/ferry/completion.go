@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -50,7 +49,7 @@ func (c completeCommand) Run(k *kong.Kong, out console) error {
 	say := func(word, help string) {
 		if strings.HasPrefix(word, current) {
 			first, _, _ := strings.Cut(strings.TrimSuffix(help, "."), ". ")
-			fmt.Fprintf(out.Out, "%s\t%s\n", word, first)
+			out.print("%s\t%s\n", word, first)
 		}
 	}
 	for _, child := range at.Children {

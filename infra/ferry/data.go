@@ -63,7 +63,7 @@ func (s store) open(
 		set.Events = s.Events
 		p, err := s.openStack(ctx, set, ports...)
 		if err != nil {
-			return &coded{exitSettings, err}
+			return withCode(exitSettings, err)
 		}
 		if err := auth.CheckFormat(ctx, p.Table); err != nil {
 			return fmt.Errorf("table %s: %w", s.Table, err)
@@ -151,22 +151,22 @@ func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) er
 		if c.JSON {
 			err = printJSON(out, all)
 		} else {
-			fmt.Fprintf(out.Out, "%s and %s compared; faults: %d, mended: %d, left to the sweep: %d\n",
+			out.print("%s and %s compared; faults: %d, mended: %d, left to the sweep: %d\n",
 				count(r.Files, "file"), count(r.Objects, "object"), r.Found, r.Mended, r.Due)
 		}
 		if err != nil {
 			return err
 		}
 		if r.Unsure > 0 {
-			fmt.Fprintf(out.Err, "ferry: warning: %s changed too often to add up what they use; try again\n",
+			out.tell("ferry: warning: %s changed too often to add up what they use; try again\n",
 				count(r.Unsure, "user"))
 		}
 		if r.Many > 0 && !c.RemoveMany {
-			fmt.Fprintf(out.Err, "ferry: %d objects and links have no record: an older table is the likely cause, "+
+			out.tell("ferry: %d objects and links have no record: an older table is the likely cause, "+
 				"so --repair leaves them; restore the newest table, or add --remove-many\n", r.Many)
 		}
 		if left := r.Found - r.Mended; left > 0 {
-			return &coded{exitDamaged, fmt.Errorf("faults left: %d", left)}
+			return fail(exitDamaged, "faults left: %d", left)
 		}
 		return nil
 	}, filePorts()...)
@@ -209,14 +209,14 @@ func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) er
 	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
 		sweeper := files.Sweeper{Service: file.Service(p), Grace: c.grace(), AtOnce: set.Movers}
 		r, err := sweeper.Run(ctx)
-		fmt.Fprintf(out.Out, "%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
+		out.print("%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
 			count(r.Seen, "object"), count(r.Moved, "file"), r.Purged, count(r.Orphans, "leftover"), r.Failed)
 		if r.Kept > 0 {
-			fmt.Fprintf(out.Out, "more than 100 leftovers were found, so %d are kept for now: "+
+			out.print("more than 100 leftovers were found, so %d are kept for now: "+
 				"was an older table restored? see ferry check\n", r.Kept)
 		}
 		if r.Unfinished > 0 {
-			fmt.Fprintf(out.Out, "%s not finished: the next run goes on\n", count(r.Unfinished, "object"))
+			out.print("%s not finished: the next run goes on\n", count(r.Unfinished, "object"))
 		}
 		return err
 	}, filePorts()...)

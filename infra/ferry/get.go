@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"path"
@@ -72,7 +71,7 @@ func (c getCommand) Run(ctx context.Context, out console) error {
 		}
 		defer os.Remove(c.Output) // which fails unless it is empty
 	case !isFolder(filepath.Dir(c.Output)):
-		return &coded{exitNoFile, fmt.Errorf("there is no folder %s", filepath.Dir(c.Output))}
+		return fail(exitNoFile, "there is no folder %s", filepath.Dir(c.Output))
 	}
 	m, err := c.meter(out, &c.remote)
 	if err != nil {

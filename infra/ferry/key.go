@@ -43,7 +43,7 @@ func (c keyRotate) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *api.Ports) error {
 		newest, err := p.ChangeKey(ctx, 0)
 		if err == nil {
-			fmt.Fprintf(out.Err, "version %d is for new files; links that were sent before go on until they expire\n", newest)
+			out.tell("version %d is for new files; links that were sent before go on until they expire\n", newest)
 		}
 		return err
 	}, filePorts()...)
@@ -63,7 +63,7 @@ func (c keyRevoke) Run(ctx context.Context, out console) error {
 		if _, err := p.ChangeKey(ctx, version); err != nil {
 			return err
 		}
-		fmt.Fprintf(out.Err, "version %d is revoked; its links end within %v\n", version, p.Key.Propagation())
+		out.tell("version %d is revoked; its links end within %v\n", version, p.Key.Propagation())
 		select {
 		case <-time.After(p.Key.Propagation()): // until no process makes links of that version
 		case <-ctx.Done():
@@ -73,7 +73,7 @@ func (c keyRevoke) Run(ctx context.Context, out console) error {
 			return errors.New("another command changed the key at the same time; repeat the command")
 		}
 		renewed, err := file.Links(p).Renew(ctx, version)
-		fmt.Fprintf(out.Err, "new links for %s\n", count(renewed, "file"))
+		out.tell("new links for %s\n", count(renewed, "file"))
 		return err
 	}, filePorts()...)
 }

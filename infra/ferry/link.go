@@ -128,6 +128,5 @@ func (c linkRenewCommand) Run(ctx context.Context, out console, who *identity) e
 	if err != nil || c.JSON {
 		return report(out, err == nil, d, err)
 	}
-	_, err = fmt.Fprintln(out.Out, printable(d.Link))
-	return err
+	return out.print("%s\n", printable(d.Link))
 }

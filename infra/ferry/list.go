@@ -127,7 +127,7 @@ func detailed(
 	n := 0
 	for f, err := range files {
 		if n == mostDetailed {
-			fmt.Fprintf(out.Err, "these are the newest %d files; name others, or a pattern\n", mostDetailed)
+			out.tell("these are the newest %d files; name others, or a pattern\n", mostDetailed)
 			break
 		}
 		known := &all[n]

@@ -52,9 +52,9 @@ func (w where) publicURL(addr net.Addr) (string, error) {
 	case len(w.Domains) > 0:
 		host = w.Domains[0]
 	case net.ParseIP(host).IsUnspecified():
-		return "", &coded{exitSettings, fmt.Errorf("%s means all addresses of this machine, but a link needs one: "+
+		return "", fail(exitSettings, "%s means all addresses of this machine, but a link needs one: "+
 			"use --tls-domain, or set that of the proxy in front or of this machine, such as FERRY_PUBLIC_URL=%s",
-			w.listenOn(), w.url(ownHost(), port))}
+			w.listenOn(), w.url(ownHost(), port))
 	}
 	return w.url(host, port), nil
 }
@@ -102,12 +102,12 @@ func (c healthCommand) Run(ctx context.Context, out console) error {
 	own := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
 	cl, err := client.New(client.Options{URL: c.URL, HTTP: own})
 	if err != nil {
-		return &coded{exitOther, err}
+		return withCode(exitOther, err)
 	}
 	if err := cl.Health(ctx); err != nil {
-		return &coded{exitOther, fmt.Errorf("%s does not work: %w", cl.URL(), err)}
+		return fail(exitOther, "%s does not work: %w", cl.URL(), err)
 	}
-	fmt.Fprintln(out.Out, cl.URL(), "works")
+	out.print("%s works\n", cl.URL())
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 	l = &listeners{}
 	l.proxy, err = c.proxy()
 	if err = errors.Join(err, c.secure(l, log)); err != nil {
-		return nil, &coded{exitSettings, err}
+		return nil, withCode(exitSettings, err)
 	}
 	for _, one := range []struct {
 		to         *net.Listener
@@ -141,18 +141,16 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 		*one.to, err = net.Listen("tcp", one.addr)
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
-			err = fmt.Errorf("%s is in use by another program; choose another address with %s", one.addr, one.flag)
-			return nil, &coded{exitPort, err}
+			return nil, fail(exitPort, "%s is in use by another program; choose another address with %s", one.addr, one.flag)
 		case errors.Is(err, syscall.EACCES):
-			err = fmt.Errorf("cannot listen on %s: permission denied; for a port below 1024 put "+
+			return nil, fail(exitPort, "cannot listen on %s: permission denied; for a port below 1024 put "+
 				"AmbientCapabilities=CAP_NET_BIND_SERVICE into the systemd unit or run setcap cap_net_bind_service=+ep FERRY, "+
 				"or choose a port from 1024 on with %s, behind a proxy", one.addr, one.flag)
-			return nil, &coded{exitPort, err}
 		case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
-			err = fmt.Errorf("%s is not an address to listen on, such as 127.0.0.1:8080: %w", one.addr, errors.Unwrap(err))
-			return nil, &coded{exitSettings, err}
+			return nil, fail(exitSettings, "%s is not an address to listen on, such as 127.0.0.1:8080: %w",
+				one.addr, errors.Unwrap(err))
 		case err != nil:
-			return nil, &coded{exitPort, fmt.Errorf("cannot listen on %s: %w", one.addr, err)}
+			return nil, fail(exitPort, "cannot listen on %s: %w", one.addr, err)
 		}
 	}
 	return l, nil

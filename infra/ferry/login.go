@@ -31,7 +31,7 @@ type saved struct {
 func loginFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", &coded{exitSettings, fmt.Errorf("there is no folder for settings: %w", err)}
+		return "", fail(exitSettings, "there is no folder for settings: %w", err)
 	}
 	return filepath.Join(dir, "ferry", "login.json"), nil
 }
@@ -53,7 +53,7 @@ func readLogin(out console) (s saved, err error) {
 	case err != nil:
 		return s, err
 	case json.Unmarshal(text, &s) != nil:
-		return saved{}, &coded{exitSettings, fmt.Errorf("%s is damaged: run ferry login", path)}
+		return saved{}, fail(exitSettings, "%s is damaged: run ferry login", path)
 	}
 	return s, nil
 }
@@ -63,7 +63,7 @@ func closeToOthers(out console, path string) error {
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return err
 	}
-	fmt.Fprintf(out.Err, "ferry: warning: others could read %s, which holds your login; now they cannot. "+
+	out.tell("ferry: warning: others could read %s, which holds your login; now they cannot. "+
 		"Run ferry logout if somebody may have done so.\n", path)
 	return os.Chmod(path, 0o600)
 }
@@ -121,7 +121,7 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 	if before.Bearer != "" && before.URL == cl.URL() && strings.EqualFold(before.User, user) {
 		_ = cl.Logout(ctx, before.Bearer) // nobody knows it any more; if it lives on, it expires
 	}
-	fmt.Fprintf(out.Err, "logged in to %s as %s\n", cl.URL(), user)
+	out.tell("logged in to %s as %s\n", cl.URL(), user)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func logIn(ctx context.Context, cl *client.Client, user, password string) error 
 	bearer, err := cl.LoginDevice(ctx, user, password, device())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
-		return &coded{exitSettings, fmt.Errorf("%s is not the address of a Ferry service: %w", cl.URL(), err)}
+		return fail(exitSettings, "%s is not the address of a Ferry service: %w", cl.URL(), err)
 	case err != nil:
 		return err
 	}
@@ -178,7 +178,7 @@ func (c loginCommand) credentials(ctx context.Context, out console) (user, passw
 func warnPlain(out console, address string) {
 	u, err := url.Parse(address)
 	if err == nil && u.Scheme == "http" && !loopback(u) {
-		fmt.Fprintf(out.Err, "ferry: warning: http://%s is not encrypted; anyone on the network path can read the password\n",
+		out.tell("ferry: warning: http://%s is not encrypted; anyone on the network path can read the password\n",
 			u.Host)
 	}
 }
@@ -203,7 +203,7 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 		return err
 	}
 	if s.Bearer == "" {
-		fmt.Fprintln(out.Err, "nobody was logged in")
+		out.tell("nobody was logged in\n")
 		return nil
 	}
 	cl, err := client.New(client.Options{URL: s.URL, Retry: client.Retry{Tries: 1}})
@@ -214,7 +214,7 @@ func (logoutCommand) Run(ctx context.Context, out console) error {
 		return fmt.Errorf("the login is removed here, but the service could not be told: "+
 			"end it with ferry token rm on another device: %w", err)
 	}
-	fmt.Fprintf(out.Err, "logged out of %s\n", s.URL)
+	out.tell("logged out of %s\n", s.URL)
 	return nil
 }
 
@@ -243,7 +243,7 @@ func (c passwdCommand) Run(ctx context.Context, out console, who *identity) erro
 	if err := who.Change(ctx, link, pin, password); err != nil {
 		return err
 	}
-	fmt.Fprintf(out.Err, "the password of %s is changed; all earlier logins have ended\n", who.user)
+	out.tell("the password of %s is changed; all earlier logins have ended\n", who.user)
 	return logIn(ctx, who.Client, who.user, password)
 }
 
@@ -253,7 +253,7 @@ func (c passwdCommand) permission(ctx context.Context, ask *asking, who *identit
 		if link, err = who.Forgot(ctx, who.user); err != nil {
 			return "", "", err
 		}
-		fmt.Fprintf(ask.out.Err, "A PIN is on its way to the mail address of %s.\n", who.user)
+		ask.out.tell("A PIN is on its way to the mail address of %s.\n", who.user)
 		pin, err = ask.line("PIN: ")
 		return link, pin, err
 	}

@@ -58,6 +58,15 @@ type console struct {
 	Typed map[string]string // after which flag, for errors about it
 }
 
+// print prints a result.
+func (c console) print(format string, values ...any) error {
+	_, err := fmt.Fprintf(c.Out, format, values...)
+	return err
+}
+
+// tell prints what is no result.
+func (c console) tell(format string, values ...any) { fmt.Fprintf(c.Err, format, values...) }
+
 // screen is where text is printed. Whoever wrote the text, it cannot control a terminal: of the
 // characters that could, only ends of lines and tabs get through. What goes to raw is no text:
 // the bytes of files, and what Ferry draws. Each write has whole characters.
@@ -117,7 +126,7 @@ func run(ctx context.Context, args []string, c console) int {
 		return exit
 	}
 	if err != nil {
-		fmt.Fprintf(c.Err, "ferry: %s\nTry %s --help.\n", explain(err), meant(err))
+		c.tell("ferry: %s\nTry %s --help.\n", explain(err), meant(err))
 		return exitUsage
 	}
 	for _, at := range command.Path {
@@ -138,7 +147,7 @@ func run(ctx context.Context, args []string, c console) int {
 		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 			err = errInterrupted
 		}
-		fmt.Fprintln(c.Err, "ferry:", c.explain(err))
+		c.tell("ferry: %s\n", c.explain(err))
 		return exitCode(err)
 	}
 	return exitOK
@@ -236,8 +245,7 @@ type versionCommand struct{}
 
 func (versionCommand) Run(out console) error {
 	info, _ := debug.ReadBuildInfo()
-	_, err := fmt.Fprintln(out.Out, version(info))
-	return err
+	return out.print("%s\n", version(info))
 }
 
 // version describes this program in one line, with what the Go command recorded: the
@@ -297,8 +305,8 @@ func settingNames(root *kong.Node) []string {
 // refuses one that differs from a setting by at most two letters.
 func checkNames(c console, known, environ []string, refuses bool) error {
 	if os.Getenv("FERRY_LOG_FILE") != "" {
-		return &coded{exitSettings, errors.New("FERRY_LOG_FILE is no setting: the log goes to standard error, " +
-			"which you can lead into a file with 2> FILE")}
+		return fail(exitSettings, "FERRY_LOG_FILE is no setting: the log goes to standard error, "+
+			"which you can lead into a file with 2> FILE")
 	}
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
@@ -311,9 +319,9 @@ func checkNames(c console, known, environ []string, refuses bool) error {
 			wrong += "; did you mean " + like + "?"
 		}
 		if like != "" && refuses {
-			return &coded{exitSettings, errors.New(wrong)}
+			return fail(exitSettings, "%s", wrong)
 		}
-		fmt.Fprintln(c.Err, "ferry: warning:", printable(wrong))
+		c.tell("ferry: warning: %s\n", printable(wrong))
 	}
 	return nil
 }
@@ -348,7 +356,7 @@ func settings(k *kong.Context) (api.Settings, error) {
 	}
 	s, err := api.ReadSettings(func(name string) string { return values[name] })
 	if err != nil {
-		err = &coded{exitSettings, errors.New(strings.NewReplacer(flags...).Replace(err.Error()))}
+		err = fail(exitSettings, "%s", strings.NewReplacer(flags...).Replace(err.Error()))
 	}
 	return s, err
 }
@@ -403,10 +411,13 @@ func withCode(code int, err error) error {
 	return &coded{code, err}
 }
 
-// usage returns an error about what the user typed.
-func usage(format string, values ...any) error {
-	return &coded{exitUsage, fmt.Errorf(format, values...)}
+// fail returns an error with an exit code.
+func fail(code int, format string, values ...any) error {
+	return &coded{code, fmt.Errorf(format, values...)}
 }
+
+// usage returns an error about what the user typed.
+func usage(format string, values ...any) error { return fail(exitUsage, format, values...) }
 
 func exitCode(err error) int {
 	if c, ok := errors.AsType[*coded](err); ok {
@@ -519,7 +530,7 @@ func each(ctx context.Context, out console, names []string, done string, f func(
 	return failed.each(ctx, names, func(name string) error {
 		err := f(name)
 		if err == nil && done != "" {
-			fmt.Fprintf(out.Err, done+"\n", printable(name))
+			out.tell(done+"\n", printable(name))
 		}
 		return err
 	})

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/url"
@@ -235,9 +234,9 @@ func suppressions(all iter.Seq2[notify.Suppression, error]) iter.Seq2[suppressio
 }
 
 var (
-	errNotSuppressed = &coded{exitUnknown, errors.New("the address is not suppressed")}
-	errStopped       = &coded{exitRefused, errors.New("its owner has stopped the e-mails about files, " +
-		"and only the owner can undo that, with the link at the end of any such e-mail")}
+	errNotSuppressed = fail(exitUnknown, "the address is not suppressed")
+	errStopped       = fail(exitRefused, "its owner has stopped the e-mails about files, "+
+		"and only the owner can undo that, with the link at the end of any such e-mail")
 )
 
 type outboxAllow struct {
@@ -260,7 +259,7 @@ func (c outboxAllow) Run(ctx context.Context, out console) error {
 			case left.Stopped != 0:
 				gets = "gets codes for a new password again, but nothing else: " + errStopped.Error()
 			}
-			fmt.Fprintf(out.Err, "%s %s\n", printable(address), gets)
+			out.tell("%s %s\n", printable(address), gets)
 			return nil
 		})
 	})
@@ -279,7 +278,7 @@ func (c inboxCommand) Run(ctx context.Context, out console) error {
 	}
 	return c.use(ctx, func(p *api.Ports) error {
 		if u, err := url.Parse(c.SMTP); err == nil && u.Host != "" {
-			fmt.Fprintf(out.Err, "Mails go to the mail server %s, and are not shown here; ferry outbox list has those that failed.\n", u.Host)
+			out.tell("Mails go to the mail server %s, and are not shown here; ferry outbox list has those that failed.\n", u.Host)
 		}
 		messages, err := inbox.New(p.Table, p.Now).List(ctx, c.Limit)
 		if err != nil {
@@ -296,11 +295,11 @@ func (c inboxCommand) Run(ctx context.Context, out console) error {
 			if i > 0 {
 				fmt.Fprintln(out.Out)
 			}
-			fmt.Fprintf(out.Out, "%s  %s to %s\n", m.Sent.Local().Format(time.DateTime), m.Channel, m.To)
+			out.print("%s  %s to %s\n", m.Sent.Local().Format(time.DateTime), m.Channel, m.To)
 			if m.Subject != "" {
-				fmt.Fprintf(out.Out, "Subject: %s\n", m.Subject)
+				out.print("Subject: %s\n", m.Subject)
 			}
-			fmt.Fprintf(out.Out, "\n%s\n", m.Text)
+			out.print("\n%s\n", m.Text)
 		}
 		return nil
 	})

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -65,8 +64,7 @@ func (t transfer) meter(out console, r *remote) (*meter, error) {
 // download by links.
 func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 	if r.URL == "" {
-		err := errors.New("which service? Run ferry login URL first, or say it with --url or FERRY_URL")
-		return nil, &coded{exitSettings, err}
+		return nil, fail(exitSettings, "which service? Run ferry login URL first, or say it with --url or FERRY_URL")
 	}
 	r.retry.Tries = cmp.Or(r.retry.Tries, fewTries)
 	c, err := client.New(client.Options{URL: r.URL, Bearer: bearer, Retry: r.retry})
@@ -134,7 +132,7 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	}
 	i.saved.User, i.saved.Bearer = i.user, bearer
 	if err := writeLogin(i.saved); err != nil {
-		fmt.Fprintln(i.out.Err, "ferry: warning: the login was not saved:", explain(err))
+		i.out.tell("ferry: warning: the login was not saved: %s\n", explain(err))
 	}
 	return bearer, nil
 }

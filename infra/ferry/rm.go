@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"ferry/shared/client"
 )
@@ -70,7 +69,7 @@ func moveEach(ctx context.Context, out console, cl *client.Client, names []strin
 			var f client.File
 			if f, err = move(ctx, id); err == nil {
 				r.File = &f
-				fmt.Fprintf(out.Err, "%s (id %d) is %s\n", printable(cmp.Or(f.Name, name)), f.ID, done)
+				out.tell("%s (id %d) is %s\n", printable(cmp.Or(f.Name, name)), f.ID, done)
 			}
 		}
 		r.Error = explain(err)

@@ -113,18 +113,18 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 		}
 	}
 	if err := file.CheckCountries(set); err != nil {
-		return &coded{exitSettings, err}
+		return withCode(exitSettings, err)
 	}
 	set.MaxUploads = int(c.MaxUploads)
 	if !c.inCloud() {
 		set.RedirectOver = 0
 	} else if len(c.addresses()) > 0 {
-		return &coded{exitSettings, errors.New("FERRY_WEBHOOKS is for data on this machine; " +
-			"with FERRY_TABLE and FERRY_EVENTS, events go to the stack's topic")}
+		return fail(exitSettings, "FERRY_WEBHOOKS is for data on this machine; "+
+			"with FERRY_TABLE and FERRY_EVENTS, events go to the stack's topic")
 	}
 	reserve, err := api.ParseSize(c.Reserve)
 	if err != nil {
-		return &coded{exitSettings, fmt.Errorf("--reserve or FERRY_RESERVE=%q: %w", c.Reserve, err)}
+		return fail(exitSettings, "--reserve or FERRY_RESERVE=%q: %w", c.Reserve, err)
 	}
 	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Reserve: reserve, Log: log}, func(p *api.Ports) error {
 		return c.run(ctx, out, listeners, p)
@@ -180,7 +180,7 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api
 	p.NoSMS = !c.inCloud() && options.Mail != nil && options.SMS == nil && !options.ShowInbox
 	s, err := local.NewService(p, options)
 	if err != nil {
-		return &coded{exitSettings, err}
+		return withCode(exitSettings, err)
 	}
 	c.warn(p.Log, p.PublicURL)
 	if !c.inCloud() {
@@ -224,7 +224,7 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 		o.Secrets, err = notify.ParseWebhookSecrets(text)
 	}
 	if err != nil {
-		return o, &coded{exitSettings, fmt.Errorf("%s: %w", where, err)}
+		return o, fail(exitSettings, "%s: %w", where, err)
 	}
 	o.InboxProxied = c.Inbox == "on"
 	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && c.private(addr) && c.SMTP == ""
@@ -262,7 +262,7 @@ func (c serveCommand) greet(
 	if c.inCloud() {
 		where = "DynamoDB table " + c.Table
 	}
-	fmt.Fprintf(out.Out, "Ferry serves %s (data in %s). Ctrl-C stops it.\n", p.PublicURL, where)
+	out.print("Ferry serves %s (data in %s). Ctrl-C stops it.\n", p.PublicURL, where)
 	program, data := quoted(out.Program), ""
 	if usual, err := filepath.Abs(usualData); err != nil || c.Data != usual {
 		data = " --data " + quoted(c.Data)
@@ -277,15 +277,15 @@ func (c serveCommand) greet(
 	switch {
 	case o.Mail != nil && o.SMS != nil:
 	case p.NoSMS:
-		fmt.Fprintln(out.Out, "Text messages are not sent: uploads that ask for one are refused, as FERRY_SMS_URL is not set")
+		out.print("Text messages are not sent: uploads that ask for one are refused, as FERRY_SMS_URL is not set\n")
 	case o.ShowInbox:
 		root := strings.TrimSuffix(p.PublicURL, api.Prefix)
-		fmt.Fprintf(out.Out, "%s are not sent: they are shown at %s/inbox\n", unsent, root)
+		out.print("%s are not sent: they are shown at %s/inbox\n", unsent, root)
 	case !c.inCloud():
-		fmt.Fprintf(out.Out, "%s are not sent: %s inbox%s shows them\n", unsent, program, data)
+		out.print("%s are not sent: %s inbox%s shows them\n", unsent, program, data)
 	}
 	if n := len(o.Webhooks); n > 0 && c.Secret == "" {
-		fmt.Fprintf(out.Out, "Events are posted to %s, signed with the secret in %s\n",
+		out.print("Events are posted to %s, signed with the secret in %s\n",
 			count(n, "webhook"), filepath.Join(c.Data, "webhook.secret"))
 	}
 	if c.inCloud() {
@@ -299,7 +299,7 @@ func (c serveCommand) greet(
 	case err != nil:
 		return err
 	case !c.Demo || !private:
-		fmt.Fprintf(out.Out, "There are no users yet: %s user add NAME%s creates one\n", program, data)
+		out.print("There are no users yet: %s user add NAME%s creates one\n", program, data)
 		return nil
 	}
 	return c.makeDemo(ctx, out, p, program, data)
@@ -321,7 +321,7 @@ func (c serveCommand) makeDemo(ctx context.Context, out console, p *api.Ports, p
 		}
 		shown, login = "the password in "+file+"\n(", `"demo:$(cat `+quoted(file)+`)"`
 	}
-	fmt.Fprintf(out.Out, `
+	out.print(`
 This is the first start: there is a user "demo" now, with %[1]s%[3]s makes a new one). Try it in another terminal:
 
   echo "Hello, Ferry" > hello.txt

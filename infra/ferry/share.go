@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"ferry/shared/api"
 	"ferry/shared/client"
@@ -41,7 +40,7 @@ func (s sharing) printLink(out console, asJSON bool, link, name string) error {
 		line += "  " + name
 	}
 	if !asJSON {
-		if _, err := fmt.Fprintln(out.Out, printable(line)); err != nil {
+		if err := out.print("%s\n", printable(line)); err != nil {
 			return err
 		}
 	}
@@ -78,7 +77,7 @@ func (c shareCommand) Run(ctx context.Context, out console, who *identity) error
 	}
 	for _, l := range made {
 		if l.LinkURL == "" {
-			fmt.Fprintf(out.Err, "a link is on its way to %s\n", printable(l.To))
+			out.tell("a link is on its way to %s\n", printable(l.To))
 		} else if err := c.printLink(out, c.JSON, l.LinkURL, ""); err != nil {
 			return err
 		}

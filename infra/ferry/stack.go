@@ -55,13 +55,13 @@ func fromStack(ctx context.Context, k *kong.Context) error {
 	}
 	values, err := stackValues(ctx, flags["FERRY_STACK"].Target.String(), flags["AWS_REGION"].Target.String())
 	if err != nil {
-		return &coded{exitSettings, err}
+		return withCode(exitSettings, err)
 	}
 	for variable, value := range values {
 		if f := flags[variable]; f != nil && f.Target.IsZero() {
 			token := kong.Token{Type: kong.FlagValueToken, Value: value}
 			if err := f.Parse(kong.ScanFromTokens(token), f.Target); err != nil {
-				return &coded{exitSettings, fmt.Errorf("reading the stack's settings: %w", err)}
+				return fail(exitSettings, "reading the stack's settings: %w", err)
 			}
 		}
 	}

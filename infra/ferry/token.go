@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -31,9 +30,8 @@ func (c tokenAddCommand) Run(ctx context.Context, out console, who *identity) er
 	if c.JSON {
 		return printJSON(out, t)
 	}
-	fmt.Fprintln(out.Err, "This token is shown only now; ferry token list shows how long it lasts:")
-	_, err = fmt.Fprintln(out.Out, printable(t.Token))
-	return err
+	out.tell("This token is shown only now; ferry token list shows how long it lasts:\n")
+	return out.print("%s\n", printable(t.Token))
 }
 
 type tokenListCommand struct {
@@ -91,7 +89,7 @@ func (c tokenRmCommand) Run(ctx context.Context, out console, who *identity) err
 		if err := who.EndTokens(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintln(out.Err, "all tokens and logins have ended; run ferry login to go on")
+		out.tell("all tokens and logins have ended; run ferry login to go on\n")
 		return nil
 	}
 	return each(ctx, out, c.IDs, "token %s has ended", func(id string) error { return who.EndToken(ctx, id) })

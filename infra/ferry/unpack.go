@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func (c getCommand) unpack(ctx context.Context, m *meter, f found, v client.Veri
 	m.say("%s: %s from %s, %s, verified by crc-32", printable(got.Path), count(got.Files, "file"), printable(got.Name),
 		took(got.Length, got.Length-(m.earlier.Load()-before), time.Since(begin)))
 	if none := slices.Index(matched, false); none >= 0 {
-		return r, &coded{exitNoFile, fmt.Errorf("nothing in the bundle matches %s", c.Only[none])}
+		return r, fail(exitNoFile, "nothing in the bundle matches %s", c.Only[none])
 	}
 	return r, nil
 }

@@ -295,7 +295,7 @@ type item struct {
 // noInput adds its exit code to the error of a missing file.
 func noInput(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return &coded{exitNoFile, err}
+		return withCode(exitNoFile, err)
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func markOf(e bundle.Entry) string {
 func stateFolder() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", &coded{exitSettings, fmt.Errorf("there is no cache folder: %w", err)}
+		return "", fail(exitSettings, "there is no cache folder: %w", err)
 	}
 	dir = filepath.Join(dir, "ferry", "uploads")
 	return dir, os.MkdirAll(dir, 0o700)

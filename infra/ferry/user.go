@@ -75,16 +75,16 @@ func (f passwordFlags) password(ctx context.Context, out console, user string) (
 
 // report prints what was done, and the password if it is a new one.
 func (f passwordFlags) report(out console, done, user, password string) {
-	fmt.Fprintf(out.Err, "user %s %s\n", user, done)
+	out.tell("user %s %s\n", user, done)
 	if !f.PasswordStdin {
 		kind := "temporary password"
 		if f.Active {
 			kind = "password"
 		}
-		fmt.Fprintf(out.Out, "%s: %s\n", kind, password)
+		out.print("%s: %s\n", kind, password)
 	}
 	if !f.Active {
-		fmt.Fprintf(out.Err, "%s is in first access: with this password, ferry passwd --first or POST /auth/first "+
+		out.tell("%s is in first access: with this password, ferry passwd --first or POST /auth/first "+
 			"lets the user choose another.\n", user)
 	}
 }
@@ -173,7 +173,7 @@ func (inviting) invite(ctx context.Context, out console, p *api.Ports, u auth.Us
 	if !inCloud {
 		when = " as soon as ferry serve runs"
 	}
-	fmt.Fprintf(out.Err, "an invitation goes to %s%s; its link to choosing a password is valid for %s\n",
+	out.tell("an invitation goes to %s%s; its link to choosing a password is valid for %s\n",
 		u.Email, when, count(int64(auth.InviteLife/(24*time.Hour)), "day"))
 	return nil
 }
@@ -353,7 +353,7 @@ func (c named) on(
 		}
 		done, err := f(p, auth.NewUsers(p.Table, p.Now), u)
 		if err == nil && done != "" {
-			fmt.Fprintf(out.Err, "user %s %s\n", name, done)
+			out.tell("user %s %s\n", name, done)
 		}
 		return err
 	}, ports...)
@@ -472,7 +472,7 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 }
 
 func confirmed(out console, name string) bool {
-	fmt.Fprintf(out.Err, "This removes %s and all of the user's files for good. Type the name to continue: ", name)
+	out.tell("This removes %s and all of the user's files for good. Type the name to continue: ", name)
 	line, _ := bufio.NewReader(io.LimitReader(out.In, 1024)).ReadString('\n')
 	if !isTerminal(out.In) || !strings.HasSuffix(line, "\n") {
 		fmt.Fprintln(out.Err) // the answer has not ended the question's line
