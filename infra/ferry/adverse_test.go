@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/client"
 )
 
@@ -169,9 +170,7 @@ func TestChangedFileLeavesNoSession(t *testing.T) {
 	for session, err := range cl.Sessions(t.Context()) {
 		t.Errorf("a session is left: %v, %v", session, err)
 	}
-	if left, err := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "uploads")); err != nil || len(left) > 0 {
-		t.Errorf("states left in the cache: %v, %v", left, err)
-	}
+	apitest.Equal(t, "states left in the cache", h.unfinished(), nil)
 }
 
 func TestUsageErrorsAreInTheJSONToo(t *testing.T) {

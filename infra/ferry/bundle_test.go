@@ -159,9 +159,7 @@ func TestAnInterruptedBundleIsResumedUnlessAFileChanged(t *testing.T) {
 			t.Errorf("%s has other bytes", name)
 		}
 	}
-	if left, _ := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "uploads")); len(left) != 0 {
-		t.Errorf("what is left: %v", left)
-	}
+	apitest.Equal(t, "what is left", h.unfinished(), nil)
 }
 
 func TestAnUnpackedBundleCountsOnce(t *testing.T) {
@@ -170,8 +168,8 @@ func TestAnUnpackedBundleCountsOnce(t *testing.T) {
 	h.makeTree()
 	h.write("tree/long", bytes.Repeat([]byte("0123456789abcdef"), 3<<20)) // several ranges
 	h.write("secret", []byte(openSesame))
-	open := strings.TrimSpace(h.run("", "up", "tree", "-q").out)
-	guarded := strings.TrimSpace(h.run("", "up", "tree", "-q", "--downloads", "1", "--password-file", "secret").out)
+	open := h.up("tree")
+	guarded := h.up("tree", "--downloads", "1", "--password-file", "secret")
 	stranger := newHome(t)
 	stranger.write("secret", []byte(openSesame))
 	stranger.run("", "get", open, "-o", "open").want(t, exitOK, "open: 7 files")
@@ -246,14 +244,9 @@ func TestPatternsMeanEntriesOfABundle(t *testing.T) {
 		{"*.jpg", "a.jpg b/c/d.jpg x.jpg/a", "a.jpeg"},
 		{"a/*/c", "a/b/c a/b/c/d", "a/c a/b/d"},
 	} {
-		for path := range strings.FieldsSeq(k.yes) {
-			if !matches(k.pattern, path) {
-				t.Errorf("%s does not mean %s", k.pattern, path)
-			}
-		}
-		for path := range strings.FieldsSeq(k.no) {
-			if matches(k.pattern, path) {
-				t.Errorf("%s means %s", k.pattern, path)
+		for paths, want := range map[string]bool{k.yes: true, k.no: false} {
+			for path := range strings.FieldsSeq(paths) {
+				apitest.Equal(t, k.pattern+" means "+path, matches(k.pattern, path), want)
 			}
 		}
 	}

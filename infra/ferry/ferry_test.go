@@ -89,6 +89,7 @@ func outcome(cmd *exec.Cmd, end func() error) result {
 // server is a started ferry serve.
 type server struct {
 	*exec.Cmd
+	addr     string
 	base     string
 	greeting string
 	password string // of demo, on the first start
@@ -100,7 +101,7 @@ type server struct {
 func serve(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
 	addr := freeAddr(t)
-	s := &server{base: "http://" + addr + "/v1", errs: &bytes.Buffer{}}
+	s := &server{addr: addr, base: "http://" + addr + "/v1", errs: &bytes.Buffer{}}
 	s.Cmd = ferry(context.Background(), dir, append([]string{"serve", "--addr", addr, "--log", "off"}, args...)...)
 	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // what is printed to a file can be read at once
 	must(t, err)

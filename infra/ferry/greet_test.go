@@ -142,7 +142,7 @@ func TestServeSaysWhereMessagesGo(t *testing.T) {
 			if !strings.Contains(s.greeting, tt.unsent+" not sent: ") || !strings.Contains(s.greeting, tt.want) {
 				t.Errorf("the greeting is %s", s.greeting)
 			}
-			resp, err := http.Get(strings.TrimSuffix(s.base, "/v1") + "/inbox")
+			resp, err := http.Get("http://" + s.addr + "/inbox")
 			must(t, err)
 			resp.Body.Close()
 			if resp.StatusCode != tt.status {

@@ -59,11 +59,11 @@ func TestABodyThatNobodyReadsEnds(t *testing.T) {
 	preflight := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	short := httptest.NewServer(bounded(preflight, 50*time.Millisecond))
 	t.Cleanup(short.Close)
-	for url, request := range map[string]string{
-		short.URL:                  "OPTIONS / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
-		serve(t, t.TempDir()).base: "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", // net/http must not answer it
+	for addr, request := range map[string]string{
+		short.Listener.Addr().String(): "OPTIONS / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
+		serve(t, t.TempDir()).addr:     "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", // net/http must not answer it
 	} {
-		conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/v1"))
+		conn, err := net.Dial("tcp", addr)
 		must(t, err)
 		defer conn.Close()
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Minute))
@@ -81,7 +81,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	if resp, body := get(t, "http://"+metrics+"/metrics"); resp.StatusCode != 200 || !strings.Contains(body, "ferry_disk_free_bytes") {
 		t.Errorf("%s: %s", resp.Status, body)
 	}
-	if resp, _ := get(t, strings.TrimSuffix(s.base, "/v1")+"/metrics"); resp.StatusCode != 404 {
+	if resp, _ := get(t, "http://"+s.addr+"/metrics"); resp.StatusCode != 404 {
 		t.Errorf("the service's own address has metrics: %s", resp.Status)
 	}
 	if code := s.stop(t); code != exitOK {
@@ -98,7 +98,7 @@ func TestAPathPrefixWorksWithoutRewriting(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	public, h := proxy.URL+"/team%20a/files/v1", newHome(t)
 	s := serve(t, h.dir, "--public-url", public)
-	root := strings.TrimSuffix(s.base, "/v1")
+	root := "http://" + s.addr
 	backend, _ = url.Parse(root)
 	for path, want := range map[string]int{
 		"/team%20a/files/v1/health": 200, "/v1/health": 200, "/team%20a/files/": 200, "/team%20a/files": 302, "/": 200,
@@ -275,7 +275,7 @@ func TestASignalLetsRequestsFinish(t *testing.T) {
 		fmt.Fprint(send, "one half, ")
 		must(t, s.Process.Signal(signal))
 		eventually(t, s.errs, func() bool {
-			conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.base, "http://"), "/v1"))
+			conn, err := net.Dial("tcp", s.addr)
 			if err == nil {
 				conn.Close()
 			}
@@ -320,7 +320,7 @@ func TestHealthFailsWhereNothingAnswers(t *testing.T) {
 		wantSentence(t, runFerry(t, t.TempDir(), "", append([]string{"health"}, args...)...), 1, want)
 	}
 	s := serve(t, t.TempDir())
-	for _, url := range []string{s.base, strings.TrimSuffix(s.base, "/v1")} {
+	for _, url := range []string{s.base, "http://" + s.addr} {
 		runFerry(t, t.TempDir(), "", "health", url).want(t, 0)
 	}
 }

@@ -60,7 +60,6 @@ func TestAloneStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces(t *testing.T) {
 		t.Fatalf("status %d, %v: %s", code, err, text)
 	}
 	_, path, _ := strings.Cut(request.LinkURL, "/v1")
-	host := strings.TrimSuffix(strings.TrimPrefix(s.base, "http://"), "/v1")
 	const part = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"%d %s\"\r\n\r\n"
 	var form strings.Builder
 	for i := range 5000 {
@@ -71,7 +70,7 @@ func TestAloneStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces(t *testing.T) {
 	const places = 500 / 4
 	var forms []net.Conn
 	for len(forms) < places {
-		conn, err := net.Dial("tcp", host)
+		conn, err := net.Dial("tcp", s.addr)
 		must(t, err)
 		defer conn.Close()
 		must(t, conn.SetDeadline(time.Now().Add(10*time.Minute)))
@@ -91,7 +90,7 @@ func TestAloneStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces(t *testing.T) {
 		_, err := io.WriteString(conn, form.String())
 		must(t, err)
 	}
-	_, port, _ := net.SplitHostPort(host)
+	_, port, _ := net.SplitHostPort(s.addr)
 	eventually(t, s.errs, func() bool { return unread(t, port) == 0 })
 	// What is no longer used is collected only at times.
 	took, most := status(t, s.Process.Pid, "VmHWM:")-before, int64(2*places*512<<10)

@@ -69,7 +69,7 @@ func runLines(t *testing.T, page string, want int) string {
 	for _, b := range blocks {
 		script += b[1]
 	}
-	root := strings.TrimSuffix(s.base, "/v1")
+	root := "http://" + s.addr
 	script = strings.NewReplacer("demo:PASSWORD", "demo:"+s.password, "http://127.0.0.1:8080", root).Replace(script)
 	h := newHome(t, "FERRY_PASSWORD="+s.password, "TMPDIR="+t.TempDir())
 	must(t, os.Mkdir(filepath.Join(h.dir, "bin"), 0o700))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -53,6 +52,18 @@ func (h *home) ended(s *apitest.Server, by os.Signal, args ...string) result {
 	})
 }
 
+// unfinished returns the files with the states of uploads that may be resumed.
+func (h *home) unfinished() (names []string) {
+	h.t.Helper()
+	const dir = "cache/ferry/uploads"
+	all, err := os.ReadDir(filepath.Join(h.dir, dir))
+	must(h.t, err)
+	for _, entry := range all {
+		names = append(names, filepath.Join(dir, entry.Name()))
+	}
+	return names
+}
+
 func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
@@ -63,13 +74,13 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	}
 	h.run("", "uploads", "--json").want(t, exitOK, `"name":"big.bin"`)
 	h.ended(s, os.Kill, up...) // which leaves no chance to clean up
-	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
-	text := h.read(strings.TrimPrefix(state[0], h.dir))
+	state := h.unfinished()[0]
+	text := h.read(state)
 	h.run("", up...).want(t, exitOK, "resuming the upload of big.bin", "(id 1)")
 	if r := h.run("", "get", "1", "-o", "copy"); r.code != exitOK || h.read("copy") != h.read("big.bin") {
 		t.Errorf("code %d, or other bytes: %s", r.code, r.err)
 	}
-	h.write(strings.TrimPrefix(state[0], h.dir), []byte(text)) // as if a crash had left it
+	h.write(state, []byte(text)) // as if a crash had left it
 	h.run("", "rm", "1")
 	h.run("", up...).want(t, exitRefused, "file 1 was deleted")
 
@@ -80,9 +91,7 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	if r := h.run("", up...); r.code != exitOK || strings.Contains(r.err, "resuming") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
-	if left, _ := os.ReadDir(filepath.Join(h.dir, "cache", "ferry", "uploads")); len(left) != 0 {
-		t.Errorf("what is left: %v", left)
-	}
+	apitest.Equal(t, "what is left", h.unfinished(), nil)
 }
 
 func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
@@ -99,9 +108,7 @@ func TestSHA256OfALargeFileIsKeptOnRequest(t *testing.T) {
 	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
 	h.run("", "up", "big", "--sha256").want(t, exitOK)
 	h.run("", "get", "1", "-o", "copy").want(t, exitOK, "verified by sha-256 and crc64nvme")
-	if out, err := exec.Command("cmp", filepath.Join(h.dir, "big"), filepath.Join(h.dir, "copy")).CombinedOutput(); err != nil {
-		t.Errorf("%s: %v", out, err)
-	}
+	apitest.Equal(t, "the copy is right", h.read("copy") == h.read("big"), true)
 }
 
 // TestASessionCarriesFilesOfAnySize is for gateways that damage bodies, such as SAM's.
@@ -134,8 +141,8 @@ func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
 		return []string{"up", "big.bin", "--part-size", "5242880", "--password-file", password}
 	}
 	h.ended(s, os.Interrupt, up("one")...).want(t, exitInterrupt)
-	state, _ := filepath.Glob(filepath.Join(h.dir, "cache", "ferry", "uploads", "*.json"))
-	text := h.read(strings.TrimPrefix(state[0], h.dir))
+	state := h.unfinished()[0]
+	text := h.read(state)
 	if !strings.Contains(text, `"password":"`) || strings.Contains(text, "sesame") {
 		t.Errorf("the state is %s", text)
 	}

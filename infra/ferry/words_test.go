@@ -10,7 +10,7 @@ func TestTheCommandSaysWhatIsWrongInTheWordsThatWereTyped(t *testing.T) {
 	t.Parallel()
 	service, h := annsService(t)
 	h.write("a.txt", []byte("content"))
-	link := strings.TrimSpace(h.run("", "up", "a.txt", "-q").out)
+	link := h.up("a.txt")
 	request := h.request("--title", "Photos")
 	cut, _, _ := strings.Cut(link, "&")
 	for _, k := range []struct {
