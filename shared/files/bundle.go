@@ -61,13 +61,9 @@ func (c *Contents) Add(entry string) {
 	}
 }
 
-// Files returns how many files a bundle has; anything else is one.
-func (c Contents) Files() int64 {
-	if c.Entries == 0 {
-		return 1
-	}
-	return int64(c.Entries - c.Folders)
-}
+// Files returns how many files a bundle has. Anything else is one, and so is a bundle of folders alone:
+// it takes a place as well.
+func (c Contents) Files() int64 { return int64(max(1, c.Entries-c.Folders)) }
 
 // checkBundle returns what is in a bundle that has just been put together, and nothing for any other
 // file. One that is not what it should be ends the session.

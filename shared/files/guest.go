@@ -22,7 +22,7 @@ type Taking struct {
 type Arrival struct {
 	Request, Title string
 	Files, Bytes   int64
-	From           []string // what the guests call themselves
+	From           []string // what the guests call themselves; empty is without a name
 }
 
 // takeTime is how long a write is tried again because other guests were faster. The pauses are

@@ -130,6 +130,9 @@ func (s *Service) instead(ctx context.Context, f *files.File, o *Order) error {
 	if l.To == "" || !l.SeenBy(true, o.Uploader) {
 		return errNoLink()
 	}
+	if l.State(s.Now()) != Live {
+		return fault.New(fault.Conflict, "this link has ended: make another")
+	}
 	o.Options, o.Until = files.Options{Limit: l.Limit, Password: l.Password}, l.Until
 	for i := range o.To {
 		o.To[i].Text = l.Text

@@ -40,7 +40,7 @@ type Request struct {
 	Notify files.Contact `json:"notify,omitzero"`  // hears of files that arrive
 	Notice string        `json:"notice,omitempty"` // id of the notice that waits for more of them
 	Due    int64         `json:"due,omitempty"`    // Unix seconds: when it is sent
-	From   []string      `json:"from,omitempty"`   // the guests whom it names
+	From   []string      `json:"from,omitempty"`   // the guests whom it names; one without a name is empty
 }
 
 const (
@@ -346,8 +346,8 @@ func (s *Service) arrived(r *Request, by files.By, stored []files.File) (ops []t
 	if !waits {
 		r.From = nil
 	}
-	if name := by.Called; name != "" && len(r.From) < mostNamed && !slices.Contains(r.From, name) {
-		r.From = append(r.From, name)
+	if len(r.From) < mostNamed && !slices.Contains(r.From, by.Called) {
+		r.From = append(r.From, by.Called)
 	}
 	a.From = r.From
 	if waits {

@@ -76,13 +76,15 @@ func truncate(s string) string {
 // shorten takes the middle out of a name that has more than longest
 // characters; its end, with the extension, stays. Accents and joiners stay with
 // their characters.
-func shorten(name string, longest int) string {
-	runes := []rune(name)
+func shorten(name string, longest int) string { return cut(name, longest, min(longest/3, 10)) }
+
+// cut shortens a text, of which so many characters at the end stay. Only names of files need any.
+func cut(text string, longest, tail int) string {
+	runes := []rune(text)
 	if len(runes) <= longest {
-		return name
+		return text
 	}
 	const gap = "..." // the ellipsis is not in the GSM alphabet
-	tail := min(longest/3, 10)
 	head := max(longest-tail-len(gap), 0)
 	return strings.TrimRightFunc(string(runes[:head]), joins) + gap + strings.TrimLeftFunc(string(runes[len(runes)-tail:]), joins)
 }

@@ -95,8 +95,11 @@ func missingLetter(n Notice) letter {
 		}
 	}
 	l.Subject = t.subject(t.MissingSubject, fileName(n.missing[0].Name))
-	if len(names) == 1 && n.Owner == n.Sender {
+	if len(names) == 1 {
 		l.Link = n.page(fmt.Sprint("files?id=", n.missing[0].File))
+	}
+	if n.Owner != n.Sender { // who has no page of another's file
+		l.Link = ""
 	}
 	l.LinkHere, l.NoLogin = t.MissingHere, ""
 	l.Download = t.MissingShow
@@ -115,6 +118,8 @@ func reason(lastError string) string {
 		{"ended", "^" + ErrObsolete.Error()},
 		{"cancelled", "^" + Cancelled + "$"},
 		{"number", ErrTextRefused.Error() + `|(?i)phone|carrier|handset`},
+		{"unsent", `no (?:mail server|SMS provider) configured`},
+		{"letters", contact.ErrLocal.Error()},
 		{"full", `\b[45]\.2\.2\b|(?i)mailbox.{0,9}full|over ?quota|quota exceeded`},
 		{"address", `\b5\.1\.(?:0|1|2|3|6|10)\b|(?i)no such|unknown|not exist|invalid (?:recipient|mailbox)|NoEmail`},
 		{"refused", `\b5\.\d\.\d|(?i)spam|block|denied|policy|reject`},

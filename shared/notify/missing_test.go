@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/contact"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -184,10 +186,30 @@ func TestWhatFailsWhileTheMailIsSentIsToldToo(t *testing.T) {
 	}
 }
 
+func TestTheMailAboutWhatDidNotArriveInEachLanguage(t *testing.T) {
+	t.Parallel()
+	for _, lang := range api.Languages() {
+		p := newMachine(t)
+		s := p.teller(t, p.table, notify.Limits{}, map[string]string{"a@x.example": "550 5.1.1 unknown user"})
+		for id, owner := range []string{"demo", "bob"} { // who sends into another user's area has no page of that file
+			n := p.linkNotice(int64(id + 1))
+			n.Lang, n.To, n.Owner, n.Request = lang, "a@x.example", owner, owner
+			p.put(t, n)
+		}
+		p.pass(t, s)
+		p.clock.advance(10 * time.Minute)
+		p.pass(t, s)
+		got := p.mails(t)
+		slices.SortFunc(got, func(a, b string) int { return len(b) - len(a) })
+		apitest.Golden(t, "missing-mail-"+lang+".txt", "Subject: "+strings.Join(got, "\nSubject: "))
+	}
+}
+
 func TestWhyAMessageDidNotArriveIsSaidInWords(t *testing.T) {
 	t.Parallel()
-	const gone, full, refused = "There is no such address.", "The mailbox is full.", "The server of this address refuses the message."
+	const gone, full, refused = "There is no such address.", "The mailbox is full.", "The message was refused."
 	const day, number = "It could not be delivered for a whole day.", "This number cannot get the message."
+	const unsent, letters = "No such messages are sent from here.", "Mail from here takes only plain letters before the @, such as a to z."
 	for _, k := range []textTest[string]{
 		{"an unknown user", "the notice cannot be delivered: mail: refused for good: RCPT: 550 5.1.1 <x>: Recipient address rejected", gone},
 		{"one in words", "550 No such user here", gone},
@@ -207,6 +229,10 @@ func TestWhyAMessageDidNotArriveIsSaidInWords(t *testing.T) {
 		{"a server that is down", "connecting to the mail server: dial tcp: connection refused", day},
 		{"a number", "the notice cannot be delivered: sms: refused for good", number},
 		{"a phone that is off", "not delivered: Phone is currently unreachable", number},
+		{"a number that a provider refuses in no known words", "the notice cannot be delivered: opted out", refused},
+		{"a service that sends no mail", "the notice cannot be delivered: no mail server configured", unsent},
+		{"one that sends no text messages", "the notice cannot be delivered: no SMS provider configured", unsent},
+		{"letters that the mail server does not take", "sending mail: mail: refused for good: " + contact.ErrLocal.Error(), letters},
 		{"nothing known", "", refused},
 	} {
 		apitest.Equal(t, k.name, notify.TextsOf("en").WhyMissing(k.text), k.want)

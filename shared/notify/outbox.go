@@ -68,7 +68,7 @@ func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, er
 	n.File = f.ID
 	n.Name = f.Name
 	n.Length = f.Length
-	if f.Entries > 0 {
+	if len(f.First) > 0 {
 		n.Files, n.First = f.Files(), f.First
 	}
 	return n.Op(o.Now(), unique), err

@@ -43,7 +43,7 @@ func linkLetter(n Notice, service, link string) letter {
 	}
 	l := letter{
 		Texts:   t,
-		Subject: t.subject(fmt.Sprintf(strings.TrimSuffix(intro, "."), shorten(sender, longestSender)), fileName(n.Name)),
+		Subject: t.subject(fmt.Sprintf(strings.TrimSuffix(intro, "."), cut(sender, longestSender, 0)), fileName(n.Name)),
 		Intro:   fmt.Sprintf(intro, sender),
 		Facts:   n.facts(t),
 		Link:    link,
@@ -86,17 +86,21 @@ func receiptLetter(n Notice) letter {
 // arrivedLetter tells the maker of a request what guests have sent.
 func arrivedLetter(n Notice) letter {
 	t := TextsOf(n.Lang)
-	from := t.NoName
-	if len(n.From) > 0 {
-		from = display(oneLine(strings.Join(n.From, ", ")))
+	var from []string
+	for _, name := range n.From {
+		from = append(from, cmp.Or(display(oneLine(name)), t.NoName))
 	}
-	facts := []fact{{t.ArrivedWord, t.Count(n.Files, t.Files)}, {t.From, from}, {t.Size, t.WriteSize(n.Length, false)}}
+	facts := []fact{
+		{t.ArrivedWord, t.Count(n.Files, t.Files)},
+		{t.From, strings.Join(from, ", ")},
+		{t.Size, t.WriteSize(n.Length, false)},
+	}
 	if title := display(oneLine(n.Name)); title != "" {
 		facts = append([]fact{{t.RequestWord, title}}, facts...)
 	}
 	l := letter{
 		Texts:   t,
-		Subject: t.subject(t.ArrivedSubject, shorten(oneLine(n.Name), longestName)),
+		Subject: t.subject(t.ArrivedSubject, cut(oneLine(n.Name), longestName, 0)),
 		Intro:   t.ArrivedIntro,
 		Facts:   facts,
 		Link:    n.page("files?request=" + n.By),

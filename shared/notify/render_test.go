@@ -36,16 +36,20 @@ func TestMessagesInEachLanguage(t *testing.T) {
 			invite := p.inviteNotice()
 			invite.Lang = lang
 			p.put(t, invite)
-			if sent, _ := p.pass(t, p.sender(t, nil)); sent != 5 {
+			arrived := p.pinNotice()
+			arrived.Kind, arrived.Expires, arrived.Lang, arrived.Name = notify.Arrived, 0, lang, "Photos of evil.com"
+			arrived.Files, arrived.Length, arrived.By, arrived.From = 3, 1_500_000, "1f2e", []string{"Carla", "", "Ann.zip"}
+			p.put(t, arrived)
+			if sent, _ := p.pass(t, p.sender(t, nil)); sent != 6 {
 				t.Fatalf("%d sent: %s", sent, p.log)
 			}
 			got := p.received(t) // newest first
-			for i, name := range map[int]string{0: "invite-mail-", 1: "receipt-mail-", 2: "pin-mail-", 4: "link-mail-"} {
+			for i, name := range map[int]string{0: "arrived-mail-", 1: "invite-mail-", 2: "receipt-mail-", 3: "pin-mail-", 5: "link-mail-"} {
 				apitest.Golden(t, name+lang+".txt", "Subject: "+got[i].Subject+"\n\n"+got[i].Text)
 				apitest.Golden(t, name+lang+".html", got[i].HTML)
 			}
-			apitest.Golden(t, "link-sms-"+lang+".txt", got[3].Text+"\n")
-			apitest.Equal(t, "segments of the text message", notify.Segments(got[3].Text), 1)
+			apitest.Golden(t, "link-sms-"+lang+".txt", got[4].Text+"\n")
+			apitest.Equal(t, "segments of the text message", notify.Segments(got[4].Text), 1)
 		})
 	}
 }
@@ -297,5 +301,16 @@ func TestMailLoadsNothing(t *testing.T) {
 		if strings.Contains(page, bad) {
 			t.Errorf("%q is in %s", bad, page)
 		}
+	}
+}
+
+func TestANameOrSentenceInASubjectThatIsTooLongEndsInAnEllipsis(t *testing.T) {
+	t.Parallel()
+	subject, _, _ := sendOne(t, func(n *notify.Notice) {
+		n.Sender, n.Name = "Association of the friends of long names and addresses", strings.Repeat("minutes ", 12)+"2026.pdf"
+	})
+	const want = "Association of the friends of long na... sent you a file: "
+	if !strings.HasPrefix(subject, want) || !strings.HasSuffix(subject, "min...s 2026.pdf") {
+		t.Errorf("got %q", subject)
 	}
 }

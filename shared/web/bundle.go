@@ -61,8 +61,16 @@ type node struct {
 // Within returns what is in a folder, as part of a page whose folders are open or not.
 func (n *node) Within(open bool) bundlePage { return bundlePage{Tree: n.Inside, Open: open} }
 
-// Opens reports whether the folders of this part of the tree are open. One that is alone always is.
-func (b bundlePage) Opens() bool { return b.Open || len(b.Tree) == 1 }
+// Opens reports whether the folders of this part of the tree are open. The only one always is.
+func (b bundlePage) Opens() bool {
+	folders := 0
+	for _, n := range b.Tree {
+		if n.Folder {
+			folders++
+		}
+	}
+	return b.Open || folders == 1
+}
 
 // picture is an image in a bundle. Preview is empty if it is too large to show itself, or of a kind
 // that browsers do not show.

@@ -55,6 +55,8 @@ func TestABundleOpensWhatIsAloneAndBeginsWithPicturesIfMostAre(t *testing.T) {
 		many = append(many, fmt.Sprintf("trip/day 1/%d.txt", i), "x")
 	}
 	apitest.Equal(t, "folders that are open", strings.Count(v.open(v.bundle("", many...)).Text, "<details open>"), 2)
+	beside := append(many, "read me.txt", "x")
+	apitest.Equal(t, "of one beside a file", strings.Count(v.open(v.bundle("", beside...)).Text, "<details open>"), 2)
 	two := append(many, "other/a.txt", "x")
 	apitest.Equal(t, "of two folders", strings.Count(v.open(v.bundle("", two...)).Text, "<details open>\n<summary>"), 1) // the one within trip, once that is opened
 	v.opens(v.bundle("", "a.png", "x", "b.png", "x", "c.txt", "x"), 200, `<ul class="grid">`, ">List</a>")

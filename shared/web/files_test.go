@@ -73,6 +73,10 @@ func TestAMessageThatFailedIsCorrectedAndSentAgain(t *testing.T) {
 	apitest.Must(t, err)
 	v.has("the new message", message[0].To+message[0].Text, "carla@example.com", "> Here it is", "Downloads allowed: 3")
 	v.shows(send("dora@example.com", "https://evil.example/"), 200, "-evil.example") // that link is gone
+	again := fmt.Sprint("/files/", f.ID, "/links")
+	ended := allOf(record, `"id":"([^"]*)","state":"[^"]*","channel":"mail","to":"carla`)[0]
+	v.Ask("DELETE "+again+"/"+ended, "").Want(204)
+	v.Ask("POST "+again, `{"instead":"`+ended+`","m":"dora@example.com"}`).Want(409, "has ended")
 }
 
 func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {

@@ -1,7 +1,6 @@
 package upload_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -309,19 +308,23 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	made := c.request(`{"files":10}`)
-	var archive bytes.Buffer
-	w := bundle.NewWriter(&archive)
-	for _, path := range []string{"a", "b", "c", "empty/"} {
-		apitest.Must(t, w.Add(bundle.Entry{Path: path}, nil))
+	packed := func(paths ...string) string {
+		var b strings.Builder
+		w := bundle.NewWriter(&b)
+		for _, path := range paths {
+			apitest.Must(t, w.Add(bundle.Entry{Path: path}, nil))
+		}
+		apitest.Must(t, w.Close())
+		return b.String()
 	}
-	apitest.Must(t, w.Close())
+	archive := packed("a", "b", "c", "empty/")
 	start := func(files, want int) (apitest.Answer, session) {
-		a := c.guestBegins(made.LinkURL, fmt.Sprintf(`{"name":"a.zip","length":%d,"bundle":true,"files":%d}`, archive.Len(), files)).Want(want)
+		a := c.guestBegins(made.LinkURL, fmt.Sprintf(`{"name":"a.zip","length":%d,"bundle":true,"files":%d}`, len(archive), files)).Want(want)
 		return a, apitest.Read[session](a)
 	}
 	finish := func(guest apitest.Answer, s session, want int) apitest.Answer {
 		signed := c.asGuest(made.LinkURL, guest, "POST "+s.path("/parts"), `{"numbers":[1]}`).Want(200)
-		c.put(apitest.Read[struct{ Parts []part }](signed).Parts[0], archive.String()).Want(200)
+		c.put(apitest.Read[struct{ Parts []part }](signed).Parts[0], archive).Want(200)
 		return c.asGuest(made.LinkURL, guest, "POST "+s.path("/complete"), "").Want(want)
 	}
 	usual := c.request("{}")
@@ -337,9 +340,12 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 	unsaid, small := start(0, 201) // an older client does not say: what has come counts
 	finish(unsaid, small, 200)
 	start(5, 403)
+	archive = packed("empty/") // folders alone take a place, too
+	alone, folders := start(0, 201)
+	finish(alone, folders, 200)
 	now := c.requests()
 	at := slices.IndexFunc(now, func(r wire.Request) bool { return r.ID == made.ID })
-	apitest.Equal(t, "files that have arrived", now[at].Arrived.Files, 6)
+	apitest.Equal(t, "files that have arrived", now[at].Arrived.Files, 7)
 	for _, body := range []string{`{"name":"a","length":1,"files":1}`, `{"name":"a","length":1,"bundle":true,"files":10001}`, `{"name":"a","length":1,"bundle":true,"files":-1}`} {
 		c.asGuest(made.LinkURL, guest, "POST /uploads", body).Want(400, "how many files a bundle has")
 	}
@@ -390,7 +396,11 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 	guest := 0
 	send := func(after time.Duration) {
 		s.Clock.Advance(after)
-		s.Send(fmt.Sprintf("PUT %s&file=a&by=Carla%%20%d", link, guest), "12345").Want(200)
+		by := fmt.Sprintf("&by=Carla%%20%d", guest)
+		if guest == 3 {
+			by = ""
+		}
+		s.Send("PUT "+link+"&file=a"+by, "12345").Want(200)
 		guest++
 	}
 	// The first notice goes out in a minute, and takes one more; the second in ten, and takes the next two, but
@@ -408,12 +418,12 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 			NotBefore     int64
 		}{}
 		apitest.Must(t, json.Unmarshal([]byte(doc), &n))
-		told = append(told, fmt.Sprint(time.UnixMilli(n.NotBefore).Sub(begun).Round(time.Second), n.Kind, n.To, n.Files, n.Length, n.From))
+		told = append(told, fmt.Sprint(time.UnixMilli(n.NotBefore).Sub(begun).Round(time.Second), n.Kind, n.To, n.Files, n.Length, strings.Join(n.From, ", ")))
 	}
 	slices.Sort(told)
 	apitest.Equal(t, "the notices", told, []string{
-		"11m30sarrivedann@example.com3 15 [Carla 2 Carla 3 Carla 4]", "1m0sarrivedann@example.com2 10 [Carla 0 Carla 1]",
-		"21m25sarrivedann@example.com1 5 [Carla 5]", "42m25sarrivedann@example.com1 5 [Carla 6]",
+		"11m30sarrivedann@example.com3 15Carla 2, , Carla 4", "1m0sarrivedann@example.com2 10Carla 0, Carla 1",
+		"21m25sarrivedann@example.com1 5Carla 5", "42m25sarrivedann@example.com1 5Carla 6",
 	})
 	bob := s.Add("bob", func(u *auth.User) { u.Email = "" })
 	bob.Ask("POST /requests", `{"notify":true}`).Want(400, "no registered address")

@@ -16,6 +16,10 @@ for (const button of document.querySelectorAll("[data-share]")) {
   });
 }
 
+// isCorrected reports whether somebody is correcting an address in a part of the page.
+const isCorrected = (part) =>
+  isCorrected(part) || [...part.querySelectorAll("input")].some((one) => one.value !== one.defaultValue);
+
 // look shows what has become of the messages, but for those that somebody is correcting. It returns whether that
 // may change.
 async function look() {
