@@ -179,7 +179,7 @@ func (b bucket) SignGet(context.Context, blob.Area, string, blob.Signed) (string
 
 // fill stores files of dora.
 func (s *stack) fill(files int) {
-	s.ask(200, "POST /v1/auth/login", basic("dora"), "")
+	s.ask(200, "POST /v1/auth/login", "Authorization: ${basic dora}", "")
 	for range files {
 		s.ask(200, "POST /v1/upload?file=report.pdf", bearer+"\nContent-Type: application/pdf", "hello")
 	}

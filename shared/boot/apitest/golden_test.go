@@ -76,7 +76,7 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 	}
 	f.secret = []string{
 		strings.Repeat("A", 43), "ferry_", "password of mine", "password+of+mine", "another password", "another+password", "the-wrong-one", "%zz",
-		"u=Alice", strings.TrimPrefix(basic("alice"), "Authorization: Basic "), password, strings.ReplaceAll(password, " ", "+"),
+		"u=Alice", strings.TrimPrefix(apitest.Basic("alice", password), "Basic "), password, strings.ReplaceAll(password, " ", "+"),
 	}
 	p, now := s.Data.Ports.Clone(), func() time.Time { return f.now }
 	s.Data.Ports = p

@@ -1,6 +1,7 @@
 package apitest_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,8 +119,27 @@ func (w *walk) request(request, headers, body string) *http.Request {
 	return r
 }
 
+// expand replaces names with $: ${basic USER:PASSWORD} is a login, by the usual password without another,
+// ${part NAME} a file of a form, ${end} its end, and ${x N} a text of N bytes. All others are learned from earlier
+// answers, see learn.
 func (w *walk) expand(text string) string {
-	return os.Expand(text, func(name string) string { return w.vars[name] })
+	return os.Expand(text, func(name string) string {
+		what, of, _ := strings.Cut(name, " ")
+		switch what {
+		case "basic":
+			user, other, _ := strings.Cut(of, ":")
+			return apitest.Basic(user, cmp.Or(other, password))
+		case "part":
+			return "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + of + "\"\r\n\r\nhello " + of + "\r\n"
+		case "end":
+			return "--b--\r\n"
+		case "x":
+			n, err := strconv.Atoi(of)
+			check(w, err)
+			return strings.Repeat(what, n)
+		}
+		return w.vars[name]
+	})
 }
 
 // found is what later steps need from an answer or a message. The address of a part may be
