@@ -121,7 +121,7 @@ func withoutRedirects(h *http.Client) *http.Client {
 
 // Health returns an error if the service does not work. It does not retry.
 func (c *Client) Health(ctx context.Context) error {
-	return c.once(ctx, request{method: "GET", path: "/health"}, &envelope{})
+	return c.once(ctx, request{method: "GET", path: "/health", anonymous: true}, &envelope{})
 }
 
 // Login returns a new bearer, valid for an hour. A wrong password is an *Error with
@@ -132,12 +132,12 @@ func (c *Client) Login(ctx context.Context, user, password string) (bearer strin
 
 // Logout ends a bearer at once.
 func (c *Client) Logout(ctx context.Context, bearer string) error {
-	return c.call(ctx, request{method: "POST", path: "/oauth2/revoke", form: url.Values{"token": {bearer}}}, nil)
+	return c.call(ctx, request{method: "POST", path: "/oauth2/revoke", anonymous: true, form: url.Values{"token": {bearer}}}, nil)
 }
 
 // Forgot makes the service mail a PIN, and returns the link that takes it, for Change.
 func (c *Client) Forgot(ctx context.Context, user string) (link string, err error) {
-	return c.ask(ctx, request{method: "GET", path: "/auth/forget", query: url.Values{"u": {user}}})
+	return c.ask(ctx, request{method: "GET", path: "/auth/forget", anonymous: true, query: url.Values{"u": {user}}})
 }
 
 // First returns the link under which a new user chooses a password; password
@@ -168,7 +168,7 @@ func (c *Client) Change(ctx context.Context, link, pin, password string) error {
 		return fmt.Errorf("%w: its link has no token", ErrAnswer)
 	}
 	form := url.Values{"k": {u.Query().Get("k")}, "p": {pin}, "z": {password}} // in the body, as queries end up in logs
-	return c.once(ctx, request{method: "POST", path: "/auth/change", form: form}, nil)
+	return c.once(ctx, request{method: "POST", path: "/auth/change", anonymous: true, form: form}, nil)
 }
 
 // Account is the account of the client's user. Limits that do not exist are nil.

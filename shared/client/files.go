@@ -114,13 +114,13 @@ func (c *Client) Restore(ctx context.Context, id int64) (File, error) {
 // Purge removes a file of the backup area for good, and frees its room in the quota.
 // Repeating it is no error. An unknown id is an ErrNotFound.
 func (c *Client) Purge(ctx context.Context, id int64) error {
-	r := request{method: "DELETE", path: fmt.Sprintf("/files/%d", id), query: url.Values{"area": {"backup"}}, login: true}
+	r := request{method: "DELETE", path: fmt.Sprintf("/files/%d", id), query: url.Values{"area": {"backup"}}}
 	return c.call(ctx, r, nil)
 }
 
 func (c *Client) move(ctx context.Context, method, path string) (File, error) {
 	var e envelope
-	if err := c.call(ctx, request{method: method, path: path, login: true}, &e); err != nil {
+	if err := c.call(ctx, request{method: method, path: path}, &e); err != nil {
 		return File{}, err
 	}
 	if len(e.Files) != 1 {
@@ -171,7 +171,7 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 		query.Set("downloads", strconv.FormatInt(d.Downloads, 10))
 	}
 	sum := sha256.Sum256(content)
-	r := request{method: "POST", path: "/upload", query: query, body: content, login: true, header: http.Header{
+	r := request{method: "POST", path: "/upload", query: query, body: content, header: http.Header{
 		"Content-Type":    {cmp.Or(kind, "application/octet-stream")},
 		"Repr-Digest":     {"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"},
 		"Idempotency-Key": {rand.Text()},

@@ -22,7 +22,7 @@ type RequestAbout = wire.RequestAbout
 
 // AddRequest makes a request. It does not retry, so that there are never two.
 func (c *Client) AddRequest(ctx context.Context, q NewRequest) (made Request, err error) {
-	err = c.once(ctx, request{method: "POST", path: "/requests", json: q, login: true}, &made)
+	err = c.once(ctx, request{method: "POST", path: "/requests", json: q}, &made)
 	return made, err
 }
 
@@ -34,16 +34,14 @@ func (c *Client) Requests(ctx context.Context) ([]Request, error) {
 
 // ChangeRequest changes a request, and returns it as it is then. If it is not open, the error is an
 // ErrNotFound.
-func (c *Client) ChangeRequest(ctx context.Context, id string, q NewRequest) (now Request, err error) {
-	r := request{method: "PATCH", path: "/requests/" + url.PathEscape(id), json: q, login: true}
-	err = c.call(ctx, r, &now)
-	return now, err
+func (c *Client) ChangeRequest(ctx context.Context, id string, q NewRequest) (Request, error) {
+	return result[Request](ctx, c, request{method: "PATCH", path: "/requests/" + url.PathEscape(id), json: q})
 }
 
 // EndRequest ends a request at once. What has arrived stays. If it is not open, the error is an
 // ErrNotFound.
 func (c *Client) EndRequest(ctx context.Context, id string) error {
-	return c.call(ctx, request{method: "DELETE", path: "/requests/" + url.PathEscape(id), login: true}, nil)
+	return c.call(ctx, request{method: "DELETE", path: "/requests/" + url.PathEscape(id)}, nil)
 }
 
 // GuestOptions say how to use the link of a request.
@@ -98,7 +96,7 @@ func Join(ctx context.Context, link string, o GuestOptions) (*Client, RequestAbo
 // would be another guest, and would store the file twice.
 func (c *Client) join(ctx context.Context, password string) (about RequestAbout, err error) {
 	var h http.Header
-	r := request{method: "GET", path: "/requests/in", query: url.Values{"k": {c.guest.token}}, answered: &h}
+	r := request{method: "GET", path: "/requests/in", anonymous: true, query: url.Values{"k": {c.guest.token}}, answered: &h}
 	r.header = http.Header{"Accept": {"application/json"}}
 	if c.guest.secret != "" {
 		r.header.Set(guestHeader, c.guest.secret)

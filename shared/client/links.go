@@ -31,7 +31,7 @@ func linkPath(id int64, link string) string {
 // one more link. It does not retry, so that nobody gets two messages.
 func (c *Client) AddLinks(ctx context.Context, id int64, l NewLinks) ([]Link, error) {
 	var made struct{ Links []Link }
-	r := request{method: "POST", path: fmt.Sprintf("/files/%d/links", id), json: l, login: true}
+	r := request{method: "POST", path: fmt.Sprintf("/files/%d/links", id), json: l}
 	if err := c.once(ctx, r, &made); err != nil {
 		return nil, err
 	}
@@ -43,25 +43,21 @@ func (c *Client) AddLinks(ctx context.Context, id int64, l NewLinks) ([]Link, er
 
 // ChangeLink changes a link of a file, and returns it as it is then. An unknown file or link is an
 // ErrNotFound; a link that has ended is an *Error with status 409.
-func (c *Client) ChangeLink(ctx context.Context, id int64, link string, change ChangeLink) (l Link, err error) {
-	err = c.call(ctx, request{method: "PATCH", path: linkPath(id, link), json: change, login: true}, &l)
-	return l, err
+func (c *Client) ChangeLink(ctx context.Context, id int64, link string, change ChangeLink) (Link, error) {
+	return result[Link](ctx, c, request{method: "PATCH", path: linkPath(id, link), json: change})
 }
 
 // EndLink ends a link of a file at once. Repeating it is no error.
-func (c *Client) EndLink(ctx context.Context, id int64, link string) (l Link, err error) {
-	err = c.call(ctx, request{method: "DELETE", path: linkPath(id, link), login: true}, &l)
-	return l, err
+func (c *Client) EndLink(ctx context.Context, id int64, link string) (Link, error) {
+	return result[Link](ctx, c, request{method: "DELETE", path: linkPath(id, link)})
 }
 
 // RenewLink ends a file's own link and makes it anew, with the same limits.
-func (c *Client) RenewLink(ctx context.Context, id int64) (d Details, err error) {
-	err = c.call(ctx, request{method: "POST", path: linkPath(id, OwnLink) + "/renew", login: true}, &d)
-	return d, err
+func (c *Client) RenewLink(ctx context.Context, id int64) (Details, error) {
+	return result[Details](ctx, c, request{method: "POST", path: linkPath(id, OwnLink) + "/renew"})
 }
 
 // ChangeFile changes a file of the user area, and returns it as it is then.
-func (c *Client) ChangeFile(ctx context.Context, id int64, change ChangeFile) (d Details, err error) {
-	err = c.call(ctx, request{method: "PATCH", path: fmt.Sprintf("/files/%d", id), json: change, login: true}, &d)
-	return d, err
+func (c *Client) ChangeFile(ctx context.Context, id int64, change ChangeFile) (Details, error) {
+	return result[Details](ctx, c, request{method: "PATCH", path: fmt.Sprintf("/files/%d", id), json: change})
 }

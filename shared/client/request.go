@@ -24,10 +24,12 @@ type request struct {
 	json         any           // body, or
 	form         url.Values    // body, or
 	body         []byte        // body of the Content-Type in header
-	login        bool          // needs a bearer
-	basic        *url.Userinfo // user and password instead
+	anonymous    bool          // needs no bearer
+	basic        *url.Userinfo // user and password instead of a bearer
 	answered     *http.Header  // gets the header of the answer, if not nil
 }
+
+func (r request) needsBearer() bool { return !r.anonymous && r.basic == nil }
 
 // envelope is the standard answer of the interface.
 type envelope struct {
@@ -45,15 +47,20 @@ func (c *Client) call(ctx context.Context, r request, into any) error {
 }
 
 // get returns what is at a path, for the client's user.
-func get[T any](ctx context.Context, c *Client, path string, query url.Values) (answer T, err error) {
-	err = c.call(ctx, request{method: "GET", path: path, query: query, login: true}, &answer)
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	return result[T](ctx, c, request{method: "GET", path: path, query: query})
+}
+
+// result sends a request, with retries, and returns the answer.
+func result[T any](ctx context.Context, c *Client, r request) (answer T, err error) {
+	err = c.call(ctx, r, &answer)
 	return answer, err
 }
 
 // once sends a request, and again with a new bearer if its bearer is refused.
 func (c *Client) once(ctx context.Context, r request, into any) error {
 	bearer, err := c.try(ctx, r, "", into)
-	if r.login && hasStatus(err, 401) {
+	if r.needsBearer() && hasStatus(err, 401) {
 		_, err = c.try(ctx, r, bearer, into)
 	}
 	return err
@@ -67,7 +74,7 @@ func (c *Client) try(ctx context.Context, r request, refused string, into any) (
 	if err != nil {
 		return "", err
 	}
-	if r.login {
+	if r.needsBearer() {
 		if bearer, err = c.authorize(w.ctx, refused); err != nil {
 			return "", err
 		}
@@ -192,7 +199,7 @@ func pages[T any](ctx context.Context, c *Client, path string, items func(envelo
 			before := oldest
 			var e envelope
 			var h http.Header
-			if err := c.call(ctx, request{method: "GET", path: path, query: query, login: true, answered: &h}, &e); err != nil {
+			if err := c.call(ctx, request{method: "GET", path: path, query: query, answered: &h}, &e); err != nil {
 				yield(*new(T), err)
 				return
 			}

@@ -72,7 +72,7 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 
 // Abort ends a session and removes its parts.
 func (c *Client) Abort(ctx context.Context, id string) error {
-	return c.call(ctx, request{method: "DELETE", path: sessionPath(id), login: true}, nil)
+	return c.call(ctx, request{method: "DELETE", path: sessionPath(id)}, nil)
 }
 
 // Sessions yields the caller's open sessions and those of others to the caller's area,
@@ -96,7 +96,7 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 	if c.guest != nil {
 		body.By = c.guest.name
 	}
-	r := request{method: "POST", path: "/uploads", json: body, header: http.Header{"Idempotency-Key": {key}}, login: true}
+	r := request{method: "POST", path: "/uploads", json: body, header: http.Header{"Idempotency-Key": {key}}}
 	if err = c.call(ctx, r, &s); err != nil {
 		return Session{}, err
 	}
@@ -111,7 +111,7 @@ func (c *Client) sign(ctx context.Context, id string, p part) (wire.SignedPart, 
 	sums := map[string]string{strconv.Itoa(p.number): wire.CRC64Text(p.sum)}
 	body := wire.SignParts{Numbers: []int{p.number}, CRC64NVME: sums, Length: p.length}
 	var answer wire.SignedParts
-	if err := c.once(ctx, request{method: "POST", path: sessionPath(id) + "/parts", json: body, login: true}, &answer); err != nil {
+	if err := c.once(ctx, request{method: "POST", path: sessionPath(id) + "/parts", json: body}, &answer); err != nil {
 		return wire.SignedPart{}, err
 	}
 	if len(answer.Parts) != 1 {
@@ -127,7 +127,7 @@ func (c *Client) sign(ctx context.Context, id string, p part) (wire.SignedPart, 
 // unless there are far more than one per MiB.
 func (c *Client) complete(ctx context.Context, s Session, crc string, length *int64) (File, error) {
 	body := wire.Complete{CRC64NVME: crc, Length: length}
-	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body, login: true}
+	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body}
 	var e envelope
 	said, left := "", 100+s.Length>>20
 	err := c.retry.do(ctx, func() error {

@@ -31,7 +31,7 @@ func (c *Client) LoginDevice(ctx context.Context, user, password, name string) (
 // AddToken makes a token. Its Token is never shown again. It does not retry, so that there are
 // never two.
 func (c *Client) AddToken(ctx context.Context, t NewToken) (made Token, err error) {
-	err = c.once(ctx, request{method: "POST", path: "/tokens", json: t, login: true}, &made)
+	err = c.once(ctx, request{method: "POST", path: "/tokens", json: t}, &made)
 	return made, err
 }
 
@@ -43,16 +43,16 @@ func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
 
 // EndToken ends a token at once. An unknown id is an ErrNotFound.
 func (c *Client) EndToken(ctx context.Context, id string) error {
-	return c.call(ctx, request{method: "DELETE", path: fmt.Sprintf("/tokens/%s", url.PathEscape(id)), login: true}, nil)
+	return c.call(ctx, request{method: "DELETE", path: fmt.Sprintf("/tokens/%s", url.PathEscape(id))}, nil)
 }
 
 // EndTokens ends all tokens, logins and bearers of the user, this client's too.
 func (c *Client) EndTokens(ctx context.Context) error {
-	return c.call(ctx, request{method: "DELETE", path: "/tokens", login: true}, nil)
+	return c.call(ctx, request{method: "DELETE", path: "/tokens"}, nil)
 }
 
 // ChangePassword sets a new password and ends all tokens, logins and bearers, this client's too. A
 // wrong old one is an *Error with status 403.
 func (c *Client) ChangePassword(ctx context.Context, old, password string) error {
-	return c.once(ctx, request{method: "POST", path: "/me/password", json: wire.NewPassword{Old: old, New: password}, login: true}, nil)
+	return c.once(ctx, request{method: "POST", path: "/me/password", json: wire.NewPassword{Old: old, New: password}}, nil)
 }
