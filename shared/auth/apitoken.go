@@ -234,7 +234,7 @@ func (s *Tokens) step(u User, count int64) table.Op {
 // read returns a user's tokens, the keys of those that have ended, and how many were made. It
 // makes one call to the table.
 func (s *Tokens) read(ctx context.Context, u User) (live []APIToken, dead []table.Key, count int64, err error) {
-	for item, err := range table.Each(ctx, s.Table, table.Query{PK: tokensOf(u.Name), Limit: table.MaxPage}) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: tokensOf(u.Name)}) {
 		var t struct {
 			tokenItem
 			N int64 `json:"n"` // of the item tokenCount

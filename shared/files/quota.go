@@ -167,7 +167,7 @@ func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err erro
 	which := fnv.New64a()
 	name := owner.Name
 	for _, pk := range []string{partition(blob.Files, name), partition(blob.Backup, name), reservations(name)} {
-		for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxPage}) {
+		for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk}) {
 			var held struct {
 				reservationItem
 				Length      int64  `json:"length"`

@@ -22,7 +22,7 @@ func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad er
 		return u, bad
 	}
 	for _, pk := range []string{partition(blob.Files, name), partition(blob.Backup, name), sessions(name)} {
-		for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxPage}) {
+		for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk}) {
 			if err != nil {
 				return u, fmt.Errorf("reading what is left of a user: %w", err)
 			}

@@ -102,7 +102,7 @@ func (r Request) put() table.Op {
 // Requests returns the requests of a user that have not ended, newest first. It makes one call to
 // the table for each page.
 func (s *Service) Requests(ctx context.Context, owner auth.User) (all []Request, err error) {
-	for item, err := range table.Each(ctx, s.Table, table.Query{PK: requests(owner.Name), Limit: table.MaxPage}) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: requests(owner.Name)}) {
 		var r Request
 		if err == nil {
 			err = item.Decode(&r)
@@ -207,7 +207,7 @@ func (s *Service) FindRequest(ctx context.Context, token string) (r Request, mak
 // RemoveRequests removes all requests of a user. It makes one call to the table for each, and for
 // each page of them.
 func (s *Service) RemoveRequests(ctx context.Context, owner string) error {
-	for item, err := range table.Each(ctx, s.Table, table.Query{PK: requests(owner), Limit: table.MaxPage}) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: requests(owner)}) {
 		if err == nil {
 			err = s.Table.Write(ctx, table.Delete(item.Key))
 		}
@@ -407,7 +407,7 @@ func (o *opened) add(sess files.Session, by files.By) {
 
 // openOf counts the open sessions of a request, but for one.
 func (s *Service) openOf(ctx context.Context, by files.By, but string) (o opened, err error) {
-	for item, err := range table.Each(ctx, s.Table, table.Query{PK: files.SessionsOf(by), Limit: table.MaxPage}) {
+	for item, err := range table.Each(ctx, s.Table, table.Query{PK: files.SessionsOf(by)}) {
 		var sess files.Session
 		if err == nil {
 			err = item.Decode(&sess)

@@ -203,7 +203,7 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 		return fault.Wrap(err, "pointing at overdue notices")
 	}
 	for _, pk := range partitions(OutboxPrefix) {
-		for item, err := range table.Each(ctx, t, table.Query{PK: pk, Limit: table.MaxPage}) {
+		for item, err := range table.Each(ctx, t, table.Query{PK: pk}) {
 			if err != nil {
 				return r, fmt.Errorf("looking for overdue notices: %w", err)
 			}

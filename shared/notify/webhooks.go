@@ -143,7 +143,7 @@ func (h *hook) count(ctx context.Context) error {
 		return nil
 	}
 	n := int64(0)
-	for _, err := range table.Each(ctx, h.Table, table.Query{PK: h.queue, Limit: table.MaxPage}) {
+	for _, err := range table.Each(ctx, h.Table, table.Query{PK: h.queue}) {
 		if err != nil {
 			return err
 		}

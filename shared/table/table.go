@@ -14,6 +14,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,8 +110,9 @@ type Query struct {
 }
 
 // Each yields the items of a partition after q.After, in the order of q, with one
-// call to the store for each page. An error ends it.
+// call to the store for each page, of MaxPage items if q has no Limit. An error ends it.
 func Each(ctx context.Context, t Table, q Query) iter.Seq2[Item, error] {
+	q.Limit = cmp.Or(q.Limit, MaxPage)
 	return func(yield func(Item, error) bool) {
 		for more := true; more; {
 			page, err := t.Query(ctx, q)
