@@ -384,7 +384,7 @@ func (v *visit) gone(status int, wrong error) error {
 	if fault.Is(wrong, fault.NotFound) || fault.Is(wrong, fault.Invalid) {
 		return v.show(http.StatusNotFound, "gone", nil)
 	}
-	return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(wrong)})
+	return v.showError(status, v.wrong(wrong))
 }
 
 // Part returns so many percent of a number.

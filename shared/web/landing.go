@@ -130,7 +130,7 @@ func (v *visit) deadOf(kind string, status int, wrong error) error {
 	case fault.Is(wrong, fault.Invalid), ok && !v.has("dead."+why+".title"):
 		why = kind + "unknown"
 	case !ok:
-		return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(wrong)})
+		return v.showError(status, v.wrong(wrong))
 	}
 	over, _ := errors.AsType[links.Over](wrong)
 	return v.show(status, "dead", deadPage{why, over.Sender, api.Moment(over.Since)})

@@ -104,7 +104,7 @@ func (v *visit) showPassword() error {
 func (v *visit) checkToken(in *passwordForm) error {
 	v.again = func(status int, wrong error) error {
 		if status != http.StatusUnauthorized {
-			return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(wrong)})
+			return v.showError(status, v.wrong(wrong))
 		}
 		return v.show(status, "password-dead", nil)
 	}

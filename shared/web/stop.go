@@ -55,5 +55,5 @@ func (v *visit) wrongStop(status int, wrong error) error {
 	if status == http.StatusUnauthorized || status == http.StatusBadRequest {
 		return v.show(status, "stop", stopPage{State: "wrong"})
 	}
-	return v.show(status, "error", map[string]any{"Status": status, "Wrong": v.wrong(wrong)})
+	return v.showError(status, v.wrong(wrong))
 }

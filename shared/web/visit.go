@@ -228,6 +228,11 @@ func writeError(w http.ResponseWriter, r *http.Request, status int) error {
 	if key := fmt.Sprintf("error.%d", status); v.err == nil && v.has(key) { // it was refused before it came to a view
 		wrong = v.T(key)
 	}
+	return v.showError(status, wrong)
+}
+
+// showError shows a page that says what went wrong.
+func (v *visit) showError(status int, wrong string) error {
 	return v.show(status, "error", map[string]any{"Status": status, "Wrong": wrong})
 }
 
