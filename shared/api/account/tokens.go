@@ -1,7 +1,6 @@
 package account
 
 import (
-	"context"
 	"net/http"
 
 	"ferry/shared/api"
@@ -79,11 +78,14 @@ func (h tokens) end(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 // endAll ends all tokens and bearers, the caller's too, which costs one call; or only some of them,
 // which costs two.
 func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	ends := map[string]func(context.Context, auth.User) error{
-		"": h.tokens.EndAll, "logins": h.tokens.EndLogins, "programs": h.tokens.EndPrograms,
-	}
-	end := ends[r.URL.Query().Get("only")]
-	if end == nil {
+	end := h.tokens.EndAll
+	switch r.URL.Query().Get("only") {
+	case "":
+	case "logins":
+		end = h.tokens.EndLogins
+	case "programs":
+		end = h.tokens.EndPrograms
+	default:
 		return fault.Parameter("only", "only must be logins or programs")
 	}
 	return envelope.WriteNothing(w, end(r.Context(), u.User))

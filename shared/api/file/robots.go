@@ -26,8 +26,8 @@ import (
 // them under these words, unless they hide.
 func isKnownRobot(word string) bool {
 	switch word {
-	case "slack-imgproxy", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
-		"skypeuripreview", "bingpreview", "google-inspectiontool", "apis-google", "google-safety", "feedfetcher-google", "google-read-aloud",
+	case "slack-imgproxy", "facebookexternalhit", "facebookcatalog", "meta-externalagent", "meta-externalfetcher",
+		"google-inspectiontool", "apis-google", "google-safety", "feedfetcher-google", "google-read-aloud",
 		"googleimageproxy", "googleother", "mediapartners-google", "iframely", "embedly", "mastodon", "line-poker", "kakaotalk-scrap",
 		"ms-office", "msoffice", "safelinks", "barracuda", "barracudacentral", "proofpoint", "urldefense", "mimecast", "ciscosecureemail",
 		"ironport", "tmes", "trendmicro", "fireeye", "symantec", "messagelabs", "virustotal", "urlscan", "zscaler", "mailguard", "headlesschrome":
