@@ -71,7 +71,6 @@ type Store struct {
 	now      func() time.Time
 	known    known
 	buffers  sync.Pool
-	direct   directBuffers
 	making   sync.Mutex                  // of folders
 	naming   sync.Mutex                  // of files, where link is not supported
 	link     func(from, to string) error // os.Link
@@ -92,7 +91,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s := &Store{
 		dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}),
 		link: os.Link, fsync: (*os.File).Sync, failed: cmp.Or(o.Failed, new(atomic.Pointer[error])), inodes: inodes,
-		direct: make(directBuffers, directWriters), sessions: map[string]*session{}, now: o.Now,
+		sessions: map[string]*session{}, now: o.Now,
 	}
 	if s.now == nil {
 		s.now = time.Now

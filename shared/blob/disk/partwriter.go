@@ -42,7 +42,7 @@ func (u upload) Write(ctx context.Context, number int, r io.Reader, sum *uint64)
 	if err != nil {
 		return blob.Part{}, err
 	}
-	w := &partWriter{store: u.s, session: shared, layout: u.layout, number: number, data: &dataFile{File: data}}
+	w := &partWriter{store: u.s, session: shared, layout: u.layout, number: number, data: data}
 	defer w.data.Close()
 	if w.marks, err = openPart(dir, "marks"); err != nil {
 		return blob.Part{}, err
@@ -70,20 +70,8 @@ type partWriter struct {
 	session *session
 	layout  blob.Layout
 	number  int
-	data    *dataFile
+	data    *os.File
 	marks   *os.File
-}
-
-// buffer lends a buffer: one that bypasses the cache if the part is large and one is free.
-func (w *partWriter) buffer(size int64) (buf []byte, release func()) {
-	if size >= directSize {
-		buf, release = w.store.direct.take()
-		if buf != nil {
-			w.data.direct = openDirect(w.data.Name())
-			return buf, release
-		}
-	}
-	return w.store.buffer(size)
 }
 
 func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.Part, error) {
@@ -96,7 +84,7 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 		return blob.Part{}, err
 	}
 	defer w.end()
-	buf, release := w.buffer(size)
+	buf, release := w.store.buffer(size)
 	defer release()
 	body := blob.NewBody(ctx, r, size)
 	for at, ended := w.layout.Offset(w.number), false; !ended; {
@@ -112,7 +100,7 @@ func (w *partWriter) write(ctx context.Context, r io.Reader, sum *uint64) (blob.
 	if sum != nil && *sum != got {
 		return blob.Part{}, &blob.SumError{Got: got, Stated: *sum}
 	}
-	if err := w.store.sync(w.data.File); err != nil {
+	if err := w.store.sync(w.data); err != nil {
 		return blob.Part{}, err
 	}
 	return blob.Part{Number: w.number, Size: size, Sum: got, HasSum: true}, w.mark(size, got)
