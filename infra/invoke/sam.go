@@ -145,7 +145,8 @@ func sam(ctx context.Context, environment map[string]any, args ...string) (*exec
 		"--env-vars", environmentFile, "--parameter-overrides", "Architecture="+architecture())
 	cmd := exec.CommandContext(ctx, "sam", args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a second interrupt would keep it from removing its containers
+	cmd.Env = append(os.Environ(), "SAM_CLI_CONTAINER_CONNECTION_TIMEOUT=600") // SAM's 20 s are too short on a busy machine
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                      // a second interrupt would keep it from removing its containers
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, time.Minute
 	return cmd, err
 }

@@ -79,6 +79,7 @@ func TestABundleThatCannotBeMadeIsRefused(t *testing.T) {
 func TestNamesAndAFileShareTheMemoryOfAForm(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
+	c.InProcess("a gateway takes no body of this size")
 	var names []string
 	for i := range 9000 {
 		names = append(names, fmt.Sprintf("%04d %s", i, strings.Repeat("x", 130)))

@@ -120,7 +120,7 @@ func (w *walk) request(request, headers, body string) *http.Request {
 }
 
 // expand replaces names with $: ${basic USER:PASSWORD} is a login, by the usual password without another,
-// ${part NAME} a file of a form, ${end} its end, and ${x N} a text of N bytes. All others are learned from earlier
+// ${form NAME} a file of a form, ${end} its end, and ${x N} a text of N bytes. All others are learned from earlier
 // answers, see learn.
 func (w *walk) expand(text string) string {
 	return os.Expand(text, func(name string) string {
@@ -129,7 +129,7 @@ func (w *walk) expand(text string) string {
 		case "basic":
 			user, other, _ := strings.Cut(of, ":")
 			return apitest.Basic(user, cmp.Or(other, password))
-		case "part":
+		case "form":
 			return "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + of + "\"\r\n\r\nhello " + of + "\r\n"
 		case "end":
 			return "--b--\r\n"
