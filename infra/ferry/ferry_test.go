@@ -254,7 +254,7 @@ func takeSteps(t *testing.T, run func(stdin string, args ...string) result, file
 	script, err := os.ReadFile(filepath.Join("testdata", file))
 	must(t, err)
 	head := regexp.MustCompile(`(?m)^# .*\n\$ ferry (.*?)(?: <<< (.*))?\n(?:\| ((?:.*\n\| )*.*)\n)?`)
-	slow := regexp.MustCompile(` in \d+:\d\d, [\d.]+ .?B/s`) // told where it took a second
+	slow := regexp.MustCompile(`(?m) in \d+:\d\d, [\d.]+ .?B/s|^.*: \d+% of .*\n`) // told where it took some time
 	var said transcript
 	for _, step := range head.FindAllStringSubmatch(string(script), -1) {
 		r := run(step[2], strings.Fields(step[1])...)

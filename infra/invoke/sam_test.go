@@ -80,11 +80,19 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// until waits for a server that a command has started.
-func until(ctx context.Context, address string, ended <-chan error) error {
+// until waits for a server that a command has started, and for a function behind it: on a busy machine Docker may
+// need more than the minute that SAM gives it to start a container.
+func until(ctx context.Context, method, address string, ended <-chan error) error {
 	for {
-		if resp, err := http.Get(address); err == nil {
-			return resp.Body.Close()
+		r, err := http.NewRequestWithContext(ctx, method, address, nil)
+		if err != nil {
+			return err
+		}
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode < http.StatusInternalServerError {
+				return nil
+			}
 		}
 		select {
 		case err := <-ended:
@@ -109,7 +117,12 @@ func startAPI(t *testing.T) {
 		t.Fatalf("it ended before it said who can log in: %v", <-ended)
 	}
 	go io.Copy(io.Discard, lines)
-	check(t, until(t.Context(), base+"/health", ended))
+	for _, route := range []string{
+		"GET /health", "POST /upload", "GET /download/list", "GET /download/file", "DELETE /files/1", "POST /files/1/restore", "GET /uploads", "POST /auth/login",
+	} {
+		method, path, _ := strings.Cut(route, " ")
+		check(t, until(t.Context(), method, base+path, ended))
+	}
 
 	root, err := os.Getwd()
 	check(t, err)
