@@ -20,6 +20,7 @@ import (
 
 	"ferry/infra/stack/emulated"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/web/browsertest"
 )
 
 // TestSAMRunsTheFunctionsOnThisMachine builds the functions once, for this machine.
@@ -33,6 +34,7 @@ func TestSAMRunsTheFunctionsOnThisMachine(t *testing.T) {
 	if _, err := exec.LookPath("sam"); err != nil {
 		t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
 	}
+	browsertest.Alone(t)
 	t.Setenv("SAM_CLI_TELEMETRY", "0")
 	t.Chdir("../..")
 	build := exec.CommandContext(t.Context(), "sam", "build", "-b", built, "--parameter-overrides", "Architecture="+architecture())

@@ -78,14 +78,13 @@ func (h tokens) end(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 // endAll ends all tokens and bearers, the caller's too, which costs one call; or only some of them,
 // which costs two.
 func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	end := h.tokens.EndAll
-	switch r.URL.Query().Get("only") {
-	case "":
-	case "logins":
+	end, q := h.tokens.EndAll, r.URL.Query()
+	switch only := q.Get("only"); {
+	case only == "logins":
 		end = h.tokens.EndLogins
-	case "programs":
+	case only == "programs":
 		end = h.tokens.EndPrograms
-	default:
+	case q.Has("only"):
 		return fault.Parameter("only", "only must be logins or programs")
 	}
 	return envelope.WriteNothing(w, end(r.Context(), u.User))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -53,6 +54,7 @@ type Tab struct {
 // Open opens a window on a service. The browser must be installed.
 func Open(t TB, root string, v View) *Tab {
 	t.Helper()
+	lockNetwork(t, syscall.LOCK_SH)
 	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
 	ctx, stop := context.WithTimeout(ctx, 30*time.Minute) // so that a browser that hangs fails one test, by name
 	b := &Tab{TB: t, View: v, Context: ctx, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
