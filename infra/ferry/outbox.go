@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"net/url"
 	"time"
@@ -288,12 +287,12 @@ func (c inboxCommand) Run(ctx context.Context, out console) error {
 			return printJSON(out, append([]inbox.Message{}, messages...))
 		}
 		if len(messages) == 0 {
-			fmt.Fprintln(out.Out, "Nothing was sent yet. An upload with ?m=ADDRESS, or a forgotten password, sends a mail. "+
-				"Where ferry serve has a mail server (--smtp), mails go there, and are not shown here.")
+			out.print("Nothing was sent yet. An upload with ?m=ADDRESS, or a forgotten password, sends a mail. " +
+				"Where ferry serve has a mail server (--smtp), mails go there, and are not shown here.\n")
 		}
 		for i, m := range messages {
 			if i > 0 {
-				fmt.Fprintln(out.Out)
+				out.print("\n")
 			}
 			out.print("%s  %s to %s\n", m.Sent.Local().Format(time.DateTime), m.Channel, m.To)
 			if m.Subject != "" {

@@ -170,7 +170,7 @@ func (a *asking) line(question string) (string, error) {
 	if a.lines == nil {
 		return "", usage("there is no terminal to ask on: use --user and --password-stdin, or FERRY_USER and FERRY_PASSWORD")
 	}
-	fmt.Fprint(a.out.Err, question)
+	a.out.tell("%s", question)
 	text, err := await(a.ctx, func() (string, error) { return a.lines.ReadString('\n') })
 	if a.ctx.Err() != nil {
 		return "", err
@@ -179,7 +179,7 @@ func (a *asking) line(question string) (string, error) {
 		return "", usage("there was no answer")
 	}
 	if a.terminal == nil {
-		fmt.Fprintln(a.out.Err)
+		a.out.tell("\n")
 	}
 	return strings.TrimRight(text, "\r\n"), nil
 }
@@ -194,9 +194,9 @@ func (a *asking) secret(question string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("asking on the terminal: %w", err)
 	}
-	fmt.Fprint(a.out.Err, question)
+	a.out.tell("%s", question)
 	text, err := await(a.ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
-	fmt.Fprintln(a.out.Err)
+	a.out.tell("\n")
 	if a.ctx.Err() != nil {
 		_ = term.Restore(fd, before) // or it would keep hiding what is typed
 		return "", err

@@ -475,7 +475,7 @@ func confirmed(out console, name string) bool {
 	out.tell("This removes %s and all of the user's files for good. Type the name to continue: ", name)
 	line, _ := bufio.NewReader(io.LimitReader(out.In, 1024)).ReadString('\n')
 	if !isTerminal(out.In) || !strings.HasSuffix(line, "\n") {
-		fmt.Fprintln(out.Err) // the answer has not ended the question's line
+		out.tell("\n") // the answer has not ended the question's line
 	}
 	return strings.TrimSpace(line) == name
 }

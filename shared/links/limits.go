@@ -95,7 +95,7 @@ func (l Link) State(now time.Time) State {
 // Gives reports whether a link in this state leads to its file.
 func (s State) Gives() bool { return s == Live }
 
-// Over reports whether it does not, and never will again.
+// Over reports whether it does not, and never will again. What is neither may lead there later.
 func (s State) Over() bool {
 	switch s {
 	case Expired, UsedUp, Ended, Deleted, Restored, unknown:
@@ -103,9 +103,6 @@ func (s State) Over() bool {
 	}
 	return false
 }
-
-// Waits reports whether it will again by itself: nothing about such a link is given up.
-func (s State) Waits() bool { return !s.Gives() && !s.Over() }
 
 // Error implements error: a state can be why a link leads nowhere.
 func (s State) Error() string { return "the link is " + string(s) }

@@ -130,7 +130,7 @@ func (s *Service) instead(ctx context.Context, f *files.File, o *Order) error {
 	if l.To == "" || !l.SeenBy(true, o.Uploader) {
 		return errNoLink()
 	}
-	if l.State(s.Now()) != Live {
+	if l.State(s.Now()).Over() {
 		return fault.New(fault.Conflict, "this link has ended: make another")
 	}
 	o.Options, o.Until = files.Options{Limit: l.Limit, Password: l.Password}, l.Until

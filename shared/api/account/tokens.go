@@ -79,7 +79,8 @@ func (h tokens) end(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 // which costs two.
 func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	end, q := h.tokens.EndAll, r.URL.Query()
-	switch only := q.Get("only"); {
+	only := q.Get("only")
+	switch {
 	case only == "logins":
 		end = h.tokens.EndLogins
 	case only == "programs":
