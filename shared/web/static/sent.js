@@ -18,7 +18,7 @@ for (const button of document.querySelectorAll("[data-share]")) {
 
 // isCorrected reports whether somebody is correcting an address in a part of the page.
 const isCorrected = (part) =>
-  isCorrected(part) || [...part.querySelectorAll("input")].some((one) => one.value !== one.defaultValue);
+  part.contains(document.activeElement) || [...part.querySelectorAll("input")].some((one) => one.value !== one.defaultValue);
 
 // look shows what has become of the messages, but for those that somebody is correcting. It returns whether that
 // may change.
@@ -28,7 +28,7 @@ async function look() {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelectorAll("[data-follow]");
     if (fresh.length !== parts.length) return false;
-    parts.forEach((part, i) => part.contains(document.activeElement) || part.replaceWith(document.adoptNode(fresh[i])));
+    parts.forEach((part, i) => isCorrected(part) || part.replaceWith(document.adoptNode(fresh[i])));
   } catch {} // without a connection, the next time
   return document.querySelector("[data-waits]") !== null;
 }
