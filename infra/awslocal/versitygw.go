@@ -30,18 +30,17 @@ func versitygw() (standIn, error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output() // the working directory can be any of its folders
 	module := filepath.Join(strings.TrimSpace(string(root)), "infra", "awslocal", "versitygw")
 	sums, unread := os.ReadFile(filepath.Join(module, "go.sum"))
-	return standIn{"versitygw", [][]byte{sums, []byte(runtime.Version()), []byte(runtime.GOARCH)},
+	program, unreadable := os.ReadFile(filepath.Join(module, "main.go"))
+	return standIn{"versitygw", [][]byte{sums, program, []byte(runtime.Version()), []byte(runtime.GOARCH)},
 		func(ctx context.Context, dir string) error {
 			return tool(ctx, module, "go", "build", "-trimpath", "-ldflags=-s -w",
-				"-o", filepath.Join(dir, "versitygw"), "github.com/versity/versitygw/cmd/versitygw")
+				"-o", filepath.Join(dir, "versitygw"), ".")
 		},
 		func(ctx context.Context, dir, data string, port int) *exec.Cmd {
 			cmd := exec.CommandContext(ctx, filepath.Join(dir, "versitygw"),
-				"--port", fmt.Sprintf("127.0.0.1:%d", port), "--region", region, "--quiet", "--keep-alive",
-				"--copy-object-threshold", fmt.Sprint(copyThreshold), "posix", "--sidecar", filepath.Join(data, "metadata"),
-				"--versioning-dir", filepath.Join(data, "versions"), filepath.Join(data, "buckets"))
+				fmt.Sprintf("127.0.0.1:%d", port), region, fmt.Sprint(copyThreshold), data)
 			cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
 			return cmd
 		},
-	}, errors.Join(err, unread)
+	}, errors.Join(err, unread, unreadable)
 }
