@@ -87,9 +87,12 @@ $(CLIENTS):
 
 clients: $(CLIENTS) ## Install the clients from npm that tests try if they are there.
 
+# Where pictures of the pages go; empty takes none.
+PICTURES ?= $(CURDIR)/.tmp/pages
+
 # The headless shell tries all, where it is installed. The whole browser then tries the attacks and what it reads and saves.
-test-pages: $(AXE) $(CLIENTS) ## Try the pages in a browser at all sizes, in three languages and without scripts; pictures go to .tmp/pages.
-	FERRY_PAGES=all FERRY_PICTURES=$(CURDIR)/.tmp/pages FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 60m ./shared/web/browser
+test-pages: $(AXE) $(CLIENTS) ## Try the pages in a browser at all sizes, in three languages and without scripts; pictures go to .tmp/pages (PICTURES=DIR for another folder).
+	FERRY_PAGES=all FERRY_PICTURES=$(PICTURES) FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 60m ./shared/web/browser
 	FERRY_BROWSER=whole go test -count=1 -timeout 60m -run '^Test(No|Uploaded|Hostile|ALargeFile|ALinkIs)' ./shared/web/browser
 
 # A package's targets share one build. Inputs are led by the coverage of Ferry's own packages: those of others are

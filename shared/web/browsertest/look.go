@@ -36,11 +36,11 @@ func (b *Tab) Seen(name string, shows ...string) {
 		b.WaitFor(what)
 	}
 	b.Picture(name)
-	b.axe(name)
+	b.axe(name, `"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"`)
 	if All() && b.Lang == "en" {
 		b.colours(true)
 		b.Picture(name)
-		b.axe(name + " in the dark")
+		b.axe(name+" in the dark", `"color-contrast", "link-in-text-block"`) // what else it looks at is the same
 		b.colours(false)
 	}
 	b.Fits(name)
@@ -94,8 +94,8 @@ var axeSource = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(os.Getenv("FERRY_AXE"), "axe.min.js"))
 })
 
-// axe runs axe-core, if FERRY_AXE is the folder that has it.
-func (b *Tab) axe(name string) {
+// axe runs rules of axe-core, or those with tags, if FERRY_AXE is the folder that has it.
+func (b *Tab) axe(name, rules string) {
 	b.Helper()
 	if os.Getenv("FERRY_AXE") == "" {
 		return
@@ -112,8 +112,7 @@ func (b *Tab) axe(name string) {
 	faults := get[[]struct {
 		ID, Help string
 		Nodes    []struct{ HTML, FailureSummary string }
-	}](b, `axe.run(document, {preload: false, runOnly: ["wcag2a","wcag2aa","wcag21a","wcag21aa","wcag22aa",`+
-		`"best-practice"]}).then(r => r.violations)`)
+	}](b, `axe.run(document, {preload: false, resultTypes: ["violations"], runOnly: [`+rules+`]}).then(r => r.violations)`)
 	for _, f := range faults {
 		for _, n := range f.Nodes {
 			b.Errorf("%s: %s: %s\n%s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)
