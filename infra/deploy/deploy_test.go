@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -214,11 +215,11 @@ func docker(t *testing.T) func(args ...string) string {
 	}
 }
 
-// stand makes a stand-in for a base image that cannot be had: the files of it that ferry needs.
-func stand(t *testing.T, docker func(...string) string, image string) {
+// based returns a base image or, if it cannot be had, a stand-in of its own: the files of it that ferry needs.
+func based(t *testing.T, docker func(...string) string, image string) string {
 	t.Helper()
 	if exec.Command("docker", "image", "inspect", image).Run() == nil || exec.Command("docker", "pull", "-q", image).Run() == nil {
-		return
+		return image
 	}
 	var files bytes.Buffer
 	w := tar.NewWriter(&files)
@@ -238,18 +239,21 @@ func stand(t *testing.T, docker func(...string) string, image string) {
 		check(t, err)
 	}
 	check(t, w.Close())
-	docker("import", write(t, t.TempDir()+"/base.tar", files.String()), image)
-	t.Cleanup(func() { docker("rmi", image) }) // or else a later build would take it for the real one
+	standIn := "ferry-base-" + strings.ToLower(rand.Text())
+	docker("import", write(t, t.TempDir()+"/base.tar", files.String()), standIn)
+	t.Cleanup(func() { docker("rmi", standIn) })
+	return standIn
 }
 
 func TestTheImageServes(t *testing.T) {
 	t.Parallel()
-	docker, text := docker(t), read(t, "Dockerfile")
-	stand(t, docker, regexp.MustCompile(`(?m)^FROM (\S+) AS base$`).FindStringSubmatch(text)[1])
-	root := t.TempDir()
+	docker, text, root := docker(t), read(t, "Dockerfile"), t.TempDir()
+	base := regexp.MustCompile(`(?m)^FROM (\S+) AS base$`).FindStringSubmatch(text)[1]
+	file := write(t, root+"/Dockerfile", strings.Replace(text, base, based(t, docker, base), 1))
 	check(t, os.MkdirAll(root+"/bin/release", 0o755))
 	check(t, os.Link(program(t), root+"/bin/release/ferry-linux-"+runtime.GOARCH))
-	image := docker("build", "-q", "--build-arg", "ARCH="+runtime.GOARCH, "-f", "Dockerfile", root)
+	// Its label makes it another image than that of a test beside this one, which is removed while this one runs.
+	image := docker("build", "-q", "--label", "test="+rand.Text(), "--build-arg", "ARCH="+runtime.GOARCH, "-f", file, root)
 	t.Cleanup(func() { docker("rmi", "-f", image) })
 
 	id := docker("run", "-d", "-p", "127.0.0.1:0:8080", "-v", "/data", "--read-only", "--cap-drop=ALL", "--health-interval=1s",
@@ -265,7 +269,7 @@ func TestTheImageServes(t *testing.T) {
 			t.Errorf("it ends with %s: %s", code, docker("logs", id))
 		}
 	}
-	base := healthy()
+	base = healthy()
 	if who := strings.Fields(docker("top", id, "-eo", "pid,uid,gid")); len(who) != 6 || who[4] != "65532" || who[5] != "65532" {
 		t.Errorf("it runs as %v", who)
 	}
