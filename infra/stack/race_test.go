@@ -49,9 +49,12 @@ func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
 	for i := range claims {
 		all.Go(func() {
 			var err error
-			if took[i], err = take(t, p.Clone(), token, claims[i]); err != nil {
-				t.Error(err)
+			for range tries { // DynamoDB Local answers some of so many with a 500; the claim is the same
+				if took[i], err = take(t, p.Clone(), token, claims[i]); err == nil {
+					return
+				}
 			}
+			t.Error(err)
 		})
 	}
 	all.Wait()
@@ -97,40 +100,53 @@ func TestManyGuestsAtOnceSendNoMoreThanARequestAllowsFromDynamoDB(t *testing.T) 
 	made, err := file.Links(p).NewRequest(t.Context(), alice, links.Request{MaxFiles: 5})
 	check(t, err)
 	var all sync.WaitGroup
-	var begun, stored atomic.Int64
+	var begun, stored, lost atomic.Int64
 	for i := range 40 {
 		by := files.By{UserIncarnation: alice.Incarnation, Request: made.ID, Guest: fmt.Sprint(i), Source: fmt.Sprint(i)}
 		service := file.Service(p.Clone())
 		all.Go(func() {
-			if i%2 == 0 && admitted(t, func() error {
+			if i%2 == 0 && admitted(t, &lost, func() error {
 				_, err := service.BeginSession(t.Context(), by, files.Plan{Owner: "alice", Name: "a", Length: 1}, nil)
 				return err
 			}) {
 				begun.Add(1)
-			} else if i%2 == 1 && admitted(t, func() error { return store(t, service, by) }) {
+			} else if i%2 == 1 && admitted(t, &lost, func() error { return store(t, service, by) }) {
 				stored.Add(1)
 			}
 		})
 	}
 	all.Wait()
 	now, err := file.Links(p).Requests(t.Context(), alice)
-	if err != nil || begun.Load()+stored.Load() != 5 || now[0].Files != stored.Load() {
-		t.Errorf("%d sessions began, %d files were stored, and the request has %+v: %v", begun.Load(), stored.Load(), now, err)
+	check(t, err)
+	total := begun.Load() + now[0].Files // some of them may have had no answer
+	if total > 5 || total < 5-lost.Load() || now[0].Files < stored.Load() || now[0].Files > stored.Load()+lost.Load() {
+		t.Errorf("%d sessions began, %d files were stored, %d had no answer, and the request has %+v", begun.Load(), stored.Load(), lost.Load(), now)
 	}
 }
 
-// admitted repeats do while it is told to try again. It reports whether the request took it.
-func admitted(t *testing.T, do func() error) bool {
-	for {
-		err := do()
-		if fault.Is(err, fault.Unavailable) {
-			continue
-		}
-		if err != nil && !fault.Is(err, fault.Forbidden) {
+// tries is how often a test tries again what had no answer, as a client would.
+const tries = 1000
+
+// admitted repeats do while it is told to try again or gets no answer, which it counts. It reports whether the
+// request took it.
+func admitted(t *testing.T, lost *atomic.Int64, do func() error) bool {
+	var err error
+	for range tries {
+		err = do()
+		switch {
+		case err == nil:
+			return true
+		case fault.Is(err, fault.Forbidden):
+			return false
+		case fault.Of(err) == nil:
+			lost.Add(1)
+		case !fault.Is(err, fault.Unavailable):
 			t.Error(err)
+			return false
 		}
-		return err == nil
 	}
+	t.Error(err)
+	return false
 }
 
 func store(t *testing.T, service *files.Service, by files.By) error {
