@@ -248,8 +248,8 @@ func based(t *testing.T, docker func(...string) string, image string) string {
 func TestTheImageServes(t *testing.T) {
 	t.Parallel()
 	docker, text, root := docker(t), read(t, "Dockerfile"), t.TempDir()
-	base := regexp.MustCompile(`(?m)^FROM (\S+) AS base$`).FindStringSubmatch(text)[1]
-	file := write(t, root+"/Dockerfile", strings.Replace(text, base, based(t, docker, base), 1))
+	from := regexp.MustCompile(`(?m)^FROM (\S+) AS base$`).FindStringSubmatch(text)[1]
+	file := write(t, root+"/Dockerfile", strings.Replace(text, from, based(t, docker, from), 1))
 	check(t, os.MkdirAll(root+"/bin/release", 0o755))
 	check(t, os.Link(program(t), root+"/bin/release/ferry-linux-"+runtime.GOARCH))
 	// Its label makes it another image than that of a test beside this one, which is removed while this one runs.
@@ -269,7 +269,7 @@ func TestTheImageServes(t *testing.T) {
 			t.Errorf("it ends with %s: %s", code, docker("logs", id))
 		}
 	}
-	base = healthy()
+	base := healthy()
 	if who := strings.Fields(docker("top", id, "-eo", "pid,uid,gid")); len(who) != 6 || who[4] != "65532" || who[5] != "65532" {
 		t.Errorf("it runs as %v", who)
 	}
