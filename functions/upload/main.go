@@ -1,7 +1,7 @@
 package main
 
 import (
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/api/upload"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
@@ -9,6 +9,6 @@ import (
 )
 
 func main() {
-	lambda.Run(upload.Upload(), lambda.Check(file.CheckCountries),
+	lambda.Run(upload.Upload(), lambda.Check(param.CheckCountries),
 		lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 }

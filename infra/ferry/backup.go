@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/backup"
 	"ferry/shared/boot/local"
@@ -20,7 +19,7 @@ type backupCommand struct {
 }
 
 func (c backupCommand) Run(ctx context.Context, out console) error {
-	return openLocal(c.Data, api.Settings{}, local.Options{Existing: true}, func(d *local.Data) error {
+	return openLocal(c.Data, local.Options{Existing: true}, func(d *local.Data) error {
 		return copyData(out, c.Quiet, c.To, func(p backup.Progress) (backup.Copied, error) {
 			return backup.Make(ctx, d, c.To, c.Verify, p)
 		})
@@ -50,7 +49,7 @@ func (c restoreDataCommand) restoreFile(ctx context.Context, out console) error 
 	if !ok || failed != nil || id < 1 {
 		return usage("--file %s: want USER/ID, such as anna/12", c.File)
 	}
-	return openLocal(c.Data, api.Settings{}, local.Options{Existing: true}, func(d *local.Data) error {
+	return openLocal(c.Data, local.Options{Existing: true}, func(d *local.Data) error {
 		f, err := backup.RestoreFile(ctx, d, c.From, owner, id)
 		if err == nil {
 			out.print("%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, printable(f.Name), size(f.Length))

@@ -17,12 +17,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
 	"ferry/shared/files"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
@@ -82,13 +82,14 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 		must(t, err)
 	}
 	store, key := s3.New(objects, buckets), strings.Repeat("A", 43)
-	p := &api.Ports{Blobs: store, Parts: store, Ports: auth.Ports{Table: dynamo.New(db, name), Random: rand.Reader, Now: time.Now}}
-	p.Key, err = auth.ParseLinkKey(key)
+	p := service.Ports{Blobs: store, Parts: store, Ports: auth.Ports{Table: dynamo.New(db, name), Random: rand.Reader, Now: time.Now}}
+	p.Key, err = keys.Parse(key)
 	must(t, err)
-	must(t, auth.CheckFormat(ctx, p.Table))
-	must(t, auth.NewUsers(p.Table, p.Now).Add(ctx, auth.User{Name: "alice", State: auth.Active, Quota: 1000}))
+	must(t, table.CheckFormat(ctx, p.Table))
+	s := service.New(p, service.Settings{})
+	must(t, s.Users().Add(ctx, auth.User{Name: "alice", State: auth.Active, Quota: 1000}))
 	for _, content := range []string{"one", "two", "six"} {
-		up, err := file.Service(p).Begin(ctx, "alice", files.By{User: "alice"}, int64(len(content)), files.Sending{})
+		up, err := s.Files().Begin(ctx, "alice", files.By{User: "alice"}, int64(len(content)), files.Sending{})
 		must(t, err)
 		must(t, up.Add(ctx, files.Part{Name: content, Body: strings.NewReader(content), Size: -1}))
 		_, err = up.Commit(ctx, 0)

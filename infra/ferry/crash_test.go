@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -107,7 +106,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	}
 	removed, none := 0, func(int64) {} // a sweep would leave what is left over until its day
 	repair := files.Check{
-		Service: file.Service(s.Data.Ports), Grace: time.Hour, Repair: true,
+		Service: s.Service.Files(), Grace: time.Hour, Repair: true,
 		Quick: true, Found: func(files.Finding) { removed++ }, Expect: none, Done: none,
 	}
 	if r, err := repair.Run(t.Context()); err != nil || r.Found != r.Mended {
@@ -129,7 +128,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	}
 	listed := 0
 	for after := int64(0); ; {
-		page, err := file.Service(s.Data.Ports).List(t.Context(), auth.User{Name: "demo"}, blob.Files, after, 1000)
+		page, err := s.Service.Files().List(t.Context(), auth.User{Name: "demo"}, blob.Files, after, 1000)
 		must(t, err)
 		listed += len(page.Files)
 		if after = page.Next; after == 0 {

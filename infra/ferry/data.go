@@ -9,14 +9,13 @@ import (
 	"os"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
-	"ferry/shared/auth"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/service"
+	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 )
 
@@ -47,41 +46,40 @@ func (s store) grace() time.Duration {
 }
 
 // use calls open for data that must exist.
-func (s store) use(ctx context.Context, f func(*api.Ports) error, ports ...lambda.Opener) error {
-	return s.open(ctx, api.Settings{}, local.Options{Existing: true}, f, ports...)
+func (s store) use(ctx context.Context, f func(*service.Service) error, ports ...lambda.Opener) error {
+	return s.open(ctx, service.Settings{}, local.Options{Existing: true}, f, ports...)
 }
 
 // open opens the data, runs f on it, and closes it. On a stack it opens only the table
 // and the given ports.
 func (s store) open(
-	ctx context.Context, set api.Settings, o local.Options, f func(*api.Ports) error, ports ...lambda.Opener,
+	ctx context.Context, set service.Settings, o local.Options, f func(*service.Service) error, ports ...lambda.Opener,
 ) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(screen{os.Stderr}, nil))
 	}
 	if s.inCloud() {
 		set.Events = s.Events
-		p, err := s.openStack(ctx, set, ports...)
+		p, err := s.openStack(ctx, set, o.Log, ports...)
 		if err != nil {
 			return withCode(exitSettings, err)
 		}
-		if err := auth.CheckFormat(ctx, p.Table); err != nil {
+		if err := table.CheckFormat(ctx, p.Table); err != nil {
 			return fmt.Errorf("table %s: %w", s.Table, err)
 		}
-		p.Log = o.Log
 		return f(p)
 	}
-	return openLocal(s.Data, set, o, func(data *local.Data) (err error) {
-		if data.Ports.Events, err = notify.Listening(ctx, data.Table); err != nil {
+	return openLocal(s.Data, o, func(data *local.Data) (err error) {
+		if set.Events, err = notify.Listening(ctx, data.Table); err != nil {
 			return err
 		}
-		return f(data.Ports)
+		return f(service.New(data.Ports, set))
 	})
 }
 
 // openLocal opens the data of this machine, runs f on it, and closes it.
-func openLocal(dir string, set api.Settings, o local.Options, f func(*local.Data) error) error {
-	data, err := local.Open(dir, set, o)
+func openLocal(dir string, o local.Options, f func(*local.Data) error) error {
+	data, err := local.Open(dir, o)
 	if err != nil {
 		return err
 	}
@@ -89,7 +87,7 @@ func openLocal(dir string, set api.Settings, o local.Options, f func(*local.Data
 }
 
 // openStack opens ports on the data of a stack.
-func (s store) openStack(ctx context.Context, settings api.Settings, ports ...lambda.Opener) (*api.Ports, error) {
+func (s store) openStack(ctx context.Context, set service.Settings, log *slog.Logger, ports ...lambda.Opener) (*service.Service, error) {
 	cfg, err := awsConfig(ctx, s.Region)
 	if err != nil {
 		return nil, err
@@ -98,12 +96,14 @@ func (s store) openStack(ctx context.Context, settings api.Settings, ports ...la
 		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
 		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
 	}
-	cloud := &lambda.Cloud{Config: cfg, Getenv: func(name string) string { return cmp.Or(flags[name], os.Getenv(name)) }}
-	p, err := cloud.Ports(settings, append(ports, lambda.Table(dynamo.Open))...)
-	if err == nil {
-		err = cloud.Begin(ctx)
+	getenv := func(name string) string { return cmp.Or(flags[name], os.Getenv(name)) }
+	cloud := &lambda.Cloud{Config: cfg, Getenv: getenv, Settings: set}
+	p, err := cloud.Ports(append(ports, lambda.Table(dynamo.Open))...)
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	p.Log = log
+	return cloud.Service(ctx, p)
 }
 
 // filePorts are what a command on files needs besides the table.
@@ -124,15 +124,15 @@ type checkCommand struct {
 	JSON       bool `name:"json" help:"Print a JSON object."`
 }
 
-func (c checkCommand) Run(ctx context.Context, set api.Settings, out console) error {
-	set = api.Settings{BackupClass: set.BackupClass} // for moves that it finishes
-	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
+func (c checkCommand) Run(ctx context.Context, set service.Settings, out console) error {
+	set = service.Settings{BackupClass: set.BackupClass} // for moves that it finishes
+	return c.open(ctx, set, local.Options{Existing: true}, func(p *service.Service) error {
 		all := checked{Findings: []files.Finding{}}
 		m := newMeter(out, c.Quiet || c.JSON)
 		m.begin("checking", 0)
 		m.start()
 		check := files.Check{
-			Service: file.Service(p), Grace: c.grace(), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany,
+			Service: p.Files(), Grace: c.grace(), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany,
 			Wait: files.RemovalTime, Expect: m.expect, Done: m.add,
 			Found: func(f files.Finding) {
 				if c.JSON {
@@ -205,9 +205,9 @@ type sweepCommand struct {
 	Retention retention `embed:""`
 }
 
-func (c sweepCommand) Run(ctx context.Context, set api.Settings, out console) error {
-	return c.open(ctx, set, local.Options{Existing: true}, func(p *api.Ports) error {
-		sweeper := files.Sweeper{Service: file.Service(p), Grace: c.grace(), AtOnce: set.Movers}
+func (c sweepCommand) Run(ctx context.Context, set service.Settings, out console) error {
+	return c.open(ctx, set, local.Options{Existing: true}, func(p *service.Service) error {
+		sweeper := files.Sweeper{Service: p.Files(), Grace: c.grace(), AtOnce: set.Movers}
 		r, err := sweeper.Run(ctx)
 		out.print("%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
 			count(r.Seen, "object"), count(r.Moved, "file"), r.Purged, count(r.Orphans, "leftover"), r.Failed)

@@ -7,8 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/service"
 )
 
 type keyCommands struct {
@@ -20,7 +19,7 @@ type keyCommands struct {
 type keyList struct{ store }
 
 func (c keyList) Run(ctx context.Context, out console) error {
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		w := tabwriter.NewWriter(out.Out, 0, 4, 2, ' ', 0)
 		fmt.Fprintln(w, "VERSION\tMADE\tREVOKED")
 		for i, v := range p.Key.Versions() {
@@ -40,8 +39,8 @@ func dateOrNone(t time.Time) string {
 type keyRotate struct{ store }
 
 func (c keyRotate) Run(ctx context.Context, out console) error {
-	return c.use(ctx, func(p *api.Ports) error {
-		newest, err := p.ChangeKey(ctx, 0)
+	return c.use(ctx, func(p *service.Service) error {
+		newest, err := p.Key.Rotate(ctx, p.Table, p.Random, 0)
 		if err == nil {
 			out.tell("version %d is for new files; links that were sent before go on until they expire\n", newest)
 		}
@@ -59,8 +58,8 @@ func (c keyRevoke) Run(ctx context.Context, out console) error {
 	if version == 0 {
 		return usage("versions are numbered from 1")
 	}
-	return c.use(ctx, func(p *api.Ports) error {
-		if _, err := p.ChangeKey(ctx, version); err != nil {
+	return c.use(ctx, func(p *service.Service) error {
+		if _, err := p.Key.Rotate(ctx, p.Table, p.Random, version); err != nil {
 			return err
 		}
 		out.tell("version %d is revoked; its links end within %v\n", version, p.Key.Propagation())
@@ -72,7 +71,7 @@ func (c keyRevoke) Run(ctx context.Context, out console) error {
 		if !p.Key.Revoked(int64(version)) {
 			return errors.New("another command changed the key at the same time; repeat the command")
 		}
-		renewed, err := file.Links(p).Renew(ctx, version)
+		renewed, err := p.Links().Renew(ctx, version)
 		out.tell("new links for %s\n", count(renewed, "file"))
 		return err
 	}, filePorts()...)

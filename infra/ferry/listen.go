@@ -19,11 +19,10 @@ import (
 
 	"golang.org/x/crypto/acme/autocert"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/envelope"
+	"ferry/shared/wire"
 )
 
 // where says at which address the service answers, and with which certificate.
@@ -62,9 +61,9 @@ func (w where) publicURL(addr net.Addr) (string, error) {
 func (w where) url(host, port string) string {
 	addr := net.JoinHostPort(host, port)
 	if w.secure() {
-		return "https://" + strings.TrimSuffix(addr, ":443") + api.Prefix
+		return "https://" + strings.TrimSuffix(addr, ":443") + wire.Prefix
 	}
-	return "http://" + addr + api.Prefix
+	return "http://" + addr + wire.Prefix
 }
 
 // ownHost returns an address at which others may reach this machine, or else its name.
@@ -157,8 +156,8 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 }
 
 // serve answers requests until ctx ends, then lets running ones finish.
-func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service, p *api.Ports, m *local.Metrics) error {
-	handler := l.proxy.Handler(below(p.PublicURL, s.Handler()))
+func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service, m *local.Metrics) error {
+	handler := l.proxy.Handler(below(s.PublicURL, s.Handler()))
 	background, stop := context.WithCancel(context.Background())
 	var finished sync.WaitGroup
 	defer finished.Wait()
@@ -167,14 +166,14 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 		finished.Go(func() { s.Run(background) })
 	} else {
 		defer s.EndMoves()
-		defer file.Links(p).Flush(background) // what the table refused for a while
 	}
+	defer s.Links().Flush(background) // the last counts of downloads
 
 	failed := make(chan error, 3)
 	begin := func(l net.Listener, h http.Handler) *http.Server {
 		server := &http.Server{
 			Handler: bounded(h, 30*time.Second), ReadHeaderTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute,
-			MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelWarn),
+			MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 			DisableGeneralOptionsHandler: true, // it is not bounded
 		}
 		go func() { failed <- server.Serve(l) }()
@@ -185,21 +184,21 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 		front = tls.NewListener(front, l.tls)
 	}
 	server := begin(front, handler)
-	go warm(l.manager, c.Where.Domains, p.Log)
+	go warm(l.manager, c.Where.Domains, s.Log)
 	if l.metrics != nil {
 		mux := http.NewServeMux()
 		mux.Handle("GET /metrics", m.Handler())
 		defer begin(l.metrics, mux).Close()
 	}
 	if l.plain != nil {
-		defer begin(l.plain, l.manager.HTTPHandler(redirect(p.PublicURL))).Close()
+		defer begin(l.plain, l.manager.HTTPHandler(redirect(s.PublicURL))).Close()
 	}
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
 	}
-	p.Log.Info("stopping", "drain", drain.String())
+	s.Log.Info("stopping", "drain", drain.String())
 	end, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
 	if err := server.Shutdown(end); err != nil {
@@ -238,7 +237,7 @@ func (c serveCommand) proxy() (envelope.Proxy, error) {
 // need not rewrite paths. The path without it works as before.
 func below(publicURL string, next http.Handler) http.Handler {
 	u, _ := url.Parse(publicURL) // valid by now
-	prefix := strings.TrimSuffix(u.Path, api.Prefix)
+	prefix := strings.TrimSuffix(u.Path, wire.Prefix)
 	stripped := http.StripPrefix(prefix, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := next

@@ -24,7 +24,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/backup"
@@ -33,6 +33,7 @@ import (
 	"ferry/shared/client"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -264,7 +265,7 @@ func version(info *debug.BuildInfo) string {
 	}
 	return fmt.Sprintf("ferry %s, commit %s, date %s, interface %s, data format %d, %s %s/%s",
 		cmp.Or(info.Main.Version, "(devel)"), commit, cmp.Or(known["vcs.time"], "unknown"), envelope.APIVersion,
-		auth.Format, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		table.Format, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // usualData is the default of --data.
@@ -336,7 +337,7 @@ func isOfKubernetes(name, value string) bool {
 func similar(name string, known []string) string {
 	for n := 1; n <= 2; n++ {
 		near := func(k string) bool { // not half of a short name
-			return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && api.Within(name, k, n)
+			return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && param.Within(name, k, n)
 		}
 		if i := slices.IndexFunc(known, near); i >= 0 {
 			return known[i]
@@ -346,7 +347,7 @@ func similar(name string, known []string) string {
 }
 
 // settings reads the command's flags under the names of their environment variables.
-func settings(k *kong.Context) (api.Settings, error) {
+func settings(k *kong.Context) (service.Settings, error) {
 	values, flags := map[string]string{}, []string{}
 	for _, f := range k.Flags() {
 		for _, name := range f.Envs {
@@ -354,7 +355,7 @@ func settings(k *kong.Context) (api.Settings, error) {
 			flags = append(flags, name+"=", "--"+f.Name+" or "+name+"=")
 		}
 	}
-	s, err := api.ReadSettings(func(name string) string { return values[name] })
+	s, err := service.ReadSettings(func(name string) string { return values[name] })
 	if err != nil {
 		err = fail(exitSettings, "%s", strings.NewReplacer(flags...).Replace(err.Error()))
 	}
@@ -438,7 +439,7 @@ func exitCode(err error) int {
 		{exitDamaged, []error{
 			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer,
 			local.ErrNoTable, local.ErrNoKey, local.ErrKey, backup.ErrForeign,
-			table.ErrUnreadable, auth.ErrDamaged, auth.ErrFormat,
+			table.ErrUnreadable, auth.ErrDamaged, table.ErrFormat,
 		}},
 		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, backup.ErrNoFile}},
 		{exitExists, []error{client.ErrExists, backup.ErrHasData, backup.ErrTaken}},

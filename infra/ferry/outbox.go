@@ -7,10 +7,9 @@ import (
 	"net/url"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -80,7 +79,7 @@ func (c outboxList) Run(ctx context.Context, out console) error {
 	if c.Limit < 1 {
 		return usage("--limit %d: it is at least 1", c.Limit)
 	}
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		return listing[notice]{
 			c.JSON, "%-40s  %-7s  %-7s  %-7s  %5v  %-16s  %s\n",
 			[]any{"ID", "STATE", "KIND", "CHANNEL", "TRIES", "CREATED", "TO, LAST ERROR"},
@@ -120,7 +119,7 @@ type outboxShow struct {
 }
 
 func (c outboxShow) Run(ctx context.Context, out console) error {
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		return eachNotice(ctx, out, []string{c.ID}, "", func(id string) error {
 			n, err := notify.Find(ctx, p.Table, id)
 			return report(out, err == nil, showNotice(n), err)
@@ -148,7 +147,7 @@ func (c outboxRetry) Run(ctx context.Context, out console) error {
 	if (len(c.IDs) == 0) != c.AllFailed {
 		return usage("name notices by their IDs, or use --all-failed")
 	}
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		if c.AllFailed {
 			for n, err := range notify.GivenUp(ctx, p.Table) {
 				if err != nil {
@@ -169,9 +168,9 @@ type outboxCancel struct {
 }
 
 func (c outboxCancel) Run(ctx context.Context, out console) error {
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		return eachNotice(ctx, out, c.IDs, "%s is cancelled", func(id string) error {
-			return notify.Cancel(ctx, p.Table, p.Now(), id, file.Outbox(p).LinkEnded)
+			return notify.Cancel(ctx, p.Table, p.Now(), id, p.Outbox().LinkEnded)
 		})
 	})
 }
@@ -191,7 +190,7 @@ type outboxSuppressed struct {
 }
 
 func (c outboxSuppressed) Run(ctx context.Context, out console) error {
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		list := listing[suppression]{
 			c.JSON, "%-40s  %-10s  %-16s  %s\n", []any{"ADDRESS", "REASON", "SINCE", "DETAIL"},
 			func(s suppression) []any { return []any{s.To, s.Reason, when(s.At), s.Detail} },
@@ -244,7 +243,7 @@ type outboxAllow struct {
 }
 
 func (c outboxAllow) Run(ctx context.Context, out console) error {
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		return each(ctx, out, c.Addresses, "", func(address string) error {
 			was, left, err := notify.AllowMail(ctx, p.Table, address)
 			gets := "gets mail again"
@@ -275,7 +274,7 @@ func (c inboxCommand) Run(ctx context.Context, out console) error {
 	if c.Limit < 1 || c.Limit > inbox.MaxList {
 		return usage("--limit %d: it is a number from 1 to %d", c.Limit, inbox.MaxList)
 	}
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		if u, err := url.Parse(c.SMTP); err == nil && u.Host != "" {
 			out.tell("Mails go to the mail server %s, and are not shown here; ferry outbox list has those that failed.\n", u.Host)
 		}

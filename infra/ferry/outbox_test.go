@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/keys"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
@@ -47,9 +47,9 @@ func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 		err = db.Write(ctx, notify.Suppress("kim@example.com", notify.AddressStopped, "", now))
 	}
 	must(t, err)
-	text, err := auth.RandomToken(rand.Reader)
+	text, err := keys.RandomToken(rand.Reader)
 	must(t, err)
-	key, err := auth.ParseLinkKey(text)
+	key, err := keys.Parse(text)
 	must(t, err)
 	sender, err := notify.NewSender(notify.Config{Table: db, Key: key, From: "ferry@example.org", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	must(t, err)

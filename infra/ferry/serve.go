@@ -15,8 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
@@ -24,7 +23,9 @@ import (
 	"ferry/shared/notify"
 	"ferry/shared/notify/gateway"
 	"ferry/shared/notify/mail/smtp"
+	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/wire"
 )
 
 const (
@@ -92,7 +93,7 @@ type smsSender struct {
 	Authorization string `name:"authorization" env:"FERRY_SMS_AUTHORIZATION" placeholder:"VALUE"`
 }
 
-func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) error {
+func (c serveCommand) Run(ctx context.Context, set service.Settings, out console) error {
 	if runtime.GOOS == "windows" { // its file system has no rename over an open file, and no modes
 		return errors.New("ferry serve does not run on Windows; here ferry is the client alone")
 	}
@@ -112,7 +113,7 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 			return err
 		}
 	}
-	if err := file.CheckCountries(set); err != nil {
+	if err := param.CheckCountries(set); err != nil {
 		return withCode(exitSettings, err)
 	}
 	set.MaxUploads = int(c.MaxUploads)
@@ -122,11 +123,11 @@ func (c serveCommand) Run(ctx context.Context, set api.Settings, out console) er
 		return fail(exitSettings, "FERRY_WEBHOOKS is for data on this machine; "+
 			"with FERRY_TABLE and FERRY_EVENTS, events go to the stack's topic")
 	}
-	reserve, err := api.ParseSize(c.Reserve)
+	reserve, err := service.ParseSize(c.Reserve)
 	if err != nil {
 		return fail(exitSettings, "--reserve or FERRY_RESERVE=%q: %w", c.Reserve, err)
 	}
-	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Reserve: reserve, Log: log}, func(p *api.Ports) error {
+	return c.open(ctx, set, local.Options{NoSync: c.Fsync == "off", Reserve: reserve, Log: log}, func(p *service.Service) error {
 		return c.run(ctx, out, listeners, p)
 	}, filePorts()...)
 }
@@ -166,19 +167,20 @@ func (c serveCommand) warn(log *slog.Logger, publicURL string) {
 }
 
 // run makes the service and serves it.
-func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api.Ports) error {
+func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *service.Service) error {
+	set := p.Settings
 	if !c.inCloud() { // in the cloud a setting says whether events are recorded
-		p.Events = len(c.addresses()) > 0
-		if err := notify.NoteListening(ctx, p.Table, p.Events); err != nil {
+		set.Events = len(c.addresses()) > 0
+		if err := notify.NoteListening(ctx, p.Table, set.Events); err != nil {
 			return err
 		}
 	}
-	options, err := c.options(l.main.Addr(), p)
+	options, err := c.options(l.main.Addr(), p.Ports)
 	if err != nil {
 		return err
 	}
-	p.NoSMS = !c.inCloud() && options.Mail != nil && options.SMS == nil && !options.ShowInbox
-	s, err := local.NewService(p, options)
+	set.NoSMS = !c.inCloud() && options.Mail != nil && options.SMS == nil && !options.ShowInbox
+	s, err := local.NewService(p.Ports, set, options)
 	if err != nil {
 		return withCode(exitSettings, err)
 	}
@@ -193,14 +195,14 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *api
 			p.Log.Warn("another server on the same data has another public URL, so links differ", "others", others)
 		}
 	}
-	if err := c.greet(ctx, out, p, options, c.private(l.main.Addr())); err != nil {
+	if err := c.greet(ctx, out, s.Service, options, c.private(l.main.Addr())); err != nil {
 		return err
 	}
 	debug.FreeOSMemory() // what only the start needed, such as a password's hash
-	return c.serve(ctx, l, s, p, options.Metrics)
+	return c.serve(ctx, l, s, options.Metrics)
 }
 
-func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptions, err error) {
+func (c serveCommand) options(addr net.Addr, p service.Ports) (o local.ServiceOptions, err error) {
 	o = local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: c.grace()}
 	where := "--cors-origins or FERRY_CORS_ORIGINS"
 	o.Origins, err = envelope.ParseOrigins(c.CORSOrigins)
@@ -230,7 +232,7 @@ func (c serveCommand) options(addr net.Addr, p *api.Ports) (o local.ServiceOptio
 	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && c.private(addr) && c.SMTP == ""
 	if c.MetricsAddr != "" {
 		store, _ := p.Blobs.(*disk.Store)
-		o.Metrics = local.NewMetrics(p, store)
+		o.Metrics = local.NewMetrics(p.Log, store)
 	}
 	if db, ok := p.Table.(*sqlite.DB); ok {
 		o.Housekeep = func(ctx context.Context) error {
@@ -256,7 +258,7 @@ func (c serveCommand) addresses() []string { return strings.Fields(strings.Join(
 
 // greet says where the service is, who sends its messages, and how to begin.
 func (c serveCommand) greet(
-	ctx context.Context, out console, p *api.Ports, o local.ServiceOptions, private bool,
+	ctx context.Context, out console, p *service.Service, o local.ServiceOptions, private bool,
 ) error {
 	where := c.Data
 	if c.inCloud() {
@@ -279,7 +281,7 @@ func (c serveCommand) greet(
 	case p.NoSMS:
 		out.print("Text messages are not sent: uploads that ask for one are refused, as FERRY_SMS_URL is not set\n")
 	case o.ShowInbox:
-		root := strings.TrimSuffix(p.PublicURL, api.Prefix)
+		root := strings.TrimSuffix(p.PublicURL, wire.Prefix)
 		out.print("%s are not sent: they are shown at %s/inbox\n", unsent, root)
 	case !c.inCloud():
 		out.print("%s are not sent: %s inbox%s shows them\n", unsent, program, data)
@@ -292,7 +294,7 @@ func (c serveCommand) greet(
 		return nil
 	}
 	errFound := errors.New("there is a user")
-	err := auth.NewUsers(p.Table, p.Now).Names(ctx, "", func(auth.User, error) error { return errFound })
+	err := p.Users().Names(ctx, "", func(auth.User, error) error { return errFound })
 	switch {
 	case errors.Is(err, errFound):
 		return nil
@@ -307,7 +309,7 @@ func (c serveCommand) greet(
 
 // makeDemo creates a user to try a private service with. Where standard output may become
 // a log, the password goes to a file that only the operator can read.
-func (c serveCommand) makeDemo(ctx context.Context, out console, p *api.Ports, program, data string) error {
+func (c serveCommand) makeDemo(ctx context.Context, out console, p *service.Service, program, data string) error {
 	password := temporaryPassword()
 	demo := auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
 	if err := addUser(ctx, p, demo, password, false); err != nil {

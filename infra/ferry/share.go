@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/client"
 )
 
@@ -70,7 +70,7 @@ func (c shareCommand) Run(ctx context.Context, out console, who *identity) error
 		return err
 	}
 	made, err := who.AddLinks(ctx, id, client.NewLinks{
-		C: c.SMS, M: c.Mail, I: c.Message, Lang: c.Lang, Expires: c.Expires, Downloads: api.Value(c.Downloads), Password: password,
+		C: c.SMS, M: c.Mail, I: c.Message, Lang: c.Lang, Expires: c.Expires, Downloads: param.Value(c.Downloads), Password: password,
 	})
 	if err != nil {
 		return err

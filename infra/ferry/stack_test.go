@@ -15,7 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"ferry/shared/auth"
+	"ferry/shared/table"
 )
 
 // inAWS returns the environment of a person with credentials of AWS and nothing else of it.
@@ -37,7 +37,7 @@ func inAWS(t *testing.T) (environment []string, asked chan string) {
 			what = query.TableName
 			answer := `{"Count":0,"Items":[]}`
 			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
-				format := map[bool]int{false: auth.Format, true: auth.Format + 1}[what == "newer"]
+				format := map[bool]int{false: table.Format, true: table.Format + 1}[what == "newer"]
 				answer = fmt.Sprintf(`{"Item":{"pk":{"S":"format"},"sk":{"S":"format"},"v":{"N":"%d"},"version":{"S":"v9.8.7"}}}`, format)
 			}
 			w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(answer))))

@@ -19,8 +19,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/client"
+	"ferry/shared/service"
 	"ferry/shared/wire"
 )
 
@@ -46,7 +47,7 @@ type byteSize int64
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (b *byteSize) UnmarshalText(text []byte) error {
-	n, err := api.ParseSize(string(text))
+	n, err := service.ParseSize(string(text))
 	*b = byteSize(n)
 	if err != nil {
 		return fmt.Errorf("%s is %w", text, err)
@@ -271,7 +272,7 @@ func (u *uploader) whole(ctx context.Context, name string, content []byte) (clie
 func (u *uploader) delivery() client.Delivery {
 	return client.Delivery{
 		To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang, Notify: u.Notify,
-		Expires: u.Expires, Downloads: api.Value(u.Downloads), Password: u.secret,
+		Expires: u.Expires, Downloads: param.Value(u.Downloads), Password: u.secret,
 	}
 }
 

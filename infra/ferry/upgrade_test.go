@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/table"
@@ -37,7 +36,7 @@ func TestDataOfAnotherFormatAreRefusedUnchanged(t *testing.T) {
 			apitest.Caller{Server: s, Bearer: s.Login("anna", "a long password")}.Upload("file=x", strings.Repeat("large", 10_000))
 			s.Close()
 			runFerry(t, dir, "", "backup", good).want(t, exitOK)
-			d, err := local.Open(dir, api.Settings{}, local.Options{Existing: true})
+			d, err := local.Open(dir, local.Options{Existing: true})
 			must(t, err)
 			must(t, d.Table.Write(t.Context(), other.op))
 			must(t, d.Close())

@@ -13,14 +13,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"ferry/shared/api"
-	accounts "ferry/shared/api/account"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/contact"
 	"ferry/shared/fault"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -110,7 +109,7 @@ type profile struct {
 	BackupDays  string `placeholder:"DAYS" help:"Days that files stay in the backup area (default the service's)."`
 }
 
-func (c userAdd) Run(ctx context.Context, set api.Settings, out console) error {
+func (c userAdd) Run(ctx context.Context, set service.Settings, out console) error {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
@@ -134,7 +133,7 @@ func (c userAdd) Run(ctx context.Context, set api.Settings, out console) error {
 		ports = []lambda.Opener{lambda.LinkKey}
 	}
 	// The first user may be added before the service first starts.
-	return c.open(ctx, api.Settings{}, local.Options{}, func(p *api.Ports) error {
+	return c.open(ctx, service.Settings{}, local.Options{}, func(p *service.Service) error {
 		if err := addUser(ctx, p, u, password, c.WithFiles); err != nil {
 			return err
 		}
@@ -142,7 +141,7 @@ func (c userAdd) Run(ctx context.Context, set api.Settings, out console) error {
 		if !invites {
 			return nil
 		}
-		made, err := auth.NewUsers(p.Table, p.Now).Get(ctx, u.Name)
+		made, err := p.Users().Get(ctx, u.Name)
 		if err == nil {
 			err = c.invite(ctx, out, p, made, set.PublicURL, c.inCloud())
 		}
@@ -156,7 +155,7 @@ type inviting struct {
 }
 
 // canInvite returns an error if the link in an invitation cannot be made.
-func (inviting) canInvite(s store, set api.Settings) error {
+func (inviting) canInvite(s store, set service.Settings) error {
 	if s.inCloud() && (set.PublicURL == "" || s.KeyParameter == "") {
 		return usage("the link in the invitation needs --public-url and --key-parameter, or --stack")
 	}
@@ -165,8 +164,8 @@ func (inviting) canInvite(s store, set api.Settings) error {
 
 // invite mails a user the link to choosing a password. Without a public URL the service that sends
 // the mail fills in its own.
-func (inviting) invite(ctx context.Context, out console, p *api.Ports, u auth.User, base string, inCloud bool) error {
-	if err := accounts.Passwords(p).Invite(ctx, u, base); err != nil {
+func (inviting) invite(ctx context.Context, out console, p *service.Service, u auth.User, base string, inCloud bool) error {
+	if err := p.Passwords().Invite(ctx, u, base); err != nil {
 		return err
 	}
 	when := ""
@@ -183,11 +182,11 @@ type userInvite struct {
 	inviting
 }
 
-func (c userInvite) Run(ctx context.Context, set api.Settings, out console) error {
+func (c userInvite) Run(ctx context.Context, set service.Settings, out console) error {
 	if err := c.canInvite(c.store, set); err != nil {
 		return err
 	}
-	return c.on(ctx, out, func(p *api.Ports, _ *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, _ *auth.Users, u auth.User) (string, error) {
 		switch {
 		case u.State == "":
 			return "", fmt.Errorf("%w: ferry user show %s says more", auth.ErrDamaged, u.Name)
@@ -214,7 +213,7 @@ func (p profile) apply(u *auth.User, inCloud bool) error {
 			return contact.ParseMobile(text, p.PhoneRegion)
 		}),
 		given(&u.Lang, "--lang", p.Lang, parseLang),
-		given(&u.Quota, "--quota", p.Quota, api.ParseSize),
+		given(&u.Quota, "--quota", p.Quota, service.ParseSize),
 		given(&u.KeepDays, "--keep-days", p.KeepDays, parseDays),
 		given(&u.BackupDays, "--backup-days", p.BackupDays, parseDays))
 }
@@ -236,10 +235,10 @@ func given[T any](to *T, flag, text string, parse func(string) (T, error)) error
 }
 
 func parseLang(text string) (string, error) {
-	if lang, ok := api.Language(text); ok {
+	if lang, ok := param.Language(text); ok {
 		return lang, nil
 	}
-	return "", fmt.Errorf("one of %s", strings.Join(api.Languages(), ", "))
+	return "", fmt.Errorf("one of %s", strings.Join(param.Languages(), ", "))
 }
 
 func parseDays(text string) (int64, error) {
@@ -259,11 +258,11 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 	if c.profile == (profile{PhoneRegion: c.PhoneRegion}) {
 		return usage("say what to change, such as --quota 5GB")
 	}
-	return c.on(ctx, out, func(p *api.Ports, s *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, s *auth.Users, u auth.User) (string, error) {
 		after := u
 		err := c.apply(&after, c.inCloud())
 		if err == nil && u.Quota == 0 && after.Quota > 0 {
-			after.Used, err = file.Service(p).Used(ctx, u)
+			after.Used, err = p.Files().Used(ctx, u)
 		}
 		if err != nil {
 			return "", err
@@ -282,10 +281,10 @@ type userList struct {
 }
 
 func (c userList) Run(ctx context.Context, out console) error {
-	return c.use(ctx, func(p *api.Ports) error {
+	return c.use(ctx, func(p *service.Service) error {
 		all, failed := []account{}, failures{out: out}
-		service := file.Service(p)
-		err := auth.NewUsers(p.Table, p.Now).Names(ctx, "", func(u auth.User, bad error) error {
+		service := p.Files()
+		err := p.Users().Names(ctx, "", func(u auth.User, bad error) error {
 			if bad != nil {
 				u.State = "damaged" // ferry user show says more
 			} else if c.JSON {
@@ -339,19 +338,19 @@ type named struct {
 // on runs f on the user and prints what f did. Its errors name the user. With ports for the
 // files, f also gets a user whose record is lost or unreadable, as files.Remains finds it.
 func (c named) on(
-	ctx context.Context, out console, f func(*api.Ports, *auth.Users, auth.User) (done string, err error),
+	ctx context.Context, out console, f func(*service.Service, *auth.Users, auth.User) (done string, err error),
 	ports ...lambda.Opener,
 ) error {
 	name, err := canonical(c.Name)
 	if err != nil {
 		return err
 	}
-	return c.use(ctx, func(p *api.Ports) error {
-		u, err := file.Service(p).Remains(ctx, name)
+	return c.use(ctx, func(p *service.Service) error {
+		u, err := p.Files().Remains(ctx, name)
 		if err != nil && !(errors.Is(err, auth.ErrDamaged) && len(ports) > 0) {
 			return err
 		}
-		done, err := f(p, auth.NewUsers(p.Table, p.Now), u)
+		done, err := f(p, p.Users(), u)
 		if err == nil && done != "" {
 			out.tell("user %s %s\n", name, done)
 		}
@@ -365,8 +364,8 @@ type userShow struct {
 }
 
 func (c userShow) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *api.Ports, _ *auth.Users, u auth.User) (string, error) {
-		used, err := file.Service(p).Used(ctx, u)
+	return c.on(ctx, out, func(p *service.Service, _ *auth.Users, u auth.User) (string, error) {
+		used, err := p.Files().Used(ctx, u)
 		if err != nil {
 			return "", err
 		}
@@ -397,7 +396,7 @@ func (c userShow) Run(ctx context.Context, out console) error {
 type userDisable struct{ named }
 
 func (c userDisable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(_ *api.Ports, s *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(_ *service.Service, s *auth.Users, u auth.User) (string, error) {
 		return "is disabled; all bearers have ended", s.Disable(ctx, u.Name)
 	})
 }
@@ -405,7 +404,7 @@ func (c userDisable) Run(ctx context.Context, out console) error {
 type userEnable struct{ named }
 
 func (c userEnable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(_ *api.Ports, s *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(_ *service.Service, s *auth.Users, u auth.User) (string, error) {
 		if u.State != auth.Disabled {
 			return "is not disabled", nil
 		}
@@ -420,7 +419,7 @@ type userReset struct {
 }
 
 func (c userReset) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *api.Ports, s *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, s *auth.Users, u auth.User) (string, error) {
 		if u.State == auth.Disabled {
 			return "", usage("user %s is disabled; enable it first", u.Name)
 		}
@@ -450,7 +449,7 @@ type userRemove struct {
 }
 
 func (c userRemove) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *api.Ports, s *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, s *auth.Users, u auth.User) (string, error) {
 		if !c.Yes && !confirmed(out, u.Name) {
 			return "", usage("nothing was removed; type the name, or use --yes")
 		}
@@ -463,7 +462,7 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 		if err != nil {
 			return "", err
 		}
-		removed, err := file.Service(p).RemoveAll(ctx, u.Name)
+		removed, err := p.Files().RemoveAll(ctx, u.Name)
 		if err != nil {
 			return "", fmt.Errorf("after %s: %w", count(removed, "removed file"), err)
 		}
@@ -481,11 +480,11 @@ func confirmed(out console, name string) bool {
 }
 
 // addUser adds a new user or, with the files, one whose record is lost or unreadable.
-func addUser(ctx context.Context, p *api.Ports, u auth.User, password string, withFiles bool) (err error) {
+func addUser(ctx context.Context, p *service.Service, u auth.User, password string, withFiles bool) (err error) {
 	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
 		return err
 	}
-	users, service := auth.NewUsers(p.Table, p.Now), file.Service(p)
+	users, service := p.Users(), p.Files()
 	last, bad := service.Remains(ctx, u.Name)
 	switch {
 	case withFiles && errors.Is(bad, auth.ErrDamaged):

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 )
 
 func check(t *testing.T, err error) {
@@ -26,12 +26,13 @@ func check(t *testing.T, err error) {
 // place of the stand-ins.
 func TestWhoTriesTheFunctionsSeesTheirMailAndHowToSendAnyFile(t *testing.T) {
 	t.Parallel()
-	d, err := local.Open(t.TempDir(), api.Settings{}, local.Options{NoSync: true})
+	d, err := local.Open(t.TempDir(), local.Options{NoSync: true})
 	check(t, err)
 	t.Cleanup(func() { check(t, d.Close()) })
-	check(t, boottest.Fill(t.Context(), d.Ports))
+	p, err := boottest.Fill(t.Context(), service.New(d.Ports, service.Settings{}))
+	check(t, err)
 	var out bytes.Buffer
-	check(t, demo(t.Context(), &out, d.Ports, map[string]string{}, []string{"local", "start-api", "--port", "3001"}))
+	check(t, demo(t.Context(), &out, p, map[string]string{}, []string{"local", "start-api", "--port", "3001"}))
 	said := regexp.MustCompile(`^LOGIN=demo:(\w+)
 FERRY=http://127.0.0.1:3001/v1
 .*: FERRY_PASSWORD=(\w+) bin/ferry up --session FILE --url http://127.0.0.1:3001/v1 --user demo
@@ -40,7 +41,7 @@ $`).FindStringSubmatch(out.String())
 	if said == nil || said[1] != said[2] {
 		t.Fatalf("it says:\n%s", &out)
 	}
-	check(t, boottest.Fixture{Function: "email"}.Notices(t.Context(), d.Ports)) // as a function in a container does
+	check(t, boottest.Fixture{Function: "email"}.Notices(t.Context(), p)) // as a function in a container does
 	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		resp, err := http.Get(said[3])
 		check(t, err)

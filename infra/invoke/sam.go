@@ -25,10 +25,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"ferry/infra/stack/emulated"
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
+	"ferry/shared/wire"
 )
 
 const (
@@ -61,17 +62,17 @@ func runSAM(ctx context.Context, out io.Writer, args []string) error {
 }
 
 // demo adds a user for the README's commands, and prints how these begin here.
-func demo(ctx context.Context, out io.Writer, p *api.Ports, environment map[string]string, args []string) error {
+func demo(ctx context.Context, out io.Writer, p *service.Service, environment map[string]string, args []string) error {
 	port, password := "3000", rand.Text()
 	if i := slices.Index(args, "--port"); i > 0 && i+1 < len(args) {
 		port = args[i+1]
 	}
-	base := "http://127.0.0.1:" + port + api.Prefix
+	base := "http://127.0.0.1:" + port + wire.Prefix
 	environment["FERRY_PUBLIC_URL"] = base
 	hash, err := p.Hasher.Hash(ctx, password)
 	if err == nil {
 		user := auth.User{Name: "demo", Email: "demo@example.com", State: auth.Active, Password: hash}
-		err = auth.NewUsers(p.Table, p.Now).Add(ctx, user)
+		err = p.Users().Add(ctx, user)
 	}
 	if err != nil {
 		return err
@@ -85,8 +86,8 @@ func demo(ctx context.Context, out io.Writer, p *api.Ports, environment map[stri
 
 // showMail sends waiting messages to an inbox, and returns its address: here no table stream
 // calls the functions that would send them. Both run until this process ends.
-func showMail(ctx context.Context, p *api.Ports) (address string, err error) {
-	s, err := local.NewService(p, local.ServiceOptions{From: sender, ShowInbox: true})
+func showMail(ctx context.Context, p *service.Service) (address string, err error) {
+	s, err := local.NewService(p.Ports, p.Settings, local.ServiceOptions{From: sender, ShowInbox: true})
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +107,7 @@ func showMail(ctx context.Context, p *api.Ports) (address string, err error) {
 
 // fill makes a table, buckets and more with the data that events/ refer to. It returns
 // the environment of functions in Docker that use them.
-func fill(ctx context.Context) (*api.Ports, map[string]string, error) {
+func fill(ctx context.Context) (*service.Service, map[string]string, error) {
 	if os.Getenv(emulated.AddressVariable) == "" {
 		return nil, nil, errors.New("there are no stand-ins for AWS: go run ./infra/awslocal -- COMMAND")
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+	"ferry/shared/service"
 )
 
 // asked returns a getenv that records which of Ferry's variables are read.
@@ -35,7 +35,7 @@ func variables(t *testing.T, name string) []string {
 	}
 	getenv, names := asked()
 	cloud := lambda.Cloud{Getenv: getenv}
-	if err := cloud.Open(&api.Ports{}, open); err == nil && name != "SMS" && name != "Versions" {
+	if err := cloud.Open(&service.Ports{}, open); err == nil && name != "SMS" && name != "Versions" {
 		t.Errorf("the port %s opens without a name", name)
 	}
 	return names()
@@ -111,7 +111,7 @@ func TestAFunctionsEnvironmentIsNeverTooLong(t *testing.T) {
 func TestEachSettingReachesAFunction(t *testing.T) {
 	t.Parallel()
 	getenv, names := asked()
-	if _, err := api.ReadSettings(getenv); err != nil {
+	if _, err := service.ReadSettings(getenv); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names() {

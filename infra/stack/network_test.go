@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
@@ -188,7 +187,7 @@ func failures() map[string]func(*stage, *network) {
 		"sweep": func(s *stage, n *network) {
 			s.put("alice")
 			alice := s.get("alice")
-			sweeping := file.Service(s.worker.Function.Ports)
+			sweeping := s.worker.Files()
 			for _, move := range []func(context.Context, auth.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore} {
 				moved, err := move(s.Context(), alice, alice.LastFile)
 				s.check(err)

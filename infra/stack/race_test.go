@@ -14,15 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
+	"ferry/shared/service"
 	"ferry/shared/table/dynamo"
 )
 
@@ -31,20 +29,20 @@ import (
 // that was killed after it took a download looks the same to the next.
 func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
 	p := onDynamoDB(t)
-	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
+	alice, err := p.Users().Get(t.Context(), "alice")
 	check(t, err)
-	f, err := file.Service(p).Get(t.Context(), alice, blob.Files, 1)
+	f, err := p.Files().Get(t.Context(), alice, blob.Files, 1)
 	check(t, err)
 	limit := int64(3)
-	_, err = file.Links(p).Edit(t.Context(), file.Service(p), f, links.Own, true, links.Change{Limit: &limit})
+	_, err = p.Links().Edit(t.Context(), p.Files(), f, links.Own, true, links.Change{Limit: &limit})
 	check(t, err)
 
 	token := p.Key.File(blob.Files, "alice", 1)
-	link, err := file.Links(p).Find(t.Context(), blob.Files, token, "")
+	link, err := p.Links().Find(t.Context(), blob.Files, token, "")
 	check(t, err)
 	claims := make([]string, 200)
 	for i := range claims {
-		claims[i], err = file.Links(p).NewClaim(link)
+		claims[i], err = p.Links().NewClaim(link)
 		check(t, err)
 	}
 	took := make([]bool, len(claims))
@@ -52,7 +50,7 @@ func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
 	for i := range claims {
 		all.Go(func() {
 			var err error
-			if took[i], err = take(t, p.Clone(), token, claims[i]); err != nil {
+			if took[i], err = take(t, service.New(p.Ports, p.Settings), token, claims[i]); err != nil {
 				t.Error(err)
 			}
 		})
@@ -64,18 +62,18 @@ func TestManyAtOnceTakeNoMoreThanALinkAllowsFromDynamoDB(t *testing.T) {
 			continue
 		}
 		won++
-		if again, err := take(t, p.Clone(), token, claim); !again {
+		if again, err := take(t, service.New(p.Ports, p.Settings), token, claim); !again {
 			t.Errorf("a claim that has taken a download gets it no more: %v", err)
 		}
 	}
-	now, err := file.Links(p).Get(t.Context(), f, links.Own)
+	now, err := p.Links().Get(t.Context(), f, links.Own)
 	if err != nil || won != 3 || now.Taken != 3 {
 		t.Errorf("%d took a download, and the link has given %d: %v", won, now.Taken, err)
 	}
 }
 
 // onDynamoDB returns ports on a new table, with the user alice and files.
-func onDynamoDB(t *testing.T) *api.Ports {
+func onDynamoDB(t *testing.T) *service.Service {
 	t.Helper()
 	if os.Getenv("FERRY_TEST_AWS") == "" {
 		t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./infra/stack")
@@ -84,10 +82,11 @@ func onDynamoDB(t *testing.T) *api.Ports {
 	check(t, err)
 	d, err := boottest.Make(t.Context(), fmt.Sprint("race-", time.Now().UnixNano()))
 	check(t, err)
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	cloud := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
-	check(t, cloud.Open(p, lambda.Table(dynamo.Open)))
-	check(t, boottest.Fill(t.Context(), p))
+	check(t, cloud.Open(&p.Ports, lambda.Table(dynamo.Open)))
+	p, err = boottest.Fill(t.Context(), p)
+	check(t, err)
 	return p
 }
 
@@ -95,15 +94,15 @@ func onDynamoDB(t *testing.T) *api.Ports {
 // sessions of a request. Who is told to try again does.
 func TestManyGuestsAtOnceSendNoMoreThanARequestAllowsFromDynamoDB(t *testing.T) {
 	p := onDynamoDB(t)
-	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
+	alice, err := p.Users().Get(t.Context(), "alice")
 	check(t, err)
-	made, err := file.Links(p).NewRequest(t.Context(), alice, links.Request{MaxFiles: 5})
+	made, err := p.Links().NewRequest(t.Context(), alice, links.Request{MaxFiles: 5})
 	check(t, err)
 	var all sync.WaitGroup
 	var begun, stored, lost atomic.Int64
 	for i := range 40 {
 		by := files.By{UserIncarnation: alice.Incarnation, Request: made.ID, Guest: fmt.Sprint(i), Source: fmt.Sprint(i)}
-		service := file.Service(p.Clone())
+		service := service.New(p.Ports, p.Settings).Files()
 		all.Go(func() {
 			if i%2 == 0 && admitted(t, &lost, func() error {
 				_, err := service.BeginSession(t.Context(), by, files.Plan{Owner: "alice", Name: "a", Length: 1}, nil)
@@ -116,7 +115,7 @@ func TestManyGuestsAtOnceSendNoMoreThanARequestAllowsFromDynamoDB(t *testing.T) 
 		})
 	}
 	all.Wait()
-	now, err := file.Links(p).Requests(t.Context(), alice)
+	now, err := p.Links().Requests(t.Context(), alice)
 	check(t, err)
 	total := begun.Load() + now[0].Files // some of them may have had no answer
 	if total > 5 || total < 5-lost.Load() || now[0].Files < stored.Load() || now[0].Files > stored.Load()+lost.Load() {
@@ -164,8 +163,8 @@ func store(t *testing.T, service *files.Service, by files.By) error {
 }
 
 // take reports whether a claim has taken a download, and not come too late.
-func take(t *testing.T, p *api.Ports, token, claim string) (bool, error) {
-	service := file.Links(p)
+func take(t *testing.T, p *service.Service, token, claim string) (bool, error) {
+	service := p.Links()
 	for {
 		link, err := service.Find(t.Context(), blob.Files, token, claim)
 		if err == nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
@@ -55,7 +55,7 @@ func (s *stage) bundled(path string, area blob.Area) {
 	s.check(w.Add(bundle.Entry{Path: "small.txt"}, []byte("hello")))
 	s.check(w.Close())
 	alice := s.get("alice")
-	up, err := file.Service(s.real).Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: alice}), -1, files.Sending{})
+	up, err := s.real.Files().Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: alice}), -1, files.Sending{})
 	s.check(err)
 	s.check(up.Add(s.Context(), files.Part{Name: "b.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 2}}))
 	_, err = up.Commit(s.Context(), 1)
@@ -93,7 +93,7 @@ func (s *stage) bundled(path string, area blob.Area) {
 // guarded takes a download of a link with a limit and a password, and takes both away again.
 func (s *stage) guarded(path string, area blob.Area, id int64) {
 	s.Helper()
-	service := file.Links(s.real)
+	service := s.real.Links()
 	f, err := s.lazy().Get(s.Context(), s.get("alice"), area, id)
 	s.check(err)
 	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
@@ -107,7 +107,7 @@ func (s *stage) guarded(path string, area blob.Area, id int64) {
 	token := s.real.Key.File(area, "alice", id)
 	person := header("User-Agent", "curl/8")
 	s.must(401, "GET", path+token, person)
-	s.guesses("GET", path+token, func(password string) func(*http.Request) { return header(file.PasswordHeader, password) }, person)
+	s.guesses("GET", path+token, func(password string) func(*http.Request) { return header(param.PasswordHeader, password) }, person)
 	link, err := service.Find(s.Context(), area, token, "")
 	s.check(err)
 	claim, err := service.NewClaim(link)
@@ -149,7 +149,7 @@ func sharing(s *stage) {
 func (s *stage) overtake(id int64) {
 	s.network.faults["TransactWriteItems"] = func(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
 		name := "c"
-		_, err := file.Service(s.real).Change(s.Context(), s.get("alice"), id, files.Edit{Name: &name})
+		_, err := s.real.Files().Change(s.Context(), s.get("alice"), id, files.Edit{Name: &name})
 		s.check(err)
 		return next.Do(r)
 	}
@@ -162,9 +162,9 @@ func (s *stage) request(change func(*links.Request)) string {
 	if change != nil {
 		change(&q)
 	}
-	made, err := file.Links(s.real).NewRequest(s.Context(), s.get("alice"), q)
+	made, err := s.real.Links().NewRequest(s.Context(), s.get("alice"), q)
 	s.check(err)
-	return file.Links(s.real).RequestToken(made)
+	return s.real.Links().RequestToken(made)
 }
 
 func asking(s *stage) {
@@ -172,11 +172,11 @@ func asking(s *stage) {
 	fields := content("application/json", `{"title":"a","files":3,"password":"`+boottest.Password+`","expires":"1d"}`)
 	s.must(201, "POST", "/requests", bearer(), fields)
 	s.must(400, "POST", "/requests", bearer(), content("application/json", `{"file":3}`))
-	all, err := file.Links(s.real).Requests(s.Context(), s.get("alice"))
+	all, err := s.real.Links().Requests(s.Context(), s.get("alice"))
 	s.check(err)
 	s.must(200, "PATCH", "/requests/"+all[0].ID, bearer(), fields)
-	link := "/requests/in?k=" + file.Links(s.real).RequestToken(all[0])
-	s.guesses("GET", link, func(password string) func(*http.Request) { return header(file.PasswordHeader, password) })
+	link := "/requests/in?k=" + s.real.Links().RequestToken(all[0])
+	s.guesses("GET", link, func(password string) func(*http.Request) { return header(param.PasswordHeader, password) })
 	s.must(204, "DELETE", "/requests/"+all[0].ID, bearer())
 	link = "/requests/in?k=" + s.request(nil)
 	text := content("text/plain", "abc")
@@ -191,9 +191,9 @@ func asking(s *stage) {
 	s.must(200, "GET", link, guest)
 	s.must(413, "PUT", "/requests/in?file=a&k="+s.request(func(q *links.Request) { q.MaxBytes = 2 }), text)
 	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
-	made, err := file.Links(s.real).NewRequest(s.Context(), s.get("dave"), links.Request{})
+	made, err := s.real.Links().NewRequest(s.Context(), s.get("dave"), links.Request{})
 	s.check(err)
-	link = "/requests/in?file=a&k=" + file.Links(s.real).RequestToken(made)
+	link = "/requests/in?file=a&k=" + s.real.Links().RequestToken(made)
 	s.must(200, "PUT", link, text)
 	for _, n := range []int{1001, 999} { // more than the quota, and than what is left of it
 		s.must(413, "PUT", link, content("text/plain", strings.Repeat("a", n)))

@@ -14,13 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
@@ -127,7 +125,7 @@ func tokens(s *stage) {
 		add("login")
 	}
 	add("upload")
-	all, err := auth.NewTokens(s.real.Ports).List(s.Context(), s.get("alice"))
+	all, err := s.real.Tokens().List(s.Context(), s.get("alice"))
 	s.check(err)
 	s.must(204, "DELETE", "/tokens/"+all[0].ID, bearer())
 	s.ahead += 100 * 24 * time.Hour
@@ -145,7 +143,7 @@ func authForget(s *stage) {
 }
 
 func authChange(s *stage) {
-	accounts := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports, Outbox: file.Outbox(s.real)})
+	accounts := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports.Ports, Outbox: s.real.Outbox()})
 	first, err := accounts.First(s.Context(), s.get("bob"))
 	s.check(err)
 	forgotten, _, err := accounts.Forget(s.Context(), "alice", "192.0.2.1", s.real.PublicURL, "en")
@@ -232,7 +230,7 @@ func uploads(s *stage) {
 		return strings.TrimPrefix(w.Header().Get("Location"), "https://files.example.com/v1")
 	}
 	send := func(path string) {
-		service := file.Service(s.real)
+		service := s.real.Files()
 		it, err := service.Receiving(s.Context(), strings.TrimPrefix(path, "/uploads/"))
 		s.check(err)
 		_, err = service.WritePart(s.Context(), it, 1, strings.NewReader("abc"), nil)
@@ -255,7 +253,7 @@ func uploads(s *stage) {
 	lapsing := plan(`,"d":"dave"`, 201)
 	s.later(90 * time.Minute)
 	s.must(200, "POST", lapsing+"/parts", basic("alice", boottest.Password), numbers)
-	_, err := file.Service(s.real).RemoveAll(s.Context(), "dave")
+	_, err := s.real.Files().RemoveAll(s.Context(), "dave")
 	s.check(err)
 	s.later(3 * time.Hour)
 	s.must(200, "POST", lapsing+"/parts", basic("alice", boottest.Password), numbers)
@@ -283,8 +281,8 @@ func uploads(s *stage) {
 
 // lazy returns a service that leaves the bytes of what it moves where they are.
 func (s *stage) lazy() *files.Service {
-	service := file.Service(s.real)
-	service.Mover = func(context.Context, string, int64) error { return nil }
+	service := s.real.Files()
+	service.Mover = func(context.Context, *files.Service, string, int64) error { return nil }
 	return service
 }
 
@@ -316,12 +314,12 @@ func filesGet(s *stage) {
 func filesRestore(s *stage) {
 	s.authenticated("POST", "/files/2/restore")
 	remove := func() {
-		_, err := file.Service(s.real).Delete(s.Context(), s.get("alice"), 3)
+		_, err := s.real.Files().Delete(s.Context(), s.get("alice"), 3)
 		s.check(err)
 	}
 	remove()
 	s.network.faults["TransactWriteItems"] = func(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
-		_, err := file.Service(s.real).Restore(s.Context(), s.get("alice"), 3) // by another request
+		_, err := s.real.Files().Restore(s.Context(), s.get("alice"), 3) // by another request
 		s.check(err)
 		return next.Do(r)
 	}
@@ -349,7 +347,7 @@ func sweepAll(s *stage) {
 	}
 	s.send("alice", files.Sending{Tell: files.Contact{To: "alice@example.com"}, Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
-	_, err := file.Service(s.real).BeginSession(s.Context(), files.By{User: "dave"}, plan, nil)
+	_, err := s.real.Files().BeginSession(s.Context(), files.By{User: "dave"}, plan, nil)
 	s.check(err)
 	users := auth.NewUsers(s.real.Table, s.real.Now)
 	s.check(users.Disable(s.Context(), "erin"))
@@ -373,12 +371,12 @@ func sweepAll(s *stage) {
 	s.check(err)
 	s.sweep(200)
 	old := []table.Op{table.Delete(table.Key{PK: "format", SK: "format"})}
-	for user, err := range table.Each(s.Context(), s.real.Table, table.Query{PK: auth.UserList, Limit: 100}) {
+	for user, err := range table.Each(s.Context(), s.real.Table, table.Query{PK: table.UserList, Limit: 100}) {
 		s.check(err)
 		old = append(old, table.Delete(user.Key))
 	}
 	s.check(s.real.Table.Write(s.Context(), old...))
-	s.check(auth.CheckFormat(s.Context(), s.ports.Table)) // as at the first start in a new stack
+	s.check(table.CheckFormat(s.Context(), s.ports.Table)) // as at the first start in a new stack
 }
 
 // sweep sweeps as if a number of days had passed.

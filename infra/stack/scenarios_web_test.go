@@ -11,7 +11,6 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/account"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
@@ -138,7 +137,7 @@ func (s *stage) landing() {
 	f, err := s.lazy().Get(s.Context(), s.get("alice"), blob.Files, all[2])
 	s.check(err)
 	limit := int64(2)
-	_, err = file.Links(s.real).Edit(s.Context(), s.lazy(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
+	_, err = s.real.Links().Edit(s.Context(), s.lazy(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
 	s.check(err)
 	s.ahead += time.Minute // past what a function remembers
 	s.guesses("POST", "/l", func(password string) func(*http.Request) {
@@ -170,7 +169,7 @@ func (s *stage) texts() []int64 {
 		{Name: "a.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 1}}, {Name: "b.txt", Body: strings.NewReader("hello"), Size: 5},
 		{Name: "c.txt", Body: strings.NewReader("hello"), Size: 5},
 	} {
-		up, err := file.Service(s.real).Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: s.get("alice")}), -1, files.Sending{})
+		up, err := s.real.Files().Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: s.get("alice")}), -1, files.Sending{})
 		s.check(err)
 		s.check(up.Add(s.Context(), part))
 		_, err = up.Commit(s.Context(), 1)

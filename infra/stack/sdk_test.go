@@ -25,7 +25,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go/middleware"
 
-	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/boottest"
@@ -35,6 +34,7 @@ import (
 	"ferry/shared/notify/mail/ses"
 	ferrysns "ferry/shared/notify/sns"
 	ferrysqs "ferry/shared/notify/sqs"
+	"ferry/shared/service"
 	"ferry/shared/table/dynamo"
 )
 
@@ -67,14 +67,15 @@ func (s *stage) open(name string) {
 		"FERRY_NOTICES_TOPIC": noticesTopic, "FERRY_EVENTS_TOPIC": eventsTopic, "FERRY_QUEUE": queueURL,
 		"FERRY_MAIL_FROM": mailFrom, "FERRY_MAIL_EVENTS": mailEvents, "FERRY_KEY_PARAMETER": keyParameter, "FERRY_MOVER": mover,
 	})
-	open := func(cfg aws.Config, p *api.Ports, ports ...lambda.Opener) {
+	open := func(cfg aws.Config, p *service.Ports, ports ...lambda.Opener) {
 		c := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
 		s.check(c.Open(p, ports...))
 		s.check(c.Begin(s.Context()))
 	}
-	open(cfg, s.real, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open))
+	open(cfg, &s.real.Ports, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open))
 	s.real.Parts = sender{s.real.Parts}
-	s.check(boottest.Fill(s.Context(), s.real))
+	s.real, err = boottest.Fill(s.Context(), s.real)
+	s.check(err)
 
 	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, cloud: &s.cloud, faults: map[string]failure{}}
 	cfg.HTTPClient = s.network
@@ -83,7 +84,7 @@ func (s *stage) open(name string) {
 		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 	}
 	for _, name := range readMain(s.T, name).ports() {
-		open(cfg, s.ports, openers(s.worker)[name])
+		open(cfg, &s.ports.Ports, openers(s.worker)[name])
 	}
 	if s.ports.Blobs != nil {
 		s.ports.Blobs, s.ports.Parts = slowStore{s.ports.Blobs, s}, slowParts{s.ports.Parts, s}

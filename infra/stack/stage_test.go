@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
@@ -19,14 +17,16 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 )
 
 // stage is a function with only the ports that its main names, on the stand-ins for
 // AWS. real has all ports to the same data, and its calls are not noted.
 type stage struct {
 	*testing.T
-	real    *api.Ports
-	ports   *api.Ports
+	real    *service.Service
+	ports   *service.Service
 	network *network       // between ports and AWS
 	worker  *worker.Worker // with ports
 	keys    *lambda.Cloud  // of the Parameter Store
@@ -40,14 +40,14 @@ type stage struct {
 func newStage(t *testing.T, name string) *stage {
 	t.Helper()
 	s := &stage{T: t}
-	s.real = boottest.Ports(t, nil)
+	s.real = boottest.Service(t, nil)
 	s.real.Now = func() time.Time { return time.Now().Add(s.ahead) }
 	s.real.PublicURL, s.real.Events = "https://files.example.com/v1", true
-	p := s.real.Clone()
+	p := service.New(s.real.Ports, s.real.Settings)
 	p.Now = func() time.Time { return s.real.Now().Add(s.lead) }
 	p.CountWait = time.Minute // as for any table that others use too
-	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, auth.LinkKey{}
-	s.ports, s.worker = p, worker.With(p, worker.Providers{})
+	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, keys.LinkKey{}
+	s.ports, s.worker = p, &worker.Worker{Service: p, Providers: worker.Providers{}}
 	s.open(name)
 	p.Hasher, p.Throttle = s.real.Hasher, s.real.Throttle
 	for _, e := range local.Endpoints() {
@@ -145,7 +145,7 @@ func (s *stage) put(owner string) { s.Helper(); s.send(owner, files.Sending{}) }
 // send stores a file, with recipients or a receipt.
 func (s *stage) send(owner string, sending files.Sending) {
 	s.Helper()
-	up, err := file.Service(s.real).Begin(s.Context(), owner, files.By{User: owner}, 3, sending)
+	up, err := s.real.Files().Begin(s.Context(), owner, files.By{User: owner}, 3, sending)
 	s.check(err)
 	s.check(up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
 	_, err = up.Commit(s.Context(), 0)
@@ -178,7 +178,7 @@ func (s *stage) withToken(method, path string, options ...func(*http.Request)) {
 // token returns an API token of alice.
 func (s *stage) token(scope auth.Scope) string {
 	s.Helper()
-	token, _, err := auth.NewTokens(s.real.Ports).Make(s.Context(), s.get("alice"), auth.APIToken{Name: "a", Scope: scope})
+	token, _, err := s.real.Tokens().Make(s.Context(), s.get("alice"), auth.APIToken{Name: "a", Scope: scope})
 	s.check(err)
 	return token
 }

@@ -15,14 +15,13 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
 )
@@ -51,18 +50,19 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 		})
 		check(t, err)
 	}
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	cloud := &lambda.Cloud{Config: cfg, Getenv: d.Getenv}
-	check(t, cloud.Open(p, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open)))
-	check(t, boottest.Fill(t.Context(), p))
+	check(t, cloud.Open(&p.Ports, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open)))
+	p, err = boottest.Fill(t.Context(), p)
+	check(t, err)
 	before := contents(t, p)
 	copyTable(t, tables, d.Environment["FERRY_TABLE"], d.Environment["OLD"]) // stands for the recovery to a point in time
 	since := time.Now().UTC().Add(-time.Minute)
 
 	for _, years := range []int{1, 2} { // a sweep that takes all files for expired moves and then removes them
-		later := p.Clone()
+		later := service.New(p.Ports, p.Settings)
 		later.Now = func() time.Time { return p.Now().AddDate(years, 0, 0) }
-		sweeper := files.Sweeper{Service: file.Service(later), Grace: time.Hour}
+		sweeper := files.Sweeper{Service: later.Files(), Grace: time.Hour}
 		_, err := sweeper.Run(ctx)
 		check(t, err)
 	}
@@ -96,10 +96,10 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 }
 
 // contents returns the bytes of all files by the tokens of their links.
-func contents(t *testing.T, p *api.Ports) map[string]string {
+func contents(t *testing.T, p *service.Service) map[string]string {
 	t.Helper()
-	service, links, all := file.Service(p), file.Links(p), map[string]string{}
-	check(t, auth.NewUsers(p.Table, p.Now).Names(t.Context(), "", func(u auth.User, _ error) error {
+	service, links, all := p.Files(), p.Links(), map[string]string{}
+	check(t, p.Users().Names(t.Context(), "", func(u auth.User, _ error) error {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
 			page, err := service.List(t.Context(), u, area, 0, 100)
 			check(t, err)

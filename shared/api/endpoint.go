@@ -4,25 +4,22 @@
 package api
 
 import (
+	"cmp"
 	"context"
-	"log/slog"
 	"net/http"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
-	"ferry/shared/blob"
 	"ferry/shared/envelope"
+	"ferry/shared/links"
+	"ferry/shared/service"
+	"ferry/shared/wire"
 )
 
-// Prefix is the beginning of every path.
-const Prefix = "/v1"
-
-// Route is a method and a path after Prefix, which may have a segment such as {id}, and the scope
+// Route is a method and a path after wire.Prefix, which may have a segment such as {id}, and the scope
 // that a caller needs, or none if the route asks for no login.
 type Route struct {
 	Method, Path string
@@ -88,91 +85,18 @@ func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 	}
 }
 
-// Settings are an operator's choices. The zero value works, except for PublicURL.
-type Settings struct {
-	// PublicURL is the service's address, with Prefix and without a trailing slash.
-	// If it is empty, the gateway gives the address with each request.
-	PublicURL string
-	// PhoneRegion is the region of numbers without a country code, such as IT. If it
-	// is empty, numbers must have a country code.
-	PhoneRegion string
-	// SMSCountries are the countries that get text messages, such as IT; if it is empty, all do.
-	// With NoSMS none does: nothing sends them.
-	SMSCountries []string
-	NoSMS        bool
-	// ASCIIMail refuses addresses that are not ASCII before the @: SES takes no others.
-	ASCIIMail bool
-	HideUsers bool
-	// MaxBody is the most bytes in a request's body; 0 is no limit.
-	MaxBody int64
-	// MaxUploads is the most concurrent uploads and parts in a process; 0 is no limit.
-	MaxUploads int
-	// RedirectOver is the file size in bytes above which a download is redirected to
-	// the store; 0 is never.
-	RedirectOver int64
-	// LinkBytes is how many bytes a link gives out in an hour; 0 is no limit.
-	LinkBytes int64
-	// Retention is for how many days files stay in the user area, and then in the
-	// backup area; 0 is for ever.
-	Retention struct{ KeepDays, BackupDays int64 }
-	// BackupClass is the S3 storage class of files over 256 KiB in the backup area:
-	// STANDARD or GLACIER_IR; empty is STANDARD.
-	BackupClass string
-	// Movers is how many files a sweep moves at the same time.
-	Movers int
-	// Notices limits the notices that a user causes in an hour and in a day, and
-	// those to one recipient in a day; 0 is no limit.
-	Notices struct{ PerHour, PerDay, PerRecipient int64 }
-	// Events turns on the recording of public events.
-	Events bool
-	// PlainLogin lets browsers log in without https, where others could read the login.
-	PlainLogin bool
-	Look       Look
-}
-
-// Ports are what a handler may use. Those that an endpoint does not need are nil.
+// Ports are what a handler may use: the service, and the bounds of this process.
 type Ports struct {
-	auth.Ports
-	Blobs blob.Store
-	Parts blob.Parts // of the same store
-	Log   *slog.Logger
-	// Notify is called after a notice was put in the outbox; never nil.
-	Notify func()
-	Slots  *Slots // nil is no limit
-	// Known tells which bytes need not be verified; nil knows none.
-	Known blob.Knower
-	Free  func() (int64, error) // bytes that uploads may still take; nil is no limit
+	*service.Service
+	Slots *Slots // nil is no limit
 	// Lingering is as in envelope.Outlet.
 	Lingering chan struct{}
-	// CountWait and LinkMemory are as in links.Config.
-	CountWait, LinkMemory time.Duration
 	// Guests returns the guest who has the token of a request's link. It is nil where guests can do
 	// nothing.
 	Guests func(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error)
-	// Mover is as in files.Config.
-	Mover func(ctx context.Context, owner string, id int64) error
-	Settings
-	domains sync.Map
 }
 
-// Domain returns what build makes of the ports. The first endpoint that needs a domain builds it,
-// and all others on these ports get the same, with its caches. From then on the ports must not
-// change.
-func Domain[T any](p *Ports, build func(*Ports) T) T {
-	made, _ := p.domains.LoadOrStore(reflect.TypeFor[T](), sync.OnceValue(func() any { return build(p) }))
-	return made.(func() any)().(T)
-}
-
-// Clone returns a copy whose domains are not built yet.
-func (p *Ports) Clone() *Ports {
-	return &Ports{
-		Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Log: p.Log, Notify: p.Notify, Slots: p.Slots, Known: p.Known, Free: p.Free,
-		Lingering: p.Lingering,
-		CountWait: p.CountWait, LinkMemory: p.LinkMemory, Guests: p.Guests, Mover: p.Mover, Settings: p.Settings,
-	}
-}
-
-// Outlet returns an Outlet with the ports' clock, log and address.
+// Outlet returns an Outlet with the service's clock, log and address.
 func (p *Ports) Outlet() envelope.Outlet {
 	return envelope.Outlet{Now: p.Now, Log: p.Log, Base: p.Base, Lingering: p.Lingering}
 }
@@ -186,7 +110,7 @@ func (p *Ports) Authenticated(f Handler) http.Handler { return p.AuthenticatedTo
 
 // AuthenticatedTo is Authenticated with another outlet than the ports'.
 func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler {
-	check, needs := auth.New(p.Ports), needs()
+	check, needs := p.Credentials(), needs()
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		id, err := p.identify(w, r, check)
 		if err == nil {
@@ -211,7 +135,7 @@ func (p *Ports) identify(w http.ResponseWriter, r *http.Request, check *auth.Aut
 			c = found
 		}
 	}
-	if p.Guests != nil && auth.IsRequest(c.Bearer) {
+	if p.Guests != nil && links.IsRequest(c.Bearer) {
 		return p.Guests(w, r, c.Bearer)
 	}
 	return check.Check(r.Context(), c)
@@ -222,13 +146,13 @@ func (p *Ports) Cookie(ctx context.Context) (c auth.Cookie, ok bool) {
 	return auth.CookieOf(p.Base(ctx), p.PlainLogin)
 }
 
-// ByRoute is Authenticated for an endpoint with a handler for each method and path after Prefix.
+// ByRoute is Authenticated for an endpoint with a handler for each method and path after wire.Prefix.
 // A query parameter that is not among these, nor lang, is a 400.
 func (p *Ports) ByRoute(handlers map[string]Handler, query ...string) http.Handler {
 	mux := http.NewServeMux()
 	for route, f := range handlers {
-		mux.Handle(strings.Replace(route, " ", " "+Prefix, 1), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-			if err := OnlyKnown(r, query...); err != nil {
+		mux.Handle(strings.Replace(route, " ", " "+wire.Prefix, 1), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+			if err := param.OnlyKnown(r, query...); err != nil {
 				return err
 			}
 			return f(w, r, u)
@@ -244,41 +168,14 @@ func WithBase(ctx context.Context, base string) context.Context {
 	return context.WithValue(ctx, baseKey{}, base)
 }
 
-// Base returns the service's address, with Prefix and without a trailing slash: the configured
+// Base returns the service's address, with wire.Prefix and without a trailing slash: the configured
 // one, else the gateway's. It never comes from the Host header.
-func (p *Ports) Base(ctx context.Context) string {
-	if p.PublicURL != "" {
-		return p.PublicURL
+func (p *Ports) Base(ctx context.Context) string { return Base(p.Settings)(ctx) }
+
+// Base returns a function that is as Ports.Base.
+func Base(set service.Settings) func(context.Context) string {
+	return func(ctx context.Context) string {
+		base, _ := ctx.Value(baseKey{}).(string)
+		return cmp.Or(set.PublicURL, base)
 	}
-	base, _ := ctx.Value(baseKey{}).(string)
-	return base
-}
-
-// Languages returns the languages that Ferry speaks; the first is the default.
-func Languages() []string { return []string{"en", "it", "es", "fr", "de"} }
-
-// Lang returns the language for a request: its lang parameter, else the user's language,
-// else the best of Accept-Language, else English.
-func Lang(r *http.Request, u auth.User) string { return LangOf(r.URL.Query().Get("lang"), r, u) }
-
-// LangOf is Lang for a request whose lang parameter is not in the query.
-func LangOf(lang string, r *http.Request, u auth.User) string {
-	for _, tag := range []string{lang, u.Lang} {
-		if lang, ok := Language(tag); ok {
-			return lang
-		}
-	}
-	for _, v := range preferences(r.Header, "Accept-Language") {
-		if lang, ok := Language(v.value); ok {
-			return lang
-		}
-	}
-	return Languages()[0]
-}
-
-// Language returns the language of a tag such as de-AT. ok is false if Ferry does not
-// speak it.
-func Language(tag string) (lang string, ok bool) {
-	primary, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(tag, "_", "-")), "-")
-	return primary, slices.Contains(Languages(), primary)
 }

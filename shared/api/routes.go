@@ -8,6 +8,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/wire"
 )
 
 // routes returns the routes of each endpoint by its name. The endpoint notfound, which
@@ -56,12 +57,12 @@ var PartRoute = Route{"PUT", "/uploads/{id}/parts/{number}", ""}
 func needs() map[string]auth.Scope {
 	all := map[string]auth.Scope{}
 	for _, r := range slices.Concat(slices.Collect(maps.Values(routes()))...) {
-		all[r.pattern(Prefix)] = r.Needs
+		all[r.pattern(wire.Prefix)] = r.Needs
 	}
 	return all
 }
 
-// Methods returns the methods of a path after Prefix, sorted; none if it is not known. A path
+// Methods returns the methods of a path after wire.Prefix, sorted; none if it is not known. A path
 // that a route has to the letter is not that of others.
 func Methods(path string) (all []string) {
 	every := append(slices.Concat(slices.Collect(maps.Values(routes()))...), PartRoute)
@@ -75,7 +76,7 @@ func Methods(path string) (all []string) {
 	return all
 }
 
-// NotAllowed is the fault of a path after Prefix that has other methods.
+// NotAllowed is the fault of a path after wire.Prefix that has other methods.
 func NotAllowed(path string) error {
 	allow := Methods(path)
 	return &fault.Fault{
@@ -83,7 +84,7 @@ func NotAllowed(path string) error {
 	}
 }
 
-// Fits reports whether a path after Prefix matches the route.
+// Fits reports whether a path after wire.Prefix matches the route.
 func (r Route) Fits(path string) bool {
 	return slices.EqualFunc(strings.Split(r.Path, "/"), strings.Split(path, "/"), func(t, s string) bool {
 		return t == s || strings.HasPrefix(t, "{") && s != ""
@@ -92,10 +93,10 @@ func (r Route) Fits(path string) bool {
 
 // Named returns the endpoint with a name and its routes.
 func Named(name string, handler func(*Ports) http.Handler) Endpoint {
-	return Endpoint{Name: name, Prefix: Prefix, Routes: routes()[name], New: handler}
+	return Endpoint{Name: name, Prefix: wire.Prefix, Routes: routes()[name], New: handler}
 }
 
-// Pages returns the endpoint of all pages, which are not below Prefix.
+// Pages returns the endpoint of all pages, which are not below wire.Prefix.
 func Pages(handler func(*Ports) http.Handler) Endpoint {
 	return Endpoint{Name: "web", New: handler, Routes: []Route{
 		{"GET", "/", ""}, {"HEAD", "/", ""}, {"GET", "/{page}", ""}, {"HEAD", "/{page}", ""}, {"POST", "/{page}", ""},

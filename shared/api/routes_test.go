@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -44,4 +46,21 @@ func TestHealthFollowsTheTable(t *testing.T) {
 	s.Send("GET /health", "").Want(503).WantHeaders("Ferry-Error", "the table does not answer", "Retry-After", "5")
 	s.Calls.Before("table.Get", nil)
 	s.Send("GET /health", "").Want(200)
+}
+
+func TestUncleanPathIsNotRedirected(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	h := api.Exact(mux, http.NotFoundHandler())
+	for path, want := range map[string]int{
+		"/": 200, "/v1": 200, "/v1/": 200, "/v1/upload": 200, "/v1/upload/": 200, "/v1/a%2f%2fb": 200, "/v1/%2e%2e/x": 200, "/v1/..x": 200,
+		"//": 404, "//v1/upload": 404, "/v1//upload": 404, "/v1/upload//": 404, "/v1/./upload": 404, "/v1/../upload": 404, "/v1/upload/..": 404, "/v1/upload/.": 404,
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, nil))
+			apitest.Equal(t, method+" "+path, w.Code, want)
+		}
+	}
 }

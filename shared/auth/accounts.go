@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -77,7 +78,7 @@ type change struct {
 }
 
 func changeKey(token string) table.Key {
-	return table.Key{PK: "change#" + HashToken(token), SK: "change"}
+	return table.Key{PK: "change#" + keys.HashToken(token), SK: "change"}
 }
 
 // First returns a change token for a user in first access, and a Forbidden fault for
@@ -86,7 +87,7 @@ func (s *Accounts) First(ctx context.Context, u User) (token string, err error) 
 	if u.State != FirstAccess {
 		return "", fault.New(fault.Forbidden, "the user is not in first access")
 	}
-	if token, err = RandomToken(s.Random); err != nil {
+	if token, err = keys.RandomToken(s.Random); err != nil {
 		return "", err
 	}
 	put := newChange(u, token, "", s.Now().Add(firstLife))
@@ -108,7 +109,7 @@ func (s *Accounts) Invite(ctx context.Context, u User, base string) error {
 
 // newChange returns the operation that stores what a token allows.
 func newChange(u User, token, pin string, expires time.Time) table.Op {
-	c := change{V: layout, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
+	c := change{V: table.Format, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
 	return table.Put(changeKey(token), c).Expire(expires)
 }
 
@@ -243,7 +244,7 @@ func (s *Accounts) Forget(ctx context.Context, name, source, base, lang string) 
 	canonical, valid := CanonicalName(name)
 	switch {
 	case !valid && s.HideUsers: // everyone knows that no user can have this name
-		token, err = RandomToken(s.Random)
+		token, err = keys.RandomToken(s.Random)
 		return token, name, err
 	case !valid:
 		return "", "", errUnknown
@@ -290,7 +291,7 @@ func (f *forgetting) try(ctx context.Context) (token string, err error) {
 	now := f.Now()
 	user, err := recent(items[1], now, day)
 	source, err2 := recent(items[2], now, time.Hour)
-	id := HashToken(f.name)[:8] // a longer text would only take space
+	id := keys.HashToken(f.name)[:8] // a longer text would only take space
 	tooMany := cmp.Or(user.limit("", now, maxPerUser), source.limit("", now, maxPerSource), source.limit(id, now, maxPerPair))
 	if err := cmp.Or(err, err2, tooMany); err != nil {
 		return "", err
@@ -402,7 +403,7 @@ func (r requests) add(key table.Key, now time.Time, note string) table.Op {
 	if r.Version == 0 {
 		before = table.NotExists()
 	}
-	r.V, r.Version = layout, r.Version+1
+	r.V, r.Version = table.Format, r.Version+1
 	r.Times, r.Notes = append(r.Times, now.Unix()), append(r.Notes, note)
 	return table.Put(key, r).Expire(now.Add(r.window)).If(before)
 }

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -81,7 +82,7 @@ func tokensOf(user string) string { return "tokens#" + user }
 const tokenCount = "count"
 
 func tokenKey(user, token string) table.Key {
-	return table.Key{PK: tokensOf(user), SK: HashToken(token)}
+	return table.Key{PK: tokensOf(user), SK: keys.HashToken(token)}
 }
 
 // idOf returns the id of the token with a hash.
@@ -89,12 +90,12 @@ func idOf(hash string) string { return hash[:min(16, len(hash))] }
 
 // newAPIToken returns a token for a user.
 func newAPIToken(random io.Reader, user string) (string, error) {
-	b := make([]byte, TokenSize)
+	b := make([]byte, keys.TokenSize)
 	if _, err := io.ReadFull(random, b); err != nil {
 		return "", fmt.Errorf("making a token: %w", err)
 	}
 	b = append(b, user...)
-	return tokenPrefix + encode(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))), nil
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))), nil
 }
 
 // tokenUser returns the name of the user of an API token. ok is false for anything else: no call
@@ -102,11 +103,11 @@ func newAPIToken(random io.Reader, user string) (string, error) {
 func tokenUser(token string) (user string, ok bool) {
 	text, isToken := strings.CutPrefix(token, tokenPrefix)
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if !isToken || err != nil || len(b) <= TokenSize+crcSize {
+	if !isToken || err != nil || len(b) <= keys.TokenSize+crcSize {
 		return "", false
 	}
 	b, sum := b[:len(b)-crcSize], binary.BigEndian.Uint32(b[len(b)-crcSize:])
-	user = string(b[TokenSize:])
+	user = string(b[keys.TokenSize:])
 	canonical, valid := CanonicalName(user)
 	return user, valid && canonical == user && sum == crc32.ChecksumIEEE(b)
 }
@@ -173,7 +174,7 @@ func (s *Tokens) Make(ctx context.Context, u User, want APIToken) (token string,
 		if err != nil {
 			return "", APIToken{}, err
 		}
-		item := tokenItem{V: layout, Generation: u.Generation, APIToken: want}
+		item := tokenItem{V: table.Format, Generation: u.Generation, APIToken: want}
 		put := table.Put(key, item).Expire(want.Ends().Add(useEvery))
 		err = s.Table.Write(ctx, append(ops, put)...)
 		if !errors.Is(err, table.ErrCondition) {
@@ -227,7 +228,7 @@ func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, erro
 
 // step returns the operation that fails if a token was added since so many were made.
 func (s *Tokens) step(u User, count int64) table.Op {
-	return table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", layout).Set("n", count+1).
+	return table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", table.Format).Set("n", count+1).
 		If(table.AtMost("n", count)).Expire(s.Now().Add(2 * tokenIdle))
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -30,14 +31,11 @@ func Ended(now time.Time, expires int64, life time.Duration) bool {
 	return left <= 0 || left > life+Skew
 }
 
-// layout is the version of the stored forms.
-const layout = 1
-
 // Ports are what every domain needs. A function that makes no links has no Key. Code that checks
 // passwords needs a Hasher and a Throttle.
 type Ports struct {
 	Table    table.Table
-	Key      LinkKey
+	Key      keys.LinkKey
 	Hasher   *Hasher
 	Throttle *Throttle
 	Random   io.Reader
@@ -136,12 +134,12 @@ func (a *Authenticator) Login(ctx context.Context, c Credential) (u User, bearer
 	if u.State != Active {
 		return User{}, "", errTemporary
 	}
-	bearer, err = RandomTokenFor(a.Random, u.Name)
+	bearer, err = keys.RandomTokenFor(a.Random, u.Name)
 	if err != nil {
 		return User{}, "", err
 	}
 	expires := a.Now().Add(Lifetime)
-	item := bearerItem{V: layout, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
+	item := bearerItem{V: table.Format, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
 	return u, bearer, a.loggedIn(ctx, u, c, hadFailures, table.Put(bearerKey(bearer), item).Expire(expires))
 }
 
@@ -185,14 +183,14 @@ type bearerItem struct {
 }
 
 func bearerKey(token string) table.Key {
-	return table.Key{PK: "bearer#" + HashToken(token), SK: "bearer"}
+	return table.Key{PK: "bearer#" + keys.HashToken(token), SK: "bearer"}
 }
 
 // bearer returns the user of a bearer. The token carries the user's name, so that one
 // call to the table fetches both items.
 func (a *Authenticator) bearer(ctx context.Context, token string) (User, error) {
 	fault.CallerOf(ctx).Login = "bearer"
-	name, _ := TokenName(token)
+	name, _ := keys.TokenName(token)
 	if canonical, ok := CanonicalName(name); !ok || canonical != name {
 		return User{}, errDenied
 	}

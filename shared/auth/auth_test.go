@@ -13,6 +13,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 )
 
 const (
@@ -112,7 +113,7 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 		"with an extra letter": {func(_ *testing.T, _ check, b string) string { return b + "A" }, false},
 		"with another secret":  {func(_ *testing.T, _ check, b string) string { return "AAAA" + b[4:] }, false},
 		"for another user": {func(t *testing.T, _ check, b string) string {
-			other, err := auth.RandomTokenFor(strings.NewReader(strings.Repeat("x", 32)), "new")
+			other, err := keys.RandomTokenFor(strings.NewReader(strings.Repeat("x", 32)), "new")
 			must(t, err)
 			return b[:40] + other[40:]
 		}, false},

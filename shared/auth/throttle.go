@@ -249,7 +249,7 @@ func (t *attempt) count(c *counter) table.Op {
 	} else {
 		op = op.Add("count", 1)
 	}
-	return op.Set("v", int64(layout)).Set("last", now.UnixMilli()).Expire(now.Add(forgetAfter))
+	return op.Set("v", int64(table.Format)).Set("last", now.UnixMilli()).Expire(now.Add(forgetAfter))
 }
 
 // unsaved counts a failure in this process if the table could not. A full disk must not

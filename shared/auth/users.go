@@ -86,15 +86,11 @@ func CanonicalName(name string) (canonical string, ok bool) {
 // UserKey returns the key of the user with a canonical name.
 func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
-// UserList is the partition that lists all users. It keeps removed users' counters for a later
-// one of the same name to continue: no token or link of the first works for the second.
-const UserList = "users"
-
 // quotaList is the partition that lists those who have a quota, or had one.
 const quotaList = "limited"
 
 func addToQuotaList(name string) table.Op {
-	return table.Put(table.Key{PK: quotaList, SK: name}, indexEntry{V: layout})
+	return table.Put(table.Key{PK: quotaList, SK: name}, indexEntry{V: table.Format})
 }
 
 type indexEntry struct {
@@ -127,7 +123,7 @@ func (s *Users) Get(ctx context.Context, name string) (User, error) {
 // Trace returns the user with a canonical name. If the error is ErrUnknownUser or ErrDamaged,
 // it returns the counters that the list of users has; listed reports whether there are any.
 func (s *Users) Trace(ctx context.Context, name string) (u User, listed bool, err error) {
-	items, err := s.table.GetMany(ctx, table.Key{PK: UserList, SK: name}, UserKey(name))
+	items, err := s.table.GetMany(ctx, table.Key{PK: table.UserList, SK: name}, UserKey(name))
 	if err != nil {
 		return User{}, false, fmt.Errorf("reading user: %w", err)
 	}
@@ -159,7 +155,7 @@ func trace(entry, profile table.Item) (u User, listed bool, err error) {
 // user is missing but was not removed, cannot be read, or has a lower last file id. Such a table
 // is older, or has lost items.
 func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string)) error {
-	for listed, err := range table.Each(ctx, earlier, table.Query{PK: UserList, Limit: table.MaxKeys}) {
+	for listed, err := range table.Each(ctx, earlier, table.Query{PK: table.UserList, Limit: table.MaxKeys}) {
 		if err != nil {
 			return err
 		}
@@ -212,11 +208,11 @@ func (s *Users) AddAgain(ctx context.Context, u User, bad error) error {
 
 // store writes a user and the entry in the list, under conditions on each.
 func (s *Users) store(ctx context.Context, u User, profile table.Cond, entry ...table.Cond) error {
-	u.V, u.Created = layout, s.now().Unix()
-	e := indexEntry{V: layout, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}
+	u.V, u.Created = table.Format, s.now().Unix()
+	e := indexEntry{V: table.Format, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}
 	ops := []table.Op{
 		table.Put(UserKey(u.Name), u).If(profile),
-		table.Put(table.Key{PK: UserList, SK: u.Name}, e).If(entry...),
+		table.Put(table.Key{PK: table.UserList, SK: u.Name}, e).If(entry...),
 	}
 	if u.Quota > 0 {
 		ops = append(ops, addToQuotaList(u.Name))
@@ -247,7 +243,7 @@ func (s *Users) AddToQuotaList(ctx context.Context, name string) error {
 // Names calls yield for each user after a name, ordered by name, until yield returns an error.
 // Users who are lost or cannot be read come with the error and what Trace returns.
 func (s *Users) Names(ctx context.Context, after string, yield func(u User, bad error) error) error {
-	q := table.Query{PK: UserList, After: after, Limit: table.MaxKeys}
+	q := table.Query{PK: table.UserList, After: after, Limit: table.MaxKeys}
 	for more := true; more; {
 		page, err := s.table.Query(ctx, q)
 		if err != nil {
@@ -363,7 +359,7 @@ func (s *Users) Remove(ctx context.Context, name string) error {
 	return s.change(ctx,
 		table.Delete(UserKey(name)).If(table.Equal("state", string(Disabled)),
 			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
-		table.Put(table.Key{PK: UserList, SK: name},
-			indexEntry{V: layout, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
+		table.Put(table.Key{PK: table.UserList, SK: name},
+			indexEntry{V: table.Format, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
 	)
 }

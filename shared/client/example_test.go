@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
+	"ferry/shared/service"
 )
 
 // startService starts a service with the user ann in a temporary folder.
@@ -24,13 +24,13 @@ func startService() (url, dir string, end func()) {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	url = "http://" + server.Listener.Addr().String() + "/v1"
-	data, err := local.Open(filepath.Join(dir, "data"), api.Settings{PublicURL: url}, local.Options{
+	data, err := local.Open(filepath.Join(dir, "data"), local.Options{
 		Hash: auth.Params{Memory: 64, Time: 1, Threads: 1}, Now: time.Now, NoSync: true, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := local.NewService(data.Ports, local.ServiceOptions{From: "Ferry <ferry@localhost>", Grace: time.Hour})
+	s, err := local.NewService(data.Ports, service.Settings{PublicURL: url}, local.ServiceOptions{From: "Ferry <ferry@localhost>", Grace: time.Hour})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
+	"ferry/shared/service"
 	"ferry/shared/wire"
 )
 
@@ -369,7 +369,7 @@ func TestFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 // service, where nobody listens. Another failure of the network says nothing of it.
 func TestAnAddressThatOnlyTheServiceNamesIsToldAsSuch(t *testing.T) {
 	t.Parallel()
-	away := func(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "http://127.0.0.1:1/v1" }
+	away := func(s *service.Settings, _ *local.ServiceOptions) { s.PublicURL = "http://127.0.0.1:1/v1" }
 	for want, options := range map[string][]apitest.Option{
 		"the address http://127.0.0.1:1, where the service wants parts sent (its public URL; " +
 			"its operator sets FERRY_PUBLIC_URL), cannot be reached: connection refused": {away},

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 )
 
 const (
@@ -25,7 +25,7 @@ func begin(t *testing.T, origins string) *apitest.Server {
 	t.Helper()
 	o, err := envelope.ParseOrigins(origins)
 	must(t, err)
-	s := apitest.New(t, func(_ *api.Settings, so *local.ServiceOptions) { so.Origins = o })
+	s := apitest.New(t, func(_ *service.Settings, so *local.ServiceOptions) { so.Origins = o })
 	s.AddUser("alice", password)
 	return s
 }
@@ -180,10 +180,10 @@ func TestPageOfAnotherSiteChangesNothing(t *testing.T) {
 			t.Parallel()
 			o, err := envelope.ParseOrigins(k.origins)
 			must(t, err)
-			s := apitest.New(t, func(set *api.Settings, so *local.ServiceOptions) { so.Origins, set.PublicURL = o, own+"/v1" })
+			s := apitest.New(t, func(set *service.Settings, so *local.ServiceOptions) { so.Origins, set.PublicURL = o, own+"/v1" })
 			s.InProcess("it sets the service's address")
 			s.AddUser("alice", password)
-			stop := strings.TrimPrefix(auth.StopLink("", "en", s.Data.Ports.Key.Stop("ann@example.com")), own+"/v1")
+			stop := strings.TrimPrefix(keys.StopLink("", "en", s.Data.Ports.Key.Stop("ann@example.com")), own+"/v1")
 			for _, r := range []struct {
 				method, path, body string
 				always             bool // even from another site

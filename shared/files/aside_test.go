@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -124,18 +123,18 @@ func TestNothingOfALostUserIsRemoved(t *testing.T) {
 		"no item": func(s server) { s.write(table.Delete(auth.UserKey("alice"))) },
 		"no JSON": func(s server) { s.Spoil(auth.UserKey("alice")) },
 		"no entry": func(s server) {
-			s.write(table.Delete(auth.UserKey("alice")), table.Delete(table.Key{PK: auth.UserList, SK: "alice"}))
+			s.write(table.Delete(auth.UserKey("alice")), table.Delete(table.Key{PK: table.UserList, SK: "alice"}))
 		},
 		"bad entry": func(s server) {
 			s.write(table.Delete(auth.UserKey("alice")))
-			s.Spoil(table.Key{PK: auth.UserList, SK: "alice"})
+			s.Spoil(table.Key{PK: table.UserList, SK: "alice"})
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			s := newSweepServer(t)
 			kept, deleted := s.put("alice", "a"), s.put("alice", large())
-			s.must(failure(file.Service(s.Data.Ports).Delete(t.Context(), s.user("alice"), deleted.ID)))
+			s.must(failure(s.Service.Files().Delete(t.Context(), s.user("alice"), deleted.ID)))
 			s.orphans("alice", 1)
 			lose(s)
 			s.Clock.Advance(200 * 24 * time.Hour)
@@ -178,7 +177,7 @@ func TestAnOlderTableCostsNothing(t *testing.T) {
 	}
 	older := filepath.Join(t.TempDir(), "older")
 	s.must(sqlite.CopyFile(t.Context(), filepath.Join(s.Dir, "table.sqlite"), older))
-	service := file.Service(s.Data.Ports)
+	service := s.Service.Files()
 	s.must(failure(service.Delete(t.Context(), s.user("alice"), 1)))
 	s.must(failure(service.Delete(t.Context(), s.user("alice"), 2)))
 	s.put("alice", large()[3:])
@@ -189,7 +188,7 @@ func TestAnOlderTableCostsNothing(t *testing.T) {
 	}
 	s.must(os.Rename(older, filepath.Join(s.Dir, "table.sqlite")))
 	s.Server = apitest.Open(t, s.Dir)
-	service = file.Service(s.Data.Ports)
+	service = s.Service.Files()
 	s.Clock.Advance(2 * time.Hour)
 	s.wantFindings("a repair", removingMany,
 		"bytes alice 1 the bytes are missing; they lie at backup/", "bytes alice 2 the bytes are missing; they lie at backup/",

@@ -2,6 +2,7 @@ package files
 
 import (
 	"ferry/shared/auth"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -22,7 +23,7 @@ func ByOf(caller auth.Identity) By {
 	if g := caller.Guest; g != nil {
 		return By{
 			UserIncarnation: g.Owner.Incarnation, Request: g.Request, Guest: g.ID, Called: g.Name,
-			Source: auth.HashToken(g.Request + " " + g.Source)[:16],
+			Source: keys.HashToken(g.Request + " " + g.Source)[:16],
 		}
 	}
 	return By{User: caller.Name, UserIncarnation: caller.Incarnation}

@@ -13,11 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -26,7 +27,7 @@ func (s server) check(change func(*files.Check)) (files.CheckReport, []string) {
 	s.Helper()
 	all := []string{}
 	c := files.Check{
-		Service: file.Service(s.Data.Ports), Grace: time.Hour,
+		Service: s.Service.Files(), Grace: time.Hour,
 		Expect: func(int64) {}, Done: func(int64) {},
 		Found: func(f files.Finding) {
 			all = append(all, fmt.Sprintf("%s %s %d %s %v", f.Kind, f.User, f.ID, f.What, map[bool]any{true: "due", false: f.Mended}[f.Due]))
@@ -70,12 +71,12 @@ func newChecked(t *testing.T) (server, []files.File) {
 	s := newSweepServer(t)
 	s.update(auth.UserKey("alice"), "quota", int64(1<<30))
 	small, big := s.put("alice", "content"), s.put("alice", large())
-	up, err := file.Service(s.Data.Ports).Begin(t.Context(), "alice", s.by("alice"), 3,
+	up, err := s.Service.Files().Begin(t.Context(), "alice", s.by("alice"), 3,
 		files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "ann@example.com"}}})
 	s.must(err)
 	s.must(up.Add(t.Context(), files.Part{Name: "sent", Body: strings.NewReader("abc"), Size: 3}))
 	s.must(failure(up.Commit(t.Context(), 0)))
-	sent, err := file.Service(s.Data.Ports).Delete(t.Context(), s.user("alice"), 3)
+	sent, err := s.Service.Files().Delete(t.Context(), s.user("alice"), 3)
 	s.must(err)
 	s.wantFindings("whole data", nil)
 	return s, []files.File{small, big, sent.File}
@@ -103,7 +104,7 @@ func (s server) must(err error) {
 
 // linkOf returns the key of a file's own link.
 func (s server) linkOf(f files.File) table.Key {
-	return table.Key{PK: "link#" + auth.HashToken(file.Links(s.Data.Ports).Token(f)), SK: "link"}
+	return table.Key{PK: "link#" + keys.HashToken(s.Service.Links().Token(f)), SK: "link"}
 }
 
 func TestEachKindOfDamageIsFound(t *testing.T) {
@@ -279,7 +280,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 func TestARepairedLinkKeepsItsCounts(t *testing.T) {
 	t.Parallel()
 	s, all := newChecked(t)
-	service := file.Links(s.Data.Ports)
+	service := s.Service.Links()
 	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]), "")
 	s.must(err)
 	err = service.Used(t.Context(), l, links.Used{Whole: true, Source: "a source"})
@@ -306,7 +307,7 @@ func TestARepairedLinkWorksAgain(t *testing.T) {
 	if to, err := s.leads(all[0]); err != nil || to.Blob != all[0].Blob {
 		t.Errorf("the link leads to %+v, %v", to, err)
 	}
-	uses, err := file.Links(s.Data.Ports).Of(t.Context(), all[2])
+	uses, err := s.Service.Links().Of(t.Context(), all[2])
 	if err != nil || len(uses) != 2 || uses[1].Recipient == "" {
 		t.Errorf("the recipient's link is %+v, %v", uses, err)
 	}
@@ -342,7 +343,7 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 	s, _ := newChecked(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	service := file.Service(s.Data.Ports)
+	own := s.Service.Files()
 	var wg sync.WaitGroup
 	var busy sync.RWMutex
 	for range 3 {
@@ -351,11 +352,11 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 				busy.RLock()
 				f := s.put("alice", []string{"content", large()}[i%2])
 				u := s.user("alice")
-				_, err := service.Delete(t.Context(), u, f.ID)
+				_, err := own.Delete(t.Context(), u, f.ID)
 				if err == nil && i%3 == 0 {
-					_, err = service.Restore(t.Context(), u, f.ID)
+					_, err = own.Restore(t.Context(), u, f.ID)
 				} else if err == nil {
-					err = service.Purge(t.Context(), u, f.ID)
+					err = own.Purge(t.Context(), u, f.ID)
 				}
 				if err != nil {
 					t.Error(err)
@@ -364,11 +365,13 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 			}
 		})
 	}
-	p := s.Data.Ports.Clone()
+	p := s.Data.Ports
 	p.Table = waiting{p.Table, &busy}
+	checked := service.New(p, s.Service.Settings).Files()
 	for i := range 6 {
 		s.wantFindings(fmt.Sprint("check ", i), func(c *files.Check) {
-			if c.Service = file.Service(p); i%2 == 1 {
+			c.Service = checked
+			if i%2 == 1 {
 				c.Repair = true
 			} else {
 				c.Grace = -time.Hour // so that each object without a record could be a leftover
@@ -385,7 +388,7 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 func TestAQuotaIsCorrectedExactly(t *testing.T) {
 	t.Parallel()
 	s, _ := newChecked(t)
-	service := file.Service(s.Data.Ports)
+	service := s.Service.Files()
 	for round := range 5 {
 		s.write(table.Update(auth.UserKey("alice")).Add("used", -5000))
 		for mended, beside := 0, 5; mended == 0; beside-- { // a check that an upload disturbs leaves it to a later one

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -22,7 +21,7 @@ func (s server) lose(f files.File) { s.write(table.Delete(files.Key(f.Area, f.Ow
 
 // leads returns what a file's own link leads to.
 func (s server) leads(f files.File) (files.File, error) {
-	l, err := file.Links(s.Data.Ports).Find(s.Context(), f.Area, file.Links(s.Data.Ports).Token(f), "")
+	l, err := s.Service.Links().Find(s.Context(), f.Area, s.Service.Links().Token(f), "")
 	return l.File, err
 }
 
@@ -63,7 +62,7 @@ func TestARecordThatOnlyALinkStillHasIsWrittenAgain(t *testing.T) {
 				}
 			}
 			s.wantFindings("a repair", repairing, sorted(c.more, fmt.Sprintf(missing, f.ID, true))...)
-			now, err := file.Service(s.Data.Ports).Get(t.Context(), s.user(f.Owner), f.Area, f.ID)
+			now, err := s.Service.Files().Get(t.Context(), s.user(f.Owner), f.Area, f.ID)
 			s.must(err)
 			if now.Name != f.Name || now.Area != f.Area || now.Expires != f.Expires {
 				t.Errorf("the record is %+v, want %+v", now, f)

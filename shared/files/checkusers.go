@@ -45,7 +45,7 @@ func (c *Check) noteUser(item table.Item, kind, name string) error {
 		h := c.holding(name)
 		h.found = item.Decode(&h.user) == nil && h.user.Name == name
 		return nil
-	case kind == auth.UserList:
+	case kind == table.UserList:
 		c.holding(item.Key.SK)
 	}
 	err := item.Decode(&other)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -49,7 +49,7 @@ func folder(shard int, day string) string { return fmt.Sprintf("D%x-%s", shard, 
 
 // blobKey returns a new, unique key for the bytes of a file that expires at a time.
 func (s *Service) blobKey(owner string, id, expires int64) (string, error) {
-	random, err := auth.RandomToken(s.Random)
+	random, err := keys.RandomToken(s.Random)
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +135,7 @@ type dueItem struct {
 }
 
 func due(day string, area blob.Area, o blob.Object) table.Op {
-	item := dueItem{V: formatVersion, Area: area, Key: o.Key, Modified: o.Modified.Unix()}
+	item := dueItem{V: table.Format, Area: area, Key: o.Key, Modified: o.Modified.Unix()}
 	return table.Put(table.Key{PK: dueItems, SK: day + "/" + string(area) + "/" + o.Key}, item)
 }
 

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -33,9 +33,9 @@ func (l lossyTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...ta
 
 // service returns the caller's service with another table.
 func (c caller) service(t table.Table) *files.Service {
-	p := c.Data.Ports.Clone()
-	p.Table, p.Mover = t, nil
-	return file.Service(p)
+	p := c.Data.Ports
+	p.Table = t
+	return service.New(p, c.Service.Settings).Files()
 }
 
 func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
@@ -122,11 +122,11 @@ func (c crampedTable) Write(ctx context.Context, ops ...table.Op) error {
 func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	p := c.Data.Ports
+	p := c.Service
 	var sess files.Session
 	service := files.New(files.Config{
 		Ports: auth.Ports{Table: crampedTable{p.Table, p.Parts, &sess}, Key: p.Key, Random: p.Random, Now: p.Now},
-		Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Links: file.Links(p), Retention: p.Retention,
+		Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), Retention: p.Retention,
 	})
 	var err error
 	sess, err = service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
@@ -172,7 +172,7 @@ func TestAMoveThatIsKilledAtAnyCallLeavesTheFileReadable(t *testing.T) {
 		for second := 1; second <= 6; second++ {
 			c := newCaller(t)
 			c.put("file=a", content)
-			service := file.Service(c.Data.Ports)
+			service := c.Service.Files()
 			c.killAt(first)
 			_, _ = service.Delete(ctx, c.user(), 1)
 			c.beforeCalls(nil)
@@ -231,7 +231,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 		do   func(ctx context.Context, c caller) error
 	}{
 		"restored": {blob.Files, func(ctx context.Context, c caller) error {
-			_, err := file.Service(c.Data.Ports).Restore(ctx, c.user(), 1)
+			_, err := c.Service.Files().Restore(ctx, c.user(), 1)
 			return err
 		}},
 		"restored, without its bytes": {blob.Files, func(ctx context.Context, c caller) error {
@@ -241,12 +241,12 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 		"restored and deleted again": {blob.Backup, func(ctx context.Context, c caller) error {
 			_, err := c.lazy().Restore(ctx, c.user(), 1)
 			if err == nil {
-				_, err = file.Service(c.Data.Ports).Delete(ctx, c.user(), 1)
+				_, err = c.Service.Files().Delete(ctx, c.user(), 1)
 			}
 			return err
 		}},
 		"purged": {"", func(ctx context.Context, c caller) error {
-			return file.Service(c.Data.Ports).Purge(ctx, c.user(), 1)
+			return c.Service.Files().Purge(ctx, c.user(), 1)
 		}},
 	} {
 		for n := 1; n <= 3; n++ { // the copy, the end of the move, the removal of the old bytes
@@ -272,7 +272,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 						return nil
 					})
 				}
-				apitest.Must(t, file.Service(c.Data.Ports).MoveBytes(t.Context(), moved.Owner, moved.ID))
+				apitest.Must(t, c.Service.Files().MoveBytes(t.Context(), moved.Owner, moved.ID))
 				for _, call := range calls {
 					c.Calls.Before(call, nil)
 				}
@@ -281,7 +281,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 					return
 				}
 				apitest.Equal(t, "what the link gives in the end", c.read(meanwhile.area, 1), content)
-				apitest.Must(t, file.Service(c.Data.Ports).MoveBytes(t.Context(), "alice", 1))
+				apitest.Must(t, c.Service.Files().MoveBytes(t.Context(), "alice", 1))
 				c.wantConsistent(1)
 				apitest.Equal(t, "what the link gives after the last move", c.read(meanwhile.area, 1), content)
 			})

@@ -30,9 +30,6 @@ import (
 	"ferry/shared/table"
 )
 
-// formatVersion is the version of the stored items.
-const formatVersion = 1
-
 // PageSize is how many files the answer to an upload lists.
 const PageSize = 100
 
@@ -87,7 +84,7 @@ type Config struct {
 	Shared    bool  // other processes use the table too
 	// Mover arranges a call of MoveBytes, which moves a file's bytes after its record; nil moves
 	// them within the request.
-	Mover func(ctx context.Context, owner string, id int64) error
+	Mover func(ctx context.Context, s *Service, owner string, id int64) error
 }
 
 // Retention says how long files stay, unless their owner has different terms.

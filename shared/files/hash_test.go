@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
@@ -25,8 +24,8 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
 			service := func() *files.Service {
-				p := c.Data.Ports
-				return files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Links: file.Links(p), HashStep: 2 << 20})
+				p := c.Service
+				return files.New(files.Config{Ports: p.Ports.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), HashStep: 2 << 20})
 			}
 			sess, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
 			c.must(err)

@@ -17,6 +17,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -117,12 +118,12 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 	if r.Key == "" {
 		return nil, nil
 	}
-	unique, err := auth.RandomID(s.Random, 16)
+	unique, err := keys.RandomID(s.Random, 16)
 	if err != nil {
 		return nil, err
 	}
 	c := &Claim{s: s, key: claimKey(r), item: claimItem{
-		V: formatVersion, State: claimRunning, Claim: unique, Fingerprint: r.Fingerprint,
+		V: table.Format, State: claimRunning, Claim: unique, Fingerprint: r.Fingerprint,
 		Expires: s.Now().Add(r.Lease).Unix(),
 	}}
 	err = s.Table.Write(ctx, c.put(table.NotExists()).Relax())

@@ -9,20 +9,19 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table"
+	"ferry/shared/wire"
 )
 
 func TestLinksAreTheSameInEveryList(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := apitest.Open(t, dir, fixedURL)
-	s.Base = s.Root + api.Prefix
+	s.Base = s.Root + wire.Prefix
 	alice := s.Add("alice")
 	first := alice.Ask("POST /upload?file=a", "1").Want(200).Files
 	want := fmt.Sprint(first, alice.Ask("POST /upload?file=b", "2").Want(200).Files)
@@ -37,7 +36,7 @@ func TestLinksAreTheSameInEveryList(t *testing.T) {
 	}
 	s.Close()
 	s = apitest.Open(t, dir, fixedURL)
-	s.Base = s.Root + api.Prefix
+	s.Base = s.Root + wire.Prefix
 	if got := list(); got != want {
 		t.Fatalf("after a restart the list is %s, want %s", got, want)
 	}
@@ -112,7 +111,7 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, all := newChecked(t)
-			f, service := all[2], file.Service(s.Data.Ports)
+			f, service := all[2], s.Service.Files()
 			objects := len(s.Objects(blob.Backup))
 			c.before(s, f)
 			from, put := []string(nil), store(s, "abc")
@@ -131,7 +130,7 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 			s.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
 			s.must(s.Data.Disk.Delete(t.Context(), f.Area, f.Blob))
 			s.wantFindings("at the end", nil)
-			if of, err := file.Links(s.Data.Ports).Of(t.Context(), now); err != nil || len(of) != 2 || of[1].File.Blob == f.Blob {
+			if of, err := s.Service.Links().Of(t.Context(), now); err != nil || len(of) != 2 || of[1].File.Blob == f.Blob {
 				t.Errorf("%+v, %v", of, err)
 			}
 		})
@@ -150,7 +149,7 @@ func newKeyCaller(t *testing.T, files int) caller {
 func (c caller) revoke() {
 	c.Helper()
 	c.Clock.Advance(time.Minute)
-	c.must(failure(c.Data.Ports.ChangeKey(c.Context(), 1)))
+	c.must(failure(c.Data.Ports.Key.Rotate(c.Context(), c.Data.Ports.Table, c.Data.Ports.Random, 1)))
 }
 
 // overtaking runs a renewal when something else has read a file's record, and is about to
@@ -171,7 +170,7 @@ func (o *overtaking) Write(ctx context.Context, ops ...table.Op) error {
 // overtaken returns the caller's domain, into which a renewal comes once.
 func (c caller) overtaken() *files.Service {
 	return c.service(&overtaking{Table: c.Data.Table, other: func() {
-		if n, err := file.Links(c.Data.Ports).Renew(c.Context(), 1); n != 1 || err != nil {
+		if n, err := c.Service.Links().Renew(c.Context(), 1); n != 1 || err != nil {
 			c.Errorf("%d files have new links: %v", n, err)
 		}
 	}})
@@ -223,9 +222,9 @@ func TestMovesBesideARenewalLeaveNoLinkBehind(t *testing.T) {
 	const n = 60
 	c := newKeyCaller(t, n)
 	c.revoke()
-	s, owner := file.Service(c.Data.Ports), c.user()
+	s, owner := c.Service.Files(), c.user()
 	var all sync.WaitGroup
-	all.Go(func() { _, _ = file.Links(c.Data.Ports).Renew(t.Context(), 1) })
+	all.Go(func() { _, _ = c.Service.Links().Renew(t.Context(), 1) })
 	for id := range int64(n) {
 		all.Go(func() {
 			_, err := s.Delete(t.Context(), owner, id+1)
@@ -253,7 +252,7 @@ func TestAFileThatChangesAllTheTimeIsBusy(t *testing.T) {
 		tries++
 		return c.Data.Table.Write(t.Context(), table.Update(files.Key(blob.Files, "alice", 1)).Add("key", 5))
 	})
-	if _, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), 1); !errors.Is(err, table.ErrBusy) || tries != 5 {
+	if _, err := c.Service.Files().Delete(t.Context(), c.user(), 1); !errors.Is(err, table.ErrBusy) || tries != 5 {
 		t.Errorf("after %d tries: %v", tries, err)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -186,15 +186,15 @@ func newSlow(stored int, long time.Duration) *slow {
 // run sweeps for some time, of which it keeps a fifteenth.
 func (s *slow) run(t *testing.T, limit time.Duration) files.SweepReport {
 	t.Helper()
-	key, err := auth.ParseLinkKey(boottest.Key)
+	key, err := keys.Parse(boottest.Key)
 	apitest.Must(t, err)
-	p := &api.Ports{
+	p := service.Ports{
 		Ports: auth.Ports{Table: slowTable{slow: s}, Key: key, Random: rand.Reader, Now: time.Now},
 		Blobs: slowStore{slow: s}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	sweeper := files.Sweeper{Service: file.Service(p), Grace: time.Hour, Reserve: limit / 15, AtOnce: 50}
+	sweeper := files.Sweeper{Service: service.New(p, service.Settings{}).Files(), Grace: time.Hour, Reserve: limit / 15, AtOnce: 50}
 	r, err := sweeper.Run(ctx)
 	if err != nil || r.Failed != 0 || ctx.Err() != nil {
 		t.Fatalf("the sweep reported %+v, %v", r, cmp.Or(err, ctx.Err()))

@@ -37,7 +37,7 @@ func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from,
 	}
 	move := s.bring
 	if s.Mover != nil {
-		move = func(ctx context.Context, f File) error { return s.Mover(ctx, f.Owner, f.ID) }
+		move = func(ctx context.Context, f File) error { return s.Mover(ctx, s, f.Owner, f.ID) }
 	}
 	if err := s.orLater(ctx, f, move); err != nil { // the next sweep will finish it
 		s.Log.WarnContext(ctx, "the bytes of a moved file are still where they were",

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
@@ -137,15 +136,15 @@ func TestSweepFreesTheRoomOfFilesWithoutBytes(t *testing.T) {
 
 // lazy returns a service whose movers do nothing.
 func (c caller) lazy() *files.Service {
-	s := file.Service(c.Data.Ports)
-	s.Mover = func(context.Context, string, int64) error { return nil }
+	s := c.Service.Files()
+	s.Mover = func(context.Context, *files.Service, string, int64) error { return nil }
 	return s
 }
 
 // busy returns a service that has no mover free.
 func (c caller) busy() *files.Service {
-	s := file.Service(c.Data.Ports)
-	s.Mover = func(context.Context, string, int64) error { return errors.New("all are busy") }
+	s := c.Service.Files()
+	s.Mover = func(context.Context, *files.Service, string, int64) error { return errors.New("all are busy") }
 	return s
 }
 
@@ -155,8 +154,8 @@ func TestAMoverIsToldOfEachMove(t *testing.T) {
 	c := newCaller(t)
 	c.put("file=a", "12")
 	var told []string
-	service := file.Service(c.Data.Ports)
-	service.Mover = func(_ context.Context, owner string, id int64) error {
+	service := c.Service.Files()
+	service.Mover = func(_ context.Context, _ *files.Service, owner string, id int64) error {
 		told = append(told, fmt.Sprint(owner, " ", id))
 		return nil
 	}
@@ -183,7 +182,7 @@ func TestTheNextSweepMovesTheBytesThatNobodyMoved(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			c.Calls.Before("blob.Copy", func() error { leave(); return errors.New("away") })
 			defer c.Calls.Before("blob.Copy", nil)
-			return failure(file.Service(c.Data.Ports).Delete(ctx, c.user(), 1))
+			return failure(c.Service.Files().Delete(ctx, c.user(), 1))
 		},
 	} {
 		c := newCaller(t)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -20,7 +19,7 @@ import (
 func (c caller) remove() {
 	c.Helper()
 	c.must(c.Users.Disable(c.Context(), c.name))
-	c.must(failure(file.Service(c.Data.Ports).RemoveAll(c.Context(), c.name)))
+	c.must(failure(c.Service.Files().RemoveAll(c.Context(), c.name)))
 	c.must(c.Users.Remove(c.Context(), c.name))
 }
 
@@ -34,7 +33,7 @@ func (c caller) replaceUser(change ...func(*auth.User)) caller {
 
 func (c caller) beginUpload(content string) *files.Upload {
 	c.Helper()
-	return c.beginAt(file.Service(c.Data.Ports), content)
+	return c.beginAt(c.Service.Files(), content)
 }
 
 // beginAt stores the bytes of an upload, but does not commit it.
@@ -129,7 +128,7 @@ func TestUploadOfRemovedUserTakesNoIDFromTheNext(t *testing.T) {
 	err := u.Add(t.Context(), files.Part{Name: "b", Body: strings.NewReader("two"), Size: 3})
 	apitest.WantFault(t, "adding the second file", err, fault.Unauthorized)
 	u.Abort(t.Context())
-	service, by := file.Service(second.Data.Ports), files.ByOf(auth.Identity{User: before})
+	service, by := second.Service.Files(), files.ByOf(auth.Identity{User: before})
 	_, err = service.Begin(t.Context(), "alice", by, 1, files.Sending{})
 	apitest.WantFault(t, "an upload of the removed user", err, fault.Unauthorized)
 	second.wantConsistent(0)
@@ -144,11 +143,11 @@ func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
 	before := first.user()
 	second := first.replaceUser()
 	second.put("file=a", "content")
-	page, err := file.Service(second.Data.Ports).List(t.Context(), before, blob.Files, 0, 10)
+	page, err := second.Service.Files().List(t.Context(), before, blob.Files, 0, 10)
 	if err != nil || len(page.Files) != 0 {
 		t.Errorf("the list is %+v, %v, want an empty one", page, err)
 	}
-	_, err = file.Service(second.Data.Ports).Delete(t.Context(), before, second.user().LastFile)
+	_, err = second.Service.Files().Delete(t.Context(), before, second.user().LastFile)
 	apitest.WantFault(t, "the deletion", err, fault.NotFound)
 	second.wantConsistent(1)
 }
@@ -217,7 +216,7 @@ func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
 		c.ask(fmt.Sprintf("DELETE /files/%d", 2*id+1))
 	}
 	c.Clock.Advance(31 * day) // expired files are removed too
-	removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice")
+	removed, err := c.Service.Files().RemoveAll(t.Context(), "alice")
 	if err != nil || removed != stored {
 		t.Fatalf("%d files were removed, %v", removed, err)
 	}
@@ -227,7 +226,7 @@ func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
 	}
 	c.Clock.Advance(-31 * day)
 	apitest.Equal(t, "what the other user's link gives", c.Get(other), "2")
-	if removed, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "alice"); err != nil || removed != 0 {
+	if removed, err := c.Service.Files().RemoveAll(t.Context(), "alice"); err != nil || removed != 0 {
 		t.Errorf("the second time %d files were removed, %v", removed, err)
 	}
 }
@@ -246,7 +245,7 @@ func TestFileIsNeverTakenForOneThatItsOwnerStored(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			s, owner := file.Service(c.Data.Ports), c.user()
+			s, owner := c.Service.Files(), c.user()
 			up, err := s.Begin(t.Context(), "alice", by, 4, files.Sending{})
 			c.must(err)
 			c.must(up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("four"), Size: 4}))
@@ -259,7 +258,7 @@ func TestFileIsNeverTakenForOneThatItsOwnerStored(t *testing.T) {
 				c.must(err)
 				page, err := s.List(t.Context(), owner, area, 0, 1)
 				c.must(err)
-				links := file.Links(c.Data.Ports)
+				links := c.Service.Links()
 				link, err := links.Find(t.Context(), area, links.Token(f), "")
 				c.must(err)
 				for at, f := range map[string]files.File{"record": f, "list": page.Files[0].File, "link": link.File} {

@@ -11,6 +11,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -85,7 +86,7 @@ func (s *Service) unlimited(owner string, read time.Time) []table.Op {
 
 // reserve makes the reservation of a session.
 func (u *Upload) reserve(ctx context.Context) error {
-	unique, err := auth.RandomID(u.s.Random, 8)
+	unique, err := keys.RandomID(u.s.Random, 8)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (s *Service) take(
 	ctx context.Context, owner auth.User, r *reservation, until time.Time, with ...table.Op,
 ) (freed int64, err error) {
 	ops := append([]table.Op{
-		table.Put(r.key, reservationItem{V: formatVersion, Bytes: r.bytes, Expires: until.Unix()}).If(table.NotExists()),
+		table.Put(r.key, reservationItem{V: table.Format, Bytes: r.bytes, Expires: until.Unix()}).If(table.NotExists()),
 		// The generation shows whether the owner was disabled or replaced meanwhile.
 		table.Update(auth.UserKey(r.owner)).Add("used", r.bytes).
 			If(table.AtMost("used", owner.Quota-r.bytes), table.Equal("generation", owner.Generation)),

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -131,7 +131,7 @@ func TestASlowUploadKeepsNoRoomFromOthers(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t, quota(10))
 			c.AddUser("bob", password)
-			slow, err := file.Service(c.Data.Ports).Begin(t.Context(), "alice", files.By{User: "bob"}, length, files.Sending{})
+			slow, err := c.Service.Files().Begin(t.Context(), "alice", files.By{User: "bob"}, length, files.Sending{})
 			c.must(err)
 			c.wantUsed("before the bytes arrive", 0)
 			if w := c.upload("file=a", unsized(10), 10); w.Code != 200 {
@@ -223,7 +223,7 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, quota(100))
 	c.AddUser("bob", password)
-	service := file.Service(c.Data.Ports)
+	service := c.Service.Files()
 	plan := files.Plan{Owner: "alice", Name: "b", Length: 30}
 	c.must(failure(service.BeginSession(t.Context(), files.By{User: "bob"}, plan, nil)))
 	slow, err := service.Begin(t.Context(), "alice", files.By{User: "bob"}, 7, files.Sending{})
@@ -252,7 +252,7 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 			t.Fatal(w.Code)
 		}
 	}
-	users, service := auth.NewUsers(c.Data.Table, c.Data.Ports.Now), file.Service(c.Data.Ports)
+	users, service := auth.NewUsers(c.Data.Table, c.Data.Ports.Now), c.Service.Files()
 	open, err := service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
 	c.must(err)
 	c.must(failure(service.Delete(t.Context(), c.user(), 1)))
@@ -307,7 +307,7 @@ func (c caller) give(quota int64, first func()) error {
 	after.Quota = quota
 	var err error
 	if before.Quota == 0 {
-		after.Used, err = file.Service(c.Data.Ports).Used(c.Context(), before)
+		after.Used, err = c.Service.Files().Used(c.Context(), before)
 		c.must(err)
 	}
 	first()
@@ -318,9 +318,9 @@ func nothing() {}
 
 // meanwhile returns a service in whose first write to the table something else happens.
 func (c caller) meanwhile(do func(), wait time.Duration) (*files.Service, *int) {
-	p, checks := c.Data.Ports.Clone(), 0
-	p.Table, p.CountWait, p.Mover = interrupted{c.Data.Table, &sync.Once{}, do, &checks}, wait, nil
-	return file.Service(p), &checks
+	p, checks := c.Data.Ports, 0
+	p.Table, p.CountWait = interrupted{c.Data.Table, &sync.Once{}, do, &checks}, wait
+	return service.New(p, c.Service.Settings).Files(), &checks
 }
 
 // TestAQuotaThatIsGivenMeanwhileMissesNothing: who has read that there is none must not
@@ -347,7 +347,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 		t.Parallel()
 		c := newCaller(t)
 		s, _ := c.meanwhile(func() { c.must(c.give(100, nothing)) }, 0)
-		open, err := file.Service(c.Data.Ports).BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
+		open, err := c.Service.Files().BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
 		c.must(err)
 		_, err = s.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)
 		c.must(err)
@@ -362,7 +362,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 		for range 2 {
 			c.upload("file=a", unsized(5), 5)
 		}
-		_, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), 1)
+		_, err := c.Service.Files().Delete(t.Context(), c.user(), 1)
 		c.must(err)
 		s, _ := c.meanwhile(func() { c.must(c.give(100, nothing)) }, 0)
 		c.must(s.Purge(t.Context(), c.user(), 1))

@@ -158,7 +158,7 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 	now := s.Now()
 	k, _ := parseKey(key)
 	sess := Session{
-		Plan: p, By: by, V: formatVersion, ID: k.session, Blob: key, FileID: u.id,
+		Plan: p, By: by, V: table.Format, ID: k.session, Blob: key, FileID: u.id,
 		Incarnation: u.maxIncarnation,
 		Created:     now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
 	}

@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -83,7 +82,7 @@ func (c caller) stored() []*files.Listed {
 	c.Helper()
 	var all []*files.Listed
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
-		page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), area, 0, 1000)
+		page, err := c.Service.Files().List(c.Context(), c.user(), area, 0, 1000)
 		c.must(err)
 		all = append(all, page.Files...)
 	}
@@ -120,7 +119,7 @@ func (c caller) wantConsistent(want int) {
 }
 
 // fixedURL makes links independent of the port of a test's server.
-func fixedURL(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
+func fixedURL(s *service.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
 
 // server is a service with the user alice, and with gone, who was removed. Tests set its clock.
 type server struct {
@@ -139,7 +138,7 @@ func newSweepServer(t *testing.T) server {
 
 // sweeper returns a Sweeper for one run, with a grace of one hour.
 func (s server) sweeper() *files.Sweeper {
-	return &files.Sweeper{Service: file.Service(s.Data.Ports), Grace: time.Hour}
+	return &files.Sweeper{Service: s.Service.Files(), Grace: time.Hour}
 }
 
 // sweep runs a whole sweep and returns its report.
@@ -167,7 +166,7 @@ func (s server) removeUser(name string) {
 // put stores a file in the user area and returns it.
 func (s server) put(owner, content string) files.File {
 	s.Helper()
-	u, err := file.Service(s.Data.Ports).Begin(s.Context(), owner, files.By{User: owner}, int64(len(content)), files.Sending{})
+	u, err := s.Service.Files().Begin(s.Context(), owner, files.By{User: owner}, int64(len(content)), files.Sending{})
 	if err == nil {
 		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
 	}

@@ -80,7 +80,7 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 		return s.report, fmt.Errorf("reading where the sweep is: %w", err)
 	}
 	now, done := was, true
-	now.V = formatVersion
+	now.V = table.Format
 	group, inner := errgroup.WithContext(ctx)
 	s.group, s.sem = group, make(chan struct{}, max(1, s.AtOnce))
 	for _, step := range []func(context.Context, *sweepState) (bool, error){s.noted, s.days, s.walk, s.lapsed} {

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -206,7 +206,7 @@ func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 	s.put("bound", "12345")
 	for _, n := range []int64{20, 30, 45} { // begun and never ended; the last reserves all the room left
 		plan := files.Plan{Owner: "bound", Name: "x", Length: n}
-		s.must(failure(file.Service(s.Data.Ports).BeginSession(t.Context(), s.by("bound"), plan, nil)))
+		s.must(failure(s.Service.Files().BeginSession(t.Context(), s.by("bound"), plan, nil)))
 	}
 	s.Clock.Advance(59 * time.Minute)
 	s.sweep()
@@ -232,7 +232,7 @@ func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
 	}
 	s.update(table.Key{PK: "reserved#first", SK: "1"}, "bytes", "many")
 	plan := files.Plan{Owner: "second", Name: "x", Length: 20}
-	s.must(failure(file.Service(s.Data.Ports).BeginSession(t.Context(), s.by("second"), plan, nil)))
+	s.must(failure(s.Service.Files().BeginSession(t.Context(), s.by("second"), plan, nil)))
 	s.Clock.Advance(61 * time.Minute)
 	if r := s.sweep(); r.Failed != 0 || !strings.Contains(s.Log.String(), `level=ERROR msg="an item of the table cannot be read" key="reserved#first 1"`) {
 		t.Errorf("the sweep reported %+v, and logged %s", r, s.Log)
@@ -256,8 +256,8 @@ func TestADamagedDueItemHoldsUpNothingElse(t *testing.T) {
 func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	p := s.Data.Ports
-	service := files.New(files.Config{Ports: p.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: file.Outbox(p), Links: file.Links(p), HashStep: 1})
+	p := s.Service
+	service := files.New(files.Config{Ports: p.Ports.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), HashStep: 1})
 	sum := sha256.Sum256([]byte("ab"))
 	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)
@@ -286,7 +286,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 // began. The sweep runs every day.
 func (s server) session(days int, meanwhile func()) files.File {
 	s.Helper()
-	service := file.Service(s.Data.Ports)
+	service := s.Service.Files()
 	sess, err := service.BeginSession(s.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 1}, nil)
 	s.must(err)
 	s.must(failure(service.WritePart(s.Context(), sess, 1, strings.NewReader("a"), nil)))
@@ -296,7 +296,7 @@ func (s server) session(days int, meanwhile func()) files.File {
 	}
 	s.sweepYoung()
 	meanwhile()
-	f, err := file.Service(s.Data.Ports).Complete(s.Context(), sess, nil)
+	f, err := s.Service.Files().Complete(s.Context(), sess, nil)
 	s.must(err)
 	return f.File
 }
@@ -311,8 +311,9 @@ func (s server) sweepYoung() files.SweepReport {
 
 // keepFor changes the retention, as a restart with other settings does.
 func keepFor(s *apitest.Server, days int64) {
-	s.Data.Ports = s.Data.Ports.Clone()
-	s.Data.Ports.Retention.KeepDays = days
+	set := s.Service.Settings
+	set.Retention.KeepDays = days
+	s.Service.Service = service.New(s.Service.Ports, set)
 }
 
 func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -100,7 +99,7 @@ func TestARepairGoesOnAfterAMoveThatFails(t *testing.T) {
 func TestRemovingUserRemovesWhatIsRestoredMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	service, alice := file.Service(c.Data.Ports), c.user()
+	service, alice := c.Service.Files(), c.user()
 	c.put("file=a", "1")
 	c.put("file=b", "2")
 	c.must(failure(service.Delete(t.Context(), alice, 1)))

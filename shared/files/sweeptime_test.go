@@ -14,6 +14,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -171,10 +172,11 @@ func (f filled) List(ctx context.Context, area blob.Area, after string, limit in
 func TestSweepOf100000FilesMakesCallsForThoseThatAreDueAlone(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	s.Data.Ports = s.Data.Ports.Clone()
-	s.Data.Ports.Retention.KeepDays, s.Data.Ports.Retention.BackupDays = 10, 5
+	p, set := s.Service.Ports, s.Service.Settings
+	set.Retention = files.Retention{KeepDays: 10, BackupDays: 5}
+	s.Service.Service = service.New(p, set)
 	const stored, due = 100_000, 100
-	store := filled{Store: s.Data.Ports.Blobs}
+	store := filled{Store: p.Blobs}
 	for i := range stored - due {
 		store.keys = append(store.keys, s.dated(30+i%30, int64(i+1000), "alice"))
 	}
@@ -182,7 +184,8 @@ func TestSweepOf100000FilesMakesCallsForThoseThatAreDueAlone(t *testing.T) {
 	for i := range due {
 		s.put("alice", fmt.Sprint(i))
 	}
-	s.Data.Ports.Blobs = store
+	p.Blobs = store
+	s.Service.Service = service.New(p, set)
 	s.sweep()
 	type calls = map[string]int
 	// Each sweep reads its state, the items of what is due and the users with a quota, and

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -70,7 +70,7 @@ func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 		}
 		c.write(table.Put(files.Key(blob.Files, "alice", 6), c.Newest(c.name))) // another file's
 		for after, more, want := int64(0), true, []int64{5, 2}; more; more = after > 0 {
-			page, err := file.Service(c.Data.Ports).List(c.Context(), c.user(), blob.Files, after, 1)
+			page, err := c.Service.Files().List(c.Context(), c.user(), blob.Files, after, 1)
 			c.must(err)
 			if after = page.Next; len(page.Files) > 0 && page.Files[0].ID == want[0] {
 				want = want[1:]
@@ -86,7 +86,7 @@ func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 func TestAFileWithAnUnreadableLinkIsMovedAndGetsItAnew(t *testing.T) {
 	eachDamage(t, "file", func(c caller, damage func(table.Key)) {
 		sent := c.caller().SendToTwo("")
-		own := table.Key{PK: "link#" + auth.HashToken(file.Links(c.Data.Ports).Token(sent)), SK: "link"}
+		own := table.Key{PK: "link#" + keys.HashToken(c.Service.Links().Token(sent)), SK: "link"}
 		damage(own)
 		for _, notice := range c.keys("outbox#") {
 			c.Spoil(notice)
@@ -105,7 +105,7 @@ func TestAFileWithAnUnreadableLinkIsMovedAndGetsItAnew(t *testing.T) {
 
 func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 	eachDamage(t, "expires", func(c caller, damage func(table.Key)) {
-		s := file.Service(c.Data.Ports)
+		s := c.Service.Files()
 		begin := func(n int) {
 			for range n {
 				c.must(failure(s.BeginSession(c.Context(), c.by(), files.Plan{Owner: "alice", Name: "a", Length: 5}, nil)))
@@ -154,7 +154,7 @@ func TestAnUnreadableUserIsStoppedAlone(t *testing.T) {
 	eachDamage(t, "lastFile", func(c caller, damage func(table.Key)) {
 		c.AddUser("bob", password)
 		bob := caller{c.server, "bob", c.Login("bob", password)}
-		session, err := file.Service(c.Data.Ports).BeginSession(c.Context(), c.by(), files.Plan{Owner: "bob", Name: "a", Length: 0}, nil)
+		session, err := c.Service.Files().BeginSession(c.Context(), c.by(), files.Plan{Owner: "bob", Name: "a", Length: 0}, nil)
 		c.must(err)
 		damage(auth.UserKey("bob"))
 		for _, a := range []apitest.Answer{

@@ -176,7 +176,7 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 
 // newRecord completes the record of a file whose bytes are in the store.
 func (s *Service) newRecord(f File, written blob.Written, owner auth.User, wish Expiry) File {
-	f.V = formatVersion
+	f.V = table.Format
 	f.Owner = owner.Name
 	f.Incarnation = owner.Incarnation
 	f.Area = blob.Files

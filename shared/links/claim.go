@@ -13,9 +13,9 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -45,7 +45,7 @@ const (
 )
 
 func claimKey(token, claim string) table.Key {
-	return table.Key{PK: partition + auth.HashToken(token), SK: "claim#" + auth.HashToken(claim)}
+	return table.Key{PK: partition + keys.HashToken(token), SK: "claim#" + keys.HashToken(claim)}
 }
 
 // NewClaim returns a claim of a guarded link.
@@ -137,7 +137,7 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 			take, most = take.Set("takers", l.with(who, now)), l.Taken // so that no other is lost
 		}
 		err := s.Table.Write(ctx,
-			table.Put(claimKey(l.Token, claim), claimed{formatVersion, until.Unix()}).Expire(until).If(table.NotExists()),
+			table.Put(claimKey(l.Token, claim), claimed{table.Format, until.Unix()}).Expire(until).If(table.NotExists()),
 			take.If(table.Exists(), table.AtMost("taken", most), table.Equal("limit", l.Limit)),
 		)
 		if err == nil {

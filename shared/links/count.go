@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -173,7 +173,7 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 		}
 		source := ""
 		if u.Source != "" {
-			source = auth.HashToken(l.Token + " " + u.Source)[:sourceSize]
+			source = keys.HashToken(l.Token + " " + u.Source)[:sourceSize]
 		}
 		known := append(recent(h.link.Sources, now), recent(h.seen, now)...)
 		counts, paused = u.Whole && !u.Robot && !(source != "" && has(known, source)), now.Before(h.paused)

@@ -12,14 +12,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -67,7 +68,7 @@ func (c *crowded) Write(ctx context.Context, ops ...table.Op) error {
 }
 
 func (c *crowded) jam(token string) {
-	pk := "link#" + auth.HashToken(token)
+	pk := "link#" + keys.HashToken(token)
 	c.jammed.Store(&pk)
 }
 
@@ -133,10 +134,10 @@ func newCrowd(t *testing.T, query string) (caller, *crowded, *links.Service, fil
 	c := newCaller(t, apitest.Listening)
 	c.Upload("file=a"+query, "content")
 	shared, began := &crowded{Table: c.Data.Table}, time.Now()
-	p := c.Data.Ports.Clone()
+	p := c.Data.Ports
 	p.Table, p.Now = shared, func() time.Time { return began.Add(time.Duration(shared.ahead.Load())) }
 	p.CountWait, p.LinkMemory = time.Hour, time.Second
-	return c, shared, file.Links(p), c.Newest("alice")
+	return c, shared, service.New(p, c.Service.Settings).Links(), c.Newest("alice")
 }
 
 func (c caller) use(f files.File) links.Use { return c.uses(f)[0].Use }
@@ -294,7 +295,7 @@ func TestLinkIsReadOnceASecond(t *testing.T) {
 	shared.ahead.Add(int64(time.Second))
 	apitest.Equal(t, "reads of 100 look-ups in the next second", reads(100), 1)
 	apitest.WantFault(t, "in the other area", failure(s.Find(t.Context(), blob.Backup, s.Token(f), "")), fault.Unauthorized)
-	_, err := file.Service(c.Data.Ports).Delete(t.Context(), c.user(), f.ID)
+	_, err := c.Service.Files().Delete(t.Context(), c.user(), f.ID)
 	c.must(err)
 	apitest.WantFault(t, "its bytes are gone", failure(s.FindAgain(t.Context(), c.find(s, f))), fault.Unauthorized)
 	apitest.WantFault(t, "after that", failure(s.Find(t.Context(), f.Area, s.Token(f), "")), fault.Unauthorized)

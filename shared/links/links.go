@@ -18,6 +18,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -117,18 +118,21 @@ func decode(item table.Item) (l Link, err error) {
 }
 
 func key(token string) table.Key {
-	return table.Key{PK: partition + auth.HashToken(token), SK: linkItem}
+	return table.Key{PK: partition + keys.HashToken(token), SK: linkItem}
 }
 
 const partition, linkItem = "link#", "link"
 
+// Items implements notify.Links.
+type Items struct{ Now func() time.Time }
+
 // ItemKey implements notify.Links.
-func (s *Service) ItemKey(token string) table.Key { return key(token) }
+func (Items) ItemKey(token string) table.Key { return key(token) }
 
 // Over implements notify.Links.
-func (s *Service) Over(item table.Item) bool {
+func (i Items) Over(item table.Item) bool {
 	l, err := decode(item)
-	return err == nil && l.State(s.Now()).Over()
+	return err == nil && l.State(i.Now()).Over()
 }
 
 // Token implements files.Links.
@@ -408,7 +412,7 @@ func (s *Service) bury(at table.Key, why State, l Link) table.Op {
 	if before := l.State(s.Now()); before.Over() && before != unknown {
 		over = l.over(before)
 	}
-	op := table.Put(at, dead{formatVersion, over.State, over.Sender, over.Since}).Expire(s.Now().Add(deadMemory))
+	op := table.Put(at, dead{table.Format, over.State, over.Sender, over.Since}).Expire(s.Now().Add(deadMemory))
 	if l.Limit > 0 {
 		op = op.If(table.AtMost("taken", l.Taken))
 	}

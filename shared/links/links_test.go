@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/fault"
@@ -62,7 +61,7 @@ func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 		},
 		"its owner is removed": func(c caller) {
 			c.must(c.Users.Disable(c.Context(), "alice"))
-			if n, err := file.Service(c.Data.Ports).RemoveAll(c.Context(), "alice"); n != 2 || err != nil {
+			if n, err := c.Service.Files().RemoveAll(c.Context(), "alice"); n != 2 || err != nil {
 				c.Fatalf("removing: %d, %v", n, err)
 			}
 		},
@@ -89,7 +88,7 @@ func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	service := file.Service(c.Data.Ports)
+	service := c.Service.Files()
 	sess, err := service.BeginSession(t.Context(), files.ByOf(auth.Identity{User: c.user()}), files.Plan{Owner: "alice", Name: "a", Length: 1, Sending: files.Sending{
 		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Tell: files.Contact{To: "alice@example.com"},
 	}}, nil)
@@ -355,7 +354,7 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.Upload("file=a", "content")
-	f, s := c.Newest("alice"), file.Service(c.Data.Ports)
+	f, s := c.Newest("alice"), c.Service.Files()
 	found := c.find(c.links, f)
 	open := func() (io.ReadSeekCloser, error) {
 		return s.Open(t.Context(), found.File, func(ctx context.Context) (files.File, error) { return c.links.FindAgain(ctx, found) })

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -22,6 +21,7 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -243,7 +243,7 @@ func TestUsesThatTheTableRefusedAreWrittenLater(t *testing.T) {
 // the next hour's sum.
 func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
 	t.Parallel()
-	c := newCaller(t, func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = 1 << 40 })
+	c := newCaller(t, func(s *service.Settings, _ *local.ServiceOptions) { s.LinkBytes = 1 << 40 })
 	c.Upload("file=a", "content")
 	f := c.Newest("alice")
 	ends := func(l links.Link, n int64) (now links.Link) {

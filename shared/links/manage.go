@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -91,7 +91,7 @@ func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File,
 	f.Limited = f.Limited || o.Options != (files.Options{}) || o.Until != 0
 	uses := []Use{{Later: true}}
 	if len(o.To) == 0 {
-		id, err := auth.RandomID(s.Random, 8)
+		id, err := keys.RandomID(s.Random, 8)
 		if err != nil {
 			return nil, nil, err
 		}

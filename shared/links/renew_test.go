@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/table"
 )
@@ -29,13 +29,13 @@ func newKeyCaller(t *testing.T) caller {
 func (c caller) rotate() {
 	c.Helper()
 	c.Clock.Advance(time.Minute)
-	c.must(failure(c.Data.Ports.ChangeKey(c.Context(), 0)))
+	c.must(failure(c.Data.Ports.Key.Rotate(c.Context(), c.Data.Ports.Table, c.Data.Ports.Random, 0)))
 }
 
 func (c caller) revoke(version int) {
 	c.Helper()
 	c.Clock.Advance(time.Minute)
-	c.must(failure(c.Data.Ports.ChangeKey(c.Context(), version)))
+	c.must(failure(c.Data.Ports.Key.Rotate(c.Context(), c.Data.Ports.Table, c.Data.Ports.Random, version)))
 }
 
 // renew gives new links, and checks of how many files.
@@ -127,7 +127,7 @@ func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
 	c := newKeyCaller(t)
 	sent := c.LinksOf(c.SendToTwo(""))
 	c.revoke(1)
-	service, f := file.Service(c.Data.Ports), c.Newest("alice")
+	service, f := c.Service.Files(), c.Newest("alice")
 	now, err := service.Rekey(t.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)
 	c.must(err)
 	c.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
@@ -141,7 +141,7 @@ func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
 func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	u, err := file.Service(c.Data.Ports).Begin(t.Context(), "alice", files.ByOf(auth.Identity{User: c.user()}), -1, files.Sending{})
+	u, err := c.Service.Files().Begin(t.Context(), "alice", files.ByOf(auth.Identity{User: c.user()}), -1, files.Sending{})
 	c.must(err)
 	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.revoke(1)
@@ -174,7 +174,7 @@ func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
 	}
 	c.AddUser("bob", "a password for tests")
 	c.Upload("file=a&d=bob", "content")
-	link := auth.HashToken(c.links.Token(c.Newest("alice")))
+	link := keys.HashToken(c.links.Token(c.Newest("alice")))
 	for _, key := range []table.Key{{PK: "link#" + link, SK: "link"}, files.Key(blob.Files, "alice", 1)} {
 		c.must(c.Data.Table.Write(c.Context(), table.Update(key).Set("file", "damaged").Set("id", "damaged").If(table.Exists())))
 	}

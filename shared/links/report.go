@@ -21,8 +21,6 @@ type receipt struct {
 	files.Contact
 }
 
-const formatVersion = 1
-
 // followUp is the longest that a receipt or an event may delay an answer, as no later download
 // makes up for a lost one. A count may take that long in all.
 const followUp = time.Second
@@ -37,7 +35,7 @@ func receiptDue(f files.File, to files.Contact) []table.Op {
 	if to.To == "" {
 		return nil
 	}
-	return []table.Op{table.Put(receiptKey(f), receipt{formatVersion, to})}
+	return []table.Op{table.Put(receiptKey(f), receipt{table.Format, to})}
 }
 
 func (l Link) receiptDue() bool { return l.File.Notify && !l.ReceiptDone && l.File.Area == blob.Files }

@@ -12,6 +12,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 	"ferry/shared/wire"
 )
@@ -80,10 +81,10 @@ func (s *Service) NewRequest(ctx context.Context, owner auth.User, r Request) (R
 	if len(all) >= MaxRequests {
 		return r, fault.New(fault.Conflict, "you have %d requests, the most that a user may have: end some first", MaxRequests)
 	}
-	if r.ID, err = auth.RandomID(s.Random, auth.RequestID/2); err != nil {
+	if r.ID, err = keys.RandomID(s.Random, keys.RequestID/2); err != nil {
 		return r, err
 	}
-	r.V = formatVersion
+	r.V = table.Format
 	r.Owner = owner.Name
 	r.Incarnation = owner.Incarnation
 	r.Key, r.Created = s.Key.Version(), s.Now().Unix()
@@ -180,10 +181,23 @@ func (s *Service) openRequest(ctx context.Context, owner auth.User, id string) (
 	return r, fault.Wrap(err, "reading a request")
 }
 
+// IsRequest reports whether a token may be that of a request's link. The beginning alone does not say
+// so: one random token of 2^18 has it too.
+func IsRequest(token string) bool {
+	_, _, ok := requestPlace(token)
+	return ok
+}
+
+func requestPlace(token string) (owner, id string, ok bool) {
+	owner, id, ok = keys.RequestPlace(token)
+	canonical, valid := auth.CanonicalName(owner)
+	return owner, id, ok && valid && canonical == owner
+}
+
 // FindRequest returns the request of a link's token, and its maker. If it leads nowhere, the fault
 // is Unauthorized and says why. It makes one call to the table.
 func (s *Service) FindRequest(ctx context.Context, token string) (r Request, maker auth.User, err error) {
-	owner, id, ok := auth.RequestPlace(token)
+	owner, id, ok := requestPlace(token)
 	if !ok {
 		return r, maker, unknown.fault()
 	}

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -23,7 +23,7 @@ type caller struct {
 func newCaller(t *testing.T, options ...apitest.Option) caller {
 	t.Helper()
 	s := apitest.New(t, options...)
-	return caller{s.Add("alice"), file.Links(s.Data.Ports)}
+	return caller{s.Add("alice"), s.Service.Links()}
 }
 
 func (c caller) must(err error) {
@@ -66,9 +66,9 @@ func (c caller) uses(f files.File) []links.Link {
 
 // with returns the domain of links on another table. Its answers count as in the cloud.
 func (c caller) with(t table.Table) *links.Service {
-	p := c.Data.Ports.Clone()
+	p := c.Data.Ports
 	p.Table, p.CountWait = t, time.Hour
-	return file.Links(p)
+	return service.New(p, c.Service.Settings).Links()
 }
 
 // receipts returns the receipts in the outbox.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -145,7 +145,7 @@ func (o Outbox) record(request string, what EventType, subject, once string, dat
 		SpecVersion: "1.0", ID: id, Source: cmp.Or(o.Source, anonymous), Type: what, Subject: subject,
 		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Request: request, Data: data,
 	})
-	e := RecordedEvent{V: layout, ID: id, Type: what, Time: now.UnixMilli(), Body: string(body), Request: request}
+	e := RecordedEvent{V: table.Format, ID: id, Type: what, Time: now.UnixMilli(), Body: string(body), Request: request}
 	return []table.Op{table.Put(e.Key(), e).Expire(now.Add(eventLife))}
 }
 
@@ -156,7 +156,7 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 	once := e.File.Blob
 	if o.Listening && e.What == files.Downloaded {
 		var err error
-		if once, err = auth.RandomID(o.Random, 8); err != nil {
+		if once, err = keys.RandomID(o.Random, 8); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +198,7 @@ func NoteListening(ctx context.Context, t table.Table, on bool) error {
 	if on {
 		op = table.Put(listeningKey(), struct {
 			V int64 `json:"v"`
-		}{layout})
+		}{table.Format})
 	}
 	return fault.Wrap(t.Write(ctx, op), "storing whether events have listeners")
 }

@@ -46,7 +46,7 @@ func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 
 func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	remember := notify.Remember(p.Now)
 	n := notify.Notice{ID: "1-a", Channel: notify.SMS, Provider: "sns-1"}
 	must(t, p.Table.Write(t.Context(), remember(n, notify.Sent)...))

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 	"ferry/shared/wire"
 )
@@ -140,4 +140,4 @@ func (w limitWindow) key(now time.Time) table.Key {
 func (w limitWindow) begin(now time.Time) time.Time { return now.UTC().Truncate(w.length) }
 
 // hashRecipient keeps addresses out of keys. One address has one, however it is written.
-func hashRecipient(address string) string { return auth.HashToken(contact.Canonical(address)) }
+func hashRecipient(address string) string { return keys.HashToken(contact.Canonical(address)) }

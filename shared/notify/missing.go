@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -41,12 +41,12 @@ func TellMissing(now func() time.Time) OnEnd {
 		}
 		at := now()
 		upload := cmp.Or(n.Request, fmt.Sprint(n.File))
-		mail := Notice{ID: "m-" + auth.HashToken(n.Sender + " " + n.ReplyTo + " " + upload)[:22]}
+		mail := Notice{ID: "m-" + keys.HashToken(n.Sender + " " + n.ReplyTo + " " + upload)[:22]}
 		op := table.Update(mail.Key()).Add("tries", 1).Add("waits", 1).
-			Set("v", int64(layout)).Set("id", mail.ID).Set("kind", string(Missing)).Set("channel", string(Mail)).
+			Set("v", int64(table.Format)).Set("id", mail.ID).Set("kind", string(Missing)).Set("channel", string(Mail)).
 			Set("to", n.ReplyTo).Set("lang", n.Lang).Set("base", n.Base).Set("request", n.Request).Set("sender", n.Sender).
 			Set("owner", n.Owner).Set("created", at.Unix()).Set("notBefore", at.Add(missingWait).UnixMilli())
-		about := missed{V: layout, To: n.To, File: n.File, Name: n.Name, Why: n.LastError}
+		about := missed{V: table.Format, To: n.To, File: n.File, Name: n.Name, Why: n.LastError}
 		return []table.Op{op, table.Put(table.Key{PK: missedOf(mail.ID), SK: n.ID}, about).Expire(at.Add(keepFailed))}
 	}
 }

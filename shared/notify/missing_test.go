@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/contact"
 	"ferry/shared/notify"
@@ -188,7 +188,7 @@ func TestWhatFailsWhileTheMailIsSentIsToldToo(t *testing.T) {
 
 func TestTheMailAboutWhatDidNotArriveInEachLanguage(t *testing.T) {
 	t.Parallel()
-	for _, lang := range api.Languages() {
+	for _, lang := range param.Languages() {
 		p := newMachine(t)
 		s := p.teller(t, p.table, notify.Limits{}, map[string]string{"a@x.example": "550 5.1.1 unknown user"})
 		for id, owner := range []string{"demo", "bob"} { // who sends into another user's area has no page of that file

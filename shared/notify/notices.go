@@ -45,9 +45,6 @@ const (
 	SMS  Channel = "sms"
 )
 
-// layout is the version of the stored form.
-const layout = 1
-
 // One partition of DynamoDB takes 1,000 writes a second. Reading all shards of the outbox
 // or of suppressed addresses still takes few calls. Events need more shards, as each
 // upload and download may record one; in the cloud nothing reads them all.
@@ -134,7 +131,7 @@ func ID(now time.Time, unique string) string { return fmt.Sprintf("%013d-%s", no
 // Op returns the operation that puts the notice in the outbox. It belongs in the transaction of
 // the change that the notice reports. now and unique make its ID.
 func (n Notice) Op(now time.Time, unique string) table.Op {
-	n.V = layout
+	n.V = table.Format
 	n.ID = ID(now, unique)
 	if n.Kind == PIN {
 		n.ID = CodePrefix + n.ID
@@ -215,7 +212,7 @@ func (s *Sender) readNotice(ctx context.Context, item table.Item) (entry, error)
 
 func read(item table.Item) (Notice, error) {
 	n, err := decode(item)
-	if err == nil && (n.V != layout || n.Key() != item.Key) {
+	if err == nil && (n.V != table.Format || n.Key() != item.Key) {
 		err = errors.New("not in this version's format")
 	}
 	return n, err

@@ -8,6 +8,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
@@ -45,7 +46,7 @@ func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, lin
 
 // Arrived implements links.Outbox.
 func (o Outbox) Arrived(to files.Contact, a files.Arrival, due time.Time) (table.Op, error) {
-	unique, err := auth.RandomID(o.Random, 8)
+	unique, err := keys.RandomID(o.Random, 8)
 	notice := Notice{
 		Kind: Arrived, Channel: Mail, To: to.To, Lang: to.Lang, Base: to.Base, NotBefore: due.UnixMilli(),
 		Name: a.Title, Files: a.Files, Length: a.Bytes, By: a.Request, From: a.From,
@@ -61,7 +62,7 @@ func (o Outbox) ArrivedToo(notice string, a files.Arrival) table.Op {
 
 // about queues a notice about a file.
 func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, error) {
-	unique, err := auth.RandomID(o.Random, 8)
+	unique, err := keys.RandomID(o.Random, 8)
 	n.Request = fault.RequestID(ctx)
 	n.Owner = f.Owner
 	n.Area = f.Area

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ferry/shared/auth"
 	"ferry/shared/contact"
+	"ferry/shared/keys"
 	"ferry/shared/notify/mail"
 )
 
@@ -209,7 +209,7 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 	default:
 		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 	}
-	l.Unsubscribe = auth.StopLink(n.Base, l.Lang, s.Key.Stop(contact.Canonical(n.To)))
+	l.Unsubscribe = keys.StopLink(n.Base, l.Lang, s.Key.Stop(contact.Canonical(n.To)))
 	return l, nil
 }
 
@@ -283,13 +283,13 @@ func linkTextOf(n Notice, t Texts, link string, longest int, spell func(string) 
 }
 
 // link is the recipient's own download link of the file that the notice is about.
-func (n Notice) link(key auth.LinkKey) string {
-	return auth.DownloadLink(n.Base, n.Lang, n.Area) + key.Of(n.key).Recipient(n.Area, n.Owner, n.File, n.ID)
+func (n Notice) link(key keys.LinkKey) string {
+	return keys.DownloadLink(n.Base, n.Lang, n.Area) + key.Of(n.key).Recipient(n.Area, n.Owner, n.File, n.ID)
 }
 
 // changeLink is the link to choosing a password.
-func (n Notice) changeLink(key auth.LinkKey) string {
-	return auth.ChangeLink(n.Base, TextsOf(n.Lang).Lang, key.Change(n.Nonce))
+func (n Notice) changeLink(key keys.LinkKey) string {
+	return keys.ChangeLink(n.Base, TextsOf(n.Lang).Lang, key.Change(n.Nonce))
 }
 
 // sender is the uploader's name, as it is shown. An address stays as it is.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
@@ -17,7 +17,7 @@ import (
 
 func TestMessagesInEachLanguage(t *testing.T) {
 	t.Parallel()
-	for _, lang := range api.Languages() {
+	for _, lang := range param.Languages() {
 		t.Run(lang, func(t *testing.T) {
 			t.Parallel()
 			p := newMachine(t)

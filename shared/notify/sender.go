@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
@@ -28,7 +28,7 @@ var (
 // Config is what a Sender needs.
 type Config struct {
 	Table table.Table
-	Key   auth.LinkKey
+	Key   keys.LinkKey
 	Mail  mail.Sender // nil: mails fail for good
 	SMS   TextSender  // nil: text messages fail for good
 	// Links tells which links have ended; nil does not ask.

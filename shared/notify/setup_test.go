@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
@@ -69,11 +69,11 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func testKey(t *testing.T) auth.LinkKey {
+func testKey(t *testing.T) keys.LinkKey {
 	t.Helper()
-	text, err := auth.RandomToken(bytes.NewReader(bytes.Repeat([]byte{7}, auth.TokenSize)))
+	text, err := keys.RandomToken(bytes.NewReader(bytes.Repeat([]byte{7}, keys.TokenSize)))
 	must(t, err)
-	key, err := auth.ParseLinkKey(text)
+	key, err := keys.Parse(text)
 	must(t, err)
 	return key
 }
@@ -85,7 +85,7 @@ type machine struct {
 	clock *clock
 	inbox *inbox.Inbox
 	log   *buffer
-	key   auth.LinkKey
+	key   keys.LinkKey
 	made  int
 }
 

@@ -41,7 +41,7 @@ type OnEnd func(n Notice, s State) []table.Op
 // onEnd returns the operations of all OnEnd when the notice ends.
 func (n Notice) onEnd(all []OnEnd) (ops []table.Op) {
 	for _, f := range all {
-		if n.Kind == Link && n.V == layout {
+		if n.Kind == Link && n.V == table.Format {
 			ops = append(ops, f(n, n.Outcome)...)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 )
@@ -21,12 +21,12 @@ import (
 func TestEachLanguageHasEveryText(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir("texts")
-	if err != nil || len(files) != len(api.Languages()) {
+	if err != nil || len(files) != len(param.Languages()) {
 		t.Fatalf("%d files of texts, %v", len(files), err)
 	}
 	verb := regexp.MustCompile(`%(\[\d\])?s`)
 	english := reflect.ValueOf(notify.TextsOf("en"))
-	for _, lang := range api.Languages() {
+	for _, lang := range param.Languages() {
 		source, err := os.ReadFile("texts/" + lang + ".json")
 		must(t, err)
 		var texts notify.Texts
@@ -113,7 +113,7 @@ func TestDatesAreReadable(t *testing.T) {
 	t.Parallel()
 	for month := time.January; month <= time.December; month++ {
 		at := time.Date(2027, month, 1, 9, 5, 0, 0, time.UTC).Unix()
-		for _, lang := range api.Languages() {
+		for _, lang := range param.Languages() {
 			texts := notify.TextsOf(lang)
 			if got := texts.WriteTime(at, texts.DateTime); !strings.Contains(got, strings.Fields(texts.Months)[month-1]+" ") || !strings.Contains(got, "2027, 09:05 UTC") {
 				t.Errorf("%v in %s is %q", month, lang, got)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 )
 
 // Endpoint is GET /openapi.json: the description of the interface, with this service's
@@ -23,7 +24,7 @@ func newDescription(p *api.Ports) http.Handler {
 		h.Set("Content-Type", "application/json; charset=utf-8")
 		h.Set("Cache-Control", "public, max-age=300")
 		h.Add("Vary", "Accept-Encoding")
-		if api.TakesGzip(r) {
+		if param.TakesGzip(r) {
 			h.Set("Content-Encoding", "gzip")
 			text = packed.gzip(text)
 		}

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/fault"
+	"ferry/shared/wire"
 )
 
 // NotFound answers requests that no other endpoint handles: 404 for an unknown path,
@@ -18,18 +20,18 @@ func NotFound() api.Endpoint { return api.Named("notfound", NewNotFound) }
 // NewNotFound returns the handler. It needs no port, and does not depend on the endpoints.
 func NewNotFound(p *api.Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		path, ok := strings.CutPrefix(r.URL.Path, api.Prefix)
+		path, ok := strings.CutPrefix(r.URL.Path, wire.Prefix)
 		allow := api.Methods(path)
 		switch {
-		case !ok && (r.Method == http.MethodGet || r.Method == http.MethodHead) && api.Asked(r) == api.AsPage:
+		case !ok && (r.Method == http.MethodGet || r.Method == http.MethodHead) && param.Asked(r) == param.AsPage:
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("Location", pageFor(r))
 			w.WriteHeader(http.StatusSeeOther)
 			return nil
 		case !ok:
-			return fault.New(fault.NotFound, "there is no such page; see %s/openapi.json", api.Prefix)
+			return fault.New(fault.NotFound, "there is no such page; see %s/openapi.json", wire.Prefix)
 		case len(allow) == 0:
-			return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
+			return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", wire.Prefix)
 		// A gateway may send preflights to its $default route, and then adds the headers that
 		// allow them to the answer. Without those a browser takes the answer as a no.
 		case r.Method == http.MethodOptions && r.Header.Get("Origin") != "" &&

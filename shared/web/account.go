@@ -134,7 +134,7 @@ func (v *visit) replacePassword(in wire.NewPassword) error {
 	}
 	v.again = nil
 	cookie, _ := v.ports.Cookie(v.r.Context())
-	u, err := auth.NewUsers(v.ports.Table, v.ports.Now).Get(v.r.Context(), v.who.Name)
+	u, err := v.ports.Users().Get(v.r.Context(), v.who.Name)
 	if err == nil {
 		err = v.begin(cookie, u)
 	}

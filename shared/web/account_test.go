@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 func TestABrowserLogsInAndOut(t *testing.T) {
@@ -95,7 +95,7 @@ func (v visitor) mailedPage(mail string) string {
 }
 
 func TestPagesHideUsersWhereTheInterfaceDoes(t *testing.T) {
-	v := visit(t, set(func(s *api.Settings) { s.HideUsers = true }))
+	v := visit(t, set(func(s *service.Settings) { s.HideUsers = true }))
 	pages := map[string]string{}
 	for _, user := range []string{"ann", "eve"} {
 		to := v.post("forgot", "user", user).Want(303).Header.Get("Location")

@@ -10,9 +10,9 @@ import (
 	"net/url"
 	"strings"
 
-	"ferry/shared/api"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/wire"
 )
 
 // question is a request to the interface.
@@ -75,7 +75,7 @@ func (v *visit) request(q question, failed *error) (*http.Request, error) {
 	} else if q.form != nil {
 		body, kind = strings.NewReader(q.form.Encode()), "application/x-www-form-urlencoded"
 	}
-	r, err := http.NewRequestWithContext(envelope.Within(v.r.Context(), failed), method, api.Prefix+path, body)
+	r, err := http.NewRequestWithContext(envelope.Within(v.r.Context(), failed), method, wire.Prefix+path, body)
 	if err != nil {
 		return nil, err
 	}

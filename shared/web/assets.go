@@ -15,7 +15,8 @@ import (
 	"strconv"
 	"sync"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
+	"ferry/shared/service"
 )
 
 //go:embed static
@@ -34,7 +35,7 @@ type asset struct {
 	packed func() []byte // by gzip, once somebody asks; nil if that gains nothing
 }
 
-func newAssets(look api.Look) *assets {
+func newAssets(look service.Look) *assets {
 	a := &assets{files: map[string]asset{}}
 	sum := sha256.New()
 	add := func(name, kind string, content []byte) {
@@ -114,7 +115,7 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	content := f.plain
-	if packed := f.packed(); packed != nil && api.TakesGzip(r) {
+	if packed := f.packed(); packed != nil && param.TakesGzip(r) {
 		content = packed
 		h.Set("Content-Encoding", "gzip")
 	}
@@ -124,7 +125,7 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // lookStyle returns the style of an operator's colour. The text on it is black or white, whichever
 // contrasts more (WCAG 2.2, contrast ratio).
-func lookStyle(look api.Look) string {
+func lookStyle(look service.Look) string {
 	if look.Accent == "" {
 		return ""
 	}

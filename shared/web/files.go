@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/blob"
 	"ferry/shared/contact"
 	"ferry/shared/fault"
@@ -221,7 +220,7 @@ func (v *visit) found(p *filesPage) (all []*files.Listed, after int64, err error
 	after, _ = strconv.ParseInt(p.query.Get("after"), 10, 64)
 	after = max(0, after)
 	for range searches {
-		page, err := file.Service(v.ports).Search(v.r.Context(), v.who.User, area, p.Search, after, table.MaxPage)
+		page, err := v.ports.Files().Search(v.r.Context(), v.who.User, area, p.Search, after, table.MaxPage)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -261,12 +260,12 @@ func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
 	for i, f := range some {
 		id := strconv.FormatInt(f.ID, 10)
 		records[i] = f.File
-		rows[i] = fileRow{File: f.File, Ends: api.Moment(f.Expires), Page: p.Page("id", id), Current: open == id}
+		rows[i] = fileRow{File: f.File, Ends: param.Moment(f.Expires), Page: p.Page("id", id), Current: open == id}
 	}
 	if p.Backup || len(rows) == 0 {
 		return rows, nil
 	}
-	all, err := file.Links(v.ports).OfMany(v.r.Context(), records, otherLinks)
+	all, err := v.ports.Links().OfMany(v.r.Context(), records, otherLinks)
 	if err != nil {
 		return nil, err
 	}
@@ -391,7 +390,7 @@ func (v *visit) gone(status int, wrong error) error {
 func (page) Part(n, percent int64) int64 { return n / 100 * percent }
 
 // Unix returns the time of Unix seconds.
-func (page) Unix(seconds int64) time.Time { return api.Moment(seconds) }
+func (page) Unix(seconds int64) time.Time { return param.Moment(seconds) }
 
 // Deleted says that files are in the backup area now.
 func (p page) Deleted(ids []int64) string { return p.N("files.deleted", int64(len(ids))) }

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/links"
@@ -82,14 +82,14 @@ func (v *visit) link(q url.Values) (p landingPage, err error) {
 			p.Query.Set(name, bounded(q.Get(name)))
 		}
 	}
-	if lang, ok := api.Language(q.Get("lang")); ok {
+	if lang, ok := param.Language(q.Get("lang")); ok {
 		p.Query.Set("lang", lang)
 	}
 	_, err = v.ask(question{at: "GET " + at + p.Query.Encode() + "&about"}, &p.About)
 	if !p.guarded() {
 		p.Query.Del("claim")
 	}
-	p.Link = strings.TrimPrefix(api.Prefix, "/") + at + p.Query.Encode()
+	p.Link = strings.TrimPrefix(wire.Prefix, "/") + at + p.Query.Encode()
 	p.Download = p.Link + "&download=1"
 	v.query = p.Query
 	p.Curl = `"` + v.ports.Base(v.r.Context()) + at + url.Values{token: p.Query[token]}.Encode() + `"`
@@ -111,7 +111,7 @@ func bounded(text string) string {
 // also where a robot opens it: that counts nothing.
 func (p landingPage) asked(more string) question {
 	return question{
-		at:     "GET " + strings.TrimPrefix(p.Link, strings.TrimPrefix(api.Prefix, "/")) + more,
+		at:     "GET " + strings.TrimPrefix(p.Link, strings.TrimPrefix(wire.Prefix, "/")) + more,
 		header: http.Header{"User-Agent": {"Ferry"}, "Accept": {"*/*"}},
 	}
 }
@@ -133,7 +133,7 @@ func (v *visit) deadOf(kind string, status int, wrong error) error {
 		return v.showError(status, v.wrong(wrong))
 	}
 	over, _ := errors.AsType[links.Over](wrong)
-	return v.show(status, "dead", deadPage{why, over.Sender, api.Moment(over.Since)})
+	return v.show(status, "dead", deadPage{why, over.Sender, param.Moment(over.Since)})
 }
 
 // deadPage says why a link leads nowhere, with who gave it away and since when, if that is known.
@@ -201,7 +201,7 @@ const (
 
 // preview adds what the page shows of the file itself, if its link has neither limit nor password.
 func (v *visit) preview(p *landingPage) error {
-	length := api.Value(p.About.Length)
+	length := param.Value(p.About.Length)
 	if p.guarded() || length == 0 {
 		return nil
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/service"
 )
 
 // wantUses checks how often the first file was downloaded and previewed.
@@ -62,7 +62,7 @@ func TestALinksPageShowsWhatCannotRun(t *testing.T) {
 		got.WantHeaders("Content-Security-Policy", "sandbox; default-src 'none'", "X-Content-Type-Options", "nosniff")
 		v.has("how "+k.name+" is sent", "<"+got.Header.Get("Content-Disposition"), "<attachment;")
 	}
-	v = serve(t, set(func(s *api.Settings) { s.RedirectOver = 100 })) // the store has the bytes
+	v = serve(t, set(func(s *service.Settings) { s.RedirectOver = 100 })) // the store has the bytes
 	v.opens(v.link("file=long.log", strings.Repeat("a line.\n", 40)+"line 41."), 200, strings.Repeat("a line.\n", 40), "-line 41.")
 }
 

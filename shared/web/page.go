@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/fault"
+	"ferry/shared/service"
 )
 
 //go:embed templates/*.html
@@ -27,7 +28,7 @@ var templateOf = remembered(func(name string) *template.Template {
 type page struct {
 	words
 	Name      string // of the page
-	Look      api.Look
+	Look      service.Look
 	User      string // who is logged in; empty is nobody
 	Languages []language
 	Data      any // of this page alone
@@ -53,7 +54,7 @@ func (v *visit) page(name string, data any) page {
 	if f := fault.Of(v.err); f != nil {
 		p.Again = p.Now.Add(max(f.After, time.Second))
 	}
-	for _, tag := range api.Languages() {
+	for _, tag := range param.Languages() {
 		q := maps.Clone(v.query)
 		if v.r.Method == "GET" { // the query of a form may not mean the same
 			q = v.r.URL.Query()

@@ -159,7 +159,7 @@ func (v *visit) changePassword() error {
 	}
 	if cookie, ok := v.ports.Cookie(v.r.Context()); ok && code == "" {
 		v.again = nil
-		u, err := auth.NewUsers(v.ports.Table, v.ports.Now).Get(v.r.Context(), found.User)
+		u, err := v.ports.Users().Get(v.r.Context(), found.User)
 		if err == nil {
 			err = v.begin(cookie, u)
 		}

@@ -9,11 +9,11 @@ import (
 
 	"rsc.io/qr"
 
-	"ferry/shared/api"
-	"ferry/shared/auth"
+	"ferry/shared/api/param"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 )
 
 // quiet is the width of the empty border that a QR code needs.
@@ -40,12 +40,12 @@ func (v *visit) qr() error {
 // linkOf returns the link of a token. It is made here, never of a text that a caller could choose.
 func (v *visit) linkOf(q url.Values) (string, error) {
 	base := v.ports.Base(v.r.Context())
-	lang, ok := api.Language(q.Get("lang"))
+	lang, ok := param.Language(q.Get("lang"))
 	if !ok {
 		lang = v.Lang
 	}
 	before := map[string]string{
-		"k": auth.DownloadLink(base, lang, blob.Files), "z": auth.DownloadLink(base, lang, blob.Backup),
+		"k": keys.DownloadLink(base, lang, blob.Files), "z": keys.DownloadLink(base, lang, blob.Backup),
 		"r": base + "/requests/in?lang=" + lang + "&k=",
 	}
 	for name, before := range before {

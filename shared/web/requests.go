@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -70,7 +69,7 @@ func (v *visit) addRequests(p *requestsPage) error {
 	if !slices.ContainsFunc(p.Requests, func(r request) bool { return r.Arrived.Files > 0 }) {
 		return nil
 	}
-	newest, err := file.Service(v.ports).List(v.r.Context(), v.who.User, blob.Files, 0, table.MaxPage)
+	newest, err := v.ports.Files().List(v.r.Context(), v.who.User, blob.Files, 0, table.MaxPage)
 	for _, f := range newest.Files {
 		for i := range p.Requests {
 			if r := &p.Requests[i]; f.By.Request == r.ID && len(r.Newest) < newestArrived {

@@ -7,22 +7,22 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/service"
 	"ferry/shared/wire"
 )
 
 func TestTheSendingPageIntroducesItselfToVisitors(t *testing.T) {
 	visit(t).opens("send", 200, "Whoever has a link needs no account", `href="login?next=send"`, `-type="file"`)
-	v := serve(t, set(func(s *api.Settings) { s.Look.Intro = "For <all> of us" }))
+	v := serve(t, set(func(s *service.Settings) { s.Look.Intro = "For <all> of us" }))
 	v.opens("send?failed=401", 200, "For &lt;all&gt; of us", "and nothing was sent")
 }
 
 func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 	visit(t).login("ann").opens("send", 200, "Drop files or folders here", `data-scope="user:ann"`, `action="v1/upload"`,
 		"E-mail or text message", `<option value="7d"`, "expires in 30", "-data-room", "-Never", "Mail me", `name="d"`, `name="lang" value="en"`)
-	v := serve(t, set(func(s *api.Settings) { s.NoSMS, s.MaxBody, s.Retention.KeepDays = true, 5_000_000, 0 }))
+	v := serve(t, set(func(s *service.Settings) { s.NoSMS, s.MaxBody, s.Retention.KeepDays = true, 5_000_000, 0 }))
 	v.Add("eve", apitest.Quota(3_000_000), func(u *auth.User) { u.Email = "" })
 	v.login("eve").opens("send", 200, `data-room="3000000"`, "You have 3 MB left", "-E-mail or text message", `-name="c"`,
 		"at most 5 MB", "never expires", "-Mail me")

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 )
 
 func textsOf(t *testing.T, lang string) (all map[string]word) {
@@ -119,7 +119,7 @@ func TestTheLanguagesHaveTheSameTexts(t *testing.T) {
 		return fmt.Sprint(all)
 	}
 	english := textsOf(t, "en")
-	for _, lang := range api.Languages() {
+	for _, lang := range param.Languages() {
 		texts := textsOf(t, lang)
 		for key, want := range english {
 			got, ok := texts[key]

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
@@ -66,7 +66,7 @@ func (v *visit) admit() error {
 	if !v.cookie.IsOwn(v.r) {
 		return fault.New(fault.Forbidden, "a web page of another site may not do this")
 	}
-	if lang, ok := api.Language(v.r.URL.Query().Get("language")); ok && v.r.Method == http.MethodGet {
+	if lang, ok := param.Language(v.r.URL.Query().Get("language")); ok && v.r.Method == http.MethodGet {
 		http.SetCookie(v.w, &http.Cookie{
 			Name: langCookie, Value: lang, Path: v.cookie.Path, MaxAge: 365 * 24 * 60 * 60,
 			Secure: v.cookie.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
@@ -86,7 +86,7 @@ func langOf(r *http.Request, u auth.User) string {
 	if c, err := r.Cookie(langCookie); err == nil && chosen == "" {
 		chosen = c.Value
 	}
-	return api.LangOf(cmp.Or(chosen, q.Get("lang")), r, u)
+	return param.LangOf(cmp.Or(chosen, q.Get("lang")), r, u)
 }
 
 // findLogin finds who is logged in. It makes one call to the table. Without a valid login the fault
@@ -167,7 +167,7 @@ func next(text, otherwise string) string {
 }
 
 // form reads the form that was sent.
-func (v *visit) form() (url.Values, error) { return api.Form(v.r, true) }
+func (v *visit) form() (url.Values, error) { return param.Form(v.r, true) }
 
 // compressed are the pages that are compressed. A page with a secret is not: who could have it opened
 // with guesses in its query, and could see how long it is, would find the secret (BREACH). So all
@@ -193,7 +193,7 @@ func (v *visit) show(status int, name string, data any) error {
 	text := b.Bytes()
 	if slices.Contains(compressed, name) {
 		h.Add("Vary", "Accept-Encoding")
-		if api.TakesGzip(v.r) { // never nil: a page of some bytes gains
+		if param.TakesGzip(v.r) { // never nil: a page of some bytes gains
 			text = packed(text, gzip.DefaultCompression)
 			h.Set("Content-Encoding", "gzip")
 		}

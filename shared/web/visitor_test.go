@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 	"ferry/shared/wire"
 )
 
@@ -43,8 +43,8 @@ func serve(t *testing.T, options ...apitest.Option) visitor {
 }
 
 // set returns an option that changes the settings.
-func set(change func(*api.Settings)) apitest.Option {
-	return func(s *api.Settings, _ *local.ServiceOptions) { change(s) }
+func set(change func(*service.Settings)) apitest.Option {
+	return func(s *service.Settings, _ *local.ServiceOptions) { change(s) }
 }
 
 // another returns another browser.

@@ -12,10 +12,12 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/account"
 	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/api/upload"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/wire"
 )
 
 // Endpoint is all pages.
@@ -64,8 +66,8 @@ func New(p *api.Ports) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/{version}/{file}", s.assets)
 	mux.Handle("/", s.handler(known((*visit).missing)))
-	mux.Handle(api.Prefix, p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { // for a program, not a page
-		return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", api.Prefix)
+	mux.Handle(wire.Prefix, p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { // for a program, not a page
+		return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", wire.Prefix)
 	}))
 	mux.Handle("GET /{$}", s.handler((*visit).home))
 	for at, f := range views() {
@@ -75,12 +77,12 @@ func New(p *api.Ports) http.Handler {
 }
 
 func newSite(p *api.Ports) *site {
-	return &site{ports: p, check: auth.New(p.Ports), tokens: auth.NewTokens(p.Ports), assets: newAssets(p.Look), words: remembered(func(lang string) words { return wordsOf(lang, !p.NoSMS) })}
+	return &site{ports: p, check: p.Credentials(), tokens: p.Tokens(), assets: newAssets(p.Look), words: remembered(func(lang string) words { return wordsOf(lang, !p.NoSMS) })}
 }
 
 // home leads a browser to the first page. Programs get a text that says how to use the interface.
 func (v *visit) home() error {
-	if api.Asked(v.r) == api.AsPage {
+	if param.Asked(v.r) == param.AsPage {
 		return v.to(cmp.Or(v.ports.Look.Home, "send"), nil)
 	}
 	base := v.ports.Base(v.r.Context())
@@ -94,7 +96,7 @@ func (v *visit) home() error {
 
 // missing answers for pages that do not exist. Programs get the envelope.
 func (v *visit) missing() error {
-	if api.Asked(v.r) != api.AsPage {
+	if param.Asked(v.r) != param.AsPage {
 		v.again = func(status int, _ error) error { return envelope.WriteError(v.w, v.ports.Now(), status) }
 	}
 	return fault.New(fault.NotFound, "there is no such page")

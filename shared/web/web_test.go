@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/service"
 	"ferry/shared/web"
 )
 
@@ -25,11 +25,11 @@ func (v visitor) fileOf(name string) string {
 	return allOf(v.open("forgot").Text, `(static/[0-9a-f]{12}/)`)[0] + name
 }
 
-func looking(l api.Look) apitest.Option { return set(func(s *api.Settings) { s.Look = l }) }
+func looking(l service.Look) apitest.Option { return set(func(s *service.Settings) { s.Look = l }) }
 
 // TestFilesOfPagesAreSmallAndKeptForEver has the limit of the weight of all scripts and styles, after gzip.
 func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
-	total, v := 0, visit(t, looking(api.Look{Logo: []byte("\x89PNG..."), LogoType: "image/png"}))
+	total, v := 0, visit(t, looking(service.Look{Logo: []byte("\x89PNG..."), LogoType: "image/png"}))
 	files, err := os.ReadDir("static")
 	apitest.Must(t, err)
 	for _, f := range files {
@@ -88,7 +88,7 @@ func TestScriptsAreLoadedTogether(t *testing.T) {
 }
 
 func TestPagesLookAsTheOperatorWants(t *testing.T) {
-	v := visit(t, looking(api.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
+	v := visit(t, looking(service.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
 	v.opens("login", 200, "– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`,
 		`href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`)
 	apitest.Equal(t, "the colours", v.open(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
@@ -148,7 +148,7 @@ func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
 // TestEachPageIsForItselfAlone asks as somebody with a login and as somebody without one.
 func TestEachPageIsForItselfAlone(t *testing.T) {
 	const allowed = "https://app.example"
-	known := visit(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{allowed} }).login("ann")
+	known := visit(t, func(_ *service.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{allowed} }).login("ann")
 	for _, v := range []visitor{known, known.another(desk)} {
 		for _, request := range web.Views() {
 			method, name, _ := strings.Cut(request, " ")

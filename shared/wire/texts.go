@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// Prefix is the beginning of every path but those of pages.
+const Prefix = "/v1"
+
 // LostBytes begins what the service says about a file whose bytes it has lost. The id of
 // the request follows.
 const LostBytes = "the service has lost the bytes of this file; tell its operator the request id "

@@ -10,9 +10,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 // root is the directory of the module.
@@ -63,7 +63,7 @@ type deployed struct {
 	*testing.T
 	*Stack
 	config aws.Config
-	ports  *api.Ports
+	ports  *service.Service
 }
 
 // deploy deploys a stack with these parameters and with the users and files of

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"ferry/shared/api"
+	"ferry/shared/wire"
 )
 
 // look changes how the pages look, which makes a new version of their function.
@@ -18,7 +18,7 @@ func look(t *testing.T, c *Cloud) {
 	d := deployEmpty(t, c, nil)
 	shows := func(text string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(d.Base, api.Prefix)+"/login", nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(d.Base, wire.Prefix)+"/login", nil)
 		check(t, err)
 		r.Header.Set("Accept", "text/html")
 		resp, err := http.DefaultClient.Do(r)

@@ -27,12 +27,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 // call sends a request as alice, expects a status and returns the answer.
@@ -297,7 +297,7 @@ func (d *deployed) file(id int64) (files.File, error) {
 	d.Helper()
 	alice, err := auth.NewUsers(d.ports.Table, time.Now).Get(d.Context(), "alice")
 	check(d, err)
-	return file.Service(d.ports).Get(d.Context(), alice, blob.Files, id)
+	return d.ports.Files().Get(d.Context(), alice, blob.Files, id)
 }
 
 // retry starts with a sender that SES has not verified yet. The failed message is hidden
@@ -392,9 +392,9 @@ func unmoved(t *testing.T, c *Cloud) {
 // uploadAgo stores a file of alice with a clock that is set back.
 func (d *deployed) uploadAgo(ago time.Duration, sending files.Sending) {
 	d.Helper()
-	then := d.ports.Clone()
+	then := service.New(d.ports.Ports, d.ports.Settings)
 	then.Now = func() time.Time { return d.ports.Now().Add(-ago) }
-	up, err := file.Service(then).Begin(d.Context(), "alice", files.By{User: "alice"}, 3, sending)
+	up, err := then.Files().Begin(d.Context(), "alice", files.By{User: "alice"}, 3, sending)
 	check(d, err)
 	check(d, up.Add(d.Context(), files.Part{Name: "old", Body: strings.NewReader("old"), Size: 3}))
 	_, err = up.Commit(d.Context(), 0)

@@ -19,10 +19,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/wire"
 )
 
 // alias is the alias that the template gives each function. Calls go to it.
@@ -68,7 +69,7 @@ func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]s
 	if err != nil {
 		return nil, err
 	}
-	s.Base, s.front = root+api.Prefix, front
+	s.Base, s.front = root+wire.Prefix, front
 	all := map[string]string{"PublicUrl": s.Base}
 	maps.Copy(all, parameters)
 	for name, value := range all {
@@ -182,7 +183,7 @@ func (s *Stack) function(id, version string) invoker {
 }
 
 // Fill stores the data that events/ refer to, with the link key that they use.
-func Fill(ctx context.Context, c aws.Config, d boottest.Deployed, log *slog.Logger) (*api.Ports, error) {
+func Fill(ctx context.Context, c aws.Config, d boottest.Deployed, log *slog.Logger) (*service.Service, error) {
 	_, err := ssm.NewFromConfig(c).PutParameter(ctx, &ssm.PutParameterInput{
 		Name: aws.String(d.Environment["FERRY_KEY_PARAMETER"]), Value: aws.String(boottest.Key),
 		Type: "SecureString", Overwrite: aws.Bool(true),
@@ -190,19 +191,18 @@ func Fill(ctx context.Context, c aws.Config, d boottest.Deployed, log *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("storing the link key: %w", err)
 	}
-	p, err := d.Ports(ctx)
+	s, err := d.Service(ctx, log)
 	if err != nil {
 		return nil, err
 	}
-	p.Log = log
-	return p, boottest.Fill(ctx, p)
+	return boottest.Fill(ctx, s)
 }
 
 // Empty removes all data once the requests in progress are answered.
 func (s *Stack) Empty(ctx context.Context) error {
 	s.requests.Lock()
 	defer s.requests.Unlock()
-	p, err := s.Ports(ctx)
+	p, err := s.Service(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -9,25 +9,19 @@ import (
 	"strconv"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
-	"ferry/shared/notify"
+	"ferry/shared/keys"
 )
-
-// Passwords returns the domain of new passwords.
-func Passwords(p *api.Ports) *auth.Accounts {
-	return auth.NewAccounts(auth.AccountsConfig{
-		Ports: p.Ports, HideUsers: p.HideUsers, Outbox: notify.NewOutbox(p.Ports, notify.Limits{}, p.PublicURL, p.Events),
-	})
-}
 
 // Login is POST /auth/login (specification section 4.2).
 func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 
 // newLogin returns the handler. It needs the port Table.
 func newLogin(p *api.Ports) http.Handler {
-	check := auth.New(p.Ports)
+	check := p.Credentials()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, bearer, err := check.Login(r.Context(), auth.Read(r))
 		if err != nil {
@@ -43,7 +37,7 @@ func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 
 // newFirst returns the handler. It needs the port Table.
 func newFirst(p *api.Ports) http.Handler {
-	check, service := auth.New(p.Ports), Passwords(p)
+	check, service := p.Credentials(), p.Passwords()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		u, err := check.CheckFirst(r.Context(), auth.Read(r))
 		if err != nil {
@@ -55,7 +49,7 @@ func newFirst(p *api.Ports) http.Handler {
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{
 			Description: envelope.First, User: u.Name,
-			LinkURL: auth.ChangeLink(p.Base(r.Context()), api.Lang(r, u.User), token),
+			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, u.User), token),
 		})
 	})
 }
@@ -65,21 +59,21 @@ func Forget() api.Endpoint { return api.Named("authforget", newForget) }
 
 // newForget returns the handler. It needs the port Table and the link key.
 func newForget(p *api.Ports) http.Handler {
-	service, outlet := Passwords(p), p.Outlet()
+	service, outlet := p.Passwords(), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		name, err := api.Required(r, "u", "the user's name")
+		name, err := param.Required(r, "u", "the user's name")
 		if err != nil {
 			return err
 		}
-		base, lang := p.Base(r.Context()), api.Lang(r, auth.User{})
+		base, lang := p.Base(r.Context()), param.Lang(r, auth.User{})
 		token, user, err := service.Forget(r.Context(), name, auth.Source(r), base, lang)
 		if err != nil {
 			return err
 		}
 		p.Notify()
 		return envelope.Write(w, p.Now(), envelope.Success{
-			Description: envelope.Forget, User: user, LinkURL: auth.ChangeLink(base, lang, token),
+			Description: envelope.Forget, User: user, LinkURL: keys.ChangeLink(base, lang, token),
 		})
 	})
 }
@@ -89,7 +83,7 @@ func Change() api.Endpoint { return api.Named("authchange", newChange) }
 
 // newChange returns the handler. It needs the port Table.
 func newChange(p *api.Ports) http.Handler {
-	service, outlet := Passwords(p), p.Outlet()
+	service, outlet := p.Passwords(), p.Outlet()
 	outlet.Links, outlet.WriteError = true, func(w http.ResponseWriter, r *http.Request, status int) error {
 		if isPerson(r) && r.Method == http.MethodPost && status < http.StatusInternalServerError {
 			return toPassword(w, r, url.Values{"wrong": {strconv.Itoa(status)}})
@@ -97,7 +91,7 @@ func newChange(p *api.Ports) http.Handler {
 		return envelope.WriteError(w, p.Now(), status)
 	}
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Add("Vary", api.VaryByShape)
+		w.Header().Add("Vary", param.VaryByShape)
 		if r.Method == http.MethodGet {
 			return showChange(w, r)
 		}
@@ -116,7 +110,7 @@ func newChange(p *api.Ports) http.Handler {
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{
 			Description: envelope.Forget, User: user,
-			LinkURL: auth.ChangeLink(p.Base(r.Context()), api.Lang(r, auth.User{}), c.Token),
+			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, auth.User{}), c.Token),
 		})
 	})
 }
@@ -142,21 +136,21 @@ func toPassword(w http.ResponseWriter, r *http.Request, query url.Values) error 
 	return api.ToPage(w, 1, "password", query)
 }
 
-func isPerson(r *http.Request) bool { return api.Asked(r) == api.AsPage }
+func isPerson(r *http.Request) bool { return param.Asked(r) == param.AsPage }
 
 // read takes the token, PIN and password from the query or from a form, so that they
 // need not be in a URL.
 func read(r *http.Request) (auth.Change, error) {
-	q, err := api.Query(r)
+	q, err := param.Query(r)
 	if err != nil {
 		return auth.Change{}, err
 	}
-	form, err := api.Form(r, false)
+	form, err := param.Form(r, false)
 	if err != nil {
 		return auth.Change{}, err
 	}
 	value := func(name string) string { return cmp.Or(form.Get(name), q.Get(name)) }
-	c := auth.Change{Token: api.TrimToken(value("k")), PIN: value("p"), Password: value("z")}
+	c := auth.Change{Token: param.TrimToken(value("k")), PIN: value("p"), Password: value("z")}
 	if c.Token == "" {
 		return auth.Change{}, fault.Parameter("k", "the query parameter k, the change token, is missing")
 	}

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -28,7 +29,7 @@ func startForget(t *testing.T, options ...apitest.Option) *apitest.Server {
 	return s
 }
 
-func hiding(set *api.Settings, _ *local.ServiceOptions) { set.HideUsers = true }
+func hiding(set *service.Settings, _ *local.ServiceOptions) { set.HideUsers = true }
 
 func TestForgetDependsOnTheUsersState(t *testing.T) {
 	t.Parallel()
@@ -72,7 +73,7 @@ func TestMailUsesTheUsersLanguageAndLinkTheRequestsLanguage(t *testing.T) {
 	if m.To != "alice@example.com" || !strings.Contains(m.HTML, `lang="it"`) {
 		t.Errorf("the mail to %s is %s", m.To, m.HTML)
 	}
-	if want := auth.ChangeLink(s.Base, "it", token); !strings.Contains(m.Text, "\n"+want+"\n") {
+	if want := keys.ChangeLink(s.Base, "it", token); !strings.Contains(m.Text, "\n"+want+"\n") {
 		t.Errorf("the mail does not lead to %s: %s", want, m.Text)
 	}
 }

@@ -16,7 +16,7 @@ func Me() api.Endpoint { return api.Named("me", newMe) }
 
 // newMe returns the handler. It needs the port Table.
 func newMe(p *api.Ports) http.Handler {
-	h := me{notify.NewOutbox(p.Ports, p.Notices, p.PublicURL, p.Events), auth.New(p.Ports), Passwords(p)}
+	h := me{p.Outbox(), p.Credentials(), p.Passwords()}
 	return p.ByRoute(map[string]api.Handler{
 		"GET /me":           h.show,
 		"POST /me/password": api.WithJSON(false, h.change),

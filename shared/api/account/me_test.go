@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 )
 
 type left struct {
@@ -22,7 +22,7 @@ type me struct {
 }
 
 func limited(hour, day int64) apitest.Option {
-	return func(s *api.Settings, _ *local.ServiceOptions) { s.Notices.PerHour, s.Notices.PerDay = hour, day }
+	return func(s *service.Settings, _ *local.ServiceOptions) { s.Notices.PerHour, s.Notices.PerDay = hour, day }
 }
 
 func TestACallerSeesWhatTheAccountIsAndHasLeft(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/notify"
@@ -29,7 +30,7 @@ func newStop(p *api.Ports) http.Handler {
 type server struct{ ports *api.Ports }
 
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Add("Vary", api.VaryByShape)
+	w.Header().Add("Vary", param.VaryByShape)
 	if isPerson(r) && r.Method == http.MethodGet { // the page says what is wrong with a token
 		return api.ToPage(w, 1, "stop", r.URL.Query())
 	}
@@ -48,7 +49,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 
 // address returns the address that the request's token is for.
 func (s server) address(r *http.Request) (string, error) {
-	token, err := api.Token(r, "t", "the token at the end of a mail")
+	token, err := param.Token(r, "t", "the token at the end of a mail")
 	address, ok := s.ports.Key.StopAddress(token)
 	if err == nil && !ok {
 		err = fault.New(fault.Unauthorized, "the token is not from one of our mails")
@@ -59,7 +60,7 @@ func (s server) address(r *http.Request) (string, error) {
 // change stops the mails or, with undo in a form, resumes them. An address that is
 // suppressed for another reason stays suppressed.
 func (s server) change(r *http.Request, address string) (notify.Suppression, error) {
-	form, err := api.Form(r, false)
+	form, err := param.Form(r, false)
 	if err != nil {
 		return notify.Suppression{}, err
 	}

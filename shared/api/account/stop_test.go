@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/keys"
 	"ferry/shared/notify"
 )
 
@@ -19,7 +19,7 @@ const (
 )
 
 func path(s *apitest.Server, lang string) string {
-	return auth.StopLink("", lang, s.Data.Ports.Key.Stop(address))
+	return keys.StopLink("", lang, s.Data.Ports.Key.Stop(address))
 }
 
 // reason returns why the address gets no mail, or "" if it gets mail.
@@ -112,7 +112,7 @@ func TestWrongStopTokenRevealsAndChangesNothing(t *testing.T) {
 func TestABrowserIsLedToThePageThatStopsMail(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	for _, link := range []string{path(s, "de"), auth.StopLink("", "de", "x")} { // the page says what is wrong with a token
+	for _, link := range []string{path(s, "de"), keys.StopLink("", "de", "x")} { // the page says what is wrong with a token
 		_, query, _ := strings.Cut(link, "?")
 		a := s.Send("GET "+link, "", "Accept", browser, "Sec-Fetch-Mode", "navigate").Want(303)
 		a.WantHeaders("Location", "../../stop?"+query, "Cache-Control", "no-store", "Referrer-Policy", "same-origin", "Vary", "Accept, Sec-Fetch-Mode, User-Agent")

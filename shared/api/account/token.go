@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
@@ -28,12 +29,12 @@ type failure struct {
 
 // newToken returns the handler. It needs the port Table.
 func newToken(p *api.Ports) http.Handler {
-	check, outlet := auth.New(p.Ports), p.Outlet()
+	check, outlet := p.Credentials(), p.Outlet()
 	outlet.WriteError = func(w http.ResponseWriter, r *http.Request, status int) error {
 		return write(w, status, failure{status, phrase(status), p.Base(r.Context())})
 	}
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		form, err := api.Form(r, true)
+		form, err := param.Form(r, true)
 		if err != nil {
 			return err
 		}
@@ -76,9 +77,9 @@ func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 // newRevoke returns the handler. It needs the port Table. The token is enough to revoke
 // it, and an unknown token gets the same answer.
 func newRevoke(p *api.Ports) http.Handler {
-	check := auth.New(p.Ports)
+	check := p.Credentials()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		form, err := api.Form(r, true)
+		form, err := param.Form(r, true)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
@@ -15,7 +16,7 @@ func Tokens() api.Endpoint { return api.Named("tokens", newTokens) }
 
 // newTokens returns the handler. It needs the port Table.
 func newTokens(p *api.Ports) http.Handler {
-	h := tokens{p, auth.NewTokens(p.Ports)}
+	h := tokens{p, p.Tokens()}
 	return p.ByRoute(map[string]api.Handler{
 		"POST /tokens":        api.WithJSON(false, h.add),
 		"GET /tokens":         h.list,
@@ -35,7 +36,7 @@ func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity, in 
 	if want.Scope == auth.ScopeLogin {
 		want.Idle = int64(auth.DeviceIdle.Seconds())
 	}
-	expires, err := api.Expires(in.Expires, h.ports.Now())
+	expires, err := param.Expires(in.Expires, h.ports.Now())
 	if err != nil {
 		return err
 	}
@@ -53,8 +54,8 @@ func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity, in 
 
 func shown(t auth.APIToken) wire.Token {
 	return wire.Token{
-		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: api.Moment(t.Created), Used: api.Moment(t.Used),
-		Expires: api.Moment(t.Expires), Ends: t.Ends().UTC(),
+		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: param.Moment(t.Created), Used: param.Moment(t.Used),
+		Expires: param.Moment(t.Expires), Ends: t.Ends().UTC(),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/bundle"
@@ -120,7 +120,7 @@ func (s server) openBundle(r *http.Request, link links.Link, used *links.Used) (
 
 // entries lists a bundle.
 func (s server) entries(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
-	after, err := api.Number(r, "after", 0, bundle.MaxEntries, 0)
+	after, err := param.Number(r, "after", 0, bundle.MaxEntries, 0)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/bundle"
+	"ferry/shared/service"
 	"ferry/shared/wire"
 )
 
@@ -178,7 +178,7 @@ func TestEntriesOfAGuardedLinkNeedAClaim(t *testing.T) {
 
 func TestRequestsForABundleDoNotUseUpItsLink(t *testing.T) {
 	t.Parallel()
-	s := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.LinkBytes = 2000 })
+	s := begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.LinkBytes = 2000 })
 	tree := pack(t, "a", strings.Repeat("x", 400), "b", "1")
 	link := s.bundle("", tree).Want(200).File().LinkURL
 	s.entries(link + "&entries")

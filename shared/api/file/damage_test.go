@@ -15,6 +15,7 @@ import (
 
 	"github.com/minio/crc64nvme"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -168,7 +169,7 @@ func TestKnownBytesLeaveByTheKernelUntilTheirFileChanges(t *testing.T) {
 				s := begin(t)
 				s.InProcess("it changes what is stored")
 				link := s.share("a", content)
-				h := file.Download().New(s.Data.Ports)
+				h := file.Download().New(&api.Ports{Service: s.Service.Service})
 				get := func() *direct {
 					w, r := &direct{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequest("GET", link, nil)
 					r.Header.Set("User-Agent", "curl/8")
@@ -259,7 +260,7 @@ func TestAFileThatChangesWhileTheKernelSendsItIsVerifiedBeforeItsEnd(t *testing.
 			r.Header.Set("User-Agent", "curl/8")
 			func() {
 				defer func() { apitest.Equal(t, "it is cut off", recover() != nil, !k.good) }()
-				file.Download().New(s.Data.Ports).ServeHTTP(w, r)
+				file.Download().New(&api.Ports{Service: s.Service.Service}).ServeHTTP(w, r)
 			}()
 			apitest.Equal(t, "all was sent", w.Body.Len() == size, k.good)
 			if k.good {

@@ -18,11 +18,13 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/wire"
 )
@@ -62,14 +64,14 @@ type server struct {
 }
 
 func newServer(p *api.Ports) server {
-	return server{ports: p, files: Service(p), links: Links(p), passwords: auth.New(p.Ports), layouts: &layouts{}}
+	return server{ports: p, files: p.Files(), links: p.Links(), passwords: p.Credentials(), layouts: &layouts{}}
 }
 
 // handle answers a download link. If it leads nowhere, or needs a password, a browser is led to the
 // page that says so.
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	err := s.give(w, r)
-	if fault.Is(err, fault.Unauthorized) && r.Method == http.MethodGet && api.Asked(r) == api.AsPage && !MadeByRobot(r) {
+	if fault.Is(err, fault.Unauthorized) && r.Method == http.MethodGet && param.Asked(r) == param.AsPage && !MadeByRobot(r) {
 		w.Header().Del("WWW-Authenticate")
 		return s.toPage(w, r)
 	}
@@ -78,7 +80,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 
 // give answers with the bytes, with the envelope, or by leading a browser to the link's page.
 func (s server) give(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Add("Vary", api.VaryByShape)
+	w.Header().Add("Vary", param.VaryByShape)
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "script", "worker", "sharedworker", "serviceworker", "style", "xslt": // browsers load these though they are attachments
 		return fault.New(fault.Forbidden, "a page may not load a file as its script or style")
@@ -90,16 +92,16 @@ func (s server) give(w http.ResponseWriter, r *http.Request) error {
 	case wanted == wantsPage && who == nameless: // no page helps a program
 		wanted = wantsBytes
 	}
-	token, err := api.Token(r, s.param, "the download token")
+	token, err := param.Token(r, s.param, "the download token")
 	if err != nil {
 		return err
 	}
-	if len(token) > auth.LinkToken && strings.ContainsAny(token[auth.LinkToken:][:1], "_-") { // more of a chat's
-		token = token[:auth.LinkToken]
+	if len(token) > keys.LinkToken && strings.ContainsAny(token[keys.LinkToken:][:1], "_-") { // more of a chat's
+		token = token[:keys.LinkToken]
 	}
 	caller := fault.CallerOf(r.Context())
 	caller.Login = "link"
-	claim := api.TrimToken(r.URL.Query().Get("claim"))
+	claim := param.TrimToken(r.URL.Query().Get("claim"))
 	link, err := s.links.Find(r.Context(), s.area, token, claim)
 	if claim == "" && link.Limit > 0 && goesOn(r, link.File, wanted) {
 		link, err = s.links.GoOn(link, s.area, taker(r))
@@ -156,7 +158,7 @@ func (w want) isContent() bool { return w == wantsBytes || w == wantsEntries || 
 
 // wants reads what a request wants: its query says so, or the shape that it asks for.
 func wants(r *http.Request) want {
-	q, asked := r.URL.Query(), api.Asked(r)
+	q, asked := r.URL.Query(), param.Asked(r)
 	switch {
 	case q.Has("about"):
 		return wantsAbout
@@ -166,9 +168,9 @@ func wants(r *http.Request) want {
 		return wantsEntry
 	case q.Has("preview"):
 		return wantsPreview
-	case asked == api.AsJSON && q.Get("download") == "":
+	case asked == param.AsJSON && q.Get("download") == "":
 		return wantsEnvelope
-	case asked == api.AsPage && q.Get("download") == "" && q.Get("claim") == "":
+	case asked == param.AsPage && q.Get("download") == "" && q.Get("claim") == "":
 		return wantsPage
 	}
 	return wantsBytes
@@ -179,16 +181,16 @@ func wants(r *http.Request) want {
 func isLed(r *http.Request, link links.Link, who asker, wanted want) bool {
 	q := r.URL.Query()
 	if link.Guarded() {
-		return link.Password == "" || given(r) == "" || who == prefetching && q.Has("claim")
+		return link.Password == "" || param.Password(r) == "" || who == prefetching && q.Has("claim")
 	}
 	return wanted == wantsBytes && !q.Has("download") && !q.Has("claim")
 }
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
-	at := auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), f.Area) + link.Token
+	at := keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, auth.User{}), f.Area) + link.Token
 	return envelope.Write(w, s.ports.Now(), envelope.Success{
-		Description: envelope.List, User: f.Owner, Files: []envelope.File{shownFile(f, at)},
+		Description: envelope.List, User: f.Owner, Files: []envelope.File{api.Shown(f, at)},
 	})
 }
 
@@ -434,5 +436,5 @@ func (s server) toPage(w http.ResponseWriter, r *http.Request) error {
 	if lang := r.URL.Query().Get("lang"); lang != "" {
 		q.Set("lang", lang)
 	}
-	return api.ToPage(w, strings.Count(strings.TrimPrefix(r.URL.Path, api.Prefix+"/"), "/"), "l", q)
+	return api.ToPage(w, strings.Count(strings.TrimPrefix(r.URL.Path, wire.Prefix+"/"), "/"), "l", q)
 }

@@ -7,11 +7,13 @@ import (
 	"strconv"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/wire"
@@ -60,7 +62,7 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Ident
 	}
 	out := record{
 		FileFacts: notify.FactsOf(f), Entries: f.Entries, Uploader: f.Uploader(), Request: f.By.Request, By: f.By.Called,
-		LinkURL: auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u.User), f.Area) + s.links.Token(f),
+		LinkURL: keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, u.User), f.Area) + s.links.Token(f),
 	}
 	if err := s.addUses(r, u, f, &out); err != nil {
 		return err
@@ -71,7 +73,7 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Ident
 // find returns a file of the caller or, with d, one that the caller has sent to another
 // user.
 func (s server) find(r *http.Request, u auth.Identity) (files.File, error) {
-	id, err := api.FileID(r)
+	id, err := param.FileID(r)
 	if err != nil {
 		return files.File{}, err
 	}
@@ -92,7 +94,7 @@ func (s server) find(r *http.Request, u auth.Identity) (files.File, error) {
 
 // areaOf returns the area that a query names; the default is the user area.
 func areaOf(r *http.Request) (blob.Area, error) {
-	q, err := api.Query(r)
+	q, err := param.Query(r)
 	if err != nil || !q.Has("area") {
 		return blob.Files, err
 	}
@@ -145,8 +147,8 @@ func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *rec
 			}
 		}
 		out.Notifications[i] = wire.Notification{
-			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: api.Moment(n.Created), Tries: n.Tried(), LastError: n.LastError,
-			Provider: n.Provider, Sent: api.Moment(n.SentAt / 1000), Delivered: api.Moment(n.Delivered / 1000), Failed: api.Moment(n.FailedAt / 1000),
+			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: param.Moment(n.Created), Tries: n.Tried(), LastError: n.LastError,
+			Provider: n.Provider, Sent: param.Moment(n.SentAt / 1000), Delivered: param.Moment(n.Delivered / 1000), Failed: param.Moment(n.FailedAt / 1000),
 			Downloads: downloadsOf(l.Use),
 		}
 	}
@@ -155,6 +157,6 @@ func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *rec
 
 func downloadsOf(u links.Use) wire.Downloads {
 	return wire.Downloads{
-		Count: u.Downloads, About: u.About, First: api.Moment(u.First), Last: api.Moment(u.Last), Previews: u.Previews, LastPreview: api.Moment(u.Seen),
+		Count: u.Downloads, About: u.About, First: param.Moment(u.First), Last: param.Moment(u.Last), Previews: u.Previews, LastPreview: param.Moment(u.Seen),
 	}
 }

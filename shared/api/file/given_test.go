@@ -12,14 +12,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 )
 
 // givingAtMost bounds what a link gives out in an hour.
 func givingAtMost(bytes int64) apitest.Option {
-	return func(s *api.Settings, _ *local.ServiceOptions) { s.LinkBytes = bytes }
+	return func(s *service.Settings, _ *local.ServiceOptions) { s.LinkBytes = bytes }
 }
 
 // toTheHour moves the clock to a minute after an hour begins, while the bearer lasts.

@@ -1,15 +1,15 @@
 package file
 
 import (
-	"cmp"
 	"encoding/hex"
 	"net/http"
 	"net/url"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/wire"
 )
@@ -26,13 +26,13 @@ func (s server) guard(
 ) (done bool, err error) {
 	get := r.Method == http.MethodGet && (wanted == wantsBytes || wanted == wantsEntry)
 	switch {
-	case wanted == wantsPage || wanted == wantsAbout && given(r) == "":
+	case wanted == wantsPage || wanted == wantsAbout && param.Password(r) == "":
 		return false, nil
 	case r.URL.Query().Has("preview"):
 		return false, fault.New(fault.Forbidden, "a link with a limit or a password has no preview")
-	case link.Password != "" && (claim == "" || who.isRobot() && given(r) != ""):
-		id := "link#" + auth.HashToken(link.Token)
-		if err := CheckPassword(w, r, s.passwords, id, link.Password, "curl -L -u :PASSWORD LINK", false); err != nil {
+	case link.Password != "" && (claim == "" || who.isRobot() && param.Password(r) != ""):
+		id := "link#" + keys.HashToken(link.Token)
+		if err := param.CheckPassword(w, r, s.passwords, id, link.Password, "curl -L -u :PASSWORD LINK", false); err != nil {
 			return false, err
 		}
 		*who = person
@@ -84,42 +84,17 @@ func wish(r *http.Request) (wish string) {
 
 // plainAddress returns the link's own address.
 func (s server) plainAddress(r *http.Request, link links.Link) string {
-	return auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, auth.User{}), link.File.Area) + link.Token
-}
-
-// PasswordHeader has the password of a link. In a download, Basic can have it too, with any name.
-const PasswordHeader = "Ferry-Link-Password"
-
-func given(r *http.Request) string {
-	return cmp.Or(HeaderPassword(r), auth.Read(r).Password)
-}
-
-// HeaderPassword returns what that header has.
-func HeaderPassword(r *http.Request) string { return auth.HeaderText(r.Header.Get(PasswordHeader)) }
-
-// CheckPassword checks the password that a request gives for a link, which id names, against its
-// hash. curl says how to give it. A client that does not ask by itself is told to ask.
-func CheckPassword(
-	w http.ResponseWriter, r *http.Request, passwords *auth.Authenticator, id, hash, curl string, asks bool,
-) error {
-	err := error(fault.New(fault.Unauthorized, "this link needs a password: %s", curl))
-	if given := given(r); given != "" {
-		err = passwords.CheckPassword(r.Context(), id, hash, given, auth.Source(r))
-	}
-	if fault.Is(err, fault.Unauthorized) && !asks {
-		w.Header().Set("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
-	}
-	return err
+	return keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, auth.User{}), link.File.Area) + link.Token
 }
 
 // about costs no call.
 func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
 	out := wire.About{
-		Sender: link.Sender(), Message: link.Text, Expires: api.Moment(link.Ends()), Protected: link.Password != "",
+		Sender: link.Sender(), Message: link.Text, Expires: param.Moment(link.Ends()), Protected: link.Password != "",
 		Bundle: f.Entries > 0, Entries: f.Entries,
 	}
-	if !out.Protected || r.URL.Query().Get("claim") != "" || given(r) != "" {
+	if !out.Protected || r.URL.Query().Get("claim") != "" || param.Password(r) != "" {
 		sum, err := checksum(f)
 		if err != nil {
 			return err

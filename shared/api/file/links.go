@@ -4,22 +4,18 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/wire"
 )
-
-// MaxDownloads is the highest limit of a link. MaxLinkPassword is the longest password of one, in
-// characters.
-const MaxDownloads, MaxLinkPassword = 1_000_000, 128
 
 // Sharing is /files/{id}/links and the paths below it, and PATCH /files/{id}: what the owner of a
 // file can do with its links, its name and its expiry.
@@ -39,7 +35,7 @@ func newSharing(p *api.Ports) http.Handler {
 
 // own returns the file in the caller's user area that the path names. It costs one call.
 func (s server) own(r *http.Request, u auth.Identity) (files.File, error) {
-	id, err := api.FileID(r)
+	id, err := param.FileID(r)
 	if err != nil {
 		return files.File{}, err
 	}
@@ -61,7 +57,7 @@ func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity, 
 		}
 	}
 	if in.Expires != nil {
-		wish, err := ExpiryOf(*in.Expires, s.ports)
+		wish, err := param.Expiry(*in.Expires, s.ports.Now())
 		e.Expiry = &wish
 		if err != nil {
 			return err
@@ -82,12 +78,12 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity, i
 	if err != nil {
 		return err
 	}
-	sending, err := Sending(s.ports, r, u.User, Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I}, in.Lang)
+	sending, err := param.Sending(s.ports.Settings, s.ports.Base(r.Context()), r, u.User, param.Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I}, in.Lang)
 	if err != nil {
 		return err
 	}
 	order := links.Order{To: sending.Recipients, Instead: in.Instead, Uploader: u.Name == f.By.User}
-	if order.Options, err = OptionsOf(r, s.ports, in.Downloads, in.Password); err != nil {
+	if order.Options, err = param.Options(r.Context(), s.ports.Hasher, in.Downloads, in.Password); err != nil {
 		return err
 	}
 	if order.Until, err = s.until(in.Expires, f); err != nil {
@@ -123,46 +119,14 @@ func checkRecipients(in wire.NewLinks) error {
 	return nil
 }
 
-// OptionsOf checks a limit and a password, and hashes the password.
-func OptionsOf(r *http.Request, p *api.Ports, downloads int64, password string) (o files.Options, err error) {
-	switch {
-	case downloads < 0 || downloads > MaxDownloads:
-		return o, fault.Parameter("downloads", "the parameter downloads must be a number from 1 to %d", MaxDownloads)
-	case utf8.RuneCountInString(password) > MaxLinkPassword:
-		return o, fault.Parameter("password", "the password of a link has at most %d characters", MaxLinkPassword)
-	case strings.ContainsRune(password, utf8.RuneError): // something has replaced what its sender meant
-		return o, fault.Parameter("password", "the password of a link must be UTF-8")
-	case strings.TrimSpace(password) != password || strings.ContainsFunc(password, unicode.IsControl):
-		// The header that has it in a download could not.
-		return o, fault.Parameter("password", "the password of a link has no control characters, and no spaces at its ends")
-	}
-	o.Limit = downloads
-	if password != "" {
-		o.Password, err = p.Hasher.Hash(r.Context(), password)
-	}
-	return o, err
-}
-
-// ExpiryOf reads when a file is to leave the user area. An empty text leaves that to the retention.
-func ExpiryOf(text string, p *api.Ports) (e files.Expiry, err error) {
-	at, err := api.Expires(text, p.Now())
-	if err != nil || at.IsZero() {
-		return e, err
-	}
-	if !strings.Contains(text, "-") { // it counts from when the file is stored
-		return files.Expiry{In: int64(at.Sub(p.Now()).Seconds() + 0.5)}, nil
-	}
-	return files.Expiry{At: at.Unix()}, nil
-}
-
 // until reads when a link is to expire, in Unix seconds: 0 is with its file.
 func (s server) until(text string, f files.File) (int64, error) {
-	at, err := api.Expires(text, s.ports.Now())
+	at, err := param.Expires(text, s.ports.Now())
 	switch {
 	case err != nil || at.IsZero():
 		return 0, err
 	case f.Expires != 0 && at.Unix() > f.Expires:
-		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s", api.Moment(f.Expires).Format("2006-01-02T15:04:05Z"))
+		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s", param.Moment(f.Expires).Format("2006-01-02T15:04:05Z"))
 	}
 	return at.Unix(), nil
 }
@@ -182,7 +146,7 @@ func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identi
 		}
 	}
 	c.Limit = in.Downloads
-	o, err := OptionsOf(r, s.ports, api.Value(in.Downloads), api.Value(in.Password))
+	o, err := param.Options(r.Context(), s.ports.Hasher, param.Value(in.Downloads), param.Value(in.Password))
 	if err != nil {
 		return err
 	}
@@ -227,7 +191,7 @@ func (s server) shown(r *http.Request, u auth.User, f files.File, l links.Link) 
 	state := l.State(s.ports.Now())
 	l.File = f // which a link that was lost does not know
 	out := wire.Link{
-		ID: l.ID(), State: string(state), To: l.To, Expires: api.Moment(l.Ends()),
+		ID: l.ID(), State: string(state), To: l.To, Expires: param.Moment(l.Ends()),
 		Downloads: l.Limit, Protected: l.Password != "", Used: downloadsOf(l.Use),
 	}
 	if left, limited := l.Left(); limited {
@@ -235,7 +199,7 @@ func (s server) shown(r *http.Request, u auth.User, f files.File, l links.Link) 
 	}
 	switch {
 	case l.To == "":
-		out.LinkURL = auth.DownloadLink(s.ports.Base(r.Context()), api.Lang(r, u), l.File.Area) + l.Token
+		out.LinkURL = keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, u), l.File.Area) + l.Token
 	case strings.Contains(l.To, "@"):
 		out.Channel = files.Mail
 	default:

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
@@ -200,7 +199,7 @@ func TestAPurgeThatFailsHalfwayLosesNothingAndLeavesNothing(t *testing.T) {
 	s.wantUse(0)
 	apitest.Equal(t, "objects", len(s.Objects(blob.Backup)), 1)
 	s.Clock.Advance(91 * 24 * time.Hour) // the day in the key
-	sweeper := files.Sweeper{Service: file.Service(s.Data.Ports), Grace: time.Hour}
+	sweeper := files.Sweeper{Service: s.Service.Files(), Grace: time.Hour}
 	if r, err := sweeper.Run(t.Context()); err != nil || r.Orphans != 1 {
 		t.Errorf("the sweep reported %+v, %v", r, err)
 	}

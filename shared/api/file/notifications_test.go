@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 type downloads struct {
@@ -85,7 +84,7 @@ func TestDownloadsAreCountedPerLink(t *testing.T) {
 	fetch(c, f, 1, person, 200)
 	fetch(c, f, 1, robot, 303)
 	fetch(c, f, 0, robot, 303)
-	c.Send("GET /download/file?k="+file.Links(c.Data.Ports).Token(f), "").Want(200)
+	c.Send("GET /download/file?k="+c.Service.Links().Token(f), "").Want(200)
 	var got answer
 	apitest.Eventually(func() bool {
 		got = recordOf(c, "/files/1")
@@ -141,7 +140,7 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 			t.Errorf("%s: %s", what, says)
 		}
 	}
-	if _, err := file.Service(ann.Data.Ports).Sent(t.Context(), files.By{User: "bob", UserIncarnation: 1}, "ann", 1); err == nil {
+	if _, err := ann.Service.Files().Sent(t.Context(), files.By{User: "bob", UserIncarnation: 1}, "ann", 1); err == nil {
 		t.Error("a later user of the uploader's name sees the file")
 	}
 	ann.Ask("DELETE /files/1", "").Want(200)
@@ -150,7 +149,7 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 
 func TestPrunedNoticeIsStillListed(t *testing.T) {
 	t.Parallel()
-	c := apitest.Begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
+	c := apitest.Begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
 	f := send(c, "m=carla@example.com", "ann")
 	c.Deliver()
 	fetch(c, f, 0, "curl/8", 200)

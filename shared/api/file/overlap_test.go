@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/wire"
 )
@@ -176,7 +176,7 @@ func TestARevokedKeyEndsOnlyTheLinksThatItMade(t *testing.T) {
 func (s sharer) revoke() {
 	s.Helper()
 	s.Clock.Advance(time.Minute)
-	_, err := s.Data.Ports.ChangeKey(s.Context(), 1)
+	_, err := s.Data.Ports.Key.Rotate(s.Context(), s.Data.Ports.Table, s.Data.Ports.Random, 1)
 	apitest.Must(s.TB, err)
 }
 
@@ -267,7 +267,7 @@ func TestAMessageIsNotSentOnceItsLinkHasEnded(t *testing.T) {
 }
 
 // forever keeps files without end.
-func forever(s *api.Settings, _ *local.ServiceOptions) { s.Retention.KeepDays = 0 }
+func forever(s *service.Settings, _ *local.ServiceOptions) { s.Retention.KeepDays = 0 }
 
 // loseLinks removes all links, as a damaged table has lost them.
 func (s sharer) loseLinks() {

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"ferry/shared/api/file"
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/keys"
 )
 
 // peer is a program at an address.
@@ -173,8 +173,6 @@ func TestAResumedEntryAndARedirectTakeNoDownload(t *testing.T) {
 	for _, ranges := range []string{"bytes=0-", "bytes=-8", "bytes=1-,1-"} { // of the entry b this is all
 		p.send(401, "GET "+tree+"&entry=b", "Range", ranges)
 	}
-	ports := s.Data.Ports.Clone()
-	ports.Blobs, ports.RedirectOver = signing{ports.Blobs}, 1
 	link, free := s.Upload("file=a&downloads=1", "0123456789").LinkURL, s.share("b", "0123456789")
 	p.take(link)
 	s.Calls.Reset()
@@ -182,7 +180,7 @@ func TestAResumedEntryAndARedirectTakeNoDownload(t *testing.T) {
 	calls := s.Calls.Reset()
 	p.resume(206, free)
 	apitest.Equal(t, "calls, as for a link without a limit", calls, s.Calls.Reset())
-	p.handler = file.Download().New(ports)
+	p.handler = file.Download().New(s.onStore())
 	apitest.Equal(t, "a redirect", p.resume(302, link).Get("Location"), "https://store.example.com/x")
 	p.address = "203.0.113.6:1"
 	p.resume(401, link)
@@ -209,7 +207,7 @@ func TestALinkRemembersTheLastTwentyWhoTookADownload(t *testing.T) {
 	s.peer("203.0.113.99:1").resume(206, link)
 	first.resume(302, link)
 	_, token, _ := strings.Cut(link, "k=")
-	item := func() string { return s.Items()["link#"+auth.HashToken(token)+" link"] }
+	item := func() string { return s.Items()["link#"+keys.HashToken(token)+" link"] }
 	for _, secret := range []string{"203.0.113", "curl", claim[len(link):]} {
 		if item := item(); strings.Count(item, `"who"`) != 20 || strings.Contains(item, secret) {
 			t.Errorf("the item is %s", item)

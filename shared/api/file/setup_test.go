@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/api"
 	"ferry/shared/api/file"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 )
 
 // rowsOf returns the cells of a table.
@@ -58,7 +60,7 @@ func (s sharer) backUp(id string) string {
 func (s sharer) stored(link string) (item struct{ Downloads, Previews, Given int }) {
 	s.Helper()
 	_, token, _ := strings.Cut(link, "k=")
-	text := s.Items()["link#"+auth.HashToken(token)+" link"]
+	text := s.Items()["link#"+keys.HashToken(token)+" link"]
 	apitest.Must(s.TB, json.Unmarshal([]byte(text), &item))
 	return item
 }
@@ -81,14 +83,19 @@ func (signing) SignGet(context.Context, blob.Area, string, blob.Signed) (string,
 
 func (signing) CopyRange(context.Context, blob.Area, string, int64, int64, string) error { return nil }
 
+// onStore returns the ports of a service whose store signs addresses, to which downloads are redirected.
+func (s sharer) onStore() *api.Ports {
+	p, set := s.Data.Ports, s.Service.Settings
+	p.Blobs, set.RedirectOver = signing{p.Blobs}, 1
+	return &api.Ports{Service: service.New(p, set)}
+}
+
 // redirecting returns a function that asks for a file, or a range of it, where downloads
 // are redirected to the store.
 func (s sharer) redirecting() func(link, source, asked string) *httptest.ResponseRecorder {
 	s.Helper()
 	s.InProcess("its store signs addresses")
-	p := s.Data.Ports.Clone()
-	p.Blobs, p.RedirectOver = signing{p.Blobs}, 1
-	h := file.Download().New(p)
+	h := file.Download().New(s.onStore())
 	return func(link, source, asked string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", link, nil)
 		r.RemoteAddr = source

@@ -12,9 +12,9 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 )
 
 func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
@@ -144,7 +144,7 @@ func TestFileRecordHasEverythingKnown(t *testing.T) {
 
 func TestUnknownFieldsAreLeftOut(t *testing.T) {
 	t.Parallel()
-	s := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
+	s := begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
 	file := s.Upload("file=x", "")
 	crc, _, _ := checksums("")
 	wantFields(t, s.record("/files/1"), map[string]any{

@@ -16,8 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -210,13 +209,13 @@ func (s *form) field(part *formPart) error {
 	case s.guest && name != "":
 		return notForGuests(name)
 	case name == "password":
-		text, err := io.ReadAll(io.LimitReader(part, 4*file.MaxLinkPassword+1))
+		text, err := io.ReadAll(io.LimitReader(part, 4*param.MaxLinkPassword+1))
 		*s.password = string(text)
 		return bodyError(err)
 	case slices.Contains([]string{"expires", "downloads", "bundle"}, name):
 		return fault.Parameter(name, "the parameter %s belongs in the address: /upload?%s=...", name, name)
 	default:
-		return api.Misspelt(url.Values{name: nil}, "expires", "downloads", "password", "bundle")
+		return param.Misspelt(url.Values{name: nil}, "expires", "downloads", "password", "bundle")
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 )
 
 // patience ends a test whose server never answers.
@@ -36,7 +36,7 @@ var refused = []struct {
 }
 
 func startRefusing(t *testing.T) *apitest.Server {
-	s := apitest.New(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxBody = 2 << 20 })
+	s := apitest.New(t, func(set *service.Settings, _ *local.ServiceOptions) { set.MaxBody = 2 << 20 })
 	s.AddUser("alice", apitest.Password, apitest.Quota(3<<19))
 	return s
 }
@@ -169,7 +169,7 @@ func (u underWay) wantStatus(t *testing.T, status int) {
 
 func TestConcurrentUploadsAreBounded(t *testing.T) {
 	t.Parallel()
-	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 2 }) // one for each user
+	c := begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.MaxUploads = 2 }) // one for each user
 	s, ann, bob, carla := c.Server, c.Caller, c.As("bob"), c.Add("carla")
 	put := func(c apitest.Caller, status int, words ...string) {
 		t.Helper()
@@ -193,7 +193,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 
 func TestAFormThatBecomesABundleTakesTwelvePlaces(t *testing.T) {
 	t.Parallel()
-	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 4 * 25 }) // 25 for each user
+	c := begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.MaxUploads = 4 * 25 }) // 25 for each user
 	holdForm := func() underWay {
 		return holdTo(t, c.Server, "POST /v1/upload?bundle=a.zip", "Authorization: "+apitest.Basic("ann", apitest.Password)+"\r\n"+
 			"Content-Type: multipart/form-data; boundary=b\r\n")
@@ -209,7 +209,7 @@ func TestAFormThatBecomesABundleTakesTwelvePlaces(t *testing.T) {
 
 func TestABundleIsMadeWhereThereAreFewPlaces(t *testing.T) {
 	t.Parallel()
-	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 1 })
+	c := begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.MaxUploads = 1 })
 	c.form("bundle=a.zip", someFiles("a")).Want(200)
 	hold(t, c.Server, "ann")
 	c.form("bundle=a.zip", someFiles("a")).Want(503, "too many uploads")
@@ -217,7 +217,7 @@ func TestABundleIsMadeWhereThereAreFewPlaces(t *testing.T) {
 
 func TestPartsAreBoundedLikeUploads(t *testing.T) {
 	t.Parallel()
-	c := begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.MaxUploads = 16 }) // 4 for each user
+	c := begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.MaxUploads = 16 }) // 4 for each user
 	c.InProcess("parts go to the store")
 	holdPart := func(p part) underWay {
 		return holdTo(t, c.Server, "PUT "+strings.TrimPrefix(p.URL, c.Root), "")

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/service"
 )
 
 func TestFilesOfAFormAreFound(t *testing.T) {
@@ -118,7 +118,7 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.Events = true })
+			c := begin(t, func(s *service.Settings, _ *local.ServiceOptions) { s.Events = true })
 			c.AddUser("zoe", apitest.Password, apitest.Quota(100_000))
 			send := func(count, status int) {
 				c.form(k.query+"&d=zoe", slices.Repeat(someFiles("a"), count), files.KeyHeader, "k").Want(status)

@@ -17,6 +17,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/wire"
 )
 
@@ -79,10 +80,8 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	h := handler{ports: &api.Ports{
-		Ports:    auth.Ports{Hasher: hasher, Now: time.Now},
-		Settings: api.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"},
-	}}
+	ports := service.Ports{Ports: auth.Ports{Hasher: hasher, Now: time.Now}}
+	h := handler{ports: &api.Ports{Service: service.New(ports, service.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"})}}
 	u := auth.Identity{User: auth.User{Name: "alice", Email: "alice@example.com"}, Scope: auth.ScopeLogin}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/uploads", bytes.NewReader(body))

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/wire"
 )
@@ -37,14 +38,14 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 	caller.Login = "request"
 	secret, known := h.secret(r, q)
 	if !known && q.Password != "" {
-		err := file.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD", false)
+		err := param.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD", false)
 		if err != nil {
 			return q, id, err
 		}
 	}
 	caller.Accept(q.Owner)
 	if !known {
-		nonce, err := auth.RandomToken(h.ports.Random)
+		nonce, err := keys.RandomToken(h.ports.Random)
 		if err != nil {
 			return q, id, err
 		}
@@ -52,7 +53,7 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 	}
 	w.Header().Set(GuestHeader, secret)
 	return q, auth.Identity{Scope: auth.ScopeGuest, Guest: &auth.Guest{
-		Owner: maker, Request: q.ID, ID: auth.HashToken(secret), Source: auth.Source(r),
+		Owner: maker, Request: q.ID, ID: keys.HashToken(secret), Source: auth.Source(r),
 	}}, nil
 }
 
@@ -127,14 +128,14 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	if path := "/requests/in"; !slices.Contains(api.Methods(path), r.Method) { // /requests/{id} has others
 		return api.NotAllowed(path)
 	}
-	token, err := api.Token(r, "k", "the request's token")
+	token, err := param.Token(r, "k", "the request's token")
 	if err != nil {
 		return err
 	}
-	if r.Method == http.MethodGet && api.Asked(r) == api.AsPage {
+	if r.Method == http.MethodGet && param.Asked(r) == param.AsPage {
 		return api.ToPage(w, 1, "r", pageQuery(r))
 	}
-	if err := api.OnlyKnown(r, "k", "file", "by", "bundle"); err != nil {
+	if err := param.OnlyKnown(r, "k", "file", "by", "bundle"); err != nil {
 		return err
 	}
 	q, id, err := h.find(w, r, token)
@@ -159,7 +160,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 		}
 		sent = sentOf(page.Files...)
 	}
-	if sent != nil && api.Asked(r) == api.AsPage { // the form of a browser without scripts
+	if sent != nil && param.Asked(r) == param.AsPage { // the form of a browser without scripts
 		q := pageQuery(r)
 		q.Set("sent", strconv.Itoa(len(sent)))
 		return api.ToPage(w, 1, "r", q)
@@ -174,7 +175,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 // if this is the guest's first request.
 func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request, u auth.Identity) error {
 	out := wire.RequestAbout{
-		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: api.Moment(q.Expires), Protected: q.Password != "",
+		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: param.Moment(q.Expires), Protected: q.Password != "",
 	}
 	if q.MaxBytes > 0 {
 		left := max(0, q.MaxBytes-q.Bytes)

@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 func withLimits(n notify.Limits) apitest.Option {
-	return func(s *api.Settings, _ *local.ServiceOptions) { s.Notices = n }
+	return func(s *service.Settings, _ *local.ServiceOptions) { s.Notices = n }
 }
 
 // beginOn returns ann some time after a day begins, so that what follows is in one window.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
@@ -21,7 +22,7 @@ import (
 func (h handler) isPage(r *http.Request) bool {
 	cookie, ok := h.ports.Cookie(r.Context())
 	return ok && r.Method == http.MethodPost && isForm(r) && auth.Read(r).Kind == "" && cookie.IsOwn(r) &&
-		api.Asked(r) == api.AsPage
+		param.Asked(r) == param.AsPage
 }
 
 // maxFields is the most bytes of a page's fields together, far more than they may have.
@@ -44,7 +45,7 @@ func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *for
 	f := newForm(r.Body, typeParams["boundary"]) // its buffer is small: no slot is taken yet
 	f.password = new(string)
 	f.page, f.guest = names, u.Guest != nil
-	q, err := api.Query(r)
+	q, err := param.Query(r)
 	for left := int64(maxFields); err == nil; {
 		var part *formPart
 		if part, err = f.part(); part == nil || err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
@@ -105,9 +105,9 @@ func covered(id, number, sum string, q url.Values) []string {
 // store cannot take them itself. In the cloud parts go to S3. The URL is enough; no
 // login is needed.
 func Receive(p *api.Ports) http.Handler {
-	service := file.Service(p)
+	service := p.Files()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		q, err := api.Query(r)
+		q, err := param.Query(r)
 		if err != nil {
 			return err
 		}

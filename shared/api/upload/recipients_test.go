@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/contact"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
@@ -81,7 +81,7 @@ func TestEveryRepeatedRecipientGetsALink(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.PhoneRegion = "IT" })
+			c := begin(t, func(s *service.Settings, _ *local.ServiceOptions) { s.PhoneRegion = "IT" })
 			upload(c)
 			files := map[string][]string{}
 			for _, n := range c.Outbox() {
@@ -127,7 +127,7 @@ func TestLettersBeforeTheAtAreRefusedWhereMailCannotHaveThem(t *testing.T) {
 	c := begin(t)
 	if !c.InStack() { // a stack's mail is by SES, which does not take them
 		c.Upload(letters, "1")
-		c = begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.ASCIIMail = true })
+		c = begin(t, func(s *service.Settings, _ *local.ServiceOptions) { s.ASCIIMail = true })
 	}
 	c.post(letters, "1").Want(400, "letters before the @ that are not ASCII")
 	c.Ask("POST /uploads", `{"name":"x","length":1,"m":["用户@例子.中国"]}`).Want(400, "letters before the @ that are not ASCII")
@@ -194,7 +194,7 @@ func TestANumberThatGetsNoTextMessagesIsRefused(t *testing.T) {
 		{[]string{"IT"}, false, "+447400123456", "number in GB"},
 		{nil, true, "+393471234567", "no text messages"},
 	} {
-		c := begin(t, func(s *api.Settings, _ *local.ServiceOptions) { s.SMSCountries, s.NoSMS = k.countries, k.none })
+		c := begin(t, func(s *service.Settings, _ *local.ServiceOptions) { s.SMSCountries, s.NoSMS = k.countries, k.none })
 		query := "file=x&m=bob@example.com&c=" + url.QueryEscape(k.number)
 		if k.says == "" {
 			c.Upload(query, "1")
@@ -210,15 +210,15 @@ func TestANumberThatGetsNoTextMessagesIsRefused(t *testing.T) {
 func TestNoCountryIsOneThatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	for _, country := range []string{"UK", "XX", "EN"} {
-		for _, set := range []api.Settings{{PhoneRegion: country}, {SMSCountries: []string{"IT", country}}} {
-			err := file.CheckCountries(set)
+		for _, set := range []service.Settings{{PhoneRegion: country}, {SMSCountries: []string{"IT", country}}} {
+			err := param.CheckCountries(set)
 			if err == nil || !strings.Contains(err.Error(), country) || !strings.Contains(err.Error(), "GB") {
 				t.Errorf("%s: %v", country, err)
 			}
 		}
 	}
-	apitest.Must(t, file.CheckCountries(api.Settings{PhoneRegion: "GB", SMSCountries: []string{"IT", "GB"}}))
-	apitest.Must(t, file.CheckCountries(api.Settings{}))
+	apitest.Must(t, param.CheckCountries(service.Settings{PhoneRegion: "GB", SMSCountries: []string{"IT", "GB"}}))
+	apitest.Must(t, param.CheckCountries(service.Settings{}))
 }
 
 func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
@@ -243,7 +243,7 @@ func TestSenderIsWokenOnceANoticeExists(t *testing.T) {
 	c := begin(t)
 	c.InProcess("in a stack the table's stream wakes the senders")
 	var woken atomic.Int32
-	c.Data.Ports.Notify = func() {
+	c.Service.Notify = func() {
 		if len(c.Outbox()) == 0 {
 			t.Error("the sender is woken before there is a notice")
 		}

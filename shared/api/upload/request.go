@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
@@ -30,7 +30,7 @@ func newRequests(p *api.Ports) http.Handler {
 	h := requests{newHandler(p)}
 	mux, outlet := http.NewServeMux(), p.Outlet()
 	outlet.Links, outlet.WriteError = true, h.pageError(1, "r")
-	mux.Handle(api.Prefix+"/requests/in", outlet.Handler(h.in))
+	mux.Handle(wire.Prefix+"/requests/in", outlet.Handler(h.in))
 	mux.Handle("/", p.ByRoute(map[string]api.Handler{
 		"POST /requests":        api.WithJSON(true, h.add),
 		"GET /requests":         h.list,
@@ -59,11 +59,11 @@ func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*
 	if err := checkRequest(in, u); err != nil {
 		return nil, err
 	}
-	expires, err := api.Expires(api.Value(in.Expires), h.ports.Now())
+	expires, err := param.Expires(param.Value(in.Expires), h.ports.Now())
 	if err != nil {
 		return nil, err
 	}
-	options, err := file.OptionsOf(r, h.ports, 0, api.Value(in.Password))
+	options, err := param.Options(r.Context(), h.ports.Hasher, 0, param.Value(in.Password))
 	return func(q *links.Request) {
 		set(&q.Title, in.Title)
 		set(&q.Message, in.Message)
@@ -81,25 +81,25 @@ func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*
 		if in.Notify != nil {
 			q.Notify = files.Contact{}
 			if *in.Notify {
-				q.Notify = files.Contact{To: u.Email, Lang: api.Lang(r, u), Base: h.ports.Base(r.Context())}
+				q.Notify = files.Contact{To: u.Email, Lang: param.Lang(r, u), Base: h.ports.Base(r.Context())}
 			}
 		}
 	}, err
 }
 
 func checkRequest(in wire.NewRequest, u auth.User) error {
-	if err := checkLine("title", api.Value(in.Title)); err != nil {
+	if err := checkLine("title", param.Value(in.Title)); err != nil {
 		return err
 	}
-	if err := file.CheckText("message", api.Value(in.Message), maxRequestMessage); err != nil {
+	if err := param.CheckText("message", param.Value(in.Message), maxRequestMessage); err != nil {
 		return err
 	}
 	switch {
-	case api.Value(in.Bytes) < 0:
+	case param.Value(in.Bytes) < 0:
 		return fault.Parameter("bytes", "bytes must not be negative")
-	case api.Value(in.Files) < 0:
+	case param.Value(in.Files) < 0:
 		return fault.Parameter("files", "files must not be negative")
-	case api.Value(in.Notify) && u.Email == "":
+	case param.Value(in.Notify) && u.Email == "":
 		return fault.Parameter("notify", "notify sends you a mail, but you have no registered address")
 	}
 	return nil
@@ -110,7 +110,7 @@ func checkLine(parameter, s string) error {
 	if strings.ContainsAny(s, "\n\r\t") {
 		return fault.Parameter(parameter, "the parameter %s must be one line", parameter)
 	}
-	return file.CheckText(parameter, s, maxTitle)
+	return param.CheckText(parameter, s, maxTitle)
 }
 
 // set sets to, unless the field is missing.
@@ -122,10 +122,10 @@ func set[T any](to, field *T) {
 
 // shown returns a request as its maker sees it.
 func (h requests) shown(r *http.Request, u auth.User, q links.Request) wire.Request {
-	link := h.ports.Base(r.Context()) + "/requests/in?lang=" + api.Lang(r, u) + "&k=" + h.links.RequestToken(q)
+	link := h.ports.Base(r.Context()) + "/requests/in?lang=" + param.Lang(r, u) + "&k=" + h.links.RequestToken(q)
 	return wire.Request{
 		ID: q.ID, LinkURL: link, Title: q.Title, Message: q.Message,
-		Created: api.Moment(q.Created), Expires: api.Moment(q.Expires), Bytes: q.MaxBytes, Files: q.MaxFiles,
+		Created: param.Moment(q.Created), Expires: param.Moment(q.Expires), Bytes: q.MaxBytes, Files: q.MaxFiles,
 		Notify: q.Notify.To != "", Protected: q.Password != "", Arrived: wire.Arrivals{Files: q.Files, Bytes: q.Bytes},
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/bundle"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/table"
@@ -90,7 +90,7 @@ func TestARequestThatHasEndedTakesNoMore(t *testing.T) {
 	c.Send("PUT "+expired.LinkURL+"&file=a", "1").Want(401, "expired")
 	c.Send("PUT "+ended.LinkURL+"x&file=a", "1").Want(401)
 	for _, place := range []string{"", "short", strings.Repeat("\xff", 16) + "ann", strings.Repeat("0", 16) + "\xff", strings.Repeat("0", 16) + "ANN"} {
-		token := "in_" + base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("x", auth.TokenSize)+place))
+		token := "in_" + base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("x", keys.TokenSize)+place))
 		c.Send("GET /requests/in?k="+token, "").Want(401)
 	}
 	c.wantNothing("requests that have ended")
@@ -230,7 +230,7 @@ func TestASourceHasFewSessionsAndARequestAHundred(t *testing.T) {
 	c.guestBegins(made.LinkURL, `{"name":"a","length":5}`).Want(429)
 	for i := range 96 {
 		by := files.By{Request: made.ID, Guest: fmt.Sprint(i), Source: fmt.Sprint(i / 4)}
-		_, err := file.Service(c.Data.Ports).BeginSession(t.Context(), by, files.Plan{Owner: "ann", Name: "a", Length: 1}, nil)
+		_, err := c.Service.Files().BeginSession(t.Context(), by, files.Plan{Owner: "ann", Name: "a", Length: 1}, nil)
 		if full := i == 95; full != fault.Is(err, fault.TooMany) || !full && err != nil {
 			t.Fatalf("session %d: %v", i+6, err)
 		}
@@ -434,7 +434,7 @@ func TestASourceSendsSoOftenInAnHour(t *testing.T) {
 	c := begin(t)
 	c.InProcess("it needs the clock")
 	made := c.request("{}")
-	source := auth.HashToken(made.ID + " 127.0.0.1")[:16]
+	source := keys.HashToken(made.ID + " 127.0.0.1")[:16]
 	count := struct {
 		Hour  int64 `json:"hour"`
 		Count int64 `json:"count"`
@@ -586,11 +586,11 @@ func TestARequestHasANewLinkWhenTheKeyIsRevoked(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.InProcess("it changes the key")
-	old, p := c.request("{}").LinkURL, c.Data.Ports
-	_, err := p.ChangeKey(t.Context(), 1)
+	old, p := c.request("{}").LinkURL, c.Service
+	_, err := p.Key.Rotate(t.Context(), p.Table, p.Random, 1)
 	apitest.Must(t, err)
 	c.Send("PUT "+old+"&file=a", "1").Want(401, "ended")
-	_, err = file.Links(p).Renew(t.Context(), 1)
+	_, err = p.Links().Renew(t.Context(), 1)
 	apitest.Must(t, err)
 	all := c.requests()
 	c.Send("PUT "+all[0].LinkURL+"&file=a", "1").Want(200)

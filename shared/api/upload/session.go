@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/bundle"
@@ -31,7 +31,7 @@ func Sessions() api.Endpoint { return api.Named("uploads", newSessions) }
 // newSessions returns the handler. It needs the ports Table, Blobs and Parts, and the
 // link key.
 func newSessions(p *api.Ports) http.Handler {
-	h, guarded := newHandler(p), p.Clone()
+	h, guarded := newHandler(p), *p
 	guarded.Guests = h.identify
 	return guarded.ByRoute(map[string]api.Handler{
 		"POST /uploads":               api.WithJSON(false, h.begin),
@@ -102,7 +102,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // list shows the open sessions of the caller and those that bring files to the caller's
 // area, newest first.
 func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
-	limit, err := api.Number(r, "limit", 1, table.MaxPage, defaultLimit)
+	limit, err := param.Number(r, "limit", 1, table.MaxPage, defaultLimit)
 	if err != nil {
 		return err
 	}
@@ -268,12 +268,12 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 	if p.Owner, err = owner(in.D, u); err != nil || u.Guest != nil {
 		return p, err
 	}
-	p.Sending, err = file.Sending(h.ports, r, u.User, file.Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I, Notify: in.Notify}, in.Lang)
+	p.Sending, err = param.Sending(h.ports.Settings, h.ports.Base(r.Context()), r, u.User, param.Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I, Notify: in.Notify}, in.Lang)
 	if err == nil {
-		p.Expiry, err = file.ExpiryOf(in.Expires, h.ports)
+		p.Expiry, err = param.Expiry(in.Expires, h.ports.Now())
 	}
 	if err == nil {
-		p.Options, err = file.OptionsOf(r, h.ports, in.Downloads, in.Password)
+		p.Options, err = param.Options(r.Context(), h.ports.Hasher, in.Downloads, in.Password)
 	}
 	if err == nil && in.I != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
 		err = fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
@@ -16,7 +15,7 @@ import (
 func (c caller) remove(name string) {
 	c.Helper()
 	apitest.Must(c.TB, c.Users.Disable(c.Context(), name))
-	_, err := file.Service(c.Data.Ports).RemoveAll(c.Context(), name)
+	_, err := c.Service.Files().RemoveAll(c.Context(), name)
 	apitest.Must(c.TB, err)
 	apitest.Must(c.TB, c.Users.Remove(c.Context(), name))
 }

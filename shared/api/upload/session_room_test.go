@@ -14,6 +14,8 @@ import (
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/service"
+	"ferry/shared/wire"
 )
 
 // beginForEve returns ann, and eve, who has a quota.
@@ -183,11 +185,11 @@ func TestOpenSessionsOfAUserAreBounded(t *testing.T) {
 // onDisk serves the same data with another function that says how much room is left.
 func (c caller) onDisk(free func() (int64, error)) {
 	c.Helper()
-	p := c.Data.Ports.Clone()
+	p := c.Data.Ports
 	p.Free = free
-	s := httptest.NewServer(local.Handler(p))
+	s := httptest.NewServer(local.Handler(&api.Ports{Service: service.New(p, c.Service.Settings)}))
 	c.Cleanup(s.Close)
-	c.Base = s.URL + api.Prefix
+	c.Base = s.URL + wire.Prefix
 }
 
 func TestOpenSessionsFitTheDisk(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/wire"
 )
 
@@ -306,7 +306,7 @@ func TestResentPartReplacesTheFirst(t *testing.T) {
 func TestListedOriginsMaySendParts(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example.com"
-	c := begin(t, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{app} })
+	c := begin(t, func(_ *service.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{app} })
 	url := c.sign(c.plan("", 3), 1).URL
 	for origin, want := range map[string]string{app: app, "https://evil.example.com": ""} {
 		c.Send("OPTIONS "+url, "", "Origin", origin, "Access-Control-Request-Method", "PUT").WantHeaders("Access-Control-Allow-Origin", want)

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/wire"
 )
@@ -47,7 +48,7 @@ type handler struct {
 }
 
 func newHandler(p *api.Ports) handler {
-	return handler{p, file.Service(p), file.Links(p), auth.New(p.Ports)}
+	return handler{p, p.Files(), p.Links(), p.Credentials()}
 }
 
 // upload checks as much as it can before it reads the first byte of the body.
@@ -95,7 +96,7 @@ func (h handler) take(w http.ResponseWriter, r *http.Request, u auth.Identity, q
 }
 
 // wantsLinks reports whether a client asks for bare links instead of the envelope.
-func wantsLinks(r *http.Request) bool { return api.Asked(r) == api.AsText }
+func wantsLinks(r *http.Request) bool { return param.Asked(r) == param.AsText }
 
 // lists reports whether the answer to an upload into an area lists it: the caller must not see
 // another user's list, and a token that may only upload sees none.
@@ -107,9 +108,9 @@ func lists(r *http.Request, u auth.Identity, owner string) bool {
 // text, the links of its files, one a line.
 func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, page files.Page) error {
 	if !wantsLinks(r) {
-		return file.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
+		return api.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
 	}
-	link := auth.DownloadLink(h.ports.Base(r.Context()), api.Lang(r, u), blob.Files)
+	link := keys.DownloadLink(h.ports.Base(r.Context()), param.Lang(r, u), blob.Files)
 	var text strings.Builder
 	for _, f := range page.Files {
 		text.WriteString(link + f.Token + "\n")
@@ -170,7 +171,7 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u auth.
 	}
 	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" { // the form has it, not the header
 		var o files.Options
-		if o, err = file.OptionsOf(r, h.ports, 0, password); err == nil {
+		if o, err = param.Options(r.Context(), h.ports.Hasher, 0, password); err == nil {
 			up.Protect(o.Password)
 		}
 	}
@@ -277,7 +278,7 @@ type params struct {
 }
 
 func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
-	q, err := api.Query(r)
+	q, err := param.Query(r)
 	where := "the parameter file"
 	if err == nil && u.Guest == nil {
 		where, err = "the parameter file, or the end of the path,", checkNames(q)
@@ -309,16 +310,16 @@ func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 	if notify != "" && notify != "0" && notify != "1" {
 		return params{}, fault.Parameter("notify", "the query parameter notify must be 1 or 0")
 	}
-	to := file.Recipients{Mobiles: q["c"], Addresses: q["m"], Message: q.Get("i"), Notify: notify == "1"}
-	if p.sending, err = file.Sending(h.ports, r, u.User, to, q.Get("lang")); err != nil {
+	to := param.Recipients{Mobiles: q["c"], Addresses: q["m"], Message: q.Get("i"), Notify: notify == "1"}
+	if p.sending, err = param.Sending(h.ports.Settings, h.ports.Base(r.Context()), r, u.User, to, q.Get("lang")); err != nil {
 		return p, err
 	}
-	if p.sending.Expiry, err = file.ExpiryOf(q.Get("expires"), h.ports); err != nil {
+	if p.sending.Expiry, err = param.Expiry(q.Get("expires"), h.ports.Now()); err != nil {
 		return p, err
 	}
-	limit, err := api.Number(r, "downloads", 1, file.MaxDownloads, 0)
+	limit, err := param.Number(r, "downloads", 1, param.MaxDownloads, 0)
 	if err == nil {
-		p.sending.Options, err = file.OptionsOf(r, h.ports, limit, file.HeaderPassword(r))
+		p.sending.Options, err = param.Options(r.Context(), h.ports.Hasher, limit, param.HeaderPassword(r))
 	}
 	return p, err
 }
@@ -350,9 +351,9 @@ func checkNames(q url.Values) error {
 		}
 	}
 	if q.Has("password") {
-		return fault.Parameter("password", "a password has no place in an address: send it in the header %s or as a form field", file.PasswordHeader)
+		return fault.Parameter("password", "a password has no place in an address: send it in the header %s or as a form field", param.PasswordHeader)
 	}
-	if err := api.Misspelt(q, "file", "notify", "lang", "expires", "downloads", "password", "bundle"); err != nil {
+	if err := param.Misspelt(q, "file", "notify", "lang", "expires", "downloads", "password", "bundle"); err != nil {
 		return err
 	}
 	for _, name := range []string{"expires", "downloads", "bundle"} {

@@ -16,7 +16,9 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/openapi"
+	"ferry/shared/wire"
 )
 
 // contract is the interface's description, which responses are checked against.
@@ -41,7 +43,7 @@ func (c contract) check(r *http.Request, resp *http.Response, body []byte) error
 	if resp.Header.Get("X-Amz-Request-Id") != "" {
 		return nil // the store's answer
 	}
-	path, ok := strings.CutPrefix(r.URL.EscapedPath(), api.Prefix)
+	path, ok := strings.CutPrefix(r.URL.EscapedPath(), wire.Prefix)
 	isPage := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
 	isAsset := strings.HasPrefix(r.URL.Path, "/static/")
 	if !ok && (resp.StatusCode != http.StatusNotFound || isPage || isAsset) {
@@ -90,5 +92,5 @@ func (c contract) fallback(status int) *openapi3.Operation {
 // isContent reports whether a response is a file's bytes, of any type, not an envelope.
 func isContent(r *http.Request, path string, status int) bool {
 	return strings.HasPrefix(path, "/download/file") && status < 400 &&
-		(api.Asked(r) != api.AsJSON || r.URL.Query().Get("download") != "")
+		(param.Asked(r) != param.AsJSON || r.URL.Query().Get("download") != "")
 }

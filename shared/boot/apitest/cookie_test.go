@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/service"
 )
 
 // allowed is an origin whose pages CORS lets in.
@@ -20,11 +20,11 @@ func browser(t *testing.T, options ...apitest.Option) (s *apitest.Server, cookie
 	t.Helper()
 	origins, err := envelope.ParseOrigins(allowed)
 	apitest.Must(t, err)
-	s = apitest.Open(t, t.TempDir(), append(options, func(_ *api.Settings, o *local.ServiceOptions) { o.Origins = origins })...)
+	s = apitest.Open(t, t.TempDir(), append(options, func(_ *service.Settings, o *local.ServiceOptions) { o.Origins = origins })...)
 	s.AddUser("ann", apitest.Password)
 	u, err := s.Users.Get(t.Context(), "ann")
 	apitest.Must(t, err)
-	token, _, err := auth.NewTokens(s.Data.Ports.Ports).Make(t.Context(), u, auth.APIToken{Name: "browser", Scope: auth.ScopeLogin})
+	token, _, err := s.Service.Tokens().Make(t.Context(), u, auth.APIToken{Name: "browser", Scope: auth.ScopeLogin})
 	apitest.Must(t, err)
 	return s, "ferry=" + token
 }
@@ -88,13 +88,13 @@ func TestACookieIsALoginOnEachRoute(t *testing.T) {
 func TestACookieIsNoLoginWhereOthersCouldReadIt(t *testing.T) {
 	t.Parallel()
 	for _, plain := range []bool{false, true} {
-		s, cookie := browser(t, func(set *api.Settings, _ *local.ServiceOptions) {
+		s, cookie := browser(t, func(set *service.Settings, _ *local.ServiceOptions) {
 			set.PublicURL, set.PlainLogin = "http://files.example.com/v1", plain
 		})
 		want := map[bool]int{false: 401, true: 200}[plain]
 		s.Send("GET "+s.Root+"/v1/me", "", "Cookie", cookie).Want(want)
 	}
-	s, cookie := browser(t, func(set *api.Settings, _ *local.ServiceOptions) { set.PublicURL = "https://files.example.com/v1" })
+	s, cookie := browser(t, func(set *service.Settings, _ *local.ServiceOptions) { set.PublicURL = "https://files.example.com/v1" })
 	s.Send("GET "+s.Root+"/v1/me", "", "Cookie", cookie).Want(401) // this is the cookie of a service without https
 	s.Send("GET "+s.Root+"/v1/me", "", "Cookie", "__Host-"+cookie).Want(200)
 }

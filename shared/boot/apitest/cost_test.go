@@ -17,7 +17,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
@@ -25,7 +24,9 @@ import (
 	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
 	"ferry/shared/client"
+	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -142,22 +143,22 @@ type line struct {
 }
 
 func open(t *testing.T, options ...apitest.Option) *stack {
-	options = append(options, func(s *api.Settings, _ *local.ServiceOptions) { s.RedirectOver = redirectOver })
+	options = append(options, func(s *service.Settings, _ *local.ServiceOptions) { s.RedirectOver = redirectOver })
 	s := &stack{walk: begin(apitest.Open(t, t.TempDir(), options...)), passed: map[table.Key]bool{}}
-	p := s.Data.Ports.Clone()
-	s.Data.Ports = p
+	p := s.Data.Ports
 	s.meter = &meter{Table: p.Table, unmetered: s.Data.Table}
 	p.Table, p.Blobs = s.meter, bucket{p.Blobs, s}
 	p.CountWait = time.Minute              // as for a table that others use too
 	p.Random = rand.NewChaCha8([32]byte{}) // as the shards of keys, and so the lists of a sweep, depend on it
-	p.Mover = func(_ context.Context, owner string, id int64) error {
+	p.Mover = func(_ context.Context, _ *files.Service, owner string, id int64) error {
 		s.others["invoke sweep"]++
 		s.moved = append(s.moved, lambda.SweepEvent{Move: &lambda.Moved{Owner: owner, ID: id}})
 		return nil
 	}
-	service, err := local.NewService(p, local.ServiceOptions{From: "Ferry <ferry@localhost>", ShowInbox: true})
+	s.Data.Ports = p
+	again, err := local.NewService(p, s.Service.Settings, local.ServiceOptions{From: "Ferry <ferry@localhost>", ShowInbox: true})
 	check(t, err)
-	s.handler = service.Handler()
+	s.Service, s.handler = again, again.Handler()
 	s.send, s.deliver = s.answer, func() {} // all is sent at once
 	return s
 }
@@ -213,7 +214,9 @@ func (s *stack) sweepFor(asked ...lambda.SweepEvent) {
 // last drops what a call returns beside its error.
 func last[T any](_ T, err error) error { return err }
 
-func (s *stack) worker() *worker.Worker { return worker.With(s.Data.Ports, s.cloud.Providers()) }
+func (s *stack) worker() *worker.Worker {
+	return &worker.Worker{Service: s.Service.Service, Providers: s.cloud.Providers()}
+}
 
 // invoke notes the calls of a function.
 func (s *stack) invoke(function string, do func() error) {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 // Listening makes a service record public events.
-func Listening(s *api.Settings, _ *local.ServiceOptions) { s.Events = true }
+func Listening(s *service.Settings, _ *local.ServiceOptions) { s.Events = true }
 
 // Event is a recorded event, read leniently.
 type Event struct {

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -206,7 +205,7 @@ func (w *failing) sweepClean(what string) {
 	check(w, err)
 	none := func(int64) {} // a sweep would leave what is left over until its day
 	repair := files.Check{
-		Service: file.Service(w.Data.Ports), Repair: true,
+		Service: w.Service.Files(), Repair: true,
 		Found: func(files.Finding) {}, Expect: none, Done: none,
 	}
 	if _, err := repair.Run(w.Context()); err != nil {
@@ -247,7 +246,7 @@ func (w *failing) records() (all []*files.Listed) {
 	w.Helper()
 	for key := range w.Partitions("users ") {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
-			page, err := file.Service(w.Data.Ports).List(w.Context(), auth.User{Name: strings.TrimPrefix(key, "users ")}, area, 0, 100)
+			page, err := w.Service.Files().List(w.Context(), auth.User{Name: strings.TrimPrefix(key, "users ")}, area, 0, 100)
 			check(w, err)
 			all = append(all, page.Files...)
 		}

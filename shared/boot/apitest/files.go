@@ -3,7 +3,6 @@ package apitest
 import (
 	"fmt"
 
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 )
@@ -13,7 +12,7 @@ func (s *Server) Newest(owner string) files.File {
 	s.Helper()
 	u, err := s.Users.Get(s.Context(), owner)
 	check(s.TB, "reading the user "+owner, err)
-	page, err := file.Service(s.Data.Ports).List(s.Context(), u, blob.Files, 0, 1)
+	page, err := s.Service.Files().List(s.Context(), u, blob.Files, 0, 1)
 	check(s.TB, "listing", err)
 	if len(page.Files) != 1 {
 		s.Fatalf("%s has no file", owner)

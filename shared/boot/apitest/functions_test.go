@@ -16,20 +16,21 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
+	"ferry/shared/wire"
 )
 
 // functions answers through the gateway's events, as in the cloud. What no function has, the
 // one process answers: parts, which go to the store, and local requests.
 func (f *frozen) functions(whole http.Handler) http.Handler {
-	p := f.Data.Ports
+	p := f.Service.Service
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path := strings.TrimPrefix(r.URL.Path, api.Prefix)
+		path := strings.TrimPrefix(r.URL.Path, wire.Prefix)
 		_, here := f.step.do.(localRequest)
 		if here || r.Method == api.PartRoute.Method && api.PartRoute.Fits(path) {
 			whole.ServeHTTP(w, r)
 			return
 		}
-		answer, err := lambda.Gateway(lambda.With(p).Handler(endpointOf(r.Method, r.URL.Path)), p)(r.Context(), f.event(r))
+		answer, err := lambda.With(p).Gateway(lambda.With(p).Handler(endpointOf(r.Method, r.URL.Path)))(r.Context(), f.event(r))
 		check(f, err)
 		for name, values := range answer.MultiValueHeaders {
 			w.Header()[name] = values

@@ -18,7 +18,6 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
@@ -78,14 +77,14 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 		strings.Repeat("A", 43), "ferry_", "password of mine", "password+of+mine", "another password", "another+password", "the-wrong-one", "%zz",
 		"u=Alice", strings.TrimPrefix(apitest.Basic("alice", password), "Basic "), password, strings.ReplaceAll(password, " ", "+"),
 	}
-	p, now := s.Data.Ports.Clone(), func() time.Time { return f.now }
-	s.Data.Ports = p
+	p, now := s.Data.Ports, func() time.Time { return f.now }
 	hasher, err := auth.NewHasher(apitest.Cheap(), f, now)
 	check(t, err)
 	p.Now, p.Random, p.Hasher, s.Users = now, f, hasher, auth.NewUsers(p.Table, now)
 	origins, _ := envelope.ParseOrigins("https://app.example")
 	secrets, _ := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	f.Service, err = local.NewService(p, local.ServiceOptions{
+	s.Data.Ports = p
+	f.Service, err = local.NewService(p, s.Service.Settings, local.ServiceOptions{
 		From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour, Origins: origins,
 		Mail: refusing{inbox.New(p.Table, now).Mail()}, Webhooks: []string{"http://127.0.0.1:1/hook"}, Secrets: secrets,
 	})
@@ -95,7 +94,7 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 		f.inside.Lock()
 		defer f.inside.Unlock()
 		h.ServeHTTP(w, r)
-		file.Links(p).Flush(r.Context())
+		f.Service.Links().Flush(r.Context())
 	})
 	f.db, err = sql.Open("sqlite", filepath.Join(dir, "table.sqlite"))
 	check(t, err)

@@ -59,7 +59,7 @@ func TestEachScopeAllowsItsRoutesAndNoOthers(t *testing.T) {
 			for _, scope := range auth.Scopes() {
 				u, err := c.Users.Get(t.Context(), "ann")
 				apitest.Must(t, err)
-				token, _, err := auth.NewTokens(c.Data.Ports.Ports).Make(t.Context(), u, auth.APIToken{Name: "a", Scope: scope})
+				token, _, err := c.Service.Tokens().Make(t.Context(), u, auth.APIToken{Name: "a", Scope: scope})
 				apitest.Must(t, err)
 				a := c.Send(strings.NewReplacer("{id}", "1", "{name}", "a", "{n}", "own").Replace(route), "", "Authorization", "Bearer "+token)
 				want := allowed == "anybody" || strings.Contains(allowed, string(scope))
@@ -69,7 +69,7 @@ func TestEachScopeAllowsItsRoutesAndNoOthers(t *testing.T) {
 				if a.Code == 401 && allowed != "anybody" {
 					t.Errorf("with the scope %s, %s: the token is refused", scope, route)
 				}
-				apitest.Must(t, auth.New(c.Data.Ports.Ports).Revoke(t.Context(), token))
+				apitest.Must(t, c.Service.Credentials().Revoke(t.Context(), token))
 			}
 		}
 	}

@@ -16,10 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
+	"ferry/shared/service"
+	"ferry/shared/wire"
 )
 
 // Clock is a clock that only tests move, so that a busy machine changes nothing.
@@ -64,7 +65,7 @@ type Server struct {
 }
 
 // Option changes how the service is started.
-type Option func(*api.Settings, *local.ServiceOptions)
+type Option func(*service.Settings, *local.ServiceOptions)
 
 // Cheap returns password costs for tests.
 func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
@@ -96,7 +97,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	t.Helper()
 	unstarted := httptest.NewUnstartedServer(nil)
 	root := "http://" + unstarted.Listener.Addr().String()
-	settings := api.Settings{PublicURL: root + api.Prefix}
+	settings := service.Settings{PublicURL: root + wire.Prefix}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
 	settings.Notices = notify.Limits{PerHour: 1000, PerDay: 1000, PerRecipient: 1000}
 	so := local.ServiceOptions{From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour}
@@ -105,14 +106,14 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	}
 	needs, log := func(string) {}, &Log{out: t.Output()}
 	clock, calls := &Clock{begun: time.Now(), needs: needs}, &Calls{count: map[string]int{}, before: map[string]func() error{}, needs: needs}
-	data, err := local.Open(dir, settings, local.Options{
+	data, err := local.Open(dir, local.Options{
 		Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	check(t, "opening the data", err)
 	data.Ports.Table = countedTable{data.Table, calls}
 	data.Ports.Blobs = countedStore{data.Disk, calls}
 	data.Ports.Parts = countedParts{data.Disk, calls}
-	s, err := local.NewService(data.Ports, so)
+	s, err := local.NewService(data.Ports, settings, so)
 	check(t, "making the service", err)
 	handler := &Handler{}
 	handler.Swap(http.HandlerFunc(s.Handler().ServeHTTP))
@@ -120,6 +121,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	unstarted.Start()
 	end := sync.OnceFunc(func() {
 		unstarted.Close()
+		s.Links().Flush(context.Background())
 		if err := data.Close(); err != nil {
 			t.Errorf("closing the data: %v", err)
 		}
@@ -143,11 +145,10 @@ func check(t testing.TB, doing string, err error) {
 // CountAtOnce makes each answer count the use of its link before it ends, as in the cloud. Without
 // it, that happens a moment later.
 func (s *Server) CountAtOnce() {
-	s.Data.Ports = s.Data.Ports.Clone()
 	s.Data.Ports.CountWait = time.Hour
-	service, err := local.NewService(s.Data.Ports, s.options)
+	again, err := local.NewService(s.Data.Ports, s.Service.Settings, s.options)
 	check(s.TB, "making the service", err)
-	s.Service, s.HTTP.Config.Handler = service, service.Handler()
+	s.Service, s.HTTP.Config.Handler = again, again.Handler()
 }
 
 // InStack reports whether the service is a deployed stack.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/local"
+	"ferry/shared/wire"
 )
 
 // remote returns a Server that speaks to a deployed stack. A test is skipped if it
@@ -25,16 +25,15 @@ func remote(t testing.TB, options int) *Server {
 		t.Skip("the stack has its own settings")
 	}
 	d := borrowStack(t)
-	p, err := d.Ports(t.Context())
+	log := &Log{out: t.Output()}
+	p, err := d.Service(t.Context(), slog.New(slog.NewTextHandler(log, nil)))
 	check(t, "opening the stack's data", err)
 	skip := func(why string) { t.Helper(); t.Skip(why) }
-	log := &Log{out: t.Output()}
-	p.Log = slog.New(slog.NewTextHandler(log, nil))
-	s, err := local.NewService(p, local.ServiceOptions{From: "Ferry <ferry@localhost>"})
+	s, err := local.NewService(p.Ports, p.Settings, local.ServiceOptions{From: "Ferry <ferry@localhost>"})
 	check(t, "making the service", err)
 	clock := &Clock{needs: skip}
 	return &Server{
-		TB: t, Base: d.Base, Root: strings.TrimSuffix(d.Base, api.Prefix), Clock: clock, Data: &local.Data{Ports: p},
+		TB: t, Base: d.Base, Root: strings.TrimSuffix(d.Base, wire.Prefix), Clock: clock, Data: &local.Data{Ports: p.Ports},
 		Service: s, Users: auth.NewUsers(p.Table, clock.Now), Calls: &Calls{needs: skip}, Log: log,
 		Close: func() {}, contract: described(t),
 	}

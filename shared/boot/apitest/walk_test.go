@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 )
 
 // walk takes the journey. The fields that are functions may be replaced before it begins.
@@ -37,7 +37,7 @@ type walk struct {
 }
 
 // public is the address in links.
-func public(s *api.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
+func public(s *service.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
 
 func begin(s *apitest.Server) *walk {
 	nothing := func() {}

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -74,7 +72,7 @@ func (s backedUp) record(id int64) (f files.File) {
 // stored returns the bytes in a data folder by their keys.
 func stored(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	d, err := local.Open(dir, api.Settings{}, local.Options{Existing: true, NoSync: true})
+	d, err := local.Open(dir, local.Options{Existing: true, NoSync: true})
 	apitest.Must(t, err)
 	defer d.Close()
 	all := map[string]string{}
@@ -98,7 +96,7 @@ func (s backedUp) change(dir string, f files.File, content string) {
 	d, path := s.Data, filepath.Join(dir, string(f.Area), f.Blob)
 	if dir == s.to {
 		var err error
-		d, err = local.Open(dir, api.Settings{}, local.Options{Existing: true, NoSync: true})
+		d, err = local.Open(dir, local.Options{Existing: true, NoSync: true})
 		apitest.Must(s.TB, err)
 		defer d.Close()
 	}
@@ -313,7 +311,7 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 				t.Fatalf("%+v, %v", f, err)
 			}
 			repaired := files.Check{
-				Service: file.Service(s.Data.Ports), Grace: time.Hour,
+				Service: s.Service.Files(), Grace: time.Hour,
 				Expect: unseen.Expect, Done: unseen.Done, Found: func(f files.Finding) { t.Logf("%+v", f) },
 			}
 			if r, err := repaired.Run(t.Context()); c.want == nil && (err != nil || r.Found > 0) {
@@ -348,7 +346,7 @@ func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 	key, err := os.ReadFile(filepath.Join(c.Dir, "link.key"))
 	apitest.Must(t, errors.Join(err, os.Remove(filepath.Join(c.Dir, "table.sqlite"))))
 	for _, existing := range []bool{true, false} {
-		_, err := local.Open(c.Dir, api.Settings{}, local.Options{Existing: existing, NoSync: true})
+		_, err := local.Open(c.Dir, local.Options{Existing: existing, NoSync: true})
 		if now, _ := os.ReadFile(filepath.Join(c.Dir, "link.key")); !errors.Is(err, local.ErrNoTable) || !bytes.Equal(now, key) {
 			t.Errorf("existing %v: %v", existing, err)
 		}

@@ -20,14 +20,13 @@ import (
 	zombie "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/backup"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
 )
 
@@ -118,7 +117,7 @@ func (r *ruin) outlive(path string) {
 func records(t *testing.T, d *local.Data) (all []files.File) {
 	for _, owner := range []string{"alice", "bob"} {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
-			page, err := file.Service(d.Ports).List(t.Context(), auth.User{Name: owner}, area, 0, 100)
+			page, err := on(d).Files().List(t.Context(), auth.User{Name: owner}, area, 0, 100)
 			apitest.Must(t, err)
 			for _, f := range page.Files {
 				all = append(all, f.File)
@@ -277,14 +276,17 @@ func (r *ruin) spoilt(content []byte) []byte {
 }
 
 // use opens the data, days after the uploads.
-func (r *ruin) use(do func(d *local.Data)) {
+func (r *ruin) use(do func(*local.Data)) {
 	now := func() time.Time { return time.Now().AddDate(0, 0, damageDays) }
-	settings := api.Settings{}
-	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
-	d, err := local.Open(r.dir, settings, local.Options{Existing: true, NoSync: true, Hash: apitest.Cheap(), Now: now})
+	d, err := local.Open(r.dir, local.Options{Existing: true, NoSync: true, Hash: apitest.Cheap(), Now: now})
 	apitest.Must(r.T, err)
 	do(d)
 	apitest.Must(r.T, d.Close())
+}
+
+// on returns a service on data.
+func on(d *local.Data) *service.Service {
+	return service.New(d.Ports, service.Settings{Retention: files.Retention{KeepDays: 30, BackupDays: 90}})
 }
 
 // readable returns the contents that can be downloaded by a file's own link.
@@ -294,7 +296,7 @@ func (r *ruin) readable() map[string]bool {
 		for content, f := range r.contents {
 			for _, f.Area = range []blob.Area{blob.Files, blob.Backup} {
 				for _, f.Key = range []int64{0, 1} {
-					if got, err := r.download(d.Ports, f); err == nil && got == content {
+					if got, err := r.download(on(d), f); err == nil && got == content {
 						all[content] = true
 					}
 				}
@@ -304,13 +306,12 @@ func (r *ruin) readable() map[string]bool {
 	return all
 }
 
-func (r *ruin) download(ports *api.Ports, f files.File) (string, error) {
-	s := file.Links(ports)
-	l, err := s.Find(r.Context(), f.Area, s.Token(f), "")
+func (r *ruin) download(s *service.Service, f files.File) (string, error) {
+	l, err := s.Links().Find(r.Context(), f.Area, s.Links().Token(f), "")
 	if err != nil {
 		return "", err
 	}
-	b, err := file.Service(ports).Open(r.Context(), l.File, func(ctx context.Context) (files.File, error) { return s.FindAgain(ctx, l) })
+	b, err := s.Files().Open(r.Context(), l.File, func(ctx context.Context) (files.File, error) { return s.Links().FindAgain(ctx, l) })
 	if err != nil {
 		return "", err
 	}
@@ -353,7 +354,7 @@ func (r *ruin) run(d *local.Data) {
 		r.note("backup: %+v, %v", copied, err)
 		apitest.Must(r.T, err)
 	case 1:
-		sweeper := &files.Sweeper{Service: file.Service(d.Ports), Grace: 25 * time.Hour}
+		sweeper := &files.Sweeper{Service: on(d).Files(), Grace: 25 * time.Hour}
 		did, err := sweeper.Run(ctx)
 		r.note("sweep: %+v, %v", did, err)
 		apitest.Must(r.T, err)
@@ -365,7 +366,7 @@ func (r *ruin) run(d *local.Data) {
 func (r *ruin) check(ctx context.Context, d *local.Data, repair bool) files.CheckReport {
 	var all []string
 	c := files.Check{
-		Service: file.Service(d.Ports), Grace: 25 * time.Hour, Repair: repair, Expect: unseen.Expect, Done: unseen.Done,
+		Service: on(d).Files(), Grace: 25 * time.Hour, Repair: repair, Expect: unseen.Expect, Done: unseen.Done,
 		Found: func(f files.Finding) { all = append(all, fmt.Sprintf("%+v", f)) },
 	}
 	report, err := c.Run(ctx)
@@ -382,14 +383,14 @@ func (r *ruin) wantWholeIfSaid() {
 			return
 		}
 		for _, f := range records(r.T, d) {
-			if got, err := r.download(d.Ports, f); err != nil || r.contents[got].ID != f.ID {
+			if got, err := r.download(on(d), f); err != nil || r.contents[got].ID != f.ID {
 				r.Errorf("the check finds nothing, but file %d of %s has %d bytes, %v", f.ID, f.Owner, len(got), err)
 			}
 		}
 		for _, name := range []string{"alice", "bob"} {
 			u, err := auth.NewUsers(d.Table, time.Now).Get(r.Context(), name)
 			apitest.Must(r.T, err)
-			up, err := file.Service(d.Ports).Begin(r.Context(), name, files.ByOf(auth.Identity{User: u}), 1, files.Sending{})
+			up, err := on(d).Files().Begin(r.Context(), name, files.ByOf(auth.Identity{User: u}), 1, files.Sending{})
 			apitest.Must(r.T, err)
 			apitest.Must(r.T, up.Add(r.Context(), files.Part{Name: "after", Body: strings.NewReader("x"), Size: 1}))
 			if _, err = up.Commit(r.Context(), 10); err != nil {

@@ -10,11 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -68,7 +67,7 @@ func openBackup(dir string) (*local.Data, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return local.Open(dir, api.Settings{}, local.Options{Existing: true})
+	return local.Open(dir, local.Options{Existing: true})
 }
 
 // RestoreFile replaces the bytes of a file with those from a backup, even while the service
@@ -91,7 +90,7 @@ func RestoreFile(ctx context.Context, d *local.Data, from, owner string, id int6
 	if err != nil {
 		return f, err
 	}
-	f, err = file.Service(d.Ports).Rekey(ctx, f, nil, func(now files.File) error {
+	f, err = service.New(d.Ports, service.Settings{}).Files().Rekey(ctx, f, nil, func(now files.File) error {
 		r, err := bytesOf(ctx, b, now)
 		if err == nil {
 			_, err = d.Disk.Create(ctx, now.Area, now.Blob, r, now.Length)

@@ -1,7 +1,7 @@
 // Package boottest has what the tests of the functions share: the events kept in
 // events/, the data that these refer to, and stand-ins for the providers of mail
 // and text messages, among them an SMTP server. Only tests and test tools may
-// import it. Start reading with Fixture and Ports.
+// import it. Start reading with Fixture and Service.
 package boottest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 )
 
 // Root returns the directory of the module, in which tests run.
@@ -29,19 +29,20 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Ports returns the ports of one machine, on a temporary folder, with the data
+// Service returns a service on one machine, on a temporary folder, with the data
 // that Fill stores.
-func Ports(t testing.TB, environment map[string]string) *api.Ports {
+func Service(t testing.TB, environment map[string]string) *service.Service {
 	t.Helper()
-	set, err := api.ReadSettings(func(name string) string { return environment[name] })
+	set, err := service.ReadSettings(func(name string) string { return environment[name] })
 	check(t, err)
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "link.key"), []byte(Key), 0o600))
-	data, err := local.Open(dir, set, local.Options{NoSync: true, Hash: Cheap(), Log: Log(t)})
+	data, err := local.Open(dir, local.Options{NoSync: true, Hash: Cheap(), Log: Log(t)})
 	check(t, err)
 	t.Cleanup(func() { check(t, data.Close()) })
-	check(t, Fill(t.Context(), data.Ports))
-	return data.Ports
+	s, err := Fill(t.Context(), service.New(data.Ports, set))
+	check(t, err)
+	return s
 }
 
 // Log returns a log that goes to the test's output.

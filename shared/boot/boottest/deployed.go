@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/service"
+	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
 )
@@ -45,18 +46,23 @@ func Make(ctx context.Context, name string) (Deployed, error) {
 // Getenv returns a variable for a program that works with the stack's data.
 func (d Deployed) Getenv(name string) string { return cmp.Or(d.Environment[name], os.Getenv(name)) }
 
-// Ports opens the stack's data in this process, as an operator's commands do.
-func (d Deployed) Ports(ctx context.Context) (*api.Ports, error) {
-	settings := api.Settings{PublicURL: d.Base}
+// Service returns a service on the stack's data in this process, as an operator's commands use it.
+func (d Deployed) Service(ctx context.Context, log *slog.Logger) (*service.Service, error) {
+	settings := service.Settings{PublicURL: d.Base}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90 // as in the template
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cloud := &lambda.Cloud{Getenv: d.Getenv, Config: cfg}
-	p, err := cloud.Ports(settings, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+	cloud := &lambda.Cloud{Getenv: d.Getenv, Config: cfg, Settings: settings}
+	p, err := cloud.Ports(lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
 	if err != nil {
 		return nil, err
 	}
-	return p, errors.Join(cloud.Begin(ctx), auth.CheckFormat(ctx, p.Table))
+	p.Log = log
+	s, err := cloud.Service(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return s, table.CheckFormat(ctx, s.Table)
 }

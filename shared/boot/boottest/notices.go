@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -26,7 +26,7 @@ func (id named[M]) Send(context.Context, M) (string, error) { return string(id),
 
 // Notices stores the notices that a fixture refers to, if any: unsent, or already sent
 // if the fixture is feedback on them.
-func (f Fixture) Notices(ctx context.Context, p *api.Ports) error {
+func (f Fixture) Notices(ctx context.Context, p *service.Service) error {
 	if !slices.Contains([]string{"email", "sms", "feedback"}, f.Function) {
 		return nil
 	}

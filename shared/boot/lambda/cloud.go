@@ -12,24 +12,24 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
 // Opener opens a port on AWS and adds it to the ports. It reports errors to the Cloud.
-type Opener func(*Cloud, *api.Ports)
+type Opener func(*Cloud, *service.Ports)
 
 // Table opens the table that FERRY_TABLE names. A main names the backend, so that a
 // function links only what it uses.
 func Table(open func(aws.Config, string) table.Table) Opener {
-	return func(c *Cloud, p *api.Ports) { p.Table = open(c.Service("DYNAMODB"), c.Name("FERRY_TABLE")) }
+	return func(c *Cloud, p *service.Ports) { p.Table = open(c.Of("DYNAMODB"), c.Name("FERRY_TABLE")) }
 }
 
 // Format refuses data of another format before the first use of a port. It comes after Table.
-func Format(c *Cloud, p *api.Ports) {
-	c.First(func(ctx context.Context) error { return auth.CheckFormat(ctx, p.Table) })
+func Format(c *Cloud, p *service.Ports) {
+	c.First(func(ctx context.Context) error { return table.CheckFormat(ctx, p.Table) })
 }
 
 // Blobs opens the buckets that FERRY_FILES_BUCKET and FERRY_BACKUP_BUCKET name, with the
@@ -38,24 +38,25 @@ func Blobs[Store interface {
 	blob.Store
 	blob.Parts
 }](open func(c aws.Config, files, backup, backupClass string) Store) Opener {
-	return func(c *Cloud, p *api.Ports) {
-		store := open(c.Service("S3"), c.Name("FERRY_FILES_BUCKET"), c.Name("FERRY_BACKUP_BUCKET"), p.Settings.BackupClass)
+	return func(c *Cloud, p *service.Ports) {
+		store := open(c.Of("S3"), c.Name("FERRY_FILES_BUCKET"), c.Name("FERRY_BACKUP_BUCKET"), c.Settings.BackupClass)
 		p.Blobs, p.Parts = store, store
 	}
 }
 
 // Check refuses settings that an endpoint could not work with.
-func Check(settings func(api.Settings) error) Opener {
-	return func(c *Cloud, p *api.Ports) { c.wrong = append(c.wrong, settings(p.Settings)) }
+func Check(settings func(service.Settings) error) Opener {
+	return func(c *Cloud, _ *service.Ports) { c.wrong = append(c.wrong, settings(c.Settings)) }
 }
 
 // Cloud is what an Opener needs.
 type Cloud struct {
-	Getenv func(string) string
-	Config aws.Config
-	wrong  []error                       // errors in the settings; some may be nil
-	first  []func(context.Context) error // to be called before a port is used
-	mu     sync.Mutex                    // guards first
+	Getenv   func(string) string
+	Config   aws.Config
+	Settings service.Settings
+	wrong    []error                       // errors in the settings; some may be nil
+	first    []func(context.Context) error // to be called before a port is used
+	mu       sync.Mutex                    // guards first
 }
 
 // NewCloud returns the Cloud of a Lambda function, from the variables that Lambda
@@ -79,26 +80,33 @@ func NewCloud(getenv func(string) string) *Cloud {
 // countWait is many times as long as a table update takes.
 const countWait = 50 * time.Millisecond
 
-// Ports opens ports. It makes no call: Begin does what needs one.
-func (c *Cloud) Ports(settings api.Settings, openers ...Opener) (*api.Ports, error) {
+// Ports opens a function's ports. They are complete once Begin has returned nil. The table's stream announces
+// what is in the outbox, so nothing else need. The error names everything that is wrong with the settings.
+func (c *Cloud) Ports(openers ...Opener) (*service.Ports, error) {
 	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
-	p := &api.Ports{
+	p := &service.Ports{
 		Ports:     auth.Ports{Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: time.Now},
 		Log:       slog.New(slog.NewJSONHandler(os.Stdout, nil)),
-		Notify:    func() {}, // the table's stream announces what is in the outbox
 		CountWait: countWait,
-		Settings:  settings,
 	}
-	p.ASCIIMail = true
+	c.Settings.ASCIIMail = true
 	return p, errors.Join(err, c.Open(p, openers...))
 }
 
 // Open adds ports to p. Its error names everything that is wrong with the settings.
-func (c *Cloud) Open(p *api.Ports, openers ...Opener) error {
+func (c *Cloud) Open(p *service.Ports, openers ...Opener) error {
 	for _, open := range openers {
 		open(c, p)
 	}
 	return errors.Join(c.wrong...)
+}
+
+// Service returns the service on ports that Ports has returned, once they are complete.
+func (c *Cloud) Service(ctx context.Context, p *service.Ports) (*service.Service, error) {
+	if err := c.Begin(ctx); err != nil {
+		return nil, err
+	}
+	return service.New(*p, c.Settings), nil
 }
 
 // First registers what must be called before a port is used.
@@ -127,9 +135,9 @@ func (c *Cloud) Name(variable string) string {
 	return v
 }
 
-// Service returns the configuration of a service such as S3, with the address in
+// Of returns the configuration of a service of AWS such as S3, with the address in
 // AWS_ENDPOINT_URL_S3 or else AWS_ENDPOINT_URL, if one is set.
-func (c *Cloud) Service(name string) aws.Config {
+func (c *Cloud) Of(name string) aws.Config {
 	cfg := c.Config.Copy()
 	for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_" + name} {
 		if v := c.Getenv(variable); v != "" {

@@ -15,19 +15,22 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"ferry/shared/api"
+	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/service"
 )
 
 // Run runs an endpoint with the ports that it needs. It does not return.
 func Run(e api.Endpoint, ports ...Opener) {
 	f := Open(os.Getenv, ports...)
-	lambda.Start(Gateway(f.Handler(e), f.Ports))
+	lambda.Start(f.Gateway(f.Handler(e)))
 }
 
-// Function has the ports of a Lambda function. They can be used after Begin.
+// Function is a Lambda function.
 type Function struct {
-	Ports *api.Ports
-	cloud *Cloud
+	cloud   *Cloud
+	ports   *service.Ports // complete once the cloud has begun
+	service func() *service.Service
 }
 
 // Open is New for a main: it exits if the function cannot start.
@@ -44,7 +47,7 @@ func Open(getenv func(string) string, ports ...Opener) *Function {
 // stack's name if the log must have metrics. New makes no call, so that a function is
 // ready for its first event as early as possible.
 func New(getenv func(string) string, ports ...Opener) (*Function, error) {
-	set, err := api.ReadSettings(getenv)
+	set, err := service.ReadSettings(getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -52,42 +55,52 @@ func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 	if len(ports) > 0 {
 		cloud = NewCloud(getenv)
 	}
-	p, err := cloud.Ports(set, ports...)
+	cloud.Settings = set
+	p, err := cloud.Ports(ports...)
 	p.LinkMemory = time.Second // no function both serves downloads and ends links
 	if stack := getenv("FERRY_METRICS"); stack != "" {
 		p.Log = slog.New(&MetricsHandler{p.Log.Handler(), stack})
 	}
-	return &Function{Ports: p, cloud: cloud}, err
+	made := sync.OnceValue(func() *service.Service { return service.New(*p, cloud.Settings) })
+	return &Function{cloud: cloud, ports: p, service: made}, err
 }
 
-// With returns a Function whose ports were opened elsewhere, as in tests.
-func With(p *api.Ports) *Function { return &Function{Ports: p, cloud: &Cloud{}} }
+// With returns a Function of a service that was made elsewhere, as in tests.
+func With(s *service.Service) *Function {
+	return &Function{cloud: &Cloud{Settings: s.Settings}, ports: &s.Ports, service: func() *service.Service { return s }}
+}
 
-// Begin makes the calls that must come before the ports are used. Once it has returned
-// nil it does nothing more; after an error the next call tries again.
-func (f *Function) Begin(ctx context.Context) error { return f.cloud.Begin(ctx) }
+// Service returns the service. Before the first time it makes the calls that the ports need; after an
+// error the next call tries again.
+func (f *Function) Service(ctx context.Context) (*service.Service, error) {
+	if err := f.cloud.Begin(ctx); err != nil {
+		return nil, fmt.Errorf("preparing the function: %w", err)
+	}
+	return f.service(), nil
+}
 
-// Handler returns the endpoint's handler, made on the first request for which Begin
-// succeeds.
+// Handler returns the endpoint's handler, made on the first request for which there is a service.
 func (f *Function) Handler(e api.Endpoint) http.Handler {
 	made := sync.OnceValue(func() http.Handler {
+		p := &api.Ports{Service: f.service()}
 		// The gateway has already chosen the route, and what matches none goes to a separate
 		// function, whose endpoint has no routes.
 		if len(e.Routes) == 0 {
-			return e.New(f.Ports)
+			return e.New(p)
 		}
-		return e.Handler(f.Ports, answer(f.Ports, fault.New(fault.NotFound, "there is nothing at this address")))
+		return e.Handler(p, f.refuse(fault.New(fault.NotFound, "there is nothing at this address")))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := f.Begin(r.Context()); err != nil {
-			answer(f.Ports, fmt.Errorf("preparing the function: %w", err)).ServeHTTP(w, r)
+		if _, err := f.Service(r.Context()); err != nil {
+			f.refuse(err).ServeHTTP(w, r)
 			return
 		}
 		made().ServeHTTP(w, r)
 	})
 }
 
-// answer returns a handler that answers with an error as the endpoints do.
-func answer(p *api.Ports, err error) http.Handler {
-	return p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return err })
+// refuse returns a handler that answers with an error as the endpoints do. It needs no service.
+func (f *Function) refuse(err error) http.Handler {
+	outlet := envelope.Outlet{Now: f.ports.Now, Log: f.ports.Log, Base: api.Base(f.cloud.Settings)}
+	return outlet.Handler(func(http.ResponseWriter, *http.Request) error { return err })
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/service"
 )
 
 func environment(values map[string]string) func(string) string {
@@ -32,13 +33,15 @@ func TestAFunctionWithoutPortsNeedsNothingFromAWS(t *testing.T) {
 	for stack, metrics := range map[string]bool{"": false, "ferry": true} {
 		f, err := lambda.New(environment(map[string]string{"FERRY_METRICS": stack}))
 		apitest.Must(t, err)
-		if r := send(t, f.Handler(named(t, "openapi")), f.Ports, load(t, "openapi")); r.StatusCode != 200 {
+		if r := sendTo(t, f, f.Handler(named(t, "openapi")), load(t, "openapi")); r.StatusCode != 200 {
 			t.Errorf("status %d: %s", r.StatusCode, r.Body)
 		}
-		if p := f.Ports; p.CountWait <= 0 || p.CountWait > 50*time.Millisecond || p.LinkMemory <= 0 || p.LinkMemory > time.Second {
+		p, err := f.Service(t.Context())
+		apitest.Must(t, err)
+		if p.CountWait <= 0 || p.CountWait > 50*time.Millisecond || p.LinkMemory <= 0 || p.LinkMemory > time.Second {
 			t.Errorf("a count waits for %s, and a link is remembered for %s", p.CountWait, p.LinkMemory)
 		}
-		if _, got := f.Ports.Log.Handler().(*lambda.MetricsHandler); got != metrics {
+		if _, got := p.Log.Handler().(*lambda.MetricsHandler); got != metrics {
 			t.Errorf("for the stack %q the log has metrics: %v", stack, got)
 		}
 	}
@@ -50,24 +53,24 @@ func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
 		"a setting":   {"FERRY_MAX_BODY": "4 MB"},
 		"credentials": {},
 	} {
-		open := func(*lambda.Cloud, *api.Ports) {}
+		open := func(*lambda.Cloud, *service.Ports) {}
 		if _, err := lambda.New(environment(values), open); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	keys := map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s", "FERRY_SMS_COUNTRIES": "UK"}
-	if _, err := lambda.New(environment(keys), lambda.Check(file.CheckCountries)); err == nil || !strings.Contains(err.Error(), "no country UK") {
+	if _, err := lambda.New(environment(keys), lambda.Check(param.CheckCountries)); err == nil || !strings.Contains(err.Error(), "no country UK") {
 		t.Errorf("a country that does not exist: %v", err)
 	}
 }
 
 func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 	t.Parallel()
-	local := boottest.Ports(t, nil)
+	local := boottest.Service(t, nil)
 	calls := 0
 	f, err := lambda.New(environment(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
-		func(c *lambda.Cloud, p *api.Ports) {
-			p.Table = local.Table
+		func(c *lambda.Cloud, p *service.Ports) {
+			p.Table, p.Log, p.Hasher, p.Throttle = local.Table, local.Log, local.Hasher, local.Throttle
 			c.First(func(context.Context) error {
 				if calls++; calls == 1 {
 					return errors.New("the parameter store is not there")
@@ -77,16 +80,15 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 			})
 		})
 	apitest.Must(t, err)
-	f.Ports.Log, f.Ports.Hasher, f.Ports.Throttle = local.Log, local.Hasher, local.Throttle
 	h := f.Handler(named(t, "downloadlist"))
 	event := load(t, "downloadlist")
-	if r := send(t, h, f.Ports, event); r.StatusCode != 500 || strings.Contains(r.Body, "parameter") {
+	if r := sendTo(t, f, h, event); r.StatusCode != 500 || strings.Contains(r.Body, "parameter") {
 		t.Errorf("the first request: status %d: %s", r.StatusCode, r.Body)
 	}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if r := send(t, h, f.Ports, event); r.StatusCode != 200 || !strings.Contains(r.Body, envelope.List) {
+			if r := sendTo(t, f, h, event); r.StatusCode != 200 || !strings.Contains(r.Body, envelope.List) {
 				t.Errorf("a later request: status %d: %s", r.StatusCode, r.Body)
 			}
 		})
@@ -103,7 +105,7 @@ func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 			fixture := boottest.Load(t, e.Name)
 			var event events.APIGatewayProxyRequest
 			fixture.Decode(t, &event)
-			response := call(t, e, boottest.Ports(t, nil), event)
+			response := call(t, e, boottest.Service(t, nil), event)
 			answer, err := json.Marshal(response)
 			if err != nil || fixture.Expect.Status == 0 {
 				t.Fatalf("the fixture expects status %d, or error %v", fixture.Expect.Status, err)
@@ -114,14 +116,20 @@ func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 }
 
 // call sends an endpoint an event in the way its function gets it.
-func call(t testing.TB, e api.Endpoint, p *api.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+func call(t testing.TB, e api.Endpoint, p *service.Service, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
 	t.Helper()
-	return send(t, lambda.With(p).Handler(e), p, event)
+	f := lambda.With(p)
+	return sendTo(t, f, f.Handler(e), event)
 }
 
-func send(t testing.TB, h http.Handler, p *api.Ports, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+func send(t testing.TB, h http.Handler, p *service.Service, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
 	t.Helper()
-	response, err := lambda.Gateway(h, p)(t.Context(), event)
+	return sendTo(t, lambda.With(p), h, event)
+}
+
+func sendTo(t testing.TB, f *lambda.Function, h http.Handler, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+	t.Helper()
+	response, err := f.Gateway(h)(t.Context(), event)
 	apitest.Must(t, err)
 	return response
 }
@@ -163,12 +171,12 @@ func TestAMoverIsInvokedAndNotWaitedFor(t *testing.T) {
 	values := keyedBy("")
 	values["AWS_ENDPOINT_URL_LAMBDA"], values["FERRY_MOVER"] = server.URL, mover
 	cloud := lambda.NewCloud(environment(values))
-	p, err := cloud.Ports(api.Settings{}, lambda.Mover)
+	p, err := cloud.Ports(lambda.Mover)
 	apitest.Must(t, err)
-	apitest.Must(t, p.Mover(t.Context(), "alice", 17))
+	apitest.Must(t, p.Mover(t.Context(), nil, "alice", 17))
 	for code, want := range map[int]int{http.StatusServiceUnavailable: 2, http.StatusForbidden: 1} {
 		status, asked = code, 0
-		if err := p.Mover(t.Context(), "alice", 17); err == nil || asked != want {
+		if err := p.Mover(t.Context(), nil, "alice", 17); err == nil || asked != want {
 			t.Errorf("the status %d gives %v after %d calls, want %d", code, err, asked, want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/wire"
 )
 
 // maxPlain is the size in bytes above which every response body is sent as base64. As
@@ -28,7 +29,7 @@ type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.A
 
 // Gateway adapts an http.Handler to the gateway's events. It always answers: a panic,
 // even one that a handler uses to abort its response, becomes the 500 envelope.
-func Gateway(h http.Handler, p *api.Ports) EventHandler {
+func (f *Function) Gateway(h http.Handler) EventHandler {
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		ctx = fault.WithRequestID(ctx, e.RequestContext.RequestID)
 		ctx = api.WithBase(ctx, address(e.RequestContext))
@@ -43,7 +44,7 @@ func Gateway(h http.Handler, p *api.Ports) EventHandler {
 		}
 		if err != nil {
 			e.Body, e.IsBase64Encoded = "", false
-			adapter := httpadapter.New(proxy.Handler(answer(p, err)))
+			adapter := httpadapter.New(proxy.Handler(f.refuse(err)))
 			if response, err = adapter.ProxyWithContext(ctx, e); err != nil { // the event is not even a valid request
 				return adapter.ProxyWithContext(ctx, events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: e.Path})
 			}
@@ -75,7 +76,7 @@ func address(r events.APIGatewayProxyRequestContext) string {
 	if r.Stage != "" && r.Stage != "$default" {
 		base += "/" + r.Stage
 	}
-	return base + api.Prefix
+	return base + wire.Prefix
 }
 
 // origins returns the origins that the gateway allows. A stage variable cannot contain *.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"ferry/shared/api/file"
+	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
@@ -53,7 +53,7 @@ func TestARequestArrivesUnchanged(t *testing.T) {
 	event.MultiValueHeaders["cookie"] = []string{"session=4f1c; theme=dark"}
 	event.MultiValueQueryStringParameters = map[string][]string{"tag": {"a&b=c", "100%", "#1 + ü"}}
 	event.Body, event.IsBase64Encoded = base64.StdEncoding.EncodeToString(binary), true
-	if r := send(t, spy, boottest.Ports(t, nil), event); r.StatusCode != http.StatusNoContent {
+	if r := send(t, spy, boottest.Service(t, nil), event); r.StatusCode != http.StatusNoContent {
 		t.Fatalf("status %d: %s", r.StatusCode, r.Body)
 	}
 	apitest.Equal(t, "the header's values", got.Header.Values("X-Several"), []string{"one, with a comma", "two"})
@@ -70,8 +70,8 @@ func TestARequestArrivesUnchanged(t *testing.T) {
 // TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething sends events with the stage's variable.
 func TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
-	h := p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return nil })
+	p := boottest.Service(t, nil)
+	h := (&api.Ports{Service: p}).Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return nil })
 	const evil, app = "https://evil.example.com", "https://app.example.com"
 	for _, c := range []struct {
 		stage, origin string
@@ -110,7 +110,7 @@ func TestOnlyTheStagesProxyTellsWhoItsClientIs(t *testing.T) {
 		{map[string]string{"clientHeader": "X-Forwarded-For"}, "", "198.51.100.10", "203.0.113.7", ""},
 	} {
 		var log bytes.Buffer
-		p := boottest.Ports(t, nil)
+		p := boottest.Service(t, nil)
 		p.Log = slog.New(slog.NewJSONHandler(&log, nil))
 		event := load(t, "upload")
 		event.StageVariables = c.stage
@@ -118,7 +118,7 @@ func TestOnlyTheStagesProxyTellsWhoItsClientIs(t *testing.T) {
 		if c.damaged != "" {
 			event.Body, event.IsBase64Encoded = c.damaged, false
 		}
-		send(t, p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return nil }), p, event)
+		send(t, (&api.Ports{Service: p}).Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return nil }), p, event)
 		if !strings.Contains(log.String(), `"address":"`+c.want+`"`) {
 			t.Errorf("%v: the log is %s, want %s", c, log.String(), c.want)
 		}
@@ -130,7 +130,7 @@ func TestOnlyTheStagesProxyTellsWhoItsClientIs(t *testing.T) {
 
 func TestAPathArrivesDecodedOnce(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	for _, path := range []string{
 		"/v1/100%", "/v1/100%25", "/v1/a b", "/v1/a+b", "/v1/a#b", "/v1/a?k=b", "/v1/Łódź", "/v1/\x01\n", "/v1//x", "/v1/a;b", "/v1/../x", "v1/x", "*", "",
 	} {
@@ -154,9 +154,9 @@ func TestAPathArrivesDecodedOnce(t *testing.T) {
 
 func TestTheFunctionAlwaysAnswers(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	through := func(f func(http.ResponseWriter) error) http.Handler {
-		return p.Outlet().Handler(func(w http.ResponseWriter, _ *http.Request) error { return f(w) })
+		return (&api.Ports{Service: p}).Outlet().Handler(func(w http.ResponseWriter, _ *http.Request) error { return f(w) })
 	}
 	plain := func(f func(http.ResponseWriter)) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { f(w) })
@@ -191,7 +191,7 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 // TestPagesComeThroughTheGateway: several cookies, addresses relative to the page, compressed files, and HEAD.
 func TestPagesComeThroughTheGateway(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	ask := func(method, resource, path, body string, headers ...string) events.APIGatewayProxyResponse {
 		t.Helper()
 		e := load(t, "web")
@@ -238,7 +238,7 @@ func TestAPartSentToTheGatewayIsNotFound(t *testing.T) {
 	t.Parallel()
 	event := load(t, "notfound")
 	event.HTTPMethod, event.Path = http.MethodPut, "/v1/uploads/1-x/parts/1"
-	r := call(t, named(t, "notfound"), boottest.Ports(t, nil), event)
+	r := call(t, named(t, "notfound"), boottest.Service(t, nil), event)
 	if r.StatusCode != http.StatusNotFound || len(r.MultiValueHeaders["Allow"]) != 0 {
 		t.Errorf("status %d, %v", r.StatusCode, r.MultiValueHeaders)
 	}
@@ -246,7 +246,7 @@ func TestAPartSentToTheGatewayIsNotFound(t *testing.T) {
 
 func TestAnEventThatIsNotARequestIsAnswered(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	for name, change := range map[string]func(*events.APIGatewayProxyRequest){
 		"an invalid method":         func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "GE T" },
 		"a body that is not base64": func(e *events.APIGatewayProxyRequest) { e.Body, e.IsBase64Encoded = "%%%", true },
@@ -263,7 +263,7 @@ func TestAResponseKeepsAllValuesOfAHeader(t *testing.T) {
 	t.Parallel()
 	event := load(t, "authlogin")
 	event.MultiValueHeaders["authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte("alice:wrong"))}
-	r := call(t, named(t, "authlogin"), boottest.Ports(t, nil), event)
+	r := call(t, named(t, "authlogin"), boottest.Service(t, nil), event)
 	if r.StatusCode != 401 || len(r.MultiValueHeaders["Www-Authenticate"]) != 2 {
 		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
 	}
@@ -272,7 +272,7 @@ func TestAResponseKeepsAllValuesOfAHeader(t *testing.T) {
 func TestAnyBytesFitIntoALambdaResponse(t *testing.T) {
 	t.Parallel()
 	const limit = 6 << 20 // bytes, of Lambda
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	for name, unit := range map[string]string{"zeros": "\x00", "markup": "<&>", "text": "text ", "binary": "\xff\xfe"} {
 		want := strings.Repeat(unit, (4<<20)/len(unit))
 		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, want) })
@@ -286,7 +286,7 @@ func TestAnyBytesFitIntoALambdaResponse(t *testing.T) {
 
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	event := load(t, "downloadfile")
 	event.HTTPMethod = http.MethodHead
 	for _, status := range []int{200, 401} {
@@ -300,7 +300,7 @@ func TestHeadHasNoBody(t *testing.T) {
 
 func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	for _, c := range []struct {
 		name   string
 		body   string
@@ -320,7 +320,7 @@ func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 		event.MultiValueHeaders["Content-Type"], event.MultiValueHeaders["Content-Length"] = []string{"text/plain"}, []string{c.length}
 		event.Body, event.IsBase64Encoded = c.body, false
 		apitest.Equal(t, c.name, call(t, named(t, "upload"), p, event).StatusCode, c.status)
-		page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1)
+		page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1)
 		if apitest.Must(t, err); (page.Files[0].Name == c.name) != (c.status == 200) {
 			t.Errorf("%s: the newest file is %v", c.name, page.Files[0])
 		}
@@ -342,7 +342,7 @@ func TestLinksHaveTheGatewaysAddressNeverOneThatTheCallerChose(t *testing.T) {
 		for _, name := range []string{"Host", "X-Forwarded-Host", "Forwarded", "X-Original-Host"} {
 			event.Headers[name], event.MultiValueHeaders[name] = "evil.example", []string{"evil.example"}
 		}
-		r := call(t, named(t, "downloadlist"), boottest.Ports(t, map[string]string{"FERRY_PUBLIC_URL": c.public}), event)
+		r := call(t, named(t, "downloadlist"), boottest.Service(t, map[string]string{"FERRY_PUBLIC_URL": c.public}), event)
 		next := strings.Join(r.MultiValueHeaders["Link"], "")
 		if !strings.Contains(r.Body, `"linkURL":"`+c.want+"download/file?") || !strings.HasPrefix(next, "<"+c.want) || strings.Contains(r.Body+next, "evil") {
 			t.Errorf("links are not to %s, %s: %s %s", c.name, c.want, r.Body, next)
@@ -352,12 +352,12 @@ func TestLinksHaveTheGatewaysAddressNeverOneThatTheCallerChose(t *testing.T) {
 
 func TestABodyOverTheFunctionsLimitIsRefused(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, map[string]string{"FERRY_MAX_BODY": "100"})
+	p := boottest.Service(t, map[string]string{"FERRY_MAX_BODY": "100"})
 	r := call(t, named(t, "upload"), p, load(t, "upload"))
 	if r.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(r.MultiValueHeaders["Ferry-Error"][0], "larger than 100 bytes") {
 		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
 	}
-	if page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
+	if page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
 		t.Errorf("the newest file is %v, %v", page.Files, err)
 	}
 }
@@ -366,7 +366,7 @@ func TestABodyOverTheFunctionsLimitIsRefused(t *testing.T) {
 // from memory.
 func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, map[string]string{"FERRY_PUBLIC_URL": "https://files.example.com/v1"})
+	p := boottest.Service(t, map[string]string{"FERRY_PUBLIC_URL": "https://files.example.com/v1"})
 	h := lambda.With(p).Handler(named(t, "openapi"))
 	for accept, want := range map[string]bool{
 		"": false, "identity": false, "br": false, "gzip;q=0": false, "gzip": true, "br, GZIP;q=0.5, deflate": true,

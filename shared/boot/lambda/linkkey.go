@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 )
 
 // keyMemory is how long a function caches the versions of the link key. Together with the
@@ -16,9 +16,9 @@ const keyMemory = 55 * time.Second
 
 // LinkKey reads the link key from the parameter that FERRY_KEY_PARAMETER names, before
 // its first use.
-func LinkKey(c *Cloud, p *api.Ports) {
+func LinkKey(c *Cloud, p *service.Ports) {
 	name := c.Name("FERRY_KEY_PARAMETER")
-	c.openKey(p, auth.KeyStore{
+	c.openKey(p, keys.Store{
 		Read:  func(ctx context.Context) (string, error) { return getKey(ctx, parameterStore(c), name) },
 		Write: func(ctx context.Context, text string) error { return putKey(ctx, parameterStore(c), name, text, true) },
 	})
@@ -26,30 +26,30 @@ func LinkKey(c *Cloud, p *api.Ports) {
 
 // KeyVersions reads from the table which versions of the key are revoked, for a function
 // that opens links but makes none.
-func KeyVersions(c *Cloud, p *api.Ports) {
-	c.openKey(p, auth.KeyStore{
-		Read: func(ctx context.Context) (string, error) { return auth.PublicVersions(ctx, p.Table) },
+func KeyVersions(c *Cloud, p *service.Ports) {
+	c.openKey(p, keys.Store{
+		Read: func(ctx context.Context) (string, error) { return keys.PublicVersions(ctx, p.Table) },
 	})
 }
 
-func (c *Cloud) openKey(p *api.Ports, s auth.KeyStore) {
+func (c *Cloud) openKey(p *service.Ports, s keys.Store) {
 	s.Memory = keyMemory
 	c.First(func(ctx context.Context) (err error) {
-		p.Key, err = auth.OpenLinkKey(ctx, s, p.Now, p.Log)
+		p.Key, err = keys.Open(ctx, s, p.Now, p.Log)
 		return fault.Wrap(err, "reading the link key")
 	})
 }
 
-func parameterStore(c *Cloud) service { return newService(c, "ssm", "AmazonSSM.", "1.1") }
+func parameterStore(c *Cloud) remote { return newRemote(c, "ssm", "AmazonSSM.", "1.1") }
 
 // getKey returns the link key stored under a name, decrypted.
-func getKey(ctx context.Context, s service, name string) (string, error) {
+func getKey(ctx context.Context, s remote, name string) (string, error) {
 	var answer struct{ Parameter struct{ Value string } }
 	err := s.call(ctx, "GetParameter", fields{"Name": name, "WithDecryption": true}, &answer)
 	return answer.Parameter.Value, fault.Wrap(err, "asking for parameter "+name)
 }
 
-func putKey(ctx context.Context, s service, name, key string, overwrite bool) error {
+func putKey(ctx context.Context, s remote, name, key string, overwrite bool) error {
 	return s.call(ctx, "PutParameter", fields{
 		"Name": name, "Value": key, "Type": "SecureString", "Overwrite": overwrite,
 		"Description": "Key of Ferry's download links. With another one all links that were sent are dead.",
@@ -71,7 +71,7 @@ func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 // ProtectTable turns a table's deletion protection on or off. The caller's role may be
 // only seconds old.
 func ProtectTable(ctx context.Context, c *Cloud, name string, on bool) error {
-	s := newService(c, "dynamodb", "DynamoDB_20120810.", "1.0")
+	s := newRemote(c, "dynamodb", "DynamoDB_20120810.", "1.0")
 	s.denied = whileSpreading
 	var now struct {
 		Table struct{ DeletionProtectionEnabled bool }

@@ -15,23 +15,23 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
 )
 
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 
 // open opens the key at a server in place of the Parameter Store.
-func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *api.Ports) {
+func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *service.Ports) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	cloud := lambda.NewCloud(environment(keyedBy(server.URL)))
-	p, err := cloud.Ports(api.Settings{}, lambda.LinkKey)
+	p, err := cloud.Ports(lambda.LinkKey)
 	apitest.Must(t, err)
 	return cloud, p
 }
@@ -70,7 +70,7 @@ func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
 	for range 2 {
 		apitest.Must(t, cloud.Begin(t.Context()))
 	}
-	want, err := auth.ParseLinkKey(key)
+	want, err := keys.Parse(key)
 	apitest.Must(t, err)
 	apitest.Equal(t, "a link by the key", p.Key.File(blob.Files, "alice", 1), want.File(blob.Files, "alice", 1))
 	apitest.Equal(t, "calls", calls.Load(), 1)
@@ -136,7 +136,7 @@ func TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds(t *testin
 		for range functions {
 			cloud := lambda.NewCloud(environment(keyedBy("http://ssm.invalid")))
 			cloud.Config.HTTPClient = store
-			p, err := cloud.Ports(api.Settings{}, lambda.LinkKey)
+			p, err := cloud.Ports(lambda.LinkKey)
 			apitest.Must(t, err)
 			g.Go(func() error {
 				err := cloud.Begin(t.Context())
@@ -212,17 +212,17 @@ func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
 		}
 		io.WriteString(w, parameter(stored))
 	}
-	begin := func(cloud *lambda.Cloud, p *api.Ports) *api.Ports {
+	begin := func(cloud *lambda.Cloud, p *service.Ports) *service.Ports {
 		p.Table, p.Now = db, func() time.Time { return now }
 		apitest.Must(t, cloud.Begin(t.Context()))
 		return p
 	}
 	operator, function := begin(open(t, answer)), begin(open(t, answer))
-	cloud, download := &lambda.Cloud{}, &api.Ports{Log: operator.Log}
+	cloud, download := &lambda.Cloud{}, &service.Ports{Log: operator.Log}
 	apitest.Must(t, cloud.Open(download, lambda.KeyVersions))
 	begin(cloud, download)
 
-	_, err = operator.ChangeKey(t.Context(), 1)
+	_, err = operator.Key.Rotate(t.Context(), operator.Table, operator.Random, 1)
 	apitest.Must(t, err)
 	if within := operator.Key.Propagation() + time.Second; within > time.Minute { // a link is remembered for a second
 		t.Errorf("a revoked link ends after %v", within)

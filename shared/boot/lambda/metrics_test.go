@@ -12,7 +12,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"ferry/shared/api"
 	"ferry/shared/api/account"
 	"ferry/shared/api/upload"
 	"ferry/shared/auth"
@@ -23,6 +22,7 @@ import (
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -98,7 +98,7 @@ func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
 func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	t.Parallel()
 	const id = "JKJaXmPLvHcESHA="
-	ports := boottest.Ports(t, map[string]string{"FERRY_EVENTS": "on"})
+	ports := boottest.Service(t, map[string]string{"FERRY_EVENTS": "on"})
 	var cloud boottest.Cloud
 	var log bytes.Buffer
 	ports.Log = slog.New(slog.NewJSONHandler(&log, nil))
@@ -108,7 +108,7 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	e.RequestContext.RequestID = id
 	e.MultiValueQueryStringParameters["m"] = []string{"carla@example.com"}
 	delete(e.MultiValueQueryStringParameters, "d")
-	answer := send(t, f.Handler(upload.Upload()), ports, e)
+	answer := sendTo(t, f, f.Handler(upload.Upload()), e)
 	if got := answer.MultiValueHeaders["X-Request-Id"]; len(got) != 1 || got[0] != id {
 		t.Errorf("the answer's id is %v", got)
 	}
@@ -125,7 +125,7 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 		t.Errorf("the notice has the request %q, the event %q", n.Request, p.Request)
 	}
 	log.Reset()
-	_, err := worker.RelayerHandler(worker.With(ports, cloud.Providers()))(t.Context(), stream)
+	_, err := worker.RelayerHandler(&worker.Worker{Service: ports, Providers: cloud.Providers()})(t.Context(), stream)
 	apitest.Must(t, err)
 	logged(t, &log, "a record was passed on", "request", id)
 	for _, m := range cloud.Published[notify.EventsTopic] {
@@ -146,7 +146,7 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 // counted.
 func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	t.Parallel()
-	ports := boottest.Ports(t, nil)
+	ports := boottest.Service(t, nil)
 	var cloud boottest.Cloud
 	var log bytes.Buffer
 	ports.Log = slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&log, nil), Stack: "ferry"})
@@ -154,16 +154,16 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 
 	e := load(t, "authlogin")
 	e.MultiValueHeaders["authorization"] = []string{"Basic YWxpY2U6d3Jvbmc="} // alice:wrong
-	answer := send(t, f.Handler(account.Login()), ports, e)
+	answer := sendTo(t, f, f.Handler(account.Login()), e)
 	for _, name := range []string{lambda.Requests, lambda.ClientErrors} {
 		logged(t, &log, "request", name, 1.0)
 	}
 	logged(t, &log, "login refused", lambda.LoginsFailed, 1.0)
 	logged(t, &log, "request", lambda.Bytes, float64(len(answer.Body)))
 
-	broken := lambda.With(&api.Ports{Ports: auth.Ports{Now: ports.Now}, Settings: ports.Settings, Log: ports.Log})
+	broken := lambda.With(service.New(service.Ports{Ports: auth.Ports{Now: ports.Now}, Log: ports.Log}, ports.Settings))
 	log.Reset()
-	send(t, broken.Handler(account.Login()), broken.Ports, e)
+	sendTo(t, broken, broken.Handler(account.Login()), e)
 	logged(t, &log, "request", lambda.ServerErrors, 1.0)
 
 	for _, c := range []struct {
@@ -187,10 +187,10 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 }
 
 // carry hands a message to the function that sends notices.
-func carry(t *testing.T, p *api.Ports, cloud *boottest.Cloud, body string) {
+func carry(t *testing.T, p *service.Service, cloud *boottest.Cloud, body string) {
 	t.Helper()
 	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: body}}
-	_, err := worker.CourierHandler(worker.With(p, cloud.Providers()))(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
+	_, err := worker.CourierHandler(&worker.Worker{Service: p, Providers: cloud.Providers()})(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
 	apitest.Must(t, err)
 }
 

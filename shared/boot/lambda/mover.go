@@ -5,8 +5,9 @@ import (
 	"net/http"
 	"net/url"
 
-	"ferry/shared/api"
 	"ferry/shared/fault"
+	"ferry/shared/files"
+	"ferry/shared/service"
 )
 
 // SweepEvent is an event of the function sweep. The zero value, like a schedule's
@@ -30,7 +31,7 @@ type Invoke func(ctx context.Context, function string, event SweepEvent) error
 // NewInvoke returns an Invoke that retries a temporary failure once: Lambda may have closed
 // the connection while this function was frozen.
 func NewInvoke(c *Cloud) Invoke {
-	s := newService(c, "lambda", "", "")
+	s := newRemote(c, "lambda", "", "")
 	header := http.Header{"X-Amz-Invocation-Type": {"Event"}}
 	return func(ctx context.Context, function string, event SweepEvent) error {
 		// Like the SDK, escape the colons of an ARN: they are part of what is signed.
@@ -44,9 +45,9 @@ func NewInvoke(c *Cloud) Invoke {
 }
 
 // Mover lets the function that FERRY_MOVER names move the bytes of files.
-func Mover(c *Cloud, p *api.Ports) {
+func Mover(c *Cloud, p *service.Ports) {
 	function, invoke := c.Name("FERRY_MOVER"), NewInvoke(c)
-	p.Mover = func(ctx context.Context, owner string, id int64) error {
+	p.Mover = func(ctx context.Context, _ *files.Service, owner string, id int64) error {
 		return invoke(ctx, function, SweepEvent{Move: &Moved{owner, id}})
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/apitest"
@@ -24,8 +23,8 @@ func credentials() map[string]string {
 
 func TestEachPortNamesItsMissingSettings(t *testing.T) {
 	t.Parallel()
-	_, missing := lambda.NewCloud(environment(credentials())).Ports(api.Settings{}, lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
-	_, anonymous := lambda.NewCloud(environment(nil)).Ports(api.Settings{})
+	_, missing := lambda.NewCloud(environment(credentials())).Ports(lambda.Table(dynamo.Open), lambda.Blobs(s3.Open), lambda.LinkKey)
+	_, anonymous := lambda.NewCloud(environment(nil)).Ports()
 	for name, err := range map[string]error{
 		"FERRY_TABLE is not set": missing, "FERRY_FILES_BUCKET is not set": missing, "FERRY_BACKUP_BUCKET is not set": missing,
 		"FERRY_KEY_PARAMETER is not set": missing, "AWS_REGION": anonymous, "AWS_ACCESS_KEY_ID": anonymous, "AWS_SECRET_ACCESS_KEY": anonymous,
@@ -42,8 +41,8 @@ func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 	set := credentials()
 	set["FERRY_TABLE"], set["AWS_SESSION_TOKEN"] = "table", "session"
 	cloud := lambda.NewCloud(environment(set))
-	p, err := cloud.Ports(api.Settings{PhoneRegion: "IT"}, lambda.Table(dynamo.Open))
-	if err != nil || p.Table == nil || p.Blobs != nil || p.PhoneRegion != "IT" || p.Hasher == nil || p.Notify == nil {
+	p, err := cloud.Ports(lambda.Table(dynamo.Open))
+	if err != nil || p.Table == nil || p.Blobs != nil || p.Hasher == nil {
 		t.Errorf("the open ports are %+v, %v", p, err)
 	}
 	got, err := cloud.Config.Credentials.Retrieve(t.Context())
@@ -55,10 +54,10 @@ func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 func TestAServicesOwnAddressWinsOverTheCommonOne(t *testing.T) {
 	t.Parallel()
 	cloud := &lambda.Cloud{Getenv: environment(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
-	apitest.Equal(t, "the address of S3", aws.ToString(cloud.Service("S3").BaseEndpoint), "http://s3")
-	apitest.Equal(t, "the address of DynamoDB", aws.ToString(cloud.Service("DYNAMODB").BaseEndpoint), "http://all")
+	apitest.Equal(t, "the address of S3", aws.ToString(cloud.Of("S3").BaseEndpoint), "http://s3")
+	apitest.Equal(t, "the address of DynamoDB", aws.ToString(cloud.Of("DYNAMODB").BaseEndpoint), "http://all")
 	none := &lambda.Cloud{Getenv: environment(nil)}
-	if got := none.Service("S3").BaseEndpoint; got != nil {
+	if got := none.Of("S3").BaseEndpoint; got != nil {
 		t.Errorf("the address of S3 is %s, want none", *got)
 	}
 }
@@ -83,7 +82,9 @@ func TestTheStorageClassReachesTheCopies(t *testing.T) {
 		})
 		f, err := lambda.New(environment(set), lambda.Blobs(s3.Open))
 		apitest.Must(t, err)
-		apitest.Must(t, f.Ports.Blobs.Copy(t.Context(), blob.Files, "o/1", blob.Backup, "o/1"))
+		p, err := f.Service(t.Context())
+		apitest.Must(t, err)
+		apitest.Must(t, p.Blobs.Copy(t.Context(), blob.Files, "o/1", blob.Backup, "o/1"))
 		apitest.Equal(t, "the class of a copy, with "+variable, got, want)
 	}
 	if _, err := lambda.New(environment(map[string]string{"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE"})); err == nil || !strings.Contains(err.Error(), "GLACIER_IR") {

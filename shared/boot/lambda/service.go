@@ -32,10 +32,10 @@ const (
 	maxAnswer             = 64 << 10                                // bytes; a parameter has at most 8 KB
 )
 
-// service makes the few calls that need no port. The SDK's package for the Parameter
+// remote makes the few calls that need no port. The SDK's package for the Parameter
 // Store has 150 of them, and just linking it would make each function with a key
 // take a third longer to start.
-type service struct {
+type remote struct {
 	config         aws.Config
 	client         aws.HTTPClient
 	name, address  string
@@ -43,8 +43,8 @@ type service struct {
 	denied         time.Duration // how long to retry a denied call
 }
 
-func newService(c *Cloud, name, target, format string) service {
-	s := service{config: c.Service(strings.ToUpper(name)), name: name, target: target, format: format}
+func newRemote(c *Cloud, name, target, format string) remote {
+	s := remote{config: c.Of(strings.ToUpper(name)), name: name, target: target, format: format}
 	s.client = cmp.Or[aws.HTTPClient](c.Config.HTTPClient, &http.Client{Timeout: patience})
 	domain := "amazonaws.com"
 	if strings.HasPrefix(c.Config.Region, "cn-") {
@@ -62,7 +62,7 @@ type serviceError struct{ status, kind, message string }
 func (e *serviceError) Error() string { return e.status + " " + e.kind + " " + e.message }
 
 // call makes a JSON call, and retries it while the error may be temporary.
-func (s service) call(ctx context.Context, action string, in fields, out any) error {
+func (s remote) call(ctx context.Context, action string, in fields, out any) error {
 	header := http.Header{"Content-Type": {"application/x-amz-json-" + s.format}, "X-Amz-Target": {s.target + action}}
 	begun := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -86,7 +86,7 @@ func (s service) call(ctx context.Context, action string, in fields, out any) er
 }
 
 // ask makes one request; passing is how long to retry a failed one.
-func (s service) ask(ctx context.Context, path string, header http.Header, in any) (
+func (s remote) ask(ctx context.Context, path string, header http.Header, in any) (
 	text []byte, passing time.Duration, err error,
 ) {
 	r, err := s.request(ctx, path, header, in)
@@ -123,7 +123,7 @@ func (s service) ask(ctx context.Context, path string, header http.Header, in an
 // https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html,
 // https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html and the pages of the other
 // actions describe.
-func (s service) request(ctx context.Context, path string, header http.Header, in any) (*http.Request, error) {
+func (s remote) request(ctx context.Context, path string, header http.Header, in any) (*http.Request, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err

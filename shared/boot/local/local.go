@@ -16,12 +16,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
-	"ferry/shared/envelope"
+	"ferry/shared/service"
+	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
 
@@ -64,7 +63,7 @@ type Options struct {
 
 // Data is the opened data of one machine. Close it after use.
 type Data struct {
-	Ports *api.Ports
+	Ports service.Ports
 	Table *sqlite.DB
 	Disk  *disk.Store
 	Dir   string // absolute
@@ -73,7 +72,7 @@ type Data struct {
 // Open opens the data in a folder, which it makes if needed. If the link key is
 // missing, it makes a new one and logs a warning: links sent before are dead. If the
 // data must exist, it returns ErrNoKey instead.
-func Open(dir string, settings api.Settings, o Options) (*Data, error) {
+func Open(dir string, o Options) (*Data, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -94,10 +93,9 @@ func Open(dir string, settings api.Settings, o Options) (*Data, error) {
 		o.Log.Warn("the link key was missing beside existing data and was replaced by a new one: all links that were sent before are dead; "+
 			"to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.Dir, KeyName))
 	}
-	d.Ports = &api.Ports{
+	d.Ports = service.Ports{
 		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: o.Now},
-		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Known: d.Disk, Log: o.Log, Notify: func() {}, Settings: settings,
-		Lingering: make(chan struct{}, envelope.MaxLingering),
+		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Known: d.Disk, Log: o.Log,
 	}
 	return d, nil
 }
@@ -136,20 +134,14 @@ func OpenTable(path string, o sqlite.Options) (*sqlite.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := auth.CheckFormat(context.Background(), db); err != nil {
+	if err := table.CheckFormat(context.Background(), db); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, db.Close()))
 	}
 	return db, nil
 }
 
-// Close closes the data. What was answered is safe even without it, but for the last counts of
-// downloads.
-func (d *Data) Close() error {
-	if d.Ports != nil { // a backup opens the stores alone
-		file.Links(d.Ports).Flush(context.Background())
-	}
-	return d.Table.Close()
-}
+// Close closes the data. What was answered is safe even without it.
+func (d *Data) Close() error { return d.Table.Close() }
 
 // prepare makes the folder and, if it has no table, the link key. The key is made
 // before the table, so that a table without a key means that the key was lost.

@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"ferry/shared/api"
 	"ferry/shared/blob/disk"
 	"ferry/shared/fault"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 // scrapeTime is how long the answer to one request for metrics may take.
@@ -37,14 +37,14 @@ type Metrics struct {
 
 // NewMetrics returns Metrics. d has the files; if it is nil, they are in the cloud, and
 // what is stored there is left to the stack's own metrics.
-func NewMetrics(p *api.Ports, d *disk.Store) *Metrics {
+func NewMetrics(log *slog.Logger, d *disk.Store) *Metrics {
 	registry := prometheus.NewRegistry()
 	registered := promauto.With(registry)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return registered.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		registry: registry, log: p.Log, disk: d,
+		registry: registry, log: log, disk: d,
 		requests: counter("ferry_requests_total", "Requests that were answered.", "route", "status"),
 		received: counter("ferry_received_bytes_total", "Bytes of requests' bodies.", "route"),
 		sent:     counter("ferry_sent_bytes_total", "Bytes of answers' bodies.", "route"),
@@ -97,7 +97,7 @@ func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 
 // stored collects what is in the stores: the outbox, open uploads, and the room on the disk.
 type stored struct {
-	*api.Ports
+	service.Ports
 	disk   *disk.Store
 	sender *notify.Sender
 }

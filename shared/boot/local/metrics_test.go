@@ -27,11 +27,11 @@ type measured struct {
 func newMeasured(t *testing.T) measured {
 	s := apitest.New(t, apitest.Listening)
 	s.InProcess("only ferry serve has metrics")
-	metrics := local.NewMetrics(s.Data.Ports, s.Data.Disk)
+	metrics := local.NewMetrics(s.Data.Ports.Log, s.Data.Disk)
 	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	apitest.Must(t, err)
 	alice := s.Add("alice") // before requests are measured
-	s.Service, err = local.NewService(s.Data.Ports, local.ServiceOptions{
+	s.Service, err = local.NewService(s.Data.Ports, s.Service.Settings, local.ServiceOptions{
 		From: "ferry@localhost", Metrics: metrics, Webhooks: []string{"https://hooks.example.com/"}, Secrets: secrets,
 	})
 	apitest.Must(t, err)

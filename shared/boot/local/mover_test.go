@@ -7,13 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/service"
 )
 
 // gate holds copies up until it is opened.
@@ -35,16 +34,15 @@ func (g gate) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.
 // its user has stored and deleted.
 func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.Store) (*local.Service, files.File) {
 	t.Helper()
-	d, err := local.Open(dir, api.Settings{Movers: 1}, local.Options{NoSync: true})
+	d, err := local.Open(dir, local.Options{NoSync: true})
 	apitest.Must(t, err)
 	t.Cleanup(func() { apitest.Must(t, d.Close()) })
 	alice := auth.User{Name: "alice", State: auth.Active}
 	apitest.Must(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
 	d.Ports.Blobs = change(d.Ports.Blobs)
-	s, err := local.NewService(d.Ports, local.ServiceOptions{From: "ferry@example.com"})
+	s, err := local.NewService(d.Ports, service.Settings{Movers: 1}, local.ServiceOptions{From: "ferry@example.com"})
 	apitest.Must(t, err)
-	service := file.Service(d.Ports)
-	up, err := service.Begin(t.Context(), "alice", files.By{User: "alice"}, n, files.Sending{})
+	up, err := s.Files().Begin(t.Context(), "alice", files.By{User: "alice"}, n, files.Sending{})
 	apitest.Must(t, err)
 	for range n {
 		apitest.Must(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
@@ -53,7 +51,7 @@ func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.St
 	apitest.Must(t, err)
 	var deleted *files.Listed
 	for id := range n {
-		deleted, err = service.Delete(t.Context(), alice, id+1)
+		deleted, err = s.Files().Delete(t.Context(), alice, id+1)
 		apitest.Must(t, err)
 	}
 	return s, deleted.File

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/notify"
 )
 
@@ -30,15 +30,15 @@ const keyMemory = time.Second
 
 // linkKey opens the link key, a file in a data folder. It makes the file unless it must
 // exist.
-func linkKey(dir string, o Options) (key auth.LinkKey, made bool, err error) {
+func linkKey(dir string, o Options) (key keys.LinkKey, made bool, err error) {
 	path := filepath.Join(dir, KeyName)
 	if _, err := os.Stat(path); o.Existing && errors.Is(err, fs.ErrNotExist) {
 		return key, false, fmt.Errorf("%s: %w", path, ErrNoKey)
 	}
-	if _, made, err = readOrMake(path, "link key", auth.RandomToken); err != nil {
+	if _, made, err = readOrMake(path, "link key", keys.RandomToken); err != nil {
 		return key, false, err
 	}
-	key, err = auth.OpenLinkKey(context.Background(), auth.KeyStore{
+	key, err = keys.Open(context.Background(), keys.Store{
 		Read: func(context.Context) (string, error) {
 			text, err := os.ReadFile(path)
 			return string(text), err

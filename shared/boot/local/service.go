@@ -3,21 +3,23 @@ package local
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"ferry/shared/api"
-	"ferry/shared/api/file"
+	"ferry/shared/api/param"
 	"ferry/shared/api/upload"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
+	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
 	"ferry/shared/openapi"
+	"ferry/shared/service"
 	"ferry/shared/web"
+	"ferry/shared/wire"
 )
 
 // ServiceOptions say what a Service does besides answering requests.
@@ -50,86 +52,53 @@ type ServiceOptions struct {
 
 // Service is all endpoints and the background work in one process.
 type Service struct {
-	ports   *api.Ports
-	options ServiceOptions
+	*service.Service
 	Inbox   *inbox.Inbox
 	Sender  *notify.Sender
-	movers  chan struct{} // full if all are busy
-	mu      sync.Mutex    // held to begin a move, and to end them all
-	moving  sync.WaitGroup
-	ending  context.Context // when movers stop
-	end     func()
+	movers  *movers // nil: a request moves bytes itself
+	options ServiceOptions
 }
 
-// NewService returns a Service. It sets the ports' Notify, which wakes its sender, their
-// Slots and, unless the settings have no movers, their Mover.
-func NewService(p *api.Ports, o ServiceOptions) (*Service, error) {
-	s := &Service{ports: p, options: o, Inbox: inbox.New(p.Table, p.Now)}
-	o.Mail, o.SMS = cmp.Or(o.Mail, s.Inbox.Mail()), cmp.Or(o.SMS, s.Inbox.SMS())
+// NewService returns a Service on these ports. Its sender is woken by their Notify, and movers are their Mover
+// unless the settings have none.
+func NewService(p service.Ports, set service.Settings, o ServiceOptions) (*Service, error) {
+	in := inbox.New(p.Table, p.Now)
 	hooks, err := notify.NewReceivers(o.Webhooks, o.Secrets)
 	if err != nil {
 		return nil, err
 	}
-	s.Sender, err = notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: o.Mail, SMS: o.SMS, Webhooks: hooks, From: o.From, Base: p.PublicURL, Now: p.Now, Log: p.Log,
-		Service: p.Look.Title(), Links: file.Links(p), Limits: p.Notices,
-		OnEnd: []notify.OnEnd{notify.TellMissing(p.Now), file.Outbox(p).LinkEnded},
+	sender, err := notify.NewSender(notify.Config{
+		Table: p.Table, Key: p.Key, Mail: cmp.Or(o.Mail, in.Mail()), SMS: cmp.Or(o.SMS, in.SMS()), Webhooks: hooks, From: o.From,
+		Base: set.PublicURL, Now: p.Now, Log: p.Log, Service: set.Look.Title(), Links: links.Items{Now: p.Now}, Limits: set.Notices,
+		OnEnd: []notify.OnEnd{notify.TellMissing(p.Now), service.OutboxOf(p.Ports, set).LinkEnded},
 	})
 	if err != nil {
 		return nil, err
 	}
 	if o.Metrics != nil && o.Metrics.disk != nil {
-		o.Metrics.registry.MustRegister(stored{p, o.Metrics.disk, s.Sender})
+		o.Metrics.registry.MustRegister(stored{p, o.Metrics.disk, sender})
 	}
-	p.Notify, p.Slots = s.Sender.Wake, api.NewSlots(p.MaxUploads)
-	if p.Movers > 0 {
-		s.movers, p.Mover = make(chan struct{}, p.Movers), s.move
-		s.ending, s.end = context.WithCancel(context.Background())
+	p.Notify = sender.Wake
+	s := &Service{Inbox: in, Sender: sender, options: o}
+	if set.Movers > 0 {
+		s.movers = newMovers(set.Movers, p.Log)
+		p.Mover = s.movers.move
 	}
+	s.Service = service.New(p, set)
 	return s, nil
 }
 
-// moveTime bounds one try to move the bytes of a file. The next one resumes there.
-const moveTime, moveTries = 10 * time.Minute, 100
-
-// move moves the bytes of a file in the background.
-func (s *Service) move(_ context.Context, owner string, id int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ending.Err() != nil {
-		return errors.New("the service ends")
-	}
-	select {
-	case s.movers <- struct{}{}:
-	default:
-		return errors.New("all movers are busy")
-	}
-	s.moving.Go(func() {
-		defer func() { <-s.movers }()
-		var err error
-		for try, late := 0, true; try < moveTries && late; try++ {
-			ctx, cancel := context.WithTimeout(s.ending, moveTime)
-			err = file.Service(s.ports).MoveBytes(ctx, owner, id)
-			late = err != nil && ctx.Err() != nil && s.ending.Err() == nil
-			cancel()
-		}
-		if err != nil {
-			s.ports.Log.Error("the bytes of a file could not be moved", "owner", owner, "id", id, "error", err.Error())
-		}
-	})
-	return nil
-}
-
-// Handler serves the interface under api.Prefix, the pages, and the inbox if ShowInbox is set.
+// Handler serves the interface under wire.Prefix, the pages, and the inbox if ShowInbox is set.
 func (s *Service) Handler() http.Handler {
-	mux := Handler(s.ports)
-	mux.Handle(api.PartRoute.Method+" "+api.Prefix+api.PartRoute.Path, upload.Receive(s.ports))
+	p := &api.Ports{Service: s.Service, Slots: api.NewSlots(s.MaxUploads), Lingering: make(chan struct{}, envelope.MaxLingering)}
+	mux := Handler(p)
+	mux.Handle(api.PartRoute.Method+" "+wire.Prefix+api.PartRoute.Path, upload.Receive(p))
 	if s.options.ShowInbox {
-		asJSON := func(r *http.Request) bool { return api.Asked(r) == api.AsJSON }
-		shown := inbox.Handler(s.ports.Outlet(), s.Inbox, asJSON, web.Inbox(s.ports), s.options.InboxProxied)
+		asJSON := func(r *http.Request) bool { return param.Asked(r) == param.AsJSON }
+		shown := inbox.Handler(p.Outlet(), s.Inbox, asJSON, web.Inbox(p), s.options.InboxProxied)
 		mux.Handle("GET /inbox", shown)
 	}
-	h := s.options.Origins.Handler(api.Prefix, api.Exact(mux, openapi.NewNotFound(s.ports)))
+	h := s.options.Origins.Handler(wire.Prefix, api.Exact(mux, openapi.NewNotFound(p)))
 	if s.options.Metrics != nil {
 		h = s.options.Metrics.watch(mux, h)
 	}
@@ -145,7 +114,7 @@ func (s *Service) Run(ctx context.Context) {
 	defer wg.Wait() // the sender runs until ctx ends
 	for tick := time.Tick(s.options.SweepEvery); tick != nil && ctx.Err() == nil; {
 		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.ports.Log.ErrorContext(ctx, "a sweep failed", "error", err.Error())
+			s.Log.ErrorContext(ctx, "a sweep failed", "error", err.Error())
 		}
 		select {
 		case <-tick:
@@ -157,11 +126,8 @@ func (s *Service) Run(ctx context.Context) {
 // EndMoves ends the movers, and leaves the rest to the next sweep. Run calls it when it ends;
 // without Run, call it before the ports are closed.
 func (s *Service) EndMoves() {
-	if s.end != nil {
-		s.mu.Lock()
-		s.end()
-		s.mu.Unlock()
-		s.moving.Wait()
+	if s.movers != nil {
+		s.movers.end()
 	}
 }
 
@@ -173,11 +139,11 @@ func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 		}
 	}
 	sweeper := files.Sweeper{
-		Service: file.Service(s.ports), Grace: s.options.Grace, AtOnce: s.ports.Movers,
+		Service: s.Files(), Grace: s.options.Grace, AtOnce: s.Movers,
 	}
 	r, err := sweeper.Run(ctx)
 	if r.Moved+r.Purged+r.Orphans+r.Kept+r.Failed+r.Unfinished > 0 {
-		s.ports.Log.InfoContext(ctx, "swept",
+		s.Log.InfoContext(ctx, "swept",
 			"seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "kept", r.Kept, "failed", r.Failed, "unfinished", r.Unfinished)
 	}
 	return r, err

@@ -11,14 +11,13 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -52,7 +51,7 @@ func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 	pin := regexp.MustCompile(`\b[0-9]{8}\b`).FindString(c.Mail())
 
 	apitest.Must(t, c.Users.Disable(t.Context(), "ann"))
-	_, err := file.Service(c.Data.Ports).RemoveAll(t.Context(), "ann")
+	_, err := c.Service.Files().RemoveAll(t.Context(), "ann")
 	apitest.Must(t, err)
 	apitest.Must(t, c.Users.Remove(t.Context(), "ann"))
 	old := apitest.Basic("ann", password)
@@ -69,7 +68,7 @@ func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 
 func TestHeadOfALargeFileIsNotRedirected(t *testing.T) {
 	t.Parallel()
-	c := apitest.Begin(t, func(set *api.Settings, _ *local.ServiceOptions) { set.RedirectOver = 3 })
+	c := apitest.Begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.RedirectOver = 3 })
 	link := c.Upload("file=x", "large").LinkURL
 	c.Calls.Reset()
 	c.Send("HEAD "+link, "").Want(200).WantHeaders("Content-Length", "5")
@@ -142,7 +141,7 @@ func TestNoEventIsRecordedUnlessEventsAreOn(t *testing.T) {
 
 func TestNoFileIsWrittenAfterTheTableFailedToSync(t *testing.T) {
 	t.Parallel()
-	d, err := local.Open(t.TempDir(), api.Settings{}, local.Options{})
+	d, err := local.Open(t.TempDir(), local.Options{})
 	apitest.Must(t, err)
 	defer d.Close()
 	failed := errors.New("the disk failed")

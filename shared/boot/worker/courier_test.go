@@ -12,20 +12,20 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
 // post has the ports of one machine, a clock, and notices in the outbox.
 type post struct {
 	*testing.T
-	*api.Ports
+	*service.Service
 	cloud     boottest.Cloud
 	providers worker.Providers
 	ahead     time.Duration
@@ -33,7 +33,7 @@ type post struct {
 
 func begin(t *testing.T) *post {
 	t.Helper()
-	p := &post{T: t, Ports: boottest.Ports(t, nil)}
+	p := &post{T: t, Service: boottest.Service(t, nil)}
 	p.Events, p.Now = true, func() time.Time { return time.Now().Add(p.ahead) }
 	p.providers = p.cloud.Providers()
 	return p
@@ -51,7 +51,7 @@ func (p *post) notice(unique string, channel notify.Channel, to string) table.Ke
 }
 
 func (p *post) courier() func(context.Context, worker.CourierEvent) (events.SQSEventResponse, error) {
-	return worker.CourierHandler(worker.With(p.Ports, p.providers))
+	return worker.CourierHandler(&worker.Worker{Service: p.Service, Providers: p.providers})
 }
 
 func message(id string, key table.Key) events.SQSMessage {

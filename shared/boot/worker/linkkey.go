@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
+	"ferry/shared/keys"
+	"ferry/shared/service"
 )
 
 // RunLinkKey answers CloudFormation's requests for a stack's link key, a custom resource
@@ -22,7 +22,7 @@ import (
 // ever contains. It does not return.
 func RunLinkKey() {
 	var h cfn.CustomResourceFunction
-	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *api.Ports) {
+	lambda.Open(os.Getenv, func(c *lambda.Cloud, _ *service.Ports) {
 		h = LinkKeyHandler(c, c.Name("FERRY_KEY_PARAMETER"), c.Name("FERRY_TABLE"), rand.Reader)
 	})
 	awslambda.Start(cfn.LambdaWrap(h))
@@ -45,7 +45,7 @@ func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.C
 		if e.RequestType == cfn.RequestDelete {
 			return e.PhysicalResourceID, nil, lambda.ProtectTable(ctx, c, table, false)
 		}
-		key, err := auth.RandomToken(random)
+		key, err := keys.RandomToken(random)
 		if err == nil {
 			err = lambda.StoreLinkKey(ctx, c, name, key)
 		}

@@ -18,11 +18,11 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+	"ferry/shared/keys"
 )
 
 // keyStore is the Parameter Store and the table. It keeps parameters, and replaces one
@@ -97,13 +97,13 @@ func keyEvent(t *testing.T, kind cfn.RequestType) cfn.Event {
 	return e
 }
 
-func bytesOf(b byte) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, auth.TokenSize)) }
+func bytesOf(b byte) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, keys.TokenSize)) }
 
 func TestANewStackGetsAKeyAndAProtectedTable(t *testing.T) {
 	t.Parallel()
 	s, handle := keySetup(bytesOf(7))
 	id, data, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
-	want, err2 := auth.RandomToken(bytesOf(7))
+	want, err2 := keys.RandomToken(bytesOf(7))
 	if err != nil || err2 != nil || id != "/ferry/stack/link-key" || len(data) != 0 || s.values[id] != want || !s.protected {
 		t.Errorf("id %q, data %v, %v; the table is protected: %v, or the key is not the one that was made", id, data, err, s.protected)
 	}
@@ -172,7 +172,7 @@ func TestAnErrorDoesNotContainTheKey(t *testing.T) {
 	s, handle := keySetup(bytesOf(7))
 	s.fails = func(string) string { return "ParameterLimitExceeded" }
 	_, _, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
-	secret, _ := auth.RandomToken(bytesOf(7))
+	secret, _ := keys.RandomToken(bytesOf(7))
 	if err == nil || !strings.Contains(err.Error(), "ParameterLimitExceeded") || strings.Contains(err.Error(), secret) {
 		t.Errorf("the error is %v", err)
 	}

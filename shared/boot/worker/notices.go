@@ -10,10 +10,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/fault"
+	"ferry/shared/links"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
@@ -29,7 +29,7 @@ func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (even
 		}
 		again := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 		for i, err := range notify.Relay(ctx, w.Topics, records) {
-			log := w.Function.Ports.Log.With("key", records[i].Key.String(), "request", records[i].Request)
+			log := w.Log.With("key", records[i].Key.String(), "request", records[i].Request)
 			switch {
 			case err == nil:
 				log.Info("a record was passed on")
@@ -107,11 +107,11 @@ func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEv
 }
 
 func (w *Worker) sender() (*notify.Sender, error) {
-	p := w.Function.Ports
+	p := w.Service
 	s, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
-		Service: p.Look.Title(), Links: file.Links(p),
-		Limits: p.Notices, OnEnd: []notify.OnEnd{notify.Remember(p.Now), notify.TellMissing(p.Now), file.Outbox(p).LinkEnded},
+		Service: p.Look.Title(), Links: links.Items{Now: p.Now},
+		Limits: p.Notices, OnEnd: []notify.OnEnd{notify.Remember(p.Now), notify.TellMissing(p.Now), p.Outbox().LinkEnded},
 	})
 	return s, fault.Wrap(err, "preparing to send notices")
 }
@@ -123,7 +123,7 @@ const codeWait = 5 * time.Second
 // handle handles one message. done is false if it must be retried. A message that
 // points to nothing is dropped: a notice is in the table or nowhere.
 func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessage) (done bool) {
-	p := w.Function.Ports
+	p := w.Service
 	key, err := notify.PointerKey(m.Body)
 	if err != nil {
 		p.Log.Error("a message was dropped", "message", m.MessageId, "error", err)
@@ -162,7 +162,7 @@ func (w *Worker) delay(ctx context.Context, m events.SQSMessage, wait time.Durat
 		return
 	}
 	if err := w.Queue.Delay(ctx, m.ReceiptHandle, wait); err != nil {
-		w.Function.Ports.Log.Warn("a message could not be delayed and comes again after the queue's usual time", "message", m.MessageId, "error", err)
+		w.Log.Warn("a message could not be delayed and comes again after the queue's usual time", "message", m.MessageId, "error", err)
 	}
 }
 
@@ -181,7 +181,7 @@ func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
 		if err := json.Unmarshal(text, &e); err != nil {
 			return fmt.Errorf("reading an event: %w", err)
 		}
-		p := w.Function.Ports
+		p := w.Service
 		var errs []error
 		for _, r := range e.Records {
 			f, ok, err := notify.MailFeedback([]byte(r.SNS.Message))
@@ -201,11 +201,11 @@ func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
 	}
 }
 
-func feedbackRecord(ctx context.Context, p *api.Ports, f notify.Feedback, ok bool, err error) error {
+func feedbackRecord(ctx context.Context, p *service.Service, f notify.Feedback, ok bool, err error) error {
 	if err != nil || !ok {
 		return err
 	}
-	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.TellMissing(p.Now), file.Outbox(p).LinkEnded); err != nil {
+	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.TellMissing(p.Now), p.Outbox().LinkEnded); err != nil {
 		return err
 	}
 	p.Log.Info("feedback recorded", "id", f.ID, "kind", f.Kind)

@@ -12,17 +12,17 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 	"ferry/shared/table"
 )
 
-func report(t *testing.T, p *api.Ports, fixture boottest.Fixture) error {
+func report(t *testing.T, p *service.Service, fixture boottest.Fixture) error {
 	t.Helper()
-	answer, err := lambda.NewHandler(worker.FeedbackHandler(worker.With(p, worker.Providers{}))).Invoke(t.Context(), fixture.Event)
+	answer, err := lambda.NewHandler(worker.FeedbackHandler(&worker.Worker{Service: p, Providers: worker.Providers{}})).Invoke(t.Context(), fixture.Event)
 	if err == nil {
 		apitest.Must(t, fixture.Expect.Check(answer))
 	}
@@ -35,12 +35,12 @@ func TestABounceFailsTheNoticeAndSuppressesTheAddress(t *testing.T) {
 	p.Now = func() time.Time { return time.UnixMilli(1759460400000) } // as in events/feedback.json
 	key := p.notice("0a1b2c3d4e5f6071", notify.Mail, "carla@example.com")
 	fixture := boottest.Load(t, "feedback")
-	if err := report(t, p.Ports, fixture); err == nil {
+	if err := report(t, p.Service, fixture); err == nil {
 		t.Fatal("feedback on a notice in the outbox is not retried")
 	}
 	p.handle(t.Context(), message("1", key))
 	for range 2 {
-		apitest.Must(t, report(t, p.Ports, fixture))
+		apitest.Must(t, report(t, p.Service, fixture))
 	}
 	if n := p.stored(key); n.State() != notify.Failed || !strings.HasPrefix(n.LastError, "bounced: ") {
 		t.Errorf("the notice is %s: %s", n.State(), n.LastError)
@@ -54,7 +54,7 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	fixture := boottest.Load(t, "feedbacksms")
-	apitest.Must(t, report(t, p.Ports, fixture)) // a message that is not ours
+	apitest.Must(t, report(t, p.Service, fixture)) // a message that is not ours
 	key := p.notice("x", notify.SMS, "+393331234567")
 	p.handle(t.Context(), message("1", key))
 	owner := struct {
@@ -67,7 +67,7 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 	// The provider of the event knows the message by another name.
 	name := table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}
 	apitest.Must(t, p.Table.Write(t.Context(), table.Put(name, owner)))
-	apitest.Must(t, report(t, p.Ports, fixture))
+	apitest.Must(t, report(t, p.Service, fixture))
 	if n := p.stored(key); n.State() != notify.Sent || n.Delivered == 0 {
 		t.Errorf("the notice is %s, delivered %d", n.State(), n.Delivered)
 	}
@@ -75,7 +75,7 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 
 func TestAnUnreadableEventFailsSoThatItBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
-	h := worker.FeedbackHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers()))
+	h := worker.FeedbackHandler(&worker.Worker{Service: boottest.Service(t, nil), Providers: new(boottest.Cloud).Providers()})
 	for _, text := range []string{`[]`, `{"Records":[{"Sns":{"Message":"hello"}}]}`, `{"awslogs":{"data":"?"}}`} {
 		if err := h(t.Context(), []byte(text)); err == nil {
 			t.Errorf("%s is taken for an event", text)
@@ -84,7 +84,7 @@ func TestAnUnreadableEventFailsSoThatItBecomesADeadLetter(t *testing.T) {
 }
 
 func relayer(t *testing.T, c *boottest.Cloud) *worker.Worker {
-	return worker.With(&api.Ports{Log: boottest.Log(t)}, c.Providers())
+	return &worker.Worker{Service: service.New(service.Ports{Log: boottest.Log(t)}, service.Settings{}), Providers: c.Providers()}
 }
 
 func TestRecordsOfTheStreamReachTheirTopics(t *testing.T) {
@@ -123,7 +123,7 @@ func TestAnEventThatItsTopicRefusesForGoodIsGivenUp(t *testing.T) {
 	cloud := boottest.Cloud{TopicsErr: fmt.Errorf("%w: too long", notify.ErrRefused)}
 	w := relayer(t, &cloud)
 	var log strings.Builder
-	w.Function.Ports.Log = slog.New(slog.NewTextHandler(&log, nil))
+	w.Log = slog.New(slog.NewTextHandler(&log, nil))
 	answer, err := worker.RelayerHandler(w)(t.Context(), e)
 	if err != nil || len(answer.BatchItemFailures) != 1 || answer.BatchItemFailures[0].ItemIdentifier != e.Records[0].Change.SequenceNumber {
 		t.Errorf("the answer is %+v, %v", answer, err)

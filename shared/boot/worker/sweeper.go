@@ -8,12 +8,11 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 const (
@@ -38,10 +37,10 @@ func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.S
 		if e.Move != nil {
 			return files.SweepReport{}, w.move(ctx, e)
 		}
-		p := w.Function.Ports
+		p := w.Service
 		reminded, late := remind(ctx, p, w.Topics)
 		sweeper := files.Sweeper{
-			Service: file.Service(p), Grace: grace, Reserve: sweeperReserve, AtOnce: p.Movers,
+			Service: p.Files(), Grace: grace, Reserve: sweeperReserve, AtOnce: p.Movers,
 		}
 		r, err := sweeper.Run(ctx)
 		e.Failed += r.Failed
@@ -71,9 +70,9 @@ func (w *Worker) move(ctx context.Context, e lambda.SweepEvent) error {
 		defer cancel()
 		inTime = earlier
 	}
-	err := file.Service(w.Function.Ports).MoveBytes(inTime, e.Move.Owner, e.Move.ID)
+	err := w.Files().MoveBytes(inTime, e.Move.Owner, e.Move.ID)
 	if err != nil && inTime.Err() != nil {
-		w.Function.Ports.Log.Warn("a file takes long to move, and goes on in the next run",
+		w.Log.Warn("a file takes long to move, and goes on in the next run",
 			"owner", e.Move.Owner, "id", e.Move.ID, "error", err.Error())
 		return w.again(ctx, e)
 	}
@@ -93,11 +92,11 @@ func (w *Worker) again(ctx context.Context, e lambda.SweepEvent) error {
 }
 
 // remind handles overdue notices, in at most half of the time.
-func remind(ctx context.Context, p *api.Ports, topics notify.Topics) (notify.RemindReport, error) {
+func remind(ctx context.Context, p *service.Service, topics notify.Topics) (notify.RemindReport, error) {
 	if until, ok := ctx.Deadline(); ok {
 		half, cancel := context.WithTimeout(ctx, time.Until(until)/2)
 		defer cancel()
 		ctx = half
 	}
-	return notify.Remind(ctx, p.Table, topics, p.Now(), file.Outbox(p).LinkEnded)
+	return notify.Remind(ctx, p.Table, topics, p.Now(), p.Outbox().LinkEnded)
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"ferry/shared/api"
-	"ferry/shared/api/file"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -21,18 +19,19 @@ import (
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
-func run(t *testing.T, p *api.Ports, left time.Duration) files.SweepReport {
+func run(t *testing.T, p *service.Service, left time.Duration) files.SweepReport {
 	t.Helper()
 	return runWith(t, p, new(boottest.Cloud).Providers(), left)
 }
 
-func runWith(t *testing.T, p *api.Ports, with worker.Providers, left time.Duration) files.SweepReport {
+func runWith(t *testing.T, p *service.Service, with worker.Providers, left time.Duration) files.SweepReport {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
-	r, err := worker.SweeperHandler(worker.With(p, with))(ctx, cloud.SweepEvent{})
+	r, err := worker.SweeperHandler(&worker.Worker{Service: p, Providers: with})(ctx, cloud.SweepEvent{})
 	apitest.Must(t, err)
 	return r
 }
@@ -40,7 +39,7 @@ func runWith(t *testing.T, p *api.Ports, with worker.Providers, left time.Durati
 func TestTheScheduledEventSweeps(t *testing.T) {
 	t.Parallel()
 	fixture := boottest.Load(t, "sweep")
-	handler := lambda.NewHandler(worker.SweeperHandler(worker.With(boottest.Ports(t, nil), new(boottest.Cloud).Providers())))
+	handler := lambda.NewHandler(worker.SweeperHandler(&worker.Worker{Service: boottest.Service(t, nil), Providers: new(boottest.Cloud).Providers()}))
 	answer, err := handler.Invoke(t.Context(), fixture.Event)
 	apitest.Must(t, err)
 	apitest.Must(t, fixture.Expect.Check(answer))
@@ -48,12 +47,12 @@ func TestTheScheduledEventSweeps(t *testing.T) {
 
 func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	p.Now = func() time.Time { return time.Now().AddDate(0, 0, 31) }
 	if r := run(t, p, 15*time.Minute); r.Moved != 2 || !r.Complete {
 		t.Errorf("%+v", r)
 	}
-	page, err := file.Service(p).List(t.Context(), auth.User{Name: "alice"}, blob.Backup, 0, files.PageSize)
+	page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, blob.Backup, 0, files.PageSize)
 	if err != nil || len(page.Files) != 3 {
 		t.Errorf("the backup area has %v, %v", page.Files, err)
 	}
@@ -62,7 +61,7 @@ func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
 func TestBytesWithoutARecordAreKeptForEightDays(t *testing.T) {
 	t.Parallel()
 	for days, orphans := range map[int]int{7: 0, 9: 1} {
-		p := boottest.Ports(t, map[string]string{"FERRY_KEEP_DAYS": "0", "FERRY_BACKUP_DAYS": "0"})
+		p := boottest.Service(t, map[string]string{"FERRY_KEEP_DAYS": "0", "FERRY_BACKUP_DAYS": "0"})
 		if _, err := p.Blobs.Create(t.Context(), blob.Files, "D0-1999-12-31/3-0000000000000000000000-alice", strings.NewReader(""), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +73,7 @@ func TestBytesWithoutARecordAreKeptForEightDays(t *testing.T) {
 func TestASweepStopsBeforeItsTimeIsUp(t *testing.T) {
 	t.Parallel()
 	again := &again{}
-	r, err := again.handle(t, boottest.Ports(t, nil), 30*time.Second, cloud.SweepEvent{Failed: 2})
+	r, err := again.handle(t, boottest.Service(t, nil), 30*time.Second, cloud.SweepEvent{Failed: 2})
 	if err != nil || r.Complete || r.Seen != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -92,7 +91,7 @@ type again struct {
 
 const self = "arn:aws:lambda:us-east-1:123456789012:function:sweep:live"
 
-func (a *again) handle(t *testing.T, p *api.Ports, left time.Duration, e cloud.SweepEvent) (files.SweepReport, error) {
+func (a *again) handle(t *testing.T, p *service.Service, left time.Duration, e cloud.SweepEvent) (files.SweepReport, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
@@ -103,14 +102,14 @@ func (a *again) handle(t *testing.T, p *api.Ports, left time.Duration, e cloud.S
 		return a.err
 	}
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{InvokedFunctionArn: self})
-	return worker.SweeperHandler(worker.With(p, with))(ctx, e)
+	return worker.SweeperHandler(&worker.Worker{Service: p, Providers: with})(ctx, e)
 }
 
 // TestARunThatHasCalledTheNextIsNoError, as Lambda would repeat it twice, each would call
 // another one, and soon there would be hundreds at once.
 func TestARunThatHasCalledTheNextIsNoError(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	apitest.Must(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	a := again{Cloud: boottest.Cloud{TopicsErr: errors.New("no topic")}}
 	if r, err := a.handle(t, p, 30*time.Second, cloud.SweepEvent{}); err != nil || r.Complete || len(a.asked) != 1 {
@@ -132,7 +131,7 @@ func TestASweepThatCannotGoOnFails(t *testing.T) {
 		"it has run a hundred times":       {new(again), cloud.SweepEvent{Again: 100}, 30 * time.Second},
 		"objects failed in an earlier run": {new(again), cloud.SweepEvent{Again: 1, Failed: 2}, 15 * time.Minute},
 	} {
-		if r, err := k.handle(t, boottest.Ports(t, nil), k.left, k.SweepEvent); err == nil || r.Complete != (k.left > time.Minute) {
+		if r, err := k.handle(t, boottest.Service(t, nil), k.left, k.SweepEvent); err == nil || r.Complete != (k.left > time.Minute) {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 	}
@@ -154,15 +153,15 @@ func (s *slowCopy) Copy(ctx context.Context, from blob.Area, fromKey string, to 
 
 // deleting returns ports where the first of alice's files was deleted, its bytes, and the event
 // that asks for them to be moved.
-func deleting(t *testing.T) (*api.Ports, files.File, cloud.SweepEvent) {
+func deleting(t *testing.T) (*service.Service, files.File, cloud.SweepEvent) {
 	t.Helper()
-	p := boottest.Ports(t, nil)
-	p.Mover = func(context.Context, string, int64) error { return nil }
-	alice, err := auth.NewUsers(p.Table, p.Now).Get(t.Context(), "alice")
+	p := boottest.Service(t, nil)
+	p.Mover = func(context.Context, *files.Service, string, int64) error { return nil }
+	alice, err := p.Users().Get(t.Context(), "alice")
 	apitest.Must(t, err)
-	deleted, err := file.Service(p).Delete(t.Context(), alice, 1)
+	deleted, err := p.Files().Delete(t.Context(), alice, 1)
 	apitest.Must(t, err)
-	return p.Clone(), deleted.File, cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
+	return service.New(p.Ports, p.Settings), deleted.File, cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
 }
 
 func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
@@ -185,7 +184,7 @@ func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
 func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
 	t.Parallel()
 	p, _, e := deleting(t)
-	broken := p.Clone()
+	broken := service.New(p.Ports, p.Settings)
 	broken.Blobs = failing{p.Blobs}
 	var a again
 	if _, err := a.handle(t, broken, 15*time.Minute, e); err == nil || a.asked != nil {
@@ -202,7 +201,7 @@ func (failing) Copy(context.Context, blob.Area, string, blob.Area, string) error
 
 func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	var providers boottest.Cloud
 	op := notify.Notice{Channel: notify.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
 	apitest.Must(t, p.Table.Write(t.Context(), op))
@@ -210,7 +209,7 @@ func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}
 	apitest.Equal(t, "what was published", providers.Published[notify.NoticesTopic], want)
 	providers.TopicsErr = errors.New("no topic")
-	r, err := worker.SweeperHandler(worker.With(p, providers.Providers()))(t.Context(), cloud.SweepEvent{})
+	r, err := worker.SweeperHandler(&worker.Worker{Service: p, Providers: providers.Providers()})(t.Context(), cloud.SweepEvent{})
 	if !errors.Is(err, providers.TopicsErr) || !r.Complete {
 		t.Errorf("without a topic %+v, %v", r, err)
 	}
@@ -228,7 +227,7 @@ func (h *hurried) Publish(ctx context.Context, _ notify.Topic, messages []notify
 // can handle.
 func TestOverdueNoticesLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
-	p := boottest.Ports(t, nil)
+	p := boottest.Service(t, nil)
 	var h hurried
 	apitest.Must(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	half := time.Now().Add(7*time.Minute + 30*time.Second)

@@ -5,16 +5,16 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"os"
+	"sync"
 
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
+	"ferry/shared/service"
 )
 
 // Backends open what a worker uses besides table and buckets. A main names those that
@@ -36,54 +36,57 @@ type Providers struct {
 	Invoke   lambda.Invoke
 }
 
-// Worker is a function with its ports.
+// Worker is a service, with what a worker uses besides.
 type Worker struct {
-	*lambda.Function
+	*service.Service
 	Providers
 }
-
-// begun makes the calls that must come before the ports are used, then handles the event.
-type begun struct {
-	*Worker
-	awslambda.Handler
-}
-
-// Invoke implements awslambda.Handler.
-func (b begun) Invoke(ctx context.Context, event []byte) ([]byte, error) {
-	if err := b.Begin(ctx); err != nil {
-		return nil, fmt.Errorf("preparing the function: %w", err)
-	}
-	return b.Handler.Invoke(ctx, event)
-}
-
-// With returns a Worker whose ports were opened elsewhere, as in tests.
-func With(p *api.Ports, with Providers) *Worker { return &Worker{lambda.With(p), with} }
 
 // Run runs the function that handler makes from a Worker with the backends and ports
 // that a main names. It does not return.
 func Run[Handler any](handler func(*Worker) Handler, b Backends, ports ...lambda.Opener) {
-	w := &Worker{}
-	w.Function = lambda.Open(os.Getenv, append(ports, w.Opener(b))...)
-	awslambda.Start(begun{w, awslambda.NewHandler(handler(w))})
+	var with Providers
+	f := lambda.Open(os.Getenv, append(ports, with.Opener(b))...)
+	awslambda.Start(&program{Function: f, handler: func(s *service.Service) awslambda.Handler {
+		return awslambda.NewHandler(handler(&Worker{s, with}))
+	}})
 }
 
-// Opener returns an opener of a worker's own ports.
-func (w *Worker) Opener(b Backends) lambda.Opener {
-	return func(c *lambda.Cloud, _ *api.Ports) {
+// program makes its handler at the first event for which there is a service.
+type program struct {
+	*lambda.Function
+	handler func(*service.Service) awslambda.Handler
+	once    sync.Once
+	made    awslambda.Handler
+}
+
+// Invoke implements awslambda.Handler.
+func (p *program) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+	s, err := p.Service(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.once.Do(func() { p.made = p.handler(s) })
+	return p.made.Invoke(ctx, event)
+}
+
+// Opener returns an opener of what is not a service's port.
+func (w *Providers) Opener(b Backends) lambda.Opener {
+	return func(c *lambda.Cloud, _ *service.Ports) {
 		w.Invoke = lambda.NewInvoke(c)
 		if b.Topics != nil {
-			w.Topics = b.Topics(c.Service("SNS"), map[notify.Topic]string{
+			w.Topics = b.Topics(c.Of("SNS"), map[notify.Topic]string{
 				notify.NoticesTopic: c.Name("FERRY_NOTICES_TOPIC"), notify.EventsTopic: c.Name("FERRY_EVENTS_TOPIC"),
 			})
 		}
 		if b.Queue != nil {
-			w.Queue = b.Queue(c.Service("SQS"), c.Name("FERRY_QUEUE"))
+			w.Queue = b.Queue(c.Of("SQS"), c.Name("FERRY_QUEUE"))
 		}
 		if b.Mail != nil {
-			w.Mail, w.MailFrom = b.Mail(c.Service("SESV2"), c.Name("FERRY_MAIL_EVENTS")), c.Name("FERRY_MAIL_FROM")
+			w.Mail, w.MailFrom = b.Mail(c.Of("SESV2"), c.Name("FERRY_MAIL_EVENTS")), c.Name("FERRY_MAIL_FROM")
 		}
 		if b.SMS != nil {
-			w.SMS = b.SMS(c.Service("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
+			w.SMS = b.SMS(c.Of("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
 		}
 	}
 }

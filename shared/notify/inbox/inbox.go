@@ -26,7 +26,6 @@ const MaxList = 100
 
 const (
 	partition = "inbox"
-	layout    = 1
 )
 
 // Message is a message that was sent.
@@ -87,7 +86,7 @@ func (s smsSender) Send(ctx context.Context, m notify.TextMessage) (string, erro
 
 func (in *Inbox) keep(ctx context.Context, id string, s stored) error {
 	now := in.now()
-	s.V, s.Sent = layout, now.UnixMilli()
+	s.V, s.Sent = table.Format, now.UnixMilli()
 	key := table.Key{PK: partition, SK: strings.TrimPrefix(id, notify.CodePrefix)}
 	err := in.table.Write(ctx, table.Put(key, s).If(table.NotExists()).Expire(now.Add(Keep)))
 	return fault.Wrap(err, "keeping a message in the inbox", table.ErrCondition) // it may be here already

@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
+	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
 	"ferry/shared/web"
 )
@@ -125,8 +127,8 @@ func get(in *inbox.Inbox, method, host, accept string, query ...string) *http.Re
 
 func answer(in *inbox.Inbox, r *http.Request, proxied bool) *http.Response {
 	w := httptest.NewRecorder()
-	p := &api.Ports{Ports: auth.Ports{Now: time.Now}, Log: slog.New(slog.DiscardHandler)}
-	asJSON := func(r *http.Request) bool { return api.Asked(r) == api.AsJSON }
+	p := &api.Ports{Service: service.New(service.Ports{Ports: auth.Ports{Now: time.Now}, Log: slog.New(slog.DiscardHandler)}, service.Settings{})}
+	asJSON := func(r *http.Request) bool { return param.Asked(r) == param.AsJSON }
 	inbox.Handler(p.Outlet(), in, asJSON, web.Inbox(p), proxied).ServeHTTP(w, r)
 	return w.Result()
 }

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/service"
 	"ferry/shared/web/browsertest"
 )
 
@@ -163,7 +163,7 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 		for _, allowed := range map[bool][]bool{false: {true}, true: {true, false}}[browsertest.All()] {
 			t.Run(fmt.Sprint(host, ", allowed by CORS: ", allowed), func(t *testing.T) {
 				evil, _ := browsertest.EvilSite(t, host, nil)
-				s, b := begin(t, browsertest.Desk(), func(_ *api.Settings, o *local.ServiceOptions) {
+				s, b := begin(t, browsertest.Desk(), func(_ *service.Settings, o *local.ServiceOptions) {
 					if allowed {
 						o.Origins = envelope.Origins{evil}
 					}
@@ -289,7 +289,7 @@ func TestNoPageCanBeFramed(t *testing.T) {
 // that site gets, at titles, at what the browser stores, after interrupted uploads too, and at the log.
 func TestNoTokenLeavesTheService(t *testing.T) {
 	other, heard := browsertest.EvilSite(t, "127.0.0.1", nil)
-	s, b := begin(t, browsertest.Desk(), func(set *api.Settings, _ *local.ServiceOptions) { set.Look.Imprint = other + "/heard" })
+	s, b := begin(t, browsertest.Desk(), func(set *service.Settings, _ *local.ServiceOptions) { set.Look.Imprint = other + "/heard" })
 	b.Login("alice", password)
 	has := seed(s, "name", "text")
 	claim := s.Send("GET /download/file?"+has.closed+"&download=1", "").Want(302).Header.Get("Location")

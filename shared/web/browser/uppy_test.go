@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/local"
+	"ferry/shared/service"
 	"ferry/shared/web/browsertest"
 )
 
@@ -28,7 +28,7 @@ func TestUppyUploadsInASession(t *testing.T) {
 	page := http.NewServeMux()
 	other := httptest.NewServer(page)
 	t.Cleanup(other.Close)
-	s, b := begin(t, browsertest.Desk(), func(_ *api.Settings, so *local.ServiceOptions) { so.Origins = []string{other.URL} })
+	s, b := begin(t, browsertest.Desk(), func(_ *service.Settings, so *local.ServiceOptions) { so.Origins = []string{other.URL} })
 	token := apitest.Read[struct{ Token string }](s.As("alice").Ask("POST /tokens", `{"name":"Uppy","scope":"upload"}`).Want(201)).Token
 	page.HandleFunc("/uppy.mjs", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")

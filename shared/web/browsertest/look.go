@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Picture keeps a picture of the whole page for people to look at, if FERRY_PICTURES is a folder.
+// Picture saves a picture of the whole page for people to look at, if FERRY_PICTURES names a folder.
 func (b *Tab) Picture(name string) {
 	b.Helper()
 	folder := os.Getenv("FERRY_PICTURES")
@@ -25,11 +25,12 @@ func (b *Tab) Picture(name string) {
 	b.must("keeping a picture", os.WriteFile(filepath.Join(folder, name+"-"+b.String()+".png"), picture, 0o644))
 }
 
-// All reports whether the whole matrix of views is asked for.
+// All reports whether the whole matrix of views was requested.
 func All() bool { return os.Getenv("FERRY_PAGES") == "all" }
 
-// Seen waits for what a state of a page shows, keeps a picture of it, checks that it fits narrow windows too, and
-// lets axe-core look for faults of accessibility; in the whole matrix, in dark colours too.
+// Seen waits until a page shows all of a state, takes a picture of it, checks that it fits narrow
+// windows too, and has axe-core look for accessibility faults. In the whole matrix it also does so
+// in dark colours.
 func (b *Tab) Seen(name string, shows ...string) {
 	b.Helper()
 	for _, what := range shows {
@@ -45,7 +46,7 @@ func (b *Tab) Seen(name string, shows ...string) {
 	}
 	b.Fits(name)
 	was := b.View
-	for _, width := range []int64{320, 640} { // the narrowest phone, and a desk's 1280 at a zoom of 200 %
+	for _, width := range []int64{320, 640} { // the narrowest phone, and a desktop's 1280 at 200 % zoom
 		b.Resize(width, 400)
 		b.Fits(name)
 	}
@@ -71,7 +72,7 @@ func (b *Tab) Fits(name string) {
 	}
 }
 
-// Contrast returns that of an element's text (WCAG 2.2), by what a canvas makes of both colours.
+// Contrast returns the contrast of an element's text (WCAG 2.2), from both colours as a canvas draws them.
 func (b *Tab) Contrast(what string) float64 {
 	b.Helper()
 	return b.Number("(" + contrast + ")(" + Quoted(what) + ")")
@@ -94,7 +95,7 @@ var axeSource = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(os.Getenv("FERRY_AXE"), "axe.min.js"))
 })
 
-// axe runs rules of axe-core, or those with tags, if FERRY_AXE is the folder that has it.
+// axe runs rules of axe-core, or those with certain tags, if FERRY_AXE names the folder that contains it.
 func (b *Tab) axe(name, rules string) {
 	b.Helper()
 	if os.Getenv("FERRY_AXE") == "" {
@@ -102,7 +103,7 @@ func (b *Tab) axe(name, rules string) {
 	}
 	source, err := axeSource()
 	b.must("reading axe-core", err)
-	if b.Scriptless { // then timers never fire, which axe-core waits for
+	if b.Scriptless { // timers then never fire, and axe-core waits for them
 		b.Is("window.setTimeout = f => { Promise.resolve().then(f); return 0 }, true")
 	}
 	if b.Is("!window.axe") {

@@ -1,4 +1,4 @@
-package file
+package param
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ferry/shared/api"
 	"ferry/shared/auth"
 	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/service"
 )
 
 // maxMessage is the longest message to a recipient, in characters.
@@ -26,16 +26,16 @@ type Recipients struct {
 	Notify             bool
 }
 
-// Sending returns a message for each recipient, and the receipt. Bad recipients are an Invalid
-// fault, and so is an unknown language.
-func Sending(p *api.Ports, r *http.Request, u auth.User, to Recipients, lang string) (s files.Sending, err error) {
-	if s.Recipients, err = to.messages(p.Settings); err != nil {
+// Sending returns a message for each recipient, and the receipt. base is the address of the service as
+// the links have it. Bad recipients are an Invalid fault, and so is an unknown language.
+func Sending(set service.Settings, base string, r *http.Request, u auth.User, to Recipients, lang string) (s files.Sending, err error) {
+	if s.Recipients, err = to.messages(set); err != nil {
 		return s, err
 	}
-	if _, ok := api.Language(lang); !ok && lang != "" {
-		return s, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(api.Languages(), ", "))
+	if _, ok := Language(lang); !ok && lang != "" {
+		return s, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(Languages(), ", "))
 	}
-	lang, base := api.LangOf(lang, r, u), p.Base(r.Context())
+	lang = LangOf(lang, r, u)
 	for i := range s.Recipients {
 		n := &s.Recipients[i]
 		n.Text = to.Message
@@ -57,7 +57,7 @@ func Sending(p *api.Ports, r *http.Request, u auth.User, to Recipients, lang str
 
 // messages returns one message for each number and address. Addresses that differ only in case
 // or in the form of their domain are the same.
-func (to Recipients) messages(set api.Settings) (all []files.Message, err error) {
+func (to Recipients) messages(set service.Settings) (all []files.Message, err error) {
 	if err := CheckText("i", to.Message, maxMessage); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (to Recipients) messages(set api.Settings) (all []files.Message, err error)
 
 // CheckCountries returns an error if a country in the settings does not exist: such a list would
 // refuse the very numbers that it is meant to allow.
-func CheckCountries(set api.Settings) error {
+func CheckCountries(set service.Settings) error {
 	for _, country := range append([]string{set.PhoneRegion}, set.SMSCountries...) {
 		if country != "" && !contact.KnownRegion(country) {
 			return fmt.Errorf("FERRY_PHONE_REGION or FERRY_SMS_COUNTRIES: there is no country %s (Britain is GB)", country)
@@ -116,7 +116,7 @@ func CheckCountries(set api.Settings) error {
 }
 
 // checkCountry refuses a number that gets no text messages from here.
-func checkCountry(number string, set api.Settings) error {
+func checkCountry(number string, set service.Settings) error {
 	country, all := contact.CountryOf(number), strings.Join(set.SMSCountries, ", ")
 	switch {
 	case set.NoSMS:

@@ -1,4 +1,4 @@
-package auth_test
+package keys_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -29,7 +30,7 @@ type keyHolder struct {
 func newKeyHolder(t *testing.T) *keyHolder {
 	t.Helper()
 	db, err := sqlite.Open(t.TempDir()+"/table", sqlite.Options{NoSync: true})
-	must(t, err)
+	apitest.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return &keyHolder{T: t, text: strings.Repeat("A", 43) + "\n", now: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), table: db}
 }
@@ -37,7 +38,7 @@ func newKeyHolder(t *testing.T) *keyHolder {
 // process opens the key for a process of its own.
 func (h *keyHolder) process() auth.Ports {
 	h.Helper()
-	return h.open(auth.KeyStore{
+	return h.open(keys.Store{
 		Read:  func(context.Context) (string, error) { h.reads++; return h.text, h.fails },
 		Write: func(_ context.Context, text string) error { h.text = text; return nil },
 	})
@@ -46,27 +47,27 @@ func (h *keyHolder) process() auth.Ports {
 // without opens it for a process that makes no links.
 func (h *keyHolder) without() auth.Ports {
 	h.Helper()
-	return h.open(auth.KeyStore{Read: func(ctx context.Context) (string, error) { return auth.PublicVersions(ctx, h.table) }})
+	return h.open(keys.Store{Read: func(ctx context.Context) (string, error) { return keys.PublicVersions(ctx, h.table) }})
 }
 
-func (h *keyHolder) open(s auth.KeyStore) auth.Ports {
+func (h *keyHolder) open(s keys.Store) auth.Ports {
 	h.Helper()
 	s.Memory = time.Minute
 	clock := func() time.Time { return h.now }
-	k, err := auth.OpenLinkKey(h.Context(), s, clock, slog.New(slog.DiscardHandler))
-	must(h, err)
+	k, err := keys.Open(h.Context(), s, clock, slog.New(slog.DiscardHandler))
+	apitest.Must(h, err)
 	return auth.Ports{Table: h.table, Key: k, Random: rand.Reader, Now: clock}
 }
 
 func (h *keyHolder) rotate(p auth.Ports) {
 	h.Helper()
 	h.now = h.now.Add(time.Hour)
-	must(h, failure(p.ChangeKey(h.Context(), 0)))
+	apitest.Must(h, failure(p.Key.Rotate(h.Context(), p.Table, p.Random, 0)))
 }
 
 func (h *keyHolder) revoke(p auth.Ports, version int) {
 	h.Helper()
-	must(h, failure(p.ChangeKey(h.Context(), version)))
+	apitest.Must(h, failure(p.Key.Rotate(h.Context(), p.Table, p.Random, version)))
 }
 
 func TestAKeyWithOneVersionHasTheOldTextForm(t *testing.T) {
@@ -86,7 +87,7 @@ func TestARotatedKeyMakesNewTokensAndStillKnowsTheOldOnes(t *testing.T) {
 	nonce, err := p.Key.Nonce(rand.Reader)
 	pin, change := p.Key.PIN(nonce), p.Key.Change(nonce)
 	h.rotate(p)
-	for name, k := range map[string]auth.LinkKey{"the same process": p.Key, "a new one": h.process().Key} {
+	for name, k := range map[string]keys.LinkKey{"the same process": p.Key, "a new one": h.process().Key} {
 		if address, ok := k.StopAddress(stop); !ok || address != "ann@example.com" || !k.IsPart(part, "x") || k.IsPart(part, "y") || k.PIN(nonce) != pin || k.Change(nonce) != change || err != nil {
 			t.Errorf("%s does not know what was made before", name)
 		}
@@ -107,7 +108,7 @@ func TestNothingOfARevokedVersionIsAccepted(t *testing.T) {
 	p := h.process()
 	stop, part := p.Key.Stop("ann@example.com"), p.Key.Part("x")
 	h.revoke(p, 1)
-	for name, k := range map[string]auth.LinkKey{"the same process": p.Key, "a new one": h.process().Key} {
+	for name, k := range map[string]keys.LinkKey{"the same process": p.Key, "a new one": h.process().Key} {
 		if _, ok := k.StopAddress(stop); ok || k.IsPart(part, "x") || !k.Revoked(0) || k.Revoked(2) || k.Version() != 2 {
 			t.Errorf("%s accepts it", name)
 		}
@@ -128,7 +129,7 @@ func TestRevokingAgainChangesNothing(t *testing.T) {
 		t.Error("the text form has changed")
 	}
 	for _, version := range []int{-1, 3} {
-		if _, err := p.ChangeKey(t.Context(), version); err == nil || h.text != text {
+		if _, err := p.Key.Rotate(t.Context(), p.Table, p.Random, version); err == nil || h.text != text {
 			t.Errorf("version %d was revoked: %v", version, err)
 		}
 	}
@@ -145,7 +146,7 @@ func TestAProcessWithoutTheKeyKnowsAfterAMinuteWhatIsRevoked(t *testing.T) {
 	if !download.Key.Revoked(0) || download.Key.Revoked(2) {
 		t.Error("after a minute it does not know what is revoked")
 	}
-	item, err := auth.PublicVersions(t.Context(), h.table)
+	item, err := keys.PublicVersions(t.Context(), h.table)
 	for _, v := range p.Key.Versions() {
 		if err != nil || v.Key == "" || strings.Contains(item, v.Key) {
 			t.Errorf("the table holds a key, or there is none: %v", err)
@@ -181,7 +182,7 @@ func TestAFileOfAVersionJustMadeIsAReasonToReadTheKey(t *testing.T) {
 	h := newKeyHolder(t)
 	p, other := h.process(), h.process().Key
 	h.now = h.now.Add(keyPause)
-	must(t, failure(p.ChangeKey(t.Context(), 0)))
+	apitest.Must(t, failure(p.Key.Rotate(t.Context(), p.Table, p.Random, 0)))
 	before := h.reads
 	if other.Of(2).File(blob.Files, "alice", 1) != p.Key.File(blob.Files, "alice", 1) || h.reads != before+1 {
 		t.Errorf("after %d reads the token differs", h.reads-before)
@@ -227,8 +228,10 @@ func TestADamagedKeyIsRefusedWithoutQuotingIt(t *testing.T) {
 		"", "BBBB", secret[1:], secret + "B", secret[1:] + "=", strings.Repeat("+", 43),
 		"[]", "[", `[{"key":"` + secret + `"},]`, `[{"key":"` + secret + `B"}]`, `[{"key":"` + secret + `","made":"` + secret + `"}]`, "1 " + secret,
 	} {
-		if _, err := auth.ParseLinkKey(bad); err == nil || strings.Contains(err.Error(), "BBBB") {
+		if _, err := keys.Parse(bad); err == nil || strings.Contains(err.Error(), "BBBB") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }
+
+func failure[T any](_ T, err error) error { return err }

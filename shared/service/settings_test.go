@@ -1,4 +1,4 @@
-package api_test
+package service_test
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api"
 	"ferry/shared/files"
 	"ferry/shared/notify"
+	"ferry/shared/service"
 )
 
 func settingsFrom(values map[string]string) func(string) string {
@@ -20,8 +20,8 @@ func settingsFrom(values map[string]string) func(string) string {
 
 func TestSettingsHaveDefaults(t *testing.T) {
 	t.Parallel()
-	got, err := api.ReadSettings(settingsFrom(nil))
-	want := api.Settings{
+	got, err := service.ReadSettings(settingsFrom(nil))
+	want := service.Settings{
 		LinkBytes: 1 << 40, Movers: 50,
 		Retention: files.Retention{KeepDays: 30, BackupDays: 90},
 		Notices:   notify.Limits{PerHour: 100, PerDay: 500, PerRecipient: 50},
@@ -33,7 +33,7 @@ func TestSettingsHaveDefaults(t *testing.T) {
 
 func TestSettingsAreRead(t *testing.T) {
 	t.Parallel()
-	got, err := api.ReadSettings(settingsFrom(map[string]string{
+	got, err := service.ReadSettings(settingsFrom(map[string]string{
 		"FERRY_PUBLIC_URL": "https://files.example.com/ferry/v1/", "FERRY_PHONE_REGION": "it", "FERRY_SMS_COUNTRIES": "it, FR,US", "FERRY_SMS_SENDING": "Off", "FERRY_HIDE_USERS": "On",
 		"FERRY_NOTICES_PER_HOUR": "10", "FERRY_NOTICES_PER_DAY": "0", "FERRY_NOTICES_PER_RECIPIENT": "3",
 		"FERRY_KEEP_DAYS": "7", "FERRY_BACKUP_DAYS": "0", "FERRY_MAX_BODY": "4600 kB", "FERRY_REDIRECT_OVER": "4MiB",
@@ -41,11 +41,11 @@ func TestSettingsAreRead(t *testing.T) {
 		"FERRY_PLAIN_LOGIN": "on", "FERRY_NAME": "Acme Files", "FERRY_ACCENT": "#0B5cad", "FERRY_LOGO": "data:image/png;base64,iVBORw==",
 		"FERRY_IMPRINT": "https://example.com/imprint?lang=en#top", "FERRY_PRIVACY": "http://example.com", "FERRY_INTRO": "For <our> customers.", "FERRY_HOME": "login",
 	}))
-	want := api.Settings{
+	want := service.Settings{
 		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", SMSCountries: []string{"IT", "FR", "US"}, NoSMS: true, HideUsers: true, Events: true,
 		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0}, BackupClass: "GLACIER_IR",
 		Movers: 200, Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3}, PlainLogin: true,
-		Look: api.Look{
+		Look: service.Look{
 			Name: "Acme Files", Accent: "#0B5cad", Logo: []byte("\x89PNG"), LogoType: "image/png", Imprint: "https://example.com/imprint?lang=en#top",
 			Privacy: "http://example.com", Intro: "For <our> customers.", Home: "login",
 		},
@@ -63,7 +63,7 @@ func TestEveryWrongSettingIsReported(t *testing.T) {
 		"FERRY_KEEP_DAYS": "a week", "FERRY_BACKUP_DAYS": "-1", "FERRY_MAX_BODY": "4 liters", "FERRY_REDIRECT_OVER": "9999999999999999999",
 		"FERRY_EVENTS": "some", "FERRY_LINK_BYTES_PER_HOUR": "a lot", "FERRY_BACKUP_STORAGE_CLASS": "GLACIER", "FERRY_MOVERS": "201",
 	}
-	_, err := api.ReadSettings(settingsFrom(wrong))
+	_, err := service.ReadSettings(settingsFrom(wrong))
 	if err == nil {
 		t.Fatal("wrong settings were accepted")
 	}
@@ -90,7 +90,7 @@ func TestTheLogoIsAnImageOfAModestSize(t *testing.T) {
 		"data:text/html;base64," + encoded: "", "data:image/png;base64,%": "", "data:image/png," + encoded: "", "data:": "",
 		"data:image/png;base64," + strings.Repeat("AAAA", 100_000): "",
 	} {
-		set, err := api.ReadSettings(settingsFrom(map[string]string{"FERRY_LOGO": text}))
+		set, err := service.ReadSettings(settingsFrom(map[string]string{"FERRY_LOGO": text}))
 		if (err == nil) != (kind != "") || kind != "" && (set.Look.LogoType != kind || len(set.Look.Logo) == 0) {
 			t.Errorf("%.80s: %q with %d bytes, %.300v", text, set.Look.LogoType, len(set.Look.Logo), err)
 		}
@@ -105,7 +105,7 @@ func TestPublicURLMustPointToTheService(t *testing.T) {
 	for _, address := range []string{
 		"ftp://files.example.com/v1", "https:///v1", "https://files.example.com", "https://files.example.com/v1?x=1", "https://files.example.com/v1#x", "://",
 	} {
-		if _, err := api.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
+		if _, err := service.ReadSettings(settingsFrom(map[string]string{"FERRY_PUBLIC_URL": address})); err == nil {
 			t.Errorf("%s is accepted", address)
 		}
 	}
@@ -117,12 +117,12 @@ func TestSizesHaveUnits(t *testing.T) {
 		"0": 0, "17": 17, "17B": 17, "5k": 5000, "5kB": 5000, "5 KB": 5000, "5KiB": 5120, "3M": 3e6, "3MiB": 3 << 20, " 5gb ": 5e9, "5GiB": 5 << 30,
 		"2TB": 2e12, "1Pi": 1 << 50, "9223372036854775807": 1<<63 - 1,
 	} {
-		if got, err := api.ParseSize(text); err != nil || got != want {
+		if got, err := service.ParseSize(text); err != nil || got != want {
 			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "B", "GB", "-1", "1.5GB", "5iB", "5 XB", "1e9", "5GBB", "5G B", "9223372036854775808", "9224PB", "8192PiB", "１"} {
-		if got, err := api.ParseSize(text); err == nil {
+		if got, err := service.ParseSize(text); err == nil {
 			t.Errorf("%q is %d", text, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package auth_test
+package keys_test
 
 import (
 	"bytes"
@@ -7,16 +7,17 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/keys"
+	"ferry/shared/links"
 )
 
 // key returns a fixed key.
-func key(t *testing.T, first string) auth.LinkKey {
+func key(t *testing.T, first string) keys.LinkKey {
 	t.Helper()
-	k, err := auth.ParseLinkKey(first + strings.Repeat("A", 42))
-	must(t, err)
+	k, err := keys.Parse(first + strings.Repeat("A", 42))
+	apitest.Must(t, err)
 	return k
 }
 
@@ -29,7 +30,7 @@ func TestTokensNeverChange(t *testing.T) {
 		"c2AEoVUIGbNyHZFZQzvtu9I6DPjOsZkhuyS9MI5U3jg": k.File(blob.Files, "alice", 1),
 		"uqEMxGVp3c8gFUAmT8zZ2T_iacE9ZaP35y5xfdWXsr0": k.File(blob.Backup, "alice", 1),
 		"19268625": k.PIN("nonce"),
-		"PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A":                     auth.HashToken("token"),
+		"PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A":                     keys.HashToken("token"),
 		"yeAHzhXDjhrzVdET5goQ_fbAGnNRnUPeDtLU5jfKXME":                     k.Recipient(blob.Files, "alice", 1, "notice"),
 		"SK2CB4gJYEuXxNSB06vp7fVUT-OQKKvq0dy1mFA6eqk":                     k.Part("id", "1", "sum", "2000003600"),
 		"GUx2aONtPgWWmu0Z00yoB33uSrRgp-GUWCvHuG4xl3Jhbm5AZXhhbXBsZS5jb20": k.Stop("ann@example.com"),
@@ -57,10 +58,10 @@ func TestPINHasEightDigits(t *testing.T) {
 func TestNoTokenIsMadeWithoutRandomness(t *testing.T) {
 	t.Parallel()
 	broken := iotest.ErrReader(errors.New("no entropy"))
-	if _, err := auth.RandomToken(broken); err == nil {
+	if _, err := keys.RandomToken(broken); err == nil {
 		t.Error("a token was made")
 	}
-	if _, err := auth.RandomToken(bytes.NewReader(make([]byte, 31))); err == nil {
+	if _, err := keys.RandomToken(bytes.NewReader(make([]byte, 31))); err == nil {
 		t.Error("a key was made")
 	}
 }
@@ -94,16 +95,16 @@ func TestStopTokenIsForOneAddress(t *testing.T) {
 
 func bearer(t *testing.T, name string) string {
 	t.Helper()
-	token, err := auth.RandomTokenFor(strings.NewReader(strings.Repeat("x", auth.TokenSize)), name)
-	must(t, err)
+	token, err := keys.RandomTokenFor(strings.NewReader(strings.Repeat("x", keys.TokenSize)), name)
+	apitest.Must(t, err)
 	return token
 }
 
 func TestABearerMayBeginLikeTheTokenOfARequest(t *testing.T) {
 	t.Parallel()
-	random := bytes.NewReader(append([]byte{0x8a, 0x7f, 0xc0}, make([]byte, auth.TokenSize)...))
-	bearer, err := auth.RandomTokenFor(random, "0123456789abcdef-ann")
-	if err != nil || !strings.HasPrefix(bearer, "in_") || auth.IsRequest(bearer) {
+	random := bytes.NewReader(append([]byte{0x8a, 0x7f, 0xc0}, make([]byte, keys.TokenSize)...))
+	bearer, err := keys.RandomTokenFor(random, "0123456789abcdef-ann")
+	if err != nil || !strings.HasPrefix(bearer, "in_") || links.IsRequest(bearer) {
 		t.Errorf("%s, %v: it is taken for the token of a request", bearer, err)
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package service
 
 import (
 	"cmp"
@@ -9,7 +9,53 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"ferry/shared/files"
+	"ferry/shared/notify"
+	"ferry/shared/wire"
 )
+
+// Settings are an operator's choices. The zero value works, except for PublicURL.
+type Settings struct {
+	// PublicURL is the service's address, with wire.Prefix and without a trailing slash.
+	// If it is empty, the gateway gives the address with each request.
+	PublicURL string
+	// PhoneRegion is the region of numbers without a country code, such as IT. If it
+	// is empty, numbers must have a country code.
+	PhoneRegion string
+	// SMSCountries are the countries that get text messages, such as IT; if it is empty, all do.
+	// With NoSMS none does: nothing sends them.
+	SMSCountries []string
+	NoSMS        bool
+	// ASCIIMail refuses addresses that are not ASCII before the @: SES takes no others.
+	ASCIIMail bool
+	HideUsers bool
+	// MaxBody is the most bytes in a request's body; 0 is no limit.
+	MaxBody int64
+	// MaxUploads is the most concurrent uploads and parts in a process; 0 is no limit.
+	MaxUploads int
+	// RedirectOver is the file size in bytes above which a download is redirected to
+	// the store; 0 is never.
+	RedirectOver int64
+	// LinkBytes is how many bytes a link gives out in an hour; 0 is no limit.
+	LinkBytes int64
+	// Retention is for how many days files stay in the user area, and then in the
+	// backup area; 0 is for ever.
+	Retention files.Retention
+	// BackupClass is the S3 storage class of files over 256 KiB in the backup area:
+	// STANDARD or GLACIER_IR; empty is STANDARD.
+	BackupClass string
+	// Movers is how many files a sweep moves at the same time.
+	Movers int
+	// Notices limits the notices that a user causes in an hour and in a day, and
+	// those to one recipient in a day; 0 is no limit.
+	Notices notify.Limits
+	// Events turns on the recording of public events.
+	Events bool
+	// PlainLogin lets browsers log in without https, where others could read the login.
+	PlainLogin bool
+	Look       Look
+}
 
 // The defaults of retention.
 const (
@@ -98,8 +144,8 @@ func (e *env) address(name string) string {
 	case text == "":
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		e.fail(name, "must be an address such as https://files.example.com/v1")
-	case !strings.HasSuffix(u.Path, Prefix):
-		e.fail(name, "must end in "+Prefix)
+	case !strings.HasSuffix(u.Path, wire.Prefix):
+		e.fail(name, "must end in "+wire.Prefix)
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package api_test
+package param_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"ferry/shared/api"
+	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/envelope"
@@ -40,11 +40,11 @@ func TestFormIsReadOnlyFromTheBody(t *testing.T) {
 		r := httptest.NewRequest("POST", "/?name=query", strings.NewReader(c.body))
 		r.Header.Set("Content-Type", c.kind)
 		if !c.ok {
-			if _, err := api.Form(r, true); !fault.Is(err, fault.Invalid) {
+			if _, err := param.Form(r, true); !fault.Is(err, fault.Invalid) {
 				t.Errorf("%s: required, and the error is %v", c.what, err)
 			}
 		}
-		form, err := api.Form(r, false)
+		form, err := param.Form(r, false)
 		if form.Get("name") != c.value {
 			t.Errorf("%s: %q", c.what, form.Get("name"))
 		}
@@ -61,7 +61,7 @@ func TestLongFormIsRefused(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 16<<10)))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	_, err := api.Form(r, false)
+	_, err := param.Form(r, false)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); !tooLarge {
 		t.Errorf("the error is %v, want a fault about the length", err)
 	}
@@ -75,7 +75,7 @@ func TestQueryNumberMustBeWithinBounds(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.URL.RawQuery = query
-		n, err := api.Number(r, "n", 1, 10, 7)
+		n, err := param.Number(r, "n", 1, 10, 7)
 		if want < 0 && !fault.Is(err, fault.Invalid) || want >= 0 && (err != nil || n != want) {
 			t.Errorf("%q gives %d, %v", query, n, err)
 		}
@@ -90,26 +90,9 @@ func TestFileHasOnlyOneID(t *testing.T) {
 	} {
 		r := httptest.NewRequest("DELETE", "/", nil)
 		r.SetPathValue("id", text)
-		n, err := api.FileID(r)
+		n, err := param.FileID(r)
 		if want == 0 && !fault.Is(err, fault.Invalid) || want > 0 && (err != nil || n != want) {
 			t.Errorf("%q gives %d, %v", text, n, err)
-		}
-	}
-}
-
-func TestUncleanPathIsNotRedirected(t *testing.T) {
-	t.Parallel()
-	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	h := api.Exact(mux, http.NotFoundHandler())
-	for path, want := range map[string]int{
-		"/": 200, "/v1": 200, "/v1/": 200, "/v1/upload": 200, "/v1/upload/": 200, "/v1/a%2f%2fb": 200, "/v1/%2e%2e/x": 200, "/v1/..x": 200,
-		"//": 404, "//v1/upload": 404, "/v1//upload": 404, "/v1/upload//": 404, "/v1/./upload": 404, "/v1/../upload": 404, "/v1/upload/..": 404, "/v1/upload/.": 404,
-	} {
-		for _, method := range []string{"GET", "POST"} {
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, nil))
-			apitest.Equal(t, method+" "+path, w.Code, want)
 		}
 	}
 }
@@ -121,7 +104,7 @@ func TestBrokenFormIsNotQuotedInTheLog(t *testing.T) {
 	broken := iotest.ErrReader(errors.New("malformed: password=hunter2"))
 	r := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("a=b"), broken))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	o.Handler(func(_ http.ResponseWriter, r *http.Request) error { _, err := api.Form(r, false); return err }).ServeHTTP(httptest.NewRecorder(), r)
+	o.Handler(func(_ http.ResponseWriter, r *http.Request) error { _, err := param.Form(r, false); return err }).ServeHTTP(httptest.NewRecorder(), r)
 	if said := log.String(); !strings.Contains(said, "status=400") || strings.Contains(said, "hunter2") {
 		t.Errorf("the log says %s", said)
 	}
@@ -163,14 +146,14 @@ func TestOnlyABrowserThatOpensAnAddressGetsAPage(t *testing.T) {
 		JSON  | empty members              | ,, ;q=1, application/json | |
 		text  | text                       | text/plain | curl/8.14.1 |
 		text  | text, to a script          | text/plain, */*; q=0.01 | Mozilla/5.0 | cors`
-	shapes := map[string]api.Shape{"usual": api.AsUsual, "page": api.AsPage, "JSON": api.AsJSON, "text": api.AsText}
+	shapes := map[string]param.Shape{"usual": param.AsUsual, "page": param.AsPage, "JSON": param.AsJSON, "text": param.AsText}
 	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
 		cells := regexp.MustCompile(` *\| *`).Split(strings.TrimSpace(line), -1)
 		r := &http.Request{Header: http.Header{"Accept": {cells[2]}, "User-Agent": {cells[3]}, "Sec-Fetch-Mode": {cells[4]}}}
-		apitest.Equal(t, cells[1], api.Asked(r), shapes[cells[0]])
+		apitest.Equal(t, cells[1], param.Asked(r), shapes[cells[0]])
 	}
 	r := &http.Request{Header: http.Header{"Accept": {"image/png;q=0.1", "text/html"}, "User-Agent": {"Mozilla/5.0"}}}
-	apitest.Equal(t, "several headers are one list", api.Asked(r), api.AsPage)
+	apitest.Equal(t, "several headers are one list", param.Asked(r), param.AsPage)
 }
 
 func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
@@ -191,7 +174,7 @@ func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
 		r, err := http.NewRequest("GET", "/?"+c.query, nil)
 		apitest.Must(t, err)
 		r.Header.Set("Accept-Language", c.accept)
-		if got := api.Lang(r, auth.User{Lang: c.user}); got != c.want {
+		if got := param.Lang(r, auth.User{Lang: c.user}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
 	}
@@ -203,11 +186,11 @@ func FuzzAnyAcceptHeaderIsRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, accept string) {
 		r := &http.Request{Header: http.Header{"Accept": {accept}, "Accept-Language": {accept}}}
-		if got := api.Asked(r); got != api.AsUsual && got != api.AsJSON && got != api.AsText {
+		if got := param.Asked(r); got != param.AsUsual && got != param.AsJSON && got != param.AsText {
 			t.Errorf("%q of a program that has no name gets %d", accept, got)
 		}
 		r.URL = &url.URL{Path: "/"}
-		if lang := api.Lang(r, auth.User{}); !slices.Contains(api.Languages(), lang) {
+		if lang := param.Lang(r, auth.User{}); !slices.Contains(param.Languages(), lang) {
 			t.Errorf("%q gives the language %q", accept, lang)
 		}
 	})

@@ -1,4 +1,4 @@
-package auth
+package keys
 
 import (
 	"cmp"
@@ -46,9 +46,9 @@ type KeyVersion struct {
 	secret []byte
 }
 
-// KeyStore is where the text form of the key is kept. A process that needs the key reads it
+// Store is where the text form of the key is kept. A process that needs the key reads it
 // again once its copy is as old as Memory.
-type KeyStore struct {
+type Store struct {
 	Read   func(context.Context) (string, error)
 	Write  func(ctx context.Context, text string) error
 	Memory time.Duration
@@ -65,7 +65,7 @@ const (
 
 // keyring holds the versions that a process knows.
 type keyring struct {
-	KeyStore
+	Store
 	now func() time.Time
 	log *slog.Logger
 
@@ -74,15 +74,15 @@ type keyring struct {
 	read     time.Time // when they were last read, or a read last failed
 }
 
-// OpenLinkKey reads the key from its store.
-func OpenLinkKey(ctx context.Context, s KeyStore, now func() time.Time, log *slog.Logger) (LinkKey, error) {
-	r := &keyring{KeyStore: s, now: now, log: log}
+// Open reads the key from its store.
+func Open(ctx context.Context, s Store, now func() time.Time, log *slog.Logger) (LinkKey, error) {
+	r := &keyring{Store: s, now: now, log: log}
 	return LinkKey{ring: r}, r.load(ctx)
 }
 
-// ParseLinkKey reads the text form of a key: a token from RandomToken, which is version 1,
+// Parse reads the text form of a key: a token from RandomToken, which is version 1,
 // or a JSON array of all versions.
-func ParseLinkKey(text string) (LinkKey, error) {
+func Parse(text string) (LinkKey, error) {
 	versions, err := parseVersions(text)
 	return LinkKey{ring: &keyring{versions: versions}}, err
 }
@@ -260,29 +260,29 @@ func (k LinkKey) derive(parts ...string) []byte {
 		secret = all[min(n, int(cmp.Or(k.version, int64(n))))-1].secret
 	}
 	if len(secret) != TokenSize {
-		panic("auth: link key not set") // without a key, no links
+		panic("keys: link key not set") // without a key, no links
 	}
 	mac := hmac.New(sha256.New, secret)
 	io.WriteString(mac, strings.Join(parts, "\x00")+"\x00")
 	return mac.Sum(nil)
 }
 
-// ChangeKey makes a new version for the links of new files, and returns the number of the
+// Rotate makes a new version for the links of new files, and returns the number of the
 // newest. If revoke names a version, it ends that version's links, and makes a new one only if
 // that was the newest. All processes know of it after Propagation.
-func (p Ports) ChangeKey(ctx context.Context, revoke int) (newest int, err error) {
-	r := p.Key.ring
+func (k LinkKey) Rotate(ctx context.Context, t table.Table, random io.Reader, revoke int) (newest int, err error) {
+	r := k.ring
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.load(ctx); err != nil {
 		return 0, fmt.Errorf("reading the link key: %w", err)
 	}
-	all, now := slices.Clone(r.versions), p.Now().UTC().Truncate(time.Second)
+	all, now := slices.Clone(r.versions), r.now().UTC().Truncate(time.Second)
 	if revoke < 0 || revoke > len(all) {
 		return 0, fmt.Errorf("there is no version %d of the link key", revoke)
 	}
 	if revoke == 0 || revoke == len(all) {
-		key, err := RandomToken(p.Random)
+		key, err := RandomToken(random)
 		if err != nil {
 			return 0, err
 		}
@@ -305,7 +305,7 @@ func (p Ports) ChangeKey(ctx context.Context, revoke int) (newest int, err error
 		all[i].Key = "" // the functions that only open links get no key
 	}
 	if text, err = json.Marshal(all); err == nil {
-		err = p.Table.Write(ctx, table.Put(versionsKey(), versionsItem{layout, string(text)}))
+		err = t.Write(ctx, table.Put(versionsKey(), versionsItem{table.Format, string(text)}))
 	}
 	return len(all), fault.Wrap(err, "storing the versions of the link key")
 }

@@ -1,4 +1,6 @@
-package auth
+// Package keys makes tokens and the addresses that have them: random ones, and those that the link
+// key derives. Start reading with LinkKey.
+package keys
 
 import (
 	"crypto/sha256"
@@ -51,15 +53,8 @@ func TokenName(token string) (string, bool) {
 // RequestID is the length of a request's id. requestPrefix begins the token of its link.
 const RequestID, requestPrefix = 16, "in_"
 
-// IsRequest reports whether a token may be that of a request's link. The beginning alone does not say
-// so: one random token of 2^18 has it too.
-func IsRequest(token string) bool {
-	_, _, ok := RequestPlace(token)
-	return ok
-}
-
 // RequestPlace returns the owner and the id that a token from LinkKey.Request carries. ok is false
-// for all other tokens.
+// for most other tokens.
 func RequestPlace(token string) (owner, id string, ok bool) {
 	text, isRequest := strings.CutPrefix(token, requestPrefix)
 	place, carries := TokenName(text)
@@ -68,8 +63,7 @@ func RequestPlace(token string) (owner, id string, ok bool) {
 	}
 	id, owner = place[:RequestID], place[RequestID:]
 	_, err := hex.DecodeString(id)
-	canonical, valid := CanonicalName(owner)
-	return owner, id, err == nil && valid && canonical == owner
+	return owner, id, err == nil
 }
 
 // HashToken returns the form in which a token is stored: SHA-256, base64url. A fast

@@ -1,4 +1,4 @@
-package auth
+package table
 
 import (
 	"cmp"
@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-
-	"ferry/shared/fault"
-	"ferry/shared/table"
 )
 
 // Format is the number of the form in which this version stores all data: the table's items, the
@@ -26,21 +23,21 @@ type formatItem struct {
 	Version string `json:"version"`
 }
 
-func formatKey() table.Key { return table.Key{PK: "format", SK: "format"} }
+func formatKey() Key { return Key{PK: "format", SK: "format"} }
 
 // CheckFormat refuses data of another format, and changes nothing then. New data get the format of
 // this version. It must come before anything else that uses the data, but the functions of the
 // stack leave it to the sweep: it costs one read.
-func CheckFormat(ctx context.Context, t table.Table) error {
+func CheckFormat(ctx context.Context, t Table) error {
 	var is formatItem
 	err := t.Get(ctx, formatKey(), &is)
-	if errors.Is(err, table.ErrNotFound) {
+	if errors.Is(err, ErrNotFound) {
 		if err = numberNew(ctx, t); err == nil {
 			err = t.Get(ctx, formatKey(), &is)
 		}
 	}
 	switch {
-	case errors.Is(err, table.ErrNotFound):
+	case errors.Is(err, ErrNotFound):
 		return fmt.Errorf("%w: it knows format %d, and a version from before the first release wrote them", ErrFormat, Format)
 	case err != nil:
 		return fmt.Errorf("reading the format of the data: %w", err)
@@ -52,13 +49,20 @@ func CheckFormat(ctx context.Context, t table.Table) error {
 
 // numberNew gives new data their format, unless another process has done so. There are no data
 // before the first user, and the list keeps those who were removed.
-func numberNew(ctx context.Context, t table.Table) error {
-	users, err := t.Query(ctx, table.Query{PK: UserList, Limit: 1})
+func numberNew(ctx context.Context, t Table) error {
+	users, err := t.Query(ctx, Query{PK: UserList, Limit: 1})
 	if err != nil || len(users.Items) > 0 {
 		return err
 	}
 	build, _ := debug.ReadBuildInfo()
 	item := formatItem{Format, cmp.Or(cmp.Or(build, &debug.BuildInfo{}).Main.Version, "(devel)")}
-	err = t.Write(ctx, table.Put(formatKey(), item).If(table.NotExists()))
-	return fault.Wrap(err, "storing the format of the data", table.ErrCondition)
+	err = t.Write(ctx, Put(formatKey(), item).If(NotExists()))
+	if err == nil || errors.Is(err, ErrCondition) {
+		return nil
+	}
+	return fmt.Errorf("storing the format of the data: %w", err)
 }
+
+// UserList is the partition that lists all users. It keeps removed users' counters for a later
+// one of the same name to continue: no token or link of the first works for the second.
+const UserList = "users"

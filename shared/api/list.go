@@ -1,0 +1,44 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"ferry/shared/api/param"
+	"ferry/shared/auth"
+	"ferry/shared/blob"
+	"ferry/shared/envelope"
+	"ferry/shared/files"
+	"ferry/shared/keys"
+)
+
+// WriteList sends the envelope with a page of an area, of at most limit files. If there
+// are more, a Link header (RFC 8288) leads to the next page.
+func WriteList(
+	w http.ResponseWriter, r *http.Request, p *Ports, u auth.User, area blob.Area, page files.Page, limit int64,
+) error {
+	base, lang := p.Base(r.Context()), param.Lang(r, u)
+	link := keys.DownloadLink(base, lang, area)
+	shown := make([]envelope.File, len(page.Files))
+	for i, f := range page.Files {
+		shown[i] = Shown(f.File, link+f.Token)
+	}
+	if page.Next != 0 {
+		path := "/download/list"
+		if area == blob.Backup {
+			path += "/backup"
+		}
+		search := ""
+		if page.Search != "" {
+			search = "&search=" + url.QueryEscape(page.Search)
+		}
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d%s>; rel="next"`, base, path, lang, limit, page.Next, search))
+	}
+	return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.List, User: u.Name, Files: shown})
+}
+
+// Shown returns a file as an answer shows it, with a link.
+func Shown(f files.File, link string) envelope.File {
+	return envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: link}
+}

@@ -1,0 +1,65 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ferry/shared/files"
+)
+
+// moveTime bounds one try to move the bytes of a file. The next one resumes there.
+const moveTime, moveTries = 10 * time.Minute, 100
+
+// movers move the bytes of files in the background.
+type movers struct {
+	busy   chan struct{} // full if all are
+	log    *slog.Logger
+	mu     sync.Mutex // held to begin a move, and to end them all
+	moving sync.WaitGroup
+	ending context.Context // when they stop
+	stop   func()
+}
+
+func newMovers(n int, log *slog.Logger) *movers {
+	m := &movers{busy: make(chan struct{}, n), log: log}
+	m.ending, m.stop = context.WithCancel(context.Background())
+	return m
+}
+
+// move is a files.Config's Mover.
+func (m *movers) move(_ context.Context, s *files.Service, owner string, id int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ending.Err() != nil {
+		return errors.New("the service ends")
+	}
+	select {
+	case m.busy <- struct{}{}:
+	default:
+		return errors.New("all movers are busy")
+	}
+	m.moving.Go(func() {
+		defer func() { <-m.busy }()
+		var err error
+		for try, late := 0, true; try < moveTries && late; try++ {
+			ctx, cancel := context.WithTimeout(m.ending, moveTime)
+			err = s.MoveBytes(ctx, owner, id)
+			late = err != nil && ctx.Err() != nil && m.ending.Err() == nil
+			cancel()
+		}
+		if err != nil {
+			m.log.Error("the bytes of a file could not be moved", "owner", owner, "id", id, "error", err.Error())
+		}
+	})
+	return nil
+}
+
+func (m *movers) end() {
+	m.mu.Lock()
+	m.stop()
+	m.mu.Unlock()
+	m.moving.Wait()
+}

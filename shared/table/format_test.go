@@ -1,0 +1,65 @@
+package table_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ferry/shared/auth"
+	"ferry/shared/boot/apitest"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+func TestDataAreOfOneFormatOrRefused(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	apitest.Must(t, err)
+	t.Cleanup(func() { db.Close() })
+	users, key := auth.NewUsers(db, time.Now), table.Key{PK: "format", SK: "format"}
+	type format struct {
+		V       int64  `json:"v"`
+		Version string `json:"version"`
+	}
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			if err := table.CheckFormat(t.Context(), db); err != nil {
+				t.Errorf("new data: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	var is format
+	apitest.Must(t, db.Get(t.Context(), key, &is))
+	if is.V != table.Format || is.Version == "" {
+		t.Errorf("new data have the format %+v", is)
+	}
+	apitest.Must(t, users.Add(t.Context(), auth.User{Name: "alice", State: auth.Active, Password: "hash"}))
+	apitest.Must(t, users.Disable(t.Context(), "alice"))
+	apitest.Must(t, users.Remove(t.Context(), "alice"))
+	for _, c := range []struct {
+		what string
+		op   table.Op
+		want string
+	}{
+		{"this version's", table.Put(key, format{table.Format, "v1"}), ""},
+		{"those of an earlier version", table.Put(key, format{table.Format - 1, "v0"}), "it knows format 1, and version v0 wrote them in format 0"},
+		{"those of a later version", table.Put(key, format{table.Format + 1, "v2"}), "it knows format 1, and version v2 wrote them in format 2"},
+		{"those of before the first release", table.Delete(key), "it knows format 1, and a version from before the first release wrote them"},
+	} {
+		apitest.Must(t, db.Write(t.Context(), c.op))
+		err := table.CheckFormat(t.Context(), db)
+		if errors.Is(err, table.ErrFormat) != (c.want != "") || c.want != "" && !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+	apitest.WantErr(t, "the format of the refused data", db.Get(t.Context(), key, &is), table.ErrNotFound)
+	apitest.Must(t, db.Write(t.Context(), table.Put(key, struct {
+		V string `json:"v"`
+	}{"x"})))
+	apitest.WantErr(t, "a damaged item", table.CheckFormat(t.Context(), db), table.ErrUnreadable)
+}
