@@ -41,10 +41,9 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "ferry"), nil
 }
 
-// once returns the folder in the cache for a name and the exact inputs of its
-// installation. If it is missing, fill makes it under another name, and it is then
-// renamed: so a folder that exists is complete, and two installations at once do not
-// harm each other.
+// once returns the folder in the cache for a name and the exact inputs of its installation. If the
+// folder is missing, fill makes it under another name, and then it is renamed. So a folder that
+// exists is complete, and two installations at once do not harm each other.
 func once(cache, name string, inputs [][]byte, fill func(dir string) error) (string, error) {
 	hash := sha256.New()
 	for _, in := range inputs {

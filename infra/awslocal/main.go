@@ -132,7 +132,7 @@ func lendStacks(ctx context.Context, env []string) (address string, err error) {
 		return "", err
 	}
 	open := func() (*emulated.Cloud, error) { return emulated.Open(ctx, ".", ".") }
-	go http.Serve(l, emulated.Lend(open)) // until the end of this process
+	go http.Serve(l, emulated.Lend(open)) // runs until this process ends
 	return "http://" + l.Addr().String(), nil
 }
 

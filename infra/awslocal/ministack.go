@@ -15,10 +15,10 @@ var ministackRequirements []byte
 //go:embed ministack/patched.py
 var ministackProgram string
 
-// ministack is an emulator of AWS that deploys whole stacks. Its Python environment
-// also has AWS's code that reads templates: the SAM translator, and the part of the
-// SAM command that expands loops. requirements.txt lists all packages, as most of
-// those that the SAM command asks for are not needed.
+// ministack is an emulator of AWS that deploys whole stacks. Its Python environment also has AWS's
+// code that reads templates: the SAM translator, and the part of the SAM command that expands
+// loops. requirements.txt lists all packages explicitly, because most of the packages that the SAM
+// command requires are not needed.
 //
 // It keeps everything in memory and lets functions do only what their roles allow.
 // It unpacks their programs into its folder for temporary files and leaves them

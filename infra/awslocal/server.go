@@ -20,7 +20,7 @@ const (
 // standIn is a server in place of AWS.
 type standIn struct {
 	name    string
-	inputs  [][]byte // if they change, it is installed again
+	inputs  [][]byte // if they change, it is reinstalled
 	install func(ctx context.Context, dir string) error
 	// command runs what is installed in dir, on a port of the loopback address
 	// and with its data in a folder.
@@ -54,14 +54,14 @@ func (s standIn) start(ctx context.Context, dir, data string) (url string, stop 
 	if err := ready(ctx, url, done); err != nil {
 		end()
 		<-done
-		said, _ := io.ReadAll(io.NewSectionReader(output, 0, 16<<10)) // it only adds to the error
+		said, _ := io.ReadAll(io.NewSectionReader(output, 0, 16<<10)) // this only adds to the error
 		return "", nil, fmt.Errorf("starting %s: %w\n%s", s.name, err, said)
 	}
 	progress("%s answers at %s", s.name, url)
 	return url, func() { end(); <-done }, nil
 }
 
-// ready returns when a server answers a request, no matter how.
+// ready returns when a server answers a request, whatever the answer is.
 func ready(ctx context.Context, url string, done chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -84,7 +84,7 @@ func ready(ctx context.Context, url string, done chan error) error {
 	}
 }
 
-// freePort returns a port of the loopback address that nobody listens on.
+// freePort returns a port of the loopback address that nothing listens on.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -18,14 +18,14 @@ const (
 	secretKey = "ferrytestsecret"
 )
 
-// copyThreshold is the size, in bytes, above which the S3 stand-in refuses a
-// copy in one call. S3's own is 5 GiB, too much for a test.
+// copyThreshold is the size, in bytes, above which the S3 stand-in refuses to copy in one call.
+// S3's own limit is 5 GiB, too much for a test.
 const copyThreshold = 24 << 20
 
-// versitygw is an S3 server that keeps objects and buckets as files and folders,
-// and metadata in files too: not every file system for temporary files has
-// extended attributes. It is built in the version that versitygw/go.mod names, a
-// module of its own, so that Ferry's go.mod has none of its dependencies.
+// versitygw is an S3 server that keeps objects and buckets as files and folders. It keeps metadata
+// in files too, because not every file system for temporary files has extended attributes. It is
+// built in the version that versitygw/go.mod names, a module of its own, so that Ferry's go.mod has
+// none of its dependencies.
 func versitygw() (standIn, error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output() // the working directory can be any of its folders
 	module := filepath.Join(strings.TrimSpace(string(root)), "infra", "awslocal", "versitygw")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// small is how many files a bundle of small files has.
+// small is how many files there are in a bundle of small files.
 const small = 1000
 
 func (b *bench) bundles() []measurement {
@@ -26,7 +26,7 @@ func (b *bench) bundles() []measurement {
 	}
 }
 
-// as gives a subject that is the control another name. It is a ferry, too.
+// as renames a subject that is the control, which is a ferry, too. It then serves and logs in.
 func (b *bench) as(s *subject, control string) (isControl bool) {
 	if isControl = s.name == "control"; isControl {
 		s.name, s.tool = control, filepath.Join(b.dir, "ferry")
@@ -55,7 +55,7 @@ func (s *subject) timed(amount float64, cmd *exec.Cmd) float64 {
 	return amount / time.Since(start).Seconds()
 }
 
-// smallBundle sends many small files as one bundle. The control sends each by itself.
+// smallBundle sends many small files as one bundle. The control sends each file separately.
 func (b *bench) smallBundle(s *subject) {
 	tree := filepath.Join(b.dir, "small")
 	check(os.MkdirAll(tree, 0o700))
@@ -70,8 +70,8 @@ func (b *bench) smallBundle(s *subject) {
 	s.op = func() float64 { return s.timed(small, s.ferry(b, args...)) }
 }
 
-// tree returns a folder with files of 64 MiB, which have a number of bytes together. They look new
-// each time, or the client would resume an upload.
+// tree returns a folder with files of 64 MiB that add up to the size of a large file. touch makes
+// them look new, because the client would otherwise resume an upload.
 func (b *bench) tree() (dir string, touch func()) {
 	dir = filepath.Join(b.dir, "tree")
 	const each = 64 << 20
@@ -96,7 +96,7 @@ func (b *bench) largeBundle(s *subject) {
 	}
 }
 
-// unpack takes a bundle apart while it comes. The control sends it.
+// unpack downloads a bundle and unpacks it as it arrives. The control uploads the bundle.
 func (b *bench) unpack(s *subject) {
 	path, touch := b.tree()
 	upload := func() float64 {
@@ -115,7 +115,7 @@ func (b *bench) unpack(s *subject) {
 	}
 }
 
-// visitors opens the page of a large bundle in several browsers at once, on a server that was just
+// visitors opens the page of a large bundle in several browsers at once, on a server that has just
 // started. The control's garbage collector may use 400 MiB.
 func (b *bench) visitors(s *subject) {
 	const entries, visitors = 10_000, 20

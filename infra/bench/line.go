@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// shape passes connections on to an address, with a number of bytes a second each way for all together.
+// shape passes connections on to an address. In each direction all connections together pass rate
+// bytes a second.
 func shape(l net.Listener, to string, rate int64) {
 	var up, down bucket
 	pass := func(to, from net.Conn, b *bucket) {
 		for n, err := int64(0), error(nil); err == nil; b.pass(n, rate) {
-			n, err = io.CopyN(to, from, 64<<10) // within the kernel
+			n, err = io.CopyN(to, from, 64<<10) // done by the kernel
 		}
 		_ = to.(*net.TCPConn).CloseWrite()
 	}
@@ -27,10 +28,10 @@ func shape(l net.Listener, to string, rate int64) {
 	}
 }
 
-// bucket holds what a line may send at once.
+// bucket limits what a line may send at once.
 type bucket struct {
 	mu   sync.Mutex
-	next time.Time // when it is full again, and a little earlier
+	next time.Time // when everything has been sent, but no earlier than burst before now
 }
 
 const burst = 5 * time.Millisecond

@@ -1,12 +1,12 @@
-// Command bench compares `ferry serve` and the functions with controls in the same
-// run: a bare Go server that does only what is needed for each byte, and a function
-// that does nothing. The machine may be noisy: what counts is the ratio, the median of
-// rounds in which all are measured in turn, and the server's CPU time per request.
+// Command bench compares `ferry serve` and the functions with controls in the same run: a bare Go
+// server that does only what is needed for each byte, and a function that does nothing. The machine
+// may be noisy. What counts is the ratio, the median of rounds in which all are measured in turn,
+// and the server's CPU time per request.
 //
 //	go run ./infra/bench [-quick] [-only NAME,...] [-old PATH]
 //
-// PATH is another build of ferry, which is measured in the same rounds. Nothing
-// imports this package; start reading with main, then measure.go.
+// PATH is another build of ferry, which is measured in the same rounds. Nothing imports this
+// package; start reading with main, then measure.go.
 package main
 
 import (
@@ -47,10 +47,10 @@ func main() {
 	}
 }
 
-// bench says how much is measured, and has what the measurements share.
+// bench says how much is measured, and holds what the measurements share.
 type bench struct {
 	rounds   int
-	large    int64 // bytes of a large file; the one that goes up in parts has four times as many
+	large    int64 // bytes of a large file; the one uploaded in parts is four times as large
 	requests int   // small requests in a round
 	area     int   // files in the large area of the list
 
@@ -73,8 +73,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// measurement is something to measure of ferry and, if there is one, of a control. If it
-// has small requests, the server's CPU time is reported too.
+// measurement is something to measure for ferry and, if there is one, for a control. If it sends
+// small requests, the server's CPU time is reported too.
 type measurement struct {
 	name, what, unit, target string
 	rounds, requests         int
@@ -82,12 +82,12 @@ type measurement struct {
 	start                    func(*subject) // sets op
 }
 
-// subject is what is measured.
+// subject is a program that is measured.
 type subject struct {
 	*process
-	name, tool          string // control, ferry or old; and the binary of ferry
+	name, tool          string // control, ferry or old; and the ferry binary
 	op                  func() float64
-	values, ratios, cpu []float64 // of the rounds; ratios are to the first subject
+	values, ratios, cpu []float64 // one per round; ratios are to the first subject
 	note                string    // printed with the server's memory
 }
 

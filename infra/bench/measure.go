@@ -39,7 +39,7 @@ func (b *bench) measurements() []measurement {
 	}
 }
 
-// on returns what starts a server and prepares the measurement.
+// on returns a function that starts a server and prepares the measurement.
 func (b *bench) on(sync string, prepare func(*subject)) func(*subject) {
 	return func(s *subject) {
 		b.serve(s, sync)
@@ -48,7 +48,7 @@ func (b *bench) on(sync string, prepare func(*subject)) func(*subject) {
 	}
 }
 
-// source makes the file to send; its pages are then in memory.
+// source makes a file to send, whose pages are then in memory, and returns its path.
 func (b *bench) source(size int64) string {
 	path := filepath.Join(b.dir, fmt.Sprintf("source-%d", size))
 	if _, err := os.Stat(path); err == nil {
@@ -73,7 +73,7 @@ func (b *bench) curl(args ...string) float64 {
 	return rate(b.large, exec.CommandContext(b.ctx, "curl", append(args, "-sS", "--fail", "-o", os.DevNull)...))
 }
 
-// upload sends the large file by curl's -F or -T.
+// upload sends the large file with curl's -F or -T.
 func (b *bench) upload(flag, file, query string) func(*subject) {
 	return func(s *subject) {
 		path := file + b.source(b.large)
@@ -90,7 +90,7 @@ func (b *bench) download(s *subject) {
 	s.op = func() float64 { return b.curl(link) }
 }
 
-// downloadNew downloads what was uploaded before, each time another file.
+// downloadNew downloads a file that was just uploaded, a different one each time.
 func (b *bench) downloadNew(s *subject) {
 	b.upload("-F", "file=@", "")(s)
 	upload, n := s.op, 0
@@ -127,7 +127,7 @@ func (b *bench) list(s *subject) {
 	s.op = func() float64 { return 1e6 / s.load(300, 1, "GET", s.url+"/download/list?limit=100", nil, "") }
 }
 
-// idle measures the memory of a server that was just started.
+// idle measures the memory of a server that has just started.
 func (b *bench) idle(s *subject) {
 	b.serve(s, "off")
 	s.op = func() float64 {
@@ -136,9 +136,9 @@ func (b *bench) idle(s *subject) {
 	}
 }
 
-// sessions sends a file larger than most machines' memory with `ferry up`, in parts. It
-// looks like a new file each time, or the client would resume an upload. The control
-// is a copy of the file on the same disk.
+// sessions sends a file larger than most machines' memory with `ferry up`, in parts. The file looks
+// new each time, because the client would otherwise resume an upload. The control copies the file
+// on the same disk.
 func (b *bench) sessions(s *subject) {
 	path := b.source(4 * b.large)
 	if s.name == control {
@@ -171,7 +171,7 @@ func (p *process) files(forms, each int, query string) float64 {
 	return p.load(forms, 16, "POST", p.url+"/upload"+query, text.Bytes(), w.FormDataContentType())
 }
 
-// parallel calls do a number of times, some at once, and returns the calls per second.
+// parallel calls do a number of times, several calls at once, and returns the calls per second.
 func parallel(times, atOnce int, do func() error) float64 {
 	var all errgroup.Group
 	all.SetLimit(atOnce)
@@ -183,7 +183,7 @@ func parallel(times, atOnce int, do func() error) float64 {
 	return float64(times) / time.Since(start).Seconds()
 }
 
-// load sends requests, some at once, and returns how many succeeded per second.
+// load sends requests, several at once, and returns how many succeeded per second.
 func (p *process) load(requests, atOnce int, method, url string, body []byte, kind string) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}}
 	defer client.CloseIdleConnections()
@@ -226,9 +226,8 @@ func (s *subject) link() string {
 	return list.Files[0].LinkURL
 }
 
-// functions measures the time from the start of each function's process to its first
-// poll of the runtime API, and its memory then. The control is a function that does
-// nothing.
+// functions measures the time from the start of each function's process to its first poll of the
+// runtime API, and its memory at that point. The control is a function that does nothing.
 func (b *bench) functions() (all []measurement) {
 	here := filepath.Join(b.dir, "here") + "/"
 	check(emulated.Build(b.ctx, ".", here, "infra/bench/empty.go"))

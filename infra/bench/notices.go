@@ -11,9 +11,9 @@ import (
 	"ferry/shared/boot/boottest"
 )
 
-// notices fills the outbox of `ferry serve` while the mail server makes it wait, and
-// then counts the mails that arrive. The control sends the same number of mails, as
-// many at once, each on its own connection and logged with one fsync.
+// notices fills the outbox of `ferry serve` while the mail server makes it wait, and then counts
+// the mails that arrive. The control sends the same number of mails, equally many at once, each on
+// its own connection and logged with one fsync.
 func (b *bench) notices(s *subject) {
 	sink := must(boottest.NewSMTP(b.ctx, boottest.SMTPOptions{}))
 	if s.name == control {
@@ -47,8 +47,8 @@ func (b *bench) notices(s *subject) {
 	}
 }
 
-// mailRate waits until a number of mails have come after the first ones, and returns
-// how many came per second, from the first to the last.
+// mailRate waits until count mails have arrived after the first ones, and returns how many arrived
+// per second, from the first to the last.
 func mailRate(sink *boottest.SMTPServer, after, count int) float64 {
 	for end := time.Now().Add(5 * time.Minute); len(sink.Talk().Times) < after+count; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

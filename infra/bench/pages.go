@@ -23,10 +23,10 @@ import (
 	"ferry/shared/web/browsertest"
 )
 
-// pages measures the pages in a browser: first visits over a slow line, the memory of a tab that sends, and
-// how fast it does.
+// pages measures the pages in a browser: first visits over a slow line, the memory of a tab that
+// sends files, and how fast it sends them.
 func (b *bench) pages() (all []measurement) {
-	check(os.Setenv("FERRY_BROWSER", "whole")) // as people have it
+	check(os.Setenv("FERRY_BROWSER", "whole")) // the browser that people have
 	if browsertest.Executable() == "" {
 		fmt.Fprintln(os.Stderr, "no chromium is installed: the pages are not measured")
 		return nil
@@ -35,8 +35,8 @@ func (b *bench) pages() (all []measurement) {
 		return func(s *subject) string { return s.root() + name }
 	}
 	some := []struct {
-		name, button string // what must work, once a page's scripts are there
-		user         bool   // one who is logged in
+		name, button string // what must work once a page's scripts have loaded
+		user         bool   // a user who is logged in
 		at           func(*subject) string
 	}{
 		{"send", "#start .primary", true, path("send")},
@@ -69,7 +69,7 @@ func (b *bench) pages() (all []measurement) {
 	)
 }
 
-// stand is what a tab needs of a test.
+// stand is a stand-in for the test that a tab needs.
 type stand struct {
 	dir  string
 	ends []func()
@@ -84,7 +84,7 @@ func (*stand) Fatalf(format string, args ...any) { check(fmt.Errorf(format, args
 func (s *stand) TempDir() string                 { return must(os.MkdirTemp(s.dir, "tab-")) }
 func (s *stand) Cleanup(f func())                { s.ends = append(s.ends, f) }
 
-// tab opens a window that has visited nothing, perhaps of a user who is logged in. end closes it.
+// tab opens a window that has visited nothing, with a login if user is set. end closes it.
 func (b *bench) tab(s *subject, user bool) (tab *browsertest.Tab, end func()) {
 	t := &stand{dir: b.dir}
 	tab = browsertest.Open(t, s.root(), browsertest.Phone())
@@ -100,8 +100,8 @@ func (b *bench) tab(s *subject, user bool) (tab *browsertest.Tab, end func()) {
 	}
 }
 
-// servePages starts a server with a user. It is none of the measurement's subjects, as its memory is no
-// figure of the pages.
+// servePages starts a server with a user. It is not a subject of the measurement, because its
+// memory says nothing about the pages.
 func (b *bench) servePages(s *subject) *subject {
 	server := &subject{name: s.name, tool: s.tool}
 	b.serve(server, "on")
@@ -109,7 +109,7 @@ func (b *bench) servePages(s *subject) *subject {
 	return server
 }
 
-// root is the address below which pages are.
+// root is the address that pages are below.
 func (s *subject) root() string { return strings.TrimSuffix(s.url, "v1") }
 
 // bundle uploads a bundle of 50 files, and returns its link.
@@ -131,8 +131,8 @@ func (s *subject) guestPage() string {
 	return made.LinkURL
 }
 
-// visit opens a page with nothing in the cache, on slow 3G. It returns after how many seconds its button works,
-// and notes when the page is first painted, and what has come over the line.
+// visit opens a page with an empty cache, on slow 3G. It returns after how many seconds its button
+// works, and notes when the page is first painted, and how much was transferred.
 func (b *bench) visit(s, server *subject, at, button string, user bool) float64 {
 	tab, end := b.tab(server, user)
 	defer end()
@@ -174,8 +174,8 @@ func (b *bench) visit(s, server *subject, at, button string, user bool) float64 
 	return max(found.Paint, found.Ready) / 1e3
 }
 
-// send sends files by the page, and returns after how many seconds it shows their link. It calls a function again
-// and again with how many percent are sent.
+// send sends files with the page, and returns after how many seconds it shows their link. It keeps
+// calling sample with the percentage that has been sent.
 func send(tab *browsertest.Tab, sample func(percent float64), paths ...string) float64 {
 	tab.Visit("send")
 	tab.Pick(paths...)
@@ -185,7 +185,7 @@ func send(tab *browsertest.Tab, sample func(percent float64), paths ...string) f
 		check(tab.Context.Err())
 		progress := chromedp.Evaluate[float64]("document.querySelector('#stage progress')?.value ?? 0")
 		percent, err := chromedp.Run(tab.Context, progress)
-		if err == nil { // else the next page comes
+		if err == nil { // an error means that the next page is loading
 			sample(percent)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -193,8 +193,8 @@ func send(tab *browsertest.Tab, sample func(percent float64), paths ...string) f
 	return time.Since(start).Seconds()
 }
 
-// sendingTab samples the memory of a tab that sends files with a number of bytes together: that of the pages'
-// processes and of the one that has the network.
+// sendingTab samples the memory of a tab that sends files of a total size: the memory of the
+// process that shows the page and of the network process.
 func (b *bench) sendingTab(size int64, files int) func(*subject) {
 	return func(s *subject) {
 		server := b.servePages(s)
@@ -226,8 +226,8 @@ func (b *bench) sendingTab(size int64, files int) func(*subject) {
 	}
 }
 
-// memoryOf returns the memory of a tab, and of the browser's own process. Of the processes that show pages it is
-// the largest: the others are spare ones.
+// memoryOf returns the memory of a tab, and of the browser's own process. Of the processes that
+// show pages it counts the largest: the others are spare.
 func memoryOf(tab *browsertest.Tab) (own, browser int64) {
 	var largest int64
 	found := must(chromedp.CallBrowser(tab.Context, systeminfo.GetProcessInfo, cdp.Empty{}))
@@ -245,7 +245,7 @@ func memoryOf(tab *browsertest.Tab) (own, browser int64) {
 	return own + largest, browser
 }
 
-// overALine sends a file through a line of 1 Gbit/s, by the page. The control is ferry up.
+// overALine sends a file with the page, through a line of 1 Gbit/s. The control is ferry up.
 func (b *bench) overALine(s *subject) {
 	byHand := s.name == control
 	if byHand {

@@ -24,7 +24,7 @@ const (
 	password = "a password for the bench"
 )
 
-// process is a running server. A nil one uses no CPU time.
+// process is a running server. A nil process uses no CPU time.
 type process struct {
 	*exec.Cmd
 	dir                string // its data
@@ -41,7 +41,7 @@ func memory(pid int, field string) (kib int64) {
 	return kib << 10
 }
 
-// cpuTime returns the CPU time used so far in µs: Linux counts it in ticks of 10 ms.
+// cpuTime returns the CPU time used so far in µs. Linux counts it in ticks of 10 ms.
 func (p *process) cpuTime() (µs float64) {
 	if p == nil {
 		return 0
@@ -84,7 +84,7 @@ func (b *bench) serve(s *subject, sync string, env ...string) {
 	s.start(addr)
 }
 
-// restart ends a server and starts it again, so that it remembers nothing.
+// restart ends a server and starts it again, so that nothing is cached.
 func (p *process) restart() {
 	check(p.Process.Signal(syscall.SIGTERM))
 	check(p.Wait())
@@ -108,7 +108,7 @@ func (p *process) start(addr string) {
 	check(fmt.Errorf("%s did not start", p.Cmd))
 }
 
-// login logs in; the control needs no login.
+// login logs in. The control needs no login.
 func (s *subject) login() {
 	if s.name != control {
 		s.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
@@ -118,9 +118,9 @@ func (s *subject) login() {
 	}
 }
 
-// runControl does the least that a server can do with a file: it reads the part of a
-// form through a buffer of 256 KiB and writes it with one fsync, and sends it with
-// http.ServeFile. A request that fails ends its connection.
+// runControl does the least that a server can do with a file: it reads the form's part through a
+// buffer of 256 KiB and writes it with one fsync, and sends it with http.ServeFile. A request that
+// fails ends its connection.
 func runControl(addr, dir string, sync bool) {
 	var n atomic.Int64
 	mux := http.NewServeMux()

@@ -12,7 +12,7 @@ type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// forBash is for zsh too. Where no word fits, the shell completes the names of files.
+// forBash works for zsh too. Where no word fits, the shell completes file names.
 const forBash = `_ferry() {
 	local IFS=$'\n'
 	COMPREPLY=($(ferry complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" | cut -f 1))

@@ -34,10 +34,9 @@ type store struct {
 // inCloud reports whether the data is in a stack.
 func (s store) inCloud() bool { return s.Table != "" }
 
-// grace returns how old an object without a record must be to be removed. On this machine
-// it must exceed the time between a file and its record: the first file of a form waits for
-// the last one, which may arrive slowly. On S3 it must also cover an upload in parts, whose
-// age counts from its start.
+// grace returns how old an object without a record must be before it is removed. On this machine it
+// must exceed the time between a file and its record: the first file of a form waits for the last
+// one, which may arrive slowly. On S3 it must also cover an upload in parts, whose age counts from its start.
 func (s store) grace() time.Duration {
 	if s.inCloud() {
 		return 8 * 24 * time.Hour

@@ -101,7 +101,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// expanded returns what to download, with ids in place of patterns. Links need no login.
+// expanded returns what to download, with patterns replaced by ids. Links need no login.
 func (c getCommand) expanded(ctx context.Context, out console) ([]string, error) {
 	if !slices.ContainsFunc(c.What, isPattern) {
 		return c.What, nil
@@ -188,7 +188,7 @@ func (c getCommand) find(ctx context.Context, out console, what string) (f found
 		}
 		about, err := cl.About(ctx, what, c.Output)
 		if errors.Is(err, client.ErrAnswer) {
-			err = nil // the download says more
+			err = nil // the download's error says more
 		}
 		return found{client: cl, link: what, bundle: about.Bundle}, err
 	}

@@ -22,7 +22,7 @@ func (c upCommand) checkGuest() error {
 		return nil
 	}
 	others := c.sharing
-	others.PasswordFile = "" // has the password of the request
+	others.PasswordFile = "" // this is the password of the request
 	switch {
 	case !strings.Contains(c.Request, "k="):
 		return usage("--request takes the whole link of a request; quote it, or the shell cuts it")
@@ -35,7 +35,7 @@ func (c upCommand) checkGuest() error {
 	return nil
 }
 
-// join makes a person the guest of a request: the same one as in an earlier run.
+// join makes the caller a guest of a request, the same guest as in an earlier run.
 func (u *uploader) join(ctx context.Context) error {
 	given, err := givenPassword(ctx, u.out, u.PasswordFile)
 	if err != nil {
@@ -68,8 +68,8 @@ func (u *uploader) join(ctx context.Context) error {
 	return nil
 }
 
-// readGuest returns where the secret of the guest of a request's link is, and the secret, if there is
-// one. Without it a person could not resume an upload.
+// readGuest returns the path of the file for the guest's secret of a request's link, and the
+// secret, if there is one. Without it a guest could not resume an upload.
 func readGuest(link string) (path, secret string, err error) {
 	dir, err := stateFolder()
 	if err != nil {
@@ -79,7 +79,7 @@ func readGuest(link string) (path, secret string, err error) {
 	path = filepath.Join(dir, hex.EncodeToString(sum[:16])+".guest")
 	text, err := os.ReadFile(path)
 	if err != nil || json.Unmarshal(text, &secret) != nil || !inHeader(secret) {
-		secret = "" // there is none, or it is of no use
+		secret = "" // there is none, or it is unusable
 	}
 	return path, secret, nil
 }

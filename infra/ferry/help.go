@@ -8,13 +8,13 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// helpText has the longer texts on commands, their arguments and flags, each below a line with its
-// name. A flag that several commands have is named without a command.
+// helpText contains the longer texts about commands, arguments and flags, each below a line with
+// its name. A flag that several commands have is named without a command.
 //
 //go:embed help.txt
 var helpText string
 
-// addHelp gives commands their longer texts, and arguments and flags without a text theirs.
+// addHelp gives commands their longer texts, and gives texts to arguments and flags that have none.
 func addHelp(k *kong.Kong) error {
 	texts := map[string]string{}
 	for section := range strings.SplitSeq(strings.TrimPrefix(helpText, "=== "), "\n=== ") {

@@ -11,11 +11,11 @@ import (
 	"ferry/shared/client"
 )
 
-// wrongPasswords is how many wrong passwords of a link a person may type.
+// wrongPasswords is how many wrong passwords for a link a user may type.
 const wrongPasswords = 3
 
-// givenPassword returns the password of a link that a file (- is standard input) or the environment
-// has: one line. It is never a flag's value, as other users of the machine see those.
+// givenPassword returns the password of a link from one line of a file (- is standard input), or
+// from the environment. It is never a flag's value, because other users of the machine can see those.
 func givenPassword(ctx context.Context, out console, file string) (password string, err error) {
 	path := cmp.Or(file, os.Getenv("FERRY_LINK_PASSWORD_FILE"))
 	switch password = os.Getenv("FERRY_LINK_PASSWORD"); {
@@ -40,15 +40,15 @@ type unlocking struct {
 	ctx   context.Context // of the command
 	out   console
 	meter *meter
-	given string // by a file or the environment
+	given string // in a file or the environment
 	typed string
 	wrong int
 }
 
-// password returns a password; wrong is the error of the one before.
+// password returns a password; wrong is the error of the previous one, or nil.
 func (u *unlocking) password(wrong error) (string, error) {
 	if known := cmp.Or(u.given, u.typed); wrong == nil && known != "" {
-		return known, nil // a claim has ended
+		return known, nil // needed again, because a claim has ended
 	}
 	if wrong != nil {
 		u.wrong++

@@ -47,7 +47,7 @@ func (c lsCommand) Run(ctx context.Context, out console, who *identity) error {
 	return cmp.Or(err, failed.first)
 }
 
-// chosen returns the files that the arguments mean, in the order of the list.
+// chosen returns the files that the arguments select, in the order of the list.
 func (c lsCommand) chosen(every []client.File, failed *failures) []client.File {
 	wanted := map[int64]bool{}
 	for _, arg := range c.Files {
@@ -84,7 +84,7 @@ func (c lsCommand) long() listing[client.Details] {
 	}
 }
 
-// named returns a file's name, and its link on a line of its own if that is wanted.
+// named returns a file's name, and its link on a separate line if requested.
 func (c lsCommand) named(f client.File) any {
 	if c.Links {
 		return above{f.Name, f.Link}
@@ -112,12 +112,12 @@ func allDownloads(d client.Details) string {
 }
 
 const (
-	// mostDetailed is how many files ls -l asks about, and askedAtOnce how many at a time.
+	// mostDetailed is the maximum number of files that ls -l asks about, and askedAtOnce how many at a time.
 	mostDetailed = 200
 	askedAtOnce  = 8
 )
 
-// detailed returns everything about the first of some files, without those that are gone by then.
+// detailed returns everything about the first of some files, except those that are gone by then.
 func detailed(
 	ctx context.Context, out console, cl *client.Client, a client.Area, files iter.Seq2[client.File, error],
 ) ([]client.Details, error) {
@@ -178,11 +178,11 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %cB", v, units[0])
 }
 
-// several is the most ids that an error about an ambiguous name lists.
+// several is the maximum number of ids that an error about an ambiguous name lists.
 const several = 10
 
-// one returns the id of the file that a person names by its id or name. It looks for
-// up to limit files of that name, newest first, and refuses if it finds several.
+// one returns the id of the file that the user names by id or name. It looks for up to limit files
+// of that name, newest first, and refuses if it finds several.
 func one(ctx context.Context, cl *client.Client, a client.Area, name string, limit int) (int64, error) {
 	if id, ok := fileID(name); ok {
 		return id, nil
@@ -249,7 +249,7 @@ func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Clien
 
 func printJSON(out console, v any) error { return writeJSON(out.Out, v, "  ") }
 
-// writeJSON writes v in JSON. What a screen would replace is escaped, so that it means the same.
+// writeJSON writes v as JSON. Characters that a screen would replace are escaped, which keeps their meaning.
 func writeJSON(w io.Writer, v any, indent string) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -275,11 +275,11 @@ type listing[T any] struct {
 	json    bool
 	format  string // of a line, and of the titles
 	titles  []any
-	columns func(T) []any // texts are of one line each, or above
+	columns func(T) []any // each text is one line, or an above
 	nothing string        // printed if there is nothing
 }
 
-// print prints the things one by one, as they come.
+// print prints the things one by one, as they arrive.
 func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
 	before := fmt.Sprintf(l.format, l.titles...)
 	after := l.nothing

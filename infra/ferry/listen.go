@@ -43,7 +43,7 @@ func (w where) listenOn() string {
 	return cmp.Or(w.Addr, "127.0.0.1:8080")
 }
 
-// publicURL returns the address of a service that listens on addr. It refuses one that no
+// publicURL returns the address of a service that listens on addr. It refuses an address that no
 // link can use.
 func (w where) publicURL(addr net.Addr) (string, error) {
 	host, port, _ := net.SplitHostPort(addr.String())
@@ -93,7 +93,7 @@ func (c healthCommand) Run(ctx context.Context, out console) error {
 			host = "localhost"
 		}
 		c.URL = c.Where.url(host, port)
-		config.InsecureSkipVerify = true // the certificate is for another name than this machine's own
+		config.InsecureSkipVerify = true // the certificate is for a name other than this machine's own
 		if len(c.Where.Domains) > 0 {
 			config.ServerName = c.Where.Domains[0]
 		}
@@ -113,13 +113,13 @@ func (c healthCommand) Run(ctx context.Context, out console) error {
 // listeners are the addresses of ferry serve; metrics and plain may be nil.
 type listeners struct {
 	main, metrics, plain net.Listener
-	tls                  *tls.Config       // of main; nil is plain HTTP
+	tls                  *tls.Config       // of main; nil means plain HTTP
 	manager              *autocert.Manager // of the certificates for --tls-domain
 	proxy                envelope.Proxy    // in front of main
 }
 
-// listen opens all addresses, so that a wrong one is reported before anything else happens.
-// The end of the process closes them.
+// listen opens all addresses, so that a wrong one is reported before anything else happens. They
+// are closed when the process ends.
 func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 	l = &listeners{}
 	l.proxy, err = c.proxy()
@@ -162,7 +162,7 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 	var finished sync.WaitGroup
 	defer finished.Wait()
 	defer stop()
-	if !c.inCloud() { // there the stack's own functions do it
+	if !c.inCloud() { // in the cloud the stack's own functions do this
 		finished.Go(func() { s.Run(background) })
 	} else {
 		defer s.EndMoves()
@@ -174,7 +174,7 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 		server := &http.Server{
 			Handler: bounded(h, 30*time.Second), ReadHeaderTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute,
 			MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
-			DisableGeneralOptionsHandler: true, // it is not bounded
+			DisableGeneralOptionsHandler: true, // that handler is not bounded
 		}
 		go func() { failed <- server.Serve(l) }()
 		return server
@@ -208,8 +208,8 @@ func (c serveCommand) serve(ctx context.Context, l *listeners, s *local.Service,
 	return nil
 }
 
-// bounded gives a request's body limited time to arrive. A handler that reads it sets deadlines of
-// its own; for one that does not, such as a preflight, the server itself would wait forever.
+// bounded limits how long a request's body may take to arrive. A handler that reads the body sets
+// its own deadlines. For one that does not, such as a preflight's, the server itself would wait forever.
 func bounded(next http.Handler, limit time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -233,8 +233,8 @@ func (c serveCommand) proxy() (envelope.Proxy, error) {
 	return p, nil
 }
 
-// below lets next answer under the public address's path too, so that a proxy in front
-// need not rewrite paths. The path without it works as before.
+// below lets next answer under the public address's path too, so that a proxy in front need not
+// rewrite paths. The path without this prefix still works.
 func below(publicURL string, next http.Handler) http.Handler {
 	u, _ := url.Parse(publicURL) // valid by now
 	prefix := strings.TrimSuffix(u.Path, wire.Prefix)
@@ -252,11 +252,10 @@ func below(publicURL string, next http.Handler) http.Handler {
 	})
 }
 
-// tries is how often in a row a client may take nothing before its connection is
-// closed. Each try begins with a write, which fills whatever room there is. Without one,
-// the system reports room only when there is a lot of it: too late for a slow client
-// with a large buffer in between. (Linux's TCP_USER_TIMEOUT also cuts off clients that
-// never stop reading, but read slowly.)
+// tries is how many times in a row a client may take nothing before its connection is closed. Each
+// try begins with a write, which fills whatever room there is. Without one, the system reports room
+// only when there is a lot of it: too late for a slow client with a large buffer in between.
+// (Linux's TCP_USER_TIMEOUT also cuts off clients that never stop reading, but read slowly.)
 const tries = 6
 
 // patience is how long a client may pause in the middle of an answer.
@@ -278,7 +277,7 @@ func (l patientListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// patientConn bounds each pause of its client.
+// patientConn limits each pause of its client.
 type patientConn struct {
 	net.Conn
 	tcp      *net.TCPConn
@@ -321,8 +320,8 @@ func (c *patientConn) ReadFrom(r io.Reader) (int64, error) {
 	return done, err
 }
 
-// patiently calls send, which gets how much was sent before, until it fails for another reason than that
-// its time is over, or the client stops reading.
+// patiently calls send, with how much was sent before, until it succeeds or fails for a reason
+// other than its deadline, or the client stops reading.
 func (c *patientConn) patiently(send func(done int64) (int64, error)) (done int64, err error) {
 	for idle := 0; idle < c.listener.tries; {
 		if err := c.SetWriteDeadline(time.Now().Add(c.listener.try)); err != nil {

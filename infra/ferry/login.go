@@ -36,8 +36,8 @@ func loginFile() (string, error) {
 	return filepath.Join(dir, "ferry", "login.json"), nil
 }
 
-// readLogin returns an empty login if none is saved, or if there is no place for
-// one. It makes a file private if others can read it.
+// readLogin reads the saved login. It is empty if none is saved, or if there is no place for one.
+// If others can read the file, readLogin makes it private.
 func readLogin(out console) (s saved, err error) {
 	path, err := loginFile()
 	if err != nil {
@@ -119,7 +119,7 @@ func (c loginCommand) Run(ctx context.Context, out console) error {
 		return err
 	}
 	if before.Bearer != "" && before.URL == cl.URL() && strings.EqualFold(before.User, user) {
-		_ = cl.Logout(ctx, before.Bearer) // nobody knows it any more; if it lives on, it expires
+		_ = cl.Logout(ctx, before.Bearer) // nobody knows it any more; if this fails, it expires
 	}
 	out.tell("logged in to %s as %s\n", cl.URL(), user)
 	return nil
@@ -150,7 +150,7 @@ func device() string {
 	return name
 }
 
-// credentials returns those of the flags and the environment, and asks for the rest.
+// credentials returns the user and password in the flags and the environment, and asks for what is missing.
 func (c loginCommand) credentials(ctx context.Context, out console) (user, password string, err error) {
 	ask := asker(ctx, out)
 	user = c.User
@@ -173,8 +173,8 @@ func (c loginCommand) credentials(ctx context.Context, out console) (user, passw
 	return user, password, err
 }
 
-// warnPlain warns before a password crosses a network that others can read. Of an address it shows
-// only the host, as the rest may give access to a file.
+// warnPlain warns before a password crosses a network that others can read. It shows only the host
+// of an address, because the rest may give access to a file.
 func warnPlain(out console, address string) {
 	u, err := url.Parse(address)
 	if err == nil && u.Scheme == "http" && !loopback(u) {

@@ -51,12 +51,12 @@ func main() {
 
 // console is where a command reads and prints.
 type console struct {
-	Program string // as it was called
+	Program string // as it was invoked
 	In      io.Reader
 	Out     screen // for results
 	Err     screen // for everything else
 
-	Typed map[string]string // after which flag, for errors about it
+	Typed map[string]string // what was typed after each flag, for errors about it
 }
 
 // print prints a result.
@@ -65,12 +65,12 @@ func (c console) print(format string, values ...any) error {
 	return err
 }
 
-// tell prints what is no result.
+// tell prints anything that is not a result.
 func (c console) tell(format string, values ...any) { fmt.Fprintf(c.Err, format, values...) }
 
-// screen is where text is printed. Whoever wrote the text, it cannot control a terminal: of the
-// characters that could, only ends of lines and tabs get through. What goes to raw is no text:
-// the bytes of files, and what Ferry draws. Each write has whole characters.
+// screen is where text is printed. No text can control a terminal, whoever wrote it: of the
+// characters that could, only line ends and tabs get through. What goes to raw directly is not
+// text: the bytes of files, and what Ferry draws. Each write contains whole characters.
 type screen struct{ raw io.Writer }
 
 // Write implements io.Writer.
@@ -82,10 +82,10 @@ func (s screen) Write(text []byte) (int, error) {
 // controls reports whether a character could control a terminal, or reorder what it shows.
 func controls(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
-// printable is for a text of one line: it cannot begin another one either.
+// printable cleans a text of one line, so that it cannot begin another line either.
 func printable(text string) string { return clean(text, "") }
 
-// clean replaces all that could control a terminal, but for the characters that are kept.
+// clean replaces everything that could control a terminal, except the characters in kept.
 func clean(text, kept string) string {
 	return strings.Map(func(r rune) rune {
 		if controls(r) && !strings.ContainsRune(kept, r) {
@@ -103,7 +103,7 @@ func run(ctx context.Context, args []string, c console) int {
 	parser := kong.Must(&cli,
 		kong.Name("ferry"),
 		kong.Description("A file-transfer service: upload with one HTTP call, the recipient gets the link."),
-		kong.Writers(c.Out.raw, c.Err.raw), // it asks a terminal for its width, and prints help alone
+		kong.Writers(c.Out.raw, c.Err.raw), // kong asks a terminal for its width, and prints only help
 		kong.Exit(func(code int) { exit = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
@@ -154,7 +154,7 @@ func run(ctx context.Context, args []string, c console) int {
 	return exitOK
 }
 
-// meant returns the command of which some argument is wrong.
+// meant returns the command that has a wrong argument.
 func meant(err error) string {
 	wrong, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || wrong.Context.Selected() == nil {
@@ -163,7 +163,7 @@ func meant(err error) string {
 	return "ferry " + wrong.Context.Selected().Path()
 }
 
-// explain is the function explain, with what was typed after a flag that an error names.
+// explain is like the function explain, but adds what was typed after a flag that the error names.
 func (c console) explain(err error) string {
 	text := explain(err)
 	e, ok := errors.AsType[*client.Error](err)
@@ -178,7 +178,7 @@ func (c console) explain(err error) string {
 	return text
 }
 
-// typedAfter returns what follows a flag in the arguments, each time that it is there.
+// typedAfter returns what follows a flag in the arguments, for each time that it occurs.
 func typedAfter(flag string, args []string) string {
 	var all []string
 	for i, arg := range args {
@@ -193,8 +193,8 @@ func typedAfter(flag string, args []string) string {
 	return strings.Join(all, ", ")
 }
 
-// verbatim reads a text as it is. kong itself makes UTF-8 of it, and the paths of files may have other
-// bytes.
+// verbatim reads a text unchanged. kong itself would convert it to UTF-8, but file paths may
+// contain other bytes.
 func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 	t, err := ctx.Scan.PopValue("string")
 	if err == nil {
@@ -203,8 +203,8 @@ func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 	return err
 }
 
-// operators is the group of the commands for those who run a service, and aboutThis that of those
-// which read no settings.
+// operators is the group of the commands for people who run a service, and aboutThis the group of
+// the commands that read no settings.
 const operators, aboutThis = "Service:", "This program:"
 
 type commands struct {
@@ -288,7 +288,7 @@ func fromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 
 // settingNames returns the names of all settings.
 func settingNames(root *kong.Node) []string {
-	known := []string{ // no flag: the client's, a function's
+	known := []string{ // settings without a flag: the client's, a function's
 		"FERRY_PASSWORD", "FERRY_LINK_PASSWORD", "FERRY_LINK_PASSWORD_FILE",
 		"FERRY_MOVER", "FERRY_MOVER_FILE",
 	}
@@ -302,8 +302,8 @@ func settingNames(root *kong.Node) []string {
 	return known
 }
 
-// checkNames warns of each variable that looks like a setting and is none. An operator's command
-// refuses one that differs from a setting by at most two letters.
+// checkNames warns about each variable that looks like a setting but is not one. An operator's
+// command refuses a variable that differs from a setting by at most two letters.
 func checkNames(c console, known, environ []string, refuses bool) error {
 	if os.Getenv("FERRY_LOG_FILE") != "" {
 		return fail(exitSettings, "FERRY_LOG_FILE is no setting: the log goes to standard error, "+
@@ -336,7 +336,7 @@ func isOfKubernetes(name, value string) bool {
 // similar returns the nearest of the known names, or "".
 func similar(name string, known []string) string {
 	for n := 1; n <= 2; n++ {
-		near := func(k string) bool { // not half of a short name
+		near := func(k string) bool { // n letters must be a small part of the name
 			return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && param.Within(name, k, n)
 		}
 		if i := slices.IndexFunc(known, near); i >= 0 {
@@ -383,7 +383,7 @@ const (
 // errInterrupted means Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
-// pausing adds how to resume a transfer that Ctrl-C or the network has ended, if that is
+// pausing adds how to resume a transfer that Ctrl-C or the network has interrupted, if that is
 // possible: a pipe cannot be resumed.
 func pausing(ctx context.Context, err error, pipe bool) error {
 	interrupted := err != nil && ctx.Err() != nil
@@ -463,7 +463,7 @@ func exitCode(err error) int {
 	return cmp.Or(statuses[client.StatusOf(err)], exitRefused)
 }
 
-// explain returns the one sentence that a person reads, in one line whatever a service says.
+// explain returns the one sentence that the user reads. It is one line, whatever a service says.
 func explain(err error) string {
 	return printable(strings.ReplaceAll(sentence(err), "\n", "; "))
 }
@@ -523,9 +523,8 @@ func (f *failures) add(name string, err error) {
 	}
 }
 
-// each runs f on each of several things until ctx ends. It continues after errors:
-// it returns the first and prints the others. done is printed for each thing in its place, unless it
-// is empty.
+// each calls f for each name until ctx ends. It continues after errors: it returns the first and
+// prints the others. Unless done is empty, it is printed for each success, with the name filled in.
 func each(ctx context.Context, out console, names []string, done string, f func(name string) error) error {
 	failed := failures{out: out}
 	return failed.each(ctx, names, func(name string) error {
@@ -537,7 +536,7 @@ func each(ctx context.Context, out console, names []string, done string, f func(
 	})
 }
 
-// each is the function each, whose failures are printed beside a meter.
+// each is like the function each, but prints the failures beside a meter.
 func (f *failures) each(ctx context.Context, names []string, do func(name string) error) error {
 	for _, name := range names {
 		err := ctx.Err()

@@ -18,9 +18,8 @@ const (
 	barWidth  = 24
 )
 
-// meter shows the progress of a transfer: as a bar on a terminal, elsewhere as a line now
-// and then. Of several files it shows the total, and below it the file under way. It is safe for
-// concurrent use.
+// meter shows the progress of a transfer: as a bar on a terminal, elsewhere as a line now and then.
+// For several files it shows the total, and below it the file under way. It is safe for concurrent use.
 type meter struct {
 	out      screen
 	terminal bool
@@ -29,9 +28,9 @@ type meter struct {
 
 	file        atomic.Pointer[underWay]
 	done, total atomic.Int64
-	files       atomic.Int64 // in all
-	ended       atomic.Int64 // of files
-	growing     bool         // total grows with each file, so that nobody knows how much is left
+	files       atomic.Int64 // how many in all
+	ended       atomic.Int64 // how many of the files have ended
+	growing     bool         // total grows with each file, so it is unknown how much is left
 	earlier     atomic.Int64 // how much of done an earlier run has transferred
 
 	mu      sync.Mutex // held while anything uses the terminal
@@ -65,7 +64,7 @@ func newMeter(out console, quiet bool) *meter {
 	return m
 }
 
-// start begins to show progress; end stops that.
+// start begins to show progress; end stops it.
 func (m *meter) start() {
 	every := tellEvery
 	if m.terminal {
@@ -83,7 +82,7 @@ func (m *meter) start() {
 	})
 }
 
-// add counts transferred bytes; a negative number takes back some that were lost.
+// add counts transferred bytes; a negative number takes back bytes that were lost.
 func (m *meter) add(n int64) { m.done.Add(n) }
 
 // had counts bytes that an earlier run has transferred. They do not count for the rate.
@@ -95,7 +94,7 @@ func (m *meter) had(n int64) {
 // expect adds to the number of bytes to transfer.
 func (m *meter) expect(n int64) { m.total.Add(n) }
 
-// begin sets the file in progress. bytes is 0 if others are too.
+// begin sets the file in progress. bytes is 0 if several files are in progress.
 func (m *meter) begin(name string, bytes int64) {
 	m.file.Store(&underWay{printable(name), m.done.Load(), bytes})
 }
@@ -127,7 +126,7 @@ func (m *meter) show() {
 	}
 }
 
-// labels returns what the progress is of, and the text below it: the file under way, of several.
+// labels returns what the progress is about, and the text below it: the file under way, if there are several.
 func (m *meter) labels(done int64) (label, below string) {
 	file := m.file.Load()
 	if file == nil {
@@ -143,7 +142,7 @@ func (m *meter) labels(done int64) (label, below string) {
 	return fmt.Sprintf("%d of %d files", m.ended.Load(), m.files.Load()), below
 }
 
-// bar returns the line of the progress. The label is cut to fit.
+// bar returns the progress line. The label is cut to fit.
 func (m *meter) bar(label, numbers string, done, total int64) string {
 	bar := ": " + numbers
 	if !m.growing {
@@ -183,10 +182,10 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// say prints a line beside the bar, unless nothing is to be shown.
+// say prints a line beside the bar, unless the meter is quiet.
 func (m *meter) say(format string, args ...any) { m.print(m.out, format, args...) }
 
-// print prints a line, and does not mix it with the bar. There may be no meter.
+// print prints a line without mixing it with the bar. The meter may be nil.
 func (m *meter) print(to io.Writer, format string, args ...any) {
 	if m != nil {
 		m.mu.Lock()
@@ -211,7 +210,7 @@ func (m *meter) end() {
 	m.clear()
 }
 
-// took describes a finished transfer of n bytes, of which some were sent now.
+// took describes a finished transfer of n bytes, of which some were transferred in this run.
 func took(n, now int64, d time.Duration) string {
 	what := size(n)
 	if d < time.Second {

@@ -127,7 +127,7 @@ func (c outboxShow) Run(ctx context.Context, out console) error {
 	})
 }
 
-// eachNotice is each for IDs of notices.
+// eachNotice is like each, for IDs of notices.
 func eachNotice(ctx context.Context, out console, ids []string, done string, f func(id string) error) error {
 	return each(ctx, out, ids, done, func(id string) error {
 		if id == "" || len(id) > 200 { // the table refuses such a key

@@ -10,12 +10,12 @@ import (
 	"ferry/shared/client"
 )
 
-// isPattern reports whether a name that a person typed may be a pattern.
+// isPattern reports whether a name that the user typed may be a pattern.
 func isPattern(name string) bool {
 	return strings.ContainsAny(name, `*?[`) && !strings.Contains(name, "://")
 }
 
-// choose returns the files that an id, a name or a pattern means.
+// choose returns the files that an id, a name or a pattern selects.
 func choose(all []client.File, name string) (chosen []client.File) {
 	id, isID := fileID(name)
 	pattern, matched := isPattern(name), []client.File(nil)
@@ -32,8 +32,8 @@ func choose(all []client.File, name string) (chosen []client.File) {
 	return chosen
 }
 
-// expand replaces each pattern by the ids of the files in an area that it matches, the newest
-// first; with newest, of those with the same name only one. What matches nothing stays.
+// expand replaces each pattern with the ids of the files in an area that match it, newest first.
+// With newest, it takes only the first of several files with the same name. A pattern that matches nothing stays.
 func expand(ctx context.Context, cl *client.Client, a client.Area, names []string, newest bool) (
 	expanded []string, err error,
 ) {

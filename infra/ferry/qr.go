@@ -11,7 +11,7 @@ import (
 const quiet = 4
 
 // printQR prints a QR code, two rows to a line. On a terminal it is black on white, whatever the
-// colours there are.
+// terminal's own colours are.
 func printQR(to io.Writer, text string) error {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {

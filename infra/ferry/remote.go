@@ -26,7 +26,7 @@ type remote struct {
 	retry client.Retry
 }
 
-// fewTries is how often a command tries if a person waits for it.
+// fewTries is how often a command tries if the user is waiting for it.
 const fewTries = 3
 
 // tellAgain is the shortest time between two reports of a failure.
@@ -204,7 +204,7 @@ func (a *asking) secret(question string) (string, error) {
 	return string(text), fault.Wrap(err, "reading an answer")
 }
 
-// twice asks for a new password, and again.
+// twice asks for a new password two times, and checks that both are the same.
 func (a *asking) twice(question string) (string, error) {
 	password, err := a.secret(question)
 	if err != nil {

@@ -14,7 +14,7 @@ type requestCommands struct {
 	Rm  requestRmCommand  `cmd:"" help:"End requests at once, for good. What has arrived stays."`
 }
 
-// requesting has the flags of commands that say what a request is like.
+// requesting has the flags of commands that describe a request.
 type requesting struct {
 	remote
 	Title   *string   `placeholder:"TEXT" help:"What you ask for, as people who have the link see it."`

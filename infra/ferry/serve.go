@@ -132,9 +132,10 @@ func (c serveCommand) Run(ctx context.Context, set service.Settings, out console
 	}, filePorts()...)
 }
 
-// followHeap sets the memory limit, and raises or lowers it after each collection to what is live by
-// then and a quarter. As soon as more is live than a fixed limit allows, the collector would take half of
-// the processors, and what it frees would go back to the system at once.
+// followHeap sets the memory limit, and after each collection adjusts it to the live heap, plus a
+// quarter and room, but at least memory. With a fixed limit, as soon as more is live than it
+// allows, the collector would take half of the processors, and what it frees would go back to the
+// system at once.
 func followHeap(limit int64) {
 	debug.SetMemoryLimit(limit)
 	runtime.AddCleanup(new([64]byte), func(struct{}) {
@@ -250,7 +251,7 @@ func (c serveCommand) private(addr net.Addr) bool {
 		!c.proxied() && !c.inCloud()
 }
 
-// proxied reports whether a proxy in front tells who its client is.
+// proxied reports whether a proxy in front passes on who its client is.
 func (c serveCommand) proxied() bool { return c.TrustProxy || c.ClientHeader != "" }
 
 // addresses returns the webhooks, which may have any number of spaces between them.
@@ -307,8 +308,8 @@ func (c serveCommand) greet(
 	return c.makeDemo(ctx, out, p, program, data)
 }
 
-// makeDemo creates a user to try a private service with. Where standard output may become
-// a log, the password goes to a file that only the operator can read.
+// makeDemo creates a user for trying out a private service. If standard output may become a log,
+// the password goes to a file that only the operator can read.
 func (c serveCommand) makeDemo(ctx context.Context, out console, p *service.Service, program, data string) error {
 	password := temporaryPassword()
 	demo := auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}

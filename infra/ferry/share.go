@@ -107,7 +107,7 @@ func (c setCommand) Run(ctx context.Context, out console, who *identity) error {
 	return printDetails(out, c.JSON, d)
 }
 
-// orNone makes none the empty text, which the service takes for its default.
+// orNone replaces none with the empty text, which the service takes for its default.
 func orNone(text *string) *string {
 	if text != nil && *text == "none" {
 		return new(string)

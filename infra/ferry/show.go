@@ -50,8 +50,8 @@ func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Detail
 	return cl.File(ctx, area(c.Backup), id)
 }
 
-// facts prints lines of a label and a text, but none for an empty text. Nothing in them
-// can control the terminal.
+// facts prints lines of a label and a text, and skips those with an empty text. Nothing in them can
+// control the terminal.
 func facts(out console, lines [][2]string) error {
 	var b strings.Builder
 	for _, line := range lines {
@@ -63,7 +63,7 @@ func facts(out console, lines [][2]string) error {
 	return err
 }
 
-// from says who sent a file, unless its owner did. A guest may have said no name.
+// from says who sent a file, unless its owner did. A guest may not have given a name.
 func from(d client.Details) string {
 	if d.Request != "" {
 		return cmp.Or(d.By, "a guest")
@@ -71,7 +71,7 @@ func from(d client.Details) string {
 	return d.Uploader
 }
 
-// describe says what is known of a file.
+// describe lists what is known about a file.
 func describe(d client.Details) [][2]string {
 	lines := [][2]string{
 		{"id", fmt.Sprint(d.ID)}, {"name", d.Name}, {"size", size(d.Length)}, {"stored", when(time.UnixMilli(d.Modified))},

@@ -35,8 +35,8 @@ func variables() (outputs, parameters map[string]string) {
 }
 
 // fromStack sets a command's flags from the stack that --stack names. A flag or a variable
-// overrides a parameter, but may not also say where the data is: the table of one stack must
-// not be used with the buckets of another.
+// overrides a parameter of the stack, but it may not also say where the data is: the table of one
+// stack must not be used with the buckets of another.
 func fromStack(ctx context.Context, k *kong.Context) error {
 	flags := map[string]*kong.Flag{}
 	for _, f := range k.Flags() {
@@ -91,7 +91,7 @@ func stackValues(ctx context.Context, name, region string) (map[string]string, e
 	return valuesOf(found.Stacks[0])
 }
 
-// valuesOf picks them from CloudFormation's answer.
+// valuesOf picks these values from CloudFormation's answer.
 func valuesOf(s types.Stack) (map[string]string, error) {
 	values := map[string]string{}
 	outputs, parameters := variables()
@@ -102,7 +102,7 @@ func valuesOf(s types.Stack) (map[string]string, error) {
 	for _, o := range s.Outputs {
 		values[outputs[aws.ToString(o.OutputKey)]] = aws.ToString(o.OutputValue)
 	}
-	delete(values, "")            // what has no variable
+	delete(values, "")            // values without a variable
 	for _, o := range s.Outputs { // a server beside the stack has an address of its own
 		if name := aws.ToString(o.OutputKey); name == "BaseUrl" {
 			values[name] = aws.ToString(o.OutputValue)

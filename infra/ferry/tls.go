@@ -51,7 +51,7 @@ func (c serveCommand) secure(l *listeners, log *slog.Logger) error {
 		l.manager = &autocert.Manager{
 			Client: &acme.Client{DirectoryURL: cmp.Or(c.ACMEURL, autocert.DefaultACMEDirectory), UserAgent: "ferry"},
 			Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(c.Where.Domains...),
-			// The account's key is there too, in files that only their owner can read.
+			// The account's key is stored there too, in files that only their owner can read.
 			Cache: autocert.DirCache(filepath.Join(c.Data, "acme")),
 		}
 		config.GetCertificate = l.manager.GetCertificate
@@ -74,8 +74,8 @@ func redirect(publicURL string) http.Handler {
 	})
 }
 
-// warm gets the certificates at the start, as the first request would: so the log shows
-// whether that works. After a failure the next request tries again.
+// warm gets the certificates at the start, as the first request would, so that the log shows
+// whether this works. After a failure the next request tries again.
 func warm(m *autocert.Manager, domains []string, log *slog.Logger) {
 	for _, d := range domains {
 		_, err := m.GetCertificate(&tls.ClientHelloInfo{
@@ -90,8 +90,7 @@ func warm(m *autocert.Manager, domains []string, log *slog.Logger) {
 	}
 }
 
-// certificate is a pair of files that is read again when one of them changes. It is safe
-// for concurrent use.
+// certificate is a pair of files that is reread when one of them changes. It is safe for concurrent use.
 type certificate struct {
 	cert, key string
 	log       *slog.Logger

@@ -56,7 +56,7 @@ func (c tokenListCommand) Run(ctx context.Context, out console, who *identity) e
 	}.print(out, values(all))
 }
 
-// values yields what is in a list.
+// values yields the elements of a list.
 func values[T any](all []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, v := range all {
@@ -67,7 +67,7 @@ func values[T any](all []T) iter.Seq2[T, error] {
 	}
 }
 
-// whenever is when, for a time that may not have come.
+// whenever is like when, but for a time that may not be set.
 func whenever(t time.Time) string {
 	if t.IsZero() {
 		return "never"

@@ -10,13 +10,13 @@ import (
 	"ferry/shared/client"
 )
 
-// unpacks reports whether bundles are unpacked, and not kept as archives.
+// unpacks reports whether bundles are unpacked instead of kept as archives.
 func (c getCommand) unpacks() bool {
-	archive := strings.EqualFold(path.Ext(c.Output), ".zip") && !isFolder(c.Output) // tree.zip/ has no such ending
+	archive := strings.EqualFold(path.Ext(c.Output), ".zip") && !isFolder(c.Output) // path.Ext of tree.zip/ is not .zip
 	return !c.Zip && !archive && c.Output != "-"
 }
 
-// unpack downloads what a person chose of a bundle.
+// unpack downloads what the user chose from a bundle.
 func (c getCommand) unpack(ctx context.Context, m *meter, f found, v client.Verify, r downloaded) (downloaded, error) {
 	begin, before := time.Now(), m.earlier.Load()
 	matched := make([]bool, len(c.Only))
@@ -48,8 +48,8 @@ func (c getCommand) unpack(ctx context.Context, m *meter, f found, v client.Veri
 	return r, nil
 }
 
-// matches reports whether a pattern means an entry of a bundle, or a folder that it is in. A pattern
-// without a slash is compared with names, any other one with paths.
+// matches reports whether a pattern matches an entry of a bundle, or a folder that the entry is in.
+// A pattern without a slash is compared with names, and any other pattern with paths.
 func matches(pattern, entry string) bool {
 	pattern = strings.TrimSuffix(pattern, "/")
 	for entry = path.Clean(entry); entry != "."; entry = path.Dir(entry) {
@@ -57,7 +57,7 @@ func matches(pattern, entry string) bool {
 		if !strings.Contains(pattern, "/") {
 			name = path.Base(entry)
 		}
-		if is, _ := path.Match(pattern, name); is { // a bad pattern was refused
+		if is, _ := path.Match(pattern, name); is { // bad patterns were refused before
 			return true
 		}
 	}

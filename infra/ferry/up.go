@@ -112,7 +112,7 @@ func (c upCommand) Run(ctx context.Context, out console) error {
 	return report(out, c.JSON, u.results, err)
 }
 
-// logIn makes the client of a user.
+// logIn makes the client for a user.
 func (u *uploader) logIn(ctx context.Context) (err error) {
 	if u.secret, err = u.linkPassword(ctx, u.out); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (u *uploader) logIn(ctx context.Context) (err error) {
 	return err
 }
 
-// printLinks prints the links in the order of the files. Of several files it adds their names.
+// printLinks prints the links in the order of the files. If there are several files, it adds their names.
 func (u *uploader) printLinks() error {
 	for _, r := range u.results {
 		name := r.Name
@@ -158,9 +158,8 @@ func (c upCommand) check() error {
 	return cmp.Or(c.checkGuest(), c.sharing.check())
 }
 
-// all uploads small files several at once. Large ones go one by one, as each uses
-// several connections. After a network failure that outlasts the retries, it
-// begins no further file.
+// all uploads several small files at once. Large ones are uploaded one by one, because each uses
+// several connections. After a network failure that outlasts the retries, it begins no further file.
 func (u *uploader) all(ctx context.Context) error {
 	collect := u.collect
 	if u.bundles() {
@@ -210,7 +209,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	u.meter.begin(it.name, alone)
 	f, err := u.upload(ctx, it)
 	u.meter.ended.Add(1)
-	had := u.meter.earlier.Load() - before // small files have none
+	had := u.meter.earlier.Load() - before // always 0 for small files
 	err = pausing(ctx, err, it.path == "-")
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -219,7 +218,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	case err == nil:
 		u.stored++
 		id := ""
-		if f.ID != 0 { // guests get none
+		if f.ID != 0 { // guests get no id
 			id = fmt.Sprintf(" (id %d)", f.ID)
 		}
 		u.meter.say("%s: %s%s", printable(f.Name), took(f.Length, f.Length-had, time.Since(begin)), id)
@@ -258,7 +257,7 @@ func (u *uploader) upload(ctx context.Context, it item) (f client.File, err erro
 	return u.whole(ctx, it.name, content)
 }
 
-// small reports whether a file of this size goes up in one request.
+// small reports whether a file of this size is uploaded in one request.
 func (u *uploader) small(size int64) bool { return size <= client.SmallFile && !u.Session }
 
 func (u *uploader) whole(ctx context.Context, name string, content []byte) (client.File, error) {
@@ -293,7 +292,7 @@ type item struct {
 	tree *tree // of a bundle
 }
 
-// noInput adds its exit code to the error of a missing file.
+// noInput adds the exit code to the error of a missing file.
 func noInput(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return withCode(exitNoFile, err)
@@ -307,14 +306,14 @@ func (u *uploader) refuse(path string, err error) uploaded {
 	return uploaded{Path: path, Error: explain(err)}
 }
 
-// walk calls found for a file that a person named, or for a folder and all that is in it. It follows
-// a link that was named; other links and devices are only reported. It ends with an error of found.
+// walk calls found for a file that the user named, or for a folder and everything in it. It follows
+// a named symbolic link; other links and devices are only reported. It stops if found returns an error.
 func (u *uploader) walk(named string, found func(path string, info fs.FileInfo, err error) error) error {
 	info, err := os.Stat(named)
 	if err != nil || !info.IsDir() {
 		return found(named, info, noInput(err))
 	}
-	root := named + string(os.PathSeparator) // WalkDir follows no link otherwise
+	root := named + string(os.PathSeparator) // without the separator, WalkDir would not follow a link
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		var info fs.FileInfo
 		if err == nil {
@@ -364,7 +363,7 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 	return all, refused
 }
 
-// stdin uploads standard input: in one request if it is small, else while it is read.
+// stdin uploads standard input: in one request if it is small, otherwise while it is read.
 func (u *uploader) stdin(ctx context.Context, it item) (f client.File, err error) {
 	var first bytes.Buffer
 	in := interruptible{ctx, u.out.In}
@@ -397,8 +396,8 @@ func (e expected) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// interruptible is a reader that ends with its context, even while it waits. The
-// buffer of its last read may still be written to later.
+// interruptible is a reader that ends with its context, even while it waits. Its last read may
+// still write to the buffer later.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader

@@ -17,16 +17,16 @@ import (
 	"ferry/shared/wire"
 )
 
-// surelyRead is the length from which a bundle takes so long that a file which cannot be read must be
-// told before it is sent.
+// surelyRead is the length from which a bundle takes so long to send that a file which cannot be
+// read must be reported beforehand.
 const surelyRead = 64 << 20
 
 // tree is what goes into a bundle.
 type tree struct {
 	entries []bundle.Entry
-	files   []member // of the entries, in their order
+	files   []member // one for each entry, in the same order
 
-	tops map[string]string // the paths that a person named, by their first element in the bundle
+	tops map[string]string // the paths that the user named, by their first element in the bundle
 	name string            // of the first folder
 
 	taken   map[string]bool // the paths in the bundle, folders without their slash
@@ -42,7 +42,7 @@ type member struct {
 // bundles reports whether the paths become one bundle.
 func (c upCommand) bundles() bool { return !c.Each && (len(c.Paths) > 1 || isFolder(c.Paths[0])) }
 
-// collectBundle finds what goes into the bundle, which is the only item.
+// collectBundle finds what goes into the bundle. The bundle is the only item.
 func (u *uploader) collectBundle() (all []item, refused []uploaded) {
 	t := &tree{tops: map[string]string{}, taken: map[string]bool{}}
 	for _, path := range u.Paths {
@@ -61,8 +61,8 @@ func (u *uploader) collectBundle() (all []item, refused []uploaded) {
 	return []item{it}, t.refused
 }
 
-// bundleName returns the name of the bundle: the one that a person chose, or that of the first
-// folder, or of the folder that all files were named in.
+// bundleName returns the name of the bundle: the one that the user chose, or that of the first
+// folder, or of the folder in which all files were named.
 func (u *uploader) bundleName(t *tree) string {
 	folder := filepath.Dir(u.Paths[0])
 	elsewhere := func(path string) bool { return filepath.Dir(path) != folder }
@@ -76,13 +76,13 @@ func (u *uploader) bundleName(t *tree) string {
 	return name
 }
 
-// take adds a file or folder that a person named.
+// take adds a file or folder that the user named.
 func (u *uploader) take(t *tree, named string) error {
 	whole, err := filepath.Abs(named)
 	if err != nil {
 		return err
 	}
-	top := wire.UTF8(filepath.Base(whole)) // also of . and ..
+	top := wire.UTF8(filepath.Base(whole)) // this also names . and ..
 	if other, taken := t.tops[top]; taken {
 		return usage("%s would have the same name in the bundle", printable(other))
 	}
@@ -114,7 +114,7 @@ func (u *uploader) take(t *tree, named string) error {
 	})
 }
 
-// checkName refuses a path that cannot be in the bundle: without its file the others can be sent.
+// checkName refuses a path that the bundle cannot contain. The other files can be sent without this one.
 func (t *tree) checkName(name string) error {
 	err := bundle.CheckPath(name)
 	if odd, ok := errors.AsType[*bundle.Error](err); ok {
@@ -127,7 +127,7 @@ func (t *tree) checkName(name string) error {
 	return err
 }
 
-// add adds an entry. Of folders, only the empty ones need one.
+// add adds an entry. A folder needs one only if it is empty.
 func (t *tree) add(path string, m member) error {
 	last := len(t.entries) - 1
 	if last >= 0 && t.entries[last].IsFolder() && strings.HasPrefix(path, t.entries[last].Path) {

@@ -24,18 +24,18 @@ import (
 	"ferry/shared/wire"
 )
 
-// state is what a client remembers of an upload in parts until it ends.
+// state is what the client remembers of an upload in parts until the upload ends.
 type state struct {
 	path    string
 	Key     string `json:"key"`     // Idempotency-Key of its session
 	Session string `json:"session"` // empty until the service has answered
-	// Password is a slow hash of the links' password: with another, nothing is resumed.
+	// Password is a slow hash of the links' password: with a different password, nothing is resumed.
 	Password string            `json:"password,omitempty"`
 	File     string            `json:"file"`  // for people who read this file
 	Marks    map[string]string `json:"marks"` // of the files, by name
 }
 
-// markOf returns what changes with a file.
+// markOf returns a text that changes whenever the file changes.
 func markOf(e bundle.Entry) string {
 	if e.IsFolder() {
 		return "folder"
@@ -53,8 +53,8 @@ func stateFolder() (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// readState returns the state left by an earlier upload from the same paths, by the same user, to the
-// same place, or else a new one. If a file has changed since then, it says which one.
+// readState returns the state left by an earlier upload from the same paths, by the same user, to
+// the same place, or else a new one. If a file has changed since then, it prints which one.
 func (u *uploader) readState(
 	ctx context.Context, name string, paths []string, marks map[string]string,
 ) (*state, error) {
@@ -67,10 +67,10 @@ func (u *uploader) readState(
 		if where[i], err = filepath.Abs(path); err != nil {
 			return nil, err
 		}
-		where[i] = wire.UTF8(where[i]) // in JSON all other bytes are one
+		where[i] = wire.UTF8(where[i]) // JSON would turn all other bytes into the same one
 	}
 	d := u.delivery()
-	d.Password = "" // a fast hash of it would be there to try guesses against
+	d.Password = "" // a fast hash of it could be tested with guesses
 	of, err := json.Marshal([]any{u.client.URL(), u.client.user, where, d, u.Name, u.PartSize, u.SHA256})
 	if err != nil {
 		return nil, err
@@ -90,15 +90,15 @@ func (u *uploader) readState(
 	return s, writePrivate(s.path, s)
 }
 
-// slowHash returns a hash of a password that is slow to try guesses against, or "" for none.
+// slowHash returns a hash of a password that is slow to test guesses against, or "" for no password.
 func slowHash(password, salt string) string {
 	if password == "" {
 		return ""
 	}
-	return hex.EncodeToString(argon2.IDKey([]byte(password), []byte(salt), 2, 19<<10, 1, 32)) // as the service's
+	return hex.EncodeToString(argon2.IDKey([]byte(password), []byte(salt), 2, 19<<10, 1, 32)) // like the service does
 }
 
-// difference says what has become of the first file that is not what it was, or "".
+// difference says what has happened to the first file that differs, or returns "".
 func difference(before, now map[string]string) string {
 	for _, path := range slices.Sorted(maps.Keys(now)) {
 		if was, known := before[path]; !known {
@@ -115,13 +115,13 @@ func difference(before, now map[string]string) string {
 	return ""
 }
 
-// restore reads what a state file holds, and reports whether it can be used: a key that
-// no header can carry would fail each try.
+// restore reads a state file's content, and reports whether it is usable: a key that no header can
+// carry would make each try fail.
 func (s *state) restore(text []byte) bool {
 	return json.Unmarshal(text, s) == nil && s.Key != "" && inHeader(s.Key+s.Session)
 }
 
-// inHeader reports whether a header can carry a text from a file.
+// inHeader reports whether a header can carry a text that was read from a file.
 func inHeader(text string) bool {
 	return len(text) < 512 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
@@ -160,12 +160,12 @@ func (u *uploader) large(ctx context.Context, name string, file *os.File, info f
 	return u.resumable(ctx, src, []string{file.Name()}, map[string]string{name: mark})
 }
 
-// same reports whether a file seems to be as it was.
+// same reports whether a file seems unchanged.
 func same(now, before fs.FileInfo) bool {
 	return now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
 }
 
-// resumable uploads in parts, so that it can be resumed if there is a place for its state.
+// resumable uploads in parts. The upload can be resumed if there is a place for its state.
 func (u *uploader) resumable(
 	ctx context.Context, src client.Source, paths []string, marks map[string]string,
 ) (client.File, error) {
@@ -179,13 +179,13 @@ func (u *uploader) resumable(
 	if changed {
 		u.abort(ctx, s)
 	}
-	if err == nil || changed || client.StatusOf(err) == 410 { // deleted since: the next one uploads it anew
+	if err == nil || changed || client.StatusOf(err) == 410 { // deleted since: the next run uploads it again
 		_ = os.Remove(s.path) // if this fails, forgetOldStates removes it later
 	}
 	return f, err
 }
 
-// abort ends the session of an upload that nobody can resume. If this fails it expires.
+// abort ends the session of an upload that nobody can resume. If this fails, the session expires.
 func (u *uploader) abort(ctx context.Context, s *state) {
 	if s.Session != "" {
 		_ = u.client.Abort(ctx, s.Session)

@@ -162,7 +162,7 @@ func (inviting) canInvite(s store, set service.Settings) error {
 	return nil
 }
 
-// invite mails a user the link to choosing a password. Without a public URL the service that sends
+// invite mails a user the link to choosing a password. Without a public URL, the service that sends
 // the mail fills in its own.
 func (inviting) invite(ctx context.Context, out console, p *service.Service, u auth.User, base string, inCloud bool) error {
 	if err := p.Passwords().Invite(ctx, u, base); err != nil {
@@ -218,7 +218,7 @@ func (p profile) apply(u *auth.User, inCloud bool) error {
 		given(&u.BackupDays, "--backup-days", p.BackupDays, parseDays))
 }
 
-// given parses a flag that has a value; none stands for the zero value.
+// given parses a flag that has a value; "none" stands for the zero value.
 func given[T any](to *T, flag, text string, parse func(string) (T, error)) error {
 	if text == "" {
 		return nil
@@ -335,8 +335,8 @@ type named struct {
 	Name string `arg:"" help:"The user's name."`
 }
 
-// on runs f on the user and prints what f did. Its errors name the user. With ports for the
-// files, f also gets a user whose record is lost or unreadable, as files.Remains finds it.
+// on runs f on the user and prints what f did. Its errors name the user. If there are ports for
+// files, f is also called for a user whose record is lost or unreadable, as files.Remains finds it.
 func (c named) on(
 	ctx context.Context, out console, f func(*service.Service, *auth.Users, auth.User) (done string, err error),
 	ports ...lambda.Opener,
@@ -453,7 +453,7 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 		if !c.Yes && !confirmed(out, u.Name) {
 			return "", usage("nothing was removed; type the name, or use --yes")
 		}
-		// Disabled first, so that no file arrives during the removal.
+		// The user is disabled first, so that no file arrives during the removal.
 		err := s.Disable(ctx, u.Name)
 		if errors.Is(err, auth.ErrUnknownUser) || errors.Is(err, table.ErrUnreadable) {
 			u.State, u.Before = auth.Disabled, auth.FirstAccess
@@ -479,7 +479,7 @@ func confirmed(out console, name string) bool {
 	return strings.TrimSpace(line) == name
 }
 
-// addUser adds a new user or, with the files, one whose record is lost or unreadable.
+// addUser adds a new user or, with withFiles, one whose record is lost or unreadable.
 func addUser(ctx context.Context, p *service.Service, u auth.User, password string, withFiles bool) (err error) {
 	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
 		return err

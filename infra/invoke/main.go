@@ -1,6 +1,6 @@
-// Command invoke runs the functions on this machine, on the stand-ins for AWS that
-// infra/awslocal starts, with the data that events/ refer to: as a whole stack, which
-// is deployed to an emulator, or in Docker by SAM.
+// Command invoke runs the functions on this machine, on the stand-ins for AWS that infra/awslocal
+// starts, with the data that events/ refer to. It runs them as a whole stack, which is deployed to
+// an emulator, or in Docker by SAM.
 //
 //	go run ./infra/awslocal -- go run ./infra/invoke
 //	go run ./infra/awslocal -- go run ./infra/invoke sam local start-api

@@ -34,8 +34,8 @@ import (
 
 const (
 	sender          = "ferry@example.com" // of mail
-	environmentFile = ".tmp/env.json"     // tells SAM the functions' environment
-	built           = ".tmp/sam"          // has the functions for this machine's processor
+	environmentFile = ".tmp/env.json"     // gives SAM the functions' environment
+	built           = ".tmp/sam"          // contains the functions for this machine's processor
 )
 
 // runSAM runs SAM with these arguments, such as `local start-api`, until Ctrl-C.
@@ -61,7 +61,7 @@ func runSAM(ctx context.Context, out io.Writer, args []string) error {
 	return err
 }
 
-// demo adds a user for the README's commands, and prints how these begin here.
+// demo adds a user for the README's commands, and prints how these commands begin here.
 func demo(ctx context.Context, out io.Writer, p *service.Service, environment map[string]string, args []string) error {
 	port, password := "3000", rand.Text()
 	if i := slices.Index(args, "--port"); i > 0 && i+1 < len(args) {
@@ -84,8 +84,8 @@ func demo(ctx context.Context, out io.Writer, p *service.Service, environment ma
 	return err
 }
 
-// showMail sends waiting messages to an inbox, and returns its address: here no table stream
-// calls the functions that would send them. Both run until this process ends.
+// showMail delivers waiting messages to an inbox, and returns the inbox's address: here no table
+// stream calls the functions that would send them. Both run until this process ends.
 func showMail(ctx context.Context, p *service.Service) (address string, err error) {
 	s, err := local.NewService(p.Ports, p.Settings, local.ServiceOptions{From: sender, ShowInbox: true})
 	if err != nil {
@@ -99,7 +99,7 @@ func showMail(ctx context.Context, p *service.Service) (address string, err erro
 	go http.Serve(l, s.Handler())
 	go func() {
 		for range time.Tick(time.Second) {
-			s.Sender.Wake() // which a function in a container cannot do
+			s.Sender.Wake() // a function in a container cannot do this
 		}
 	}()
 	return "http://" + l.Addr().String() + "/inbox", nil
@@ -135,8 +135,7 @@ func fill(ctx context.Context) (*service.Service, map[string]string, error) {
 	return p, d.Environment, err
 }
 
-// sam returns a command of SAM. The environment is that of each function or, as
-// Parameters, of all.
+// sam returns a command of SAM. The environment is given per function or, under Parameters, for all of them.
 func sam(ctx context.Context, environment map[string]any, args ...string) (*exec.Cmd, error) {
 	text, err := json.MarshalIndent(environment, "", "  ")
 	if err == nil {
@@ -152,10 +151,10 @@ func sam(ctx context.Context, environment map[string]any, args ...string) (*exec
 	return cmd, err
 }
 
-// architecture is Lambda's name of this machine's processor.
+// architecture is Lambda's name for this machine's processor.
 func architecture() string { return strings.Replace(runtime.GOARCH, "amd64", "x86_64", 1) }
 
-// signed finds the service that a request is signed for.
+// signed finds which service a request is signed for.
 var signed = regexp.MustCompile(`/(dynamodb|s3)/aws4_request`)
 
 // relay passes requests from containers on to the stand-ins, which listen on loopback,
@@ -173,7 +172,7 @@ func relay() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listening for containers: %w", err)
 	}
-	go http.Serve(l, &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { // until the end of this process
+	go http.Serve(l, &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { // until this process ends
 		to := os.Getenv(emulated.AddressVariable)
 		scope := r.In.Header.Get("Authorization") + r.In.URL.Query().Get("X-Amz-Credential")
 		if found := signed.FindStringSubmatch(scope); found != nil {
@@ -184,9 +183,8 @@ func relay() (string, error) {
 	return fmt.Sprintf("http://%s:%d", host, l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// baseImage makes sure that Docker has the image in which SAM runs functions. Where its
-// registry cannot be reached, busybox as the shell is enough: SAM adds its emulator
-// of Lambda.
+// baseImage makes sure that Docker has the image in which SAM runs functions. If its registry
+// cannot be reached, an image with busybox as its shell is enough: SAM adds its own emulator of Lambda.
 func baseImage(ctx context.Context) error {
 	const script = `docker image inspect "$0" || docker pull -q "$0" || {
 		program=$(command -v busybox) && tar -C / --transform 's|.*|bin/sh|' -ch "$program" | docker import - "$0"; }`

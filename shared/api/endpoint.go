@@ -19,14 +19,14 @@ import (
 	"ferry/shared/wire"
 )
 
-// Route is a method and a path after wire.Prefix, which may have a segment such as {id}, and the scope
-// that a caller needs, or none if the route asks for no login.
+// Route is a method, a path after wire.Prefix, which may have a segment such as {id}, and the scope
+// that a caller needs. The scope is empty if the route needs no login.
 type Route struct {
 	Method, Path string
 	Needs        auth.Scope
 }
 
-// pattern is the route in the form of an http.ServeMux, below a prefix.
+// pattern returns the route's pattern for an http.ServeMux, below a prefix.
 func (r Route) pattern(prefix string) string {
 	if path := prefix + r.Path; path != "/" {
 		return r.Method + " " + path
@@ -50,9 +50,9 @@ func (e Endpoint) Handler(p *Ports, fallback http.Handler) http.Handler {
 	return Exact(mux, fallback)
 }
 
-// Exact has fallback answer paths with empty or dotted segments, which an http.ServeMux
-// would redirect. A redirect has no envelope, and a client that does not follow it
-// would believe that its upload succeeded.
+// Exact lets fallback answer paths with empty or dotted segments, which an http.ServeMux would
+// redirect. A redirect has no envelope, and a client that does not follow it would believe that its
+// upload succeeded.
 func Exact(mux *http.ServeMux, fallback http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isClean(r.URL.EscapedPath()) {
@@ -68,9 +68,9 @@ func isClean(p string) bool {
 	return path.IsAbs(p) && (p == clean || p == clean+"/" && clean != "/")
 }
 
-// Mount adds the endpoint's routes to a mux. If a path has GET but not HEAD, fallback
-// answers HEAD: a mux would treat it as a GET, with its effects. It may do so with pages, which
-// have none; the inbox, also a page, could not stand beside HEAD /{page}.
+// Mount adds the endpoint's routes to a mux. If a path has GET but not HEAD, fallback answers HEAD:
+// the mux would run it as a GET, with its side effects. GET on a page has no side effects, so HEAD
+// may run it. (A separate HEAD /{page} would conflict with GET /inbox.)
 func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 	h := e.New(p)
 	for _, r := range e.Routes {
@@ -85,14 +85,14 @@ func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 	}
 }
 
-// Ports are what a handler may use: the service, and the bounds of this process.
+// Ports are what a handler may use: the service, and the limits of this process.
 type Ports struct {
 	*service.Service
 	Slots *Slots // nil is no limit
 	// Lingering is as in envelope.Outlet.
 	Lingering chan struct{}
-	// Guests returns the guest who has the token of a request's link. It is nil where guests can do
-	// nothing.
+	// Guests returns the guest who holds the token of a request's link. It is nil where guests may
+	// do nothing.
 	Guests func(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error)
 }
 
@@ -104,11 +104,11 @@ func (p *Ports) Outlet() envelope.Outlet {
 // Handler handles a request of an authenticated caller.
 type Handler = func(http.ResponseWriter, *http.Request, auth.Identity) error
 
-// Authenticated returns a handler for callers with a valid credential, whose scope allows the
-// route. A mux must have found the handler: it says which route this is.
+// Authenticated returns a handler for callers with a valid credential whose scope allows the route.
+// The handler must be called by a mux, which notes in the request which route this is.
 func (p *Ports) Authenticated(f Handler) http.Handler { return p.AuthenticatedTo(p.Outlet(), f) }
 
-// AuthenticatedTo is Authenticated with another outlet than the ports'.
+// AuthenticatedTo is Authenticated with a given outlet instead of the ports' own.
 func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler {
 	check, needs := p.Credentials(), needs()
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
@@ -123,7 +123,8 @@ func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler 
 	})
 }
 
-// identify returns who calls: by the Authorization header or, without one, by a browser's cookie.
+// identify returns the caller, from the Authorization header or, without one, from a browser's
+// cookie.
 func (p *Ports) identify(w http.ResponseWriter, r *http.Request, check *auth.Authenticator) (auth.Identity, error) {
 	c := auth.Read(r)
 	if cookie, ok := p.Cookie(r.Context()); ok && c.Kind == "" {
@@ -141,13 +142,14 @@ func (p *Ports) identify(w http.ResponseWriter, r *http.Request, check *auth.Aut
 	return check.Check(r.Context(), c)
 }
 
-// Cookie returns the cookie of browsers that are logged in; ok is false if they cannot log in here.
+// Cookie returns the cookie that keeps a browser logged in; ok is false if browsers cannot log in
+// here.
 func (p *Ports) Cookie(ctx context.Context) (c auth.Cookie, ok bool) {
 	return auth.CookieOf(p.Base(ctx), p.PlainLogin)
 }
 
-// ByRoute is Authenticated for an endpoint with a handler for each method and path after wire.Prefix.
-// A query parameter that is not among these, nor lang, is a 400.
+// ByRoute is Authenticated for an endpoint with a handler for each method and path after
+// wire.Prefix. Any query parameter other than these and lang is a 400.
 func (p *Ports) ByRoute(handlers map[string]Handler, query ...string) http.Handler {
 	mux := http.NewServeMux()
 	for route, f := range handlers {
@@ -172,7 +174,7 @@ func WithBase(ctx context.Context, base string) context.Context {
 // one, else the gateway's. It never comes from the Host header.
 func (p *Ports) Base(ctx context.Context) string { return Base(p.Settings)(ctx) }
 
-// Base returns a function that is as Ports.Base.
+// Base returns a function that works like Ports.Base.
 func Base(set service.Settings) func(context.Context) string {
 	return func(ctx context.Context) string {
 		base, _ := ctx.Value(baseKey{}).(string)

@@ -30,8 +30,9 @@ func WithJSON[T any](mayBeEmpty bool, f func(http.ResponseWriter, *http.Request,
 	}
 }
 
-// JSON reads the JSON of a request's body. An unknown field is an error, as it may be misspelt. So is
-// what encoding/json would replace in silence: bytes that are no UTF-8, and half of a surrogate pair.
+// JSON reads the JSON of a request's body. An unknown field is an error, because it may be
+// misspelt. So are bytes that are not UTF-8 and half of a surrogate pair, which encoding/json would
+// silently replace.
 func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 	if err := envelope.LimitBody(r, maxJSON); err != nil {
 		return err

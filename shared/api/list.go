@@ -13,8 +13,8 @@ import (
 	"ferry/shared/keys"
 )
 
-// WriteList sends the envelope with a page of an area, of at most limit files. If there
-// are more, a Link header (RFC 8288) leads to the next page.
+// WriteList sends the envelope with a page of at most limit files of an area. If there are more, a
+// Link header (RFC 8288) points to the next page.
 func WriteList(
 	w http.ResponseWriter, r *http.Request, p *Ports, u auth.User, area blob.Area, page files.Page, limit int64,
 ) error {

@@ -5,9 +5,9 @@ import (
 	"net/url"
 )
 
-// ToPage leads a browser from an address of the interface to a page. The address is relative, as the
-// service may be below a path that only the browser knows; depth is how many segments the
-// address has after the first.
+// ToPage redirects a browser from an address of the interface to a page. The redirect is relative,
+// because the service may be below a path that only the browser knows. depth is how many segments
+// the address has after the first one below wire.Prefix.
 func ToPage(w http.ResponseWriter, depth int, page string, query url.Values) error {
 	h := w.Header()
 	up := "../"

@@ -49,11 +49,11 @@ func routes() map[string][]Route {
 	}
 }
 
-// PartRoute takes the bytes of a part. Only a single machine has it: in the cloud parts go
+// PartRoute takes the bytes of a part. It exists only on a single machine: in the cloud, parts go
 // to S3.
 var PartRoute = Route{"PUT", "/uploads/{id}/parts/{number}", ""}
 
-// needs returns what each route needs, by its pattern.
+// needs returns the scope that each route needs, by its pattern.
 func needs() map[string]auth.Scope {
 	all := map[string]auth.Scope{}
 	for _, r := range slices.Concat(slices.Collect(maps.Values(routes()))...) {
@@ -62,8 +62,8 @@ func needs() map[string]auth.Scope {
 	return all
 }
 
-// Methods returns the methods of a path after wire.Prefix, sorted; none if it is not known. A path
-// that a route has to the letter is not that of others.
+// Methods returns the methods of a path after wire.Prefix, sorted; none if the path is unknown. A
+// literal route wins over a pattern such as /files/{id}.
 func Methods(path string) (all []string) {
 	every := append(slices.Concat(slices.Collect(maps.Values(routes()))...), PartRoute)
 	literal := slices.ContainsFunc(every, func(r Route) bool { return r.Path == path })
@@ -76,7 +76,7 @@ func Methods(path string) (all []string) {
 	return all
 }
 
-// NotAllowed is the fault of a path after wire.Prefix that has other methods.
+// NotAllowed returns the fault for a path after wire.Prefix that has only other methods.
 func NotAllowed(path string) error {
 	allow := Methods(path)
 	return &fault.Fault{

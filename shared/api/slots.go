@@ -10,26 +10,27 @@ import (
 const (
 	// busyFor is how long a client must wait if it gets no slot.
 	busyFor = 5 * time.Second
-	// writersOfPart is how often one part may arrive at once: a client that has lost
-	// its connection sends a part again before the server knows.
+	// writersOfPart is how many times one part may be arriving at once: a client that has lost its
+	// connection sends the part again before the server notices.
 	writersOfPart = 2
 )
 
-// Slots limits how many file bodies a process receives at once, as each takes memory: a total,
-// and a quarter of it for each user. It is safe for concurrent use. A function has none, as it
-// handles one request at a time.
+// Slots limits how many file bodies a process receives at once, because each takes memory. Each
+// user gets at most a quarter of the total. It is safe for concurrent use. A Lambda function has no
+// Slots, because it handles one request at a time.
 type Slots struct {
 	most  int // 0 is no limit
 	mu    sync.Mutex
 	all   int
-	taken map[string]int // by user, and by part, which has a slash
+	taken map[string]int // by user, and by part, whose key has a slash
 }
 
 // NewSlots returns Slots for at most most bodies; 0 is no limit.
 func NewSlots(most int) *Slots { return &Slots{most: most, taken: map[string]int{}} }
 
-// Take takes n slots for a body from a user, until release is called; all of a user's, if those are
-// fewer. part names a part of an upload session, or is empty. The fault says which limit is reached.
+// Take takes n slots for a body from a user, until release is called. If each user gets fewer than
+// n, it takes all of this user's. part names a part of an upload session, or is empty. The fault
+// says which limit was reached.
 func (s *Slots) Take(user, part string, n int) (release func(), err error) {
 	if s == nil {
 		return func() {}, nil

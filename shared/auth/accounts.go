@@ -19,12 +19,12 @@ const (
 	maxTries   = 5
 	// A change link from first access needs no PIN: the temporary password was enough.
 	firstLife = time.Hour
-	// InviteLife is how long the link in an invitation works. It needs no PIN either: the mail is
-	// what proves who one is.
+	// InviteLife is how long the link in an invitation works. It needs no PIN either: the mail
+	// itself proves who the user is.
 	InviteLife = 7 * day
 
-	// The most requests for a forgotten password: in an hour from one source, for one user and
-	// for all; in a day for one user. And the most mails to one user in a day.
+	// The most requests for a forgotten password: per hour from one source, for one user and for
+	// all users; per day for one user. maxMails is the most mails to one user in a day.
 	maxPerPair, maxPerSource = 3, 20
 	maxPerUser, maxMails     = 30, 10
 
@@ -34,11 +34,11 @@ const (
 // Outbox makes the notices about a user's password. Its operations belong in the
 // transaction that changes the password.
 type Outbox interface {
-	// PIN mails a user the PIN and the change link of a nonce, unless they expire before that.
-	// base is the service's address, and lang the mail's language.
+	// PIN mails a user the PIN and the change link of a nonce, unless these expire before the
+	// mail is sent. base is the service's address, and lang the mail's language.
 	PIN(ctx context.Context, u User, nonce, base, lang string, expires time.Time) table.Op
-	// Invite mails a new user the change link of a nonce, unless that expires before. An empty
-	// base is the address of the service that sends the mail.
+	// Invite mails a new user the change link of a nonce, unless the link expires before the mail
+	// is sent. An empty base is the address of the service that sends the mail.
 	Invite(ctx context.Context, u User, nonce, base string, expires time.Time) table.Op
 	// PasswordChanged reports a new password to programs that listen. how is first-access if it
 	// replaces a temporary one, forgotten if it was set with a PIN, and changed if the old one
@@ -68,8 +68,8 @@ type change struct {
 	V       int64  `json:"v"`
 	User    string `json:"user"`
 	Expires int64  `json:"expires"` // Unix seconds
-	// PIN is the hash of the PIN that the token needs; empty for a token from first
-	// access or of an invitation. It is hashed as slowly as a password, or 8 digits could be guessed.
+	// PIN is the hash of the PIN that the token needs; empty for a token from first access or of
+	// an invitation. It is hashed as slowly as a password, so that nobody can guess the 8 digits.
 	PIN   string `json:"pin,omitempty"`
 	Tries int64  `json:"tries"`
 	// Generation is the user's when the token was made. A later change of the
@@ -94,9 +94,9 @@ func (s *Accounts) First(ctx context.Context, u User) (token string, err error) 
 	return token, fault.Wrap(s.Table.Write(ctx, put), "storing a change token")
 }
 
-// Invite mails a user in first access a link that leads to choosing a password, in place of the
-// temporary one. base is the service's address; if it is empty, that of the service that sends
-// the mail. It makes one call to the table.
+// Invite mails a user in first access a link to choose a password, instead of the temporary one.
+// base is the service's address; if it is empty, that of the service that sends the mail. It
+// makes one call to the table.
 func (s *Accounts) Invite(ctx context.Context, u User, base string) error {
 	nonce, err := s.Key.Nonce(s.Random)
 	if err != nil {
@@ -190,8 +190,8 @@ func (s *Accounts) token(ctx context.Context, token string) (change, error) {
 	return c, nil
 }
 
-// current returns an error if the password was chosen since the token was made. It is nil for tokens
-// that need a PIN: somebody without it must not learn whether there is such a user.
+// current returns an error if the password was chosen since the token was made. For a token that
+// needs a PIN it returns nil: nobody may learn without the PIN whether the user exists.
 func (s *Accounts) current(ctx context.Context, c change) error {
 	if c.PIN != "" {
 		return nil

@@ -21,18 +21,19 @@ import (
 )
 
 const (
-	// tokenPrefix marks an API token, so that secret scanners find it. In base64url after it are
-	// 256 random bits, the user's name, and the CRC-32 (IEEE, the highest byte first) of both.
+	// tokenPrefix marks an API token, so that secret scanners find it. After it come, in
+	// base64url, 256 random bits, the user's name, and the CRC-32 (IEEE, the highest byte first)
+	// of both.
 	tokenPrefix = "ferry_"
 	crcSize     = 4
 
-	// MaxTokens is the most tokens that a user can have, of those with a narrower scope than
-	// ScopeLogin and of logins each.
+	// MaxTokens is the most tokens that a user can have with a narrower scope than ScopeLogin,
+	// and also the most logins.
 	MaxTokens = 50
 	// MaxTokenName is the longest name of a token, in characters.
 	MaxTokenName = 100
 
-	// A token ends when nobody has used it for so long.
+	// A token ends when nobody has used it for this long.
 	tokenIdle = 365 * day
 	// DeviceIdle is the same for the login of a device.
 	DeviceIdle = 90 * day
@@ -51,9 +52,9 @@ type APIToken struct {
 	Name    string `json:"name"`
 	Scope   Scope  `json:"scope"`
 	Created int64  `json:"created"`
-	Used    int64  `json:"used,omitempty"`    // about the last use, to a day; 0 is never
+	Used    int64  `json:"used,omitempty"`    // the last use, accurate to a day; 0 is never
 	Expires int64  `json:"expires,omitempty"` // 0 is never, while it is used
-	// Idle is for how many seconds it lasts without a use.
+	// Idle is how many seconds the token lasts without a use.
 	Idle int64 `json:"idle"`
 
 	key table.Key
@@ -98,8 +99,8 @@ func newAPIToken(random io.Reader, user string) (string, error) {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))), nil
 }
 
-// tokenUser returns the name of the user of an API token. ok is false for anything else: no call
-// to the table is needed to refuse it.
+// tokenUser returns the name of the user of an API token. ok is false for anything else, which is
+// thus refused without a call to the table.
 func tokenUser(token string) (user string, ok bool) {
 	text, isToken := strings.CutPrefix(token, tokenPrefix)
 	b, err := base64.RawURLEncoding.DecodeString(text)
@@ -112,8 +113,8 @@ func tokenUser(token string) (user string, ok bool) {
 	return user, valid && canonical == user && sum == crc32.ChecksumIEEE(b)
 }
 
-// apiToken returns who an API token is for. It makes one call to the table, and at most once a
-// day one more to record the use.
+// apiToken returns the identity behind an API token. It makes one call to the table, and at most
+// once a day one more to record the use.
 func (a *Authenticator) apiToken(ctx context.Context, token string) (Identity, error) {
 	fault.CallerOf(ctx).Login = "token"
 	name, ok := tokenUser(token)
@@ -134,8 +135,8 @@ func (t tokenItem) valid(u User, now time.Time) bool {
 	return t.Generation == u.Generation && now.Before(t.Ends().Add(useEvery)) && (t.Expires == 0 || now.Unix() < t.Expires)
 }
 
-// used records the use of a token, if none was in the last day. One of several requests does. If
-// it fails, the next request tries again.
+// used records the use of a token, unless one was recorded in the last day. Of several requests
+// at once, one records it. If that fails, the next request retries.
 func (a *Authenticator) used(ctx context.Context, key table.Key, t tokenItem) {
 	now := a.Now()
 	if t.Used != 0 && now.Sub(time.Unix(t.Used, 0)) < useEvery {
@@ -153,16 +154,16 @@ type Tokens struct{ Ports }
 // NewTokens returns Tokens.
 func NewTokens(p Ports) *Tokens { return &Tokens{p} }
 
-// Make stores a new token of a user and returns it. Name, Scope, Expires and, for a login, Idle are
-// as in want. If the user has MaxTokens already, the login that was unused for longest ends, and
-// any other token is a Conflict. It makes two calls to the table, and two more for each time that
-// another one is made meanwhile.
+// Make stores a new token of a user and returns it. Name, Scope, Expires and, for a login, Idle
+// are as in want. If the user already has MaxTokens, a new login ends the one that was unused for
+// longest, and for any other token the fault is Conflict. It makes two calls to the table, and
+// two more for each time that another token is made meanwhile.
 func (s *Tokens) Make(ctx context.Context, u User, want APIToken) (token string, made APIToken, err error) {
 	if want, err = s.check(want); err != nil {
 		return "", APIToken{}, err
 	}
 	var key table.Key
-	for want.ID == "" || want.ID[0] == '-' { // which a command takes for a flag
+	for want.ID == "" || want.ID[0] == '-' { // which a command would take for a flag
 		if token, err = newAPIToken(s.Random, u.Name); err != nil {
 			return "", APIToken{}, err
 		}
@@ -184,7 +185,7 @@ func (s *Tokens) Make(ctx context.Context, u User, want APIToken) (token string,
 	return "", APIToken{}, fmt.Errorf("making a token: %w", table.ErrBusy)
 }
 
-// check returns a token to be made with its times.
+// check validates a token that is to be made, and returns it with its times.
 func (s *Tokens) check(t APIToken) (APIToken, error) {
 	now := s.Now()
 	t.Created, t.Used = now.Unix(), 0
@@ -226,7 +227,8 @@ func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, erro
 	return ops, nil
 }
 
-// step returns the operation that fails if a token was added since so many were made.
+// step returns the operation that counts a new token. It fails if another one was added since
+// count was read.
 func (s *Tokens) step(u User, count int64) table.Op {
 	return table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", table.Format).Set("n", count+1).
 		If(table.AtMost("n", count)).Expire(s.Now().Add(2 * tokenIdle))
@@ -281,15 +283,15 @@ func (s *Tokens) End(ctx context.Context, u User, id string) error {
 	return fault.Wrap(s.Table.Write(ctx, table.Delete(live[at].key)), "ending a token")
 }
 
-// EndAll ends all tokens and bearers of a user at once, those of this request too.
+// EndAll ends all tokens and bearers of a user at once, including the one that made this request.
 func (s *Tokens) EndAll(ctx context.Context, u User) error {
 	return NewUsers(s.Table, s.Now).change(ctx, table.Update(UserKey(u.Name)).Add("generation", 1).
 		If(table.Exists(), table.AtMost("incarnation", u.Incarnation)))
 }
 
-// EndLogins ends all logins and bearers of a user at once, those of this request too. The tokens of
-// programs go on. It makes two calls to the table. If something else changes the user or the tokens
-// at the same moment, nothing has ended, and the fault is Conflict.
+// EndLogins ends all logins and bearers of a user at once, including the one that made this
+// request. The tokens of programs stay valid. It makes two calls to the table. If something else
+// changes the user or the tokens at the same moment, nothing ends, and the fault is Conflict.
 func (s *Tokens) EndLogins(ctx context.Context, u User) error {
 	live, _, count, err := s.read(ctx, u)
 	if err != nil {

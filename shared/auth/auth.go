@@ -113,8 +113,8 @@ func (a *Authenticator) password(ctx context.Context, c Credential) (u User, had
 	return u, t.pair.found, err
 }
 
-// CheckPassword checks the password of something else than a user, such as a link, which id names.
-// Failed tries are limited as those of logins are. It makes one call to the table, and one more if
+// CheckPassword checks the password of something other than a user, such as a link; id names it.
+// Failed tries are limited like those of logins. It makes one call to the table, and one more if
 // the password is wrong.
 func (a *Authenticator) CheckPassword(ctx context.Context, id, hash, password, source string) error {
 	_, ok, err := a.attemptOn(id, source).verify(ctx, "", password, func(User) string { return hash })
@@ -143,9 +143,10 @@ func (a *Authenticator) Login(ctx context.Context, c Credential) (u User, bearer
 	return u, bearer, a.loggedIn(ctx, u, c, hadFailures, table.Put(bearerKey(bearer), item).Expire(expires))
 }
 
-// LoginFirst is Login for a page, which keeps its login as an API token: it makes no bearer. It also
-// accepts the temporary password of a user in first access, which changes nothing. It makes one call
-// to the table, a second if failed tries are on record, and one more when the hash is renewed.
+// LoginFirst is Login for a page, which keeps its login as an API token, so it makes no bearer.
+// It also accepts the temporary password of a user in first access, which changes nothing. It
+// makes one call to the table, a second if failed tries are on record, and one more when the hash
+// is renewed.
 func (a *Authenticator) LoginFirst(ctx context.Context, c Credential) (User, error) {
 	u, hadFailures, err := a.password(ctx, c)
 	if err != nil || u.State != Active {
@@ -201,8 +202,8 @@ func (a *Authenticator) bearer(ctx context.Context, token string) (User, error) 
 	})
 }
 
-// holder returns the active user whom a bearer or a token is for, in one call to the table. valid
-// decides once its item is decoded.
+// holder returns the active user to whom a bearer or a token belongs, in one call to the table.
+// valid decides once the item is decoded.
 func (a *Authenticator) holder(
 	ctx context.Context, key table.Key, name string, item any, valid func(User) bool,
 ) (u User, err error) {

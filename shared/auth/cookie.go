@@ -9,9 +9,9 @@ import (
 	"ferry/shared/fault"
 )
 
-// Cookie is where a browser keeps the login for the service's own pages: an API token of the scope
-// ScopeLogin. Scripts cannot read it, and a browser sends it to no page of another site
-// (draft-ietf-httpbis-rfc6265bis, section 4.1.3, has the prefixes of its name).
+// Cookie is where a browser keeps the login for the service's own pages: an API token of the
+// scope ScopeLogin. Scripts cannot read it, and a browser sends it to no page of another site
+// (draft-ietf-httpbis-rfc6265bis, section 4.1.3, defines the prefixes of its name).
 type Cookie struct {
 	Name, Path string
 	Secure     bool
@@ -20,8 +20,8 @@ type Cookie struct {
 
 const loginCookie = "ferry"
 
-// CookieOf returns the cookie of a service with this address. Without https anybody on the way
-// could take the login, so ok is then false, unless the address is one of this machine or plain
+// CookieOf returns the cookie of a service with this address. Without https anybody along the way
+// could steal the login, so ok is then false, unless the address is on this machine or plain
 // allows it.
 func CookieOf(base string, plain bool) (c Cookie, ok bool) {
 	u, err := url.Parse(strings.TrimSuffix(base, "/v1"))
@@ -39,8 +39,8 @@ func CookieOf(base string, plain bool) (c Cookie, ok bool) {
 	return c, c.Secure || plain || isLoopback(u.Hostname())
 }
 
-// For returns the cookie in which a browser keeps something else of the same service, as long as it
-// keeps a login.
+// For returns the cookie in which a browser keeps something else of the same service, for as long
+// as a login.
 func (c Cookie) For(name string) Cookie {
 	c.Name = strings.TrimSuffix(c.Name, loginCookie) + name
 	return c
@@ -58,7 +58,7 @@ func (c Cookie) Read(r *http.Request) (Credential, error) {
 	switch {
 	case len(all) == 0 || all[0].Value == "":
 		return Credential{}, nil
-	case len(all) > 1: // a neighbour can set one for a part of the paths, whose login would then act there
+	case len(all) > 1: // a neighbour can set one for some paths, and its login would act there
 		return Credential{}, fault.New(fault.Forbidden, "the browser sends two cookies %s: remove those of this site, and log in again", c.Name)
 	case !c.IsOwn(r):
 		return Credential{}, fault.New(fault.Forbidden, "a web page of another site may not do this")
@@ -67,7 +67,7 @@ func (c Cookie) Read(r *http.Request) (Credential, error) {
 }
 
 // IsOwn reports whether a request changes nothing or comes from a page of the service itself.
-// Unlike the rule for passwords, it lets in no origin that CORS allows, and no neighbour.
+// Unlike the rule for passwords, it accepts neither the origins that CORS allows nor a neighbour.
 func (c Cookie) IsOwn(r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
@@ -75,7 +75,7 @@ func (c Cookie) IsOwn(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
 	}
-	return r.Header.Get("Origin") == c.origin // of older browsers
+	return r.Header.Get("Origin") == c.origin // from older browsers
 }
 
 // Set returns the cookie with a token; an empty one ends it.

@@ -34,8 +34,8 @@ func Read(r *http.Request) Credential {
 	return c
 }
 
-// HeaderText returns a password from a header, which is UTF-8 or, as some clients write it, Latin-1. So
-// a password has one reading, whoever sends it.
+// HeaderText decodes a password from a header: it is UTF-8 or, from some clients, Latin-1. So a
+// password reads the same, whichever client sends it.
 func HeaderText(password string) string {
 	if utf8.ValidString(password) {
 		return password
@@ -68,11 +68,11 @@ type Identity struct {
 	Guest *Guest // nil for a user
 }
 
-// Guest is who uses the link of a request, and has no account.
+// Guest is somebody without an account who uses the link of a request.
 type Guest struct {
 	Owner   User   // who made the request; only name and incarnation are known
 	Request string // its id
 	ID      string // a hash of a secret that the guest got with the first answer
-	Name    string // what the guest says of themselves; may be empty
+	Name    string // the name that the guest gave; may be empty
 	Source  string // as in a Credential
 }

@@ -5,20 +5,20 @@ import "ferry/shared/fault"
 // Scope is what a credential may do, and what a route needs.
 type Scope string
 
-// The scopes of tokens. A password and a bearer of one have ScopeLogin.
+// The scopes of tokens. A password, and a bearer made with one, have ScopeLogin.
 const (
 	ScopeUpload   Scope = "upload"   // send files
 	ScopeDownload Scope = "download" // read the account, lists and files
 	ScopeAll      Scope = "all"      // everything except what needs ScopeLogin
 	ScopeLogin    Scope = "login"    // everything: also make tokens and change the password
-	// ScopeGuest is no token's: who has the link of a request may send files there.
+	// ScopeGuest belongs to no token: whoever has the link of a request may send files there.
 	ScopeGuest Scope = "guest"
 )
 
 // Scopes returns the scopes that a token can have.
 func Scopes() []Scope { return []Scope{ScopeUpload, ScopeDownload, ScopeAll, ScopeLogin} }
 
-// Allows reports whether a credential of this scope may do what needs another.
+// Allows reports whether a credential of this scope may do what needs the scope need.
 func (s Scope) Allows(need Scope) bool {
 	return s == ScopeGuest && need == ScopeUpload || s == ScopeLogin || s == ScopeAll && need != ScopeLogin || s == need && s != ""
 }

@@ -50,8 +50,8 @@ type counter struct {
 
 func (c *counter) count() int64 { return c.item.Count + c.unsaved.Count }
 
-// Throttle is what a process knows of failed logins and of those under way, besides the counts
-// in the table. A process needs one. It is safe for concurrent use.
+// Throttle is what a process knows about failed logins and those under way, besides the counts in
+// the table. A process needs one. It is safe for concurrent use.
 type Throttle struct {
 	mu       sync.Mutex
 	gates    map[table.Key]*gate   // of the counters of passwords being verified
@@ -92,8 +92,8 @@ func (a *Authenticator) attemptOn(what, source string) *attempt {
 	return t
 }
 
-// verify checks a password against the hash that the user with a name has, or something without a
-// name. It reports whether the password is right; if it is not, that is counted.
+// verify checks a password against the hash of the user with this name or, if name is empty, of
+// something else. It reports whether the password is right; a wrong one counts as a failure.
 func (t *attempt) verify(
 	ctx context.Context, name, password string, hash func(User) string,
 ) (u User, ok bool, err error) {
@@ -282,7 +282,7 @@ func (t *attempt) repeats(password string) (repeats bool) {
 	return repeats
 }
 
-// failure is what this process remembers of the failed logins of a counter.
+// failure is what this process remembers about the failed logins of a counter.
 type failure struct {
 	unsaved  throttleItem
 	wrong    [sha256.Size]byte // a keyed hash of the last wrong password
@@ -299,7 +299,7 @@ func (t *Throttle) unsaved(key table.Key, now time.Time) throttleItem {
 	return throttleItem{}
 }
 
-// remember changes what this process remembers of a counter.
+// remember changes what this process remembers about a counter.
 func (t *Throttle) remember(key table.Key, change func(*failure)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -86,7 +86,7 @@ func CanonicalName(name string) (canonical string, ok bool) {
 // UserKey returns the key of the user with a canonical name.
 func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
-// quotaList is the partition that lists those who have a quota, or had one.
+// quotaList is the partition that lists the users who have a quota, or had one.
 const quotaList = "limited"
 
 func addToQuotaList(name string) table.Op {
@@ -151,9 +151,9 @@ func trace(entry, profile table.Item) (u User, listed bool, err error) {
 	return u, unlisted == nil, err
 }
 
-// KnowsLess calls tell for each user of whom the table now knows less than the earlier one: the
-// user is missing but was not removed, cannot be read, or has a lower last file id. Such a table
-// is older, or has lost items.
+// KnowsLess calls tell for each user about whom the table now knows less than the earlier one:
+// the user is missing but was not removed, cannot be read, or has a lower last file id. Such a
+// table is older, or has lost items.
 func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string)) error {
 	for listed, err := range table.Each(ctx, earlier, table.Query{PK: table.UserList, Limit: table.MaxKeys}) {
 		if err != nil {
@@ -165,7 +165,7 @@ func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string))
 		unknown, unreadable := errors.Is(bad, ErrUnknownUser), errors.Is(bad, table.ErrUnreadable)
 		lost := unknown && !listed || errors.Is(bad, ErrDamaged) && !unreadable
 		switch {
-		case errors.Is(before, ErrUnknownUser), errors.Is(before, ErrDamaged): // it knows no more
+		case errors.Is(before, ErrUnknownUser), errors.Is(before, ErrDamaged): // the earlier table knows no more
 		case before != nil || bad != nil && !unknown && !unreadable && !lost:
 			return fmt.Errorf("comparing users: %w", errors.Join(before, bad))
 		case unreadable:
@@ -192,7 +192,7 @@ func (s *Users) Add(ctx context.Context, u User) error {
 	u.LastFile = last.LastFile
 	u.Generation = last.Generation
 	u.Incarnation = last.Incarnation
-	// An earlier user of the name may be removed just now, which raises the generation.
+	// An earlier user of the name may be removed at this moment, which raises the generation.
 	same := []table.Cond{table.AtMost("lastFile", u.LastFile), table.AtMost("generation", u.Generation)}
 	return s.store(ctx, u, table.NotExists(), same...)
 }
@@ -224,7 +224,7 @@ func (s *Users) store(ctx context.Context, u User, profile table.Cond, entry ...
 	return fault.Wrap(err, "storing user")
 }
 
-// QuotaList yields the name of each user who has a quota, or had one, after a name and in order.
+// QuotaList yields the names of the users who have a quota, or had one, in order, from after on.
 func (s *Users) QuotaList(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for item, err := range table.Each(ctx, s.table, table.Query{PK: quotaList, After: after, Limit: table.MaxKeys}) {
@@ -272,9 +272,9 @@ func (s *Users) Names(ctx context.Context, after string, yield func(u User, bad 
 }
 
 // Edit changes a user's address, number, language, quota and retention from before to after, in
-// one update of these attributes alone. A quota for a user who had none also sets Used, which
-// was not kept until then; if the user has got a file since, or Used has changed, the fault is
-// Conflict. Another address of a user in first access ends the invitation to the old one.
+// one update of these attributes alone. A quota for a user who had none also sets Used, which was
+// not kept until then; if the user has got a file since, or Used has changed, the fault is
+// Conflict. A new address for a user in first access ends the invitation sent to the old one.
 func (s *Users) Edit(ctx context.Context, before, after User) error {
 	op := table.Update(UserKey(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
 	var more []table.Op

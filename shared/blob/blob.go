@@ -102,10 +102,10 @@ type Store interface {
 	// durable when an object made by Create would be.
 	Copy(ctx context.Context, from Area, fromKey string, to Area, toKey string) error
 
-	// CopyRange makes an object of n bytes of another one in the same area, from the offset off, or
-	// finds that an earlier call has. The bytes do not pass through this process. An interrupted
-	// call goes on where it was if it is repeated. It returns ErrNotFound if the source is missing,
-	// and ErrUnsupported where only this process can copy a range.
+	// CopyRange makes an object of n bytes of another object in the same area, from the offset
+	// off, unless an earlier call has made it. The bytes do not pass through this process. If a
+	// call was interrupted, a repeated one resumes it. It returns ErrNotFound if the source is
+	// missing, and ErrUnsupported where only this process can copy a range.
 	CopyRange(ctx context.Context, area Area, key string, off, n int64, toKey string) error
 
 	// Delete removes the object; removing a missing one is no error. After a
@@ -134,18 +134,18 @@ type Store interface {
 
 // Describer is a Store that knows what it holds without reading it.
 type Describer interface {
-	// Describe returns the size of an object and the checksum that the store
-	// keeps of its bytes. It returns ErrNotFound for a missing object, and
-	// ErrUnsupported if it has no checksum of this one. One call to the store.
+	// Describe returns the size of an object and the checksum that the store keeps of its bytes.
+	// It returns ErrNotFound for a missing object, and ErrUnsupported if it has no checksum for
+	// this object. One call to the store.
 	Describe(ctx context.Context, area Area, key string) (Written, error)
 }
 
 // Mark stands for an object in one state, with one checksum. The zero Mark stands for none.
 type Mark [16]byte
 
-// Knower is a Store that knows of some objects that their bytes are right: this process has stored
-// them, or read all of them, within 24 hours, and nothing has changed them since. What the medium
-// does to them is not seen. Its methods are safe for concurrent use.
+// Knower is a Store that knows for some objects that their bytes are right: this process has
+// stored them, or read all of them, within 24 hours, and nothing has changed them since. Damage
+// by the medium goes unnoticed. Its methods are safe for concurrent use.
 type Knower interface {
 	// Known returns the mark of an object that Open returned, as it is now, and whether its bytes
 	// are known to have this CRC64NVME.
@@ -157,7 +157,8 @@ type Knower interface {
 }
 
 // Measure returns the size of an object and, unless only the size is wanted, the checksum of its
-// bytes. It reads them if the store does not know it, and tells read how many bytes are done.
+// bytes. If the store does not know the checksum, it reads the bytes. It tells read how many
+// bytes are done.
 func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool, read func(int64)) (Written, error) {
 	if d, ok := s.(Describer); ok {
 		w, err := d.Describe(ctx, area, key)

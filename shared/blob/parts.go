@@ -133,8 +133,8 @@ type Parts interface {
 	Upload(area Area, key, id string, l Layout) Upload
 }
 
-// Upload is an object that arrives in parts. What is wrong with its area, key, name or layout is
-// told by each method. A sum is a CRC64NVME, or nil if it is unknown.
+// Upload is an object that arrives in parts. Each method returns an error if the area, key, name
+// or layout is wrong. A sum is a CRC64NVME, or nil if it is unknown.
 type Upload interface {
 	// Sign returns a request that stores one part. The part's size, and its sum
 	// if given, are signed and so binding. It makes no call to the store. It

@@ -67,8 +67,8 @@ type Entry struct {
 // IsFolder reports whether the entry is a folder.
 func (e Entry) IsFolder() bool { return strings.HasSuffix(e.Path, "/") }
 
-// Error says why something is not a bundle or cannot become one, in a sentence for its sender. All
-// other errors of this package come from the readers and writers below.
+// Error says why something is not a bundle or cannot become one, in a sentence for its sender.
+// All other errors of this package come from the underlying readers and writers.
 type Error struct {
 	// Path is that of the entry, or "" for the bundle itself. It may have any bytes.
 	Path string
@@ -111,7 +111,7 @@ func Plan(entries []Entry) (*Layout, error) {
 	return l, nil
 }
 
-// add checks an entry and puts it behind the others.
+// add checks an entry and puts it after the others.
 func (l *Layout) add(e Entry) error {
 	if len(l.Entries) == MaxEntries {
 		return &Error{Reason: fmt.Sprintf("has more than %d entries", MaxEntries)}

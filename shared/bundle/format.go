@@ -29,8 +29,8 @@ const (
 	timeLength = 9      // the whole field
 	modifiedAt = 1      // a flag of the field: it has the modification time
 
-	// wide in a field of 32 bits says that the value is in the ZIP64 field. All values from it on
-	// are there.
+	// wide in a field of 32 bits says that the value is in the ZIP64 field, where all values of
+	// at least wide are.
 	wide = 0xFFFFFFFF
 
 	fileMode       = 0o100644
@@ -116,7 +116,8 @@ func dosTime(t time.Time) (clock, date uint16) {
 	return clock, uint16((t.Year()-1980)<<9 | int(t.Month())<<5 | t.Day())
 }
 
-// end returns the records after the directory: if it begins late, the ZIP64 end record and its locator too.
+// end returns the records after the directory. If the directory begins at wide or later, they
+// include the ZIP64 end record and its locator.
 func (l *Layout) end() (b []byte) {
 	n := len(l.Entries)
 	if l.Directory >= wide {

@@ -28,7 +28,8 @@ type File interface {
 //
 // A header needs the checksum of its file, and the directory those of all. Parts remembers the
 // checksum of each share of a file that it has read. If a checksum is missing, it reads the file
-// ahead. If a file changes later, reading it fails with ErrChanged: what was sent always agrees.
+// ahead. If a file changes later, reading it fails with ErrChanged, so what was sent always
+// agrees.
 type Parts struct {
 	layout *Layout
 	size   int64
@@ -42,7 +43,7 @@ type Parts struct {
 // a file that is in memory while its header is sent.
 const chunkSize, shortFile = 256 << 10, 64 << 10
 
-// share is what a part has of a file's bytes.
+// share stands for the bytes of a file that are in one part.
 type share struct{ entry, part int }
 
 // NewParts cuts a planned bundle into parts of size bytes, at least 1; the last may be shorter. open
@@ -70,7 +71,7 @@ func (p *Parts) Order() []int {
 			first = append(first, number)
 		}
 	}
-	slices.Reverse(headers) // one may also have the end of the file before
+	slices.Reverse(headers) // a part may also have the end of the file before
 	return slices.Concat(first, headers, last)
 }
 
@@ -89,7 +90,7 @@ func (p *Parts) pieces(number int) []piece {
 	return p.layout.pieces(int64(number-1)*p.size, p.endOf(number))
 }
 
-// kind is what a piece is of.
+// kind says what a piece is a range of.
 type kind int
 
 const (
@@ -189,8 +190,8 @@ func (p *Parts) short(ctx context.Context, number int, c piece) (text []byte, er
 	return text, err
 }
 
-// content hands a part's share of a file to take, in chunks, and remembers its checksum before the last one: of
-// a share that has changed, that one is withheld.
+// content passes a part's share of a file to take, in chunks. It remembers the share's checksum
+// before it passes the last chunk, and withholds that chunk if the share has changed.
 func (p *Parts) content(ctx context.Context, number int, c piece, take func([]byte) error) error {
 	failed := func(err error) error { return fmt.Errorf("reading %q: %w", p.layout.Entries[c.entry].Path, err) }
 	file, err := p.open(c.entry)
@@ -254,7 +255,7 @@ func (p *Parts) known(number, entry int) (sum uint32, ok bool) {
 	return sum, ok
 }
 
-// remember keeps the checksum of a part's share of a file. It fails if there was another one.
+// remember keeps the checksum of a part's share of a file. It fails if another one is known.
 func (p *Parts) remember(number int, c piece, sum uint32) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -270,7 +271,7 @@ func (p *Parts) changed(c piece) error {
 	return fmt.Errorf("%q %w", p.layout.Entries[c.entry].Path, ErrChanged)
 }
 
-// bytes returns a piece that is not of a file.
+// bytes returns the whole header, or the whole directory, that a piece is a range of.
 func (p *Parts) bytes(ctx context.Context, c piece) (whole []byte, err error) {
 	if c.kind == header {
 		e := p.layout.Entries[c.entry]
@@ -295,7 +296,7 @@ type partReader struct {
 	err  error  // what ended reading
 }
 
-// Read fills b, as a chunk may be a few bytes long, and each write to a connection costs the same.
+// Read fills b: a chunk may have only a few bytes, and each write to a connection costs the same.
 func (r *partReader) Read(b []byte) (n int, err error) {
 	for n < len(b) && r.err == nil {
 		if len(r.rest) == 0 {

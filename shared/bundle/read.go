@@ -140,7 +140,7 @@ func cutRecord(directory []byte) ([]byte, error) {
 	return directory[:n], nil
 }
 
-// parseRecord returns what a record says of its entry. It checks nothing: the caller makes the
+// parseRecord returns what a record says about its entry. It checks nothing: the caller makes the
 // record again from the result, and compares.
 func parseRecord(b []byte) Entry {
 	n := recordLength + int(binary.LittleEndian.Uint16(b[28:]))

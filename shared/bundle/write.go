@@ -29,8 +29,8 @@ func (w *Writer) Add(e Entry, content []byte) error {
 	return err
 }
 
-// Close writes the directory. It does not close the writer below. Without any entry it returns an
-// *Error.
+// Close writes the directory. It does not close the underlying writer. Without any entry it
+// returns an *Error.
 func (w *Writer) Close() error {
 	rest, err := w.Directory()
 	if err == nil {
@@ -52,7 +52,7 @@ func (w *Writer) Directory() (io.Reader, error) {
 type tail struct {
 	layout *Layout
 	next   int    // record
-	rest   []byte // of the one before
+	rest   []byte // of the record before
 }
 
 // Read implements io.Reader. It reads a record at a time.

@@ -14,7 +14,8 @@ import (
 	"ferry/shared/wire"
 )
 
-// gap is how many bytes that nobody wants are fetched rather than skipped by another request.
+// gap is the most unwanted bytes in a row that are fetched rather than skipped with another
+// request.
 const gap = 256 << 10
 
 // load fetches what is missing, and makes folders.
@@ -39,7 +40,7 @@ func (u *unpacking) load(ctx context.Context, from *origin, connections int) err
 	return u.wrong[0]
 }
 
-// empty makes an entry, if it has no bytes.
+// empty makes an entry if it has no bytes: a folder or an empty file.
 func (u *unpacking) empty(entry int) error {
 	e := u.entries[entry]
 	if e.IsFolder() {
@@ -70,10 +71,10 @@ func (u *unpacking) setFolderTimes() error {
 // run is a stretch of the bundle that one request fetches.
 type run struct {
 	span
-	shares []share // what to take of it, in order
+	shares []share // what to take from it, in order
 }
 
-// share is what a run has of a file: bytes, and the header before them if the file begins there.
+// share is the part of a file in a run: bytes, and the header before them if the file begins there.
 type share struct {
 	entry int
 	span
@@ -99,7 +100,7 @@ func (u *unpacking) runs() (all []*run) {
 	return all
 }
 
-// fetch loads a run. It reads over the bytes between its shares.
+// fetch loads a run. It discards the bytes between its shares.
 func (u *unpacking) fetch(ctx context.Context, from *origin, r *run) error {
 	in := from.read(ctx, r.span)
 	defer in.Close()
@@ -174,8 +175,9 @@ func (u *unpacking) arrive(entry int) (*arriving, error) {
 	return a, nil
 }
 
-// add counts a share of n bytes up to an offset in the bundle, and reports whether it was the last one. The
-// checksum of the whole is the sum of those of the shares, each moved by the bytes that follow it.
+// add counts a share of n bytes up to an offset in the bundle, and reports whether it was the last
+// one. The checksum of the whole is the sum of the shares' checksums, each moved by the bytes that
+// follow it.
 func (u *unpacking) add(a *arriving, to, n int64, sum uint32) (complete bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -184,8 +186,8 @@ func (u *unpacking) add(a *arriving, to, n int64, sum uint32) (complete bool) {
 	return a.left == 0
 }
 
-// finish gives a complete file its name and its time, unless its bytes are wrong: then the others
-// go on.
+// finish gives a complete file its name and its time, unless its bytes are wrong. Wrong bytes do
+// not stop the other files.
 func (u *unpacking) finish(a *arriving) error {
 	u.mu.Lock()
 	delete(u.arriving, a.entry)

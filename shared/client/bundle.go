@@ -39,14 +39,14 @@ func changed(err error) error {
 	return err
 }
 
-// About is what a link says of its file to everybody who has it.
+// About is what a link says about its file to everybody who has the link.
 type About struct {
 	Bundle bool `json:"bundle"`
 }
 
-// About asks a link what it leads to. It needs no login and no password, and counts as no download.
-// path is where an earlier download may have left its claim, as in FetchOptions: that tells even
-// what a link leads to that is used up by now.
+// About asks a link what it leads to. It needs no login and no password, and does not count as a
+// download. path is where an earlier download may have left its claim, as in FetchOptions. With
+// that claim, About works even for a link that is used up by now.
 func (c *Client) About(ctx context.Context, link, path string) (a About, err error) {
 	if claim := earlierClaim(cmp.Or(path, "."), link); claim != "" {
 		if a, err = c.about(ctx, claim); !hasStatus(err, 401) {

@@ -12,7 +12,7 @@ import (
 
 // A link with a limit or a password gives its bytes only for a claim: it redirects to
 // LINK&claim=NONCE. The first GET there takes one of its downloads, and all further ones are free.
-// So a download keeps the claim's address as its link, also for when it is resumed.
+// So a download keeps the claim's address as its link, and is resumed with it.
 
 // claimed returns the address of the claim that an answer redirects to, or "". It is the link
 // itself with the claim added, so that nothing goes to another host.
@@ -24,8 +24,8 @@ func claimed(link string, resp *http.Response) string {
 	return withClaim(link, to)
 }
 
-// withClaim adds the claim of another address of the same link to a link. It returns "" if there
-// is none.
+// withClaim adds to a link the claim in another address of the same link. It returns "" if there is
+// none.
 func withClaim(link string, to *url.URL) string {
 	from, err := url.Parse(link)
 	if err != nil {
@@ -42,11 +42,11 @@ func withClaim(link string, to *url.URL) string {
 	return from.String()
 }
 
-// claim asks a link for a claim and returns its address. That of a link which needs none any more
-// is the link.
+// claim asks a link for a claim and returns its address. If the link no longer needs a claim, the
+// address is the link itself.
 func (c *Client) claim(ctx context.Context, link, password string) (address string, err error) {
 	header := http.Header{"Range": {"bytes=0-0"}}
-	if password != "" { // unlike another header, this one is defined for more than ASCII
+	if password != "" { // unlike other headers, this one is defined for more than ASCII
 		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(":"+password)))
 	}
 	err = c.askLink(ctx, http.MethodGet, link, header, func(resp *http.Response) error {
@@ -63,8 +63,8 @@ func (c *Client) claim(ctx context.Context, link, password string) (address stri
 	return address, err
 }
 
-// unlock returns the address of a claim. If err, or else the link, says that it needs a password,
-// ask returns that.
+// unlock returns the address of a claim. If err, or else the link, says that a password is needed,
+// unlock gets it from ask.
 func (c *Client) unlock(
 	ctx context.Context, link string, err error, ask func(wrong error) (string, error),
 ) (address string, _ error) {

@@ -6,12 +6,11 @@
 // *Error for what the service refuses; IsNetwork reports what a retry may fix. An
 // expired login is renewed, even in the middle of a transfer.
 //
-// Upload sends content from memory that fits one request (SmallFile). Put sends a
-// file of any size in parts, and Fetch and Copy download: these never hold a whole
-// file in memory. Bundle makes one file of a tree for Put, and Unpack downloads
-// its files. Uploads state checksums that the service compares: SHA-256 with
-// Upload, CRC64NVME of each part and of the whole with Put, and the SHA-256
-// that a Source states.
+// Upload sends content from memory that fits one request (SmallFile). Put sends a file of any size
+// in parts, and Fetch and Copy download: these never hold a whole file in memory. Bundle packs a
+// tree into one file for Put, and Unpack downloads its files. Uploads state checksums that the
+// service compares: SHA-256 with Upload, CRC64NVME of each part and of the whole with Put, and the
+// SHA-256 that a Source states.
 //
 // Start reading at Client; request.go sends requests, put.go uploads, fetch.go
 // downloads, unpack.go downloads bundles.

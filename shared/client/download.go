@@ -110,16 +110,17 @@ type Verify struct {
 	// CRC64NVME is the one in Details; empty if not known. It replaces the one that
 	// comes with a download, whose digests are always compared.
 	CRC64NVME string
-	// Started gets the file to fetch, and the number of its bytes already here.
+	// Started gets the file to fetch, and how many of its bytes are already here.
 	Started func(r Remote, have int64)
 	// Progress gets the number of newly arrived bytes. It is called from several
 	// goroutines.
 	Progress func(delta int64)
-	// Password returns the password of a link that needs one, after a wrong one again: then it
-	// gets the error. Its own error ends the download. If nil, such a link is an ErrPassword.
+	// Password returns the password of a link that needs one. After a wrong password it is called
+	// again, with the error. If it returns an error itself, the download ends. If it is nil, such a
+	// link is an ErrPassword.
 	Password func(wrong error) (string, error)
-	// Reopened is called when what an earlier download had begun cannot be used any more, so that
-	// going on takes another download of a link with a limit.
+	// Reopened is called when the claim of an earlier download can no longer be used, so that
+	// resuming takes another download of a link with a limit.
 	Reopened func()
 }
 

@@ -35,7 +35,7 @@ var (
 	ErrLost = errors.New("the service has lost the bytes of this file")
 	// ErrUnknownUser is returned when a file is for a user who does not exist.
 	ErrUnknownUser = errors.New("there is no such user")
-	// ErrPassword is returned for a link that needs a password, or another one.
+	// ErrPassword is returned for a link whose password is missing or wrong.
 	ErrPassword = errors.New("the link needs a password")
 	// ErrAnswer is returned for an answer that does not follow the interface.
 	ErrAnswer = errors.New("the answer is not from a Ferry service")
@@ -68,8 +68,9 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is makes a 404 and a link that never was one match ErrNotFound, a 500 about lost bytes ErrLost, a 400 about the parameter d
-// ErrUnknownUser, and a 401 that asks for the password of a link ErrPassword.
+// Is makes a 404 and a link that never existed match ErrNotFound, a 500 about lost bytes ErrLost, a
+// 400 about the parameter d ErrUnknownUser, and a 401 that asks for the password of a link
+// ErrPassword.
 func (e *Error) Is(target error) bool {
 	return target == ErrPassword && e.password ||
 		target == ErrNotFound && (e.Status == http.StatusNotFound || e.Detail == wire.NoLink) ||
@@ -216,7 +217,7 @@ func (r Retry) do(ctx context.Context, f func() error) error {
 	}
 }
 
-// wait returns how long to wait after that many failures, and whether to retry at all.
+// wait returns how long to wait after this many failures, and whether to retry at all.
 func (r Retry) wait(err error, failed int) (time.Duration, bool) {
 	if failed >= r.Tries || !temporary(err) {
 		return 0, false

@@ -22,7 +22,7 @@ const (
 // FetchOptions say how to download a file, and where to.
 type FetchOptions struct {
 	Verify
-	Path        string // a file, or a folder, where it gets its own name; empty means this folder
+	Path        string // a file, or a folder in which the file gets its own name; empty means this folder
 	Force       bool   // replace a file of that name
 	Connections int    // in parallel, if the service redirects to a store; 4 if 0
 }
@@ -34,8 +34,8 @@ type Fetched struct {
 	Verified []string // the digests that matched
 }
 
-// Fetch downloads the file behind a link. Until the file is complete its bytes are
-// in path.part, which the next Fetch resumes: within a day that takes no other download of a link
+// Fetch downloads the file behind a link. Until the file is complete its bytes are in path.part,
+// which the next Fetch resumes. Within a day, resuming does not take another download of a link
 // with a limit. It needs no login.
 func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetched, error) {
 	from := o.Verify.from(c, link, earlierClaim(cmp.Or(o.Path, "."), link))
@@ -121,9 +121,9 @@ func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections in
 	}
 }
 
-// pieces returns how many connections fetch in parallel, and how much each fetches
-// at a time: only a store takes several. A request for one byte of a large file
-// tells where its bytes come from; a service does not count it as a download.
+// pieces returns how many connections fetch in parallel, and how much each fetches at a time: only
+// a store gets several. A request for one byte of a large file shows where its bytes come from; a
+// service does not count it as a download.
 func (o *origin) pieces(ctx context.Context, wanted int) (connections int, size int64, err error) {
 	if o.remote.Length <= rangeSize {
 		return 1, o.remote.Length, nil

@@ -34,13 +34,13 @@ type Details struct {
 	CRC64NVME string `json:"crc64nvme"` // base64 of 8 bytes, big endian
 	SHA256    string `json:"sha256"`    // in hexadecimal; empty if not known
 	Uploader  string `json:"uploader"`
-	Request   string `json:"request"`           // by whose link a guest sent it
-	By        string `json:"by"`                // what the guest said of themselves
+	Request   string `json:"request"`           // the request through whose link a guest sent it
+	By        string `json:"by"`                // the name that the guest gave
 	Entries   int    `json:"entries,omitempty"` // of a bundle
 
 	Downloads     Downloads      `json:"downloads"`     // by Link
-	Links         []Link         `json:"links"`         // those that concern the caller; the file's own comes first
-	Notify        bool           `json:"notify"`        // the caller will hear, or has heard, of the first download
+	Links         []Link         `json:"links"`         // those that the caller may see; the file's own comes first
+	Notify        bool           `json:"notify"`        // the caller gets, or has got, a mail at the first download
 	Notifications []Notification `json:"notifications"` // of the caller's recipients
 }
 
@@ -59,8 +59,8 @@ const (
 	BackupArea Area = "backup"
 )
 
-// Files yields the files of an area, newest first, page after page as they are
-// needed. It ends after an error.
+// Files yields the files of an area, newest first, and fetches each page when it is needed. It ends
+// after an error.
 func (c *Client) Files(ctx context.Context, a Area) iter.Seq2[File, error] {
 	path := "/download/list"
 	if a == BackupArea {
@@ -101,12 +101,12 @@ func (c *Client) Named(ctx context.Context, a Area, name string, limit int) ([]F
 	return found, nil
 }
 
-// Delete moves a file to the backup area, and returns it as it is there.
+// Delete moves a file to the backup area, and returns the file there.
 func (c *Client) Delete(ctx context.Context, id int64) (File, error) {
 	return c.move(ctx, "DELETE", fmt.Sprintf("/files/%d", id))
 }
 
-// Restore moves a file from the backup area back, and returns it.
+// Restore moves a file back from the backup area, and returns it.
 func (c *Client) Restore(ctx context.Context, id int64) (File, error) {
 	return c.move(ctx, "POST", fmt.Sprintf("/files/%d/restore", id))
 }
@@ -143,9 +143,9 @@ type Delivery struct {
 	// Notify makes the service mail the caller when a person has downloaded the file
 	// for the first time.
 	Notify bool `json:",omitempty"`
-	// Expires says when the file leaves the user area: like 12h or 7d, or a date of RFC 3339.
+	// Expires says when the file leaves the user area: like 12h or 7d, or an RFC 3339 date.
 	Expires string `json:",omitempty"`
-	// Downloads and Password hold for each link that the upload makes.
+	// Downloads and Password apply to each link that the upload makes.
 	Downloads int64  `json:",omitempty"` // how many it allows; 0 is no limit
 	Password  string `json:",omitempty"`
 }

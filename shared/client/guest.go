@@ -11,10 +11,12 @@ import (
 	"ferry/shared/wire"
 )
 
-// Request is a request for files: a link by which people without an account send files to its maker.
+// Request is a request for files: a link through which people without an account send files to its
+// maker.
 type Request = wire.Request
 
-// NewRequest describes a request to be made, or what to change of one. What is nil stays.
+// NewRequest describes a request to be made, or what to change in one. A nil field is left
+// unchanged, or unset in a new request.
 type NewRequest = wire.NewRequest
 
 // RequestAbout is what a request says to everybody who has its link.
@@ -32,8 +34,8 @@ func (c *Client) Requests(ctx context.Context) ([]Request, error) {
 	return all.Requests, err
 }
 
-// ChangeRequest changes a request, and returns it as it is then. If it is not open, the error is an
-// ErrNotFound.
+// ChangeRequest changes a request, and returns the changed request. If it is not open, the error is
+// an ErrNotFound.
 func (c *Client) ChangeRequest(ctx context.Context, id string, q NewRequest) (Request, error) {
 	return result[Request](ctx, c, request{method: "PATCH", path: "/requests/" + url.PathEscape(id), json: q})
 }
@@ -46,27 +48,28 @@ func (c *Client) EndRequest(ctx context.Context, id string) error {
 
 // GuestOptions say how to use the link of a request.
 type GuestOptions struct {
-	Name string // what the guest is called; may be empty
+	Name string // the guest's name; may be empty
 
 	// Secret is the GuestSecret of an earlier client for the same link. With it the client is the
-	// same guest, who can resume uploads, and is asked for no password.
+	// same guest, who can resume uploads and is not asked for a password.
 	Secret string
-	// Password returns the password of a protected request. wrong is the error of the one before. It
-	// may be nil.
+	// Password returns the password of a protected request. wrong is the error of the previous
+	// password, or nil. Password itself may be nil.
 	Password func(wrong error) (string, error)
 
 	HTTP  *http.Client // as in Options
 	Retry Retry
 }
 
-// guestHeader has the secret by which the service knows a guest again.
+// guestHeader is the header with the secret by which the service recognizes a guest.
 const guestHeader = "Ferry-Guest"
 
-// guest is who uploads by the link of a request.
+// guest is a guest who uploads through the link of a request.
 type guest struct{ token, secret, name string }
 
-// Join returns a client that uploads by the link of a request, without an account, and what the
-// request says. Of a Delivery such a client can use nothing. The files that it returns have no link.
+// Join returns a client that uploads through the link of a request, without an account, and what
+// the request says. Such a client cannot use anything in a Delivery. The files that it returns have
+// no link.
 func Join(ctx context.Context, link string, o GuestOptions) (*Client, RequestAbout, error) {
 	u, err := url.Parse(link)
 	if err != nil || !isWeb(u) || u.Query().Get("k") == "" {
@@ -92,8 +95,8 @@ func Join(ctx context.Context, link string, o GuestOptions) (*Client, RequestAbo
 	return c, about, err
 }
 
-// join makes the client a guest before the first file is sent: if that answer were lost, a retry
-// would be another guest, and would store the file twice.
+// join makes the client a guest before the first file is sent: if the answer to that file were
+// lost, a retry would come from another guest, and would store the file twice.
 func (c *Client) join(ctx context.Context, password string) (about RequestAbout, err error) {
 	var h http.Header
 	r := request{method: "GET", path: "/requests/in", anonymous: true, query: url.Values{"k": {c.guest.token}}, answered: &h}
@@ -101,7 +104,7 @@ func (c *Client) join(ctx context.Context, password string) (about RequestAbout,
 	if c.guest.secret != "" {
 		r.header.Set(guestHeader, c.guest.secret)
 	}
-	if password != "" { // unlike another header, this one is defined for more than ASCII
+	if password != "" { // unlike other headers, this one is defined for more than ASCII
 		r.basic = url.UserPassword("", password)
 	}
 	if err = c.call(ctx, r, &about); err == nil {
@@ -110,7 +113,7 @@ func (c *Client) join(ctx context.Context, password string) (about RequestAbout,
 	return about, err
 }
 
-// GuestSecret returns what makes another client the same guest, and is for nobody else to know.
+// GuestSecret returns the secret that makes another client the same guest. Nobody else may know it.
 func (c *Client) GuestSecret() string {
 	if c.guest == nil {
 		return ""

@@ -8,16 +8,16 @@ import (
 	"ferry/shared/wire"
 )
 
-// Link is a link to a file. Only its owner and its uploader see it so.
+// Link is a link to a file, as only the file's owner and its uploader see it.
 type Link = wire.Link
 
 // NewLinks describes links to be made.
 type NewLinks = wire.NewLinks
 
-// ChangeLink says what to change of a link. What is nil stays.
+// ChangeLink says what to change in a link. A nil field is left unchanged.
 type ChangeLink = wire.ChangeLink
 
-// ChangeFile says what to change of a file. What is nil stays.
+// ChangeFile says what to change in a file. A nil field is left unchanged.
 type ChangeFile = wire.ChangeFile
 
 // OwnLink is the id of a file's own link.
@@ -41,7 +41,7 @@ func (c *Client) AddLinks(ctx context.Context, id int64, l NewLinks) ([]Link, er
 	return made.Links, nil
 }
 
-// ChangeLink changes a link of a file, and returns it as it is then. An unknown file or link is an
+// ChangeLink changes a link of a file, and returns the changed link. An unknown file or link is an
 // ErrNotFound; a link that has ended is an *Error with status 409.
 func (c *Client) ChangeLink(ctx context.Context, id int64, link string, change ChangeLink) (Link, error) {
 	return result[Link](ctx, c, request{method: "PATCH", path: linkPath(id, link), json: change})
@@ -52,12 +52,12 @@ func (c *Client) EndLink(ctx context.Context, id int64, link string) (Link, erro
 	return result[Link](ctx, c, request{method: "DELETE", path: linkPath(id, link)})
 }
 
-// RenewLink ends a file's own link and makes it anew, with the same limits.
+// RenewLink ends a file's own link and makes a new one with the same limits.
 func (c *Client) RenewLink(ctx context.Context, id int64) (Details, error) {
 	return result[Details](ctx, c, request{method: "POST", path: linkPath(id, OwnLink) + "/renew"})
 }
 
-// ChangeFile changes a file of the user area, and returns it as it is then.
+// ChangeFile changes a file of the user area, and returns the changed file.
 func (c *Client) ChangeFile(ctx context.Context, id int64, change ChangeFile) (Details, error) {
 	return result[Details](ctx, c, request{method: "PATCH", path: fmt.Sprintf("/files/%d", id), json: change})
 }

@@ -12,7 +12,7 @@ import (
 	"ferry/shared/bundle"
 )
 
-// checkNames refuses entries that cannot have their names in the folder, or would share one.
+// checkNames refuses entries that cannot have their names in the folder, or would share a name.
 func (u *unpacking) checkNames() error {
 	_, err := u.root.Lstat(u.remote.Name + strings.ToUpper(unpackingExt))
 	system := fileSystem{ignoresCase: err == nil, windows: runtime.GOOS == "windows"}
@@ -32,7 +32,8 @@ type fileSystem struct {
 	windows     bool
 }
 
-// check refuses names that this file system does not take as they are. An error is a *bundle.Error.
+// check refuses names that this file system does not accept as they are. An error is a
+// *bundle.Error.
 func (s fileSystem) check(entries []bundle.Entry) error {
 	spelt := map[string]string{} // each path, and each folder of one, by its folded form
 	for _, e := range entries {
@@ -54,11 +55,11 @@ func (s fileSystem) check(entries []bundle.Entry) error {
 	return nil
 }
 
-// fold returns what names have in common that a file system may take for the same one.
+// fold returns the same text for names that a file system may take for the same name.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(norm.NFC.String(name))) }
 
-// reserved reports whether Windows has no file of this name: it is that of a device, or has a
-// character or an end with a meaning of its own.
+// reserved reports whether Windows allows no file of this name: it names a device, or has a
+// character or an ending with a special meaning.
 func reserved(name string) bool {
 	if strings.ContainsAny(name, `<>:"|?*`) || strings.TrimRight(name, ". ") != name {
 		return true

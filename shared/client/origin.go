@@ -25,10 +25,10 @@ type origin struct {
 	link   string
 	remote Remote
 	verify Verify
-	keep   func(claim string) error // is told of a claim before it is used
+	keep   func(claim string) error // is called with a claim before it is used
 
 	mu sync.Mutex
-	at string // what is asked: the link, or the address of its claim
+	at string // the address to ask: the link, or the address of its claim
 
 	store atomic.Pointer[address] // nil if the service sends the bytes or has to be asked
 	tag   atomic.Value            // the store's ETag, so that all spans are of one file; "" if not known
@@ -60,7 +60,7 @@ func (o *origin) started(have int64) {
 	}
 }
 
-// reopened tells that a claim has ended, unless the link has too.
+// reopened tells the caller that a claim has ended, unless the link has ended too.
 func (o *origin) reopened(err error) {
 	if err == nil && o.verify.Reopened != nil {
 		o.verify.Reopened()
@@ -73,8 +73,9 @@ func (o *origin) address() string {
 	return o.at
 }
 
-// reclaim returns what to ask instead if an answer says so: the link redirects to a claim, or the
-// claim has ended. Otherwise it returns "". Of several connections, one makes the claim for all.
+// reclaim returns the address to ask instead if an answer calls for it: the link redirects to a
+// claim, or the claim has ended. Otherwise it returns "". If there are several connections, one
+// makes the claim for all.
 func (o *origin) reclaim(ctx context.Context, asked string, resp *http.Response) (next string, err error) {
 	next = claimed(o.link, resp)
 	ended := asked != o.link && resp.StatusCode == http.StatusUnauthorized
@@ -96,8 +97,8 @@ func (o *origin) reclaim(ctx context.Context, asked string, resp *http.Response)
 	return next, o.keep(next)
 }
 
-// reader reads a span of the file, with retries: each goes on where the last answer ended. It is for one
-// goroutine, and must be closed.
+// reader reads a span of the file, with retries: each continues where the last answer ended. It is
+// for one goroutine, and must be closed.
 type reader struct {
 	*origin
 	span    // what is left to read
@@ -174,9 +175,9 @@ func (w writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// open requests a span, from the store if the service has redirected there. It renews
-// an address in the store that has expired, or that has no file any more, as the file may
-// have moved. If not even the new address has a file, the bytes are lost.
+// open requests a span, from the store if the service has redirected there. It renews an address in
+// the store that has expired, or that no longer has a file, because the file may have moved. If
+// even the new address has no file, the bytes are lost.
 func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 	store := o.store.Load()
 	asked := store == nil

@@ -15,9 +15,9 @@ import (
 	"ferry/shared/wire"
 )
 
-// partial is a partly downloaded file. Its bytes are in path.part, as far as the name fits; beside it
-// path.part.json says which file they belong to, and which are missing. It is safe for
-// concurrent use.
+// partial is a partly downloaded file. Its bytes are in path.part, with a name that is shortened if
+// it would be too long. Beside it, path.part.json says which file they belong to, and which are
+// missing. It is safe for concurrent use.
 type partial struct {
 	path   string // of the bytes
 	file   *os.File
@@ -30,11 +30,12 @@ type partial struct {
 	saving sync.Mutex // held while the record is written
 }
 
-// longestExt is the longest one that a temporary name gets.
+// longestExt is the longest extension that a temporary name gets.
 const longestExt = unpackingExt + ".part.json.new"
 
-// beginning returns what the names of unfinished files begin with: the name of the complete one, or
-// what fits of it, with a mark that tells it from others with the same beginning.
+// beginning returns what the names of unfinished files begin with: the name of the complete file
+// or, if that is too long, as much of it as fits, with a mark that tells it from others with the
+// same beginning.
 func beginning(name string) string {
 	most := wire.MaxFileName - len(longestExt)
 	if len(name) <= most {
@@ -79,7 +80,7 @@ func (p *partial) resume() bool {
 	return err == nil
 }
 
-// readRecord reads a record of the caller's own.
+// readRecord reads a record that belongs to the caller.
 func readRecord(path string) (r record, err error) {
 	f, err := openOwn(path)
 	if err != nil {
@@ -101,7 +102,7 @@ func (r record) isOf(file Remote) bool {
 	return r.ETag == file.ETag && r.Length == file.Length
 }
 
-// openOwn opens a regular file of the caller's own.
+// openOwn opens a regular file that belongs to the caller.
 func openOwn(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -238,8 +239,8 @@ func (p *partial) finish(path string, force bool) error {
 	return nil
 }
 
-// rename renames a file in a folder. It tries a link first: that fails if the name is taken, where
-// a rename would overwrite. Some file systems have no links.
+// rename renames a file in a folder. It tries a link first: that fails if the name is taken,
+// whereas a rename would overwrite the file. Some file systems have no links.
 func rename(folder *os.Root, from, to string, force bool) error {
 	if !force {
 		err := folder.Link(from, to)

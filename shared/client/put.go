@@ -19,8 +19,8 @@ import (
 	"ferry/shared/wire"
 )
 
-// Source is a file to upload; Bundle makes one of several. Several places of Content are read at
-// the same time, and each twice: first for the checksum of a part.
+// Source is a file to upload; Bundle makes one from several files. Content is read in several
+// places at the same time, and each place twice: first for the checksum of a part.
 type Source struct {
 	Name    string
 	Type    string // a media type, or empty
@@ -43,8 +43,8 @@ type PutOptions struct {
 	Connections int   // parts in parallel; 4 if 0
 	PartSize    int64 // the wanted size; 0 leaves it to the service
 
-	// Session is the id of a session to resume. If it has ended, or is of another
-	// length, Put begins a new one. Its parts are compared with Content.
+	// Session is the id of a session to resume. If it has ended, or is for another length, Put
+	// begins a new one. The parts that have arrived are compared with Content.
 	Session string
 	// Key is the Idempotency-Key of a new session. If a Put ended before it got an
 	// answer, another with the same key resumes the session that it began.
@@ -168,7 +168,7 @@ type put struct {
 	sums          []uint64 // CRC64NVME of each part, in order
 }
 
-// parts makes the parts of a source, each by itself and as often as needed. It is safe for
+// parts makes the parts of a source, each independently and as often as needed. It is safe for
 // concurrent use.
 type parts interface {
 	// Open returns a reader of a part, by its number from 1. Nothing is open before it is read.
@@ -255,8 +255,8 @@ func (p *put) read(ctx context.Context, one part) (err error) {
 	return err
 }
 
-// missing sends one part, unless the service has it. It reads the part twice, but that of a bundle of
-// one part, which may have thousands of files, once.
+// missing sends one part, unless the service has it. It reads the part twice. The only part of a
+// small bundle, which may have thousands of files, it reads once.
 func (p *put) missing(ctx context.Context, one part) error {
 	if p.source.parts != nil && p.session.Parts == 1 && one.size <= keptPart {
 		r := one.open(ctx)
@@ -310,10 +310,9 @@ func (p *put) sum(ctx context.Context, one part) (uint64, error) {
 	return sum, nil
 }
 
-// PutStream uploads r, of any length, in parts while it is read. Each part is kept in a
-// temporary file until it has arrived, at most four at a time. After an error nobody can
-// resume the upload, so it is aborted. Of the source only Name and Type are used;
-// Progress counts what arrives.
+// PutStream uploads r, of any length, in parts while it is read. Each part is kept in a temporary
+// file until it has arrived, at most four at a time. After an error nobody can resume the upload,
+// so it is aborted. Only the source's Name and Type are used; Progress counts what arrives.
 func (c *Client) PutStream(ctx context.Context, src Source, r io.Reader, o PutOptions) (f File, err error) {
 	src.Length, src.SHA256 = -1, ""
 	session, err := c.begin(ctx, src, o, rand.Text())
@@ -380,7 +379,7 @@ func (s *stream) read(number int) (*part, error) {
 	}
 	s.length, s.sum = s.length+n, wire.CombineCRC64(s.sum, sum, n)
 	if n < s.session.PartSize {
-		next.length = &s.length // which does not change any more
+		next.length = &s.length // the length does not change any more
 	}
 	return next, nil
 }

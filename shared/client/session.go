@@ -75,8 +75,8 @@ func (c *Client) Abort(ctx context.Context, id string) error {
 	return c.call(ctx, request{method: "DELETE", path: sessionPath(id)}, nil)
 }
 
-// Sessions yields the caller's open sessions and those of others to the caller's area,
-// newest first.
+// Sessions yields the caller's open sessions, and those of others that send files to the caller's
+// area, newest first.
 func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 	return pages(ctx, c, "/uploads", func(e envelope) []Session { return e.Uploads },
 		func(s Session) int64 { return s.Created.UnixMilli() })

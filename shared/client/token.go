@@ -14,8 +14,9 @@ type Token = wire.Token
 // NewToken describes a token to be made.
 type NewToken = wire.NewToken
 
-// LoginDevice returns a token that is good for everything until 90 days after its last use. name
-// is what a list of tokens shows, such as the host's. A wrong password is an *Error with status 401.
+// LoginDevice returns a token that is good for everything until 90 days after its last use. name is
+// what a list of tokens shows, such as the host's name. A wrong password is an *Error with status
+// 401.
 func (c *Client) LoginDevice(ctx context.Context, user, password, name string) (token string, err error) {
 	var t Token
 	r := request{method: "POST", path: "/tokens", basic: url.UserPassword(user, password), json: NewToken{Name: name, Scope: "login"}}
@@ -46,13 +47,13 @@ func (c *Client) EndToken(ctx context.Context, id string) error {
 	return c.call(ctx, request{method: "DELETE", path: fmt.Sprintf("/tokens/%s", url.PathEscape(id))}, nil)
 }
 
-// EndTokens ends all tokens, logins and bearers of the user, this client's too.
+// EndTokens ends all tokens, logins and bearers of the user, including this client's.
 func (c *Client) EndTokens(ctx context.Context) error {
 	return c.call(ctx, request{method: "DELETE", path: "/tokens"}, nil)
 }
 
-// ChangePassword sets a new password and ends all tokens, logins and bearers, this client's too. A
-// wrong old one is an *Error with status 403.
+// ChangePassword sets a new password and ends all tokens, logins and bearers, including this
+// client's. A wrong old password is an *Error with status 403.
 func (c *Client) ChangePassword(ctx context.Context, old, password string) error {
 	return c.once(ctx, request{method: "POST", path: "/me/password", json: wire.NewPassword{Old: old, New: password}}, nil)
 }

@@ -18,13 +18,13 @@ import (
 	"ferry/shared/bundle"
 )
 
-// UnpackOptions say what to unpack of a bundle, and where to.
+// UnpackOptions say what to unpack from a bundle, and where to.
 type UnpackOptions struct {
 	// Verify.Started gets the length of the chosen files, and of those that are already here.
 	// CRC64NVME is not used: each file has its own CRC-32.
 	Verify
-	// Path is a folder, which is made if needed. Empty means this folder and, unless everything in
-	// the bundle is in one folder, a new one in it with the name of the bundle.
+	// Path is a folder, which is made if needed. Empty means this folder or, if not everything in
+	// the bundle is in one folder, a new folder in it with the name of the bundle.
 	Path        string
 	Force       bool                   // replace existing files
 	Connections int                    // in parallel; 4 if 0
@@ -88,7 +88,7 @@ func (c *Client) Unpack(ctx context.Context, link string, o UnpackOptions) (got 
 	return got, u.load(ctx, from, o.Connections)
 }
 
-// unpackingExt is what the folder of files that are not complete has behind the bundle's name.
+// unpackingExt is what follows the bundle's name in the name of the folder for incomplete files.
 const unpackingExt = ".unpacking"
 
 // unpacking is an Unpack in progress.
@@ -100,7 +100,7 @@ type unpacking struct {
 	force    bool
 	progress func(int64)
 	entries  []bundle.Entry // those to unpack, in the order of the archive
-	missing  []int          // those of them that are not here
+	missing  []int          // the indices of those that are not here
 
 	mu       sync.Mutex
 	arriving map[int]*arriving // by entry
@@ -127,7 +127,7 @@ func openUnpacking(base string, r Remote) (u *unpacking, err error) {
 	return u, u.root.Mkdir(u.temporary(), 0o700)
 }
 
-// temporary returns the folder of the files that are not complete.
+// temporary returns the folder for incomplete files.
 func (u *unpacking) temporary() string { return beginning(u.remote.Name) + unpackingExt }
 
 // note returns the file that has the address of a claim, for earlierClaim.
@@ -178,8 +178,8 @@ func (u *unpacking) choose(all []bundle.Entry, o UnpackOptions) (got Unpacked) {
 // target returns where an entry goes, in root.
 func (u *unpacking) target(e bundle.Entry) string { return path.Join(u.folder, e.Path) }
 
-// findMissing notes which entries to load, and returns how many bytes of the others are here. A file
-// with other bytes is in the way.
+// findMissing notes which entries to load, and returns how many bytes of the other entries are
+// here. A file with different bytes is in the way.
 func (u *unpacking) findMissing(ctx context.Context) (have int64, err error) {
 	for i, e := range u.entries {
 		there, err := u.have(ctx, e)

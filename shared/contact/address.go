@@ -20,14 +20,14 @@ const maxBytes = 254
 var (
 	// ErrAddress is returned for text that is not one e-mail address.
 	ErrAddress = errors.New("not an e-mail address")
-	// ErrLocal says why an address gets no mail where the part before its @ must be ASCII.
+	// ErrLocal is returned for an address whose part before the @ must be ASCII but is not.
 	ErrLocal = errors.New("an address with letters before the @ that are not ASCII, which the mail server does not take")
 )
 
 // ParseAddress returns text with its domain in ASCII, if it is one bare address (RFC 5322
 // addr-spec) at a domain with a dot, without a name, comment or list. It refuses addresses that
-// look like others, that bypass a domain's mail server, and those that ask a server to relay the
-// mail (x%y@z).
+// look like others, that bypass a domain's mail server, or that ask a server to relay the mail
+// (x%y@z).
 func ParseAddress(text string) (string, error) {
 	a, err := mail.ParseAddress(text)
 	at := strings.LastIndexByte(text, '@')
@@ -41,8 +41,8 @@ func ParseAddress(text string) (string, error) {
 	return text, nil
 }
 
-// ASCIIDomain returns an address with the labels of its domain as A-labels (RFC 5890, 2.3.2.1),
-// so that any server understands them. What is ASCII already stays as it is.
+// ASCIIDomain returns an address with the labels of its domain as A-labels (RFC 5890, 2.3.2.1), so
+// that any server understands them. A domain that is ASCII already stays as it is.
 func ASCIIDomain(address string) (string, error) {
 	at := strings.LastIndexByte(address, '@') + 1
 	if isASCII(address[at:]) {
@@ -63,8 +63,8 @@ func CheckLocal(address string) error {
 	return nil
 }
 
-// Canonical drops the differences between addresses that do not matter to any server: those of
-// case, and between the forms of a domain.
+// Canonical drops the differences between addresses that do not matter to any server: the case, and
+// the form of the domain.
 func Canonical(address string) string {
 	address = strings.TrimSpace(address)
 	if ascii, err := ASCIIDomain(address); err == nil {
@@ -73,7 +73,7 @@ func Canonical(address string) string {
 	return strings.ToLower(address)
 }
 
-// Readable returns an address for people: its domain in its own script.
+// Readable returns an address for people, with its domain in its own script.
 func Readable(address string) string {
 	at := strings.LastIndexByte(address, '@') + 1
 	domain, err := idna.Display.ToUnicode(address[at:])

@@ -51,7 +51,7 @@ func ParseMobile(text, region string) (string, error) {
 }
 
 // CountryOf returns the region of a mobile number in E.164 form, such as IT. It is world for a
-// number of no country.
+// number that belongs to no country.
 func CountryOf(mobile string) string {
 	code, number, _ := country(strings.TrimPrefix(mobile, "+"))
 	region, _ := checkMobile(number, plansOf(code))

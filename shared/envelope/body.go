@@ -16,9 +16,9 @@ import (
 	"ferry/shared/fault"
 )
 
-// A refused client may continue to send for some time: many read the answer only when they are done,
-// and lose it if the connection ends before that. At most MaxLingering of a process have longDrain, and
-// may pause for drainTime; others have drainTime.
+// A refused client may continue to send for some time: many clients read the answer only when they
+// are done, and lose it if the connection ends before that. At most MaxLingering clients of a
+// process get longDrain, and may pause for drainTime; the others get drainTime in all.
 const (
 	drainTime    = 5 * time.Second
 	longDrain    = 30 * time.Second
@@ -32,8 +32,8 @@ const shortTime = 30 * time.Second
 // patience is how long a client may pause within a file.
 const patience = time.Minute
 
-// leastRate is how many bytes a second of a file must arrive on average while the server waits
-// for it, in each period as long as patience. The server's own work does not count.
+// leastRate is how many bytes per second of a file must arrive on average while the server waits
+// for them, in each period as long as patience. The server's own work does not count.
 const leastRate = 1 << 10
 
 // requestBody is the only reader between a server's connection and the code that reads
@@ -104,9 +104,9 @@ func LimitBody(r *http.Request, limit int64) error {
 	return nil
 }
 
-// CheckContent refuses a body, or a part of a form, whose headers say that its bytes are not those
-// of a file: a piece of one (RFC 9110, section 14.5), or one in a coding (section 15.5.16). length is
-// that of the body in bytes, or -1 if it is not known or has more than the file.
+// CheckContent refuses a body, or a part of a form, whose headers say that it is not a file as
+// such, but a piece of one (RFC 9110, section 14.5) or an encoded one (section 15.5.16). length is
+// the length of the body in bytes, or -1 if it is not known or the body has more than the file.
 func CheckContent(h http.Header, length int64) error {
 	if piece := strings.Join(h.Values("Content-Range"), ", "); piece != "" && !isWhole(piece, length) {
 		return Piece("Content-Range")
@@ -125,7 +125,8 @@ func CheckContent(h http.Header, length int64) error {
 	return nil
 }
 
-// Piece is the fault of a request that sends a piece of a file as if it were the whole. what says so.
+// Piece returns the fault for a request that sends a piece of a file as if it were the whole file.
+// what is the header or parameter that says so.
 func Piece(what string) error {
 	return fault.New(fault.Invalid, "this is a piece of a file, by its %s: to send a file in parts, begin an upload session with POST /uploads", what)
 }
@@ -137,7 +138,8 @@ func isWhole(piece string, length int64) bool {
 	return err == nil && piece == fmt.Sprintf("bytes 0-%d/%d", n-1, n) && (length < 0 || length == n)
 }
 
-// checkContent is CheckContent for a whole request. Others than these methods read no body.
+// checkContent is CheckContent for a whole request. Bodies of methods other than POST, PUT and
+// PATCH are never read.
 func checkContent(r *http.Request) error {
 	length := r.ContentLength
 	if strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "multipart/") {
@@ -149,24 +151,24 @@ func checkContent(r *http.Request) error {
 	return CheckContent(r.Header, length)
 }
 
-// LongBody lets the body of a request that came through Outlet.Handler take as long as
-// it needs, as long as it keeps coming: for files, once the caller may send one.
+// LongBody lets the body of a request that came through Outlet.Handler take as long as it needs,
+// provided that it keeps coming. It is for files, once it is clear that the caller may send one.
 func LongBody(r *http.Request) {
 	if b, ok := r.Body.(*requestBody); ok {
 		b.long = true
 	}
 }
 
-// detach returns a context that goes on once the body is whole, even if the client is gone: the server
-// takes a client that shuts its half of the connection down for one that is gone. Lambda, whose
-// contexts have deadlines, does not. end must be called.
+// detach returns a context that, once the body has arrived in full, does not end when the client is
+// gone: the server mistakes a client that shuts down its half of the connection for one that is
+// gone. Lambda, whose contexts have deadlines, does not make that mistake. end must be called.
 func (b *requestBody) detach(parent context.Context) (ctx context.Context, end func()) {
 	if _, isLambda := parent.Deadline(); isLambda {
 		return parent, func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() {
-		b.reading.Lock() // the server may see the end of the connection before Read returns that of the body
+		b.reading.Lock() // the server may see the end of the connection before Read returns the end of the body
 		defer b.reading.Unlock()
 		if b.err != io.EOF {
 			cancel()
@@ -175,9 +177,9 @@ func (b *requestBody) detach(parent context.Context) (ctx context.Context, end f
 	return ctx, func() { stop(); cancel() }
 }
 
-// wrapBody returns the request with a requestBody, which has ended if there is no body.
-// The request is a copy: if the body of the server's own request were replaced, the server
-// would read it before it answers, even if the client waits for the answer.
+// wrapBody returns the request with a requestBody, which is at its end if there is no body. The
+// request is a copy: if the body of the server's own request were replaced, the server would read
+// that body before it answers, even if the client waits for the answer.
 func wrapBody(w http.ResponseWriter, r *http.Request, c *fault.Caller) (*http.Request, *requestBody) {
 	if r.ContentLength == 0 || r.Body == nil {
 		return r, &requestBody{err: io.EOF}

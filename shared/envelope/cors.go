@@ -23,8 +23,8 @@ func Methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH",
 // maxAsked is the most headers that the answer to a preflight allows.
 const maxAsked = 64
 
-// askedHeaders returns the headers that a page asks to send. It may send any: libraries add some of their own,
-// and none has a meaning that a page must not give it.
+// askedHeaders returns the headers that a page asks to send. A page may send any header: libraries
+// add some of their own, and no header says anything that a page must not say.
 func askedHeaders(h http.Header) (names []string) {
 	for name := range strings.SplitSeq(strings.Join(h.Values("Access-Control-Request-Headers"), ","), ",") {
 		name = strings.Trim(name, " \t")
@@ -98,8 +98,8 @@ func parseOrigin(text string) (string, error) {
 // other scripts in Punycode, and there are no wildcards.
 func notInHost(r rune) bool { return r <= ' ' || r > '~' || r == '*' }
 
-// Handler lets pages of the origins use the paths of next below prefix, and no others.
-// Without origins it returns next.
+// Handler lets pages of the origins use the paths of next below prefix, and no other paths. Without
+// origins it returns next.
 func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 	if len(o) == 0 {
 		return next

@@ -44,8 +44,8 @@ type Outlet struct {
 	// Links is for addresses that take a token in the query, and no password: a
 	// browser must not ask for one if the token is wrong.
 	Links bool
-	// Base returns the service's address; nil if it is not known. Its own pages may make
-	// changes, and if it is https, browsers are told to remember that.
+	// Base returns the service's address; nil if it is not known. The service's own pages may make
+	// changes. If the address is https, browsers are told to remember that.
 	Base func(context.Context) string
 	// AnySite disables the cross-site check: the token in the query is the whole credential.
 	AnySite bool
@@ -110,17 +110,18 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 
 type withinKey struct{}
 
-// Within returns a context for a request that the handler of another one makes, in this process and
-// for the same caller. It is not logged, and its error goes to failed too.
+// Within returns a context for a request that the handler of another request makes, in this process
+// and for the same caller. The new request is not logged, and its error also goes to failed.
 func Within(ctx context.Context, failed *error) context.Context {
 	return context.WithValue(fault.NewCaller(ctx), withinKey{}, failed)
 }
 
-// IsWithin reports whether a request has such a context. Its handler follows no redirects.
+// IsWithin reports whether a request has such a context. The handler that makes such a request
+// follows no redirects.
 func IsWithin(ctx context.Context) bool { return ctx.Value(withinKey{}) != nil }
 
 // checkSite refuses changes by pages of sites that are not allowed: a browser adds the password
-// that it knows to any page's requests. Requests without a browser's headers, and those that
+// that it knows to the requests of any page. Requests without a browser's headers, and those that
 // change nothing, pass.
 func (o Outlet) checkSite(r *http.Request) error {
 	cause := new(http.CrossOriginProtection).Check(r)
@@ -153,7 +154,8 @@ func call(f HandlerFunc, w http.ResponseWriter, r *http.Request) (err error) {
 	return f(w, r)
 }
 
-// fail answers with an error. If WriteError cannot, that is an error too, and the envelope is sent.
+// fail answers with an error. If WriteError fails, fail returns its error and sends the envelope
+// instead.
 func (o Outlet) fail(w *recorder, r *http.Request, err error) (failed error) {
 	f := classify(err)
 	status := cmp.Or(int(f.Kind), http.StatusInternalServerError)
@@ -226,8 +228,8 @@ func headerText(s string) string {
 	}, s)
 }
 
-// tidyQuery returns a request whose query is read as its sender means it: net/url drops a parameter
-// with a semicolon, and on its way & may become &amp;.
+// tidyQuery returns a request whose query is read as its sender meant it: net/url drops a parameter
+// with a semicolon, and & may have become &amp; on the way.
 func tidyQuery(r *http.Request) *http.Request {
 	if !strings.ContainsAny(r.URL.RawQuery, ";%") {
 		return r
@@ -240,7 +242,7 @@ func tidyQuery(r *http.Request) *http.Request {
 }
 
 // log writes the line of a request, and one more if its login was refused. Programs such as
-// fail2ban read that one: its first attributes and their order must not change.
+// fail2ban read the second line: its first attributes and their order must not change.
 func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error, gone bool) {
 	who := []slog.Attr{slog.String("address", fault.Address(r).String())}
 	for _, a := range []slog.Attr{slog.String("login", w.Login), slog.String("user", w.User)} {

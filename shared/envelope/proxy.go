@@ -17,8 +17,8 @@ import (
 // brackets there.
 const viewerAddress = "CloudFront-Viewer-Address"
 
-// Proxy is a server in front of the service, such as a CDN, that tells who its client is. The
-// zero Proxy stands for none.
+// Proxy is a server in front of the service, such as a CDN, that says who its client is. The zero
+// Proxy stands for none.
 type Proxy struct {
 	client string // header with the client's address
 	entry  int    // of that header, counted from the right; 1 is the last
@@ -30,10 +30,10 @@ type Proxy struct {
 // that can be reached only through it. Anyone can forge the other entries.
 func LastForwarded() Proxy { return Proxy{client: "X-Forwarded-For", entry: 1} }
 
-// ParseProxy returns the Proxy that names its client in a header such as
-// CloudFront-Viewer-Address, or X-Forwarded-For/2 for that header's last entry but one. secret
-// is the header that proves it: its name, a colon, and its value's SHA-256 in hexadecimal
-// digits. If both are empty, there is no Proxy.
+// ParseProxy returns the Proxy that names its client in a header such as CloudFront-Viewer-Address,
+// or X-Forwarded-For/2 for that header's last entry but one. secret describes the header that
+// proves the proxy's identity: its name, a colon, and its value's SHA-256 in hexadecimal digits. If
+// both are empty, there is no Proxy.
 func ParseProxy(client, secret string) (p Proxy, err error) {
 	if client == "" && secret == "" {
 		return p, nil
@@ -59,8 +59,8 @@ func isHeader(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// Handler passes requests from the proxy to next with their client's address. Others keep the
-// address that they come from.
+// Handler passes requests from the proxy to next with their client's address. Other requests keep
+// the address that they come from.
 func (p Proxy) Handler(next http.Handler) http.Handler {
 	if p == (Proxy{}) {
 		return next
@@ -73,7 +73,7 @@ func (p Proxy) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// address returns the client's address, if the proxy has sent the request and tells it.
+// address returns the client's address, if the proxy has sent the request and names its client.
 func (p Proxy) address(h http.Header) netip.Addr {
 	if hash := sha256.Sum256([]byte(h.Get(p.name))); p.name != "" && subtle.ConstantTimeCompare(hash[:], p.hash[:]) == 0 {
 		return netip.Addr{}

@@ -22,8 +22,8 @@ type Caller struct {
 	// Accepted is set once the credential has been verified.
 	Accepted bool
 
-	// Status is that of the answer, 0 until it begins; Received and Sent are the bytes of
-	// both bodies until now.
+	// Status is the status of the answer, 0 until the answer begins. Received and Sent are how many
+	// bytes of the two bodies have passed so far.
 	Status         int
 	Received, Sent int64
 }
@@ -53,8 +53,8 @@ func NewCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, &Caller{})
 }
 
-// Refused reports whether a login was refused, by the status of the answer. A 429 is a login too
-// soon after failed ones.
+// Refused reports whether a login was refused, judging by the status of the answer. A 429 means a
+// login too soon after failed ones.
 func (c *Caller) Refused(status int) bool {
 	return c.Login != "" && !c.Accepted && (status == http.StatusUnauthorized || status == http.StatusTooManyRequests)
 }

@@ -1,4 +1,4 @@
-// Package fault has the errors that a caller may see, and what is known of the caller. The
+// Package fault has the errors that a caller may see, and what is known about the caller. The
 // domains return faults, and the envelope answers with them. Start reading with Fault.
 package fault
 
@@ -25,7 +25,7 @@ const (
 	MethodNotAllowed Kind = http.StatusMethodNotAllowed             // the resource has other methods
 	TooSlow          Kind = http.StatusRequestTimeout               // the body comes too slowly
 	Conflict         Kind = http.StatusConflict                     // the resource's state does not allow this
-	Gone             Kind = http.StatusGone                         // what the request made was removed since
+	Gone             Kind = http.StatusGone                         // what the request made has since been removed
 	TooLarge         Kind = http.StatusRequestEntityTooLarge        // the body, or the user's quota with it
 	Unsupported      Kind = http.StatusUnsupportedMediaType         // the body's media type
 	Unsatisfiable    Kind = http.StatusRequestedRangeNotSatisfiable // the range of a download

@@ -15,7 +15,8 @@ import (
 // BundleType is the media type of a bundle.
 const BundleType = "application/zip"
 
-// BundleFault turns what makes something no bundle into a fault of its sender.
+// BundleFault turns a *bundle.Error, which says why some bytes are no bundle, into an Invalid
+// fault.
 func BundleFault(err error) error {
 	if _, ok := errors.AsType[*fault.Fault](err); ok {
 		return err
@@ -26,7 +27,7 @@ func BundleFault(err error) error {
 	return fault.Wrap(err, "reading a bundle")
 }
 
-// Directory returns what a bundle of so many bytes has, from its directory. It makes one or two
+// Directory reads the layout of a bundle of length bytes from its directory. It makes one or two
 // reads. content is the bundle's bytes.
 func Directory(ctx context.Context, content io.ReadSeeker, length int64) (*bundle.Layout, error) {
 	return bundle.Read(ctx, func(_ context.Context, off, n int64) (io.ReadCloser, error) {
@@ -39,11 +40,11 @@ func Directory(ctx context.Context, content io.ReadSeeker, length int64) (*bundl
 type Contents struct {
 	Entries int      `json:"entries,omitempty"` // files and folders
 	Folders int      `json:"folders,omitempty"` // that have an entry
-	First   []string `json:"first,omitempty"`   // the paths of the first files, of a long one its end
+	First   []string `json:"first,omitempty"`   // the paths of the first files; of a long path only the last element
 }
 
-// firstFiles is how many files of a bundle its record names, and longestPath is up to how many bytes
-// it has the whole path of one.
+// firstFiles is how many files of a bundle its record names. A path of more than longestPath
+// bytes is cut to its last element.
 const firstFiles, longestPath = 10, 100
 
 // Add counts an entry.
@@ -61,12 +62,13 @@ func (c *Contents) Add(entry string) {
 	}
 }
 
-// Files returns how many files a bundle has. Anything else is one, and so is a bundle of folders alone:
-// it takes a place as well.
+// Files returns how many files a bundle has. Any other file counts as one. So does a bundle that
+// has only folders, because it takes up a place as well.
 func (c Contents) Files() int64 { return int64(max(1, c.Entries-c.Folders)) }
 
-// checkBundle returns what is in a bundle that has just been put together, and nothing for any other
-// file. One that is not what it should be ends the session.
+// checkBundle returns the contents of a bundle that has just been put together, and nothing for
+// any other file. If the bundle is invalid, or has a different number of files than stated, the
+// session ends.
 func (s *Service) checkBundle(ctx context.Context, sess Session) (c Contents, err error) {
 	if !sess.Bundle {
 		return c, nil

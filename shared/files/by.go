@@ -6,19 +6,19 @@ import (
 	"ferry/shared/table"
 )
 
-// By is who stores a file: a user, or a guest of a request. The zero By is nobody, and never the
-// owner.
+// By says who stores a file: a user, or a guest of a request. The zero By is nobody, and never
+// the owner.
 type By struct {
 	User            string `json:"uploader,omitempty"` // a canonical name
-	UserIncarnation int64  `json:"byWhich,omitempty"`  // for a guest that of the request's maker
+	UserIncarnation int64  `json:"byWhich,omitempty"`  // for a guest, that of the request's owner
 
 	Request string `json:"request,omitempty"` // the request's id, for a guest
 	Guest   string `json:"guest,omitempty"`   // auth.Guest.ID
-	Called  string `json:"called,omitempty"`  // what the guest says of themselves
+	Called  string `json:"called,omitempty"`  // the name that the guest gave
 	Source  string `json:"source,omitempty"`  // a hash of the guest's address
 }
 
-// ByOf returns what a caller stores files by.
+// ByOf returns the By of a caller.
 func ByOf(caller auth.Identity) By {
 	if g := caller.Guest; g != nil {
 		return By{
@@ -29,12 +29,12 @@ func ByOf(caller auth.Identity) By {
 	return By{User: caller.Name, UserIncarnation: caller.Incarnation}
 }
 
-// is reports whether this is a user, and none of the earlier ones with the name.
+// is reports whether b is this user, and not an earlier one of the same name.
 func (b By) is(user string, incarnation int64) bool {
 	return b == By{User: user, UserIncarnation: incarnation}
 }
 
-// same reports whether this is the same user or guest, from wherever and called whatever.
+// same reports whether both are the same user or guest, ignoring address and display name.
 func (b By) same(other By) bool {
 	b.Called = ""
 	b.Source = ""
@@ -43,7 +43,8 @@ func (b By) same(other By) bool {
 	return b == other
 }
 
-// Uploader returns the name of who stored the file, or "" if that is its owner.
+// Uploader returns the name of the user who stored the file, or "" if that is its owner or a
+// guest.
 func (f File) Uploader() string {
 	if f.By.User == f.Owner {
 		return ""
@@ -51,8 +52,9 @@ func (f File) Uploader() string {
 	return f.By.User
 }
 
-// Stored returns the form in which a record and its links are written. For most files the owner
-// stored them, so this is left out, and Completed puts it back. Where a guest was is not kept.
+// Stored returns the form in which a record and its links are written. By is left out if the
+// owner stored the file, as with most files; Completed puts it back. A guest's Source is not
+// kept.
 func (f File) Stored() File {
 	f.By.Source = ""
 	if f.By.is(f.Owner, f.Incarnation) {
@@ -64,7 +66,7 @@ func (f File) Stored() File {
 // put returns the operation that writes the record.
 func (f File) put() table.Op { return table.Put(f.key(), f.Stored()) }
 
-// Completed returns what was read in its full form.
+// Completed returns a record with the By that Stored left out.
 func (f File) Completed() File {
 	if f.By == (By{}) {
 		f.By = By{User: f.Owner, UserIncarnation: f.Incarnation}

@@ -11,14 +11,14 @@ import (
 	"ferry/shared/table"
 )
 
-// Edit is what is to change about a file. What is nil stays.
+// Edit says what to change about a file. A nil field is left unchanged.
 type Edit struct {
 	Name   *string
-	Expiry *Expiry // counted from now; the zero Expiry is that of the retention
+	Expiry *Expiry // counted from now; the zero Expiry stands for the retention
 }
 
-// Change changes the name or the expiry of a file in the user area. It may be moving. If the id is
-// unknown, the fault is NotFound. It makes three calls to the table.
+// Change changes the name or the expiry of a file in the user area. The file may be moving. If
+// the id is unknown, the fault is NotFound. It makes three calls to the table.
 func (s *Service) Change(ctx context.Context, owner auth.User, id int64, e Edit) (File, error) {
 	f, err := s.Get(ctx, owner, blob.Files, id)
 	if err != nil {
@@ -41,9 +41,10 @@ func (s *Service) Change(ctx context.Context, owner auth.User, id int64, e Edit)
 	})
 }
 
-// Amend changes a file's record and its links in place, in one transaction with what change
-// returns. change gets the record that will be stored, and is called again if something else has
-// changed it meanwhile. If the file was moved or removed since f was read, the fault is NotFound.
+// Amend changes a file's record and its links in place, in one transaction with the operations
+// that change returns. change gets the record that will be stored, and is called again if the
+// file was changed meanwhile. If the file was moved or removed since f was read, the fault is
+// NotFound.
 func (s *Service) Amend(ctx context.Context, f File, change func(now *File) ([]table.Op, error)) (now File, err error) {
 	err = s.Retry(ctx, f, func(f File) error {
 		now = f
@@ -65,12 +66,12 @@ func (s *Service) Amend(ctx context.Context, f File, change func(now *File) ([]t
 	return now, fault.Wrap(err, "changing a file's record")
 }
 
-// amended returns the operation that changes the record in place. It leaves alone where the bytes
-// are, which a mover may change at the same time.
+// amended returns the operation that changes the record in place. It does not touch the place of
+// the bytes, which a mover may change at the same time.
 func (f File) amended() table.Op {
 	op := table.Update(f.key()).Set("name", f.Name).Set("expires", f.Expires).Set("key", f.Key).
 		Set("limited", f.Limited).Set("renewed", f.Renewed).Set("changes", f.Changes)
-	if len(f.Recipients) > 0 { // a file that had some keeps one
+	if len(f.Recipients) > 0 { // a file with recipients never loses its last one
 		op = op.Set("recipients", f.Recipients)
 	}
 	return op

@@ -45,7 +45,7 @@ type Finding struct {
 	Kind   string `json:"kind"`
 	User   string `json:"user,omitempty"`
 	ID     int64  `json:"id,omitempty"` // of the file
-	Key    string `json:"key"`          // of the object, after its area, or of an item
+	Key    string `json:"key"`          // of the object, as AREA/KEY, or of an item
 	What   string `json:"what"`
 	Mended bool   `json:"mended,omitempty"`
 	Due    bool   `json:"due,omitempty"` // no fault: a sweep will remove it
@@ -53,15 +53,15 @@ type Finding struct {
 	Lost bool `json:"lost,omitempty"`
 
 	Mend []table.Op `json:"-"` // what a repair writes; none if it cannot mend this
-	// Copy is what a link has instead of the record, which may be wrong or missing. As long as
-	// Still holds, a link without a record is as it was.
+	// Copy is a link's copy of a record that may itself be wrong or missing. Still is the check
+	// that a link without a record has not changed.
 	Copy  *File    `json:"-"`
 	Still table.Op `json:"-"`
 }
 
 // CheckReport counts what a run looked at. Unsure counts users who kept changing, so that their
-// quotas could not be compared. Many counts leftovers, links among them, that a repair removes only
-// with RemoveMany.
+// quotas could not be compared. Many counts the leftovers, including links, that a repair removes
+// only with RemoveMany.
 type CheckReport struct {
 	Files   int `json:"files"`
 	Objects int `json:"objects"`
@@ -76,9 +76,9 @@ type CheckReport struct {
 // again before it reports anything. Memory grows with the number of users, not of files. Use it
 // for one Run.
 //
-// Repair recomputes quotas, writes records again that only a link still has, and links to match
-// the records, gives bytes found elsewhere back to their records, and sets aside leftovers, as a
-// sweep does, and links that lead to nothing.
+// Repair recomputes quotas. It rewrites records that only a link still has, and links that differ
+// from their records. It gives bytes found elsewhere back to their records. It sets aside
+// leftovers, as a sweep does, and links that lead to nothing.
 type Check struct {
 	*Service
 	Grace      time.Duration // as a Sweeper's
@@ -86,17 +86,17 @@ type Check struct {
 	Repair     bool
 	RemoveMany bool          // a repair removes leftovers even if there are more than 100
 	Wait       time.Duration // RemovalTime; tests wait less
-	// Found gets each finding, Expect how many more bytes will be compared, and Done how many
-	// more were. Done is called from several goroutines.
+	// Found gets each finding. Expect gets how many more bytes will be compared, and Done how
+	// many more were. Done is called from several goroutines.
 	Found        func(Finding)
 	Expect, Done func(bytes int64)
 
 	mu      sync.Mutex // held to count and to call Found
 	report  CheckReport
 	left    []*leftover // objects that no record names
-	unseen  int         // those beyond maxLeftovers
+	unseen  int         // how many more there are beyond maxLeftovers
 	strays  []stray
-	dead    []stray                // those that lead to nothing
+	dead    []stray                // strays that lead to nothing
 	sweeper Sweeper                // knows what must stay
 	users   map[string]*holding    // by name, from a scan of the table
 	damaged map[table.Key]*Finding // records that cannot be read
@@ -117,8 +117,8 @@ func (c *Check) Run(ctx context.Context) (CheckReport, error) {
 	return c.report, nil
 }
 
-// found counts and reports a finding; a repair mends it first if it can. If a condition refuses
-// that, something changed meanwhile, and nothing is reported.
+// found counts and reports a finding. A repair mends it first, if it can. If a condition refuses
+// the repair, something changed meanwhile, and nothing is reported.
 func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
 	if c.Repair && len(f.Mend) > 0 {
 		if err := c.Table.Write(ctx, f.Mend...); err != nil {
@@ -288,7 +288,7 @@ func (c *Check) file(ctx context.Context, f File) error {
 }
 
 // recover looks for a file's lost bytes: a link's copy of the record may fit the bytes that are
-// there, or they may be elsewhere.
+// there, or the bytes may be elsewhere.
 func (c *Check) recover(ctx context.Context, f File, links []Finding, bad *Finding) error {
 	for _, l := range links {
 		if l.Copy == nil {

@@ -69,8 +69,8 @@ func (c *Check) note(area blob.Area, o blob.Object) {
 	c.left = append(c.left, &leftover{File: stored(area, o), old: c.Now().Sub(o.Modified) > c.Grace})
 }
 
-// named reports whether the record of an object's owner and id names the object, or cannot be read
-// and may. It returns that record.
+// named reports whether the record with an object's owner and id names the object, and returns
+// that record. A record that cannot be read might name it, so it counts as naming it.
 func (c *Check) named(ctx context.Context, object File) (f File, named bool, err error) {
 	f, err = c.current(ctx, object.Owner, object.ID) // a move may not be finished
 	if errors.Is(err, table.ErrUnreadable) {
@@ -80,8 +80,8 @@ func (c *Check) named(ctx context.Context, object File) (f File, named bool, err
 }
 
 // giveBack looks for the lost bytes of a file among the leftovers, by owner, id, length and
-// checksum. A repair names them in the record and finishes that move. The record and its links
-// get a new key, as the old one may hold other bytes.
+// checksum. A repair names them in the record as the place to move from, and finishes that move.
+// The record and its links get a new key, because the old one may hold other bytes.
 func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 	for _, l := range c.left {
 		if l.Owner != f.Owner || l.ID != f.ID || l.Length != f.Length {
@@ -163,8 +163,9 @@ func (c *Check) leftovers(ctx context.Context) error {
 	return nil
 }
 
-// chooseLeft leaves the objects that must be reported now: those older than Grace, and those that
-// the table cannot know. An id is given out before its bytes come, so these show an older table.
+// chooseLeft keeps only the objects to report now: those older than Grace, and those whose user
+// or id the table does not know. An id is given out before its bytes arrive, so the latter show
+// that the table is older than its objects.
 func (c *Check) chooseLeft(ctx context.Context) error {
 	var left []*leftover
 	for _, l := range c.left {
@@ -181,7 +182,8 @@ func (c *Check) chooseLeft(ctx context.Context) error {
 	return nil
 }
 
-// tooMany reports whether a leftover must stay, as there are so many. Those of removed users go.
+// tooMany reports whether a leftover must stay because there are so many. Those of removed users
+// never must.
 func (c *Check) tooMany(removed bool) bool { return c.report.Many > 0 && !removed && !c.RemoveMany }
 
 // stillLeft reports whether an object is still a leftover.

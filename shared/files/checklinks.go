@@ -14,9 +14,9 @@ import (
 // stray is a link that seemed to belong to no file, or that cannot be read.
 type stray struct {
 	key     table.Key
-	of      File    // as the link has it
+	of      File    // the link's copy of its record
 	bad     Finding // from the second look
-	removed bool    // its user was
+	removed bool    // its user was removed
 }
 
 func (c *Check) stray(key table.Key, of File) {
@@ -25,10 +25,10 @@ func (c *Check) stray(key table.Key, of File) {
 	c.strays = append(c.strays, stray{key: key, of: of})
 }
 
-// strayLinks looks again at the links that seemed to belong to no file, as a repair may have
-// rewritten them, and reports those that cannot be read and the records that are lost.
+// strayLinks looks again at the links that seemed to belong to no file, because a repair may have
+// rewritten them. It reports those that cannot be read, and the records that are lost.
 func (c *Check) strayLinks(ctx context.Context) error {
-	lost := map[table.Key][]stray{} // by file, wherever it is
+	lost := map[table.Key][]stray{} // by file, in whichever area
 	for _, s := range c.strays {
 		bad, err := c.Links.Stray(ctx, s.key, s.of)
 		if err != nil {
@@ -42,7 +42,7 @@ func (c *Check) strayLinks(ctx context.Context) error {
 		switch {
 		case len(bad.Mend) == 0: // it cannot be read
 			_, err = c.found(ctx, s.bad)
-		case bad.Copy != nil: // the only one
+		case bad.Copy != nil: // its record is missing
 			lost[file] = append(lost[file], s)
 		default:
 			c.dead = append(c.dead, s)
@@ -59,14 +59,14 @@ func (c *Check) strayLinks(ctx context.Context) error {
 	return nil
 }
 
-// lostRecord reports a record that is missing, though links still lead to the file's bytes; a
-// repair writes it again from the newest copy. Links without bytes, of a removed user or of a file
-// that has a record elsewhere are dead.
+// lostRecord reports a record that is missing although links still lead to the file's bytes. A
+// repair writes it again from the newest copy. Links are dead if the bytes are missing, the user
+// was removed, or the file has a record elsewhere.
 func (c *Check) lostRecord(ctx context.Context, all []stray) error {
 	slices.SortFunc(all, func(a, b stray) int { return newer(*b.bad.Copy, *a.bad.Copy) })
 	of := all[0].of
 	now, err := c.current(ctx, of.Owner, of.ID)
-	if errors.Is(err, table.ErrUnreadable) { // it is reported itself, and may be rebuilt from them
+	if errors.Is(err, table.ErrUnreadable) { // the record is reported elsewhere, and may be rebuilt from these links
 		return nil
 	}
 	if err != nil {
@@ -101,7 +101,8 @@ func newer(a, b File) int {
 	return cmp.Compare(a.Moved, b.Moved)
 }
 
-// hasBytes reports whether there are bytes where a record says, or leftovers that may be its own.
+// hasBytes reports whether there are bytes where a record says, or leftovers that may belong to
+// it.
 func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {
 	_, err := c.measure(ctx, f, true, func(int64) {})
 	if _, elsewhere := c.Blobs.(blob.Describer); err != nil && !errors.Is(err, blob.ErrNotFound) && (elsewhere || ctx.Err() != nil) {
@@ -112,8 +113,8 @@ func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {
 	}), nil
 }
 
-// writeAgain reports a lost record. A repair writes it from a link's copy, unless the link or the
-// records have changed meanwhile, and then the file's other links.
+// writeAgain reports a lost record. A repair writes it from a link's copy, and then rewrites the
+// file's other links. It writes nothing if the link or the records have changed meanwhile.
 func (c *Check) writeAgain(ctx context.Context, s stray) error {
 	f := *s.bad.Copy
 	elsewhere := f
@@ -126,7 +127,7 @@ func (c *Check) writeAgain(ctx context.Context, s stray) error {
 	}
 	if !c.Repair {
 		c.holding(f.Owner).unsure = true
-		for _, l := range c.left { // no leftovers, as long as it can be written again
+		for _, l := range c.left { // not leftovers, as long as the record can be written again
 			l.back = l.back || l.Owner == f.Owner && l.ID == f.ID
 		}
 		return nil
@@ -134,11 +135,11 @@ func (c *Check) writeAgain(ctx context.Context, s stray) error {
 	return c.file(ctx, f)
 }
 
-// countDead notes whose links lead to nothing, and counts those of users who were not removed.
+// countDead notes which dead links belong to removed users, and counts the others.
 func (c *Check) countDead(ctx context.Context) (n int, err error) {
 	for i, s := range c.dead {
 		var of owner
-		if s.of.Owner != "" { // it is damaged
+		if s.of.Owner != "" { // a damaged link has no owner
 			of, err = c.sweeper.owner(ctx, s.of.Owner)
 		}
 		if err != nil {

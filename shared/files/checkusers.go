@@ -15,7 +15,7 @@ const checkTries = 10
 
 // holding is what a scan of the table shows about a user.
 type holding struct {
-	id     int64     // the highest of records, links and sessions
+	id     int64     // the highest file id of records, links and sessions
 	user   auth.User // as the scan shows it
 	found  bool      // the user's item is there and readable
 	unsure bool      // something that counts towards the quota cannot be read
@@ -37,7 +37,7 @@ func (c *Check) holding(name string) *holding {
 }
 
 // noteUser notes what an item says about a user. It returns an error for an unreadable item,
-// except a user's own, which known reports.
+// except for a user's own item, which known reports.
 func (c *Check) noteUser(item table.Item, kind, name string) error {
 	var other struct{}
 	switch {
@@ -55,7 +55,7 @@ func (c *Check) noteUser(item table.Item, kind, name string) error {
 	return err
 }
 
-// holdings compares each user with what they hold.
+// holdings compares each user's item with what the user holds.
 func (c *Check) holdings(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(c.users)) {
 		h := c.users[name]
@@ -111,7 +111,7 @@ func (c *Check) quota(ctx context.Context, name string) error {
 }
 
 // compareQuota compares a user's usage with the sum of what they hold. It is sure if they match,
-// or if nothing changed while it added up twice.
+// or if nothing changed while it added them up twice.
 func (c *Check) compareQuota(ctx context.Context, name string) (sure bool, err error) {
 	u, err := c.user(ctx, name)
 	if err != nil || u.Quota == 0 {

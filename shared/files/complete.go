@@ -20,13 +20,12 @@ import (
 	"ferry/shared/table"
 )
 
-// Complete makes the file of a session visible, or says which parts are missing.
-// A repeated call returns the same file, or the fault Gone if that was deleted since. sum is
-// the CRC64NVME of the whole file, or nil.
+// Complete makes the file of a session visible, or says which parts are missing. A repeated call
+// returns the same file, or the fault Gone if that file was deleted since. sum is the CRC64NVME
+// of the whole file, or nil.
 //
-// Apart from the store's own calls it reads the owner and writes one
-// transaction. If the session has recipients and was begun in another hour,
-// there is one more call.
+// Apart from the store's own calls it reads the owner and writes one transaction. If the session
+// has recipients and was begun in another hour, there is one more call.
 func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Listed, error) {
 	if sess.Done {
 		return s.completedFile(ctx, sess)
@@ -59,7 +58,7 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 		return s.overtaken(ctx, sess, fault.New(fault.NotFound, "the parts are gone; begin a new upload"))
 	}
 	if err != nil && sess.Streamed { // the length may have been wrong
-		_ = s.Table.Write(ctx, sess.reservation().charge(0)...) // if this fails, it lapses
+		_ = s.Table.Write(ctx, sess.reservation().charge(0)...) // if this fails, the reservation lapses
 	}
 	if err == nil {
 		err = s.checkHash(ctx, sess)
@@ -89,7 +88,7 @@ func errNoDestination() error {
 
 // recountNotices counts a session's notices again in the hour and day of its completion, so that
 // a week's notices cannot all go out in one day. It runs before anything changes. The session
-// records it, so a repeated completion counts nothing.
+// records the new time, so a repeated completion counts nothing.
 func (s *Service) recountNotices(ctx context.Context, sess *Session) error {
 	last := time.UnixMilli(cmp.Or(sess.Counted, sess.Created))
 	mark := func(at time.Time) table.Op {

@@ -16,13 +16,13 @@ import (
 
 // A file's bytes are stored under a key that begins with a shard and the UTC day on which the
 // file leaves its area: D7-2026-12-21/ID-RANDOM-OWNER. A sweep that lists the days up to today
-// finds exactly what is due. S3 takes as many requests per shard as for a whole bucket with one
-// prefix.
+// finds exactly what is due. S3 allows as many requests for each shard as for a whole bucket with
+// one prefix.
 //
-// The day is a hint; the record decides. An object to look at on another day has a due item. If
-// the record says an earlier day, or sweeps may be past the key's day, the transaction that
-// writes the record also writes the item. If the record says a later day, or something failed,
-// the sweep writes the item before it is past the key's day.
+// The day is a hint; the record decides. An object that must be looked at on another day has a
+// due item. If the record says an earlier day, or sweeps may be past the key's day, the
+// transaction that writes the record also writes the item. If the record says a later day, or
+// something failed, the sweep writes the item before it is past the key's day.
 
 const (
 	shards = 16
@@ -47,7 +47,7 @@ func dayOf(expires int64) string {
 // folder returns the first element of the keys of a shard and a day.
 func folder(shard int, day string) string { return fmt.Sprintf("D%x-%s", shard, day) }
 
-// blobKey returns a new, unique key for the bytes of a file that expires at a time.
+// blobKey returns a new, unique key for the bytes of a file that expires at this time.
 func (s *Service) blobKey(owner string, id, expires int64) (string, error) {
 	random, err := keys.RandomToken(s.Random)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Service) blobKey(owner string, id, expires int64) (string, error) {
 	return fmt.Sprintf("%s/%d-%s-%s", folder(shard, dayOf(expires)), id, random[:randomLength], owner), nil
 }
 
-// keyParts is what a key says.
+// keyParts are the parts of a key.
 type keyParts struct {
 	owner   string
 	id      int64
@@ -72,13 +72,14 @@ func ParseBlobKey(key string) (owner string, id int64, ok bool) {
 	return k.owner, k.id, ok
 }
 
-// stored returns what an object tells about its file: area, length, key, and what the key says.
+// stored returns what an object shows about its file: area, length, key, and the owner and id in
+// the key.
 func stored(area blob.Area, o blob.Object) File {
 	owner, id, _ := ParseBlobKey(o.Key)
 	return File{Owner: owner, ID: id, Area: area, Blob: o.Key, Length: o.Size}
 }
 
-// Objects yields what the objects of both areas tell about their files.
+// Objects yields what each object of both areas shows about its file.
 func Objects(ctx context.Context, s blob.Store) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
@@ -140,7 +141,7 @@ func due(day string, area blob.Area, o blob.Object) table.Op {
 }
 
 // missed returns the operation that makes a sweep look at a file on the day it expires, if its
-// key has a later day, or one that sweeps are past.
+// key has a later day, or a day that sweeps have passed.
 func (s *Service) missed(f File) []table.Op {
 	day := dayOf(f.Expires)
 	k, ok := parseKey(f.Blob)

@@ -53,7 +53,7 @@ type File struct {
 	SHA256      []byte    `json:"sha256,omitempty"`
 	Contents              // of a bundle
 	By
-	Recipients []string `json:"recipients,omitempty"` // IDs of the links beside its own; of the notice, if one brought it
+	Recipients []string `json:"recipients,omitempty"` // IDs of its other links; the notice's ID if a notice brought one
 	Notify     bool     `json:"notify,omitempty"`     // the uploader wants a receipt of the first download
 	Expires    int64    `json:"expires,omitempty"`    // Unix seconds, when it leaves this area; 0 is never
 	// From has the places, as AREA/KEY, where the bytes may still be after a move. A link's
@@ -61,7 +61,7 @@ type File struct {
 	From  []string `json:"from,omitempty"`
 	Moved int64    `json:"moved,omitempty"` // Unix seconds of the last move
 	Key   int64    `json:"key,omitempty"`   // version of its links' key; 0 is the first
-	// Renewed counts how often its own link was made anew, and Changes how often the record was
+	// Renewed counts how often its own link was renewed, and Changes how often the record was
 	// changed in place.
 	Renewed int64 `json:"renewed,omitempty"`
 	Changes int64 `json:"changes,omitempty"`
@@ -78,17 +78,16 @@ type Config struct {
 	Outbox    Outbox
 	Links     Links
 	Retention Retention
-	Free      func() (int64, error) // bytes that uploads may still take; nil is no bound
+	Free      func() (int64, error) // bytes that uploads may still take; nil means no bound
 	Log       *slog.Logger
 	HashStep  int64 // most bytes that one call of Complete hashes; 0 is 512 MiB
 	Shared    bool  // other processes use the table too
-	// Mover arranges a call of MoveBytes, which moves a file's bytes after its record; nil moves
-	// them within the request.
+	// Mover schedules a call of MoveBytes, which moves a file's bytes after its record. If Mover
+	// is nil, the request moves the bytes itself.
 	Mover func(ctx context.Context, s *Service, owner string, id int64) error
 }
 
-// Retention says how long files stay, unless their owner has different terms.
-// 0 is for ever.
+// Retention says how long files stay, unless their owner has different terms. 0 means for ever.
 type Retention struct {
 	KeepDays   int64 // in the user area
 	BackupDays int64 // in the backup area, after that
@@ -124,7 +123,7 @@ func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() 
 type Page struct {
 	Files  []*Listed
 	Next   int64
-	Search string // what all names contain
+	Search string // the text that all names contain
 }
 
 // List returns a page of up to limit files with ids below after, or from the
@@ -143,9 +142,9 @@ func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, aft
 	return s.page(ctx, found, owner), nil
 }
 
-// Search returns a page of up to limit files whose names contain text, in upper or lower case. It
-// makes one call to the table, and looks at no more files than table.MaxPage; so a page that is
-// not the last may be short, or empty. If text is empty, it is List.
+// Search returns a page of up to limit files whose names contain text, ignoring case. It makes
+// one call to the table, and looks at no more files than table.MaxPage; so a page that is not the
+// last may be short, or empty. If text is empty, Search is List.
 func (s *Service) Search(ctx context.Context, owner auth.User, area blob.Area, text string, after int64, limit int) (Page, error) {
 	if text == "" {
 		return s.List(ctx, owner, area, after, limit)
@@ -186,9 +185,10 @@ func (s *Service) page(ctx context.Context, found table.Page, owner auth.User) P
 	return page
 }
 
-// Open returns the bytes of a file. If they are missing, reread returns its record as it is now,
-// or the error of Open if the file was moved or removed since f was read. If they are missing
-// still, or their number differs from the record's, the error is ErrLost.
+// Open returns the bytes of a file. If they are missing, it calls reread, which returns the
+// record as it is now. If the file was moved or removed since f was read, reread may return an
+// error instead, which Open returns. If the bytes are still missing, or their number differs from
+// the record's, the error is ErrLost.
 func (s *Service) Open(ctx context.Context, f File, reread Reread) (b io.ReadSeekCloser, err error) {
 	_, err = s.look(ctx, f, reread, func(f File) (length int64, err error) {
 		if b, err = s.Blobs.Open(ctx, f.Area, f.Blob); err != nil {
@@ -222,15 +222,16 @@ func (s *Service) SignGet(ctx context.Context, f File, reread Reread, how blob.S
 	return url, fault.Wrap(err, "signing a download")
 }
 
-// Entries is the folder in the store for what SignRange copies. A rule of the buckets removes it.
+// Entries is the store's folder for the copies that SignRange makes. A rule of the buckets
+// removes them.
 const Entries = "entries/"
 
 // copyTime is how long a request waits for the store's copy of a range.
 const copyTime = 20 * time.Second
 
-// SignRange returns a URL for n bytes of a file from the offset off, which the store copies to an
-// object of their own. It makes two calls to the store if the copy of that day is there. If a copy
-// takes long, the fault is TooMany, and a repeated call goes on with it. If the store cannot
+// SignRange returns a URL for n bytes of a file from the offset off. The store copies them to an
+// object of their own. It makes two calls to the store if that day's copy is there. If copying
+// takes too long, the fault is TooMany, and a repeated call resumes the copy. If the store cannot
 // copy ranges, the error is blob.ErrUnsupported.
 func (s *Service) SignRange(ctx context.Context, f File, reread Reread, off, n int64, how blob.Signed) (string, error) {
 	copying, cancel := context.WithTimeout(ctx, copyTime)
@@ -257,7 +258,7 @@ func (s *Service) SignRange(ctx context.Context, f File, reread Reread, off, n i
 }
 
 // look measures the bytes of a file, and compares their number with the record. If they are
-// missing, it reads the record again. It returns the file as it is where its bytes are.
+// missing, it reads the record again. It returns the file at the place where its bytes are.
 func (s *Service) look(
 	ctx context.Context, read File, reread Reread, measure func(File) (int64, error),
 ) (f File, err error) {
@@ -300,15 +301,15 @@ func (s *Service) expiry(entered time.Time, area blob.Area, owner auth.User) int
 	return entered.AddDate(0, 0, int(days)).Unix()
 }
 
-// Expiry is when its sender wants a file to leave the user area: at a time, or some time after it
-// is stored. The zero Expiry leaves that to the retention.
+// Expiry is when a file's sender wants it to leave the user area: at a time, or some time after
+// it is stored. The zero Expiry leaves that to the retention.
 type Expiry struct {
 	At int64 `json:"leavesAt,omitempty"` // Unix seconds
 	In int64 `json:"leavesIn,omitempty"` // seconds
 }
 
-// wanted returns when a file that was stored at a time leaves the user area. That is never later
-// than the retention allows; the fault is Invalid if more was asked for.
+// wanted returns when a file that was stored at this time leaves the user area. That is never
+// later than the retention allows; if e asks for more, the fault is Invalid.
 func (s *Service) wanted(e Expiry, stored time.Time, owner auth.User) (int64, error) {
 	most := s.expiry(stored, blob.Files, owner)
 	at := e.At
@@ -327,7 +328,8 @@ func (s *Service) wanted(e Expiry, stored time.Time, owner auth.User) (int64, er
 	return at, nil
 }
 
-// expirySlack is how much too late an expiry may be: a day of the retention can have 23 hours.
+// expirySlack is how far an expiry may exceed the retention: a day of the retention can have 23
+// hours.
 const expirySlack = time.Hour
 
 // Listed is a file with the token of its own link. Pages share it, so it must not be changed.
@@ -356,7 +358,7 @@ func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
 	return s.listed(f.Completed()), nil
 }
 
-// unreadable logs an item that is left out, so that it holds up nothing else.
+// unreadable logs an item that is left out so that it does not hold up anything else.
 func (s *Service) unreadable(ctx context.Context, key table.Key, err error) {
 	s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", key.String(), "error", err)
 }

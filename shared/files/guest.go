@@ -14,23 +14,24 @@ import (
 type Taking struct {
 	Begun *Session // a session that begins
 	Files []File   // that become visible
-	Of    string   // the id of the session that becomes one of them
-	Anew  bool     // the notice that waits takes no more: its maker needs another
+	Of    string   // the id of the session that becomes one of the files
+	Anew  bool     // the waiting notice takes no more files: the request's owner needs another
 }
 
-// Arrival is what a notice tells of the files that have come by a request.
+// Arrival is what a notice says about the files that have arrived by a request.
 type Arrival struct {
 	Request, Title string
 	Files, Bytes   int64
-	From           []string // what the guests call themselves; empty is without a name
+	From           []string // the names that the guests gave; "" for a guest without one
 }
 
-// takeTime is how long a write is tried again because other guests were faster. The pauses are
-// random, first up to takeWait, then up to twice as much each time, at most longWait.
+// takeTime is how long a write is retried because other guests were faster. The pauses are
+// random: first up to takeWait, then up to twice as much each time, at most longWait.
 const takeTime, takeWait, longWait = 8 * time.Second, 10 * time.Millisecond, 320 * time.Millisecond
 
-// bounded calls write with the operations that take what a guest stores. write returns how many
-// others come before them in the transaction. For a user there are none.
+// bounded calls write with the operations that count what a guest stores against the request's
+// limits. write returns how many other operations come before them in the transaction. For a user
+// there are no such operations.
 func (s *Service) bounded(
 	ctx context.Context, owner string, by By, t Taking, write func(more []table.Op) (before int, err error),
 ) error {
@@ -46,10 +47,10 @@ func (s *Service) bounded(
 		}
 		before, err := write(more)
 		refused, ok := errors.AsType[*table.ConditionError](err)
-		if !ok || refused.Op < before || refused.Op >= before+len(more) { // what write adds behind is its own
+		if !ok || refused.Op < before || refused.Op >= before+len(more) { // write may append operations of its own
 			return err
 		}
-		t.Anew = refused.Op < before+len(more)-1 // the last is that of the request itself
+		t.Anew = refused.Op < before+len(more)-1 // the last operation is that of the request itself
 		time.Sleep(rand.N(wait))
 	}
 	return &fault.Fault{

@@ -21,15 +21,14 @@ import (
 	"ferry/shared/table"
 )
 
-// With the header Idempotency-Key a client can repeat a request when it does not
-// know whether the first one succeeded. The repeat stores nothing, and gets the
-// result of the first.
+// With the header Idempotency-Key a client can repeat a request when it does not know whether the
+// first one succeeded. The repeat stores nothing, and gets the result of the first.
 //
 // A request claims its key before it stores anything. The transaction that makes its result
 // visible also marks the claim as done, so the two cannot differ. If a request dies, its lease
-// runs out and another may take over the key. If the first request was only slow, its
-// transaction is then refused. If a file of the result was deleted since, the repeat is told so
-// instead of getting a dead link.
+// runs out and another may take over the key. If the first request was only slow, its transaction
+// is then refused. If a file of the result was deleted since, the repeat gets a Gone fault
+// instead of a dead link.
 
 const (
 	// KeyHeader is the name of the request's header.
@@ -90,9 +89,9 @@ func Fingerprint(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Lease returns how long a request may hold its key if its body has this many
-// bytes; -1 is unknown. A request that takes longer fails only if
-// another request with its key comes after the lease.
+// Lease returns how long a request may hold its key if its body has this many bytes; -1 means
+// unknown. A request that takes longer fails only if another request with its key comes after the
+// lease.
 func Lease(bytes int64) time.Duration {
 	if bytes < 0 || bytes > int64(maxLease/time.Second)*leaseRate {
 		return maxLease
@@ -236,8 +235,8 @@ func (c *Claim) Release(ctx context.Context) {
 		If(table.Equal("claim", c.item.Claim), table.Equal("state", claimRunning)).Relax())
 }
 
-// rememberedFile is what a key remembers of a stored file: enough to answer a
-// repeat, and to tell it from a different upload.
+// rememberedFile is what a key remembers about a stored file: enough to answer a repeat, and to
+// tell it from a different upload.
 type rememberedFile struct {
 	ID       int64  `json:"id"`
 	Name     string `json:"name"`
@@ -272,11 +271,11 @@ type Repeat struct {
 	seen     []File
 
 	unprotected bool // the first upload had no password
-	protects    bool // this one has
+	protects    bool // the repeat has one
 }
 
-// Repeat returns a Repeat of the uploader's upload into the area of owner that had this claim's
-// result.
+// Repeat returns a Repeat of the uploader's earlier upload into the area of owner, whose result
+// this claim holds.
 func (c *Claim) Repeat(uploader auth.Identity, owner string) (*Repeat, error) {
 	s := c.s
 	var all []struct {
@@ -324,9 +323,10 @@ func (r *Repeat) Protect(string) { r.protects = true }
 // Abort does nothing, as nothing is stored.
 func (r *Repeat) Abort(context.Context) {}
 
-// Commit returns a page as Upload.Commit does. It makes one call to the table for a list, and
-// one if the list lacks files of the first upload. If the repeat brought different files, or a
-// password that the first did not have, the fault is Conflict; if one of the first was deleted since, it is Gone.
+// Commit returns a page as Upload.Commit does. It makes one call to the table for a list, and one
+// more if the list lacks files of the first upload. If the repeat brought different files, or a
+// password that the first upload did not have, the fault is Conflict; if one of the first files
+// was deleted since, it is Gone.
 func (r *Repeat) Commit(ctx context.Context, limit int) (page Page, err error) {
 	same := slices.EqualFunc(r.seen, r.first, func(s File, f *Listed) bool {
 		return s.Name == f.Name && s.Length == f.Length && s.CRC64 == f.CRC64
@@ -348,8 +348,8 @@ func (r *Repeat) Commit(ctx context.Context, limit int) (page Page, err error) {
 	return page.With(missing...), err
 }
 
-// kept returns files that were stored in user areas as they are now, with one call to the
-// table if there are any. If one of them is no longer there, the fault is Gone.
+// kept returns files that were stored in user areas as they are now, with one call to the table
+// if there are any. If one of the files is no longer there, the fault is Gone.
 func (s *Service) kept(ctx context.Context, stored ...*Listed) (now []*Listed, err error) {
 	keys := make([]table.Key, len(stored))
 	for i, f := range stored {

@@ -59,7 +59,7 @@ func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
 }
 
 // orLater moves the bytes of a file. If that fails, it makes the next sweep look at their old
-// place, whatever day is in its key, even if the request has ended.
+// place, whatever day is in the key there. It does so even if the request has ended.
 func (s *Service) orLater(ctx context.Context, f File, move func(context.Context, File) error) error {
 	err := move(ctx, f)
 	if err == nil {
@@ -106,15 +106,16 @@ func errNoFile(area blob.Area) error {
 	return fault.New(fault.NotFound, "no file of that id in the %s area", name)
 }
 
-// publish returns the operation that makes a file visible, beside those of its links.
+// publish returns the operation that, with those of its links, makes a file visible.
 func (f File) publish() []table.Op { return []table.Op{f.put().If(table.NotExists())} }
 
-// unpublish returns the operation that makes a file invisible, beside those of its links. It is
+// unpublish returns the operation that, with those of its links, makes a file invisible. It is
 // refused if the file has changed since it was read.
 func (f File) unpublish() []table.Op { return []table.Op{table.Delete(f.key()).If(f.Unchanged()...)} }
 
-// Unchanged returns the conditions that a file's record still names the same bytes, that its links
-// have the same version of their key, and that nothing else of it was changed in place.
+// Unchanged returns the conditions that a file's record still names the same bytes, that its
+// links have the same version of their key, and that nothing else in the record was changed in
+// place.
 func (f File) Unchanged() []table.Cond {
 	return []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", max(1, f.Key)), table.AtMost("changes", f.Changes)}
 }
@@ -142,9 +143,9 @@ var errExtended = errors.New("the file has not expired any more")
 // changeTries bounds how often a file that keeps changing is read again.
 const changeTries = 5
 
-// Retry calls change with a file, and again with the file as it is now if something else has changed
-// it in place meanwhile, as by a renewal of links. If the file was moved or removed, the fault is
-// NotFound.
+// Retry calls change with a file. If something else, such as a renewal of links, has changed the
+// file in place meanwhile, Retry calls change again with the file as it is now. If the file was
+// moved or removed, the fault is NotFound.
 func (s *Service) Retry(ctx context.Context, f File, change func(File) error) error {
 	for range changeTries {
 		err := change(f)
@@ -221,9 +222,9 @@ func tryEach(places []File, do func(at File) error) (err error) {
 	return err
 }
 
-// Find calls do with each place where the bytes of a file may be, until do returns something
-// else than blob.ErrNotFound. If it never does, and reread shows that the file was moved
-// meanwhile, Find goes on with the new places. Without reread it looks once.
+// Find calls do with each place where the bytes of a file may be, until do returns anything other
+// than blob.ErrNotFound. If it never does, and reread shows that the file was moved meanwhile,
+// Find continues with the new places. If reread is nil, it looks only once.
 func (f File) Find(do func(at File) error, reread func() (File, error)) error {
 	for range changeTries {
 		err := tryEach(f.places(), do)
@@ -253,10 +254,10 @@ func (f File) names(at File) bool {
 	return f.place() == at.place() || slices.Contains(f.From, at.place())
 }
 
-// bring moves the bytes of a file to the place that its record names, if they are not
-// there yet. It may be repeated, and several may run at once: a record always names a
-// place where all bytes are. If the file was moved again or removed meanwhile, bring
-// removes what nobody needs.
+// bring moves the bytes of a file to the place that its record names, if they are not there yet.
+// It may be repeated, and several may run at once: a record always names a place where all bytes
+// are. If the file was moved again or removed meanwhile, bring removes the bytes that nobody
+// needs.
 func (s *Service) bring(ctx context.Context, f File) error {
 	if len(f.From) == 0 {
 		return nil
@@ -282,8 +283,8 @@ func (s *Service) bring(ctx context.Context, f File) error {
 	return nil
 }
 
-// overtakenMove removes the bytes that f names and its record no longer does. What the record
-// names is left to its own mover.
+// overtakenMove removes the bytes that f names but its current record no longer does. Bytes that
+// the record names are left to their own mover.
 func (s *Service) overtakenMove(ctx context.Context, f File) error {
 	now, err := s.current(ctx, f.Owner, f.ID)
 	if err != nil {
@@ -298,10 +299,10 @@ func (s *Service) overtakenMove(ctx context.Context, f File) error {
 	return nil
 }
 
-// Rekey gives a file's record and links a new key for the bytes, in one write. This begins a
-// move from the places in from, each AREA/KEY; or store first puts the bytes under the new key.
-// If the file has changed since f was read, the error is table.ErrCondition, and what was stored
-// is removed. An unreadable record is replaced by f.
+// Rekey gives a file's record and links a new key for the bytes, in one write. Either this begins
+// a move from the places in from, each AREA/KEY, or store first puts the bytes under the new key.
+// If the file has changed since f was read, the error is table.ErrCondition, and the bytes that
+// were stored are removed. An unreadable record is replaced by f.
 func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(File) error) (File, error) {
 	now := f
 	now.From, now.Moved = from, s.Now().Unix()
@@ -320,7 +321,7 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 	if err == nil {
 		record := now.put().If(f.Unchanged()...)
 		if _, damaged := DecodeFile(item); errors.Is(damaged, table.ErrUnreadable) {
-			record = now.put().If(table.Exists()) // which does not read it
+			record = now.put().If(table.Exists()) // a condition that does not read the record
 		}
 		err = s.Table.Write(ctx, slices.Concat([]table.Op{record}, links, s.missed(now))...)
 	}
@@ -403,9 +404,9 @@ func (s *Service) remove(ctx context.Context, f File) error {
 	return nil
 }
 
-// RemoveAll purges all files of a user, who must be disabled, in both areas. It
-// first ends the user's reservations, so that a later user of the same name is
-// not charged for them, and their requests.
+// RemoveAll purges all files of a user, who must be disabled, in both areas. It first ends the
+// user's requests and reservations, because a later user of the same name would be charged for
+// the reservations.
 func (s *Service) RemoveAll(ctx context.Context, owner string) (removed int, err error) {
 	if _, err := s.endReservations(ctx, owner, math.MaxInt64); err != nil {
 		return 0, err

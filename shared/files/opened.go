@@ -36,10 +36,10 @@ func (s Session) opened(n int64) table.Op {
 		Add("open", n).Add("bytes", n*s.stated()).Add("rev", 1)
 }
 
-// open stores a new session with the operations in ops, unless the uploader has too
-// many, or their stated lengths together do not fit the disk. If a bound refuses it, the sessions
-// are counted again. It tries until it knows: what refuses it then is another one that began or
-// ended meanwhile, of which there are few.
+// open stores a new session with the operations in ops, unless the uploader has too many, or
+// their stated lengths together do not fit the disk. If a bound refuses the session, open counts
+// the sessions again, and retries until it knows. A retry is refused only if another session
+// began or ended meanwhile, and there are few of those.
 func (s *Service) open(ctx context.Context, sess Session, ops []table.Op) error {
 	free, err := int64(1<<62), error(nil) // no bound
 	if s.Free != nil {
@@ -63,7 +63,8 @@ func (s *Service) open(ctx context.Context, sess Session, ops []table.Op) error 
 			return &fault.Fault{Kind: fault.TooMany, After: max(time.Second, now.first.Sub(s.Now())), Cause: err,
 				Detail: fmt.Sprintf("you have %d open uploads, the most that a user may have; complete or end one first", now.open)}
 		case now.bytes > free+now.arrived-need:
-			// Not as the fault's cause: the caller's wish is no error in the log.
+			// With a Cause the fault would be logged as an error, but the caller only asked for
+			// too much.
 			return fmt.Errorf("%w: %w", err, fault.New(fault.Full,
 				"your open uploads and this one need more room than the service has left"))
 		}
@@ -71,7 +72,7 @@ func (s *Service) open(ctx context.Context, sess Session, ops []table.Op) error 
 	}
 }
 
-// counted is what the sessions of a user show.
+// counted is the result of counting a user's sessions.
 type counted struct {
 	open, bytes, arrived int64     // arrived bytes are on the disk by now
 	first                time.Time // when the first session expires

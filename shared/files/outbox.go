@@ -11,15 +11,14 @@ import (
 // belong in the same transaction as the change that they report, except for a download's
 // event. It is safe for concurrent use.
 type Outbox interface {
-	// Reserve counts a message from who stores files to each address and number, which
-	// must all differ, and returns the time under which it counted them. A TooMany
-	// fault says when to try again; an Invalid fault means that it will never
-	// work. After a fault nothing is counted. It makes one call to the table,
-	// or none if there are no limits.
+	// Reserve counts a message from by, who stores files, to each address and number in to, which
+	// must all differ. It returns the time under which it counted them. A TooMany fault says when
+	// to retry; an Invalid fault means that a retry will never work. After a fault nothing is
+	// counted. It makes one call to the table, or none if there are no limits.
 	//
-	// What was reserved before is counted again only if another hour or day has begun since.
-	// Then marks are written in the same call. If the condition of one is refused, the error is
-	// table.ErrCondition.
+	// What was reserved at the time before is counted again only if another hour or day has begun
+	// since. Then marks are written in the same call. If the condition of one is refused, the
+	// error is table.ErrCondition.
 	Reserve(
 		ctx context.Context, by By, to []string, before time.Time, marks ...func(at time.Time) table.Op,
 	) (at time.Time, err error)
@@ -28,7 +27,7 @@ type Outbox interface {
 	// Message queues a notice about a link to a file, which expires with f. The sort key of the
 	// operation is the notice's ID.
 	Message(ctx context.Context, m Message, f File, link Options) (table.Op, error)
-	// Event reports an event to programs that listen, if there are any.
+	// Event reports an event to the programs that listen, if there are any.
 	Event(ctx context.Context, e Event) ([]table.Op, error)
 }
 

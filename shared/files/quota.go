@@ -75,8 +75,8 @@ func (u *Upload) use() []table.Op {
 }
 
 // unlimited returns the check that an owner who had no quota when read still has none: a new
-// quota must not miss an uncounted change. In a table that processes share it would cost every
-// upload two write units, so quick ones skip it.
+// quota must not miss an uncounted change. In a table that processes share the check would cost
+// every upload two write units, so quick uploads skip it.
 func (s *Service) unlimited(owner string, read time.Time) []table.Op {
 	if s.Shared && s.Now().Sub(read) < time.Second {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"ferry/shared/table"
 )
 
-// Remains returns a user as auth.Users.Trace does. For one who is lost or unreadable, LastFile
-// is at least the id of any record, session or, if there is a store, object, and Generation is
-// above that of any bearer. A user named only by such items is lost too.
+// Remains returns a user as auth.Users.Trace does. For a lost or unreadable user, LastFile is at
+// least the id of any record, session or, if there is a store, object, and Generation is above
+// that of any bearer. A user whom only such items name counts as lost too.
 func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad error) {
 	u, listed, bad := auth.NewUsers(s.Table, s.Now).Trace(ctx, name)
 	unknown := errors.Is(bad, auth.ErrUnknownUser)
@@ -43,7 +43,7 @@ func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad er
 		}
 	}
 	last, err := s.lastObject(ctx, name)
-	// Generations count up from 0 or from such a time, so no bearer's is as high.
+	// Generations count up from 0 or from a time like this one, so no bearer's is as high.
 	u.LastFile, u.Generation = max(u.LastFile, last), max(u.Generation+1, s.Now().Unix())
 	if unknown && u.LastFile > 0 {
 		bad = auth.Lost(name)

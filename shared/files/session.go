@@ -43,8 +43,8 @@ type Plan struct {
 	PartSize int64  `json:"partSize"` // the client's wish, or 0; in a Session the size in use
 	SHA256   []byte `json:"sha256,omitempty"`
 	Bundle   bool   `json:"bundle,omitempty"` // see package bundle
-	Files    int64  `json:"files,omitempty"`  // how many that has; 0 is not known
-	Token    string `json:"token,omitempty"`  // the id of the API token that began it, if that may use no other session
+	Files    int64  `json:"files,omitempty"`  // how many the bundle has; 0 if not known
+	Token    string `json:"token,omitempty"`  // id of the API token that began it, if limited to its own sessions
 	Sending
 }
 
@@ -206,8 +206,8 @@ func errNoSession() error {
 	return fault.New(fault.NotFound, "no upload session of that id")
 }
 
-// Session returns a session that this user began or, unless it must be the user's own, whose file
-// goes to this user's area. It makes one call to the table.
+// Session returns a session that this user began or, if own is false, one whose file goes to this
+// user's area. It makes one call to the table.
 func (s *Service) Session(ctx context.Context, by By, id string, own bool) (Session, error) {
 	sess, err := s.session(ctx, id)
 	if err == nil && !sess.By.same(by) && (own || !sess.seenBy(by)) {
@@ -294,7 +294,7 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	if err != nil || u.State != auth.Active || sess.By.UserIncarnation != u.Incarnation {
 		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
-	if sess.By.Request != "" { // which may have ended
+	if sess.By.Request != "" { // the request may have ended
 		err = s.Links.Check(ctx, sess.Owner, sess.By, Taking{Of: sess.ID})
 	}
 	return sess, err
@@ -438,9 +438,10 @@ func (s *Service) reserveAgain(
 	return err
 }
 
-// checkRoom returns a TooLarge fault if a streamed session grows beyond the quota of its
-// owner, or what its request takes. The room itself is taken when the session is completed and its
-// length is known. It makes one call for a streamed session under a quota, and up to two for a guest's.
+// checkRoom returns a TooLarge fault if a streamed session grows beyond its owner's quota, or
+// beyond what its request takes. The room itself is taken when the session is completed and its
+// length is known. It makes one call for a streamed session under a quota, and up to two for a
+// guest's.
 func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error {
 	if !sess.Streamed {
 		return nil
@@ -466,10 +467,10 @@ func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error
 	return err
 }
 
-// inSession reports whether an object without a record belongs to a session. If that is
-// open, the record is written when the client completes it again. If it is done, the
-// record may have been written since it was looked for; a true leftover stays until the
-// session is forgotten.
+// inSession reports whether an object without a record belongs to a session. If the session is
+// open, the record is written when the client completes it again. If it is done, the record may
+// have been written since it was looked for; a real leftover stays until the session is
+// forgotten.
 func (s *Service) inSession(ctx context.Context, key string) (bool, error) {
 	k, _ := parseKey(key)
 	_, err := s.session(ctx, k.session)

@@ -45,7 +45,7 @@ type Sweeper struct {
 	// AtOnce is how many objects are swept at the same time; 0 is 1.
 	AtOnce int
 
-	quiet   bool // a check says itself whose user is lost
+	quiet   bool // a check reports lost users itself
 	mu      sync.Mutex
 	reading singleflight.Group
 	owners  sync.Map // of owner, by name: those read in this run
@@ -60,7 +60,7 @@ type Sweeper struct {
 type sweepState struct {
 	V    int64  `json:"v"`
 	Day  string `json:"day,omitempty"`  // all that was due before this day is done
-	User string `json:"user,omitempty"` // the last one whose reservations were looked at
+	User string `json:"user,omitempty"` // the last user whose reservations were looked at
 	Walk int64  `json:"walk,omitempty"` // Unix seconds, when the next walk begins
 	// Of a walk under way: its area, and the last key there.
 	Area  blob.Area `json:"area,omitempty"`
@@ -174,7 +174,7 @@ func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err erro
 		}
 		return ""
 	}
-	for _, area := range []blob.Area{blob.Backup, blob.Files} { // what is moved now need not be looked at again
+	for _, area := range []blob.Area{blob.Backup, blob.Files} { // so that the files moved now are not looked at again
 		done, err := s.each(ctx, area, folder(0, at.Day), skip, func(chunk []blob.Object) (int, error) {
 			return s.visit(ctx, area, chunk, func(o blob.Object, next int64) error {
 				return s.postpone(ctx, area, o, next)
@@ -204,8 +204,8 @@ const walkEvery = 30 * 24 * time.Hour
 // users stands in for an area while a walk lists users.
 const users blob.Area = "users"
 
-// walk lists what the day keys miss: files that never expire, bytes that uploads left among
-// them, and leftovers of past days. Then it puts all users with a quota on their list.
+// walk lists what the day keys miss: files that never expire, bytes that uploads left among them,
+// and leftovers of past days. Then it puts all users with a quota on the quota list.
 func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err error) {
 	if at.Area == "" {
 		left := time.Unix(at.Walk, 0).Sub(s.Now())
@@ -317,8 +317,8 @@ func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) 
 
 const end = "\x7f" // sorts after all keys
 
-// past returns where the list continues after a key without a day. A key that an operator put
-// between the shards is skipped alone.
+// past returns where the list continues after a key without a day. If an operator put a key
+// between the shards, only that key is skipped.
 func past(key string) string {
 	switch {
 	case key < "D":

@@ -92,8 +92,8 @@ const (
 	tryAgain = 24 * time.Hour
 )
 
-// sweepObject does what is due with an object, and returns when to look at it again, in
-// Unix seconds.
+// sweepObject does what is due for an object, and returns when to look at it again, in Unix
+// seconds.
 func (s *Sweeper) sweepObject(
 	ctx context.Context, area blob.Area, o blob.Object, items map[string]table.Item,
 ) (next int64, err error) {
@@ -139,8 +139,8 @@ func (s *Sweeper) sweepObject(
 	return f.Expires, nil
 }
 
-// sweepUnnamed is sweepObject for an object that its key's record in this area does not name: a
-// move may have left it, or it may belong to an upload.
+// sweepUnnamed is sweepObject for an object that the record of its owner and id in this area does
+// not name: a move may have left it, or it may belong to an upload.
 func (s *Sweeper) sweepUnnamed(
 	ctx context.Context, area blob.Area, o blob.Object, oldAt time.Time,
 ) (next int64, err error) {
@@ -172,8 +172,8 @@ func (s *Sweeper) sweepUnnamed(
 	return gone, s.did(&s.report.Orphans, s.Blobs.SetAside(ctx, area, o.Key, s.Now()))
 }
 
-// needed returns why an object that no record names may still be needed, if so, and its owner. f
-// is the record of its owner and id, if there is one.
+// needed returns why an object that no record names may still be needed, or "", and the object's
+// owner. f is the record with that owner and id, if there is one.
 func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, of owner, err error) {
 	name, id, _ := ParseBlobKey(key)
 	of, err = s.owner(ctx, name)
@@ -196,8 +196,8 @@ func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, o
 	return why, of, err
 }
 
-// mostRemoved is how many leftovers a run removes, those of removed users not counted. More
-// suggest that an older table was restored.
+// mostRemoved is the most leftovers that a run removes, not counting those of removed users. More
+// leftovers suggest that an older table was restored.
 const mostRemoved = 100
 
 // mayRemove reports whether the run may remove a leftover, and counts it.
@@ -247,7 +247,7 @@ func (s *Service) ownerOf(ctx context.Context, name string) (owner, error) {
 }
 
 func (s *Sweeper) owner(ctx context.Context, name string) (owner, error) {
-	// Several checks of the same owner at once read it once.
+	// Concurrent checks of the same owner read it once.
 	found, err, _ := s.reading.Do(name, func() (any, error) {
 		if known, ok := s.owners.Load(name); ok {
 			return known, nil

@@ -20,8 +20,8 @@ import (
 const MaxFiles, MaxRecipients = 20, 20
 
 const (
-	// opsPerFile counts the record, its link, an event, and what the link keeps to tell of the
-	// first download. opsPerRecipient counts a link and a notice.
+	// opsPerFile counts the record, its link, an event, and the receipt that waits for the first
+	// download. opsPerRecipient counts a link and a notice.
 	opsPerFile, opsPerRecipient = 4, 2
 	// opsPerUpload counts one for a claim and one for a quota.
 	opsPerUpload = 2
@@ -32,10 +32,10 @@ type Sending struct {
 	Expiry
 	Options              // of each link
 	Recipients []Message `json:"notices,omitempty"` // all differ; each is sent for each file, with a link of its own
-	Tell       Contact   `json:"receipt"`           // who hears of each file's first download, if anybody
+	Tell       Contact   `json:"receipt"`           // who gets a receipt of each file's first download, if anybody
 }
 
-// Options limit a link. The zero Options do not.
+// Options limit a link. The zero Options set no limit.
 type Options struct {
 	Limit    int64  `json:"limit,omitempty"`    // how many downloads it allows; 0 is no limit
 	Password string `json:"password,omitempty"` // its hash; empty if it needs none
@@ -43,7 +43,7 @@ type Options struct {
 
 // Contact says where and how to write to somebody.
 type Contact struct {
-	To   string `json:"to,omitempty"` // an e-mail address; empty if nobody wants to hear
+	To   string `json:"to,omitempty"` // an e-mail address; empty if nobody wants to be told
 	Lang string `json:"lang,omitempty"`
 	Base string `json:"base,omitempty"` // the service's address
 }
@@ -274,7 +274,7 @@ func (u *Upload) listed() (stored []*Listed) {
 	return stored
 }
 
-// With adds those stored files to the page that would come on a later one. The stored files are
+// With adds to the page those stored files that would come on a later one. The stored files are
 // in the order of their ids.
 func (p Page) With(stored ...*Listed) Page {
 	if p.Next == 0 {
@@ -330,9 +330,9 @@ func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
 	return slices.Concat(rememberFiles(u.Claim, u.stored, u.sending), ops, u.use()), err
 }
 
-// publishNew returns the operations that make a new file visible and queue its
-// notices. It also completes the record: since the bytes were stored, hours may have gone
-// by, and the key may have been revoked.
+// publishNew returns the operations that make a new file visible and queue its notices. It also
+// completes the record: hours may have passed since the bytes were stored, and the key may have
+// been revoked meanwhile.
 func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]table.Op, error) {
 	var notices []table.Op
 	for _, m := range sending.Recipients {
@@ -367,8 +367,8 @@ func (u *Upload) Abort(ctx context.Context) {
 	u.counted = nil
 }
 
-// refused reports whether err means that a write did not happen. A fault is of what was checked
-// before it: a table knows none.
+// refused reports whether err means that a write did not happen. A fault comes from a check
+// before the write, because a table returns no faults.
 func refused(err error) bool {
 	return fault.Of(err) != nil || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) || errors.Is(err, table.ErrFull)
 }

@@ -58,8 +58,8 @@ const (
 	// keyPatience is how long a request waits for the key to be read again. Without an answer it
 	// carries on with what is known.
 	keyPatience = 3 * time.Second
-	// keyPause is the shortest time between two reads, for a version that is not known:
-	// another process may have just made it.
+	// keyPause is the shortest time between two reads when an unknown version is needed: another
+	// process may have just made it.
 	keyPause = time.Second
 )
 
@@ -106,7 +106,7 @@ func parseVersions(text string) (all []KeyVersion, err error) {
 // load reads the versions. The caller holds the lock, or is the only user so far.
 func (r *keyring) load(ctx context.Context) error {
 	text, err := r.Read(ctx)
-	r.read = r.now() // set late: functions that had to wait for each other at their start do not meet again
+	r.read = r.now() // set late, so that functions that waited for each other at their start do not meet again
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (k LinkKey) Version() int64 {
 	return 0
 }
 
-// Of returns the key in one version, as Version numbers them. If that is lost, the newest stands
-// in, and its tokens open nothing.
+// Of returns the key in one version, as Version numbers them. If that version is lost, the newest
+// stands in, and its tokens open nothing.
 func (k LinkKey) Of(version int64) LinkKey { return LinkKey{k.ring, max(1, version)} }
 
 // Revoked reports whether a version's links were revoked.
@@ -166,7 +166,7 @@ func (k LinkKey) File(area blob.Area, owner string, id int64) string {
 	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10)))
 }
 
-// Renewed returns the token that a file has after its own link was made anew so many times.
+// Renewed returns the token that a file has after its own link was renewed this many times.
 func (k LinkKey) Renewed(area blob.Area, owner string, id, times int64) string {
 	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10), strconv.FormatInt(times, 10)))
 }
@@ -177,8 +177,8 @@ func (k LinkKey) Recipient(area blob.Area, owner string, id int64, notice string
 	return encode(k.derive("recipient", string(area), owner, strconv.FormatInt(id, 10), notice))
 }
 
-// Request returns the token of the link of a request, which its owner made. It carries both names,
-// which RequestPlace reads. id has RequestID characters.
+// Request returns the token of the link of a request, which its owner made. It carries the owner
+// and the id, which RequestPlace reads. id has RequestID characters.
 func (k LinkKey) Request(owner, id string) string {
 	return requestPrefix + encode(append(k.derive("request", owner, id), id+owner...))
 }

@@ -1,5 +1,5 @@
-// Package keys makes tokens and the addresses that have them: random ones, and those that the link
-// key derives. Start reading with LinkKey.
+// Package keys makes tokens and the addresses that contain them: random ones, and those that the
+// link key derives. Start reading with LinkKey.
 package keys
 
 import (
@@ -34,7 +34,7 @@ func RandomTokenFor(random io.Reader, name string) (string, error) {
 	return encode(append(b, name...)), nil
 }
 
-// RandomID returns so many random bytes in hexadecimal.
+// RandomID returns this many random bytes in hexadecimal.
 func RandomID(random io.Reader, bytes int) (string, error) {
 	b := make([]byte, bytes)
 	_, err := io.ReadFull(random, b)

@@ -42,7 +42,7 @@ func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool)
 			continue
 		case err != nil:
 			bad.What = "a link cannot be read"
-			l, unchanged = Link{}, table.Exists() // which does not read the item
+			l, unchanged = Link{}, table.Exists() // a condition that does not read the item
 		case l.Dead != "":
 			bad.What = "a link is marked as dead"
 		default:
@@ -57,8 +57,8 @@ func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool)
 	return all, nil
 }
 
-// same reports whether two copies of a record are equal. A link's copy may be older than
-// the end of a move, and than a change of a link's limits.
+// same reports whether two copies of a record are equal. It ignores what a link's copy may lack:
+// the end of a move, or a change of a link's limits.
 func same(a, b files.File) bool {
 	a.From = nil
 	b.From = nil
@@ -118,9 +118,9 @@ func (s *Service) Stray(ctx context.Context, key table.Key, of files.File) (*fil
 // aside returns the key under which a link that belonged to no file is kept.
 func aside(key table.Key) table.Key { return table.Key{PK: "removed#" + key.PK, SK: key.SK} }
 
-// stays reports whether a link is its file's own; if not, it also returns the conditions under
-// which this stays so. A link of a damaged record counts as own: the record may be rebuilt
-// from it.
+// stays reports whether a link belongs to its file. If not, it also returns the conditions under
+// which that remains so. A link of a damaged record counts as belonging to it, because the record
+// may be rebuilt from the link.
 func (s *Service) stays(ctx context.Context, key table.Key, of files.File) (stays []table.Cond, own bool, err error) {
 	var item table.Item
 	err = s.Table.Get(ctx, files.Key(of.Area, of.Owner, of.ID), &item)

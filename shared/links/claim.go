@@ -19,10 +19,10 @@ import (
 	"ferry/shared/table"
 )
 
-// A guarded link gives its bytes only for a claim: LINK&claim=NONCE, to which the link redirects.
-// Making one writes nothing; its signature shows that the link did, and that the password was
-// right. Of a link with a limit, the first GET there takes a download, in one transaction with an
-// item for the claim. While that item is there, everything with this claim is free.
+// A guarded link gives its bytes only for a claim: it redirects to LINK&claim=NONCE. Making a
+// claim writes nothing; its signature shows that the link made it, and that the password was
+// right. If the link has a limit, the first GET with a claim takes a download, in one transaction
+// with an item for the claim. While that item is there, every request with this claim is free.
 
 const (
 	// claimLife is how long a claim can be used for the first time.
@@ -32,14 +32,15 @@ const (
 	takenLife = 24 * time.Hour
 
 	secretSize = 16
-	// In a nonce are random bytes, when it ends in Unix seconds, and the start of an HMAC-SHA256.
+	// A nonce has random bytes, its end in Unix seconds, and the start of an HMAC-SHA256.
 	nonceRandom, nonceTime, nonceSum = 12, 4, 16
 
-	// takersMax is how many of those who took a download a link remembers, takerSize how many bytes of each's
-	// hash, and takerPause how old one is before it is written again: many at once do not wait for each other.
+	// takersMax is how many takers of downloads a link remembers, and takerSize how many bytes of
+	// the hash of each. takerPause is how old a taker's entry is before it is written again, so
+	// that many requests at once do not wait for each other.
 	takersMax, takerSize, takerPause = 20, 16, time.Minute
 
-	// takeTime is how long a request tries to take a download while others do.
+	// takeTime is how long a request tries to take a download while others are faster.
 	takeTime = 3 * time.Second
 	takeWait = 30 * time.Millisecond
 )
@@ -48,7 +49,7 @@ func claimKey(token, claim string) table.Key {
 	return table.Key{PK: partition + keys.HashToken(token), SK: "claim#" + keys.HashToken(claim)}
 }
 
-// NewClaim returns a claim of a guarded link.
+// NewClaim returns a claim for a guarded link.
 func (s *Service) NewClaim(l Link) (string, error) {
 	b := make([]byte, nonceRandom, nonceRandom+nonceTime+nonceSum)
 	if _, err := io.ReadFull(s.Random, b); err != nil {
@@ -78,50 +79,52 @@ func (s *Service) checkClaim(l Link, claim string) error {
 	return fault.New(fault.Unauthorized, "this address was for one download and has ended: open the link again")
 }
 
-// claimed is what the table knows of a claim that has taken a download.
+// claimed is what the table knows about a claim that has taken a download.
 type claimed struct {
 	V     int64 `json:"v"`
 	Until int64 `json:"until"` // Unix seconds
 }
 
-// Taker is who took a download: a hash, and when, in Unix seconds.
+// Taker is a hash of who took a download, and when, in Unix seconds.
 type Taker struct {
 	Who string `json:"who"`
 	At  int64  `json:"at"`
 }
 
-// hash returns what is kept of who takes a download. Its key is the token, which the table does not have: nobody
-// can find there an address by trying all.
+// hash returns what a link keeps about who takes a download. The hash's key is the token, which
+// the table does not have, so nobody can find an address there by trying all.
 func (l Link) hash(who string) string {
 	mac := hmac.New(sha256.New, []byte(l.Token))
 	io.WriteString(mac, "taker "+who)
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:takerSize])
 }
 
-// took reports whether somebody took a download of a link since a time.
+// took reports whether the link remembers a download by the taker who, after the time since.
 func (l Link) took(who string, since time.Time) bool {
 	hash := l.hash(who)
 	return slices.ContainsFunc(l.Takers, func(t Taker) bool { return t.Who == hash && t.At > since.Unix() })
 }
 
-// with returns the takers of a link with one more, who is the last, and without those of more than a day ago.
+// with returns the link's takers: it adds who as the last, and drops those from more than a day
+// ago.
 func (l Link) with(who string, now time.Time) []Taker {
 	last, since := Taker{l.hash(who), now.Unix()}, now.Add(-takenLife).Unix()
 	all := slices.DeleteFunc(slices.Clone(l.Takers), func(t Taker) bool { return t.Who == last.Who || t.At <= since })
 	return append(all[max(0, len(all)-takersMax+1):], last)
 }
 
-// GoOn lets a request go on with a download of a link that Find has returned, even if it is used up, if who makes
-// it took one within a day. It returns why the link leads nowhere, if so, and makes no call.
+// GoOn lets a request resume a download of a link that Find has returned. The link may be used
+// up, if the taker who took a download within a day. If the link leads nowhere, the fault says
+// why. It makes no call.
 func (s *Service) GoOn(l Link, area blob.Area, who string) (Link, error) {
 	l.taken = l.Limit > 0 && who != "" && l.took(who, s.Now().Add(-takenLife))
 	return l, s.check(l, area)
 }
 
-// Take takes one of the downloads of a link with a limit for a claim that Find has accepted,
-// unless the claim has one. It remembers who takes it, for GoOn, unless who is empty. If none is left, the
-// fault is Unauthorized; if others take downloads all the time, it is Unavailable. It makes one call to the
-// table, and two more for each time that others were faster.
+// Take takes one download of a link with a limit for a claim that Find has accepted, unless the
+// claim already has one. It remembers who takes it, for GoOn, unless who is empty. If no download
+// is left, the fault is Unauthorized; if others take downloads all the time, it is Unavailable.
+// It makes one call to the table, and two more for each time that others were faster.
 func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, error) {
 	ctx = context.WithoutCancel(ctx)
 	end := s.Now().Add(takeTime)
@@ -132,9 +135,9 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 		now := s.Now()
 		until := now.Add(takenLife)
 		take, most := table.Update(key(l.Token)).Add("taken", 1), l.Limit-1
-		forgotten := tries >= takersMax // as so many others were faster
+		forgotten := tries >= takersMax // so many others were faster that they would push this one out
 		if who != "" && !forgotten && !l.took(who, now.Add(-takerPause)) {
-			take, most = take.Set("takers", l.with(who, now)), l.Taken // so that no other is lost
+			take, most = take.Set("takers", l.with(who, now)), l.Taken // so that no other taker is lost
 		}
 		err := s.Table.Write(ctx,
 			table.Put(claimKey(l.Token, claim), claimed{table.Format, until.Unix()}).Expire(until).If(table.NotExists()),
@@ -159,14 +162,14 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 		if l.Dead == "" && l.File.Area != area {
 			return l, Deleted.fault()
 		}
-		if err := s.checkClaim(l, claim); err != nil { // it took a download while the clock was wrong
+		if err := s.checkClaim(l, claim); err != nil { // the claim took a download while the clock was wrong
 			return l, err
 		}
 	}
 }
 
-// awaitTurn waits until a request that was too late may try again. The others wait too, each for another
-// time. After end, the fault is Unavailable.
+// awaitTurn waits until a request that was too late may retry. Each request waits for a
+// different, random time. After end, the fault is Unavailable.
 func (s *Service) awaitTurn(end time.Time) error {
 	if !s.Now().Before(end) {
 		return &fault.Fault{Kind: fault.Unavailable, Detail: "many people open this link at this moment; try again", After: time.Second}

@@ -18,11 +18,11 @@ import (
 )
 
 // An answer calls MayGive before the bytes and Used after them. What a use adds to the link's
-// item is pending until it is written: by the answer itself while the table is quiet, else together
-// with other uses, by a timer. DynamoDB takes 1,000 writes of one item a second; when it refuses
-// one, the process pauses the writes of that link. An answer waits for its write only a moment
-// (CountWait); a slow one goes on without it. A table that only this process uses (CountWait is 0)
-// gets all uses by the timer.
+// item is pending until it is written: by the answer itself while the table is quiet, else
+// together with other uses, by a timer. DynamoDB takes 1,000 writes of one item a second; when it
+// refuses one, the process pauses the writes of that link. An answer waits for its write only a
+// moment (CountWait); a slower write continues in the background. If only this process uses the
+// table (CountWait is 0), the timer writes all uses.
 const (
 	countDelay = 200 * time.Millisecond
 	// firstPause is how long a process writes nothing to a link after the table refused it; each
@@ -33,21 +33,21 @@ const (
 	// maxLive bounds the links in the cache. When full, those that are idle are dropped.
 	maxLive, writesAtOnce, writeTries = 1000, 16, 5
 
-	// sourceMemory is how long redirects and ranges to one source count once.
+	// sourceMemory is the time in which all redirects and ranges to one source count once.
 	sourceMemory = time.Hour
-	// A link's item has so many sources, each with so many characters of its hash. One that newer
-	// ones push out counts again.
+	// A link's item has at most maxSources sources, each with sourceSize characters of its hash.
+	// A source that newer ones push out counts again.
 	maxSources, sourceSize = 20, 8
 
 	// leastDownloads is how often a file can be downloaded through a link in an hour,
 	// however large it is.
 	leastDownloads = 10
-	// Bytes alone, as those of most ranges, are written when more than 1/givenShare of the bound
-	// are pending.
+	// Bytes alone, such as those of most ranges, are written when more than 1/givenShare of the
+	// bound are pending.
 	givenShare = 1000
 )
 
-// live is what this process knows of a link.
+// live is what this process knows about a link.
 type live struct {
 	link  Link      // as far as known
 	known time.Time // when link was read or written
@@ -55,7 +55,7 @@ type live struct {
 	seen  []string  // the last sources that were counted here
 
 	writing bool
-	pause   time.Duration // the last one
+	pause   time.Duration // the last pause
 	paused  time.Time     // when it ends
 
 	underWay  int64 // bytes of answers in progress
@@ -66,21 +66,21 @@ type live struct {
 type delta struct {
 	downloads, previews, given int64
 	first, last, lastPreview   int64    // Unix seconds
-	hour, before               int64    // an hour that was not begun, and what the link gave before it
+	hour, before               int64    // the hour, if the item has an earlier one, and what the link gave before it
 	sources                    []string // of downloads
 	about                      bool
 }
 
 // Used says what became of an answer.
 type Used struct {
-	Begun  int64  // as MayGive was told
+	Begun  int64  // the n that MayGive was given
 	Bytes  int64  // that were sent
 	Whole  bool   // it counts as a download, unless a robot asked
 	Robot  bool   // a program made the request on its own
 	Source string // if set, its downloads count once an hour
 }
 
-// change lets f change what is known of a link.
+// change lets f change what is known about a link.
 func (s *Service) change(token string, f func(*live)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,10 +133,10 @@ func (s *Service) MayGive(l Link, n int64) (err error) {
 
 // Used counts the use of a link by an answer that MayGive allowed, and records the event of a
 // download. If the uploader wants a receipt and this is the file's first download, the same
-// transaction queues the receipt; that happens once per file. A slow write goes on after Used has
-// returned; its error is then only logged. It makes one call to the table, one
-// more for each further link's first download, and one for the event. With a source, it makes two
-// more for each time that others are counted at the same moment.
+// transaction queues the receipt; that happens once per file. A slow write continues after Used
+// has returned; its error is then only logged. It makes one call to the table, one more for each
+// further link's first download, and one for the event. With a source, it makes two more for each
+// time that others are counted at the same moment.
 func (s *Service) Used(ctx context.Context, l Link, u Used) error {
 	counts, paused := s.add(l, u)
 	var err error
@@ -168,7 +168,7 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 			h.underWay -= u.Begun
 			h.given += u.Bytes
 		}
-		if hour := hourOf(now); l.Hour != hour && hourOf(l.read) == hour { // one read earlier has an old sum
+		if hour := hourOf(now); l.Hour != hour && hourOf(l.read) == hour { // a link read earlier has an old sum
 			h.delta.hour, h.before = hour, l.Given
 		}
 		source := ""
@@ -208,7 +208,7 @@ func recent(sources []string, now time.Time) (all []string) {
 	return all
 }
 
-// has reports whether a source, or its hash, is among others.
+// has reports whether a source, or its hash, is among the sources.
 func has(sources []string, one string) bool {
 	return slices.ContainsFunc(sources, func(s string) bool { return s[:sourceSize] == one[:sourceSize] })
 }
@@ -217,9 +217,9 @@ func has(sources []string, one string) bool {
 var errCounted = errors.New("counted before")
 
 // write writes what is pending for a link. It does nothing while another goroutine does so or,
-// unless it must, during a pause.
+// unless must is set, during a pause.
 func (s *Service) write(ctx context.Context, token string, must bool) (err error) {
-	var l Link // before, and later after the write
+	var l Link // as before the write, later as after it
 	var d delta
 	s.change(token, func(h *live) {
 		if !h.writing && s.due(h) && (must || !s.Now().Before(h.paused)) {
@@ -237,7 +237,7 @@ func (s *Service) write(ctx context.Context, token string, must bool) (err error
 	return fault.Wrap(err, "counting a download", table.ErrCondition) // the file was moved
 }
 
-// wrote notes what became of a write, after which the link is now.
+// wrote notes the outcome of a write; now is the link after it.
 func (s *Service) wrote(h *live, now Link, d delta, err error) {
 	h.writing = false
 	if s.due(h) { // others have come meanwhile
@@ -262,14 +262,14 @@ func (s *Service) wrote(h *live, now Link, d delta, err error) {
 		s.arm()
 	case errors.Is(err, errCounted):
 		h.given += d.given
-	default: // it may have been written, so the next reading says which sources count again
+	default: // d may have been written, so the next read shows which sources count again
 		h.given, h.about = h.given+d.given, true
 		h.seen = slices.DeleteFunc(h.seen, func(one string) bool { return has(d.sources, one) })
 	}
 }
 
 // put writes a delta to the item of a link, and returns the link after that. With sources, it
-// retries while others are counted in between, which the counter shows.
+// retries if others were counted meanwhile, which the counter shows.
 func (s *Service) put(ctx context.Context, l Link, d delta) (after Link, err error) {
 	for try := 1; ; try++ {
 		op, after, n := s.update(l, d)
@@ -344,7 +344,7 @@ func (s *Service) update(l Link, d delta) (op table.Op, after Link, n int64) {
 	return op, after, n
 }
 
-// arm arranges a flush. The caller holds the lock.
+// arm schedules a flush. The caller holds the lock.
 func (s *Service) arm() {
 	if !s.armed {
 		s.armed = true
@@ -358,8 +358,8 @@ func (s *Service) Flush(ctx context.Context) {
 	s.flush(ctx, true)
 }
 
-// flush writes what is pending. Unless it must, it leaves links whose writes are paused to a later
-// one.
+// flush writes what is pending. Unless must is set, it leaves links whose writes are paused to a
+// later flush.
 func (s *Service) flush(ctx context.Context, must bool) {
 	ctx, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()

@@ -16,12 +16,12 @@ const deadMemory = 30 * 24 * time.Hour
 // moves.
 const MaxLive = 40
 
-// Limits are what limits a link. The zero Limits do not.
+// Limits are the limits of a link. The zero Limits allow everything.
 type Limits struct {
 	files.Options
-	Until  int64   `json:"until,omitempty"`  // Unix seconds; 0 is as long as the file
-	Taken  int64   `json:"taken,omitempty"`  // downloads that were taken of Limit
-	Takers []Taker `json:"takers,omitempty"` // by whom, the last ones
+	Until  int64   `json:"until,omitempty"`  // Unix seconds; 0 means as long as the file
+	Taken  int64   `json:"taken,omitempty"`  // how many downloads of Limit were taken
+	Takers []Taker `json:"takers,omitempty"` // who took the last ones
 	Secret []byte  `json:"secret,omitempty"` // signs claims
 	Ended  int64   `json:"ended,omitempty"`  // Unix seconds when its owner ended it; 0 if not
 }
@@ -41,10 +41,10 @@ func (s *Service) newSecret() ([]byte, error) {
 	return b, fault.Wrap(err, "making the secret of a link")
 }
 
-// HasTaken reports whether the request that the link was found for has a download of it.
+// HasTaken reports whether the request for which the link was found has taken a download of it.
 func (l Link) HasTaken() bool { return l.taken }
 
-// Guarded reports whether only a claim gets the bytes.
+// Guarded reports whether the link gives its bytes only for a claim.
 func (l Limits) Guarded() bool { return l.Limit > 0 || l.Password != "" }
 
 // Left returns how many downloads are left; limited is false if there is no limit.
@@ -73,8 +73,8 @@ const (
 	unknown  State = "unknown" // such as a mistyped one
 )
 
-// State returns the state of a link at a time. A claim that has taken its download is not held up
-// by a link that is used up.
+// State returns the state of a link at a time. A claim that has taken its download may still use
+// a link that is used up.
 func (l Link) State(now time.Time) State {
 	left, limited := l.Left()
 	switch {
@@ -95,7 +95,8 @@ func (l Link) State(now time.Time) State {
 // Gives reports whether a link in this state leads to its file.
 func (s State) Gives() bool { return s == Live }
 
-// Over reports whether it does not, and never will again. What is neither may lead there later.
+// Over reports whether a link in this state leads nowhere for good. If neither Gives nor Over is
+// true, the link may lead to its file later.
 func (s State) Over() bool {
 	switch s {
 	case Expired, UsedUp, Ended, Deleted, Restored, unknown:
@@ -107,7 +108,7 @@ func (s State) Over() bool {
 // Error implements error: a state can be why a link leads nowhere.
 func (s State) Error() string { return "the link is " + string(s) }
 
-// Over is why a link leads nowhere, with who gave it away, and since when, as far as that is known.
+// Over says why and since when a link leads nowhere, and who gave it out, as far as known.
 type Over struct {
 	State
 	Sender string
@@ -117,7 +118,7 @@ type Over struct {
 // Unwrap returns the state.
 func (o Over) Unwrap() error { return o.State }
 
-// over returns what is known of a link in a state in which it leads nowhere.
+// over returns what is known about a link that leads nowhere because of its state.
 func (l Link) over(s State) Over {
 	switch {
 	case l.Dead != "":

@@ -27,13 +27,13 @@ import (
 type Link struct {
 	File        files.File `json:"file"`
 	Dead        State      `json:"dead,omitempty"`   // why it leads nowhere; then it has no file any more
-	DeadBy      string     `json:"deadBy,omitempty"` // and who had given it away
-	DeadAt      int64      `json:"deadAt,omitempty"` // Unix seconds since when
+	DeadBy      string     `json:"deadBy,omitempty"` // and who had given it out
+	DeadAt      int64      `json:"deadAt,omitempty"` // Unix seconds since when it leads nowhere
 	ReceiptDone bool       `json:"told,omitempty"`   // no receipt is due for the file any more
 	Limits
 	Token string `json:"-"`
-	// Sources are the last ones that a download was counted for, each the start of a hash and
-	// the time. Without the link, nobody can find the address from it.
+	// Sources are the last sources for which a download was counted, each as the start of a hash
+	// and the time. Without the link, nobody can find an address from the hash.
 	Sources []string `json:"sources,omitempty"`
 	// Given counts all bytes that the link ever gave out, and GivenBefore those before Hour, in
 	// Unix seconds.
@@ -42,7 +42,7 @@ type Link struct {
 	Hour        int64     `json:"hour,omitempty"`
 	read        time.Time // when it was read from the table
 	taken       bool      // the claim of this request has taken a download
-	spent       bool      // it did, too long ago
+	spent       bool      // the claim has taken one, but too long ago
 	Use
 }
 
@@ -66,7 +66,7 @@ type Config struct {
 	Outbox Outbox
 	Queued func() // called after a receipt was queued
 	Log    *slog.Logger
-	Bytes  int64 // most that a link gives out in an hour, or ten times its file if more; 0 is no bound
+	Bytes  int64 // most that a link gives out in an hour, or ten times its file's length if that is more; 0 is no bound
 	// CountWait is the longest that counting a download may delay its answer. 0 is for a table
 	// that only this process uses: counts are then written in the background.
 	CountWait time.Duration
@@ -80,11 +80,11 @@ type Outbox interface {
 	// Receipt returns the operation that queues a receipt of a file's first download. link is
 	// the address or number whose link was used, empty for the file's own.
 	Receipt(ctx context.Context, to files.Contact, f files.File, link string) (table.Op, error)
-	// Arrived returns the operation that queues a notice for the maker of a request, which is sent
-	// when it is due. The sort key is the notice's ID.
+	// Arrived returns the operation that queues a notice for the owner of a request, to be sent
+	// when it is due. The operation's sort key is the notice's ID.
 	Arrived(to files.Contact, a files.Arrival, due time.Time) (table.Op, error)
-	// ArrivedToo returns the operation that adds more to such a notice; its names replace those
-	// there. It is refused once the notice is being sent.
+	// ArrivedToo returns the operation that adds more files to such a notice; a's names replace
+	// those of the notice. It is refused once the notice is being sent.
 	ArrivedToo(notice string, a files.Arrival) table.Op
 	// Event is as in files.Outbox.
 	Event(ctx context.Context, e files.Event) ([]table.Op, error)
@@ -98,9 +98,9 @@ type Service struct {
 
 	mu       sync.Mutex
 	live     map[string]*live // by token
-	armed    bool             // a flush is coming
+	armed    bool             // a flush is scheduled
 	flushing chan struct{}    // holds one during a flush
-	late     int              // writes by answers, under way
+	late     int              // writes by answers that are under way
 	ended    sync.Cond        // one of them has ended
 }
 
@@ -163,7 +163,7 @@ func (s *Service) keys(f files.File) []table.Key {
 	return keys
 }
 
-// Of returns a file's own link and then those of its Recipients. One that is missing or cannot
+// Of returns a file's own link and then those of its Recipients. A link that is missing or cannot
 // be read has no uses and no limits. It makes one call to the table.
 func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
 	all, err := s.OfMany(ctx, []files.File{f}, len(f.Recipients))
@@ -173,8 +173,8 @@ func (s *Service) Of(ctx context.Context, f files.File) ([]Link, error) {
 	return all[0], nil
 }
 
-// OfMany returns what Of returns for each of several files, but besides its own link at most so many
-// others, the newest. It makes a call to the table for each 100 links.
+// OfMany returns what Of returns for each of several files: its own link and then the newest of
+// the others, at most this many. It makes a call to the table for each 100 links.
 func (s *Service) OfMany(ctx context.Context, all []files.File, others int) ([][]Link, error) {
 	now := s.Now()
 	some := slices.Clone(all)
@@ -249,12 +249,12 @@ func (s *Service) cached(token string) (l Link, ok bool) {
 	return l, l.Downloads > 0 && !l.Guarded() && !l.receiptDue() && s.Now().Sub(l.read) < s.Memory
 }
 
-// forget lets the next request read a link anew.
+// forget makes the next request read a link from the table again.
 func (s *Service) forget(l Link) {
 	s.change(l.Token, func(h *live) { h.link.read = time.Time{} })
 }
 
-// check returns why a link leads nowhere, if so.
+// check returns a fault that says why a link leads nowhere, or nil if it leads to its file.
 func (s *Service) check(l Link, area blob.Area) error {
 	state := l.State(s.Now())
 	switch {
@@ -273,7 +273,7 @@ func (s *Service) check(l Link, area blob.Area) error {
 	return f
 }
 
-// FindAgain reads a link anew, and returns its file as it is now.
+// FindAgain reads a link again, and returns its file as it is now.
 func (s *Service) FindAgain(ctx context.Context, l Link) (files.File, error) {
 	s.forget(l)
 	now, err := s.read(ctx, l.Token, "")
@@ -338,7 +338,7 @@ func (s *Service) expire(op table.Op, f files.File) table.Op {
 	switch {
 	case f.Expires != 0:
 		return op.Expire(time.Unix(f.Expires, 0).Add(deadMemory))
-	case op.Kind == table.KindUpdate: // which would keep an earlier expiry
+	case op.Kind == table.KindUpdate: // an update would keep an earlier expiry
 		return op.Expire(forever)
 	}
 	return op
@@ -347,7 +347,8 @@ func (s *Service) expire(op table.Op, f files.File) table.Op {
 // forever is when the table may drop the item of a link that never expires, but once did.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Replace implements files.Links. Links that stay where they are keep being counted meanwhile.
+// Replace implements files.Links. The uses of links that stay where they are still count
+// meanwhile.
 func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) (ops []table.Op, err error) {
 	if s.Key.Revoked(old.Key) {
 		now.Key = s.Key.Version()
@@ -384,7 +385,7 @@ func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) 
 	return ops, nil
 }
 
-// reason returns why links of a file end when its record becomes another.
+// reason returns why the links of a file end when its record changes from old to now.
 func (s *Service) reason(old, now files.File) State {
 	switch {
 	case old.Area == now.Area:
@@ -405,8 +406,8 @@ type dead struct {
 	At  int64  `json:"deadAt,omitempty"`
 }
 
-// bury returns the operation that replaces a link by why it leads nowhere: a reason from now on,
-// unless something else has ended it before.
+// bury returns the operation that replaces a link with the reason why it leads nowhere: why, from
+// now on, unless something else has ended the link before.
 func (s *Service) bury(at table.Key, why State, l Link) table.Op {
 	over := Over{why, l.Sender(), s.Now().Unix()}
 	if before := l.State(s.Now()); before.Over() && before != unknown {

@@ -13,22 +13,23 @@ import (
 	"ferry/shared/table"
 )
 
-// Order is what the owner of a file wants of new links to it.
+// Order says which new links to a file its owner wants.
 type Order struct {
-	To      []files.Message // each gets a link of their own; none makes one link for nobody in particular
+	To      []files.Message // each gets their own link; none makes one link for nobody in particular
 	Options files.Options
-	Until   int64 // Unix seconds; 0 is as long as the file
-	// Instead is the id of a link whose recipient was wrong, or empty. It ends, and its message and
-	// limits are those of the new ones. Uploader is as in Edit.
+	Until   int64 // Unix seconds; 0 means as long as the file
+	// Instead is the id of a link whose recipient was wrong, or empty. That link ends, and the
+	// new ones get its message and limits. Uploader is as in Edit.
 	Instead  string
 	Uploader bool
 }
 
-// Change is what the owner of a file wants to change of a link. What is nil stays.
+// Change says what the owner of a file wants to change about a link. A nil field is left
+// unchanged.
 type Change struct {
 	Limit    *int64  // 0 removes it
 	Password *string // its hash; empty removes it
-	Until    *int64  // Unix seconds; 0 is as long as the file
+	Until    *int64  // Unix seconds; 0 means as long as the file
 	End      bool    // for good; then nothing else changes
 }
 
@@ -47,9 +48,9 @@ func (s *Service) Get(ctx context.Context, f files.File, id string) (Link, error
 
 func errNoLink() error { return fault.New(fault.NotFound, "this file has no link of that id") }
 
-// Make makes links to a file in the user area, and queues the messages that bring them. Links that
-// lead nowhere any more make room for them; if MaxLive are live, the fault is Conflict. It makes
-// three calls to the table, and one more if messages are counted.
+// Make makes links to a file in the user area, and queues the messages that bring them. If a file
+// has too many links, those that lead nowhere any more make room; if MaxLive are live, the fault
+// is Conflict. It makes three calls to the table, and one more if messages are counted.
 func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by files.By, o Order) (files.File, []Link, error) {
 	at, err := all.Outbox.Reserve(ctx, by, addresses(o.To), time.Time{})
 	if err != nil {
@@ -120,8 +121,8 @@ func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File,
 	return made, ops, nil
 }
 
-// instead takes the link of a wrong recipient out of a record, which ends it, and gives an order its
-// message and limits.
+// instead removes a wrong recipient's link from a record, which ends the link, and copies its
+// message and limits to the order.
 func (s *Service) instead(ctx context.Context, f *files.File, o *Order) error {
 	l, err := s.Get(ctx, *f, o.Instead)
 	if err != nil {
@@ -149,7 +150,7 @@ func addresses(to []files.Message) (all []string) {
 	return all
 }
 
-// makeRoom removes as many links that lead nowhere from a record as new ones need.
+// makeRoom removes links that lead nowhere from a record, as many as the new ones need.
 func (s *Service) makeRoom(ctx context.Context, f *files.File, wanted int) error {
 	over := 1 + len(f.Recipients) + wanted - MaxLive
 	if over <= 0 {
@@ -172,10 +173,10 @@ func (s *Service) makeRoom(ctx context.Context, f *files.File, wanted int) error
 	return nil
 }
 
-// Edit changes a link of a file for its owner, and returns it as it is then. If the file has no such
-// link, or it has ended, the fault is NotFound or Conflict. Only the uploader may change those that
-// came with the upload, except for the file's own. It makes two calls to the table, and three more for each
-// time that something else has changed the file or its links meanwhile.
+// Edit changes a link of a file for its owner, and returns the changed link. If the file has no
+// such link, or it has ended, the fault is NotFound or Conflict. Only the uploader may change
+// links that came with the upload, except for the file's own. It makes two calls to the table,
+// and three more for each time that something else has changed the file or its links meanwhile.
 func (s *Service) Edit(
 	ctx context.Context, all *files.Service, f files.File, id string, uploader bool, c Change,
 ) (l Link, err error) {
@@ -195,8 +196,8 @@ func (s *Service) Edit(
 		if err != nil {
 			return err
 		}
-		// It counts as a change of the record, so that a move or a renewal at the same moment does not
-		// write back the link as it was.
+		// The edit counts as a change of the record, so that a move or a renewal at the same
+		// moment does not write back the link as it was.
 		record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("limited", true).Set("changes", f.Changes+1)
 		return s.Table.Write(ctx, op.If(table.Exists()), record.If(f.Unchanged()...))
 	})
@@ -206,8 +207,8 @@ func (s *Service) Edit(
 	return l, fault.Wrap(err, "changing a link")
 }
 
-// SeenBy reports whether a caller sees the link, who is the file's owner or its uploader or both: whom
-// one of them has sent it to does not concern the other.
+// SeenBy reports whether a caller, who may be the file's owner or its uploader or both, sees this
+// link. Neither sees the recipients that the other has added.
 func (l Link) SeenBy(owner, uploader bool) bool {
 	switch {
 	case l.Recipient == "":
@@ -218,7 +219,7 @@ func (l Link) SeenBy(owner, uploader bool) bool {
 	return uploader
 }
 
-// Sender returns the name of who gave the link away.
+// Sender returns the name of the user who gave out the link.
 func (l Link) Sender() string {
 	if l.Later {
 		return l.File.Owner
@@ -229,7 +230,7 @@ func (l Link) Sender() string {
 // ID returns the link's id, which is unique among those of its file.
 func (l Link) ID() string { return cmp.Or(l.Recipient, Own) }
 
-// edit changes a link, and returns the operation that changes its item so.
+// edit changes a link, and returns the operation that changes its item in the same way.
 func (s *Service) edit(l *Link, c Change) (table.Op, error) {
 	op, guarded := table.Update(key(l.Token)), l.Guarded()
 	if c.End {
@@ -245,7 +246,7 @@ func (s *Service) edit(l *Link, c Change) (table.Op, error) {
 	if c.Password != nil {
 		l.Password, op = *c.Password, op.Set("password", *c.Password)
 	}
-	if l.Guarded() && (!guarded || c.Password != nil) { // who knew the old password has no claim any more
+	if l.Guarded() && (!guarded || c.Password != nil) { // claims made with the old password end
 		var err error
 		if l.Secret, err = s.newSecret(); err != nil {
 			return op, err
@@ -255,8 +256,8 @@ func (s *Service) edit(l *Link, c Change) (table.Op, error) {
 	return op, nil
 }
 
-// RenewOwn ends a file's own link and makes it anew, with the same limits. It makes two calls to
-// the table.
+// RenewOwn ends a file's own link and makes a new one, with the same limits. It makes two calls
+// to the table.
 func (s *Service) RenewOwn(ctx context.Context, all *files.Service, f files.File) (files.File, error) {
 	return all.Amend(ctx, f, func(now *files.File) ([]table.Op, error) {
 		now.Renewed++
@@ -264,7 +265,7 @@ func (s *Service) RenewOwn(ctx context.Context, all *files.Service, f files.File
 	})
 }
 
-// anew returns what a file's own link begins with when it is made anew.
+// anew returns what a renewed own link begins with: the limits, but no uses.
 func (l Link) anew() Link {
 	l.Use = Use{}
 	l.Limits.Taken = 0

@@ -26,10 +26,10 @@ type renewedUpTo struct {
 	User string `json:"user"`
 }
 
-// Renew replaces links of a revoked version of the key by links of the newest version.
-// Owners see the new ones in lists; recipients do not get theirs unless their notices are still
-// queued. It goes through all records, and resumes at the user where it was interrupted. It
-// skips what fails, and reports it at the end. All processes must know what is revoked.
+// Renew replaces links of a revoked version of the key with links of the newest version. Owners
+// see the new ones in lists; recipients do not get theirs unless their notices are still queued.
+// It goes through all records, and resumes at the user where it was interrupted. It skips what
+// fails, and reports it at the end. All processes must know what is revoked.
 func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err error) {
 	key := table.Key{PK: "linkkey", SK: fmt.Sprint("renewal-", version)}
 	var at renewedUpTo

@@ -13,16 +13,16 @@ import (
 	"ferry/shared/table"
 )
 
-// receipt says where to mail a receipt for a file's first download. While it is due it is an
-// item beside the record, and the transaction of the first download removes it. So it is sent
-// once, even if several links are used or the file was moved meanwhile.
+// receipt says where to mail a receipt for a file's first download. While the receipt is due,
+// there is an item beside the record, and the transaction of the first download removes it. So
+// the receipt is sent once, even if several links are used or the file was moved meanwhile.
 type receipt struct {
 	V int64 `json:"v"`
 	files.Contact
 }
 
-// followUp is the longest that a receipt or an event may delay an answer, as no later download
-// makes up for a lost one. A count may take that long in all.
+// followUp is the longest that a receipt or an event may delay an answer, because no later
+// download makes up for a lost one. A count may take that long in all.
 const followUp = time.Second
 
 func receiptKey(f files.File) table.Key {
@@ -66,8 +66,8 @@ func (s *Service) writeFirst(ctx context.Context, l Link, counting table.Op) (qu
 	return err == nil, fault.Wrap(err, "counting the first download", table.ErrCondition)
 }
 
-// report records the event of a download. That is not in one transaction with the count, as
-// transactions on one link exclude each other.
+// report records the event of a download. The event is not in one transaction with the count,
+// because transactions on one link exclude each other.
 func (s *Service) report(ctx context.Context, l Link) error {
 	ops, err := s.Outbox.Event(ctx, files.Event{What: files.Downloaded, File: l.File, Link: l.Recipient})
 	if len(ops) > 0 {
@@ -78,8 +78,8 @@ func (s *Service) report(ctx context.Context, l Link) error {
 	return fault.Wrap(err, "recording a download")
 }
 
-// atMost runs f and waits at most d for it, so that it delays no answer longer. After that f goes
-// on in the background. A table that only this process uses is waited for.
+// atMost runs f and waits at most d for it, so that it delays no answer longer. After that f
+// continues in the background. If only this process uses the table, atMost waits for f to end.
 func (s *Service) atMost(ctx context.Context, d time.Duration, f func(context.Context) error) error {
 	if s.CountWait == 0 {
 		return f(ctx)
@@ -120,7 +120,7 @@ func (s *Service) awaitAnswers() {
 	}
 }
 
-// safely turns a panic into an error, as the server does for what it calls itself.
+// safely turns a panic into an error, as the server does in the handlers that it calls itself.
 func safely(ctx context.Context, f func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -17,8 +17,8 @@ import (
 	"ferry/shared/wire"
 )
 
-// Request is a link by which people without an account send files to its maker's area. A guest may
-// add files, and nothing else.
+// Request is a link through which people without an account send files to its owner's area. A
+// guest may add files, and nothing else.
 type Request struct {
 	V           int64  `json:"v"`
 	ID          string `json:"id"`
@@ -27,38 +27,40 @@ type Request struct {
 	Title       string `json:"title,omitempty"`
 	Message     string `json:"message,omitempty"`
 	Password    string `json:"password,omitempty"` // its hash; empty if it needs none
-	MaxBytes    int64  `json:"maxBytes,omitempty"` // together; 0 is no limit
+	MaxBytes    int64  `json:"maxBytes,omitempty"` // all files together; 0 is no limit
 	MaxFiles    int64  `json:"maxFiles,omitempty"` // 0 is UsualFiles
 	Key         int64  `json:"key,omitempty"`      // version of its link's key
-	Created     int64  `json:"created"`            // Unix seconds, as all that follow
+	Created     int64  `json:"created"`            // Unix seconds, like the next two
 	Expires     int64  `json:"expires,omitempty"`  // 0 is never
-	Ended       int64  `json:"ended,omitempty"`    // 0 if its maker has not ended it
+	Ended       int64  `json:"ended,omitempty"`    // 0 if its owner has not ended it
 	Files       int64  `json:"files,omitempty"`    // that have arrived
 	Bytes       int64  `json:"bytes,omitempty"`    // that have arrived
 	Many        bool   `json:"many,omitempty"`     // an upload has begun that brings several files
 	Rev         int64  `json:"rev,omitempty"`      // goes up with each change, also of its open sessions
 
-	Notify files.Contact `json:"notify,omitzero"`  // hears of files that arrive
-	Notice string        `json:"notice,omitempty"` // id of the notice that waits for more of them
+	Notify files.Contact `json:"notify,omitzero"`  // who is told about files that arrive
+	Notice string        `json:"notice,omitempty"` // id of the notice that waits for more files
 	Due    int64         `json:"due,omitempty"`    // Unix seconds: when it is sent
-	From   []string      `json:"from,omitempty"`   // the guests whom it names; one without a name is empty
+	From   []string      `json:"from,omitempty"`   // the guests whom it names; "" for one without a name
 }
 
 const (
 	// MaxRequests is the most requests that a user may have open.
 	MaxRequests = 100
-	// UsualFiles is how many files a request takes whose maker has not said that.
+	// UsualFiles is how many files a request takes if its owner set no number.
 	UsualFiles = 10_000
-	// maxGuests and maxGuest are the most open sessions of a request, and of one source among them.
+	// maxGuests is the most open sessions of a request, and maxGuest the most of one source among
+	// them.
 	maxGuests, maxGuest = 100, 5
 	// maxSends is how often a source may send to a request within an hour.
 	maxSends = 1000
-	// A notice waits for more files for the time batch, unless it is the first for as long: then for
-	// firstWait. Just before its end it takes none, as a sender's clock may be ahead.
+	// A notice waits for more files for the time batch. If no notice was due for that long, it
+	// waits only for firstWait. In the time beforeSending it takes no more files, because the
+	// clock of the process that sends it may be ahead.
 	batch, firstWait, beforeSending = 10 * time.Minute, time.Minute, 10 * time.Second
 	// mostNamed is how many guests a notice names.
 	mostNamed = 10
-	// sentMemory is how long a guest sees what they have sent.
+	// sentMemory is how long guests see what they have sent.
 	sentMemory = 30 * 24 * time.Hour
 )
 
@@ -71,8 +73,8 @@ func (s *Service) RequestToken(r Request) string {
 	return s.Key.Of(r.Key).Request(r.Owner, r.ID)
 }
 
-// NewRequest stores a request. If its maker has too many, the fault is Conflict. It makes two calls
-// to the table.
+// NewRequest stores a request. If its owner has too many, the fault is Conflict. It makes two
+// calls to the table.
 func (s *Service) NewRequest(ctx context.Context, owner auth.User, r Request) (Request, error) {
 	all, err := s.Requests(ctx, owner)
 	if err != nil {
@@ -130,7 +132,7 @@ func (r Request) state(now time.Time) State {
 }
 
 // EditRequest changes a request of a user. It makes two calls to the table, and two more for each
-// time that guests were faster. If they are all the time, the fault is Unavailable. A request whose
+// time that guests were faster. If they always are, the fault is Unavailable. A request whose
 // link's key was revoked gets a new link.
 func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, change func(*Request)) (r Request, err error) {
 	ctx = context.WithoutCancel(ctx)
@@ -162,7 +164,7 @@ func (s *Service) EndRequest(ctx context.Context, owner auth.User, id string) er
 		return err
 	}
 	now := s.Now()
-	op := table.Update(requestKey(r.Owner, r.ID)).Set("ended", now.Unix()).Add("rev", 1) // no earlier reader writes
+	op := table.Update(requestKey(r.Owner, r.ID)).Set("ended", now.Unix()).Add("rev", 1) // outdates all earlier reads
 	err = s.Table.Write(ctx, op.Expire(now.Add(deadMemory)).If(table.Exists()))
 	if errors.Is(err, table.ErrCondition) {
 		return errNoRequest()
@@ -181,8 +183,8 @@ func (s *Service) openRequest(ctx context.Context, owner auth.User, id string) (
 	return r, fault.Wrap(err, "reading a request")
 }
 
-// IsRequest reports whether a token may be that of a request's link. The beginning alone does not say
-// so: one random token of 2^18 has it too.
+// IsRequest reports whether a token may be that of a request's link. The prefix alone does not
+// show it: one random token in 2^18 has that too.
 func IsRequest(token string) bool {
 	_, _, ok := requestPlace(token)
 	return ok
@@ -194,8 +196,8 @@ func requestPlace(token string) (owner, id string, ok bool) {
 	return owner, id, ok && valid && canonical == owner
 }
 
-// FindRequest returns the request of a link's token, and its maker. If it leads nowhere, the fault
-// is Unauthorized and says why. It makes one call to the table.
+// FindRequest returns the request of a link's token, and the request's owner. If the link leads
+// nowhere, the fault is Unauthorized and says why. It makes one call to the table.
 func (s *Service) FindRequest(ctx context.Context, token string) (r Request, maker auth.User, err error) {
 	owner, id, ok := requestPlace(token)
 	if !ok {
@@ -268,7 +270,8 @@ func sourceKey(by files.By) table.Key {
 	return table.Key{PK: requestItems(by.Request), SK: "source#" + by.Source}
 }
 
-// admit returns a request, and what a source has sent to it, as they are with what a guest stores.
+// admit returns a request and the count of what a source has sent to it, both with what the guest
+// stores now.
 func (s *Service) admit(
 	ctx context.Context, owner string, by files.By, t files.Taking,
 ) (r Request, source sends, err error) {
@@ -276,7 +279,7 @@ func (s *Service) admit(
 	if err == nil {
 		err = items[0].Decode(&r)
 	}
-	if errors.Is(err, table.ErrNotFound) { // with its maker
+	if errors.Is(err, table.ErrNotFound) { // the request was removed with its owner
 		r.Ended, err = 1, nil
 	}
 	if err == nil {
@@ -308,7 +311,7 @@ func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Ta
 		r.Bytes += f.Length
 	}
 	r.Many = r.Many || t.Begun != nil && t.Begun.Files > 1
-	far := r.MaxFiles == 0 && r.Files <= UsualFiles-maxGuests && !r.Many // whatever is under way
+	far := r.MaxFiles == 0 && r.Files <= UsualFiles-maxGuests && !r.Many // whatever the open sessions bring
 	if t.Begun == nil && far && r.MaxBytes == 0 {
 		return nil
 	}
@@ -325,7 +328,7 @@ func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Ta
 	return r.room(open.files, open.bytes)
 }
 
-// room returns a fault unless so many more files, of so many bytes together, may arrive.
+// room returns a fault unless this many more files, with this many bytes together, may arrive.
 func (r Request) room(files, bytes int64) error {
 	most := cmp.Or(r.MaxFiles, UsualFiles)
 	switch {
@@ -337,8 +340,8 @@ func (r Request) room(files, bytes int64) error {
 	return nil
 }
 
-// arrived returns the operations that show files to the guest as sent, and tell the maker. All that
-// arrives while a notice waits is in that notice.
+// arrived returns the operations that show files to the guest as sent, and tell the request's
+// owner. All files that arrive while a notice waits are in that notice.
 func (s *Service) arrived(r *Request, by files.By, stored []files.File) (ops []table.Op, err error) {
 	if len(stored) == 0 {
 		return nil, nil
@@ -377,14 +380,14 @@ func (s *Service) arrived(r *Request, by files.By, stored []files.File) (ops []t
 	return append(ops, op), err
 }
 
-// sentItem is what a guest has sent at once.
+// sentItem is what a guest has sent in one go.
 type sentItem struct {
 	Files []wire.SentFile `json:"files"`
 }
 
 func requestItems(id string) string { return "request#" + id }
 
-// sentKey is where what a guest has sent is stored, in the order of the files' ids.
+// sentKey returns the key of what a guest has sent; the keys are in the order of the files' ids.
 func sentKey(by files.By, id string) table.Key {
 	return table.Key{PK: requestItems(by.Request), SK: "sent#" + by.Guest + "#" + id}
 }
@@ -392,7 +395,7 @@ func sentKey(by files.By, id string) table.Key {
 // SentBy returns the newest files that a guest has sent, newest first. It makes one call to the
 // table.
 func (s *Service) SentBy(ctx context.Context, by files.By) (all []wire.SentFile, err error) {
-	after := sentKey(by, "~") // behind all ids
+	after := sentKey(by, "~") // after all ids
 	page, err := s.Table.Query(ctx, table.Query{PK: after.PK, After: after.SK, Descending: true, Limit: table.MaxPage})
 	for _, item := range page.Items {
 		if !strings.HasPrefix(item.Key.SK, sentKey(by, "").SK) {
@@ -419,7 +422,7 @@ func (o *opened) add(sess files.Session, by files.By) {
 	}
 }
 
-// openOf counts the open sessions of a request, but for one.
+// openOf counts the open sessions of a request, except the one with the id but.
 func (s *Service) openOf(ctx context.Context, by files.By, but string) (o opened, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: files.SessionsOf(by)}) {
 		var sess files.Session

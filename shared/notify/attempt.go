@@ -19,16 +19,16 @@ const (
 	lease = 2 * time.Minute
 	// deliveryTimeout bounds one delivery.
 	deliveryTimeout = 30 * time.Second
-	// grace is how long a delivery may run on after its context ends: a message that is cut off
-	// may have arrived, and a retry would send it twice.
+	// grace is how long a delivery may keep running after its context ends: a message that is cut
+	// off may already have arrived, and a retry would send it twice.
 	grace = 5 * time.Second
 	// markTimeout bounds storing a delivery's outcome.
 	markTimeout = 10 * time.Second
 
 	firstRetry = time.Second
 	lastRetry  = time.Hour
-	// laterRetry is the first pause before a server is asked again that refused a mail for now:
-	// servers with greylisting hold it against those who come back at once.
+	// laterRetry is the first pause after a server has refused a mail for now: servers with
+	// greylisting penalize senders that come back at once.
 	laterRetry = 5 * time.Minute
 	giveUp     = day
 )
@@ -40,11 +40,10 @@ type entry interface {
 	// age is the time since the entry was made. tries counts the claims so far. spent is true
 	// if it is time to give up.
 	age(now time.Time) (age time.Duration, tries int64, spent bool)
-	// hold returns until when the entry must wait because of others of its kind, and the
-	// operations that store that; none if it may be tried now.
+	// hold returns the time until which the entry must wait because of others of its kind, and the
+	// operations that store it. There are no operations if the entry may be tried now.
 	hold(now time.Time) (until time.Time, ops []table.Op)
-	// claim counts a try and makes the entry due again at a later time, so
-	// that no other sender takes it until then.
+	// claim counts a try and moves the entry's due time ahead, so that no other sender takes it until then.
 	claim(until time.Time) []table.Op
 	deliver(ctx context.Context) error
 	postpone(until time.Time, outcome error) []table.Op
@@ -57,9 +56,9 @@ type entry interface {
 }
 
 // try claims an entry, delivers it, and stores the result. outcome is the delivery's error, and
-// retry is when it is due again, zero if it is not. If it has to wait, or another
-// sender was faster, outcome is nil and retry is not zero. An error comes from the table: then
-// the entry is due again when the lease ends.
+// retry is when the entry is due again, zero if never. If the entry has to wait, or another sender
+// was faster, outcome is nil and retry is nonzero. Any err comes from the table: the entry is then
+// due again when the lease ends.
 func (s *Sender) try(ctx context.Context, e entry) (retry time.Time, outcome, err error) {
 	if until, ops := e.hold(s.Now()); ops != nil {
 		return until, nil, unlessTaken("holding an entry", s.Table.Write(ctx, ops...))
@@ -81,7 +80,7 @@ func (s *Sender) try(ctx context.Context, e entry) (retry time.Time, outcome, er
 	return retry, outcome, err
 }
 
-// mark stores a delivery's outcome. retry is when it is due again, zero if it is not.
+// mark stores a delivery's outcome. retry is when the entry is due again, zero if never.
 func (s *Sender) mark(ctx context.Context, e entry, outcome error) (retry time.Time, err error) {
 	now := s.Now()
 	log, what := e.log()
@@ -127,17 +126,17 @@ func clampDue(now time.Time, stored int64) time.Time {
 	return time.Time{}
 }
 
-// enough reports whether an entry was tried long enough. If it was made by a clock that ran
-// ahead, only the tries count.
+// enough reports whether an entry was tried for long enough. If the clock that made the entry ran
+// ahead, only the number of tries counts.
 func enough(age time.Duration, tries int64) bool {
 	return tries >= leastTries && (age >= giveUp || age < -lastRetry)
 }
 
-// backoff is how long to wait after that many tries: a random time from half to all of 1 s, 2 s,
-// 4 s and so on, up to 1 h.
+// backoff is how long to wait after a number of tries: a random time between half and all of 1 s,
+// 2 s, 4 s and so on, up to 1 h.
 func (s *Sender) backoff(tries int64) time.Duration {
 	d := lastRetry
-	if tries < 13 { // 2^12 s are more than an hour
+	if tries < 13 { // 2^12 s is more than an hour
 		d = min(lastRetry, firstRetry<<max(0, tries-1))
 	}
 	return d/2 + time.Duration(s.Jitter()*float64(d/2))
@@ -153,10 +152,9 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return out, func() { stop(); cancel() }
 }
 
-// Handle tries the notice at key once if it is due. wait is how long to wait
-// before the next call, and 0 if nothing is left to do. Calling it too early, too
-// often or concurrently does no harm. An error comes from the table: then the
-// notice stays in the outbox.
+// Handle tries the notice at key once if it is due. wait is how long to wait before the next call,
+// 0 if nothing is left to do. Calling it too early, too often or concurrently does no harm. Any
+// error comes from the table: the notice then stays in the outbox.
 func (s *Sender) Handle(ctx context.Context, key table.Key) (wait time.Duration, err error) {
 	items, err := s.Table.GetMany(ctx, key)
 	if err != nil || !items[0].Found() {
@@ -174,11 +172,11 @@ func (s *Sender) Handle(ctx context.Context, key table.Key) (wait time.Duration,
 	if err != nil || retry.IsZero() {
 		return 0, err
 	}
-	return max(time.Millisecond, retry.Sub(s.Now())), nil // it may be due already
+	return max(time.Millisecond, retry.Sub(s.Now())), nil // it may already be due
 }
 
 // scan yields the decoded items of the partitions, with one call to the table for each page. It
-// stops at an error of the table.
+// stops at an error from the table.
 func scan[T any](
 	ctx context.Context, t table.Table, q table.Query, decode func(table.Item) (T, error), partitions ...string,
 ) iter.Seq2[T, error] {

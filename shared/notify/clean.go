@@ -13,8 +13,8 @@ import (
 	"ferry/shared/contact"
 )
 
-// maxText is the most characters of a user's text in a message. Texts are limited before they
-// are stored; this is a last guard.
+// maxText is the maximum length of a user's text in a message, in characters. Texts are limited
+// before they are stored; this is a last safeguard.
 const maxText = 2000
 
 // oneLine makes a user's text fit for one line: white space and control
@@ -73,12 +73,11 @@ func truncate(s string) string {
 	return string([]rune(s)[:maxText])
 }
 
-// shorten takes the middle out of a name that has more than longest
-// characters; its end, with the extension, stays. Accents and joiners stay with
-// their characters.
+// shorten cuts the middle out of a name longer than longest characters, and keeps its end with the
+// extension. Accents and joiners at the cut are dropped.
 func shorten(name string, longest int) string { return cut(name, longest, min(longest/3, 10)) }
 
-// cut shortens a text, of which so many characters at the end stay. Only names of files need any.
+// cut shortens a text, but keeps its last tail characters. Only file names need a tail.
 func cut(text string, longest, tail int) string {
 	runes := []rune(text)
 	if len(runes) <= longest {
@@ -91,10 +90,10 @@ func cut(text string, longest, tail int) string {
 
 func joins(r rune) bool { return unicode.In(r, unicode.M, unicode.Join_Control, unicode.Sk) }
 
-// unlinked marks where a mail program or a phone would otherwise turn a user's text
-// into a link: before the dot of "evil.com" and the colon of "https://host". HTML has an
-// element there, which nobody sees; plain text has a space. Both end an address in all of
-// these programs; invisible characters do not, and spam filters look for them.
+// unlinked marks the places where a mail program or a phone would otherwise turn a user's text into
+// a link: before the dot of "evil.com" and the colon of "https://host". In HTML a mark becomes an
+// element that nobody sees, and in plain text a space. Both end an address in all of these
+// programs. Invisible characters do not, and spam filters look for them.
 func unlinked(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -107,7 +106,7 @@ func unlinked(s string) string {
 	return b.String()
 }
 
-// mark is where an address must not go on. No text of a user has it.
+// mark stands where an address must be interrupted. It is never part of a user's text.
 const mark = "\x00"
 
 // spaced returns a text with a space at each mark.
@@ -134,13 +133,13 @@ const (
 	ideographicDots = "\u3002\uff61\ufe12"
 )
 
-// longestForeign is the most characters of a top-level domain in these scripts.
+// longestForeign is the length of the longest top-level domain in these scripts, in characters.
 const longestForeign = 6
 
 func plainDots(s string) string { return replaceAny(s, dots, '.') }
 
-// isDomain reports whether a dot between two texts may be part of a domain. All dots
-// in the texts are plain.
+// isDomain reports whether a dot between two texts may be part of a domain. Other dots in the texts
+// must already be plain.
 func isDomain(left string, dot rune, right string) bool {
 	left = left[strings.LastIndexFunc(left, isNoDomain)+1:]
 	if i := strings.IndexFunc(right, isNoDomain); i >= 0 {
@@ -182,7 +181,7 @@ func mayEndDomain(label string) bool {
 
 func isForeign(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }
 
-// maxError is the most bytes of an error's text that are stored.
+// maxError is how much of an error's text is stored, in bytes.
 const maxError = 300
 
 var (

@@ -38,7 +38,7 @@ const (
 	PasswordChanged EventType = "user.password-changed"
 )
 
-// FileFacts is what GET /files/{id} and events tell of a file alike.
+// FileFacts is what both GET /files/{id} and events say about a file.
 type FileFacts struct {
 	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
@@ -51,7 +51,7 @@ type FileFacts struct {
 	SHA256    string    `json:"sha256,omitempty"`  // hexadecimal; missing if the upload did not state it
 }
 
-// FactsOf returns what is told of a file.
+// FactsOf returns the facts about a file.
 func FactsOf(f files.File) FileFacts {
 	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
 	facts := FileFacts{
@@ -59,7 +59,7 @@ func FactsOf(f files.File) FileFacts {
 		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256),
 	}
 	if f.Expires != 0 {
-		// In any year: the JSON of time.Time ends at 9999.
+		// This works in any year. The JSON of time.Time ends at 9999.
 		facts.Expires = time.Unix(f.Expires, 0).UTC().Format(time.RFC3339)
 	}
 	return facts
@@ -70,8 +70,8 @@ type fileData struct {
 	Owner string `json:"owner"`
 	FileFacts
 	Uploader string       `json:"uploader,omitempty"`
-	Guest    string       `json:"by,omitempty"`      // what the guest who uploaded says of themselves
-	Asked    string       `json:"request,omitempty"` // the request by whose link they did
+	Guest    string       `json:"by,omitempty"`      // the name that the guest who uploaded gave
+	Asked    string       `json:"request,omitempty"` // the request whose link that guest used
 	Reason   files.Reason `json:"reason,omitempty"`  // why the file was deleted
 	// Notification names the recipient's link that was used; empty for the file's own.
 	Notification string `json:"notification,omitempty"`

@@ -59,8 +59,8 @@ func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also 
 	return unlessTaken("recording a provider's feedback", t.Write(ctx, ops...))
 }
 
-// apply returns the operations on a notice that was sent. Their condition fails if other
-// feedback is recorded at the same moment; then that one counts.
+// apply returns the operations on a notice that was sent. Their condition fails if other feedback
+// is recorded at the same moment; then the other feedback counts.
 func (f Feedback) apply(n Notice, now time.Time, also []OnEnd) []table.Op {
 	if n.Outcome != Sent || f.Kind == Delivered && n.Delivered != 0 {
 		return nil

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// GSM writes a text with the characters of the GSM alphabet as far as that does not
-// change its meaning: it replaces typographic quotation marks, dashes, spaces and
-// dots with plain ones, and drops accents that the alphabet lacks. Other characters
-// stay.
+// GSM rewrites a text in the characters of the GSM alphabet where that does not change its meaning:
+// it replaces typographic quotation marks, dashes, spaces and dots with plain ones, and drops
+// accents that the alphabet lacks. Other characters stay.
 func GSM(text string) string {
 	var b strings.Builder
 	for _, r := range norm.NFC.String(text) {
@@ -53,9 +52,9 @@ const (
 	gsmExtended = "\f^{}\\[~]|€"
 )
 
-// Segments returns how many messages a provider sends, and charges, for a text. A
-// single one holds 160 places of the GSM alphabet or, if the text has any other
-// character, 70 of UTF-16. If there are several, each holds 153 or 67.
+// Segments returns how many messages a provider sends, and charges, for a text. A single message
+// holds 160 places of the GSM alphabet or, if the text has any other character, 70 of UTF-16. If
+// there are several, each holds 153 or 67.
 func Segments(text string) int {
 	width := gsmWidth
 	one := 160
@@ -82,7 +81,7 @@ func Segments(text string) int {
 	return segments
 }
 
-// gsmWidth returns the places of a character, 0 if it is not in the alphabet.
+// gsmWidth returns how many places a character takes, 0 if it is not in the alphabet.
 func gsmWidth(r rune) int {
 	switch {
 	case strings.ContainsRune(gsmBasic, r):

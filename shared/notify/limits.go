@@ -19,7 +19,7 @@ import (
 const day = 24 * time.Hour
 
 // Limits bound how many messages users can make Ferry send, so that nobody can be flooded with
-// them. 0 is no limit. Messages are counted in fixed windows, hours and days of UTC: one item
+// them. 0 means no limit. Messages are counted in fixed windows, hours and days of UTC: one item
 // for each window, and one transaction for each request.
 type Limits struct {
 	PerHour      int64 // of a user
@@ -36,8 +36,8 @@ type limitWindow struct {
 	what   string
 }
 
-// Reserve implements files.Outbox. If no window has begun since, it makes no call and writes no
-// mark.
+// Reserve implements files.Outbox. If no window has begun since the time before, it makes no call
+// and writes no mark.
 func (o Outbox) Reserve(
 	ctx context.Context, by files.By, to []string, before time.Time, marks ...func(time.Time) table.Op,
 ) (now time.Time, err error) {
@@ -104,8 +104,8 @@ func (o Outbox) userWindows(user string, n int64) []limitWindow {
 	}
 }
 
-// Allowances returns what is left to a user today and in this hour; nil means no limit. It makes
-// one call to the table.
+// Allowances returns what a user has left today and in this hour; nil means no limit. It makes one
+// call to the table.
 func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *wire.Allowance, err error) {
 	now, windows := o.Now(), o.userWindows(user, 0)
 	items, err := o.Table.GetMany(ctx, windows[0].key(now), windows[1].key(now))
@@ -139,5 +139,5 @@ func (w limitWindow) key(now time.Time) table.Key {
 
 func (w limitWindow) begin(now time.Time) time.Time { return now.UTC().Truncate(w.length) }
 
-// hashRecipient keeps addresses out of keys. One address has one, however it is written.
+// hashRecipient keeps addresses out of keys. All spellings of an address have the same hash.
 func hashRecipient(address string) string { return keys.HashToken(contact.Canonical(address)) }

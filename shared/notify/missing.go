@@ -18,7 +18,7 @@ import (
 // missingWait is how long the mail about messages that did not arrive waits for more of them.
 const missingWait = 10 * time.Minute
 
-// missed is a message that did not arrive, as kept for the mail about all of an upload.
+// missed is a message that did not arrive, as stored for the mail that covers a whole upload.
 type missed struct {
 	V    int64  `json:"v"`
 	To   string `json:"to"`
@@ -29,10 +29,11 @@ type missed struct {
 
 func missedOf(mail string) string { return "missing#" + mail }
 
-// TellMissing returns an OnEnd that tells the uploader what did not arrive, unless it was to themselves,
-// or is not wanted any more. All of an upload is in one mail, whose ID follows from the upload: so however
-// often and by however many a failure is stored, there is one. A claim of a sender that has already looked
-// up what failed becomes invalid; then it is sent again, with this too.
+// TellMissing returns an OnEnd that tells the uploader what did not arrive, unless the message was
+// to the uploader, or is no longer wanted. One mail covers a whole upload, and its ID is derived
+// from the upload. So there is only one, however often and by however many senders a failure is
+// stored. If a sender has already looked up what failed, its claim becomes invalid, and the mail is
+// sent again with this failure included.
 func TellMissing(now func() time.Time) OnEnd {
 	return func(n Notice, s State) []table.Op {
 		why := reason(n.LastError)
@@ -86,7 +87,7 @@ func missingLetter(n Notice) letter {
 	var names []string
 	for _, m := range n.missing {
 		to := fact{oneLine(contact.Readable(m.To)), t.WhyMissing(m.Why)}
-		if !slices.Contains(l.Facts, to) { // of several files
+		if !slices.Contains(l.Facts, to) { // already listed for another file
 			l.Facts = append(l.Facts, to)
 		}
 		if name := oneLine(m.Name); !slices.Contains(names, name) {
@@ -98,7 +99,7 @@ func missingLetter(n Notice) letter {
 	if len(names) == 1 {
 		l.Link = n.page(fmt.Sprint("files?id=", n.missing[0].File))
 	}
-	if n.Owner != n.Sender { // who has no page of another's file
+	if n.Owner != n.Sender { // the uploader has no page for another owner's file
 		l.Link = ""
 	}
 	l.LinkHere, l.NoLogin = t.MissingHere, ""
@@ -106,11 +107,11 @@ func missingLetter(n Notice) letter {
 	return l
 }
 
-// WhyMissing says in words why a message did not arrive. lastError is that of its notice.
+// WhyMissing says in words why a message did not arrive. lastError is its notice's LastError.
 func (t Texts) WhyMissing(lastError string) string { return t.Why[reason(lastError)] }
 
-// reason returns the key of Texts.Why for the last error of a notice: the first whose pattern it has. What
-// comes from a server is its reply code, its enhanced code (RFC 3463), and its words.
+// reason returns the key of Texts.Why for the last error of a notice: the first whose pattern
+// matches. A server's error contains its reply code, its enhanced code (RFC 3463), and its words.
 func reason(lastError string) string {
 	for _, k := range [][2]string{
 		{"stopped", `its owner wants none`},

@@ -29,7 +29,7 @@ type Kind string
 // The kinds.
 const (
 	Link    Kind = "link"    // a file's download link
-	PIN     Kind = "pin"     // the code that confirms a change of password, and the link to that
+	PIN     Kind = "pin"     // the code that confirms a password change, and the link to the page for it
 	Invite  Kind = "invite"  // to a new user: the link that leads to choosing a password
 	Receipt Kind = "receipt" // to the uploader: the file was downloaded
 	Arrived Kind = "arrived" // to the maker of a request: guests have sent files
@@ -61,13 +61,13 @@ type Notice struct {
 	Channel Channel `json:"channel"`
 	To      string  `json:"to"` // an e-mail address or an E.164 number
 	Lang    string  `json:"lang"`
-	Base    string  `json:"base"`              // the service's address, for the link; empty is the sender's
+	Base    string  `json:"base"`              // the service's address, for the link; if empty, the sender's is used
 	Created int64   `json:"created"`           // Unix seconds
 	Expires int64   `json:"expires"`           // Unix seconds: not sent after that, as its link or PIN no longer works
 	Request string  `json:"request,omitempty"` // id of the request that made it
 
 	// Kinds Link and Receipt.
-	Owner     string    `json:"owner,omitempty"` // in whose area the file is
+	Owner     string    `json:"owner,omitempty"` // the owner of the area that holds the file
 	Area      blob.Area `json:"area,omitempty"`
 	File      int64     `json:"file,omitempty"`
 	Name      string    `json:"name,omitempty"`
@@ -75,15 +75,16 @@ type Notice struct {
 	Sender    string    `json:"sender,omitempty"`  // the user who uploaded
 	ReplyTo   string    `json:"replyTo,omitempty"` // that user's address, if known
 	Message   string    `json:"message,omitempty"`
-	Limit     int64     `json:"limit,omitempty"`     // downloads that the link allows; 0 is no limit
+	Limit     int64     `json:"limit,omitempty"`     // downloads that the link allows; 0 means no limit
 	Protected bool      `json:"protected,omitempty"` // the link needs a password
 	key       int64     // version of the key of the file's links, once its record was read
 
-	// Kind Receipt: whose link was used, empty for the file's own.
+	// Kind Receipt: the recipient whose link was used; empty for the file's own link.
 	Recipient string `json:"recipient,omitempty"`
 
-	// Of a bundle: how many files it has, and the names of the first. Kind Arrived, with the request's
-	// title as Name and all bytes as Length: how many files have come by which request, from whom.
+	// For a bundle: how many files it has, and the names of the first ones. For kind Arrived, which
+	// has the request's title as Name and the total of bytes as Length: how many files have
+	// arrived, by which request, and from whom.
 	Files int64    `json:"files,omitempty"`
 	First []string `json:"first,omitempty"`
 	By    string   `json:"by,omitempty"`
@@ -101,7 +102,7 @@ type Notice struct {
 	// The progress of sending. NotBefore is when the next try is due. A try first moves it into
 	// the future, so that only one sender at a time has it.
 	Tries     int64  `json:"tries"`
-	Waits     int64  `json:"waits,omitempty"`   // tries that a limit of the provider refused, which do not count
+	Waits     int64  `json:"waits,omitempty"`   // tries refused by a limit of the provider, which do not count
 	Held      int64  `json:"held,omitempty"`    // Unix seconds: when such a limit first held it up
 	NotBefore int64  `json:"notBefore"`         // Unix milliseconds
 	Sending   bool   `json:"sending,omitempty"` // a sender has claimed it, and may have died since
@@ -179,11 +180,11 @@ const (
 	holdFor = 3 * day
 )
 
-// noticeEntry is a notice in the hands of a sender.
+// noticeEntry is a notice that a sender is working on.
 type noticeEntry struct {
 	*Sender
 	n     Notice
-	limit error // the provider's limit that refused it now, or nil
+	limit error // the provider's limit that has just refused it, or nil
 }
 
 // noticeReader returns the reader of a lane for notices other than codes. One lane is for mails,
@@ -205,7 +206,7 @@ func (s *Sender) readNotice(ctx context.Context, item table.Item) (entry, error)
 		return &noticeEntry{Sender: s, n: n}, nil
 	}
 	n.ID = item.Key.SK
-	s.Log.Error("notice given up: this version cannot read it", "id", n.ID) // the reason may quote it
+	s.Log.Error("notice given up: this version cannot read it", "id", n.ID) // not logged: err may quote it
 	ops := s.giveUp(item.Key, n.failed(s.Now(), brief(err)), table.Exists())
 	return nil, unlessTaken("giving a notice up", s.Table.Write(ctx, ops...))
 }
@@ -242,7 +243,7 @@ func (e *noticeEntry) age(now time.Time) (age time.Duration, tries int64, spent 
 	return age, tries, e.heldEnough(now)
 }
 
-// Tried returns how often the notice was tried, without the tries that a limit of the provider
+// Tried returns how often the notice was tried, not counting the tries that a limit of the provider
 // refused.
 func (n Notice) Tried() int64 { return n.Tries - n.Waits }
 
@@ -333,8 +334,8 @@ func (n Notice) failed(now time.Time, why string) Notice {
 
 func (e *noticeEntry) ended() {}
 
-// end returns the writes that take a notice with an outcome out of the outbox.
-// A notice about a password is not kept: its nonce would be.
+// end returns the writes that take a notice with an outcome out of the outbox. A notice about a
+// password is not kept, because its nonce would be kept with it.
 func (n Notice) end(now time.Time, also []OnEnd, conds ...table.Cond) []table.Op {
 	ops := []table.Op{table.Delete(n.Key()).If(conds...)}
 	if !n.isPassword() {

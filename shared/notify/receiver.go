@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// MaxWebhooks is the most addresses: all copies of an event are written in
-	// one transaction.
+	// MaxWebhooks is the maximum number of addresses: all copies of an event are written in one transaction.
 	MaxWebhooks = 10
 	// postTimeout is how long a receiver or a provider has to answer.
 	postTimeout = 15 * time.Second

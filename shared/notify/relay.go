@@ -36,7 +36,7 @@ const (
 	EventPrefix  = "event#"
 )
 
-// MaxBatch is the most messages of one Publish.
+// MaxBatch is the maximum number of messages in one Publish.
 const MaxBatch = 10
 
 // TopicMessage is a message for a topic, with one attribute.
@@ -49,8 +49,8 @@ var ErrRefused = errors.New("the topic refuses the message")
 // Topics is the port to the topics. It is safe for concurrent use.
 type Topics interface {
 	// Publish sends up to MaxBatch messages and returns an error for each, nil for one that was
-	// published. One with an error may have been published too. A message never fails with
-	// ErrRefused because of another.
+	// published. A message with an error may have been published all the same. A message never
+	// fails with ErrRefused because of another.
 	Publish(ctx context.Context, to Topic, messages []TopicMessage) []error
 }
 
@@ -176,17 +176,17 @@ type Queue interface {
 	Delay(ctx context.Context, receipt string, wait time.Duration) error
 }
 
-// OverdueAge is how long a notice must have been due to be overdue. A working
-// sender would have dealt with it.
+// OverdueAge is how long after its due time a notice counts as overdue. A working sender would have
+// handled it by then.
 const OverdueAge = time.Hour
 
-// MaxEnded is the most notices that one run of Remind ends, as each needs a write.
-// The next run does the rest.
+// MaxEnded is the maximum number of notices that one run of Remind ends, because each needs a
+// write. The next run does the rest.
 const MaxEnded = 5000
 
 // RemindReport counts what a run did.
 type RemindReport struct {
-	Pointed int // notices that another message was sent about
+	Pointed int // notices for which another message was sent
 	Ended   int // notices that were too late to send
 }
 
@@ -211,7 +211,7 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 			late := n.tooLate(now)
 			switch {
 			case unread == nil && now.Sub(clampDue(now, n.NotBefore)) < OverdueAge:
-			case unread != nil || late == nil: // a sender gives up what cannot be read
+			case unread != nil || late == nil: // a sender will give up an unreadable notice
 				waiting = append(waiting, Pointer(item.Key, string(n.Channel)))
 				if len(waiting) == table.MaxPage {
 					err = point()

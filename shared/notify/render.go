@@ -29,7 +29,7 @@ type letter struct {
 
 type fact struct{ Label, Value string }
 
-// The most characters of a name in a subject.
+// The maximum length of a name in a subject, in characters.
 const (
 	longestName   = 80
 	longestSender = 40
@@ -66,8 +66,7 @@ func linkLetter(n Notice, service, link string) letter {
 	return l
 }
 
-// receiptLetter tells the uploader about the first download. The notice was made at
-// that time.
+// receiptLetter tells the uploader about the first download. The notice was created at the time of that download.
 func receiptLetter(n Notice) letter {
 	t := TextsOf(n.Lang)
 	which := t.OwnLink
@@ -147,12 +146,12 @@ func inviteLetter(n Notice, service, link string) letter {
 // sent is LinkIntro without its full stop.
 func (t Texts) sent() string { return strings.TrimSuffix(t.LinkIntro, ".") }
 
-// subject returns a text and a name; without a name there is no colon.
+// subject joins a text and a name with a colon. Without a name there is no colon.
 func (t Texts) subject(text, name string) string {
 	return spaced(strings.TrimRight(text+t.Colon+display(name), ": \u00a0"))
 }
 
-// fileName returns a file's name for a subject. It has no extension that a program would take for
+// fileName returns a file's name for a subject. It drops an extension that a program would take for
 // the end of a domain.
 func fileName(name string) string {
 	name = shorten(oneLine(name), longestName)
@@ -180,7 +179,7 @@ func (n Notice) facts(t Texts) (all []fact) {
 	return all
 }
 
-// page returns the address of a page; pages lie beside the interface.
+// page returns the address of a page. Pages are next to the API, whose path ends in v1.
 func (n Notice) page(name string) string { return strings.TrimSuffix(n.Base, "v1") + name }
 
 // display makes a user's line of text safe to show beside our words.
@@ -202,7 +201,7 @@ func (s *Sender) letter(n Notice) (l letter, err error) {
 		l = arrivedLetter(n)
 	case Missing:
 		l = missingLetter(n)
-	case PIN: // has no unsubscribe link, nor has an invitation
+	case PIN: // neither a PIN nor an invitation has an unsubscribe link
 		return pinLetter(n, s.Service, s.Key.PIN(n.Nonce), n.changeLink(s.Key)), nil
 	case Invite:
 		return inviteLetter(n, s.Service, n.changeLink(s.Key)), nil
@@ -247,9 +246,9 @@ func (l letter) text() string {
 	return spaced(b.String())
 }
 
-// linkText returns the text message for a link. Of all texts with the fewest segments
-// it chooses the one that says most. Each has the sender's message, in quotation marks
-// that the message cannot close.
+// linkText returns the text message for a link. Of the texts with the fewest segments it chooses
+// the one that says the most. Each text contains the sender's message, in quotation marks that the
+// message cannot close.
 func linkText(n Notice, link string) string {
 	t, best := TextsOf(n.Lang), ""
 	for _, longest := range []int{maxText, 40, 24, 12, 0} {
@@ -353,7 +352,7 @@ type markup struct{ strings.Builder }
 
 // add appends a fragment; each value takes the place of a %s, as text.
 func (m *markup) add(fragment string, values ...string) {
-	format, _ := fragments.ReadFile("letter/" + fragment + ".html") // the golden files have them all
+	format, _ := fragments.ReadFile("letter/" + fragment + ".html") // the golden files cover every fragment
 	escaped := make([]any, len(values))
 	for i, v := range values {
 		escaped[i] = regexp.MustCompile(mark+"(.)").ReplaceAllString(html.EscapeString(v), "<span>$1</span>")

@@ -16,7 +16,7 @@ import (
 const (
 	// parallel is how many entries of one lane are delivered at once.
 	parallel = 4
-	// batch is the most entries that one look takes from each partition. So a look
+	// batch is the maximum number of entries that one look takes from each partition. So a look
 	// needs little memory, and reads little more than it delivers.
 	batch = 64
 
@@ -163,9 +163,9 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []entry, next time.T
 	return due, next, nil
 }
 
-// begin delivers the entries as slots become free, until ctx ends or a receiver does not
-// answer in time: the others would take as long, so they stay due. all is also false if
-// the table refuses writes, so that run pauses before the next look.
+// begin delivers the entries as slots become free, until ctx ends or a receiver does not answer in
+// time: the other entries would take as long, so they stay due. all reports whether it began all of
+// them. It is also false if the table refuses writes, so that run pauses before the next look.
 func (l *lane) begin(ctx context.Context, due []entry) (all bool) {
 	var hangs, refused atomic.Bool // the receiver; the table
 	for _, e := range due {
@@ -201,7 +201,7 @@ func (l *lane) begin(ctx context.Context, due []entry) (all bool) {
 	return !refused.Load()
 }
 
-// note remembers when an entry is due, and logs an error of the table.
+// note remembers when an entry is due, and logs an error from the table.
 func (l *lane) note(ctx context.Context, due time.Time, err error) {
 	if err != nil && ctx.Err() == nil {
 		l.Log.Error("sending notices", "error", err)

@@ -31,28 +31,28 @@ type Config struct {
 	Key   keys.LinkKey
 	Mail  mail.Sender // nil: mails fail for good
 	SMS   TextSender  // nil: text messages fail for good
-	// Links tells which links have ended; nil does not ask.
+	// Links reports which links have ended. If it is nil, links are not checked.
 	Links Links
 	// Webhooks are where recorded events go. Without any, events stay in the table.
 	Webhooks []*Receiver
-	Service  string // its name in mails; empty is Ferry
+	Service  string // its name in mails; if empty, Ferry
 	From     string // the sender of mails: an address, with or without a display name
 	Base     string // the service's address, for notices that have none; may be empty
 	Now      func() time.Time
 	Log      *slog.Logger
-	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries;
-	// nil is a random one. It must be safe for concurrent use.
+	// Jitter returns a number from 0 to 1 (exclusive) that spreads retries. If it is nil, the
+	// number is random. It must be safe for concurrent use.
 	Jitter func() float64
-	Limits Limits // of the mails about what did not arrive
+	Limits Limits // for the mails about what did not arrive
 	// OnEnd adds to the transaction that ends a notice as Sent or Failed.
 	OnEnd []OnEnd
 }
 
-// Links is the port to the links that notices bring.
+// Links is the port to the links that notices contain.
 type Links interface {
 	// ItemKey returns the key of a link's item.
 	ItemKey(token string) table.Key
-	// Over reports whether an item is that of a link that leads nowhere any more.
+	// Over reports whether an item belongs to a link that no longer works.
 	Over(item table.Item) bool
 }
 
@@ -132,7 +132,7 @@ func (s *Sender) current(ctx context.Context, n *Notice) error {
 		keys = append(keys, files.Key(n.Area, n.Owner, n.File))
 	}
 	asks := n.Kind == Link && s.Links != nil
-	if asks { // the key's version is not known yet: if it is not the newest, the item is missing
+	if asks { // the key's version is not known yet; unless it is the newest, the item is not found
 		keys = append(keys, s.Links.ItemKey(s.Key.Recipient(n.Area, n.Owner, n.File, n.ID)))
 	}
 	if n.Channel == Mail {
@@ -199,7 +199,7 @@ func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
 		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: l.html(),
 		Unsubscribe: l.Unsubscribe,
 	}
-	if n.Kind == Missing { // with more in it, it is another message
+	if n.Kind == Missing { // if more has failed to arrive, it is a different message
 		m.ID = fmt.Sprintf("%s-%d", n.ID, len(n.missing))
 	}
 	if mail.Valid(n.ReplyTo) {

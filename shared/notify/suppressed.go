@@ -21,7 +21,7 @@ type SuppressReason string
 // The reasons.
 const (
 	AddressBounced    SuppressReason = "bounced"    // its server refuses it permanently
-	AddressComplained SuppressReason = "complained" // its owner called a mail spam
+	AddressComplained SuppressReason = "complained" // its owner reported a mail as spam
 	AddressStopped    SuppressReason = "stopped"    // its owner used the link that stops mails
 )
 

@@ -58,7 +58,7 @@ type Texts struct {
 	Months         string
 }
 
-// TextsOf returns the texts of a language, or those of English.
+// TextsOf returns the texts of a language, or the English ones if there are none.
 func TextsOf(lang string) (t Texts) {
 	primary, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(lang, "_", "-")), "-")
 	text, err := catalogue.ReadFile("texts/" + primary + ".json")
@@ -85,7 +85,7 @@ func (t Texts) WriteTime(unix int64, layout string) string {
 // WriteSize writes a number of bytes, in powers of 1000 and with one decimal. A brief text
 // has at most three digits, and the unit as a letter.
 func (t Texts) WriteSize(n int64, brief bool) string {
-	next := 999.95 // what would be shown as 1000.0
+	next := 999.95 // from here on it would be shown as 1000.0
 	if brief {
 		next = 999.5
 	} else if n < 1000 {

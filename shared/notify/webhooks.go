@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// backlog is the most events that wait for one webhook.
+	// backlog is the maximum number of events that wait for one webhook.
 	backlog = 100_000
 	// spreadEvery is how often to look for new events.
 	spreadEvery = time.Second
@@ -47,8 +47,8 @@ func (h *hook) put(e hookEvent) table.Op {
 	return table.Put(e.key(h.queue), e).Expire(h.Now().Add(eventLife))
 }
 
-// Spread moves all recorded events into the outbox, once for each webhook. It
-// does nothing where there are no webhooks.
+// Spread moves all recorded events into the outbox, once for each webhook. It does nothing if there
+// are no webhooks.
 func (s *Sender) Spread(ctx context.Context) error {
 	if len(s.hooks) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (s *Sender) spreadSome(ctx context.Context) (more bool, err error) {
 	return len(found) == most, nil
 }
 
-// recorded returns up to most events that were recorded.
+// recorded returns up to most recorded events.
 func (s *Sender) recorded(ctx context.Context, most int) (found []table.Item, err error) {
 	for _, pk := range partitions(EventPrefix) {
 		if len(found) == most {
@@ -129,7 +129,7 @@ func (s *Sender) Events(ctx context.Context) iter.Seq2[Notice, error] {
 	}
 	return scan(ctx, s.Table, table.Query{}, func(item table.Item) (Notice, error) {
 		var e hookEvent
-		_ = item.Decode(&e) // one that cannot be read waits until its lane drops it
+		_ = item.Decode(&e) // an unreadable event waits until its lane drops it
 		return Notice{ID: item.Key.SK, Created: e.Time / 1000}, nil
 	}, queues...)
 }
@@ -154,7 +154,7 @@ func (h *hook) count(ctx context.Context) error {
 	return nil
 }
 
-// hookEntry is an event in the hands of a sender.
+// hookEntry is an event that a sender is working on.
 type hookEntry struct {
 	*hook
 	event hookEvent

@@ -11,10 +11,10 @@ import (
 	"ferry/shared/wire"
 )
 
-// NotFound answers requests that no other endpoint handles: 404 for an unknown path,
-// 405 for a known one with another method. It has no routes: it is the gateway's
-// $default route and the local server's fallback. Browsers are led to the page that they may mean,
-// or to the one that says that there is none: this one has no templates.
+// NotFound answers requests that no other endpoint handles: 404 for an unknown path, 405 for a
+// known one with another method. It has no routes: it is the gateway's $default route and the local
+// server's fallback. Browsers are redirected to the page that they may mean, or to the page that
+// says that there is none, because this endpoint has no templates.
 func NotFound() api.Endpoint { return api.Named("notfound", NewNotFound) }
 
 // NewNotFound returns the handler. It needs no port, and does not depend on the endpoints.
@@ -46,8 +46,9 @@ func NewNotFound(p *api.Ports) http.Handler {
 	})
 }
 
-// pageFor returns the address of a page, relative as only browsers know what comes before the path:
-// the one that is meant by a path such as /login/, else one that does not exist.
+// pageFor returns the address of the page that a path such as /login/ means, or else of a page that
+// does not exist. The address is relative, because only the browser knows what comes before the
+// path.
 func pageFor(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	name, up := strings.Trim(path, "/"), "./"+strings.Repeat("../", max(0, strings.Count(path, "/")-1))

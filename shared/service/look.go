@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Look is how an operator wants the pages. The zero Look works.
+// Look is how an operator wants the pages to look. The zero Look works.
 type Look struct {
 	Name             string // empty is Ferry
 	Accent           string // a colour such as #0b5cad; empty is the pages' own
@@ -43,7 +43,7 @@ func (e *env) look() Look {
 	return l
 }
 
-// page reads the address of a page of the operator.
+// page reads the address of one of the operator's own pages.
 func (e *env) page(name string) string {
 	text := e.getenv(name)
 	if u, err := url.Parse(text); text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {

@@ -1,5 +1,5 @@
-// Package service puts Ferry together: what the outside gives and what the operator chose go in,
-// and users, files, links and notices come out. Start reading with Service.
+// Package service puts Ferry together: ports to the outside and the operator's settings go in, and
+// users, files, links and notices come out. Start reading with Service.
 package service
 
 import (
@@ -15,13 +15,13 @@ import (
 	"ferry/shared/notify"
 )
 
-// Ports are what the outside gives. Those that nothing uses are nil.
+// Ports are the service's connections to the outside. A port that nothing uses is nil.
 type Ports struct {
 	auth.Ports
 	Blobs blob.Store
 	Parts blob.Parts // of the same store
 	Log   *slog.Logger
-	// Notify is called after a notice was put in the outbox; nil does nothing.
+	// Notify is called after a notice has been put in the outbox; nil does nothing.
 	Notify func()
 	// Known tells which bytes need not be verified; nil knows none.
 	Known blob.Knower
@@ -49,7 +49,7 @@ func New(p Ports, set Settings) *Service {
 	return &Service{Ports: p, Settings: set}
 }
 
-// made is something that is made once.
+// made is a value that is made once.
 type made[T any] struct {
 	once sync.Once
 	it   *T
@@ -60,13 +60,13 @@ func (m *made[T]) get(make func() *T) *T {
 	return m.it
 }
 
-// Credentials checks who calls.
+// Credentials returns what checks the credentials of callers.
 func (s *Service) Credentials() *auth.Authenticator { return auth.New(s.Ports.Ports) }
 
 // Users returns the users' accounts.
 func (s *Service) Users() *auth.Users { return auth.NewUsers(s.Table, s.Now) }
 
-// Passwords returns the ways to a new password.
+// Passwords returns what gives users new passwords.
 func (s *Service) Passwords() *auth.Accounts {
 	return auth.NewAccounts(auth.AccountsConfig{
 		Ports: s.Ports.Ports, HideUsers: s.HideUsers, Outbox: notify.NewOutbox(s.Ports.Ports, notify.Limits{}, s.PublicURL, s.Events),

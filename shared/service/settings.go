@@ -24,10 +24,10 @@ type Settings struct {
 	// is empty, numbers must have a country code.
 	PhoneRegion string
 	// SMSCountries are the countries that get text messages, such as IT; if it is empty, all do.
-	// With NoSMS none does: nothing sends them.
+	// With NoSMS no country does, because nothing sends them.
 	SMSCountries []string
 	NoSMS        bool
-	// ASCIIMail refuses addresses that are not ASCII before the @: SES takes no others.
+	// ASCIIMail refuses addresses that are not ASCII before the @, because SES does not take them.
 	ASCIIMail bool
 	HideUsers bool
 	// MaxBody is the most bytes in a request's body; 0 is no limit.
@@ -89,7 +89,7 @@ const maxMovers = 200
 //	FERRY_ACCENT          their colour, such as #0b5cad
 //	FERRY_LOGO            their logo: a file, or its content as data:image/...;base64,...
 //	FERRY_IMPRINT         address of the imprint, shown on each page
-//	FERRY_PRIVACY         address of what is said about privacy, shown on each page
+//	FERRY_PRIVACY         address of the privacy notice, shown on each page
 //	FERRY_INTRO           an introduction on the sending page, one paragraph of text
 //	FERRY_HOME            send or login: the page at the root; default send
 //	FERRY_REDIRECT_OVER   bytes above which a download is a redirect to the store; 0 is never

@@ -8,16 +8,16 @@ import (
 	"runtime/debug"
 )
 
-// Format is the number of the form in which this version stores all data: the table's items, the
-// keys of objects and the files beside them. Whoever changes one of them so that another version
-// could misread it counts it up.
+// Format is the number of the format in which this version stores all data: the table's items,
+// the keys of objects and the files beside them. If you change one of them so that another
+// version could misread it, increase Format.
 const Format = 1
 
 // ErrFormat is returned by CheckFormat for data that this version cannot use.
 var ErrFormat = errors.New("this version of Ferry cannot use these data")
 
-// formatItem says in which form all data are, and which version of Ferry stored the first of them.
-// Every version must be able to read it.
+// formatItem says which format all data have, and which version of Ferry stored the first of
+// them. Every version must be able to read it.
 type formatItem struct {
 	Format  int64  `json:"v"`
 	Version string `json:"version"`
@@ -25,9 +25,9 @@ type formatItem struct {
 
 func formatKey() Key { return Key{PK: "format", SK: "format"} }
 
-// CheckFormat refuses data of another format, and changes nothing then. New data get the format of
-// this version. It must come before anything else that uses the data, but the functions of the
-// stack leave it to the sweep: it costs one read.
+// CheckFormat refuses data of another format, without changing anything. New data get the format
+// of this version. It must run before anything else uses the data. It costs one read, so the
+// functions of the stack leave it to the sweep.
 func CheckFormat(ctx context.Context, t Table) error {
 	var is formatItem
 	err := t.Get(ctx, formatKey(), &is)
@@ -47,8 +47,8 @@ func CheckFormat(ctx context.Context, t Table) error {
 	return nil
 }
 
-// numberNew gives new data their format, unless another process has done so. There are no data
-// before the first user, and the list keeps those who were removed.
+// numberNew gives new data their format, unless another process has done so. Data are new if no
+// user was ever listed: the list keeps even removed users.
 func numberNew(ctx context.Context, t Table) error {
 	users, err := t.Query(ctx, Query{PK: UserList, Limit: 1})
 	if err != nil || len(users.Items) > 0 {
@@ -63,6 +63,6 @@ func numberNew(ctx context.Context, t Table) error {
 	return fmt.Errorf("storing the format of the data: %w", err)
 }
 
-// UserList is the partition that lists all users. It keeps removed users' counters for a later
-// one of the same name to continue: no token or link of the first works for the second.
+// UserList is the partition that lists all users. It keeps removed users' counters, and a later
+// user of the same name continues them: no token or link of the first works for the second.
 const UserList = "users"

@@ -5,9 +5,9 @@ import "sync"
 // memoSize is the most items that a Memo holds. A file's record takes about 1 KiB.
 const memoSize = 4096
 
-// Memo caches decoded items by their stored form, as decoding a page costs more than reading
-// it. Equal forms decode alike, so an entry never goes stale. When it is full, it begins anew. The
-// zero value is ready; it is safe for concurrent use.
+// Memo caches decoded items by their stored form, as decoding a page costs more than reading it.
+// Equal forms decode alike, so an entry never goes stale. When the cache is full, it is emptied.
+// The zero value is ready; it is safe for concurrent use.
 type Memo[T any] struct {
 	mu    sync.Mutex
 	known map[string]T

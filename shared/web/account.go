@@ -12,18 +12,18 @@ import (
 	"ferry/shared/wire"
 )
 
-// accountPage is what the page of the account shows.
+// accountPage is what the account page shows.
 type accountPage struct {
 	Account wire.Account
-	Devices []wire.Token  // where one is logged in
-	Tokens  []wire.Token  // of programs
-	Made    wire.Token    // has just been made, and is shown this once
-	Want    wire.NewToken // as typed
+	Devices []wire.Token  // where the user is logged in
+	Tokens  []wire.Token  // for programs
+	Made    wire.Token    // the token just made, shown this once
+	Want    wire.NewToken // the new token as typed
 	Wrong   wrongAccount
 	Note    alert
 }
 
-// wrongAccount is what is wrong with its forms.
+// wrongAccount says what is wrong with the entries in the page's forms.
 type wrongAccount struct{ Name, Token, Old, New string }
 
 func (v *visit) showAccount() error {
@@ -34,7 +34,7 @@ func (v *visit) showAccount() error {
 	return v.account(http.StatusOK, p)
 }
 
-// account shows the page with what the interface says of the account.
+// account shows the page with what the API says about the account.
 func (v *visit) account(status int, p accountPage) error {
 	if _, err := v.ask(question{at: "GET /me"}, &p.Account); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (v *visit) changeAccount() error {
 		return v.makeToken(wire.NewToken{Name: form.Get("name"), Scope: form.Get("scope"), Expires: form.Get("expires")})
 	case "end":
 		_, err := v.ask(question{at: "DELETE /tokens/" + url.PathEscape(form.Get("id"))}, nil)
-		if err == nil || fault.Is(err, fault.NotFound) { // it has ended by itself
+		if err == nil || fault.Is(err, fault.NotFound) { // it has already ended
 			return v.to("account", nil)
 		}
 		return err
@@ -90,7 +90,7 @@ func (v *visit) changeAccount() error {
 	return fault.New(fault.Invalid, "the form asks for nothing that is known")
 }
 
-// makeToken makes an API token. The page that shows it is no redirect, as nothing keeps the token.
+// makeToken makes an API token. It shows the page without a redirect, because the token cannot be read again.
 func (v *visit) makeToken(in wire.NewToken) error {
 	in.Name = strings.TrimSpace(in.Name)
 	v.again = func(status int, wrong error) error {
@@ -105,7 +105,7 @@ func (v *visit) makeToken(in wire.NewToken) error {
 		}
 		return v.account(status, p)
 	}
-	if in.Scope == string(auth.ScopeLogin) { // a login is for the page of the login
+	if in.Scope == string(auth.ScopeLogin) { // only the login page makes logins
 		return fault.Parameter("scope", "scope must be upload, download or all")
 	}
 	var p accountPage
@@ -115,7 +115,7 @@ func (v *visit) makeToken(in wire.NewToken) error {
 	return v.account(http.StatusCreated, p)
 }
 
-// replacePassword sets a new password, which ends all logins. This browser gets another.
+// replacePassword sets a new password, which ends all logins. It then logs this browser in again.
 func (v *visit) replacePassword(in wire.NewPassword) error {
 	v.again = func(status int, wrong error) error {
 		var p accountPage
@@ -159,7 +159,7 @@ func (p page) Messages(n wire.Notices) string {
 	return p.T(key, p.N("account.messages", left.Left))
 }
 
-// Last says when a device or a token was last used. That is known to a day only.
+// Last says when a device or a token was last used. That is known only to the day.
 func (p page) Last(t wire.Token) string {
 	used := t.Used
 	if used.IsZero() && t.Scope == string(auth.ScopeLogin) {
@@ -176,27 +176,27 @@ func (p page) Last(t wire.Token) string {
 	return p.T("account.used", p.Relative(used, p.Now))
 }
 
-// IsPhone reports whether a device is one, by its name.
+// IsPhone reports whether a device is a phone, judging by its name.
 func (page) IsPhone(t wire.Token) bool {
 	return strings.HasSuffix(t.Name, "iPhone") || strings.HasSuffix(t.Name, "Android")
 }
 
-// ending is a token, and the verb for its end.
+// ending is a token, and the verb for ending it.
 type ending struct {
 	Verb  string
 	Token wire.Token
 }
 
-// Ending is what asks before a token ends.
+// Ending returns the confirmation that is shown before a token is ended.
 func (p page) Ending(verb string, t wire.Token) page { return p.With(ending{verb, t}) }
 
-// Scopes are those that a new token may have.
+// Scopes returns the scopes that a new token may have.
 func (page) Scopes() []string { return []string{"upload", "download", "all"} }
 
-// Times are those after which it may end; empty is never.
+// Times returns the lifetimes that a new token may have. An empty one means that it never expires.
 func (page) Times() []string { return []string{"30d", "90d", "365d", ""} }
 
-// Chosen is the time in the form.
+// Chosen returns the lifetime that is selected in the form.
 func (page) Chosen(want wire.NewToken) string {
 	if want.Scope == "" { // nothing was sent yet
 		return "90d"

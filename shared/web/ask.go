@@ -15,12 +15,12 @@ import (
 	"ferry/shared/wire"
 )
 
-// question is a request to the interface.
+// question is a request to the API.
 type question struct {
 	at             string     // method, and path after the prefix, with the query
 	json           any        // the body, if not nil
-	form           url.Values // or this one
-	name, password string     // of a login; without a name it is the visitor's cookie
+	form           url.Values // or a form, if not nil
+	name, password string     // for a login; without a name, the visitor's cookie is sent
 	header         http.Header
 }
 
@@ -36,8 +36,8 @@ func (a *reply) Header() http.Header         { return a.header }
 func (a *reply) WriteHeader(status int)      { a.status = status }
 func (a *reply) Write(p []byte) (int, error) { return a.body.Write(p) }
 
-// ask asks the interface what a program could ask, as the visitor and within this process, and
-// decodes the JSON of the answer into out, unless that is nil. The error is the endpoint's own.
+// ask sends the API a request that any program could send, as the visitor and within this process,
+// and decodes the JSON answer into out, unless out is nil. The error is the endpoint's own.
 func (v *visit) ask(q question, out any) (*reply, error) {
 	var failed error
 	r, err := v.request(q, &failed)
@@ -54,7 +54,7 @@ func (v *visit) ask(q question, out any) (*reply, error) {
 	}
 	if redirected := a.status > 300 && a.status < 400 && a.status != http.StatusFound && a.status != http.StatusSeeOther &&
 		a.status != http.StatusNotModified; failed == nil && (redirected || a.status >= 400) {
-		failed = fault.New(fault.NotFound, "no endpoint has this path") // as an id in it was none
+		failed = fault.New(fault.NotFound, "no endpoint has this path") // for example, because the id in it is not one
 	}
 	if failed != nil || out == nil {
 		return a, failed
@@ -62,7 +62,7 @@ func (v *visit) ask(q question, out any) (*reply, error) {
 	return a, fault.Wrap(json.Unmarshal(a.body.Bytes(), out), "reading an answer of the interface")
 }
 
-// request makes the request of a question. failed becomes the error of the endpoint.
+// request makes the HTTP request for a question. failed receives the endpoint's error.
 func (v *visit) request(q question, failed *error) (*http.Request, error) {
 	method, path, _ := strings.Cut(q.at, " ")
 	body, kind := io.Reader(http.NoBody), ""

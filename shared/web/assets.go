@@ -22,8 +22,8 @@ import (
 //go:embed static
 var static embed.FS
 
-// assets serves the style, the scripts and the logo. Their addresses have a hash of all of them, so
-// a browser may keep each for ever, and scripts find each other by relative addresses.
+// assets serves the style, the scripts and the logo. Their addresses contain a hash of all of them,
+// so a browser may keep each for ever, and scripts find each other by relative addresses.
 type assets struct {
 	version string
 	files   map[string]asset
@@ -32,7 +32,7 @@ type assets struct {
 type asset struct {
 	kind   string
 	plain  []byte
-	packed func() []byte // by gzip, once somebody asks; nil if that gains nothing
+	packed func() []byte // gzipped on first use; nil if that saves nothing
 }
 
 func newAssets(look service.Look) *assets {
@@ -59,7 +59,7 @@ func newAssets(look service.Look) *assets {
 	return a
 }
 
-// kindOf returns a media type. Package mime would also ask the machine.
+// kindOf returns the media type of a file. Package mime would also consult the machine's own list.
 func kindOf(name string) string {
 	kinds := map[string]string{".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 	if kind := kinds[path.Ext(name)]; kind != "" {
@@ -68,8 +68,7 @@ func kindOf(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
-// withoutComments leaves out the lines of a script that are comments, a quarter of what browsers would
-// load.
+// withoutComments drops a script's comment lines, a quarter of what browsers would otherwise load.
 func withoutComments(script []byte) []byte {
 	var kept []byte
 	within := false
@@ -97,7 +96,8 @@ func packed(content []byte, level int) []byte {
 
 func (a *assets) address(name string) string { return "static/" + a.version + "/" + name }
 
-// ServeHTTP implements http.Handler. A page of another version gets today's file, for this once.
+// ServeHTTP implements http.Handler. A page of another version gets the current file, which
+// browsers may not reuse without asking.
 func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.files[r.PathValue("file")]
 	if !ok {
@@ -108,7 +108,7 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", f.kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'") // of a worker, or of a logo that is opened by itself
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'") // for workers, and for a logo opened by itself
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("Cache-Control", "no-cache")
 	if r.PathValue("version") == a.version {
@@ -130,7 +130,7 @@ func lookStyle(look service.Look) string {
 		return ""
 	}
 	text := "#fff"
-	if luminance(look.Accent) > 0.179 { // where both contrast alike
+	if luminance(look.Accent) > 0.179 { // here both contrast equally
 		text = "#000"
 	}
 	return ":root { --accent: " + look.Accent + "; --accent-text: " + text + " }\n"

@@ -16,52 +16,53 @@ import (
 )
 
 const (
-	// entriesPage is how many entries of a bundle a page shows, as many as an answer of the interface.
+	// entriesPage is how many entries of a bundle a page shows, as many as one answer of the API holds.
 	entriesPage = 1000
-	// openRows is up to how many rows folders are open, and searchRows from how many a page can be
-	// searched.
+	// Folders are open on a page of at most openRows rows. A bundle of more than searchRows entries
+	// can be searched.
 	openRows, searchRows = 20, 50
-	// maxDepth is how deep folders are shown in folders. What is deeper has its path as a name.
+	// maxDepth is how deep folders are nested on a page. Anything deeper has the rest of its path in its name.
 	maxDepth = 12
-	// A picture of at most so many bytes shows itself. A page has at most so many, shown or not.
+	// A picture of at most maxPicture bytes is shown itself. A page lists at most maxPictures
+	// pictures, shown or not.
 	maxPicture, maxPictures = 4 << 20, 200
-	maxWords                = 255 // bytes of what is searched for
+	maxWords                = 255 // of what is searched for, in bytes
 )
 
 // bundlePage is what a page shows of a bundle.
 type bundlePage struct {
 	Tree           []*node
-	Open           bool   // folders are
-	Whole          bool   // this is all of it
+	Open           bool   // the folders are open
+	Whole          bool   // the page shows the whole bundle
 	Files          int64  // on this page, or found
-	Searches       bool   // there is so much that it can be searched
-	Search         string // what names have, if not empty
-	More           bool   // names than are shown have it
+	Searches       bool   // there are enough entries for a search
+	Search         string // what names must contain, or empty
+	More           bool   // more names match than are shown
 	Pictures       []picture
-	Grid           pictures // those of them that this page shows
-	ShowsPictures  bool     // and not the tree
-	Picture        *picture // this one alone
+	Grid           pictures // those on this page
+	ShowsPictures  bool     // instead of the tree
+	Picture        *picture // the only one shown, or nil
 	At             int      // its number
-	From, To, All  int      // entries of the page, if there are more
+	From, To, All  int      // the entries on this page, if there are more
 	Entries        int64    // of the bundle
-	Start          string   // where the page begins
-	Previous, Next string   // addresses of pages
+	Start          string   // the index of the page's first entry, or empty
+	Previous, Next string   // addresses of the neighbouring pages
 }
 
 // node is a file or a folder of a bundle.
 type node struct {
 	Name     string
-	Length   int64 // all of a folder's files together
+	Length   int64 // of all files in a folder together
 	Files    int64 // in the folder
 	Download string
 	Folder   bool
 	Inside   []*node
 }
 
-// Within returns what is in a folder, as part of a page whose folders are open or not.
+// Within returns the contents of a folder, as part of a page whose folders are open or not.
 func (n *node) Within(open bool) bundlePage { return bundlePage{Tree: n.Inside, Open: open} }
 
-// Opens reports whether the folders of this part of the tree are open. The only one always is.
+// Opens reports whether the folders of this part of the tree are open. A single folder always is.
 func (b bundlePage) Opens() bool {
 	folders := 0
 	for _, n := range b.Tree {
@@ -72,18 +73,18 @@ func (b bundlePage) Opens() bool {
 	return b.Open || folders == 1
 }
 
-// picture is an image in a bundle. Preview is empty if it is too large to show itself, or of a kind
-// that browsers do not show.
+// picture is an image in a bundle. Preview is empty if the image is too large to be shown, or of a
+// kind that browsers do not show.
 type picture struct {
 	Path, Preview, Download, Page string
 	Length                        int64
 }
 
-// pictures is a page of them.
+// pictures is one page of a bundle's pictures.
 type pictures struct {
 	Shown                []picture
 	From, To             int
-	Page, Previous, Next string // addresses; of the page before or after, empty if there is none
+	Page, Previous, Next string // addresses of this page and the ones before and after it; empty if there is none
 }
 
 // bundle returns what a page shows of a bundle.
@@ -122,8 +123,8 @@ func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 	return b, nil
 }
 
-// entries asks for a page of what a bundle has, or for the first whose paths have some words, and
-// whether there are more of these.
+// entries requests one page of a bundle's entries. With words, it returns the first entries whose
+// paths contain them, and whether there are more of these.
 func (v *visit) entries(p landingPage, from int, words string) (all []wire.Entry, more bool, err error) {
 	for {
 		var page wire.Entries
@@ -152,7 +153,7 @@ func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
 func isFolder(e wire.Entry) bool { return strings.HasSuffix(e.Path, "/") }
 
-// Page returns the address of this page with something else in its query.
+// Page returns the address of this page with other values in its query.
 func (p landingPage) Page(pairs ...string) string {
 	q := url.Values{}
 	for name, values := range p.Query {
@@ -166,7 +167,7 @@ func (p landingPage) Page(pairs ...string) string {
 	return "l?" + q.Encode()
 }
 
-// part returns the address of the page from an entry on; empty if there is none.
+// part returns the address of the page that begins at an entry, or "" if there is none.
 func (p landingPage) part(from, all int) string {
 	if from < 0 || from >= all {
 		return ""
@@ -176,7 +177,8 @@ func (p landingPage) part(from, all int) string {
 
 func (p landingPage) entry(path string) string { return p.Link + "&entry=" + url.QueryEscape(path) }
 
-// addPictures adds the pictures, if any can show itself, and what the query asks for: one, or a page.
+// addPictures adds the pictures, if at least one can be shown, and what the query asks for: one, or
+// a page of them.
 func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Values) {
 	if p.guarded() {
 		return
@@ -202,7 +204,7 @@ func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Valu
 	b.Pictures = all
 	at, _ := strconv.Atoi(q.Get("at"))
 	if n, _ := strconv.Atoi(q.Get("picture")); n >= 1 && n <= len(all) {
-		at = n - 1 // the page of the grid that has it
+		at = n - 1 // the page of the grid that contains it
 		b.Picture, b.At = &b.Pictures[n-1], n
 		b.Previous, b.Next = "", ""
 		if n > 1 {
@@ -226,7 +228,7 @@ func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Valu
 	}
 }
 
-// tree returns entries in their folders, or one below the other.
+// tree returns entries in their folders, or as a flat list.
 func tree(p landingPage, entries []wire.Entry, flat bool) []*node {
 	root := &node{Folder: true}
 	folders := map[string]*node{"": root}
@@ -248,7 +250,7 @@ func tree(p landingPage, entries []wire.Entry, flat bool) []*node {
 	return root.Inside
 }
 
-// split returns the folder that shows a file, with its slash, and the file's name there.
+// split returns the folder that a file is shown in, with its slash, and the file's name there.
 func split(path string) (dir, name string) {
 	parts := strings.SplitAfter(path, "/")
 	depth := min(len(parts)-1, maxDepth)
@@ -268,7 +270,7 @@ func folder(all map[string]*node, path string) *node {
 	return n
 }
 
-// sum adds up what is in a folder, and puts folders first.
+// sum adds up what is in a folder, and sorts folders first.
 func (n *node) sum() {
 	for _, inside := range n.Inside {
 		inside.sum()
@@ -282,7 +284,7 @@ func (n *node) sum() {
 	slices.SortStableFunc(n.Inside, func(a, b *node) int { return cmp.Compare(first[a.Folder], first[b.Folder]) })
 }
 
-// Name returns the picture's name, and Folder what it is in.
+// Name returns the picture's name, and Folder the folder that it is in.
 func (p picture) Name() string { return plain(path.Base(p.Path)) }
 func (p picture) Folder() string {
 	return strings.TrimSuffix(plain(p.Path[:strings.LastIndexByte(p.Path, '/')+1]), "/")

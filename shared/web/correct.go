@@ -8,15 +8,17 @@ import (
 	"ferry/shared/wire"
 )
 
-// correction sends a link again, to the right address, in place of one whose message did not arrive.
+// correction is a form that sends a link again, to the right address, in place of a link whose
+// message did not arrive.
 type correction struct {
 	File     int64
 	Link, To string
 	Next     string // the page that it leads to
-	Wrong    string // with To
+	Wrong    string // what is wrong with To
 }
 
-// Correct returns the form for a link whose message did not arrive, as it was sent if something is wrong in it.
+// Correct returns the form for a link whose message did not arrive. If the form has just been
+// refused, it shows what was entered.
 func (p page) Correct(file int64, link, to, next string) correction {
 	c := correction{File: file, Link: link, To: to, Next: next}
 	if p.wrongs.Link == link {
@@ -25,7 +27,7 @@ func (p page) Correct(file int64, link, to, next string) correction {
 	return c
 }
 
-// correct handles the form. What is wrong with it is shown on the page that it came from.
+// correct handles the form. An error is shown on the page that the form came from.
 func (v *visit) correct() error {
 	form, err := v.form()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// panel is what a page shows of one file: what the interface knows of it.
+// panel is what a page shows of one file, as the API returns it.
 type panel struct {
 	ID            int64               `json:"id"`
 	Name          string              `json:"name"`
@@ -31,28 +31,28 @@ type panel struct {
 	Links         []wire.Link         `json:"links"`
 	Notifications []wire.Notification `json:"notifications"`
 
-	Page     string // the address of the page with it
-	Close    string // and of the page without
+	Page     string // the address of the page with this panel
+	Close    string // and of the page without it
 	Shown    []shownLink
-	Lifetime []string // how long it may stay, as the interface reads it
+	Lifetime []string // how long the file may stay, in the API's format
 	Extends  []string // how long its links may work
 }
 
-// shownLink is a link of a file on its page.
+// shownLink is a link of a file, as the file's page shows it.
 type shownLink struct {
 	wire.Link
 	Icon    string
 	Became  outcome
-	Problem string // why a message did not arrive; empty if it may have
+	Problem string // why a message did not arrive; empty if it may have arrived
 	Live    bool   // it can be changed
 	Number  int    // on the page
 }
 
-// panel asks for a file.
+// panel gets a file from the API.
 func (v *visit) panel(id string, list filesPage) (*panel, error) {
 	v.again = v.gone
 	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
-		id = "0" // which no file has
+		id = "0" // no file has this id
 	}
 	at := "GET /files/" + id
 	if list.Backup {
@@ -81,7 +81,7 @@ func (v *visit) panel(id string, list filesPage) (*panel, error) {
 	return &p, nil
 }
 
-// rankOf puts the file's own link behind those that people got, and those that have ended last.
+// rankOf puts the file's own link behind those that people got, and links that have ended last.
 func rankOf(l shownLink) int {
 	switch {
 	case !l.Live:
@@ -135,13 +135,13 @@ func (p page) Days(span string) string {
 	return p.T("file.in", p.N("time.days", n))
 }
 
-// Count returns how many files and folders a bundle has, At when the file came, IDText its id.
+// Count returns how many files and folders a bundle has, At when the file arrived, IDText its id.
 func (p *panel) Count() int64   { return int64(p.Entries) }
 func (p *panel) At() time.Time  { return time.UnixMilli(p.Modified) }
 func (p *panel) IDText() string { return strconv.FormatInt(p.ID, 10) }
 
-// Own returns the address of the file by its own link, of the page if that has a limit or a password;
-// empty if it has ended.
+// Own returns the address that downloads the file by its own link, or the link's page if it has a
+// limit or a password, or "" if it has ended.
 func (p *panel) Own() string {
 	for _, l := range p.Links {
 		switch {
@@ -167,7 +167,7 @@ func (p page) Use(l shownLink) string {
 	return p.T("file.unused")
 }
 
-// QRCode returns the address of the drawing of a link.
+// QRCode returns the address of a link's QR code.
 func (page) QRCode(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

@@ -23,37 +23,38 @@ import (
 const (
 	// filesRows is how many files a page lists.
 	filesRows = 50
-	// searches is how many times 1,000 files are looked through for a page.
+	// searches is how many times a page looks through 1,000 files.
 	searches = 10
-	// otherLinks is how many links of a file its row tells of, besides its own: all that an upload has
-	// made, else the newest. toldNotices is of how many messages a page tells.
+	// otherLinks is the maximum number of links, besides the file's own, that its row covers: all
+	// that an upload has made, or else the newest. toldNotices is the maximum number of messages
+	// whose states a page looks up.
 	otherLinks, toldNotices = files.MaxRecipients, 330
-	// openUploads is how many uploads a page lists that are not complete.
+	// openUploads is the maximum number of incomplete uploads that a page lists.
 	openUploads = 20
-	// measuredUploads is of how many of these it tells how far they are.
+	// measuredUploads is how many of these are shown with their progress.
 	measuredUploads = 5
 )
 
-// filesPage is what the page of the files shows.
+// filesPage is what the files page shows.
 type filesPage struct {
 	Backup         bool
 	Search, Sort   string
-	Request        string // only what came by it
+	Request        string // only what arrived through this request
 	Rows           []fileRow
 	From, To, All  int
-	More           bool   // there are older ones than All
+	More           bool   // there are older files than these
 	Older          bool   // the page is not about the newest files
 	Previous, Next string // addresses
 	Quota          *wire.Quota
 	Uploads        []openUpload
 	Panel          *panel
-	Deleted        []int64 // have just been, and can be restored
-	KeepDays       int64   // how long files stay in the area; 0 is for ever
-	BackupDays     int64   // and how long deleted ones
+	Deleted        []int64 // just deleted, and can be restored
+	KeepDays       int64   // how long files stay in the area; 0 means for ever
+	BackupDays     int64   // how long deleted files stay
 	query          url.Values
 }
 
-// fileRow is a file of the list.
+// fileRow is a file in the list.
 type fileRow struct {
 	files.File
 	To      []string // who got it
@@ -73,10 +74,10 @@ type openUpload struct {
 	By      string    `json:"by"`
 	Request string    `json:"request"`
 	Arrived []wire.Arrived
-	sent    int64 // bytes of these; -1 is not known
+	sent    int64 // how many bytes have arrived; -1 if not known
 }
 
-// Share returns how many percent have arrived.
+// Share returns what percentage has arrived.
 func (u openUpload) Share() int64 {
 	if u.Length == nil || *u.Length == 0 {
 		return 0
@@ -90,10 +91,10 @@ func orders() []string { return []string{"new", "old", "name", "size", "ends"} }
 // Orders returns the ways to sort files.
 func (filesPage) Orders() []string { return orders() }
 
-// Page returns the address of the page with something else in its query; empty removes it.
+// Page returns the address of the page with other values in its query. An empty value removes its parameter.
 func (p filesPage) Page(pairs ...string) string { return "files" + changed(p.query, pairs...) }
 
-// changed returns a query, with its question mark, where something is different.
+// changed returns a query with some values changed, with its question mark.
 func changed(query url.Values, pairs ...string) string {
 	q := url.Values{}
 	for name := range query {
@@ -111,11 +112,11 @@ func changed(query url.Values, pairs ...string) string {
 	return "?" + q.Encode()
 }
 
-// showFiles shows an area of the user's files, and one of them beside it. It costs a call to the
-// table for the login and one for the files, of a search one for each 1,000; one for each 100 links
-// of the files on the page, at most 11; one for each 33 messages, at most 10, and as many again if
-// some are no longer known; two for the open uploads and for each of these three, and for one file
-// five.
+// showFiles shows an area of the user's files, and one of them beside it. It makes these calls to
+// the table: one for the login; one for the files, or in a search one for each 1,000; one for each
+// 100 links of the files on the page, at most 11; one for each 33 messages, at most 10, and as many
+// again if some are no longer known; two for the open uploads, and three for each of these that is
+// measured; and five for one file.
 func (v *visit) showFiles() error {
 	p, err := v.filesOf(v.r.URL.Query())
 	if err != nil {
@@ -133,7 +134,7 @@ func (v *visit) showFiles() error {
 	return v.show(http.StatusOK, "files", p)
 }
 
-// filesOf reads the query of the page, and returns the files that it asks for.
+// filesOf reads the page's query, and returns the files that it asks for.
 func (v *visit) filesOf(q url.Values) (filesPage, error) {
 	p := filesPage{
 		Backup: q.Get("area") == string(blob.Backup), Search: strings.TrimSpace(bounded(q.Get("search"))), Sort: q.Get("sort"),
@@ -199,7 +200,7 @@ func (v *visit) addRows(p *filesPage) error {
 	return err
 }
 
-// lastRows is in place of where a page begins: at the last rows of those that it is about.
+// lastRows as the value of "from" means the last rows of the files that the page is about.
 const lastRows = "last"
 
 // number writes a number for a query; 0 is left out.
@@ -210,8 +211,8 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// found returns up to 1,000 files that the page is about, and more of a search, and after which id
-// there may be others; 0 is none.
+// found returns the files that the page is about, from up to 1,000 files, or in a search from up to
+// searches times as many. after is the id after which there may be more, or 0.
 func (v *visit) found(p *filesPage) (all []*files.Listed, after int64, err error) {
 	area := blob.Files
 	if p.Backup {
@@ -279,8 +280,9 @@ func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
 	return rows, err
 }
 
-// told returns how far the messages got that brought these links, as far as that matters: whoever has
-// downloaded the file has got it. If there are too many to look up, each file has its newest looked up.
+// told returns the states of the messages that brought these links, where that matters: a recipient
+// who has downloaded the file has got the message. If there are too many to look up, the newest of
+// each file are looked up first.
 func (v *visit) told(all [][]links.Link) (map[string]message, error) {
 	var ids []string
 	told := map[string]message{}
@@ -315,7 +317,7 @@ func (r *fileRow) tell(all []links.Link, told map[string]message, now time.Time)
 		downloads += l.Downloads
 		left := time.Duration(0)
 		l.File = r.File
-		if l.Ends() != 0 { // one that was lost does not know its file
+		if l.Ends() != 0 { // a lost link does not know its file
 			left = time.Unix(l.Ends(), 0).Sub(now)
 		}
 		each = append(each, became(l.State(now), l.To, l.Downloads, told[l.Recipient], left))
@@ -326,7 +328,7 @@ func (r *fileRow) tell(all []links.Link, told map[string]message, now time.Time)
 	}
 }
 
-// addUploads adds what is being sent, or was left; of the newest also how far they are.
+// addUploads adds the uploads that are running or were abandoned, and the progress of the newest.
 func (v *visit) addUploads(p *filesPage) error {
 	var open struct{ Uploads []openUpload }
 	_, err := v.ask(question{at: "GET /uploads?limit=" + strconv.Itoa(openUploads)}, &open)
@@ -336,7 +338,7 @@ func (v *visit) addUploads(p *filesPage) error {
 		if i >= measuredUploads || err != nil {
 			continue
 		}
-		if _, err := v.ask(question{at: "GET /uploads/" + u.ID}, u); err == nil { // else it has just ended
+		if _, err := v.ask(question{at: "GET /uploads/" + u.ID}, u); err == nil { // otherwise it has just ended
 			u.sent = 0
 		}
 		for _, part := range u.Arrived {
@@ -378,7 +380,7 @@ func (p page) SentTo(r fileRow) string {
 	return r.To[0]
 }
 
-// gone shows that a file is not there any more.
+// gone shows that a file no longer exists.
 func (v *visit) gone(status int, wrong error) error {
 	if fault.Is(wrong, fault.NotFound) || fault.Is(wrong, fault.Invalid) {
 		return v.show(http.StatusNotFound, "gone", nil)
@@ -386,7 +388,7 @@ func (v *visit) gone(status int, wrong error) error {
 	return v.showError(status, v.wrong(wrong))
 }
 
-// Part returns so many percent of a number.
+// Part returns a percentage of a number.
 func (page) Part(n, percent int64) int64 { return n / 100 * percent }
 
 // Unix returns the time of Unix seconds.

@@ -11,10 +11,10 @@ import (
 	"ferry/shared/wire"
 )
 
-// guestPage is what the page of a request shows besides what all sending pages do.
+// guestPage is what the page of a request shows besides what all sending pages show.
 type guestPage struct {
 	About  wire.RequestAbout
-	Query  url.Values // of the page: the token, and the language of the link
+	Query  url.Values // of the page: the token, and the link's language
 	Locked bool       // the password is missing
 	Wrong  string     // with the password
 	Done   bool       // something has just been sent
@@ -26,13 +26,13 @@ func (p guestPage) Token() string { return p.Query.Get("k") }
 // Again returns the query of the page.
 func (p guestPage) Again() template.URL { return template.URL(p.Query.Encode()) }
 
-// Full reports whether nothing more may arrive.
+// Full reports whether the request takes nothing more.
 func (p guestPage) Full() bool {
 	none := func(left *int64) bool { return left != nil && *left == 0 }
 	return none(p.About.FilesLeft) || none(p.About.BytesLeft)
 }
 
-// guest shows what a request asks for, and takes it.
+// guest shows what a request asks for, with a form for sending it.
 func (v *visit) guest() error {
 	q := v.r.URL.Query()
 	p, err := v.requestOf(q, "")
@@ -49,8 +49,8 @@ func (v *visit) guest() error {
 	return v.show(http.StatusOK, "guest", page)
 }
 
-// requestOf asks what a request says. If it takes nothing any more, the page says why; if it
-// needs a password, the page asks for it. The browser keeps the guest's secret.
+// requestOf gets what a request says. If the request takes nothing any more, the page says why; if
+// it needs a password, the page asks for it. The guest's secret is passed on to the browser.
 func (v *visit) requestOf(q url.Values, password string) (p guestPage, err error) {
 	p.Query = url.Values{}
 	for _, name := range []string{"lang", "k"} {
@@ -80,7 +80,7 @@ func (v *visit) requestOf(q url.Values, password string) (p guestPage, err error
 	return p, err
 }
 
-// isLocked reports whether a request wants a password, or another one.
+// isLocked reports whether a request wants a password, or a different one.
 func isLocked(err error) bool {
 	_, dead := errors.AsType[links.State](err)
 	return fault.Is(err, fault.Unauthorized) && !dead

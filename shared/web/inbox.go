@@ -7,7 +7,7 @@ import (
 	"ferry/shared/notify/inbox"
 )
 
-// Inbox returns the page that shows what one machine has kept instead of sending it.
+// Inbox returns the page that shows the messages that one machine keeps instead of sending them.
 func Inbox(p *api.Ports) inbox.Page {
 	s := newSite(p)
 	return func(w http.ResponseWriter, r *http.Request, messages []inbox.Message) error {

@@ -20,25 +20,25 @@ import (
 // landingPage is what the page of a link shows.
 type landingPage struct {
 	About wire.About
-	// Link is the address of the link in the interface, relative to the page, and Download begins a
-	// download.
+	// Link is the link's address in the API, relative to the page, and Download is the address that
+	// begins a download.
 	Link, Download string
 	Curl           string // the command that downloads it
-	Preview        string // of what kind: image, film, sound or text; empty is none
+	Preview        string // image, film, sound or text; empty if there is none
 	Text           string // its first lines
 	Locked         bool   // the password is missing
-	Closed         bool   // a bundle whose limit holds back what is in it
+	Closed         bool   // a bundle whose content is hidden because its link has a limit
 	Wrong          string
 	Query          url.Values // of this page
 	Bundle         *bundlePage
 }
 
-// landing shows a link to whoever opens it. It counts nothing and takes no download.
+// landing shows a link to whoever opens it. It counts nothing and uses up no download.
 func (v *visit) landing() error {
 	q := v.r.URL.Query()
 	p, err := v.link(q)
 	if _, dead := errors.AsType[links.State](err); fault.Is(err, fault.Unauthorized) && !dead && q.Has("claim") {
-		q.Del("claim") // it has ended; the link has not
+		q.Del("claim") // the claim has ended; the link has not
 		return v.to("l", q)
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func (v *visit) landing() error {
 	return v.showLink(p, q)
 }
 
-// showLink shows a link, of a bundle the part that a query asks for.
+// showLink shows a link. For a bundle, it shows the part that a query asks for.
 func (v *visit) showLink(p landingPage, q url.Values) (err error) {
 	unclaimed := p.Query.Get("claim") == ""
 	p.Locked = p.About.Protected && unclaimed
@@ -69,7 +69,7 @@ func (v *visit) showLink(p landingPage, q url.Values) (err error) {
 	return v.show(http.StatusOK, "landing", p)
 }
 
-// link asks what a link leads to. If that is nothing, the page says why.
+// link gets what a link leads to. If it leads to nothing, the page says why.
 func (v *visit) link(q url.Values) (p landingPage, err error) {
 	v.again = v.dead
 	p.Query = url.Values{}
@@ -99,7 +99,7 @@ func (v *visit) link(q url.Values) (p landingPage, err error) {
 	return p, err
 }
 
-// bounded returns the beginning of what a query has: a page may repeat it a thousand times.
+// bounded shortens a value from a query, because a page may repeat it a thousand times.
 func bounded(text string) string {
 	if len(text) > maxWords {
 		return strings.ToValidUTF8(text[:maxWords], "")
@@ -107,8 +107,8 @@ func bounded(text string) string {
 	return text
 }
 
-// asked returns the question for what a link gives, with more in its query. It is the page that asks,
-// also where a robot opens it: that counts nothing.
+// asked returns the API call for what a link gives, with more in its query. Even if a robot opens
+// the page, the call has Ferry's own User-Agent, and counts nothing.
 func (p landingPage) asked(more string) question {
 	return question{
 		at:     "GET " + strings.TrimPrefix(p.Link, strings.TrimPrefix(wire.Prefix, "/")) + more,
@@ -119,10 +119,10 @@ func (p landingPage) asked(more string) question {
 // guarded reports whether the link has a limit or a password.
 func (p landingPage) guarded() bool { return p.About.Protected || p.About.Left != nil }
 
-// dead says why a link leads nowhere.
+// dead says why a link no longer works.
 func (v *visit) dead(status int, wrong error) error { return v.deadOf("", status, wrong) }
 
-// deadOf is dead for links of a kind, whose texts' keys begin so.
+// deadOf is dead for a kind of link: the keys of its texts begin with kind.
 func (v *visit) deadOf(kind string, status int, wrong error) error {
 	state, ok := errors.AsType[links.State](wrong)
 	why := kind + strings.ReplaceAll(string(state), " ", "-")
@@ -136,7 +136,7 @@ func (v *visit) deadOf(kind string, status int, wrong error) error {
 	return v.show(status, "dead", deadPage{why, over.Sender, param.Moment(over.Since)})
 }
 
-// deadPage says why a link leads nowhere, with who gave it away and since when, if that is known.
+// deadPage says why a link no longer works, with its sender and since when, if these are known.
 type deadPage struct {
 	Why, Sender string
 	Since       time.Time
@@ -150,8 +150,9 @@ func (d deadPage) Icon() string {
 	}[strings.TrimPrefix(d.Why, "request-")]
 }
 
-// unlock takes the password of a link, or opens a bundle with a limit. The page then has a claim, by
-// which it can be downloaded: it does not redirect, as a browser lets no form lead to the store.
+// unlock checks the password of a link, or opens a bundle with a limit. It then shows the page with
+// a claim, by which the link can be downloaded. It does not redirect to the download, because
+// browsers do not let a form lead to the store.
 func (v *visit) unlock() error {
 	form, err := v.form()
 	if err != nil {
@@ -173,7 +174,7 @@ func (v *visit) unlock() error {
 		return v.show(status, "landing", p)
 	}
 	q := p.asked("&download=1")
-	q.header.Set("Range", "bytes=0-0") // if the link lost its limit in this moment
+	q.header.Set("Range", "bytes=0-0") // in case the link has just lost its limit
 	if password := form.Get("password"); password != "" || p.About.Protected {
 		q.header.Set("Ferry-Link-Password", password)
 	}
@@ -192,14 +193,14 @@ func (v *visit) unlock() error {
 	return v.showLink(p, url.Values{})
 }
 
-// What a page shows of a file itself.
+// The limits of what a page shows of a file's content.
 const (
 	maxPreviewText  = 16 << 10 // bytes
 	maxPreviewLines = 40
 	maxPreviewImage = 20 << 20 // bytes
 )
 
-// preview adds what the page shows of the file itself, if its link has neither limit nor password.
+// preview adds what the page shows of the file's content, if its link has neither limit nor password.
 func (v *visit) preview(p *landingPage) error {
 	length := param.Value(p.About.Length)
 	if p.guarded() || length == 0 {
@@ -219,7 +220,7 @@ func (v *visit) preview(p *landingPage) error {
 	q := p.asked("&preview")
 	q.header.Set("Range", "bytes=0-16383")
 	found, err := v.ask(q, nil)
-	if err != nil { // it can be downloaded all the same
+	if err != nil { // the file can still be downloaded
 		return nil
 	}
 	p.Text = firstLines(found.body.String())
@@ -229,8 +230,8 @@ func (v *visit) preview(p *landingPage) error {
 	return nil
 }
 
-// previewKind returns as what browsers can show a file of a name and a media type, without running
-// anything in it: image, film, sound or text; empty is as none.
+// previewKind returns how browsers can show a file of this name and media type without running
+// anything in it: image, film, sound, text, or "" for not at all.
 func previewKind(name, mediaType string) string {
 	kind := looks(name, mediaType)
 	mediaType = typeAlone(mediaType)
@@ -253,7 +254,7 @@ func previewKind(name, mediaType string) string {
 	return ""
 }
 
-// firstLines returns the beginning of a text; empty if it is none.
+// firstLines returns the beginning of a text, or "" if it is not text.
 func firstLines(text string) string {
 	if len(text) == maxPreviewText { // it may end within a character
 		for i := 0; i < utf8.UTFMax && !utf8.ValidString(text); i++ {
@@ -267,7 +268,7 @@ func firstLines(text string) string {
 	return strings.Join(lines[:min(len(lines), maxPreviewLines)], "")
 }
 
-// findStore lets the page take bytes from the store of a link, if browsers are led there.
+// findStore lets the page load bytes from a link's store, if browsers are redirected there.
 func (v *visit) findStore(q url.Values) {
 	area := blob.Files
 	if q.Has("z") {
@@ -276,8 +277,8 @@ func (v *visit) findStore(q url.Values) {
 	v.addStore(area)
 }
 
-// addStore lets the page reach the store of an area. Only a signed address tells where that is, of any
-// key; one machine serves the bytes itself.
+// addStore lets the page reach the store of an area. The store's address is known only from a
+// signed address, of any key. On one machine there is none, because the service serves the bytes itself.
 func (v *visit) addStore(area blob.Area) {
 	signed, err := v.ports.Blobs.SignGet(v.r.Context(), area, "the/origin", blob.Signed{Expires: time.Minute})
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"ferry/shared/fault"
 )
 
-// loginForm is what the page of the login shows.
+// loginForm is what the login page shows.
 type loginForm struct {
 	User, Next, Wrong string
 	Note              alert     // what has just happened
-	Again             time.Time // when one may try again
+	Again             time.Time // when the user may try again
 }
 
 func (v *visit) showLogin() error {
@@ -42,7 +42,7 @@ func (v *visit) showLogin() error {
 	return v.show(http.StatusOK, "login", in)
 }
 
-// login makes a login for this browser. A temporary password leads to choosing one's own.
+// login logs this browser in. A temporary password leads to the page where the user chooses a new one.
 func (v *visit) login() error {
 	form, err := v.form()
 	if err != nil {
@@ -81,7 +81,7 @@ func (v *visit) login() error {
 	return v.to(next(in.Next, "send"), nil)
 }
 
-// begin makes a login of a user for this browser.
+// begin logs a user in on this browser.
 func (v *visit) begin(cookie auth.Cookie, u auth.User) error {
 	want := auth.APIToken{Name: v.browser(), Scope: auth.ScopeLogin, Idle: int64(auth.BrowserIdle.Seconds())}
 	token, _, err := v.tokens.Make(v.r.Context(), u, want)
@@ -91,7 +91,7 @@ func (v *visit) begin(cookie auth.Cookie, u auth.User) error {
 	return err
 }
 
-// firstAccess leads a new user to the page where they choose their password.
+// firstAccess leads new users to the page where they choose their password.
 func (v *visit) firstAccess(name, password string) error {
 	var found changeLink
 	if _, err := v.ask(question{at: "POST /auth/first", name: name, password: password}, &found); err != nil {
@@ -115,7 +115,7 @@ func (v *visit) browser() string {
 		}
 		return otherwise
 	}
-	// The more special come first: Edge's agent has Chrome in it, and Chrome's has Safari.
+	// The more specific names come first: Edge's agent contains Chrome, and Chrome's contains Safari.
 	browser := named("Browser", "Edg", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS/", "Firefox",
 		"Chrome/", "Chrome", "CriOS/", "Chrome", "Safari/", "Safari")
 	system := named("", "iPhone", "iPhone", "iPad", "iPad", "Android", "Android", "Windows", "Windows", "Mac OS X", "Mac",

@@ -45,7 +45,7 @@ func typeAlone(mediaType string) string {
 	return strings.TrimSpace(kind)
 }
 
-// extensions has the ends of names of each kind.
+// extensions lists the file name extensions of each kind.
 var extensions = map[string]string{
 	"image":  "jpg jpeg png gif webp avif svg heic heif tif tiff bmp nef cr2 dng arw psd",
 	"film":   "mp4 m4v mov webm mkv avi mpg mpeg",
@@ -54,7 +54,7 @@ var extensions = map[string]string{
 	"bundle": "zip tar gz tgz bz2 xz zst 7z rar",
 }
 
-// What says of what kind a file is, such as "JPG picture"; empty if its name does not tell.
+// What says what kind of file this is, such as "JPG picture", or "" if its name does not tell.
 func (p page) What(name, mediaType string) string {
 	ext := strings.ToUpper(strings.TrimPrefix(path.Ext(name), "."))
 	isLetter := func(r rune) bool { return r < '0' || r > 'Z' || r > '9' && r < 'A' }
@@ -64,12 +64,12 @@ func (p page) What(name, mediaType string) string {
 	return p.T("kind."+looks(name, mediaType), ext)
 }
 
-// name is the name of a file in two parts: where it is too long, the first gives way, as its end matters
-// more. Any other text gives way at its end: see the template "cut".
+// name is a file name in two parts: if it is too long, the first is cut, because the end matters
+// more. Any other text is cut at its end: see the template "cut".
 type name struct{ Whole, Head, Tail string }
 
-// Parts returns a file's name as the template "name" shows it. Its end is the extension, and a little of
-// what is before it.
+// Parts returns a file's name as the template "name" shows it. Its second part is the extension,
+// with a little of what precedes it.
 func (page) Parts(text string) name {
 	const longest, before, longestExt = 16, 4, 8
 	runes := []rune(text)
@@ -90,7 +90,8 @@ func (page) Parts(text string) name {
 	return name{text, string(runes[:at]), string(runes[at:])}
 }
 
-// plain returns a name without what turns the direction of text: an EXE could look like a JPG.
+// plain returns a name without characters that change the direction of text: with them, an EXE
+// could look like a JPG.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
@@ -106,7 +107,7 @@ func joins(r, before rune) bool {
 	return unicode.In(r, unicode.M, unicode.Sk) || r == joiner || before == joiner
 }
 
-// Of returns a text about somebody, whose name is kept apart from the direction of the text. Further
+// Of returns a text about somebody, whose name is isolated from the direction of the text. Further
 // arguments follow the name.
 func (p page) Of(key, who string, args ...any) template.HTML {
 	safe := []any{template.HTML("<bdi>" + template.HTMLEscapeString(who) + "</bdi>")}

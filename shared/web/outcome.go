@@ -9,13 +9,13 @@ import (
 	"ferry/shared/wire"
 )
 
-// outcome is what became of a link, or of a file by all its links: a word, and a colour.
+// outcome is what became of a link, or of a file through all its links: a word, and a colour.
 type outcome struct {
 	word  string // the key of its text
-	times int64  // of downloaded
+	times int64  // how often downloaded
 }
 
-// outcomes are the words, those first that a file's row shows of several.
+// outcomes returns the words in order of priority: if several apply, a file's row shows the first.
 func outcomes() []string {
 	return []string{
 		"failed", "bounced", "downloaded", "sending", "waiting", "delivered", "sent", "unread", "used-up", "expired", "ended",
@@ -49,19 +49,19 @@ func (p page) Became(o outcome) string {
 	return p.T("became." + o.word)
 }
 
-// message is how far the message got that brought a link.
+// message is the state of the message that brought a link.
 type message struct {
-	state           string // of package notify; empty if it is not known, or there was none
+	state           string // of package notify; empty if it is unknown, or there was no message
 	sent, delivered bool
 	unread          bool // it was not looked up
 }
 
-// messageOf returns how far a message got, by what the interface says of it.
+// messageOf returns the state of a message, from what the API says about it.
 func messageOf(n wire.Notification) message {
 	return message{state: n.State, sent: !n.Sent.IsZero(), delivered: !n.Delivered.IsZero()}
 }
 
-// soon is how long before its end a link warns that nobody has used it.
+// soon is how long before its end an unused link is shown with a warning.
 const soon = 2 * 24 * time.Hour
 
 // became returns what became of a link.
@@ -93,8 +93,8 @@ func became(state links.State, to string, downloads int64, m message, left time.
 	return outcome{word: "sent"}
 }
 
-// together returns what became of a file: the first of the outcomes of its links, but a download by
-// any of them is one of the file.
+// together returns what became of a file: the outcome of its links that has the highest priority. A
+// download by any link counts as one of the file.
 func together(all []outcome, downloads int64) outcome {
 	if downloads > 0 {
 		all = append(all, outcome{"downloaded", downloads})

@@ -17,8 +17,7 @@ import (
 //go:embed templates/*.html
 var templates embed.FS
 
-// templateOf returns a page's template within the layout of all pages. It is parsed when it is first
-// needed.
+// templateOf returns a page's template within the layout of all pages. It is parsed on first use.
 var templateOf = remembered(func(name string) *template.Template {
 	return template.Must(template.ParseFS(templates, "templates/layout.html", "templates/parts.html", "templates/upload.html",
 		"templates/"+name+".html"))
@@ -29,7 +28,7 @@ type page struct {
 	words
 	Name      string // of the page
 	Look      service.Look
-	User      string // who is logged in; empty is nobody
+	User      string // who is logged in, or empty
 	Languages []language
 	Data      any // of this page alone
 	Now       time.Time
@@ -39,7 +38,7 @@ type page struct {
 	wrongs    correction
 }
 
-// maxKept is the longest value of a query that the links to other languages keep, in bytes.
+// maxKept is the longest query value that the links to other languages keep, in bytes.
 const maxKept = 1000
 
 // language is a link to the same page in a language.
@@ -56,7 +55,7 @@ func (v *visit) page(name string, data any) page {
 	}
 	for _, tag := range param.Languages() {
 		q := maps.Clone(v.query)
-		if v.r.Method == "GET" { // the query of a form may not mean the same
+		if v.r.Method == "GET" { // the query of a form may mean something else
 			q = v.r.URL.Query()
 		} else if q == nil {
 			q = url.Values{}
@@ -70,13 +69,13 @@ func (v *visit) page(name string, data any) page {
 
 var languageNames = map[string]string{"en": "English", "it": "Italiano", "es": "Español", "fr": "Français", "de": "Deutsch"}
 
-// Pages are those of people with an account.
+// Pages returns the names of the pages for users with an account.
 func (page) Pages() []string { return []string{"send", "files", "requests"} }
 
-// LanguageName returns the name of the page's language in it.
+// LanguageName returns the name of the page's language, in that language.
 func (p page) LanguageName() string { return languageNames[p.Lang] }
 
-// Asset returns the address of a file of static/.
+// Asset returns the address of a file in static/.
 func (p page) Asset(name string) string { return p.assets.address(name) }
 
 // Icon returns the address of an icon.
@@ -85,28 +84,28 @@ func (p page) Icon(name string) string { return p.Asset("icons.svg") + "#" + nam
 // alert is what the template "alert" shows. Without a text it shows nothing.
 type alert struct{ Kind, Icon, Text string }
 
-// Alert returns one.
+// Alert returns an alert.
 func (page) Alert(kind, icon, text string) alert { return alert{kind, icon, text} }
 
-// With returns the page for a template that shows something else, with the same words.
+// With returns the page with other data, for a template within it.
 func (p page) With(data any) page {
 	p.Data = data
 	return p
 }
 
-// UserField is the field of a user's name.
+// UserField returns the page for the field of a user's name.
 func (p page) UserField(user, wrong string) page { return p.With(loginForm{User: user, Wrong: wrong}) }
 
-// passwordField is a field of a password. Its id is password, old or new.
+// passwordField is a field for a password. Its id is password, old or new.
 type passwordField struct {
 	ID, Wrong  string
 	New, Focus bool
 }
 
-// Label is the key of its label.
+// Label returns the key of the field's label.
 func (f passwordField) Label() string { return "password." + f.ID }
 
-// Described are the ids of what describes it.
+// Described returns the ids of the elements that describe the field.
 func (f passwordField) Described() string {
 	ids := ""
 	if f.Wrong != "" {
@@ -118,23 +117,23 @@ func (f passwordField) Described() string {
 	return strings.TrimSpace(ids)
 }
 
-// Password is the field of a password.
+// Password returns the page for the field of a password.
 func (p page) Password(id, wrong string, focus bool) page {
 	return p.With(passwordField{id, wrong, id == "new", focus})
 }
 
-// Isolate returns a name for the middle of a sentence, whose letters may run from right to left.
+// Isolate returns a name for use within a sentence. Its letters may run from right to left.
 func (page) Isolate(name string) string { return "\u2068" + name + "\u2069" }
 
 // moment is a time as the template "when" shows it.
 type moment struct{ Machine, Relative, Exact string }
 
-// When returns when something is or was.
+// When returns a time for the template "when".
 func (p page) When(at time.Time) moment {
 	return moment{at.UTC().Format(time.RFC3339), p.Relative(at, p.Now), p.Exactly(at)}
 }
 
-// Script returns the texts whose keys begin with a word, for the page's script, as JSON.
+// Script returns the texts whose keys begin with a prefix, as JSON for the page's script.
 func (p page) Script(prefix string) (template.JS, error) {
 	texts := map[string]any{"lang": p.Lang, "unit": p.Unit}
 	for key, w := range p.own {
@@ -144,6 +143,6 @@ func (p page) Script(prefix string) (template.JS, error) {
 			texts[name] = w
 		}
 	}
-	b, err := json.Marshal(texts) // which escapes <, > and &
+	b, err := json.Marshal(texts) // this escapes <, > and &
 	return template.JS(b), err
 }

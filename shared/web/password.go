@@ -12,7 +12,7 @@ import (
 	"ferry/shared/fault"
 )
 
-// changeLink is an answer of the interface with the link that changes a password.
+// changeLink is an answer of the API with the link that changes a password.
 type changeLink struct {
 	User    string `json:"user"`
 	LinkURL string `json:"linkURL"`
@@ -26,7 +26,7 @@ func (c changeLink) token() (string, error) {
 	return u.Query().Get("k"), nil
 }
 
-// forgotForm is what the page of a forgotten password shows.
+// forgotForm is what the page for a forgotten password shows.
 type forgotForm struct {
 	User, Wrong string
 	Again       time.Time
@@ -36,7 +36,7 @@ func (v *visit) showForgot() error {
 	return v.show(http.StatusOK, "forgot", forgotForm{User: v.r.URL.Query().Get("user")})
 }
 
-// forgot has a code mailed, and leads to the page that takes it.
+// forgot has a code mailed, and leads to the page where it is entered.
 func (v *visit) forgot() error {
 	form, err := v.form()
 	if err != nil {
@@ -56,7 +56,7 @@ func (v *visit) forgot() error {
 		}
 		return v.show(status, "forgot", in)
 	}
-	if _, valid := auth.CanonicalName(in.User); !valid { // which hides nobody
+	if _, valid := auth.CanonicalName(in.User); !valid { // no user can have it, so this reveals nothing
 		return fault.New(fault.Invalid, "no user can have this name")
 	}
 	var found changeLink
@@ -71,7 +71,7 @@ func (v *visit) forgot() error {
 	return v.to("password", url.Values{"k": {token}, "u": {in.User}})
 }
 
-// passwordForm is what the page of a new password shows.
+// passwordForm is what the page for a new password shows.
 type passwordForm struct {
 	Token, User string
 	First       bool // no code is needed
@@ -80,8 +80,8 @@ type passwordForm struct {
 	WrongNew    string
 }
 
-// showPassword shows what a change token allows. The link in a mail has no name with it: whoever
-// has a code is not told whose it is.
+// showPassword shows what a change token allows. The link in a mail does not contain the user's
+// name: someone who has a code is not told whose it is.
 func (v *visit) showPassword() error {
 	q := v.r.URL.Query()
 	if q.Get("k") == "" {
@@ -91,7 +91,7 @@ func (v *visit) showPassword() error {
 	if err := v.checkToken(&in); err != nil {
 		return err
 	}
-	switch q.Get("wrong") { // as a form that was sent to the interface itself comes here
+	switch q.Get("wrong") { // a form that was sent to the API itself leads here
 	case "400":
 		in.WrongNew = v.T("password.refused")
 	case "401", "403":
@@ -100,7 +100,7 @@ func (v *visit) showPassword() error {
 	return v.show(http.StatusOK, "password", in)
 }
 
-// checkToken asks what a token allows, and changes nothing. If that is nothing, the page says so.
+// checkToken asks what a token allows, without changing anything. If it allows nothing, the page says so.
 func (v *visit) checkToken(in *passwordForm) error {
 	v.again = func(status int, wrong error) error {
 		if status != http.StatusUnauthorized {
@@ -111,7 +111,7 @@ func (v *visit) checkToken(in *passwordForm) error {
 	var found changeLink
 	_, err := v.ask(question{
 		at: "POST /auth/change", form: url.Values{"k": {in.Token}},
-		// Whoever comes from a mail on another site has not sent a form there.
+		// A visitor who comes from a mail on another site has not sent a form from there.
 		header: http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": nil},
 	}, &found)
 	if fault.Is(err, fault.Forbidden) { // the code is missing
@@ -124,8 +124,8 @@ func (v *visit) checkToken(in *passwordForm) error {
 	return err
 }
 
-// changePassword sets a new password. Whoever had an invitation or a temporary password is logged in
-// then; with a code it leads to the login.
+// changePassword sets a new password. A user with an invitation or a temporary password is then
+// logged in; one with a code is led to the login.
 func (v *visit) changePassword() error {
 	form, err := v.form()
 	if err != nil {

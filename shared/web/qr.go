@@ -19,7 +19,7 @@ import (
 // quiet is the width of the empty border that a QR code needs.
 const quiet = 4
 
-// qr shows a link as a QR code: that of a file by k, of the backup area by z, or of a request by r.
+// qr shows a link as a QR code: a file's by k, one in the backup area by z, or a request's by r.
 func (v *visit) qr() error {
 	address, err := v.linkOf(v.r.URL.Query())
 	if err != nil {
@@ -37,7 +37,7 @@ func (v *visit) qr() error {
 	return envelope.WriteText(v.w, http.StatusOK, []byte(drawing(code)))
 }
 
-// linkOf returns the link of a token. It is made here, never of a text that a caller could choose.
+// linkOf returns the link for a token. It is built here, never from a text that a caller could choose.
 func (v *visit) linkOf(q url.Values) (string, error) {
 	base := v.ports.Base(v.r.Context())
 	lang, ok := param.Language(q.Get("lang"))

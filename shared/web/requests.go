@@ -13,19 +13,19 @@ import (
 	"ferry/shared/wire"
 )
 
-// newestArrived is how many of the files that came by a request its card shows.
+// newestArrived is how many of the files received through a request its card shows.
 const newestArrived = 5
 
-// requestsPage is what the page of the requests shows.
+// requestsPage is what the requests page shows.
 type requestsPage struct {
 	Requests []request
-	Made     *request // has just been made
-	Form     *request // is being made, or changed
+	Made     *request // the one just made
+	Form     *request // the one being made or changed
 	New      bool
-	Email    bool // the user can be told by mail
+	Email    bool // the user can be notified by mail
 }
 
-// request is a request with the newest files that came by it.
+// request is a request with the newest files received through it.
 type request struct {
 	wire.Request
 	Newest []*files.Listed
@@ -57,7 +57,7 @@ func (v *visit) showRequests() error {
 	return v.show(http.StatusOK, "requests", p)
 }
 
-// addRequests asks for the requests, and adds what has arrived.
+// addRequests gets the requests from the API, and adds what has arrived.
 func (v *visit) addRequests(p *requestsPage) error {
 	var all struct{ Requests []wire.Request }
 	if _, err := v.ask(question{at: "GET /requests"}, &all); err != nil {
@@ -80,7 +80,7 @@ func (v *visit) addRequests(p *requestsPage) error {
 	return err
 }
 
-// Full reports whether no more files may come by the request.
+// Full reports whether no more files may arrive through the request.
 func (r request) Full() bool {
 	return r.Files > 0 && r.Arrived.Files >= r.Files || r.Bytes > 0 && r.Arrived.Bytes >= r.Bytes
 }
@@ -101,7 +101,7 @@ func (p page) Title(r request) string {
 	return r.Title
 }
 
-// Room says what a request still takes.
+// Room says what the request can still take.
 func (p page) Room(r request) (all []string) {
 	if r.Files > 0 {
 		all = append(all, p.T("requests.files-left", max(0, r.Files-r.Arrived.Files), p.N("landing.files", r.Files)))
@@ -115,5 +115,5 @@ func (p page) Room(r request) (all []string) {
 	return all
 }
 
-// Arrived returns when a file came.
+// Arrived returns when a file arrived.
 func (page) Arrived(f *files.Listed) time.Time { return time.UnixMilli(f.Modified) }

@@ -19,21 +19,20 @@ import (
 )
 
 // sendPage is what the sending page and the page of a request show. Their scripts send files in
-// sessions; without scripts a plain form does.
+// sessions; without scripts, a plain form sends them.
 type sendPage struct {
 	Account wire.Account // of the user
-	Guest   *guestPage   // of a guest; nil is a user
-	Keep    int64        // for how many days files stay; 0 is for ever
+	Guest   *guestPage   // for a guest; nil for a user
+	Keep    int64        // for how many days files stay; 0 means for ever
 	Email   bool         // the user can get mails
 	Mobiles bool         // numbers get text messages
 	Region  bool         // numbers need no country code
-	MaxBody int64        // bytes of a plain form; 0 is no limit
-	// Wrong says what was wrong with the plain form, by parameter; that of the empty one is about the
-	// whole.
+	MaxBody int64        // the most bytes that a plain form may have; 0 means no limit
+	// Wrong says what was wrong with the plain form, by parameter. The empty parameter is the form as a whole.
 	Wrong map[string]string
 }
 
-// send shows the sending page, what was sent, or to visitors what this is.
+// send shows the sending page, what was sent, or to visitors without a login what this is.
 func (v *visit) send() error {
 	err := v.findLogin()
 	q := v.r.URL.Query()
@@ -71,7 +70,7 @@ func (v *visit) sender() sendPage {
 	return p
 }
 
-// unsent says why something was not sent: by the parameter that is wrong, else by the status.
+// unsent says why something was not sent: by the parameter that is wrong, or else by the status.
 func (v *visit) unsent(status int, parameter string) string {
 	for _, key := range []string{parameter, strconv.Itoa(status)} {
 		if v.has("send.js.wrong." + key) {
@@ -91,7 +90,7 @@ func (p sendPage) About(parameters ...string) string {
 	return ""
 }
 
-// Whole returns what is wrong with the form as a whole, or with what none of these fields shows.
+// Whole returns what is wrong with the form as a whole, or with a parameter that none of these fields shows.
 func (p sendPage) Whole(fields ...string) string {
 	for name, wrong := range p.Wrong {
 		if !slices.Contains(fields, name) || name == "c" && !p.Mobiles {
@@ -101,7 +100,7 @@ func (p sendPage) Whole(fields ...string) string {
 	return ""
 }
 
-// Most returns how many recipients there may be.
+// Most returns the maximum number of recipients.
 func (sendPage) Most() int { return files.MaxRecipients }
 
 // Scope names whose unfinished uploads a browser may show.
@@ -112,7 +111,7 @@ func (p sendPage) Scope() string {
 	return "user:" + p.Account.Name
 }
 
-// Room returns how many bytes may be sent; nil is any number.
+// Room returns how many bytes may be sent; nil means any number.
 func (p sendPage) Room() *int64 {
 	switch {
 	case p.Guest != nil:
@@ -124,7 +123,7 @@ func (p sendPage) Room() *int64 {
 	return &left
 }
 
-// Days returns the choices of how long files stay, in days. The last is as long as files stay here.
+// Days returns the choices of how long files stay, in days. The last is as long as files may stay here.
 func (p sendPage) Days() (days []int64) {
 	for _, n := range []int64{1, 7, 14, 30, 90} {
 		if n < p.Keep || p.Keep == 0 {
@@ -156,7 +155,7 @@ func (f sentFile) Own() wire.Link {
 	return f.Links[0]
 }
 
-// QR returns the address of a picture of the link.
+// QR returns the address of the link's QR code.
 func (f sentFile) QR() string {
 	_, query, _ := strings.Cut(f.LinkURL, "?")
 	return "qr?" + query
@@ -179,10 +178,10 @@ func (v *visit) sent(q url.Values) error {
 	return v.show(http.StatusOK, "sent", all)
 }
 
-// People returns how many got a message.
+// People returns how many people were sent a message.
 func (f sentFile) People() int64 { return int64(len(f.Notifications)) }
 
-// Reached returns how many of them it was handed over for.
+// Reached returns how many of these messages a provider has accepted.
 func (f sentFile) Reached() (n int64) {
 	for _, m := range f.Notifications {
 		if m.State == string(notify.Sent) {
@@ -192,14 +191,14 @@ func (f sentFile) Reached() (n int64) {
 	return n
 }
 
-// Waits reports whether what became of a message may still change.
+// Waits reports whether the state of a message may still change.
 func (f sentFile) Waits() bool {
 	return slices.ContainsFunc(f.Notifications, func(n wire.Notification) bool {
 		return n.State != string(notify.Failed) && n.Delivered.IsZero()
 	})
 }
 
-// Here returns the address of a page of what was sent.
+// Here returns the address of the page that shows what was sent.
 func (p page) Here() string {
 	q := url.Values{}
 	for _, f := range p.Data.([]sentFile) {
@@ -211,8 +210,8 @@ func (p page) Here() string {
 // Count returns how many entries a bundle has.
 func (f sentFile) Count() int64 { return int64(f.Entries) }
 
-// SendModules are the scripts that a sending page needs besides its own: first those without which its button does
-// not work, as a browser may load only six at once.
+// SendModules returns the scripts that a sending page needs besides its own. Those that its button
+// needs come first, because a browser may load only six at once.
 func (page) SendModules() []string {
 	return []string{
 		"choice.js", "dom.js", "drop.js", "form.js", "store.js", "unfinished.js", "words.js", "people.js",
@@ -220,10 +219,10 @@ func (page) SendModules() []string {
 	}
 }
 
-// CallModules are the scripts that forms need which call the interface.
+// CallModules returns the scripts for forms that call the API.
 func (page) CallModules() []string { return []string{"fields.js", "words.js", "copy.js", "people.js"} }
 
-// Channel returns the icon of how a message went.
+// Channel returns the icon of a message's channel.
 func (page) Channel(channel string) string {
 	if channel == "sms" {
 		return "phone"
@@ -231,7 +230,7 @@ func (page) Channel(channel string) string {
 	return "mail"
 }
 
-// Readable returns an address for people.
+// Readable returns an address in a form for people.
 func (page) Readable(address string) string { return contact.Readable(address) }
 
 // Message returns what became of a message to a recipient.

@@ -11,7 +11,7 @@ import (
 // stopPage is what the page that stops mails shows.
 type stopPage struct{ Address, Token, State string }
 
-// showStop shows whether an address gets mail, by the link at the end of one.
+// showStop shows whether an address gets mail. The link to it is at the end of a mail.
 func (v *visit) showStop() error {
 	token := v.r.URL.Query().Get("t")
 	v.again = v.wrongStop
@@ -50,7 +50,7 @@ func (v *visit) stop() error {
 	return v.to("stop", q)
 }
 
-// wrongStop says that a link leads to no address.
+// wrongStop says that a link belongs to no address.
 func (v *visit) wrongStop(status int, wrong error) error {
 	if status == http.StatusUnauthorized || status == http.StatusBadRequest {
 		return v.show(status, "stop", stopPage{State: "wrong"})

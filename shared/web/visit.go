@@ -25,12 +25,12 @@ type visit struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	cookie auth.Cookie
-	who    auth.Identity // once findLogin has found it
-	store  string        // the origin of the store, once the page needs it
+	who    auth.Identity // set by findLogin
+	store  string        // the origin of the store, if the page needs it
 	frames bool          // the page has frames of this site
-	query  url.Values    // of the page that a form leads to, if it has one of its own
-	wrongs correction    // what is wrong with one
-	// again shows the form that was sent with what is wrong in it; nil shows a page with the error.
+	query  url.Values    // of the page that a form leads to, if that page has its own
+	wrongs correction    // what is wrong with a correction
+	// again shows the form that was sent with what is wrong in it. If it is nil, a page shows the error.
 	again func(status int, wrong error) error
 	err   error
 }
@@ -61,7 +61,7 @@ func (s *site) visit(r *http.Request) *visit {
 	return v
 }
 
-// admit refuses what pages of other sites send, whatever CORS allows them.
+// admit refuses requests from other sites' pages, whatever CORS allows them.
 func (v *visit) admit() error {
 	if !v.cookie.IsOwn(v.r) {
 		return fault.New(fault.Forbidden, "a web page of another site may not do this")
@@ -78,8 +78,8 @@ func (v *visit) admit() error {
 // langCookie keeps the language that a visitor chose.
 const langCookie = "ferry-lang"
 
-// langOf returns the language of a visit: the one that the visitor chose, else that of the link that
-// leads here, else that of the account, else the browser's.
+// langOf returns the language of a visit: the one that the visitor chose, or else that of the link
+// that led here, of the account, or of the browser, in this order.
 func langOf(r *http.Request, u auth.User) string {
 	q := r.URL.Query()
 	chosen := q.Get("language")
@@ -89,8 +89,8 @@ func langOf(r *http.Request, u auth.User) string {
 	return param.LangOf(cmp.Or(chosen, q.Get("lang")), r, u)
 }
 
-// findLogin finds who is logged in. It makes one call to the table. Without a valid login the fault
-// is Unauthorized.
+// findLogin finds who is logged in. It makes one call to the table. Without a valid login it
+// returns an Unauthorized fault.
 func (v *visit) findLogin() (err error) {
 	c, ok := v.ports.Cookie(v.r.Context())
 	if !ok {
@@ -103,13 +103,13 @@ func (v *visit) findLogin() (err error) {
 	if err == nil {
 		v.who, err = v.check.Check(v.r.Context(), found)
 	}
-	if err == nil && v.who.Scope != auth.ScopeLogin { // an API token is no browser's login, and may do less
+	if err == nil && v.who.Scope != auth.ScopeLogin { // an API token is not a browser's login, and may do less
 		v.who, err = auth.Identity{}, errLoggedOut
 	}
 	if err == nil {
 		v.words = v.site.words(langOf(v.r, v.who.User))
 	}
-	if err == nil && v.r.Method == http.MethodGet { // the cookie lasts from its last use
+	if err == nil && v.r.Method == http.MethodGet { // the cookie's lifetime restarts with each use
 		http.SetCookie(v.w, c.Set(found.Bearer))
 	}
 	return err
@@ -117,8 +117,8 @@ func (v *visit) findLogin() (err error) {
 
 var errLoggedOut = fault.New(fault.Unauthorized, "nobody is logged in")
 
-// known is a view for anybody. The header shows who is logged in: that costs a call to the table if
-// there is a cookie, and the page none if the call fails. The log of the request is not about it.
+// known is a view for anybody. Its header shows who is logged in. That costs a call to the table if
+// there is a cookie. If the call fails, the header shows nobody. The log names nobody for the request.
 func known(f view) view {
 	return func(v *visit) error {
 		caller := fault.CallerOf(v.r.Context())
@@ -129,7 +129,7 @@ func known(f view) view {
 	}
 }
 
-// loggedIn is a view for people with an account; others are led to the login and back.
+// loggedIn is a view for users with an account. Others are led to the login, and then back.
 func loggedIn(f view) view {
 	return func(v *visit) error {
 		err := v.findLogin()
@@ -169,13 +169,13 @@ func next(text, otherwise string) string {
 // form reads the form that was sent.
 func (v *visit) form() (url.Values, error) { return param.Form(v.r, true) }
 
-// compressed are the pages that are compressed. A page with a secret is not: who could have it opened
-// with guesses in its query, and could see how long it is, would find the secret (BREACH). So all
-// those of an account are as they are, but for the one that sends, which has none; and pages of links
-// have no secret but the one that their own address needs.
+// compressed lists the pages that are compressed. Pages that contain a secret are not compressed:
+// someone who could have such a page opened with guesses in its query, and could see its size,
+// would find the secret (BREACH). Of the account pages only "send" contains no secret. Pages of
+// links contain only the secret in their own address.
 var compressed = []string{"forgot", "guest", "intro", "landing", "login", "picture", "send"}
 
-// show sends a page: a template of templates/ and what it shows.
+// show sends a page: a template of templates/ and the data that it shows.
 func (v *visit) show(status int, name string, data any) error {
 	var b bytes.Buffer
 	if err := templateOf(name).Execute(&b, v.page(name, data)); err != nil {
@@ -193,7 +193,7 @@ func (v *visit) show(status int, name string, data any) error {
 	text := b.Bytes()
 	if slices.Contains(compressed, name) {
 		h.Add("Vary", "Accept-Encoding")
-		if param.TakesGzip(v.r) { // never nil: a page of some bytes gains
+		if param.TakesGzip(v.r) { // never nil: compression shrinks any page
 			text = packed(text, gzip.DefaultCompression)
 			h.Set("Content-Encoding", "gzip")
 		}
@@ -201,8 +201,8 @@ func (v *visit) show(status int, name string, data any) error {
 	return envelope.WriteText(v.w, status, text)
 }
 
-// policy allows what pages are made of, and nothing else: no inline script or style, no frame, and
-// besides the service itself only the store, where the bytes of files are.
+// policy allows what pages consist of, and nothing else: no inline script or style, no frame, and
+// besides the service itself only the store, which holds the bytes of files.
 func (v *visit) policy() string {
 	from := "'self'"
 	if v.store != "" {
@@ -225,7 +225,7 @@ func writeError(w http.ResponseWriter, r *http.Request, status int) error {
 		return again(status, v.err)
 	}
 	wrong := v.wrong(v.err)
-	if key := fmt.Sprintf("error.%d", status); v.err == nil && v.has(key) { // it was refused before it came to a view
+	if key := fmt.Sprintf("error.%d", status); v.err == nil && v.has(key) { // it was refused before it reached a view
 		wrong = v.T(key)
 	}
 	return v.showError(status, wrong)
@@ -236,7 +236,7 @@ func (v *visit) showError(status int, wrong string) error {
 	return v.show(status, "error", map[string]any{"Status": status, "Wrong": wrong})
 }
 
-// wrong says in the visitor's language what is wrong.
+// wrong says in the visitor's language what went wrong.
 func (v *visit) wrong(err error) string {
 	f := fault.Of(err)
 	switch {

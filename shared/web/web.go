@@ -1,6 +1,6 @@
-// Package web has the pages for people: templates, style and scripts, and the handlers that fill
-// them. Pages are a client of the interface: what they show and do, they ask of its endpoints
-// within this process (see ask.go), so there are no second rules. Start reading here, then
+// Package web contains the pages for people: templates, style and scripts, and the handlers that
+// fill them. Pages are a client of the API: what they show and do, they request from its endpoints
+// within this process (see ask.go), so there is no second set of rules. Start reading here, then
 // visit.go; each page has a file and a template of its name.
 package web
 
@@ -28,7 +28,7 @@ type site struct {
 	ports  *api.Ports
 	check  *auth.Authenticator
 	tokens *auth.Tokens
-	api    http.Handler // the endpoints that pages ask
+	api    http.Handler // the endpoints that pages call
 	assets *assets
 	words  func(lang string) words
 }
@@ -51,7 +51,7 @@ func views() map[string]view {
 	}
 }
 
-// New returns the handler. It needs the port Table and the link key, and for what is in bundles Blobs.
+// New returns the handler. It needs the port Table and the link key, and Blobs for what is in bundles.
 func New(p *api.Ports) http.Handler {
 	s := newSite(p)
 	inside := http.NewServeMux()
@@ -80,7 +80,7 @@ func newSite(p *api.Ports) *site {
 	return &site{ports: p, check: p.Credentials(), tokens: p.Tokens(), assets: newAssets(p.Look), words: remembered(func(lang string) words { return wordsOf(lang, !p.NoSMS) })}
 }
 
-// home leads a browser to the first page. Programs get a text that says how to use the interface.
+// home leads a browser to the first page. Programs get a text that explains how to use the API.
 func (v *visit) home() error {
 	if param.Asked(v.r) == param.AsPage {
 		return v.to(cmp.Or(v.ports.Look.Home, "send"), nil)
@@ -94,7 +94,7 @@ func (v *visit) home() error {
 	return err
 }
 
-// missing answers for pages that do not exist. Programs get the envelope.
+// missing answers requests for pages that do not exist. Programs get the envelope.
 func (v *visit) missing() error {
 	if param.Asked(v.r) != param.AsPage {
 		v.again = func(status int, _ error) error { return envelope.WriteError(v.w, v.ports.Now(), status) }

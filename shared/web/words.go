@@ -11,19 +11,19 @@ import (
 	"ferry/shared/notify"
 )
 
-// wordFiles has what pages say, a file for each language. A value is a text, or two for one thing
-// and for several.
+// wordFiles contains what pages say, one file per language. A value is a text, or two texts, for
+// one thing and for several.
 //
 //go:embed texts/*.json
 var wordFiles embed.FS
 
-// words are what pages say in one language, and its rules for sizes, dates and numbers.
+// words is what pages say in one language, and its rules for sizes, dates and numbers.
 type words struct {
 	notify.Texts
 	own map[string]word
 }
 
-// word is a text for one thing and for several; most are the same.
+// word is a text for one thing and a text for several; for most words they are the same.
 type word [2]string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -38,7 +38,7 @@ func (w *word) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// mailAlone ends the keys of texts which replace others where no text messages are sent.
+// mailAlone ends the keys of texts that replace others where no text messages are sent.
 const mailAlone = "-mail"
 
 // wordsOf returns the words of a language, for a service that sends text messages or not.
@@ -64,7 +64,7 @@ func wordsOf(lang string, messages bool) words {
 	return w
 }
 
-// remembered returns f, called once for each argument.
+// remembered returns f with its results kept: f is called once for each argument.
 func remembered[K comparable, V any](f func(K) V) func(K) V {
 	var all sync.Map
 	return func(k K) V {
@@ -87,7 +87,7 @@ func (w words) T(key string, args ...any) string {
 
 func (w words) has(key string) bool { return w.own[key] != word{} }
 
-// N writes a number with the things of a key.
+// N writes a number with the things that a key names.
 func (w words) N(key string, n int64) string { return w.Count(n, [2]string(w.own[key])) }
 
 // Size writes a number of bytes.
@@ -118,7 +118,7 @@ func (w words) span(d time.Duration, up bool) string {
 	return w.N("time.seconds", max(1, int64(d.Seconds()+0.5)))
 }
 
-// Relative writes when something is or was, as seen from now.
+// Relative writes how far a time is from now.
 func (w words) Relative(at, now time.Time) string {
 	d := at.Sub(now)
 	switch {

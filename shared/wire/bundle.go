@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// Entries is a page of what a bundle has, in the order of the archive.
+// Entries is a page of the entries of a bundle, in the order of the archive.
 type Entries struct {
 	Entries []Entry `json:"entries"`
 }

@@ -31,8 +31,8 @@ func CombineCRC64(first, second uint64, n int64) uint64 { return combine(poly64,
 // CombineCRC32 is CombineCRC64 for the CRC-32 of package hash/crc32, by IEEE 802.3.
 func CombineCRC32(first, second uint32, n int64) uint32 { return combine(poly32, first, second, n) }
 
-// combine multiplies the first sum by x to the power of the bits that follow, which takes as
-// long for a terabyte as for a few bytes.
+// combine multiplies the first sum by x to the power of how many bits follow, which takes as long
+// for a terabyte as for a few bytes.
 func combine[T uint32 | uint64](poly, first, second T, n int64) T {
 	product, square := first, (^T(0)>>1+1)>>8 // x^8
 	for ; n > 0; n >>= 1 {

@@ -15,10 +15,9 @@ import (
 // MaxFileName is the longest name in bytes, as in common file systems.
 const MaxFileName = 255
 
-// CleanFileName returns the last path element of a name, in NFC, without control
-// characters and characters that could disguise it, and shortened to MaxFileName bytes
-// with its extension kept. Bytes that are no UTF-8 are read as Windows-1252. It returns "" if nothing
-// is left.
+// CleanFileName returns the last path element of a name, in NFC, without control characters and
+// characters that could disguise it, and shortened to MaxFileName bytes with its extension kept. A
+// name that is not UTF-8 is read as Windows-1252. It returns "" if nothing is left.
 func CleanFileName(name string) string {
 	name = strings.Map(visible, UTF8(name))
 	name = norm.NFC.String(name) // after dropping what may come between letter and accent

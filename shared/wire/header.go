@@ -12,11 +12,11 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Parameters takes apart a header with parameters, such as Content-Type or Content-Disposition (RFC
+// Parameters parses a header with parameters, such as Content-Type or Content-Disposition (RFC
 // 9110, section 5.6.6, and RFC 8187), as clients write it: a value without quotes may have any
-// character but quotes and semicolons, and a file name may be encoded words (RFC 2047). The value and
-// the names are in lower case. all is false if a parameter cannot be read; it is left out, and must
-// not be taken for absent where it matters.
+// character except quotes and semicolons, and a file name may consist of encoded words (RFC 2047).
+// The returned value and names are in lower case. all is false if a parameter cannot be read. That
+// parameter is left out, but must not count as absent where it matters.
 func Parameters(header string) (value string, params map[string]string, all bool) {
 	value, rest, _ := strings.Cut(header, ";")
 	params, all = map[string]string{}, true
@@ -63,8 +63,8 @@ func endOfParameter(text string) int {
 	return len(text)
 }
 
-// unquote returns the value of a parameter without its quotes, if it has any. Package mime leaves the
-// backslashes of a path, which old browsers send as they are.
+// unquote returns the value of a parameter without its quotes, if it has any. Package mime keeps
+// the backslashes of a path, which old browsers send unescaped.
 func unquote(text string) (value string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		return text, !strings.Contains(text, `"`)
@@ -87,7 +87,8 @@ func decodeExtended(text string, ok bool) (string, bool) {
 	return text, err == nil
 }
 
-// decodeWords decodes a value that consists of encoded words, as .NET writes names. Others stay.
+// decodeWords decodes a value that consists of encoded words, as .NET writes names. Other values
+// stay as they are.
 func decodeWords(text string, ok bool) (string, bool) {
 	for word := range strings.FieldsSeq(text) {
 		if !strings.HasPrefix(word, "=?") || !strings.HasSuffix(word, "?=") {
@@ -103,21 +104,23 @@ func decodeWords(text string, ok bool) (string, bool) {
 		return strings.NewReader(text), err
 	}}
 	text, err := d.DecodeHeader(text)
-	return text, ok && err == nil && !strings.ContainsRune(text, utf8.RuneError) // the decoder repairs in silence
+	return text, ok && err == nil && !strings.ContainsRune(text, utf8.RuneError) // the decoder repairs silently
 }
 
-// decode returns a text in one of the charsets that names are written in. UTF-8 is not checked.
+// decode returns a text that was in one of the charsets in which names are written. It does not
+// check UTF-8.
 func decode(charset, text string) (string, error) {
 	switch charset {
 	case "utf-8", "utf8", "us-ascii":
 		return text, nil
-	case "iso-8859-1", "latin1", "windows-1252": // one, as in the WHATWG's Encoding standard
+	case "iso-8859-1", "latin1", "windows-1252": // the same, as in the WHATWG's Encoding standard
 		return windows1252(text), nil
 	}
 	return "", errors.New("the charset is not supported")
 }
 
-// UTF8 returns a text that is UTF-8 or, as old programs write names, Windows-1252.
+// UTF8 returns a text as UTF-8. It may be UTF-8 already, or Windows-1252, in which old programs
+// write names.
 func UTF8(text string) string {
 	if utf8.ValidString(text) {
 		return text

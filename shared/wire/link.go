@@ -9,22 +9,22 @@ type NewLinks struct {
 	Instead   string `json:"instead,omitempty"` // the id of a link whose only recipient was wrong
 	I         string `json:"i"`                 // the message to them
 	Lang      string `json:"lang"`
-	Expires   string `json:"expires"`   // like 12h or 7d, or a date of RFC 3339; empty is as long as the file
+	Expires   string `json:"expires"`   // like 12h or 7d, or an RFC 3339 date; empty means as long as the file
 	Downloads int64  `json:"downloads"` // how many each link allows; 0 is no limit
 	Password  string `json:"password"`
 }
 
-// ChangeLink changes a link. What is nil stays.
+// ChangeLink changes a link. A nil field is left unchanged.
 type ChangeLink struct {
-	Expires   *string `json:"expires,omitempty"`   // empty is as long as the file
+	Expires   *string `json:"expires,omitempty"`   // empty means as long as the file
 	Downloads *int64  `json:"downloads,omitempty"` // 0 removes the limit
 	Password  *string `json:"password,omitempty"`  // empty removes it
 }
 
-// ChangeFile changes a file. What is nil stays.
+// ChangeFile changes a file. A nil field is left unchanged.
 type ChangeFile struct {
 	Name    *string `json:"name,omitempty"`
-	Expires *string `json:"expires,omitempty"` // empty is as long as the service keeps files
+	Expires *string `json:"expires,omitempty"` // empty means as long as the service keeps files
 }
 
 // Link is a link to a file, as the file's owner or its uploader sees it.

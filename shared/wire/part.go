@@ -15,10 +15,10 @@ type NewSession struct {
 	PartSize int64  `json:"partSize"`
 
 	Bundle bool   `json:"bundle,omitempty"` // see package bundle
-	Files  int64  `json:"files,omitempty"`  // how many that has
-	By     string `json:"by,omitempty"`     // what a guest of a request says of themselves
+	Files  int64  `json:"files,omitempty"`  // how many files the bundle has
+	By     string `json:"by,omitempty"`     // the name that a guest gives
 
-	Expires   string `json:"expires,omitempty"`   // when the file leaves: like 12h or 7d, or a date of RFC 3339
+	Expires   string `json:"expires,omitempty"`   // when the file leaves the area: like 12h or 7d, or an RFC 3339 date
 	Downloads int64  `json:"downloads,omitempty"` // how many each link allows; 0 is no limit
 	Password  string `json:"password,omitempty"`  // of each link
 }
@@ -58,5 +58,6 @@ type Arrived struct {
 	CRC64NVME string `json:"crc64nvme,omitempty"` // base64 of 8 bytes, big endian; empty if not known
 }
 
-// FilesHeader is in each answer to a user that stores files: their ids, in the order of the parts, as in 12, 13.
+// FilesHeader is a header of each answer to a user that has stored files. It has their ids in the
+// order of the parts, such as 12, 13.
 const FilesHeader = "Ferry-Files"

@@ -2,12 +2,12 @@ package wire
 
 import "time"
 
-// NewRequest begins a request for files, or changes one. What is nil stays, or is as if there were
-// none.
+// NewRequest begins a request for files, or changes one. A nil field is left unchanged, or unset in
+// a new request.
 type NewRequest struct {
 	Title    *string `json:"title,omitempty"`
 	Message  *string `json:"message,omitempty"`
-	Expires  *string `json:"expires,omitempty"` // like 12h or 7d, or a date of RFC 3339; empty is never
+	Expires  *string `json:"expires,omitempty"` // like 12h or 7d, or an RFC 3339 date; empty means never
 	Bytes    *int64  `json:"bytes,omitempty"`   // the most, together; 0 is no limit
 	Files    *int64  `json:"files,omitempty"`   // the most; 0 is 10,000
 	Notify   *bool   `json:"notify,omitempty"`  // mail the maker when files arrive
@@ -29,7 +29,7 @@ type Request struct {
 	Arrived   Arrivals  `json:"arrived"`
 }
 
-// Arrivals counts what has arrived by a request.
+// Arrivals counts what has arrived through a request.
 type Arrivals struct {
 	Files int64 `json:"files"`
 	Bytes int64 `json:"bytes"`

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Prefix is the beginning of every path but those of pages.
+// Prefix is the beginning of every path except those of pages.
 const Prefix = "/v1"
 
 // LostBytes begins what the service says about a file whose bytes it has lost. The id of
 // the request follows.
 const LostBytes = "the service has lost the bytes of this file; tell its operator the request id "
 
-// NoLink is what the service says of a link that never was one, such as a mistyped one.
+// NoLink is what the service says about a link that never existed, such as a mistyped one.
 const NoLink = "there is no such link: check that its address is complete"
 
 // Texts is a field that may have several values. In JSON, one text is a string, none is "", and

@@ -6,7 +6,7 @@ import "time"
 type NewToken struct {
 	Name    string `json:"name"`
 	Scope   string `json:"scope"`             // upload, download, all or login
-	Expires string `json:"expires,omitempty"` // like 12h or 7d, or a date of RFC 3339; empty is never
+	Expires string `json:"expires,omitempty"` // like 12h or 7d, or an RFC 3339 date; empty means never
 }
 
 // Token is an API token, or the login of a device.

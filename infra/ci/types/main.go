@@ -1,5 +1,5 @@
-// Command types type-checks packages and what they import for another platform: a fault in a file for that
-// platform is found without compiling. In what others wrote it skips the bodies of functions.
+// Command types type-checks packages and their imports for another platform, so that a fault in a
+// file for that platform is found without compiling. It skips function bodies in third-party code.
 //
 //	go run ./infra/ci/types darwin/arm64 ./infra/ferry
 //	go run ./infra/ci/types linux/arm64 -tags lambda.norpc ./functions/...
@@ -40,10 +40,10 @@ type listed struct {
 	Module          *struct{ Main bool }
 }
 
-// known are the packages that were checked, by their paths.
+// known maps import paths to the packages that were checked.
 type known map[string]*types.Package
 
-// check checks packages in the order of go list, which has what a package imports before it.
+// check checks packages in the order of go list, in which imports come first.
 func check(platform string, packages []string) error {
 	system, processor, _ := strings.Cut(platform, "/")
 	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,ImportPath,GoFiles,ImportMap,Module"}, packages...)...)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// adapt removes from a transformed template what the emulator does not support.
-// The tests of infra/stack check the template as it is.
+// adapt removes from a transformed template what the emulator does not support. The tests of
+// infra/stack check the template unchanged.
 func adapt(template object) {
 	resources, _ := template["Resources"].(object)
 	for name, r := range resources {
@@ -19,12 +19,12 @@ func adapt(template object) {
 		delete(resource, "UpdatePolicy")
 		properties, _ := resource["Properties"].(object)
 		if resource["Type"] == "AWS::Lambda::EventInvokeConfig" {
-			properties["Qualifier"] = "$LATEST" // it supports no other
+			properties["Qualifier"] = "$LATEST" // the emulator supports no other
 		}
-		if seconds, ok := properties["Timeout"].(float64); ok && seconds < 30 { // it answers requests
+		if seconds, ok := properties["Timeout"].(float64); ok && seconds < 30 { // the function answers requests
 			properties["Timeout"] = seconds * moreTime
 		}
-		if properties["ScalingConfig"] != nil { // it would turn the parameter into a string
+		if properties["ScalingConfig"] != nil { // the emulator would turn the parameter into a string
 			properties["ScalingConfig"] = object{"MaximumConcurrency": 2}
 		}
 		if policy, ok := properties["PolicyDocument"].(object); ok {
@@ -44,15 +44,14 @@ func list(v any) []any {
 	return all
 }
 
-// refusesPlainHTTP reports whether a statement allows only TLS: the emulator speaks
-// plain HTTP.
+// refusesPlainHTTP reports whether a statement allows only TLS. The emulator speaks plain HTTP.
 func refusesPlainHTTP(statement any) bool {
 	s, _ := statement.(object)
 	return s["Effect"] == "Deny" && strings.Contains(fmt.Sprint(s["Condition"]), "aws:SecureTransport")
 }
 
-// widen allows what the emulator requires beyond AWS: it has a separate permission
-// for PublishBatch, and supports neither resources nor conditions of SendEmail.
+// widen allows what the emulator requires beyond AWS. It has a separate permission for
+// PublishBatch, and supports neither resources nor conditions for SendEmail.
 func widen(statement object) {
 	switch statement["Action"] {
 	case "sns:Publish":

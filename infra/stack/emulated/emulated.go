@@ -3,10 +3,9 @@
 // call the functions by themselves, and each function can do only what its role
 // allows. Only tests and test tools import it. Start reading with Open and Deploy.
 //
-// The emulator is ministack (https://github.com/ministackorg/ministack), which
-// infra/awslocal installs and starts. It has no HTTP API with payload format 1.0
-// and does not limit the size of an event: gateway.go does both. What else it does
-// not support, adapt removes from the template.
+// The emulator is ministack (https://github.com/ministackorg/ministack), which infra/awslocal
+// installs and starts. It has no HTTP API with payload format 1.0 and does not limit the size of an
+// event: gateway.go provides both. adapt removes from the template whatever else it does not support.
 package emulated
 
 import (
@@ -37,7 +36,8 @@ const (
 	PythonVariable  = "FERRY_TEST_SAM"
 )
 
-// builtVariable says, if set, that `make build` has built this checkout's functions for this machine. CI sets it.
+// builtVariable, if set, says that `make build` has built this checkout's functions for this
+// machine. CI sets it.
 const builtVariable = "FERRY_TEST_BUILT"
 
 type object = map[string]any

@@ -26,13 +26,14 @@ const (
 	// maxBody is the limit in bytes of a body
 	// (https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html).
 	maxBody = 10 << 20
-	// integrationTimeout is how long the gateway waits for a function: ten times as long as AWS's, as
-	// a function has ten times its time. A machine with few processors can be slow.
+	// integrationTimeout is how long the gateway waits for a function: ten times as long as AWS's,
+	// because each function also gets ten times its timeout (moreTime). A machine with few
+	// processors can be slow.
 	integrationTimeout, moreTime = 300 * time.Second, 10
-	// atOnce is how many requests run functions at a time. The others wait, as for each there would be a
-	// new process.
+	// atOnce is how many requests run functions at a time. The others wait, because each would
+	// start a new process.
 	atOnce = 8
-	// defaultRoute takes what matches no other.
+	// defaultRoute takes the requests that match no other route.
 	defaultRoute = "$default"
 )
 
@@ -79,7 +80,7 @@ func gateway(routes []route, functions map[string]invoker, turns chan struct{}) 
 	})
 }
 
-// inTurn lets requests call a function when it is their turn, and bounds its time.
+// inTurn lets requests call a function when it is their turn, and limits how long the call takes.
 func inTurn(turns chan struct{}, invoke invoker) invoker {
 	return func(ctx context.Context, event []byte) (Result, error) {
 		turns <- struct{}{}
@@ -113,7 +114,7 @@ func forward(w http.ResponseWriter, r *http.Request, invoke invoker) {
 	}
 }
 
-// refuse gives one of the gateway's own answers.
+// refuse sends one of the gateway's own answers.
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -142,7 +143,7 @@ func respond(w http.ResponseWriter, r *http.Request, payload []byte) {
 	}
 }
 
-// gatewayEvent returns what the functions read of a request's event. Its body was read already.
+// gatewayEvent returns those parts of a request's event that the functions read. The body was already read.
 func gatewayEvent(r *http.Request, body []byte) events.APIGatewayProxyRequest {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -167,8 +168,7 @@ func gatewayEvent(r *http.Request, body []byte) events.APIGatewayProxyRequest {
 	return e
 }
 
-// parameters reads a query. Only & separates its parts, and what cannot be
-// unescaped stays as it is.
+// parameters reads a query. Only & separates its parts, and a part that cannot be unescaped stays as it is.
 func parameters(query string) url.Values {
 	all := url.Values{}
 	for _, pair := range strings.Split(query, "&") {

@@ -40,7 +40,7 @@ var errEventTooLarge = errors.New("the event has more than 6 MB")
 type Stack struct {
 	boottest.Deployed
 	Outputs map[string]string
-	IDs     map[string]string // the physical name of each resource, by the template's
+	IDs     map[string]string // the physical name of each resource, by its name in the template
 
 	name       string
 	cloud      *Cloud
@@ -99,7 +99,7 @@ func startServer(h http.Handler) (address string, server *http.Server, err error
 	return "http://" + l.Addr().String(), server, nil
 }
 
-// waitFor waits until the stack has a status, and reads what it has.
+// waitFor waits until the stack has a status, and then reads the stack.
 func (s *Stack) waitFor(ctx context.Context, want types.StackStatus) error {
 	for {
 		all, err := s.cloud.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &s.name})
@@ -131,7 +131,7 @@ func (s *Stack) why(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// read reads what the stack has and makes its API.
+// read reads the stack's outputs and resources, and makes its API.
 func (s *Stack) read(ctx context.Context, stack types.Stack) error {
 	s.Outputs, s.IDs = map[string]string{}, map[string]string{}
 	for _, o := range stack.Outputs {

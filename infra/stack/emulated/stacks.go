@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// Lend lends a stack with an empty table and empty buckets to each request, for
-// as long as its client keeps the connection: the answer begins with the stack's
-// description and ends when the client disconnects. The cloud is opened when the first
-// client comes.
+// Lend lends a stack with an empty table and empty buckets to each request, for as long as its
+// client keeps the connection: the answer begins with the stack's description and ends when the
+// client disconnects. The cloud is opened for the first request.
 func Lend(open func() (*Cloud, error)) http.Handler {
 	open, spare := sync.OnceValues(open), make(chan *Stack, 64)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +25,7 @@ func Lend(open func() (*Cloud, error)) http.Handler {
 			if c, err = open(); err == nil {
 				s, err = c.Deploy(r.Context(), "lent-"+strings.ToLower(rand.Text()[:8]), map[string]string{"SmsSending": "on"})
 			}
-			if err == nil { // numbers are taken, and tests send the messages themselves
+			if err == nil { // numbers are accepted, but tests send the messages themselves
 				err = s.Pause(r.Context(), "Sms", true)
 			}
 		}
@@ -38,7 +37,7 @@ func Lend(open func() (*Cloud, error)) http.Handler {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 		if s.Empty(context.WithoutCancel(r.Context())) == nil { // otherwise it is not lent again
-			time.Sleep(2 * time.Second) // functions remember links for one, and the next files have the same tokens
+			time.Sleep(2 * time.Second) // functions remember links for 1 s, and the next files have the same tokens
 			spare <- s
 		}
 	})

@@ -78,7 +78,7 @@ func newForget(p *api.Ports) http.Handler {
 	})
 }
 
-// Change is POST /auth/change (specification section 4.7). GET leads a browser to the page.
+// Change is POST /auth/change (specification section 4.7). GET redirects a browser to the page.
 func Change() api.Endpoint { return api.Named("authchange", newChange) }
 
 // newChange returns the handler. It needs the port Table.
@@ -115,7 +115,7 @@ func newChange(p *api.Ports) http.Handler {
 	})
 }
 
-// showChange leads a browser to the page where a password is chosen.
+// showChange redirects a browser to the page where a password is chosen.
 func showChange(w http.ResponseWriter, r *http.Request) error {
 	if !isPerson(r) || r.URL.Query().Get("k") == "" {
 		return &fault.Fault{
@@ -125,7 +125,7 @@ func showChange(w http.ResponseWriter, r *http.Request) error {
 	return toPassword(w, r, url.Values{})
 }
 
-// toPassword leads a browser to that page. Besides the token it takes what is in query.
+// toPassword redirects a browser to that page, and passes on the token, the language and query.
 func toPassword(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	given := r.URL.Query()
 	for _, name := range []string{"lang", "k"} {

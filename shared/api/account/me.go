@@ -43,7 +43,7 @@ func (h me) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error 
 	return envelope.WriteJSON(w, http.StatusOK, out)
 }
 
-// change sets a new password, which ends all bearers and tokens. A wrong old one counts as a
+// change sets a new password, which ends all bearers and tokens. A wrong old password counts as a
 // failed login. After authentication it costs two calls.
 func (h me) change(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewPassword) error {
 	c := auth.Credential{Kind: "password", Name: u.Name, Password: in.Old, Source: auth.Source(r)}

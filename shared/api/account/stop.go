@@ -14,13 +14,13 @@ import (
 // recipient stops such mails, or resumes them.
 func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 
-// newStop returns the handler. It needs the ports Table and Key. A browser is led to a page, any
-// other client gets the envelope.
+// newStop returns the handler. It needs the ports Table and Key. A browser is redirected to a page;
+// any other client gets the envelope.
 //
-// Only a POST changes something, as mail scanners open every link. The URL is the whole
-// credential (RFC 8058: mail programs POST to it when their user presses a button), and a POST
-// may be repeated. A POST costs one call to the table, two if it resumes mail or repeats
-// another, and none if the token is wrong.
+// Only a POST changes anything, because mail scanners open every link. The URL is the whole
+// credential (RFC 8058: mail programs POST to it when their user presses a button), and a POST may
+// be repeated. A POST costs one call to the table, two if it resumes mail or repeats another, and
+// none if the token is wrong.
 func newStop(p *api.Ports) http.Handler {
 	s, outlet := server{p}, p.Outlet()
 	outlet.Links, outlet.AnySite = true, true

@@ -63,7 +63,8 @@ func write(w http.ResponseWriter, status int, v any) error {
 	return envelope.WriteJSON(w, status, v)
 }
 
-// phrase returns the phrase of specification section 7.2: Go's, but a 500's differs in case.
+// phrase returns the phrase of specification section 7.2. It is Go's, except that a 500's differs
+// in case.
 func phrase(status int) string {
 	if status == http.StatusInternalServerError {
 		return "Internal server error"
@@ -74,8 +75,8 @@ func phrase(status int) string {
 // Revoke is POST /oauth2/revoke (RFC 7009).
 func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 
-// newRevoke returns the handler. It needs the port Table. The token is enough to revoke
-// it, and an unknown token gets the same answer.
+// newRevoke returns the handler. It needs the port Table. Knowing a token is enough to revoke it,
+// and an unknown token gets the same answer.
 func newRevoke(p *api.Ports) http.Handler {
 	check := p.Credentials()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {

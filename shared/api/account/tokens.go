@@ -30,7 +30,7 @@ type tokens struct {
 	tokens *auth.Tokens
 }
 
-// add makes a token, which is shown this once. After authentication it costs two calls.
+// add makes a token, which is shown only this once. After authentication it costs two calls.
 func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewToken) error {
 	want := auth.APIToken{Name: in.Name, Scope: auth.Scope(in.Scope)}
 	if want.Scope == auth.ScopeLogin {
@@ -76,8 +76,8 @@ func (h tokens) end(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 	return envelope.WriteNothing(w, h.tokens.End(r.Context(), u.User, r.PathValue("id")))
 }
 
-// endAll ends all tokens and bearers, the caller's too, which costs one call; or only some of them,
-// which costs two.
+// endAll ends all tokens and bearers, including the caller's, which costs one call; or only some of
+// them, which costs two.
 func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	end, q := h.tokens.EndAll, r.URL.Query()
 	only := q.Get("only")

@@ -25,15 +25,15 @@ const (
 	sendSize = 256 << 10
 )
 
-// content is what an answer has to send.
+// content is what an answer sends.
 type content struct {
-	file   files.File // or one that stands for a file of a bundle
+	file   files.File // or a stand-in for a file of a bundle
 	tag    string     // its ETag
 	sum    []byte     // the checksum of its bytes
 	newSum func() hash.Hash
-	wrong  error // what another checksum means
+	wrong  error // the error if the checksum is different
 	body   io.ReadSeeker
-	knower blob.Knower // of bodies whose checksum is a CRC64NVME; nil if none is known
+	knower blob.Knower // for bodies whose checksum is a CRC64NVME; nil if nothing is known about the body
 }
 
 // answer receives the response of http.ServeContent. It holds back error responses, as they are
@@ -44,7 +44,7 @@ type answer struct {
 	content
 	get     bool // the request is a GET
 	whole   bool // it is answered with the whole file
-	known   bool // whose bytes need not be verified
+	known   bool // the file's bytes need not be verified
 	mark    blob.Mark
 	refused int   // the status that was held back; 0 if there is none
 	err     error // what is wrong with the stored bytes
@@ -72,7 +72,7 @@ func (w *answer) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// ReadFrom lets the kernel send a file where its bytes are not needed here.
+// ReadFrom lets the kernel send a file if its bytes are not needed here.
 func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 	switch {
 	case w.err != nil:
@@ -141,8 +141,8 @@ func (w *answer) send() (sent int64, err error) {
 	return sent, nil
 }
 
-// sendKnown lets the kernel send the bytes. Before the last block it looks whether the file is still in
-// the same state. If not, it may have been moved only, so all of it is verified.
+// sendKnown lets the kernel send the bytes. Before the last block it checks whether the file is
+// still in the same state. If not, the file may only have been moved, so all of it is verified.
 func (w *answer) sendKnown() (sent int64, err error) {
 	last := w.file.Length - sendSize
 	sent, err = io.CopyN(w.ResponseWriter, w.body, last)
@@ -174,8 +174,8 @@ func (w *answer) isKnown() (known bool) {
 	return known
 }
 
-// compare compares all bytes with their checksum. If the file's state is as it was before they were read,
-// they are known from now on.
+// compare compares all bytes with their checksum. If the file's state has not changed since before
+// they were read, they count as known from now on.
 func (w *answer) compare(sum hash.Hash) error {
 	if got := sum.Sum(nil); !bytes.Equal(got, w.sum) {
 		return fmt.Errorf("%w: the checksum of %s is %x, but the record says %x", w.wrong, w.file.Blob, got, w.sum)

@@ -31,12 +31,13 @@ import (
 const (
 	// entriesPage is how many entries an answer lists.
 	entriesPage = 1000
-	// maxLayouts and maxLayoutBytes bound what a process remembers of bundles.
+	// maxLayouts and maxLayoutBytes bound what a process remembers about bundles.
 	maxLayouts, maxLayoutBytes = 16, bundle.MaxDirectory
 )
 
-// layouts remembers what the bundles have that were last asked for, as to parse a long directory
-// takes tens of milliseconds. When it is full, it begins anew. It is safe for concurrent use.
+// layouts remembers the contents of the bundles that were last asked for, because parsing a long
+// directory takes tens of milliseconds. When it is full, it starts over. It is safe for concurrent
+// use.
 type layouts struct {
 	parsing singleflight.Group // by blob
 	mu      sync.Mutex
@@ -44,8 +45,9 @@ type layouts struct {
 	bytes   int64                     // of their directories
 }
 
-// parse returns the layout of a blob. Of all that ask at once, one reads it, and the others wait. A
-// failure, such as the end of its request, is that one's own: another of them reads again.
+// parse returns the layout of a blob. If several callers ask at once, one reads it and the others
+// wait. If that one fails, for example because its request ends, only it gets the error, and one of
+// the others reads again.
 func (l *layouts) parse(blob string, read func() (*bundle.Layout, error)) (*bundle.Layout, error) {
 	for {
 		own := false
@@ -82,9 +84,9 @@ func (l *layouts) add(blob string, layout *bundle.Layout) {
 	l.bytes += layout.Length - layout.Directory
 }
 
-// openBundle returns the bytes of a bundle and what is in it. Unless that is remembered, it costs
-// a call to the store for the directory, and another if that is long; of requests at once, only one
-// pays for it.
+// openBundle returns the bytes of a bundle and its layout. Unless the layout is remembered, it
+// costs a call to the store for the directory, and another if the directory is long. Of several
+// requests at once, only one pays for it.
 func (s server) openBundle(r *http.Request, link links.Link, used *links.Used) (io.ReadSeekCloser, *bundle.Layout, error) {
 	f, ctx := link.File, r.Context()
 	if f.Entries == 0 {
@@ -110,7 +112,7 @@ func (s server) openBundle(r *http.Request, link links.Link, used *links.Used) (
 	})
 	if err != nil {
 		content.Close()
-		if _, ok := errors.AsType[*bundle.Error](err); ok { // it was checked when it came
+		if _, ok := errors.AsType[*bundle.Error](err); ok { // it was checked when it arrived
 			err = fmt.Errorf("%w: %w", files.ErrLost, err)
 		}
 		return nil, nil, fault.Wrap(err, "reading a bundle")
@@ -152,13 +154,13 @@ func claimOf(r *http.Request) string {
 	return ""
 }
 
-// errNotAsSaid tells that a bundle contradicts itself, which only its sender can mend. That its
-// bytes are those that were sent is known by the checksum of the whole.
+// errNotAsSaid says that a bundle contradicts itself, which only its sender can fix. Its bytes are
+// as they were sent, as the checksum of the whole bundle shows.
 var errNotAsSaid = fault.New(fault.Conflict,
 	"the bytes of this file in the bundle are not those that the bundle's directory describes")
 
-// entry sends one file of a bundle. Of a link with a limit, the claim takes a download once the file
-// is found.
+// entry sends one file of a bundle. If the link has a limit, the claim takes a download once the
+// file is found.
 func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, claim string, used *links.Used) error {
 	archive, layout, err := s.openBundle(r, link, used)
 	if err != nil {
@@ -202,7 +204,7 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 	directory := used.Bytes
 	err = s.send(w, r, c, used)
 	used.Bytes += directory
-	if used.Whole { // one of many, as a range is
+	if used.Whole { // one of many, like a range
 		used.Source = auth.Source(r)
 	}
 	return err
@@ -220,8 +222,8 @@ func agrees(archive io.ReadSeeker, e bundle.Entry) error {
 	return nil
 }
 
-// redirectEntry redirects to the store's copy of a file in a bundle. If the store makes none, done
-// is false.
+// redirectEntry redirects to the store's copy of a file in a bundle. If the store cannot make one,
+// done is false.
 func (s server) redirectEntry(
 	w http.ResponseWriter, r *http.Request, link links.Link, e bundle.Entry, f files.File, used *links.Used,
 ) (done bool, err error) {
@@ -242,8 +244,8 @@ func (s server) redirectEntry(
 	return true, err
 }
 
-// types has the media types of files in a bundle, by the ends of their names. Package mime would
-// also ask the machine.
+// types has the media types of files in a bundle, by file extension. Package mime would also ask
+// the machine.
 var types = map[string]string{
 	".txt": "text/plain; charset=utf-8", ".log": "text/plain; charset=utf-8", ".md": "text/plain; charset=utf-8",
 	".csv": "text/plain; charset=utf-8", ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8",

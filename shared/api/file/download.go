@@ -32,7 +32,8 @@ import (
 // signedFor is how long a redirect to the store is valid.
 const signedFor = 60 * time.Second
 
-// partHeader is about what each part of an answer with several ranges has beside its bytes.
+// partHeader is roughly how many bytes each part of an answer with several ranges adds to its
+// content.
 const partHeader = 256
 
 // newDownload returns the handler of downloads from an area. param is the query
@@ -67,8 +68,8 @@ func newServer(p *api.Ports) server {
 	return server{ports: p, files: p.Files(), links: p.Links(), passwords: p.Credentials(), layouts: &layouts{}}
 }
 
-// handle answers a download link. If it leads nowhere, or needs a password, a browser is led to the
-// page that says so.
+// handle answers a download link. If the link leads nowhere or needs a password, a browser is
+// redirected to the page that says so.
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	err := s.give(w, r)
 	if fault.Is(err, fault.Unauthorized) && r.Method == http.MethodGet && param.Asked(r) == param.AsPage && !MadeByRobot(r) {
@@ -78,7 +79,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// give answers with the bytes, with the envelope, or by leading a browser to the link's page.
+// give answers with the bytes, with the envelope, or by redirecting a browser to the link's page.
 func (s server) give(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", param.VaryByShape)
 	switch r.Header.Get("Sec-Fetch-Dest") {
@@ -96,7 +97,7 @@ func (s server) give(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if len(token) > keys.LinkToken && strings.ContainsAny(token[keys.LinkToken:][:1], "_-") { // more of a chat's
+	if len(token) > keys.LinkToken && strings.ContainsAny(token[keys.LinkToken:][:1], "_-") { // a chat has added the rest
 		token = token[:keys.LinkToken]
 	}
 	caller := fault.CallerOf(r.Context())
@@ -118,7 +119,7 @@ func (s server) give(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	used := links.Used{Robot: who != person} // whether it asks for the page, the file or a range
+	used := links.Used{Robot: who != person} // whatever it asks for: the page, the file or a range
 	if r.Method == http.MethodGet && wanted != wantsAbout {
 		defer func() {
 			used.Whole = used.Whole && !r.URL.Query().Has("preview")
@@ -140,7 +141,7 @@ func (s server) give(w http.ResponseWriter, r *http.Request) error {
 	return lost(r, s.bytes(w, r, link, &used))
 }
 
-// want is what a request wants of a link.
+// want is what a request wants from a link.
 type want int
 
 const (
@@ -153,10 +154,11 @@ const (
 	wantsEntry   // one file of a bundle
 )
 
-// isContent reports whether it is what a limit or a password guards.
+// isContent reports whether a limit or a password guards what the request wants.
 func (w want) isContent() bool { return w == wantsBytes || w == wantsEntries || w == wantsEntry }
 
-// wants reads what a request wants: its query says so, or the shape that it asks for.
+// wants returns what a request wants, according to its query or else to the shape of answer that it
+// asks for.
 func wants(r *http.Request) want {
 	q, asked := r.URL.Query(), param.Asked(r)
 	switch {
@@ -176,8 +178,9 @@ func wants(r *http.Request) want {
 	return wantsBytes
 }
 
-// isLed reports whether a robot that asks for content is led to the page. A password, if it is right, outweighs
-// any guess about robots; a claim does not, and a browser that prefetches may know the password too.
+// isLed reports whether a robot that asks for content is redirected to the page. The right password
+// outweighs any guess about robots; a claim does not. A browser that prefetches a claim's address
+// is redirected even with the password, because it may know that too.
 func isLed(r *http.Request, link links.Link, who asker, wanted want) bool {
 	q := r.URL.Query()
 	if link.Guarded() {
@@ -194,8 +197,8 @@ func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link
 	})
 }
 
-// lost gives the caller of a file with lost bytes the request's id, so that the operator can
-// find the cause in the log.
+// lost adds the request's id to an error about lost bytes, so that the caller can report it and the
+// operator can find the cause in the log.
 func lost(r *http.Request, err error) error {
 	if errors.Is(err, files.ErrLost) {
 		return &fault.Fault{Kind: fault.Lost, Detail: wire.LostBytes + fault.RequestID(r.Context()), Cause: err}
@@ -203,7 +206,7 @@ func lost(r *http.Request, err error) error {
 	return err
 }
 
-// bytes sends the bytes, or redirects to the store, and notes in used what became of it.
+// bytes sends the bytes, or redirects to the store, and notes the outcome in used.
 func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
 	f := link.File
 	sum, err := checksum(f)
@@ -214,7 +217,7 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 	if err != nil {
 		return err
 	}
-	// S3 sends it only if a request header asks for it, which few clients would send.
+	// S3 sends this header only if a request header asks for it, which few clients would send.
 	w.Header().Set("X-Amz-Checksum-Crc64nvme", wire.CRC64Text(sum))
 	if redirects {
 		url, err := s.files.SignGet(r.Context(), f, s.reread(link), signed(f))
@@ -236,8 +239,8 @@ func (s server) bytes(w http.ResponseWriter, r *http.Request, link links.Link, u
 
 func newCRC64() hash.Hash { return crc64nvme.New() }
 
-// begin reports whether a request is answered with an address of the store, and whether the link may
-// give as many bytes as that costs.
+// begin reports whether a request is answered with a redirect to the store. It returns a fault if
+// the link may not give as many bytes as the answer costs.
 func (s server) begin(r *http.Request, link links.Link, length int64, tag string, used *links.Used) (redirects bool, err error) {
 	if r.Method != http.MethodGet { // the address is signed for GET alone
 		return false, nil
@@ -257,7 +260,8 @@ func (s server) begin(r *http.Request, link links.Link, length int64, tag string
 	return redirects, nil
 }
 
-// send sends bytes, or those that the request asks for, and notes in used what became of it.
+// send sends the content, or the ranges of it that the request asks for, and notes the outcome in
+// used.
 func (s server) send(w http.ResponseWriter, r *http.Request, c content, used *links.Used) error {
 	f := c.file
 	setHeaders(w.Header(), f, c.tag)
@@ -276,14 +280,15 @@ func (s server) send(w http.ResponseWriter, r *http.Request, c content, used *li
 	return nil
 }
 
-// reread returns how to read a link's file again.
+// reread returns a function that reads a link's file again.
 func (s server) reread(link links.Link) files.Reread {
 	return func(ctx context.Context) (files.File, error) { return s.links.FindAgain(ctx, link) }
 }
 
-// inBytes corrects where http.ServeContent departs from RFC 9110 (section 14): a range in a unit other than
-// bytes must be ignored, not refused; what begins at a file's end, as its last 0 bytes do, must be refused; and
-// no 206 can have a part of an empty file. atEnd reports whether one of the ranges has the file's last byte.
+// inBytes corrects where http.ServeContent departs from RFC 9110 (section 14): a range in a unit
+// other than bytes must be ignored, not refused; a range that begins at the file's end, such as its
+// last 0 bytes, must be refused; and a 206 cannot carry part of an empty file. atEnd reports
+// whether one of the ranges includes the file's last byte.
 func inBytes(r *http.Request, length int64) (mended *http.Request, atEnd bool) {
 	set, bytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
 	if set == "" {
@@ -307,11 +312,12 @@ func inBytes(r *http.Request, length int64) (mended *http.Request, atEnd bool) {
 	return r, atEnd
 }
 
-// span is a range of a file, without the byte at to.
+// span is a range of a file; the byte at to is not part of it.
 type span struct{ from, to int64 }
 
-// spansOf reads a set of ranges of bytes, and returns those that a file of this length can satisfy; none if the
-// set is malformed. An empty file satisfies what begins at 0, since clients ask so for all of any file.
+// spansOf reads a set of byte ranges, and returns those that a file of this length can satisfy;
+// none if the set is malformed. An empty file satisfies a range that begins at 0, because that is
+// how clients ask for the whole of any file.
 func spansOf(set string, length int64) (all []span) {
 	for one := range strings.SplitSeq(set, ",") {
 		first, last, isRange := strings.Cut(strings.TrimSpace(one), "-")
@@ -329,7 +335,8 @@ func spansOf(set string, length int64) (all []span) {
 	return all
 }
 
-// spanOf reads the range between two positions, either of which may be left out. It may be outside the file.
+// spanOf reads the range between two positions, either of which may be left out. The range may be
+// outside the file.
 func spanOf(first, last string, length int64) (s span, ok bool) {
 	if first == "" {
 		n, err := strconv.ParseUint(last, 10, 63)
@@ -346,10 +353,11 @@ func spanOf(first, last string, length int64) (s span, ok bool) {
 	return span{int64(from), min(int64(to), length-1) + 1}, err == nil && wrong == nil && from <= to
 }
 
-// goesOn reports whether a request asks only for what comes after the first byte of what it wants, as one does
-// that resumes a download or is one of several connections. It must not get all: If-Range may make an answer
-// ignore the ranges, and so do those that are longer than the file. The length of an entry of a bundle is not
-// known yet.
+// goesOn reports whether a request asks only for bytes after the first one, as when a client
+// resumes a download or uses several connections. The request must not be able to get everything:
+// an answer may ignore the ranges because of If-Range, or because together they are longer than the
+// file. The length of a bundle's entry is not known yet, so for an entry only one range with a
+// start and without If-Range counts.
 func goesOn(r *http.Request, f files.File, wanted want) bool {
 	set, bytes := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
 	asked, spans := r.Header.Get("If-Range"), spansOf(set, f.Length)
@@ -403,7 +411,7 @@ func sendAway(w http.ResponseWriter, r *http.Request, url string, used *links.Us
 	used.Source = auth.Source(r)
 }
 
-// rangeBytes returns how many bytes a GET of ranges of a file can get, at most.
+// rangeBytes returns the most bytes that a GET for ranges of a file can get.
 func rangeBytes(asked string, length int64) int64 {
 	set, bytes := strings.CutPrefix(asked, "bytes=")
 	spans := spansOf(set, length)
@@ -416,10 +424,10 @@ func rangeBytes(asked string, length int64) int64 {
 	return spans[0].to - spans[0].from
 }
 
-// count counts the use of a link: as a download if an answer was sent in full and has the file's
-// last byte, or was a redirect. A page, another range or an interrupted download does not count.
-// Redirects and ranges to one source count once in an hour, as a downloader may use several
-// connections and resume an interrupted download.
+// count counts the use of a link: as a download if an answer was sent in full and included the
+// file's last byte, or was a redirect. A page, another range or an interrupted download does not
+// count. Redirects and ranges to one source count once an hour, because a downloader may use
+// several connections and resume an interrupted download.
 func (s server) count(r *http.Request, link links.Link, used links.Used) {
 	if used == (links.Used{}) {
 		return
@@ -430,7 +438,7 @@ func (s server) count(r *http.Request, link links.Link, used links.Used) {
 	}
 }
 
-// toPage leads a browser, or a robot, to the link's page.
+// toPage redirects a browser, or a robot, to the link's page.
 func (s server) toPage(w http.ResponseWriter, r *http.Request) error {
 	q := url.Values{s.param: {r.URL.Query().Get(s.param)}}
 	if lang := r.URL.Query().Get("lang"); lang != "" {

@@ -54,9 +54,9 @@ func restore(s *files.Service, r *http.Request, u auth.User, id int64) (*files.L
 	return s.Restore(r.Context(), u, id)
 }
 
-// newMove returns the handler, which answers with the file that move returns or, if it is gone
-// for good, with an empty list. It needs the ports Table and Mover and the link key, and to purge
-// Blobs.
+// newMove returns the handler, which answers with the file that move returns or, if it is gone for
+// good, with an empty list. It needs the ports Table and Mover and the link key, and Blobs to purge
+// a file.
 func newMove(
 	move func(*files.Service, *http.Request, auth.User, int64) (*files.Listed, error),
 ) func(*api.Ports) http.Handler {
@@ -117,5 +117,5 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 	}
 }
 
-// maxSearch is the longest text that names are searched for, in bytes, as is a name.
+// maxSearch is the longest text to search for in names, in bytes. It is as long as a name can be.
 const maxSearch = 255

@@ -19,21 +19,22 @@ import (
 	"ferry/shared/wire"
 )
 
-// Get is GET /files/{id}: all that is known about a file that the caller owns or has sent:
-// its checksums, the states of its notices, and the downloads by each link.
+// Get is GET /files/{id}. It shows everything that is known about a file that the caller owns or
+// has sent: its checksums, the states of its notices, and the downloads by each link.
 func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
-// record is a file as the answer shows it. Fields that lists have too are the same there.
+// record is a file as the answer shows it. Fields that lists also have are the same there.
 type record struct {
 	notify.FileFacts
 	Entries   int            `json:"entries,omitempty"`  // of a bundle
 	Uploader  string         `json:"uploader,omitempty"` // if not the owner
-	Request   string         `json:"request,omitempty"`  // by whose link a guest sent it
-	By        string         `json:"by,omitempty"`       // what the guest said of themselves
+	Request   string         `json:"request,omitempty"`  // the request through whose link a guest sent it
+	By        string         `json:"by,omitempty"`       // the name that the guest gave
 	LinkURL   string         `json:"linkURL"`
 	Downloads wire.Downloads `json:"downloads"` // by linkURL
-	Links     []wire.Link    `json:"links"`     // those that concern the caller; its own comes first
-	// Notify is for the uploader alone, and of Notifications each sees those that they have sent.
+	Links     []wire.Link    `json:"links"`     // those that the caller may see; the file's own comes first
+	// Only the uploader sees Notify. The owner and the uploader each see only the Notifications
+	// that they have sent.
 	Notify        bool                `json:"notify,omitempty"` // the uploader gets a mail at the first download
 	Notifications []wire.Notification `json:"notifications,omitzero"`
 }
@@ -70,8 +71,8 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Ident
 	return envelope.WriteJSON(w, http.StatusOK, out)
 }
 
-// find returns a file of the caller or, with d, one that the caller has sent to another
-// user.
+// find returns a file of the caller's or, with the parameter d, one that the caller has sent to
+// another user.
 func (s server) find(r *http.Request, u auth.Identity) (files.File, error) {
 	id, err := param.FileID(r)
 	if err != nil {
@@ -111,8 +112,8 @@ func checksum(f files.File) (uint64, error) {
 	return sum, fault.Wrap(err, fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner))
 }
 
-// addUses adds what is known about the links that the caller sees, and about the messages that
-// brought them.
+// addUses adds what is known about the links that the caller may see, and about the messages that
+// carried them.
 func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *record) error {
 	uploader := f.By == files.ByOf(u)
 	all, err := s.links.Of(r.Context(), f)

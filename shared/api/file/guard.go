@@ -14,13 +14,14 @@ import (
 	"ferry/shared/wire"
 )
 
-// guard holds back what a link with a limit or a password gives only for a claim, for the password,
-// or not at all. If it has answered, done is true.
+// guard protects a link with a limit or a password. It withholds what such a link gives only for a
+// claim, only for the password, or never. If guard has answered the request, done is true.
 //
-// Who proves the password is a person, and so is a nameless program that has a claim.
+// A caller who gives the right password counts as a person, and so does a nameless program that has
+// a claim.
 //
-// Making a claim costs no call, and checking a password one. Taking a download costs one call of 4
-// write units, or 6 where many takers make the link's item longer than 1 KB.
+// Making a claim costs no call, and checking a password costs one. Taking a download costs one call
+// of 4 write units, or 6 if many takers make the link's item longer than 1 KB.
 func (s server) guard(
 	w http.ResponseWriter, r *http.Request, link *links.Link, wanted want, claim string, who *asker,
 ) (done bool, err error) {
@@ -42,7 +43,7 @@ func (s server) guard(
 		*who = person
 	}
 	if claim != "" && wanted == wantsBytes && get {
-		if err := s.links.MayGive(*link, 0); err != nil { // before it takes a download for nothing
+		if err := s.links.MayGive(*link, 0); err != nil { // before the claim takes a download for nothing
 			return false, err
 		}
 		*link, err = s.links.Take(r.Context(), *link, claim, taker(r))
@@ -61,8 +62,9 @@ func (s server) guard(
 	return true, nil
 }
 
-// taker names who makes a request, by address and program, so that others can be known to come from there. It
-// is empty if they do not say enough, as behind a proxy that does not say whom it asks for.
+// taker identifies the client of a request by address and program, so that later requests from
+// there can be recognized. It is empty if these do not say enough, as behind a proxy that does not
+// pass on its client's address.
 func taker(r *http.Request) string {
 	addr := fault.Address(r)
 	if !addr.IsValid() || addr.IsLoopback() && envelope.ViaProxy(r) || MadeByRobot(r) {
@@ -71,7 +73,7 @@ func taker(r *http.Request) string {
 	return addr.String() + " " + r.Header.Get("User-Agent")
 }
 
-// wish returns the parameters of the query that the answer depends on.
+// wish returns the query parameters that the answer depends on.
 func wish(r *http.Request) (wish string) {
 	q := r.URL.Query()
 	for _, name := range []string{"download", "entries", "after", "entry"} {

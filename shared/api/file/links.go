@@ -42,7 +42,7 @@ func (s server) own(r *http.Request, u auth.Identity) (files.File, error) {
 	return s.files.Get(r.Context(), u.User, blob.Files, id)
 }
 
-// change costs four calls after authentication, and those of writeRecord.
+// change costs four calls after authentication, plus those of writeRecord.
 func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.ChangeFile) error {
 	f, err := s.own(r, u)
 	if err != nil {
@@ -103,8 +103,8 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity, i
 	return envelope.WriteJSON(w, http.StatusCreated, map[string]any{"links": out})
 }
 
-// checkRecipients refuses an empty recipient, who would turn a link for somebody into one for anybody,
-// and a message to nobody.
+// checkRecipients refuses an empty recipient, which would turn a link for one person into a link
+// for anybody, and a message without a recipient.
 func checkRecipients(in wire.NewLinks) error {
 	switch {
 	case slices.Contains(in.C, ""):
@@ -119,7 +119,7 @@ func checkRecipients(in wire.NewLinks) error {
 	return nil
 }
 
-// until reads when a link is to expire, in Unix seconds: 0 is with its file.
+// until reads when a link expires, in Unix seconds; 0 means together with its file.
 func (s server) until(text string, f files.File) (int64, error) {
 	at, err := param.Expires(text, s.ports.Now())
 	switch {
@@ -173,7 +173,7 @@ func (s server) edit(w http.ResponseWriter, r *http.Request, u auth.Identity, f 
 	return envelope.WriteJSON(w, http.StatusOK, s.shown(r, u.User, f, l))
 }
 
-// renewLink costs three calls after authentication, and those of writeRecord.
+// renewLink costs three calls after authentication, plus those of writeRecord.
 func (s server) renewLink(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	f, err := s.own(r, u)
 	if err != nil {
@@ -185,11 +185,11 @@ func (s server) renewLink(w http.ResponseWriter, r *http.Request, u auth.Identit
 	return s.writeRecord(w, r, u, f)
 }
 
-// shown returns a link of a file as an answer shows it. A recipient's address is for the recipient
-// alone.
+// shown returns a link of a file as an answer shows it. The URL of a recipient's link is left out,
+// because only the recipient may know it.
 func (s server) shown(r *http.Request, u auth.User, f files.File, l links.Link) wire.Link {
 	state := l.State(s.ports.Now())
-	l.File = f // which a link that was lost does not know
+	l.File = f // a link that was lost does not know its file
 	out := wire.Link{
 		ID: l.ID(), State: string(state), To: l.To, Expires: param.Moment(l.Ends()),
 		Downloads: l.Limit, Protected: l.Password != "", Used: downloadsOf(l.Use),

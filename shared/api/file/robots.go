@@ -48,13 +48,13 @@ func isLinkCheck(agent string) bool {
 type asker int
 
 const (
-	person      asker = iota // or a program of theirs
+	person      asker = iota // or a program that a person runs
 	nameless                 // no User-Agent: a scanner such as Safe Links, or a program in Node, .NET or PHP
-	named                    // a robot that says its name
-	prefetching              // a browser, what its user has not opened
+	named                    // a robot that gives its name
+	prefetching              // a browser that fetches what its user has not opened
 )
 
-// isRobot reports whether it says itself that no person has asked.
+// isRobot reports whether the request itself says that no person has asked for it.
 func (a asker) isRobot() bool { return a == named || a == prefetching }
 
 func askerOf(r *http.Request) asker {

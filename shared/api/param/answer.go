@@ -86,18 +86,18 @@ type Shape int
 
 // The shapes of an answer.
 const (
-	AsUsual Shape = iota // what the address gives to whoever has no preference
+	AsUsual Shape = iota // what the address gives to a client without a preference
 	AsPage
 	AsJSON
 	AsText
 )
 
-// VaryByShape has the headers that Asked reads, for the header Vary.
+// VaryByShape lists the headers that Asked reads, for the header Vary.
 const VaryByShape = "Accept, Sec-Fetch-Mode, User-Agent"
 
-// Asked returns the shape of answer that a request asks for. Only a browser that opens an address gets a
-// page: Java and others name text/html too. Who takes anything (*/*) as gladly as JSON or text, such as
-// axios, has no preference.
+// Asked returns the shape of answer that a request asks for. Only a browser that opens an address
+// gets a page, because Java and others list text/html too. A client that accepts */* as readily as
+// JSON or text, such as axios, has no preference.
 func Asked(r *http.Request) Shape {
 	all := preferences(r.Header, "Accept")
 	names := func(kind string) bool {
@@ -106,7 +106,7 @@ func Asked(r *http.Request) Shape {
 	if names("text/html") && isOpened(r.Header) {
 		return AsPage
 	}
-	all = slices.DeleteFunc(all, func(p preference) bool { return p.quality < all[0].quality }) // of names, too
+	all = slices.DeleteFunc(all, func(p preference) bool { return p.quality < all[0].quality }) // also for names
 	switch {
 	case names("*/*"), names("*"): // Java writes the latter
 		return AsUsual
@@ -118,8 +118,8 @@ func Asked(r *http.Request) Shape {
 	return AsUsual
 }
 
-// isOpened reports whether a browser sends a request because a person opens an address or sends a form. Where
-// it does not say so, as without https, its name must do.
+// isOpened reports whether a browser sends a request because a person opens an address or submits a
+// form. If the browser does not say so, as without https, its name has to do.
 func isOpened(h http.Header) bool {
 	if mode := h.Get("Sec-Fetch-Mode"); mode != "" {
 		return mode == "navigate"

@@ -8,8 +8,8 @@ import (
 	"ferry/shared/fault"
 )
 
-// Expires reads the parameter expires: a time from now, such as 90s, 12h, 7d or 2w, or a date of
-// RFC 3339. It must be in the future. An empty one is the zero time.
+// Expires reads the parameter expires: a time from now, such as 90s, 12h, 7d or 2w, or an RFC 3339
+// date. It must be in the future. An empty text gives the zero time.
 func Expires(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -14,8 +14,8 @@ import (
 	"ferry/shared/files"
 )
 
-// MaxDownloads is the highest limit of a link. MaxLinkPassword is the longest password of one, in
-// characters.
+// MaxDownloads is the highest limit of a link. MaxLinkPassword is the longest password of a link,
+// in characters.
 const MaxDownloads, MaxLinkPassword = 1_000_000, 128
 
 // Options checks a limit and a password, and hashes the password.
@@ -25,10 +25,10 @@ func Options(ctx context.Context, hasher *auth.Hasher, downloads int64, password
 		return o, fault.Parameter("downloads", "the parameter downloads must be a number from 1 to %d", MaxDownloads)
 	case utf8.RuneCountInString(password) > MaxLinkPassword:
 		return o, fault.Parameter("password", "the password of a link has at most %d characters", MaxLinkPassword)
-	case strings.ContainsRune(password, utf8.RuneError): // something has replaced what its sender meant
+	case strings.ContainsRune(password, utf8.RuneError): // something has replaced the sender's characters
 		return o, fault.Parameter("password", "the password of a link must be UTF-8")
 	case strings.TrimSpace(password) != password || strings.ContainsFunc(password, unicode.IsControl):
-		// The header that has it in a download could not.
+		// The header that carries the password in a download allows neither.
 		return o, fault.Parameter("password", "the password of a link has no control characters, and no spaces at its ends")
 	}
 	o.Limit = downloads
@@ -38,7 +38,7 @@ func Options(ctx context.Context, hasher *auth.Hasher, downloads int64, password
 	return o, err
 }
 
-// Expiry reads when a file is to leave the user area. An empty text leaves that to the retention.
+// Expiry reads when a file leaves the user area. An empty text leaves that to the retention.
 func Expiry(text string, now time.Time) (e files.Expiry, err error) {
 	at, err := Expires(text, now)
 	if err != nil || at.IsZero() {
@@ -50,19 +50,22 @@ func Expiry(text string, now time.Time) (e files.Expiry, err error) {
 	return files.Expiry{At: at.Unix()}, nil
 }
 
-// PasswordHeader has the password of a link. In a download, Basic can have it too, with any name.
+// PasswordHeader is the header with the password of a link. A download also accepts the password in
+// Basic authentication, with any user name.
 const PasswordHeader = "Ferry-Link-Password"
 
-// Password returns the password that a request gives for a link: in that header, or by Basic.
+// Password returns the password that a request gives for a link: in that header or in Basic
+// authentication.
 func Password(r *http.Request) string {
 	return cmp.Or(HeaderPassword(r), auth.Read(r).Password)
 }
 
-// HeaderPassword returns what that header has.
+// HeaderPassword returns the password in that header.
 func HeaderPassword(r *http.Request) string { return auth.HeaderText(r.Header.Get(PasswordHeader)) }
 
-// CheckPassword checks the password that a request gives for a link, which id names, against its
-// hash. curl says how to give it. A client that does not ask by itself is told to ask.
+// CheckPassword checks the password that a request gives for a link against its hash. id names the
+// link, and curl shows how to give the password. Unless asks says that the client asks for the
+// password by itself, the answer tells it to ask.
 func CheckPassword(
 	w http.ResponseWriter, r *http.Request, passwords *auth.Authenticator, id, hash, curl string, asks bool,
 ) error {

@@ -23,8 +23,8 @@ import (
 // maxForm is the longest form body, far longer than its fields may be.
 const maxForm = 16 << 10
 
-// Form reads a body of type application/x-www-form-urlencoded and at most 16 KiB. Any
-// other body is a fault if a form is required, and else no form.
+// Form reads a body of type application/x-www-form-urlencoded and at most 16 KiB. Any other type of
+// body is a fault if a form is required; otherwise there is no form.
 func Form(r *http.Request, required bool) (url.Values, error) {
 	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	isForm := kind == "application/x-www-form-urlencoded"
@@ -61,8 +61,8 @@ func Query(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// OnlyKnown returns an Invalid fault if the query has a parameter other than these and lang, which
-// may be misspelt.
+// OnlyKnown returns an Invalid fault if the query has a parameter other than these and lang,
+// because it may be misspelt.
 func OnlyKnown(r *http.Request, names ...string) error {
 	q, err := Query(r)
 	if err != nil {
@@ -76,8 +76,8 @@ func OnlyKnown(r *http.Request, names ...string) error {
 	return nil
 }
 
-// Unknown returns an Invalid fault about a parameter whose name the caller has made up. It names
-// the parameter apart only if a header can have that name.
+// Unknown returns an Invalid fault about a parameter whose name the caller has made up. The fault
+// names the parameter only if the name is safe in a header.
 func Unknown(name, format string, args ...any) error {
 	if regexp.MustCompile(`^[A-Za-z0-9_]+$`).MatchString(name) {
 		return fault.Parameter(name, format, args...)
@@ -100,7 +100,7 @@ func Misspelt(q url.Values, known ...string) error {
 	return nil
 }
 
-// Value returns what a field has, or the zero value.
+// Value returns the value of a field, or the zero value if the field is nil.
 func Value[T any](field *T) (value T) {
 	if field != nil {
 		value = *field
@@ -122,10 +122,10 @@ func Within(a, b string, n int) bool {
 		len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && Within(a[2:], b[2:], n-1)
 }
 
-// Required returns a required parameter of the query. what describes it for the caller. Others add
-// parameters to links: theirs may be broken.
+// Required returns a required parameter of the query. what describes it for the caller. Other
+// programs add parameters to links, and these may be broken.
 func Required(r *http.Request, name, what string) (string, error) {
-	q, _ := url.ParseQuery(r.URL.RawQuery) // without what is broken
+	q, _ := url.ParseQuery(r.URL.RawQuery) // without the broken parameters
 	if q.Get(name) == "" || ownIsBroken(r.URL.RawQuery) {
 		if _, err := Query(r); err != nil {
 			return "", err
@@ -139,8 +139,8 @@ func Required(r *http.Request, name, what string) (string, error) {
 	return q.Get(name), nil
 }
 
-// ownIsBroken reports whether a parameter that changes what a link gives cannot be read: it must not be
-// taken for absent.
+// ownIsBroken reports whether a parameter that changes what a link gives cannot be read. Such a
+// parameter must not count as absent.
 func ownIsBroken(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
@@ -152,15 +152,15 @@ func ownIsBroken(query string) bool {
 	return false
 }
 
-// Token returns a required token of the query, without what mail programs and chats take for the end
-// of its link.
+// Token returns a required token of the query, without any text behind it that mail programs and
+// chats take for the end of the link.
 func Token(r *http.Request, name, what string) (string, error) {
 	text, err := Required(r, name, what)
 	return TrimToken(text), err
 }
 
-// TrimToken returns the beginning of a text that has the characters of base64url, as a token has, or
-// the whole text if there is none.
+// TrimToken returns the beginning of a text, up to the first character that a token, which is
+// base64url, cannot have. If nothing would be left, it returns the whole text.
 func TrimToken(text string) string {
 	rest := strings.TrimLeft(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 	return cmp.Or(strings.TrimSuffix(text, rest), text)

@@ -19,15 +19,16 @@ import (
 const maxMessage = 500
 
 // Recipients says who gets a link (c, m and i of section 4.3 of the specification; c and m may be
-// repeated, and empty is nobody), and whether the uploader gets a mail at the first download.
+// repeated, and an empty one is ignored), and whether the uploader gets a mail at the first
+// download.
 type Recipients struct {
 	Mobiles, Addresses []string
 	Message            string
 	Notify             bool
 }
 
-// Sending returns a message for each recipient, and the receipt. base is the address of the service as
-// the links have it. Bad recipients are an Invalid fault, and so is an unknown language.
+// Sending returns a message for each recipient, and the receipt. base is the service's address in
+// the links. Bad recipients are an Invalid fault, and so is an unknown language.
 func Sending(set service.Settings, base string, r *http.Request, u auth.User, to Recipients, lang string) (s files.Sending, err error) {
 	if s.Recipients, err = to.messages(set); err != nil {
 		return s, err
@@ -55,8 +56,8 @@ func Sending(set service.Settings, base string, r *http.Request, u auth.User, to
 	return s, nil
 }
 
-// messages returns one message for each number and address. Addresses that differ only in case
-// or in the form of their domain are the same.
+// messages returns one message for each number and address. Addresses that differ only in case or
+// in the form of their domain count as the same.
 func (to Recipients) messages(set service.Settings) (all []files.Message, err error) {
 	if err := CheckText("i", to.Message, maxMessage); err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (to Recipients) messages(set service.Settings) (all []files.Message, err er
 	}
 	seen := map[string]bool{}
 	all = slices.DeleteFunc(all, func(m files.Message) bool {
-		one := contact.Canonical(m.To) // as the limits count
+		one := contact.Canonical(m.To) // the form that the limits count by
 		again := seen[one]
 		seen[one] = true
 		return again
@@ -115,7 +116,7 @@ func CheckCountries(set service.Settings) error {
 	return nil
 }
 
-// checkCountry refuses a number that gets no text messages from here.
+// checkCountry refuses a number to which this service sends no text messages.
 func checkCountry(number string, set service.Settings) error {
 	country, all := contact.CountryOf(number), strings.Join(set.SMSCountries, ", ")
 	switch {
@@ -128,8 +129,8 @@ func checkCountry(number string, set service.Settings) error {
 	return nil
 }
 
-// CheckText returns a fault unless a parameter is text of at most so many characters, none of which
-// controls a display, but for line ends and tabs.
+// CheckText returns a fault unless a parameter is UTF-8 text of no more than most characters,
+// without control characters other than line ends and tabs.
 func CheckText(parameter, s string, most int) error {
 	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > most {
 		return fault.Parameter(parameter, "the parameter %s must be text of at most %d characters", parameter, most)

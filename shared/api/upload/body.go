@@ -28,7 +28,7 @@ const (
 	readAhead = 256 << 10
 	// maxParts is the most parts in a form, files or not.
 	maxParts = 200
-	// maxHeader is the most bytes of a part's header, and of what is read with it.
+	// maxHeader is the most bytes of a part's header, including what is read along with it.
 	maxHeader = 16 << 10
 )
 
@@ -36,7 +36,7 @@ const (
 // before the next call.
 type source func() (*files.Part, error)
 
-// open reads nothing but the request's headers. A form sets password, once it is read.
+// open reads only the request's headers. A form sets password once it has been read.
 func open(r *http.Request, p params, password *string) (source, error) {
 	kind, typeParams, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	switch {
@@ -84,9 +84,9 @@ func ahead(r *http.Request) io.Reader {
 	return bufio.NewReaderSize(r.Body, int(size)+1)
 }
 
-// form is a multipart/form-data body. Its files are the parts with a file name, and
-// those named file without one. The part named password has that of the links. Other parts are
-// ignored, unless they look like a limit.
+// form is a multipart/form-data body. Its files are the parts with a file name, and the parts named
+// file without one. The part named password has the password of the links. Other parts are ignored,
+// unless they look like a limit.
 type form struct {
 	reader   *multipart.Reader
 	header   *header
@@ -96,9 +96,9 @@ type form struct {
 	digest   []byte // of the first file
 	password *string
 	bundle   bool      // names are paths
-	guest    bool      // there are no other parts
+	guest    bool      // no other parts are allowed
 	page     []string  // names of fields that count only before the first file
-	first    *formPart // that file, once it was found; nil after it was given out
+	first    *formPart // that file, once it is found; nil after it is returned
 }
 
 // formPart is a part with the parameters of its Content-Disposition.
@@ -113,9 +113,9 @@ func newForm(body io.Reader, boundary string) *form {
 	return &form{reader: multipart.NewReader(h, boundary), header: h, most: maxParts}
 }
 
-// header reads a body. It bounds the headers of the parts, which package multipart holds in memory, up
-// to 10 MiB of each. A body that ends before the form does is cut off, be it in a header, where package
-// multipart would take that for the end of the form.
+// header reads a body. It limits the headers of the parts, because package multipart holds up to 10
+// MiB of each in memory. It reports a body that ends before the form as cut off, even inside a
+// header, where package multipart would take that for the end of the form.
 type header struct {
 	body io.Reader
 	on   bool // a header is being read
@@ -180,14 +180,14 @@ func (s *form) part() (part *formPart, err error) {
 	return &formPart{next, params}, envelope.CheckContent(http.Header(next.Header), -1)
 }
 
-// chunkFields returns the fields, or parameters of the query, with which Dropzone, Fine Uploader,
-// Resumable.js, Flow.js and Plupload count the requests in which they send a file. The first counts
-// from 0.
+// chunkFields returns the form fields, or query parameters, with which Dropzone, Fine Uploader,
+// Resumable.js, Flow.js and Plupload count the requests in which they send a file. The first field
+// counts from 0.
 func chunkFields() []string {
 	return []string{"dzchunkindex", "dztotalchunkcount", "qqtotalparts", "resumableTotalChunks", "flowTotalChunks", "chunks"}
 }
 
-// checkChunk refuses such a field of a file that is sent in several requests.
+// checkChunk refuses such a field if it says that a file is sent in several requests.
 func checkChunk(name, value string) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n > 1 || n > 0 && name == "dzchunkindex" {
@@ -238,7 +238,7 @@ func (s *form) file(part *formPart, name string) (*files.Part, error) {
 func (p *formPart) fileName(inBundle bool) (name string, isFile bool) {
 	raw, has := p.params["filename"]
 	if has && raw == "" || !has && p.params["name"] != "file" {
-		return "", false // no file was chosen if its name is empty
+		return "", false // an empty name means that no file was chosen
 	}
 	if inBundle && has {
 		return bundledName(raw), true

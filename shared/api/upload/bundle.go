@@ -16,24 +16,25 @@ import (
 const (
 	// maxBundled is the longest file in a form that becomes a bundle, in bytes: each is held in memory.
 	maxBundled = 4 << 20
-	// bundlePlaces is how many places such a form takes, each for 512 KiB of memory.
+	// bundlePlaces is how many slots such a form takes, each for 512 KiB of memory.
 	bundlePlaces = 12
-	// formMemory is what its names and one file may take of that. The rest is for two buffers.
+	// formMemory is how many bytes of that its names and one file may take. The rest is for two
+	// buffers.
 	formMemory = bundlePlaces*512<<10 - 2*readAhead
-	// entryMemory is what an entry takes besides the bytes of its path.
+	// entryMemory is how many bytes of memory an entry takes besides those of its path.
 	entryMemory = 100
 )
 
-// packer reads the files of a form as one bundle, which it makes on the way.
+// packer reads the files of a form as one bundle, which it makes as it reads.
 type packer struct {
 	form    *form
 	written time.Time // of all files, as a form states no times
 	writer  *bundle.Writer
 	content []byte    // for one file after the other
-	ready   pieces    // what was made and not yet read
+	ready   pieces    // what was made but not yet read
 	rest    io.Reader // the directory, after the last file
 	has     files.Contents
-	names   int // what the entries take of memory, in bytes
+	names   int // how much memory the entries take, in bytes
 	err     error
 }
 
@@ -46,7 +47,8 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// pack returns the bundle of a form whose body has so many bytes, or -1 if that is unknown.
+// pack returns the bundle of a form. length is the length of the form's body in bytes, or -1 if
+// that is unknown.
 func pack(f *form, name string, now time.Time, length int64) *files.Part {
 	p := &packer{form: f, written: now}
 	p.content = make([]byte, 1+min(uint64(length), maxBundled)) // -1 counts as a large one
@@ -98,13 +100,13 @@ func (p *packer) pack() error {
 		return fault.New(fault.Invalid, "the SHA-256 of %.100q is not the one that its part states", part.Name)
 	}
 	p.names += entryMemory + len(part.Name)
-	path := strings.Clone(part.Name) // which may be a piece of a longer header
+	path := strings.Clone(part.Name) // the name may be a piece of a longer header
 	p.has.Add(path)
 	return files.BundleFault(p.writer.Add(bundle.Entry{Path: path, Modified: p.written}, content))
 }
 
-// bundledName returns the path of a file in a bundle, which has folders. The bundle refuses what is
-// no clean path.
+// bundledName returns the path of a file in a bundle, which may have folders. The bundle refuses a
+// path that is not clean.
 func bundledName(raw string) string {
 	return strings.TrimPrefix(unescape(wire.UTF8(raw)), "./")
 }

@@ -17,18 +17,19 @@ import (
 	"ferry/shared/wire"
 )
 
-// GuestHeader has the secret that a guest got with the first answer; a browser's cookie may have it
-// too. Who shows it sees what the guest has sent, and goes on with the guest's sessions.
+// GuestHeader is the header with the secret that a guest got with the first answer; a browser's
+// cookie may have the secret too. A client that shows it sees what the guest has sent, and can
+// resume the guest's sessions.
 const GuestHeader = "Ferry-Guest"
 
-// identify returns the guest who has the token of a request's link, and answers with the guest's
-// secret. It makes one call to the table, and two for a password.
+// identify returns the guest who holds the token of a request's link, and puts the guest's secret
+// in the answer's header. It makes one call to the table, or two if it checks a password.
 func (h handler) identify(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error) {
 	_, id, err := h.find(w, r, token)
 	return id, err
 }
 
-// find is identify, with the request.
+// find is identify, but also returns the request.
 func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q links.Request, id auth.Identity, err error) {
 	q, maker, err := h.links.FindRequest(r.Context(), token)
 	if err != nil {
@@ -57,13 +58,13 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 	}}, nil
 }
 
-// guestSecret returns the secret of a guest. A protected request signs others than one without a
-// password, so that a guest from before must know the password too, and each new one.
+// guestSecret returns the secret of a guest. The signature covers the request's password. So once a
+// password is set or changed, earlier guests must know the new one too.
 func (h handler) guestSecret(q links.Request, nonce string) string {
 	return nonce + "." + h.ports.Key.Part("guest", q.ID, q.Password, nonce)
 }
 
-// secret returns the secret that a guest shows, and whether it is one for this request.
+// secret returns the secret that a guest shows, and whether it is valid for this request.
 func (h handler) secret(r *http.Request, q links.Request) (secret string, known bool) {
 	secret = r.Header.Get(GuestHeader)
 	own := h.cookie(r)
@@ -75,8 +76,9 @@ func (h handler) secret(r *http.Request, q links.Request) (secret string, known 
 	return secret, h.ports.Key.IsPart(signature, "guest", q.ID, q.Password, nonce)
 }
 
-// isForged reports whether a page of another origin sends a change. It may know the request's token, but it must
-// not use, or replace, the secret that the browser keeps for the service's own pages.
+// isForged reports whether a page of another origin sends a change. Such a page may know the
+// request's token, but it must not use or replace the secret that the browser keeps for the
+// service's own pages.
 func isForged(r *http.Request, own auth.Cookie) bool {
 	return !own.IsOwn(r) && r.Header.Get("Origin")+r.Header.Get("Sec-Fetch-Site") != "" // a program sends neither
 }
@@ -88,13 +90,14 @@ func (h handler) setCookie(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cookie returns the login's cookie, whose rules the guest's has too.
+// cookie returns the login's cookie; the guest's cookie follows the same rules.
 func (h handler) cookie(r *http.Request) auth.Cookie {
 	own, _ := auth.CookieOf(h.ports.Base(r.Context()), true)
 	return own
 }
 
-// guestMay refuses a session with what only users may ask for.
+// guestMay refuses a guest's session that asks for something only users may have. Only guests may
+// set the parameter by.
 func guestMay(u auth.Identity, in wire.NewSession) error {
 	if u.Guest == nil {
 		if in.By != "" {
@@ -113,7 +116,7 @@ func guestMay(u auth.Identity, in wire.NewSession) error {
 	return called(u, in.By)
 }
 
-// called takes down what a guest says of themselves.
+// called stores the name that a guest gives, and checks it.
 func called(u auth.Identity, name string) error {
 	u.Guest.Name = name
 	return checkLine("by", name)
@@ -197,8 +200,8 @@ func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request,
 // formOverhead is how much longer a form may be than what is left of a request's bytes.
 const formOverhead = 1 << 20
 
-// bound refuses what a request does not take before the bytes come, as far as it is known by then.
-// It makes one call to the table, and one more for a request with limits.
+// bound refuses what a request does not accept before the bytes arrive, as far as that is known by
+// then. It makes one call to the table, and one more for a request with limits.
 func (h handler) bound(r *http.Request, q links.Request, p params, u auth.Identity) error {
 	most, bytes := h.ports.MaxBody, int64(0)
 	if q.MaxBytes > 0 {

@@ -17,19 +17,19 @@ import (
 	"ferry/shared/wire"
 )
 
-// isPage reports whether a request is a form of one of the service's own pages, sent by a browser
-// without scripts. Its answers lead back to the page.
+// isPage reports whether a request is the form of one of the service's own pages, sent by a browser
+// without scripts. The answers to such a form redirect back to the page.
 func (h handler) isPage(r *http.Request) bool {
 	cookie, ok := h.ports.Cookie(r.Context())
 	return ok && r.Method == http.MethodPost && isForm(r) && auth.Read(r).Kind == "" && cookie.IsOwn(r) &&
 		param.Asked(r) == param.AsPage
 }
 
-// maxFields is the most bytes of a page's fields together, far more than they may have.
+// maxFields is the most bytes that a page's fields may have together, far more than they need.
 const maxFields = 16 << 10
 
-// pageForm reads the fields of a page's form up to its first file. They count as parameters of
-// the query, which a form cannot set. An empty one is none, and lists of recipients are taken apart.
+// pageForm reads the fields of a page's form up to its first file. It adds them to the query, which
+// a form cannot set. It leaves out empty fields, and splits lists of recipients.
 func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *form, error) {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return r, nil, err
@@ -89,8 +89,8 @@ func setField(q url.Values, name string, part io.Reader, left *int64) error {
 	return nil
 }
 
-// toSent leads a browser to the page that shows what was sent. The address has the ids of the files
-// and their owner, if that is another user.
+// toSent redirects a browser to the page that shows what was sent. The address has the ids of the
+// files and their owner, if that is another user.
 func toSent(w http.ResponseWriter, u auth.Identity, page files.Page) error {
 	q := url.Values{}
 	for _, f := range page.Files {
@@ -102,8 +102,8 @@ func toSent(w http.ResponseWriter, u auth.Identity, page files.Page) error {
 	return api.ToPage(w, 0, "send", q)
 }
 
-// pageError returns a function that sends errors: a page's own form leads back to the page, which
-// says what is wrong. The address has nothing that was typed.
+// pageError returns a function that sends errors. After a page's own form, it redirects back to the
+// page, which says what is wrong. The address contains nothing that was typed.
 func (h handler) pageError(depth int, page string) func(http.ResponseWriter, *http.Request, int) error {
 	return func(w http.ResponseWriter, r *http.Request, status int) error {
 		if !h.isPage(r) {

@@ -23,14 +23,14 @@ import (
 const (
 	// maxNumbers is how many parts can be signed at once.
 	maxNumbers = 100
-	// signedLife is how long a part's URL is valid. It is short because S3 takes a
-	// part even after its user was disabled.
+	// signedLife is how long a part's URL is valid. It is short because S3 accepts a part even
+	// after its user was disabled.
 	signedLife = 15 * time.Minute
 	// checksumHeader is S3's header, which Receive accepts too.
 	checksumHeader = "X-Amz-Checksum-Crc64nvme"
 )
 
-// parts says where to send the part of each number. It costs one call to the table, and now and
+// parts says where to send each of the numbered parts. It costs one call to the table, and now and
 // then another to renew the quota reservation.
 func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.SignParts) error {
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {

@@ -15,14 +15,14 @@ import (
 )
 
 // maxTitle is the longest title of a request, and the longest name of a guest, in characters.
-// maxRequestMessage is that of its message.
+// maxRequestMessage is the longest message of a request.
 const maxTitle, maxRequestMessage = 100, 1000
 
-// Requests is /requests and the paths below it: links by which people without an account send files
-// to the area of who makes them.
+// Requests is /requests and the paths below it: links through which people without an account send
+// files to the area of the user who made the link.
 func Requests() api.Endpoint { return api.Named("requests", newRequests) }
 
-// requests handles requests for their makers, and what guests ask there.
+// requests handles what makers and guests do with requests.
 type requests struct{ handler }
 
 // newRequests returns the handler. It needs the ports Table and Blobs and the link key.
@@ -54,7 +54,7 @@ func (h requests) add(w http.ResponseWriter, r *http.Request, u auth.Identity, i
 	return envelope.WriteJSON(w, http.StatusCreated, h.shown(r, u.User, made))
 }
 
-// edit returns what shall change in a request. It hashes the password.
+// edit returns a function that changes a request as asked. It hashes the password.
 func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*links.Request), error) {
 	if err := checkRequest(in, u); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func checkLine(parameter, s string) error {
 	return param.CheckText(parameter, s, maxTitle)
 }
 
-// set sets to, unless the field is missing.
+// set copies a field to to, unless the field is missing.
 func set[T any](to, field *T) {
 	if field != nil {
 		*to = *field

@@ -51,8 +51,8 @@ type session struct {
 	Type     string         `json:"type,omitempty"`
 	D        string         `json:"d,omitempty"`       // the owner, if not the caller
 	From     string         `json:"from,omitempty"`    // the uploader, if not the caller
-	Request  string         `json:"request,omitempty"` // by whose link a guest sends it
-	By       string         `json:"by,omitempty"`      // what the guest says of themselves
+	Request  string         `json:"request,omitempty"` // the request through whose link a guest sends it
+	By       string         `json:"by,omitempty"`      // the name that the guest gave
 	PartSize int64          `json:"partSize"`
 	Parts    int            `json:"parts,omitempty"`
 	State    string         `json:"state"`
@@ -99,8 +99,8 @@ func show(sess files.Session, u auth.Identity) session {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// list shows the open sessions of the caller and those that bring files to the caller's
-// area, newest first.
+// list shows the caller's open sessions, and those of others that send files to the caller's area,
+// newest first.
 func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
 	limit, err := param.Number(r, "limit", 1, table.MaxPage, defaultLimit)
 	if err != nil {
@@ -110,7 +110,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 	if utf8.RuneCountInString(after) > 128 {
 		return fault.Parameter("after", "the query parameter after must come from the Link header of this list")
 	}
-	if u.Guest != nil { // a request has fewer; where the list goes on would name another guest's
+	if u.Guest != nil { // a request has fewer; the next page's address would name another guest's session
 		limit, after = table.MaxPage, ""
 	}
 	page, next, err := h.files.Sessions(r.Context(), files.ByOf(u), after, int(limit))
@@ -198,7 +198,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 	return h.answer(w, r, u.User, page)
 }
 
-// begin opens a session. After authentication it costs three calls, and one more for an
+// begin opens a session. After authentication it costs three calls, and one more each for an
 // idempotency key, for recipients, and for an owner with a quota.
 func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewSession) error {
 	if err := guestMay(u, in); err != nil {
@@ -281,7 +281,7 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 	return p, err
 }
 
-// notVisible reports whether a character has no place in a header.
+// notVisible reports whether a character may not be in a header.
 func notVisible(r rune) bool { return r < ' ' || r > '~' }
 
 // parseSum reads a CRC64NVME; an empty text gives nil.

@@ -24,7 +24,7 @@ import (
 	"ferry/shared/wire"
 )
 
-// Upload is POST /upload, and PUT to it and to the paths that curl -T makes of it.
+// Upload is POST /upload, and PUT to it and to the paths that curl -T makes from it.
 func Upload() api.Endpoint { return api.Named("upload", newUpload) }
 
 // newUpload returns the handler. It needs the ports Table and Blobs and the link key.
@@ -70,8 +70,8 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity)
 	return h.answer(w, r, u.User, page)
 }
 
-// take stores what a user sends, or a guest by the link of a request. begun is the form of a page,
-// whose fields were read; else nil.
+// take stores what a user sends, or what a guest sends through the link of a request. begun is the
+// form of a page whose first fields have been read, or nil.
 func (h handler) take(w http.ResponseWriter, r *http.Request, u auth.Identity, q *links.Request, begun *form) (files.Page, error) {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return files.Page{}, err
@@ -98,14 +98,14 @@ func (h handler) take(w http.ResponseWriter, r *http.Request, u auth.Identity, q
 // wantsLinks reports whether a client asks for bare links instead of the envelope.
 func wantsLinks(r *http.Request) bool { return param.Asked(r) == param.AsText }
 
-// lists reports whether the answer to an upload into an area lists it: the caller must not see
-// another user's list, and a token that may only upload sees none.
+// lists reports whether the answer to an upload lists the area that the files go to. The caller
+// must not see another user's list, and a token that may only upload sees no list.
 func lists(r *http.Request, u auth.Identity, owner string) bool {
 	return owner == u.Name && u.Scope.Allows(auth.ScopeDownload) && !wantsLinks(r)
 }
 
-// answer sends the envelope with a page of the caller's files or, if the client asks for
-// text, the links of its files, one a line.
+// answer sends the envelope with a page of the caller's files or, if the client asks for text, the
+// links of its files, one per line.
 func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, page files.Page) error {
 	if !wantsLinks(r) {
 		return api.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
@@ -119,7 +119,8 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, pag
 	return envelope.WriteText(w, http.StatusOK, []byte(text.String()))
 }
 
-// slot returns whose place an upload takes. Guests have no name, so those at one address share it.
+// slot returns the name whose slots an upload takes. Guests have no name, so those at one address
+// share their slots.
 func slot(u auth.Identity) string {
 	if u.Guest != nil {
 		return guestSlot(u.Guest.Source)
@@ -145,19 +146,19 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u auth.
 	if err != nil {
 		return files.Page{}, err
 	}
-	// The body is not part of what a key is for: a form's boundary differs each time. A Repeat
-	// compares the files.
+	// An idempotency key does not cover the body, because a form's boundary differs each time. A
+	// Repeat compares the files instead.
 	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	what := []string{r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest")}
 	if p.sending.Password != "" {
-		what = append(what, "protected") // by a header; a Repeat hears of a form's password
+		what = append(what, "protected") // by a header; a Repeat is told about a form's password
 	}
 	claim, err := h.claim(r, u, r.ContentLength, what...)
 	if err != nil {
 		return files.Page{}, err
 	}
 	done := false
-	defer func() { // after a panic too
+	defer func() { // even after a panic
 		if !done {
 			claim.Release(r.Context())
 		}
@@ -166,7 +167,7 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u auth.
 	if err != nil {
 		return files.Page{}, err
 	}
-	if again, ok := up.(*files.Repeat); ok && p.unnamed { // the time has gone on
+	if again, ok := up.(*files.Repeat); ok && p.unnamed { // the clock has moved on: keep the first attempt's name
 		p.name = again.Name()
 	}
 	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" { // the form has it, not the header
@@ -247,13 +248,14 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 }
 
 // claim takes the request's idempotency key, if it has one, or finds the result of an earlier
-// request with it. The method, the path and what identify the request; bytes are those of its body.
+// request with it. The method, the path and what identify the request; bytes is the length of its
+// body.
 func (h handler) claim(r *http.Request, u auth.Identity, bytes int64, what ...string) (*files.Claim, error) {
 	key, err := files.ReadKey(r.Header)
 	if err != nil || key == "" {
 		return nil, err
 	}
-	if !u.Scope.Allows(auth.ScopeAll) { // it sees no answer to other logins
+	if !u.Scope.Allows(auth.ScopeAll) { // it must not see answers to other logins
 		key = u.Token + " " + key
 	}
 	return h.files.Claim(r.Context(), files.KeyRequest{
@@ -267,12 +269,12 @@ type params struct {
 	owner   string    // the user whose area the files go to
 	guest   bool      // a guest sends them
 	name    string    // the name of a single file; if empty, its part has the name
-	unnamed bool      // that name is the time
+	unnamed bool      // the name was made from the clock
 	bundle  string    // the name of the bundle that the form becomes; empty if it does not
-	written time.Time // of the files in a bundle
+	written time.Time // the time of the files in a bundle
 	digest  []byte    // the SHA-256 of a single file; nil if not stated
 	sending files.Sending
-	begun   *form        // of a page, whose first fields were read; nil for everybody else
+	begun   *form        // of a page, with its first fields read; nil for other clients
 	bound   func() error // refuses what a guest may not store, before it is read; nil for a user
 	list    int          // how many of the caller's newest files the answer lists; 0 lists those of the request
 }
@@ -301,7 +303,7 @@ func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 		p.list = files.PageSize
 	}
 	if p.guest && p.name == "" && !isForm(r) {
-		p.name, p.unnamed = h.ports.Now().UTC().Format("2006-01-02 15.04.05"), true // curl -T says none
+		p.name, p.unnamed = h.ports.Now().UTC().Format("2006-01-02 15.04.05"), true // curl -T gives no name
 	}
 	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil || u.Guest != nil {
 		return p, err
@@ -325,7 +327,8 @@ func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
 }
 
 // bundle returns the name of the bundle that the form of a request becomes, if any, and the time of
-// its files. A repeated request must make the same bytes.
+// its files. With an Idempotency-Key the time is fixed, because a repeated request must make the
+// same bytes.
 func (h handler) bundle(r *http.Request, q url.Values, name string) (string, time.Time, error) {
 	if !q.Has("bundle") {
 		return "", time.Time{}, nil
@@ -342,8 +345,8 @@ func (h handler) bundle(r *http.Request, q url.Values, name string) (string, tim
 	return bundle, h.ports.Now(), nil
 }
 
-// checkNames returns a fault for a query parameter that may be a misspelt one: such a limit would be
-// none. Callers may send others.
+// checkNames returns a fault for a query parameter that looks misspelt, because a misspelt limit
+// would not apply. Callers may send other unknown parameters.
 func checkNames(q url.Values) error {
 	for _, name := range chunkFields() {
 		if err := checkChunk(name, cmp.Or(q.Get(name), "0")); err != nil {
@@ -364,7 +367,7 @@ func checkNames(q url.Values) error {
 	return nil
 }
 
-// owner returns the user whose area the files go to: the maker of a guest's request, the one named
+// owner returns the user whose area the files go to: the maker of a guest's request, the user named
 // in d, or the caller.
 func owner(d string, u auth.Identity) (string, error) {
 	canonical, ok := auth.CanonicalName(d)

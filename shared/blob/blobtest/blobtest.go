@@ -76,7 +76,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	runAll(t, cases, func(t *testing.T) PartsStore { return open(t).(PartsStore) }, Flaws{})
 }
 
-// Flaws are what a stand-in for S3 gets wrong, which is then not checked.
+// Flaws are what a stand-in for S3 gets wrong; the suite does not check it then.
 type Flaws struct {
 	Truncates bool // it accepts fewer bytes of a part than were signed and announced, unless they have a checksum
 	MixesSums bool // writers of one part at once can leave the bytes of one with the checksum of another

@@ -45,7 +45,7 @@ func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts 
 	}
 }
 
-// badKeys tries what would lead out of a folder, and what no element of a key has.
+// badKeys tries keys that would lead out of a folder, or have bytes that no key has.
 func badKeys(s *state) error {
 	for _, bad := range []string{"", "../a", "a/..", "a/b\x00"} {
 		for method, err := range s.callAll(s.Context(), blob.Files, bad, bad, bad) {

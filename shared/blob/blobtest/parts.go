@@ -217,7 +217,7 @@ func listParts(s *state) error {
 	return err
 }
 
-// replaceLate sends other bytes for two parts, and then theirs again.
+// replaceLate sends other bytes for two parts, and then the right ones again.
 func replaceLate(s *state) error {
 	before, err := s.upload.List(s.Context())
 	s.must(err)
@@ -300,7 +300,7 @@ func completeAndAbort(s *state) error {
 	return nil
 }
 
-// outOfRange shows that a store asks blob's checks, whose rules are tested beside them.
+// outOfRange shows that a store calls blob's checks, whose rules are tested beside them.
 func outOfRange(s *state) error {
 	area, key := s.at("files/p")
 	_, begin := s.Begin(s.Context(), area, key, blob.Layout{Length: -2, PartSize: mib})

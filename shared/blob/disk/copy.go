@@ -50,7 +50,7 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// copyBytes may use the reserve: what is deleted is copied first.
+// copyBytes may use the reserve, because a file that is deleted is copied first.
 func (s *Store) copyBytes(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
 	r, err := s.Open(ctx, from, fromKey)
 	if err != nil {

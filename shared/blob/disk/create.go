@@ -39,7 +39,7 @@ func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Rea
 	return s.create(ctx, area, key, r, size, s.reserve)
 }
 
-// create leaves the reserve free.
+// create stores an object, and leaves reserve bytes of the disk free.
 func (s *Store) create(
 	ctx context.Context, area blob.Area, key string, r io.Reader, size, reserve int64,
 ) (blob.Written, error) {
@@ -68,7 +68,7 @@ func (s *Store) create(
 
 // createLarge first checks whether a small object has the key. Then it writes a temporary file,
 // and gives it its name once all bytes are durable. The first bytes are already in b; if ended,
-// they are all, and there need be no body.
+// those are all, and body may be nil.
 func (s *Store) createLarge(
 	ctx context.Context, area blob.Area, key, path string, b []byte, ended bool, body *blob.Body, reserve int64,
 ) error {
@@ -105,13 +105,13 @@ func (s *Store) writeFile(path string, b []byte, ended bool, body *blob.Body, re
 	}
 }
 
-// finishKnown is finish for a file that was written in one go: what it holds is known.
+// finishKnown is finish for a file that was written in one go, so that its bytes are known.
 func (s *Store) finishKnown(f *os.File, path string, body *blob.Body) error {
 	err := s.finish(f, path)
 	if err != nil || body == nil {
 		return err
 	}
-	_ = os.Remove(f.Name()) // its second name; a removal changes the file's state
+	_ = os.Remove(f.Name()) // its second name; removing that later would change the file's state
 	mark, _ := s.Known(f, body.Written().CRC64NVME)
 	s.Know(mark)
 	return nil
@@ -127,9 +127,9 @@ func (s *Store) buffer(size int64) (buf []byte, release func()) {
 	return *pooled, func() { s.buffers.Put(pooled) }
 }
 
-// finish makes a written file durable, and then gives it its name, which must be
-// free, and makes that durable too. It says when the object appears: a later write, be it in the same tick
-// of the system's clock, gives another time.
+// finish makes a written file durable, and then gives it its name, which must be free, and makes
+// that durable too. It sets the file's time to when the object appears: any later write, even in
+// the same tick of the system's clock, gives another time.
 func (s *Store) finish(f *os.File, path string) error {
 	now := time.Now()
 	if err := os.Chtimes(f.Name(), now, now); err != nil {
@@ -147,8 +147,8 @@ func (s *Store) finish(f *os.File, path string) error {
 	return nil
 }
 
-// inFolder makes the folder of a path and then calls f, which gives a file that path. If a
-// sweep removes the folder in between, because it is empty, it tries again.
+// inFolder makes the folder of a path and then calls f, which gives a file that path. If a sweep
+// removes the folder in between, because it is empty, inFolder retries.
 func (s *Store) inFolder(path string, f func() error) error {
 	for {
 		if err := s.makeFolder(filepath.Dir(path)); err != nil {
@@ -179,9 +179,9 @@ func (s *Store) makeFolder(dir string) error {
 	return nil
 }
 
-// sync makes a file or a folder durable. It fails for good after the first failure: the
-// system may have dropped what it could not write then, and a later success would not
-// show that. A lack of room is no such failure, as it passes.
+// sync makes a file or a folder durable. It fails for good after the first failure: the system
+// may have dropped what it could not write then, and a later success would not show that. A full
+// disk is no such failure, because that passes.
 func (s *Store) sync(f *os.File) error {
 	if s.noSync {
 		return nil

@@ -47,7 +47,7 @@ type Options struct {
 	// Failed holds the first failed sync of the files, or of others on their disk; after it
 	// nothing is written. Nil means that there are no others.
 	Failed *atomic.Pointer[error]
-	// Now tells for how long files are known; nil is time.Now.
+	// Now is the clock for how long files are known; nil is time.Now.
 	Now func() time.Time
 	// Small takes small objects. If it is nil, they become files too.
 	Small Small
@@ -194,9 +194,9 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.
 	return "", cmp.Or(err, blob.ErrUnsupported)
 }
 
-// Sweep implements blob.Store. A temporary file counts as begun when it was last
-// written to, so that a slow create does not look like an interrupted one. What has another
-// name than those that this package and backups make is somebody else's, and stays.
+// Sweep implements blob.Store. A temporary file counts as begun when it was last written to, so
+// that a slow create does not look like an interrupted one. Anything whose name this package and
+// backups do not make is somebody else's, and stays.
 func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error) {
 	own := func(name string) bool {
 		base := path.Base(name)
@@ -234,7 +234,7 @@ func sweep(
 			continue
 		}
 		if begun, stat := os.Lstat(filepath.Join(path, "begun")); stat == nil {
-			info = begun // without it, its process was killed while making it
+			info = begun // without begun, the process was killed while making the session
 		}
 		if err := ctx.Err(); err != nil {
 			return removed, err
@@ -289,12 +289,12 @@ func (s *Store) room(reserve, n int64) error {
 	return err
 }
 
-// keptFiles is how many files the file system must still have room for, if that is at most a
-// tenth of all: deleting a file may need a folder in the backup area.
+// keptFiles is how many files the file system must still have room for, or a tenth of all if that
+// is fewer: deleting a file may need a folder in the backup area.
 const keptFiles = 1000
 
 // roomForFile returns blob.ErrFull unless one more file leaves room for keptFiles. Without a
-// reserve of bytes there is none of files.
+// reserve of bytes it keeps no room for files either.
 func (s *Store) roomForFile(reserve int64) error {
 	free, total, err := s.inodes(s.dir)
 	if reserve > 0 && free < min(total/10, keptFiles) {

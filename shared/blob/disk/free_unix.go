@@ -19,8 +19,8 @@ func Space(dir string) (free, total int64, err error) {
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil
 }
 
-// inodes returns how many more files the file system of a folder takes, and how many in all;
-// both 0 if it has no such bound.
+// inodes returns how many more files the file system of a folder takes, and how many in all; both
+// are 0 if it has no such bound.
 func inodes(dir string) (free, total uint64, err error) {
 	var st unix.Statfs_t
 	err = unix.Statfs(dir, &st)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxKnown is how many files are known at most, and knownFor how long each is.
+	// maxKnown is the most files that are known, and knownFor is how long each is.
 	maxKnown = 100_000
 	knownFor = 24 * time.Hour
 )

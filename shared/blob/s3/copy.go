@@ -19,9 +19,9 @@ import (
 	"ferry/shared/wire"
 )
 
-// copiesAtOnce bounds the parts of one copy that S3 makes at once, and allCopiesAtOnce those
-// of all, as a function may have 1,024 connections open. Their bytes do not pass through this
-// process.
+// copiesAtOnce bounds the parts of one copy that S3 makes at once, and allCopiesAtOnce those of
+// all copies, because a function may have 1,024 connections open. Their bytes do not pass through
+// this process.
 const copiesAtOnce, allCopiesAtOnce = 64, 512
 
 // uploadTries bounds how often a copy looks again at what another one has done.
@@ -47,7 +47,7 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 			Bucket: &target.bucket, Key: &target.key, StorageClass: class, CopySource: aws.String(source.escaped()),
 		})
 	}
-	// Only the text of this error says that the object is too large. Its size
+	// Only the text of this error says that the object is too large, so the object's size
 	// decides.
 	if hasCode(err, codeInvalidRequest) {
 		refused := err
@@ -137,9 +137,9 @@ func (s *Store) copySmall(ctx context.Context, source, target location, off, n i
 	return err
 }
 
-// CopyRange implements blob.Store. It makes a call for the object that may be there, three more to
-// begin and end one, and one for each 512 MiB. A short range goes through memory, in two calls. The
-// copy has the usual storage class: others are billed for longer than it stays.
+// CopyRange implements blob.Store. It makes one call to look for an earlier copy, three more to
+// begin and end a new one, and one for each 512 MiB. A short range goes through memory, in two
+// calls. The copy has the usual storage class: others are billed for longer than it stays.
 func (s *Store) CopyRange(ctx context.Context, area blob.Area, key string, off, n int64, toKey string) error {
 	source, err := s.locate(area, key)
 	target, targetErr := s.locate(area, toKey)

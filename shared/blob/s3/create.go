@@ -149,7 +149,7 @@ func (c creation) sendPart(ctx context.Context, number int, r io.Reader, size in
 	return partOf(sent), nil
 }
 
-// begin starts an upload in parts, of an object over classOver if its bucket has a class.
+// begin starts an upload in parts. In a bucket with a storage class the object is over classOver.
 func (s *Store) begin(
 	ctx context.Context, at location, class types.StorageClass, metadata map[string]string,
 ) (uploadID string, err error) {

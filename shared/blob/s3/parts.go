@@ -173,8 +173,8 @@ func (u upload) allParts(ctx context.Context) ([]blob.Part, error) {
 	}
 }
 
-// completion is the call that makes the object. It makes S3 check the object's size, and its checksum
-// if that is known.
+// completion returns the call that makes the object. It makes S3 check the object's size, and its
+// checksum if that is known.
 func (u upload) completion(parts []blob.Part, sum *uint64) *s3.CompleteMultipartUploadInput {
 	input := &s3.CompleteMultipartUploadInput{
 		Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id,

@@ -16,7 +16,7 @@ import (
 	"ferry/shared/fault"
 )
 
-// Password is that of the users whom Begin adds.
+// Password is the password of the users that Begin adds.
 const Password = "a password to try"
 
 // Caller is a user who has logged in.
@@ -31,7 +31,7 @@ func Begin(t testing.TB, options ...Option) Caller {
 	return New(t, options...).Begin()
 }
 
-// Begin returns ann. Where there are no users yet, it adds ann and bob.
+// Begin returns ann. If there are no users yet, it adds ann and bob.
 func (s *Server) Begin() Caller {
 	s.Helper()
 	if len(s.Partitions("user#")) == 0 {
@@ -41,20 +41,20 @@ func (s *Server) Begin() Caller {
 	return s.As("ann")
 }
 
-// As returns a user with that password.
+// As logs in a user with Password, and returns the user.
 func (s *Server) As(name string) Caller {
 	s.Helper()
 	return Caller{s, name, s.Login(name, Password)}
 }
 
-// Add adds an active user with that password, who logs in.
+// Add adds an active user with Password, and logs in as that user.
 func (s *Server) Add(name string, change ...func(*auth.User)) Caller {
 	s.Helper()
 	s.AddUser(name, Password, change...)
 	return s.As(name)
 }
 
-// Quota returns a change of a user: a quota in bytes.
+// Quota returns a change that gives a user a quota in bytes.
 func Quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }
 
 // Ask sends a request like "GET /me" with the caller's bearer, unless a header says otherwise.
@@ -83,7 +83,7 @@ func (s *Server) Send(request, body string, headers ...string) Answer {
 	method, path, _ := strings.Cut(request, " ")
 	resp := s.Request(method, path, strings.NewReader(body), headers...)
 	a := Answer{Code: resp.StatusCode, Header: resp.Header, Text: s.Text(resp), s: s, request: request}
-	_ = json.Unmarshal([]byte(a.Text), &a.Envelope) // other answers are none
+	_ = json.Unmarshal([]byte(a.Text), &a.Envelope) // other answers are not envelopes
 	return a
 }
 
@@ -123,7 +123,7 @@ type Answer struct {
 	request string
 }
 
-// Want checks the status and, of a refusal, that it has a reason, with these words.
+// Want checks the status and, for a refusal, that it gives a reason with these words.
 func (a Answer) Want(status int, words ...string) Answer {
 	a.s.Helper()
 	says := a.Header.Get("Ferry-Error")
@@ -165,7 +165,7 @@ func Read[T any](a Answer) (v T) {
 	return v
 }
 
-// Equal checks something.
+// Equal checks that got equals want.
 func Equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
@@ -197,7 +197,8 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Alone skips a test of memory or time unless nothing runs beside it. `make test-alone` finds it by its name.
+// Alone skips a test of memory or time unless nothing runs beside it. `make test-alone` finds such
+// a test by its name.
 func Alone(t testing.TB) {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), "TestAlone") {
@@ -208,7 +209,7 @@ func Alone(t testing.TB) {
 	}
 }
 
-// Eventually waits for a condition and reports whether it holds. Ten minutes are for what never will.
+// Eventually waits for a condition and reports whether it holds. It gives up after ten minutes.
 func Eventually(done func() bool) bool {
 	for end := time.Now().Add(10 * time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -36,7 +36,7 @@ func (s *Server) LinksOf(f files.File) []string {
 	return all
 }
 
-// WantStatuses checks what links give.
+// WantStatuses checks the status that links answer with.
 func (s *Server) WantStatuses(when string, links []string, status int) {
 	s.Helper()
 	for i, link := range links {

@@ -120,7 +120,7 @@ func (s *Server) Items() map[string]string {
 	}
 	err := t.Scan(s.Context(), func(i table.Item) (err error) {
 		text := i.Raw
-		if text == nil { // the table keeps none
+		if text == nil { // the table keeps no raw text
 			var all map[string]any
 			err = i.Decode(&all)
 			text, _ = json.Marshal(all) // it was decoded from JSON's types

@@ -26,8 +26,8 @@ import (
 // Clock is a clock that only tests move, so that a busy machine changes nothing.
 // It keeps the monotonic part that an envelope's time shows.
 type Clock struct {
-	begun time.Time        // the real time; if zero, the clock runs, as that of a stack does
-	ahead atomic.Int64     // of it
+	begun time.Time        // the real time at the start; if zero, the clock runs, as a stack's does
+	ahead atomic.Int64     // how far the clock is ahead of begun
 	needs func(why string) // skips a test in which the clock cannot be moved
 }
 
@@ -81,7 +81,7 @@ func New(t testing.TB, options ...Option) *Server {
 	return Open(t, t.TempDir(), options...)
 }
 
-// Handler answers by another one, which a test may replace while clients are connected.
+// Handler passes requests to another handler, which a test may replace while clients are connected.
 type Handler struct {
 	now atomic.Pointer[http.HandlerFunc]
 }
@@ -89,7 +89,7 @@ type Handler struct {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*h.now.Load())(w, r) }
 
-// Swap replaces what answers, and returns what did before.
+// Swap replaces the handler that answers, and returns the previous one.
 func (h *Handler) Swap(f http.HandlerFunc) (before *http.HandlerFunc) { return h.now.Swap(&f) }
 
 // Open starts a service on the data of a folder.
@@ -146,6 +146,11 @@ func check(t testing.TB, doing string, err error) {
 // it, that happens a moment later.
 func (s *Server) CountAtOnce() {
 	s.Data.Ports.CountWait = time.Hour
+	s.Restart()
+}
+
+// Restart makes the service again, on ports that a test has changed.
+func (s *Server) Restart() {
 	again, err := local.NewService(s.Data.Ports, s.Service.Settings, s.options)
 	check(s.TB, "making the service", err)
 	s.Service, s.HTTP.Config.Handler = again, again.Handler()
@@ -245,12 +250,13 @@ func (s *Server) Do(r *http.Request) *http.Response {
 	return resp
 }
 
-// maxTries is how often a service is asked that is too busy to answer.
+// maxTries is how often to ask a service that is too busy to answer.
 const maxTries = 300
 
-// tryAgain reports whether a client of a stack, which has few processors, would repeat a request. It may be
-// busy and say that nothing was done. If there is no answer or another 503, what does no harm is repeated. In
-// this process no others are too fast, as its clock stands still.
+// tryAgain reports whether a client of a stack, which has few processors, would repeat a request.
+// The stack may be busy and say that nothing was done. If there is no answer, or another 503, only
+// a request that does no harm twice is repeated. In this process the service never gives up because
+// others are faster, as its clock stands still.
 func (s *Server) tryAgain(r *http.Request, resp *http.Response, err error) bool {
 	again := r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
 	if !s.InStack() || !again || err == nil && resp.StatusCode != http.StatusServiceUnavailable {
@@ -258,7 +264,7 @@ func (s *Server) tryAgain(r *http.Request, resp *http.Response, err error) bool 
 	}
 	if err == nil {
 		why := resp.Header.Get("Ferry-Error")
-		if strings.HasSuffix(why, "busy; try again") || strings.HasSuffix(why, "at this moment; try again") {
+		if strings.HasSuffix(why, "busy; try again") || strings.HasSuffix(why, "right now; try again") {
 			return true
 		}
 	}

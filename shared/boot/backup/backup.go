@@ -47,7 +47,7 @@ const (
 var (
 	// ErrInside is returned for a copy inside the data or around it.
 	ErrInside = errors.New("a copy cannot be inside the data, nor the data inside it")
-	// ErrTaken is returned for a copy to a folder that has other things than Ferry's.
+	// ErrTaken is returned for a copy to a folder that has things other than Ferry's.
 	ErrTaken = errors.New("the directory is neither empty nor has a table of Ferry; name another one")
 )
 
@@ -110,9 +110,10 @@ func resolved(path string) string {
 	return to
 }
 
-// admit refuses a folder in which a copy could replace or remove what isn't Ferry's. The table
-// is the first that a copy writes, so a folder where one was interrupted has its beginning. A
-// restore may also go to data that lost their table: it removes nothing, and the key tells them.
+// admit refuses a folder in which a copy could replace or remove what isn't Ferry's. The table is
+// the first thing that a copy writes, so a folder with an interrupted copy has the beginning of a
+// table. A restore may also go to data that has lost its table: a restore removes nothing, and the
+// link key shows that the data is Ferry's.
 func (c *copying) admit() error {
 	entries, err := os.ReadDir(c.dir)
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "lost+found" })
@@ -163,7 +164,7 @@ func (c *copying) run(ctx context.Context) error {
 	now := filepath.Join(c.dir, local.TableName)
 	aside, kept := filepath.Join(c.dir, newName), filepath.Join(c.dir, keptName)
 	if err := c.copyTo(ctx, aside); err != nil {
-		if missing(now) { // the next run shall know the folder
+		if missing(now) { // the next run must recognize the folder
 			return err
 		}
 		return errors.Join(err, removeTable(aside))
@@ -343,9 +344,9 @@ func eachFile(ctx context.Context, t table.Table, unreadable func(table.Key), yi
 	})
 }
 
-// findStale finds objects of an earlier backup that no record of this one names. If anything
-// is damaged, those in the earlier table become files, as that table will be replaced. They
-// were good then, so the data's present bytes under their keys must not hide them.
+// findStale finds objects of an earlier backup that no record of this one names. If anything is
+// damaged, those in the earlier table are written to files, because that table will be replaced.
+// They were good then, so the data's present bytes under their keys must not hide them.
 func (c *copying) findStale(ctx context.Context) error {
 	for o, err := range files.Objects(ctx, c.earlier) {
 		if err == nil && o.Owner == "" { // no key of Ferry's

@@ -163,8 +163,8 @@ func (c counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// keep keeps the bytes of a file in an earlier backup. Those in its table become a file, as
-// that table will be replaced and the data may have lost them since.
+// keep keeps the bytes of a file in an earlier backup. Bytes in its table are written to a file,
+// because that table will be replaced and the data may have lost them since.
 func (c *copying) keep(ctx context.Context, f files.File) error {
 	path := c.path(f, "")
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {

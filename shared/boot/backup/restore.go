@@ -21,7 +21,7 @@ import (
 var (
 	// ErrHasData is returned by Restore for a folder that has data already.
 	ErrHasData = errors.New("there is Ferry data here already")
-	// ErrForeign is returned for a backup with entries that no backup has.
+	// ErrForeign is returned for a backup with entries that a backup never has.
 	ErrForeign = errors.New("a backup has only plain files and directories")
 	// ErrNoFile is returned by RestoreFile if there is nothing to restore, or nothing to
 	// restore it from.

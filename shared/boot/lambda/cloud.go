@@ -27,7 +27,7 @@ func Table(open func(aws.Config, string) table.Table) Opener {
 	return func(c *Cloud, p *service.Ports) { p.Table = open(c.Of("DYNAMODB"), c.Name("FERRY_TABLE")) }
 }
 
-// Format refuses data of another format before the first use of a port. It comes after Table.
+// Format refuses data of another format before the first use of a port. It must come after Table.
 func Format(c *Cloud, p *service.Ports) {
 	c.First(func(ctx context.Context) error { return table.CheckFormat(ctx, p.Table) })
 }
@@ -80,8 +80,9 @@ func NewCloud(getenv func(string) string) *Cloud {
 // countWait is many times as long as a table update takes.
 const countWait = 50 * time.Millisecond
 
-// Ports opens a function's ports. They are complete once Begin has returned nil. The table's stream announces
-// what is in the outbox, so nothing else need. The error names everything that is wrong with the settings.
+// Ports opens a function's ports. They are complete once Begin has returned nil. The table's stream
+// announces what is in the outbox, so nothing else has to. The error names everything that is wrong
+// with the settings.
 func (c *Cloud) Ports(openers ...Opener) (*service.Ports, error) {
 	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
 	p := &service.Ports{
@@ -101,7 +102,7 @@ func (c *Cloud) Open(p *service.Ports, openers ...Opener) error {
 	return errors.Join(c.wrong...)
 }
 
-// Service returns the service on ports that Ports has returned, once they are complete.
+// Service completes ports that Ports has returned, and returns the service on them.
 func (c *Cloud) Service(ctx context.Context, p *service.Ports) (*service.Service, error) {
 	if err := c.Begin(ctx); err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (c *Cloud) Name(variable string) string {
 	return v
 }
 
-// Of returns the configuration of a service of AWS such as S3, with the address in
+// Of returns the configuration of an AWS service such as S3, with the address in
 // AWS_ENDPOINT_URL_S3 or else AWS_ENDPOINT_URL, if one is set.
 func (c *Cloud) Of(name string) aws.Config {
 	cfg := c.Config.Copy()

@@ -95,9 +95,9 @@ func escaped(path string) string {
 	return (&url.URL{Path: "/" + strings.TrimPrefix(path, "/")}).EscapedPath()
 }
 
-// decodeBody turns the body into what the client sent, and refuses one that the gateway
-// has damaged, and an address: it sends text as a JSON string, in which bytes that are not
-// UTF-8 are replaced.
+// decodeBody turns the body into what the client sent, and refuses a body or an address that the
+// gateway has damaged. The gateway sends text as a JSON string, in which bytes that are not UTF-8
+// are replaced.
 func decodeBody(e *events.APIGatewayProxyRequest) error {
 	address := e.Path + fmt.Sprint(e.MultiValueQueryStringParameters["file"], e.MultiValueQueryStringParameters["bundle"])
 	if strings.Contains(address, url.PathEscape("\ufffd")) || strings.ContainsRune(address, utf8.RuneError) {

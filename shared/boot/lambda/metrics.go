@@ -26,10 +26,10 @@ const (
 	NoticeSeconds  = "NoticeSeconds"  // the age of a notice when it is sent, or a try fails
 )
 
-// MetricsHandler is a slog.Handler that turns what is logged anyway into metrics: it
-// adds to a line what CloudWatch reads as metrics (the embedded metric format), so that
-// no metric needs a call. All have one dimension, the stack, because each metric costs a
-// monthly fee per dimension. It is safe for concurrent use if the handler in it is.
+// MetricsHandler is a slog.Handler that turns what is logged anyway into metrics: it adds to a line
+// what CloudWatch reads as metrics (the embedded metric format), so that no metric needs a call.
+// All have one dimension, the stack, because each metric costs a monthly fee per dimension. It is
+// safe for concurrent use if the wrapped handler is.
 //
 // The format is described at
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.

@@ -26,7 +26,7 @@ const (
 	// whileBusy is how long to retry while a service is busy: the Parameter Store answers
 	// 40 requests a second, and hundreds of functions may start at once.
 	whileBusy = 15 * time.Second
-	// whileSpreading is how long to retry what a new role may not do yet.
+	// whileSpreading is how long to retry a call that a new role may not make yet.
 	whileSpreading        = 30 * time.Second
 	firstPause, lastPause = 200 * time.Millisecond, 3 * time.Second // at most, between two tries
 	maxAnswer             = 64 << 10                                // bytes; a parameter has at most 8 KB
@@ -54,7 +54,7 @@ func newRemote(c *Cloud, name, target, format string) remote {
 	return s
 }
 
-// fields are those of a JSON call.
+// fields are the fields of a JSON call.
 type fields map[string]any
 
 type serviceError struct{ status, kind, message string }

@@ -10,16 +10,16 @@ import (
 	"ferry/shared/files"
 )
 
-// moveTime bounds one try to move the bytes of a file. The next one resumes there.
+// moveTime bounds one try to move the bytes of a file. The next try resumes where it stopped.
 const moveTime, moveTries = 10 * time.Minute, 100
 
 // movers move the bytes of files in the background.
 type movers struct {
-	busy   chan struct{} // full if all are
+	busy   chan struct{} // full if all movers are busy
 	log    *slog.Logger
-	mu     sync.Mutex // held to begin a move, and to end them all
+	mu     sync.Mutex // held to begin a move, and to end all moves
 	moving sync.WaitGroup
-	ending context.Context // when they stop
+	ending context.Context // done when the movers must stop
 	stop   func()
 }
 

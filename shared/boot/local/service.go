@@ -32,7 +32,7 @@ type ServiceOptions struct {
 	// ShowInbox serves the inbox at /inbox. It shows the links and PINs of all
 	// users to anyone who can reach it.
 	ShowInbox bool
-	// InboxProxied shows it to requests through a proxy too.
+	// InboxProxied shows the inbox to requests through a proxy too.
 	InboxProxied bool
 	// Origins are the origins whose web pages may use the interface.
 	Origins envelope.Origins
@@ -59,8 +59,8 @@ type Service struct {
 	options ServiceOptions
 }
 
-// NewService returns a Service on these ports. Its sender is woken by their Notify, and movers are their Mover
-// unless the settings have none.
+// NewService returns a Service on these ports. It sets their Notify to wake its sender and, unless
+// the settings have no movers, their Mover to its movers.
 func NewService(p service.Ports, set service.Settings, o ServiceOptions) (*Service, error) {
 	in := inbox.New(p.Table, p.Now)
 	hooks, err := notify.NewReceivers(o.Webhooks, o.Secrets)

@@ -36,7 +36,7 @@ func RunLinkKey() {
 // creation fails could not delete its own empty table. CloudFormation deletes the
 // resource only then, and keeps it when a stack that was used is deleted.
 //
-// It answers requests for a Custom::Digest too, which changes with what it is of.
+// It also answers requests for a Custom::Digest, which changes whenever its property Of does.
 func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.CustomResourceFunction {
 	return func(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
 		if e.ResourceType == "Custom::Digest" {

@@ -17,10 +17,10 @@ import (
 	"ferry/shared/table"
 )
 
-// RelayerHandler returns a function that passes new records on and names those that
-// failed. The stream redelivers these and all after them. So an event that its topic
-// refuses for good is given up, or it would block all records behind it; the table still
-// has it. A notice is never given up, as a topic gets only a pointer to it.
+// RelayerHandler returns a function that passes new records on and names those that failed. The
+// stream redelivers these and all after them. So an event that its topic refuses for good is given
+// up: otherwise it would block all records behind it. The table still has it. A notice is never
+// given up, because a topic gets only a pointer to it.
 func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 		records := make([]notify.StreamRecord, len(e.Records))
@@ -69,7 +69,7 @@ func text(all map[string]events.DynamoDBAttributeValue, name string) string {
 // waits for the next event.
 const courierReserve = 50 * time.Second
 
-// CourierEvent has messages of a queue or, for codes for passwords, of the topic itself.
+// CourierEvent has messages of a queue or, for password codes, of the topic itself.
 type CourierEvent struct{ Records []CourierRecord }
 
 // CourierRecord is a message of a queue, or one of a topic in SNS.
@@ -84,7 +84,8 @@ type CourierRecord struct {
 // used up, the function itself waits for a few seconds at a time; otherwise it fails, so
 // that Lambda retries the code.
 func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEventResponse, error) {
-	// It lives as long as the function: it knows if the provider's quota is used up.
+	// The sender lives as long as the function, because it knows whether the provider's quota is
+	// used up.
 	sender := sync.OnceValues(w.sender)
 	return func(ctx context.Context, e CourierEvent) (events.SQSEventResponse, error) {
 		again := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}

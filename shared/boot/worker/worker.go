@@ -1,6 +1,6 @@
-// Package worker runs as Lambda functions what is not an endpoint: it relays new
-// records of the table's stream, sends notices, records feedback, sweeps, and makes
-// the link key. Start reading with Run, then notices.go.
+// Package worker runs the Lambda functions that are not endpoints: they relay new records of the
+// table's stream, send notices, record feedback, sweep, and make the link key. Start reading with
+// Run, then notices.go.
 package worker
 
 import (

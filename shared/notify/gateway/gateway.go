@@ -20,7 +20,7 @@ import (
 	"ferry/shared/notify"
 )
 
-// Of an answer, at most maxAnswer bytes are read, and maxShown kept.
+// At most maxAnswer bytes of an answer are read, and at most maxShown are kept.
 const maxAnswer, maxShown = 64 << 10, 200
 
 // Config says how the provider wants its requests.

@@ -21,7 +21,7 @@ import (
 // Keep is how long a message stays.
 const Keep = 7 * 24 * time.Hour
 
-// MaxList is the most messages in one List.
+// MaxList is the maximum number of messages in one List.
 const MaxList = 100
 
 const (

@@ -61,9 +61,9 @@ func hostname(hostport string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// policy lets a mail show itself, with the styles of its own, and nothing else: no scripts, no
-// forms, nothing from other sites. It may be in a frame of the inbox alone, and is no part of this
-// site even if it is opened by itself.
+// policy lets a mail show only itself, with its own styles: no scripts, no forms, nothing from
+// other sites. Only the inbox may show it in a frame, and even when opened by itself it does not
+// count as part of this site.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
 	"sandbox allow-popups allow-popups-to-escape-sandbox"
 
@@ -87,7 +87,7 @@ type Piece struct {
 	Link, PIN bool
 }
 
-// Pieces divides the text. Quoted lines have no links.
+// Pieces divides the text into its pieces. Links in quoted lines are not recognized.
 func (m Message) Pieces() (pieces []Piece) {
 	for line := range strings.Lines(m.Text) {
 		from := 0

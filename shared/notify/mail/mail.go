@@ -15,7 +15,7 @@ import (
 	"ferry/shared/contact"
 )
 
-// MaxID is the most bytes in a Message's ID.
+// MaxID is the maximum length of a Message's ID, in bytes.
 const MaxID = 128
 
 // Tag is the name of the tag that carries the ID in a provider's feedback.
@@ -26,8 +26,8 @@ const Tag = "notice"
 // Any other failure may be temporary.
 var ErrPermanent = errors.New("mail: refused for good")
 
-// ErrLater matches a refusal of the recipient or the message for now, as by greylisting: its server
-// wants the message some minutes later.
+// ErrLater matches a temporary refusal of the recipient or the message, as by greylisting: the
+// server wants the message again some minutes later.
 var ErrLater = errors.New("mail: refused for now")
 
 // ErrRate and ErrQuota match a refusal that is not about the message: the provider's short-term
@@ -73,8 +73,8 @@ type Sender interface {
 // Envelope holds a Message's parsed addresses. ReplyTo is nil if there is none.
 type Envelope struct{ From, To, ReplyTo *mail.Address }
 
-// Envelope parses the addresses; their domains are then ASCII. A recipient, reply address or ID that no server
-// would accept is an ErrPermanent. A bad From is not: it is a mistake in the
+// Envelope parses the addresses and converts their domains to ASCII. A recipient, reply address or
+// ID that no server would accept is an ErrPermanent. A bad From is not: it is a mistake in the
 // settings, which can be corrected.
 func (m Message) Envelope() (e Envelope, err error) {
 	if !validID(m.ID) {

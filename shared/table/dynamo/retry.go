@@ -19,8 +19,9 @@ import (
 	"ferry/shared/table"
 )
 
-// patience is how long a call pauses in all while the table is busy, however slow it is besides. The
-// backoff is random: at first up to 20 ms, then up to twice as much each time, at most 640 ms.
+// patience is how long a call pauses in total while the table is busy, however long its attempts
+// take. The backoff is random: at first up to 20 ms, then up to twice as much each time, at most
+// 640 ms.
 const (
 	patience   = 3 * time.Second
 	firstPause = 20 * time.Millisecond

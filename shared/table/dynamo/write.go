@@ -86,8 +86,8 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 	return after, err
 }
 
-// afterLost decides about a write that was refused after an earlier attempt lost its answer, but
-// may have succeeded. A put was done if the item is there as put.
+// afterLost decides the outcome of a refused write if the answer to an earlier attempt was lost
+// and that attempt may have succeeded. A put was done if the item is there as put.
 func afterLost(p prepared, err, lost error) error {
 	refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 	switch {

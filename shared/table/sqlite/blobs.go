@@ -19,7 +19,7 @@ type Blobs struct{ db *DB }
 // Blobs returns the small objects in the file.
 func (db *DB) Blobs() *Blobs { return &Blobs{db} }
 
-// write runs a statement, and returns none if that changes nothing. It waits for the
+// write runs a statement, and returns the error none if that changes nothing. It waits for the
 // outcome even if the context ends, so that the caller knows it and may reuse the bytes.
 func (b *Blobs) write(ctx context.Context, size int, s statement, none error, args ...any) error {
 	r := newRequest(ctx, size, func(tx *transaction) error {

@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// CopyFile writes a snapshot of a database over another file, which need not exist. Its bytes are
-// then durable, but not yet its name; after an error it is unfinished. The database may be in use,
-// by this process and others, and CopyFile does not hold them up. Open accepts the new file. Its
-// tree is known to be undamaged, but single items may not be JSON.
+// CopyFile writes a snapshot of a database over another file, which need not exist. The file's
+// bytes are then durable, but not yet its name; after an error the file is unfinished. The
+// database may be in use, by this process and others, and CopyFile does not hold them up. Open
+// accepts the new file. Its tree is known to be undamaged, but single items may not be JSON.
 func CopyFile(ctx context.Context, from, to string) error {
 	err := inspect(from, func(conn *connection) error { return copyAll(ctx, conn, to) })
 	if err == nil {
@@ -49,8 +49,8 @@ func CheckSchema(path string) error {
 	return nil
 }
 
-// Marked reports whether a plain file begins as those of this program do, damaged or not. An unfinished
-// copy may also be empty, or begin as any database or with the place for that.
+// Marked reports whether a regular file begins like those of this program, damaged or not. An
+// unfinished copy may also be empty, or begin like any database, or with zeros in that place.
 func Marked(path string, unfinished bool) bool {
 	const magic, markAt = "SQLite format 3\x00", 68 // the file format of SQLite, 1.3
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
@@ -70,8 +70,8 @@ func Marked(path string, unfinished bool) bool {
 	return begins == magic && binary.BigEndian.Uint32(head[markAt:]) == applicationID
 }
 
-// copyAll makes an empty private file, which VACUUM INTO accepts: a file that it
-// made itself could be read by others.
+// copyAll makes an empty private file, which VACUUM INTO accepts: others could read a file that
+// VACUUM INTO made itself.
 func copyAll(ctx context.Context, conn *connection, to string) error {
 	f, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -153,8 +153,8 @@ func explain(path string, err error) error {
 	return fmt.Errorf("opening the table in %s: %w", path, err)
 }
 
-// translate adds an error that callers know to those errors of the driver and the operating
-// system that matter to them.
+// translate wraps the errors of the driver and the operating system that matter to callers in an
+// error that they know.
 func translate(err error) error {
 	switch code := sqlite.ErrCode(err).ToPrimary(); { // the higher bits only say where it happened
 	case code == sqlite.ResultFull, errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

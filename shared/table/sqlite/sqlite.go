@@ -1,13 +1,12 @@
-// Package sqlite implements table.Table on one SQLite file, which also holds small
-// objects of a blob.Store (see Blobs). Start reading with Open; write.go and
-// writer.go follow a write.
+// Package sqlite implements table.Table on one SQLite file, which also holds small objects of a
+// blob.Store (see Blobs). Start reading with Open; write.go and writer.go follow a write.
 //
 // Other processes may have the file open and write to it at the same time.
 //
-// Writes are committed in groups: one goroutine takes all that wait, and one
-// commit serves them together. Another goroutine syncs the log, so that the next
-// group can be committed meanwhile. A write is answered after a sync that began
-// after its commit. Readers may see it a moment earlier.
+// Writes are committed in groups: one goroutine takes all waiting writes, and one commit serves
+// them together. Another goroutine syncs the log, so that the next group can be committed
+// meanwhile. A write is answered after a sync that began after its commit. Readers may see it a
+// moment earlier.
 package sqlite
 
 import (
@@ -42,7 +41,7 @@ type Options struct {
 	// that were answered, or damage the file.
 	NoSync bool
 	// Log is how many bytes the log may have before a checkpoint copies it to the file, which
-	// then grows by as many at most; 0 is 4,000 pages of 4 KiB, the most.
+	// then grows by at most as many; 0 means 4,000 pages of 4 KiB, which is the most.
 	Log int64
 	// Busy is how long to wait for other processes; 0 is 10 seconds.
 	Busy time.Duration
@@ -79,8 +78,8 @@ func Open(path string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Failed holds the first failure to sync the table, or other files on its disk: whoever syncs
-// stores it there. After that, nothing is written.
+// Failed holds the first failure to sync the table, or other files on its disk; the code that
+// syncs them stores it there. After that, nothing is written.
 func (db *DB) Failed() *atomic.Pointer[error] { return &db.writer.failed }
 
 // Close waits for the writes that have begun, then closes the file.

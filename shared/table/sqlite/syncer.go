@@ -61,7 +61,7 @@ func (s *syncer) sync() error {
 	}
 	err := s.flush()
 	if err != nil {
-		// Not table.ErrFull, which says that nothing happened: this is written, and may stay.
+		// Not table.ErrFull, which says that nothing happened: this was written, and may stay.
 		err = fmt.Errorf("a write to the disk failed; nothing more is written until a restart: %w", err)
 		s.failed.Store(&err)
 	}

@@ -54,7 +54,7 @@ func atOnce(workers, pass int, write func(worker int) []table.Op) action {
 			all.Go(func() {
 				ops := write(i)
 				shown, err := s.try(ops...)
-				for tries := 0; errors.Is(err, table.ErrBusy) && tries < 200; tries++ { // nothing of it happened
+				for tries := 0; errors.Is(err, table.ErrBusy) && tries < 200; tries++ { // none of it happened
 					shown, err = s.try(ops...)
 				}
 				mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// CreateTable creates a table in DynamoDB Local, where it is ready at once, with the keys and the
-// capacity on demand that it has in the cloud.
+// CreateTable creates a table in DynamoDB Local, where it is ready at once, with the same keys
+// and on-demand capacity as in the cloud.
 func CreateTable(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:   &name,

@@ -6,7 +6,7 @@ import (
 	"ferry/shared/table"
 )
 
-// invalidCases show that a backend asks table's checks, whose rules are tested beside them.
+// invalidCases show that a backend calls table's checks, whose rules are tested beside them.
 func invalidCases() []testCase {
 	fine := put("fine", row{})
 	grown := items{"k": {Name: long(300_000)}}

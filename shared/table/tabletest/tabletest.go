@@ -142,8 +142,8 @@ func (s *state) inPartition(all []table.Op) []table.Op {
 	return placed
 }
 
-// try makes one write in the way being tried. shown is what the partition has
-// afterwards, as far as that way tells.
+// try makes one write in the way being tried. shown is what the partition has afterwards, as far
+// as that way shows it.
 func (s *state) try(all ...table.Op) (shown items, err error) {
 	s.tried.Store(true)
 	placed := s.inPartition(all)

@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// Kinds are the media types of files that browsers run, and of some that they might take for one.
+// Kinds maps extensions to the media types of files that browsers run, and of some that they might
+// mistake for those.
 var Kinds = map[string]string{
 	".html": "text/html", ".xhtml": "application/xhtml+xml", ".svg": "image/svg+xml", ".xml": "text/xml",
 	".pdf": "application/pdf", ".txt": "text/plain", ".png": "image/png",
 }
 
-// EvilSite serves pages by their paths, with the media types of their names. Its host is a neighbour's or another
-// site's. For each visit to /heard, heard gets the Referer.
+// EvilSite serves pages by path, with the media types of their extensions. host is a neighbour of
+// the service, or another site. heard receives the Referer of each visit to /heard.
 func EvilSite(t TB, host string, pages map[string]string) (address string, heard chan string) {
 	t.Helper()
 	heard = make(chan string, 1000)
@@ -32,14 +33,15 @@ func EvilSite(t TB, host string, pages map[string]string) (address string, heard
 	return strings.Replace(s.URL, "127.0.0.1", host, 1), heard
 }
 
-// Forgery is a request of one of the service's pages: a form's or, of its script, a call with a JSON body.
+// Forgery is a request that one of the service's pages makes: a form or, from its script, a call
+// with a JSON body.
 type Forgery struct {
 	Request, Kind string
 	Call          bool
 	Fields        [][2]string
 }
 
-// Forms returns what pages send. fill has values for their empty fields.
+// Forms returns the requests that the forms on some pages send. fill holds values for their empty fields.
 func (b *Tab) Forms(fill map[string]string, pages ...string) (all []Forgery) {
 	b.Helper()
 	found := b.Text(`(async (fill, pages, all = {}) => {
@@ -57,7 +59,7 @@ func (b *Tab) Forms(fill map[string]string, pages ...string) (all []Forgery) {
 	return all
 }
 
-// Forge has the page that is open send a request to a service.
+// Forge makes the open page send a request to a service.
 func (b *Tab) Forge(root string, f Forgery) {
 	b.Helper()
 	b.Is("(" + forge + ")(" + Quoted(root) + "," + Quoted(f) + ").then(() => true)")
@@ -85,11 +87,12 @@ const forge = `async function(root, {Request, Kind, Call, Fields}) {
 type Received struct {
 	Request string
 	Status  int
-	Cookie  bool // it had a login
+	Cookie  bool // it carried a login
 }
 
-// Receive puts a handler before a service's, and returns what other sites ask the service to change. They get 204,
-// so that their page stays. What the browser asks before a call, it is told to go on: the service must refuse it.
+// Receive puts a handler in front of a service's, and returns the requests by which other sites ask
+// the service to change something. They are answered with 204, so that the other site's page stays
+// open. Preflight requests are always allowed here: the service itself must refuse the call.
 func Receive(t TB, root string, before *http.Handler) <-chan Received {
 	got, next := make(chan Received, 100), *before
 	*before = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +119,7 @@ func Receive(t TB, root string, before *http.Handler) <-chan Received {
 	return got
 }
 
-// Kept returns what the page's title and the browser's storage have that scripts can read.
+// Kept returns what scripts can read in the page's title and the browser's storage.
 func (b *Tab) Kept() string {
 	b.Helper()
 	return b.Text(`(async () => {

@@ -20,14 +20,14 @@ type View struct {
 	dark          bool
 }
 
-// Phone and Desk are views of the size of a phone and of a desk's screen.
+// Phone and Desk are views of the size of a phone and of a desktop screen.
 func Phone() View { return View{name: "phone", Width: 390, Height: 844, Lang: "en"} }
 func Desk() View  { return View{name: "desk", Width: 1280, Height: 800, Lang: "en"} }
 
-// In is the view in another language.
+// In returns the view in another language.
 func (v View) In(lang string) View { v.Lang = lang; return v }
 
-// WithoutScript is the view of a browser that runs no scripts.
+// WithoutScript returns the view of a browser that runs no scripts.
 func (v View) WithoutScript() View { v.Scriptless = true; return v }
 
 // String names the view.
@@ -42,8 +42,9 @@ func (v View) String() string {
 	return name
 }
 
-// Executable returns the browser; empty if none is installed. The headless shell is Chromium without what it has
-// around pages, so it takes half the time; but it has no viewer of PDF files. FERRY_BROWSER=whole leaves it out.
+// Executable returns the path of the browser, or "" if none is installed. The headless shell is
+// Chromium without everything around its pages, so it takes half the time, but it cannot show PDF
+// files. FERRY_BROWSER=whole excludes it.
 func Executable() string {
 	names := []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 	if os.Getenv("FERRY_BROWSER") == "whole" {
@@ -57,7 +58,7 @@ func Executable() string {
 	return ""
 }
 
-// Need skips a test where no browser is installed.
+// Need skips a test if no browser is installed.
 func Need(t testing.TB) {
 	t.Helper()
 	if Executable() == "" {
@@ -65,7 +66,7 @@ func Need(t testing.TB) {
 	}
 }
 
-// agent is a browser that is no robot: that of a headless one would be taken for one.
+// agent is the User-Agent of an ordinary browser: that of a headless one would be taken for a robot.
 const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36"
 
 // shared is the one browser of all tabs.
@@ -89,7 +90,7 @@ var shared = sync.OnceValue(func() (b struct {
 
 var begun atomic.Bool
 
-// End ends the browser, if there is one.
+// End closes the browser, if it was started.
 func End() {
 	if begun.Load() {
 		shared().end()

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Line is what parts of uploads come through to a service.
+// Line is a line through which parts of uploads reach a service.
 type Line struct {
-	Rate  atomic.Int64 // the bytes a second that it lets through, of all connections together; 0 is no bound
+	Rate  atomic.Int64 // the bytes per second that it lets through, over all connections together; 0 means no limit
 	Taken atomic.Int64 // the bytes that came through
-	Open  atomic.Int64 // the parts that are on their way
+	Open  atomic.Int64 // the parts that are under way
 	turn  sync.Mutex
 }
 
-// Narrow puts a line before a service's handler.
+// Narrow puts a line in front of a service's handler.
 func Narrow(before *http.Handler, rate int64) *Line {
 	l, next := &Line{}, *before
 	l.Rate.Store(rate)

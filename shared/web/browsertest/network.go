@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// Alone waits until no test has a browser open, and lets none open one until this test ends. It is for tests that
-// change this machine's network, as Docker does with each container: browsers then drop their connections.
+// Alone waits until no test has a browser open, and lets none open one until this test ends. It is
+// for tests that change this machine's network, as Docker does with each container, because
+// browsers then drop their connections.
 func Alone(t TB) {
 	t.Helper()
 	lockNetwork(t, syscall.LOCK_EX)

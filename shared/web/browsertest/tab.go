@@ -1,5 +1,5 @@
 // Package browsertest drives the pages in a real browser, as people do, for tests and measurements.
-// Start reading with Tab; chromium.go starts the browser, look.go keeps pictures and looks for faults of accessibility.
+// Start reading with Tab; chromium.go starts the browser, look.go takes pictures and checks accessibility.
 package browsertest
 
 import (
@@ -37,8 +37,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Tab is a window of a browser that knows nothing of the others. What its methods name is a CSS
-// selector. They end the test if what they do fails, or takes longer than a minute.
+// Tab is a browser window that shares nothing with other windows. Its methods take CSS selectors.
+// They end the test if a step fails, or takes longer than patience.
 type Tab struct {
 	TB
 	View
@@ -46,7 +46,7 @@ type Tab struct {
 	Root    string // the service's address, with a slash
 	mu      sync.Mutex
 	said    []string // errors in the console
-	// expected are words of errors that are no fault, and heard counts those.
+	// expected holds words of errors that are not faults, and heard counts those errors.
 	expected []string
 	heard    map[string]int
 }
@@ -75,7 +75,7 @@ func Open(t TB, root string, v View) *Tab {
 	return b
 }
 
-// prepare sets what the view has, and listens to the console.
+// prepare applies the view's settings, and listens to the console.
 func (b *Tab) prepare() {
 	b.Helper()
 	set := func(doing string, err error) { b.must(doing, err) }
@@ -90,7 +90,7 @@ func (b *Tab) prepare() {
 	}
 	ctx, messages, dialogs := b.Context, chromedp.Console(b.Context), chromedp.Events(b.Context, page.JavascriptDialogOpening)
 	go func() {
-		for _, err := range dialogs { // leave the page
+		for _, err := range dialogs { // agree to leave the page
 			if err != nil || ctx.Err() != nil {
 				return
 			}
@@ -109,7 +109,7 @@ func (b *Tab) prepare() {
 	}()
 }
 
-// Resize makes the window another size.
+// Resize changes the size of the window.
 func (b *Tab) Resize(width, height int64) {
 	b.Helper()
 	b.Width, b.Height = width, height
@@ -119,7 +119,7 @@ func (b *Tab) Resize(width, height int64) {
 	b.must("setting the size", err)
 }
 
-// hear notes an error. That an answer was a refusal is no error: pages show it.
+// hear records an error in the console. A refused request is not an error: pages show it.
 func (b *Tab) hear(text string) {
 	if strings.Contains(text, "the server responded with a status of 4") || strings.Contains(text, "ERR_INTERNET_DISCONNECTED") {
 		return
@@ -135,14 +135,14 @@ func (b *Tab) hear(text string) {
 	b.said = append(b.said, text)
 }
 
-// Expect lets the console have errors with these words.
+// Expect allows errors in the console that contain one of these words.
 func (b *Tab) Expect(words ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.expected = append(b.expected, words...)
 }
 
-// Hears returns how many errors had a word that was expected.
+// Hears returns how many errors contained an expected word.
 func (b *Tab) Hears(word string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +175,7 @@ func (b *Tab) Visit(path string) {
 	b.Do("opening "+path, chromedp.Navigate(path))
 }
 
-// Click presses what a selector names.
+// Click clicks the element that a selector names.
 func (b *Tab) Click(what string) { b.Helper(); b.Do("clicking "+what, chromedp.Click(css(what))) }
 
 // Fill types into fields; selectors and texts alternate.
@@ -195,7 +195,7 @@ func (b *Tab) Submit(fields ...string) {
 	b.Press("form:has(" + fields[0] + ") button.primary")
 }
 
-// Confirm opens what asks once more, and presses the button in it.
+// Confirm opens a confirmation, and presses the button in it.
 func (b *Tab) Confirm(what string) {
 	b.Helper()
 	b.Click(what + " summary")
@@ -212,13 +212,13 @@ func (b *Tab) Press(what string) {
 	}
 }
 
-// WaitFor waits until what a selector names can be seen.
+// WaitFor waits until the element that a selector names is visible.
 func (b *Tab) WaitFor(what string) {
 	b.Helper()
 	b.Do("waiting for "+what, chromedp.WaitVisible(css(what)))
 }
 
-// Until waits until something holds.
+// Until waits until a condition holds.
 func (b *Tab) Until(what string, holds func() bool) {
 	b.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
@@ -228,13 +228,13 @@ func (b *Tab) Until(what string, holds func() bool) {
 	}
 }
 
-// WaitText waits until the page says something.
+// WaitText waits until the page shows a text.
 func (b *Tab) WaitText(text string) {
 	b.Helper()
 	b.Until("the page says "+text, func() bool { return strings.Contains(b.Words(), text) })
 }
 
-// WaitAddress waits until the page's address has a text, and the page is whole.
+// WaitAddress waits until the page's address contains a text, and the page has loaded.
 func (b *Tab) WaitAddress(text string) {
 	b.Helper()
 	b.Until("the address has "+text, func() bool {
@@ -243,7 +243,7 @@ func (b *Tab) WaitAddress(text string) {
 	})
 }
 
-// Lacks checks that the page has a heading, and nothing that a selector names.
+// Lacks checks that the page has a heading, but nothing that a selector names.
 func (b *Tab) Lacks(what string) {
 	b.Helper()
 	b.WaitFor("main h1")
@@ -271,10 +271,10 @@ func (b *Tab) Drop(files ...string) {
 	b.WaitFor("#stage form .action button")
 }
 
-// css makes a selector of a text.
+// css turns a text into a selector.
 func css(s string) chromedp.CSS { return chromedp.CSS(s) }
 
-// Words returns what the page says.
+// Words returns the text that the page shows.
 func (b *Tab) Words() string {
 	b.Helper()
 	return b.Text("document.body ? document.body.innerText : ''")
@@ -301,18 +301,18 @@ func (b *Tab) Text(expression string) string    { b.Helper(); return get[string]
 func (b *Tab) Number(expression string) float64 { b.Helper(); return get[float64](b, expression) }
 func (b *Tab) Is(expression string) bool        { b.Helper(); return get[bool](b, expression) }
 
-// Reopen closes the window, as a visitor would, and opens another one of the same browser.
+// Reopen closes the window, as a visitor would, and opens another one in the same browser.
 func (b *Tab) Reopen() {
 	b.Helper()
 	old := chromedp.FromContext(b.Context).Target.TargetID
-	b.Context, _ = chromedp.NewContext(b.Context) // it ends with the first
+	b.Context, _ = chromedp.NewContext(b.Context) // it ends when the first one ends
 	b.must("opening another window", chromedp.Do(b.Context))
 	b.prepare()
 	_, err := chromedp.CallBrowser(b.Context, target.CloseTarget, target.CloseTargetParams{TargetID: old})
 	b.must("closing a window", err)
 }
 
-// Downloads lets the window save files, and returns the folder.
+// Downloads lets the window save files, and returns the folder for them.
 func (b *Tab) Downloads() string {
 	b.Helper()
 	folder := b.TempDir()
@@ -324,7 +324,7 @@ func (b *Tab) Downloads() string {
 	return folder
 }
 
-// Saved waits for a file in a folder, and returns what it has.
+// Saved waits for a file in a folder, and returns its content.
 func (b *Tab) Saved(folder, name string) []byte {
 	b.Helper()
 	content, err := os.ReadFile(b.SavedAt(folder, name))
@@ -344,7 +344,7 @@ func (b *Tab) SavedAt(folder, name string) string {
 	return path
 }
 
-// Saves reports whether the window saves what an address gives, and goes on to show the page it has.
+// Saves reports whether the window saves what an address returns, and keeps showing its page.
 func (b *Tab) Saves(address string) bool {
 	b.Helper()
 	result, err := chromedp.Call(b.Context, page.Navigate, page.NavigateParams{URL: address})
@@ -352,7 +352,7 @@ func (b *Tab) Saves(address string) bool {
 	return result.IsDownload
 }
 
-// Cookies returns the values of the page's cookies, also of those that no script can read.
+// Cookies returns the values of the page's cookies, including those that no script can read.
 func (b *Tab) Cookies() (all []string) {
 	b.Helper()
 	result, err := chromedp.Call(b.Context, network.GetCookies, network.GetCookiesParams{})
@@ -364,14 +364,14 @@ func (b *Tab) Cookies() (all []string) {
 	return all
 }
 
-// Offline cuts the window's network, or mends it.
+// Offline cuts the window's network, or restores it.
 func (b *Tab) Offline(cut bool) {
 	b.Helper()
 	b.network(&network.Conditions{DownloadThroughput: -1, UploadThroughput: -1, Offline: cut})
 }
 
-// Slow makes the window's network as slow as what Chromium calls slow 3G: 400 kbit/s, and 2 seconds until an
-// answer begins.
+// Slow makes the window's network as slow as what Chromium calls slow 3G: 400 kbit/s, and 2 seconds
+// before an answer begins.
 func (b *Tab) Slow() {
 	b.Helper()
 	b.network(&network.Conditions{Latency: 2000, DownloadThroughput: 50_000, UploadThroughput: 50_000})
@@ -396,13 +396,14 @@ func (b *Tab) SetCookie(name, value string) {
 	b.must("setting a cookie", err)
 }
 
-// Typed types into what a selector names, key by key.
+// Typed returns an action that types a text into the element that a selector names, key by key.
 func Typed(what, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.SendKeys(css(what), text)
 }
 
-// TabTo moves the focus by the keyboard alone to what a selector names, unless it is there already, and
-// checks that it can be seen at each stop. Behind the last one is the browser itself.
+// TabTo moves the focus to the element that a selector names by the keyboard alone, unless it is
+// already there, and checks that the focus is visible at each stop. After the last stop, the focus
+// moves to the browser itself.
 func (b *Tab) TabTo(what string) {
 	b.Helper()
 	const ring = `document.activeElement === document.body || [...document.querySelectorAll(":has(:focus), :focus")]` +
@@ -430,7 +431,7 @@ func (b *Tab) Login(name, password string) {
 	b.Submit("#user", name, "#password", password)
 }
 
-// Pick chooses files on the sending page, by its scripts or without.
+// Pick chooses files on the sending page, with its scripts or without.
 func (b *Tab) Pick(files ...string) {
 	b.Helper()
 	if b.Scriptless {
@@ -448,14 +449,14 @@ func (b *Tab) Send() {
 	b.Click("main form .action button.primary")
 }
 
-// Link waits for the link of what was sent.
+// Link waits for the link of what was sent, and returns it.
 func (b *Tab) Link() string {
 	b.Helper()
 	b.WaitFor("#link0")
 	return b.Text("document.querySelector('#link0').value")
 }
 
-// Quoted writes a text, or another value, for a script.
+// Quoted writes a text, or another value, as a literal in a script.
 func Quoted(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)

@@ -1,7 +1,7 @@
-// Makes bundles: several files and folders in one ZIP64 archive, stored and not deflated, whose form
-// shared/bundle in Go describes. Both make the same bytes of the same entries. The archive is made
-// while it is sent: any part of it is a Blob of headers and slices of the files, so nothing of the
-// files is held in memory.
+// Makes bundles: several files and folders in one ZIP64 archive, stored and not deflated.
+// shared/bundle in Go describes the format, and both make the same bytes from the same entries. The
+// archive is made while it is sent: any part of it is a Blob of headers and slices of the files, so
+// no content of the files is held in memory.
 //
 //   const bundle = new Bundle(entriesOf(fileList));       // throws a BundleError that names the entry
 //   bundle.length;                                        // of the archive, before anything is read
@@ -11,9 +11,8 @@
 //     const blob = await parts.blob(number);              // for XMLHttpRequest.send
 //   }
 //
-// An entry is {path, file, modified, executable}: a folder's path ends in a slash, and it has no
-// file; `modified` is in milliseconds, and of the file if it is missing. Only empty folders need an
-// entry.
+// An entry is {path, file, modified, executable}. A folder's path ends in a slash, and it has no
+// file. `modified` is in milliseconds; if it is missing, the file's own is used. Only empty folders need an entry.
 //
 // Exports: Bundle with entries, directory, length, cut(size, pool); Parts with count, order(),
 // sum(number, {fresh, signal}), blob(number, {signal}), part(from, to, {signal}); entriesOf(files),
@@ -22,13 +21,13 @@
 import { Crc64, Crc32 } from "./crc.js";
 import { ChangedError } from "./worker.js";
 
-/** The most files and folders in a bundle. */
+/** The maximum number of files and folders in a bundle. */
 export const MAX_ENTRIES = 10_000;
 
 const MAX_DIRECTORY = 4 << 20; // bytes, without the end records
-const MAX_PATH = 1024; // bytes, and of an element of it:
+const MAX_PATH = 1024; // bytes, and for one element of it:
 const MAX_ELEMENT = 255;
-const WIDE = 0xffffffff; // values from here on do not fit 32 bits; this one says so
+const WIDE = 0xffffffff; // values from here on do not fit in 32 bits; this one says so
 const utf8 = new TextEncoder();
 
 /** Says why something cannot be in a bundle. `path` is empty if it is about the whole bundle. */
@@ -42,7 +41,7 @@ export class BundleError extends Error {
   }
 }
 
-/** Returns entries of what an <input type=file> or a drop has, in an order that depends on nothing else. */
+/** Returns the entries for what an <input type=file> or a drop has, ordered by their paths alone. */
 export function entriesOf(files) {
   const entries = Array.from(files, (file) => ({ path: file.webkitRelativePath || file.name, file }));
   return entries.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
@@ -88,7 +87,7 @@ export class Bundle {
     return new Parts(this, size, pool);
   }
 
-  /** Returns the directory and what follows it. `sums` has the CRC-32 of each entry. */
+  /** Returns the directory and what follows it. `sums` holds the CRC-32 of each entry. */
   tail(sums) {
     return joined([...this.entries.map((entry, i) => record(entry, sums[i])), this.#end()]);
   }
@@ -98,7 +97,7 @@ export class Bundle {
     return localHeader(this.entries[index], sum);
   }
 
-  /** Returns what lies from one offset to another: {kind, entry, from, to}, within a header, a file or the tail. */
+  /** Returns what lies between two offsets: {kind, entry, from, to}, within a header, a file or the tail. */
   pieces(from, to) {
     const found = [];
     const add = (kind, entry, begin, end) => {
@@ -114,7 +113,7 @@ export class Bundle {
     return found;
   }
 
-  // entryAt returns the first entry that ends behind an offset.
+  // entryAt returns the first entry that ends after an offset.
   #entryAt(at) {
     let low = 0, high = this.entries.length;
     while (low < high) {
@@ -125,8 +124,8 @@ export class Bundle {
     return low;
   }
 
-  // end returns the records after the directory: if it begins late, the ZIP64 end record and its
-  // locator too.
+  // end returns the records after the directory. If the directory begins beyond 32 bits, they
+  // include the ZIP64 end record and its locator.
   #end() {
     const count = this.entries.length, at = this.directory, size = this.#records;
     const zip64 = at < WIDE ? [] : fields(
@@ -138,9 +137,9 @@ export class Bundle {
 }
 
 /**
- * The parts of a bundle, each made by itself and as often as needed. A header needs the checksum of
- * its file, and the directory those of all. Each share that a part has of a file is read once for
- * both its checksums, which are kept. If a file changes later, reading it again is a ChangedError.
+ * The parts of a bundle. Each is made independently, as often as needed. A header needs the checksum of its
+ * file, and the directory those of all files. Each share that a part has of a file is read once for both
+ * its checksums, which are kept. If a file changes later, reading it again throws a ChangedError.
  */
 export class Parts {
   #bundle;
@@ -159,9 +158,9 @@ export class Parts {
   }
 
   /**
-   * Returns the numbers of all parts, from 1, in the order that reads the least ahead: a part with the
-   * header of a file that is longer than a part comes behind that file's bytes, and the directory
-   * comes last. Any other order gives the same bytes.
+   * Returns the numbers of all parts, from 1, in the order that needs the least reading ahead: a part with
+   * the header of a file longer than a part comes after that file's bytes, and the directory comes last.
+   * Any other order gives the same bytes.
    */
   order() {
     const first = [], headers = [], last = [];
@@ -178,7 +177,7 @@ export class Parts {
     return this.#pieces(number).some(({ kind, entry }) => kind === "header" && entries[entry].length > this.#size);
   }
 
-  /** Returns the CRC64NVME of a part, as {hi, lo}. If it shall be fresh, its files are read again. */
+  /** Returns the CRC64NVME of a part, as {hi, lo}. With `fresh`, its files are read again. */
   async sum(number, { fresh = false, signal } = {}) {
     const pieces = this.#pieces(number);
     await this.#learn(pieces, signal);
@@ -195,7 +194,7 @@ export class Parts {
     return whole.value;
   }
 
-  /** Returns a part. Nothing of it is in memory but headers. */
+  /** Returns a part. Only its headers are in memory. */
   blob(number, options) {
     return this.part((number - 1) * this.#size, this.#end(number), options);
   }
@@ -225,7 +224,7 @@ export class Parts {
     return `${entry}:${from}`;
   }
 
-  // learn reads those shares of files whose sums the pieces need and nobody knows.
+  // learn reads those shares of files whose sums the pieces need and are not yet known.
   async #learn(pieces, signal) {
     const shares = [];
     for (const piece of pieces) {
@@ -251,7 +250,7 @@ export class Parts {
     await Promise.all(shares.map(({ entry, from }) => this.#sums.get(this.#key(entry, from))));
   }
 
-  // compare reads the shares of a part again.
+  // compare reads the shares of a part again, to see whether a file has changed.
   async #compare(pieces, signal) {
     const shares = pieces.filter(({ kind }) => kind === "content");
     const now = await this.#read(shares, signal);
@@ -270,7 +269,7 @@ export class Parts {
     }
   }
 
-  // shares returns what the parts have of a file: the same pieces as the parts' own.
+  // shares returns the shares that the parts have of a file: the same pieces as the parts' own.
   #shares(entry) {
     const { offset, length } = this.#bundle.entries[entry], shares = [];
     for (let at = 0; at < length;) {
@@ -281,7 +280,7 @@ export class Parts {
     return shares;
   }
 
-  // bytes returns a piece that is not of a file. The sums that it needs are known.
+  // bytes returns a piece that is a header or the tail. The sums that it needs must be known.
   async #bytes({ kind, entry, from, to }) {
     if (kind === "header") return this.#bundle.header(entry, await this.#crc32(entry)).subarray(from, to);
     const sums = [];
@@ -300,8 +299,8 @@ export class Parts {
 }
 
 /**
- * Checks that a path is relative, and each of its elements an ordinary name. Otherwise it throws a
- * BundleError. On Windows such a path may still name a device, and two paths may be one.
+ * Checks that a path is relative and that each of its elements is an ordinary name. Otherwise it throws a
+ * BundleError. On Windows, such a path may still name a device, and two paths may name the same file.
  */
 export function checkPath(path) {
   const refuse = (reason) => { throw new BundleError(path, reason); };
@@ -318,7 +317,7 @@ export function checkPath(path) {
   }
 }
 
-// Paths are those of a bundle so far. No path occurs twice, or would be both a file and a folder.
+// Paths holds the paths in a bundle so far. No path may occur twice, or be both a file and a folder.
 class Paths {
   #files = new Set();
   #folders = new Set(); // that have an entry, without the slash
@@ -368,19 +367,19 @@ function record(entry, sum) {
   ]);
 }
 
-// common is what local header and record have in common.
+// common returns the fields that the local header and the record share.
 function common({ path, length, modified }, sum, large) {
   const [clock, date] = dosTime(modified), size = narrow(length);
   return fields([2, large.length ? ZIP64 : PLAIN], [2, UTF8_FLAG], [2, 0], [2, clock], [2, date], [4, sum], [4, size], [4, size],
     [2, utf8.encode(path).length], [2, 9 + large.length]);
 }
 
-// names is the path, and the field with the time.
+// names returns the path, and the field with the time.
 function names({ path, modified }) {
   return joined([utf8.encode(path), fields([2, 0x5455], [2, 5], [1, 1], [4, modified])]);
 }
 
-// zip64Field has those values that are too large for 32 bits. It may be empty.
+// zip64Field returns a field with those values that do not fit in 32 bits. It may be empty.
 function zip64Field(values) {
   const large = values.filter((value) => value >= WIDE).map((value) => [8, value]);
   return large.length ? fields([2, 1], [2, 8 * large.length], ...large) : new Uint8Array(0);
@@ -390,7 +389,7 @@ function narrow(value) {
   return Math.min(value, WIDE);
 }
 
-// keptTime returns the seconds that the archive keeps of milliseconds.
+// keptTime returns the seconds that the archive keeps for a time in milliseconds.
 function keptTime(milliseconds) {
   return Math.min(Math.max(Math.floor(Number(milliseconds) / 1000) || 0, 0), 2 ** 31 - 1);
 }
@@ -404,7 +403,7 @@ function dosTime(seconds) {
   ];
 }
 
-// fields returns numbers, the lowest byte first: each is [bytes, value].
+// fields returns numbers as bytes, the lowest byte first. Each number is [bytes, value].
 function fields(...all) {
   const out = new Uint8Array(all.reduce((n, [width]) => n + width, 0));
   let at = 0;

@@ -1,6 +1,7 @@
-// Sends a page's forms to the interface, and then shows the page as it is. A form says what it calls
-// in data-call="PATCH v1/files/7", where to go then in data-then, and what to say in data-said; how
-// its fields are read is in fields.js. What needs this module has data-js, and is hidden without it.
+// Sends a page's forms to the API, and then shows the page as it is now. A form says what it calls
+// in data-call="PATCH v1/files/7", where to go afterwards in data-then, and what to say in
+// data-said. fields.js reads its fields. Elements that need this module have data-js, and are
+// hidden without it.
 
 import { address, collect, explain } from "./fields.js";
 import { isolate, Words } from "./words.js";
@@ -14,7 +15,7 @@ function reveal(root) {
   for (const e of root.querySelectorAll("[data-js]")) e.hidden = false;
 }
 
-/** Calls the interface. Returns {ok, status, parameter, after, json}; without a status, there was no answer. */
+/** Calls the API. Returns {ok, status, parameter, after, json}. A status of 0 means that there was no answer. */
 async function ask(call, body) {
   const [method, path] = call.split(" ");
   try {
@@ -27,7 +28,7 @@ async function ask(call, body) {
   }
 }
 
-/** Shows the page of an address in place of this one, and then says what has happened. */
+/** Shows the page at an address in place of this one, and then says what has happened. */
 async function show(to, text, colour) {
   let a, html;
   try {
@@ -48,7 +49,7 @@ async function show(to, text, colour) {
   say(text, colour);
 }
 
-/** Says what has happened, at the beginning of what was changed, in place of what it said before. */
+/** Says what has happened, at the top of what was changed, in place of any earlier message. */
 function say(text, colour = "good") {
   if (!text) return;
   main().querySelector(".said")?.remove();
@@ -114,7 +115,7 @@ async function call(form) {
   await show(address(form.dataset.then ?? location.href, answer.json), form.dataset.said);
 }
 
-/** Makes a call for each of several files, and says how far it is. Returns what failed. */
+/** Makes a call for each of several files, and reports the progress. Returns what is done, and what failed. */
 async function each(ids, callOf, progress) {
   const done = [];
   let failed = 0, why = "";
@@ -146,7 +147,7 @@ async function undo(form) {
   button.textContent = label;
 }
 
-/** Says what is chosen. */
+/** Says how many files are chosen, and their size. */
 function count(form) {
   const all = chosen(form), files = words.n("files", all.length);
   const bytes = all.reduce((sum, e) => sum + Number(e.dataset.size), 0);
@@ -168,7 +169,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   if (calls !== undefined) whileBusy(form, event.submitter, () => call(form));
   else if (bulkUndo !== undefined) whileBusy(form, event.submitter, () => undo(form));
-  else if (event.submitter?.value && document.activeElement?.type !== "checkbox") { // Enter in a box is no press of a button
+  else if (event.submitter?.value && document.activeElement?.type !== "checkbox") { // Enter in a box is not a button press
     whileBusy(form, event.submitter, () => bulk(form, event.submitter.value));
   }
 });

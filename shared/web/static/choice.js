@@ -1,7 +1,7 @@
-// What somebody has chosen to send: files and folders, in the order in which they came.
+// What the user has chosen to send: files and folders, in the order in which they were added.
 //
 //   const choice = new Choice();
-//   choice.add(found);                       // of drop.js: {path, file, handle}; an empty folder's file is null
+//   choice.add(found);                       // from drop.js: {path, file, handle}; an empty folder's file is null
 //   choice.items;                            // {name, folder, entries, size, count, handle}
 //   choice.source({ fileSource, bundleSource, Bundle }, name);   // for an Upload
 //   choice.fits(record, Bundle);             // whether this is what an unfinished upload sends
@@ -9,7 +9,7 @@
 // Exports: Choice with items, size, count, entries, single, handles, add(found), remove(item),
 // replace(path, file), without(path), name(words), source(engine, name), fits(record, Bundle), shares(share).
 
-/** Files and folders. One file is sent as it is, all else as a bundle. */
+/** Files and folders. A single file is sent as it is, anything else as a bundle. */
 export class Choice {
   items = [];
 
@@ -32,13 +32,13 @@ export class Choice {
     return this.items.length === 1 && !item.folder ? item.entries[0].file : null;
   }
 
-  /** What leads to the files after the page was closed, or undefined if something does not. */
+  /** Handles that lead to the files again after the page was closed, or undefined if any item has none. */
   get handles() {
     const all = this.items.map(({ handle }) => handle);
     return all.length && all.every(Boolean) ? all : undefined;
   }
 
-  /** Adds what was found. The same again is left out, and another file of a name gets another name. */
+  /** Adds what was found. A file that is already here is skipped, and a different file of the same name is renamed. */
   add(found) {
     const known = new Map(this.entries.map((entry) => [entry.path, entry.file]));
     for (const { path, file, handle } of found) {
@@ -63,7 +63,7 @@ export class Choice {
     this.items = this.items.filter((one) => one !== item);
   }
 
-  /** Puts another file in place of one that has changed. An empty path is the only one's. */
+  /** Puts another file in place of one that has changed. An empty path means the only file. */
   replace(path, file) {
     for (const item of this.items) {
       for (const entry of item.entries) {
@@ -79,7 +79,7 @@ export class Choice {
   without(path) {
     for (const item of this.items) {
       item.entries = item.entries.filter((entry) => entry.path !== path);
-      if (item.folder) item.handle = undefined; // it still has the file
+      if (item.folder) item.handle = undefined; // the handle still leads to the file
     }
     this.items = this.items.filter(({ entries }) => entries.length);
     this.#count();
@@ -92,7 +92,7 @@ export class Choice {
     }
   }
 
-  /** Returns the name under which all is sent. */
+  /** Returns the name under which everything is sent. */
   name(words) {
     if (this.single) return this.single.name;
     const [first] = this.items,
@@ -101,14 +101,14 @@ export class Choice {
     return `${this.items.length === 1 ? short : words.t("bundle", short, this.items.length - 1)}.zip`;
   }
 
-  /** Returns what an Upload sends. Names that cannot be in a bundle are a BundleError. */
+  /** Returns what an Upload sends. A name that cannot be in a bundle throws a BundleError. */
   source({ fileSource, bundleSource, Bundle }, name) {
     return this.single ? fileSource(this.single, name) : bundleSource(name, new Bundle(this.entries));
   }
 
   /**
-   * Reports whether this is what an unfinished upload sends, as far as names and sizes tell. What began elsewhere
-   * does not say whether it is a bundle, and of what.
+   * Reports whether this is what an unfinished upload sends, judging by names and sizes. The record of an
+   * upload that began elsewhere does not say whether it is a bundle, and of what.
    */
   fits(record, Bundle) {
     const { single, entries } = this,
@@ -124,7 +124,10 @@ export class Choice {
     }
   }
 
-  /** Returns how much of each item has been sent, from 0 to 1, if so much of all has. They go in the order of their names. */
+  /**
+   * Returns how much of each item has been sent, from 0 to 1, for a share of the total. Items go in the
+   * order of their names.
+   */
   shares(share) {
     const order = [...this.items].sort((a, b) => (a.name < b.name ? -1 : 1)),
       shares = new Map();

@@ -1,5 +1,6 @@
-// Copies texts that no field has: <button data-copy-text="LINK" data-done="Copied"><span>Copy</span></button>.
-// Its label says so for a moment. It works for what comes into the page later, too.
+// Copies texts that are in no field:
+// <button data-copy-text="LINK" data-done="Copied"><span>Copy</span></button>.
+// The button's label says so for a moment. Buttons that are added to the page later work, too.
 
 document.addEventListener("click", async ({ target }) => {
   const button = target.closest?.("[data-copy-text]");
@@ -10,7 +11,7 @@ document.addEventListener("click", async ({ target }) => {
   setTimeout(() => (label.textContent = label.dataset.before), 2000);
 });
 
-// copy works without https too, where browsers have no clipboard to write to.
+// copy also works without https, where browsers have no clipboard to write to.
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,24 +1,24 @@
-// Checksums: the CRC64NVME of parts and whole files, as S3 keeps it, and the CRC-32 (IEEE 802.3)
-// of files in a bundle. Both are computed piece by piece, and of joined pieces without their bytes,
-// as by shared/wire in Go.
+// Checksums: the CRC64NVME of parts and whole files, as S3 keeps it, and the CRC-32 (IEEE 802.3) of
+// files in a bundle. Both are computed piece by piece, and for joined pieces without their bytes,
+// as shared/wire does in Go.
 //
 //   const sum = new Crc64().update(bytes);
 //   sum.append(sumOfTheNextPiece, itsLength);  // as if its bytes had followed
 //   sum.text;                                  // as S3 and Ferry write it
 //
-// Exports: Crc64, Crc32, both with update(bytes), append(value, length), value and text, and the
-// constructor's argument is a value to go on from; text64(value).
+// Exports: Crc64 and Crc32, both with update(bytes), append(value, length), value and text, and a
+// constructor that takes a value to continue from; text64(value).
 //
 // The value of a CRC-32 is a number. A CRC64NVME has 64 bits, more than a number holds exactly: its
-// value is {hi, lo}, two numbers of 32 bits. That can be sent to workers. BigInt would be a hundred
-// times slower.
+// value is {hi, lo}, two numbers of 32 bits, which can be sent to workers. BigInt would be a
+// hundred times slower.
 
 // The polynomials with their bits reflected: the highest bit is the lowest power.
 const POLY64 = { hi: 0x9a6c9329, lo: 0xac4bc9b5 };
 const POLY32 = 0xedb88320;
 
 // Tables for eight bytes at once (64 bits) and sixteen (32 bits): row n has, for each byte, its sum
-// with n bytes of zero behind it. They are signed: the engines keep such numbers in registers.
+// with n zero bytes behind it. The tables are signed, because engines keep such numbers in registers.
 const HI = new Int32Array(8 * 256);
 const LO = new Int32Array(8 * 256);
 const T32 = new Int32Array(16 * 256);
@@ -155,16 +155,16 @@ export function text64({ hi, lo }) {
   return btoa(String.fromCharCode(...bytes.map((byte) => byte & 255)));
 }
 
-// cut views bytes as little-endian words, which is how all machines with browsers keep them, in whole
-// groups, from the first address that allows it on. head is how many bytes are before.
+// cut views bytes as little-endian words, the byte order of all machines with browsers: as many
+// whole groups as there are from the first aligned address. head is how many bytes come before it.
 function cut(bytes, group) {
   const head = Math.min(bytes.length, -bytes.byteOffset & 3);
   const count = Math.floor((bytes.length - head) / (4 * group)) * group;
   return { head, words: count ? new Int32Array(bytes.buffer, bytes.byteOffset + head, count) : [] };
 }
 
-// shift64 returns the value as it is after `length` more bytes, up to what those bytes add: it
-// multiplies by x^8 for each. This takes as long for a terabyte as for a few bytes.
+// shift64 returns what the value contributes once `length` more bytes have followed: it multiplies
+// by x^8 for each byte. This takes as long for a terabyte as for a few bytes.
 function shift64(value, length) {
   let product = value;
   for (let n = length, k = 0; n > 0; n = Math.floor(n / 2), k++) {
@@ -173,7 +173,7 @@ function shift64(value, length) {
   return product;
 }
 
-// power64 returns x^(8 * 2^k). There are at most 53: lengths are whole numbers.
+// power64 returns x^(8 * 2^k). There are at most 53 of them, because lengths are whole numbers.
 const powers64 = [{ hi: 0x00800000, lo: 0 }];
 function power64(k) {
   while (powers64.length <= k) powers64.push(multiply64(powers64.at(-1), powers64.at(-1)));

@@ -1,10 +1,10 @@
-// Finds the files in what was dropped, pasted or chosen, with all folders, and what leads to them again
-// after the page was closed, where browsers have that.
+// Finds the files in what was dropped, pasted or chosen, with all folders. Where browsers support
+// it, it also gets handles that lead to the files again after the page was closed.
 //
 // Exports: foundIn(files), dropped(dataTransfer), reopened(handles), pick(folder), canPick(). All but the
 // last return {path, file, handle}: an empty folder has a path that ends in a slash, and no file.
 
-/** Returns what an <input type=file> or a clipboard has. */
+/** Returns the files of an <input type=file> or a clipboard. */
 export function foundIn(files) {
   return Array.from(files, (file) => ({ path: file.webkitRelativePath || file.name, file }));
 }
@@ -13,7 +13,7 @@ export function foundIn(files) {
 export async function dropped(transfer) {
   const items = Array.from(transfer.items).filter(({ kind }) => kind === "file");
   const begun = items.map((item) => ({
-    // all at once: after a wait they are gone
+    // all at once: after an await the items are gone
     handle: item.getAsFileSystemHandle?.().catch(() => null),
     entry: item.webkitGetAsEntry?.(),
     file: item.getAsFile(),
@@ -28,7 +28,7 @@ export async function dropped(transfer) {
   return all;
 }
 
-/** Returns what handles lead to. */
+/** Returns the files that handles lead to. */
 export async function reopened(handles) {
   const all = [];
   for (const handle of handles) {
@@ -51,7 +51,7 @@ async function walkEntry(entry, before) {
   const reader = entry.createReader(),
     all = [];
   for (;;) {
-    // it gives a hundred at a time
+    // it returns a hundred at a time
     const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
     if (!some.length) break;
     for (const child of some) all.push(...(await walkEntry(child, `${path}/`)));
@@ -59,12 +59,12 @@ async function walkEntry(entry, before) {
   return all.length ? all : [{ path: `${path}/`, file: null }];
 }
 
-/** Reports whether pick works here, and is better than the browser's own choice: that has a telephone's camera. */
+/** Reports whether pick works here and is better than the browser's own dialog, which on a phone offers the camera. */
 export function canPick() {
   return "showOpenFilePicker" in globalThis && "showDirectoryPicker" in globalThis && !navigator.userAgentData?.mobile;
 }
 
-/** Lets somebody choose files or a folder, and returns them; nothing if they did not. */
+/** Lets the user choose files or a folder, and returns them, or nothing if the user cancels. */
 export async function pick(folder) {
   try {
     return await reopened(folder ? [await showDirectoryPicker()] : await showOpenFilePicker({ multiple: true }));

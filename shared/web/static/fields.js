@@ -1,15 +1,15 @@
-// Reads forms for the interface, and says what is wrong with them, without a page.
+// Reads forms for the API, and says what is wrong with them, without needing a page.
 //
-// Exports: collect(fields) makes the JSON of fields {name, type, value, checked, data}; explain(answer,
-// errors, words) says why a request failed; address(text, answer) fills in where to go then.
+// Exports: collect(fields) makes the JSON of fields {name, type, value, checked, data};
+// explain(answer, errors, words) says why a request failed; address(text, answer) fills in where to go afterwards.
 //
-// A field's data says how it is read: with `skip` an empty one is left out; `unit` multiplies a
-// number; `recipients` are taken apart into m and c. The choice "-" is left out too, and an
-// unchecked box whose data has `empty` changes nothing.
+// A field's data says how it is read: with `skip` an empty field is left out; `unit` multiplies a
+// number; `recipients` are divided into m and c. The choice "-" is left out too, and an unchecked
+// box whose data has `empty` changes nothing.
 
 import { people } from "./people.js";
 
-/** Returns what the fields of a form say, or {wrong} with the recipients that are none. */
+/** Returns what the fields of a form say, or {wrong, name} with the invalid recipients. */
 export function collect(fields) {
   const all = {};
   for (const { name, type, value, checked, data = {} } of fields) {
@@ -31,7 +31,7 @@ export function collect(fields) {
   return { json: all };
 }
 
-/** Says why a request failed: by the parameter that is wrong, else by the status. */
+/** Says why a request failed: by the parameter that is wrong, or else by the status. */
 export function explain({ status, parameter, after }, errors, words) {
   if (!status) return words.t("offline");
   if (status === 401) return words.t("login");
@@ -42,7 +42,7 @@ export function explain({ status, parameter, after }, errors, words) {
   return errors[status] ?? words.t("failed");
 }
 
-/** Fills {id} into an address. */
+/** Fills the answer's id into an address, in place of {id}. */
 export function address(text, answer) {
   return text.replace("{id}", encodeURIComponent(answer?.id ?? ""));
 }

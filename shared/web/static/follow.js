@@ -6,8 +6,8 @@ const MOST = 10; // times
 const FIRST = 2000; // milliseconds until the first; each further pause is half as long again
 
 /**
- * Calls look, at most ten times, less and less often and only while the page is seen, as long as it returns
- * true. pause waits for some milliseconds, and seen until the page is seen.
+ * Calls look at most ten times, at growing intervals and only while the page is visible, for as
+ * long as it returns true. pause waits for a number of milliseconds, and seen until the page is visible.
  */
 export async function follow({ look, pause, seen }) {
   for (let n = 0; n < MOST; n++) {

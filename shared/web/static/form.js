@@ -1,8 +1,8 @@
 // The form around what is chosen: recipients, options, and what is wrong with them.
 //
 //   const form = new Form(element, stage.dataset);   // a guest's form has no recipients and options
-//   const asked = form.read();      // options for an Upload, or null once it has said what is wrong
-//   form.blame('d', text);          // false if no field is of that parameter
+//   const asked = form.read();      // options for an Upload, or null after showing what is wrong
+//   form.blame('d', text);          // false if that parameter has no field
 //
 // Exports: Form.
 
@@ -22,7 +22,7 @@ export class Form {
     this.#form = form;
     this.#settings = settings;
     this.#to = find("#to", form);
-    if (!this.#to) return; // a guest's
+    if (!this.#to) return; // a guest's form
     this.#to.addEventListener("keydown", (event) => this.#key(event));
     this.#to.addEventListener("paste", (event) => {
       const text = event.clipboardData.getData("text");
@@ -117,7 +117,7 @@ export class Form {
     field.select();
   }
 
-  /** Returns what the form asks for, or null: then it shows what is wrong. */
+  /** Returns what the form asks for. If something is wrong, it shows that and returns null. */
   read() {
     if (!this.#to) return set({ by: this.#field("by").value.trim() });
     const message = this.#field("way").value === "message",
@@ -142,7 +142,7 @@ export class Form {
     });
   }
 
-  /** Says that a parameter is wrong, beside its field. It returns false if there is none. */
+  /** Says beside a parameter's field that the parameter is wrong. Returns false if it has no field. */
   blame(parameter, text) {
     const toPeople = ["m", "c", "c, m"].includes(parameter) && this.#to,
       field = toPeople || this.#field(parameter);
@@ -154,7 +154,7 @@ export class Form {
   }
 }
 
-// wrong says below a field what is wrong with it; without a text, nothing.
+// wrong says below a field what is wrong with it. Without a text, it removes the message.
 function wrong(field, text) {
   const id = `${field.id}-error`,
     box = field.closest(".field"),
@@ -179,7 +179,7 @@ function reveal(field) {
   return null;
 }
 
-// set returns the fields that have something.
+// set returns only the fields that have a value.
 function set(all) {
   return Object.fromEntries(Object.entries(all).filter(([, value]) => (Array.isArray(value) ? value.length : value)));
 }

@@ -1,4 +1,4 @@
-// What every page has: small helps for forms. All pages work without them.
+// What every page loads: small aids for forms. All pages work without them.
 
 for (const button of document.querySelectorAll("[data-show]")) {
   const field = document.getElementById(button.dataset.show);
@@ -40,9 +40,9 @@ function show(button, field, shown) {
   button.setAttribute("aria-pressed", shown);
 }
 
-// password has 20 letters in groups of 5, none of which looks like another: about 92 random bits.
+// password returns 20 letters in groups of 5, none of which looks like another: about 92 random bits.
 function password() {
-  const letters = "abcdefghjkmnpqrstuvwxyz2"; // 24, so that 240 of a byte's values are as likely
+  const letters = "abcdefghjkmnpqrstuvwxyz2"; // 24, so that 240 of a byte's values give each equally often
   let text = "";
   while (text.length < 23) {
     const [n] = crypto.getRandomValues(new Uint8Array(1));

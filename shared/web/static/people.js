@@ -4,7 +4,7 @@
 //   for (const { kind, text, value } of people(pasted)) ...   // kind: 'm' address, 'c' number, '' neither
 //
 // Exports: people(text, region). With a region, numbers need no country code. The service decides
-// what it sends to; this finds what is mistyped.
+// what it sends to; this only finds what is mistyped.
 
 const ADDRESS = /^[^\s@<>"(),:;\\[\]%!]+@[^\s@]+\.[^\s@.\d][^\s@.]*$/;
 
@@ -31,8 +31,8 @@ export function people(text, region = false) {
   return [...found.values()];
 }
 
-// words takes apart addresses and numbers with spaces between them. A number may have some itself, and
-// a name beside an address is none of them.
+// words separates addresses and numbers that have spaces between them. A number may contain spaces
+// itself, and a name beside an address is neither.
 function words(piece) {
   if (!piece.includes("@")) return piece.trim().split(/\s+(?=\+)/);
   const all = [];

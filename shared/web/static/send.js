@@ -1,5 +1,5 @@
-// The sending page, and the page of a request. #stage shows one of three: nothing is chosen, and what is
-// unfinished; what is chosen; what is being sent. What was sent is a page of its own.
+// The sending page, and the page of a request. #stage shows one of three states: nothing is chosen,
+// with the unfinished uploads; what is chosen; or what is being sent. What was sent has a page of its own.
 
 import { Choice } from "./choice.js";
 import { byId, copyOf, element, find, isolated, label, warn, words } from "./dom.js";
@@ -9,8 +9,8 @@ import { Store, guestScope } from "./store.js";
 import { cardsOf } from "./unfinished.js";
 import { Crier, describe, isolate } from "./words.js";
 
-const MOST_ROWS = 200; // of the list
-const MOST_PICTURES = 40; // that it shows
+const MOST_ROWS = 200; // in the list
+const MOST_PICTURES = 40; // shown in the list
 const LARGEST_PICTURE = 10e6; // bytes
 
 const stage = byId("stage"),
@@ -25,14 +25,14 @@ const loading = Promise.all([import("./upload.js"), import("./bundle.js")]).then
   ...upload,
   ...bundle,
 }));
-loading.catch(() => {}); // whoever needs it says so
+loading.catch(() => {}); // the code that needs it reports the failure
 
 let choice = new Choice();
 let scope = stage.dataset.scope; // of unfinished uploads
-let cards = new Map(); // of these
-let upload = null; // that is not over
-let resumed; // the record in whose session that goes on, if any
-let options = {}; // of it
+let cards = new Map(); // of the unfinished uploads, by record
+let upload = null; // the upload that is not over yet
+let resumed; // the record whose session it resumes, if any
+let options = {}; // of the upload
 
 // What is shown
 
@@ -61,13 +61,13 @@ function say(text) {
 }
 
 const put = (where, text) => {
-  if (where.textContent !== text) where.textContent = text; // or it would be drawn anew
+  if (where.textContent !== text) where.textContent = text; // or it would be redrawn
 };
 
 const amount = () => words.list([words.n("files", choice.count), words.size(choice.size)]);
 const what = () => (choice.single ? isolated(shortened(choice.single.name)) : words.n("files", choice.count));
 
-const rows = new Map(); // by items
+const rows = new Map(); // by item
 
 function rowOf(item, n) {
   const row = copyOf("row"),
@@ -86,7 +86,7 @@ function rowOf(item, n) {
   if (!item.folder && n < MOST_PICTURES && file.size < LARGEST_PICTURE && /^image\/(?!svg)/.test(file.type)) {
     const picture = element("img", { alt: "", width: 40, height: 40, src: URL.createObjectURL(file) });
     picture.onload = () => URL.revokeObjectURL(picture.src);
-    picture.onerror = () => kind.replaceChildren(icon); // it is none
+    picture.onerror = () => kind.replaceChildren(icon); // it is not a picture
     kind.replaceChildren(picture);
   }
   const button = find("button", row);
@@ -95,7 +95,7 @@ function rowOf(item, n) {
     const at = choice.items.indexOf(item);
     choice.remove(item);
     edit();
-    const next = rows.get(choice.items[at] ?? choice.items.at(-1)); // no focus is lost with the button
+    const next = rows.get(choice.items[at] ?? choice.items.at(-1)); // so that the focus is not lost with the button
     if (next) find("button", next).focus();
   };
   return row;
@@ -109,7 +109,7 @@ function iconOf({ type, name }) {
   );
 }
 
-// halves cuts a long name, so that its end stays where there is too little room.
+// halves cuts a long name in two, so that its end stays visible where there is too little room.
 function halves(name) {
   const all = [...name], [ext] = /(\.[^.]{0,7})?$/.exec(name);
   let at = all.length - 4 - [...ext].length;
@@ -123,7 +123,7 @@ function shortened(name) {
   return all.length > 40 ? `${all.slice(0, 26).join("")}…${all.slice(-12).join("")}` : name;
 }
 
-// fill shows the choice in a list, with buttons or with how far each is.
+// fill shows the choice in a list, with buttons or with the progress of each item.
 function fill(within, sending) {
   const { items } = choice,
     some = items.slice(0, MOST_ROWS);
@@ -144,7 +144,7 @@ function fill(within, sending) {
 
 // Choosing
 
-/** Takes files in, unless something is being sent. */
+/** Adds files to the choice, unless something is being sent. */
 async function take(finding) {
   const found = await Promise.resolve(finding).catch(() => null);
   if (upload) return refuseMore();
@@ -190,7 +190,7 @@ for (const input of [...start.querySelectorAll("input"), find(".head input", cho
   const folder = input.hasAttribute("webkitdirectory"),
     taken = () => {
       const found = foundIn(input.files);
-      input.value = ""; // so that the same can be chosen again
+      input.value = ""; // so that the same file can be chosen again
       take(found);
     };
   input.addEventListener("change", taken);
@@ -200,7 +200,7 @@ for (const input of [...start.querySelectorAll("input"), find(".head input", cho
     take(pick(folder));
   });
   if (folder && "webkitdirectory" in input) input.closest("label").hidden = false;
-  if (input.files.length) taken(); // before this script was there
+  if (input.files.length) taken(); // chosen before this script was loaded
 }
 
 let over = 0; // elements that something is dragged over
@@ -224,7 +224,7 @@ addEventListener(
 addEventListener(
   "dragover",
   dragged((event) => event.preventDefault()),
-); // else the browser opens it
+); // otherwise the browser would open it
 addEventListener(
   "drop",
   dragged((event) => {
@@ -245,7 +245,7 @@ chosen.addEventListener("submit", (event) => {
   if (read) send({ ...read, lang: document.documentElement.lang });
 });
 
-/** Sends what is chosen, anew or in the session of a record. */
+/** Sends what is chosen, in a new session or in that of a record. */
 async function send(how, resume) {
   if (upload || primary.ariaBusy === "true") return;
   primary.ariaBusy = "true";
@@ -267,7 +267,7 @@ async function send(how, resume) {
   }
 }
 
-// run starts the upload, or starts it again.
+// run starts the upload, or restarts it.
 async function run(begun) {
   const crier = new Crier(words),
     current = upload;
@@ -279,7 +279,7 @@ async function run(begun) {
     say(crier.say(snapshot));
   };
   const { id } = await upload.start();
-  upload = null; // one may leave
+  upload = null; // the visitor may leave now
   location.replace(
     isGuest ? `${back}&sent=1` : `send?${new URLSearchParams({ sent: id, ...(options.d && { d: options.d }) })}`,
   );
@@ -332,15 +332,15 @@ function draw(snapshot) {
   document.title = `${now.percent} – ${title}`;
 }
 
-// refuse says why nothing is sent: beside the field that caused it, else above the form or below the bar.
+// refuse says why nothing is sent: beside the field that caused it, or else above the form or below the bar.
 function refuse({ name, code, status, parameter, path }) {
   if (code === "cancelled") return;
   if (code === "password" || (isGuest && (status === 401 || status === 403))) {
     upload = null; // or the browser would ask whether to leave
-    return location.reload(); // that page says why
+    return location.reload(); // the reloaded page says why
   }
   if (code === "other" && resumed) return chooseOthers();
-  const ended = code === "gone" || status === 410; // to try again does not help
+  const ended = code === "gone" || status === 410; // trying again does not help
   const keys = [
     ended && "gone",
     name === "BundleError" && (path ? "name" : "bundle"),
@@ -361,7 +361,7 @@ function refuse({ name, code, status, parameter, path }) {
   if (!form.blame(parameter, text)) warn(chosen, text);
 }
 
-// chooseOthers goes back to an unfinished upload whose files are others than those chosen. What has arrived stays.
+// chooseOthers goes back to an unfinished upload whose files are not those chosen. What has arrived stays.
 function chooseOthers() {
   upload = null;
   choice = new Choice();
@@ -369,7 +369,7 @@ function chooseOthers() {
   cards.get(resumed).chooseAgain("wrong.other");
 }
 
-// stop ends the upload. It returns false if that was complete already.
+// stop ends the upload. It returns false if the upload was already complete.
 async function stop() {
   if (!(await upload.cancel())) return false;
   upload = null;
@@ -377,12 +377,12 @@ async function stop() {
   return true;
 }
 
-// anew sends again what is chosen, after a change of the file that has changed.
+// anew sends the choice again, after a change to the file that is no longer the same.
 async function anew(change) {
   const { path } = upload.snapshot().error;
   if (!(await stop())) return;
   change(path);
-  rows.clear(); // a picture may be another
+  rows.clear(); // a picture may have changed
   edit();
   if (resumed?.protected) warn(chosen, words.t("wrong.gone")); // its password is not known here
   else if (choice.items.length) send(options);
@@ -416,7 +416,7 @@ addEventListener("beforeunload", (event) => {
 
 // What is unfinished
 
-// goOn goes on with an unfinished upload, if it is of just what is chosen.
+// goOn resumes an unfinished upload, if what is chosen is exactly what it sends.
 async function goOn(record, found) {
   const { Bundle } = await loading,
     now = found ? new Choice() : choice;
@@ -437,8 +437,8 @@ async function sessionOf({ id }) {
   return null;
 }
 
-// recordOf returns a record of an upload that another program or browser began, or null if this one cannot resume
-// it. What it was begun with is not known here, so another session must not be begun for it.
+// recordOf returns a record of an upload that another program or browser began, or null if it
+// cannot be resumed here. Its options are not known here, so no other session may be begun for it.
 async function recordOf(id) {
   const session = await sessionOf({ id });
   if (!session || session.from || session.request || session.length === undefined) return null;
@@ -457,7 +457,7 @@ async function discard(record) {
 
 if (isGuest) scope = await guestScope(token);
 const records = scope ? await store.list(scope) : [],
-  [, linked] = location.hash.match(/^#upload=(.+)/) ?? [], // on the page of the files
+  [, linked] = location.hash.match(/^#upload=(.+)/) ?? [], // a link from the files page
   wanted = linked && (records.find(({ id }) => id === linked) ?? (await recordOf(linked)));
 if (wanted) records.splice(0, records.length, wanted, ...records.filter((record) => record !== wanted));
 cards = await cardsOf(records, { get: sessionOf, goOn, discard });

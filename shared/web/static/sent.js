@@ -1,5 +1,5 @@
-// Helps with the links of what was sent: the first is selected, and devices that can share do. What becomes of
-// its messages follows by itself.
+// Aids for the links of what was sent: the first is selected, and devices that can share offer it.
+// The states of its messages are updated by themselves.
 
 import { follow } from "./follow.js";
 
@@ -12,16 +12,16 @@ for (const button of document.querySelectorAll("[data-share]")) {
   button.hidden = false;
   button.addEventListener("click", () => {
     const { value } = document.getElementById(button.dataset.share);
-    navigator.share({ url: value }).catch(() => {}); // whoever changes their mind
+    navigator.share({ url: value }).catch(() => {}); // the user may change their mind
   });
 }
 
-// isCorrected reports whether somebody is correcting an address in a part of the page.
+// isCorrected reports whether the user is correcting an address in a part of the page.
 const isCorrected = (part) =>
   part.contains(document.activeElement) || [...part.querySelectorAll("input")].some((one) => one.value !== one.defaultValue);
 
-// look shows what has become of the messages, but for those that somebody is correcting. It returns whether that
-// may change.
+// look shows what has become of the messages, except where the user is correcting an address. It
+// returns whether this may still change.
 async function look() {
   const parts = [...document.querySelectorAll("[data-follow]")];
   try {
@@ -29,7 +29,7 @@ async function look() {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelectorAll("[data-follow]");
     if (fresh.length !== parts.length) return false;
     parts.forEach((part, i) => isCorrected(part) || part.replaceWith(document.adoptNode(fresh[i])));
-  } catch {} // without a connection, the next time
+  } catch {} // without a connection, wait for the next time
   return document.querySelector("[data-waits]") !== null;
 }
 

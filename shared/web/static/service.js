@@ -1,10 +1,10 @@
-// Requests to the interface, by the page's cookie or as a guest of a request, and what their errors say.
+// Requests to the API, with the page's cookie or as a guest of a request, and what their errors mean.
 //
 //   const guest = await join(token);                 // for the page of a request: {token, secret, about}
 //   const service = new Service({ guest });
 //   const me = await service.call("GET", "me");      // throws an UploadError
 //
-// Pages lie beside v1/, so all addresses are relative.
+// Pages are next to v1/, so all addresses are relative.
 //
 // Exports: Service with call(method, path, {body, headers, signal, keepalive}); join(token, {signal});
 // UploadError; and for upload.js mayPass(error), refusal(status, header).
@@ -12,11 +12,12 @@
 const LONGEST = 300_000; // milliseconds until an answer
 
 /**
- * Why an upload failed. `status` is that of the service's answer, or 0; `detail` and `parameter` are
- * its Ferry-Error and Ferry-Parameter, `retryAfter` is in seconds. `code` tells what is no answer:
- * 'network', 'unreachable' (only where the parts go), 'changed' (`path` names the file of a bundle),
- * 'other' (not the file that the session began with), 'gone' (the session has ended, and a new one would
- * lack its password), 'answer' (not from Ferry), 'cancelled'; and 'password' that a request needs one.
+ * Why an upload failed. `status` is that of the service's answer, or 0; `detail` and `parameter`
+ * are its Ferry-Error and Ferry-Parameter, `retryAfter` is in seconds. `code` names a failure that
+ * is not such an answer: 'network', 'unreachable' (only where the parts go), 'changed' (`path`
+ * names the file of a bundle), 'other' (not the file that the session began with), 'gone' (the
+ * session has ended, and a new one would lack its password), 'answer' (not from Ferry),
+ * 'cancelled'; and 'password' means that a request needs one.
  */
 export class UploadError extends Error {
   name = "UploadError";
@@ -28,9 +29,9 @@ export class UploadError extends Error {
 }
 
 /**
- * Begins as a guest: returns {token, secret, about} for the option `guest`. `about` is what the request
- * says (GET requests/in). An UploadError with the code 'password' says that the request's page has to ask
- * for its password first.
+ * Begins as a guest: returns {token, secret, about} for the option `guest`. `about` is what the
+ * request says (GET requests/in). An UploadError with the code 'password' means that the request's
+ * page must ask for its password first.
  */
 export async function join(token, { signal, ...options } = {}) {
   const service = new Service({ ...options, guest: { token } });
@@ -38,7 +39,7 @@ export async function join(token, { signal, ...options } = {}) {
   return { ...service.guest, about };
 }
 
-/** The interface. `base` and `fetch` are for tests and other pages. */
+/** The API. `base` and `fetch` are for tests and other pages. */
 export class Service {
   guest;
   #base;
@@ -54,9 +55,9 @@ export class Service {
     return this.guest !== null;
   }
 
-  // join gets the guest's secret before anything is sent: if that answer were lost, a repeated request
-  // would be another guest's, and the file would be there twice. The browser keeps it in a cookie, which
-  // only this request gets.
+  // join gets the guest's secret before anything is sent: if that answer were lost, a repeated
+  // request would come from another guest, and the file would exist twice. The browser keeps the
+  // secret in a cookie, which only this request sends.
   async join(signal) {
     if (!this.guest || this.guest.secret) return null;
     const answered = (headers) => { this.guest.secret = headers.get("Ferry-Guest"); };
@@ -68,7 +69,7 @@ export class Service {
     return this.isGuest ? { Authorization: `Bearer ${this.guest.token}`, "Ferry-Guest": this.guest.secret } : {};
   }
 
-  /** Sends a request and returns the JSON of its answer. `answered` gets the headers of a success. */
+  /** Sends a request and returns the JSON of its answer. `answered` receives the headers of a success. */
   async call(method, path, options = {}) {
     const { body, headers, signal, keepalive = false, answered } = options;
     const { login = this.#login(), credentials = this.isGuest ? "omit" : "same-origin" } = options;
@@ -96,8 +97,8 @@ export class Service {
     }
   }
 
-  // near returns the address of a part: if the service itself takes it, by the name that the page was
-  // opened with, so that no other origin is asked.
+  // near returns the address of a part. If the service itself takes the part, the address has the
+  // name that the page was opened with, so that no other origin is involved.
   near(url, { id }) {
     const at = url.indexOf(`/uploads/${id}/parts/`);
     return at < 0 ? url : this.#base + url.slice(at + 1);
@@ -112,7 +113,7 @@ function parsed(text) {
   }
 }
 
-/** Returns the error in an answer, whose headers a function gives. */
+/** Returns the error in an answer. `header` is a function that returns a header. */
 export function refusal(status, header) {
   const asked = header("WWW-Authenticate") ?? header("X-Amzn-Remapped-WWW-Authenticate") ?? "";
   return new UploadError({
@@ -129,7 +130,7 @@ function retryAfter(header) {
   return after > 0 ? after : 0;
 }
 
-// LOST is what the service says of a file whose bytes it has lost.
+// LOST is what the service says about a file whose bytes it has lost.
 const LOST = "the service has lost the bytes";
 
 /** Reports whether the same request may succeed later. */

@@ -1,9 +1,9 @@
-// Remembers unfinished uploads in the browser, so that they can go on after the tab was closed. It
-// keeps no secret: no token, no password, no bytes of a file.
+// Remembers unfinished uploads in the browser, so that they can be resumed after the tab was
+// closed. It keeps no secret: no token, no password, no bytes of a file.
 //
 //   const store = new Store();
 //   const upload = new Upload(source, { store, scope: "user:ann", handles: [handle] });  // see upload.js
-//   for (const record of await store.list("user:ann")) ...    // newest first, none that another tab sends
+//   for (const record of await store.list("user:ann")) ...    // newest first, none that another tab is sending
 //   new Upload(source, { store, resume: record });
 //   await store.delete(record.id);
 //
@@ -23,7 +23,7 @@ const UPLOADS = "uploads";
 const LIFE = 7 * 24 * 3600 * 1000; // as long as the service keeps a session, in milliseconds
 const LOCK = "ferry-upload-";
 
-// What may be kept. A field that is not here might be a secret.
+// What may be kept. A field that is not listed might be a secret.
 const FIELDS = ["id", "scope", "name", "size", "type", "bundle", "first", "protected", "handles", "entries", "created"];
 const OPTIONS = ["m", "c", "i", "expires", "downloads", "d", "notify", "lang", "by"];
 
@@ -40,7 +40,7 @@ export class Store {
     this.#now = now;
   }
 
-  /** Returns the records of a scope that are not over and not being sent, the newest first. */
+  /** Returns the records of a scope that have not expired and are not being sent, the newest first. */
   async list(scope) {
     const all = await this.#do("readonly", (uploads) => uploads.getAll()) ?? [];
     const over = all.filter(({ created }) => !(created > this.#now() - LIFE));
@@ -50,10 +50,10 @@ export class Store {
     return open.sort((a, b) => b.created - a.created);
   }
 
-  /** Keeps a record, instead of an earlier one of its id. It leaves out what is not to be kept. */
+  /** Keeps a record, in place of an earlier one with the same id. It leaves out what must not be kept. */
   async put(record) {
     const kept = { created: this.#now(), ...pick(record, FIELDS), options: pick(record.options ?? {}, OPTIONS) };
-    // Without the handles it is still of use: not every browser can store them.
+    // A record is still of use without the handles: not every browser can store them.
     const stored = await this.#do("readwrite", (uploads) => uploads.put(kept));
     if (stored === undefined && kept.handles) {
       delete kept.handles;
@@ -85,7 +85,10 @@ export class Store {
   }
 }
 
-/** Returns the scope of a guest: a hash, so that it tells nothing of the token. Empty if there is none to be had. */
+/**
+ * Returns the scope of a guest: a hash, so that it reveals nothing about the token. Returns ""
+ * without crypto.subtle.
+ */
 export async function guestScope(token) {
   if (!globalThis.crypto?.subtle) return ""; // the page came by plain http
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`ferry guest ${token}`));

@@ -1,9 +1,10 @@
-// Offers the uploads that this browser has not finished. Where it keeps handles of the files, they go on
-// with one click; else the files are chosen again.
+// Offers the uploads that this browser has not finished. If it has handles of the files, an upload
+// is resumed with one click; otherwise the files are chosen again.
 //
-// Exports: cardsOf(records, ask): elements by their records, each with a method chooseAgain(key), which asks for
-// the files and says why. ask has get(record), which returns the session, or null once it has ended; goOn(record,
-// found), false if that are other files; and discard(record).
+// Exports: cardsOf(records, ask): elements by record, each with a method chooseAgain(key), which
+// asks for the files and says why. ask has get(record), which returns the session, or null once it
+// has ended; goOn(record, found), which returns false if these are other files; and
+// discard(record).
 
 import { copyOf, element, find, isolated, label, warn, words } from "./dom.js";
 import { foundIn, reopened } from "./drop.js";

@@ -1,5 +1,5 @@
 // Sends a file or a bundle to Ferry in an upload session: in parts, four at once, each with its
-// checksum. It goes on by itself after a lost connection, and after the tab was closed if the page
+// checksum. It resumes by itself after a lost connection, and after the tab was closed if the page
 // resumes what store.js remembers. It follows shared/client/put.go.
 //
 //   const upload = new Upload(fileSource(file), { m: ["ann@example.com"], expires: "7d", store, scope: "user:bob" });
@@ -12,10 +12,10 @@
 //   const guest = await join(token);                        // for the page of a request
 //   new Upload(source, { guest, by: "Ann" })
 //
-// States: 'paused' (also before the start), 'hashing' (it reads, and has sent nothing yet), 'sending',
-// 'offline' (it waits for the network and goes on by itself), 'completing', 'done', 'failed'. After a
-// failure start() tries again with what has arrived; a cancelled upload is a failed one whose error
-// has the code 'cancelled'.
+// States: 'paused' (also before the start), 'hashing' (it reads, and has sent nothing yet),
+// 'sending', 'offline' (it waits for the network and resumes by itself), 'completing', 'done',
+// 'failed'. After a failure start() retries with what has arrived; a cancelled upload is a failed
+// one whose error has the code 'cancelled'.
 //
 // Options: those of POST uploads (m, c, i, expires, downloads, password, d, notify, lang, by, partSize);
 // guest; store, scope, handles, resume (see store.js); for tests and other pages base, fetch,
@@ -30,15 +30,15 @@ import { ChangedError, Pool } from "./worker.js";
 
 export { join, UploadError } from "./service.js";
 
-const AT_ONCE = 4; // parts that are sent, of all uploads of the page
-const READING = 2; // parts whose checksum is computed
-const AHEAD = 8; // parts that are read and wait to be sent
+const AT_ONCE = 4; // parts that are sent at once, over all uploads of the page
+const READING = 2; // parts whose checksum is computed at once
+const AHEAD = 8; // parts that are read and waiting to be sent
 const SIGNED_LIFE = 5 * 60_000; // the service says 15 minutes, by its own clock
 const IDLE = 60_000; // how long nothing may move on a connection
 const LONGEST_WAIT = 120; // seconds that the service may ask to wait
-const RIVALS = 5; // tries because another tab may have completed or ended the session
+const RIVALS = 5; // retries, as another tab may have completed or ended the session
 const UNREACHABLE = 30; // lost connections of a part, while the service answers; one that took no byte counts as 3
-const RATE_OVER = 5_000; // what the rate is an average of
+const RATE_OVER = 5_000; // what the rate is averaged over
 const EMIT_EVERY = 100;
 
 const FIELDS = ["m", "c", "i", "expires", "downloads", "password", "d", "notify", "lang", "by", "partSize"];
@@ -55,7 +55,7 @@ export function bundleSource(name, bundle) {
   return { name, type: "application/zip", length: bundle.length, bundle: true, entries, cut };
 }
 
-// Sections are the parts of a file, with the methods of the Parts of a bundle.
+// Sections are the parts of a file, with the same methods as the Parts of a bundle.
 class Sections {
   #file;
   #size;
@@ -100,17 +100,17 @@ export class Upload {
   #error = null;
   #cancelled = false;
   #ending = null; // {promise, resolve, reject} of start()
-  #run = null; // {controller, over}: what works, until a pause, a failure or the end
+  #run = null; // {controller, over}: the work under way, until a pause, a failure or the end
 
   #key = ""; // Idempotency-Key of a session that is being made
   #session = null;
-  #record = null; // what the store keeps of it
-  #held = null; // {id, release}: the session that no other tab shall offer
+  #record = null; // what the store keeps about it
+  #held = null; // {id, release}: the session that no other tab may offer
 
-  #parts = null; // of the source, as the session cuts it
+  #parts = null; // of the source, as the session divides it
   #sums = new Map(); // of the parts, by their numbers
   #there = new Map(); // sizes of the parts that the service has
-  #moving = new Map(); // bytes that have left, of parts under way
+  #moving = new Map(); // bytes that have been sent, of parts under way
   #meter = new Meter();
   #emitting = null;
 
@@ -127,13 +127,13 @@ export class Upload {
     }
   }
 
-  /** Begins, or goes on after a pause or a failure. Returns {id, file, answer} once the file is complete. */
+  /** Begins, or resumes after a pause or a failure. Returns {id, file, answer} once the file is complete. */
   start() {
     if (this.#cancelled) return Promise.reject(this.#error);
     if (!this.#ending) {
       const ending = {};
       ending.promise = new Promise((resolve, reject) => Object.assign(ending, { resolve, reject }));
-      ending.promise.catch(() => {}); // a page may look at the state alone
+      ending.promise.catch(() => {}); // a page may watch only the state
       this.#ending = ending;
     }
     const { promise } = this.#ending;
@@ -148,14 +148,14 @@ export class Upload {
     this.#to("paused");
   }
 
-  /** Goes on, as start() does. */
+  /** Resumes, as start() does. */
   resume() {
     this.start().catch(() => {});
   }
 
   /**
-   * Ends the upload, and its session with all that has arrived. Returns false if the file was complete
-   * already: then the upload is done.
+   * Ends the upload, and its session with everything that has arrived. Returns false if the file
+   * was already complete: then the upload is done.
    */
   async cancel() {
     if (this.#state === "done" || this.#cancelled) return this.#state !== "done";
@@ -169,7 +169,7 @@ export class Upload {
     }
     this.#cancelled = false;
     this.#state = "paused";
-    this.resume(); // which gets the answer that was lost
+    this.resume(); // this gets the answer that was lost
     return false;
   }
 
@@ -208,15 +208,15 @@ export class Upload {
     this.#ending = null;
   }
 
-  // put sends all and completes. If another tab has completed the session, or is about to, this one gets
-  // the same answer.
+  // put sends everything and completes the session. If another tab has completed it, or is about
+  // to, this one gets the same answer.
   async #put(signal) {
     let status = await this.#open(signal), failed = null;
     for (let tries = 0; ; tries++) {
       try {
         return await this.#attempt(status, signal);
       } catch (error) {
-        if (!failed || error.status !== 404) failed = error; // else the earlier one tells more
+        if (!failed || error.status !== 404) failed = error; // otherwise the earlier one says more
         if (signal.aborted || tries === RIVALS || ![400, 404, 409].includes(error.status)) throw failed;
       }
       await this.#sleep(50 * tries, signal);
@@ -224,7 +224,7 @@ export class Upload {
     }
   }
 
-  // open returns the session, and what has arrived of it.
+  // open returns the session, and what has arrived in it.
   async #open(signal) {
     const record = this.#options.resume;
     if (record && (record.size !== this.#source.length || record.name !== this.#source.name)) {
@@ -249,7 +249,7 @@ export class Upload {
     return status;
   }
 
-  // create begins a session. If its answer is lost, the same key gets it again.
+  // create begins a session. If the answer is lost, the same key gets the session again.
   async #create(signal) {
     const { name, type, length, bundle, entries } = this.#source, { scope, handles, store } = this.#options;
     const options = pick(this.#options, FIELDS), { password, ...kept } = options;
@@ -268,7 +268,7 @@ export class Upload {
     return session;
   }
 
-  // use takes over a session, whose parts must make up the file.
+  // use takes over a session, whose parts must add up to the file.
   #use(session) {
     const { id, length, partSize, parts } = session ?? {}, same = length === this.#source.length;
     if (!id || !same || !(partSize > 0) || parts !== Math.max(1, Math.ceil(length / partSize))) {
@@ -300,18 +300,18 @@ export class Upload {
     this.#held = null;
   }
 
-  // end removes the session. It returns false if that has become a file.
+  // end removes the session. It returns false if the session has become a file.
   async #end() {
     const { signal } = new AbortController(), tries = 3;
     try {
-      // Its making may have been cut off: then its id is not known.
+      // Its creation may have been cut off: then its id is not known.
       if (!this.#session && this.#key) await this.#create(signal);
       if (!this.#session) return true;
       const path = sessionPath(this.#session);
       await this.#retry(signal, () => this.#service.call("DELETE", path, { signal, keepalive: true }), tries);
     } catch (error) {
       if (error.status === 409) return false;
-      if (error.status !== 404) return true; // it ends by itself in a week, and the store goes on to offer it
+      if (error.status !== 404) return true; // it expires within a week, and the store still offers it
     }
     this.#forget();
     return true;
@@ -319,19 +319,19 @@ export class Upload {
 
   // attempt sends what has not arrived, and completes the session.
   async #attempt(status, signal) {
-    if (status.state === "done") return this.#complete(signal, {}); // its answer again
+    if (status.state === "done") return this.#complete(signal, {}); // get its answer again
     const order = this.#parts.order(), arrived = new Map((status.arrived ?? []).map((part) => [part.number, part]));
     if (this.#record?.first && arrived.size && order[0] === 1) {
       const first = text64(await this.#sum(1, signal));
       if (first !== this.#record.first) throw new UploadError({ code: "other" });
     }
     try {
-      // What has arrived is read too, but last: the checksum of the whole needs it, and it may be of other bytes.
+      // What has arrived is read too, but last: the checksum of the whole needs it, and its bytes may differ.
       await this.#send([...order.filter((n) => !arrived.has(n)), ...order.filter((n) => arrived.has(n))], arrived, signal);
     } catch (error) {
       if (error.status !== 404) throw error;
-      if ((await this.#status(signal)).state === "done") return this.#complete(signal, {}); // or it has ended
-      // The parts are one object by now, and perhaps not yet a file.
+      if ((await this.#status(signal)).state === "done") return this.#complete(signal, {}); // throws if it has ended
+      // The parts have become one object, which is perhaps not yet a file.
       for (const number of order) await this.#sum(number, signal);
     }
     const whole = new Crc64();
@@ -362,7 +362,7 @@ export class Upload {
     return { id, answer, file: file ?? await this.#service.call("GET", `files/${id}`, { signal }).catch(() => null) };
   }
 
-  // send reads all parts and sends those that have not arrived, several at once. The first error ends it.
+  // send reads all parts and sends those that have not arrived, several at once. It ends at the first error.
   async #send(numbers, arrived, outer) {
     const controller = new AbortController(), { signal } = controller, queue = new Queue(), next = numbers.values();
     const stop = () => controller.abort(outer.reason);
@@ -427,9 +427,9 @@ export class Upload {
         part.signed = null;
         signal.throwIfAborted();
         if (error.status === 0 || error.status === 400) await this.#unchanged(part, signal);
-        // The address is too old, bytes were changed on the way, or an earlier try goes on.
+        // The address is too old, bytes were changed on the way, or an earlier try is still running.
         if ([400, 403, 409].includes(error.status)) error.again = true;
-        // The service has just answered: else there would be no address.
+        // The service has just answered, or there would be no address.
         if (error.code === "network") unreached += error.moved ? 1 : 3;
         if (unreached >= UNREACHABLE) error.code = "unreachable";
         throw error;
@@ -440,13 +440,13 @@ export class Upload {
     this.#emit();
   }
 
-  // unchanged fails if a part has other bytes than before, which is why the service may have refused it.
+  // unchanged throws if a part has other bytes than before, which may be why the service refused it.
   async #unchanged({ number, sum }, signal) {
     const now = text64(await this.#parts.sum(number, { fresh: true, signal }));
     if (now !== sum) throw new ChangedError();
   }
 
-  // address returns where a part goes. One request asks for all parts that wait.
+  // address returns where a part goes. One request gets the addresses of all parts that wait.
   async #address(part, queue, signal) {
     const fresh = ({ signed, at }) => signed && Date.now() - at < SIGNED_LIFE && Date.now() >= at;
     if (!fresh(part)) {
@@ -470,7 +470,7 @@ export class Upload {
     return found;
   }
 
-  // transfer sends one part, when there is a line for it.
+  // transfer sends one part, once a line is free.
   async #transfer(address, blob, number, signal) {
     const leave = await lines.take(signal);
     try {
@@ -480,7 +480,7 @@ export class Upload {
     }
   }
 
-  // exchange sends one part. XMLHttpRequest, as fetch tells no progress of what it sends.
+  // exchange sends one part. It uses XMLHttpRequest, because fetch does not report the progress of an upload.
   #exchange({ method, url, headers }, blob, number, signal) {
     return new Promise((resolve, reject) => {
       const xhr = new this.#options.XMLHttpRequest();
@@ -519,8 +519,8 @@ export class Upload {
     });
   }
 
-  // retry repeats what a later try may do: without end while there is no network, and a few times when
-  // the service is busy. After a try that moved something it begins to count again.
+  // retry repeats work that may succeed later: without end while there is no network, and a few
+  // times when the service is busy. After a try that moved something, it counts from the beginning.
   async #retry(signal, work, most = Infinity) {
     const { tries, min, max } = this.#options.wait;
     for (let failed = 1, refused = 0; ; failed++) {
@@ -541,7 +541,7 @@ export class Upload {
     }
   }
 
-  // sleep waits, if `lost` only until there is a network again.
+  // sleep waits. If `lost`, it waits only until there is a network again.
   #sleep(time, signal, lost = false) {
     const { events } = this.#options;
     return new Promise((resolve, reject) => {
@@ -588,7 +588,7 @@ export class Upload {
     try {
       this.onchange?.(this.snapshot());
     } catch (error) {
-      (globalThis.reportError ?? console.error)(error); // a fault of the page ends no upload
+      (globalThis.reportError ?? console.error)(error); // a fault in the page must not end the upload
     }
   }
 }
@@ -599,7 +599,7 @@ function asUploadError(error) {
   return new UploadError({ code: "internal", detail: String(error) });
 }
 
-// Queue hands parts that are read to those who send them. It holds a few.
+// Queue hands parts that have been read to the senders. It holds only a few.
 class Queue {
   parts = [];
   #ended = false;
@@ -640,8 +640,8 @@ class Queue {
   }
 }
 
-// Lines bound how many parts are sent at once. A browser has six connections to a host for all its
-// uploads and requests, and what waits for one would look like a lost connection.
+// Lines limits how many parts are sent at once. A browser has six connections to a host for all its
+// uploads and requests, and a part that waits for one would look like a lost connection.
 class Lines {
   #waiting = [];
 
@@ -679,7 +679,7 @@ class Lines {
 
 const lines = new Lines(AT_ONCE);
 
-// Meter tells how fast bytes have moved lately.
+// Meter measures how fast bytes have moved lately.
 class Meter {
   #moves = [];
   #since = null;
@@ -696,7 +696,7 @@ class Meter {
   }
 }
 
-// unhurried lets a store work by itself: no upload waits for it, or fails with it.
+// unhurried lets a store work in the background: no upload waits for it, or fails because of it.
 function unhurried(work) {
   Promise.resolve(work).catch(() => {});
 }

@@ -1,4 +1,4 @@
-// Says things in the language of the page, as words.go does, and what an upload is about.
+// Says things in the language of the page, as words.go does, and describes an upload.
 //
 //   const words = new Words(JSON.parse(document.getElementById('texts').textContent));
 //   words.t('send', words.n('files', 3), words.size(1.2e9));   // Send 3 files, 1.2 GB
@@ -12,7 +12,7 @@ const PREFIXES = ["", "k", "M", "G", "T", "P"];
 /** Returns a name that does not change the direction of the text around it. */
 export const isolate = (name) => `\u2068${name}\u2069`;
 
-/** The texts of a page. `texts` has the language as `lang`, and the letter of a byte as `unit`. */
+/** The texts of a page. `texts` contains the language as `lang`, and the letter for bytes as `unit`. */
 export class Words {
   #texts;
   #plural;
@@ -40,7 +40,7 @@ export class Words {
     });
   }
 
-  /** Writes a number with the things of a key. */
+  /** Writes a number with the things that a key names. */
   n(key, count) {
     const things = [this.#texts[key]].flat(); // a language may have one word for both
     return `${this.#number(count)}\u00a0${this.#plural.select(count) === "one" ? things[0] : things.at(-1)}`;
@@ -87,13 +87,13 @@ export class Words {
     return new Intl.NumberFormat(this.#texts.lang, { style: "percent" }).format(Math.floor(share * 100) / 100);
   }
 
-  /** Joins phrases to a sentence without its stop. */
+  /** Joins phrases into a sentence without its full stop. */
   list(phrases) {
     const text = phrases.join(", ");
     return text.charAt(0).toLocaleUpperCase(this.#texts.lang) + text.slice(1);
   }
 
-  /** Writes a day within a week, and exactly. */
+  /** Writes the weekday of a date; exact() writes all of it. */
   day(date) {
     return new Intl.DateTimeFormat(this.#texts.lang, { weekday: "long" }).format(date);
   }
@@ -104,8 +104,8 @@ export class Words {
 }
 
 /**
- * Says what an upload is about: `percent`, the `line` below the bar and one `more`, whether it is `held` or `busy`,
- * and whether it can pause ('pause'), go on ('resume') or neither ('').
+ * Describes an upload: `percent`, the `line` below the bar and one `more`, whether it is `held` or
+ * `busy`, and whether it can pause ('pause'), resume ('resume') or neither ('').
  */
 export function describe({ state, sent, total, rate, left }, words) {
   const share = total ? sent / total : state === "completing" || state === "done" ? 1 : 0;
@@ -137,7 +137,7 @@ export function describe({ state, sent, total, rate, left }, words) {
   return { ...said, line: words.list(phrases) };
 }
 
-/** Decides what is read out of an upload: each change of its state, and each tenth. */
+/** Decides what is read out about an upload: each change of its state, and each tenth. */
 export class Crier {
   #words;
   #state = "";

@@ -1,4 +1,4 @@
-// Reads pieces of files and computes their checksums, away from the page. This file is both: the
+// Reads pieces of files and computes their checksums, away from the page. This file is both the
 // worker's script, and what a page uses to talk to a few such workers.
 //
 //   const pool = new Pool();
@@ -7,18 +7,19 @@
 // Exports: Pool, with sums(blobs, {crc32, signal}), close() and Pool.shared(); sums(blobs, {crc32}), which does the
 // same here and now; ChangedError.
 //
-// Blobs are read in blocks of 1 MiB, of which a worker holds at most two. Where there are no workers (in
-// node, or if the page may not start any), the pool computes by itself.
+// Blobs are read in blocks of 1 MiB, of which a worker holds at most two. Where there are no
+// workers (in node, or if the page may not start any), the pool computes the sums itself.
 
 import { Crc64, Crc32 } from "./crc.js";
 
 const BLOCK = 1 << 20;
 
-// A task for a worker has at most so many bytes, unless it is a single blob, and so many blobs.
+// A task for a worker has at most TASK_BYTES bytes, unless it is a single blob, and at most
+// TASK_BLOBS blobs.
 const TASK_BYTES = 8 << 20;
 const TASK_BLOBS = 64;
 
-/** A file cannot be read any more, or has other bytes than before. `path` names it, if it is of a bundle. */
+/** A file can no longer be read, or its bytes have changed. `path` names it, if it is in a bundle. */
 export class ChangedError extends Error {
   name = "ChangedError";
 
@@ -44,7 +45,7 @@ export async function sums(blobs, { crc32 = false } = {}) {
   return all;
 }
 
-// blocks yields a blob's bytes. What it has yielded is lost with the next block.
+// blocks yields a blob's bytes. Each block is overwritten by the next.
 async function* blocks(blob, index) {
   const reader = blob.size > BLOCK && readerOf(blob);
   if (!reader) return yield* copies(blob, index);
@@ -61,8 +62,8 @@ async function* blocks(blob, index) {
   if (left) throw new ChangedError("", index);
 }
 
-// readerOf returns a reader that fills the same memory again and again, where the browser has one. Else
-// browsers keep hundreds of blocks that nobody uses any more, until they collect them.
+// readerOf returns a reader that fills the same memory again and again, if the browser has one.
+// Otherwise browsers keep hundreds of unused blocks until they collect them.
 function readerOf(blob) {
   try {
     return blob.stream().getReader({ mode: "byob" });
@@ -71,8 +72,8 @@ function readerOf(blob) {
   }
 }
 
-// copies yields a blob's bytes, each block in memory of its own. It reads the next block while the one
-// before is used.
+// copies yields a blob's bytes, each block in memory of its own. It reads the next block while the
+// previous one is used.
 async function* copies(blob, index) {
   const read = async (from) => {
     const piece = blob.slice(from, from + BLOCK);
@@ -84,7 +85,7 @@ async function* copies(blob, index) {
   for (let at = BLOCK; next; at += BLOCK) {
     const bytes = await next;
     next = at < blob.size ? read(at) : null;
-    next?.catch(() => {}); // whoever stops early does not wait for it
+    next?.catch(() => {}); // a caller that stops early does not wait for it
     yield bytes;
   }
 }
@@ -109,7 +110,7 @@ export class Pool {
     this.#free = Worker ? size : 1;
   }
 
-  /** Returns {length, crc64, crc32} of each blob. One that cannot be read is a ChangedError with its index. */
+  /** Returns {length, crc64, crc32} of each blob. A blob that cannot be read throws a ChangedError with its index. */
   async sums(blobs, { crc32 = false, signal } = {}) {
     const tasks = tasksOf(blobs);
     const answers = await Promise.all(tasks.map(({ from, to }) => new Promise((resolve, reject) => {

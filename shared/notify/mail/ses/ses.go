@@ -26,7 +26,7 @@ type API interface {
 // Sender sends through SES. It is safe for concurrent use.
 type Sender struct {
 	Client API
-	// ConfigurationSet names the one that reports whether mails arrive; it may be
+	// ConfigurationSet names the configuration set that reports whether mails arrive. It may be
 	// empty.
 	ConfigurationSet string
 }

@@ -89,7 +89,7 @@ func (s *server) setLogin(u *url.URL) error {
 	return nil
 }
 
-// notInHost reports characters that no host name has.
+// notInHost reports whether a host name cannot contain r.
 func notInHost(r rune) bool {
 	return r == ':' || r == '%' || unicode.IsSpace(r) || unicode.IsControl(r)
 }

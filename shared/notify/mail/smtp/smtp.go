@@ -72,7 +72,7 @@ func (s *Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 			return "", fmt.Errorf("%w: %w", mail.ErrPermanent, contact.ErrLocal)
 		}
 		if !plain(env.ReplyTo) {
-			env.ReplyTo = nil // such a header would need it too
+			env.ReplyTo = nil // this header would need SMTPUTF8 too
 		}
 	}
 	msg := compose(m, env)
@@ -117,8 +117,8 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 	return gomail.NewClient(s.server.host, opts...)
 }
 
-// dial connects, and closes the connection when ctx ends, as the client heeds its context only
-// while it dials.
+// dial connects, and closes the connection when ctx ends, because the client respects its context
+// only while it dials.
 func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 	return func(dialing context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -155,7 +155,7 @@ func classify(err error) error {
 	switch {
 	case about && code >= 500 && !login:
 		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
-	case code >= 500 || regexp.MustCompile(`\b4\.2\.\d`).MatchString(text): // that is about the recipient's mailbox
+	case code >= 500 || regexp.MustCompile(`\b4\.2\.\d`).MatchString(text): // 4.2.x is about the recipient's mailbox
 		return err
 	case regexp.MustCompile(`(?i)daily|sending quota`).MatchString(said):
 		return fmt.Errorf("%w: %w", mail.ErrQuota, err)
@@ -187,7 +187,7 @@ func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
 	return msg
 }
 
-// plain reports whether an address needs no SMTPUTF8. Without one there is no need.
+// plain reports whether an address needs no SMTPUTF8. A nil address needs none.
 func plain(a *netmail.Address) bool { return a == nil || contact.CheckLocal(a.Address) == nil }
 
 func ascii(s string) bool {
