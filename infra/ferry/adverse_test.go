@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 )
 
@@ -170,7 +170,7 @@ func TestChangedFileLeavesNoSession(t *testing.T) {
 	for session, err := range cl.Sessions(t.Context()) {
 		t.Errorf("a session is left: %v, %v", session, err)
 	}
-	apitest.Equal(t, "states left in the cache", h.unfinished(), nil)
+	expect.Equal(t, "states left in the cache", h.unfinished(), nil)
 }
 
 func TestUsageErrorsAreInTheJSONToo(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // wantSame checks that two folders have the same files, with the same times and modes, and the same folders.
@@ -130,7 +130,7 @@ func TestTooManyFilesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		h.write(fmt.Sprintf("tree/%d/%d", i/100, i), nil)
 	}
 	before := s.Log.String()
-	wantSentence(t, h.run("", "up", "tree"), exitUsage, "tree: a bundle has at most 10,000 files and empty folders")
+	wantSentence(t, h.run("", "up", "tree"), exitUsage, "tree: a bundle can have at most 10,000 files and empty folders")
 	if s.Log.String() != before {
 		t.Error("a request was sent")
 	}
@@ -151,7 +151,7 @@ func TestAnInterruptedBundleIsResumedUnlessAFileChanged(t *testing.T) {
 	h.run("", up...).want(t, exitOK, "resuming the upload of tree.zip", "(id 1)")
 	h.ended(s, os.Kill, up...)
 	h.write("tree/a.txt", []byte("other"))
-	h.run("", up...).want(t, exitOK, "tree/a.txt has changed since the upload of tree.zip began, so it begins anew", "(id 3)")
+	h.run("", up...).want(t, exitOK, "tree/a.txt has changed since the upload of tree.zip began, so it starts again", "(id 3)")
 	h.run("", "uploads", "--json").want(t, exitOK, "[]") // that of id 2 is aborted
 	h.run("", "get", "tree.zip", "-o", "got").want(t, exitOK)
 	for _, name := range []string{"a.txt", "large", "big.bin"} {
@@ -159,7 +159,7 @@ func TestAnInterruptedBundleIsResumedUnlessAFileChanged(t *testing.T) {
 			t.Errorf("%s has other bytes", name)
 		}
 	}
-	apitest.Equal(t, "what is left", h.unfinished(), nil)
+	expect.Equal(t, "what is left", h.unfinished(), nil)
 }
 
 func TestAnUnpackedBundleCountsOnce(t *testing.T) {
@@ -188,7 +188,7 @@ func TestAnUnpackedBundleCountsOnce(t *testing.T) {
 
 // TestAloneMemoryDoesNotGrowWithABundle sends and unpacks a file that needs no room on the sender's disk.
 func TestAloneMemoryDoesNotGrowWithABundle(t *testing.T) {
-	apitest.Alone(t)
+	expect.Alone(t)
 	_, h := annsService(t)
 	h.write("tree/large", nil)
 	must(t, os.Truncate(filepath.Join(h.dir, "tree/large"), 400<<20))
@@ -246,7 +246,7 @@ func TestPatternsMeanEntriesOfABundle(t *testing.T) {
 	} {
 		for paths, want := range map[string]bool{k.yes: true, k.no: false} {
 			for path := range strings.FieldsSeq(paths) {
-				apitest.Equal(t, k.pattern+" means "+path, matches(k.pattern, path), want)
+				expect.Equal(t, k.pattern+" means "+path, matches(k.pattern, path), want)
 			}
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 )
 
@@ -216,7 +217,7 @@ func TestANewLoginAndALogoutEndTheLoginBefore(t *testing.T) {
 	s, h := annsService(t)
 	want := func(what, bearer string, status int) {
 		t.Helper()
-		apitest.Equal(t, what, s.Send("GET /me", "", "Authorization", "Bearer "+bearer).Code, status)
+		expect.Equal(t, what, s.Send("GET /me", "", "Authorization", "Bearer "+bearer).Code, status)
 	}
 	first := h.bearer()
 	h.login(s, "ann")
@@ -394,7 +395,7 @@ func TestEachLinkIsOfItsOwnFile(t *testing.T) {
 		}
 		if strings.HasPrefix(args, "photos") {
 			h.run("", "rm", fmt.Sprint(all[0].ID)).want(t, exitOK)
-			apitest.Equal(t, "what is left", s.Send("GET "+all[1].Link, "").Text, "a greeting")
+			expect.Equal(t, "what is left", s.Send("GET "+all[1].Link, "").Text, "a greeting")
 		}
 	}
 }

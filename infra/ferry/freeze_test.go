@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // transcript is a list of commands with their messages and exit codes.
@@ -22,7 +22,7 @@ func (s *transcript) add(args string, r result) {
 // compare compares it with a file in testdata. Each text that differs from run to run is followed by its stand-in.
 func (s *transcript) compare(t *testing.T, name string, differs ...string) {
 	t.Helper()
-	apitest.Golden(t, name, strings.NewReplacer(append(differs, os.Args[0], "ferry")...).Replace(s.String()))
+	expect.Golden(t, name, strings.NewReplacer(append(differs, os.Args[0], "ferry")...).Replace(s.String()))
 }
 
 func TestHelpTextsDoNotChange(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 const openSesame = "open sesame"
@@ -177,7 +178,7 @@ func TestAListSaysWhoSentAFileAndHowOftenItWasFetched(t *testing.T) {
 		lines := strings.Split(h.run("", "ls", "-l").out, "\n")
 		return strings.Fields(lines[min(1, len(lines)-1)])
 	}
-	apitest.Eventually(func() bool { f := fields(); return len(f) > 7 && f[7] == "1" })
+	expect.Eventually(func() bool { f := fields(); return len(f) > 7 && f[7] == "1" })
 	if f := fields(); len(f) != 10 || f[7] != "1" || f[8] != "bob" || f[9] != "a.txt" || f[5] != time.Now().Add(48*time.Hour).Format(time.DateOnly) {
 		t.Errorf("the line is %q", f)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // status returns a figure of a process's memory in bytes.
@@ -51,7 +51,7 @@ func unread(t *testing.T, port string) (sum int64) {
 // TestAloneStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces sends forms that become bundles, with long names and all but
 // the end of a large file, until no place is left for one more.
 func TestAloneStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces(t *testing.T) {
-	apitest.Alone(t)
+	expect.Alone(t)
 	s := serve(t, t.TempDir(), "--inbox", "off")
 	before := status(t, s.Process.Pid, "VmHWM:")
 	code, text := s.do("POST", "/requests", `{"title":"files"}`)

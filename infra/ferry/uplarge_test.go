@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // ended starts an upload and ends it with a signal while the service holds its third part.
@@ -82,7 +83,7 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	}
 	h.write(state, []byte(text)) // as if a crash had left it
 	h.run("", "rm", "1")
-	h.run("", up...).want(t, exitRefused, "file 1 was deleted")
+	h.run("", up...).want(t, exitRefused, "file 1 has been deleted")
 
 	h.ended(s, os.Interrupt, up...).want(t, exitInterrupt)
 	id, _, _ := strings.Cut(strings.Split(h.run("", "uploads").out, "\n")[1], " ")
@@ -91,7 +92,7 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	if r := h.run("", up...); r.code != exitOK || strings.Contains(r.err, "resuming") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
-	apitest.Equal(t, "what is left", h.unfinished(), nil)
+	expect.Equal(t, "what is left", h.unfinished(), nil)
 }
 
 func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
@@ -108,7 +109,7 @@ func TestSHA256OfALargeFileIsKeptOnRequest(t *testing.T) {
 	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
 	h.run("", "up", "big", "--sha256").want(t, exitOK)
 	h.run("", "get", "1", "-o", "copy").want(t, exitOK, "verified by sha-256 and crc64nvme")
-	apitest.Equal(t, "the copy is right", h.read("copy") == h.read("big"), true)
+	expect.Equal(t, "the copy is right", h.read("copy") == h.read("big"), true)
 }
 
 // TestASessionCarriesFilesOfAnySize is for gateways that damage bodies, such as SAM's.
@@ -153,6 +154,6 @@ func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
 	h.run("", up("one")...).want(t, exitOK, "resuming the upload of big.bin")
 	h.ended(s, os.Interrupt, up("one")...).want(t, exitInterrupt)
 	h.write("big.bin", bytes.Repeat([]byte("fedcba9876543210"), 4<<20))
-	h.run("", up("one")...).want(t, exitOK, "big.bin has changed since the upload of big.bin began, so it begins anew")
+	h.run("", up("one")...).want(t, exitOK, "big.bin has changed since the upload of big.bin began, so it starts again")
 	h.run("", "uploads", "--json").want(t, exitOK, `"id"`) // the one with the other password, which nobody resumes
 }

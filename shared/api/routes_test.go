@@ -9,6 +9,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 func TestPathsMatchTheirTemplates(t *testing.T) {
@@ -32,7 +33,7 @@ func TestPathsMatchTheirTemplates(t *testing.T) {
 		"/uploads/7/parts/1": "PUT",
 		"":                   "",
 	} {
-		apitest.Equal(t, path, strings.Join(api.Methods(path), ", "), want)
+		expect.Equal(t, path, strings.Join(api.Methods(path), ", "), want)
 	}
 }
 
@@ -60,7 +61,7 @@ func TestUncleanPathIsNotRedirected(t *testing.T) {
 		for _, method := range []string{"GET", "POST"} {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, nil))
-			apitest.Equal(t, method+" "+path, w.Code, want)
+			expect.Equal(t, method+" "+path, w.Code, want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
@@ -123,7 +123,7 @@ func TestATokenEndsWithItsUserAndPassword(t *testing.T) {
 				t.Errorf("the scope is %q, and the list has %v", got, c.names(t))
 			}
 			err := auth.NewTokens(c.Ports).End(t.Context(), get(t, c.users, "alice"), made.ID)
-			apitest.WantFault(t, "ending it again", err, fault.NotFound)
+			expect.Fault(t, "ending it again", err, fault.NotFound)
 		})
 	}
 }
@@ -156,10 +156,10 @@ func TestAUseIsRecordedOnceADay(t *testing.T) {
 			c.use(t, token)
 			c.advance(time.Hour)
 		}
-		apitest.Equal(t, fmt.Sprint("writes on day ", d), calls.writes.Load(), int64(d+1))
+		expect.Equal(t, fmt.Sprint("writes on day ", d), calls.writes.Load(), int64(d+1))
 		c.advance(day)
 	}
-	apitest.Equal(t, "reads of 15 uses", calls.reads.Load(), 15)
+	expect.Equal(t, "reads of 15 uses", calls.reads.Load(), 15)
 }
 
 func TestAnotherTextIsRefusedWithoutTheTable(t *testing.T) {
@@ -180,9 +180,9 @@ func TestAnotherTextIsRefusedWithoutTheTable(t *testing.T) {
 		}
 	}
 	for _, other := range []string{"ferry_", "ferry_!", token[:len(token)-2], token + "AA"} {
-		apitest.Equal(t, other, c.use(t, other), "")
+		expect.Equal(t, other, c.use(t, other), "")
 	}
-	apitest.Equal(t, "reads", calls.reads.Load(), 0)
+	expect.Equal(t, "reads", calls.reads.Load(), 0)
 }
 
 // TestFiftyTokensAreTheMost makes more at once, in two processes.
@@ -220,7 +220,7 @@ func TestFiftyTokensAreTheMost(t *testing.T) {
 	c.token(t, auth.APIToken{Name: "a device", Scope: auth.ScopeLogin, Idle: 60})
 	c.advance(366*day + time.Second)
 	c.token(t, auth.APIToken{Name: "new", Scope: auth.ScopeAll})
-	apitest.Equal(t, "tokens after a year", c.names(t), []string{"new"})
+	expect.Equal(t, "tokens after a year", c.names(t), []string{"new"})
 	page, err := c.Table.Query(t.Context(), table.Query{PK: "tokens#alice", Limit: 100})
 	if must(t, err); len(page.Items) != 2 { // the token, and the count
 		t.Errorf("%d items are left", len(page.Items))
@@ -244,7 +244,7 @@ func TestTheDeviceUnusedForLongestIsLoggedOut(t *testing.T) {
 		if i == 1 {
 			want = ""
 		}
-		apitest.Equal(t, fmt.Sprint("the scope of device ", i), c.use(t, token), want)
+		expect.Equal(t, fmt.Sprint("the scope of device ", i), c.use(t, token), want)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/keys"
 )
@@ -95,7 +95,7 @@ func TestFailedLoginsLookAlike(t *testing.T) {
 		}
 		said[fault.Of(err).Detail] = true
 	}
-	apitest.Equal(t, "different answers", len(said), 1)
+	expect.Equal(t, "different answers", len(said), 1)
 	if _, _, err := c.Login(t.Context(), by("new", right, source)); !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
 		t.Errorf("a temporary password gives %v", err)
 	}
@@ -263,7 +263,7 @@ func TestFirstAccessTakesATemporaryPasswordAndNoBearer(t *testing.T) {
 	if u, err := c.CheckFirst(t.Context(), auth.Read(r)); err != nil || u.Name != "new" {
 		t.Errorf("a temporary password gives %q, %v", u.Name, err)
 	}
-	apitest.WantFault(t, "elsewhere", failure(c.Check(t.Context(), auth.Read(r))), fault.Unauthorized)
+	expect.Fault(t, "elsewhere", failure(c.Check(t.Context(), auth.Read(r))), fault.Unauthorized)
 	r.Header.Set("Authorization", "Bearer "+bearer)
-	apitest.WantFault(t, "a bearer", failure(c.CheckFirst(t.Context(), auth.Read(r))), fault.Unauthorized)
+	expect.Fault(t, "a bearer", failure(c.CheckFirst(t.Context(), auth.Read(r))), fault.Unauthorized)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 )
 
@@ -80,7 +80,7 @@ func TestACookieIsReadByItsNameAlone(t *testing.T) {
 		planted := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/me", nil)
 		planted.Header.Set("Cookie", name+"=evil; "+name+"=token")
 		_, err := c.Read(planted)
-		apitest.WantFault(t, "a second cookie, which a neighbour has set", err, fault.Forbidden)
+		expect.Fault(t, "a second cookie, which a neighbour has set", err, fault.Forbidden)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
@@ -40,7 +40,7 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fa
 		})
 	}
 	wg.Wait()
-	apitest.Equal(t, "gates that are left", c.Throttle.Gates(), 0)
+	expect.Equal(t, "gates that are left", c.Throttle.Gates(), 0)
 	return answers, n.Load()
 }
 
@@ -225,7 +225,7 @@ func TestProcessesShareTheOneTryAfterAWait(t *testing.T) {
 	}
 	ended.Wait()
 	slices.Sort(answers)
-	apitest.Equal(t, "the answers", answers, []fault.Kind{fault.Unauthorized, fault.TooMany})
+	expect.Equal(t, "the answers", answers, []fault.Kind{fault.Unauthorized, fault.TooMany})
 }
 
 func TestRightPasswordBesideAFewWrongOnesIsAccepted(t *testing.T) {
@@ -286,7 +286,7 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 		ended <- err
 	}()
 	cancel()
-	apitest.WantErr(t, "the waiting try", <-ended, context.Canceled)
+	expect.Err(t, "the waiting try", <-ended, context.Canceled)
 	close(release)
 	wg.Wait()
 }

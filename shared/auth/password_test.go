@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 )
 
@@ -72,7 +72,7 @@ func TestHashMatchesOnlyItsPassword(t *testing.T) {
 		{"a very long one", longest, strings.Repeat("x", 1<<20), false},
 		{"a trailing zero byte", "a password", "a password\x00", false},
 	} {
-		apitest.Equal(t, c.what, verify(t, h, hash(t, h, c.password), c.typed), c.want)
+		expect.Equal(t, c.what, verify(t, h, hash(t, h, c.password), c.typed), c.want)
 	}
 	if a, b := hash(t, h, "a password"), hash(t, h, "a password"); a == b {
 		t.Error("two hashes of a password are the same: there is no salt")
@@ -107,7 +107,7 @@ func TestUnknownUserCostsAHashAndNeverMatches(t *testing.T) {
 		if verify(t, h, "", password) {
 			t.Errorf("%q matches", password)
 		}
-		apitest.Equal(t, "hashes so far", n.Load(), before+1)
+		expect.Equal(t, "hashes so far", n.Load(), before+1)
 	}
 }
 
@@ -172,14 +172,14 @@ func TestConcurrentHashesAreBoundedByCPUs(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 8 * cpus {
-		apitest.WantErr(t, "a hash that waits for a CPU", failure(h.Verify(ended, stored, "another")), context.Canceled)
+		expect.Err(t, "a hash that waits for a CPU", failure(h.Verify(ended, stored, "another")), context.Canceled)
 	}
 	for range 8 * cpus {
 		wg.Go(func() { verify(t, h, stored, "yet another") })
 	}
 	close(release)
 	wg.Wait()
-	apitest.Equal(t, "hashes at once", most.Load(), int64(cpus))
+	expect.Equal(t, "hashes at once", most.Load(), int64(cpus))
 }
 
 func TestWeakerHashIsOutdated(t *testing.T) {
@@ -200,7 +200,7 @@ func TestWeakerHashIsOutdated(t *testing.T) {
 		"more of both": {auth.Params{Memory: 256, Time: 3, Threads: 1}, false},
 	} {
 		old := hash(t, make(c.p), "a password")
-		apitest.Equal(t, what+": it is outdated", now.Outdated(old), c.want)
+		expect.Equal(t, what+": it is outdated", now.Outdated(old), c.want)
 		if !verify(t, now, old, "a password") {
 			t.Errorf("%s: the password no longer matches", what)
 		}

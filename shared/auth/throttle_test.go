@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
@@ -87,7 +87,7 @@ func TestRepeatedWrongPasswordWaitsLikeAnyOther(t *testing.T) {
 			refused++
 		}
 	}
-	apitest.Equal(t, "verified tries of 300 with one password", refused, 9)
+	expect.Equal(t, "verified tries of 300 with one password", refused, 9)
 	for range 20 {
 		c.advance(time.Second)
 		c.try(t, "alice", "wrong", source)

@@ -13,6 +13,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -64,7 +65,7 @@ func TestUserIsAddedOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	apitest.Equal(t, "times that the user was added", added.Load(), 1)
+	expect.Equal(t, "times that the user was added", added.Load(), 1)
 }
 
 func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
@@ -82,9 +83,9 @@ func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 	}
 	var got []string
 	must(t, s.Names(t.Context(), "", func(u auth.User, _ error) error { got = append(got, u.Name); return nil }))
-	apitest.Equal(t, "the list", got, want)
+	expect.Equal(t, "the list", got, want)
 	stop := errors.New("stop")
-	apitest.WantErr(t, "an error of yield", s.Names(t.Context(), "", func(auth.User, error) error { return stop }), stop)
+	expect.Err(t, "an error of yield", s.Names(t.Context(), "", func(auth.User, error) error { return stop }), stop)
 }
 
 func TestEnableRestoresTheState(t *testing.T) {
@@ -130,12 +131,12 @@ func TestUnknownUsersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	add(t, s, "active", auth.Active)
-	apitest.WantErr(t, "getting", failure(s.Get(t.Context(), "nobody")), auth.ErrUnknownUser)
-	apitest.WantErr(t, "disabling", s.Disable(t.Context(), "nobody"), auth.ErrUnknownUser)
-	apitest.WantErr(t, "enabling", failure(s.Enable(t.Context(), "nobody")), auth.ErrUnknownUser)
-	apitest.WantErr(t, "removing", s.Remove(t.Context(), "nobody"), auth.ErrUnknownUser)
-	apitest.WantFault(t, "setting a password", s.SetPassword(t.Context(), "nobody", "x", auth.Active), fault.Conflict)
-	apitest.WantFault(t, "removing a user who is not disabled", s.Remove(t.Context(), "active"), fault.Conflict)
+	expect.Err(t, "getting", failure(s.Get(t.Context(), "nobody")), auth.ErrUnknownUser)
+	expect.Err(t, "disabling", s.Disable(t.Context(), "nobody"), auth.ErrUnknownUser)
+	expect.Err(t, "enabling", failure(s.Enable(t.Context(), "nobody")), auth.ErrUnknownUser)
+	expect.Err(t, "removing", s.Remove(t.Context(), "nobody"), auth.ErrUnknownUser)
+	expect.Fault(t, "setting a password", s.SetPassword(t.Context(), "nobody", "x", auth.Active), fault.Conflict)
+	expect.Fault(t, "removing a user who is not disabled", s.Remove(t.Context(), "active"), fault.Conflict)
 }
 
 func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
@@ -143,7 +144,7 @@ func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
 	s := store(t)
 	for round := range int64(3) {
 		add(t, s, "alice", auth.Active)
-		apitest.Equal(t, "the first generation", get(t, s, "alice").Generation, round)
+		expect.Equal(t, "the first generation", get(t, s, "alice").Generation, round)
 		must(t, s.Disable(t.Context(), "alice"))
 		must(t, s.Remove(t.Context(), "alice"))
 	}
@@ -174,7 +175,7 @@ func TestEditChangesOnlyWhatDiffers(t *testing.T) {
 	must(t, s.Edit(t.Context(), first, cleared))
 	want := before
 	want.Phone, want.Lang, want.KeepDays, want.State, want.Before, want.Generation = "+393471234567", "it", 7, auth.Disabled, auth.Active, before.Generation+1
-	apitest.Equal(t, "the user", get(t, s, "alice"), want)
+	expect.Equal(t, "the user", get(t, s, "alice"), want)
 	for name, err := range s.QuotaList(t.Context(), "") {
 		t.Errorf("%q is listed with a quota, %v", name, err)
 	}
@@ -189,7 +190,7 @@ func TestAnotherAddressEndsWhatWasSentToTheFirst(t *testing.T) {
 		after := before
 		after.Email = "right@example.com"
 		must(t, s.Edit(t.Context(), before, after))
-		apitest.Equal(t, "the generation of "+string(state), get(t, s, string(state)).Generation, before.Generation+ends)
+		expect.Equal(t, "the generation of "+string(state), get(t, s, string(state)).Generation, before.Generation+ends)
 	}
 }
 
@@ -203,7 +204,7 @@ func TestUsersAreNotMissingFromATableThatCannotBeRead(t *testing.T) {
 	db := open(t)
 	add(t, auth.NewUsers(db, time.Now), "alice", auth.Active)
 	err := auth.KnowsLess(t.Context(), db, unread{db}, func(what string) { t.Errorf("%s", what) })
-	apitest.WantErr(t, "reading", err, table.ErrBusy)
+	expect.Err(t, "reading", err, table.ErrBusy)
 }
 
 func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
@@ -262,7 +263,7 @@ func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
 			})
 			store := auth.NewUsers(s.Data.Ports.Table, s.Clock.Now)
 			late := auth.User{Name: "alice", State: auth.Active, Password: "hash"}
-			apitest.WantFault(t, "Add", store.Add(t.Context(), late), fault.Conflict)
+			expect.Fault(t, "Add", store.Add(t.Context(), late), fault.Conflict)
 			s.Calls.Before("table.Write", nil)
 			addOrRemove("remove")
 			must(t, store.Add(t.Context(), late))

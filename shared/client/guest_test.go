@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
 	"ferry/shared/client"
 )
@@ -29,10 +29,10 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	}
 	guest, about, err := client.Join(t.Context(), made.LinkURL, o)
 	must(t, err)
-	apitest.Equal(t, "the maker", about.Maker, "ann")
+	expect.Equal(t, "the maker", about.Maker, "ann")
 	small, err := guest.Upload(t.Context(), "small.txt", "text/plain", []byte("hello"), client.Delivery{})
 	must(t, err)
-	apitest.Equal(t, "the answer", small, client.File{Name: "small.txt", Length: 5})
+	expect.Equal(t, "the answer", small, client.File{Name: "small.txt", Length: 5})
 
 	large := client.Source{Name: "large.bin", Length: 12 << 20, Content: bytes.NewReader(bytesOf(1, 12<<20))}
 	var session string
@@ -51,10 +51,10 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	must(t, err)
 	f, err := again.Put(t.Context(), large, client.PutOptions{Session: session})
 	must(t, err)
-	apitest.Equal(t, "the length", f.Length, 12<<20)
+	expect.Equal(t, "the length", f.Length, 12<<20)
 	all, err := ann.Requests(t.Context())
 	must(t, err)
-	apitest.Equal(t, "what arrived", all[0].Arrived.Files, 2)
+	expect.Equal(t, "what arrived", all[0].Arrived.Files, 2)
 	must(t, ann.EndRequest(t.Context(), made.ID))
 	if _, err = again.Upload(t.Context(), "a", "", nil, client.Delivery{}); client.StatusOf(err) != 401 {
 		t.Errorf("after the end: %v", err)

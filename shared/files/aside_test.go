@@ -11,6 +11,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -161,7 +162,7 @@ func TestASweepKeepsBytesThatALostFileNeeds(t *testing.T) {
 	s.must(s.Data.Disk.Copy(t.Context(), blob.Files, f.Blob, blob.Backup, elsewhere))
 	s.must(s.Data.Disk.Delete(t.Context(), blob.Files, f.Blob))
 	s.Clock.Advance(2 * time.Hour)
-	apitest.Equal(t, "leftovers removed", s.sweep().Orphans, 0)
+	expect.Equal(t, "leftovers removed", s.sweep().Orphans, 0)
 	s.wantFindings("a repair", repairing, "bytes alice 1 the bytes are missing; they lie at backup/"+elsewhere)
 	s.wantObjects(blob.Backup)
 	s.wantFindings("a check after the repair", nil)
@@ -201,6 +202,6 @@ func TestAnOlderTableCostsNothing(t *testing.T) {
 		s.must(err)
 		content, err := os.ReadFile(s.path(f))
 		s.must(err)
-		apitest.Equal(t, "the bytes are right", string(content) == large()[id:], true)
+		expect.Equal(t, "the bytes are right", string(content) == large()[id:], true)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table"
@@ -118,7 +118,7 @@ func TestALinkThatLeadsToNothingIsKeptForAWeek(t *testing.T) {
 			kept := func(days int) (n int) {
 				s.must(failure(s.Data.Table.DeleteExpired(t.Context(), s.Clock.Now().AddDate(0, 0, days))))
 				for key, item := range s.Partitions("removed#link#") {
-					apitest.Equal(t, key, item, before[strings.TrimPrefix(key, "removed#")])
+					expect.Equal(t, key, item, before[strings.TrimPrefix(key, "removed#")])
 					n++
 				}
 				return n
@@ -126,7 +126,7 @@ func TestALinkThatLeadsToNothingIsKeptForAWeek(t *testing.T) {
 			if n := kept(6); n == 0 {
 				t.Error("nothing is kept for a week")
 			}
-			apitest.Equal(t, "what is kept for longer", kept(8), 0)
+			expect.Equal(t, "what is kept for longer", kept(8), 0)
 		})
 	}
 }

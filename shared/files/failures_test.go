@@ -9,7 +9,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -60,7 +60,7 @@ func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			apitest.WantErr(t, "the call", act(c, c.service(lossyTable{c.Data.Table})), errLost)
+			expect.Err(t, "the call", act(c, c.service(lossyTable{c.Data.Table})), errLost)
 			c.Clock.Advance(2 * time.Hour)
 			c.repair()
 			c.wantConsistent(1)
@@ -133,7 +133,7 @@ func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	c.must(err)
 	c.must(service.EndSession(t.Context(), sess))
 	_, err = service.Session(t.Context(), c.by(), sess.ID, true)
-	apitest.WantFault(t, "reading the ended session", err, fault.NotFound)
+	expect.Fault(t, "reading the ended session", err, fault.NotFound)
 }
 
 // read returns what the file's own link in an area gives.
@@ -272,7 +272,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 						return nil
 					})
 				}
-				apitest.Must(t, c.Service.Files().MoveBytes(t.Context(), moved.Owner, moved.ID))
+				expect.NoErr(t, c.Service.Files().MoveBytes(t.Context(), moved.Owner, moved.ID))
 				for _, call := range calls {
 					c.Calls.Before(call, nil)
 				}
@@ -280,10 +280,10 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 					c.wantConsistent(0)
 					return
 				}
-				apitest.Equal(t, "what the link gives in the end", c.read(meanwhile.area, 1), content)
-				apitest.Must(t, c.Service.Files().MoveBytes(t.Context(), "alice", 1))
+				expect.Equal(t, "what the link gives in the end", c.read(meanwhile.area, 1), content)
+				expect.NoErr(t, c.Service.Files().MoveBytes(t.Context(), "alice", 1))
 				c.wantConsistent(1)
-				apitest.Equal(t, "what the link gives after the last move", c.read(meanwhile.area, 1), content)
+				expect.Equal(t, "what the link gives after the last move", c.read(meanwhile.area, 1), content)
 			})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -49,7 +49,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				wantHashed(t, c, err, what == "it matches", stated)
 				break
 			}
-			apitest.Equal(t, "repetitions", waits, 2)
+			expect.Equal(t, "repetitions", waits, 2)
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
@@ -30,7 +30,7 @@ type claims struct {
 func newClaims(t *testing.T) *claims {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	t.Cleanup(func() { db.Close() })
 	w := &claims{T: t}
 	w.Service = files.New(files.Config{Ports: auth.Ports{
@@ -59,7 +59,7 @@ func different(r *files.KeyRequest) { r.Fingerprint = files.Fingerprint("POST", 
 func (w *claims) mustClaim(r files.KeyRequest) *files.Claim {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
-	apitest.Must(w.T, err)
+	expect.NoErr(w.T, err)
 	if result, ok := c.Result(); ok {
 		w.Fatalf("the key already has the result %s", result)
 	}
@@ -80,7 +80,7 @@ func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
 func (w *claims) wantResult(r files.KeyRequest, want string) {
 	w.Helper()
 	c, err := w.Claim(w.Context(), r)
-	apitest.Must(w.T, err)
+	expect.NoErr(w.T, err)
 	if got, ok := c.Result(); !ok || got != want {
 		w.Fatalf("the result is %q, %v, want %q", got, ok, want)
 	}
@@ -94,16 +94,16 @@ func (w *claims) finish(c *files.Claim, result string) error {
 
 func (w *claims) mustFinish(c *files.Claim, result string) {
 	w.Helper()
-	apitest.Must(w.T, w.finish(c, result))
+	expect.NoErr(w.T, w.finish(c, result))
 }
 
 func TestKeyBelongsToOneRequestOfOneUser(t *testing.T) {
 	t.Parallel()
 	w := newClaims(t)
 	first := w.mustClaim(request())
-	apitest.Equal(t, "when a different request may be repeated", w.wantConflict(request(different)), 0)
+	expect.Equal(t, "when a different request may be repeated", w.wantConflict(request(different)), 0)
 	w.mustFinish(first, "first")
-	apitest.Equal(t, "when a different request may be repeated", w.wantConflict(request(different)), 0)
+	expect.Equal(t, "when a different request may be repeated", w.wantConflict(request(different)), 0)
 	w.mustClaim(request(func(r *files.KeyRequest) { r.Key = "another" }))
 	w.mustClaim(request(func(r *files.KeyRequest) { r.By.User = "bob" }))
 	w.mustClaim(request(func(r *files.KeyRequest) { r.By.UserIncarnation = 1 }))
@@ -135,8 +135,8 @@ func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			apitest.Equal(t, "requests that got the key", claimed.Load(), 1)
-			apitest.Equal(t, "requests that were told to retry", refused.Load(), 19)
+			expect.Equal(t, "requests that got the key", claimed.Load(), 1)
+			expect.Equal(t, "requests that were told to retry", refused.Load(), 19)
 		})
 	}
 }
@@ -157,7 +157,7 @@ func TestReleasedRequestCannotCommit(t *testing.T) {
 	w := newClaims(t)
 	first := w.mustClaim(request())
 	first.Release(t.Context())
-	apitest.WantFault(t, "a commit under way", w.finish(first, "first"), fault.Conflict)
+	expect.Fault(t, "a commit under way", w.finish(first, "first"), fault.Conflict)
 	w.mustClaim(request())
 }
 
@@ -166,10 +166,10 @@ func TestExpiredLeaseLetsAnotherRequestTakeTheKey(t *testing.T) {
 	w := newClaims(t)
 	first := w.mustClaim(request())
 	w.advance(59 * time.Second)
-	apitest.Equal(t, "when to retry", w.wantConflict(request()), time.Second)
+	expect.Equal(t, "when to retry", w.wantConflict(request()), time.Second)
 	w.advance(time.Second)
 	second := w.mustClaim(request())
-	apitest.WantFault(t, "the commit of the slow first request", w.finish(first, "first"), fault.Conflict)
+	expect.Fault(t, "the commit of the slow first request", w.finish(first, "first"), fault.Conflict)
 	first.Release(t.Context())
 	w.mustFinish(second, "second")
 	w.wantResult(request(), "second")
@@ -262,7 +262,7 @@ func TestFingerprintDependsOnEveryPart(t *testing.T) {
 	}
 	// Fingerprints are stored, so a new version must compute the same.
 	const want = "e026e5bdc5a8e62fcf616ba3bcb7935a50981d43490c6652ff0ea0024493cc02"
-	apitest.Equal(t, "the fingerprint", files.Fingerprint("POST", "/upload"), want)
+	expect.Equal(t, "the fingerprint", files.Fingerprint("POST", "/upload"), want)
 }
 
 func TestLeaseGrowsWithBody(t *testing.T) {
@@ -270,6 +270,6 @@ func TestLeaseGrowsWithBody(t *testing.T) {
 	for bytes, want := range map[int64]time.Duration{
 		0: 30 * time.Second, 4 << 20: 62 * time.Second, 1 << 30: time.Hour, 1 << 62: time.Hour, -1: time.Hour,
 	} {
-		apitest.Equal(t, fmt.Sprintf("the lease for %d bytes", bytes), files.Lease(bytes), want)
+		expect.Equal(t, fmt.Sprintf("the lease for %d bytes", bytes), files.Lease(bytes), want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table"
@@ -57,7 +58,7 @@ func TestACheckFindsNothingAfterLinksWereChanged(t *testing.T) {
 		{"DELETE /files/1", ""},
 		{"POST /files/1/restore", ""},
 	} {
-		apitest.Equal(t, request.request, k.Ask(request.request, request.body).Code <= 201, true)
+		expect.Equal(t, request.request, k.Ask(request.request, request.body).Code <= 201, true)
 		if _, found := c.check(nil); len(found) != 0 {
 			t.Errorf("after %s: %v", request.request, found)
 		}

@@ -17,8 +17,8 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/service"
@@ -187,7 +187,7 @@ func newSlow(stored int, long time.Duration) *slow {
 func (s *slow) run(t *testing.T, limit time.Duration) files.SweepReport {
 	t.Helper()
 	key, err := keys.Parse(boottest.Key)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	p := service.Ports{
 		Ports: auth.Ports{Table: slowTable{slow: s}, Key: key, Random: rand.Reader, Now: time.Now},
 		Blobs: slowStore{slow: s}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -238,6 +238,6 @@ func TestAnObjectThatTakesLongLeavesTheRunTimeToNoteWhereItIs(t *testing.T) {
 				due++
 			}
 		}
-		apitest.Equal(t, "items that say when to try it again", due, 1)
+		expect.Equal(t, "items that say when to try it again", due, 1)
 	})
 }

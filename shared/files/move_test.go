@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -58,7 +58,7 @@ func TestConcurrentMovesLoseNothing(t *testing.T) {
 	c.repair()
 	c.wantConsistent(1)
 	f := c.stored()[0]
-	apitest.Equal(t, "what the link gives", c.read(f.Area, 1), content)
+	expect.Equal(t, "what the link gives", c.read(f.Area, 1), content)
 }
 
 // countMove moves a file and counts it. The file may also be in the other area. While eight
@@ -101,7 +101,7 @@ func TestAFileWithoutItsBytesCanBeDeletedAndPurged(t *testing.T) {
 	c.must(c.Data.Disk.Delete(t.Context(), blob.Files, c.Objects(blob.Files)[0]))
 	c.Send("GET "+link, "").Want(500)
 	moved := c.ask("DELETE /files/1").Want(200).File().LinkURL
-	apitest.Equal(t, "bytes in use after the deletion", c.user().Used, 1)
+	expect.Equal(t, "bytes in use after the deletion", c.user().Used, 1)
 	if log := c.Log.String(); !strings.Contains(log, `level=ERROR msg="a file was moved without its bytes`) {
 		t.Errorf("the log says %s", log)
 	}
@@ -126,7 +126,7 @@ func TestSweepFreesTheRoomOfFilesWithoutBytes(t *testing.T) {
 		t.Errorf("%d records are in the backup area, want 1", n)
 	}
 	c.sweep(200 * day)
-	apitest.Equal(t, "bytes in use before the end of both terms", c.user().Used, 8)
+	expect.Equal(t, "bytes in use before the end of both terms", c.user().Used, 8)
 	c.Clock.Advance(91 * day)
 	c.sweep(200 * day)
 	if u := c.user(); u.Used != 4 || len(c.Partitions("backup#")) != 1 {
@@ -167,10 +167,10 @@ func TestAMoverIsToldOfEachMove(t *testing.T) {
 		t.Errorf("the calls were %v, and the link gives %q", calls, c.read(blob.Backup, 1))
 	}
 	for range 2 {
-		apitest.Must(t, service.MoveBytes(t.Context(), "alice", 1))
+		expect.NoErr(t, service.MoveBytes(t.Context(), "alice", 1))
 		c.wantConsistent(1)
 	}
-	apitest.Must(t, service.MoveBytes(t.Context(), "alice", 2))
+	expect.NoErr(t, service.MoveBytes(t.Context(), "alice", 2))
 }
 
 // TestTheNextSweepMovesTheBytesThatNobodyMoved does not wait for the day in the key of the old bytes.
@@ -189,10 +189,10 @@ func TestTheNextSweepMovesTheBytesThatNobodyMoved(t *testing.T) {
 		c.sweepYoung() // and walk, which is due again after 30 days
 		c.put("file=a", "12")
 		c.must(remove(c))
-		apitest.Equal(t, what+": objects", len(c.Objects(blob.Backup)), 0)
-		apitest.Equal(t, what+": what the link gives", c.read(blob.Backup, 1), "12")
-		apitest.Equal(t, what+": files that the sweep moved", c.sweepYoung().Moved, 1)
-		apitest.Equal(t, what+": items for days to come", len(c.Partitions("due ")), 0)
+		expect.Equal(t, what+": objects", len(c.Objects(blob.Backup)), 0)
+		expect.Equal(t, what+": what the link gives", c.read(blob.Backup, 1), "12")
+		expect.Equal(t, what+": files that the sweep moved", c.sweepYoung().Moved, 1)
+		expect.Equal(t, what+": items for days to come", len(c.Partitions("due ")), 0)
 		c.wantConsistent(1)
 	}
 }
@@ -210,7 +210,7 @@ func TestAFileThatMovesOnAndOnIsRefusedAtLast(t *testing.T) {
 			t.Errorf("move %d gave %v", n, err)
 		}
 	}
-	apitest.Equal(t, "what the link gives", c.read(blob.Files, 1), "12")
+	expect.Equal(t, "what the link gives", c.read(blob.Files, 1), "12")
 	c.Clock.Advance(2 * time.Hour)
 	c.repair()
 	c.wantConsistent(1)

@@ -10,7 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -89,7 +89,7 @@ func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
 	second.Clock.Advance(31 * 24 * time.Hour)
 	second.sweep(time.Hour)
 	second.wantConsistent(0)
-	apitest.Equal(t, "items in the backup area", len(second.Partitions("backup#")), 0)
+	expect.Equal(t, "items in the backup area", len(second.Partitions("backup#")), 0)
 }
 
 // TestSweepKeepsFilesOfUserAddedDuringIt replaces a user after a sweep has read
@@ -126,13 +126,13 @@ func TestUploadOfRemovedUserTakesNoIDFromTheNext(t *testing.T) {
 	u, before := first.beginUpload("one"), first.user()
 	second := first.replaceUser()
 	err := u.Add(t.Context(), files.Part{Name: "b", Body: strings.NewReader("two"), Size: 3})
-	apitest.WantFault(t, "adding the second file", err, fault.Unauthorized)
+	expect.Fault(t, "adding the second file", err, fault.Unauthorized)
 	u.Abort(t.Context())
 	service, by := second.Service.Files(), files.ByOf(auth.Identity{User: before})
 	_, err = service.Begin(t.Context(), "alice", by, 1, files.Sending{})
-	apitest.WantFault(t, "an upload of the removed user", err, fault.Unauthorized)
+	expect.Fault(t, "an upload of the removed user", err, fault.Unauthorized)
 	second.wantConsistent(0)
-	apitest.Equal(t, "the last id", second.user().LastFile, 1)
+	expect.Equal(t, "the last id", second.user().LastFile, 1)
 }
 
 // TestRequestOfRemovedUserSeesNothingOfTheNext replaces the user after a request
@@ -148,7 +148,7 @@ func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
 		t.Errorf("the list is %+v, %v, want an empty one", page, err)
 	}
 	_, err = second.Service.Files().Delete(t.Context(), before, second.user().LastFile)
-	apitest.WantFault(t, "the deletion", err, fault.NotFound)
+	expect.Fault(t, "the deletion", err, fault.NotFound)
 	second.wantConsistent(1)
 }
 
@@ -189,7 +189,7 @@ func TestBodyOutlivingItsUserIsNotStoredForTheNext(t *testing.T) {
 	body := io.MultiReader(strings.NewReader("con"), readHook(func() { second = first.replaceUser() }), strings.NewReader("tent"))
 	first.upload("file=a", body, 7)
 	list := second.caller().Ask("GET /download/list", "").Want(200)
-	apitest.Equal(t, "files of the next user", len(list.Files), 0)
+	expect.Equal(t, "files of the next user", len(list.Files), 0)
 	second.Clock.Advance(31 * day)
 	second.must(failure(second.Service.Sweep(context.WithoutCancel(t.Context()))))
 	second.wantConsistent(0)
@@ -220,12 +220,12 @@ func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
 	if err != nil || removed != stored {
 		t.Fatalf("%d files were removed, %v", removed, err)
 	}
-	apitest.Equal(t, "records that are left", len(c.Partitions("files#alice "))+len(c.Partitions("backup#")), 0)
+	expect.Equal(t, "records that are left", len(c.Partitions("files#alice "))+len(c.Partitions("backup#")), 0)
 	if user, backup := c.Objects(blob.Files), c.Objects(blob.Backup); len(user) != 1 || len(backup) != 0 || len(c.Partitions("link#")) != 1 {
 		t.Errorf("there are %v, %v and %d links, want one object and link", user, backup, len(c.Partitions("link#")))
 	}
 	c.Clock.Advance(-31 * day)
-	apitest.Equal(t, "what the other user's link gives", c.Get(other), "2")
+	expect.Equal(t, "what the other user's link gives", c.Get(other), "2")
 	if removed, err := c.Service.Files().RemoveAll(t.Context(), "alice"); err != nil || removed != 0 {
 		t.Errorf("the second time %d files were removed, %v", removed, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -28,7 +28,7 @@ func (c caller) wantUsed(what string, want int64) {
 	if used, sum := c.user().Used, c.sum(); used != want || sum != want {
 		c.Errorf("%s: the record says %d bytes and %d are stored, want %d", what, used, sum, want)
 	}
-	apitest.Equal(c.TB, what+": reservations", len(c.Partitions("reserved#")), 0)
+	expect.Equal(c.TB, what+": reservations", len(c.Partitions("reserved#")), 0)
 }
 
 // unsized returns a body of n bytes that does not state its length.
@@ -58,7 +58,7 @@ func TestUploadOverQuotaIsRefused(t *testing.T) {
 		{"one byte too many of unknown length", unsized(1), -1, 413, 100},
 	} {
 		w := c.upload("file=a", k.body, k.length)
-		apitest.Equal(t, k.what, w.Code, k.status)
+		expect.Equal(t, k.what, w.Code, k.status)
 		c.wantUsed(k.what, k.used)
 	}
 	c.wantConsistent(5)
@@ -87,7 +87,7 @@ func TestQuotaLimitsTheWholeForm(t *testing.T) {
 	} {
 		r := c.Request("POST", "/upload", io.MultiReader(strings.NewReader(form(k.sizes...))),
 			"Authorization", "Bearer "+c.bearer, "Content-Type", "multipart/form-data; boundary=b")
-		apitest.Equal(t, k.what, r.StatusCode, k.status)
+		expect.Equal(t, k.what, r.StatusCode, k.status)
 		c.wantUsed(k.what, k.used)
 	}
 	c.wantConsistent(5)
@@ -115,7 +115,7 @@ func TestQuotaHoldsForConcurrentUploads(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			apitest.Equal(t, "stored uploads", stored.Load(), fit)
+			expect.Equal(t, "stored uploads", stored.Load(), fit)
 			c.wantUsed("after all uploads", size*stored.Load())
 			c.wantConsistent(int(stored.Load()))
 		})
@@ -174,7 +174,7 @@ func TestFailedUploadGivesItsRoomBack(t *testing.T) {
 		c.wantUsed(what, 0)
 		c.wantConsistent(0)
 	}
-	apitest.Equal(t, "a later upload that needs all the room", c.upload("file=a", unsized(100), 100).Code, 200)
+	expect.Equal(t, "a later upload that needs all the room", c.upload("file=a", unsized(100), 100).Code, 200)
 }
 
 type brokenReader struct{}
@@ -191,7 +191,7 @@ func TestFileTakesRoomUntilItIsPurged(t *testing.T) {
 	}
 	c.Clock.Advance(91 * day)
 	c.sweep(time.Hour)
-	apitest.Equal(t, "bytes in use after the purge", c.user().Used, 0)
+	expect.Equal(t, "bytes in use after the purge", c.user().Used, 0)
 	c.bearer = c.Login("alice", password)
 	c.put("file=b", strings.Repeat("x", 100))
 	c.wantUsed("after the next upload", 100)
@@ -205,13 +205,13 @@ func TestQuotaOfAnotherUserIsNotDisclosed(t *testing.T) {
 	var said []string
 	for _, length := range []int64{50, -1} {
 		w := c.upload("file=a&d=bob", unsized(50), length)
-		apitest.Equal(t, "a file too large for bob", w.Code, 413)
+		expect.Equal(t, "a file too large for bob", w.Code, 413)
 		said = append(said, w.Header().Get("Ferry-Error"))
 	}
 	if said[0] == "" || said[0] != said[1] || strings.ContainsAny(said[0], "0123456789") {
 		t.Errorf("the faults are %q, want one text for both, without a number", said)
 	}
-	apitest.Equal(t, "a file that fits", c.upload("file=a&d=bob", unsized(37), 37).Code, 200)
+	expect.Equal(t, "a file that fits", c.upload("file=a&d=bob", unsized(37), 37).Code, 200)
 	if u, err := c.Users.Get(t.Context(), "bob"); err != nil || u.Used != 100 || fmt.Sprint(c.user().Used) != "0" {
 		t.Errorf("bob uses %d, %v; alice %d", u.Used, err, c.user().Used)
 	}
@@ -231,10 +231,10 @@ func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
 	c.must(slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.must(c.Users.Disable(t.Context(), "alice"))
 	c.must(failure(service.RemoveAll(t.Context(), "alice")))
-	apitest.Equal(t, "bytes in use after RemoveAll", c.user().Used, 0)
+	expect.Equal(t, "bytes in use after RemoveAll", c.user().Used, 0)
 	c.must(c.Users.Remove(t.Context(), "alice"))
 	c.AddUser("alice", password, quota(50))
-	apitest.WantFault(t, "the upload to the removed user", failure(slow.Commit(t.Context(), 0)), fault.TooLarge)
+	expect.Fault(t, "the upload to the removed user", failure(slow.Commit(t.Context(), 0)), fault.TooLarge)
 	c.wantUsed("after the commit", 0)
 	c.Clock.Advance(25 * time.Hour)
 	c.sweep(time.Hour)
@@ -276,8 +276,8 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 	c.must(failure(service.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)))
 	c.must(failure(service.Complete(t.Context(), open, nil)))
 	c.wantUsed("after the end of a session without a reservation", 95)
-	apitest.Equal(t, "more than the quota", c.upload("file=a", unsized(6), 6).Code, 413)
-	apitest.Equal(t, "what is left of the quota", c.upload("file=a", unsized(5), 5).Code, 200)
+	expect.Equal(t, "more than the quota", c.upload("file=a", unsized(6), 6).Code, 413)
+	expect.Equal(t, "what is left of the quota", c.upload("file=a", unsized(5), 5).Code, 200)
 }
 
 // interrupted is a table before whose first write something else happens.
@@ -338,7 +338,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 				t.Errorf("the commit made %d checks, and gave %v", *checks, err)
 			}
 			c.wantUsed("after the upload", 0)
-			apitest.Equal(t, "another one", c.upload("file=a", unsized(5), 5).Code, 200)
+			expect.Equal(t, "another one", c.upload("file=a", unsized(5), 5).Code, 200)
 			c.wantUsed("after another one", 5)
 			c.wantConsistent(1)
 		}
@@ -351,7 +351,7 @@ func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
 		c.must(err)
 		_, err = s.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)
 		c.must(err)
-		apitest.WantFault(t, "the completion", failure(s.Complete(t.Context(), open, nil)), fault.Conflict)
+		expect.Fault(t, "the completion", failure(s.Complete(t.Context(), open, nil)), fault.Conflict)
 		_, err = s.Complete(t.Context(), open, nil)
 		c.must(err)
 		c.wantUsed("after the second completion", 4)
@@ -381,7 +381,7 @@ func TestAQuickCommitPaysForNoCheck(t *testing.T) {
 	c.must(failure(u.Commit(t.Context(), 0)))
 	c.must(failure(s.Delete(t.Context(), c.user(), 1)))
 	c.must(s.Purge(t.Context(), c.user(), 1))
-	apitest.Equal(t, "checks", *checks, 0)
+	expect.Equal(t, "checks", *checks, 0)
 }
 
 // TestAQuotaThatWasTakenAndIsGivenAgainMissesNothing: an upload that began under the first
@@ -396,7 +396,7 @@ func TestAQuotaThatWasTakenAndIsGivenAgainMissesNothing(t *testing.T) {
 		u := c.beginUpload("12345")
 		c.must(c.give(0, nothing))
 		err := c.give(100, func() { c.must(failure(u.Commit(t.Context(), 0))) })
-		apitest.WantFault(t, "the quota is given", err, fault.Conflict)
+		expect.Fault(t, "the quota is given", err, fault.Conflict)
 		c.must(c.give(100, nothing))
 		c.wantUsed("then", int64(before)+5)
 	}

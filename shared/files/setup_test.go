@@ -12,6 +12,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -215,5 +216,5 @@ func (s server) object(area blob.Area, key string) {
 // wantObjects checks the keys of all objects in an area.
 func (s server) wantObjects(area blob.Area, want ...string) {
 	s.Helper()
-	apitest.Equal(s.TB, "objects in the "+string(area)+" area", fmt.Sprint(s.Objects(area)), fmt.Sprint(want))
+	expect.Equal(s.TB, "objects in the "+string(area)+" area", fmt.Sprint(s.Objects(area)), fmt.Sprint(want))
 }

@@ -13,6 +13,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -41,7 +42,7 @@ func TestSweepRemovesOldObjectsWithoutRecord(t *testing.T) {
 func (s server) sweeps(what string, want files.SweepReport) {
 	s.Helper()
 	want.Complete = true
-	apitest.Equal(s.TB, what, s.sweep(), want)
+	expect.Equal(s.TB, what, s.sweep(), want)
 }
 
 // dated returns a key of a file that is due on the day that many days from now.
@@ -77,8 +78,8 @@ func TestSweepKeepsWhatIsNotOldYetForAnotherDay(t *testing.T) {
 	}
 	s.wantObjects(blob.Files, key)
 	s.Clock.Advance(2 * time.Hour)
-	apitest.Equal(t, "leftovers removed after the grace", s.sweep().Orphans, 1)
-	apitest.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
+	expect.Equal(t, "leftovers removed after the grace", s.sweep().Orphans, 1)
+	expect.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
 }
 
 // TestWalkFindsWhatEarlierDaysStillHave loses the item of a day to come.
@@ -91,7 +92,7 @@ func TestWalkFindsWhatEarlierDaysStillHave(t *testing.T) {
 		s.write(table.Delete(key))
 	}
 	for days, want := range []int{0, 0, 1} {
-		apitest.Equal(t, fmt.Sprintf("leftovers removed by sweep %d", days), s.sweep().Orphans, want)
+		expect.Equal(t, fmt.Sprintf("leftovers removed by sweep %d", days), s.sweep().Orphans, want)
 		s.Clock.Advance(16 * day)
 	}
 }
@@ -110,7 +111,7 @@ func TestAWalkComesEvery30Days(t *testing.T) {
 		}
 		s.Clock.Advance(day - s.Clock.Now().Sub(began))
 	}
-	apitest.Equal(t, "the runs that walked", walked, []int{0, 30, 60})
+	expect.Equal(t, "the runs that walked", walked, []int{0, 30, 60})
 }
 
 // TestSweepKeepsObjectsNewerThanTheTable stores an object with an id that the table has
@@ -122,7 +123,7 @@ func TestSweepKeepsObjectsNewerThanTheTable(t *testing.T) {
 	later := s.dated(-1, 16, "alice") // in the first shard
 	s.object(blob.Files, later)
 	s.Clock.Advance(2 * time.Hour)
-	apitest.Equal(t, "leftovers removed", s.sweep().Orphans, 0)
+	expect.Equal(t, "leftovers removed", s.sweep().Orphans, 0)
 	s.wantObjects(blob.Files, later, kept)
 }
 
@@ -155,9 +156,9 @@ func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 		step.want.Complete = true
 		r := s.sweep()
 		r.Seen = 0 // on its day a file may be seen before it expires
-		apitest.Equal(t, fmt.Sprintf("the sweep after %d hours", step.hour), r, step.want)
+		expect.Equal(t, fmt.Sprintf("the sweep after %d hours", step.hour), r, step.want)
 	}
-	apitest.Equal(t, "links that are left", len(s.Partitions("link#")), 0)
+	expect.Equal(t, "links that are left", len(s.Partitions("link#")), 0)
 }
 
 func TestSweepPurgesFilesOfARemovedUserOnTheirDay(t *testing.T) {
@@ -169,7 +170,7 @@ func TestSweepPurgesFilesOfARemovedUserOnTheirDay(t *testing.T) {
 	s.Clock.Advance(31 * day)
 	s.sweeps("a sweep after a month", files.SweepReport{Seen: 1, Purged: 1})
 	s.wantObjects(blob.Files)
-	apitest.Equal(t, "records that are left", len(s.Partitions("files#")), 0)
+	expect.Equal(t, "records that are left", len(s.Partitions("files#")), 0)
 }
 
 func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
@@ -196,7 +197,7 @@ func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 	s.Clock.Advance(24 * time.Hour)
 	s.sweeps("the next sweep", files.SweepReport{Seen: 2, Moved: 1, Failed: 1})
 	s.wantObjects(blob.Files, broken.Blob)
-	apitest.Equal(t, "objects in the backup area", len(s.Objects(blob.Backup)), 2)
+	expect.Equal(t, "objects in the backup area", len(s.Objects(blob.Backup)), 2)
 }
 
 func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
@@ -219,8 +220,8 @@ func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 		wg.Go(func() { s.sweep() })
 	}
 	wg.Wait()
-	apitest.Equal(t, "bytes in use", s.user("bound").Used, 5)
-	apitest.Equal(t, "reservations", len(s.Partitions("reserved#")), 0)
+	expect.Equal(t, "bytes in use", s.user("bound").Used, 5)
+	expect.Equal(t, "reservations", len(s.Partitions("reserved#")), 0)
 }
 
 // TestADamagedReservationHoldsUpNoOtherUser puts one that cannot be read before another's.
@@ -237,7 +238,7 @@ func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
 	if r := s.sweep(); r.Failed != 0 || !strings.Contains(s.Log.String(), `level=ERROR msg="an item of the table cannot be read" key="reserved#first 1"`) {
 		t.Errorf("the sweep reported %+v, and logged %s", r, s.Log)
 	}
-	apitest.Equal(t, "bytes in use of the second user", s.user("second").Used, 0)
+	expect.Equal(t, "bytes in use of the second user", s.user("second").Used, 0)
 }
 
 // TestADamagedDueItemHoldsUpNothingElse puts one before an object that is due on another day.
@@ -262,7 +263,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)
 	s.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("ab"), nil)))
-	apitest.WantFault(t, "half of the hash", failure(service.Complete(t.Context(), sess, nil)), fault.Unavailable)
+	expect.Fault(t, "half of the hash", failure(service.Complete(t.Context(), sess, nil)), fault.Unavailable)
 	s.Clock.Advance(2 * time.Hour)
 	var looked, completed atomic.Bool // by any lane
 	s.Calls.Before("table.GetMany", func() error { looked.Store(true); return nil })
@@ -279,7 +280,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	if r := s.sweep(); r.Orphans != 0 || !completed.Load() {
 		t.Errorf("the sweep reported %+v", r)
 	}
-	apitest.Equal(t, "objects", len(s.Objects(blob.Files)), 1)
+	expect.Equal(t, "objects", len(s.Objects(blob.Files)), 1)
 }
 
 // session stores a file of one byte in a session that is completed some days after it
@@ -337,7 +338,7 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 			s := newSweepServer(t)
 			keepFor(s.Server, int64(k.keep))
 			f := s.session(k.days, func() { k.meanwhile(s.Server) })
-			apitest.Equal(t, "items that the completion left", len(s.Partitions("due ")), k.items)
+			expect.Equal(t, "items that the completion left", len(s.Partitions("due ")), k.items)
 			for after := range 40 {
 				r := s.sweepYoung()
 				if (r.Moved == 1) != (after == k.moved) || r.Failed > 0 {
@@ -345,7 +346,7 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 				}
 				s.Clock.Advance(day)
 			}
-			apitest.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
+			expect.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
 		})
 	}
 }

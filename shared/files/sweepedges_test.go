@@ -11,7 +11,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 )
 
@@ -51,7 +51,7 @@ func TestAWalkIsNotPutOffByAClockThatWasAhead(t *testing.T) {
 	s.Clock.Advance(-40_000 * day)
 	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
 	s.Clock.Advance(2 * time.Hour)
-	apitest.Equal(t, "leftovers removed", s.sweep().Orphans, 1)
+	expect.Equal(t, "leftovers removed", s.sweep().Orphans, 1)
 }
 
 // TestARetentionOfMillionsOfDaysIsNotDueEachDay ends in a year of five digits.
@@ -64,7 +64,7 @@ func TestARetentionOfMillionsOfDaysIsNotDueEachDay(t *testing.T) {
 		t.Errorf("the record is %+v", f)
 	}
 	s.sweep() // and walk
-	apitest.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
+	expect.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
 	s.Clock.Advance(day)
 	s.sweeps("the sweep of the next day", files.SweepReport{})
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/service"
 	"ferry/shared/table"
@@ -105,9 +105,9 @@ func TestSweepWithoutTimeDoesNothing(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	apitest.WantErr(t, "a cancelled run", failure(s.sweeper().Run(ended)), context.Canceled)
+	expect.Err(t, "a cancelled run", failure(s.sweeper().Run(ended)), context.Canceled)
 	s.wantObjects(blob.Files, orphan)
-	apitest.Equal(t, "leftovers removed by the next run", s.sweep().Orphans, 1)
+	expect.Equal(t, "leftovers removed by the next run", s.sweep().Orphans, 1)
 }
 
 // TestConcurrentSweepsDoNoHarm runs several sweeps over expired files.
@@ -127,12 +127,12 @@ func TestConcurrentSweepsDoNoHarm(t *testing.T) {
 	if len(records) != stored || len(s.Partitions("files#")) != 0 || len(s.Partitions("link#")) != stored {
 		t.Fatalf("%d records in the backup area, %d left, %d links", len(records), len(s.Partitions("files#")), len(s.Partitions("link#")))
 	}
-	apitest.Equal(t, "objects in the backup area", len(s.Objects(blob.Backup)), stored)
+	expect.Equal(t, "objects in the backup area", len(s.Objects(blob.Backup)), stored)
 	s.wantObjects(blob.Files)
 	s.Clock.Advance(91 * day)
 	sweepConcurrently(s)
 	s.wantObjects(blob.Backup)
-	apitest.Equal(t, "items that are left", len(s.Partitions("backup#"))+len(s.Partitions("link#")), 0)
+	expect.Equal(t, "items that are left", len(s.Partitions("backup#"))+len(s.Partitions("link#")), 0)
 }
 
 // sweepConcurrently runs four sweeps at once, and then one more for what they left.

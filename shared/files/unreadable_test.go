@@ -11,6 +11,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/table"
@@ -48,7 +49,7 @@ func (c caller) wantListed(a apitest.Answer, unreadable table.Key, want ...int64
 	for _, f := range a.Want(200).Files {
 		ids = append(ids, f.ID)
 	}
-	apitest.Equal(c.TB, "the listed ids", ids, want)
+	expect.Equal(c.TB, "the listed ids", ids, want)
 	if log := c.Log.String(); !strings.Contains(log, `level=ERROR msg="an item of the table cannot be read" key="`+unreadable.String()) {
 		c.Errorf("the log does not name %s: %s", unreadable, log)
 	}
@@ -136,7 +137,7 @@ func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 			c.Errorf("adding up gives %v", err)
 		}
 		c.must(failure(s.RemoveAll(c.Context(), "alice")))
-		apitest.Equal(c.TB, "reservations for a later user of the name", len(c.keys("reserved#")), 0)
+		expect.Equal(c.TB, "reservations for a later user of the name", len(c.keys("reserved#")), 0)
 	}, quota(100))
 }
 
@@ -146,7 +147,7 @@ func TestADownloadIsCountedWhoseReceiptIsUnreadable(t *testing.T) {
 		damage(c.keys("receipt#")[0])
 		c.Send("GET "+link, "")
 		counted := func() bool { return strings.Contains(fmt.Sprint(c.Partitions("link#")), `"told":true`) }
-		apitest.Equal(c.TB, "the download is counted", apitest.Eventually(counted), true)
+		expect.Equal(c.TB, "the download is counted", expect.Eventually(counted), true)
 	})
 }
 

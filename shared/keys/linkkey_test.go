@@ -11,7 +11,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/keys"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -30,7 +30,7 @@ type keyHolder struct {
 func newKeyHolder(t *testing.T) *keyHolder {
 	t.Helper()
 	db, err := sqlite.Open(t.TempDir()+"/table", sqlite.Options{NoSync: true})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	t.Cleanup(func() { db.Close() })
 	return &keyHolder{T: t, text: strings.Repeat("A", 43) + "\n", now: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), table: db}
 }
@@ -55,19 +55,19 @@ func (h *keyHolder) open(s keys.Store) auth.Ports {
 	s.Memory = time.Minute
 	clock := func() time.Time { return h.now }
 	k, err := keys.Open(h.Context(), s, clock, slog.New(slog.DiscardHandler))
-	apitest.Must(h, err)
+	expect.NoErr(h, err)
 	return auth.Ports{Table: h.table, Key: k, Random: rand.Reader, Now: clock}
 }
 
 func (h *keyHolder) rotate(p auth.Ports) {
 	h.Helper()
 	h.now = h.now.Add(time.Hour)
-	apitest.Must(h, failure(p.Key.Rotate(h.Context(), p.Table, p.Random, 0)))
+	expect.NoErr(h, failure(p.Key.Rotate(h.Context(), p.Table, p.Random, 0)))
 }
 
 func (h *keyHolder) revoke(p auth.Ports, version int) {
 	h.Helper()
-	apitest.Must(h, failure(p.Key.Rotate(h.Context(), p.Table, p.Random, version)))
+	expect.NoErr(h, failure(p.Key.Rotate(h.Context(), p.Table, p.Random, version)))
 }
 
 func TestAKeyWithOneVersionHasTheOldTextForm(t *testing.T) {
@@ -182,7 +182,7 @@ func TestAFileOfAVersionJustMadeIsAReasonToReadTheKey(t *testing.T) {
 	h := newKeyHolder(t)
 	p, other := h.process(), h.process().Key
 	h.now = h.now.Add(keyPause)
-	apitest.Must(t, failure(p.Key.Rotate(t.Context(), p.Table, p.Random, 0)))
+	expect.NoErr(t, failure(p.Key.Rotate(t.Context(), p.Table, p.Random, 0)))
 	before := h.reads
 	if other.Of(2).File(blob.Files, "alice", 1) != p.Key.File(blob.Files, "alice", 1) || h.reads != before+1 {
 		t.Errorf("after %d reads the token differs", h.reads-before)
@@ -191,7 +191,7 @@ func TestAFileOfAVersionJustMadeIsAReasonToReadTheKey(t *testing.T) {
 		other.Of(2).File(blob.Files, "alice", 1)
 		other.Of(9).File(blob.Files, "alice", 1) // a version that is lost
 	}
-	apitest.Equal(t, "reads so far", h.reads, before+1)
+	expect.Equal(t, "reads so far", h.reads, before+1)
 }
 
 // keyPause is the shortest time between two reads.

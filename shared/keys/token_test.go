@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/keys"
 	"ferry/shared/links"
 )
@@ -17,7 +17,7 @@ import (
 func key(t *testing.T, first string) keys.LinkKey {
 	t.Helper()
 	k, err := keys.Parse(first + strings.Repeat("A", 42))
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return k
 }
 
@@ -36,7 +36,7 @@ func TestTokensNeverChange(t *testing.T) {
 		"GUx2aONtPgWWmu0Z00yoB33uSrRgp-GUWCvHuG4xl3Jhbm5AZXhhbXBsZS5jb20": k.Stop("ann@example.com"),
 		"eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHhhbm5AZXhhbXBsZS5jb20": bearer(t, "ann@example.com"),
 	} {
-		apitest.Equal(t, "a token", got, want)
+		expect.Equal(t, "a token", got, want)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestStopTokenIsForOneAddress(t *testing.T) {
 	t.Parallel()
 	k := key(t, "A")
 	token := k.Stop(" Ann@Example.com")
-	apitest.Equal(t, "the token of the same address", k.Stop("ann@example.COM"), token)
+	expect.Equal(t, "the token of the same address", k.Stop("ann@example.COM"), token)
 	if got, ok := k.StopAddress(token); !ok || got != "ann@example.com" {
 		t.Errorf("the token is for %q, %v", got, ok)
 	}
@@ -96,7 +96,7 @@ func TestStopTokenIsForOneAddress(t *testing.T) {
 func bearer(t *testing.T, name string) string {
 	t.Helper()
 	token, err := keys.RandomTokenFor(strings.NewReader(strings.Repeat("x", keys.TokenSize)), name)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return token
 }
 

@@ -15,6 +15,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/keys"
@@ -175,20 +176,20 @@ func TestHotLinkIsWrittenSeldom(t *testing.T) {
 			for i := range 2000 {
 				c.must(c.download(s, f, next(i)))
 			}
-			apitest.Equal(t, "updates in the first second", shared.writes.Load(), 0)
+			expect.Equal(t, "updates in the first second", shared.writes.Load(), 0)
 			shared.ahead.Add(int64(time.Second))
 			c.must(c.download(s, f, next(2000)))
 			s.Flush(t.Context()) // the timer may have been faster
 			if u, n := c.use(f), shared.writes.Load(); u.Downloads != 2003 || !u.About || n > 2 {
 				t.Errorf("after 2,003 downloads: %+v in %d updates", u, n)
 			}
-			apitest.Equal(t, "events: that of the upload and of each download", len(c.Partitions("event#")), 2004)
+			expect.Equal(t, "events: that of the upload and of each download", len(c.Partitions("event#")), 2004)
 			if shown := c.Text(c.Request("GET", "/files/1", nil, "Authorization", "Bearer "+c.Bearer)); !strings.Contains(shown, `"about":true`) {
 				t.Errorf("its owner sees %s", shown)
 			}
 			c.must(c.download(s, f, next(2001)))
 			s.Flush(t.Context())
-			apitest.Equal(t, "downloads after one more", c.use(f).Downloads, 2004)
+			expect.Equal(t, "downloads after one more", c.use(f).Downloads, 2004)
 		})
 	}
 }
@@ -216,7 +217,7 @@ func TestEachRefusalDoublesThePause(t *testing.T) {
 		download := func() error {
 			return s.Used(t.Context(), links.Link{Token: "hot", Use: links.Use{Downloads: 1}}, links.Used{Whole: true})
 		}
-		apitest.WantErr(t, "the first", download(), table.ErrBusy)
+		expect.Err(t, "the first", download(), table.ErrBusy)
 		check(t, download())
 		time.Sleep(4 * time.Minute)
 		synctest.Wait()
@@ -224,7 +225,7 @@ func TestEachRefusalDoublesThePause(t *testing.T) {
 		for i, at := range r.at[1:] {
 			pauses = append(pauses, at.Sub(r.at[i])/time.Second)
 		}
-		apitest.Equal(t, "pauses in seconds", pauses, []time.Duration{1, 2, 4, 8, 16, 32, 60, 60})
+		expect.Equal(t, "pauses in seconds", pauses, []time.Duration{1, 2, 4, 8, 16, 32, 60, 60})
 	})
 }
 
@@ -249,7 +250,7 @@ func TestCountWithoutAnAnswerMakesTheNumberAnEstimate(t *testing.T) {
 		c.must(c.download(s, f, ""))
 		lost := context.DeadlineExceeded
 		shared.lost.Store(&lost)
-		apitest.WantErr(t, "without an answer", c.download(s, f, source), lost)
+		expect.Err(t, "without an answer", c.download(s, f, source), lost)
 		shared.lost.Store(nil)
 		c.wantUse("after a count that was not made", f, 1, false)
 		c.must(c.download(s, f, ""))
@@ -271,7 +272,7 @@ func TestReceiptWaitsLongerThanACount(t *testing.T) {
 		for _, want := range []time.Duration{time.Second, countWait, 0} { // the last finds one that goes on
 			began := time.Now()
 			check(t, s.Used(t.Context(), link, links.Used{Whole: true}))
-			apitest.Equal(t, "the wait", time.Since(began), want)
+			expect.Equal(t, "the wait", time.Since(began), want)
 			synctest.Wait() // the first write ends in the moment in which its answer stops waiting
 		}
 	})
@@ -289,16 +290,16 @@ func TestLinkIsReadOnceASecond(t *testing.T) {
 		}
 		return shared.gets.Load()
 	}
-	apitest.Equal(t, "reads of 3 look-ups before the first download", reads(3), 3)
+	expect.Equal(t, "reads of 3 look-ups before the first download", reads(3), 3)
 	c.must(c.download(s, f, ""))
-	apitest.Equal(t, "reads of 100 look-ups in the same second", reads(100), 0)
+	expect.Equal(t, "reads of 100 look-ups in the same second", reads(100), 0)
 	shared.ahead.Add(int64(time.Second))
-	apitest.Equal(t, "reads of 100 look-ups in the next second", reads(100), 1)
-	apitest.WantFault(t, "in the other area", failure(s.Find(t.Context(), blob.Backup, s.Token(f), "")), fault.Unauthorized)
+	expect.Equal(t, "reads of 100 look-ups in the next second", reads(100), 1)
+	expect.Fault(t, "in the other area", failure(s.Find(t.Context(), blob.Backup, s.Token(f), "")), fault.Unauthorized)
 	_, err := c.Service.Files().Delete(t.Context(), c.user(), f.ID)
 	c.must(err)
-	apitest.WantFault(t, "its bytes are gone", failure(s.FindAgain(t.Context(), c.find(s, f))), fault.Unauthorized)
-	apitest.WantFault(t, "after that", failure(s.Find(t.Context(), f.Area, s.Token(f), "")), fault.Unauthorized)
+	expect.Fault(t, "its bytes are gone", failure(s.FindAgain(t.Context(), c.find(s, f))), fault.Unauthorized)
+	expect.Fault(t, "after that", failure(s.Find(t.Context(), f.Area, s.Token(f), "")), fault.Unauthorized)
 }
 
 func TestRememberedLinkExpiresInTime(t *testing.T) {
@@ -309,7 +310,7 @@ func TestRememberedLinkExpiresInTime(t *testing.T) {
 	look := func() error { _, err := s.Find(t.Context(), f.Area, s.Token(f), ""); return err }
 	c.must(look())
 	shared.ahead.Add(int64(600 * time.Millisecond))
-	apitest.WantFault(t, "an expired link", look(), fault.Unauthorized)
+	expect.Fault(t, "an expired link", look(), fault.Unauthorized)
 }
 
 func TestOneMachineRemembersNoLink(t *testing.T) {
@@ -321,5 +322,5 @@ func TestOneMachineRemembersNoLink(t *testing.T) {
 	for range 3 {
 		c.Get(c.LinksOf(f)[0])
 	}
-	apitest.Equal(t, "reads of the link by 3 downloads", c.Calls.Reset()["table.Get"], 3)
+	expect.Equal(t, "reads of the link by 3 downloads", c.Calls.Reset()["table.Get"], 3)
 }

@@ -13,6 +13,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/links"
@@ -24,10 +25,10 @@ import (
 func TestOnlyAKnownStateIsOver(t *testing.T) {
 	t.Parallel()
 	for _, s := range []links.State{links.Expired, links.UsedUp, links.Ended, links.Deleted, links.Restored} {
-		apitest.Equal(t, string(s), []bool{s.Gives(), s.Over()}, []bool{false, true})
+		expect.Equal(t, string(s), []bool{s.Gives(), s.Over()}, []bool{false, true})
 	}
-	apitest.Equal(t, "live", []bool{links.Live.Gives(), links.Live.Over()}, []bool{true, false})
-	apitest.Equal(t, "another", []bool{links.State("held").Gives(), links.State("held").Over()}, []bool{false, false})
+	expect.Equal(t, "live", []bool{links.Live.Gives(), links.Live.Over()}, []bool{true, false})
+	expect.Equal(t, "another", []bool{links.State("held").Gives(), links.State("held").Over()}, []bool{false, false})
 }
 
 func TestEveryLinkWorksOnlyWhileFileIsInUserArea(t *testing.T) {
@@ -41,7 +42,7 @@ func TestEveryLinkWorksOnlyWhileFileIsInUserArea(t *testing.T) {
 	c.WantStatuses("after the upload", all, 200)
 	c.Ask("DELETE /files/1", "").Want(200)
 	c.WantStatuses("after the deletion", all, 401)
-	apitest.Equal(t, "links of the file in the backup area", len(c.Partitions("link#")), 3)
+	expect.Equal(t, "links of the file in the backup area", len(c.Partitions("link#")), 3)
 	c.Ask("POST /files/1/restore", "").Want(200)
 	c.WantStatuses("after the restoration", all, 200)
 	c.Clock.Advance(31 * 24 * time.Hour)
@@ -79,7 +80,7 @@ func TestPurgedFileLeavesNoLinksOrReceipts(t *testing.T) {
 			}
 			end(c)
 			for _, item := range []string{"link#", "receipt#", "files#", "backup#"} {
-				apitest.Equal(t, item, len(c.Partitions(item)), 0)
+				expect.Equal(t, item, len(c.Partitions(item)), 0)
 			}
 		})
 	}
@@ -104,7 +105,7 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 		t.Errorf("the links are %q, want 2, and one notice in the outbox", all)
 	}
 	c.WantStatuses("after the completion", all, 200)
-	apitest.Equal(t, "receipts", len(c.receipts()), 1)
+	expect.Equal(t, "receipts", len(c.receipts()), 1)
 }
 
 func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
@@ -134,7 +135,7 @@ func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 				wg.Go(func() {
 					<-start
 					resp := c.Request("GET", all[k.links[i%len(k.links)]], nil, "User-Agent", agent)
-					apitest.Equal(t, "the status", resp.StatusCode, status)
+					expect.Equal(t, "the status", resp.StatusCode, status)
 				})
 			}
 			close(start)
@@ -142,7 +143,7 @@ func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 			if got := c.receipts(); len(got) != k.want {
 				t.Fatalf("there are %d receipts, want %d", len(got), k.want)
 			}
-			apitest.Equal(t, "receipts that are still due", len(c.Partitions("receipt#")), 1-k.want)
+			expect.Equal(t, "receipts that are still due", len(c.Partitions("receipt#")), 1-k.want)
 		})
 	}
 }
@@ -171,7 +172,7 @@ func TestNoReceiptUnlessRequested(t *testing.T) {
 	c := newCaller(t)
 	c.Get(c.LinksOf(c.SendToTwo(""))[0])
 	c.Get(c.LinksOf(c.SendToTwo("&notify=0"))[0])
-	apitest.Equal(t, "receipts", len(c.receipts()), 0)
+	expect.Equal(t, "receipts", len(c.receipts()), 0)
 }
 
 // TestMovedFileGetsOneReceipt moves a file to the backup area and back, before or
@@ -187,12 +188,12 @@ func TestMovedFileGetsOneReceipt(t *testing.T) {
 				c.Get(all[1])
 			}
 			c.Get(c.Ask("DELETE /files/1", "").File().LinkURL)
-			apitest.Equal(t, "receipts before the restoration", len(c.receipts()), map[bool]int{true: 1}[before])
+			expect.Equal(t, "receipts before the restoration", len(c.receipts()), map[bool]int{true: 1}[before])
 			c.Ask("POST /files/1/restore", "").Want(200)
 			for _, link := range all {
 				c.Get(link)
 			}
-			apitest.Equal(t, "receipts", len(c.receipts()), 1)
+			expect.Equal(t, "receipts", len(c.receipts()), 1)
 		})
 	}
 }
@@ -224,11 +225,11 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 			}
 			break
 		}
-		apitest.Equal(t, fmt.Sprintf("receipts queued at once when call %d fails", n), len(c.receipts()), 0)
+		expect.Equal(t, fmt.Sprintf("receipts queued at once when call %d fails", n), len(c.receipts()), 0)
 		for range 2 {
 			c.Get(link)
 		}
-		apitest.Equal(t, fmt.Sprintf("receipts after call %d failed", n), len(c.receipts()), 1)
+		expect.Equal(t, fmt.Sprintf("receipts after call %d failed", n), len(c.receipts()), 1)
 	}
 }
 
@@ -247,9 +248,9 @@ func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 	c := newCaller(t)
 	f, s := c.SendToTwo("&notify=1"), c.with(lossyTable{c.Data.Table})
 	for range 2 {
-		apitest.WantErr(t, "counting", c.download(s, f, ""), errLost)
+		expect.Err(t, "counting", c.download(s, f, ""), errLost)
 	}
-	apitest.Equal(t, "receipts", len(c.receipts()), 1)
+	expect.Equal(t, "receipts", len(c.receipts()), 1)
 }
 
 // failingTable is a table whose call number n fails.
@@ -315,7 +316,7 @@ func TestDownloadCountsWhileTransactionsAreBusy(t *testing.T) {
 	c := newCaller(t)
 	f := c.SendToTwo("&notify=1")
 	c.must(c.download(c.with(busyTable{c.Data.Table}), f, ""))
-	apitest.Equal(t, "downloads", c.uses(f)[0].Downloads, 1)
+	expect.Equal(t, "downloads", c.uses(f)[0].Downloads, 1)
 	if err := c.download(c.links, f, ""); len(c.receipts()) != 1 || err != nil {
 		t.Errorf("the next download queues no receipt: %v", err)
 	}
@@ -360,10 +361,10 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 		return s.Open(t.Context(), found.File, func(ctx context.Context) (files.File, error) { return c.links.FindAgain(ctx, found) })
 	}
 	c.must(failure(s.Delete(c.Context(), c.user(), f.ID)))
-	apitest.WantFault(t, "after a move", failure(open()), fault.Unauthorized)
+	expect.Fault(t, "after a move", failure(open()), fault.Unauthorized)
 	c.must(failure(s.Restore(c.Context(), c.user(), f.ID)))
 	body, err := open()
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	defer body.Close()
 	if text, err := io.ReadAll(body); string(text) != "content" || err != nil {
 		t.Errorf("after a move and back: %q, %v", text, err)
@@ -394,14 +395,14 @@ func TestConnectionsOfOneDownloaderCountOnce(t *testing.T) {
 			events := 1 // of the upload
 			want := func(what string, n int64) {
 				t.Helper()
-				apitest.Equal(t, what+": downloads", c.uses(f)[0].Downloads, n)
-				apitest.Equal(t, what+": events", len(c.Partitions("event#")), events+int(n))
+				expect.Equal(t, what+": downloads", c.uses(f)[0].Downloads, n)
+				expect.Equal(t, what+": events", len(c.Partitions("event#")), events+int(n))
 			}
 			count("a", "a", "b", "a", "b", "a")
 			want("two downloaders with several connections", 2)
 			count("b", "a", "c")
 			want("the two again, and a third", 3)
-			apitest.Equal(t, "receipts", len(c.receipts()), 1)
+			expect.Equal(t, "receipts", len(c.receipts()), 1)
 			c.Clock.Advance(time.Hour)
 			count("a")
 			want("the first after an hour", 4)

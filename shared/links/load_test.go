@@ -15,7 +15,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -160,7 +160,7 @@ func TestDownloadsBesideAWriteThatFailsAreCounted(t *testing.T) {
 					check(t, service.Used(t.Context(), links.Link{Token: "slow", Use: links.Use{Downloads: 1}}, links.Used{Whole: true}))
 				})
 				time.Sleep(time.Second)
-				apitest.Equal(t, "downloads, all but that of the failed write", s.downloads.Load(), 19)
+				expect.Equal(t, "downloads, all but that of the failed write", s.downloads.Load(), 19)
 			})
 		})
 	}
@@ -183,7 +183,7 @@ func TestAFlushBesideDownloadsDoesNoHarm(t *testing.T) {
 		}
 		all.Wait()
 		service.Flush(t.Context())
-		apitest.Equal(t, "downloads of 100 that are counted", s.downloads.Load(), 100)
+		expect.Equal(t, "downloads of 100 that are counted", s.downloads.Load(), 100)
 	})
 }
 
@@ -214,12 +214,12 @@ func TestASourceWhoseCountWasLostCountsAgain(t *testing.T) {
 	c, shared, s, f := newCrowd(t, "")
 	lost := context.DeadlineExceeded
 	shared.lost.Store(&lost)
-	apitest.WantErr(t, "a count that gets no answer", c.download(s, f, "192.0.2.1"), lost)
+	expect.Err(t, "a count that gets no answer", c.download(s, f, "192.0.2.1"), lost)
 	shared.lost.Store(nil)
 	for range 3 {
 		c.must(c.download(s, f, "192.0.2.1"))
 	}
-	apitest.Equal(t, "downloads", c.use(f).Downloads, 1)
+	expect.Equal(t, "downloads", c.use(f).Downloads, 1)
 }
 
 // TestUsesThatTheTableRefusedAreWrittenLater, though nobody uses their links again.
@@ -235,7 +235,7 @@ func TestUsesThatTheTableRefusedAreWrittenLater(t *testing.T) {
 		}
 		c.jammed.Store(nil)
 		time.Sleep(time.Minute) // each flush may wait for a write that the table refuses late
-		apitest.Equal(t, "updates: 100 refused ones and their repetitions", c.writes.Load(), 200)
+		expect.Equal(t, "updates: 100 refused ones and their repetitions", c.writes.Load(), 200)
 	})
 }
 
@@ -266,7 +266,7 @@ func TestAnswersUnderWayCountInTheNextHourToo(t *testing.T) {
 	s := links.New(links.Config{Ports: auth.Ports{Table: checked{}, Now: func() time.Time { return now }}, Bytes: 100})
 	check(t, s.MayGive(links.Link{Token: "long"}, 100))
 	now = now.Add(time.Hour)
-	apitest.WantFault(t, "beside 100 bytes under way", s.MayGive(links.Link{Token: "long"}, 1), fault.TooMany)
+	expect.Fault(t, "beside 100 bytes under way", s.MayGive(links.Link{Token: "long"}, 1), fault.TooMany)
 }
 
 // checked is a table that only checks what it gets.

@@ -7,6 +7,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/notify"
@@ -28,7 +29,7 @@ func newCaller(t *testing.T, options ...apitest.Option) caller {
 
 func (c caller) must(err error) {
 	c.Helper()
-	apitest.Must(c.TB, err)
+	expect.NoErr(c.TB, err)
 }
 
 func failure[T any](_ T, err error) error { return err }

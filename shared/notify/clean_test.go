@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/contact"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -57,7 +57,7 @@ func TestUserTextNeverBecomesALink(t *testing.T) {
 func turns[T comparable](t *testing.T, f func(string) T, tests []textTest[T]) {
 	t.Helper()
 	for _, tt := range tests {
-		apitest.Equal(t, tt.name, f(tt.text), tt.want)
+		expect.Equal(t, tt.name, f(tt.text), tt.want)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestShortenedNameEndsBetweenCharacters(t *testing.T) {
 		"abcd\U0001f469\u200d\U0001f467": "abcd\U0001f469\u200d\U0001f467",
 		"abcdefghijklmno\u0301pd":        "abcde...pd",
 	} {
-		apitest.Equal(t, name, notify.Shorten(name, 11), want)
+		expect.Equal(t, name, notify.Shorten(name, 11), want)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -61,9 +61,9 @@ func TestRecordedEventIsACloudEvent(t *testing.T) {
 		"specversion": "1.0", "id": got.ID, "source": "https://files.example.com/v1", "type": "file.deleted",
 		"subject": "files/alice/7", "time": "2026-11-21T09:00:00.123456789Z", "datacontenttype": "application/json", "requestid": "request-1",
 	}
-	apitest.Equal(t, "attributes", len(body), len(want))
+	expect.Equal(t, "attributes", len(body), len(want))
 	for name, value := range want {
-		apitest.Equal(t, name, body[name], value)
+		expect.Equal(t, name, body[name], value)
 	}
 	if data["name"] != `a "<b>".txt` || data["reason"] != "user" || data["id"] != 7.0 {
 		t.Errorf("the data are %v", data)
@@ -95,7 +95,7 @@ func TestEventIDDependsOnWhatHappened(t *testing.T) {
 	seen := map[table.Key]int{}
 	for i, e := range all {
 		first, again := e()[0].Key, e()[0].Key
-		apitest.Equal(t, fmt.Sprint("the key of event ", i), first, again)
+		expect.Equal(t, fmt.Sprint("the key of event ", i), first, again)
 		if other, ok := seen[first]; ok {
 			t.Errorf("the events %d and %d have the same key", other, i)
 		}
@@ -193,7 +193,7 @@ func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 		if tt.topic == "" {
 			want = nil
 		}
-		apitest.Equal(t, tt.name, s.sent, want)
+		expect.Equal(t, tt.name, s.sent, want)
 	}
 }
 

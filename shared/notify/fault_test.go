@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -51,7 +51,7 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 		doubled, windows = doubled+taken-1, windows+allowed-1
 	}
 	for _, n := range rolledBack {
-		apitest.Equal(t, n.ID+", which was rolled back", w.taken[n.ID], 0)
+		expect.Equal(t, n.ID+", which was rolled back", w.taken[n.ID], 0)
 	}
 	for _, n := range w.states(t, stored, len(stored)) {
 		if n.State() != notify.Sent || n.Provider == "" {
@@ -70,7 +70,7 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	w.quiet = true
 	before := w.total()
 	w.deliver(t, w.stream(all), workers)
-	apitest.Equal(t, "messages after a replay of the whole stream", w.total()-before, 0)
+	expect.Equal(t, "messages after a replay of the whole stream", w.total()-before, 0)
 }
 
 // world makes the faults.
@@ -102,7 +102,7 @@ func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Not
 		op := n.Op(start(), fmt.Sprint("undone", i))
 		nothing := table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists())
 		err := w.machine.table.Write(t.Context(), op, nothing)
-		apitest.WantErr(t, "an upload that is rolled back", err, table.ErrCondition)
+		expect.Err(t, "an upload that is rolled back", err, table.ErrCondition)
 		rolledBack = append(rolledBack, op.Value.(notify.Notice))
 	}
 	return stored, rolledBack

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 )
 
@@ -103,7 +103,7 @@ func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	for address, want := range map[string]notify.SuppressReason{
 		"demo@example.net": notify.AddressBounced, "eve@example.net": notify.AddressComplained, "+393331234567": "",
 	} {
-		apitest.Equal(t, address, p.suppressed(t, address), want)
+		expect.Equal(t, address, p.suppressed(t, address), want)
 	}
-	apitest.Equal(t, "the notice of the PIN", p.find(t, pin.ID).ID, "")
+	expect.Equal(t, "the notice of the PIN", p.find(t, pin.ID).ID, "")
 }

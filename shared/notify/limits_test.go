@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -148,7 +148,7 @@ func TestMoreNoticesThanALimitAllowsAreInvalid(t *testing.T) {
 	t.Parallel()
 	counter := notify.Outbox{Table: open(t), Now: time.Now, Limits: notify.Limits{PerHour: 1}}
 	err := reserve("alice", "ann@example.com", "+393401234567")(t, counter)
-	apitest.WantFault(t, "too many notices", err, fault.Invalid)
+	expect.Fault(t, "too many notices", err, fault.Invalid)
 }
 
 func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {

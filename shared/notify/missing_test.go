@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ferry/shared/api/param"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/contact"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -68,7 +68,7 @@ func TestTheUploaderGetsOneMailForAllThatDidNotArrive(t *testing.T) {
 	p.uploaded(t, "one", "a@x.example", "b@x.example", "c@x.example")
 	p.uploaded(t, "two", "a@x.example")
 	p.pass(t, s)
-	apitest.Equal(t, "mails at once", len(p.mails(t)), 0)
+	expect.Equal(t, "mails at once", len(p.mails(t)), 0)
 	p.clock.advance(10 * time.Minute)
 	p.pass(t, s)
 	got := p.mails(t)
@@ -90,8 +90,8 @@ func TestTheUploaderGetsOneMailForAllThatDidNotArrive(t *testing.T) {
 	}
 	p.clock.advance(24 * time.Hour)
 	p.pass(t, s)
-	apitest.Equal(t, "mails in the end", len(p.mails(t)), 2)
-	apitest.Equal(t, "notices that wait", p.waiting(t), 0)
+	expect.Equal(t, "mails in the end", len(p.mails(t)), 2)
+	expect.Equal(t, "notices that wait", p.waiting(t), 0)
 }
 
 func TestNobodyIsToldOfAMailToThemselvesOrOneThatIsNotWanted(t *testing.T) {
@@ -107,7 +107,7 @@ func TestNobodyIsToldOfAMailToThemselvesOrOneThatIsNotWanted(t *testing.T) {
 	late.Expires = p.clock.now().Unix()
 	p.put(t, late)
 	p.pass(t, s)
-	apitest.Equal(t, "notices that wait", p.waiting(t), 0)
+	expect.Equal(t, "notices that wait", p.waiting(t), 0)
 }
 
 func TestAMailAboutWhatDidNotArriveKeepsToTheUploadersLimits(t *testing.T) {
@@ -123,10 +123,10 @@ func TestAMailAboutWhatDidNotArriveKeepsToTheUploadersLimits(t *testing.T) {
 		p.pass(t, s)
 		p.clock.advance(time.Minute)
 	}
-	apitest.Equal(t, "mails in the first hour", len(p.mails(t)), 1)
+	expect.Equal(t, "mails in the first hour", len(p.mails(t)), 1)
 	p.clock.advance(time.Hour)
 	p.pass(t, s)
-	apitest.Equal(t, "mails in the second", len(p.mails(t)), 2)
+	expect.Equal(t, "mails in the second", len(p.mails(t)), 2)
 }
 
 func TestABounceIsToldAndNoCrashOrRepeatDoublesOrLosesIt(t *testing.T) {
@@ -146,7 +146,7 @@ func TestABounceIsToldAndNoCrashOrRepeatDoublesOrLosesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	apitest.Equal(t, "notices that wait", p.waiting(t), 2)
+	expect.Equal(t, "notices that wait", p.waiting(t), 2)
 	weak.write = nil
 	p.clock.advance(notify.Lease)
 	p.pass(t, s)
@@ -201,7 +201,7 @@ func TestTheMailAboutWhatDidNotArriveInEachLanguage(t *testing.T) {
 		p.pass(t, s)
 		got := p.mails(t)
 		slices.SortFunc(got, func(a, b string) int { return len(b) - len(a) })
-		apitest.Golden(t, "missing-mail-"+lang+".txt", "Subject: "+strings.Join(got, "\nSubject: "))
+		expect.Golden(t, "missing-mail-"+lang+".txt", "Subject: "+strings.Join(got, "\nSubject: "))
 	}
 }
 
@@ -235,6 +235,6 @@ func TestWhyAMessageDidNotArriveIsSaidInWords(t *testing.T) {
 		{"letters that the mail server does not take", "sending mail: mail: refused for good: " + contact.ErrLocal.Error(), letters},
 		{"nothing known", "", refused},
 	} {
-		apitest.Equal(t, k.name, notify.TextsOf("en").WhyMissing(k.text), k.want)
+		expect.Equal(t, k.name, notify.TextsOf("en").WhyMissing(k.text), k.want)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -86,7 +86,7 @@ func TestNobodyKnowsAnotherNotice(t *testing.T) {
 	r.operated(notify.ErrUnknown, notify.Retry(t.Context(), r.table, start(), "nobody"))
 	r.operated(notify.ErrUnknown, notify.Cancel(t.Context(), r.table, start(), "nobody"))
 	_, err := notify.Find(t.Context(), r.table, "nobody")
-	apitest.WantErr(t, "finding it", err, notify.ErrUnknown)
+	expect.Err(t, "finding it", err, notify.ErrUnknown)
 	undone := r.linkNotice(1).Op(start(), "rolled-back").Value.(notify.Notice)
 	if again := handle(t, r.sender, undone); again != 0 || r.provider.tries != 0 {
 		t.Errorf("what was rolled back is sent, or tried again after %v", again)
@@ -115,8 +115,8 @@ func TestWaitingAndGivenUpNoticesAreListed(t *testing.T) {
 		got = append(got, n.ID)
 	}
 	slices.Sort(got)
-	apitest.Equal(t, "waiting", got, want)
-	apitest.Equal(t, "given up", idsOf(p.failed(t)), gone)
+	expect.Equal(t, "waiting", got, want)
+	expect.Equal(t, "given up", idsOf(p.failed(t)), gone)
 }
 
 func TestNoticeThatIsTooLateIsEnded(t *testing.T) {
@@ -179,7 +179,7 @@ func TestSendersArePointedAtNoticesDueForAnHour(t *testing.T) {
 		}
 	}
 	_, err = notify.Remind(t.Context(), p.table, &relayed{fail: "outbox"}, now)
-	apitest.WantErr(t, "a topic that refuses", err, errRefused)
+	expect.Err(t, "a topic that refuses", err, errRefused)
 }
 
 func TestOneRunEndsABoundedNumberOfNotices(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"ferry/shared/api/param"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -45,11 +45,11 @@ func TestMessagesInEachLanguage(t *testing.T) {
 			}
 			got := p.received(t) // newest first
 			for i, name := range map[int]string{0: "arrived-mail-", 1: "invite-mail-", 2: "receipt-mail-", 3: "pin-mail-", 5: "link-mail-"} {
-				apitest.Golden(t, name+lang+".txt", "Subject: "+got[i].Subject+"\n\n"+got[i].Text)
-				apitest.Golden(t, name+lang+".html", got[i].HTML)
+				expect.Golden(t, name+lang+".txt", "Subject: "+got[i].Subject+"\n\n"+got[i].Text)
+				expect.Golden(t, name+lang+".html", got[i].HTML)
 			}
-			apitest.Golden(t, "link-sms-"+lang+".txt", got[4].Text+"\n")
-			apitest.Equal(t, "segments of the text message", notify.Segments(got[4].Text), 1)
+			expect.Golden(t, "link-sms-"+lang+".txt", got[4].Text+"\n")
+			expect.Equal(t, "segments of the text message", notify.Segments(got[4].Text), 1)
 		})
 	}
 }
@@ -176,7 +176,7 @@ func TestUserTextCannotLookLikeOurs(t *testing.T) {
 			own++
 		}
 	}
-	apitest.Equal(t, "lines that announce the link", own, 1)
+	expect.Equal(t, "lines that announce the link", own, 1)
 	if strings.Contains(page, "<script>") || strings.Contains(page, `href="https://evil`) || strings.Count(page, "</blockquote>") != 1 || strings.Contains(page+text, "evil.example.org") {
 		t.Errorf("markup got through: %s", page)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -108,7 +108,7 @@ func TestRunSendsEachNoticeWhenItIsDue(t *testing.T) {
 	close(release)
 	p.untilSent(t, slow)
 	stop()
-	apitest.Equal(t, "tries", tries.Load(), 2)
+	expect.Equal(t, "tries", tries.Load(), 2)
 }
 
 func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 )
 
@@ -46,7 +46,7 @@ func TestEventIsPostedAsTheSpecificationSays(t *testing.T) {
 		"Content-Type": "application/cloudevents+json; charset=utf-8", "Webhook-Id": id, "Webhook-Timestamp": "1614265330",
 		"Webhook-Signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
 	} {
-		apitest.Equal(t, name, r.Header.Get(name), want)
+		expect.Equal(t, name, r.Header.Get(name), want)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestSecretHasTheFormOfTheSpecification(t *testing.T) {
 		"whsec_" + long[:32] + " x": false,
 	} {
 		_, err := notify.ParseWebhookSecrets(text)
-		apitest.Equal(t, text, err == nil, good)
+		expect.Equal(t, text, err == nil, good)
 		if err != nil && len(text) > 6 && strings.Contains(err.Error(), text[6:]) {
 			t.Errorf("the secret is in the error %v", err)
 		}

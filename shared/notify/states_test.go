@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -229,7 +229,7 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 	quota := refusal(mail.ErrQuota)
 	r.do(tried(quota))
 	code, message := r.put(t, r.pinNotice()), r.put(t, text(r.machine))
-	apitest.Equal(t, "when the code is tried again", handle(t, r.sender, code), first)
+	expect.Equal(t, "when the code is tried again", handle(t, r.sender, code), first)
 	r.provider.fail = nil
 	second, third := r.put(t, r.linkNotice(2)), r.put(t, r.linkNotice(3))
 	for _, n := range []notify.Notice{second, third} {
@@ -314,7 +314,7 @@ func TestStatesKeepTheOrderAndLeaveOutUnknownNotices(t *testing.T) {
 	}
 	all, err := notify.States(t.Context(), p.table, ids)
 	must(t, err)
-	apitest.Equal(t, "the notices", strings.Join(idsOf(all), " "), strings.Join(want, " "))
+	expect.Equal(t, "the notices", strings.Join(idsOf(all), " "), strings.Join(want, " "))
 }
 
 func idsOf(all []notify.Notice) (ids []string) {
@@ -368,7 +368,7 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 			if err != nil || len(all) != 3 || all[1].ID != r.notice.ID || all[1].State() != tt.want {
 				t.Errorf("got %+v, %v", all, err)
 			}
-			apitest.Equal(t, "what it costs", strings.Join(tab.calls, ", "), tt.calls)
+			expect.Equal(t, "what it costs", strings.Join(tab.calls, ", "), tt.calls)
 		})
 	}
 	for _, last := range []string{"outbox#", "notice#"} {
@@ -377,7 +377,7 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 			r := begin(t, link, true)
 			tab := &torn{&double{Table: r.table}, last, func() { sent(r) }}
 			must(t, notify.Record(t.Context(), tab, start(), notify.Feedback{ID: r.notice.ID, Kind: notify.Bounced}))
-			apitest.Equal(t, "the state", r.state(), notify.Failed)
+			expect.Equal(t, "the state", r.state(), notify.Failed)
 		})
 	}
 }
@@ -402,7 +402,7 @@ func TestEndedNoticeIsKeptAsLongAsItsFileWithinBounds(t *testing.T) {
 				if _, err := r.table.DeleteExpired(t.Context(), start().Add(at)); err != nil {
 					t.Fatal(err)
 				}
-				apitest.Equal(t, fmt.Sprintf("it is there after %v", at), r.state() != "", (at < tt.keeps))
+				expect.Equal(t, fmt.Sprintf("it is there after %v", at), r.state() != "", (at < tt.keeps))
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -201,7 +201,7 @@ func (r *run) check(w want) {
 	for _, end := range []notify.State{notify.Sent, notify.Failed} {
 		var counted struct{ Times int }
 		_ = r.table.Get(r.Context(), countKey(r.notice, end), &counted)
-		apitest.Equal(r.T, fmt.Sprint("the count of notices that were ", end), counted.Times, r.ended[end])
+		expect.Equal(r.T, fmt.Sprint("the count of notices that were ", end), counted.Times, r.ended[end])
 	}
 }
 
@@ -314,7 +314,7 @@ func cancelled(want error) func(*run) {
 }
 
 func (r *run) operated(want, err error) {
-	apitest.WantErr(r.T, "what an operator does", err, want)
+	expect.Err(r.T, "what an operator does", err, want)
 }
 
 // reminded looks for overdue notices.

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
@@ -182,6 +182,6 @@ func TestListHasEachAddressOnceUnderAKeyThatHidesIt(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		apitest.Equal(t, "the list", got, want)
+		expect.Equal(t, "the list", got, want)
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/api/param"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 )
 
@@ -41,7 +41,7 @@ func TestEachLanguageHasEveryText(t *testing.T) {
 				t.Errorf("%s: %s is missing, or has %d names: %q", lang, field.Name, names, value)
 			}
 		}
-		apitest.Equal(t, "months of "+lang, len(strings.Fields(texts.Months)), 12)
+		expect.Equal(t, "months of "+lang, len(strings.Fields(texts.Months)), 12)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestEachTextIsUsed(t *testing.T) {
 func TestOtherLanguagesAreAnsweredInEnglish(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string]string{"": "en", "xx": "en", "pt-BR": "en", "it-IT": "it", "DE": "de", "fr_CA": "fr", "italian": "en"} {
-		apitest.Equal(t, "the language for "+tag, notify.TextsOf(tag).Lang, want)
+		expect.Equal(t, "the language for "+tag, notify.TextsOf(tag).Lang, want)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestSizesAreReadable(t *testing.T) {
 		check := func(lang string, brief bool, want string) {
 			t.Helper()
 			got := notify.TextsOf(lang).WriteSize(tt.bytes, brief)
-			apitest.Equal(t, fmt.Sprintf("%d bytes in %s", tt.bytes, lang), got, strings.ReplaceAll(want, " ", "\u00a0"))
+			expect.Equal(t, fmt.Sprintf("%d bytes in %s", tt.bytes, lang), got, strings.ReplaceAll(want, " ", "\u00a0"))
 		}
 		check("en", false, tt.en)
 		check("it", false, tt.it)

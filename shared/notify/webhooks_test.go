@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -54,7 +54,7 @@ func (p *machine) deliver(t *testing.T, s *notify.Sender) int {
 
 func (p *machine) wantLeft(t *testing.T, want int) {
 	t.Helper()
-	apitest.Equal(t, "items that are left", p.left(t), want)
+	expect.Equal(t, "items that are left", p.left(t), want)
 }
 
 // left returns how many items the table has.
@@ -104,9 +104,9 @@ func (r *receiver) wantOnce(t *testing.T, want int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	apitest.Equal(t, "events that were taken", len(r.seen), want)
+	expect.Equal(t, "events that were taken", len(r.seen), want)
 	for id, n := range r.seen {
-		apitest.Equal(t, "times that the event was taken: "+id, n, 1)
+		expect.Equal(t, "times that the event was taken: "+id, n, 1)
 	}
 }
 
@@ -131,12 +131,12 @@ func TestEachWebhookGetsEventsAtItsOwnPace(t *testing.T) {
 	bad.status.Store(500)
 	d := p.hookSender(t, p.table, bad.URL, good.URL, good.URL+"/other", good.URL)
 	p.happen(t, 3)
-	apitest.Equal(t, "deliveries, three by each that answers", p.deliver(t, d), 6)
+	expect.Equal(t, "deliveries, three by each that answers", p.deliver(t, d), 6)
 	bad.wantOnce(t, 0)
 	bad.status.Store(200)
-	apitest.Equal(t, "deliveries at once", p.deliver(t, d), 0)
+	expect.Equal(t, "deliveries at once", p.deliver(t, d), 0)
 	p.clock.advance(time.Second)
-	apitest.Equal(t, "deliveries after a second", p.deliver(t, d), 3)
+	expect.Equal(t, "deliveries after a second", p.deliver(t, d), 3)
 	bad.wantOnce(t, 3)
 	p.wantLeft(t, 0)
 }
@@ -185,13 +185,13 @@ func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 			r.header.Set("Retry-After", c.retryAfter)
 			r.header.Set("Location", other.URL)
 			p.happen(t, 1)
-			apitest.Equal(t, "it was taken", p.deliver(t, d) == 1, c.taken)
-			apitest.Equal(t, "an item is left", p.left(t) == 1, (c.again > 0))
+			expect.Equal(t, "it was taken", p.deliver(t, d) == 1, c.taken)
+			expect.Equal(t, "an item is left", p.left(t) == 1, (c.again > 0))
 			r.status.Store(200)
 			p.clock.advance(c.again - 500*time.Millisecond)
-			apitest.Equal(t, "deliveries that came too early", p.deliver(t, d), 0)
+			expect.Equal(t, "deliveries that came too early", p.deliver(t, d), 0)
 			p.clock.advance(500 * time.Millisecond)
-			apitest.Equal(t, "it was taken later", p.deliver(t, d) == 1, (c.again > 0))
+			expect.Equal(t, "it was taken later", p.deliver(t, d) == 1, (c.again > 0))
 			other.wantOnce(t, 0)
 		})
 	}
@@ -252,7 +252,7 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 	good.wantOnce(t, 5)
 	p.wantLeft(t, 3)
-	apitest.Equal(t, "events that are logged as dropped", strings.Count(p.log.String(), "event dropped"), 2)
+	expect.Equal(t, "events that are logged as dropped", strings.Count(p.log.String(), "event dropped"), 2)
 }
 
 func TestEventCountsInTheBacklogUntilItLeavesTheOutbox(t *testing.T) {
@@ -273,7 +273,7 @@ func TestEventCountsInTheBacklogUntilItLeavesTheOutbox(t *testing.T) {
 	p.clock.advance(notify.Lease)
 	p.pass(t, d)
 	p.happen(t, 1)
-	apitest.Equal(t, "deliveries when there was room again", p.deliver(t, d), 1)
+	expect.Equal(t, "deliveries when there was room again", p.deliver(t, d), 1)
 }
 
 func TestWaitingEventsAreCountedBeforeTheFirstIsDelivered(t *testing.T) {
@@ -372,7 +372,7 @@ func TestWebhookThatHangsHoldsFourEventsAndDelaysNoOther(t *testing.T) {
 	stop := running(t, p.hookSender(t, p.table, hangs.URL, good.URL))
 	p.happen(t, 8)
 	until(t, func() bool { return tries.Load() >= 4 && good.tries.Load() == 12 && p.left(t) == 12 })
-	apitest.Equal(t, "events that went to the one that hangs", tries.Load(), 4)
+	expect.Equal(t, "events that went to the one that hangs", tries.Load(), 4)
 	close(release)
 	until(t, func() bool { return p.left(t) == 0 })
 	stop()
@@ -412,7 +412,7 @@ func TestTableThatRefusesClaimsMakesNoLaneRest(t *testing.T) {
 }
 
 func TestAloneAClaimThatFailsLateIsTriedAgainSoon(t *testing.T) {
-	apitest.Alone(t)
+	expect.Alone(t)
 	p, r := newMachine(t), receive(t)
 	var claims atomic.Int64
 	weak := brittle(p, func(ops []table.Op) bool {

@@ -13,6 +13,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -23,21 +24,21 @@ import (
 func document(t *testing.T, base string) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(openapi.For(base)))
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return doc
 }
 
 func TestDocumentIsValid(t *testing.T) {
 	t.Parallel()
 	doc := document(t, "https://ferry.example.com/v1")
-	apitest.Must(t, doc.Validate(t.Context(), openapi3.EnableExamplesValidation()))
-	apitest.Equal(t, "the version of the document", doc.OpenAPI, "3.1.0")
+	expect.NoErr(t, doc.Validate(t.Context(), openapi3.EnableExamplesValidation()))
+	expect.Equal(t, "the version of the document", doc.OpenAPI, "3.1.0")
 }
 
 func TestDocumentHasTheServicesAddress(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://ferry.example.com/v1", "http://[::1]:8080/v1", `http://a"b\c/v1`} {
-		apitest.Equal(t, "the server", document(t, base).Servers[0].URL, base)
+		expect.Equal(t, "the server", document(t, base).Servers[0].URL, base)
 	}
 }
 
@@ -119,7 +120,7 @@ func TestAnswersAndEventsAreDescribedExactly(t *testing.T) {
 	} {
 		valid := func(text string) bool {
 			var v any
-			apitest.Must(t, json.Unmarshal([]byte(text), &v))
+			expect.NoErr(t, json.Unmarshal([]byte(text), &v))
 			return c.schema.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation()) == nil
 		}
 		if !valid(c.good) {
@@ -167,7 +168,7 @@ func TestDocumentIsServedWithTheServicesAddress(t *testing.T) {
 		Servers []struct{ URL string }
 		Paths   map[string]any
 	}
-	apitest.Must(t, json.Unmarshal([]byte(s.Text(resp)), &doc))
+	expect.NoErr(t, json.Unmarshal([]byte(s.Text(resp)), &doc))
 	if resp.StatusCode != 200 || doc.OpenAPI != "3.1.0" || len(doc.Paths) < 15 || len(doc.Servers) != 1 || doc.Servers[0].URL != s.Base {
 		t.Errorf("status %d, version %s, servers %+v, %d paths", resp.StatusCode, doc.OpenAPI, doc.Servers, len(doc.Paths))
 	}
@@ -176,7 +177,7 @@ func TestDocumentIsServedWithTheServicesAddress(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/openapi.json", "/"} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", s.Root+path, nil)
-		apitest.Must(t, err)
-		apitest.Equal(t, path, s.Do(r).Header.Get("X-Content-Type-Options"), "nosniff")
+		expect.NoErr(t, err)
+		expect.Equal(t, path, s.Do(r).Header.Get("X-Content-Type-Options"), "nosniff")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -17,7 +17,7 @@ import (
 func TestDataAreOfOneFormatOrRefused(t *testing.T) {
 	t.Parallel()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	t.Cleanup(func() { db.Close() })
 	users, key := auth.NewUsers(db, time.Now), table.Key{PK: "format", SK: "format"}
 	type format struct {
@@ -34,13 +34,13 @@ func TestDataAreOfOneFormatOrRefused(t *testing.T) {
 	}
 	all.Wait()
 	var is format
-	apitest.Must(t, db.Get(t.Context(), key, &is))
+	expect.NoErr(t, db.Get(t.Context(), key, &is))
 	if is.V != table.Format || is.Version == "" {
 		t.Errorf("new data have the format %+v", is)
 	}
-	apitest.Must(t, users.Add(t.Context(), auth.User{Name: "alice", State: auth.Active, Password: "hash"}))
-	apitest.Must(t, users.Disable(t.Context(), "alice"))
-	apitest.Must(t, users.Remove(t.Context(), "alice"))
+	expect.NoErr(t, users.Add(t.Context(), auth.User{Name: "alice", State: auth.Active, Password: "hash"}))
+	expect.NoErr(t, users.Disable(t.Context(), "alice"))
+	expect.NoErr(t, users.Remove(t.Context(), "alice"))
 	for _, c := range []struct {
 		what string
 		op   table.Op
@@ -51,15 +51,15 @@ func TestDataAreOfOneFormatOrRefused(t *testing.T) {
 		{"those of a later version", table.Put(key, format{table.Format + 1, "v2"}), "it knows format 1, and version v2 wrote them in format 2"},
 		{"those of before the first release", table.Delete(key), "it knows format 1, and a version from before the first release wrote them"},
 	} {
-		apitest.Must(t, db.Write(t.Context(), c.op))
+		expect.NoErr(t, db.Write(t.Context(), c.op))
 		err := table.CheckFormat(t.Context(), db)
 		if errors.Is(err, table.ErrFormat) != (c.want != "") || c.want != "" && !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
 	}
-	apitest.WantErr(t, "the format of the refused data", db.Get(t.Context(), key, &is), table.ErrNotFound)
-	apitest.Must(t, db.Write(t.Context(), table.Put(key, struct {
+	expect.Err(t, "the format of the refused data", db.Get(t.Context(), key, &is), table.ErrNotFound)
+	expect.NoErr(t, db.Write(t.Context(), table.Put(key, struct {
 		V string `json:"v"`
 	}{"x"})))
-	apitest.WantErr(t, "a damaged item", table.CheckFormat(t.Context(), db), table.ErrUnreadable)
+	expect.Err(t, "a damaged item", table.CheckFormat(t.Context(), db), table.ErrUnreadable)
 }

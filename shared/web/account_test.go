@@ -10,6 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/service"
 )
@@ -104,7 +105,7 @@ func TestPagesHideUsersWhereTheInterfaceDoes(t *testing.T) {
 		seen := strings.NewReplacer(user, "USER", token, "TOKEN").Replace(v.open(to).Want(200).Text + tried.Text)
 		pages[user] = regexp.MustCompile(`static/\w+/`).ReplaceAllString(seen, "")
 	}
-	apitest.Equal(t, "the pages of somebody who is not there", pages["eve"], pages["ann"])
+	expect.Equal(t, "the pages of somebody who is not there", pages["eve"], pages["ann"])
 	v.shows(v.post("forgot", "user", "no body"), 400, "There is no user of this name")
 }
 
@@ -114,12 +115,12 @@ func TestANewUserChoosesAPasswordByTheTemporaryOneOrByTheInvitation(t *testing.T
 	to := v.post("login", "user", "new", "password", "temporary password").Want(303).Header.Get("Location")
 	v.opens(to, 200, "Welcome, new.", `-name="code"`, `autocomplete="new-password" minlength="10" maxlength="128"`)
 	v.has("the log", v.Log.String(), "-login refused")
-	apitest.Equal(t, "cookies, as this is no login", len(v.cookies), 0)
+	expect.Equal(t, "cookies, as this is no login", len(v.cookies), 0)
 	u, err := v.Users.Get(t.Context(), "new")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	ports := v.Data.Ports.Ports
 	accounts := auth.NewAccounts(auth.AccountsConfig{Ports: ports, Outbox: notify.NewOutbox(ports, notify.Limits{}, "", false)})
-	apitest.Must(t, accounts.Invite(t.Context(), u, ""))
+	expect.NoErr(t, accounts.Invite(t.Context(), u, ""))
 	invited := v.mailedPage(v.Mail())
 	v.shows(v.send("GET "+invited, "", "Sec-Fetch-Site", "cross-site"), 200, "Welcome, new.")
 	token := valueOf(invited, "k")
@@ -148,7 +149,7 @@ func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {
 		v.shows(v.post("account", "do", "token", "name", "x", "scope", bad), 400, `role="alert"`)
 	}
 	ids := allOf(v.open("account").Text, `name="id" value="([^"]+)"`)
-	apitest.Equal(t, "what can be ended", len(ids), 2)
+	expect.Equal(t, "what can be ended", len(ids), 2)
 	for _, id := range append(ids, ids[0]) { // also what has ended
 		v.leads(v.post("account", "do", "end", "id", id), "account")
 	}
@@ -160,7 +161,7 @@ func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {
 	v.leads(v.post("account", "do", "everywhere"), "login?everywhere=1")
 	v.opens("login?everywhere=1", 200, "logged out everywhere")
 	v.leads(other.open("account"), "login?next=account")
-	apitest.Equal(t, "cookies", len(v.cookies), 0)
+	expect.Equal(t, "cookies", len(v.cookies), 0)
 	v.Send("GET /download/list", "", "Authorization", "Bearer "+lasting).Want(200) // a program's token goes on
 	v.login("ann")
 	v.leads(v.post("account", "do", "tokens"), "account")
@@ -194,14 +195,14 @@ func TestMailsAreStoppedAndResumedByThePage(t *testing.T) {
 	v.opens(page, 200, shown+" gets no e-mails from Ferry about files any more", "Undo", `role="status"`)
 	v.leads(v.post("stop", "t", token, "undo", "1"), page)
 	v.opens(page, 200, "will get no more e-mails")
-	apitest.Must(t, v.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, notify.AddressBounced, "", time.Now())))
+	expect.NoErr(t, v.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, notify.AddressBounced, "", time.Now())))
 	v.opens(page, 200, "came back, or were reported", "-<form", `-<b>"@`)
 	v.Calls.Reset()
 	for wrong, status := range map[string]int{"": 400, "x": 401, token + "x": 401} {
 		v.opens("stop?t="+wrong, 401, "<h1>This link is not valid", "-example.com", "-<form")
 		v.shows(v.post("stop", "t", wrong), status, "<h1>This link is not valid")
 	}
-	apitest.Equal(t, "calls for wrong links", v.Calls.Reset(), map[string]int{})
+	expect.Equal(t, "calls for wrong links", v.Calls.Reset(), map[string]int{})
 	v.has("the log", v.Log.String(), "-example.com")
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
 	"ferry/shared/wire"
 )
@@ -19,9 +20,9 @@ func (v visitor) bundle(fields string, files ...string) string {
 	var b bytes.Buffer
 	w := bundle.NewWriter(&b)
 	for file := range slices.Chunk(files, 2) {
-		apitest.Must(v.TB, w.Add(bundle.Entry{Path: file[0]}, []byte(file[1])))
+		expect.NoErr(v.TB, w.Add(bundle.Entry{Path: file[0]}, []byte(file[1])))
 	}
-	apitest.Must(v.TB, w.Close())
+	expect.NoErr(v.TB, w.Close())
 	plan := fmt.Sprintf(`{"name":"trip.zip","bundle":true,"length":%d%s}`, b.Len(), fields)
 	id := apitest.Read[struct{ ID string }](v.Ask("POST /uploads", plan).Want(201)).ID
 	part := apitest.Read[wire.SignedParts](v.Ask("POST /uploads/"+id+"/parts", `{"numbers":[1]}`).Want(200)).Parts[0]
@@ -36,8 +37,8 @@ func TestABundlesPageHasATreeWhoseFilesDownloadOneByOne(t *testing.T) {
 		"<span>day 1</span>", "&lt;b&gt;.html", "-<b>.html", "<details open>", "Download all", `-role="search"`,
 		`aria-label="Download a&amp;b.txt"`, "-Pictures")
 	all := addresses(a, "&entry=")
-	apitest.Equal(t, "files", len(all), 3)
-	apitest.Equal(t, "the first", v.open(all[0]).Want(200).Text, "hello")
+	expect.Equal(t, "files", len(all), 3)
+	expect.Equal(t, "the first", v.open(all[0]).Want(200).Text, "hello")
 	v.wantUses("one entry", 1, 0)
 	long := strings.Repeat("'", 10_000)
 	if n := len(v.open(page + "&lang=" + long + "&claim=" + long).Text); n > 20_000 {
@@ -54,11 +55,11 @@ func TestABundleOpensWhatIsAloneAndBeginsWithPicturesIfMostAre(t *testing.T) {
 	for i := range 30 {
 		many = append(many, fmt.Sprintf("trip/day 1/%d.txt", i), "x")
 	}
-	apitest.Equal(t, "folders that are open", strings.Count(v.open(v.bundle("", many...)).Text, "<details open>"), 2)
+	expect.Equal(t, "folders that are open", strings.Count(v.open(v.bundle("", many...)).Text, "<details open>"), 2)
 	beside := append(many, "read me.txt", "x")
-	apitest.Equal(t, "of one beside a file", strings.Count(v.open(v.bundle("", beside...)).Text, "<details open>"), 2)
+	expect.Equal(t, "of one beside a file", strings.Count(v.open(v.bundle("", beside...)).Text, "<details open>"), 2)
 	two := append(many, "other/a.txt", "x")
-	apitest.Equal(t, "of two folders", strings.Count(v.open(v.bundle("", two...)).Text, "<details open>\n<summary>"), 1) // the one within trip, once that is opened
+	expect.Equal(t, "of two folders", strings.Count(v.open(v.bundle("", two...)).Text, "<details open>\n<summary>"), 1) // the one within trip, once that is opened
 	v.opens(v.bundle("", "a.png", "x", "b.png", "x", "c.txt", "x"), 200, `<ul class="grid">`, ">List</a>")
 	v.opens(v.bundle("", "a.png", "x", "b.txt", "x"), 200, `-<ul class="grid">`, ">Pictures</a>")
 }
@@ -72,11 +73,11 @@ func TestALargeBundleIsSearchedAndComesInParts(t *testing.T) {
 	page := v.bundle("", files...)
 	a := v.opens(page, 200, "ann</bdi> sends you files", "Search 1200 files", "-<details open>", "1 to 1000 of 1200", "-1100.txt")
 	next := addresses(a, "from=1000")
-	apitest.Equal(t, "next", len(next), 1)
+	expect.Equal(t, "next", len(next), 1)
 	v.opens(next[0], 200, "1001 to 1200 of 1200", "Übung 1100.txt", "-0999.txt", `rel="prev"`)
 	a = v.opens(page+"&q="+url.QueryEscape("üBUNG 119"), 200, "10 files have “üBUNG 119” in their names.", "-<details open>",
 		"ung 1193.txt", "-1093")
-	apitest.Equal(t, "found", len(addresses(a, "&entry=")), 10)
+	expect.Equal(t, "found", len(addresses(a, "&entry=")), 10)
 	v.opens(page+"&q=txt", 200, "The first 1000 files with “txt” in their names")
 	v.opens(page+"&q=%3Cb%3E", 200, "No name contains “&lt;b&gt;”", "Show all")
 	tooLong := "q=" + strings.Repeat("%C3%BC", 300)
@@ -94,8 +95,8 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 	a := v.opens(page+"&view=pictures", 200, `class="grid"`, `alt="p/1.jpg"`, `loading="lazy"`, "<bdi>big.jpg</bdi>",
 		"<bdi>empty.png</bdi>")
 	previews := addresses(a, "&preview")
-	apitest.Equal(t, "previews", len(previews), 3)
-	apitest.Equal(t, "the second", v.open(previews[1]).Want(200).Text, "two")
+	expect.Equal(t, "previews", len(previews), 3)
+	expect.Equal(t, "the second", v.open(previews[1]).Want(200).Text, "two")
 	v.open(previews[2]).Want(200).WantHeaders("Content-Type", "image/svg+xml",
 		"Content-Security-Policy", "sandbox; default-src 'none'", "X-Content-Type-Options", "nosniff")
 	v.wantUses("previews", 0, 0)
@@ -133,5 +134,5 @@ func TestAGuardedBundleListsNothingUnasked(t *testing.T) {
 	v.opens(locked, 200, "sends you files with a password", "-trip.zip", "-a.txt")
 	a = v.post("l", "k", valueOf(locked, "k"), "password", "open sesame")
 	v.shows(a, 200, "trip.zip", "a.txt")
-	apitest.Equal(t, "an entry", v.open(addresses(a, "&entry=a")[0]).Want(200).Text, "hello")
+	expect.Equal(t, "an entry", v.open(addresses(a, "&entry=a")[0]).Want(200).Text, "hello")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 )
 
@@ -47,7 +48,7 @@ func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
 func TestAMessageThatFailedIsCorrectedAndSentAgain(t *testing.T) {
 	v := visit(t).login("ann")
 	v.InProcess("it delivers what waits")
-	apitest.Must(t, v.Data.Table.Write(t.Context(), notify.Suppress("typo@example.com", notify.AddressBounced, "", time.Now())))
+	expect.NoErr(t, v.Data.Table.Write(t.Context(), notify.Suppress("typo@example.com", notify.AddressBounced, "", time.Now())))
 	f := v.Upload("file=plan.pdf&m=typo@example.com&m=bob@example.com&i=Here+it+is&downloads=3&lang=en", "x", "Ferry-Link-Password", "")
 	sent, panel := fmt.Sprint("send?sent=", f.ID), fmt.Sprint("files?id=", f.ID)
 	v.opens(sent, 200, "Sent to 2 people", "0 of 2 people reached", "data-waits", "-no such address")
@@ -70,7 +71,7 @@ func TestAMessageThatFailedIsCorrectedAndSentAgain(t *testing.T) {
 	record := v.Ask(fmt.Sprint("GET /files/", f.ID), "").Want(200).Text
 	v.has("the record", record, `"downloads":3`, "carla@example.com", "-typo@example.com")
 	message, err := v.Service.Inbox.List(t.Context(), 1)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	v.has("the new message", message[0].To+message[0].Text, "carla@example.com", "> Here it is", "Downloads allowed: 3")
 	v.shows(send("dora@example.com", "https://evil.example/"), 200, "-evil.example") // that link is gone
 	again := fmt.Sprint("/files/", f.ID, "/links")

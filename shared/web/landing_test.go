@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/service"
 )
 
@@ -14,7 +15,7 @@ func (v visitor) wantUses(what string, downloads, previews int) {
 	v.Helper()
 	type uses struct{ Count, Previews int }
 	got := apitest.Read[struct{ Downloads uses }](v.Ask("GET /files/1", "").Want(200))
-	apitest.Equal(v.TB, "downloads and previews by "+what, got.Downloads, uses{downloads, previews})
+	expect.Equal(v.TB, "downloads and previews by "+what, got.Downloads, uses{downloads, previews})
 }
 
 func TestALinksPageSaysWhatItIsAndCountsNothing(t *testing.T) {
@@ -77,7 +78,7 @@ func TestALinkWithAPasswordHidesItsNameUntilItIsOpened(t *testing.T) {
 	a := v.post("l", "k", token, "password", "open sesame")
 	v.shows(a, 200, "secret.txt", "claim=", "2 downloads left", "curl -OJL -u :PASSWORD &#34;", "-hello")
 	button := addresses(a, "&download=1")[0]
-	apitest.Equal(t, "the file", v.open(button).Want(200).Text, "hello")
+	expect.Equal(t, "the file", v.open(button).Want(200).Text, "hello")
 	v.opens(page, 200, "1 download left")
 	v.Clock.Advance(25 * time.Hour)
 	v.leads(v.open("l?k="+token+"&claim="+valueOf(button, "claim")), "l?k="+token)

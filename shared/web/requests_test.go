@@ -7,6 +7,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 func TestTheRequestsPageShowsWhatWasAskedForAndHasArrived(t *testing.T) {
@@ -50,7 +51,7 @@ func TestAGuestSeesWhatIsAskedForAndWhatHasArrived(t *testing.T) {
 	v.opens(page, 200, "What you have sent", "b.txt", "1 more file<")
 	v.another(desk).opens(page, 200, "-What you have sent", "-b.txt")
 	got := apitest.Read[struct{ By, LinkURL string }](v.Ask("GET /files/1", "").Want(200))
-	apitest.Equal(t, "who sent it", got.By, "Tom <i>")
+	expect.Equal(t, "who sent it", got.By, "Tom <i>")
 	v.opens(pageOf(got.LinkURL), 200, "<h1>A picture for you</h1>")
 	for query, fields := range map[string][]string{
 		"failed=400&k=" + token + "&lang=en&parameter=by":       {"by", strings.Repeat("x", 101), "@c", "1"},

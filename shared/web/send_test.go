@@ -9,6 +9,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/service"
 	"ferry/shared/wire"
 )
@@ -45,7 +46,7 @@ func TestAPlainFormSends(t *testing.T) {
 		Notify bool
 		Links  []wire.Link
 	}](v.Ask("GET /files/1", "").Want(200))
-	apitest.Equal(t, "the receipt and the links", []any{got.Notify, len(got.Links)}, []any{true, 4})
+	expect.Equal(t, "the receipt and the links", []any{got.Notify, len(got.Links)}, []any{true, 4})
 	several := v.upload("v1/upload", "@b.txt", "1", "@c.txt", "2").WantHeaders("Ferry-Files", "2, 3")
 	v.leads(several, "../send?sent=2&sent=3")
 	v.opens("send?sent=2&sent=3", 200, "Your links are ready", "b.txt", "c.txt", "No limit", "No password")
@@ -80,7 +81,7 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 	v.leads(v.upload("v1/upload", "m", "bob@example.com"), "../send?failed=400")
 	v.opens("send?failed=400", 200, "The form was not complete")
 	v.opens("send?failed=400&parameter=c%2C+m", 200, "-<p>These are too many")
-	apitest.Equal(t, "files that were stored", len(v.Files()), 0)
+	expect.Equal(t, "files that were stored", len(v.Files()), 0)
 	v.opens("send?failed=<b>&parameter=<i>", 200, "-<i>", `-class="error"`)
 	v.opens("send?failed=413&parameter=%3Ci%3E", 200, "not enough room")
 	a := v.another(desk).upload("v1/upload", "@a", "1")
@@ -105,7 +106,7 @@ func TestAQRCodeIsOfALinkAlone(t *testing.T) {
 		a := v.open("qr?lang=de&" + name + "=" + token).Want(200)
 		a.WantHeaders("Content-Type", "image/svg+xml", "Cache-Control", "no-store", "Content-Security-Policy",
 			"default-src 'none'; frame-ancestors 'none'")
-		apitest.Must(t, xml.Unmarshal([]byte(a.Text), new(struct{})))
+		expect.NoErr(t, xml.Unmarshal([]byte(a.Text), new(struct{})))
 	}
 	for _, query := range []string{"", "k=", "k=short", "k=" + strings.Repeat("k", 300), "k=" + url.QueryEscape(token+"&x"), "x=" + token} {
 		v.open("qr?" + query).Want(400)

@@ -13,6 +13,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/service"
@@ -31,7 +32,7 @@ func looking(l service.Look) apitest.Option { return set(func(s *service.Setting
 func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 	total, v := 0, visit(t, looking(service.Look{Logo: []byte("\x89PNG..."), LogoType: "image/png"}))
 	files, err := os.ReadDir("static")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	for _, f := range files {
 		at, ext := v.fileOf(f.Name()), f.Name()[strings.LastIndexByte(f.Name(), '.')+1:]
 		kind := map[string]string{"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}[ext]
@@ -44,15 +45,15 @@ func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 		}
 		if packed.Header.Get("Content-Encoding") == "gzip" {
 			z, err := gzip.NewReader(strings.NewReader(packed.Text))
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			text, err := io.ReadAll(z)
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			packed.Text = string(text)
 		} else if n := len(a.Text); n == 0 || n > 1000 {
 			t.Errorf("%s is not compressed", at)
 		}
-		apitest.Equal(t, at+" by gzip", packed.Text, a.Text)
-		apitest.Equal(t, "the body of HEAD", v.send("HEAD "+at, "").Want(200).Text, "")
+		expect.Equal(t, at+" by gzip", packed.Text, a.Text)
+		expect.Equal(t, "the body of HEAD", v.send("HEAD "+at, "").Want(200).Text, "")
 	}
 	if t.Logf("%d bytes", total); total > 48<<10 {
 		t.Errorf("scripts and styles have %d bytes", total)
@@ -83,7 +84,7 @@ func TestScriptsAreLoadedTogether(t *testing.T) {
 		needed = needed[1:]
 		slices.Sort(needed)
 		slices.Sort(loaded)
-		apitest.Equal(t, "the scripts that "+page+" loads with "+script, strings.Join(loaded, " "), strings.Join(needed, " "))
+		expect.Equal(t, "the scripts that "+page+" loads with "+script, strings.Join(loaded, " "), strings.Join(needed, " "))
 	}
 }
 
@@ -91,7 +92,7 @@ func TestPagesLookAsTheOperatorWants(t *testing.T) {
 	v := visit(t, looking(service.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
 	v.opens("login", 200, "– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`,
 		`href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`)
-	apitest.Equal(t, "the colours", v.open(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
+	expect.Equal(t, "the colours", v.open(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
 	v.leads(v.open(""), "login")
 	v.opens("stop?t="+v.Data.Ports.Key.Stop("a@example.com"), 200, "from Acme &lt;Files&gt; about", "-Ferry")
 	v.post("forgot", "user", "ann").Want(303)
@@ -206,7 +207,7 @@ func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 	for _, path := range []string{"", "login", "nothing"} {
 		get := v.open(path)
 		head := v.send("HEAD "+path, "").Want(get.Code).WantHeaders("Content-Type", get.Header.Get("Content-Type"))
-		apitest.Equal(t, "the body of HEAD", head.Text, "")
+		expect.Equal(t, "the body of HEAD", head.Text, "")
 	}
 }
 

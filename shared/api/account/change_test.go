@@ -10,6 +10,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 )
 
@@ -169,7 +170,7 @@ func TestConcurrentPINsGetFiveTries(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	apitest.Equal(t, "PINs that were checked", tried.Load(), 5)
+	expect.Equal(t, "PINs that were checked", tried.Load(), 5)
 	w.post("&p=PIN" + change).Want(401)
 	w.wantPassword(apitest.Password)
 }
@@ -187,7 +188,7 @@ func TestChangeLinkWorksOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	apitest.Equal(t, "changes", changed.Load(), 1)
+	expect.Equal(t, "changes", changed.Load(), 1)
 	w.wantPassword(fresh)
 }
 
@@ -217,14 +218,14 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 	for what, changes := range map[string]func(w reset){
 		"a newer password": func(w reset) {
 			hash, err := w.Data.Ports.Hasher.Hash(w.Context(), "one by the operator")
-			apitest.Must(w.TB, err)
-			apitest.Must(w.TB, w.Users.SetPassword(w.Context(), "ann", hash, auth.Active))
+			expect.NoErr(w.TB, err)
+			expect.NoErr(w.TB, w.Users.SetPassword(w.Context(), "ann", hash, auth.Active))
 		},
-		"a disabled user": func(w reset) { apitest.Must(w.TB, w.Users.Disable(w.Context(), "ann")) },
+		"a disabled user": func(w reset) { expect.NoErr(w.TB, w.Users.Disable(w.Context(), "ann")) },
 		"a re-enabled user": func(w reset) {
-			apitest.Must(w.TB, w.Users.Disable(w.Context(), "ann"))
+			expect.NoErr(w.TB, w.Users.Disable(w.Context(), "ann"))
 			_, err := w.Users.Enable(w.Context(), "ann")
-			apitest.Must(w.TB, err)
+			expect.NoErr(w.TB, err)
 		},
 		"another used link": func(w reset) {
 			w.Clock.Advance(time.Second) // so that its PIN is in the newest mail
@@ -270,15 +271,15 @@ func TestABrowserIsLedToThePageOfAPassword(t *testing.T) {
 		a := w.Send(c.request, c.body, "Accept", c.accept, "User-Agent", "Mozilla/5.0", "Content-Type", urlencoded)
 		if c.to == "" {
 			a.Want(405)
-			apitest.Equal(t, what, a.Header.Get("Allow"), "POST")
+			expect.Equal(t, what, a.Header.Get("Allow"), "POST")
 		} else {
 			a.Want(303)
-			apitest.Equal(t, what, a.Header.Get("Location"), c.to)
+			expect.Equal(t, what, a.Header.Get("Location"), c.to)
 		}
 	}
 	w.wantPassword(apitest.Password)
 	a := w.Send("POST /auth/change?"+query, "p="+w.pin+"&z=a+new+password", "Accept", browser, "User-Agent", "Mozilla/5.0", "Content-Type", urlencoded).Want(303)
-	apitest.Equal(t, "the page after a change", a.Header.Get("Location"), "../../login?changed=1&user=ann")
+	expect.Equal(t, "the page after a change", a.Header.Get("Location"), "../../login?changed=1&user=ann")
 	w.wantPassword(fresh)
 }
 
@@ -288,11 +289,11 @@ func TestAnInvitationLeadsToChoosingAPassword(t *testing.T) {
 		s := apitest.New(t)
 		s.AddUser("new", apitest.Password, func(u *auth.User) { u.State, u.Lang = auth.FirstAccess, "de" })
 		u, err := s.Users.Get(t.Context(), "new")
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		outbox := notify.NewOutbox(s.Data.Ports.Ports, notify.Limits{}, "", false)
 		accounts := auth.NewAccounts(auth.AccountsConfig{Ports: s.Data.Ports.Ports, Outbox: outbox})
-		apitest.Must(t, accounts.Invite(t.Context(), u, s.Base))
-		apitest.Equal(t, "mails", s.Deliver(), 1)
+		expect.NoErr(t, accounts.Invite(t.Context(), u, s.Base))
+		expect.Equal(t, "mails", s.Deliver(), 1)
 		mail := s.Mail()
 		link := regexp.MustCompile(regexp.QuoteMeta(s.Base+"/auth/change?lang=de&k=") + "[A-Za-z0-9_-]{43}").FindString(mail)
 		if link == "" || !strings.Contains(mail, "Ihr Benutzername ist new.") {

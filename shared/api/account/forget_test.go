@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/keys"
 	"ferry/shared/service"
@@ -45,9 +46,9 @@ func TestForgetDependsOnTheUsersState(t *testing.T) {
 		if c.query == "u=%zz" && s.InStack() {
 			continue // the gateway parses queries
 		}
-		apitest.Equal(t, "the user of "+c.query, s.Send("GET /auth/forget?"+c.query, "").Want(c.status).User, c.user)
+		expect.Equal(t, "the user of "+c.query, s.Send("GET /auth/forget?"+c.query, "").Want(c.status).User, c.user)
 		mails := map[bool]int{true: 1}[c.status == 200]
-		apitest.Equal(t, "mails for "+c.query, s.Deliver(), mails)
+		expect.Equal(t, "mails for "+c.query, s.Deliver(), mails)
 	}
 }
 
@@ -124,13 +125,13 @@ func TestForgetHasBoundsPerUserAndSource(t *testing.T) {
 				asking(s, source, c.user, 3, 200)
 				refused(s, source, c.user, map[bool]int{true: day, false: hour}[i == 9])
 			}
-			apitest.Equal(t, "mails", s.Deliver(), c.mails)
+			expect.Equal(t, "mails", s.Deliver(), c.mails)
 			refused(s, "192.0.2.99", c.user, day)
 			asking(s, "192.0.2.99", "new", 3, 200)
 			s.Clock.Advance(24*time.Hour + time.Second)
 			asking(s, "192.0.2.1", c.user, 3, 200)
 			asking(s, "192.0.2.1", c.user, 1, 429)
-			apitest.Equal(t, "mails on the next day", s.Deliver(), min(c.mails, 3))
+			expect.Equal(t, "mails on the next day", s.Deliver(), min(c.mails, 3))
 		})
 	}
 }
@@ -143,7 +144,7 @@ func TestRequestsThatWereStoredDamagedAreNotCounted(t *testing.T) {
 		Version int64   `json:"version"`
 		Times   []int64 `json:"times"`
 	}{1, []int64{s.Clock.Now().Unix()}}
-	apitest.Must(t, s.Data.Table.Write(t.Context(), table.Put(table.Key{PK: "user#alice", SK: "forget"}, damaged)))
+	expect.NoErr(t, s.Data.Table.Write(t.Context(), table.Put(table.Key{PK: "user#alice", SK: "forget"}, damaged)))
 	asking(s, "192.0.2.1", "alice", 1, 200)
 }
 
@@ -167,8 +168,8 @@ func TestForgetHasABoundPerSource(t *testing.T) {
 			for i := range 20 {
 				refused(s, "192.0.2.1", fmt.Sprint("nobody", 20+i), hour)
 			}
-			apitest.Equal(t, "writes for refusals", s.Calls.Reset()["table.Write"], 0)
-			apitest.Equal(t, "items", len(s.Items())-before, 1+20*k.items)
+			expect.Equal(t, "writes for refusals", s.Calls.Reset()["table.Write"], 0)
+			expect.Equal(t, "items", len(s.Items())-before, 1+20*k.items)
 			refused(s, "192.0.2.1", "alice", hour)
 			asking(s, "192.0.2.2", "alice", 1, 200)
 			s.Clock.Advance(time.Hour + time.Second)
@@ -185,7 +186,7 @@ func TestForgetIsBoundedOnAFullDisk(t *testing.T) {
 		asking(s, "192.0.2.1", fmt.Sprint("nobody", i), 1, 507)
 	}
 	s.Calls.Before("table.Write", nil)
-	apitest.Equal(t, "writes for 30 requests", s.Calls.Reset()["table.Write"], 20)
+	expect.Equal(t, "writes for 30 requests", s.Calls.Reset()["table.Write"], 20)
 	s.Clock.Advance(time.Hour + time.Second)
 	asking(s, "192.0.2.1", "alice", 1, 200)
 }
@@ -212,7 +213,7 @@ func TestForgetLimitHoldsForConcurrentRequests(t *testing.T) {
 	if statuses[200] != 3 || statuses[429] == 0 || statuses[200]+statuses[429]+statuses[503] < 24 {
 		t.Errorf("the statuses are %v, want 200 three times", statuses)
 	}
-	apitest.Equal(t, "mails", s.Deliver(), 3)
+	expect.Equal(t, "mails", s.Deliver(), 3)
 }
 
 // TestHideUsersMakesAllUsersLookAlike compares everything that a caller without the PIN
@@ -239,10 +240,10 @@ func TestHideUsersMakesAllUsersLookAlike(t *testing.T) {
 	}
 	want := see("alice")
 	for _, user := range []string{"nobody", "off", "unreached"} {
-		apitest.Equal(t, "the answers to "+user, see(user), want)
+		expect.Equal(t, "the answers to "+user, see(user), want)
 	}
-	apitest.Equal(t, "mails, which go to alice", s.Deliver(), 2)
-	apitest.Equal(t, "an impossible name", s.Send("GET /auth/forget?u=no/body", "").Want(200).User, "no/body")
+	expect.Equal(t, "mails, which go to alice", s.Deliver(), 2)
+	expect.Equal(t, "an impossible name", s.Send("GET /auth/forget?u=no/body", "").Want(200).User, "no/body")
 	if u, err := s.Users.Get(t.Context(), "off"); err != nil || u.State != auth.Disabled {
 		t.Errorf("the disabled user is %+v, %v", u, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // login sends a user's name and password.
@@ -72,11 +73,11 @@ func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 	}
 	for _, request := range []string{"POST /auth/login", "GET /download/list", "POST /auth/first", "POST /upload?file=x"} {
 		a := c.Send(request, "", "Authorization", apitest.Basic("ann", apitest.Password)).Want(429)
-		apitest.Equal(t, request, a.Header.Get("Retry-After"), "1")
+		expect.Equal(t, request, a.Header.Get("Retry-After"), "1")
 	}
 	a := c.Send("POST /oauth2/token", passwordGrant("ann", apitest.Password), "Content-Type", urlencoded).Want(429)
-	apitest.Equal(t, "an OAuth error", a.Text, `{"error":429,"error_description":"Too Many Requests","error_uri":"`+c.Base+`"}`+"\n")
-	apitest.Equal(t, "a token", a.Header.Get("Retry-After"), "1")
+	expect.Equal(t, "an OAuth error", a.Text, `{"error":429,"error_description":"Too Many Requests","error_uri":"`+c.Base+`"}`+"\n")
+	expect.Equal(t, "a token", a.Header.Get("Retry-After"), "1")
 	c.As("bob")
 	c.Clock.Advance(time.Second)
 	c.As("ann")

@@ -6,6 +6,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
 )
@@ -35,9 +36,9 @@ func TestACallerSeesWhatTheAccountIsAndHasLeft(t *testing.T) {
 	c.Send("GET /me", "").Want(401)
 	c.Calls.Reset()
 	got := apitest.Read[me](c.Ask("GET /me", "").Want(200))
-	apitest.Equal(t, "the calls", c.Calls.Reset(), map[string]int{"table.GetMany": 2})
-	apitest.Equal(t, "the account", got.Name+got.Email+got.Phone+got.Lang, "alicealice@example.com+393401234567it")
-	apitest.Equal(t, "the quota", got.Quota, &struct{ Limit, Used int64 }{1000, 7})
+	expect.Equal(t, "the calls", c.Calls.Reset(), map[string]int{"table.GetMany": 2})
+	expect.Equal(t, "the account", got.Name+got.Email+got.Phone+got.Lang, "alicealice@example.com+393401234567it")
+	expect.Equal(t, "the quota", got.Quota, &struct{ Limit, Used int64 }{1000, 7})
 	now := c.Clock.Now()
 	for name, k := range map[string]struct {
 		got         *left
@@ -53,5 +54,5 @@ func TestACallerSeesWhatTheAccountIsAndHasLeft(t *testing.T) {
 func TestWhatIsNotLimitedIsNotShown(t *testing.T) {
 	t.Parallel()
 	got := apitest.Read[me](apitest.Begin(t, limited(0, 0)).Ask("GET /me", "").Want(200))
-	apitest.Equal(t, "the account", got, me{Name: "ann", Email: "ann@example.com", Lang: "en"})
+	expect.Equal(t, "the account", got, me{Name: "ann", Email: "ann@example.com", Lang: "en"})
 }

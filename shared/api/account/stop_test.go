@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/keys"
 	"ferry/shared/notify"
 )
@@ -26,7 +27,7 @@ func path(s *apitest.Server, lang string) string {
 func reason(s *apitest.Server) notify.SuppressReason {
 	s.Helper()
 	e, _, err := notify.Suppressed(s.Context(), s.Data.Ports.Table, address)
-	apitest.Must(s.TB, err)
+	expect.NoErr(s.TB, err)
 	var all []string
 	for _, cause := range e.Causes() {
 		all = append(all, string(cause.Reason))
@@ -40,25 +41,25 @@ func TestOnlyPOSTStopsMail(t *testing.T) {
 	link := path(s, "en")
 	for accept, status := range map[string]int{browser: 303, "*/*": 200} {
 		s.Send("GET "+link, "", "Accept", accept, "User-Agent", "Mozilla/5.0").Want(status)
-		apitest.Equal(t, "the address after a mail scanner has been there", reason(s), "")
+		expect.Equal(t, "the address after a mail scanner has been there", reason(s), "")
 	}
 	s.Send("HEAD "+link, "").Want(405)
-	apitest.Equal(t, "the address after HEAD", reason(s), "")
+	expect.Equal(t, "the address after HEAD", reason(s), "")
 	s.Send("POST "+link, "").Want(200)
-	apitest.Equal(t, "the address", reason(s), notify.AddressStopped)
+	expect.Equal(t, "the address", reason(s), notify.AddressStopped)
 }
 
 func TestOneClickUnsubscribeIsEnough(t *testing.T) {
 	t.Parallel()
 	var form bytes.Buffer
 	parts := multipart.NewWriter(&form)
-	apitest.Must(t, errors.Join(parts.WriteField("List-Unsubscribe", "One-Click"), parts.Close()))
+	expect.NoErr(t, errors.Join(parts.WriteField("List-Unsubscribe", "One-Click"), parts.Close()))
 	for kind, body := range map[string]string{urlencoded: "List-Unsubscribe=One-Click", parts.FormDataContentType(): form.String(), "": ""} {
 		s := apitest.New(t)
 		for range 3 {
 			a := s.Send("POST "+path(s, "en"), body, "Content-Type", kind).Want(200)
-			apitest.Equal(t, "the answer to "+kind, a.Description, "handlerNotificationsStop:succsessfully")
-			apitest.Equal(t, "the address", reason(s), notify.AddressStopped)
+			expect.Equal(t, "the answer to "+kind, a.Description, "handlerNotificationsStop:succsessfully")
+			expect.Equal(t, "the address", reason(s), notify.AddressStopped)
 		}
 	}
 }
@@ -69,7 +70,7 @@ func causes(s *apitest.Server, all [][2]string) {
 	for _, k := range all {
 		form, want := k[0], k[1]
 		s.Send("POST "+path(s, "en"), form, "Content-Type", urlencoded).Want(200)
-		apitest.Equal(s.TB, "the address after "+form, string(reason(s)), want)
+		expect.Equal(s.TB, "the address after "+form, string(reason(s)), want)
 	}
 }
 
@@ -82,7 +83,7 @@ func TestBouncedAddressStaysSuppressedWhateverItsOwnerWants(t *testing.T) {
 	t.Parallel()
 	for _, why := range []notify.SuppressReason{notify.AddressBounced, notify.AddressComplained} {
 		s := apitest.New(t)
-		apitest.Must(t, s.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, why, "", time.Now())))
+		expect.NoErr(t, s.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, why, "", time.Now())))
 		both := string(why) + " and stopped"
 		causes(s, [][2]string{{"undo=1", string(why)}, {"x=", both}, {"x=", both}, {"undo=1", string(why)}})
 	}
@@ -105,8 +106,8 @@ func TestWrongStopTokenRevealsAndChangesNothing(t *testing.T) {
 		}
 		s.Send("POST /notifications/stop"+query, "undo=1").Want(status)
 	}
-	apitest.Equal(t, "calls for wrong tokens", s.Calls.Reset(), map[string]int{})
-	apitest.Equal(t, "the address", reason(s), "")
+	expect.Equal(t, "calls for wrong tokens", s.Calls.Reset(), map[string]int{})
+	expect.Equal(t, "the address", reason(s), "")
 }
 
 func TestABrowserIsLedToThePageThatStopsMail(t *testing.T) {
@@ -118,7 +119,7 @@ func TestABrowserIsLedToThePageThatStopsMail(t *testing.T) {
 		a.WantHeaders("Location", "../../stop?"+query, "Cache-Control", "no-store", "Referrer-Policy", "same-origin", "Vary", "Accept, Sec-Fetch-Mode, User-Agent")
 	}
 	s.Send("POST "+path(s, "de"), "x=", "Accept", browser, "Sec-Fetch-Mode", "navigate", "Content-Type", urlencoded).Want(303)
-	apitest.Equal(t, "the address after a browser's form", reason(s), notify.AddressStopped)
+	expect.Equal(t, "the address after a browser's form", reason(s), notify.AddressStopped)
 	if log := s.Log.String(); strings.Contains(log, address) || strings.Contains(log, s.Data.Ports.Key.Stop(address)[:20]) {
 		t.Errorf("the log has the address or its token: %s", log)
 	}
@@ -129,8 +130,8 @@ func TestStoppedAddressGetsNoMailAboutFilesUntilResumed(t *testing.T) {
 	c := apitest.Begin(t)
 	c.Send("POST "+path(c.Server, "en"), "").Want(200)
 	c.Upload("file=a.txt&m="+address, "x")
-	apitest.Equal(t, "mails after stopping", c.Deliver(), 0)
+	expect.Equal(t, "mails after stopping", c.Deliver(), 0)
 	c.Send("POST "+path(c.Server, "en"), "undo=1", "Content-Type", urlencoded).Want(200)
 	c.Upload("file=a.txt&m="+address, "x")
-	apitest.Equal(t, "mails after resuming", c.Deliver(), 1)
+	expect.Equal(t, "mails after resuming", c.Deliver(), 1)
 }

@@ -7,6 +7,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 const (
@@ -57,7 +58,7 @@ func TestPasswordGrant(t *testing.T) {
 			Error       int
 		}](a)
 		if c.status != 200 {
-			apitest.Equal(t, what, body.Error, c.status)
+			expect.Equal(t, what, body.Error, c.status)
 			continue
 		}
 		s.Send("GET /download/list", "", "Authorization", "Bearer "+body.AccessToken).Want(200)
@@ -89,7 +90,7 @@ func TestRevokedBearerStopsWorking(t *testing.T) {
 		{url.Values{"token": {c.Bearer}}, 401},
 	} {
 		a := c.Send("POST /oauth2/revoke", k.form.Encode(), "Content-Type", urlencoded).Want(200)
-		apitest.Equal(t, "the answer", a.Text+a.Header.Get("Cache-Control"), "no-store")
+		expect.Equal(t, "the answer", a.Text+a.Header.Get("Cache-Control"), "no-store")
 		c.Ask("GET /download/list", "").Want(k.then)
 		other.Ask("GET /download/list", "").Want(200)
 	}

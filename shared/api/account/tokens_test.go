@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/wire"
 )
 
@@ -32,7 +33,7 @@ func TestATokenIsShownOnceAndListedUntilItEnds(t *testing.T) {
 	c := apitest.Begin(t)
 	c.Calls.Reset()
 	made := addToken(c, `{"name":"backup","scope":"all","expires":"2w"}`)
-	apitest.Equal(t, "the calls", c.Calls.Reset(), map[string]int{"table.GetMany": 1, "table.Query": 1, "table.Write": 1})
+	expect.Equal(t, "the calls", c.Calls.Reset(), map[string]int{"table.GetMany": 1, "table.Query": 1, "table.Write": 1})
 	mine := as(c, made.Token)
 	mine.Upload("file=a", "1")
 	list := listTokens(mine)
@@ -46,7 +47,7 @@ func TestATokenIsShownOnceAndListedUntilItEnds(t *testing.T) {
 	c.Ask("DELETE /tokens/"+made.ID, "").Want(204)
 	mine.Ask("GET /download/list", "").Want(401)
 	c.Ask("DELETE /tokens/"+made.ID, "").Want(404, "no such token")
-	apitest.Equal(t, "tokens that are left", len(listTokens(c)), 0)
+	expect.Equal(t, "tokens that are left", len(listTokens(c)), 0)
 }
 
 func TestATokenIsRefusedWithTheParameterThatIsWrong(t *testing.T) {
@@ -61,7 +62,7 @@ func TestATokenIsRefusedWithTheParameterThatIsWrong(t *testing.T) {
 		`{"name":"a","scope":"upload"`:                   "",
 	} {
 		a := c.Ask("POST /tokens", body).Want(400)
-		apitest.Equal(t, "the parameter of "+body, a.Header.Get("Ferry-Parameter"), parameter)
+		expect.Equal(t, "the parameter of "+body, a.Header.Get("Ferry-Parameter"), parameter)
 	}
 	made := addToken(c, `{"name":"a","scope":"all"}`)
 	as(c, made.Token).Ask("POST /tokens", `{"name":"b","scope":"upload"}`).Want(403, "API token")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // askers are those who may ask for a link, by the headers that they send.
@@ -51,7 +51,7 @@ func TestWhoAsksAndWhatTheyShowDecidesWhatALinkGives(t *testing.T) {
 		cells := strings.Fields(row)
 		for i, text := range cells[2:] {
 			want, err := strconv.Atoi(text)
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			s.wantAnswer(cells[0], cells[1], names[i], want)
 		}
 	}
@@ -84,7 +84,7 @@ func (s sharer) wantAnswer(kind, shows, name string, want int) {
 			status = 200
 		}
 		a := s.Send(method+" "+address, "", headers...)
-		apitest.Equal(s.TB, what, a.Code, status)
+		expect.Equal(s.TB, what, a.Code, status)
 		if a.Code == 401 && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), `Basic realm="link"`) {
 			s.Errorf("%s: the challenge is %q", what, a.Header.Get("WWW-Authenticate"))
 		}
@@ -111,7 +111,7 @@ func TestWhoSendsNoNameIsNeverLedToAPage(t *testing.T) {
 		"GET " + locked + "&entry=a": 401, "GET " + locked + "&download=1": 401, "GET " + limited + "&download=1": 403, "GET " + limited[:len(limited)-1]: 401,
 	} {
 		for _, more := range [][]string{nil, {"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}} {
-			apitest.Equal(t, request, s.Send(request, "", append([]string{"User-Agent", ""}, more...)...).Code, want)
+			expect.Equal(t, request, s.Send(request, "", append([]string{"User-Agent", ""}, more...)...).Code, want)
 		}
 	}
 	s.Send("GET "+locked+"&entries", "", "User-Agent", "", "Ferry-Link-Password", right).Want(200)

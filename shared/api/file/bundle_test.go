@@ -13,6 +13,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/bundle"
 	"ferry/shared/service"
@@ -26,9 +27,9 @@ func pack(t testing.TB, files ...string) string {
 	w := bundle.NewWriter(&b)
 	for i := 0; i < len(files); i += 2 {
 		e := bundle.Entry{Path: files[i], Modified: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), Executable: strings.HasSuffix(files[i], ".sh")}
-		apitest.Must(t, w.Add(e, []byte(files[i+1])))
+		expect.NoErr(t, w.Add(e, []byte(files[i+1])))
 	}
-	apitest.Must(t, w.Close())
+	expect.NoErr(t, w.Close())
 	return b.String()
 }
 
@@ -54,14 +55,14 @@ func TestABundleIsListedAndGivesEachOfItsFiles(t *testing.T) {
 	s := begin(t)
 	tree := pack(t, "tree/", "", "tree/a.txt", "hello", "tree/run.sh", "#!/bin/sh", "tree/ü & 日本.html", "<p>", "tree/empty", "")
 	link := s.bundle("", tree).Want(200).File().LinkURL
-	apitest.Equal(t, "the archive", s.Get(link), tree)
+	expect.Equal(t, "the archive", s.Get(link), tree)
 	all, next := s.entries(link + "&entries")
 	if len(all) != 5 || next != "" || all[0].Path != "tree/" || !all[2].Executable || all[1].Length != 5 ||
 		tree[all[1].Offset:all[1].Offset+5] != "hello" || all[1].CRC32 != "3610a686" || all[1].Modified.Year() != 2026 {
 		t.Errorf("the entries are %+v", all)
 	}
 	for path, want := range map[string]string{"tree/a.txt": "hello", "tree/ü & 日本.html": "<p>", "tree/empty": ""} {
-		apitest.Equal(t, path, s.Get(link+"&entry="+url.QueryEscape(path)), want)
+		expect.Equal(t, path, s.Get(link+"&entry="+url.QueryEscape(path)), want)
 	}
 	a := s.Send("GET "+link+"&entry=tree/%C3%BC%20%26%20%E6%97%A5%E6%9C%AC.html", "").Want(200)
 	a.WantHeaders("Content-Type", "text/html; charset=utf-8", "X-Content-Type-Options", "nosniff", "Content-Security-Policy", "sandbox; default-src 'none'")
@@ -114,9 +115,9 @@ func TestASessionWhoseFileIsNoBundleIsRefused(t *testing.T) {
 	var deflated bytes.Buffer
 	z := zip.NewWriter(&deflated)
 	w, err := z.Create("a.txt")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	io.WriteString(w, strings.Repeat("a", 100))
-	apitest.Must(t, z.Close())
+	expect.NoErr(t, z.Close())
 	for what, k := range map[string]struct{ content, says string }{
 		"text":                {strings.Repeat("hello ", 20), "not a ZIP archive"},
 		"a deflated one":      {deflated.String(), "a.txt"},
@@ -128,8 +129,8 @@ func TestASessionWhoseFileIsNoBundleIsRefused(t *testing.T) {
 		t.Log(what)
 		s.bundle("", k.content).Want(400, k.says)
 	}
-	apitest.Equal(t, "the files", len(s.Ask("GET /download/list", "").Want(200).Files), 0)
-	apitest.Equal(t, "the objects", len(s.Files()), 0)
+	expect.Equal(t, "the files", len(s.Ask("GET /download/list", "").Want(200).Files), 0)
+	expect.Equal(t, "the objects", len(s.Files()), 0)
 }
 
 func TestEntriesCountAsOneDownloadInAnHour(t *testing.T) {
@@ -155,15 +156,15 @@ func TestEntriesOfAGuardedLinkNeedAClaim(t *testing.T) {
 	s := begin(t)
 	link := s.bundle(`,"downloads":1`, pack(t, "dir/a b", "1", "c", "2")).Want(200).File().LinkURL
 	s.entries(s.claimOf(link, "&entries="))
-	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 1)
+	expect.Equal(t, "what is left", *s.links("1")[0].Left, 1)
 	s.Send("HEAD "+link+"&entries=", "").Want(302)
 	s.Send("HEAD "+link+"&entry=c", "").Want(302)
 	s.Send("GET "+s.claimOf(link, "&entry=typo"), "").Want(404)
-	apitest.Equal(t, "what is left after a mistyped one", *s.links("1")[0].Left, 1)
+	expect.Equal(t, "what is left after a mistyped one", *s.links("1")[0].Left, 1)
 	one := s.claimOf(link, "&entry=dir%2Fa+b")
-	apitest.Equal(t, "an entry", s.Get(one), "1")
-	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 0)
-	apitest.Equal(t, "another by the same claim", s.Get(strings.Replace(one, "dir%2Fa+b", "c", 1)), "2")
+	expect.Equal(t, "an entry", s.Get(one), "1")
+	expect.Equal(t, "what is left", *s.links("1")[0].Left, 0)
+	expect.Equal(t, "another by the same claim", s.Get(strings.Replace(one, "dir%2Fa+b", "c", 1)), "2")
 	s.Send("GET "+link+"&entry=c", "").Want(401)
 	s.Send("GET "+one, "", "User-Agent", "Slackbot 1.0").Want(303)
 
@@ -172,7 +173,7 @@ func TestEntriesOfAGuardedLinkNeedAClaim(t *testing.T) {
 	s.Send("GET "+locked+"&entry=a", "").Want(401)
 	s.Send("GET "+locked+"&entry=a&preview", "", "Ferry-Link-Password", "open sesame").Want(403)
 	all := apitest.Read[wire.Entries](s.Send("GET "+locked+"&entries", "", "Ferry-Link-Password", "open sesame").Want(200)).Entries
-	apitest.Equal(t, "the entries", len(all), 1)
+	expect.Equal(t, "the entries", len(all), 1)
 	s.Send("GET "+locked+"&entry=a", "", "Ferry-Link-Password", "open sesame").Want(302)
 }
 
@@ -190,7 +191,7 @@ func TestRequestsForABundleDoNotUseUpItsLink(t *testing.T) {
 	}
 	s.Clock.Advance(time.Hour)
 	for range 8 { // ten times the file may be given in an hour
-		apitest.Equal(t, "the archive", s.Get(link), tree)
+		expect.Equal(t, "the archive", s.Get(link), tree)
 	}
 }
 
@@ -203,7 +204,7 @@ func TestAnEntryHasACleanName(t *testing.T) {
 		if d := a.Header.Get("Content-Disposition"); !strings.HasPrefix(d, `attachment; filename="`+want+`"`) {
 			t.Errorf("%s has the disposition %s", path, d)
 		}
-		apitest.Equal(t, "when "+path+" was modified", a.Header.Get("Last-Modified"), "Fri, 01 May 2026 12:00:00 GMT")
+		expect.Equal(t, "when "+path+" was modified", a.Header.Get("Last-Modified"), "Fri, 01 May 2026 12:00:00 GMT")
 	}
 }
 
@@ -247,7 +248,7 @@ func TestADamagedBundleIsNotSentAsGood(t *testing.T) {
 		}
 		s.damage(k.new, k.old)
 	}
-	apitest.Equal(t, "an entry", s.Get(link+"&entry=a"), "hello")
+	expect.Equal(t, "an entry", s.Get(link+"&entry=a"), "hello")
 }
 
 // damage changes bytes of all objects.
@@ -255,9 +256,9 @@ func (s sharer) damage(old, new string) {
 	s.Helper()
 	for _, key := range s.Objects(blob.Files) {
 		r, err := s.Data.Disk.Open(s.Context(), blob.Files, key)
-		apitest.Must(s.TB, err)
+		expect.NoErr(s.TB, err)
 		text, err := io.ReadAll(r)
-		apitest.Must(s.TB, errors.Join(err, r.Close()))
+		expect.NoErr(s.TB, errors.Join(err, r.Close()))
 		s.replace(key, bytes.Replace(text, []byte(old), []byte(new), 1))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 func TestDownloadsOfTheLastByteCount(t *testing.T) {
@@ -51,7 +51,7 @@ func TestDownloadsOfTheLastByteCount(t *testing.T) {
 			a := s.Send(method+" "+link+query, "", headersOf(cells[2:])...)
 			s.Send("GET "+link, "") // this one counts
 			n, err := strconv.Atoi(cells[0])
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			counted[link] = n + 1
 			whats[link] = fmt.Sprintf("%s, %v (%d)", size, cells, a.Code)
 		}
@@ -72,13 +72,13 @@ func TestInterruptedDownloadDoesNotCount(t *testing.T) {
 	const size = 16 << 20 // more than the buffers between server and client hold
 	link := s.share("big", strings.Repeat("x", size))
 	conn, err := net.Dial("tcp", s.HTTP.Listener.Addr().String())
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nUser-Agent: curl/8\r\n\r\n", strings.TrimPrefix(link, s.Root))
 	_, err = io.CopyN(io.Discard, conn, 100_000)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	conn.Close()
-	if !apitest.Eventually(func() bool { return strings.Contains(s.Log.String(), "path=/v1/download/file ") }) {
+	if !expect.Eventually(func() bool { return strings.Contains(s.Log.String(), "path=/v1/download/file ") }) {
 		t.Fatalf("the download has not ended; the log:\n%s", s.Log)
 	}
 	s.Get(link)
@@ -102,9 +102,9 @@ func TestRobotRequestsCountAsPreviews(t *testing.T) {
 		s.Send(cells[2]+" "+link, "", headersOf(cells[3:])...)
 		s.Send("GET "+link, "", "User-Agent", "WhatsApp/2.23.20.0 A") // this one counts
 		want, err := strconv.Atoi(cells[0])
-		apitest.Must(t, err)
-		apitest.Eventually(func() bool { return s.stored(link).Previews > want })
-		apitest.Equal(t, "previews, "+cells[1], s.stored(link).Previews, want+1)
+		expect.NoErr(t, err)
+		expect.Eventually(func() bool { return s.stored(link).Previews > want })
+		expect.Equal(t, "previews, "+cells[1], s.stored(link).Previews, want+1)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestConcurrentFirstDownloadsSendOneReceipt(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				apitest.Equal(t, "the content", s.Send("GET "+link, "", "User-Agent", "curl/8").Text, "content")
+				expect.Equal(t, "the content", s.Send("GET "+link, "", "User-Agent", "curl/8").Text, "content")
 			})
 		}
 		wg.Wait()

@@ -18,7 +18,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/wire"
 )
 
@@ -29,7 +29,7 @@ func (s sharer) replace(key string, content []byte) {
 	if content != nil && err == nil {
 		_, err = s.Data.Disk.Create(s.Context(), blob.Files, key, bytes.NewReader(content), int64(len(content)))
 	}
-	apitest.Must(s.TB, err)
+	expect.NoErr(s.TB, err)
 }
 
 // TestDamagedFileIsNeverServedAsGood damages an object in the table, files that are
@@ -80,18 +80,18 @@ func (s sharer) wantStatus(want int, method, link string, headers ...string) {
 	s.Helper()
 	logged := len(s.Log.String())
 	req, err := http.NewRequestWithContext(s.Context(), method, link, nil)
-	apitest.Must(s.TB, err)
+	expect.NoErr(s.TB, err)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req) // Send takes no answer that is cut off
-	apitest.Must(s.TB, err)
+	expect.NoErr(s.TB, err)
 	defer resp.Body.Close()
 	status := resp.StatusCode
 	if _, err := io.Copy(io.Discard, resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {
 		status = 0
 	}
-	apitest.Equal(s.TB, fmt.Sprintf("the status of %s %v", method, headers), status, want)
+	expect.Equal(s.TB, fmt.Sprintf("the status of %s %v", method, headers), status, want)
 	if failed := want == 0 || want == 500; failed != strings.Contains(s.Log.String()[logged:], "level=ERROR") {
 		s.Errorf("%s %v: the log says %s", method, headers, s.Log.String()[logged:])
 	}
@@ -174,11 +174,11 @@ func TestKnownBytesLeaveByTheKernelUntilTheirFileChanges(t *testing.T) {
 					w, r := &direct{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequest("GET", link, nil)
 					r.Header.Set("User-Agent", "curl/8")
 					h.ServeHTTP(w, r)
-					apitest.Equal(t, "the content", w.Body.String() == content, true)
+					expect.Equal(t, "the content", w.Body.String() == content, true)
 					return w
 				}
-				apitest.Equal(t, "bytes by the kernel, of what was stored", get().files, int64(size))
-				apitest.Must(t, change.do(s, filepath.Join(s.Dir, "files", s.Objects(blob.Files)[0])))
+				expect.Equal(t, "bytes by the kernel, of what was stored", get().files, int64(size))
+				expect.NoErr(t, change.do(s, filepath.Join(s.Dir, "files", s.Objects(blob.Files)[0])))
 				if change.want == lost || change.want == 500 {
 					s.wantStatus(change.want, "GET", link)
 					s.wantStatus(change.want, "GET", link)
@@ -186,9 +186,9 @@ func TestKnownBytesLeaveByTheKernelUntilTheirFileChanges(t *testing.T) {
 				}
 				read := get().files
 				if change.want == 206 && size > 4<<20 { // a smaller file is verified first, and then sent by the kernel
-					apitest.Equal(t, "bytes by the kernel, of what has changed", read, 0)
+					expect.Equal(t, "bytes by the kernel, of what has changed", read, 0)
 				}
-				apitest.Equal(t, "bytes by the kernel, of what was verified", get().files, int64(size))
+				expect.Equal(t, "bytes by the kernel, of what was verified", get().files, int64(size))
 			})
 		}
 	}
@@ -255,14 +255,14 @@ func TestAFileThatChangesWhileTheKernelSendsItIsVerifiedBeforeItsEnd(t *testing.
 			s.InProcess("it changes what is stored")
 			link := s.share("a", strings.Repeat("x", size))
 			path := filepath.Join(s.Dir, "files", s.Objects(blob.Files)[0])
-			w := &meddling{direct{ResponseRecorder: httptest.NewRecorder()}, func() { apitest.Must(t, k.do(path)) }}
+			w := &meddling{direct{ResponseRecorder: httptest.NewRecorder()}, func() { expect.NoErr(t, k.do(path)) }}
 			r := httptest.NewRequest("GET", link, nil)
 			r.Header.Set("User-Agent", "curl/8")
 			func() {
-				defer func() { apitest.Equal(t, "it is cut off", recover() != nil, !k.good) }()
+				defer func() { expect.Equal(t, "it is cut off", recover() != nil, !k.good) }()
 				file.Download().New(&api.Ports{Service: s.Service.Service}).ServeHTTP(w, r)
 			}()
-			apitest.Equal(t, "all was sent", w.Body.Len() == size, k.good)
+			expect.Equal(t, "all was sent", w.Body.Len() == size, k.good)
 			if k.good {
 				s.wantDownloads(what, link, 1)
 			}

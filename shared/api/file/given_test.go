@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
 )
@@ -87,8 +88,8 @@ func TestAFileCanBeDownloadedTenTimesAnHourHoweverLarge(t *testing.T) {
 					return nil
 				})
 			}
-			apitest.Must(t, all.Wait())
-			apitest.Equal(t, "downloads", given.Load(), 10)
+			expect.NoErr(t, all.Wait())
+			expect.Equal(t, "downloads", given.Load(), 10)
 		})
 	}
 }
@@ -104,12 +105,12 @@ func TestAnswersUnderWayCountUntilTheyAreCutOff(t *testing.T) {
 			etag := s.Send("HEAD "+link, "").Header.Get("ETag")
 			get := func() *http.Response {
 				r, err := http.NewRequestWithContext(t.Context(), "GET", link, nil)
-				apitest.Must(t, err)
+				expect.NoErr(t, err)
 				if what != "" {
 					r.Header = http.Header{"Range": {what}, "If-Range": {etag}}
 				}
 				resp, err := (&http.Client{Transport: &http.Transport{}}).Do(r)
-				apitest.Must(t, err)
+				expect.NoErr(t, err)
 				t.Cleanup(func() { resp.Body.Close() })
 				return resp
 			}
@@ -122,7 +123,7 @@ func TestAnswersUnderWayCountUntilTheyAreCutOff(t *testing.T) {
 			for _, resp := range begun {
 				resp.Body.Close()
 			}
-			if !apitest.Eventually(func() bool { return get().StatusCode < 300 }) {
+			if !expect.Eventually(func() bool { return get().StatusCode < 300 }) {
 				t.Error("what was not sent is not given back")
 			}
 		})
@@ -136,7 +137,7 @@ func (s sharer) wantGiven(get func(link, source, asked string) *httptest.Respons
 	if w := get(link, "192.0.2.1:1", asked); w.Code != 302 {
 		s.Fatalf("%s: status %d", asked, w.Code)
 	}
-	if !apitest.Eventually(func() bool { return s.stored(link).Given == want }) {
+	if !expect.Eventually(func() bool { return s.stored(link).Given == want }) {
 		s.Fatalf("%s: the link gave %d bytes, want %d", asked, s.stored(link).Given, want)
 	}
 }
@@ -190,7 +191,7 @@ func TestTheBoundOfALinkCostsNoCall(t *testing.T) {
 		s.Send("GET "+link, "", "Range", "bytes=5-")
 		calls[bound] = s.Calls.Reset()
 	}
-	apitest.Equal(t, "calls with the bound", calls[1<<40], calls[0])
+	expect.Equal(t, "calls with the bound", calls[1<<40], calls[0])
 }
 
 func TestAClaimTakesNoDownloadOfALinkThatHasGivenItsMost(t *testing.T) {
@@ -202,5 +203,5 @@ func TestAClaimTakesNoDownloadOfALinkThatHasGivenItsMost(t *testing.T) {
 		s.Get(s.claim(link))
 	}
 	s.Send("GET "+s.claim(link), "").Want(429)
-	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 10)
+	expect.Equal(t, "what is left", *s.links("1")[0].Left, 10)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/wire"
 )
 
@@ -64,19 +65,19 @@ func TestALimitedLinkGivesAsManyDownloadsAsItAllows(t *testing.T) {
 	}
 	first, second, third := s.claim(link), s.claim(link), s.claim(link)
 	for range 3 {
-		apitest.Equal(t, "the bytes", s.Get(first), "0123456789")
+		expect.Equal(t, "the bytes", s.Get(first), "0123456789")
 		s.Send("GET "+first, "", "Range", "bytes=5-").Want(206)
 	}
 	s.Send("HEAD "+second, "").Want(200)
 	s.Send("GET "+second, "", "Accept", "application/json").Want(200)
-	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 1)
-	apitest.Equal(t, "the bytes", s.Get(second), "0123456789")
+	expect.Equal(t, "what is left", *s.links("1")[0].Left, 1)
+	expect.Equal(t, "the bytes", s.Get(second), "0123456789")
 	s.Send("GET "+third, "").Want(401).WantHeaders("Ferry-Error", "this link is used up: it has given all downloads that it allowed")
 	s.Send("GET "+link, "").Want(401)
-	apitest.Equal(t, "the bytes again", s.Get(first), "0123456789")
-	apitest.Equal(t, "the state", s.links("1")[0].State, "used up")
+	expect.Equal(t, "the bytes again", s.Get(first), "0123456789")
+	expect.Equal(t, "the state", s.links("1")[0].State, "used up")
 	s.Ask("PATCH /files/1/links/own", `{"downloads": 3}`).Want(200)
-	apitest.Equal(t, "the bytes", s.Get(third), "0123456789")
+	expect.Equal(t, "the bytes", s.Get(third), "0123456789")
 }
 
 func TestAClaimOfAWrongClockEnds(t *testing.T) {
@@ -86,12 +87,12 @@ func TestAClaimOfAWrongClockEnds(t *testing.T) {
 	link := s.Upload("file=a.txt&downloads=5", "0123456789").LinkURL
 	claim := s.claim(link)
 	s.Clock.Advance(-36 * time.Hour)
-	apitest.Equal(t, "the bytes", s.Get(claim), "0123456789")
+	expect.Equal(t, "the bytes", s.Get(claim), "0123456789")
 	s.Clock.Advance(36 * time.Hour)
 	for range 2 {
 		s.Send("GET "+claim, "").Want(401, "open the link again")
 	}
-	apitest.Equal(t, "the bytes", s.Get(s.claim(link)), "0123456789")
+	expect.Equal(t, "the bytes", s.Get(s.claim(link)), "0123456789")
 }
 
 func TestAClaimEnds(t *testing.T) {
@@ -103,12 +104,12 @@ func TestAClaimEnds(t *testing.T) {
 	s.Get(taken)
 	s.Clock.Advance(61 * time.Minute)
 	s.Send("GET "+late, "").Want(401)
-	apitest.Equal(t, "a download that is resumed", s.Get(taken), "0123456789")
+	expect.Equal(t, "a download that is resumed", s.Get(taken), "0123456789")
 	s.Clock.Advance(24 * time.Hour)
 	s.Send("GET "+taken, "").Want(401)
 	_, nonce, _ := strings.Cut(s.claim(link), "&claim=")
 	for what, claim := range map[string]string{"another link's": nonce, "a made-up one": "AAAA", "a changed one": "B" + nonce[1:]} {
-		apitest.Equal(t, "the status with "+what+" claim", s.Send("GET "+other+"&claim="+claim, "").Code, 401)
+		expect.Equal(t, "the status with "+what+" claim", s.Send("GET "+other+"&claim="+claim, "").Code, 401)
 	}
 }
 
@@ -151,7 +152,7 @@ func TestARobotGetsWhatItAsksForOfALinkWithoutLimits(t *testing.T) {
 	s := begin(t)
 	link := s.share("a.txt", "0123456789")
 	for query, want := range map[string]int{"": 303, "&download=1": 200, "&about": 200} {
-		apitest.Equal(t, query, s.Send("GET "+link+query, "", "User-Agent", "WhatsApp/2.23.20.0 A").Code, want)
+		expect.Equal(t, query, s.Send("GET "+link+query, "", "User-Agent", "WhatsApp/2.23.20.0 A").Code, want)
 	}
 	s.Send("GET "+link, "", "User-Agent", "Slackbot 1.0", "Accept", "application/json").Want(200)
 	s.Send("GET "+link[:len(link)-1], "", "User-Agent", "Slackbot 1.0").Want(401)
@@ -178,11 +179,11 @@ func TestAProtectedLinkNeedsItsPassword(t *testing.T) {
 		s.Send("GET "+link+query, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303).WantHeaders("WWW-Authenticate", "")
 	}
 	claimed := s.claim(link, "Ferry-Link-Password", "open sesame")
-	apitest.Equal(t, "the bytes", s.Get(claimed), "0123456789")
+	expect.Equal(t, "the bytes", s.Get(claimed), "0123456789")
 	s.Ask("PATCH /files/1/links/own", `{"password": "another"}`).Want(200)
 	s.Send("GET "+claimed, "").Want(401)
 	s.Ask("PATCH /files/1/links/own", `{"password": ""}`).Want(200)
-	apitest.Equal(t, "the bytes", s.Get(link), "0123456789")
+	expect.Equal(t, "the bytes", s.Get(link), "0123456789")
 }
 
 func TestGuessesOfALinksPasswordAreThrottled(t *testing.T) {
@@ -210,9 +211,9 @@ func TestADeadLinkSaysWhy(t *testing.T) {
 	why("was ended", ended)
 	why("was ended", renewed)
 	why("no such link", deleted[:len(deleted)-3]+"abc")
-	apitest.Equal(t, "the new link's bytes", s.Get(apitest.Read[struct{ LinkURL string }](now).LinkURL), "4")
+	expect.Equal(t, "the new link's bytes", s.Get(apitest.Read[struct{ LinkURL string }](now).LinkURL), "4")
 	s.Ask("POST /files/1/restore", "").Want(200)
-	apitest.Equal(t, "the bytes of a restored file", s.Get(deleted), "1")
+	expect.Equal(t, "the bytes of a restored file", s.Get(deleted), "1")
 	s.Ask("DELETE /files/3", "").Want(200)
 	s.Ask("POST /files/3/restore", "").Want(200)
 	why("was ended", ended)
@@ -232,11 +233,11 @@ func TestAFileGetsMoreLinks(t *testing.T) {
 	if len(two) != 2 || two[0].LinkURL != "" || two[1].To != "carla@example.com" {
 		t.Fatalf("the links are %+v", two)
 	}
-	apitest.Equal(t, "the bytes", s.Get(s.claim(one[0].LinkURL)), "0123456789")
+	expect.Equal(t, "the bytes", s.Get(s.claim(one[0].LinkURL)), "0123456789")
 	wantText(t, s.Ask("PATCH /files/1", `{"name": "b.txt", "expires": "2d"}`).Want(200), `"name":"b.txt"`)
 	all := s.links("1")
-	apitest.Equal(t, "the links", len(all), 4)
-	apitest.Equal(t, "the state", all[1].State, "used up")
+	expect.Equal(t, "the links", len(all), 4)
+	expect.Equal(t, "the state", all[1].State, "used up")
 	for n := len(all); n < 40; n++ {
 		s.Ask("POST /files/1/links", `{}`).Want(201)
 	}
@@ -244,7 +245,7 @@ func TestAFileGetsMoreLinks(t *testing.T) {
 	s.Ask("POST /files/1/links", `{}`).Want(409)
 	s.Ask("DELETE /files/1", "").Want(200)
 	s.Ask("POST /files/1/restore", "").Want(200)
-	apitest.Equal(t, "the links", len(s.links("1")), 40)
+	expect.Equal(t, "the links", len(s.links("1")), 40)
 }
 
 func TestLimitsThatAreWrongAreRefused(t *testing.T) {
@@ -279,7 +280,7 @@ func TestLimitsThatAreWrongAreRefused(t *testing.T) {
 		GET /download/list?serch=x
 		GET /download/list/backup?limits=2`
 	for _, cells := range rowsOf(table) {
-		apitest.Equal(t, strings.Join(cells, " "), s.Ask(cells[0], strings.Join(cells[1:], "")).Code, 400)
+		expect.Equal(t, strings.Join(cells, " "), s.Ask(cells[0], strings.Join(cells[1:], "")).Code, 400)
 	}
 	s.Ask("PATCH /files/1/links/x", `{}`).Want(404)
 	s.Ask("DELETE /files/2/links/own", "").Want(404)
@@ -292,7 +293,7 @@ func TestAboutAndPreviewCountNoDownload(t *testing.T) {
 	s := begin(t)
 	link := s.share("a.txt", "0123456789")
 	wantText(t, s.Send("GET "+link+"&about", "").Want(200), `"sender":"ann"`, `"name":"a.txt"`, `"protected":false`)
-	apitest.Equal(t, "the preview", s.Get(link+"&preview"), "0123456789")
+	expect.Equal(t, "the preview", s.Get(link+"&preview"), "0123456789")
 	guarded := s.Upload("file=b.txt&downloads=1", "1").LinkURL
 	wantText(t, s.Send("GET "+guarded+"&about", "").Want(200), `"left":1`)
 	s.Send("GET "+guarded+"&preview", "").Want(403)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // start returns ann, who has n files.
@@ -48,7 +48,7 @@ func TestPagesCoverTheWholeList(t *testing.T) {
 		"?after=8":                   {"7 6 5 4 3 2 1"},
 		"?after=9223372036854775807": {"7 6 5 4 3 2 1"},
 	} {
-		apitest.Equal(t, query, s.pages("/download/list"+query), want)
+		expect.Equal(t, query, s.pages("/download/list"+query), want)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestFilesAreFoundByTheirNames(t *testing.T) {
 		"/backup?search=t":              {""},
 		"?search=no+such+name&limit=10": {""},
 	} {
-		apitest.Equal(t, query, s.pages("/download/list"+query), want)
+		expect.Equal(t, query, s.pages("/download/list"+query), want)
 	}
 	s.Ask("GET /download/list?search="+strings.Repeat("a", 256), "").Want(400, "search")
 	if !s.InStack() { // whose gateway mends it
@@ -104,7 +104,7 @@ func TestExpiredFilesAreNotListedBeforeTheSweep(t *testing.T) {
 	s.As("ann").Upload("file=4", "x")
 	s.Clock.Advance(15*24*time.Hour + time.Hour)
 	s.Caller = s.As("ann")
-	apitest.Equal(t, "the pages", s.pages("/download/list?limit=2"), []string{"4", ""})
+	expect.Equal(t, "the pages", s.pages("/download/list?limit=2"), []string{"4", ""})
 }
 
 func TestUsersListOnlyTheirOwnFiles(t *testing.T) {
@@ -123,12 +123,12 @@ func TestBackupListShowsDeletedFiles(t *testing.T) {
 	for _, id := range []string{"3", "1", "2"} {
 		s.backUp(id)
 	}
-	apitest.Equal(t, "the pages", s.pages("/download/list/backup?limit=2"), []string{"3 2", "1"})
+	expect.Equal(t, "the pages", s.pages("/download/list/backup?limit=2"), []string{"3 2", "1"})
 	a := s.Ask("GET /download/list/backup?limit=2", "").WantHeaders("Link", "<"+s.Base+`/download/list/backup?lang=en&limit=2&after=2>; rel="next"`)
 	if link := a.File().LinkURL; !strings.HasPrefix(link, s.Base+"/download/file/backup?lang=en&z=") || s.Get(link) != "content 3" {
 		t.Errorf("the link is %q", link)
 	}
-	apitest.Equal(t, "the user area", s.pages("/download/list"), []string{"4"})
+	expect.Equal(t, "the user area", s.pages("/download/list"), []string{"4"})
 }
 
 func TestBackupFilesExpire(t *testing.T) {
@@ -142,7 +142,7 @@ func TestBackupFilesExpire(t *testing.T) {
 		s.Clock.Advance(time.Duration(k.days) * 24 * time.Hour)
 		s.Caller = s.As("ann")
 		s.Send("GET "+link, "").Want(k.status)
-		apitest.Equal(t, "the backup list", s.pages("/download/list/backup"), k.list)
+		expect.Equal(t, "the backup list", s.pages("/download/list/backup"), k.list)
 	}
 	s.Ask("POST /files/1/restore", "").Want(404)
 }

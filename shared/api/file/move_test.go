@@ -10,6 +10,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 )
 
@@ -65,10 +66,10 @@ func TestRestoredFileIsUnchanged(t *testing.T) {
 	s.Ask("POST /files/1/restore", "").Want(404)
 	for range 3 {
 		gone := s.backUp("1")
-		apitest.Equal(t, "the files", s.Ask("POST /files/1/restore", "").Want(200).Files, []apitest.File{before})
+		expect.Equal(t, "the files", s.Ask("POST /files/1/restore", "").Want(200).Files, []apitest.File{before})
 		s.Send("GET "+gone, "").Want(401)
 		a := s.Send("GET "+link, "").WantHeaders("ETag", head.Get("ETag"), "Last-Modified", head.Get("Last-Modified"))
-		apitest.Equal(t, "the content", a.Text, "content")
+		expect.Equal(t, "the content", a.Text, "content")
 	}
 	s.Ask("POST /files/1/restore", "").Want(404)
 	s.Ask("POST /files/x/restore", "").Want(400)
@@ -78,7 +79,7 @@ func TestRestoredFileIsUnchanged(t *testing.T) {
 // have bytes.
 func (s sharer) awaitMovers(n int) {
 	for range 6 {
-		if !s.InStack() || apitest.Eventually(func() bool {
+		if !s.InStack() || expect.Eventually(func() bool {
 			moving := strings.Contains(fmt.Sprint(s.Partitions("files#"), s.Partitions("backup#")), `"from":["`)
 			return !moving && len(s.Files()) == n
 		}) {
@@ -94,7 +95,7 @@ func (s sharer) wantOneFile() {
 	if len(found) != 1 {
 		s.Fatalf("the file is listed %d times: %+v", len(found), found)
 	}
-	apitest.Equal(s.TB, "the content", s.Get(found[0].LinkURL), "content")
+	expect.Equal(s.TB, "the content", s.Get(found[0].LinkURL), "content")
 	s.awaitMovers(1)
 	if got, links := s.Files(), s.Partitions("link#"); len(got) != 1 || len(links) != 1 {
 		s.Errorf("there are the files %q and %d links", got, len(links))
@@ -129,8 +130,8 @@ func (s sharer) wantNothing() {
 func (s sharer) wantUse(want int64) {
 	s.Helper()
 	u, err := s.Users.Get(s.Context(), "eve")
-	apitest.Must(s.TB, err)
-	apitest.Equal(s.TB, "bytes in use", u.Used, want)
+	expect.NoErr(s.TB, err)
+	expect.Equal(s.TB, "bytes in use", u.Used, want)
 }
 
 func TestAPurgedFileIsGoneAndItsRoomIsFree(t *testing.T) {
@@ -160,7 +161,7 @@ func TestOnlyTheOwnersFilesInTheBackupAreaArePurged(t *testing.T) {
 		s.Ask("DELETE "+path, "").Want(status)
 	}
 	s.Ask("DELETE /files/2?area=files", "").Want(200)
-	apitest.Equal(t, "files in the backup area", len(s.Ask("GET /download/list/backup", "").Files), 2)
+	expect.Equal(t, "files in the backup area", len(s.Ask("GET /download/list/backup", "").Files), 2)
 }
 
 func TestAFilePurgedAndRestoredAtOnceIsWholeOrGone(t *testing.T) {
@@ -197,7 +198,7 @@ func TestAPurgeThatFailsHalfwayLosesNothingAndLeavesNothing(t *testing.T) {
 	s.wantOneFile()
 	purge("blob.Delete", 200)
 	s.wantUse(0)
-	apitest.Equal(t, "objects", len(s.Objects(blob.Backup)), 1)
+	expect.Equal(t, "objects", len(s.Objects(blob.Backup)), 1)
 	s.Clock.Advance(91 * 24 * time.Hour) // the day in the key
 	sweeper := files.Sweeper{Service: s.Service.Files(), Grace: time.Hour}
 	if r, err := sweeper.Run(t.Context()); err != nil || r.Orphans != 1 {

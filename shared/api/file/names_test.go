@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // oddNames returns names that uploaders may choose, good and bad.
@@ -98,11 +99,11 @@ func TestProgramCanAskForTheEnvelope(t *testing.T) {
 		e := s.Send("GET "+link, "", "Accept", accept).Want(200).WantHeaders("Vary", "Accept, Sec-Fetch-Mode, User-Agent")
 		f := e.File()
 		f.Modified = 0
-		apitest.Equal(t, accept, f, apitest.File{ID: 2, Name: "a.txt", Length: 2, LinkURL: link})
-		apitest.Equal(t, accept, e.Description+e.User, "handlerDownloadList:succsessfullyann")
+		expect.Equal(t, accept, f, apitest.File{ID: 2, Name: "a.txt", Length: 2, LinkURL: link})
+		expect.Equal(t, accept, e.Description+e.User, "handlerDownloadList:succsessfullyann")
 	}
 	for _, accept := range []string{"", "text/plain", "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "application/json, text/plain, */*"} {
-		apitest.Equal(t, accept, s.Send("GET "+link, "", "Accept", accept).Text, "22")
+		expect.Equal(t, accept, s.Send("GET "+link, "", "Accept", accept).Text, "22")
 	}
 }
 
@@ -128,7 +129,7 @@ func TestCurlSavesUsableNames(t *testing.T) {
 		"a%2F..%2Fb.txt": "a_2F.._2Fb.txt", "🎉.txt": "_.txt", "写真": "file", ".bashrc": ".bashrc", "-o evil": "-o evil", "a;b.txt": "a_b.txt",
 	} {
 		dir := filepath.Join(t.TempDir(), "in")
-		apitest.Must(t, os.Mkdir(dir, 0o700))
+		expect.NoErr(t, os.Mkdir(dir, 0o700))
 		s.curl(dir, "-OJ", s.share(name, "content of "+name))
 		inside, _ := os.ReadDir(dir)
 		if beside, _ := os.ReadDir(filepath.Dir(dir)); len(inside) != 1 || len(beside) != 1 {

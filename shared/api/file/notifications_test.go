@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -68,7 +69,7 @@ func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
 		}
 	}
 	bounce := notify.Feedback{ID: f.Recipients[1], Kind: notify.Bounced, Detail: "no such mailbox"}
-	apitest.Must(t, notify.Record(t.Context(), c.Data.Ports.Table, c.Clock.Now(), bounce))
+	expect.NoErr(t, notify.Record(t.Context(), c.Data.Ports.Table, c.Clock.Now(), bounce))
 	after := recordOf(c, "/files/1").Notifications
 	if after[0].State != "sent" || after[1].State != "failed" || !strings.Contains(after[1].LastError, "no such mailbox") || after[1].Failed == "" {
 		t.Errorf("after a bounce, the notices are %+v", after)
@@ -86,7 +87,7 @@ func TestDownloadsAreCountedPerLink(t *testing.T) {
 	fetch(c, f, 0, robot, 303)
 	c.Send("GET /download/file?k="+c.Service.Links().Token(f), "").Want(200)
 	var got answer
-	apitest.Eventually(func() bool {
+	expect.Eventually(func() bool {
 		got = recordOf(c, "/files/1")
 		return got.Downloads.Count == 1 && got.Notifications[1].Downloads.Count == 2 && got.Notifications[1].Downloads.Previews == 1 && got.Notifications[0].Downloads.Previews == 1
 	})
@@ -102,7 +103,7 @@ func TestDownloadsAreCountedPerLink(t *testing.T) {
 // wantUsed waits until a recipient's download is counted.
 func wantUsed(c apitest.Caller, path string) {
 	c.Helper()
-	if !apitest.Eventually(func() bool { return recordOf(c, path).Notifications[0].Downloads.Count == 1 }) {
+	if !expect.Eventually(func() bool { return recordOf(c, path).Notifications[0].Downloads.Count == 1 }) {
 		c.Errorf("%s: no download is counted", path)
 	}
 }
@@ -155,7 +156,7 @@ func TestPrunedNoticeIsStillListed(t *testing.T) {
 	fetch(c, f, 0, "curl/8", 200)
 	c.Clock.Advance(91 * 24 * time.Hour)
 	_, err := c.Data.Table.DeleteExpired(t.Context(), c.Clock.Now())
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	c = c.As("ann")
 	wantUsed(c, "/files/1")
 	if n := recordOf(c, "/files/1").Notifications[0]; n.To != "carla@example.com" || n.State != "" {

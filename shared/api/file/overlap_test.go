@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
 	"ferry/shared/table"
@@ -97,8 +98,8 @@ func TestLinksOfAFileThatNeverExpiresStay(t *testing.T) {
 	s.Ask("PATCH /files/1", `{"expires": ""}`).Want(200)
 	s.Clock.Advance(40 * 24 * time.Hour)
 	_, err := s.Data.Table.DeleteExpired(t.Context(), s.Clock.Now())
-	apitest.Must(t, err)
-	apitest.Equal(t, "the bytes", s.Get(link), "0123456789")
+	expect.NoErr(t, err)
+	expect.Equal(t, "the bytes", s.Get(link), "0123456789")
 }
 
 func TestAFileThatGetsMoreTimeIsNotMovedByASweep(t *testing.T) {
@@ -118,7 +119,7 @@ func TestAFileThatGetsMoreTimeIsNotMovedByASweep(t *testing.T) {
 	s.Clock.Advance(2 * time.Minute)
 	s.overtake("table.Write", func() { // the sweep has read it too
 		close(goOn)
-		apitest.Equal(t, "the status of the PATCH", <-patched, 200)
+		expect.Equal(t, "the status of the PATCH", <-patched, 200)
 	})
 	r, err := s.Service.Sweep(t.Context())
 	s.Calls.Before("table.Write", nil)
@@ -177,7 +178,7 @@ func (s sharer) revoke() {
 	s.Helper()
 	s.Clock.Advance(time.Minute)
 	_, err := s.Data.Ports.Key.Rotate(s.Context(), s.Data.Ports.Table, s.Data.Ports.Random, 1)
-	apitest.Must(s.TB, err)
+	expect.NoErr(s.TB, err)
 }
 
 func TestALinkThatWasLostIsSaidToBe(t *testing.T) {
@@ -187,13 +188,13 @@ func TestALinkThatWasLostIsSaidToBe(t *testing.T) {
 	link := s.Upload("file=a.txt&downloads=3", "0123456789").LinkURL
 	s.loseLinks()
 	s.Send("GET "+link, "").Want(401)
-	apitest.Equal(t, "the state", s.links("1")[0].State, "unknown")
+	expect.Equal(t, "the state", s.links("1")[0].State, "unknown")
 	s.Ask("PATCH /files/1/links/own", `{"downloads": 3}`).Want(404)
 	s.Ask("DELETE /files/1/links/own", "").Want(404)
 	s.Ask("POST /files/1/links/own/renew", "").Want(200)
 	own := s.links("1")[0]
-	apitest.Equal(t, "the state", own.State, "live")
-	apitest.Equal(t, "the bytes", s.Get(own.LinkURL), "0123456789")
+	expect.Equal(t, "the state", own.State, "live")
+	expect.Equal(t, "the bytes", s.Get(own.LinkURL), "0123456789")
 }
 
 func TestTooManyNewLinksAfterARevocationAreRefused(t *testing.T) {
@@ -262,7 +263,7 @@ func TestAMessageIsNotSentOnceItsLinkHasEnded(t *testing.T) {
 	s.share("a.txt", "0123456789")
 	ended := s.moreLinks(`{"m": ["carla@example.com", "dora@example.com"]}`)[0]
 	s.Ask("DELETE /files/1/links/"+ended.ID, "").Want(200)
-	apitest.Equal(t, "the messages sent", s.Deliver(), 1)
+	expect.Equal(t, "the messages sent", s.Deliver(), 1)
 	wantText(t, s.Ask("GET /files/1", "").Want(200), "the link has ended")
 }
 
@@ -274,6 +275,6 @@ func (s sharer) loseLinks() {
 	s.Helper()
 	for key := range s.Partitions("link#") {
 		pk, sk, _ := strings.Cut(key, " ")
-		apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Delete(table.Key{PK: pk, SK: sk})))
+		expect.NoErr(s.TB, s.Data.Table.Write(s.Context(), table.Delete(table.Key{PK: pk, SK: sk})))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"ferry/shared/api/file"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // content returns a text larger than a small file; its bytes depend on their position.
@@ -119,11 +119,11 @@ func TestSeveralRangesAreSentTogether(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		b, _ := io.ReadAll(p)
 		got = append(got, p.Header.Get("Content-Range")+"="+string(b))
 	}
-	apitest.Equal(t, "the parts", got, []string{"bytes 0-1/10=01", "bytes 4-5/10=45", "bytes 9-9/10=9"})
+	expect.Equal(t, "the parts", got, []string{"bytes 0-1/10=01", "bytes 4-5/10=45", "bytes 9-9/10=9"})
 }
 
 func TestHEADHasTheHeadersOfGET(t *testing.T) {
@@ -140,7 +140,7 @@ func TestHEADHasTheHeadersOfGET(t *testing.T) {
 				}
 				head.WantHeaders(field, get.Header.Get(field))
 			}
-			apitest.Equal(t, "the body of HEAD", head.Text, "")
+			expect.Equal(t, "the body of HEAD", head.Text, "")
 		}
 	}
 }
@@ -177,7 +177,7 @@ func FuzzARangeGetsItsBytes(f *testing.F) {
 				t.Errorf("%q gets %q, %q", header, stated, got)
 			}
 		case http.StatusRequestedRangeNotSatisfiable:
-			apitest.Equal(t, header, stated, "bytes */36")
+			expect.Equal(t, header, stated, "bytes */36")
 		default:
 			t.Errorf("%q gets %d", header, w.Code)
 		}

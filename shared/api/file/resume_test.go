@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/api/file"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/keys"
 )
 
@@ -44,7 +44,7 @@ func (p peer) send(want int, request string, headers ...string) http.Header {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	p.handler.ServeHTTP(w, r)
-	apitest.Equal(p.TB, fmt.Sprint(p.address, " ", request, " ", headers), w.Code, want)
+	expect.Equal(p.TB, fmt.Sprint(p.address, " ", request, " ", headers), w.Code, want)
 	return w.Header()
 }
 
@@ -110,7 +110,7 @@ func TestWhatBeginsLaterGoesOnWithADownload(t *testing.T) {
 				asker.address = headers[1]
 			}
 			want, err := strconv.Atoi(cells[0])
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			if used && want != 206 {
 				want = 401
 			}
@@ -118,7 +118,7 @@ func TestWhatBeginsLaterGoesOnWithADownload(t *testing.T) {
 		}
 	}
 	check(false)
-	apitest.Equal(t, "what is left", *s.links("1")[0].Left, 1)
+	expect.Equal(t, "what is left", *s.links("1")[0].Left, 1)
 	s.peer("203.0.113.7:1").take(link)
 	check(true)
 	p.resume(401, link, "Accept", "application/json") // the record is no content
@@ -179,9 +179,9 @@ func TestAResumedEntryAndARedirectTakeNoDownload(t *testing.T) {
 	p.resume(206, link)
 	calls := s.Calls.Reset()
 	p.resume(206, free)
-	apitest.Equal(t, "calls, as for a link without a limit", calls, s.Calls.Reset())
+	expect.Equal(t, "calls, as for a link without a limit", calls, s.Calls.Reset())
 	p.handler = file.Download().New(s.onStore())
-	apitest.Equal(t, "a redirect", p.resume(302, link).Get("Location"), "https://store.example.com/x")
+	expect.Equal(t, "a redirect", p.resume(302, link).Get("Location"), "https://store.example.com/x")
 	p.address = "203.0.113.6:1"
 	p.resume(401, link)
 }
@@ -215,7 +215,7 @@ func TestALinkRemembersTheLastTwentyWhoTookADownload(t *testing.T) {
 	}
 	s.Clock.Advance(24 * time.Hour)
 	first.take(link)
-	apitest.Equal(t, "those who are remembered of a day", strings.Count(item(), `"who"`), 1)
+	expect.Equal(t, "those who are remembered of a day", strings.Count(item(), `"who"`), 1)
 }
 
 // TestRealDownloadersTakeOneDownload cuts their files in the middle, as a lost connection does.
@@ -239,7 +239,7 @@ func TestRealDownloadersTakeOneDownload(t *testing.T) {
 			got := filepath.Join(dir, "got")
 			for i, args := range commands {
 				if i > 0 {
-					apitest.Must(t, os.Truncate(got, int64(len(text)/3)))
+					expect.NoErr(t, os.Truncate(got, int64(len(text)/3)))
 				}
 				cmd := exec.CommandContext(t.Context(), path, append(args, link)...)
 				cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}

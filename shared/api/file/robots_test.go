@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ferry/shared/api/file"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 func TestPreviewsAndScannersCountAsRobots(t *testing.T) {
@@ -34,7 +34,7 @@ func TestPreviewsAndScannersCountAsRobots(t *testing.T) {
 		"Matrix":            "Synapse (bot; +https://github.com/matrix-org/synapse)",
 		"a headless Chrome": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/120.0.0.0 Safari/537.36",
 	} {
-		apitest.Equal(t, name, file.MadeByRobot(request("User-Agent", agent)), true)
+		expect.Equal(t, name, file.MadeByRobot(request("User-Agent", agent)), true)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestBrowsersAndToolsCountAsPeople(t *testing.T) {
 		"a program in Python":      "python-requests/2.32.3",
 		"Windows PowerShell":       "Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1.19041.1",
 	} {
-		apitest.Equal(t, name, file.MadeByRobot(request("User-Agent", agent)), false)
+		expect.Equal(t, name, file.MadeByRobot(request("User-Agent", agent)), false)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestPrefetchingBrowserCountsAsRobot(t *testing.T) {
 	} {
 		r := request("User-Agent", firefox)
 		r.Header.Set(c.name, c.value)
-		apitest.Equal(t, c.name+": "+c.value, file.MadeByRobot(r), c.want)
+		expect.Equal(t, c.name+": "+c.value, file.MadeByRobot(r), c.want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/keys"
 	"ferry/shared/service"
 )
@@ -61,7 +62,7 @@ func (s sharer) stored(link string) (item struct{ Downloads, Previews, Given int
 	s.Helper()
 	_, token, _ := strings.Cut(link, "k=")
 	text := s.Items()["link#"+keys.HashToken(token)+" link"]
-	apitest.Must(s.TB, json.Unmarshal([]byte(text), &item))
+	expect.NoErr(s.TB, json.Unmarshal([]byte(text), &item))
 	return item
 }
 
@@ -70,8 +71,8 @@ func (s sharer) stored(link string) (item struct{ Downloads, Previews, Given int
 // that of a later download.
 func (s sharer) wantDownloads(what, link string, n int) {
 	s.Helper()
-	apitest.Eventually(func() bool { return s.stored(link).Downloads >= n })
-	apitest.Equal(s.TB, "downloads, "+what, s.stored(link).Downloads, n)
+	expect.Eventually(func() bool { return s.stored(link).Downloads >= n })
+	expect.Equal(s.TB, "downloads, "+what, s.stored(link).Downloads, n)
 }
 
 // signing is a store that signs its addresses.

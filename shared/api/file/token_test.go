@@ -13,6 +13,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
 )
@@ -51,11 +52,11 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 			continue // the gateway parses queries
 		}
 		a := s.Send("GET "+path, "")
-		apitest.Equal(t, path, strconv.Itoa(a.Code), cells[0])
+		expect.Equal(t, path, strconv.Itoa(a.Code), cells[0])
 		s.Send("GET "+path, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303) // the page says what is wrong
 		s.Send("HEAD "+path, "").Want(a.Code)
 		if a.Code == 200 {
-			apitest.Equal(t, path, a.Text, map[bool]string{true: "gone", false: "kept"}[strings.Contains(path, "backup")])
+			expect.Equal(t, path, a.Text, map[bool]string{true: "gone", false: "kept"}[strings.Contains(path, "backup")])
 		}
 	}
 	if log := s.Log.String(); strings.Contains(log, k) || strings.Contains(log, z) {
@@ -93,7 +94,7 @@ func TestAFileThatExpiresIsGoneBeforeTheSweep(t *testing.T) {
 	s := begin(t)
 	link := s.share("a.txt", "x")
 	s.Clock.Advance(30*24*time.Hour - time.Minute)
-	apitest.Equal(t, "on the last day", s.Get(link), "x")
+	expect.Equal(t, "on the last day", s.Get(link), "x")
 	s.Clock.Advance(2 * time.Minute)
 	s.Send("GET "+link, "").Want(401)
 	s.Caller = s.As("ann")
@@ -116,7 +117,7 @@ func wantFields(t *testing.T, got, want map[string]any, others ...string) {
 		}
 		delete(got, name)
 	}
-	apitest.Equal(t, "the record", got, want)
+	expect.Equal(t, "the record", got, want)
 }
 
 // checksums returns those of a text as the answer writes them.
@@ -165,5 +166,5 @@ func TestFileIsFoundOnlyInItsArea(t *testing.T) {
 	s.Ask("GET /files/1?area=files", "").Want(404)
 	s.Ask("POST /files/1/restore", "").Want(200)
 	s.Ask("GET /files/1?area=backup", "").Want(404)
-	apitest.Equal(t, "the area", s.record("/files/1?area=files")["area"], any("files"))
+	expect.Equal(t, "the area", s.record("/files/1?area=files")["area"], any("files"))
 }

@@ -16,7 +16,7 @@ import (
 
 	"ferry/shared/api/param"
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 )
@@ -150,10 +150,10 @@ func TestOnlyABrowserThatOpensAnAddressGetsAPage(t *testing.T) {
 	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
 		cells := regexp.MustCompile(` *\| *`).Split(strings.TrimSpace(line), -1)
 		r := &http.Request{Header: http.Header{"Accept": {cells[2]}, "User-Agent": {cells[3]}, "Sec-Fetch-Mode": {cells[4]}}}
-		apitest.Equal(t, cells[1], param.Asked(r), shapes[cells[0]])
+		expect.Equal(t, cells[1], param.Asked(r), shapes[cells[0]])
 	}
 	r := &http.Request{Header: http.Header{"Accept": {"image/png;q=0.1", "text/html"}, "User-Agent": {"Mozilla/5.0"}}}
-	apitest.Equal(t, "several headers are one list", param.Asked(r), param.AsPage)
+	expect.Equal(t, "several headers are one list", param.Asked(r), param.AsPage)
 }
 
 func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
@@ -172,7 +172,7 @@ func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
 		{"nonsense is ignored", "lang=%2F..%2F", "<b>", "????", "en"},
 	} {
 		r, err := http.NewRequest("GET", "/?"+c.query, nil)
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		r.Header.Set("Accept-Language", c.accept)
 		if got := param.Lang(r, auth.User{Lang: c.user}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)

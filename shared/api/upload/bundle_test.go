@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
 )
 
@@ -16,12 +17,12 @@ import (
 func unzip(t *testing.T, archive string) (all []string) {
 	t.Helper()
 	z, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	for _, f := range z.File {
 		r, err := f.Open()
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		text, err := io.ReadAll(r)
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		all = append(all, f.Name, string(text))
 	}
 	return all
@@ -35,10 +36,10 @@ func TestAFormBecomesABundle(t *testing.T) {
 		aFile("other", "dir/empty/", ""), {disposition: `name="password"`, content: "open sesame"},
 	}
 	f := c.form("bundle=my%20files.zip&downloads=5", parts).Want(200).File()
-	apitest.Equal(t, "the name", f.Name, "my files.zip")
+	expect.Equal(t, "the name", f.Name, "my files.zip")
 	claim := c.Send("GET "+f.LinkURL, "", "Ferry-Link-Password", "open sesame").Want(302).Header.Get("Location")
 	got := unzip(t, c.Get(claim))
-	apitest.Equal(t, "the files", got, []string{"dir/a.txt", "one", "b ü.txt", "", "dir/empty/", ""})
+	expect.Equal(t, "the files", got, []string{"dir/a.txt", "one", "b ü.txt", "", "dir/empty/", ""})
 	record := c.Ask("GET /files/1", "").Want(200).Text
 	if !strings.Contains(record, `"entries":3`) || !strings.Contains(record, `"type":"application/zip"`) {
 		t.Errorf("the record is %s", record)
@@ -89,7 +90,7 @@ func TestNamesAndAFileShareTheMemoryOfAForm(t *testing.T) {
 	}
 	c.form("bundle=a.zip", with(2<<20+1)).Want(413, "last", "2097152 bytes")
 	link := c.form("bundle=a.zip", with(2<<20)).Want(200).File().LinkURL
-	apitest.Equal(t, "names and contents", len(unzip(t, c.Get(link))), 2*9001)
+	expect.Equal(t, "names and contents", len(unzip(t, c.Get(link))), 2*9001)
 }
 
 func TestALongHeaderOfAPartIsRefused(t *testing.T) {
@@ -120,7 +121,7 @@ func TestAFormThatEndsEarlyIsRefused(t *testing.T) {
 	}
 	for i, end := range []string{"--b--", "--b--\r\n", "--b--\r\nmore"} {
 		ask("", end).Want(200)
-		apitest.Equal(t, "files after "+end, len(c.names()), i+1)
+		expect.Equal(t, "files after "+end, len(c.names()), i+1)
 	}
 }
 
@@ -129,7 +130,7 @@ func TestARepeatedBundleIsTheSame(t *testing.T) {
 	c := begin(t)
 	first := c.form("bundle=a.zip", someFiles("a", "b"), "Idempotency-Key", "k").Want(200).File()
 	again := c.form("bundle=a.zip", someFiles("a", "b"), "Idempotency-Key", "k").Want(200).File()
-	apitest.Equal(t, "the repeat", again, first)
+	expect.Equal(t, "the repeat", again, first)
 	c.form("bundle=a.zip", someFiles("a", "c"), "Idempotency-Key", "k").Want(409)
 }
 
@@ -145,7 +146,7 @@ func TestABundleInAFormMayHaveManyFiles(t *testing.T) {
 		parts = append(parts, aFile("file", names.String(), "hello"))
 	}
 	link := c.form("bundle=a.zip", parts).Want(200).File().LinkURL
-	apitest.Equal(t, "names and contents", len(unzip(t, c.Get(link))), 2000)
+	expect.Equal(t, "names and contents", len(unzip(t, c.Get(link))), 2000)
 	many := make([]string, bundle.MaxEntries+1)
 	for i := range many {
 		many[i] = fmt.Sprint(i)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // curl runs the real program, which must print an envelope with a file.
@@ -70,7 +71,7 @@ func TestCurlUploadsToAFolderOrAName(t *testing.T) {
 		}
 		c.Ask("PUT "+path, "content").Want(status)
 	}
-	apitest.Equal(t, "files", len(c.names()), stored)
+	expect.Equal(t, "files", len(c.names()), stored)
 }
 
 func TestCurlUploadsAFile(t *testing.T) {
@@ -225,19 +226,19 @@ func TestOAuth2ClientLogsInAndUploads(t *testing.T) {
 				if !errors.As(err, &refused) || refused.Response.StatusCode != http.StatusUnauthorized {
 					t.Fatalf("a wrong password gives %v", err)
 				}
-				apitest.Equal(t, "failed logins", c.failures(), try+1)
+				expect.Equal(t, "failed logins", c.failures(), try+1)
 			}
 			config, token, err := login(apitest.Password)
-			apitest.Must(t, err)
-			apitest.Equal(t, "failed logins after a good one", c.failures(), 0)
+			expect.NoErr(t, err)
+			expect.Equal(t, "failed logins after a good one", c.failures(), 0)
 			if token.Type() != "Bearer" || token.ExpiresIn != 3600 || token.AccessToken == "" {
 				t.Errorf("the token is a %s for %d seconds", token.Type(), token.ExpiresIn)
 			}
 			resp, err := config.Client(t.Context(), token).Post(c.Base+"/upload?file=a.txt", "text/plain", strings.NewReader("content"))
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			defer resp.Body.Close()
 			var e apitest.Envelope
-			apitest.Must(t, json.NewDecoder(resp.Body).Decode(&e))
+			expect.NoErr(t, json.NewDecoder(resp.Body).Decode(&e))
 			if len(e.Files) != 1 || c.Get(e.Files[0].LinkURL) != "content" {
 				t.Errorf("the upload answered %+v", e)
 			}
@@ -250,7 +251,7 @@ func (c caller) failures() int {
 	c.Helper()
 	item := struct{ Count int }{}
 	if text, found := c.Items()["throttle#127.0.0.1 user#"+c.Name]; found {
-		apitest.Must(c.TB, json.Unmarshal([]byte(text), &item))
+		expect.NoErr(c.TB, json.Unmarshal([]byte(text), &item))
 	}
 	return item.Count
 }
@@ -288,7 +289,7 @@ func TestProgramsOnWindowsUploadAFile(t *testing.T) {
 			}
 			link := strings.TrimSpace(c.Ask(k.request, k.body, headers...).Want(200).WantHeaders("Ferry-Files", "1").Text)
 			got := c.Send("GET "+link, "", "User-Agent", k.agent).Want(200)
-			apitest.Equal(t, "the bytes and the name", got.Text+c.names()[0], "content"+k.name)
+			expect.Equal(t, "the bytes and the name", got.Text+c.names()[0], "content"+k.name)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
 )
@@ -51,7 +52,7 @@ func send(t *testing.T, s *apitest.Server, query, password, headers string) net.
 func sendTo(t *testing.T, s *apitest.Server, what, headers string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.HTTP.Listener.Addr().String())
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(patience))
 	fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: x\r\n%s\r\n", what, headers)
@@ -64,13 +65,13 @@ func answer(t *testing.T, c net.Conn) (status int, continued bool) {
 	in := bufio.NewReader(c)
 	for {
 		resp, err := http.ReadResponse(in, nil)
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		if resp.StatusCode == http.StatusContinue {
 			continued = true
 			continue
 		}
 		_, err = io.Copy(io.Discard, resp.Body)
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		return resp.StatusCode, continued
 	}
 }
@@ -174,7 +175,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 	put := func(c apitest.Caller, status int, words ...string) {
 		t.Helper()
 		a := c.Ask("PUT /upload?file=x", "hello").Want(status, words...)
-		apitest.Equal(t, "there is a Retry-After", a.Header.Get("Retry-After") != "", status != 200)
+		expect.Equal(t, "there is a Retry-After", a.Header.Get("Retry-After") != "", status != 200)
 	}
 	for range 2 { // the places become free again
 		whole := hold(t, s, "ann")
@@ -185,7 +186,7 @@ func TestConcurrentUploadsAreBounded(t *testing.T) {
 		io.WriteString(whole, "hello")
 		whole.wantStatus(t, 200)
 		put(ann, 200)
-		apitest.Must(t, cut.Conn.(*net.TCPConn).CloseWrite())
+		expect.NoErr(t, cut.Conn.(*net.TCPConn).CloseWrite())
 		cut.wantStatus(t, 400)
 		put(bob, 200)
 	}
@@ -202,7 +203,7 @@ func TestAFormThatBecomesABundleTakesTwelvePlaces(t *testing.T) {
 	c.form("bundle=b.zip", someFiles("a")).Want(429, "the limit is 25")
 	hold(t, c.Server, "ann")
 	c.post("file=x", "hello").Want(429)
-	apitest.Must(t, first.Conn.(*net.TCPConn).CloseWrite())
+	expect.NoErr(t, first.Conn.(*net.TCPConn).CloseWrite())
 	first.wantStatus(t, 400)
 	c.post("file=x", "hello").Want(200)
 }
@@ -258,13 +259,13 @@ func TestAWholeBodyOfAHalfClosedConnectionIsStored(t *testing.T) {
 		} {
 			conn := sendTo(t, c.Server, k.to, headers+framing)
 			io.WriteString(conn, body)
-			apitest.Must(t, conn.(*net.TCPConn).CloseWrite())
+			expect.NoErr(t, conn.(*net.TCPConn).CloseWrite())
 			if status, _ := answer(t, conn); status/100 != 2 {
 				t.Errorf("%s, %s: status %d", what, framing, status)
 			}
 		}
 	}
-	apitest.Equal(t, "stored", len(c.names()), 6)
+	expect.Equal(t, "stored", len(c.names()), 6)
 }
 
 // cutOff sends the beginning of an upload and, once that is under way, closes the
@@ -278,7 +279,7 @@ func (c caller) cutOff(head, body string, abruptly bool) {
 		return nil
 	})
 	conn, err := net.Dial("tcp", c.HTTP.Listener.Addr().String())
-	apitest.Must(c.TB, err)
+	expect.NoErr(c.TB, err)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /v1/upload?file=x HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s\r\n", apitest.Basic(c.Name, apitest.Password), head)
 	io.WriteString(conn, body)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -53,10 +54,10 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 		got := map[string]string{}
 		for _, f := range e.Files[:len(e.Files)-before] {
 			got[f.Name] = c.Get(f.LinkURL)
-			apitest.Equal(t, k.what+", the length", f.Length, int64(len(got[f.Name])))
+			expect.Equal(t, k.what+", the length", f.Length, int64(len(got[f.Name])))
 		}
-		apitest.Equal(t, k.what, got, k.want)
-		apitest.Equal(t, k.what, e.User+" "+e.Description, "ann handlerDownloadList:succsessfully")
+		expect.Equal(t, k.what, got, k.want)
+		expect.Equal(t, k.what, e.User+" "+e.Description, "ann handlerDownloadList:succsessfully")
 	}
 }
 
@@ -172,7 +173,7 @@ func TestWhatCanBeReadOfATypeIsKept(t *testing.T) {
 			c.Send("GET "+link, "").Want(200).WantHeaders("Content-Type", want)
 			page := strings.Replace(c.Send("GET "+link, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Header.Get("Location"), "../..", c.Root, 1)
 			shows := strings.Contains(c.Send("GET "+page, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Text, ">hello</")
-			apitest.Equal(t, stated+" has a preview", shows, strings.HasPrefix(want, "text/plain"))
+			expect.Equal(t, stated+" has a preview", shows, strings.HasPrefix(want, "text/plain"))
 		}
 	}
 	for _, boundary := range []string{"----=_Part_1:2/3", `"b c"`} {
@@ -192,12 +193,12 @@ func TestAFormsPasswordProtectsTheLinksOfItsFiles(t *testing.T) {
 	} {
 		for _, f := range c.form("", parts).Want(200).Files[:2] {
 			c.Send("GET "+f.LinkURL, "").Want(401, "password")
-			apitest.Equal(t, what+" the files", c.Send("GET "+f.LinkURL, "", "Ferry-Link-Password", "open sesame").Code, 302)
+			expect.Equal(t, what+" the files", c.Send("GET "+f.LinkURL, "", "Ferry-Link-Password", "open sesame").Code, 302)
 		}
 	}
 	empty := formPart{disposition: `name="password"`}
 	open := c.form("", append(someFiles("e"), empty)).Want(200).File()
-	apitest.Equal(t, "the bytes", c.Get(open.LinkURL), "e")
+	expect.Equal(t, "the bytes", c.Get(open.LinkURL), "e")
 }
 
 func TestAFormRefusesWhatMayBeALimit(t *testing.T) {
@@ -222,7 +223,7 @@ func TestAnAddressThatMayHaveALimitIsRefused(t *testing.T) {
 		"password=x": 400, "pasword=x": 400, "notify2=1": 400,
 		"exp=1": 200, "description=1": 200, "x=y": 200,
 	} {
-		apitest.Equal(t, query, c.post("file=a&"+query, "1").Code, want)
+		expect.Equal(t, query, c.post("file=a&"+query, "1").Code, want)
 	}
 	c.Ask("POST /uploads?downloads=3", `{"name":"a","length":1}`).Want(400, "downloads")
 	c.Ask("GET /uploads?limits=3", "").Want(400, "limits")
@@ -264,7 +265,7 @@ func TestMatchingDigestIsKept(t *testing.T) {
 		{"of a form, and of its part", want, ofPart, want},
 	} {
 		a := c.digest(k.header, k.parts).Want(200)
-		apitest.Equal(t, k.what, c.Send("GET "+a.File().LinkURL, "").Header.Get("Repr-Digest"), k.want)
+		expect.Equal(t, k.what, c.Send("GET "+a.File().LinkURL, "").Header.Get("Repr-Digest"), k.want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -49,8 +50,8 @@ func TestNoticesOverTheLimitStoreNothing(t *testing.T) {
 	wait := wantWait(t, c.post(next, "content"), day-time.Minute)
 	c.wantNoneCreated("an upload")
 	c.Ask("POST /uploads", `{"name":"a","length":1,"m":"BOB@example.com"}`).Want(429)
-	apitest.Equal(t, "items", len(c.Items()), before)
-	apitest.Equal(t, "objects", len(c.Files()), objects)
+	expect.Equal(t, "items", len(c.Items()), before)
+	expect.Equal(t, "objects", len(c.Files()), objects)
 	c.Upload("file=a", "to nobody")
 	c.Clock.Advance(wait)
 	c.as("ann").Upload(next, "content")
@@ -64,7 +65,7 @@ func TestEachFileOfAFormCountsTowardsLimits(t *testing.T) {
 	c.form("m=bob@example.com", someFiles("a", "b")).Want(200)
 	c.form("m=bob@example.com", someFiles("a", "b", "c")).Want(429) // where two are allowed
 	c.wantCounts(map[string]int{"files#": 2, "outbox#": 2})
-	apitest.Equal(t, "objects", len(c.Files()), 2)
+	expect.Equal(t, "objects", len(c.Files()), 2)
 }
 
 // TestFailedUploadDoesNotCountTowardsLimits checks that the limit still allows one notice
@@ -171,7 +172,7 @@ func TestCompletingTwiceCountsOnce(t *testing.T) {
 	}
 	wg.Wait()
 	c.wantCounts(map[string]int{"outbox#": 1})
-	apitest.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
+	expect.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
 	c.begins(another) // the second of the hour
 	c.Ask("POST /uploads", another).Want(429, "an hour")
 	c.Clock.Advance(time.Hour)

@@ -8,6 +8,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
@@ -40,7 +41,7 @@ func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 		t.Fatalf("there are %d names and %d objects", len(names), len(c.Objects(blob.Files)))
 	}
 	for _, f := range listed[:20] {
-		apitest.Equal(t, f.Name, c.Get(f.LinkURL), f.Name)
+		expect.Equal(t, f.Name, c.Get(f.LinkURL), f.Name)
 	}
 }
 
@@ -59,6 +60,6 @@ func TestRestartNeverReusesAnID(t *testing.T) {
 	for id := int64(4); id < 7; id++ {
 		c.Close()
 		c = apitest.Open(t, dir).Begin()
-		apitest.Equal(t, "the id after a restart", c.Upload("file=x", "1").ID, id)
+		expect.Equal(t, "the id after a restart", c.Upload("file=x", "1").ID, id)
 	}
 }

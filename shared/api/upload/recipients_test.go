@@ -13,6 +13,7 @@ import (
 	"ferry/shared/api/param"
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/contact"
 	"ferry/shared/notify"
@@ -42,9 +43,9 @@ func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 			t.Errorf("notice %d is %+v", i, n)
 		}
 	}
-	apitest.Equal(t, "notices that were sent", c.Deliver(), 4)
+	expect.Equal(t, "notices that were sent", c.Deliver(), 4)
 	messages, err := c.Service.Inbox.List(t.Context(), 10)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	links := map[string]bool{}
 	for _, m := range messages {
 		_, link, _ := strings.Cut(m.Text, "&k=")
@@ -55,7 +56,7 @@ func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 			}
 		}
 	}
-	apitest.Equal(t, "links in 4 messages", len(links), 4)
+	expect.Equal(t, "links in 4 messages", len(links), 4)
 }
 
 // TestEveryRepeatedRecipientGetsALink names recipients several times and in several
@@ -89,7 +90,7 @@ func TestEveryRepeatedRecipientGetsALink(t *testing.T) {
 			}
 			for name, got := range files {
 				slices.Sort(got)
-				apitest.Equal(t, "who is told of "+name, got, want)
+				expect.Equal(t, "who is told of "+name, got, want)
 			}
 			if links := len(c.Partitions("link#")); len(files) == 0 || links != len(files)*(1+len(want)) {
 				t.Errorf("%d files have %d links", len(files), links)
@@ -114,10 +115,10 @@ func TestADomainInAnotherFormIsTheSameRecipient(t *testing.T) {
 		if c.InStack() { // where only a mail's link stops an address
 			continue
 		}
-		apitest.Equal(t, "mails before the stop", c.Deliver(), 1)
-		apitest.Must(t, c.Data.Table.Write(t.Context(), notify.Suppress(stopped, notify.AddressStopped, "", c.Clock.Now())))
+		expect.Equal(t, "mails before the stop", c.Deliver(), 1)
+		expect.NoErr(t, c.Data.Table.Write(t.Context(), notify.Suppress(stopped, notify.AddressStopped, "", c.Clock.Now())))
 		c.Upload(url.Values{"file": {"y"}, "m": forms}.Encode(), "1")
-		apitest.Equal(t, "mails after the stop of "+stopped, c.Deliver(), 0)
+		expect.Equal(t, "mails after the stop of "+stopped, c.Deliver(), 0)
 	}
 }
 
@@ -156,7 +157,7 @@ func TestThePlusOfANumberMayBeUnescaped(t *testing.T) {
 	for _, number := range []string{"%2B393471234567", "+393471234567", "%20%2B39%20347%201234567"} {
 		c := begin(t)
 		c.Upload("file=x&c="+number, "1")
-		apitest.Equal(t, number, c.Outbox()[0].To, "+393471234567")
+		expect.Equal(t, number, c.Outbox()[0].To, "+393471234567")
 	}
 }
 
@@ -217,15 +218,15 @@ func TestNoCountryIsOneThatDoesNotExist(t *testing.T) {
 			}
 		}
 	}
-	apitest.Must(t, param.CheckCountries(service.Settings{PhoneRegion: "GB", SMSCountries: []string{"IT", "GB"}}))
-	apitest.Must(t, param.CheckCountries(service.Settings{}))
+	expect.NoErr(t, param.CheckCountries(service.Settings{PhoneRegion: "GB", SMSCountries: []string{"IT", "GB"}}))
+	expect.NoErr(t, param.CheckCountries(service.Settings{}))
 }
 
 func TestNoNoticeExistsWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.Calls.Before("blob.Create", func() error {
-		apitest.Equal(t, "notices before the file is stored", len(c.Outbox()), 0)
+		expect.Equal(t, "notices before the file is stored", len(c.Outbox()), 0)
 		return nil
 	})
 	c.Upload("file=x&m=bob@example.com", "1")
@@ -251,9 +252,9 @@ func TestSenderIsWokenOnceANoticeExists(t *testing.T) {
 	}
 	c.Upload("file=x", "1")
 	c.post("file=x&m=bob", "1").Want(400)
-	apitest.Equal(t, "calls without a notice", woken.Load(), 0)
+	expect.Equal(t, "calls without a notice", woken.Load(), 0)
 	c.Upload("file=x&m=bob@example.com&c=%2B393471234567", "1")
-	apitest.Equal(t, "calls", woken.Load(), 1)
+	expect.Equal(t, "calls", woken.Load(), 1)
 }
 
 func TestFileGoesToAnotherUsersArea(t *testing.T) {
@@ -268,11 +269,11 @@ func TestFileGoesToAnotherUsersArea(t *testing.T) {
 			t.Fatalf("the answer is %s, want only the two files of this upload", e.Text)
 		}
 		for _, f := range e.Files {
-			apitest.Equal(t, f.Name, c.Get(f.LinkURL), f.Name)
+			expect.Equal(t, f.Name, c.Get(f.LinkURL), f.Name)
 		}
 	}
-	apitest.Equal(t, "bob's files", strings.Join(bob.names(), " "), "private.txt one two one two")
-	apitest.Equal(t, "ann's files", strings.Join(c.names(), " "), "mine.txt")
+	expect.Equal(t, "bob's files", strings.Join(bob.names(), " "), "private.txt one two one two")
+	expect.Equal(t, "ann's files", strings.Join(c.names(), " "), "mine.txt")
 }
 
 func TestUploadToOneselfListsOwnFiles(t *testing.T) {
@@ -301,5 +302,5 @@ func TestUserInFirstAccessCanReceiveFiles(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.AddUser("new", apitest.Password, func(u *auth.User) { u.State = auth.FirstAccess })
-	apitest.Equal(t, "the file", c.Get(c.Upload("file=x&d=new", "1").LinkURL), "1")
+	expect.Equal(t, "the file", c.Get(c.Upload("file=x&d=new", "1").LinkURL), "1")
 }

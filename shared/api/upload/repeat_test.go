@@ -9,6 +9,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/table"
 )
@@ -23,7 +24,7 @@ func (c caller) keyed(query, content string, headers ...string) apitest.Answer {
 func (c caller) wantFiles(owner string, n int) {
 	c.Helper()
 	c.wantCounts(map[string]int{"files#" + owner + " ": n, "link#": n})
-	apitest.Equal(c.TB, "objects", len(c.Files()), n)
+	expect.Equal(c.TB, "objects", len(c.Files()), n)
 }
 
 func TestRepeatedUploadIsStoredOnce(t *testing.T) {
@@ -32,11 +33,11 @@ func TestRepeatedUploadIsStoredOnce(t *testing.T) {
 	first := c.keyed("file=a.txt&m=carla@example.com&i=hello&notify=1", "hello").Want(200)
 	for range 3 {
 		again := c.keyed("m=carla@example.com&i=hello&notify=1&file=%61.txt", "hello").Want(200)
-		apitest.Equal(t, "the files of a repeat", again.Files, first.Files)
-		apitest.Equal(t, "its user", again.User, first.User)
+		expect.Equal(t, "the files of a repeat", again.Files, first.Files)
+		expect.Equal(t, "its user", again.User, first.User)
 	}
 	c.wantCounts(map[string]int{"files#ann": 1, "link#": 2, "outbox#": 1, "receipt#": 1})
-	apitest.Equal(t, "the link", c.Get(first.File().LinkURL), "hello")
+	expect.Equal(t, "the link", c.Get(first.File().LinkURL), "hello")
 	forBob := c.post("file=a&d=bob", "hello", files.KeyHeader, "another").Want(200).Files
 	again := c.post("file=a&d=bob", "hello", files.KeyHeader, "another").Want(200).Files
 	if len(again) != 1 || !slices.Equal(again, forBob) {
@@ -88,7 +89,7 @@ func TestIdempotencyKeyIsForOneUpload(t *testing.T) {
 		"another method":      c.Ask("PUT /upload?file=a", "hello", files.KeyHeader, "k"),
 		"a digest":            c.keyed("file=a", "hello", "Repr-Digest", digestOf("hello")),
 	} {
-		apitest.Equal(t, what, a.Want(409).Header.Get("Retry-After"), "")
+		expect.Equal(t, what, a.Want(409).Header.Get("Retry-After"), "")
 	}
 	c.wantNoneCreated("a key used twice")
 	c.wantFiles("ann", 1)
@@ -168,16 +169,16 @@ func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
 			first := repeat().Want(200)
 			stored := owner.Ask("GET /download/list", "").Want(200).Files // newest first
 			id := stored[len(stored)-1].ID                                // a call that was retried may have taken 1
-			gone := fmt.Sprintf("file %d was deleted", id)
+			gone := fmt.Sprintf("file %d has been deleted", id)
 			owner.Ask(fmt.Sprint("DELETE /files/", id), "").Want(200)
 			owner.post("file=b", "another").Want(200)
 			repeat().Want(410, gone)
 			owner.Ask(fmt.Sprintf("POST /files/%d/restore", id), "").Want(200)
 			if again := repeat().Want(200); k.accept == "text/plain" {
-				apitest.Equal(t, "after it was restored", again.Text, first.Text)
+				expect.Equal(t, "after it was restored", again.Text, first.Text)
 			}
 			expired := table.Update(files.Key(blob.Files, k.owner, id)).Set("expires", c.Clock.Now().Unix())
-			apitest.Must(t, c.Data.Ports.Table.Write(t.Context(), expired))
+			expect.NoErr(t, c.Data.Ports.Table.Write(t.Context(), expired))
 			repeat().Want(410, gone)
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -44,9 +45,9 @@ func TestAGuestSendsFilesToWhoAsked(t *testing.T) {
 	}
 	c.Send("GET "+link+").", "").Want(200) // as mails end it
 	a := c.Send("PUT "+link+"&file=a.txt&by=Carla", "hello").Want(200)
-	apitest.Equal(t, "the answer", a.Text, `{"files":[{"name":"a.txt","length":5}]}`+"\n")
+	expect.Equal(t, "the answer", a.Text, `{"files":[{"name":"a.txt","length":5}]}`+"\n")
 	f := c.Ask("GET /download/list", "").Want(200).File()
-	apitest.Equal(t, "the bytes", c.Get(f.LinkURL), "hello")
+	expect.Equal(t, "the bytes", c.Get(f.LinkURL), "hello")
 	for _, more := range []string{"d=bob", "m=bob@example.com", "c=%2B393401234567", "i=x", "notify=1", "expires=1d", "downloads=1", "password=x"} {
 		c.Send("PUT "+link+"&file=a.txt&"+more, "hello").Want(400)
 	}
@@ -120,10 +121,10 @@ func TestAGuestSendsALargeFileInASession(t *testing.T) {
 	signed := c.asGuest(link, guest, "POST "+s.path("/parts"), `{"numbers":[1]}`).Want(200)
 	c.put(apitest.Read[struct{ Parts []part }](signed).Parts[0], "hello").Want(200)
 	done := c.asGuest(link, guest, "POST "+s.path("/complete"), "").Want(200)
-	apitest.Equal(t, "the answer", done.Text, `{"files":[{"name":"film.mp4","length":5}]}`+"\n")
+	expect.Equal(t, "the answer", done.Text, `{"files":[{"name":"film.mp4","length":5}]}`+"\n")
 	c.asGuest(link, guest, "POST /uploads", `{"name":"a","length":5,"m":"bob@example.com"}`).Want(400)
 	c.asGuest(link, guest, "GET /download/list", "").Want(401)
-	apitest.Equal(t, "the maker's list", c.names(), []string{"film.mp4"})
+	expect.Equal(t, "the maker's list", c.names(), []string{"film.mp4"})
 }
 
 // asGuest sends a request with the token of a request's link, and as the guest of an earlier answer.
@@ -146,13 +147,13 @@ func TestTheMakerSeesWhoHasSentWhat(t *testing.T) {
 	made := c.request(`{"title":"Photos"}`)
 	c.Send("PUT "+made.LinkURL+"&file=a.txt&by=Carla+%F0%9F%8E%89", "hello").Want(200)
 	got := apitest.Read[struct{ Request, By, Uploader string }](c.Ask("GET /files/1", "").Want(200))
-	apitest.Equal(t, "the file", got, struct{ Request, By, Uploader string }{made.ID, "Carla 🎉", ""})
+	expect.Equal(t, "the file", got, struct{ Request, By, Uploader string }{made.ID, "Carla 🎉", ""})
 	plan := `{"name":"film.mp4","length":5,"by":"Dan"}`
 	c.guestBegins(made.LinkURL, plan).Want(201)
 	open := apitest.Read[struct {
 		Uploads []struct{ Request, By string }
 	}](c.Ask("GET /uploads", "").Want(200)).Uploads
-	apitest.Equal(t, "the session", open[0], struct{ Request, By string }{made.ID, "Dan"})
+	expect.Equal(t, "the session", open[0], struct{ Request, By string }{made.ID, "Dan"})
 	bad := []string{strings.Repeat("x", 101), "a%0Ab"}
 	if !c.InStack() { // the gateway makes UTF-8 of it
 		bad = append(bad, "%ff")
@@ -182,9 +183,9 @@ func TestAGuestSeesWhatTheySentAndNobodyElseDoes(t *testing.T) {
 		t.Error("one of two cookies is taken")
 	}
 	c.Send("PUT "+link+"&file=c", "1", "Cookie", cookie).Want(200).WantHeaders("Ferry-Guest", first.Header.Get("Ferry-Guest"))
-	apitest.Equal(t, "the first guest sees", sees(first), []string{"c", "a"})
-	apitest.Equal(t, "another guest sees", sees(other), []string{"b"})
-	apitest.Equal(t, "a new guest sees", len(sees(apitest.Answer{})), 0)
+	expect.Equal(t, "the first guest sees", sees(first), []string{"c", "a"})
+	expect.Equal(t, "another guest sees", sees(other), []string{"b"})
+	expect.Equal(t, "a new guest sees", len(sees(apitest.Answer{})), 0)
 	c.asGuest(link, first, "POST /uploads", `{"name":"film","length":5}`).Want(201)
 	c.asGuest(link, other, "POST /uploads", `{"name":"e","length":5}`).Want(201)
 	list := c.asGuest(link, first, "GET /uploads?limit=1", "").Want(200)
@@ -203,19 +204,19 @@ func TestARepeatedUploadOfAGuestIsStoredOnce(t *testing.T) {
 	key := []string{"Idempotency-Key", "k"}
 	first := c.Send("PUT "+link+"&file=a", "1", key...).Want(200)
 	again := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...).Want(200)
-	apitest.Equal(t, "the answer", again.Text, first.Text)
+	expect.Equal(t, "the answer", again.Text, first.Text)
 	c.Send("PUT "+link+"&file=a", "2", key...).Want(200) // by another guest
 	full := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...)
-	apitest.Equal(t, "the answer once the request is full", full.Want(200).Text, first.Text)
+	expect.Equal(t, "the answer once the request is full", full.Want(200).Text, first.Text)
 	unnamed := c.request("{}").LinkURL
 	begun := c.Send("GET "+unnamed, "").Want(200)
 	key = append(key, "Ferry-Guest", begun.Header.Get("Ferry-Guest"))
 	first = c.Send("PUT "+unnamed, "1", key...).Want(200)
 	c.Clock.Advance(time.Second)
-	apitest.Equal(t, "the answer later", c.Send("PUT "+unnamed, "1", key...).Want(200).Text, first.Text)
+	expect.Equal(t, "the answer later", c.Send("PUT "+unnamed, "1", key...).Want(200).Text, first.Text)
 	c.Ask("DELETE /files/3", "").Want(200)
 	c.Send("PUT "+unnamed, "1", key...).Want(410)
-	apitest.Equal(t, "the maker's list", c.names(), []string{"a", "a"})
+	expect.Equal(t, "the maker's list", c.names(), []string{"a", "a"})
 	c.asGuest(link, apitest.Answer{}, "GET /uploads", "").Want(200)
 }
 
@@ -295,7 +296,7 @@ func TestARequestTakesTenThousandFilesUnlessItsMakerSaysMore(t *testing.T) {
 			c.InProcess("it needs the table")
 			made := c.request(k.asks)
 			at := table.Key{PK: "requests#ann", SK: made.ID}
-			apitest.Must(t, c.Data.Table.Write(t.Context(), table.Update(at).Set("files", k.arrived).If(table.Exists())))
+			expect.NoErr(t, c.Data.Table.Write(t.Context(), table.Update(at).Set("files", k.arrived).If(table.Exists())))
 			if k.session {
 				c.guestBegins(made.LinkURL, `{"name":"a","length":5}`).Want(201)
 			}
@@ -312,9 +313,9 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 		var b strings.Builder
 		w := bundle.NewWriter(&b)
 		for _, path := range paths {
-			apitest.Must(t, w.Add(bundle.Entry{Path: path}, nil))
+			expect.NoErr(t, w.Add(bundle.Entry{Path: path}, nil))
 		}
-		apitest.Must(t, w.Close())
+		expect.NoErr(t, w.Close())
 		return b.String()
 	}
 	archive := packed("a", "b", "c", "empty/")
@@ -345,7 +346,7 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 	finish(alone, folders, 200)
 	now := c.requests()
 	at := slices.IndexFunc(now, func(r wire.Request) bool { return r.ID == made.ID })
-	apitest.Equal(t, "files that have arrived", now[at].Arrived.Files, 7)
+	expect.Equal(t, "files that have arrived", now[at].Arrived.Files, 7)
 	for _, body := range []string{`{"name":"a","length":1,"files":1}`, `{"name":"a","length":1,"bundle":true,"files":10001}`, `{"name":"a","length":1,"bundle":true,"files":-1}`} {
 		c.asGuest(made.LinkURL, guest, "POST /uploads", body).Want(400, "how many files a bundle has")
 	}
@@ -355,7 +356,7 @@ func TestNothingOfASessionAppearsAfterItsRequestHasEnded(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(caller, wire.Request){
 		"ended by its maker": func(c caller, q wire.Request) { c.Ask("DELETE /requests/"+q.ID, "").Want(204) },
-		"its maker disabled": func(c caller, _ wire.Request) { apitest.Must(c.TB, c.Users.Disable(c.Context(), "ann")) },
+		"its maker disabled": func(c caller, _ wire.Request) { expect.NoErr(c.TB, c.Users.Disable(c.Context(), "ann")) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -417,11 +418,11 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 			From          []string
 			NotBefore     int64
 		}{}
-		apitest.Must(t, json.Unmarshal([]byte(doc), &n))
+		expect.NoErr(t, json.Unmarshal([]byte(doc), &n))
 		told = append(told, fmt.Sprint(time.UnixMilli(n.NotBefore).Sub(begun).Round(time.Second), n.Kind, n.To, n.Files, n.Length, strings.Join(n.From, ", ")))
 	}
 	slices.Sort(told)
-	apitest.Equal(t, "the notices", told, []string{
+	expect.Equal(t, "the notices", told, []string{
 		"11m30sarrivedann@example.com3 15Carla 2, , Carla 4", "1m0sarrivedann@example.com2 10Carla 0, Carla 1",
 		"21m25sarrivedann@example.com1 5Carla 5", "42m25sarrivedann@example.com1 5Carla 6",
 	})
@@ -440,7 +441,7 @@ func TestASourceSendsSoOftenInAnHour(t *testing.T) {
 		Count int64 `json:"count"`
 	}{c.Clock.Now().Unix() / 3600, 999}
 	key := table.Key{PK: "request#" + made.ID, SK: "source#" + source}
-	apitest.Must(t, c.Data.Ports.Table.Write(t.Context(), table.Put(key, count)))
+	expect.NoErr(t, c.Data.Ports.Table.Write(t.Context(), table.Put(key, count)))
 	c.Send("PUT "+made.LinkURL+"&file=a", "1").Want(200)
 	c.Calls.Reset()
 	c.Send("PUT "+made.LinkURL+"&file=b", "1").Want(429)
@@ -474,7 +475,7 @@ func TestRequestsAreListedNewestFirst(t *testing.T) {
 	for _, q := range c.requests() {
 		titles = append(titles, q.Title)
 	}
-	apitest.Equal(t, "the titles", titles, want)
+	expect.Equal(t, "the titles", titles, want)
 }
 
 func TestAUserHasAHundredRequests(t *testing.T) {
@@ -505,7 +506,7 @@ func TestBadFieldsOfARequest(t *testing.T) {
 		`{"files":-1}`: "files", `{"expires":"yesterday"}`: "expires", `{"titel":"a"}`: "",
 	} {
 		a := c.Ask("POST /requests", body).Want(400)
-		apitest.Equal(t, "the parameter of "+body, a.Header.Get("Ferry-Parameter"), parameter)
+		expect.Equal(t, "the parameter of "+body, a.Header.Get("Ferry-Parameter"), parameter)
 	}
 }
 
@@ -519,7 +520,7 @@ func TestFiftyGuestsSendAtOnceAndNoneIsSentAway(t *testing.T) {
 		all.Go(func() { c.Send("PUT "+made.LinkURL+fmt.Sprint("&file=", i), "hello").Want(200) })
 	}
 	all.Wait()
-	apitest.Equal(t, "the files", len(c.names()), 50)
+	expect.Equal(t, "the files", len(c.names()), 50)
 }
 
 func TestAMakerChangesAndEndsARequestHoweverManySend(t *testing.T) {
@@ -568,14 +569,14 @@ func TestAGuestSendsWhileTheNoticeThatWaitsIsTaken(t *testing.T) {
 	notice := func() (id string) {
 		for _, doc := range c.Partitions("outbox#") {
 			n := struct{ ID string }{}
-			apitest.Must(t, json.Unmarshal([]byte(doc), &n))
+			expect.NoErr(t, json.Unmarshal([]byte(doc), &n))
 			id = n.ID
 		}
 		return id
 	}
 	c.Send("PUT "+link+"&file=a", "1").Want(200)
 	first := notice()
-	apitest.Must(t, notify.Cancel(t.Context(), c.Data.Ports.Table, c.Clock.Now(), first))
+	expect.NoErr(t, notify.Cancel(t.Context(), c.Data.Ports.Table, c.Clock.Now(), first))
 	c.Send("PUT "+link+"&file=b", "1").Want(200)
 	if now := notice(); now == "" || now == first {
 		t.Errorf("the notice of what came later is %q", now)
@@ -588,10 +589,10 @@ func TestARequestHasANewLinkWhenTheKeyIsRevoked(t *testing.T) {
 	c.InProcess("it changes the key")
 	old, p := c.request("{}").LinkURL, c.Service
 	_, err := p.Key.Rotate(t.Context(), p.Table, p.Random, 1)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	c.Send("PUT "+old+"&file=a", "1").Want(401, "ended")
 	_, err = p.Links().Renew(t.Context(), 1)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	all := c.requests()
 	c.Send("PUT "+all[0].LinkURL+"&file=a", "1").Want(200)
 	c.Send("PUT "+old+"&file=a", "1").Want(401)

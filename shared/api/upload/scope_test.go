@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/wire"
 )
 
@@ -32,7 +33,7 @@ func TestATokenThatMayOnlyUploadSeesOnlyWhatItStores(t *testing.T) {
 	program := ann.withToken("upload")
 	first := program.post("file=once", "content", "Idempotency-Key", "k-1").Want(200)
 	again := program.post("file=once", "content", "Idempotency-Key", "k-1").Want(200)
-	apitest.Equal(t, "the repeat", again.Files, first.Files)
+	expect.Equal(t, "the repeat", again.Files, first.Files)
 	other := ann.withToken("upload").post("file=once", "content", "Idempotency-Key", "k-1").Want(200)
 	if len(other.Files) != 1 || other.Files[0].ID == first.Files[0].ID {
 		t.Errorf("another token with the same key gets %v", other.Files)

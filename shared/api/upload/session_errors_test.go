@@ -8,22 +8,23 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 )
 
 // remove removes a user as `ferry user remove` does.
 func (c caller) remove(name string) {
 	c.Helper()
-	apitest.Must(c.TB, c.Users.Disable(c.Context(), name))
+	expect.NoErr(c.TB, c.Users.Disable(c.Context(), name))
 	_, err := c.Service.Files().RemoveAll(c.Context(), name)
-	apitest.Must(c.TB, err)
-	apitest.Must(c.TB, c.Users.Remove(c.Context(), name))
+	expect.NoErr(c.TB, err)
+	expect.NoErr(c.TB, c.Users.Remove(c.Context(), name))
 }
 
 // ends are the ways in which a user stops being one.
 func ends() map[string]func(c caller, name string) {
 	return map[string]func(c caller, name string){
-		"disabled": func(c caller, name string) { apitest.Must(c.TB, c.Users.Disable(c.Context(), name)) },
+		"disabled": func(c caller, name string) { expect.NoErr(c.TB, c.Users.Disable(c.Context(), name)) },
 		"removed":  caller.remove,
 		"replaced": func(c caller, name string) { c.remove(name); c.Add(name) },
 	}
@@ -92,7 +93,7 @@ func TestExpiredSessionTakesNothingAndGivesItsRoomBack(t *testing.T) {
 	c.Clock.Advance(time.Minute + time.Second)
 	c.put(p, data).Want(403)
 	c.notFound(s.ID, "expired")
-	apitest.Equal(t, "open sessions", len(c.open()), 0)
+	expect.Equal(t, "open sessions", len(c.open()), 0)
 	c.wantNothingLeft()
 	eve.as("eve").plan("", 10_000)
 }
@@ -139,6 +140,6 @@ func TestRemovedUploaderLosesSessions(t *testing.T) {
 	eve = caller{c.Add("eve")}
 	eve.notFound(own.ID)
 	eve.notFound(forBob.ID)
-	apitest.Equal(t, "sessions of the second eve", len(eve.open()), 0)
+	expect.Equal(t, "sessions of the second eve", len(eve.open()), 0)
 	c.wantNothingLeft()
 }

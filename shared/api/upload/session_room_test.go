@@ -12,6 +12,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -71,7 +72,7 @@ func TestUploadsFindTheRoomThatHasLapsed(t *testing.T) {
 			c.plan(`,"d":"eve"`, 9)
 			c.Clock.Advance(time.Hour)
 			resp := c.Request("PUT", "/upload?file=x", body, "Authorization", apitest.Basic("eve", apitest.Password))
-			apitest.Equal(t, "the status", resp.StatusCode, 200)
+			expect.Equal(t, "the status", resp.StatusCode, 200)
 			c.wantUsed("eve", 8)
 		})
 	}
@@ -111,7 +112,7 @@ func TestOpenSessionReservesQuota(t *testing.T) {
 	eve.Upload("file=x", strings.Repeat("x", 1000))
 	eve.post("file=x", "x").Want(413)
 	for range 2 {
-		apitest.Equal(t, "eve's files", len(eve.complete(s, "").Want(200).Files), 2)
+		expect.Equal(t, "eve's files", len(eve.complete(s, "").Want(200).Files), 2)
 	}
 	eve.Ask("POST /uploads", `{"name":"x","length":1}`).Want(413, "0 bytes are left")
 	c.wantUsed("eve", 10_000)
@@ -126,7 +127,7 @@ func TestWrongSHA256EndsTheSession(t *testing.T) {
 		eve.complete(s, "").Want(400, "SHA-256", "begin a new upload")
 		eve.Ask("GET "+s.path(""), "").Want(404)
 	}
-	apitest.Equal(t, "sessions", len(c.Sessions()), 0)
+	expect.Equal(t, "sessions", len(c.Sessions()), 0)
 	c.wantNothingLeft()
 }
 
@@ -164,7 +165,7 @@ func TestOpenSessionsOfAUserAreBounded(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		apitest.Equal(t, fmt.Sprint("sessions of ", n, " that began"), codes[201], begun)
+		expect.Equal(t, fmt.Sprint("sessions of ", n, " that began"), codes[201], begun)
 	}
 	want(95, 95)
 	want(20, 5)
@@ -209,7 +210,7 @@ func TestOpenSessionsFitTheDisk(t *testing.T) {
 	c.Ask("POST /uploads", `{"name":"x","length":1}`).Want(507)
 	c.Ask("DELETE "+second.path(""), "").Want(204)
 	c.plan("", 2_000)
-	apitest.Equal(t, "sessions in the store", len(c.Sessions()), 2)
+	expect.Equal(t, "sessions in the store", len(c.Sessions()), 2)
 	if strings.Contains(c.Log.String(), "level=ERROR") { // the caller asked for too much
 		t.Errorf("the log says %s", c.Log)
 	}

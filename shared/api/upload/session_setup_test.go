@@ -7,6 +7,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 const partSize = blob.MinPartSize
@@ -128,6 +129,6 @@ func (c caller) open() (ids []string) {
 func (c caller) wantUsed(name string, want int64) {
 	c.Helper()
 	u, err := c.Users.Get(c.Context(), name)
-	apitest.Must(c.TB, err)
-	apitest.Equal(c.TB, "bytes in use of "+name, u.Used, want)
+	expect.NoErr(c.TB, err)
+	expect.Equal(c.TB, "bytes in use of "+name, u.Used, want)
 }

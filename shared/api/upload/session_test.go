@@ -14,6 +14,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
@@ -42,7 +43,7 @@ func TestFileArrivesInParts(t *testing.T) {
 	}
 	wg.Wait()
 	c.complete(s, "").Want(400, "missing", "2")
-	apitest.Equal(t, "files before this one is whole", len(c.names()), 0)
+	expect.Equal(t, "files before this one is whole", len(c.names()), 0)
 	if now := c.shown(s); len(now.Arrived) != 2 || now.Arrived[0].Number != 1 || now.Arrived[1].Number != 3 || now.Arrived[1].Size != 1000 {
 		t.Errorf("the parts that have arrived are %+v", now.Arrived)
 	}
@@ -50,11 +51,11 @@ func TestFileArrivesInParts(t *testing.T) {
 	c.put(c.sign(s, 2, fmt.Sprintf(`,"crc64nvme":{"2":%q}`, crc(second))), second).Want(200)
 	c.completes(s, fmt.Sprintf(`{"crc64nvme":%q}`, crc(data)), data)
 	c.completes(s, "", data) // a repeat gives the same
-	apitest.Equal(t, "the state", c.shown(s).State, "done")
-	apitest.Equal(t, "open sessions", len(c.open()), 0)
+	expect.Equal(t, "the state", c.shown(s).State, "done")
+	expect.Equal(t, "open sessions", len(c.open()), 0)
 	c.Ask("DELETE "+s.path(""), "").Want(409)
 	f := apitest.Read[struct{ Type, CRC64NVME string }](c.Ask("GET /files/1", "").Want(200))
-	apitest.Equal(t, "the file's record", f, struct{ Type, CRC64NVME string }{"video/mp4", crc(data)})
+	expect.Equal(t, "the file's record", f, struct{ Type, CRC64NVME string }{"video/mp4", crc(data)})
 }
 
 // crc returns a checksum as requests have it, and hexOf as errors show it.
@@ -112,7 +113,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 	} {
 		c.Ask(tc.method+" "+tc.path, tc.body).Want(tc.status, tc.words)
 	}
-	apitest.Equal(t, "items", len(c.Items()), before)
+	expect.Equal(t, "items", len(c.Items()), before)
 }
 
 func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
@@ -188,7 +189,7 @@ func TestSessionsAreListedInPagesNewestFirst(t *testing.T) {
 		}
 		path, _, _ = strings.Cut(strings.TrimPrefix(a.Header.Get("Link"), "<"), ">")
 	}
-	apitest.Equal(t, "the lengths", got, []int64{5, 4, 3, 2, 1})
+	expect.Equal(t, "the lengths", got, []int64{5, 4, 3, 2, 1})
 }
 
 func TestDestinationUserSeesAndEndsSessions(t *testing.T) {
@@ -198,19 +199,19 @@ func TestDestinationUserSeesAndEndsSessions(t *testing.T) {
 	if seen := eve.shown(s); seen.From != "ann" || seen.D != "" || s.From != "" || s.D != "eve" {
 		t.Errorf("the destination sees %+v, the uploader %+v", seen, s)
 	}
-	apitest.Equal(t, "what the destination sees", eve.open(), []string{s.ID})
+	expect.Equal(t, "what the destination sees", eve.open(), []string{s.ID})
 	eve.complete(s, "").Want(404)
 	eve.Ask("POST "+s.path("/parts"), `{"numbers":[1]}`).Want(404)
 	c.as("bob").notFound(s.ID)
 	eve.Ask("POST /uploads", `{"name":"x","length":2000}`).Want(413, "1000 bytes are left")
 	eve.Ask("DELETE "+s.path(""), "").Want(204)
 	eve.plan("", 10_000)
-	apitest.Equal(t, "what the uploader sees", c.open(), []string{own.ID})
+	expect.Equal(t, "what the uploader sees", c.open(), []string{own.ID})
 	c.complete(s, "").Want(404)
 
 	c.completes(c.sent(`,"d":"bob"`, "text"), "", "text")
-	apitest.Equal(t, "bob's files", len(c.as("bob").names()), 1)
-	apitest.Equal(t, "sessions after the completion", append(c.as("bob").open(), c.open()...), []string{own.ID})
+	expect.Equal(t, "bob's files", len(c.as("bob").names()), 1)
+	expect.Equal(t, "sessions after the completion", append(c.as("bob").open(), c.open()...), []string{own.ID})
 }
 
 func TestRepeatedBeginReturnsTheFirstSession(t *testing.T) {
@@ -218,14 +219,14 @@ func TestRepeatedBeginReturnsTheFirstSession(t *testing.T) {
 	c := begin(t)
 	const body = `{"name":"x","length":7}`
 	first := c.begins(body, "Idempotency-Key", "k-1")
-	apitest.Equal(t, "the repeat", c.begins(body, "Idempotency-Key", "k-1").ID, first.ID)
+	expect.Equal(t, "the repeat", c.begins(body, "Idempotency-Key", "k-1").ID, first.ID)
 	c.Ask("POST /uploads", `{"name":"x","length":8}`, "Idempotency-Key", "k-1").Want(409)
 	c.sendAll(first, "content")
 	c.complete(first, "").Want(200)
 	c.begins(body, "Idempotency-Key", "k-1")
 	c.Ask("DELETE /files/1", "").Want(200)
 	c.complete(first, "").Want(410)
-	c.Ask("POST /uploads", body, "Idempotency-Key", "k-1").Want(410, "file 1 was deleted")
+	c.Ask("POST /uploads", body, "Idempotency-Key", "k-1").Want(410, "file 1 has been deleted")
 }
 
 // TestCrashBetweenObjectAndRecordLosesNothing completes the session again after a crash. The
@@ -237,10 +238,10 @@ func TestCrashBetweenObjectAndRecordLosesNothing(t *testing.T) {
 	c.Calls.Before("table.Write", func() error { return io.ErrUnexpectedEOF })
 	c.complete(s, "").Want(500)
 	c.Calls.Before("table.Write", nil)
-	apitest.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
+	expect.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
 	c.Clock.Advance(5 * time.Hour)
 	_, err := c.Service.Sweep(t.Context())
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	c.as("ann").completes(s, "", "content")
 }
 

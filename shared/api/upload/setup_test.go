@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // caller is a user who uploads.
@@ -67,7 +68,7 @@ func (c caller) wantNothing(what string) {
 func (c caller) wantCounts(want map[string]int) {
 	c.Helper()
 	for prefix, n := range want {
-		apitest.Equal(c.TB, "items of "+prefix, len(c.Partitions(prefix)), n)
+		expect.Equal(c.TB, "items of "+prefix, len(c.Partitions(prefix)), n)
 	}
 }
 
@@ -75,13 +76,13 @@ func (c caller) wantCounts(want map[string]int) {
 // stores were last counted.
 func (c caller) wantNoneCreated(what string) {
 	c.Helper()
-	apitest.Equal(c.TB, "objects stored before a refusal of "+what, c.Calls.Reset()["blob.Create"], 0)
+	expect.Equal(c.TB, "objects stored before a refusal of "+what, c.Calls.Reset()["blob.Create"], 0)
 }
 
 // waitForLog waits until an upload is logged, as a handler may run longer than its client.
 func (c caller) waitForLog() {
 	c.Helper()
-	if !apitest.Eventually(func() bool { return strings.Contains(c.Log.String(), "path=/v1/upload") }) {
+	if !expect.Eventually(func() bool { return strings.Contains(c.Log.String(), "path=/v1/upload") }) {
 		c.Fatalf("the upload has not ended; the log:\n%s", c.Log)
 	}
 }
@@ -126,6 +127,6 @@ func encode(parts ...formPart) (contentType, body string) {
 func tempFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	apitest.Must(t, os.WriteFile(path, []byte(content), 0o600))
+	expect.NoErr(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // TestEveryAnswerThatStoresNamesWhatItStored sends files of one name and length, which the list of an area does
@@ -50,12 +51,12 @@ func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 						stored = append(stored, c.Get(links[id]))
 					}
 					want := map[bool]string{true: "one two six", false: "one"}[strings.HasPrefix(what, "a form")] // in the order of the parts
-					apitest.Equal(t, "what it names", strings.Join(stored, " "), want)
+					expect.Equal(t, "what it names", strings.Join(stored, " "), want)
 					if accept == "text/plain" {
 						for link := range strings.Lines(answer.Text) {
 							given = append(given, c.Get(strings.TrimSpace(link)))
 						}
-						apitest.Equal(t, "what its links give", given, stored)
+						expect.Equal(t, "what its links give", given, stored)
 					}
 				})
 			}
@@ -83,9 +84,9 @@ func TestWhatStoresNothingNamesNothing(t *testing.T) {
 		"a move":           c.Ask("DELETE /files/1", "").Want(200),
 		"a file that went": c.keyed("file=a", "hello").Want(410),
 	} {
-		apitest.Equal(t, what, a.Header.Values("Ferry-Files"), nil)
+		expect.Equal(t, what, a.Header.Values("Ferry-Files"), nil)
 	}
-	apitest.Equal(t, "the envelope of a refusal", c.Ask("PUT /upload/x?m=nowhere", "x", "Accept", "text/plain").Want(400).Status, 400)
+	expect.Equal(t, "the envelope of a refusal", c.Ask("PUT /upload/x?m=nowhere", "x", "Accept", "text/plain").Want(400).Status, 400)
 }
 
 func TestAGuestsAnswerListsWhatTheGuestSentInItsOrder(t *testing.T) {
@@ -95,7 +96,7 @@ func TestAGuestsAnswerListsWhatTheGuestSentInItsOrder(t *testing.T) {
 	kind, body := encode(someFiles("bb", "a", "ccc", "a")...)
 	for _, key := range []string{"first", "second", "first"} {
 		a := c.Send("POST "+link, body, "Content-Type", kind, "Idempotency-Key", key).Want(200)
-		apitest.Equal(t, "the answer", a.Text, `{"files":[{"name":"bb","length":2},{"name":"a","length":1},{"name":"ccc","length":3},{"name":"a","length":1}]}`+"\n")
-		apitest.Equal(t, "the ids", a.Header.Values("Ferry-Files"), nil)
+		expect.Equal(t, "the answer", a.Text, `{"files":[{"name":"bb","length":2},{"name":"a","length":1},{"name":"ccc","length":3},{"name":"a","length":1}]}`+"\n")
+		expect.Equal(t, "the ids", a.Header.Values("Ferry-Files"), nil)
 	}
 }

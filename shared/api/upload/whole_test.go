@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // routes calls f with each way to send the bytes of a file: as a user, as a guest, in a bundle, and as
@@ -60,7 +61,7 @@ func TestAPieceOfAFileIsNoFile(t *testing.T) {
 		c.post("file=a&"+name+"="+value, "hello").Want(400, "session")
 	}
 	c.form("", []formPart{aFile("file", "a", "hello!", "Content-Range", "bytes 6-11/12")}).Want(400, "session")
-	apitest.Equal(t, "files", len(c.names()), before)
+	expect.Equal(t, "files", len(c.names()), before)
 	whole := []formPart{count("dzchunkindex", "0"), count("dztotalchunkcount", "1")}
 	c.form("", append(whole, someFiles("whole")...)).Want(200)
 }

@@ -17,7 +17,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/table/sqlite"
 )
 
@@ -112,7 +112,7 @@ func TestConformance(t *testing.T) {
 
 // TestAloneCreateNeedsLittleMemory counts what all goroutines allocate.
 func TestAloneCreateNeedsLittleMemory(t *testing.T) {
-	apitest.Alone(t)
+	expect.Alone(t)
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
 	for name, tc := range map[string]struct{ size, announced, most int64 }{
 		"small":   {100, 100, 64 << 10},

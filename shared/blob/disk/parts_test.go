@@ -18,7 +18,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 func TestPartsConformance(t *testing.T) {
@@ -306,7 +306,7 @@ func TestTheLargestObjectBeginsOrIsErrFull(t *testing.T) {
 
 // TestAloneAPartNeedsLittleMemory counts what all goroutines allocate.
 func TestAloneAPartNeedsLittleMemory(t *testing.T) {
-	apitest.Alone(t)
+	expect.Alone(t)
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
 	l := blob.Layout{Length: 64 << 20, PartSize: 64 << 20}
 	id, err := s.Begin(t.Context(), blob.Files, "owner/1-a", l)

@@ -2,18 +2,13 @@ package apitest
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
-	"os"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"ferry/shared/auth"
-	"ferry/shared/fault"
 )
 
 // Password is the password of the users that Begin adds.
@@ -163,58 +158,4 @@ func Read[T any](a Answer) (v T) {
 	a.s.Helper()
 	check(a.s.TB, a.request+": reading "+a.Text, json.Unmarshal([]byte(a.Text), &v))
 	return v
-}
-
-// Equal checks that got equals want.
-func Equal[T any](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%s: got %+v, want %+v", what, got, want)
-	}
-}
-
-// WantErr checks an error as errors.Is does.
-func WantErr(t testing.TB, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", what, err, want)
-	}
-}
-
-// WantFault checks the kind of a fault.
-func WantFault(t testing.TB, what string, err error, kind fault.Kind) {
-	t.Helper()
-	if !fault.Is(err, kind) {
-		t.Errorf("%s: got %v, want a fault of the kind %v", what, err, kind)
-	}
-}
-
-// Must ends the test on an error.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Alone skips a test of memory or time unless nothing runs beside it. `make test-alone` finds such
-// a test by its name.
-func Alone(t testing.TB) {
-	t.Helper()
-	if !strings.HasPrefix(t.Name(), "TestAlone") {
-		t.Fatal("the name of a test that measures begins with TestAlone")
-	}
-	if os.Getenv("FERRY_TEST_ALONE") == "" {
-		t.Skip("it measures: make test-alone")
-	}
-}
-
-// Eventually waits for a condition and reports whether it holds. It gives up after ten minutes.
-func Eventually(done func() bool) bool {
-	for end := time.Now().Add(10 * time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
 }

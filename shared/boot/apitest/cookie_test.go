@@ -7,6 +7,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/service"
@@ -19,13 +20,13 @@ const allowed = "https://app.example.com"
 func browser(t *testing.T, options ...apitest.Option) (s *apitest.Server, cookie string) {
 	t.Helper()
 	origins, err := envelope.ParseOrigins(allowed)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	s = apitest.Open(t, t.TempDir(), append(options, func(_ *service.Settings, o *local.ServiceOptions) { o.Origins = origins })...)
 	s.AddUser("ann", apitest.Password)
 	u, err := s.Users.Get(t.Context(), "ann")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	token, _, err := s.Service.Tokens().Make(t.Context(), u, auth.APIToken{Name: "browser", Scope: auth.ScopeLogin})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return s, "ferry=" + token
 }
 
@@ -106,7 +107,7 @@ func TestPagesAreForNoOtherOrigin(t *testing.T) {
 	for _, path := range []string{"/", "/login", "/account", "/files", "/nothing", "/inbox", "/static/x/style.css"} {
 		for _, method := range []string{http.MethodGet, http.MethodOptions} {
 			r, err := http.NewRequestWithContext(t.Context(), method, s.Root+path, nil)
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			r.Header = http.Header{"Origin": {allowed}, "Cookie": {cookie}, "Access-Control-Request-Method": {"GET"}, "Accept": {"text/html"}}
 			for name, values := range s.Do(r).Header {
 				if strings.HasPrefix(name, "Access-Control-") {

@@ -20,6 +20,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
@@ -54,7 +55,7 @@ func TestCallsAndUnitsOfEachRequest(t *testing.T) {
 	for _, name := range []string{"upload", "download by link"} {
 		idle.write(name+", with events", more[name])
 	}
-	apitest.Golden(t, "calls.txt", "operation | read units | write units | calls to the ports by each function\n"+inUse.text.String()+idle.text.String())
+	expect.Golden(t, "calls.txt", "operation | read units | write units | calls to the ports by each function\n"+inUse.text.String()+idle.text.String())
 }
 
 // measure takes the journey, and writes the line of each request. Before the last chapter it

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 )
 
@@ -40,6 +41,6 @@ func (s *Server) LinksOf(f files.File) []string {
 func (s *Server) WantStatuses(when string, links []string, status int) {
 	s.Helper()
 	for i, link := range links {
-		Equal(s.TB, fmt.Sprintf("%s the status of link %d", when, i), s.Send("GET "+link, "").Code, status)
+		expect.Equal(s.TB, fmt.Sprintf("%s the status of link %d", when, i), s.Send("GET "+link, "").Code, status)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
@@ -204,8 +205,8 @@ func (f *frozen) compare(t *testing.T) {
 	f.checkEvents()
 	f.secret = append(f.secret, "It is", "It+is")
 	f.hides(f.Log.String(), "the log")
-	apitest.Golden(t, "http.txt", f.http.String())
-	apitest.Golden(t, "table.txt", f.stored.String())
+	expect.Golden(t, "http.txt", f.http.String())
+	expect.Golden(t, "table.txt", f.stored.String())
 }
 
 func (f *frozen) recordSweep() {

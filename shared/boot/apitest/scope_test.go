@@ -6,6 +6,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 )
 
@@ -58,9 +59,9 @@ func TestEachScopeAllowsItsRoutesAndNoOthers(t *testing.T) {
 			}
 			for _, scope := range auth.Scopes() {
 				u, err := c.Users.Get(t.Context(), "ann")
-				apitest.Must(t, err)
+				expect.NoErr(t, err)
 				token, _, err := c.Service.Tokens().Make(t.Context(), u, auth.APIToken{Name: "a", Scope: scope})
-				apitest.Must(t, err)
+				expect.NoErr(t, err)
 				a := c.Send(strings.NewReplacer("{id}", "1", "{name}", "a", "{n}", "own").Replace(route), "", "Authorization", "Bearer "+token)
 				want := allowed == "anybody" || strings.Contains(allowed, string(scope))
 				if refused := a.Code == 403; refused == want {
@@ -69,7 +70,7 @@ func TestEachScopeAllowsItsRoutesAndNoOthers(t *testing.T) {
 				if a.Code == 401 && allowed != "anybody" {
 					t.Errorf("with the scope %s, %s: the token is refused", scope, route)
 				}
-				apitest.Must(t, c.Service.Credentials().Revoke(t.Context(), token))
+				expect.NoErr(t, c.Service.Credentials().Revoke(t.Context(), token))
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
 )
@@ -218,7 +219,7 @@ func TestTheJourneyThroughADeployedStack(t *testing.T) {
 	w := begin(s)
 	w.pass = func(time.Duration) {}
 	w.send = func(r *http.Request) (resp *http.Response) {
-		apitest.Eventually(func() bool { // a function caches a link for a second
+		expect.Eventually(func() bool { // a function caches a link for a second
 			resp = s.Do(r)
 			return r.Method != http.MethodGet || w.step.status == 0 || resp.StatusCode == w.step.status // a step that calls has none
 		})

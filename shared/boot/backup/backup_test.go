@@ -16,6 +16,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/backup"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/links"
@@ -73,17 +74,17 @@ func (s backedUp) record(id int64) (f files.File) {
 func stored(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	d, err := local.Open(dir, local.Options{Existing: true, NoSync: true})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	defer d.Close()
 	all := map[string]string{}
 	for _, area := range []blob.Area{blob.Files, blob.Backup} {
 		page, err := d.Disk.List(t.Context(), area, "", blob.MaxList)
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		for _, o := range page {
 			r, err := d.Disk.Open(t.Context(), area, o.Key)
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			content, err := io.ReadAll(r)
-			apitest.Must(t, errors.Join(err, r.Close()))
+			expect.NoErr(t, errors.Join(err, r.Close()))
 			all[string(area)+"/"+o.Key] = string(content)
 		}
 	}
@@ -97,7 +98,7 @@ func (s backedUp) change(dir string, f files.File, content string) {
 	if dir == s.to {
 		var err error
 		d, err = local.Open(dir, local.Options{Existing: true, NoSync: true})
-		apitest.Must(s.TB, err)
+		expect.NoErr(s.TB, err)
 		defer d.Close()
 	}
 	err := errors.Join(d.Table.Blobs().Delete(s.Context(), f.Area, f.Blob), os.RemoveAll(path))
@@ -110,7 +111,7 @@ func (s backedUp) change(dir string, f files.File, content string) {
 	default:
 		err = os.WriteFile(path, []byte(content), 0o600)
 	}
-	apitest.Must(s.TB, err)
+	expect.NoErr(s.TB, err)
 }
 
 func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
@@ -150,7 +151,7 @@ func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 			run := func(what string, verify, named, good bool) {
 				t.Helper()
 				s.backup(what, verify, map[bool][]string{true: {fmt.Sprintf("ann/%d x", c.id)}}[named]...)
-				apitest.Equal(t, what+": the copy is good", stored(t, s.to)[key] == content, good)
+				expect.Equal(t, what+": the copy is good", stored(t, s.to)[key] == content, good)
 			}
 			damaged, whole := c.source != same, c.source == same || c.copied == same
 			run("a plain run", false, c.named, c.healed)
@@ -191,14 +192,14 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 			func(s backedUp, _ table.Key) { s.Spoil(record) }},
 		"a record is another file's": {"the item " + record.String() + " cannot be read",
 			func(s backedUp, _ table.Key) {
-				apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Put(record, s.record(2))))
+				expect.NoErr(s.TB, s.Data.Table.Write(s.Context(), table.Put(record, s.record(2))))
 			}},
 		"a link cannot be read": {"the item link#",
 			func(s backedUp, link table.Key) { s.Spoil(link) }},
 		"a user cannot be read": {"the item user#ann profile cannot be read",
 			func(s backedUp, _ table.Key) { s.Spoil(user) }},
 		"a user's item has another form": {"the item user#ann profile cannot be read", func(s backedUp, _ table.Key) {
-			apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", "x")))
+			expect.NoErr(s.TB, s.Data.Table.Write(s.Context(), table.Update(user).Set("lastFile", "x")))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +212,7 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 			for key := range s.Partitions("link#") {
 				link.PK, _, _ = strings.Cut(key, " ")
 			}
-			apitest.Must(s.TB, errors.Join(s.Data.Table.Get(t.Context(), user, &u), s.Data.Table.Get(t.Context(), link, &l)))
+			expect.NoErr(s.TB, errors.Join(s.Data.Table.Get(t.Context(), user, &u), s.Data.Table.Get(t.Context(), link, &l)))
 			c.damage(s, link)
 			for range 2 {
 				got, err := backup.Make(t.Context(), s.Data, s.to, false, unseen)
@@ -220,11 +221,11 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 				}
 				now, moved := stored(t, s.to), s.record(2)
 				for key, content := range before {
-					apitest.Equal(t, key, now[key], content)
+					expect.Equal(t, key, now[key], content)
 				}
-				apitest.Equal(t, "the rest", now[string(moved.Area)+"/"+moved.Blob], contents[1])
+				expect.Equal(t, "the rest", now[string(moved.Area)+"/"+moved.Blob], contents[1])
 			}
-			apitest.Must(s.TB, s.Data.Table.Write(t.Context(), table.Put(user, u), table.Put(link, l), table.Put(record, f)))
+			expect.NoErr(s.TB, s.Data.Table.Write(t.Context(), table.Put(user, u), table.Put(link, l), table.Put(record, f)))
 			if got := s.backup("after it was mended", false); got.Removed != 2 || len(stored(t, s.to)) != 2 {
 				t.Errorf("%+v", got)
 			}
@@ -243,7 +244,7 @@ func TestABackupBesideAnOlderTableRemovesNothing(t *testing.T) {
 		if err == nil && content != nil {
 			err = os.WriteFile(path, content, 0o600)
 		}
-		apitest.Must(s.TB, err)
+		expect.NoErr(s.TB, err)
 		s.Caller = apitest.Open(t, s.Dir).Begin()
 		return before
 	}
@@ -258,18 +259,18 @@ func TestABackupBesideAnOlderTableRemovesNothing(t *testing.T) {
 	for range 2 {
 		s.backup("beside an older table", false,
 			"the last file id of user ann is 0, but was 2 before", "the user eve is missing, and was not removed")
-		apitest.Equal(t, "objects", stored(t, s.to), before)
+		expect.Equal(t, "objects", stored(t, s.to), before)
 	}
 	reopen(newer)
 	s.backup("beside the newer table", false)
-	apitest.Must(s.TB, errors.Join(s.Users.Disable(t.Context(), "eve"), s.Users.Remove(t.Context(), "eve")))
+	expect.NoErr(s.TB, errors.Join(s.Users.Disable(t.Context(), "eve"), s.Users.Remove(t.Context(), "eve")))
 	s.backup("after a user was removed", false)
 	damaged, err := os.ReadFile(copied)
 	copy(damaged[100:], strings.Repeat("no table ", 1000)) // after the header
-	apitest.Must(s.TB, errors.Join(err, os.WriteFile(copied, damaged, 0o600)))
+	expect.NoErr(s.TB, errors.Join(err, os.WriteFile(copied, damaged, 0o600)))
 	s.backup("over a damaged backup", false, "the table of the earlier backup")
 	s.backup("over a mended backup", false)
-	apitest.Equal(t, "objects", stored(t, s.to), before)
+	expect.Equal(t, "objects", stored(t, s.to), before)
 }
 
 // TestAFileIsRestoredFromABackup damages one of two files beside a running service.
@@ -280,7 +281,7 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 		f = s.record(f.ID)
 		s.Spoil(files.Key(f.Area, f.Owner, f.ID))
 		_, err := backup.Make(s.Context(), s.Data, s.to, false, unseen) // as every night
-		apitest.Must(s.TB, errors.Join(err, os.RemoveAll(filepath.Join(s.Dir, string(f.Area), f.Blob))))
+		expect.NoErr(s.TB, errors.Join(err, os.RemoveAll(filepath.Join(s.Dir, string(f.Area), f.Blob))))
 	}
 	for name, c := range map[string]struct {
 		id     int64
@@ -299,7 +300,7 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 			s.change(s.to, f, other)
 		}, backup.ErrNoFile},
 		"its user has removed it": {2, func(s backedUp, f files.File) {
-			apitest.Must(s.TB, s.Data.Table.Write(s.Context(), table.Delete(files.Key(f.Area, f.Owner, f.ID))))
+			expect.NoErr(s.TB, s.Data.Table.Write(s.Context(), table.Delete(files.Key(f.Area, f.Owner, f.ID))))
 		}, backup.ErrNoFile},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -329,7 +330,7 @@ func TestARestoredFileStaysInItsArea(t *testing.T) {
 	before := s.record(2)
 	s.move(2)
 	moved := s.record(2)
-	apitest.Must(t, s.Data.Table.Write(t.Context(), table.Put(files.Key(before.Area, "ann", 2), before)))
+	expect.NoErr(t, s.Data.Table.Write(t.Context(), table.Put(files.Key(before.Area, "ann", 2), before)))
 	s.Spoil(files.Key(before.Area, "ann", 2))
 	s.change(s.Dir, moved, "")
 	f, err := backup.RestoreFile(t.Context(), s.Data, s.to, "ann", 2)
@@ -344,7 +345,7 @@ func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 	c.Upload("file=x", "small")
 	c.Close()
 	key, err := os.ReadFile(filepath.Join(c.Dir, "link.key"))
-	apitest.Must(t, errors.Join(err, os.Remove(filepath.Join(c.Dir, "table.sqlite"))))
+	expect.NoErr(t, errors.Join(err, os.Remove(filepath.Join(c.Dir, "table.sqlite"))))
 	for _, existing := range []bool{true, false} {
 		_, err := local.Open(c.Dir, local.Options{Existing: existing, NoSync: true})
 		if now, _ := os.ReadFile(filepath.Join(c.Dir, "link.key")); !errors.Is(err, local.ErrNoTable) || !bytes.Equal(now, key) {
@@ -361,12 +362,12 @@ func TestARestoreBesideFilesWithoutATableKeepsNewerOnes(t *testing.T) {
 	f := s.record(3)
 	s.Close()
 	for _, end := range []string{"", "-wal", "-shm"} {
-		apitest.Must(t, os.RemoveAll(filepath.Join(s.Dir, "table.sqlite"+end)))
+		expect.NoErr(t, os.RemoveAll(filepath.Join(s.Dir, "table.sqlite"+end)))
 	}
 	_, err := backup.Restore(t.Context(), s.to, s.Dir, unseen)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	_, err = os.Stat(filepath.Join(s.Dir, string(f.Area), f.Blob))
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 }
 
 // TestASmallFileStaysInABackupWhoseTableHadIt backs up data that has the small file as a file
@@ -376,17 +377,17 @@ func TestASmallFileStaysInABackupWhoseTableHadIt(t *testing.T) {
 	s := newBackedUp(t)
 	weekly := t.TempDir()
 	_, err := backup.Make(t.Context(), s.Data, weekly, false, unseen)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	f := s.record(1)
 	s.change(s.Dir, f, "")
 	s.backup("nightly, damaged", false, "ann/1 x")
 	s.Close()
 	dir := filepath.Join(t.TempDir(), "new")
 	_, err = backup.Restore(t.Context(), s.to, dir, unseen)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	_, err = backup.Make(t.Context(), apitest.Open(t, dir).Data, weekly, false, unseen)
-	apitest.Must(t, err)
-	apitest.Equal(t, "the weekly backup's copy", stored(t, weekly)[string(f.Area)+"/"+f.Blob], contents[0])
+	expect.NoErr(t, err)
+	expect.Equal(t, "the weekly backup's copy", stored(t, weekly)[string(f.Area)+"/"+f.Blob], contents[0])
 }
 
 func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
@@ -397,9 +398,9 @@ func TestABackupHasTheWebhookSecretIfThereIsOne(t *testing.T) {
 		t.Errorf("without a secret: %v", err)
 	}
 	want, _, err := local.WebhookSecret(s.Dir)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	s.backup("with a secret", false)
 	got, err := os.ReadFile(copied)
-	apitest.Must(t, err)
-	apitest.Equal(t, "the copy", string(got), want)
+	expect.NoErr(t, err)
+	expect.Equal(t, "the copy", string(got), want)
 }

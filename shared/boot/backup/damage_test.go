@@ -24,6 +24,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/backup"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -65,7 +66,7 @@ func TestNoToolDestroysWhatDamageLeft(t *testing.T) {
 			r := base
 			r.T, r.Rand = t, rand.New(rand.NewPCG(seed, uint64(round)))
 			r.dir, r.backup = t.TempDir(), t.TempDir()
-			apitest.Must(t, errors.Join(os.CopyFS(r.dir, os.DirFS(base.dir)), os.CopyFS(r.backup, os.DirFS(base.backup))))
+			expect.NoErr(t, errors.Join(os.CopyFS(r.dir, os.DirFS(base.dir)), os.CopyFS(r.backup, os.DirFS(base.backup))))
 			r.round()
 		})
 	}
@@ -85,9 +86,9 @@ func newRuin(t *testing.T) ruin {
 	put(alice, "m=carl@example.com", large("large"))
 	put(alice, "", large("large and moved"))
 	put(bob, "", "small of bob")
-	apitest.Must(t, sqlite.CopyFile(t.Context(), tableOf(r.dir), r.older))
+	expect.NoErr(t, sqlite.CopyFile(t.Context(), tableOf(r.dir), r.older))
 	_, err := backup.Make(t.Context(), s.Data, r.backup, false, unseen)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	put(alice, "", "small and newer")
 	put(alice, "d=bob", large("to bob"))
 	alice.Ask("DELETE /files/3", "").Want(200)
@@ -118,7 +119,7 @@ func records(t *testing.T, d *local.Data) (all []files.File) {
 	for _, owner := range []string{"alice", "bob"} {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
 			page, err := on(d).Files().List(t.Context(), auth.User{Name: owner}, area, 0, 100)
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			for _, f := range page.Files {
 				all = append(all, f.File)
 			}
@@ -172,7 +173,7 @@ func (r *ruin) damage() {
 			r.note("an older table")
 			name := tableOf(r.dir)
 			old, err := os.ReadFile(r.older)
-			apitest.Must(r.T, errors.Join(err, os.RemoveAll(name+"-wal"), os.RemoveAll(name+"-shm"), os.WriteFile(name, old, 0o600)))
+			expect.NoErr(r.T, errors.Join(err, os.RemoveAll(name+"-wal"), os.RemoveAll(name+"-shm"), os.WriteFile(name, old, 0o600)))
 		},
 	}
 	kinds[r.IntN(len(kinds))]()
@@ -187,9 +188,9 @@ func tableOf(dir string) string { return filepath.Join(dir, "table.sqlite") }
 // query runs a statement on a table that no process has open, and returns its rows.
 func (r *ruin) query(path, text string, args ...any) (rows [][]string) {
 	conn, err := zombie.OpenConn(path, zombie.OpenReadWrite)
-	apitest.Must(r.T, err)
+	expect.NoErr(r.T, err)
 	defer conn.Close()
-	apitest.Must(r.T, sqlitex.Execute(conn, text, &sqlitex.ExecOptions{Args: args, ResultFunc: func(s *zombie.Stmt) error {
+	expect.NoErr(r.T, sqlitex.Execute(conn, text, &sqlitex.ExecOptions{Args: args, ResultFunc: func(s *zombie.Stmt) error {
 		row := make([]string, s.ColumnCount())
 		for i := range row {
 			row[i] = s.ColumnText(i)
@@ -206,7 +207,7 @@ func (r *ruin) item(dir, like string) {
 	all := r.query(tableOf(dir), `SELECT pk, sk, doc FROM items WHERE pk LIKE ? AND pk != 'format' ORDER BY pk, sk`, like)
 	one := all[r.IntN(len(all))]
 	doc := map[string]json.RawMessage{}
-	apitest.Must(r.T, json.Unmarshal([]byte(one[2]), &doc))
+	expect.NoErr(r.T, json.Unmarshal([]byte(one[2]), &doc))
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(doc)), func(name string) bool { return name == "expires" }) // nothing is to expire
 	name := names[r.IntN(len(names))]
 	switch old := doc[name]; r.IntN(5) {
@@ -228,7 +229,7 @@ func (r *ruin) item(dir, like string) {
 		}
 	}
 	text, err := json.Marshal(doc)
-	apitest.Must(r.T, err)
+	expect.NoErr(r.T, err)
 	if doc == nil {
 		text = []byte(one[2][:len(one[2])/2])
 	}
@@ -251,17 +252,17 @@ func (r *ruin) row(dir string) {
 // file damages one of the large files.
 func (r *ruin) file(dir string) {
 	all, err := filepath.Glob(filepath.Join(dir, "[fb]*", "*", "*"))
-	apitest.Must(r.T, err)
+	expect.NoErr(r.T, err)
 	path := all[r.IntN(len(all))]
 	r.note("file %s", path)
 	content, err := os.ReadFile(path)
-	apitest.Must(r.T, errors.Join(err, os.Remove(path)))
+	expect.NoErr(r.T, errors.Join(err, os.Remove(path)))
 	switch r.IntN(4) {
 	case 0:
 	case 1:
-		apitest.Must(r.T, os.Mkdir(path, 0o700))
+		expect.NoErr(r.T, os.Mkdir(path, 0o700))
 	default:
-		apitest.Must(r.T, os.WriteFile(path, r.spoilt(content), 0o600))
+		expect.NoErr(r.T, os.WriteFile(path, r.spoilt(content), 0o600))
 	}
 }
 
@@ -279,9 +280,9 @@ func (r *ruin) spoilt(content []byte) []byte {
 func (r *ruin) use(do func(*local.Data)) {
 	now := func() time.Time { return time.Now().AddDate(0, 0, damageDays) }
 	d, err := local.Open(r.dir, local.Options{Existing: true, NoSync: true, Hash: apitest.Cheap(), Now: now})
-	apitest.Must(r.T, err)
+	expect.NoErr(r.T, err)
 	do(d)
-	apitest.Must(r.T, d.Close())
+	expect.NoErr(r.T, d.Close())
 }
 
 // on returns a service on data.
@@ -352,12 +353,12 @@ func (r *ruin) run(d *local.Data) {
 	case 0:
 		copied, err := backup.Make(ctx, d, r.backup, r.IntN(2) == 0, unseen)
 		r.note("backup: %+v, %v", copied, err)
-		apitest.Must(r.T, err)
+		expect.NoErr(r.T, err)
 	case 1:
 		sweeper := &files.Sweeper{Service: on(d).Files(), Grace: 25 * time.Hour}
 		did, err := sweeper.Run(ctx)
 		r.note("sweep: %+v, %v", did, err)
-		apitest.Must(r.T, err)
+		expect.NoErr(r.T, err)
 	default:
 		r.check(ctx, d, tool == 3)
 	}
@@ -371,7 +372,7 @@ func (r *ruin) check(ctx context.Context, d *local.Data, repair bool) files.Chec
 	}
 	report, err := c.Run(ctx)
 	r.note("check, repair %v: %+v %q, %v", repair, report, all, err)
-	apitest.Must(r.T, err)
+	expect.NoErr(r.T, err)
 	return report
 }
 
@@ -389,10 +390,10 @@ func (r *ruin) wantWholeIfSaid() {
 		}
 		for _, name := range []string{"alice", "bob"} {
 			u, err := auth.NewUsers(d.Table, time.Now).Get(r.Context(), name)
-			apitest.Must(r.T, err)
+			expect.NoErr(r.T, err)
 			up, err := on(d).Files().Begin(r.Context(), name, files.ByOf(auth.Identity{User: u}), 1, files.Sending{})
-			apitest.Must(r.T, err)
-			apitest.Must(r.T, up.Add(r.Context(), files.Part{Name: "after", Body: strings.NewReader("x"), Size: 1}))
+			expect.NoErr(r.T, err)
+			expect.NoErr(r.T, up.Add(r.Context(), files.Part{Name: "after", Body: strings.NewReader("x"), Size: 1}))
 			if _, err = up.Commit(r.Context(), 10); err != nil {
 				r.Errorf("the check finds nothing, but %s cannot upload: %v", name, err)
 			}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/backup"
+	"ferry/shared/boot/expect"
 )
 
 // lay makes files in a folder; those whose names end with a slash are folders.
@@ -24,7 +24,7 @@ func lay(t *testing.T, dir string, all map[string]string) {
 		} else if err == nil {
 			err = os.WriteFile(path, []byte(content), 0o600)
 		}
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 	}
 }
 
@@ -32,7 +32,7 @@ func lay(t *testing.T, dir string, all map[string]string) {
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	apitest.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	expect.NoErr(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)
 		if err != nil || d.IsDir() {
 			all[name+"/"] = ""
@@ -71,7 +71,7 @@ func TestAFolderThatIsNotFerrysIsRefusedAndStaysAsItIs(t *testing.T) {
 			if !errors.Is(made, backup.ErrTaken) || !errors.Is(restored, want) {
 				t.Errorf("backup: %v; restore: %v", made, restored)
 			}
-			apitest.Equal(t, "the folder", tree(t, dir), before)
+			expect.Equal(t, "the folder", tree(t, dir), before)
 		})
 	}
 }
@@ -92,9 +92,9 @@ func TestAFolderThatIsEmptyOrHasABeginningIsTaken(t *testing.T) {
 			lay(t, restored, there)
 			_, err := backup.Make(t.Context(), s.Data, made, false, unseen)
 			_, failed := backup.Restore(t.Context(), s.to, restored, unseen)
-			apitest.Must(t, errors.Join(err, failed))
-			apitest.Equal(t, "the backup", stored(t, made), stored(t, s.to))
-			apitest.Equal(t, "what is restored", stored(t, restored), stored(t, s.to))
+			expect.NoErr(t, errors.Join(err, failed))
+			expect.Equal(t, "the backup", stored(t, made), stored(t, s.to))
+			expect.Equal(t, "what is restored", stored(t, restored), stored(t, s.to))
 		})
 	}
 }
@@ -112,8 +112,8 @@ func TestAFirstBackupThatWasInterruptedTwiceGoesOn(t *testing.T) {
 		t.Fatal("it was made")
 	}
 	_, err = backup.Make(t.Context(), s.Data, to, false, unseen)
-	apitest.Must(t, err)
-	apitest.Equal(t, "the backup", stored(t, to), stored(t, s.to))
+	expect.NoErr(t, err)
+	expect.Equal(t, "the backup", stored(t, to), stored(t, s.to))
 }
 
 // TestABackupRemovesOnlyWhatFerryWrote damages a file, moves the other, and mends both, in a
@@ -159,10 +159,10 @@ func TestLinksLeadABackupNowhere(t *testing.T) {
 	for link, to := range map[string]string{
 		alias: filepath.Join(s.Dir, "files"), filepath.Join(s.to, "damaged"): t.TempDir(), filepath.Join(begun, "table.sqlite.new"): t.TempDir(),
 	} {
-		apitest.Must(t, os.Symlink(to, link))
+		expect.NoErr(t, os.Symlink(to, link))
 	}
 	for to, want := range map[string]error{alias: backup.ErrInside, s.to: backup.ErrForeign, begun: backup.ErrTaken} {
 		_, err := backup.Make(t.Context(), s.Data, to, false, unseen)
-		apitest.WantErr(t, "a backup to "+to, err, want)
+		expect.Err(t, "a backup to "+to, err, want)
 	}
 }

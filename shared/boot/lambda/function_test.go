@@ -16,8 +16,8 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
@@ -32,12 +32,12 @@ func TestAFunctionWithoutPortsNeedsNothingFromAWS(t *testing.T) {
 	t.Parallel()
 	for stack, metrics := range map[string]bool{"": false, "ferry": true} {
 		f, err := lambda.New(environment(map[string]string{"FERRY_METRICS": stack}))
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		if r := sendTo(t, f, f.Handler(named(t, "openapi")), load(t, "openapi")); r.StatusCode != 200 {
 			t.Errorf("status %d: %s", r.StatusCode, r.Body)
 		}
 		p, err := f.Service(t.Context())
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		if p.CountWait <= 0 || p.CountWait > 50*time.Millisecond || p.LinkMemory <= 0 || p.LinkMemory > time.Second {
 			t.Errorf("a count waits for %s, and a link is remembered for %s", p.CountWait, p.LinkMemory)
 		}
@@ -79,7 +79,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 				return nil
 			})
 		})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	h := f.Handler(named(t, "downloadlist"))
 	event := load(t, "downloadlist")
 	if r := sendTo(t, f, h, event); r.StatusCode != 500 || strings.Contains(r.Body, "parameter") {
@@ -94,7 +94,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	apitest.Equal(t, "calls", calls, 2)
+	expect.Equal(t, "calls", calls, 2)
 }
 
 func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
@@ -110,7 +110,7 @@ func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 			if err != nil || fixture.Expect.Status == 0 {
 				t.Fatalf("the fixture expects status %d, or error %v", fixture.Expect.Status, err)
 			}
-			apitest.Must(t, fixture.Expect.Check(answer))
+			expect.NoErr(t, fixture.Expect.Check(answer))
 		})
 	}
 }
@@ -130,14 +130,14 @@ func send(t testing.TB, h http.Handler, p *service.Service, event events.APIGate
 func sendTo(t testing.TB, f *lambda.Function, h http.Handler, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
 	t.Helper()
 	response, err := f.Gateway(h)(t.Context(), event)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return response
 }
 
 func body(t testing.TB, r events.APIGatewayProxyResponse) []byte {
 	t.Helper()
 	b, err := boottest.Body(r)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return b
 }
 
@@ -172,8 +172,8 @@ func TestAMoverIsInvokedAndNotWaitedFor(t *testing.T) {
 	values["AWS_ENDPOINT_URL_LAMBDA"], values["FERRY_MOVER"] = server.URL, mover
 	cloud := lambda.NewCloud(environment(values))
 	p, err := cloud.Ports(lambda.Mover)
-	apitest.Must(t, err)
-	apitest.Must(t, p.Mover(t.Context(), nil, "alice", 17))
+	expect.NoErr(t, err)
+	expect.NoErr(t, p.Mover(t.Context(), nil, "alice", 17))
 	for code, want := range map[int]int{http.StatusServiceUnavailable: 2, http.StatusForbidden: 1} {
 		status, asked = code, 0
 		if err := p.Mover(t.Context(), nil, "alice", 17); err == nil || asked != want {

@@ -21,8 +21,8 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/openapi"
 )
@@ -56,15 +56,15 @@ func TestARequestArrivesUnchanged(t *testing.T) {
 	if r := send(t, spy, boottest.Service(t, nil), event); r.StatusCode != http.StatusNoContent {
 		t.Fatalf("status %d: %s", r.StatusCode, r.Body)
 	}
-	apitest.Equal(t, "the header's values", got.Header.Values("X-Several"), []string{"one, with a comma", "two"})
+	expect.Equal(t, "the header's values", got.Header.Values("X-Several"), []string{"one, with a comma", "two"})
 	if c, err := got.Cookie("theme"); err != nil || c.Value != "dark" {
 		t.Errorf("cookie %v, %v", c, err)
 	}
-	apitest.Equal(t, "the query", got.URL.Query(), url.Values{"tag": {"a&b=c", "100%", "#1 + ü"}})
+	expect.Equal(t, "the query", got.URL.Query(), url.Values{"tag": {"a&b=c", "100%", "#1 + ü"}})
 	if !bytes.Equal(content, binary) || got.ContentLength != int64(len(binary)) {
 		t.Errorf("the body is %x of length %d", content, got.ContentLength)
 	}
-	apitest.Equal(t, "the caller's address", got.RemoteAddr, "203.0.113.7")
+	expect.Equal(t, "the caller's address", got.RemoteAddr, "203.0.113.7")
 }
 
 // TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething sends events with the stage's variable.
@@ -145,7 +145,7 @@ func TestAPathArrivesDecodedOnce(t *testing.T) {
 		event := load(t, "downloadfile")
 		event.Path = path
 		event.MultiValueQueryStringParameters = map[string][]string{"k": {"token"}}
-		apitest.Equal(t, path, send(t, spy, p, event).StatusCode, http.StatusNoContent)
+		expect.Equal(t, path, send(t, spy, p, event).StatusCode, http.StatusNoContent)
 		if want := "/" + strings.TrimPrefix(path, "/"); got != want {
 			t.Errorf("the path %q arrives as %q", path, got)
 		}
@@ -219,9 +219,9 @@ func TestPagesComeThroughTheGateway(t *testing.T) {
 	style := "/" + regexp.MustCompile(`static/[0-9a-f]{12}/style\.css`).FindString(string(body(t, page)))
 	plain, packed := ask("GET", "/static/{version}/{file}", style, ""), ask("GET", "/static/{version}/{file}", style, "", "Accept-Encoding", "gzip, br")
 	z, err := gzip.NewReader(bytes.NewReader(body(t, packed)))
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	text, err := io.ReadAll(z)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	if plain.StatusCode != 200 || !bytes.Equal(text, body(t, plain)) || !packed.IsBase64Encoded || len(plain.MultiValueHeaders["Content-Encoding"]) > 0 {
 		t.Errorf("the style: status %d, %v", plain.StatusCode, plain.MultiValueHeaders)
 	}
@@ -319,9 +319,9 @@ func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 		event.MultiValueQueryStringParameters = map[string][]string{"file": {c.name}}
 		event.MultiValueHeaders["Content-Type"], event.MultiValueHeaders["Content-Length"] = []string{"text/plain"}, []string{c.length}
 		event.Body, event.IsBase64Encoded = c.body, false
-		apitest.Equal(t, c.name, call(t, named(t, "upload"), p, event).StatusCode, c.status)
+		expect.Equal(t, c.name, call(t, named(t, "upload"), p, event).StatusCode, c.status)
 		page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1)
-		if apitest.Must(t, err); (page.Files[0].Name == c.name) != (c.status == 200) {
+		if expect.NoErr(t, err); (page.Files[0].Name == c.name) != (c.status == 200) {
 			t.Errorf("%s: the newest file is %v", c.name, page.Files[0])
 		}
 	}
@@ -376,7 +376,7 @@ func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
 			event.MultiValueHeaders["Accept-Encoding"] = []string{accept}
 			r := send(t, h, p, event)
 			body, err := base64.StdEncoding.DecodeString(r.Body)
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			if !slices.Contains(r.MultiValueHeaders["Vary"], "Accept-Encoding") || (len(r.MultiValueHeaders["Content-Encoding"]) > 0) != want {
 				t.Errorf("%q: the headers are %v", accept, r.MultiValueHeaders)
 			}
@@ -385,9 +385,9 @@ func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
 					t.Errorf("%q: %d bytes", accept, len(body))
 				}
 				z, err := gzip.NewReader(bytes.NewReader(body))
-				apitest.Must(t, err)
+				expect.NoErr(t, err)
 				body, err = io.ReadAll(z)
-				apitest.Must(t, err)
+				expect.NoErr(t, err)
 			}
 			if string(body) != openapi.For(p.PublicURL) {
 				t.Errorf("%q: another document, of %d bytes", accept, len(body))

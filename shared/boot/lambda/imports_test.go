@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 )
 
 // mayImport has the packages in shared that each package imports, from the lowest up: a
@@ -59,7 +59,7 @@ func TestEachPackageImportsWhatTheTableSays(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./shared/...")
 	list.Dir = boottest.Root(t)
 	out, err := list.Output()
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	const own = "ferry/shared/"
 	support, knowsAWS := regexp.MustCompile(`test$|/browser$`), regexp.MustCompile(`^boot/|/(dynamo|s3|ses|sns|sqs)$`)
 	found := map[string]string{}
@@ -91,5 +91,5 @@ func TestEachPackageImportsWhatTheTableSays(t *testing.T) {
 		}
 		above = append(above, k[0])
 	}
-	apitest.Equal(t, "what is imported", found, want)
+	expect.Equal(t, "what is imported", found, want)
 }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/keys"
 	"ferry/shared/service"
@@ -32,7 +32,7 @@ func open(t *testing.T, answer http.HandlerFunc) (*lambda.Cloud, *service.Ports)
 	t.Cleanup(server.Close)
 	cloud := lambda.NewCloud(environment(keyedBy(server.URL)))
 	p, err := cloud.Ports(lambda.LinkKey)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return cloud, p
 }
 
@@ -68,12 +68,12 @@ func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
 		io.WriteString(w, parameter(key))
 	})
 	for range 2 {
-		apitest.Must(t, cloud.Begin(t.Context()))
+		expect.NoErr(t, cloud.Begin(t.Context()))
 	}
 	want, err := keys.Parse(key)
-	apitest.Must(t, err)
-	apitest.Equal(t, "a link by the key", p.Key.File(blob.Files, "alice", 1), want.File(blob.Files, "alice", 1))
-	apitest.Equal(t, "calls", calls.Load(), 1)
+	expect.NoErr(t, err)
+	expect.Equal(t, "a link by the key", p.Key.File(blob.Files, "alice", 1), want.File(blob.Files, "alice", 1))
+	expect.Equal(t, "calls", calls.Load(), 1)
 }
 
 func TestABusyParameterStoreIsRetried(t *testing.T) {
@@ -137,7 +137,7 @@ func TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds(t *testin
 			cloud := lambda.NewCloud(environment(keyedBy("http://ssm.invalid")))
 			cloud.Config.HTTPClient = store
 			p, err := cloud.Ports(lambda.LinkKey)
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			g.Go(func() error {
 				err := cloud.Begin(t.Context())
 				later.Go(func() error {
@@ -156,7 +156,7 @@ func TestTwoHundredFunctionsThatStartAtOnceAllGetTheKeyWithin15Seconds(t *testin
 			t.Errorf("after %v and %d calls: %v", time.Since(begun), store.calls, err)
 		}
 		t.Logf("%v, %d calls", time.Since(begun), store.calls)
-		if apitest.Must(t, later.Wait()); refused.Load() > 0 {
+		if expect.NoErr(t, later.Wait()); refused.Load() > 0 {
 			t.Errorf("%d requests had to wait until the key was read again", refused.Load())
 		}
 	})
@@ -186,7 +186,7 @@ func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%s: the error is %v, want one with %q and without the value", name, err, c.want)
 		}
-		apitest.Must(t, cloud.Begin(t.Context()))
+		expect.NoErr(t, cloud.Begin(t.Context()))
 		p.Key.File(blob.Files, "alice", 1) // panics without a key
 	}
 }
@@ -196,7 +196,7 @@ func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
 	t.Parallel()
 	db, err := sqlite.Open(t.TempDir()+"/table", sqlite.Options{NoSync: true})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	t.Cleanup(func() { db.Close() })
 	stored, reads, now := key, 0, time.Now()
 	answer := func(w http.ResponseWriter, r *http.Request) {
@@ -204,7 +204,7 @@ func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
 			Value     string
 			Overwrite bool
 		}
-		apitest.Must(t, json.NewDecoder(r.Body).Decode(&in))
+		expect.NoErr(t, json.NewDecoder(r.Body).Decode(&in))
 		if r.Header.Get("X-Amz-Target") == "AmazonSSM.PutParameter" && in.Overwrite {
 			stored = in.Value
 		} else {
@@ -214,16 +214,16 @@ func TestRunningFunctionsLearnWithinAMinuteWhatIsRevoked(t *testing.T) {
 	}
 	begin := func(cloud *lambda.Cloud, p *service.Ports) *service.Ports {
 		p.Table, p.Now = db, func() time.Time { return now }
-		apitest.Must(t, cloud.Begin(t.Context()))
+		expect.NoErr(t, cloud.Begin(t.Context()))
 		return p
 	}
 	operator, function := begin(open(t, answer)), begin(open(t, answer))
 	cloud, download := &lambda.Cloud{}, &service.Ports{Log: operator.Log}
-	apitest.Must(t, cloud.Open(download, lambda.KeyVersions))
+	expect.NoErr(t, cloud.Open(download, lambda.KeyVersions))
 	begin(cloud, download)
 
 	_, err = operator.Key.Rotate(t.Context(), operator.Table, operator.Random, 1)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	if within := operator.Key.Propagation() + time.Second; within > time.Minute { // a link is remembered for a second
 		t.Errorf("a revoked link ends after %v", within)
 	}

@@ -16,8 +16,8 @@ import (
 	"ferry/shared/api/upload"
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
@@ -51,7 +51,7 @@ func TestEachLogLineHasItsMetrics(t *testing.T) {
 			t.Fatalf("%s: the line is %s, %v", name, &out, err)
 		}
 		for metric, want := range test.want {
-			apitest.Equal(t, name+": "+metric, line[metric], any(want))
+			expect.Equal(t, name+": "+metric, line[metric], any(want))
 		}
 		wantDescribed(t, out.Bytes(), test.want)
 	}
@@ -71,7 +71,7 @@ func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
 			}
 		} `json:"_aws"`
 	}
-	apitest.Must(t, json.Unmarshal(line, &got))
+	expect.NoErr(t, json.Unmarshal(line, &got))
 	if want == nil {
 		if got.AWS != nil {
 			t.Errorf("the line has metrics: %s", line)
@@ -126,7 +126,7 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	}
 	log.Reset()
 	_, err := worker.RelayerHandler(&worker.Worker{Service: ports, Providers: cloud.Providers()})(t.Context(), stream)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	logged(t, &log, "a record was passed on", "request", id)
 	for _, m := range cloud.Published[notify.EventsTopic] {
 		var body struct{ RequestID string }
@@ -175,7 +175,7 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		{mail.ErrPermanent, "notice given up", lambda.NoticesFailed},
 	} {
 		op := notify.Notice{Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
-		apitest.Must(t, ports.Table.Write(t.Context(), op))
+		expect.NoErr(t, ports.Table.Write(t.Context(), op))
 		cloud.MailErr = c.err
 		log.Reset()
 		carry(t, ports, &cloud, notify.Pointer(op.Key, "mail").Body)
@@ -191,7 +191,7 @@ func carry(t *testing.T, p *service.Service, cloud *boottest.Cloud, body string)
 	t.Helper()
 	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: body}}
 	_, err := worker.CourierHandler(&worker.Worker{Service: p, Providers: cloud.Providers()})(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 }
 
 // newest returns the newest item of the partitions with a prefix.
@@ -225,12 +225,12 @@ func logged(t *testing.T, log *bytes.Buffer, message, name string, want any) {
 	found := false
 	for line := range bytes.Lines(log.Bytes()) {
 		var fields map[string]any
-		apitest.Must(t, json.Unmarshal(line, &fields))
+		expect.NoErr(t, json.Unmarshal(line, &fields))
 		if fields["msg"] != message {
 			continue
 		}
 		found = true
-		apitest.Equal(t, name, fields[name], want)
+		expect.Equal(t, name, fields[name], want)
 	}
 	if !found {
 		t.Errorf("there is no line %q in\n%s", message, log)

@@ -12,7 +12,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/table/dynamo"
 )
@@ -54,8 +54,8 @@ func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 func TestAServicesOwnAddressWinsOverTheCommonOne(t *testing.T) {
 	t.Parallel()
 	cloud := &lambda.Cloud{Getenv: environment(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
-	apitest.Equal(t, "the address of S3", aws.ToString(cloud.Of("S3").BaseEndpoint), "http://s3")
-	apitest.Equal(t, "the address of DynamoDB", aws.ToString(cloud.Of("DYNAMODB").BaseEndpoint), "http://all")
+	expect.Equal(t, "the address of S3", aws.ToString(cloud.Of("S3").BaseEndpoint), "http://s3")
+	expect.Equal(t, "the address of DynamoDB", aws.ToString(cloud.Of("DYNAMODB").BaseEndpoint), "http://all")
 	none := &lambda.Cloud{Getenv: environment(nil)}
 	if got := none.Of("S3").BaseEndpoint; got != nil {
 		t.Errorf("the address of S3 is %s, want none", *got)
@@ -81,11 +81,11 @@ func TestTheStorageClassReachesTheCopies(t *testing.T) {
 			"FERRY_FILES_BUCKET": "files", "FERRY_BACKUP_BUCKET": "backup", "FERRY_BACKUP_STORAGE_CLASS": variable, "AWS_ENDPOINT_URL_S3": s3Server.URL,
 		})
 		f, err := lambda.New(environment(set), lambda.Blobs(s3.Open))
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		p, err := f.Service(t.Context())
-		apitest.Must(t, err)
-		apitest.Must(t, p.Blobs.Copy(t.Context(), blob.Files, "o/1", blob.Backup, "o/1"))
-		apitest.Equal(t, "the class of a copy, with "+variable, got, want)
+		expect.NoErr(t, err)
+		expect.NoErr(t, p.Blobs.Copy(t.Context(), blob.Files, "o/1", blob.Backup, "o/1"))
+		expect.Equal(t, "the class of a copy, with "+variable, got, want)
 	}
 	if _, err := lambda.New(environment(map[string]string{"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE"})); err == nil || !strings.Contains(err.Error(), "GLACIER_IR") {
 		t.Errorf("a function with a class that cannot be read at once starts: %v", err)

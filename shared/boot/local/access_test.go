@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // logged sends requests from 203.0.113.7 and returns the lines that they log.
@@ -24,7 +25,7 @@ func newLogged(t *testing.T) *logged {
 	l.InProcess("the log is of one process")
 	l.AddUser("alice", password)
 	l.Data.Ports.Log = slog.New(slog.NewJSONHandler(&l.log, nil))
-	l.HTTP.Config.Handler = l.Service.Handler()
+	l.Restart()
 	return l
 }
 
@@ -49,7 +50,7 @@ func (l *logged) send(method, path, body string, headers ...string) (status int,
 	}
 	for line := range strings.Lines(text) {
 		var fields map[string]any
-		apitest.Must(l.TB, json.Unmarshal([]byte(line), &fields))
+		expect.NoErr(l.TB, json.Unmarshal([]byte(line), &fields))
 		lines = append(lines, fields)
 	}
 	return w.Code, lines
@@ -126,7 +127,7 @@ func TestEachRefusedLoginIsALineOfItsOwn(t *testing.T) {
 		}
 	}
 	_, lines := l.send("PUT", "/v1/upload?file=x", "abc", "Authorization", apitest.Basic("alice", password), "Repr-Digest", "sha-256=:AAAA:")
-	apitest.Equal(t, "lines of a request that is refused after the login", len(lines), 1)
+	expect.Equal(t, "lines of a request that is refused after the login", len(lines), 1)
 	for i := range 10 {
 		l.send("POST", "/v1/auth/login", "", "Authorization", apitest.Basic("alice", fmt.Sprint("guess ", i)))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
 	"ferry/shared/table"
@@ -29,12 +30,12 @@ func newMeasured(t *testing.T) measured {
 	s.InProcess("only ferry serve has metrics")
 	metrics := local.NewMetrics(s.Data.Ports.Log, s.Data.Disk)
 	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	alice := s.Add("alice") // before requests are measured
 	s.Service, err = local.NewService(s.Data.Ports, s.Service.Settings, local.ServiceOptions{
 		From: "ferry@localhost", Metrics: metrics, Webhooks: []string{"https://hooks.example.com/"}, Secrets: secrets,
 	})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	s.HTTP.Config.Handler = s.Service.Handler()
 	return measured{alice, metrics}
 }
@@ -43,7 +44,7 @@ func newMeasured(t *testing.T) measured {
 func (m measured) wantValue(want float64, name string, labels ...string) {
 	m.Helper()
 	_, f := m.scrape()
-	apitest.Equal(m.TB, name, value(f[name], labels...), want)
+	expect.Equal(m.TB, name, value(f[name], labels...), want)
 }
 
 // scrape returns the metrics' text and what a Prometheus reads in it.
@@ -53,7 +54,7 @@ func (m measured) scrape() (string, map[string]*dto.MetricFamily) {
 	m.metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(w.Body.String()))
-	apitest.Must(m.TB, err)
+	expect.NoErr(m.TB, err)
 	return w.Body.String(), families
 }
 
@@ -106,7 +107,7 @@ func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
 		{"ferry_outbox_notices", []string{"state", "failed"}, 0},
 		{"ferry_requests_open", []string{"route", "PUT /v1/upload"}, 0},
 	} {
-		apitest.Equal(t, fmt.Sprint(c.name, c.labels), value(f[c.name], c.labels...), c.want)
+		expect.Equal(t, fmt.Sprint(c.name, c.labels), value(f[c.name], c.labels...), c.want)
 	}
 	for _, name := range []string{"ferry_disk_free_bytes", "go_goroutines", "go_memstats_heap_inuse_bytes"} {
 		if value(f[name]) <= 0 {
@@ -144,11 +145,11 @@ func TestMetricsCountAnOpenUpload(t *testing.T) {
 		done <- m.Request("PUT", "/upload?file=x", out, "Authorization", "Bearer "+m.Bearer).StatusCode
 	}()
 	_, err := io.WriteString(in, "some") // returns when it is sent
-	apitest.Must(t, err)
-	apitest.Eventually(func() bool { _, f := m.scrape(); return value(f["ferry_requests_open"], "route", "PUT /v1/upload") > 0 })
+	expect.NoErr(t, err)
+	expect.Eventually(func() bool { _, f := m.scrape(); return value(f["ferry_requests_open"], "route", "PUT /v1/upload") > 0 })
 	m.wantValue(1, "ferry_requests_open", "route", "PUT /v1/upload")
 	in.Close()
-	apitest.Equal(t, "the status", <-done, 200)
+	expect.Equal(t, "the status", <-done, 200)
 	m.wantValue(0, "ferry_requests_open", "route", "PUT /v1/upload")
 }
 
@@ -169,7 +170,7 @@ func TestMetricsCountEventsThatWaitForAWebhook(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
 	m.Upload("file=x", "abc")
-	apitest.Must(t, m.Service.Sender.Spread(t.Context()))
+	expect.NoErr(t, m.Service.Sender.Spread(t.Context()))
 	m.Clock.Advance(90e9)
 	_, f := m.scrape()
 	n, age := value(f["ferry_outbox_events"]), value(f["ferry_outbox_events_oldest_seconds"])
@@ -184,7 +185,7 @@ func TestMetricsFollowPrometheusConventions(t *testing.T) {
 	m.Send("GET /health", "").Want(200)
 	text, _ := m.scrape()
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "ferry_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)

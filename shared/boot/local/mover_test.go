@@ -9,7 +9,7 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -35,24 +35,24 @@ func (g gate) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.
 func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.Store) (*local.Service, files.File) {
 	t.Helper()
 	d, err := local.Open(dir, local.Options{NoSync: true})
-	apitest.Must(t, err)
-	t.Cleanup(func() { apitest.Must(t, d.Close()) })
+	expect.NoErr(t, err)
+	t.Cleanup(func() { expect.NoErr(t, d.Close()) })
 	alice := auth.User{Name: "alice", State: auth.Active}
-	apitest.Must(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
+	expect.NoErr(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
 	d.Ports.Blobs = change(d.Ports.Blobs)
 	s, err := local.NewService(d.Ports, service.Settings{Movers: 1}, local.ServiceOptions{From: "ferry@example.com"})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	up, err := s.Files().Begin(t.Context(), "alice", files.By{User: "alice"}, n, files.Sending{})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	for range n {
-		apitest.Must(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
+		expect.NoErr(t, up.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("1"), Size: 1}))
 	}
 	_, err = up.Commit(t.Context(), 0)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	var deleted *files.Listed
 	for id := range n {
 		deleted, err = s.Files().Delete(t.Context(), alice, id+1)
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 	}
 	return s, deleted.File
 }

@@ -15,6 +15,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
 	"ferry/shared/service"
@@ -50,10 +51,10 @@ func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 	link := c.Upload("file=a", "one").LinkURL
 	pin := regexp.MustCompile(`\b[0-9]{8}\b`).FindString(c.Mail())
 
-	apitest.Must(t, c.Users.Disable(t.Context(), "ann"))
+	expect.NoErr(t, c.Users.Disable(t.Context(), "ann"))
 	_, err := c.Service.Files().RemoveAll(t.Context(), "ann")
-	apitest.Must(t, err)
-	apitest.Must(t, c.Users.Remove(t.Context(), "ann"))
+	expect.NoErr(t, err)
+	expect.NoErr(t, c.Users.Remove(t.Context(), "ann"))
 	old := apitest.Basic("ann", password)
 	c.Send("POST /auth/login", "", "Authorization", old).Want(401)
 
@@ -63,7 +64,7 @@ func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 	c.Send("POST "+change+"&p="+pin+"&z=taken+over+by+the+old", "").Want(401)
 	c.Send("POST /auth/login", "", "Authorization", old).Want(401)
 	next := apitest.Caller{Server: c.Server, Bearer: c.Login("ann", "a password of her own")}
-	apitest.Equal(t, "the id of her first file", next.Upload("file=b", "two").ID, 2)
+	expect.Equal(t, "the id of her first file", next.Upload("file=b", "two").ID, 2)
 }
 
 func TestHeadOfALargeFileIsNotRedirected(t *testing.T) {
@@ -73,9 +74,9 @@ func TestHeadOfALargeFileIsNotRedirected(t *testing.T) {
 	c.Calls.Reset()
 	c.Send("HEAD "+link, "").Want(200).WantHeaders("Content-Length", "5")
 	c.Send("GET "+link, "", "Accept", "application/json").Want(200)
-	apitest.Equal(t, "addresses of the store for HEAD and the record", c.Calls.Reset()["blob.SignGet"], 0)
+	expect.Equal(t, "addresses of the store for HEAD and the record", c.Calls.Reset()["blob.SignGet"], 0)
 	c.Send("GET "+link, "")
-	apitest.Equal(t, "addresses of the store for GET", c.Calls.Reset()["blob.SignGet"], 1)
+	expect.Equal(t, "addresses of the store for GET", c.Calls.Reset()["blob.SignGet"], 1)
 }
 
 // wantEvents checks the types of the events that were recorded.
@@ -84,10 +85,10 @@ func wantEvents(s *apitest.Server, want ...string) {
 	var got []string
 	for _, e := range s.Events() {
 		got = append(got, e.Type)
-		apitest.Equal(s.TB, "the source", e.Source, s.Base)
+		expect.Equal(s.TB, "the source", e.Source, s.Base)
 	}
 	slices.Sort(got)
-	apitest.Equal(s.TB, "the events", got, want)
+	expect.Equal(s.TB, "the events", got, want)
 }
 
 func TestFailedRequestsRecordNoEvent(t *testing.T) {
@@ -142,12 +143,12 @@ func TestNoEventIsRecordedUnlessEventsAreOn(t *testing.T) {
 func TestNoFileIsWrittenAfterTheTableFailedToSync(t *testing.T) {
 	t.Parallel()
 	d, err := local.Open(t.TempDir(), local.Options{})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	defer d.Close()
 	failed := errors.New("the disk failed")
 	d.Table.Failed().Store(&failed)
 	_, err = d.Disk.Create(t.Context(), blob.Files, "alice/x", strings.NewReader(strings.Repeat("x", 2*disk.MaxSmall)), -1)
-	apitest.WantErr(t, "a large file", err, failed)
+	expect.Err(t, "a large file", err, failed)
 }
 
 func TestTheWebhookSecretIsMadeOnceAndReadableOnlyByItsOwner(t *testing.T) {

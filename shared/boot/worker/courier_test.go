@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
@@ -46,7 +46,7 @@ func (p *post) notice(unique string, channel notify.Channel, to string) table.Ke
 		Kind: notify.Link, Channel: channel, To: to, Lang: "en", Base: "https://files.example.com/v1",
 		Owner: "alice", Area: blob.Files, File: 1, Name: "a.txt", Sender: "alice",
 	}.Op(p.Now(), unique)
-	apitest.Must(p.T, p.Table.Write(p.Context(), op))
+	expect.NoErr(p.T, p.Table.Write(p.Context(), op))
 	return op.Key
 }
 
@@ -70,7 +70,7 @@ func queued(messages ...events.SQSMessage) (e worker.CourierEvent) {
 func (p *post) handle(ctx context.Context, messages ...events.SQSMessage) (again []string) {
 	p.Helper()
 	answer, err := p.courier()(ctx, queued(messages...))
-	apitest.Must(p.T, err)
+	expect.NoErr(p.T, err)
 	for _, f := range answer.BatchItemFailures {
 		again = append(again, f.ItemIdentifier)
 	}
@@ -82,7 +82,7 @@ func (p *post) state(key table.Key) notify.State { return p.stored(key).State() 
 func (p *post) stored(key table.Key) notify.Notice {
 	p.Helper()
 	n, err := notify.Find(p.Context(), p.Table, key.SK)
-	apitest.Must(p.T, err)
+	expect.NoErr(p.T, err)
 	return n
 }
 
@@ -91,8 +91,8 @@ func TestEachFunctionHandlesItsQueueEvent(t *testing.T) {
 	for _, name := range []string{"email", "sms"} {
 		fixture := boottest.Load(t, name)
 		answer, err := lambda.NewHandler(begin(t).courier()).Invoke(t.Context(), fixture.Event)
-		apitest.Must(t, err)
-		apitest.Must(t, fixture.Expect.Check(answer))
+		expect.NoErr(t, err)
+		expect.NoErr(t, fixture.Expect.Check(answer))
 	}
 }
 
@@ -100,12 +100,12 @@ func TestEachChannelHasItsProvider(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	mail, text := p.notice("a", notify.Mail, "ann@example.com"), p.notice("b", notify.SMS, "+393331234567")
-	apitest.Equal(t, "what must come again", p.handle(t.Context(), message("1", mail), message("2", text)), nil)
+	expect.Equal(t, "what must come again", p.handle(t.Context(), message("1", mail), message("2", text)), nil)
 	if len(p.cloud.Mails) != 1 || p.cloud.Mails[0].To != "ann@example.com" || len(p.cloud.Texts) != 1 || p.cloud.Texts[0].To != "+393331234567" {
 		t.Errorf("sent were %v and %v", p.cloud.Mails, p.cloud.Texts)
 	}
-	apitest.Equal(t, "the mail", p.state(mail), notify.Sent)
-	apitest.Equal(t, "the text message", p.state(text), notify.Sent)
+	expect.Equal(t, "the mail", p.state(mail), notify.Sent)
+	expect.Equal(t, "the text message", p.state(text), notify.Sent)
 }
 
 func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
@@ -113,13 +113,13 @@ func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	p := begin(t)
 	key := p.notice("a", notify.Mail, "ann@example.com")
 	p.cloud.MailErr = errors.New("down")
-	apitest.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
+	expect.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
 	if wait := p.cloud.Delayed["receipt-1"]; wait <= 0 || wait > time.Second {
 		t.Errorf("it is hidden for %v", wait)
 	}
 	p.ahead, p.cloud.MailErr = time.Second, nil
-	apitest.Equal(t, "what must come again then", p.handle(t.Context(), message("1", key)), nil)
-	apitest.Equal(t, "the notice", p.state(key), notify.Sent)
+	expect.Equal(t, "what must come again then", p.handle(t.Context(), message("1", key)), nil)
+	expect.Equal(t, "the notice", p.state(key), notify.Sent)
 }
 
 func TestAMessageThatPointsToNothingIsDropped(t *testing.T) {
@@ -146,8 +146,8 @@ func TestNothingIsLostIfTheQueueDoesNotAnswer(t *testing.T) {
 	p := begin(t)
 	p.cloud.MailErr, p.cloud.QueueErr = errors.New("down"), errors.New("no queue")
 	key := p.notice("a", notify.Mail, "ann@example.com")
-	apitest.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
-	apitest.Equal(t, "the notice", p.state(key), notify.Queued)
+	expect.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
+	expect.Equal(t, "the notice", p.state(key), notify.Queued)
 }
 
 // code puts a code for a password into the outbox, and returns the topic's event about it.
@@ -157,13 +157,13 @@ func (p *post) code() (table.Key, worker.CourierEvent) {
 		Kind: notify.PIN, Channel: notify.Mail, To: "alice@example.com", Lang: "en", User: "alice", Nonce: "nonce",
 		Expires: p.Now().Add(15 * time.Minute).Unix(),
 	}.Op(p.Now(), "code")
-	apitest.Must(p.T, p.Table.Write(p.Context(), op))
+	expect.NoErr(p.T, p.Table.Write(p.Context(), op))
 	m := notify.Pointer(op.Key, "mail")
-	apitest.Equal(p.T, "the way of a code", m.Value, "code")
+	expect.Equal(p.T, "the way of a code", m.Value, "code")
 	body, err := json.Marshal(m.Body)
-	apitest.Must(p.T, err)
+	expect.NoErr(p.T, err)
 	var e worker.CourierEvent
-	apitest.Must(p.T, json.Unmarshal(fmt.Appendf(nil, `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0",
+	expect.NoErr(p.T, json.Unmarshal(fmt.Appendf(nil, `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0",
 		"Sns":{"Type":"Notification","MessageId":"95df01b4","Message":%s,
 		"MessageAttributes":{"channel":{"Type":"String","Value":"code"}}}}]}`, body), &e))
 	return op.Key, e
@@ -231,5 +231,5 @@ func TestAQuotaIsRememberedFromEventToEvent(t *testing.T) {
 		}
 		p.cloud.MailErr = nil // another try would succeed
 	}
-	apitest.Equal(t, "mails that were tried while the quota was used up", len(p.cloud.Mails), 0)
+	expect.Equal(t, "mails that were tried while the quota was used up", len(p.cloud.Mails), 0)
 }

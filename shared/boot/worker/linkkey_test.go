@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/keys"
@@ -194,8 +194,8 @@ func TestCloudFormationGetsItsAnswer(t *testing.T) {
 	e := keyEvent(t, cfn.RequestCreate)
 	e.ResponseURL = server.URL
 	_, err := cfn.LambdaWrap(handle)(t.Context(), e)
-	apitest.Must(t, err)
-	apitest.Must(t, boottest.Load(t, "linkkey").Expect.Check(<-answers))
+	expect.NoErr(t, err)
+	expect.NoErr(t, boottest.Load(t, "linkkey").Expect.Check(<-answers))
 }
 
 // TestADigestChangesWithItsSettingsAlone: the function makes no call for it, and the resource keeps its id.

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/worker"
 	"ferry/shared/notify"
 	"ferry/shared/service"
@@ -24,7 +24,7 @@ func report(t *testing.T, p *service.Service, fixture boottest.Fixture) error {
 	t.Helper()
 	answer, err := lambda.NewHandler(worker.FeedbackHandler(&worker.Worker{Service: p, Providers: worker.Providers{}})).Invoke(t.Context(), fixture.Event)
 	if err == nil {
-		apitest.Must(t, fixture.Expect.Check(answer))
+		expect.NoErr(t, fixture.Expect.Check(answer))
 	}
 	return err
 }
@@ -40,7 +40,7 @@ func TestABounceFailsTheNoticeAndSuppressesTheAddress(t *testing.T) {
 	}
 	p.handle(t.Context(), message("1", key))
 	for range 2 {
-		apitest.Must(t, report(t, p.Service, fixture))
+		expect.NoErr(t, report(t, p.Service, fixture))
 	}
 	if n := p.stored(key); n.State() != notify.Failed || !strings.HasPrefix(n.LastError, "bounced: ") {
 		t.Errorf("the notice is %s: %s", n.State(), n.LastError)
@@ -54,7 +54,7 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	fixture := boottest.Load(t, "feedbacksms")
-	apitest.Must(t, report(t, p.Service, fixture)) // a message that is not ours
+	expect.NoErr(t, report(t, p.Service, fixture)) // a message that is not ours
 	key := p.notice("x", notify.SMS, "+393331234567")
 	p.handle(t.Context(), message("1", key))
 	owner := struct {
@@ -66,8 +66,8 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 	}
 	// The provider of the event knows the message by another name.
 	name := table.Key{PK: "provider#34d9b400-c6dd-5444-820d-fbeb0f1f54cf", SK: "provider"}
-	apitest.Must(t, p.Table.Write(t.Context(), table.Put(name, owner)))
-	apitest.Must(t, report(t, p.Service, fixture))
+	expect.NoErr(t, p.Table.Write(t.Context(), table.Put(name, owner)))
+	expect.NoErr(t, report(t, p.Service, fixture))
 	if n := p.stored(key); n.State() != notify.Sent || n.Delivered == 0 {
 		t.Errorf("the notice is %s, delivered %d", n.State(), n.Delivered)
 	}
@@ -92,8 +92,8 @@ func TestRecordsOfTheStreamReachTheirTopics(t *testing.T) {
 	fixture := boottest.Load(t, "relay")
 	var cloud boottest.Cloud
 	answer, err := lambda.NewHandler(worker.RelayerHandler(relayer(t, &cloud))).Invoke(t.Context(), fixture.Event)
-	apitest.Must(t, err)
-	apitest.Must(t, fixture.Expect.Check(answer))
+	expect.NoErr(t, err)
+	expect.NoErr(t, fixture.Expect.Check(answer))
 	notice, event := cloud.Published[notify.NoticesTopic], cloud.Published[notify.EventsTopic]
 	if len(notice) != 1 || notice[0].Value != "mail" || strings.Contains(notice[0].Body, "carla") {
 		t.Errorf("for the notice, %v was published", notice)

@@ -13,8 +13,8 @@ import (
 
 	"ferry/shared/auth"
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	cloud "ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
@@ -32,7 +32,7 @@ func runWith(t *testing.T, p *service.Service, with worker.Providers, left time.
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
 	r, err := worker.SweeperHandler(&worker.Worker{Service: p, Providers: with})(ctx, cloud.SweepEvent{})
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return r
 }
 
@@ -41,8 +41,8 @@ func TestTheScheduledEventSweeps(t *testing.T) {
 	fixture := boottest.Load(t, "sweep")
 	handler := lambda.NewHandler(worker.SweeperHandler(&worker.Worker{Service: boottest.Service(t, nil), Providers: new(boottest.Cloud).Providers()}))
 	answer, err := handler.Invoke(t.Context(), fixture.Event)
-	apitest.Must(t, err)
-	apitest.Must(t, fixture.Expect.Check(answer))
+	expect.NoErr(t, err)
+	expect.NoErr(t, fixture.Expect.Check(answer))
 }
 
 func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
@@ -66,7 +66,7 @@ func TestBytesWithoutARecordAreKeptForEightDays(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Now = func() time.Time { return time.Now().AddDate(0, 0, days) }
-		apitest.Equal(t, fmt.Sprintf("leftovers removed after %d days", days), run(t, p, 15*time.Minute).Orphans, orphans)
+		expect.Equal(t, fmt.Sprintf("leftovers removed after %d days", days), run(t, p, 15*time.Minute).Orphans, orphans)
 	}
 }
 
@@ -97,7 +97,7 @@ func (a *again) handle(t *testing.T, p *service.Service, left time.Duration, e c
 	defer cancel()
 	with := a.Providers()
 	with.Invoke = func(_ context.Context, function string, e cloud.SweepEvent) error {
-		apitest.Equal(t, "the function that is called", function, self)
+		expect.Equal(t, "the function that is called", function, self)
 		a.asked = append(a.asked, e)
 		return a.err
 	}
@@ -110,7 +110,7 @@ func (a *again) handle(t *testing.T, p *service.Service, left time.Duration, e c
 func TestARunThatHasCalledTheNextIsNoError(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
-	apitest.Must(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	expect.NoErr(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	a := again{Cloud: boottest.Cloud{TopicsErr: errors.New("no topic")}}
 	if r, err := a.handle(t, p, 30*time.Second, cloud.SweepEvent{}); err != nil || r.Complete || len(a.asked) != 1 {
 		t.Errorf("%+v, %v; asked was %v", r, err, a.asked)
@@ -158,9 +158,9 @@ func deleting(t *testing.T) (*service.Service, files.File, cloud.SweepEvent) {
 	p := boottest.Service(t, nil)
 	p.Mover = func(context.Context, *files.Service, string, int64) error { return nil }
 	alice, err := p.Users().Get(t.Context(), "alice")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	deleted, err := p.Files().Delete(t.Context(), alice, 1)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return service.New(p.Ports, p.Settings), deleted.File, cloud.SweepEvent{Move: &cloud.Moved{Owner: "alice", ID: 1}}
 }
 
@@ -178,7 +178,7 @@ func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
 		t.Errorf("the second run gave %v, and asked was %+v", err, a.asked)
 	}
 	_, err := p.Blobs.Open(t.Context(), blob.Backup, deleted.Blob)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 }
 
 func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
@@ -190,7 +190,7 @@ func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
 	if _, err := a.handle(t, broken, 15*time.Minute, e); err == nil || a.asked != nil {
 		t.Errorf("the run gave %v, and asked was %v", err, a.asked)
 	}
-	apitest.Equal(t, "files that the sweep moved", run(t, p, 15*time.Minute).Moved, 1)
+	expect.Equal(t, "files that the sweep moved", run(t, p, 15*time.Minute).Moved, 1)
 }
 
 type failing struct{ blob.Store }
@@ -204,10 +204,10 @@ func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	p := boottest.Service(t, nil)
 	var providers boottest.Cloud
 	op := notify.Notice{Channel: notify.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
-	apitest.Must(t, p.Table.Write(t.Context(), op))
+	expect.NoErr(t, p.Table.Write(t.Context(), op))
 	runWith(t, p, providers.Providers(), 15*time.Minute)
 	want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}
-	apitest.Equal(t, "what was published", providers.Published[notify.NoticesTopic], want)
+	expect.Equal(t, "what was published", providers.Published[notify.NoticesTopic], want)
 	providers.TopicsErr = errors.New("no topic")
 	r, err := worker.SweeperHandler(&worker.Worker{Service: p, Providers: providers.Providers()})(t.Context(), cloud.SweepEvent{})
 	if !errors.Is(err, providers.TopicsErr) || !r.Complete {
@@ -229,7 +229,7 @@ func TestOverdueNoticesLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
 	var h hurried
-	apitest.Must(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	expect.NoErr(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	half := time.Now().Add(7*time.Minute + 30*time.Second)
 	runWith(t, p, worker.Providers{Topics: &h}, 15*time.Minute)
 	if late := h.until.Sub(half); h.until.IsZero() || late > time.Minute {

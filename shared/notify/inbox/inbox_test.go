@@ -17,7 +17,7 @@ import (
 	"ferry/shared/api"
 	"ferry/shared/api/param"
 	"ferry/shared/auth"
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
@@ -112,7 +112,7 @@ func TestInvalidMessageIsRefused(t *testing.T) {
 	if _, err := in.SMS().Send(t.Context(), notify.TextMessage{ID: "1", To: "333", Text: "x"}); !errors.Is(err, notify.ErrTextRefused) {
 		t.Errorf("a bad number gave %v", err)
 	}
-	apitest.Equal(t, "messages that were kept", len(list(t, in, 10)), 0)
+	expect.Equal(t, "messages that were kept", len(list(t, in, 10)), 0)
 }
 
 // get sends a request with Host and Accept headers to the handler.
@@ -177,16 +177,16 @@ func TestTheHTMLOfAMailIsShownAloneAndCanDoNothing(t *testing.T) {
 	in, _ := open(t)
 	sendMail(t, in, aMail("0001-a"))
 	res := get(in, "GET", "localhost", "text/html", "?mail=0001-a")
-	apitest.Equal(t, "the mail", body(t, res), `<base target="_blank">`+aMail("").HTML)
+	expect.Equal(t, "the mail", body(t, res), `<base target="_blank">`+aMail("").HTML)
 	for name, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
 			"sandbox allow-popups allow-popups-to-escape-sandbox",
 		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
 	} {
-		apitest.Equal(t, name, res.Header.Get(name), want)
+		expect.Equal(t, name, res.Header.Get(name), want)
 	}
-	apitest.Equal(t, "another mail", get(in, "GET", "localhost", "text/html", "?mail=0002-b").StatusCode, 404)
-	apitest.Equal(t, "the mail under a public name", get(in, "GET", "ferry.lan", "text/html", "?mail=0001-a").StatusCode, 403)
+	expect.Equal(t, "another mail", get(in, "GET", "localhost", "text/html", "?mail=0002-b").StatusCode, 404)
+	expect.Equal(t, "the mail under a public name", get(in, "GET", "ferry.lan", "text/html", "?mail=0001-a").StatusCode, 403)
 }
 
 func TestTextOfAMessageIsNeverMarkup(t *testing.T) {
@@ -208,7 +208,7 @@ func TestEmptyInboxSaysWhatToDo(t *testing.T) {
 	if page := body(t, get(in, "GET", "localhost", "")); !strings.Contains(page, "you@example.org") {
 		t.Errorf("got %s", page)
 	}
-	apitest.Equal(t, "the JSON", body(t, get(in, "GET", "localhost", "application/json")), "[]\n")
+	expect.Equal(t, "the JSON", body(t, get(in, "GET", "localhost", "application/json")), "[]\n")
 }
 
 func TestInboxIsJSONIfTheClientPrefersIt(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/service"
@@ -24,7 +25,7 @@ import (
 func wantViews(t testing.TB, method string, requests []string) {
 	t.Helper()
 	text, err := os.ReadFile("../web.go")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	for _, view := range regexp.MustCompile(`"`+method+` ([a-z]+)"`).FindAllStringSubmatch(string(text), -1) {
 		if !slices.ContainsFunc(requests, func(r string) bool { return strings.HasPrefix(r+"?", view[1]+"?") }) {
 			t.Errorf("%s is not tried", view[0])
@@ -102,7 +103,7 @@ func TestUploadedPagesCannotReachTheService(t *testing.T) {
 	for _, name := range []string{"a.html", "a.xhtml", "a.svg", "a.xml"} { // a site that serves them is attacked
 		pages["/"+name] = hostile[name]
 		b.Visit(evil + "/" + name)
-		apitest.Equal(t, "what "+name+" does", b.Text("window.name + localStorage.attacked"), "attacked1")
+		expect.Equal(t, "what "+name+" does", b.Text("window.name + localStorage.attacked"), "attacked1")
 		<-heard
 		b.Is("window.name = '', localStorage.clear(), true")
 	}
@@ -179,7 +180,7 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 					b.Forge(s.Root, f)
 					select {
 					case r := <-got:
-						apitest.Equal(t, "the answer", r, browsertest.Received{Request: f.Request, Status: want, Cookie: host == "127.0.0.1"})
+						expect.Equal(t, "the answer", r, browsertest.Received{Request: f.Request, Status: want, Cookie: host == "127.0.0.1"})
 					case <-time.After(10 * time.Minute):
 						t.Fatalf("the service did not get %+v", f)
 					}
@@ -214,7 +215,7 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 				}
 				b.Visit("account")
 				b.WaitFor("form[action=logout]")
-				apitest.Equal(t, "the cookies", b.Cookies(), cookies)
+				expect.Equal(t, "the cookies", b.Cookies(), cookies)
 			})
 		}
 	}
@@ -260,7 +261,7 @@ func TestNoPageCanBeFramed(t *testing.T) {
 			b.Login("alice", password)
 			has := seed(s, "name", "text")
 			messages, err := s.Service.Inbox.List(s.Context(), 2)
-			apitest.Must(t, err)
+			expect.NoErr(t, err)
 			at := "v1/download/file?"
 			pages := append(has.pages, "", "qr?"+has.file, at+has.file, at+has.archive, "v1/requests/in?"+has.open,
 				"inbox?mail="+messages[1].ID)
@@ -272,7 +273,7 @@ func TestNoPageCanBeFramed(t *testing.T) {
 			b.Visit(evil + "/")
 			b.Is(browsertest.Quoted(append(files, pages...)) + `.forEach(at => document.body.append(Object.assign(
 				document.createElement("iframe"), {src: "` + s.Root + `/" + at}))), true`)
-			if !apitest.Eventually(func() bool { return b.Hears("frame-ancestors") == len(pages) }) {
+			if !expect.Eventually(func() bool { return b.Hears("frame-ancestors") == len(pages) }) {
 				t.Errorf("%d of %d pages are refused a frame: %s", b.Hears("frame-ancestors"), len(pages), pages)
 			}
 			if !b.Is(`Array.from(frames).slice(0, 4).every(f => f.location.href === "about:blank")`) {

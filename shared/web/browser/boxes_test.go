@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/web/browsertest"
 )
 
@@ -15,10 +15,10 @@ import (
 func states(t *testing.T, lang string, ofRequests bool) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../texts/" + lang + ".json")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	var words map[string]any
 	var all []string
-	apitest.Must(t, json.Unmarshal(text, &words))
+	expect.NoErr(t, json.Unmarshal(text, &words))
 	for key, says := range words {
 		if many, ok := says.([]any); ok {
 			says = fmt.Sprint("1234 ", many[1])
@@ -28,7 +28,7 @@ func states(t *testing.T, lang string, ofRequests bool) []byte {
 		}
 	}
 	text, err = json.Marshal(all)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	return text
 }
 

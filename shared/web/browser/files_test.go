@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/web/browsertest"
 )
 
@@ -40,7 +41,7 @@ func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
 		b.WaitText("deep.txt")
 		b.Seen("bundle-search")
 		b.Click("a[href*='entry=tree']")
-		apitest.Equal(t, "what was saved", string(b.Saved(folder, "deep.txt")), "deep")
+		expect.Equal(t, "what was saved", string(b.Saved(folder, "deep.txt")), "deep")
 		b.Visit(link)
 		b.Press("nav.tabs a:last-child")
 		b.Seen("bundle-pictures", "ul.grid img")
@@ -129,7 +130,7 @@ func TestARequestIsMadeWatchedAndEnded(t *testing.T) {
 		b.WaitText("may.pdf")
 		b.Confirm("details.danger")
 		b.WaitFor(".alert.good")
-		apitest.Equal(t, "status of an ended request", s.Send("POST "+link+"&file=june.pdf", "content").Code, 401)
+		expect.Equal(t, "status of an ended request", s.Send("POST "+link+"&file=june.pdf", "content").Code, 401)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/web/browsertest"
 	"ferry/shared/wire"
 )
@@ -22,7 +23,7 @@ func TestALinkIsOpenedAndItsFileSaved(t *testing.T) {
 		b.Visit(link)
 		b.Seen("link", "a.primary")
 		used := record(s).Links[0].Used
-		apitest.Equal(t, "downloads and previews by opening the page", used.Count+used.Previews, 0)
+		expect.Equal(t, "downloads and previews by opening the page", used.Count+used.Previews, 0)
 		b.Click("a.primary")
 		if got := b.Saved(folder, "hello.txt"); string(got) != strings.Repeat("hello\n", 1000) {
 			t.Errorf("saved %d bytes", len(got))
@@ -32,7 +33,7 @@ func TestALinkIsOpenedAndItsFileSaved(t *testing.T) {
 		link = s.As("alice").Upload("file=large.txt", large).LinkURL
 		b.Visit(link)
 		b.Click("a.primary")
-		apitest.Equal(t, "whether the large file is saved", string(b.Saved(folder, "large.txt")) == large, true)
+		expect.Equal(t, "whether the large file is saved", string(b.Saved(folder, "large.txt")) == large, true)
 		if s.InStack() { // then the browser had it from the store
 			s.Send("GET "+link, "").Want(302)
 		}
@@ -48,7 +49,7 @@ func TestALimitedLinkServesAsManyPeopleAsItSays(t *testing.T) {
 		second.Visit(link)
 		second.Seen("link-limited")
 		first.Click("a.primary")
-		apitest.Equal(t, "what was saved", string(first.Saved(folder, "once.txt")), "only once")
+		expect.Equal(t, "what was saved", string(first.Saved(folder, "once.txt")), "only once")
 		second.Press("a.primary")
 		second.Lacks("a.primary")
 		second.Seen("link-used-up")
@@ -66,6 +67,6 @@ func TestAProtectedLinkAsksForItsPasswordOnThePage(t *testing.T) {
 		b.Submit("#password", "open sesame")
 		b.WaitText("secret-plan.txt")
 		b.Click("a.primary")
-		apitest.Equal(t, "what was saved", string(b.Saved(folder, "secret-plan.txt")), "the plan")
+		expect.Equal(t, "what was saved", string(b.Saved(folder, "secret-plan.txt")), "the plan")
 	})
 }

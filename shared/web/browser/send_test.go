@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/web/browsertest"
 	"ferry/shared/wire"
 )
@@ -26,7 +27,7 @@ func noise(t testing.TB, name string, size int64) string {
 	t.Helper()
 	path, content := filepath.Join(t.TempDir(), name), make([]byte, size)
 	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(name))).Read(content)
-	apitest.Must(t, os.WriteFile(path, content, 0o600))
+	expect.NoErr(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -44,9 +45,9 @@ func TestAFileIsSentByOneButton(t *testing.T) {
 		link := b.Link()
 		b.Seen("sent")
 		want, err := os.ReadFile(file)
-		apitest.Must(t, err)
-		apitest.Equal(t, "whether what arrived is what was sent", s.Get(link) == string(want), true)
-		apitest.Equal(t, "the name", s.As("alice").Newest("alice").Name, "a picture of the harbour.jpg")
+		expect.NoErr(t, err)
+		expect.Equal(t, "whether what arrived is what was sent", s.Get(link) == string(want), true)
+		expect.Equal(t, "the name", s.As("alice").Newest("alice").Name, "a picture of the harbour.jpg")
 		b.Click("details.reveal summary")
 		b.Until("there is a QR code", func() bool { return b.Number("document.querySelector('img.qr')?.naturalWidth ?? 0") > 0 })
 		b.Seen("sent-qr")
@@ -72,7 +73,7 @@ func TestFilesAreSentToPeopleWithOptions(t *testing.T) {
 		b.Send()
 		b.Link()
 		b.Seen("sent-to")
-		apitest.Equal(t, "mails", s.Deliver(), 2)
+		expect.Equal(t, "mails", s.Deliver(), 2)
 		link := record(s).Links[1]
 		if link.Downloads != 2 || !link.Protected || link.To != "bob@example.com" {
 			t.Errorf("the link is %+v", link)
@@ -86,8 +87,8 @@ func TestAFolderOfFilesBecomesABundle(t *testing.T) {
 		for i := range 200 {
 			name := fmt.Sprintf("tree/%d/%c \u00e9\u4e2d %03d.txt", i%7, 'a'+i%26, i)
 			want[name] = strings.Repeat(name, i)
-			apitest.Must(t, os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o755))
-			apitest.Must(t, os.WriteFile(filepath.Join(folder, name), []byte(want[name]), 0o644))
+			expect.NoErr(t, os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o755))
+			expect.NoErr(t, os.WriteFile(filepath.Join(folder, name), []byte(want[name]), 0o644))
 		}
 		at(s, b, "send")
 		b.WaitFor("#start .drop")
@@ -98,12 +99,12 @@ func TestAFolderOfFilesBecomesABundle(t *testing.T) {
 		text := s.Get(b.Link())
 		b.Seen("sent-bundle")
 		archive, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
-		apitest.Must(t, err)
-		apitest.Equal(t, "entries", len(archive.File), len(want))
-		apitest.Equal(t, "whether the bundle has the files", maps.Equal(filesIn(t, archive), want), true)
+		expect.NoErr(t, err)
+		expect.Equal(t, "entries", len(archive.File), len(want))
+		expect.Equal(t, "whether the bundle has the files", maps.Equal(filesIn(t, archive), want), true)
 		if tool, err := exec.LookPath("unzip"); err == nil {
 			unzip, unpacked := exec.Command(tool, "-q", filepath.Join(folder, "tree.zip")), t.TempDir()
-			apitest.Must(t, os.WriteFile(unzip.Args[2], []byte(text), 0o644))
+			expect.NoErr(t, os.WriteFile(unzip.Args[2], []byte(text), 0o644))
 			unzip.Dir, unzip.Env = unpacked, append(os.Environ(), "LC_ALL=C.UTF-8")
 			said, err := unzip.CombinedOutput()
 			if got := filesIn(t, os.DirFS(unpacked)); err != nil || len(said) > 0 || !maps.Equal(got, want) {
@@ -117,7 +118,7 @@ func TestAFolderOfFilesBecomesABundle(t *testing.T) {
 func filesIn(t *testing.T, from fs.FS) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	apitest.Must(t, fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
+	expect.NoErr(t, fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -147,11 +148,11 @@ func uploads(s *apitest.Server) (sessions int, size int64) {
 func keep(t *testing.T, b *browsertest.Tab) {
 	t.Helper()
 	tab, _ := chromedp.NewContext(b.Context)
-	apitest.Must(t, chromedp.Do(tab, chromedp.Navigate(b.Root+"login")))
+	expect.NoErr(t, chromedp.Do(tab, chromedp.Navigate(b.Root+"login")))
 	_, err := chromedp.Run(tab, chromedp.Evaluate[bool](`new Promise(done => indexedDB.open("ferry").onsuccess = e =>
 		e.target.result.transaction("uploads").objectStore("uploads").getAll().onsuccess = e =>
 			done(Boolean(window.kept = e.target.result)))`, chromedp.EvalAwaitPromise))
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 }
 
 // TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost sends 300 MB once in the whole matrix, and less otherwise.
@@ -208,11 +209,11 @@ func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 		b.Visit(link)
 		b.Click("a.primary")
 		content, err := os.ReadFile(file)
-		apitest.Must(t, err)
-		apitest.Equal(t, "whether the film is saved", bytes.Equal(b.Saved(folder, "film.mp4"), content), true)
-		apitest.Equal(t, "files", len(s.As("alice").Ask("GET /download/list", "").Want(200).Files), 1)
+		expect.NoErr(t, err)
+		expect.Equal(t, "whether the film is saved", bytes.Equal(b.Saved(folder, "film.mp4"), content), true)
+		expect.Equal(t, "files", len(s.As("alice").Ask("GET /download/list", "").Want(200).Files), 1)
 		sessions, _ := uploads(s)
-		apitest.Equal(t, "open sessions", sessions, 0)
+		expect.Equal(t, "open sessions", sessions, 0)
 	})
 }
 
@@ -248,9 +249,9 @@ func TestAnUploadThatBeganElsewhereIsResumed(t *testing.T) {
 	alice := s.As("alice")
 	const size, partSize = 11 << 20, 5 << 20
 	file, other := noise(t, "film.mp4", size), filepath.Join(t.TempDir(), "film.mp4")
-	apitest.Must(t, os.Rename(noise(t, "other.mp4", size), other))
+	expect.NoErr(t, os.Rename(noise(t, "other.mp4", size), other))
 	content, err := os.ReadFile(file)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	session := apitest.Read[struct{ ID string }](alice.Ask("POST /uploads",
 		fmt.Sprintf(`{"name":"film.mp4","length":%d,"partSize":%d}`, size, partSize)).Want(201))
 	path := "/uploads/" + session.ID
@@ -267,9 +268,9 @@ func TestAnUploadThatBeganElsewhereIsResumed(t *testing.T) {
 		t.Errorf("what had arrived is gone: %s", got)
 	}
 	b.Choose("#stage input[name=again]", file)
-	apitest.Equal(t, "whether what arrived is what was sent", s.Get(b.Link()) == string(content), true)
+	expect.Equal(t, "whether what arrived is what was sent", s.Get(b.Link()) == string(content), true)
 	sessions, _ := uploads(s)
-	apitest.Equal(t, "open sessions", sessions, 0)
+	expect.Equal(t, "open sessions", sessions, 0)
 	b.Visit("send#upload=" + session.ID)
 	b.WaitText("This upload is no longer open")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/web/browsertest"
 )
@@ -46,7 +47,7 @@ func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 	kept, ended := alice.Ask("GET /download/list/backup", "").Want(200).File(), ask("Nothing any more", "")
 	alice.Ask("DELETE /requests/"+ended.ID, "").Want(204)
 	alice.Ask("POST /uploads", fmt.Sprintf(`{"name":%q,"length":100}`, long)).Want(201)
-	apitest.Must(t, s.Data.Table.Write(t.Context(), notify.Suppress(bounced, notify.AddressBounced, "", time.Now())))
+	expect.NoErr(t, s.Data.Table.Write(t.Context(), notify.Suppress(bounced, notify.AddressBounced, "", time.Now())))
 	longest := alice.Upload("file="+long+"&m="+long[:60]+"@example.com", "x").ID
 	evil, _ := browsertest.EvilSite(t, "localhost", map[string]string{"/": `<form method=post action="` + s.Root + `/logout"><button>`})
 	breaks := func() error { return fmt.Errorf("the disk is broken") }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
 	"ferry/shared/web/browsertest"
@@ -23,7 +24,7 @@ func TestUppyUploadsInASession(t *testing.T) {
 		t.Skip("uppy is not installed: make clients")
 	}
 	text, err := os.ReadFile("../../api/CLIENTS.md")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	lines := regexp.MustCompile("(?s)<!-- A test runs this in a browser. -->\n```js\n(.*?)```").FindStringSubmatch(string(text))[1]
 	page := http.NewServeMux()
 	other := httptest.NewServer(page)
@@ -48,5 +49,5 @@ func TestUppyUploadsInASession(t *testing.T) {
 	if s.Get(link) != strings.Repeat("Hello, Ferry", 1_000_000) {
 		t.Errorf("%s gives other bytes", link)
 	}
-	apitest.Equal(t, "its name", s.Newest("alice").Name, "a film.mp4")
+	expect.Equal(t, "its name", s.Newest("alice").Name, "a film.mp4")
 }

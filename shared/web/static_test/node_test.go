@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 )
 
 // sent is a file that the tests have sent, with the SHA-256 of its bytes.
@@ -41,28 +42,28 @@ func TestModulesOfThePages(t *testing.T) {
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
 
 	files, err := filepath.Glob("*.test.mjs")
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	cmd := exec.CommandContext(t.Context(), node, append([]string{"--test", "--test-reporter=dot"}, files...)...)
 	cmd.Env = append(os.Environ(), "NODE_OPTIONS=", "FERRY_BASE="+s.Base+"/", "FERRY_LOGIN=ann:"+apitest.Password, "FERRY_REQUEST="+token, "FERRY_MANIFEST="+manifest)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(manifest)
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	var all []sent
 	if err := json.Unmarshal(text, &all); err != nil || len(all) < 8 {
 		t.Fatalf("the manifest is %.300s, %v", text, err)
 	}
 	arrived := apitest.Read[struct{ Files []apitest.File }](ann.Ask("GET /download/list", "").Want(200)).Files
-	apitest.Equal(t, "how many files have arrived", len(arrived), len(all))
+	expect.Equal(t, "how many files have arrived", len(arrived), len(all))
 	for _, want := range all {
 		i := slices.IndexFunc(arrived, func(f apitest.File) bool { return f.Name == want.Name })
 		if i < 0 {
 			t.Errorf("%s has not arrived", want.Name)
 		} else if content := s.Get(arrived[i].LinkURL); want.Entries != nil {
-			apitest.Equal(t, want.Name, entriesOf(t, content, want.Modified), want.Entries)
+			expect.Equal(t, want.Name, entriesOf(t, content, want.Modified), want.Entries)
 		} else {
-			apitest.Equal(t, want.Name, sumOf(content), want.Sum)
+			expect.Equal(t, want.Name, sumOf(content), want.Sum)
 		}
 	}
 }
@@ -86,12 +87,12 @@ func sumOf(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byt
 func entriesOf(t *testing.T, archive string, modified int64) (all []entry) {
 	t.Helper()
 	z, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
-	apitest.Must(t, err)
+	expect.NoErr(t, err)
 	for _, f := range z.File {
 		r, err := f.Open()
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		content, err := io.ReadAll(r) // which compares the CRC-32
-		apitest.Must(t, err)
+		expect.NoErr(t, err)
 		isFolder := f.Mode().IsDir()
 		all = append(all, entry{f.Name, sumOf(string(content)), f.Mode()&0o100 != 0 && !isFolder})
 		if isFolder != strings.HasSuffix(f.Name, "/") || !f.Modified.Equal(time.UnixMilli(modified)) {
