@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/lazy"
 )
 
 // maxJSON is the most bytes in the JSON of a request.
@@ -69,8 +69,7 @@ func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 
 // hasHalf reports whether JSON has an escape such as \ud83d that is half of a character.
 func hasHalf(body []byte) bool {
-	escapes := regexp.MustCompile(`(?i)\\(?:ud[89ab]..\\ud[c-f]..|(ud[89a-f]..)|.)`) // whole pairs, halves, all others
-	for _, found := range escapes.FindAllSubmatch(body, -1) {
+	for _, found := range escapes().FindAllSubmatch(body, -1) {
 		if found[1] != nil {
 			return true
 		}
@@ -92,3 +91,6 @@ func plain(err error) string {
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
+
+// escapes matches whole pairs of surrogates, halves, and all other escapes.
+var escapes = lazy.Regexp(`(?i)\\(?:ud[89ab]..\\ud[c-f]..|(ud[89a-f]..)|.)`)

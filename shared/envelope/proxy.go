@@ -8,9 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ferry/shared/lazy"
 )
 
 // viewerAddress is CloudFront's header with an address and a port. An IPv6 address has no
@@ -95,14 +96,14 @@ func (p Proxy) address(h http.Header) netip.Addr {
 }
 
 // ofProxy matches the headers that proxies, caches and load balancers add.
-var ofProxy = regexp.MustCompile(`^(X-)?(Forwarded|Original-|Real-|Remote-|Proxy|Via|Surrogate-|Envoy-|Varnish|Amz|Azure-|` +
+var ofProxy = lazy.Regexp(`^(X-)?(Forwarded|Original-|Real-|Remote-|Proxy|Via|Surrogate-|Envoy-|Varnish|Amz|Azure-|` +
 	`Appengine-|Cloud|Cdn-|Cf-|Fastly-|Fly-)|-Ip$`)
 
 // ViaProxy reports whether a request seems to come from a proxy: it has a proxy's header, or
 // uses HTTP/1.0, nginx's default.
 func ViaProxy(r *http.Request) bool {
 	for name := range r.Header {
-		if ofProxy.MatchString(name) {
+		if ofProxy().MatchString(name) {
 			return true
 		}
 	}

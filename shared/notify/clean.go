@@ -2,7 +2,6 @@ package notify
 
 import (
 	"net/netip"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 
 	"ferry/shared/contact"
+	"ferry/shared/lazy"
 )
 
 // maxText is the maximum length of a user's text in a message, in characters. Texts are limited
@@ -185,9 +185,9 @@ func isForeign(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.
 const maxError = 300
 
 var (
-	urls      = regexp.MustCompile(`(?i)https?://\S+`)
-	numbers   = regexp.MustCompile(`\+?[0-9]{7,}`) // phone numbers and PINs
-	addresses = regexp.MustCompile(`[^\s<>"',;:()]+@[^\s<>"',;:()]+`)
+	urls      = lazy.Regexp(`(?i)https?://\S+`)
+	numbers   = lazy.Regexp(`\+?[0-9]{7,}`) // phone numbers and PINs
+	addresses = lazy.Regexp(`[^\s<>"',;:()]+@[^\s<>"',;:()]+`)
 )
 
 // scrubbed is an error whose text is safe to log: providers quote what they refuse.
@@ -211,9 +211,9 @@ func (s *Sender) scrub(n Notice, err error) error {
 
 func scrubText(text string) string {
 	text = oneLine(text)
-	text = urls.ReplaceAllString(text, "[link]")
-	text = numbers.ReplaceAllString(text, "[number]")
-	return addresses.ReplaceAllStringFunc(text, Mask)
+	text = urls().ReplaceAllString(text, "[link]")
+	text = numbers().ReplaceAllString(text, "[number]")
+	return addresses().ReplaceAllStringFunc(text, Mask)
 }
 
 // brief returns err's text, cut to maxError bytes.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"html"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"ferry/shared/contact"
 	"ferry/shared/keys"
+	"ferry/shared/lazy"
 	"ferry/shared/notify/mail"
 )
 
@@ -188,7 +188,7 @@ func display(s string) string { return isolated(unlinked(s)) }
 // isAddress reports whether s is a bare address of plain characters, which may be
 // shown as it is.
 func isAddress(s string) bool {
-	return mail.Valid(s) && regexp.MustCompile("^[a-zA-Z0-9._+@-]+$").MatchString(s)
+	return mail.Valid(s) && plainAddress().MatchString(s)
 }
 
 func (s *Sender) letter(n Notice) (l letter, err error) {
@@ -355,7 +355,12 @@ func (m *markup) add(fragment string, values ...string) {
 	format, _ := fragments.ReadFile("letter/" + fragment + ".html") // the golden files cover every fragment
 	escaped := make([]any, len(values))
 	for i, v := range values {
-		escaped[i] = regexp.MustCompile(mark+"(.)").ReplaceAllString(html.EscapeString(v), "<span>$1</span>")
+		escaped[i] = marked().ReplaceAllString(html.EscapeString(v), "<span>$1</span>")
 	}
 	fmt.Fprintf(m, string(format), escaped...)
 }
+
+var (
+	plainAddress = lazy.Regexp(`^[a-zA-Z0-9._+@-]+$`)
+	marked       = lazy.Regexp(mark + "(.)")
+)

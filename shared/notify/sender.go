@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"regexp"
 	"sync/atomic"
 	"time"
 
 	"ferry/shared/files"
 	"ferry/shared/keys"
+	"ferry/shared/lazy"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
@@ -240,8 +240,10 @@ type TextSender interface {
 
 // Check returns an ErrTextRefused for a message that no provider would take.
 func (m TextMessage) Check() error {
-	if m.ID == "" || m.Text == "" || !regexp.MustCompile(`^\+[1-9][0-9]{1,14}$`).MatchString(m.To) {
+	if m.ID == "" || m.Text == "" || !e164().MatchString(m.To) {
 		return fmt.Errorf("%w: a text message needs an ID, a text, and a number of the form +391234567890", ErrTextRefused)
 	}
 	return nil
 }
+
+var e164 = lazy.Regexp(`^\+[1-9][0-9]{1,14}$`)

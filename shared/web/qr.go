@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"rsc.io/qr"
@@ -14,6 +13,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/keys"
+	"ferry/shared/lazy"
 )
 
 // quiet is the width of the empty border that a QR code needs.
@@ -49,7 +49,7 @@ func (v *visit) linkOf(q url.Values) (string, error) {
 		"r": base + "/requests/in?lang=" + lang + "&k=",
 	}
 	for name, before := range before {
-		if regexp.MustCompile(`^[A-Za-z0-9_-]{43,256}$`).MatchString(q.Get(name)) {
+		if tokenForm().MatchString(q.Get(name)) {
 			return before + q.Get(name), nil
 		}
 	}
@@ -73,3 +73,5 @@ func drawing(code *qr.Code) string {
 	b.WriteString(`"/></svg>`)
 	return b.String()
 }
+
+var tokenForm = lazy.Regexp(`^[A-Za-z0-9_-]{43,256}$`)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/lazy"
 )
 
 // visit is one request for a page.
@@ -160,7 +160,7 @@ func (v *visit) to(page string, query url.Values) error {
 
 // next returns the page that a form leads to: one of this site, never another address.
 func next(text, otherwise string) string {
-	if regexp.MustCompile(`^[a-z]+(\?[A-Za-z0-9._~%&=+-]*)?$`).MatchString(text) {
+	if pageAddress().MatchString(text) {
 		return text
 	}
 	return otherwise
@@ -252,3 +252,5 @@ func (v *visit) wrong(err error) string {
 	}
 	return v.T("error.internal")
 }
+
+var pageAddress = lazy.Regexp(`^[a-z]+(\?[A-Za-z0-9._~%&=+-]*)?$`)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/lazy"
 	"ferry/shared/wire"
 )
 
@@ -79,7 +79,7 @@ func OnlyKnown(r *http.Request, names ...string) error {
 // Unknown returns an Invalid fault about a parameter whose name the caller has made up. The fault
 // names the parameter only if the name is safe in a header.
 func Unknown(name, format string, args ...any) error {
-	if regexp.MustCompile(`^[A-Za-z0-9_]+$`).MatchString(name) {
+	if headerSafe().MatchString(name) {
 		return fault.Parameter(name, format, args...)
 	}
 	return fault.New(fault.Invalid, format, args...)
@@ -191,3 +191,5 @@ func FileID(r *http.Request) (int64, error) {
 	}
 	return n, nil
 }
+
+var headerSafe = lazy.Regexp(`^[A-Za-z0-9_]+$`)

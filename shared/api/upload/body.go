@@ -11,7 +11,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/lazy"
 	"ferry/shared/wire"
 )
 
@@ -288,9 +288,8 @@ func reprDigest(header string) (sum []byte, err error) {
 	if header == "" {
 		return nil, nil
 	}
-	digest := regexp.MustCompile(`^([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):(;.*)?$`) // of any algorithm
 	for member := range strings.SplitSeq(header, ",") {
-		found := digest.FindStringSubmatch(strings.TrimSpace(member))
+		found := digestForm().FindStringSubmatch(strings.TrimSpace(member))
 		if found != nil && found[1] != "sha-256" {
 			continue
 		}
@@ -303,3 +302,6 @@ func reprDigest(header string) (sum []byte, err error) {
 	}
 	return sum, nil
 }
+
+// digestForm is that of a digest by any algorithm.
+var digestForm = lazy.Regexp(`^([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):(;.*)?$`)

@@ -12,11 +12,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ferry/shared/fault"
+	"ferry/shared/lazy"
 	"ferry/shared/notify"
 )
 
@@ -153,7 +153,9 @@ func (s *Sender) post(ctx context.Context, body string, secrets []string) (name 
 }
 
 // long returns all words that are long enough to be keys or link tokens.
-func long(text string) []string { return regexp.MustCompile(`[\w.~-]{16,}`).FindAllString(text, -1) }
+func long(text string) []string { return longWords().FindAllString(text, -1) }
+
+var longWords = lazy.Regexp(`[\w.~-]{16,}`)
 
 // nameIn returns the ID of the message in a provider's answer, or "".
 func nameIn(answer []byte) string {

@@ -3,16 +3,16 @@ package inbox
 import (
 	"net"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/lazy"
 )
 
 // notable is what people look for in a message: a link, or a PIN alone on a line.
-var notable = regexp.MustCompile(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
+var notable = lazy.Regexp(`https?://[^\s<>"']+|(?m:^[0-9]{8}$)`)
 
 // Page shows messages to a person. It is given the newest of them.
 type Page func(w http.ResponseWriter, r *http.Request, messages []Message) error
@@ -91,7 +91,7 @@ type Piece struct {
 func (m Message) Pieces() (pieces []Piece) {
 	for line := range strings.Lines(m.Text) {
 		from := 0
-		for _, at := range notable.FindAllStringIndex(line, -1) {
+		for _, at := range notable().FindAllStringIndex(line, -1) {
 			if line[0] == '>' {
 				break
 			}

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"net/mail"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"ferry/shared/contact"
+	"ferry/shared/lazy"
 )
 
 // MaxID is the maximum length of a Message's ID, in bytes.
@@ -135,5 +135,7 @@ func validLink(s string) bool {
 
 // validID accepts words of letters, digits, _ and - with single dots between.
 func validID(id string) bool {
-	return len(id) <= MaxID && regexp.MustCompile(`^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$`).MatchString(id)
+	return len(id) <= MaxID && form().MatchString(id)
 }
+
+var form = lazy.Regexp(`^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$`)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	netmail "net/mail"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"ferry/shared/contact"
+	"ferry/shared/lazy"
 	"ferry/shared/notify/mail"
 )
 
@@ -148,18 +148,18 @@ func classify(err error) error {
 	code := refused.ErrorCode()
 	about := refused.Reason == gomail.ErrSMTPRcptTo || refused.Reason == gomail.ErrSMTPData || refused.Reason == gomail.ErrSMTPDataClose
 	login := code == 530 || code == 534 || code == 535 || code == 538
-	said := regexp.MustCompile(`\S*@\S*`).ReplaceAllString(text, "") // an address may contain these words
+	said := anyAddress().ReplaceAllString(text, "") // an address may contain these words
 	if about && code >= 400 && code < 500 {
 		err = fmt.Errorf("%w: %w", mail.ErrLater, err)
 	}
 	switch {
 	case about && code >= 500 && !login:
 		return fmt.Errorf("%w: %w", mail.ErrPermanent, err)
-	case code >= 500 || regexp.MustCompile(`\b4\.2\.\d`).MatchString(text): // 4.2.x is about the recipient's mailbox
+	case code >= 500 || ofMailbox().MatchString(text):
 		return err
-	case regexp.MustCompile(`(?i)daily|sending quota`).MatchString(said):
+	case ofQuota().MatchString(said):
 		return fmt.Errorf("%w: %w", mail.ErrQuota, err)
-	case regexp.MustCompile(`(?i)throttl|\brate\b|too (many|much mail|fast|quickly)`).MatchString(said):
+	case ofRate().MatchString(said):
 		return fmt.Errorf("%w: %w", mail.ErrRate, err)
 	}
 	return err
@@ -193,3 +193,11 @@ func plain(a *netmail.Address) bool { return a == nil || contact.CheckLocal(a.Ad
 func ascii(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
+
+// What the answers of mail servers say.
+var (
+	anyAddress = lazy.Regexp(`\S*@\S*`)
+	ofMailbox  = lazy.Regexp(`\b4\.2\.\d`) // that of the recipient
+	ofQuota    = lazy.Regexp(`(?i)daily|sending quota`)
+	ofRate     = lazy.Regexp(`(?i)throttl|\brate\b|too (many|much mail|fast|quickly)`)
+)
