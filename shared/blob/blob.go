@@ -76,6 +76,10 @@ type Signed struct {
 
 // Store is the port.
 type Store interface {
+	// Local reports whether the store is on this machine, with no network between. A read that fails
+	// there has met damage.
+	Local() bool
+
 	// Create stores the bytes of r under a free key; if it is taken, it
 	// returns ErrExists. It streams: memory does not grow with the object.
 	// After success the object is complete, can be read, and survives the end

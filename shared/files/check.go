@@ -313,12 +313,11 @@ func (c *Check) recover(ctx context.Context, f File, links []Finding, bad *Findi
 func (c *Check) bytes(ctx context.Context, f File) ([]Finding, error) {
 	written, err := c.measure(ctx, f, c.Quick, c.Done)
 	sum := fmt.Sprintf("%016x", written.CRC64NVME)
-	_, elsewhere := c.Blobs.(blob.Describer)
 	var bad Finding
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		bad = f.About(BadBytes, "the bytes are missing")
-	case err != nil && (elsewhere || ctx.Err() != nil): // it may be the network
+	case err != nil && (!c.Blobs.Local() || ctx.Err() != nil): // it may be the network
 		return nil, fmt.Errorf("comparing file %d of %s: %w", f.ID, f.Owner, err)
 	case err != nil:
 		bad = f.About(BadBytes, "the bytes cannot be read: %v", err)

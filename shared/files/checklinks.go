@@ -105,7 +105,7 @@ func newer(a, b File) int {
 // it.
 func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {
 	_, err := c.measure(ctx, f, true, func(int64) {})
-	if _, elsewhere := c.Blobs.(blob.Describer); err != nil && !errors.Is(err, blob.ErrNotFound) && (elsewhere || ctx.Err() != nil) {
+	if err != nil && !errors.Is(err, blob.ErrNotFound) && (!c.Blobs.Local() || ctx.Err() != nil) {
 		return false, fault.Wrap(err, "looking for the bytes of a link")
 	}
 	return !errors.Is(err, blob.ErrNotFound) || slices.ContainsFunc(c.left, func(l *leftover) bool {

@@ -185,7 +185,7 @@ func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, o
 		why = "it is newer than the table: was an older table restored?"
 	case f.ID != 0:
 		written, failed := s.measure(ctx, f, true, func(int64) {})
-		if _, elsewhere := s.Blobs.(blob.Describer); failed != nil && !elsewhere && ctx.Err() == nil {
+		if failed != nil && s.Blobs.Local() && ctx.Err() == nil {
 			failed = blob.ErrNotFound // the medium cannot read them
 		}
 		if errors.Is(failed, blob.ErrNotFound) || written.Size != f.Length {

@@ -81,6 +81,9 @@ type Store struct {
 	sessions map[string]*session // in use
 }
 
+// Local implements blob.Store.
+func (s *Store) Local() bool { return true }
+
 // Open opens the store in the folder dir. If the folder is missing, it is made,
 // readable only by its owner.
 func Open(dir string, o Options) (*Store, error) {

@@ -91,6 +91,9 @@ func (s *Store) locate(area blob.Area, key string) (location, error) {
 	return location{bucket, key}, cmp.Or(err, blob.CheckKey(key))
 }
 
+// Local implements blob.Store.
+func (s *Store) Local() bool { return false }
+
 // Open implements blob.Store. It makes one call, whose answer serves reads from
 // the start. Reading from another place costs one more call each time.
 func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
