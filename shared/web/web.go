@@ -1,7 +1,8 @@
 // Package web contains the pages for people: templates, style and scripts, and the handlers that
 // fill them. Pages are a client of the API: what they show and do, they request from its endpoints
-// within this process (see ask.go), so there is no second set of rules. Start reading here, then
-// visit.go; each page has a file and a template of its name.
+// within this process (see ask.go), so there is no second set of rules. reads_test.go lists the few
+// reads that go past the endpoints. Start reading here, then visit.go; each page has a file and a
+// template of its name.
 package web
 
 import (

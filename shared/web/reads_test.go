@@ -1,0 +1,54 @@
+package web_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ferry/shared/boot/expect"
+)
+
+// pastEndpoints lists what pages do without asking an endpoint, which would check the caller. Everything else that
+// they show or change goes through ask.go.
+func pastEndpoints() []struct{ call, checked string } {
+	return []struct{ call, checked string }{
+		{"account.go Users().Get", "the visitor, whom visit.go has authenticated"},
+		{"files.go Files().Search", "the area of the visitor"},
+		{"files.go Links().OfMany", "of the files that Search found there; SeenBy leaves out what the uploader has sent"},
+		{"files.go Table", "of the notices of those links: notify.States"},
+		{"login.go check.LoginFirst", "the name and the password in the form"},
+		{"login.go check.Revoke", "the token in the visitor's cookie"},
+		{"login.go tokens.Make", "the user of LoginFirst, or of a change of the password that an endpoint accepted"},
+		{"password.go Users().Get", "the user whose password an endpoint has just changed by the link"},
+		{"requests.go Files().List", "the area of the visitor"},
+		{"stop.go Table", "the address in a token that the link key has signed: notify.Suppressed"},
+		{"visit.go check.Check", "the visitor's cookie"},
+	}
+}
+
+func TestPagesCallNothingPastTheEndpointsButWhatIsListed(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("*.go")
+	expect.NoErr(t, err)
+	domain := regexp.MustCompile(`ports\.(Table|(?:Users|Files|Links|Tokens|Outbox|Passwords|Credentials)\(\)\.\w+)|\bv\.((?:check|tokens)\.\w+)`)
+	var found []string
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		expect.NoErr(t, err)
+		for _, m := range domain.FindAllStringSubmatch(string(text), -1) {
+			found = append(found, name+" "+m[1]+m[2])
+		}
+	}
+	var want []string
+	for _, k := range pastEndpoints() {
+		want = append(want, k.call)
+	}
+	slices.Sort(found)
+	expect.Equal(t, "the calls past the endpoints", found, want)
+}
