@@ -127,7 +127,7 @@ func TestDamagedFilesAreNamedAndRestored(t *testing.T) {
 	}{
 		{"Demo/2", exitOK, dir + ": demo/2 changed restored, 700 kB\n"},
 		{"demo/3", exitOK, dir + ": demo/3 gone restored, 400 kB\n"},
-		{"demo/4", exitNoFile, "ferry: demo/4: no such file: there is no record of it, as if its user had removed it\n"},
+		{"demo/4", exitNoFile, "ferry: demo/4: no such file: there is no record of it; its user may have removed it\n"},
 		{"demo/x", exitUsage, "ferry: --file demo/x: want USER/ID, such as anna/12\n"},
 	} {
 		if r := runFerry(t, dir, "", "restore-data", copied, "--file", c.file); r.code != c.code || r.out+r.err != c.says {
@@ -157,9 +157,9 @@ func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 	}{
 		{"into the data", dir, []string{"backup", filepath.Join(dir, "copy")}, exitUsage, "a copy cannot be inside the data"},
 		{"around the data", dir, []string{"backup", filepath.Dir(dir)}, exitUsage, "a copy cannot be inside the data"},
-		{"into a folder of others", dir, []string{"backup", foreign}, exitExists, foreign + ": the directory is neither empty nor has a table of Ferry; name another one"},
+		{"into a folder of others", dir, []string{"backup", foreign}, exitExists, foreign + ": the directory is not empty and has no table of Ferry; name another one"},
 		{"into a file", dir, []string{"backup", notes}, exitSettings, "not a directory"},
-		{"restored into a folder of others", foreign, []string{"restore-data", copied}, exitExists, "the directory is neither empty nor has a table of Ferry"},
+		{"restored into a folder of others", foreign, []string{"restore-data", copied}, exitExists, "the directory is not empty and has no table of Ferry"},
 		{"of nothing", empty, []string{"backup", copied}, exitSettings, "no Ferry data"},
 		{"restored over data", dir, []string{"restore-data", copied}, exitExists, "there is Ferry data here already; name another directory with --data"},
 		{"restored from nothing", filepath.Join(t.TempDir(), "new"), []string{"restore-data", empty}, exitSettings, "no Ferry data"},
@@ -180,10 +180,10 @@ func TestBackupAndRestoreRefuseWrongDirectories(t *testing.T) {
 		"link.key: the file is damaged": func(backup string) error {
 			return os.WriteFile(filepath.Join(backup, "link.key"), []byte("key"), 0o600)
 		},
-		"files/link: a backup has only plain files": func(backup string) error {
+		"files/link: a backup can have only plain files": func(backup string) error {
 			return os.Symlink(filepath.Join(backup, "link.key"), filepath.Join(backup, "files", "link"))
 		},
-		"tmp/pipe: a backup has only plain files": func(backup string) error {
+		"tmp/pipe: a backup can have only plain files": func(backup string) error {
 			return syscall.Mkfifo(filepath.Join(backup, "tmp", "pipe"), 0o600)
 		},
 		"program: it has triggers or views":  statement("CREATE TRIGGER t DELETE ON items BEGIN SELECT 1; END"),

@@ -115,7 +115,7 @@ type storageClass struct {
 type checkCommand struct {
 	store
 	storageClass
-	Quick  bool `help:"Compare sizes alone: on this machine no bytes are read."`
+	Quick  bool `help:"Compare only sizes: on this machine no bytes are read."`
 	Repair bool
 	// RemoveMany is needed if there are so many leftovers that an older table is the likely cause.
 	RemoveMany bool `help:"With --repair: remove leftovers even if there are more than 100."`
@@ -215,7 +215,7 @@ func (c sweepCommand) Run(ctx context.Context, set service.Settings, out console
 				"was an older table restored? see ferry check\n", r.Kept)
 		}
 		if r.Unfinished > 0 {
-			out.print("%s not finished: the next run goes on\n", count(r.Unfinished, "object"))
+			out.print("%s not finished: the next run continues\n", count(r.Unfinished, "object"))
 		}
 		return err
 	}, filePorts()...)

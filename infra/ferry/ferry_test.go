@@ -365,13 +365,13 @@ func TestAMisspeltSettingIsRefused(t *testing.T) {
 		return h.run("", args...)
 	}
 	for _, args := range []string{"serve", "user list", "outbox list", "sweep", "key", "check", "backup x", "restore-data x", "inbox"} {
-		wantSentence(t, run("KEPDAYS", strings.Fields(args)...), exitSettings, "KEPDAYS is no setting; did you mean FERRY_KEEP_DAYS?")
+		wantSentence(t, run("KEPDAYS", strings.Fields(args)...), exitSettings, "KEPDAYS is not a setting; did you mean FERRY_KEEP_DAYS?")
 	}
 	for name, want := range map[string]string{
 		"KEEP_DAY": "KEEP_DAYS", "PULBIC_URL": "PUBLIC_URL", "TABEL": "TABLE", "SMPT_UL": "SMTP_URL", "DATA_": "DATA", "MOVERSS": "MOVERS",
 		"SMTP_URL_FIEL": "SMTP_URL_FILE", "KEPDAYS_FILE": "KEEP_DAYS_FILE", "PASWORD": "PASSWORD",
 	} {
-		wantSentence(t, run(name, "check"), exitSettings, "FERRY_"+name+" is no setting; did you mean FERRY_"+want+"?")
+		wantSentence(t, run(name, "check"), exitSettings, "FERRY_"+name+" is not a setting; did you mean FERRY_"+want+"?")
 	}
 	for _, name := range []string{ // as Kubernetes sets them for a service that is named ferry
 		"PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT_8190_TCP", "PORT_8190_TCP_ADDR", "PORT_8190_TCP_PORT", "PORT_8190_TCP_PROTO",
@@ -379,12 +379,12 @@ func TestAMisspeltSettingIsRefused(t *testing.T) {
 		wantSentence(t, run(name, "check"), exitSettings, "there is no Ferry data here")
 	}
 	for _, name := range []string{"", "KEEPDAYSS2", "SMTP_PASSWORD", "PORTS", strings.Repeat("X", 100_000)} {
-		run(name, "check").want(t, exitSettings, "warning: FERRY_"+name+" is no setting\n", "there is no Ferry data here")
+		run(name, "check").want(t, exitSettings, "warning: FERRY_"+name+" is not a setting\n", "there is no Ferry data here")
 	}
-	wantSentence(t, run("LOG_FILE", "check"), exitSettings, "FERRY_LOG_FILE is no setting: the log goes to standard error")
-	run("KEPDAYS", "ls").want(t, exitSettings, "KEPDAYS is no setting; did you mean FERRY_KEEP_DAYS?", "ferry login")
+	wantSentence(t, run("LOG_FILE", "check"), exitSettings, "FERRY_LOG_FILE is not a setting: the log goes to standard error")
+	run("KEPDAYS", "ls").want(t, exitSettings, "KEPDAYS is not a setting; did you mean FERRY_KEEP_DAYS?", "ferry login")
 	h.env = []string{"FERRY_PORT=8080"}
-	h.run("", "check").want(t, exitSettings, "warning: FERRY_PORT is no setting")
+	h.run("", "check").want(t, exitSettings, "warning: FERRY_PORT is not a setting")
 	h.run("", "version").prints(t, exitOK, h.run("", "--version").out)
 }
 

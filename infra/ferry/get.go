@@ -125,7 +125,7 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 	case f.bundle && c.unpacks():
 		return c.unpack(ctx, m, f, v, r)
 	case len(c.Only) > 0:
-		return r, usage("--only is for bundles, and this is none")
+		return r, usage("--only is for bundles, and this is not one")
 	case c.Output == "-":
 		got, err := f.client.Copy(ctx, f.link, out.Out.raw, v)
 		r.Name, r.Length = got.Name, got.Length
@@ -159,7 +159,7 @@ func (c getCommand) verify(ctx context.Context, out console, m *meter, f found) 
 		}
 		return keys.password(wrong)
 	}, Reopened: func() {
-		m.say("what was begun earlier can no longer be resumed for nothing: " +
+		m.say("it is too late to resume the earlier download for free: " +
 			"this takes another download, if the link counts them")
 	}, Started: func(r client.Remote, have int64) {
 		m.begin(r.Name, r.Length)

@@ -25,7 +25,7 @@ func (c upCommand) checkGuest() error {
 	others.PasswordFile = "" // this is the password of the request
 	switch {
 	case !strings.Contains(c.Request, "k="):
-		return usage("--request takes the whole link of a request; quote it, or the shell cuts it")
+		return usage("--request takes the whole link of a request; quote it, or the shell cuts it off")
 	case c.Password:
 		return usage("--password does not go with --request: if the request needs a password, it is asked for")
 	case c.To != "" || c.Expires != "" || c.Notify || !reflect.DeepEqual(others, sharing{}):

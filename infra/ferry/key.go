@@ -12,7 +12,7 @@ import (
 
 type keyCommands struct {
 	List   keyList   `cmd:"" default:"withargs" help:"List the versions of the key; the last one is for new files."`
-	Rotate keyRotate `cmd:"" help:"Make a new version, for the links of new files; links that were sent go on."`
+	Rotate keyRotate `cmd:"" help:"Make a new version, for the links of new files; links already sent keep working."`
 	Revoke keyRevoke `cmd:"" help:"End all links of a version that has leaked, and give their files new ones."`
 }
 
@@ -42,7 +42,7 @@ func (c keyRotate) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *service.Service) error {
 		newest, err := p.Key.Rotate(ctx, p.Table, p.Random, 0)
 		if err == nil {
-			out.tell("version %d is for new files; links that were sent before go on until they expire\n", newest)
+			out.tell("version %d is for new files; links already sent keep working until they expire\n", newest)
 		}
 		return err
 	}, filePorts()...)

@@ -12,7 +12,7 @@ type linkCommands struct {
 	Ls    linkLsCommand    `cmd:"" help:"List the links of a file: their state, recipient and downloads left."`
 	Set   linkSetCommand   `cmd:"" help:"Change when a link ends, how many downloads it allows, or its password."`
 	Rm    linkRmCommand    `cmd:"" help:"End links at once, for good."`
-	Renew linkRenewCommand `cmd:"" help:"End a file's own link and make it anew."`
+	Renew linkRenewCommand `cmd:"" help:"End a file's own link and make a new one."`
 }
 
 // oneFile names a file of the user area.

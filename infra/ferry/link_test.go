@@ -29,7 +29,7 @@ func TestAProtectedLinkIsDownloadedWithItsPassword(t *testing.T) {
 	protect(t, s, "1")
 	stranger := newHome(t)
 	wantSentence(t, stranger.run("", "get", link), exitPermission, "the link needs a password: name a file that has it with --password-file")
-	wantSentence(t, stranger.run("wrong\n", "get", link, "--password-file", "-"), exitPermission, "the password is not right")
+	wantSentence(t, stranger.run("wrong\n", "get", link, "--password-file", "-"), exitPermission, "the password is wrong")
 	stranger.run("", "get", link, "--password-file", "none").want(t, exitNoFile, "none")
 	stranger.run("", "get", link, "--password-file", "/dev/null").want(t, exitUsage, "is empty")
 	stranger.run(openSesame+"\n", "get", link, "--password-file", "-").want(t, exitOK, "a.txt: 7 B")
@@ -72,10 +72,10 @@ func TestAPersonIsAskedForThePassword(t *testing.T) {
 			lines = lines[1:]
 		}
 	}
-	if said := typing("one", "two", "three"); strings.Count(said, "Password of the link: ") != wrongPasswords || !strings.Contains(said, "the password is not right") {
+	if said := typing("one", "two", "three"); strings.Count(said, "Password of the link: ") != wrongPasswords || !strings.Contains(said, "the password is wrong") {
 		t.Errorf("three wrong passwords: %s", said)
 	}
-	if said := typing("wrong", openSesame); !strings.Contains(said, "That is not right.") || stranger.read("a.txt") != "content" {
+	if said := typing("wrong", openSesame); !strings.Contains(said, "Wrong password.") || stranger.read("a.txt") != "content" {
 		t.Errorf("the right password: %s", said)
 	}
 }

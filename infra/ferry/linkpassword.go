@@ -66,7 +66,7 @@ func (u *unlocking) password(wrong error) (string, error) {
 	u.meter.clear()
 	question := "Password of the link: "
 	if wrong != nil {
-		question = "That is not right. " + question
+		question = "Wrong password. " + question
 	}
 	var err error
 	u.typed, err = ask.secret(question)
@@ -88,7 +88,7 @@ func (p protecting) linkPassword(ctx context.Context, out console) (password str
 		password, err = newLinkPassword(asker(ctx, out))
 	}
 	if err == nil && (strings.TrimSpace(password) != password || strings.ContainsFunc(password, unicode.IsControl)) {
-		err = usage("the password of a link has no spaces at its ends, and no control characters")
+		err = usage("the password of a link cannot begin or end with a space, or have control characters")
 	}
 	return password, err
 }
@@ -96,7 +96,7 @@ func (p protecting) linkPassword(ctx context.Context, out console) (password str
 // changed returns the password to set: "" if it is to be removed, or nil if it stays.
 func (p protecting) changed(ctx context.Context, out console, remove bool) (*string, error) {
 	if remove && (p.Password || p.PasswordFile != "") {
-		return nil, usage("--password and --no-password exclude each other")
+		return nil, usage("--password and --no-password can't be used together")
 	}
 	password, err := p.linkPassword(ctx, out)
 	if err != nil || password == "" && !remove {

@@ -127,7 +127,7 @@ func detailed(
 	n := 0
 	for f, err := range files {
 		if n == mostDetailed {
-			out.tell("these are the newest %d files; name others, or a pattern\n", mostDetailed)
+			out.tell("only the newest %d files are shown; for others, give names or a pattern\n", mostDetailed)
 			break
 		}
 		known := &all[n]

@@ -51,8 +51,8 @@ func (w where) publicURL(addr net.Addr) (string, error) {
 	case len(w.Domains) > 0:
 		host = w.Domains[0]
 	case net.ParseIP(host).IsUnspecified():
-		return "", fail(exitSettings, "%s means all addresses of this machine, but a link needs one: "+
-			"use --tls-domain, or set that of the proxy in front or of this machine, such as FERRY_PUBLIC_URL=%s",
+		return "", fail(exitSettings, "%s means all addresses of this machine, but a link needs a single one: "+
+			"use --tls-domain, or set the address of the proxy in front or of this machine, such as FERRY_PUBLIC_URL=%s",
 			w.listenOn(), w.url(ownHost(), port))
 	}
 	return w.url(host, port), nil
@@ -144,7 +144,7 @@ func (c serveCommand) listen(log *slog.Logger) (l *listeners, err error) {
 		case errors.Is(err, syscall.EACCES):
 			return nil, fail(exitPort, "cannot listen on %s: permission denied; for a port below 1024 put "+
 				"AmbientCapabilities=CAP_NET_BIND_SERVICE into the systemd unit or run setcap cap_net_bind_service=+ep FERRY, "+
-				"or choose a port from 1024 on with %s, behind a proxy", one.addr, one.flag)
+				"or choose a port of 1024 or above with %s, behind a proxy", one.addr, one.flag)
 		case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
 			return nil, fail(exitSettings, "%s is not an address to listen on, such as 127.0.0.1:8080: %w",
 				one.addr, errors.Unwrap(err))

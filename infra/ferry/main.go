@@ -212,11 +212,11 @@ type commands struct {
 	Logout  logoutCommand   `cmd:"" group:"Files:" help:"End the login."`
 	Up      upCommand       `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
 	Ls      lsCommand       `cmd:"" group:"Files:" help:"List your files."`
-	Show    showCommand     `cmd:"" group:"Files:" help:"Show everything about a file: recipients and downloads included."`
+	Show    showCommand     `cmd:"" group:"Files:" help:"Show everything about a file, including recipients and downloads."`
 	Get     getCommand      `cmd:"" group:"Files:" help:"Download files."`
 	Share   shareCommand    `cmd:"" group:"Files:" help:"Send a stored file to more people, or make one more link to it."`
 	Link    linkCommands    `cmd:"" group:"Files:" help:"List, change and end the links of a file."`
-	Request requestCommands `cmd:"" group:"Files:" help:"Ask for files, by links with which anyone can send you some."`
+	Request requestCommands `cmd:"" group:"Files:" help:"Ask for files, with links that let anyone send you some."`
 	Set     setCommand      `cmd:"" group:"Files:" help:"Rename a file, or change when it leaves your area."`
 	Rm      rmCommand       `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
 	Restore restoreCommand  `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
@@ -306,15 +306,15 @@ func settingNames(root *kong.Node) []string {
 // command refuses a variable that differs from a setting by at most two letters.
 func checkNames(c console, known, environ []string, refuses bool) error {
 	if os.Getenv("FERRY_LOG_FILE") != "" {
-		return fail(exitSettings, "FERRY_LOG_FILE is no setting: the log goes to standard error, "+
-			"which you can lead into a file with 2> FILE")
+		return fail(exitSettings, "FERRY_LOG_FILE is not a setting: the log goes to standard error, "+
+			"which you can redirect to a file with 2> FILE")
 	}
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		if !strings.HasPrefix(name, "FERRY_") || slices.Contains(known, name) || isOfKubernetes(name, value) {
 			continue
 		}
-		wrong := name + " is no setting"
+		wrong := name + " is not a setting"
 		like := similar(name, known)
 		if like != "" {
 			wrong += "; did you mean " + like + "?"

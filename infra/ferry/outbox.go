@@ -77,7 +77,7 @@ type outboxList struct {
 
 func (c outboxList) Run(ctx context.Context, out console) error {
 	if c.Limit < 1 {
-		return usage("--limit %d: it is at least 1", c.Limit)
+		return usage("--limit %d: it must be at least 1", c.Limit)
 	}
 	return c.use(ctx, func(p *service.Service) error {
 		return listing[notice]{
@@ -272,7 +272,7 @@ type inboxCommand struct {
 
 func (c inboxCommand) Run(ctx context.Context, out console) error {
 	if c.Limit < 1 || c.Limit > inbox.MaxList {
-		return usage("--limit %d: it is a number from 1 to %d", c.Limit, inbox.MaxList)
+		return usage("--limit %d: it must be a number from 1 to %d", c.Limit, inbox.MaxList)
 	}
 	return c.use(ctx, func(p *service.Service) error {
 		if u, err := url.Parse(c.SMTP); err == nil && u.Host != "" {

@@ -44,7 +44,7 @@ type transfer struct {
 // say, and report retries beside the meter.
 func (t transfer) meter(out console, r *remote) (*meter, error) {
 	if t.Connections < 1 || t.Connections > 64 || t.Tries < 1 {
-		return nil, usage("--connections %d, --tries %d: they are 1 to 64, and at least 1", t.Connections, t.Tries)
+		return nil, usage("--connections %d, --tries %d: connections must be 1 to 64, tries at least 1", t.Connections, t.Tries)
 	}
 	m := newMeter(out, t.Quiet)
 	var mu sync.Mutex
@@ -64,7 +64,7 @@ func (t transfer) meter(out console, r *remote) (*meter, error) {
 // download by links.
 func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 	if r.URL == "" {
-		return nil, fail(exitSettings, "which service? Run ferry login URL first, or say it with --url or FERRY_URL")
+		return nil, fail(exitSettings, "which service? Run ferry login URL first, or set --url or FERRY_URL")
 	}
 	r.retry.Tries = cmp.Or(r.retry.Tries, fewTries)
 	c, err := client.New(client.Options{URL: r.URL, Bearer: bearer, Retry: r.retry})

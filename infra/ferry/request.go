@@ -17,7 +17,7 @@ type requestCommands struct {
 // requesting has the flags of commands that describe a request.
 type requesting struct {
 	remote
-	Title   *string   `placeholder:"TEXT" help:"What you ask for, as people who have the link see it."`
+	Title   *string   `placeholder:"TEXT" help:"What you ask for, shown to people who have the link."`
 	Message *string   `placeholder:"TEXT" help:"What else they should know."`
 	Expires *string   `placeholder:"WHEN" help:"When it ends: after 12h, 7d or 2w, or a date; none means never."`
 	Bytes   *byteSize `placeholder:"SIZE" help:"How much it takes in all, such as 2GB; 0 means no limit."`

@@ -39,7 +39,7 @@ func TestPeopleAskForFiles(t *testing.T) {
 		{"set ID --message please --json", `"message": "please"`, exitOK},
 		{"set ID --password-file secret", "  yes  ", exitOK},
 		{"set ID", "say what to change", exitUsage},
-		{"set ID --password-file secret --no-password", "exclude each other", exitUsage},
+		{"set ID --password-file secret --no-password", "can't be used together", exitUsage},
 		{"set nothing --title x", "ferry: nothing: there is no open request", exitNoFile},
 		{"set ID --files=-1", "--files -1: files must not be negative", exitRefused},
 		{"set ID --expires soon", "--expires soon: the parameter expires must be like", exitRefused},
@@ -100,7 +100,7 @@ func TestAProtectedRequestAsksForItsPasswordOnce(t *testing.T) {
 	up := []string{"up", "a.txt", "--request", link}
 	wantSentence(t, guest.run("", up...), exitPermission, "the link needs a password: name a file that has it")
 	typed := append(up, "--password-file", "-")
-	wantSentence(t, guest.run("wrong\n", typed...), exitPermission, "the password is not right")
+	wantSentence(t, guest.run("wrong\n", typed...), exitPermission, "the password is wrong")
 	guest.env = append(guest.env, "FERRY_LINK_PASSWORD="+openSesame)
 	guest.run("", up...).want(t, exitOK, "a.txt: 7 B")
 	guest.env = guest.env[:len(guest.env)-1]

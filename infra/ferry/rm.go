@@ -12,7 +12,7 @@ type rmCommand struct {
 	remote
 	Files  []string `arg:"" name:"file"`
 	Backup bool     `xor:"for-good" help:"Remove files from the backup area, for good."`
-	Now    bool     `xor:"for-good" help:"Remove files for good at once, from the backup area too. Nothing is asked."`
+	Now    bool     `xor:"for-good" help:"Remove files at once and for good, from the backup area too, without asking."`
 	JSON   bool     `name:"json" help:"Print a JSON array of the files and of failures."`
 }
 

@@ -95,7 +95,7 @@ type smsSender struct {
 
 func (c serveCommand) Run(ctx context.Context, set service.Settings, out console) error {
 	if runtime.GOOS == "windows" { // its file system has no rename over an open file, and no modes
-		return errors.New("ferry serve does not run on Windows; here ferry is the client alone")
+		return errors.New("ferry serve does not run on Windows; here ferry is only the client")
 	}
 	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(hurry)

@@ -22,9 +22,9 @@ type sharing struct {
 func (s sharing) check() error {
 	switch {
 	case s.Message != "" && len(s.Mail)+len(s.SMS) == 0:
-		return usage("--message goes with a link: say to whom with --mail or --sms")
+		return usage("--message is sent with a link: name a recipient with --mail or --sms")
 	case s.Downloads != nil && *s.Downloads < 1:
-		return usage("--downloads %d: it is at least 1; without the flag there is no limit", *s.Downloads)
+		return usage("--downloads %d: it must be at least 1; without the flag there is no limit", *s.Downloads)
 	case s.Lang != "":
 		if _, err := parseLang(s.Lang); err != nil {
 			return usage("--lang %s is %w", s.Lang, err)

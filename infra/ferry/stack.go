@@ -50,7 +50,7 @@ func fromStack(ctx context.Context, k *kong.Context) error {
 	outputs, _ := variables()
 	for _, variable := range outputs {
 		if f := flags[variable]; !f.Target.IsZero() {
-			return usage("--stack says what --%s (%s) says; give one of them", f.Name, variable)
+			return usage("--stack already sets --%s (%s); give one of them", f.Name, variable)
 		}
 	}
 	values, err := stackValues(ctx, flags["FERRY_STACK"].Target.String(), flags["AWS_REGION"].Target.String())
@@ -75,7 +75,7 @@ func stackValues(ctx context.Context, name, region string) (map[string]string, e
 		return nil, err
 	}
 	if cfg.Region == "" {
-		return nil, fmt.Errorf("which region is the stack %s in? Say it with --region or AWS_REGION", name)
+		return nil, fmt.Errorf("which region is the stack %s in? Set --region or AWS_REGION", name)
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("there are no AWS credentials; AWS_PROFILE can name a profile that has some: %w", err)

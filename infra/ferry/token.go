@@ -89,7 +89,7 @@ func (c tokenRmCommand) Run(ctx context.Context, out console, who *identity) err
 		if err := who.EndTokens(ctx); err != nil {
 			return err
 		}
-		out.tell("all tokens and logins have ended; run ferry login to go on\n")
+		out.tell("all tokens and logins have ended; run ferry login to continue\n")
 		return nil
 	}
 	return each(ctx, out, c.IDs, "token %s has ended", func(id string) error { return who.EndToken(ctx, id) })

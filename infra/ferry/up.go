@@ -33,12 +33,12 @@ type upCommand struct {
 	sharing
 	Notify   bool     `help:"Get a mail when a file is downloaded for the first time."`
 	Name     string   `placeholder:"NAME"`
-	Each     bool     `help:"Upload each file by itself, with a link for each, and no bundle."`
+	Each     bool     `help:"Make a link for each file instead of one bundle."`
 	SHA256   bool     `name:"sha256" help:"Store the SHA-256 of large files too, which reads them once more."`
 	PartSize byteSize `placeholder:"SIZE"`
 	Session  bool     `help:"Send small files in parts too: some gateways, such as SAM's, damage other bodies."`
-	Request  string   `placeholder:"LINK" help:"Send the files to who made this request, without a login."`
-	By       string   `placeholder:"NAME" help:"Your name, for who made the request."`
+	Request  string   `placeholder:"LINK" help:"Upload the files to this request, without a login."`
+	By       string   `placeholder:"NAME" help:"Your name, shown to the owner of the request."`
 	transfer
 }
 
@@ -148,7 +148,7 @@ func (c upCommand) check() error {
 	case c.PasswordFile == "-" && slices.Contains(c.Paths, "-"):
 		return usage("--password-file - and the path - both want standard input")
 	case slices.Contains(c.Paths[slices.Index(c.Paths, "-")+1:], "-"):
-		return usage("standard input can be uploaded only once, but - is there several times")
+		return usage("standard input can be uploaded only once, but - was given several times")
 	case !c.bundles():
 	case slices.Contains(c.Paths, "-"):
 		return usage("standard input cannot be part of a bundle; --each makes a link for each file")

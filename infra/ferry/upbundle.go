@@ -134,8 +134,8 @@ func (t *tree) add(path string, m member) error {
 		t.entries, t.files = t.entries[:last], t.files[:last]
 	}
 	if len(t.entries) == bundle.MaxEntries {
-		return usage("a bundle has at most 10,000 files and empty folders, and here are more; " +
-			"make several bundles, or say --each")
+		return usage("a bundle can have at most 10,000 files and empty folders, and there are more here; " +
+			"make several bundles, or use --each")
 	}
 	e := bundle.Entry{Path: path, Modified: m.info.ModTime()}
 	if !e.IsFolder() {

@@ -82,7 +82,7 @@ func (u *uploader) readState(
 		if what == "" {
 			return s, nil
 		}
-		u.meter.print(u.out.Err, "%s since the upload of %s began, so it begins anew", what, printable(name))
+		u.meter.print(u.out.Err, "%s since the upload of %s began, so it starts again", what, printable(name))
 		u.abort(ctx, s)
 	}
 	*s = state{path: s.path, Key: rand.Text(), File: where[0], Marks: marks}

@@ -27,7 +27,7 @@ type userCommands struct {
 	Add     userAdd     `cmd:"" help:"Create a user."`
 	List    userList    `cmd:"" help:"List all users."`
 	Show    userShow    `cmd:"" help:"Show one user."`
-	Invite  userInvite  `cmd:"" help:"Mail a user in first access the link to choosing a password again."`
+	Invite  userInvite  `cmd:"" help:"Send a user in first access a new invitation."`
 	Edit    userEdit    `cmd:"" help:"Change a user's address, number, language, quota or retention."`
 	Disable userDisable `cmd:"" help:"End a user's access at once; the files stay."`
 	Enable  userEnable  `cmd:"" help:"Give a disabled user access again."`
@@ -43,7 +43,7 @@ func canonical(name string) (string, error) {
 	if r := []rune(name); len(r) > auth.MaxName { // enough to recognise it
 		quoted = fmt.Sprintf("%q...", string(r[:auth.MaxName/2]))
 	}
-	return "", usage("%s cannot be a user's name: it has 1 to %d of the letters a to z, digits and . _ - @ +, "+
+	return "", usage("%s cannot be a user's name: a name has 1 to %d of the letters a to z, digits and . _ - @ +, "+
 		"and does not begin with a dot", quoted, auth.MaxName)
 }
 
@@ -94,7 +94,7 @@ type userAdd struct {
 	profile
 	inviting
 	NoInvite  bool   `help:"Send no invitation to the address."`
-	WithFiles bool   `help:"Keep the files of a user who is lost or cannot be read; logins end."`
+	WithFiles bool   `help:"Keep the files of a user whose record is lost or cannot be read; logins end."`
 	Name      string `arg:"" help:"Name to log in with."`
 }
 
@@ -172,7 +172,7 @@ func (inviting) invite(ctx context.Context, out console, p *service.Service, u a
 	if !inCloud {
 		when = " as soon as ferry serve runs"
 	}
-	out.tell("an invitation goes to %s%s; its link to choosing a password is valid for %s\n",
+	out.tell("an invitation goes to %s%s; its link for choosing a password is valid for %s\n",
 		u.Email, when, count(int64(auth.InviteLife/(24*time.Hour)), "day"))
 	return nil
 }
@@ -191,7 +191,7 @@ func (c userInvite) Run(ctx context.Context, set service.Settings, out console) 
 		case u.State == "":
 			return "", fmt.Errorf("%w: ferry user show %s says more", auth.ErrDamaged, u.Name)
 		case u.State != auth.FirstAccess:
-			return "", usage("user %s is in state %s: an invitation is for first access, which ferry user reset begins", u.Name, u.State)
+			return "", usage("user %s is in state %s: only users in first access can be invited; ferry user reset starts that", u.Name, u.State)
 		case u.Email == "":
 			return "", usage("user %s has no address: ferry user edit %s --email ADDRESS", u.Name, u.Name)
 		}
@@ -238,7 +238,7 @@ func parseLang(text string) (string, error) {
 	if lang, ok := param.Language(text); ok {
 		return lang, nil
 	}
-	return "", fmt.Errorf("one of %s", strings.Join(param.Languages(), ", "))
+	return "", fmt.Errorf("not one of %s", strings.Join(param.Languages(), ", "))
 }
 
 func parseDays(text string) (int64, error) {
@@ -269,7 +269,7 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 		}
 		done := "is changed"
 		if u.State == auth.FirstAccess && u.Email != "" && u.Email != after.Email {
-			done += "; an invitation to the old address works no longer: ferry user invite sends another"
+			done += "; an invitation to the old address no longer works: ferry user invite sends another"
 		}
 		return done, s.Edit(ctx, u, after)
 	})
@@ -436,7 +436,7 @@ func (c userReset) Run(ctx context.Context, out console) error {
 		}
 		done := "has a new password; all bearers have ended"
 		if u.State == auth.FirstAccess {
-			done += ", and an invitation that was sent works no longer: ferry user invite sends another"
+			done += ", and an invitation that was sent no longer works: ferry user invite sends another"
 		}
 		c.report(out, done, u.Name, password)
 		return "", nil

@@ -390,8 +390,8 @@ func (r requests) limit(note string, now time.Time, most int) error {
 		}
 		if most == 0 {
 			left := time.Unix(at, 0).Add(r.window).Sub(now)
-			return fault.Wait(min(left, r.window), "one address may make %d requests an hour for a user "+
-				"and %d in all, and a user gets at most %d a day", maxPerPair, maxPerSource, maxPerUser)
+			return fault.Wait(min(left, r.window), "the limits are %d requests an hour from one address for one user, "+
+				"%d an hour from one address in all, and %d a day for one user", maxPerPair, maxPerSource, maxPerUser)
 		}
 	}
 	return nil

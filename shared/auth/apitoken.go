@@ -213,7 +213,7 @@ func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, erro
 	same := slices.DeleteFunc(live, func(t APIToken) bool { return (t.Scope == ScopeLogin) != login })
 	if len(same) >= MaxTokens {
 		if !login {
-			return nil, fault.New(fault.Conflict, "you have %d API tokens, which is the most: end one first", len(same))
+			return nil, fault.New(fault.Conflict, "you have %d API tokens, the most that a user may have: end one first", len(same))
 		}
 		idlest := slices.MinFunc(same, func(a, b APIToken) int {
 			return cmp.Compare(max(a.Created, a.Used), max(b.Created, b.Used))

@@ -119,7 +119,7 @@ func (a *Authenticator) password(ctx context.Context, c Credential) (u User, had
 func (a *Authenticator) CheckPassword(ctx context.Context, id, hash, password, source string) error {
 	_, ok, err := a.attemptOn(id, source).verify(ctx, "", password, func(User) string { return hash })
 	if err == nil && !ok {
-		err = fault.New(fault.Unauthorized, "the password is not right")
+		err = fault.New(fault.Unauthorized, "the password is wrong")
 	}
 	return err
 }

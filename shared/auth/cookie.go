@@ -59,7 +59,7 @@ func (c Cookie) Read(r *http.Request) (Credential, error) {
 	case len(all) == 0 || all[0].Value == "":
 		return Credential{}, nil
 	case len(all) > 1: // a neighbour can set one for some paths, and its login would act there
-		return Credential{}, fault.New(fault.Forbidden, "the browser sends two cookies %s: remove those of this site, and log in again", c.Name)
+		return Credential{}, fault.New(fault.Forbidden, "the browser sends two cookies named %s: delete this site's cookies, and log in again", c.Name)
 	case !c.IsOwn(r):
 		return Credential{}, fault.New(fault.Forbidden, "a web page of another site may not do this")
 	}

@@ -35,7 +35,7 @@ func (u *unpacking) load(ctx context.Context, from *origin, connections int) err
 		return err
 	}
 	if more := len(u.wrong) - 1; more > 0 {
-		return fmt.Errorf("%w; so are %d more", u.wrong[0], more)
+		return fmt.Errorf("%w; other files with wrong bytes: %d", u.wrong[0], more)
 	}
 	return u.wrong[0]
 }

@@ -123,7 +123,7 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 			return nil, fmt.Errorf("writing a request: %w", err)
 		}
 		if bytes.Contains(bytes.ReplaceAll(text, []byte(`\\`), nil), []byte(`\ufffd`)) { // what Marshal makes of other bytes
-			return nil, errors.New("a text of the request is no UTF-8")
+			return nil, errors.New("a text in the request is not UTF-8")
 		}
 		body, kind = text, "application/json"
 	case r.form != nil:

@@ -128,7 +128,7 @@ func CheckContent(h http.Header, length int64) error {
 // Piece returns the fault for a request that sends a piece of a file as if it were the whole file.
 // what is the header or parameter that says so.
 func Piece(what string) error {
-	return fault.New(fault.Invalid, "this is a piece of a file, by its %s: to send a file in parts, begin an upload session with POST /uploads", what)
+	return fault.New(fault.Invalid, "the %s says that this is a piece of a file: to send a file in parts, begin an upload session with POST /uploads", what)
 }
 
 // isWhole reports whether a Content-Range covers all of a file.

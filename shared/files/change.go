@@ -59,7 +59,7 @@ func (s *Service) Amend(ctx context.Context, f File, change func(now *File) ([]t
 		}
 		ops = slices.Concat([]table.Op{now.amended().If(f.Unchanged()...)}, links, ops)
 		if len(ops) > table.MaxOps {
-			return fault.New(fault.Conflict, "so many links cannot be changed at once: ask for fewer new ones")
+			return fault.New(fault.Conflict, "too many links to change at once: ask for fewer new ones")
 		}
 		return s.Table.Write(ctx, ops...)
 	})

@@ -54,6 +54,6 @@ func (s *Service) bounded(
 		time.Sleep(rand.N(wait))
 	}
 	return &fault.Fault{
-		Kind: fault.Unavailable, Detail: "many people send files by this link at this moment; try again", After: time.Second,
+		Kind: fault.Unavailable, Detail: "many people are sending files through this link right now; try again", After: time.Second,
 	}
 }

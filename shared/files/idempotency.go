@@ -75,7 +75,7 @@ func ReadKey(h http.Header) (string, error) {
 	key := values[0]
 	hidden := strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 	if len(values) > 1 || key == "" || len(key) > maxKey || hidden {
-		return "", fault.New(fault.Invalid, "%s is one value of 1 to %d visible ASCII characters", KeyHeader, maxKey)
+		return "", fault.New(fault.Invalid, "%s must be one value of 1 to %d visible ASCII characters", KeyHeader, maxKey)
 	}
 	return key, nil
 }
@@ -187,7 +187,7 @@ func errOtherRequest() error {
 }
 
 func errRunning(after time.Duration) error {
-	return &fault.Fault{Kind: fault.Conflict, Detail: "a request with this " + KeyHeader + " is being carried out", After: after}
+	return &fault.Fault{Kind: fault.Conflict, Detail: "a request with this " + KeyHeader + " is still running", After: after}
 }
 
 // Result returns the result of an earlier request with the same key and
@@ -366,7 +366,7 @@ func (s *Service) kept(ctx context.Context, stored ...*Listed) (now []*Listed, e
 		f, err := s.records.Read(item, s.decodeRecord)
 		switch {
 		case errors.Is(err, table.ErrNotFound), err == nil && f.Expired(s.Now()):
-			return nil, fault.New(fault.Gone, "file %d was deleted since this request stored it", stored[i].ID)
+			return nil, fault.New(fault.Gone, "file %d has been deleted since this request stored it", stored[i].ID)
 		case err != nil:
 			s.unreadable(ctx, item.Key, err)
 			f = stored[i]

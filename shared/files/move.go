@@ -87,7 +87,7 @@ func (s *Service) Get(ctx context.Context, owner auth.User, area blob.Area, id i
 func (s *Service) Sent(ctx context.Context, by By, owner string, id int64) (File, error) {
 	f, err := s.get(ctx, blob.Files, owner, id)
 	if fault.Is(err, fault.NotFound) || err == nil && (f.Expired(s.Now()) || f.By != by) {
-		return File{}, fault.New(fault.NotFound, "no file of that id that you have sent to that user")
+		return File{}, fault.New(fault.NotFound, "you have sent no file with that id to that user")
 	}
 	return f, err
 }
@@ -103,7 +103,7 @@ func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int6
 
 func errNoFile(area blob.Area) error {
 	name := map[blob.Area]string{blob.Files: "user", blob.Backup: "backup"}[area]
-	return fault.New(fault.NotFound, "no file of that id in the %s area", name)
+	return fault.New(fault.NotFound, "no file with that id in the %s area", name)
 }
 
 // publish returns the operation that, with those of its links, makes a file visible.

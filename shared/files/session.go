@@ -86,7 +86,7 @@ func (s *Session) State(length *int64) error {
 	l := Session{Plan: Plan{Length: *length, PartSize: s.PartSize}}.Layout()
 	if *length < 0 || l.Check() != nil || s.Length >= 0 && s.Length != *length {
 		return fault.Parameter("length",
-			"length is not that of the session, or more than %d parts of %d bytes have", blob.MaxParts, s.PartSize)
+			"length differs from the session's, or needs more than %d parts of %d bytes", blob.MaxParts, s.PartSize)
 	}
 	if s.Length < 0 {
 		s.Length, s.ReservedUntil = *length, 0 // nothing is reserved for this length yet
@@ -203,7 +203,7 @@ func (s *Service) endParts(ctx context.Context, sess Session) {
 }
 
 func errNoSession() error {
-	return fault.New(fault.NotFound, "no upload session of that id")
+	return fault.New(fault.NotFound, "no upload session with that id")
 }
 
 // Session returns a session that this user began or, if own is false, one whose file goes to this

@@ -50,7 +50,7 @@ func (s *Sweeper) visit(
 			switch {
 			case err != nil && inTime.Err() != nil:
 				s.count(&s.report.Unfinished)
-				s.Log.Warn("an object takes long, and goes on in the next run", "area", area, "key", o.Key, "error", err)
+				s.Log.Warn("an object takes long; it continues in the next run", "area", area, "key", o.Key, "error", err)
 				next = s.Now().Unix()
 			case err != nil:
 				s.count(&s.report.Failed)

@@ -217,7 +217,7 @@ func (u *Upload) takeID(ctx context.Context) error {
 	err = u.s.Table.Update(ctx, op.Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == auth.Disabled {
 		if u.own() || u.by.Request != "" {
-			return fault.New(fault.Unauthorized, "the user was disabled or removed at this moment")
+			return fault.New(fault.Unauthorized, "the user has just been disabled or removed")
 		}
 		return fault.Parameter("d", "the parameter d is not a user name")
 	}

@@ -172,7 +172,7 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 // different, random time. After end, the fault is Unavailable.
 func (s *Service) awaitTurn(end time.Time) error {
 	if !s.Now().Before(end) {
-		return &fault.Fault{Kind: fault.Unavailable, Detail: "many people open this link at this moment; try again", After: time.Second}
+		return &fault.Fault{Kind: fault.Unavailable, Detail: "many people are opening this link right now; try again", After: time.Second}
 	}
 	time.Sleep(rand.N(2 * takeWait))
 	return nil

@@ -135,10 +135,10 @@ func (l Link) over(s State) Over {
 func (s State) fault() error {
 	why := map[State]string{
 		Expired:  "this link has expired",
-		UsedUp:   "this link is used up: it has given all downloads that it allowed",
-		Ended:    "this link was ended by who made it",
+		UsedUp:   "this link is used up: it has reached its limit of downloads",
+		Ended:    "this link was ended by its owner",
 		Deleted:  "the file of this link was deleted",
-		Restored: "this link led to a deleted file, which was restored and has its earlier links again",
+		Restored: "this link led to a deleted file, which was restored with its earlier links",
 		unknown:  wire.NoLink,
 	}[s]
 	if s.Gives() {

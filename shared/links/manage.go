@@ -41,12 +41,12 @@ func (s *Service) Get(ctx context.Context, f files.File, id string) (Link, error
 	}
 	l, err := s.read(ctx, s.tokenOf(f, id), "")
 	if errors.Is(err, table.ErrNotFound) {
-		return l, fault.New(fault.NotFound, "this link was lost: make another, or a file's own link anew")
+		return l, fault.New(fault.NotFound, "this link was lost: make another, or renew the file's own link")
 	}
 	return l, fault.Wrap(err, "reading a link")
 }
 
-func errNoLink() error { return fault.New(fault.NotFound, "this file has no link of that id") }
+func errNoLink() error { return fault.New(fault.NotFound, "this file has no link with that id") }
 
 // Make makes links to a file in the user area, and queues the messages that bring them. If a file
 // has too many links, those that lead nowhere any more make room; if MaxLive are live, the fault
@@ -190,7 +190,7 @@ func (s *Service) Edit(
 		case l.Ended != 0 && c.End, c == Change{}:
 			return nil
 		case l.Ended != 0:
-			return fault.New(fault.Conflict, "this link has ended: make another, or a file's own link anew")
+			return fault.New(fault.Conflict, "this link has ended: make another, or renew the file's own link")
 		}
 		op, err := s.edit(&l, c)
 		if err != nil {

@@ -57,7 +57,7 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 		err = s.Table.Write(ctx, table.Delete(key))
 	}
 	if n := failed.Load(); err == nil && n > 0 {
-		err = fmt.Errorf("files and requests that could not get any: %d; repeat the command when their records are repaired",
+		err = fmt.Errorf("files and requests that did not get new links: %d; repeat the command when their records are repaired",
 			n)
 	}
 	return done.Load(), fault.Wrap(err, "renewing links")

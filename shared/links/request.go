@@ -172,7 +172,7 @@ func (s *Service) EndRequest(ctx context.Context, owner auth.User, id string) er
 	return fault.Wrap(err, "ending a request")
 }
 
-func errNoRequest() error { return fault.New(fault.NotFound, "there is no open request of that id") }
+func errNoRequest() error { return fault.New(fault.NotFound, "there is no open request with that id") }
 
 // openRequest returns a request of a user, unless it has ended.
 func (s *Service) openRequest(ctx context.Context, owner auth.User, id string) (r Request, err error) {
@@ -323,7 +323,7 @@ func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Ta
 		open.add(*t.Begun, by)
 	}
 	if t.Begun != nil && (open.sessions > maxGuests || open.bySource > maxGuest) {
-		return fault.Wait(time.Minute, "too many uploads by this link are under way; end or complete one first")
+		return fault.Wait(time.Minute, "too many uploads through this link are open; complete or end one first")
 	}
 	return r.room(open.files, open.bytes)
 }
@@ -335,7 +335,7 @@ func (r Request) room(files, bytes int64) error {
 	case r.Files+files > most:
 		return fault.New(fault.Forbidden, "this request takes at most %d files", most)
 	case r.MaxBytes > 0 && r.Bytes+bytes > r.MaxBytes:
-		return fault.New(fault.TooLarge, "this request takes at most %d bytes together", r.MaxBytes)
+		return fault.New(fault.TooLarge, "this request takes at most %d bytes in total", r.MaxBytes)
 	}
 	return nil
 }

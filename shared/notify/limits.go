@@ -52,7 +52,7 @@ func (o Outbox) Reserve(
 	}
 	for _, w := range begun {
 		if w.add > w.most {
-			return now, fault.New(fault.Invalid, "notices %s are limited to %d, and this asks for %d at once",
+			return now, fault.New(fault.Invalid, "notices %s are limited to %d, but this asks for %d at once",
 				w.what, w.most, w.add)
 		}
 		ops = append(ops, w.op(now))
@@ -90,7 +90,7 @@ func (o Outbox) Release(ctx context.Context, reserved []time.Time, by files.By, 
 // longest first: if several are full, the longest is the one to wait for.
 func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 	for _, address := range to {
-		all = append(all, limitWindow{"limit#to#" + hashRecipient(address), day, 1, o.Limits.PerRecipient, "to a recipient a day"})
+		all = append(all, limitWindow{"limit#to#" + hashRecipient(address), day, 1, o.Limits.PerRecipient, "per recipient and day"})
 	}
 	all = append(all, o.userWindows(user, int64(len(to)))...)
 	return slices.DeleteFunc(all, func(w limitWindow) bool { return w.most == 0 || w.add == 0 })
@@ -99,8 +99,8 @@ func (o Outbox) windows(user string, to []string) (all []limitWindow) {
 // userWindows returns the windows in which n messages of a user count, limited or not.
 func (o Outbox) userWindows(user string, n int64) []limitWindow {
 	return []limitWindow{
-		{"limit#user#" + user, day, n, o.Limits.PerDay, "of a user a day"},
-		{"limit#user#" + user, time.Hour, n, o.Limits.PerHour, "of a user an hour"},
+		{"limit#user#" + user, day, n, o.Limits.PerDay, "per user and day"},
+		{"limit#user#" + user, time.Hour, n, o.Limits.PerHour, "per user and hour"},
 	}
 }
 

@@ -66,7 +66,7 @@ func (e *noticeEntry) prepareMissing(ctx context.Context, n *Notice) error {
 		n.missing = append(n.missing, m)
 	}
 	if len(n.missing) == 0 {
-		return fmt.Errorf("%w: what it is about is forgotten", ErrObsolete)
+		return fmt.Errorf("%w: the list of what did not arrive is gone", ErrObsolete)
 	}
 	var before time.Time
 	if n.Counted != 0 {

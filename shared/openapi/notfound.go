@@ -40,7 +40,7 @@ func NewNotFound(p *api.Ports) http.Handler {
 			return nil
 		case slices.Contains(allow, r.Method): // sending a part in the cloud; parts go to the store there
 			return fault.New(fault.NotFound,
-				"there is nothing at this address; the parts of an upload go to the URLs that were given out")
+				"there is nothing at this address; send the parts of an upload to the URLs that were given out")
 		}
 		return api.NotAllowed(path)
 	})

@@ -87,7 +87,7 @@ func (v *visit) changeAccount() error {
 	case "password":
 		return v.replacePassword(wire.NewPassword{Old: form.Get("old"), New: form.Get("new")})
 	}
-	return fault.New(fault.Invalid, "the form asks for nothing that is known")
+	return fault.New(fault.Invalid, "the form asks for an unknown action")
 }
 
 // makeToken makes an API token. It shows the page without a redirect, because the token cannot be read again.

@@ -65,7 +65,7 @@ func (v *visit) login() error {
 		return v.show(status, "login", in)
 	}
 	if !ok {
-		return fault.New(fault.Forbidden, "browsers log in by https alone")
+		return fault.New(fault.Forbidden, "browsers can log in only over https")
 	}
 	c := auth.Credential{Kind: "password", Name: in.User, Password: form.Get("password"), Source: auth.Source(v.r)}
 	u, err := v.check.LoginFirst(v.r.Context(), c)

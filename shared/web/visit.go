@@ -115,7 +115,7 @@ func (v *visit) findLogin() (err error) {
 	return err
 }
 
-var errLoggedOut = fault.New(fault.Unauthorized, "nobody is logged in")
+var errLoggedOut = fault.New(fault.Unauthorized, "you are not logged in")
 
 // known is a view for anybody. Its header shows who is logged in. That costs a call to the table if
 // there is a cookie. If the call fails, the header shows nobody. The log names nobody for the request.

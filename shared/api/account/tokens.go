@@ -87,7 +87,7 @@ func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 	case only == "programs":
 		end = h.tokens.EndPrograms
 	case q.Has("only"):
-		return fault.Parameter("only", "only must be logins or programs")
+		return fault.Parameter("only", "the parameter only must be logins or programs")
 	}
 	return envelope.WriteNothing(w, end(r.Context(), u.User))
 }

@@ -120,7 +120,7 @@ func TestLoginsAndTokensOfProgramsEndApart(t *testing.T) {
 		again := c.As("ann") // and what is made later lives
 		again.Ask("DELETE /tokens"+only, "").Want(204)
 		for _, other := range []string{"others", ""} {
-			c.As("ann").Ask("DELETE /tokens?only="+other, "").Want(400, "only must be logins or programs")
+			c.As("ann").Ask("DELETE /tokens?only="+other, "").Want(400, "the parameter only must be logins or programs")
 		}
 	}
 }

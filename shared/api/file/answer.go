@@ -195,7 +195,7 @@ func (w *answer) unread(err error) error {
 func (w *answer) fault() error {
 	switch w.refused {
 	case http.StatusPreconditionFailed:
-		return fault.New(fault.Precondition, "the file is not the one that the request's condition names")
+		return fault.New(fault.Precondition, "the file does not match the condition in the request")
 	case http.StatusRequestedRangeNotSatisfiable:
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", w.file.Length))
 		return fault.New(fault.Unsatisfiable,

@@ -157,7 +157,7 @@ func claimOf(r *http.Request) string {
 // errNotAsSaid says that a bundle contradicts itself, which only its sender can fix. Its bytes are
 // as they were sent, as the checksum of the whole bundle shows.
 var errNotAsSaid = fault.New(fault.Conflict,
-	"the bytes of this file in the bundle are not those that the bundle's directory describes")
+	"the bytes of this file in the bundle differ from what the bundle's directory says")
 
 // entry sends one file of a bundle. If the link has a limit, the claim takes a download once the
 // file is found.

@@ -88,7 +88,7 @@ func (s server) find(r *http.Request, u auth.Identity) (files.File, error) {
 	case text == "" || d == u.Name:
 		return s.files.Get(r.Context(), u.User, area, id)
 	case !ok || area == blob.Backup: // only its owner can see that area
-		return files.File{}, fault.New(fault.NotFound, "no file of that id that you have sent to that user")
+		return files.File{}, fault.New(fault.NotFound, "you have sent no file with that id to that user")
 	}
 	return s.files.Sent(r.Context(), files.ByOf(u), d, id)
 }
@@ -101,7 +101,7 @@ func areaOf(r *http.Request) (blob.Area, error) {
 	}
 	area := blob.Area(q.Get("area"))
 	if area != blob.Files && area != blob.Backup {
-		return "", fault.Parameter("area", "the query parameter area is %s or %s", blob.Files, blob.Backup)
+		return "", fault.Parameter("area", "the query parameter area must be %s or %s", blob.Files, blob.Backup)
 	}
 	return area, nil
 }

@@ -72,7 +72,7 @@ func TestALimitedLinkGivesAsManyDownloadsAsItAllows(t *testing.T) {
 	s.Send("GET "+second, "", "Accept", "application/json").Want(200)
 	expect.Equal(t, "what is left", *s.links("1")[0].Left, 1)
 	expect.Equal(t, "the bytes", s.Get(second), "0123456789")
-	s.Send("GET "+third, "").Want(401).WantHeaders("Ferry-Error", "this link is used up: it has given all downloads that it allowed")
+	s.Send("GET "+third, "").Want(401).WantHeaders("Ferry-Error", "this link is used up: it has reached its limit of downloads")
 	s.Send("GET "+link, "").Want(401)
 	expect.Equal(t, "the bytes again", s.Get(first), "0123456789")
 	expect.Equal(t, "the state", s.links("1")[0].State, "used up")

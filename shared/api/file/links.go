@@ -112,7 +112,7 @@ func checkRecipients(in wire.NewLinks) error {
 	case slices.Contains(in.M, ""):
 		return fault.Parameter("m", "the parameter m has an empty address")
 	case in.Instead != "" && (len(in.C)+len(in.M) != 1 || in.I+in.Expires+in.Password != "" || in.Downloads != 0):
-		return fault.Parameter("instead", "the parameter instead needs one recipient, who gets the message and the limits of that link")
+		return fault.Parameter("instead", "the parameter instead needs exactly one recipient and no other parameters: the new link keeps the old one's message and limits")
 	case in.I != "" && len(in.C)+len(in.M) == 0:
 		return fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}

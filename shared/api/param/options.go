@@ -24,12 +24,12 @@ func Options(ctx context.Context, hasher *auth.Hasher, downloads int64, password
 	case downloads < 0 || downloads > MaxDownloads:
 		return o, fault.Parameter("downloads", "the parameter downloads must be a number from 1 to %d", MaxDownloads)
 	case utf8.RuneCountInString(password) > MaxLinkPassword:
-		return o, fault.Parameter("password", "the password of a link has at most %d characters", MaxLinkPassword)
+		return o, fault.Parameter("password", "the password of a link must have at most %d characters", MaxLinkPassword)
 	case strings.ContainsRune(password, utf8.RuneError): // something has replaced the sender's characters
 		return o, fault.Parameter("password", "the password of a link must be UTF-8")
 	case strings.TrimSpace(password) != password || strings.ContainsFunc(password, unicode.IsControl):
 		// The header that carries the password in a download allows neither.
-		return o, fault.Parameter("password", "the password of a link has no control characters, and no spaces at its ends")
+		return o, fault.Parameter("password", "the password of a link must have no control characters, and no spaces at its ends")
 	}
 	o.Limit = downloads
 	if password != "" {

@@ -94,7 +94,7 @@ func Misspelt(q url.Values, known ...string) error {
 			continue
 		}
 		if i := slices.IndexFunc(known, near); i >= 0 {
-			return Unknown(name, "there is no parameter %q: %s may be meant", name, known[i])
+			return Unknown(name, "there is no parameter %q; did you mean %s?", name, known[i])
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func (p *packer) pack() error {
 	case err != io.EOF:
 		return bodyError(err)
 	case part.SHA256 != nil && sha256.Sum256(content) != [sha256.Size]byte(part.SHA256):
-		return fault.New(fault.Invalid, "the SHA-256 of %.100q is not the one that its part states", part.Name)
+		return fault.New(fault.Invalid, "the SHA-256 of %.100q differs from the one that its part states", part.Name)
 	}
 	p.names += entryMemory + len(part.Name)
 	path := strings.Clone(part.Name) // the name may be a piece of a longer header

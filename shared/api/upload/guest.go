@@ -101,7 +101,7 @@ func (h handler) cookie(r *http.Request) auth.Cookie {
 func guestMay(u auth.Identity, in wire.NewSession) error {
 	if u.Guest == nil {
 		if in.By != "" {
-			return fault.Parameter("by", "the parameter by is for guests")
+			return fault.Parameter("by", "the parameter by is only for guests")
 		}
 		return nil
 	}

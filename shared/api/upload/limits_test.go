@@ -174,9 +174,9 @@ func TestCompletingTwiceCountsOnce(t *testing.T) {
 	c.wantCounts(map[string]int{"outbox#": 1})
 	expect.Equal(t, "objects", len(c.Objects(blob.Files)), 1)
 	c.begins(another) // the second of the hour
-	c.Ask("POST /uploads", another).Want(429, "an hour")
+	c.Ask("POST /uploads", another).Want(429, "per user and hour")
 	c.Clock.Advance(time.Hour)
 	c = c.as("ann")
 	c.begins(another) // the third of the day
-	c.Ask("POST /uploads", another).Want(429, "a recipient")
+	c.Ask("POST /uploads", another).Want(429, "per recipient and day")
 }

@@ -161,7 +161,7 @@ func TestTheMakerSeesWhoHasSentWhat(t *testing.T) {
 	for _, by := range bad {
 		c.Send("PUT "+made.LinkURL+"&file=a.txt&by="+by, "hello").Want(400, "the parameter by")
 	}
-	c.Ask("POST /uploads", plan).Want(400, "the parameter by is for guests")
+	c.Ask("POST /uploads", plan).Want(400, "the parameter by is only for guests")
 }
 
 func TestAGuestSeesWhatTheySentAndNobodyElseDoes(t *testing.T) {
@@ -348,7 +348,7 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 	at := slices.IndexFunc(now, func(r wire.Request) bool { return r.ID == made.ID })
 	expect.Equal(t, "files that have arrived", now[at].Arrived.Files, 7)
 	for _, body := range []string{`{"name":"a","length":1,"files":1}`, `{"name":"a","length":1,"bundle":true,"files":10001}`, `{"name":"a","length":1,"bundle":true,"files":-1}`} {
-		c.asGuest(made.LinkURL, guest, "POST /uploads", body).Want(400, "how many files a bundle has")
+		c.asGuest(made.LinkURL, guest, "POST /uploads", body).Want(400, "the number of files in a bundle")
 	}
 }
 

@@ -66,7 +66,7 @@ type session struct {
 func (h handler) session(r *http.Request, u auth.Identity, id string, own bool) (files.Session, error) {
 	sess, err := h.files.Session(r.Context(), files.ByOf(u), id, own)
 	if err == nil && !mayUse(u, sess) {
-		return files.Session{}, fault.New(fault.Forbidden, "another login began this upload: the scope of this token does not allow to use it")
+		return files.Session{}, fault.New(fault.Forbidden, "another login began this upload: the scope of this token does not allow using it")
 	}
 	return sess, err
 }
@@ -245,7 +245,7 @@ func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (fil
 	case in.Length != nil && (*in.Length < 0 || *in.Length > files.MaxLength):
 		return p, fault.Parameter("length", "length must be from 0 to %d bytes", int64(files.MaxLength))
 	case in.Files < 0, in.Files > bundle.MaxEntries, in.Files > 0 && !in.Bundle:
-		return p, fault.Parameter("files", "files says how many files a bundle has, at most %d", bundle.MaxEntries)
+		return p, fault.Parameter("files", "files must be the number of files in a bundle, at most %d", bundle.MaxEntries)
 	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
 		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes", int64(blob.MaxPartSize))
 	}

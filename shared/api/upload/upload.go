@@ -338,7 +338,7 @@ func (h handler) bundle(r *http.Request, q url.Values, name string) (string, tim
 	case bundle == "":
 		return "", time.Time{}, fault.Parameter("bundle", "the query parameter bundle is not a file name")
 	case name != "" || r.Header.Get("Repr-Digest") != "":
-		return "", time.Time{}, fault.Parameter("bundle", "the parameters bundle and file, and Repr-Digest, exclude each other")
+		return "", time.Time{}, fault.Parameter("bundle", "the parameter bundle cannot be used with the parameter file or with Repr-Digest")
 	case r.Header.Get(files.KeyHeader) != "":
 		return bundle, time.Unix(0, 0), nil
 	}
@@ -354,7 +354,7 @@ func checkNames(q url.Values) error {
 		}
 	}
 	if q.Has("password") {
-		return fault.Parameter("password", "a password has no place in an address: send it in the header %s or as a form field", param.PasswordHeader)
+		return fault.Parameter("password", "a password must not be in an address: send it in the header %s or as a form field", param.PasswordHeader)
 	}
 	if err := param.Misspelt(q, "file", "notify", "lang", "expires", "downloads", "password", "bundle"); err != nil {
 		return err

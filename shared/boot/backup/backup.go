@@ -46,9 +46,9 @@ const (
 
 var (
 	// ErrInside is returned for a copy inside the data or around it.
-	ErrInside = errors.New("a copy cannot be inside the data, nor the data inside it")
+	ErrInside = errors.New("a copy cannot be inside the data, nor the data inside the copy")
 	// ErrTaken is returned for a copy to a folder that has things other than Ferry's.
-	ErrTaken = errors.New("the directory is neither empty nor has a table of Ferry; name another one")
+	ErrTaken = errors.New("the directory is not empty and has no table of Ferry; name another one")
 )
 
 // Copied says what Make or Restore did.

@@ -22,7 +22,7 @@ var (
 	// ErrHasData is returned by Restore for a folder that has data already.
 	ErrHasData = errors.New("there is Ferry data here already")
 	// ErrForeign is returned for a backup with entries that a backup never has.
-	ErrForeign = errors.New("a backup has only plain files and directories")
+	ErrForeign = errors.New("a backup can have only plain files and directories")
 	// ErrNoFile is returned by RestoreFile if there is nothing to restore, or nothing to
 	// restore it from.
 	ErrNoFile = errors.New("no such file")
@@ -82,7 +82,7 @@ func RestoreFile(ctx context.Context, d *local.Data, from, owner string, id int6
 	defer func() { err = errors.Join(err, b.Close()) }()
 	f, err = recorded(ctx, d.Table, owner, id)
 	if err == nil && f.Area == "" {
-		err = fmt.Errorf("%s/%d: %w: there is no record of it, as if its user had removed it", owner, id, ErrNoFile)
+		err = fmt.Errorf("%s/%d: %w: there is no record of it; its user may have removed it", owner, id, ErrNoFile)
 	}
 	if err == nil && f.ID == 0 {
 		f, err = earlierRecord(ctx, b, f.Area, owner, id)
@@ -158,5 +158,5 @@ func bytesOf(ctx context.Context, d *local.Data, f files.File) (io.ReadCloser, e
 			return d.Disk.Open(ctx, o.Area, o.Blob)
 		}
 	}
-	return nil, cmp.Or(ctx.Err(), fmt.Errorf("%s: %w with the right bytes is in the backup", name(f), ErrNoFile))
+	return nil, cmp.Or(ctx.Err(), fmt.Errorf("%s: %w with the right bytes in the backup", name(f), ErrNoFile))
 }

@@ -36,7 +36,7 @@ var (
 	ErrNoData = errors.New("there is no Ferry data here")
 	// ErrNoTable is returned by Open for data without its table. With a new table,
 	// all files would count as leftovers and be removed.
-	ErrNoTable = errors.New(TableName + " is missing or empty beside other data of Ferry; " +
+	ErrNoTable = errors.New(TableName + " is missing or empty, but other Ferry data exists; " +
 		"restore it from a backup, or start over in another directory")
 	// ErrNoKey is returned by Open if data must exist and its link key is lost.
 	ErrNoKey = errors.New("the file is missing: put it back from a backup, " +

@@ -34,7 +34,7 @@ func (m *movers) move(_ context.Context, s *files.Service, owner string, id int6
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ending.Err() != nil {
-		return errors.New("the service ends")
+		return errors.New("the service is shutting down")
 	}
 	select {
 	case m.busy <- struct{}{}:

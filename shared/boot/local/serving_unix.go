@@ -23,7 +23,7 @@ const servingName = "serving-"
 func Serving(dir, publicURL string) (others []string, leave func(), err error) {
 	own, err := os.CreateTemp(dir, "."+servingName+"*")
 	if err != nil {
-		return nil, func() {}, fmt.Errorf("telling that the data is served: %w", err)
+		return nil, func() {}, fmt.Errorf("telling other processes that the data is served: %w", err)
 	}
 	path := filepath.Join(dir, filepath.Base(own.Name())[1:])
 	leave = func() {

@@ -72,7 +72,7 @@ func (w *Worker) move(ctx context.Context, e lambda.SweepEvent) error {
 	}
 	err := w.Files().MoveBytes(inTime, e.Move.Owner, e.Move.ID)
 	if err != nil && inTime.Err() != nil {
-		w.Log.Warn("a file takes long to move, and goes on in the next run",
+		w.Log.Warn("a file takes long to move; the move continues in the next run",
 			"owner", e.Move.Owner, "id", e.Move.ID, "error", err.Error())
 		return w.again(ctx, e)
 	}
@@ -82,11 +82,11 @@ func (w *Worker) move(ctx context.Context, e lambda.SweepEvent) error {
 // again invokes the function once more, to continue.
 func (w *Worker) again(ctx context.Context, e lambda.SweepEvent) error {
 	if e.Again++; e.Again > maxRuns {
-		return fmt.Errorf("not at the end after %d runs", e.Again)
+		return fmt.Errorf("not finished after %d runs", e.Again)
 	}
 	self, _ := lambdacontext.FromContext(ctx)
 	if self == nil || w.Invoke == nil {
-		return errors.New("not at the end, and this function cannot be called again")
+		return errors.New("not finished, and this function cannot be called again")
 	}
 	return w.Invoke(ctx, self.InvokedFunctionArn, e)
 }

@@ -65,7 +65,7 @@ export class FakeService {
     if (method === "POST" && path === "uploads") return this.#begin(headers["Idempotency-Key"], body);
     const [, id, action = ""] = path.match(/^uploads\/([^/]+)\/?(\w*)$/) ?? [];
     const session = this.sessions.get(id);
-    if (!session) return { status: 404, headers: { "Ferry-Error": "no upload session of that id" } };
+    if (!session) return { status: 404, headers: { "Ferry-Error": "no upload session with that id" } };
     if (method === "GET") return { status: 200, body: this.#show(session, true) };
     if (method === "DELETE") {
       if (session.done) return { status: 409 };
