@@ -21,6 +21,9 @@ RACE = CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 go test -vet=off -race -gcflags=m
 CALM = $(addprefix ferry/,infra/deploy infra/invoke infra/stack infra/stack/emulated shared/contact \
   shared/envelope shared/fault shared/openapi shared/table shared/table/dynamo shared/web/static_test shared/wire)
 
+# Nor do they meet in these tests, which do one thing after another, thousands of times.
+IN_TURN = TestAnswersAndStoredItemsDoNotChange|TestEachCallMayFail|TestNoToolDestroysWhatDamageLeft
+
 # What test-pages tests whole, one after the other; test-race leaves it out, as its browsers would hold up all others.
 # test-aws runs three of its tests, for the store of the cloud.
 IN_BROWSER = ferry/shared/web/browser
@@ -60,8 +63,9 @@ test: ## Run the tests; they need nothing but Go.
 	go test -timeout 60m ./...
 
 test-race: ## Run the tests that test-aws leaves out, with the race detector where goroutines meet; it needs a C compiler.
-	$(RACE) $(filter-out $(CALM) $(ON_AWS),$(PACKAGES))
+	$(RACE) -skip '^($(IN_TURN))$$' $(filter-out $(CALM) $(ON_AWS),$(PACKAGES))
 	go test $(filter-out $(ON_AWS),$(filter $(CALM),$(PACKAGES)))
+	go test -run '^($(IN_TURN))$$' ./shared/boot/apitest ./shared/boot/backup
 
 test-aws: ## Test the cloud's backends, and the interface through a deployed stack, against stand-ins for AWS, which it installs.
 	go run ./infra/awslocal -- $(SHELL) $(.SHELLFLAGS) "go test -p 4 -timeout 60m -count=1 -tags stack $(filter $(CALM),$(ON_AWS)) ./shared/api/...; \
@@ -72,8 +76,9 @@ test-aws: ## Test the cloud's backends, and the interface through a deployed sta
 test-alone: ## Measure memory and time, which other work would disturb.
 	FERRY_TEST_ALONE=1 go test -count=1 -p 1 -run '^TestAlone' $$(grep -rl --include='*_test.go' '^func TestAlone' infra shared | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 
-# How long make fuzz tries inputs for each target.
+# How long make fuzz tries inputs for each target, and in how many processes at a time.
 FUZZTIME ?= 30s
+FUZZERS ?= $(shell nproc)
 
 # axe-core looks for faults of accessibility. Only these tests need it.
 AXE = .tmp/axe/node_modules/axe-core
@@ -95,15 +100,15 @@ test-pages: $(AXE) $(CLIENTS) ## Try the pages in a browser at all sizes, in thr
 	FERRY_PAGES=all FERRY_PICTURES=$(PICTURES) FERRY_AXE=$(CURDIR)/$(AXE) go test -count=1 -timeout 60m ./shared/web/browser
 	FERRY_BROWSER=whole go test -count=1 -timeout 60m -run '^Test(No|Uploaded|Hostile|ALargeFile|ALinkIs)' ./shared/web/browser
 
-# A package's targets share one build. Inputs are led by the coverage of Ferry's own packages: those of others are
+# A package's targets share one build. Inputs are led by the coverage of their own package: the others are
 # compiled already, without counters. Go 1.26 can take the end of that time for a failure (https://go.dev/issue/75804).
 fuzz: ## Try random inputs on everything that reads what others write, FUZZTIME=30s each.
 	@mkdir -p .tmp/fuzz
 	@for folder in $$(grep -rl '^func Fuzz' --include='*_test.go' infra shared | xargs -n 1 dirname | sort -u); do \
-	  go test -c -gcflags=ferry/...=-d=libfuzzer -o .tmp/fuzz/test ./$$folder; \
+	  go test -c -gcflags=ferry/$$folder=-d=libfuzzer -o .tmp/fuzz/test ./$$folder; \
 	  for target in $$(.tmp/fuzz/test -test.list '^Fuzz'); do \
 	    (cd $$folder; exec $(CURDIR)/.tmp/fuzz/test -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
-	      -test.fuzzminimizetime 1s -test.fuzzcachedir $(CURDIR)/.tmp/fuzz/inputs) < /dev/null > .tmp/fuzz/said 2>&1 || \
+	      -test.parallel $(FUZZERS) -test.fuzzminimizetime 1s -test.fuzzcachedir $(CURDIR)/.tmp/fuzz/inputs) < /dev/null > .tmp/fuzz/said 2>&1 || \
 	      { grep -qx '    context deadline exceeded' .tmp/fuzz/said && ! grep -q 'Failing input' .tmp/fuzz/said; } || \
 	      { cat .tmp/fuzz/said; exit 1; }; \
 	    echo "$$folder $$target: $$(grep -oE 'execs: [0-9]+' .tmp/fuzz/said | tail -1)"; \

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
@@ -58,24 +59,56 @@ func withSAM(t testing.TB, options ...string) document {
 	return parse(t, text, err)
 }
 
-// outputs are the outputs of transform.py by its options.
-var outputs sync.Map
+// transformer is a running transform.py, with the Python of SAM. It ends with the tests.
+type transformer struct {
+	mu      sync.Mutex // held while it works
+	options *json.Encoder
+	said    *bufio.Reader
+	errors  strings.Builder
+	outputs map[string][]byte // by the options
+}
 
-// run runs transform.py with the Python of SAM, once for the same options.
+var startTransformer = sync.OnceValues(func() (*transformer, error) {
+	sam, err := exec.LookPath("sam")
+	if err != nil {
+		return nil, err
+	}
+	it := &transformer{outputs: map[string][]byte{}}
+	c := exec.Command(filepath.Join(filepath.Dir(sam), "python3"), "transform.py", "../../template.yaml", "--each")
+	c.Stderr = &it.errors
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	it.options, it.said = json.NewEncoder(in), bufio.NewReader(out)
+	return it, c.Start()
+})
+
+// run returns what transform.py makes with these options.
 func run(options ...string) ([]byte, error) {
-	once, _ := outputs.LoadOrStore(strings.Join(options, "\n"), sync.OnceValues(func() ([]byte, error) {
-		sam, err := exec.LookPath("sam")
-		if err != nil {
-			return nil, err
-		}
-		python, args := filepath.Join(filepath.Dir(sam), "python3"), []string{"transform.py", "../../template.yaml"}
-		text, err := exec.Command(python, append(args, options...)...).Output()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			return nil, fmt.Errorf("transforming template.yaml: %w: %s", err, exit.Stderr)
-		}
-		return text, err
-	}))
-	return once.(func() ([]byte, error))()
+	it, err := startTransformer()
+	if err != nil {
+		return nil, err
+	}
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	name := strings.Join(options, "\n")
+	if made, ok := it.outputs[name]; ok {
+		return made, nil
+	}
+	if err := it.options.Encode(append([]string{}, options...)); err != nil {
+		return nil, fmt.Errorf("asking transform.py: %w", err)
+	}
+	text, err := it.said.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("transforming template.yaml: %w: %s", err, &it.errors)
+	}
+	it.outputs[name] = text
+	return text, nil
 }
 
 // keptFile is template.yaml with its loops expanded, for machines without SAM.

@@ -3,6 +3,7 @@
 transform.py FILE [PARAMETER=VALUE ...]          what CloudFormation gets
 transform.py FILE --expand                       the template with its loops written out
 transform.py FILE --resolve [PARAMETER=VALUE ...]  what CloudFormation makes: no parameters and conditions are left
+transform.py FILE --each                         one of these for each line of options, as SAM takes seconds to start
 """
 
 import json
@@ -48,12 +49,20 @@ def translated(template, parameters):
     return transform(template, parameters, NoManagedPolicies())
 
 
+def printed(options):
+    parameters = dict(o.split("=", 1) for o in options if "=" in o)
+    template = expanded(path)
+    if "--resolve" in options:
+        template = resolved(template, parameters)
+    if "--expand" not in options:
+        template = translated(template, parameters)
+    print(json.dumps(template), flush=True)
+
+
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 path, *options = sys.argv[1:]
-parameters = dict(o.split("=", 1) for o in options if "=" in o)
-template = expanded(path)
-if "--resolve" in options:
-    template = resolved(template, parameters)
-if "--expand" not in options:
-    template = translated(template, parameters)
-json.dump(template, sys.stdout)
+if options == ["--each"]:
+    for line in sys.stdin:
+        printed(json.loads(line))
+else:
+    printed(options)

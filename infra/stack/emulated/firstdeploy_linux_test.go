@@ -137,7 +137,7 @@ func newOperator(t *testing.T) *operator {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_EC2_METADATA_DISABLED", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"} {
 		o.environment = append(o.environment, name+"="+os.Getenv(name))
 	}
-	o.environment = append(o.environment, "AWS_ENDPOINT_URL="+address, "HOME="+t.TempDir(), "SAM_CLI_TELEMETRY=0")
+	o.environment = append(o.environment, "AWS_ENDPOINT_URL="+address, "HOME="+t.TempDir(), "SAM_CLI_TELEMETRY=0", "SAM_CLI_POLL_DELAY=3")
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
 		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
 		check(t, err)
