@@ -19,16 +19,21 @@ type Calls struct {
 	count  map[string]int
 	before map[string]func() error
 
-	needs func(why string) // skips a test in which calls cannot be counted
+	needs  func(why string) // skips a test in which calls cannot be counted
+	settle func()           // makes the calls that the service owes to earlier answers
 }
 
 // ErrLost, returned by the f of Before, makes the call but loses its answer.
 var ErrLost = errors.New("apitest: a failure has lost the answer")
 
 // Before runs f before each call with that name. If f returns an error, the call is
-// not made and returns that error. A nil f turns this off.
+// not made and returns that error. A nil f turns this off. No call that an earlier answer
+// left for later comes in between.
 func (c *Calls) Before(name string, f func() error) {
 	c.needs("it interferes with calls to the stores")
+	if f != nil {
+		c.settle()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.before[name] = f
@@ -37,6 +42,7 @@ func (c *Calls) Before(name string, f func() error) {
 // Reset returns the counts since the last Reset.
 func (c *Calls) Reset() map[string]int {
 	c.needs("it counts the calls to the stores")
+	c.settle()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := maps.Clone(c.count)

@@ -127,11 +127,13 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 		}
 	})
 	t.Cleanup(end)
-	return &Server{
+	server := &Server{
 		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
 		Users: auth.NewUsers(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log,
 		Close: end, contract: described(t), options: so,
 	}
+	calls.settle = func() { server.Service.Links().Flush(context.Background()) }
+	return server
 }
 
 // check ends the test on an error.
