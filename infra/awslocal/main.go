@@ -79,7 +79,11 @@ func run(ctx context.Context, args []string) (int, error) {
 		defer stop()
 		urls[i] = url
 	}
-	env := environment(urls[0], urls[1], urls[2], pythonOf(dirs[2]))
+	dynamo, err := inFront(urls[0])
+	if err != nil {
+		return 1, err
+	}
+	env := environment(dynamo, urls[1], urls[2], pythonOf(dirs[2]))
 	stacks, err := lendStacks(ctx, env)
 	if err != nil {
 		return 1, err

@@ -3,6 +3,7 @@ package emulated
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 
 	"ferry/shared/boot/boottest"
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 )
 
 // previous is the commit of the previous version: the first one whose data have a format. A stack
@@ -166,6 +168,7 @@ func source(t *testing.T, commit string) string {
 type clients struct {
 	*deployed
 	rounds atomic.Int64
+	lost   atomic.Int64 // answers
 	failed atomic.Bool
 	stop   context.CancelFunc
 	all    sync.WaitGroup
@@ -252,6 +255,7 @@ func (c *clients) store(query url.Values, content string) (envelope.File, error)
 // mail.
 func (c *clients) check() {
 	c.Helper()
+	c.Logf("%d rounds; requests without an answer: %d", c.rounds.Load(), c.lost.Load())
 	for _, links := range c.links {
 		for content, link := range links {
 			if err := fetches(link, content); err != nil {
@@ -264,22 +268,38 @@ func (c *clients) check() {
 	}
 }
 
+// do sends a request until it is answered, as a client does: a busy machine answers some with a 503,
+// which leaves open whether they were carried out.
 func (c *clients) do(method, path, body string) ([]byte, error) {
+	key := rand.Text()
+	for lost := false; ; lost = true {
+		status, text, err := c.try(method, path, body, key)
+		switch {
+		case err != nil:
+			return nil, err
+		case status == http.StatusOK, status == http.StatusNotFound && lost: // the one that was lost did it
+			return text, nil
+		case status != http.StatusServiceUnavailable:
+			return nil, fmt.Errorf("%s %s: status %d: %s", method, path, status, text)
+		}
+		c.lost.Add(1)
+	}
+}
+
+func (c *clients) try(method, path, body, key string) (status int, text []byte, err error) {
 	r, err := http.NewRequest(method, c.Base+path, strings.NewReader(body))
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	r.SetBasicAuth("alice", boottest.Password)
+	r.Header.Set(files.KeyHeader, key)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %s: status %d: %s", method, path, resp.StatusCode, text)
-	}
-	return text, err
+	text, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, text, err
 }
 
 func fetches(address, content string) error {

@@ -80,10 +80,15 @@ func TestThePasswordIsChangedByWhoKnowsTheOldOne(t *testing.T) {
 	}
 	change("wrong", "another password").Want(403, "old password")
 	change(apitest.Password, "short").Want(400, "10 to 128")
-	for i := range 4 {
-		change(fmt.Sprint("wrong ", i), "another password").Want(403)
+	wrong := 1
+	last := change("wrong again", "another password")
+	for ; last.Code == 403; last = change(fmt.Sprint("wrong ", wrong), "another password") { // a stack may be too slow to be stopped at 5
+		wrong++
 	}
-	change("wrong at last", "another password").Want(429)
+	last.Want(429)
+	if !c.InStack() {
+		expect.Equal(t, "wrong passwords", wrong, 5)
+	}
 	c.Clock.Advance(10 * time.Second)
 	change(apitest.Password, "another password").Want(204)
 	for _, caller := range []apitest.Caller{c, device, token} {
