@@ -62,9 +62,10 @@ func withSAM(t testing.TB, options ...string) document {
 // transformer is a running transform.py, with the Python of SAM. It ends with the tests.
 type transformer struct {
 	mu      sync.Mutex // held while it works
+	command *exec.Cmd
 	options *json.Encoder
 	said    *bufio.Reader
-	errors  strings.Builder
+	errors  strings.Builder   // complete once the command has ended
 	outputs map[string][]byte // by the options
 }
 
@@ -84,7 +85,9 @@ var startTransformer = sync.OnceValues(func() (*transformer, error) {
 	if err != nil {
 		return nil, err
 	}
-	it.options, it.said = json.NewEncoder(in), bufio.NewReader(out)
+	it.command = c
+	it.options = json.NewEncoder(in)
+	it.said = bufio.NewReader(out)
 	return it, c.Start()
 })
 
@@ -105,7 +108,7 @@ func run(options ...string) ([]byte, error) {
 	}
 	text, err := it.said.ReadBytes('\n')
 	if err != nil {
-		return nil, fmt.Errorf("transforming template.yaml: %w: %s", err, &it.errors)
+		return nil, fmt.Errorf("transforming template.yaml: %w: %s", errors.Join(err, it.command.Wait()), &it.errors)
 	}
 	it.outputs[name] = text
 	return text, nil

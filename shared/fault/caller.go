@@ -13,8 +13,8 @@ import (
 // Caller is who makes a request, for the log. The code that checks a credential fills it in. It
 // is for one goroutine.
 type Caller struct {
-	// Login is how the request logs in: basic, password (in a form), bearer, pin, link,
-	// or session (the signed URL of a part).
+	// Login is how the request logs in: basic, password (in a form), bearer, token (of a program),
+	// pin, link, request (the link of a request for files), or session (the signed URL of a part).
 	Login string
 	// User is the existing user whom the credential is for; for a link it is the file's
 	// owner. Other names are left out: people type passwords in the wrong field.

@@ -24,8 +24,9 @@ import (
 // returns the same file, or the fault Gone if that file was deleted since. sum is the CRC64NVME
 // of the whole file, or nil.
 //
-// Apart from the store's own calls it reads the owner and writes one transaction. If the session
-// has recipients and was begun in another hour, there is one more call.
+// Apart from the store's own calls it reads the owner and writes one transaction. There is one
+// more call to renew a reservation, and one if the session has recipients and was begun in another
+// hour. A guest's transaction is retried if other guests write at the same time.
 func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Listed, error) {
 	if sess.Done {
 		return s.completedFile(ctx, sess)

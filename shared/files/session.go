@@ -375,8 +375,8 @@ func (s Session) reservation() *reservation {
 }
 
 // Expect prepares a session for parts up to a number: it holds their room, and notes the length of
-// a session that began without one, if that is known now. It makes no call, one to renew the
-// reservation, or one for a streamed session under a quota.
+// a session that began without one, if that is known now. It makes the calls of checkRoom, and one more to
+// renew the reservation.
 func (s *Service) Expect(ctx context.Context, sess *Session, length *int64, last int) error {
 	if sess.Done {
 		return errDone()
@@ -440,8 +440,8 @@ func (s *Service) reserveAgain(
 
 // checkRoom returns a TooLarge fault if a streamed session grows beyond its owner's quota, or
 // beyond what its request takes. The room itself is taken when the session is completed and its
-// length is known. It makes one call for a streamed session under a quota, and up to two for a
-// guest's.
+// length is known. It makes calls only for a streamed session: one if its owner has a quota, and up to
+// two if a guest sends it.
 func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error {
 	if !sess.Streamed {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"ferry/shared/table"
 )
 
-// objectTime is the longest that a run works on one object, which delays no other.
+// objectTime is the longest that a run works on one object. Others are swept beside it.
 const objectTime = 10 * time.Minute
 
 // visit starts to sweep some objects, with one call to the table for their records and more only

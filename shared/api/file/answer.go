@@ -89,8 +89,8 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(w.ResponseWriter, r)
 }
 
-// verify checks all bytes. It reads them twice if that costs no call to a store; otherwise it
-// keeps them in memory.
+// verify checks all bytes. It reads a large file on this machine twice, and keeps all others in
+// memory.
 func (w *answer) verify() error {
 	_, onDisk := w.body.(*os.File)
 	if !inMemory(w.body) && (!onDisk || w.file.Length <= smallFile) {

@@ -174,8 +174,8 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	return h.about(w, r, q, id)
 }
 
-// about shows a request to a guest. It costs one call if the guest has sent something, and none
-// if this is the guest's first request.
+// about shows a request to a guest. It costs one call if the guest is known from an earlier
+// request, and none otherwise.
 func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request, u auth.Identity) error {
 	out := wire.RequestAbout{
 		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: param.Moment(q.Expires), Protected: q.Password != "",

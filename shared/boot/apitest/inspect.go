@@ -132,12 +132,12 @@ func (s *Server) Items() map[string]string {
 	return items
 }
 
-// Partitions returns the items whose keys begin with prefix.
+// Partitions returns the items whose keys begin with prefix, without what is left of dead links.
 func (s *Server) Partitions(prefix string) map[string]string {
 	s.Helper()
 	items := s.Items()
 	maps.DeleteFunc(items, func(key, text string) bool {
-		return !strings.HasPrefix(key, prefix) || strings.Contains(text, `"dead":"`) // what is left of a link
+		return !strings.HasPrefix(key, prefix) || strings.Contains(text, `"dead":"`)
 	})
 	return items
 }

@@ -24,7 +24,7 @@ type Opener func(*Cloud, *service.Ports)
 // Table opens the table that FERRY_TABLE names. A main names the backend, so that a
 // function links only what it uses.
 func Table(open func(aws.Config, string) table.Table) Opener {
-	return func(c *Cloud, p *service.Ports) { p.Table = open(c.Of("DYNAMODB"), c.Name("FERRY_TABLE")) }
+	return func(c *Cloud, p *service.Ports) { p.Table = open(c.ConfigOf("DYNAMODB"), c.Name("FERRY_TABLE")) }
 }
 
 // Format refuses data of another format before the first use of a port. It must come after Table.
@@ -39,7 +39,7 @@ func Blobs[Store interface {
 	blob.Parts
 }](open func(c aws.Config, files, backup, backupClass string) Store) Opener {
 	return func(c *Cloud, p *service.Ports) {
-		store := open(c.Of("S3"), c.Name("FERRY_FILES_BUCKET"), c.Name("FERRY_BACKUP_BUCKET"), c.Settings.BackupClass)
+		store := open(c.ConfigOf("S3"), c.Name("FERRY_FILES_BUCKET"), c.Name("FERRY_BACKUP_BUCKET"), c.Settings.BackupClass)
 		p.Blobs, p.Parts = store, store
 	}
 }
@@ -136,9 +136,9 @@ func (c *Cloud) Name(variable string) string {
 	return v
 }
 
-// Of returns the configuration of an AWS service such as S3, with the address in
+// ConfigOf returns the configuration of an AWS service such as S3, with the address in
 // AWS_ENDPOINT_URL_S3 or else AWS_ENDPOINT_URL, if one is set.
-func (c *Cloud) Of(name string) aws.Config {
+func (c *Cloud) ConfigOf(name string) aws.Config {
 	cfg := c.Config.Copy()
 	for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_" + name} {
 		if v := c.Getenv(variable); v != "" {

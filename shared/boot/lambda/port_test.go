@@ -54,10 +54,10 @@ func TestOnlyThePortsAFunctionNeedsAreOpened(t *testing.T) {
 func TestAServicesOwnAddressWinsOverTheCommonOne(t *testing.T) {
 	t.Parallel()
 	cloud := &lambda.Cloud{Getenv: environment(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
-	expect.Equal(t, "the address of S3", aws.ToString(cloud.Of("S3").BaseEndpoint), "http://s3")
-	expect.Equal(t, "the address of DynamoDB", aws.ToString(cloud.Of("DYNAMODB").BaseEndpoint), "http://all")
+	expect.Equal(t, "the address of S3", aws.ToString(cloud.ConfigOf("S3").BaseEndpoint), "http://s3")
+	expect.Equal(t, "the address of DynamoDB", aws.ToString(cloud.ConfigOf("DYNAMODB").BaseEndpoint), "http://all")
 	none := &lambda.Cloud{Getenv: environment(nil)}
-	if got := none.Of("S3").BaseEndpoint; got != nil {
+	if got := none.ConfigOf("S3").BaseEndpoint; got != nil {
 		t.Errorf("the address of S3 is %s, want none", *got)
 	}
 }

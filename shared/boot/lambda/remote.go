@@ -44,7 +44,7 @@ type remote struct {
 }
 
 func newRemote(c *Cloud, name, target, format string) remote {
-	s := remote{config: c.Of(strings.ToUpper(name)), name: name, target: target, format: format}
+	s := remote{config: c.ConfigOf(strings.ToUpper(name)), name: name, target: target, format: format}
 	s.client = cmp.Or[aws.HTTPClient](c.Config.HTTPClient, &http.Client{Timeout: patience})
 	domain := "amazonaws.com"
 	if strings.HasPrefix(c.Config.Region, "cn-") {

@@ -75,18 +75,18 @@ func (w *Providers) Opener(b Backends) lambda.Opener {
 	return func(c *lambda.Cloud, _ *service.Ports) {
 		w.Invoke = lambda.NewInvoke(c)
 		if b.Topics != nil {
-			w.Topics = b.Topics(c.Of("SNS"), map[notify.Topic]string{
+			w.Topics = b.Topics(c.ConfigOf("SNS"), map[notify.Topic]string{
 				notify.NoticesTopic: c.Name("FERRY_NOTICES_TOPIC"), notify.EventsTopic: c.Name("FERRY_EVENTS_TOPIC"),
 			})
 		}
 		if b.Queue != nil {
-			w.Queue = b.Queue(c.Of("SQS"), c.Name("FERRY_QUEUE"))
+			w.Queue = b.Queue(c.ConfigOf("SQS"), c.Name("FERRY_QUEUE"))
 		}
 		if b.Mail != nil {
-			w.Mail, w.MailFrom = b.Mail(c.Of("SESV2"), c.Name("FERRY_MAIL_EVENTS")), c.Name("FERRY_MAIL_FROM")
+			w.Mail, w.MailFrom = b.Mail(c.ConfigOf("SESV2"), c.Name("FERRY_MAIL_EVENTS")), c.Name("FERRY_MAIL_FROM")
 		}
 		if b.SMS != nil {
-			w.SMS = b.SMS(c.Of("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
+			w.SMS = b.SMS(c.ConfigOf("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
 		}
 	}
 }
