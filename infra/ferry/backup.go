@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/backup"
 	"ferry/shared/boot/local"
+	"ferry/shared/users"
 )
 
 type backupCommand struct {
@@ -44,7 +44,7 @@ func (c restoreDataCommand) Run(ctx context.Context, out console) error {
 
 func (c restoreDataCommand) restoreFile(ctx context.Context, out console) error {
 	user, number, _ := strings.Cut(c.File, "/")
-	owner, ok := auth.CanonicalName(user)
+	owner, ok := users.CanonicalName(user)
 	id, failed := strconv.ParseInt(number, 10, 64)
 	if !ok || failed != nil || id < 1 {
 		return usage("--file %s: want USER/ID, such as anna/12", c.File)

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
 	"ferry/shared/files"
@@ -26,6 +25,7 @@ import (
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
+	"ferry/shared/users"
 )
 
 func TestACheckBesideAServerNamesEachFault(t *testing.T) {
@@ -54,7 +54,7 @@ func TestACheckBesideAServerNamesEachFault(t *testing.T) {
 	check(exitDamaged, "checksum ann 1 files/"+key+": the CRC64NVME is ", "ferry: faults left: 1\n")
 	check(exitDamaged, "; get it from a backup: ferry restore-data BACKUP --file ann/1\n", "")
 	check(exitDamaged, `"kind": "checksum",`, "", "--json")
-	must(t, s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("ann")).Set("quota", 1_000_000).Set("used", 3)))
+	must(t, s.Data.Table.Write(t.Context(), table.Update(users.Key("ann")).Set("quota", 1_000_000).Set("used", 3)))
 	const quota = "quota ann - user#ann: 3 bytes count as used, but files and reservations have 100007"
 	check(exitDamaged, quota+"\n", "faults left: 2")
 	check(exitDamaged, quota+" (mended)\n", "faults left: 1", "--repair")
@@ -82,12 +82,12 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 		must(t, err)
 	}
 	store, key := s3.New(objects, buckets), strings.Repeat("A", 43)
-	p := service.Ports{Blobs: store, Parts: store, Ports: auth.Ports{Table: dynamo.New(db, name), Random: rand.Reader, Now: time.Now}}
+	p := service.Ports{Blobs: store, Parts: store, Table: dynamo.New(db, name), Random: rand.Reader, Now: time.Now}
 	p.Key, err = keys.Parse(key)
 	must(t, err)
 	must(t, table.CheckFormat(ctx, p.Table))
 	s := service.New(p, service.Settings{})
-	must(t, s.Users().Add(ctx, auth.User{Name: "alice", State: auth.Active, Quota: 1000}))
+	must(t, s.Users().Add(ctx, users.User{Name: "alice", State: users.Active, Quota: 1000}))
 	for _, content := range []string{"one", "two", "six"} {
 		up, err := s.Files().Begin(ctx, "alice", files.By{User: "alice"}, int64(len(content)), files.Sending{})
 		must(t, err)
@@ -115,7 +115,7 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 	must(t, store.Delete(ctx, blob.Files, all[1].Key))
 	_, err = store.Create(ctx, blob.Files, all[1].Key, strings.NewReader("TWO"), -1)
 	must(t, err)
-	must(t, p.Table.Write(ctx, table.Update(auth.UserKey("alice")).Set("used", 5)))
+	must(t, p.Table.Write(ctx, table.Update(users.Key("alice")).Set("used", 5)))
 	_, lost, _ := files.ParseBlobKey(all[0].Key) // keys sort by shard, not by id
 	_, other, _ := files.ParseBlobKey(all[1].Key)
 	check(exitDamaged, fmt.Sprintf("bytes alice %d files/%s: the bytes are missing\n", lost, all[0].Key))

@@ -22,11 +22,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/client"
+	"ferry/shared/users"
 )
 
 const annsPassword = "a long password"
@@ -233,7 +233,7 @@ func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	s.AddUser("ann", annsPassword)
-	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
+	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
 	h := newHome(t)
 	var said transcript
 	for _, k := range []struct {
@@ -258,7 +258,7 @@ func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {
 func TestPasswdChangesThePassword(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
-	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
+	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
 	r := h.run("temporary password\none of my own\none of my own\n", "passwd", "--first", "--user", "new")
 	if r.code != exitOK || !strings.Contains(r.err, "the password of new is changed") {
 		t.Fatalf("first access: code %d: %s", r.code, r.err)

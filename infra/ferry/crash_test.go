@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
+	"ferry/shared/users"
 )
 
 // answered is an upload whose answer arrived.
@@ -128,7 +128,7 @@ func wantNothingElse(t *testing.T, dir string, all []answered) {
 	}
 	listed := 0
 	for after := int64(0); ; {
-		page, err := s.Service.Files().List(t.Context(), auth.User{Name: "demo"}, blob.Files, after, 1000)
+		page, err := s.Service.Files().List(t.Context(), users.User{Name: "demo"}, blob.Files, after, 1000)
 		must(t, err)
 		listed += len(page.Files)
 		if after = page.Next; after == 0 {

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved has the second user of a name.
 func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 	t.Parallel()
-	profile, entry := auth.UserKey("bob"), table.Key{PK: "users", SK: "bob"}
+	profile, entry := users.Key("bob"), table.Key{PK: "users", SK: "bob"}
 	for what, damage := range map[string]func(s *apitest.Server) error{
 		"a lost item":        func(s *apitest.Server) error { return s.Data.Table.Write(t.Context(), table.Delete(profile)) },
 		"an unreadable item": func(s *apitest.Server) error { s.Spoil(profile); return nil },

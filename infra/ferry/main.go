@@ -25,7 +25,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/backup"
 	"ferry/shared/boot/local"
@@ -36,6 +35,7 @@ import (
 	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 )
 
 func main() {
@@ -439,12 +439,12 @@ func exitCode(err error) int {
 		{exitDamaged, []error{
 			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer,
 			local.ErrNoTable, local.ErrNoKey, local.ErrKey, backup.ErrForeign,
-			table.ErrUnreadable, auth.ErrDamaged, table.ErrFormat,
+			table.ErrUnreadable, users.ErrDamaged, table.ErrFormat,
 		}},
 		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, backup.ErrNoFile}},
 		{exitExists, []error{client.ErrExists, backup.ErrHasData, backup.ErrTaken}},
 		{exitUsage, []error{backup.ErrInside}},
-		{exitUnknown, []error{auth.ErrUnknownUser, client.ErrUnknownUser}},
+		{exitUnknown, []error{users.ErrUnknown, client.ErrUnknownUser}},
 		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
 		{exitBusy, []error{client.ErrChanged, notify.ErrClaimed, table.ErrBusy}},
 		{exitRefused, []error{client.ErrAnswer, client.ErrUnnamed, notify.ErrSent, notify.ErrFailed}},

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
@@ -25,6 +24,7 @@ import (
 	"ferry/shared/notify/mail/smtp"
 	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -295,7 +295,7 @@ func (c serveCommand) greet(
 		return nil
 	}
 	errFound := errors.New("there is a user")
-	err := p.Users().Names(ctx, "", func(auth.User, error) error { return errFound })
+	err := p.Users().Names(ctx, "", func(users.User, error) error { return errFound })
 	switch {
 	case errors.Is(err, errFound):
 		return nil
@@ -312,7 +312,7 @@ func (c serveCommand) greet(
 // the password goes to a file that only the operator can read.
 func (c serveCommand) makeDemo(ctx context.Context, out console, p *service.Service, program, data string) error {
 	password := temporaryPassword()
-	demo := auth.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: auth.Active}
+	demo := users.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: users.Active}
 	if err := addUser(ctx, p, demo, password, false); err != nil {
 		return err
 	}

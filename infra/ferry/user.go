@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 type userCommands struct {
@@ -36,15 +36,15 @@ type userCommands struct {
 }
 
 func canonical(name string) (string, error) {
-	if c, ok := auth.CanonicalName(name); ok {
+	if c, ok := users.CanonicalName(name); ok {
 		return c, nil
 	}
 	quoted := fmt.Sprintf("%q", name)
-	if r := []rune(name); len(r) > auth.MaxName { // enough to recognise it
-		quoted = fmt.Sprintf("%q...", string(r[:auth.MaxName/2]))
+	if r := []rune(name); len(r) > users.MaxName { // enough to recognise it
+		quoted = fmt.Sprintf("%q...", string(r[:users.MaxName/2]))
 	}
 	return "", usage("%s cannot be a user's name: a name has 1 to %d of the letters a to z, digits and . _ - @ +, "+
-		"and does not begin with a dot", quoted, auth.MaxName)
+		"and does not begin with a dot", quoted, users.MaxName)
 }
 
 // passwordFlags has the flags of commands that set a password.
@@ -53,11 +53,11 @@ type passwordFlags struct {
 	Active        bool `help:"The password is the user's own: skip first access."`
 }
 
-func (f passwordFlags) state() auth.UserState {
+func (f passwordFlags) state() users.State {
 	if f.Active {
-		return auth.Active
+		return users.Active
 	}
-	return auth.FirstAccess
+	return users.FirstAccess
 }
 
 // password returns the password to set: a new one, or the one on standard input.
@@ -69,7 +69,7 @@ func (f passwordFlags) password(ctx context.Context, out console, user string) (
 	if err != nil {
 		return "", err
 	}
-	return password, withCode(exitUsage, auth.CheckPassword(password, user))
+	return password, withCode(exitUsage, users.CheckPassword(password, user))
 }
 
 // report prints what was done, and the password if it is a new one.
@@ -114,7 +114,7 @@ func (c userAdd) Run(ctx context.Context, set service.Settings, out console) err
 	if err != nil {
 		return err
 	}
-	u := auth.User{Name: name, State: c.state()}
+	u := users.User{Name: name, State: c.state()}
 	if err := c.apply(&u, c.inCloud()); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (c userAdd) Run(ctx context.Context, set service.Settings, out console) err
 	if err != nil {
 		return err
 	}
-	invites := u.Email != "" && !c.NoInvite && u.State == auth.FirstAccess
+	invites := u.Email != "" && !c.NoInvite && u.State == users.FirstAccess
 	if err := c.canInvite(c.store, set); invites && err != nil {
 		return fmt.Errorf("%w; or add --no-invite", err)
 	}
@@ -164,8 +164,8 @@ func (inviting) canInvite(s store, set service.Settings) error {
 
 // invite mails a user the link to choosing a password. Without a public URL, the service that sends
 // the mail fills in its own.
-func (inviting) invite(ctx context.Context, out console, p *service.Service, u auth.User, base string, inCloud bool) error {
-	if err := p.Passwords().Invite(ctx, u, base); err != nil {
+func (inviting) invite(ctx context.Context, out console, p *service.Service, u users.User, base string, inCloud bool) error {
+	if err := p.Users().Invite(ctx, u, base); err != nil {
 		return err
 	}
 	when := ""
@@ -173,7 +173,7 @@ func (inviting) invite(ctx context.Context, out console, p *service.Service, u a
 		when = " as soon as ferry serve runs"
 	}
 	out.tell("an invitation goes to %s%s; its link for choosing a password is valid for %s\n",
-		u.Email, when, count(int64(auth.InviteLife/(24*time.Hour)), "day"))
+		u.Email, when, count(int64(users.InviteLife/(24*time.Hour)), "day"))
 	return nil
 }
 
@@ -186,11 +186,11 @@ func (c userInvite) Run(ctx context.Context, set service.Settings, out console) 
 	if err := c.canInvite(c.store, set); err != nil {
 		return err
 	}
-	return c.on(ctx, out, func(p *service.Service, _ *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, _ *users.Service, u users.User) (string, error) {
 		switch {
 		case u.State == "":
-			return "", fmt.Errorf("%w: ferry user show %s says more", auth.ErrDamaged, u.Name)
-		case u.State != auth.FirstAccess:
+			return "", fmt.Errorf("%w: ferry user show %s says more", users.ErrDamaged, u.Name)
+		case u.State != users.FirstAccess:
 			return "", usage("user %s is in state %s: only users in first access can be invited; ferry user reset starts that", u.Name, u.State)
 		case u.Email == "":
 			return "", usage("user %s has no address: ferry user edit %s --email ADDRESS", u.Name, u.Name)
@@ -200,7 +200,7 @@ func (c userInvite) Run(ctx context.Context, set service.Settings, out console) 
 }
 
 // apply sets what the flags say.
-func (p profile) apply(u *auth.User, inCloud bool) error {
+func (p profile) apply(u *users.User, inCloud bool) error {
 	return errors.Join(
 		given(&u.Email, "--email", p.Email, func(text string) (string, error) {
 			text, err := contact.ParseAddress(text)
@@ -258,7 +258,7 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 	if c.profile == (profile{PhoneRegion: c.PhoneRegion}) {
 		return usage("say what to change, such as --quota 5GB")
 	}
-	return c.on(ctx, out, func(p *service.Service, s *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, s *users.Service, u users.User) (string, error) {
 		after := u
 		err := c.apply(&after, c.inCloud())
 		if err == nil && u.Quota == 0 && after.Quota > 0 {
@@ -268,7 +268,7 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 			return "", err
 		}
 		done := "is changed"
-		if u.State == auth.FirstAccess && u.Email != "" && u.Email != after.Email {
+		if u.State == users.FirstAccess && u.Email != "" && u.Email != after.Email {
 			done += "; an invitation to the old address no longer works: ferry user invite sends another"
 		}
 		return done, s.Edit(ctx, u, after)
@@ -284,7 +284,7 @@ func (c userList) Run(ctx context.Context, out console) error {
 	return c.use(ctx, func(p *service.Service) error {
 		all, failed := []account{}, failures{out: out}
 		service := p.Files()
-		err := p.Users().Names(ctx, "", func(u auth.User, bad error) error {
+		err := p.Users().Names(ctx, "", func(u users.User, bad error) error {
 			if bad != nil {
 				u.State = "damaged" // ferry user show says more
 			} else if c.JSON {
@@ -309,20 +309,20 @@ func (c userList) Run(ctx context.Context, out console) error {
 
 // account is what an operator sees about a user.
 type account struct {
-	Name       string         `json:"name"`
-	State      auth.UserState `json:"state"`
-	Email      string         `json:"email"`
-	Phone      string         `json:"phone"`
-	Lang       string         `json:"lang"`
-	Quota      int64          `json:"quota"`
-	Used       int64          `json:"used"` // in both areas, with what uploads have reserved
-	KeepDays   int64          `json:"keepDays"`
-	BackupDays int64          `json:"backupDays"`
-	LastFile   int64          `json:"lastFile"`
-	Created    time.Time      `json:"created"`
+	Name       string      `json:"name"`
+	State      users.State `json:"state"`
+	Email      string      `json:"email"`
+	Phone      string      `json:"phone"`
+	Lang       string      `json:"lang"`
+	Quota      int64       `json:"quota"`
+	Used       int64       `json:"used"` // in both areas, with what uploads have reserved
+	KeepDays   int64       `json:"keepDays"`
+	BackupDays int64       `json:"backupDays"`
+	LastFile   int64       `json:"lastFile"`
+	Created    time.Time   `json:"created"`
 }
 
-func show(u auth.User) account {
+func show(u users.User) account {
 	return account{
 		u.Name, u.State, u.Email, u.Phone, u.Lang, u.Quota, u.Used,
 		u.KeepDays, u.BackupDays, u.LastFile, time.Unix(u.Created, 0).UTC(),
@@ -338,7 +338,7 @@ type named struct {
 // on runs f on the user and prints what f did. Its errors name the user. If there are ports for
 // files, f is also called for a user whose record is lost or unreadable, as files.Remains finds it.
 func (c named) on(
-	ctx context.Context, out console, f func(*service.Service, *auth.Users, auth.User) (done string, err error),
+	ctx context.Context, out console, f func(*service.Service, *users.Service, users.User) (done string, err error),
 	ports ...lambda.Opener,
 ) error {
 	name, err := canonical(c.Name)
@@ -347,7 +347,7 @@ func (c named) on(
 	}
 	return c.use(ctx, func(p *service.Service) error {
 		u, err := p.Files().Remains(ctx, name)
-		if err != nil && !(errors.Is(err, auth.ErrDamaged) && len(ports) > 0) {
+		if err != nil && !(errors.Is(err, users.ErrDamaged) && len(ports) > 0) {
 			return err
 		}
 		done, err := f(p, p.Users(), u)
@@ -364,7 +364,7 @@ type userShow struct {
 }
 
 func (c userShow) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *service.Service, _ *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, _ *users.Service, u users.User) (string, error) {
 		used, err := p.Files().Used(ctx, u)
 		if err != nil {
 			return "", err
@@ -396,7 +396,7 @@ func (c userShow) Run(ctx context.Context, out console) error {
 type userDisable struct{ named }
 
 func (c userDisable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(_ *service.Service, s *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(_ *service.Service, s *users.Service, u users.User) (string, error) {
 		return "is disabled; all bearers have ended", s.Disable(ctx, u.Name)
 	})
 }
@@ -404,8 +404,8 @@ func (c userDisable) Run(ctx context.Context, out console) error {
 type userEnable struct{ named }
 
 func (c userEnable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(_ *service.Service, s *auth.Users, u auth.User) (string, error) {
-		if u.State != auth.Disabled {
+	return c.on(ctx, out, func(_ *service.Service, s *users.Service, u users.User) (string, error) {
+		if u.State != users.Disabled {
 			return "is not disabled", nil
 		}
 		state, err := s.Enable(ctx, u.Name)
@@ -419,8 +419,8 @@ type userReset struct {
 }
 
 func (c userReset) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *service.Service, s *auth.Users, u auth.User) (string, error) {
-		if u.State == auth.Disabled {
+	return c.on(ctx, out, func(p *service.Service, s *users.Service, u users.User) (string, error) {
+		if u.State == users.Disabled {
 			return "", usage("user %s is disabled; enable it first", u.Name)
 		}
 		password, err := c.password(ctx, out, u.Name)
@@ -435,7 +435,7 @@ func (c userReset) Run(ctx context.Context, out console) error {
 			return "", err
 		}
 		done := "has a new password; all bearers have ended"
-		if u.State == auth.FirstAccess {
+		if u.State == users.FirstAccess {
 			done += ", and an invitation that was sent no longer works: ferry user invite sends another"
 		}
 		c.report(out, done, u.Name, password)
@@ -449,14 +449,14 @@ type userRemove struct {
 }
 
 func (c userRemove) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *service.Service, s *auth.Users, u auth.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, s *users.Service, u users.User) (string, error) {
 		if !c.Yes && !confirmed(out, u.Name) {
 			return "", usage("nothing was removed; type the name, or use --yes")
 		}
 		// The user is disabled first, so that no file arrives during the removal.
 		err := s.Disable(ctx, u.Name)
-		if errors.Is(err, auth.ErrUnknownUser) || errors.Is(err, table.ErrUnreadable) {
-			u.State, u.Before = auth.Disabled, auth.FirstAccess
+		if errors.Is(err, users.ErrUnknown) || errors.Is(err, table.ErrUnreadable) {
+			u.State, u.Before = users.Disabled, users.FirstAccess
 			err = s.AddAgain(ctx, u, err)
 		}
 		if err != nil {
@@ -480,25 +480,25 @@ func confirmed(out console, name string) bool {
 }
 
 // addUser adds a new user or, with withFiles, one whose record is lost or unreadable.
-func addUser(ctx context.Context, p *service.Service, u auth.User, password string, withFiles bool) (err error) {
+func addUser(ctx context.Context, p *service.Service, u users.User, password string, withFiles bool) (err error) {
 	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
 		return err
 	}
-	users, service := p.Users(), p.Files()
+	accounts, service := p.Users(), p.Files()
 	last, bad := service.Remains(ctx, u.Name)
 	switch {
-	case withFiles && errors.Is(bad, auth.ErrDamaged):
+	case withFiles && errors.Is(bad, users.ErrDamaged):
 		u.LastFile = last.LastFile
 		u.Generation = last.Generation
 		u.Incarnation = last.Incarnation
 		if u.Used, err = service.Used(ctx, u); err != nil && u.Quota > 0 {
 			return err
 		}
-		return users.AddAgain(ctx, u, bad)
-	case bad != nil && (withFiles || !errors.Is(bad, auth.ErrUnknownUser)):
+		return accounts.AddAgain(ctx, u, bad)
+	case bad != nil && (withFiles || !errors.Is(bad, users.ErrUnknown)):
 		return bad
 	}
-	return users.Add(ctx, u)
+	return accounts.Add(ctx, u)
 }
 
 // temporaryPassword has 80 random bits, in letters and the digits 2 to 7, so that

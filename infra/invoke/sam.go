@@ -25,10 +25,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"ferry/infra/stack/emulated"
-	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -71,7 +71,7 @@ func demo(ctx context.Context, out io.Writer, p *service.Service, environment ma
 	environment["FERRY_PUBLIC_URL"] = base
 	hash, err := p.Hasher.Hash(ctx, password)
 	if err == nil {
-		user := auth.User{Name: "demo", Email: "demo@example.com", State: auth.Active, Password: hash}
+		user := users.User{Name: "demo", Email: "demo@example.com", State: users.Active, Password: hash}
 		err = p.Users().Add(ctx, user)
 	}
 	if err != nil {

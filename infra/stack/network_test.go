@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
+	"ferry/shared/users"
 )
 
 // The names in the function's environment.
@@ -188,7 +188,7 @@ func failures() map[string]func(*stage, *network) {
 			s.put("alice")
 			alice := s.get("alice")
 			sweeping := s.worker.Files()
-			for _, move := range []func(context.Context, auth.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore} {
+			for _, move := range []func(context.Context, users.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore} {
 				moved, err := move(s.Context(), alice, alice.LastFile)
 				s.check(err)
 				for range 2 { // the second try goes on with the parts of the first

@@ -12,13 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/bundle"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/links"
+	"ferry/shared/users"
 )
 
 func download(s *stage, path string, area blob.Area, id int64) {
@@ -32,7 +33,7 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.ports.RedirectOver = 0
 	s.h = lambda.With(s.ports).Handler(s.endpoint())
 	s.guarded(path, area, id)
-	moves := []func(context.Context, auth.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore}
+	moves := []func(context.Context, users.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore}
 	if area == blob.Backup {
 		slices.Reverse(moves)
 	}
@@ -55,7 +56,7 @@ func (s *stage) bundled(path string, area blob.Area) {
 	s.check(w.Add(bundle.Entry{Path: "small.txt"}, []byte("hello")))
 	s.check(w.Close())
 	alice := s.get("alice")
-	up, err := s.real.Files().Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: alice}), -1, files.Sending{})
+	up, err := s.real.Files().Begin(s.Context(), "alice", files.ByOf(identity.Identity{User: alice}), -1, files.Sending{})
 	s.check(err)
 	s.check(up.Add(s.Context(), files.Part{Name: "b.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 2}}))
 	_, err = up.Commit(s.Context(), 1)
@@ -190,7 +191,7 @@ func asking(s *stage) {
 	s.must(400, "POST", link, broken(), header("Idempotency-Key", "another"))
 	s.must(200, "GET", link, guest)
 	s.must(413, "PUT", "/requests/in?file=a&k="+s.request(func(q *links.Request) { q.MaxBytes = 2 }), text)
-	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
+	s.user("dave", func(u *users.User) { u.Quota = 1000 })
 	made, err := s.real.Links().NewRequest(s.Context(), s.get("dave"), links.Request{})
 	s.check(err)
 	link = "/requests/in?file=a&k=" + s.real.Links().RequestToken(made)
@@ -199,7 +200,7 @@ func asking(s *stage) {
 		s.must(413, "PUT", link, content("text/plain", strings.Repeat("a", n)))
 	}
 	s.network.faults["UpdateItem"] = func(r *http.Request, next aws.HTTPClient) (*http.Response, error) {
-		users := auth.NewUsers(s.real.Table, s.real.Now)
+		users := &users.Service{Table: s.real.Table, Now: s.real.Now}
 		s.check(users.Disable(s.Context(), "dave"))
 		s.check(users.Remove(s.Context(), "dave"))
 		return next.Do(r)

@@ -19,15 +19,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/notify"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 func scenarios() map[string]func(*stage) {
@@ -79,11 +80,11 @@ func makeKey(s *stage) {
 // outdated adds a user whose hash is renewed at the next login.
 func (s *stage) outdated() {
 	s.Helper()
-	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, s.real.Random, s.real.Now)
+	weak, err := users.NewHasher(users.Params{Memory: 32, Time: 1, Threads: 1}, s.real.Random, s.real.Now)
 	s.check(err)
 	hash, err := weak.Hash(s.Context(), boottest.Password)
 	s.check(err)
-	s.user("carol", func(u *auth.User) { u.Password = hash })
+	s.user("carol", func(u *users.User) { u.Password = hash })
 }
 
 func authLogin(s *stage) {
@@ -104,7 +105,7 @@ func oauthToken(s *stage) {
 }
 
 func oauthRevoke(s *stage) {
-	for _, token := range []string{"unknown", s.token(auth.ScopeAll)} {
+	for _, token := range []string{"unknown", s.token(identity.ScopeAll)} {
 		s.must(200, "POST", "/oauth2/revoke", form(url.Values{"token": {token}}))
 	}
 }
@@ -121,7 +122,7 @@ func tokens(s *stage) {
 	add := func(scope string) {
 		s.must(201, "POST", "/tokens", bearer(), content("application/json", `{"name":"a","scope":"`+scope+`"}`))
 	}
-	for range auth.MaxTokens + 1 { // the last one ends the first
+	for range identity.MaxTokens + 1 { // the last one ends the first
 		add("login")
 	}
 	add("upload")
@@ -143,10 +144,9 @@ func authForget(s *stage) {
 }
 
 func authChange(s *stage) {
-	accounts := auth.NewAccounts(auth.AccountsConfig{Ports: s.real.Ports.Ports, Outbox: s.real.Outbox()})
-	first, err := accounts.First(s.Context(), s.get("bob"))
+	first, err := s.real.Users().First(s.Context(), s.get("bob"))
 	s.check(err)
-	forgotten, _, err := accounts.Forget(s.Context(), "alice", "192.0.2.1", s.real.PublicURL, "en")
+	forgotten, _, err := s.real.Users().Forget(s.Context(), "alice", "192.0.2.1", s.real.PublicURL, "en")
 	s.check(err)
 	change := func(status int, k, p, z string) {
 		s.must(status, "POST", "/auth/change", form(url.Values{"k": {k}, "p": {p}, "z": {z}}))
@@ -156,9 +156,9 @@ func authChange(s *stage) {
 	change(200, forgotten, s.pin(), "another way to go")
 }
 
-func (s *stage) get(name string) auth.User {
+func (s *stage) get(name string) users.User {
 	s.Helper()
-	u, err := auth.NewUsers(s.real.Table, s.real.Now).Get(s.Context(), name)
+	u, err := (&users.Service{Table: s.real.Table, Now: s.real.Now}).Get(s.Context(), name)
 	s.check(err)
 	return u
 }
@@ -177,7 +177,7 @@ func (s *stage) pin() (pin string) {
 }
 
 func upload(s *stage) {
-	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
+	s.user("dave", func(u *users.User) { u.Quota = 1000 })
 	text := content("text/plain", "abc")
 	s.must(200, "POST", "/upload?file=a.txt&m=carla@example.com&i=hello&notify=1", bearer(), text)
 	s.must(200, "POST", "/upload?file=a.txt&d=dave", bearer(), text)
@@ -188,7 +188,7 @@ func upload(s *stage) {
 		s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"), header("Accept", kind))
 	}
 	s.user("fred", nil)
-	s.check(s.real.Table.Write(s.Context(), table.Update(auth.UserKey("fred")).Set("password", []string{"damaged"})))
+	s.check(s.real.Table.Write(s.Context(), table.Update(users.Key("fred")).Set("password", []string{"damaged"})))
 	s.must(409, "POST", "/upload?file=a.txt&d=fred", bearer(), text)
 	s.must(400, "PUT", "/upload?file=a.txt&d=nobody", bearer(), text, header("Idempotency-Key", "another"))
 	s.must(400, "POST", "/upload", bearer(), broken())
@@ -217,7 +217,7 @@ func broken() func(*http.Request) {
 // uploads runs a session that is completed, one that is aborted, one for another user
 // with a quota, and one with a wrong checksum.
 func uploads(s *stage) {
-	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
+	s.user("dave", func(u *users.User) { u.Quota = 1000 })
 	plan := func(fields string, status int, options ...func(*http.Request)) string {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(s.Context(), "POST", "https://gateway.example/v1/uploads", nil)
@@ -258,7 +258,7 @@ func uploads(s *stage) {
 	s.later(3 * time.Hour)
 	s.must(200, "POST", lapsing+"/parts", basic("alice", boottest.Password), numbers)
 	s.later(0)
-	s.user("frank", func(u *auth.User) { u.KeepDays = 1 })
+	s.user("frank", func(u *users.User) { u.KeepDays = 1 })
 	late := plan(`,"d":"frank"`, 201)
 	send(late)
 	s.later(72 * time.Hour) // sweeps are past the day in its key
@@ -297,7 +297,7 @@ func filesDelete(s *stage) {
 	s.authenticated("DELETE", "/files/1")
 	s.network.faults["Invoke"] = refused(403, "")
 	s.must(200, "DELETE", "/files/3", bearer())
-	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
+	s.user("dave", func(u *users.User) { u.Quota = 1000 })
 	s.send("dave", files.Sending{Tell: files.Contact{To: "dave@example.com"}})
 	for _, path := range []string{"/files/1", "/files/1?area=backup", "/files/1?area=backup"} { // the last is a repetition
 		s.must(200, "DELETE", path, basic("dave", boottest.Password))
@@ -340,7 +340,7 @@ func notificationsStop(s *stage) {
 }
 
 func sweepAll(s *stage) {
-	s.user("dave", func(u *auth.User) { u.Quota = 1000 })
+	s.user("dave", func(u *users.User) { u.Quota = 1000 })
 	s.user("erin", nil)
 	for _, name := range []string{"dave", "erin", "alice"} {
 		s.put(name)
@@ -349,7 +349,7 @@ func sweepAll(s *stage) {
 	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
 	_, err := s.real.Files().BeginSession(s.Context(), files.By{User: "dave"}, plan, nil)
 	s.check(err)
-	users := auth.NewUsers(s.real.Table, s.real.Now)
+	users := &users.Service{Table: s.real.Table, Now: s.real.Now}
 	s.check(users.Disable(s.Context(), "erin"))
 	s.check(users.Remove(s.Context(), "erin")) // while an upload was under way
 	leftover := fmt.Sprintf("D0-2020-01-01/1-%022d-zoe", 1)

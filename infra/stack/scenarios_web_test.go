@@ -11,12 +11,12 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/account"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/bundle"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/links"
 )
 
@@ -64,7 +64,7 @@ func pages(s *stage) {
 	s.must(303, "POST", "/login", own(), as("carol")(boottest.Password))
 	s.must(303, "POST", "/login", own(), as("bob")(boottest.Temporary))
 	s.landing()
-	for range auth.MaxTokens + 1 { // the last one ends the first
+	for range identity.MaxTokens + 1 { // the last one ends the first
 		s.login("alice")
 	}
 	cookie := s.login("alice")
@@ -169,7 +169,7 @@ func (s *stage) texts() []int64 {
 		{Name: "a.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 1}}, {Name: "b.txt", Body: strings.NewReader("hello"), Size: 5},
 		{Name: "c.txt", Body: strings.NewReader("hello"), Size: 5},
 	} {
-		up, err := s.real.Files().Begin(s.Context(), "alice", files.ByOf(auth.Identity{User: s.get("alice")}), -1, files.Sending{})
+		up, err := s.real.Files().Begin(s.Context(), "alice", files.ByOf(identity.Identity{User: s.get("alice")}), -1, files.Sending{})
 		s.check(err)
 		s.check(up.Add(s.Context(), part))
 		_, err = up.Commit(s.Context(), 1)

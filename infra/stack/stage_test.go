@@ -10,15 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 // stage is a function with only the ports that its main names, on the stand-ins for
@@ -49,7 +50,7 @@ func newStage(t *testing.T, name string) *stage {
 	p.Table, p.Blobs, p.Parts, p.Key = nil, nil, nil, keys.LinkKey{}
 	s.ports, s.worker = p, &worker.Worker{Service: p, Providers: worker.Providers{}}
 	s.open(name)
-	p.Hasher, p.Throttle = s.real.Hasher, s.real.Throttle
+	p.Hasher, p.Tries = s.real.Hasher, s.real.Tries
 	for _, e := range local.Endpoints() {
 		if e.Name == name {
 			s.h, s.prefix = lambda.With(p).Handler(e), e.Prefix
@@ -127,15 +128,15 @@ func bearer() func(*http.Request) {
 }
 
 // user adds a user with the password of alice.
-func (s *stage) user(name string, change func(*auth.User)) auth.User {
+func (s *stage) user(name string, change func(*users.User)) users.User {
 	s.Helper()
 	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
 	s.check(err)
-	u := auth.User{Name: name, State: auth.Active, Password: hash}
+	u := users.User{Name: name, State: users.Active, Password: hash}
 	if change != nil {
 		change(&u)
 	}
-	s.check(auth.NewUsers(s.real.Table, s.real.Now).Add(s.Context(), u))
+	s.check((&users.Service{Table: s.real.Table, Now: s.real.Now}).Add(s.Context(), u))
 	return u
 }
 
@@ -169,16 +170,16 @@ func (s *stage) guesses(method, path string, login func(password string) func(*h
 // does not allow the request.
 func (s *stage) withToken(method, path string, options ...func(*http.Request)) {
 	s.Helper()
-	token := s.token(auth.ScopeDownload)
+	token := s.token(identity.ScopeDownload)
 	if status := s.do(method, path, append(options, header("Authorization", "Bearer "+token))...); status != 200 && status != 403 {
 		s.Fatalf("with a token: status %d", status)
 	}
 }
 
 // token returns an API token of alice.
-func (s *stage) token(scope auth.Scope) string {
+func (s *stage) token(scope identity.Scope) string {
 	s.Helper()
-	token, _, err := s.real.Tokens().Make(s.Context(), s.get("alice"), auth.APIToken{Name: "a", Scope: scope})
+	token, _, err := s.real.Tokens().Make(s.Context(), s.get("alice"), identity.APIToken{Name: "a", Scope: scope})
 	s.check(err)
 	return token
 }

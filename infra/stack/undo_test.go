@@ -15,7 +15,6 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/s3"
 	"ferry/shared/boot/boottest"
@@ -24,6 +23,7 @@ import (
 	"ferry/shared/service"
 	"ferry/shared/table/dynamo"
 	"ferry/shared/table/tabletest"
+	"ferry/shared/users"
 )
 
 // TestADayThatASweepDestroyedComesBackByTheRunbook runs the runbook's own commands.
@@ -99,7 +99,7 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 func contents(t *testing.T, p *service.Service) map[string]string {
 	t.Helper()
 	service, links, all := p.Files(), p.Links(), map[string]string{}
-	check(t, p.Users().Names(t.Context(), "", func(u auth.User, _ error) error {
+	check(t, p.Users().Names(t.Context(), "", func(u users.User, _ error) error {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
 			page, err := service.List(t.Context(), u, area, 0, 100)
 			check(t, err)

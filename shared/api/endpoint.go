@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
+	"ferry/shared/identity"
 	"ferry/shared/links"
 	"ferry/shared/service"
 	"ferry/shared/wire"
@@ -23,7 +23,7 @@ import (
 // that a caller needs. The scope is empty if the route needs no login.
 type Route struct {
 	Method, Path string
-	Needs        auth.Scope
+	Needs        identity.Scope
 }
 
 // pattern returns the route's pattern for an http.ServeMux, below a prefix.
@@ -93,7 +93,7 @@ type Ports struct {
 	Lingering chan struct{}
 	// Guests returns the guest who holds the token of a request's link. It is nil where guests may
 	// do nothing.
-	Guests func(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error)
+	Guests func(w http.ResponseWriter, r *http.Request, token string) (identity.Identity, error)
 }
 
 // Outlet returns an Outlet with the service's clock, log and address.
@@ -102,7 +102,7 @@ func (p *Ports) Outlet() envelope.Outlet {
 }
 
 // Handler handles a request of an authenticated caller.
-type Handler = func(http.ResponseWriter, *http.Request, auth.Identity) error
+type Handler = func(http.ResponseWriter, *http.Request, identity.Identity) error
 
 // Authenticated returns a handler for callers with a valid credential whose scope allows the route.
 // The handler must be called by a mux, which notes in the request which route this is.
@@ -110,9 +110,9 @@ func (p *Ports) Authenticated(f Handler) http.Handler { return p.AuthenticatedTo
 
 // AuthenticatedTo is Authenticated with a given outlet instead of the ports' own.
 func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler {
-	check, needs := p.Credentials(), needs()
+	callers, needs := p.Credentials(), needs()
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		id, err := p.identify(w, r, check)
+		id, err := p.identify(w, r, callers)
 		if err == nil {
 			err = id.Allow(needs[r.Pattern])
 		}
@@ -125,27 +125,27 @@ func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler 
 
 // identify returns the caller, from the Authorization header or, without one, from a browser's
 // cookie.
-func (p *Ports) identify(w http.ResponseWriter, r *http.Request, check *auth.Authenticator) (auth.Identity, error) {
-	c := auth.Read(r)
-	if cookie, ok := p.Cookie(r.Context()); ok && c.Kind == "" {
+func (p *Ports) identify(w http.ResponseWriter, r *http.Request, callers identity.Authenticator) (identity.Identity, error) {
+	c := identity.Read(r)
+	if cookie, ok := p.Cookie(r.Context()); ok && c.Kind == identity.None {
 		found, err := cookie.Read(r)
 		if err != nil {
-			return auth.Identity{}, err
+			return identity.Identity{}, err
 		}
-		if found.Kind != "" {
+		if found.Kind != identity.None {
 			c = found
 		}
 	}
 	if p.Guests != nil && links.IsRequest(c.Bearer) {
 		return p.Guests(w, r, c.Bearer)
 	}
-	return check.Check(r.Context(), c)
+	return callers.Check(r.Context(), c)
 }
 
 // Cookie returns the cookie that keeps a browser logged in; ok is false if browsers cannot log in
 // here.
-func (p *Ports) Cookie(ctx context.Context) (c auth.Cookie, ok bool) {
-	return auth.CookieOf(p.Base(ctx), p.PlainLogin)
+func (p *Ports) Cookie(ctx context.Context) (c identity.Cookie, ok bool) {
+	return identity.CookieOf(p.Base(ctx), p.PlainLogin)
 }
 
 // ByRoute is Authenticated for an endpoint with a handler for each method and path after
@@ -153,7 +153,7 @@ func (p *Ports) Cookie(ctx context.Context) (c auth.Cookie, ok bool) {
 func (p *Ports) ByRoute(handlers map[string]Handler, query ...string) http.Handler {
 	mux := http.NewServeMux()
 	for route, f := range handlers {
-		mux.Handle(strings.Replace(route, " ", " "+wire.Prefix, 1), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+		mux.Handle(strings.Replace(route, " ", " "+wire.Prefix, 1), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 			if err := param.OnlyKnown(r, query...); err != nil {
 				return err
 			}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/lazy"
 )
 
@@ -20,8 +20,8 @@ import (
 const maxJSON = 64 << 10
 
 // WithJSON returns a handler that hands the JSON of a request's body to f.
-func WithJSON[T any](mayBeEmpty bool, f func(http.ResponseWriter, *http.Request, auth.Identity, T) error) Handler {
-	return func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func WithJSON[T any](mayBeEmpty bool, f func(http.ResponseWriter, *http.Request, identity.Identity, T) error) Handler {
+	return func(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 		var in T
 		if err := JSON(r, &in, mayBeEmpty); err != nil {
 			return err

@@ -6,17 +6,17 @@ import (
 	"net/url"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/keys"
+	"ferry/shared/users"
 )
 
 // WriteList sends the envelope with a page of at most limit files of an area. If there are more, a
 // Link header (RFC 8288) points to the next page.
 func WriteList(
-	w http.ResponseWriter, r *http.Request, p *Ports, u auth.User, area blob.Area, page files.Page, limit int64,
+	w http.ResponseWriter, r *http.Request, p *Ports, u users.User, area blob.Area, page files.Page, limit int64,
 ) error {
 	base, lang := p.Base(r.Context()), param.Lang(r, u)
 	link := keys.DownloadLink(base, lang, area)

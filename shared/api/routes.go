@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/wire"
 )
 
 // routes returns the routes of each endpoint by its name. The endpoint notfound, which
 // has none, gets all other requests.
 func routes() map[string][]Route {
-	const anybody, upload, download, all, login = "", auth.ScopeUpload, auth.ScopeDownload, auth.ScopeAll, auth.ScopeLogin
+	const anybody, upload, download, all, login = "", identity.ScopeUpload, identity.ScopeDownload, identity.ScopeAll, identity.ScopeAccount
 	return map[string][]Route{
 		"authchange":         {{"GET", "/auth/change", anybody}, {"POST", "/auth/change", anybody}},
 		"authfirst":          {{"POST", "/auth/first", anybody}},
@@ -54,8 +54,8 @@ func routes() map[string][]Route {
 var PartRoute = Route{"PUT", "/uploads/{id}/parts/{number}", ""}
 
 // needs returns the scope that each route needs, by its pattern.
-func needs() map[string]auth.Scope {
-	all := map[string]auth.Scope{}
+func needs() map[string]identity.Scope {
+	all := map[string]identity.Scope{}
 	for _, r := range slices.Concat(slices.Collect(maps.Values(routes()))...) {
 		all[r.pattern(wire.Prefix)] = r.Needs
 	}

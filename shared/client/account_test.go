@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/client"
+	"ferry/shared/users"
 )
 
 func TestAPurgeFreesTheRoomThatTheAccountShows(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)
-	s.AddUser("bob", password, func(u *auth.User) { u.Quota = 1000 })
+	s.AddUser("bob", password, func(u *users.User) { u.Quota = 1000 })
 	c, ctx := connect(t, s, "bob"), t.Context()
 	uses := func(want int64) {
 		t.Helper()

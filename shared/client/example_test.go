@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 // startService starts a service with the user ann in a temporary folder.
@@ -25,7 +25,7 @@ func startService() (url, dir string, end func()) {
 	server := httptest.NewUnstartedServer(nil)
 	url = "http://" + server.Listener.Addr().String() + "/v1"
 	data, err := local.Open(filepath.Join(dir, "data"), local.Options{
-		Hash: auth.Params{Memory: 64, Time: 1, Threads: 1}, Now: time.Now, NoSync: true, Log: slog.New(slog.DiscardHandler),
+		Hash: users.Params{Memory: 64, Time: 1, Threads: 1}, Now: time.Now, NoSync: true, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -38,8 +38,8 @@ func startService() (url, dir string, end func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ann := auth.User{Name: "ann", Password: hash, State: auth.Active, Lang: "en"}
-	if err := auth.NewUsers(data.Table, time.Now).Add(context.Background(), ann); err != nil {
+	ann := users.User{Name: "ann", Password: hash, State: users.Active, Lang: "en"}
+	if err := (&users.Service{Table: data.Table, Now: time.Now}).Add(context.Background(), ann); err != nil {
 		log.Fatal(err)
 	}
 	server.Config.Handler = s.Handler()

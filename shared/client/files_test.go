@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/client"
+	"ferry/shared/users"
 )
 
 func TestFileIsUploadedListedDeletedAndRestored(t *testing.T) {
@@ -173,7 +173,7 @@ func TestAFileThatTheAnswerDoesNotNameIsNotGuessed(t *testing.T) {
 func TestPasswordIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
-	s.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
+	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
 	ctx := t.Context()
 	link, err := c.First(ctx, "new", "temporary password")
 	must(t, err)

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 )
 
 // aside returns the contents of what was set aside, by day, area and key.
@@ -41,7 +41,7 @@ func (s server) orphans(owner string, n int) (keys []string) {
 		s.must(err)
 	}
 	if owner == "alice" {
-		s.update(auth.UserKey(owner), "lastFile", int64(n+100))
+		s.update(users.Key(owner), "lastFile", int64(n+100))
 	}
 	s.Clock.Advance(2 * time.Hour)
 	return keys
@@ -121,13 +121,13 @@ func TestASweepRemovesAtMost100Leftovers(t *testing.T) {
 func TestNothingOfALostUserIsRemoved(t *testing.T) {
 	t.Parallel()
 	for how, lose := range map[string]func(server){
-		"no item": func(s server) { s.write(table.Delete(auth.UserKey("alice"))) },
-		"no JSON": func(s server) { s.Spoil(auth.UserKey("alice")) },
+		"no item": func(s server) { s.write(table.Delete(users.Key("alice"))) },
+		"no JSON": func(s server) { s.Spoil(users.Key("alice")) },
 		"no entry": func(s server) {
-			s.write(table.Delete(auth.UserKey("alice")), table.Delete(table.Key{PK: table.UserList, SK: "alice"}))
+			s.write(table.Delete(users.Key("alice")), table.Delete(table.Key{PK: table.UserList, SK: "alice"}))
 		},
 		"bad entry": func(s server) {
-			s.write(table.Delete(auth.UserKey("alice")))
+			s.write(table.Delete(users.Key("alice")))
 			s.Spoil(table.Key{PK: table.UserList, SK: "alice"})
 		},
 	} {

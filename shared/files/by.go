@@ -1,7 +1,7 @@
 package files
 
 import (
-	"ferry/shared/auth"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/table"
 )
@@ -13,13 +13,13 @@ type By struct {
 	UserIncarnation int64  `json:"byWhich,omitempty"`  // for a guest, that of the request's owner
 
 	Request string `json:"request,omitempty"` // the request's id, for a guest
-	Guest   string `json:"guest,omitempty"`   // auth.Guest.ID
+	Guest   string `json:"guest,omitempty"`   // identity.Guest.ID
 	Called  string `json:"called,omitempty"`  // the name that the guest gave
 	Source  string `json:"source,omitempty"`  // a hash of the guest's address
 }
 
 // ByOf returns the By of a caller.
-func ByOf(caller auth.Identity) By {
+func ByOf(caller identity.Identity) By {
 	if g := caller.Guest; g != nil {
 		return By{
 			UserIncarnation: g.Owner.Incarnation, Request: g.Request, Guest: g.ID, Called: g.Name,

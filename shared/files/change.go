@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // Edit says what to change about a file. A nil field is left unchanged.
@@ -19,7 +19,7 @@ type Edit struct {
 
 // Change changes the name or the expiry of a file in the user area. The file may be moving. If
 // the id is unknown, the fault is NotFound. It makes three calls to the table.
-func (s *Service) Change(ctx context.Context, owner auth.User, id int64, e Edit) (File, error) {
+func (s *Service) Change(ctx context.Context, owner users.User, id int64, e Edit) (File, error) {
 	f, err := s.Get(ctx, owner, blob.Files, id)
 	if err != nil {
 		return File{}, err

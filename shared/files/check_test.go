@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // check runs a check and returns its findings, sorted, each as "kind user id what".
@@ -69,7 +69,7 @@ func large() string { return strings.Repeat("0123456789", 10_000) }
 func newChecked(t *testing.T) (server, []files.File) {
 	t.Helper()
 	s := newSweepServer(t)
-	s.update(auth.UserKey("alice"), "quota", int64(1<<30))
+	s.update(users.Key("alice"), "quota", int64(1<<30))
 	small, big := s.put("alice", "content"), s.put("alice", large())
 	up, err := s.Service.Files().Begin(t.Context(), "alice", s.by("alice"), 3,
 		files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "ann@example.com"}}})
@@ -188,11 +188,11 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			"item  0 the item cannot be read false", "item", "item", "item",
 		},
 		"a user's item is gone": {
-			func(s server, all []files.File) { s.write(table.Delete(auth.UserKey("alice"))) },
+			func(s server, all []files.File) { s.write(table.Delete(users.Key("alice"))) },
 			"user alice 0 the user is missing or cannot be read, but was not removed; their files stay: ", "user", "user", "user",
 		},
 		"a user's item is no JSON": {
-			func(s server, all []files.File) { s.Spoil(auth.UserKey("alice")) },
+			func(s server, all []files.File) { s.Spoil(users.Key("alice")) },
 			"ferry user add alice --with-files false", "user", "user", "user",
 		},
 		"the record of a moved file names other bytes": {
@@ -212,7 +212,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			"bytes alice 2 the bytes cannot be read\x00leftover alice 2 no record names these 9 bytes; they stay", "bytes\x00leftover", "bytes\x00leftover", "bytes\x00leftover",
 		},
 		"a user's last file is below the files": {
-			func(s server, all []files.File) { s.update(auth.UserKey("alice"), "lastFile", int64(1)) },
+			func(s server, all []files.File) { s.update(users.Key("alice"), "lastFile", int64(1)) },
 			"user alice 0 the last file is 1, but there is a file 3; was an older table restored? false", "user alice 0 the last file is 1", "user", "",
 		},
 		"a move's new place is known and the bytes lie at another": {
@@ -223,7 +223,7 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			"bytes alice 2 the bytes are missing; they lie at backup/D2-", "gives them back true", "bytes", "",
 		},
 		"the quota is wrong": {
-			func(s server, _ []files.File) { s.update(auth.UserKey("alice"), "used", int64(5)) },
+			func(s server, _ []files.File) { s.update(users.Key("alice"), "used", int64(5)) },
 			"quota alice 0 5 bytes count as used, but files and reservations have 100010 false", "100010 true", "quota", "",
 		},
 		"an object has no record": {
@@ -390,7 +390,7 @@ func TestAQuotaIsCorrectedExactly(t *testing.T) {
 	s, _ := newChecked(t)
 	service := s.Service.Files()
 	for round := range 5 {
-		s.write(table.Update(auth.UserKey("alice")).Add("used", -5000))
+		s.write(table.Update(users.Key("alice")).Add("used", -5000))
 		for mended, beside := 0, 5; mended == 0; beside-- { // a check that an upload disturbs leaves it to a later one
 			var wg sync.WaitGroup
 			wg.Go(func() {

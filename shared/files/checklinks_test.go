@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // lose removes the record of a file, wherever it is.
@@ -45,7 +45,7 @@ func TestARecordThatOnlyALinkStillHasIsWrittenAgain(t *testing.T) {
 			s.must(s.Data.Disk.Copy(s.Context(), f.Area, f.Blob, blob.Backup, s.dated(9, 2, "alice")))
 			s.must(s.Data.Disk.Delete(s.Context(), f.Area, f.Blob))
 		}, "bytes alice 2 the bytes are missing; they lie at backup/D2-", ""},
-		"of a user who has lost the last id": {1, func(s server, _ files.File) { s.update(auth.UserKey("alice"), "lastFile", int64(1)) },
+		"of a user who has lost the last id": {1, func(s server, _ files.File) { s.update(users.Key("alice"), "lastFile", int64(1)) },
 			"user alice 0 the last file is 1, but there is a file 3", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"ferry/shared/auth"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // checkTries bounds how often a busy user's quota is recomputed.
@@ -15,10 +15,10 @@ const checkTries = 10
 
 // holding is what a scan of the table shows about a user.
 type holding struct {
-	id     int64     // the highest file id of records, links and sessions
-	user   auth.User // as the scan shows it
-	found  bool      // the user's item is there and readable
-	unsure bool      // something that counts towards the quota cannot be read
+	id     int64      // the highest file id of records, links and sessions
+	user   users.User // as the scan shows it
+	found  bool       // the user's item is there and readable
+	unsure bool       // something that counts towards the quota cannot be read
 }
 
 // has notes one of the user's file ids.
@@ -29,7 +29,7 @@ func (c *Check) holding(name string) *holding {
 	h := c.users[name]
 	if h == nil {
 		h = &holding{}
-		if canonical, ok := auth.CanonicalName(name); ok && canonical == name {
+		if canonical, ok := users.CanonicalName(name); ok && canonical == name {
 			c.users[name] = h
 		}
 	}
@@ -41,7 +41,7 @@ func (c *Check) holding(name string) *holding {
 func (c *Check) noteUser(item table.Item, kind, name string) error {
 	var other struct{}
 	switch {
-	case item.Key == auth.UserKey(name):
+	case item.Key == users.Key(name):
 		h := c.holding(name)
 		h.found = item.Decode(&h.user) == nil && h.user.Name == name
 		return nil
@@ -79,14 +79,14 @@ func (c *Check) known(ctx context.Context, name string, h *holding) error {
 	if err != nil || u.removed {
 		return err
 	}
-	bad := Finding{Kind: BadUser, User: name, Key: auth.UserKey(name).PK}
+	bad := Finding{Kind: BadUser, User: name, Key: users.Key(name).PK}
 	switch {
 	case u.lost:
 		bad.What = fmt.Sprintf("the user is missing or cannot be read, but was not removed; their files stay: "+
 			"restore a backup, or make the user again with ferry user add %s --with-files", name)
 	case u.LastFile < h.id:
 		bad.What = fmt.Sprintf("the last file is %d, but there is a file %d; was an older table restored?", u.LastFile, h.id)
-		bad.Mend = []table.Op{table.Update(auth.UserKey(name)).Set("lastFile", h.id).If(table.AtMost("lastFile", u.LastFile))}
+		bad.Mend = []table.Op{table.Update(users.Key(name)).Set("lastFile", h.id).If(table.AtMost("lastFile", u.LastFile))}
 	}
 	if bad.What != "" {
 		_, err = c.found(ctx, bad)
@@ -130,9 +130,9 @@ func (c *Check) compareQuota(ctx context.Context, name string) (sure bool, err e
 		return false, err
 	}
 	what := fmt.Sprintf("%d bytes count as used, but files and reservations have %d", u.Used, sum.used)
-	mend := table.Update(auth.UserKey(name)).Set("used", sum.used).
+	mend := table.Update(users.Key(name)).Set("used", sum.used).
 		If(u.SameUse(), table.AtMost("lastFile", u.LastFile), table.AtMost("generation", u.Generation))
 	return c.found(ctx, Finding{
-		Kind: BadQuota, User: name, Key: auth.UserKey(name).PK, What: what, Mend: []table.Op{mend},
+		Kind: BadQuota, User: name, Key: users.Key(name).PK, What: what, Mend: []table.Op{mend},
 	})
 }

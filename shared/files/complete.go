@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // Complete makes the file of a session visible, or says which parts are missing. A repeated call
@@ -34,13 +34,13 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	if sess.Length < 0 {
 		return nil, fault.Parameter("length", "length is missing: this session began without one")
 	}
-	var owner auth.User
+	var owner users.User
 	read := s.Now()
-	err := s.Table.Get(ctx, auth.UserKey(sess.Owner), &owner)
+	err := s.Table.Get(ctx, users.Key(sess.Owner), &owner)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return nil, s.badOwner(ctx, sess.Owner, fmt.Errorf("reading a user: %w", err))
 	}
-	if err != nil || owner.Incarnation != sess.Incarnation || owner.State == auth.Disabled {
+	if err != nil || owner.Incarnation != sess.Incarnation || owner.State == users.Disabled {
 		return nil, errNoDestination()
 	}
 	if at := sess.Expiry.At; at != 0 && at <= s.Now().Unix() {
@@ -76,7 +76,7 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	}, written, owner, sess.Expiry)
 	room := sess.reservation().charge(f.Length)
 	if room == nil && owner.Quota > 0 { // the quota came after the session
-		room = append(room, table.Update(auth.UserKey(sess.Owner)).Add("used", f.Length).If(table.Exists()))
+		room = append(room, table.Update(users.Key(sess.Owner)).Add("used", f.Length).If(table.Exists()))
 	} else if room == nil {
 		room = s.unlimited(sess.Owner, read)
 	}

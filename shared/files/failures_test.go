@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
@@ -125,7 +124,7 @@ func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	p := c.Service
 	var sess files.Session
 	service := files.New(files.Config{
-		Ports: auth.Ports{Table: crampedTable{p.Table, p.Parts, &sess}, Key: p.Key, Random: p.Random, Now: p.Now},
+		Table: crampedTable{p.Table, p.Parts, &sess}, Key: p.Key, Random: p.Random, Now: p.Now,
 		Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), Retention: p.Retention,
 	})
 	var err error

@@ -24,10 +24,11 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // PageSize is how many files the answer to an upload lists.
@@ -72,7 +73,11 @@ type File struct {
 
 // Config holds what a Service needs.
 type Config struct {
-	auth.Ports
+	Table     table.Table
+	Users     *users.Service // in this table
+	Key       keys.LinkKey
+	Random    io.Reader
+	Now       func() time.Time
 	Blobs     blob.Store
 	Parts     blob.Parts // of the same store
 	Outbox    Outbox
@@ -130,7 +135,7 @@ type Page struct {
 // newest on if after is 0. It makes one call to the table. A page that is not
 // the last may still be shorter than limit: files that have expired, or are of
 // another incarnation of the owner, are left out.
-func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, after int64, limit int) (Page, error) {
+func (s *Service) List(ctx context.Context, owner users.User, area blob.Area, after int64, limit int) (Page, error) {
 	q := newestFirst(owner.Name, area, limit)
 	if after > 0 {
 		q.After = sortKey(after)
@@ -145,7 +150,7 @@ func (s *Service) List(ctx context.Context, owner auth.User, area blob.Area, aft
 // Search returns a page of up to limit files whose names contain text, ignoring case. It makes
 // one call to the table, and looks at no more files than table.MaxPage; so a page that is not the
 // last may be short, or empty. If text is empty, Search is List.
-func (s *Service) Search(ctx context.Context, owner auth.User, area blob.Area, text string, after int64, limit int) (Page, error) {
+func (s *Service) Search(ctx context.Context, owner users.User, area blob.Area, text string, after int64, limit int) (Page, error) {
 	if text == "" {
 		return s.List(ctx, owner, area, after, limit)
 	}
@@ -166,7 +171,7 @@ func newestFirst(owner string, area blob.Area, limit int) table.Query {
 	return table.Query{PK: partition(area, owner), Descending: true, Limit: limit}
 }
 
-func (s *Service) page(ctx context.Context, found table.Page, owner auth.User) Page {
+func (s *Service) page(ctx context.Context, found table.Page, owner users.User) Page {
 	page := Page{Files: make([]*Listed, 0, len(found.Items))}
 	now := s.Now()
 	for _, item := range found.Items {
@@ -281,16 +286,16 @@ func (s *Service) look(
 var ErrLost = errors.New("the bytes of a file are lost")
 
 // user returns the user with a canonical name, or the zero User if there is none.
-func (s *Service) user(ctx context.Context, name string) (auth.User, error) {
-	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, name)
-	if errors.Is(err, auth.ErrUnknownUser) {
-		return auth.User{}, nil
+func (s *Service) user(ctx context.Context, name string) (users.User, error) {
+	u, err := s.Users.Get(ctx, name)
+	if errors.Is(err, users.ErrUnknown) {
+		return users.User{}, nil
 	}
 	return u, err
 }
 
 // expiry returns when a file that enters an area must leave it, 0 for never.
-func (s *Service) expiry(entered time.Time, area blob.Area, owner auth.User) int64 {
+func (s *Service) expiry(entered time.Time, area blob.Area, owner users.User) int64 {
 	days := cmp.Or(owner.KeepDays, s.Retention.KeepDays)
 	if area == blob.Backup {
 		days = cmp.Or(owner.BackupDays, s.Retention.BackupDays)
@@ -310,7 +315,7 @@ type Expiry struct {
 
 // wanted returns when a file that was stored at this time leaves the user area. That is never
 // later than the retention allows; if e asks for more, the fault is Invalid.
-func (s *Service) wanted(e Expiry, stored time.Time, owner auth.User) (int64, error) {
+func (s *Service) wanted(e Expiry, stored time.Time, owner users.User) (int64, error) {
 	most := s.expiry(stored, blob.Files, owner)
 	at := e.At
 	if e.In > 0 {

@@ -25,7 +25,10 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 			c := newCaller(t)
 			service := func() *files.Service {
 				p := c.Service
-				return files.New(files.Config{Ports: p.Ports.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), HashStep: 2 << 20})
+				return files.New(files.Config{
+					Table: p.Table, Key: p.Key, Random: p.Random, Now: p.Now,
+					Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), HashStep: 2 << 20,
+				})
 			}
 			sess, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
 			c.must(err)

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/table"
 )
@@ -162,7 +162,7 @@ func (c *Claim) resolveConflict(ctx context.Context) (*Claim, error) {
 		return nil, fmt.Errorf("reading a key: %w", err)
 	case old.Claim == c.item.Claim: // it is ours: the table's answer was lost
 		return c, nil
-	case auth.Ended(c.s.Now(), old.Expires, life):
+	case table.Ended(c.s.Now(), old.Expires, life):
 		return c.takeOver(ctx, old)
 	case old.Fingerprint != c.item.Fingerprint:
 		return nil, errOtherRequest()
@@ -266,7 +266,7 @@ func rememberFiles(c *Claim, stored []File, sending Sending) []table.Op {
 // nothing. It is for one goroutine.
 type Repeat struct {
 	s        *Service
-	uploader auth.Identity
+	uploader identity.Identity
 	first    []*Listed
 	seen     []File
 
@@ -276,7 +276,7 @@ type Repeat struct {
 
 // Repeat returns a Repeat of the uploader's earlier upload into the area of owner, whose result
 // this claim holds.
-func (c *Claim) Repeat(uploader auth.Identity, owner string) (*Repeat, error) {
+func (c *Claim) Repeat(uploader identity.Identity, owner string) (*Repeat, error) {
 	s := c.s
 	var all []struct {
 		File

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -33,10 +32,10 @@ func newClaims(t *testing.T) *claims {
 	expect.NoErr(t, err)
 	t.Cleanup(func() { db.Close() })
 	w := &claims{T: t}
-	w.Service = files.New(files.Config{Ports: auth.Ports{
+	w.Service = files.New(files.Config{
 		Table: db, Random: rand.Reader,
 		Now: func() time.Time { return time.Unix(1_700_000_000, w.ahead.Load()) },
-	}})
+	})
 	return w
 }
 

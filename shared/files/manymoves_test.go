@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
@@ -23,6 +22,7 @@ import (
 	"ferry/shared/keys"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // slowTable and slowStore are as slow as those in the cloud, by a clock of their own. They
@@ -70,9 +70,9 @@ func (t slowTable) GetMany(_ context.Context, keys ...table.Key) ([]table.Item, 
 	items := make([]table.Item, len(keys))
 	for i, key := range keys {
 		items[i] = t.item(key)
-		if key == auth.UserKey("alice") {
+		if key == users.Key("alice") {
 			items[i] = table.NewItem(key, nil, func(_ table.Item, into any) error {
-				*into.(*auth.User) = auth.User{Name: "alice", LastFile: 1 << 40}
+				*into.(*users.User) = users.User{Name: "alice", LastFile: 1 << 40}
 				return nil
 			})
 		}
@@ -189,7 +189,7 @@ func (s *slow) run(t *testing.T, limit time.Duration) files.SweepReport {
 	key, err := keys.Parse(boottest.Key)
 	expect.NoErr(t, err)
 	p := service.Ports{
-		Ports: auth.Ports{Table: slowTable{slow: s}, Key: key, Random: rand.Reader, Now: time.Now},
+		Table: slowTable{slow: s}, Key: key, Random: rand.Reader, Now: time.Now,
 		Blobs: slowStore{slow: s}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

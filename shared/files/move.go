@@ -10,24 +10,24 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // Delete moves a file from its owner's user area to the backup area, and returns
 // its new record. If the id is unknown, the fault is NotFound.
-func (s *Service) Delete(ctx context.Context, owner auth.User, id int64) (*Listed, error) {
+func (s *Service) Delete(ctx context.Context, owner users.User, id int64) (*Listed, error) {
 	return s.moveByID(ctx, owner, id, blob.Files, blob.Backup, Event{What: Deleted, Reason: ByUser})
 }
 
 // Restore moves a file back from the backup area to the user area.
-func (s *Service) Restore(ctx context.Context, owner auth.User, id int64) (*Listed, error) {
+func (s *Service) Restore(ctx context.Context, owner users.User, id int64) (*Listed, error) {
 	return s.moveByID(ctx, owner, id, blob.Backup, blob.Files, Event{What: Restored})
 }
 
-func (s *Service) moveByID(ctx context.Context, owner auth.User, id int64, from, to blob.Area, e Event) (*Listed, error) {
+func (s *Service) moveByID(ctx context.Context, owner users.User, id int64, from, to blob.Area, e Event) (*Listed, error) {
 	f, err := s.Get(ctx, owner, from, id)
 	if err == nil {
 		f, err = s.move(ctx, owner, f, to, e)
@@ -73,7 +73,7 @@ func (s *Service) orLater(ctx context.Context, f File, move func(context.Context
 
 // Get returns one of the owner's files in this area. It makes one call to the
 // table. If the id is unknown, the fault is NotFound.
-func (s *Service) Get(ctx context.Context, owner auth.User, area blob.Area, id int64) (File, error) {
+func (s *Service) Get(ctx context.Context, owner users.User, area blob.Area, id int64) (File, error) {
 	f, err := s.get(ctx, area, owner.Name, id)
 	if err == nil && (f.Expired(s.Now()) || f.Incarnation != owner.Incarnation) {
 		return File{}, errNoFile(area)
@@ -124,7 +124,7 @@ func (f File) Unchanged() []table.Cond {
 // record and the links. The record says where the bytes still lie; bring moves them. If
 // the file was moved or removed since f was read, the fault is NotFound.
 func (s *Service) move(
-	ctx context.Context, owner auth.User, f File, to blob.Area, event Event,
+	ctx context.Context, owner users.User, f File, to blob.Area, event Event,
 ) (moved File, err error) {
 	err = s.Retry(ctx, f, func(f File) (err error) {
 		moved = f
@@ -164,7 +164,7 @@ func (s *Service) Retry(ctx context.Context, f File, change func(File) error) er
 	return fmt.Errorf("a file that changes all the time: %w", table.ErrBusy)
 }
 
-func (s *Service) tryMove(ctx context.Context, owner auth.User, f File, to blob.Area, event Event) (File, error) {
+func (s *Service) tryMove(ctx context.Context, owner users.User, f File, to blob.Area, event Event) (File, error) {
 	if len(f.From) >= maxFrom {
 		return File{}, &fault.Fault{
 			Kind: fault.Unavailable, Detail: "the file is still being moved; try again later", After: time.Minute,
@@ -352,7 +352,7 @@ func (s *Service) current(ctx context.Context, owner string, id int64) (f File, 
 // Repeating it is no error. If the file is in the user area, or the id was never given out, the
 // fault is NotFound. It makes three calls to the table and one to the store, or just one to the
 // table if there is nothing to purge.
-func (s *Service) Purge(ctx context.Context, owner auth.User, id int64) error {
+func (s *Service) Purge(ctx context.Context, owner users.User, id int64) error {
 	for range changeTries {
 		found, err := s.Table.GetMany(ctx, Key(blob.Backup, owner.Name, id), Key(blob.Files, owner.Name, id))
 		if err != nil {

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
+	"ferry/shared/users"
 )
 
 // remove disables the caller, purges all files, and removes the user.
@@ -24,7 +25,7 @@ func (c caller) remove() {
 }
 
 // replaceUser removes the caller and returns a new user of the same name.
-func (c caller) replaceUser(change ...func(*auth.User)) caller {
+func (c caller) replaceUser(change ...func(*users.User)) caller {
 	c.Helper()
 	c.remove()
 	c.AddUser(c.name, password, change...)
@@ -96,7 +97,7 @@ func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
 // the earlier one. The sweep takes longer than the grace.
 func TestSweepKeepsFilesOfUserAddedDuringIt(t *testing.T) {
 	t.Parallel()
-	first := newCaller(t, func(u *auth.User) { u.BackupDays = 1 })
+	first := newCaller(t, func(u *users.User) { u.BackupDays = 1 })
 	first.put("file=a", "of the first")
 	first.ask("DELETE /files/1") // the backup area is swept first
 	first.Clock.Advance(2 * day)
@@ -128,7 +129,7 @@ func TestUploadOfRemovedUserTakesNoIDFromTheNext(t *testing.T) {
 	err := u.Add(t.Context(), files.Part{Name: "b", Body: strings.NewReader("two"), Size: 3})
 	expect.Fault(t, "adding the second file", err, fault.Unauthorized)
 	u.Abort(t.Context())
-	service, by := second.Service.Files(), files.ByOf(auth.Identity{User: before})
+	service, by := second.Service.Files(), files.ByOf(identity.Identity{User: before})
 	_, err = service.Begin(t.Context(), "alice", by, 1, files.Sending{})
 	expect.Fault(t, "an upload of the removed user", err, fault.Unauthorized)
 	second.wantConsistent(0)
@@ -262,7 +263,7 @@ func TestFileIsNeverTakenForOneThatItsOwnerStored(t *testing.T) {
 				link, err := links.Find(t.Context(), area, links.Token(f), "")
 				c.must(err)
 				for at, f := range map[string]files.File{"record": f, "list": page.Files[0].File, "link": link.File} {
-					if f.By != by || (f.Uploader() == "") != (by.User == "alice") || (f.By == files.ByOf(auth.Identity{User: owner})) != (by == alice) {
+					if f.By != by || (f.Uploader() == "") != (by.User == "alice") || (f.By == files.ByOf(identity.Identity{User: owner})) != (by == alice) {
 						t.Errorf("in the %s area, the %s says that %+v stored it, want %+v", area, at, f.By, by)
 					}
 				}

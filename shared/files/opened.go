@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
@@ -92,7 +91,7 @@ func (s *Service) countOpened(ctx context.Context, by By) (n counted, err error)
 			continue // the list leaves it out too
 		}
 		var parts []blob.Part
-		if err == nil && (sess.By == by || by.Request != "") && !auth.Ended(s.Now(), sess.Expires, SessionLife) {
+		if err == nil && (sess.By == by || by.Request != "") && !table.Ended(s.Now(), sess.Expires, SessionLife) {
 			if n.open++; n.open == 1 {
 				n.first = time.Unix(sess.Expires, 0)
 			}

@@ -8,11 +8,11 @@ import (
 	"math"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/keys"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // The commit of an upload counts its files as used only if they fit the quota, so
@@ -70,7 +70,7 @@ func (u *Upload) use() []table.Op {
 	for _, f := range u.stored {
 		bytes += f.Length
 	}
-	return []table.Op{table.Update(auth.UserKey(u.owner)).Add("used", bytes).
+	return []table.Op{table.Update(users.Key(u.owner)).Add("used", bytes).
 		If(table.Exists(), table.AtMost("used", u.target.Quota-bytes), table.AtMost("incarnation", u.maxIncarnation))}
 }
 
@@ -81,7 +81,7 @@ func (s *Service) unlimited(owner string, read time.Time) []table.Op {
 	if s.Shared && s.Now().Sub(read) < time.Second {
 		return nil
 	}
-	return []table.Op{table.Check(auth.UserKey(owner), table.AtMost("quota", 0))}
+	return []table.Op{table.Check(users.Key(owner), table.AtMost("quota", 0))}
 }
 
 // reserve makes the reservation of a session.
@@ -105,12 +105,12 @@ func (u *Upload) reserve(ctx context.Context) error {
 // first gives back what has lapsed, and returns how much that was. It returns
 // table.ErrCondition if there is still no room.
 func (s *Service) take(
-	ctx context.Context, owner auth.User, r *reservation, until time.Time, with ...table.Op,
+	ctx context.Context, owner users.User, r *reservation, until time.Time, with ...table.Op,
 ) (freed int64, err error) {
 	ops := append([]table.Op{
 		table.Put(r.key, reservationItem{V: table.Format, Bytes: r.bytes, Expires: until.Unix()}).If(table.NotExists()),
 		// The generation shows whether the owner was disabled or replaced meanwhile.
-		table.Update(auth.UserKey(r.owner)).Add("used", r.bytes).
+		table.Update(users.Key(r.owner)).Add("used", r.bytes).
 			If(table.AtMost("used", owner.Quota-r.bytes), table.Equal("generation", owner.Generation)),
 	}, with...)
 	if r.bytes > owner.Quota {
@@ -145,13 +145,13 @@ func (r *reservation) charge(used int64) []table.Op {
 	}
 	return []table.Op{
 		table.Delete(r.key).If(table.Exists()),
-		table.Update(auth.UserKey(r.owner)).Add("used", used-r.bytes).If(table.Exists()),
+		table.Update(users.Key(r.owner)).Add("used", used-r.bytes).If(table.Exists()),
 	}
 }
 
 // Used returns the bytes of an owner's files in both areas and of the reservations. It
 // reads all of the owner's records, for a user who gets a quota.
-func (s *Service) Used(ctx context.Context, owner auth.User) (int64, error) {
+func (s *Service) Used(ctx context.Context, owner users.User) (int64, error) {
 	t, err := s.tally(ctx, owner)
 	return t.used, err
 }
@@ -164,7 +164,7 @@ type tally struct {
 	hash uint64
 }
 
-func (s *Service) tally(ctx context.Context, owner auth.User) (t tally, err error) {
+func (s *Service) tally(ctx context.Context, owner users.User) (t tally, err error) {
 	which := fnv.New64a()
 	name := owner.Name
 	for _, pk := range []string{partition(blob.Files, name), partition(blob.Backup, name), reservations(name)} {
@@ -201,7 +201,7 @@ func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 	if owner.Quota == 0 {
 		return s.unlimited(f.Owner, s.Now()), nil
 	}
-	return []table.Op{table.Update(auth.UserKey(f.Owner)).Add("used", -f.Length).
+	return []table.Op{table.Update(users.Key(f.Owner)).Add("used", -f.Length).
 		If(table.Exists(), table.AtMost("incarnation", f.Incarnation))}, nil
 }
 
@@ -218,7 +218,7 @@ func (s *Service) endReservations(ctx context.Context, owner string, until int64
 			s.unreadable(ctx, item.Key, bad)
 		}
 		left := r.Expires - until
-		if bad != nil && until < math.MaxInt64 || left > 0 && left <= int64((sessionHold+auth.Skew).Seconds()) {
+		if bad != nil && until < math.MaxInt64 || left > 0 && left <= int64((sessionHold+table.Skew).Seconds()) {
 			continue // more left than that comes from a clock that ran ahead
 		}
 		old := &reservation{owner: owner, key: item.Key, bytes: r.Bytes}

@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
-func quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }
+func quota(n int64) func(*users.User) { return func(u *users.User) { u.Quota = n } }
 
 // wantUsed checks the caller's recorded use, the size of the stored files, and
 // that no reservation is left.
@@ -252,7 +252,7 @@ func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
 			t.Fatal(w.Code)
 		}
 	}
-	users, service := auth.NewUsers(c.Data.Table, c.Data.Ports.Now), c.Service.Files()
+	users, service := &users.Service{Table: c.Data.Table, Now: c.Data.Ports.Now}, c.Service.Files()
 	open, err := service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
 	c.must(err)
 	c.must(failure(service.Delete(t.Context(), c.user(), 1)))
@@ -301,7 +301,7 @@ func (i interrupted) Write(ctx context.Context, ops ...table.Op) error {
 // give gives the caller a quota as ferry user edit does; first may happen in between.
 func (c caller) give(quota int64, first func()) error {
 	c.Helper()
-	users := auth.NewUsers(c.Data.Table, c.Data.Ports.Now)
+	users := &users.Service{Table: c.Data.Table, Now: c.Data.Ports.Now}
 	before := c.user()
 	after := before
 	after.Quota = quota

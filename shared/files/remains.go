@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"strconv"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
-// Remains returns a user as auth.Users.Trace does. For a lost or unreadable user, LastFile is at
+// Remains returns a user as users.Service.Trace does. For a lost or unreadable user, LastFile is at
 // least the id of any record, session or, if there is a store, object, and Generation is above
 // that of any bearer. A user whom only such items name counts as lost too.
-func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad error) {
-	u, listed, bad := auth.NewUsers(s.Table, s.Now).Trace(ctx, name)
-	unknown := errors.Is(bad, auth.ErrUnknownUser)
-	if unknown && listed || !unknown && !errors.Is(bad, auth.ErrDamaged) {
+func (s *Service) Remains(ctx context.Context, name string) (u users.User, bad error) {
+	u, listed, bad := s.Users.Trace(ctx, name)
+	unknown := errors.Is(bad, users.ErrUnknown)
+	if unknown && listed || !unknown && !errors.Is(bad, users.ErrDamaged) {
 		return u, bad
 	}
 	for _, pk := range []string{partition(blob.Files, name), partition(blob.Backup, name), sessions(name)} {
@@ -46,7 +46,7 @@ func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad er
 	// Generations count up from 0 or from a time like this one, so no bearer's is as high.
 	u.LastFile, u.Generation = max(u.LastFile, last), max(u.Generation+1, s.Now().Unix())
 	if unknown && u.LastFile > 0 {
-		bad = auth.Lost(name)
+		bad = users.Lost(name)
 	}
 	return u, cmp.Or(err, bad)
 }

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 const (
@@ -227,7 +227,7 @@ func (s *Service) session(ctx context.Context, id string) (sess Session, err err
 		return sess, errNoSession()
 	case err != nil:
 		return sess, fmt.Errorf("reading an upload session: %w", err)
-	case !sess.Done && auth.Ended(s.Now(), sess.Expires, SessionLife):
+	case !sess.Done && table.Ended(s.Now(), sess.Expires, SessionLife):
 		return sess, fault.New(fault.NotFound, "the upload session has expired")
 	}
 	return sess, nil
@@ -245,7 +245,7 @@ func (s *Service) Sessions(ctx context.Context, by By, after string, limit int) 
 		var sess Session
 		if err := item.Decode(&sess); err != nil {
 			s.unreadable(ctx, item.Key, err)
-		} else if !auth.Ended(s.Now(), sess.Expires, SessionLife) && sess.seenBy(by) {
+		} else if !table.Ended(s.Now(), sess.Expires, SessionLife) && sess.seenBy(by) {
 			page = append(page, sess)
 		}
 		if found.More {
@@ -287,11 +287,11 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	if sess.Done {
 		return sess, errDone()
 	}
-	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, cmp.Or(sess.By.User, sess.Owner))
-	if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
+	u, err := s.Users.Get(ctx, cmp.Or(sess.By.User, sess.Owner))
+	if err != nil && !errors.Is(err, users.ErrUnknown) {
 		return sess, err
 	}
-	if err != nil || u.State != auth.Active || sess.By.UserIncarnation != u.Incarnation {
+	if err != nil || u.State != users.Active || sess.By.UserIncarnation != u.Incarnation {
 		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
 	if sess.By.Request != "" { // the request may have ended
@@ -415,9 +415,9 @@ func (s *Service) holdRoom(ctx context.Context, sess *Session) error {
 func (s *Service) reserveAgain(
 	ctx context.Context, sess *Session, r *reservation, until time.Time, mark table.Op,
 ) error {
-	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.Owner)
+	owner, err := s.Users.Get(ctx, sess.Owner)
 	switch {
-	case errors.Is(err, auth.ErrUnknownUser), err == nil && owner.Incarnation != sess.Incarnation:
+	case errors.Is(err, users.ErrUnknown), err == nil && owner.Incarnation != sess.Incarnation:
 		return errNoDestination()
 	case err != nil:
 		return err
@@ -456,8 +456,8 @@ func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error
 	if sess.Reserved == "" {
 		return nil
 	}
-	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.Owner)
-	if errors.Is(err, auth.ErrUnknownUser) {
+	owner, err := s.Users.Get(ctx, sess.Owner)
+	if errors.Is(err, users.ErrUnknown) {
 		return errNoDestination()
 	}
 	left := owner.Quota - owner.Used

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 const (
@@ -31,12 +32,12 @@ type caller struct {
 }
 
 // newCaller starts a service and logs in its one user, alice.
-func newCaller(t *testing.T, change ...func(*auth.User)) caller {
+func newCaller(t *testing.T, change ...func(*users.User)) caller {
 	t.Helper()
 	return callerOf(apitest.New(t), change...)
 }
 
-func callerOf(s *apitest.Server, change ...func(*auth.User)) caller {
+func callerOf(s *apitest.Server, change ...func(*users.User)) caller {
 	s.Helper()
 	s.AddUser("alice", password, change...)
 	return caller{server{Server: s}, "alice", s.Login("alice", password)}
@@ -69,11 +70,11 @@ func (c caller) upload(query string, body io.Reader, length int64) *httptest.Res
 // by returns what the caller stores files by.
 func (c caller) by() files.By {
 	c.Helper()
-	return files.ByOf(auth.Identity{User: c.user()})
+	return files.ByOf(identity.Identity{User: c.user()})
 }
 
 // user returns the caller as stored.
-func (c caller) user() auth.User {
+func (c caller) user() users.User {
 	c.Helper()
 	return c.server.user(c.name)
 }
@@ -180,11 +181,11 @@ func (s server) put(owner, content string) files.File {
 // by returns what a user stores files by.
 func (s server) by(name string) files.By {
 	s.Helper()
-	return files.ByOf(auth.Identity{User: s.user(name)})
+	return files.ByOf(identity.Identity{User: s.user(name)})
 }
 
 // user returns a user's record.
-func (s server) user(name string) auth.User {
+func (s server) user(name string) users.User {
 	s.Helper()
 	u, err := s.Users.Get(s.Context(), name)
 	s.must(err)
@@ -198,9 +199,9 @@ func (s server) orphan(area blob.Area, key string) {
 	if name, id, ok := files.ParseBlobKey(key); ok {
 		u, err := s.Users.Get(s.Context(), name)
 		if err == nil && u.LastFile < id {
-			err = s.Data.Table.Write(s.Context(), table.Update(auth.UserKey(name)).Set("lastFile", id))
+			err = s.Data.Table.Write(s.Context(), table.Update(users.Key(name)).Set("lastFile", id))
 		}
-		if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
+		if err != nil && !errors.Is(err, users.ErrUnknown) {
 			s.Fatalf("giving out an id: %v", err)
 		}
 	}

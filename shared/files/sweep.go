@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // SweepReport counts what a run did.
@@ -201,8 +201,8 @@ func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, n
 // walkEvery is how often a walk looks at what the day keys miss.
 const walkEvery = 30 * 24 * time.Hour
 
-// users stands in for an area while a walk lists users.
-const users blob.Area = "users"
+// walkUsers stands in for an area while a walk lists users.
+const walkUsers blob.Area = "users"
 
 // walk lists what the day keys miss: files that never expire, bytes that uploads left among them,
 // and leftovers of past days. Then it puts all users with a quota on the quota list.
@@ -217,18 +217,18 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		at.Walk = s.Now().Add(walkEvery).Unix()
 	}
 	s.await()
-	for at.Area != users {
+	for at.Area != walkUsers {
 		if done, err = s.walkArea(ctx, at); err != nil || !done {
 			return false, err
 		}
-		at.Area, at.After = map[blob.Area]blob.Area{blob.Backup: blob.Files, blob.Files: users}[at.Area], ""
+		at.Area, at.After = map[blob.Area]blob.Area{blob.Backup: blob.Files, blob.Files: walkUsers}[at.Area], ""
 	}
-	err = auth.NewUsers(s.Table, s.Now).Names(ctx, at.After, func(u auth.User, bad error) (err error) {
+	err = s.Users.Names(ctx, at.After, func(u users.User, bad error) (err error) {
 		if !s.inTime(ctx) {
 			return errNoTime
 		}
 		if bad == nil && u.Quota > 0 {
-			err = auth.NewUsers(s.Table, s.Now).AddToQuotaList(ctx, u.Name)
+			err = s.Users.AddToQuotaList(ctx, u.Name)
 		}
 		at.After = u.Name
 		return err
@@ -279,7 +279,7 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 // lapsed ends what no list of objects shows, for users with a quota: reservations that sessions
 // left behind, and expired files whose bytes are lost.
 func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
-	for user, err := range auth.NewUsers(s.Table, s.Now).QuotaList(ctx, at.User) {
+	for user, err := range s.Users.QuotaList(ctx, at.User) {
 		if err != nil || !s.inTime(ctx) {
 			return false, err
 		}

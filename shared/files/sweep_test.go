@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
@@ -18,6 +17,7 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 func TestSweepRemovesOldObjectsWithoutRecord(t *testing.T) {
@@ -130,8 +130,8 @@ func TestSweepKeepsObjectsNewerThanTheTable(t *testing.T) {
 func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	s.AddUser("brief", "a password of brief", func(u *auth.User) { u.KeepDays, u.BackupDays = 1, 2 })
-	s.AddUser("half", "a password of half", func(u *auth.User) { u.BackupDays = 365 })
+	s.AddUser("brief", "a password of brief", func(u *users.User) { u.KeepDays, u.BackupDays = 1, 2 })
+	s.AddUser("half", "a password of half", func(u *users.User) { u.BackupDays = 365 })
 	for _, owner := range []string{"alice", "brief", "half"} {
 		s.put(owner, "a")
 	}
@@ -203,7 +203,7 @@ func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
 func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	s.AddUser("bound", "a password of bound", func(u *auth.User) { u.Quota = 100 })
+	s.AddUser("bound", "a password of bound", func(u *users.User) { u.Quota = 100 })
 	s.put("bound", "12345")
 	for _, n := range []int64{20, 30, 45} { // begun and never ended; the last reserves all the room left
 		plan := files.Plan{Owner: "bound", Name: "x", Length: n}
@@ -229,7 +229,7 @@ func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	for _, name := range []string{"first", "second"} {
-		s.AddUser(name, "a password of "+name, func(u *auth.User) { u.Quota = 100 })
+		s.AddUser(name, "a password of "+name, func(u *users.User) { u.Quota = 100 })
 	}
 	s.update(table.Key{PK: "reserved#first", SK: "1"}, "bytes", "many")
 	plan := files.Plan{Owner: "second", Name: "x", Length: 20}
@@ -258,7 +258,10 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	p := s.Service
-	service := files.New(files.Config{Ports: p.Ports.Ports, Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), HashStep: 1})
+	service := files.New(files.Config{
+		Table: p.Table, Key: p.Key, Random: p.Random, Now: p.Now,
+		Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), HashStep: 1,
+	})
 	sum := sha256.Sum256([]byte("ab"))
 	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)

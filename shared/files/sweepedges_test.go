@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
+	"ferry/shared/users"
 )
 
 // TestObjectsOfAnOperatorBetweenTheShardsHideNothing has keys that sort between those of
@@ -58,7 +58,7 @@ func TestAWalkIsNotPutOffByAClockThatWasAhead(t *testing.T) {
 func TestARetentionOfMillionsOfDaysIsNotDueEachDay(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	s.AddUser("long", "a password of long", func(u *auth.User) { u.KeepDays = 3_650_000 })
+	s.AddUser("long", "a password of long", func(u *users.User) { u.KeepDays = 3_650_000 })
 	f := s.put("long", "a")
 	if _, id, ok := files.ParseBlobKey(f.Blob); !ok || id != f.ID || f.Expires == 0 {
 		t.Errorf("the record is %+v", f)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // objectTime is the longest that a run works on one object. Others are swept beside it.
@@ -232,14 +232,14 @@ func (s *Sweeper) count(n *int) {
 // owner is what the table knows about a name. A user who is missing but was not removed, or who
 // cannot be read, is lost.
 type owner struct {
-	auth.User
+	users.User
 	removed, lost bool
 }
 
 func (s *Service) ownerOf(ctx context.Context, name string) (owner, error) {
-	u, listed, err := auth.NewUsers(s.Table, s.Now).Trace(ctx, name)
-	unknown := errors.Is(err, auth.ErrUnknownUser)
-	o := owner{u, unknown && listed, unknown && !listed || errors.Is(err, auth.ErrDamaged)}
+	u, listed, err := s.Users.Trace(ctx, name)
+	unknown := errors.Is(err, users.ErrUnknown)
+	o := owner{u, unknown && listed, unknown && !listed || errors.Is(err, users.ErrDamaged)}
 	if o.removed || o.lost {
 		err = nil
 	}

@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // eachDamage runs a test for each way in which an item cannot be read: it is no JSON, or
 // attr has another type.
-func eachDamage(t *testing.T, attr string, test func(c caller, damage func(table.Key)), change ...func(*auth.User)) {
+func eachDamage(t *testing.T, attr string, test func(c caller, damage func(table.Key)), change ...func(*users.User)) {
 	t.Parallel()
 	for what, damage := range map[string]func(caller, table.Key){
 		"no JSON":      func(c caller, key table.Key) { c.Spoil(key) },
@@ -157,7 +157,7 @@ func TestAnUnreadableUserIsStoppedAlone(t *testing.T) {
 		bob := caller{c.server, "bob", c.Login("bob", password)}
 		session, err := c.Service.Files().BeginSession(c.Context(), c.by(), files.Plan{Owner: "bob", Name: "a", Length: 0}, nil)
 		c.must(err)
-		damage(auth.UserKey("bob"))
+		damage(users.Key("bob"))
 		for _, a := range []apitest.Answer{
 			c.caller().Ask("POST /upload?file=a&d=bob", "content"), c.caller().Ask("POST /uploads", `{"name":"a","length":5,"d":"bob"}`),
 			c.caller().Ask("POST /uploads/"+session.ID+"/complete", ""),
@@ -166,6 +166,6 @@ func TestAnUnreadableUserIsStoppedAlone(t *testing.T) {
 		}
 		bob.caller().Ask("GET /download/list", "").Want(500)
 		c.Send("POST /auth/login", "", "Authorization", "Basic Ym9iOng=").Want(500)
-		c.wantListed(c.caller().Ask("POST /upload?file=b", "content"), auth.UserKey("bob"), 1)
+		c.wantListed(c.caller().Ask("POST /upload?file=b", "content"), users.Key("bob"), 1)
 	})
 }

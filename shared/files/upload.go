@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // MaxFiles is the most files in one upload without recipients; see also
@@ -95,7 +95,7 @@ type Upload struct {
 	max            int64        // most bytes in the request; -1 is unbounded
 	left           int64        // bytes that may still come, if the owner has a quota
 	reserved       *reservation // of a session whose owner has a quota
-	target         auth.User    // the owner
+	target         users.User   // the owner
 	read           time.Time    // when target was read
 	maxIncarnation int64        // the latest incarnation of the owner that may get the files
 	id             int64        // taken but not used yet, or 0
@@ -175,7 +175,7 @@ func (u *Upload) Add(ctx context.Context, p Part) error {
 }
 
 // newRecord completes the record of a file whose bytes are in the store.
-func (s *Service) newRecord(f File, written blob.Written, owner auth.User, wish Expiry) File {
+func (s *Service) newRecord(f File, written blob.Written, owner users.User, wish Expiry) File {
 	f.V = table.Format
 	f.Owner = owner.Name
 	f.Incarnation = owner.Incarnation
@@ -212,10 +212,10 @@ func (u *Upload) takeID(ctx context.Context) error {
 		return err
 	}
 	u.counted = append(u.counted, at)
-	op := table.Update(auth.UserKey(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.maxIncarnation))
+	op := table.Update(users.Key(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.maxIncarnation))
 	u.read = u.s.Now()
 	err = u.s.Table.Update(ctx, op.Relax(), &u.target)
-	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == auth.Disabled {
+	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == users.Disabled {
 		if u.own() || u.by.Request != "" {
 			return fault.New(fault.Unauthorized, "the user has just been disabled or removed")
 		}
@@ -231,7 +231,7 @@ func (u *Upload) takeID(ctx context.Context) error {
 // badOwner returns a Conflict fault instead of err if the user who gets a file cannot be read.
 func (s *Service) badOwner(ctx context.Context, name string, err error) error {
 	if _, bad := s.user(ctx, name); errors.Is(bad, table.ErrUnreadable) {
-		s.unreadable(ctx, auth.UserKey(name), bad)
+		s.unreadable(ctx, users.Key(name), bad)
 		return fault.New(fault.Conflict, "the account of %s cannot be read; tell the operator", name)
 	}
 	return err

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
 	"ferry/shared/keys"
+	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -36,7 +36,7 @@ func newKeyHolder(t *testing.T) *keyHolder {
 }
 
 // process opens the key for a process of its own.
-func (h *keyHolder) process() auth.Ports {
+func (h *keyHolder) process() service.Ports {
 	h.Helper()
 	return h.open(keys.Store{
 		Read:  func(context.Context) (string, error) { h.reads++; return h.text, h.fails },
@@ -45,27 +45,27 @@ func (h *keyHolder) process() auth.Ports {
 }
 
 // without opens it for a process that makes no links.
-func (h *keyHolder) without() auth.Ports {
+func (h *keyHolder) without() service.Ports {
 	h.Helper()
 	return h.open(keys.Store{Read: func(ctx context.Context) (string, error) { return keys.PublicVersions(ctx, h.table) }})
 }
 
-func (h *keyHolder) open(s keys.Store) auth.Ports {
+func (h *keyHolder) open(s keys.Store) service.Ports {
 	h.Helper()
 	s.Memory = time.Minute
 	clock := func() time.Time { return h.now }
 	k, err := keys.Open(h.Context(), s, clock, slog.New(slog.DiscardHandler))
 	expect.NoErr(h, err)
-	return auth.Ports{Table: h.table, Key: k, Random: rand.Reader, Now: clock}
+	return service.Ports{Table: h.table, Key: k, Random: rand.Reader, Now: clock}
 }
 
-func (h *keyHolder) rotate(p auth.Ports) {
+func (h *keyHolder) rotate(p service.Ports) {
 	h.Helper()
 	h.now = h.now.Add(time.Hour)
 	expect.NoErr(h, failure(p.Key.Rotate(h.Context(), p.Table, p.Random, 0)))
 }
 
-func (h *keyHolder) revoke(p auth.Ports, version int) {
+func (h *keyHolder) revoke(p service.Ports, version int) {
 	h.Helper()
 	expect.NoErr(h, failure(p.Key.Rotate(h.Context(), p.Table, p.Random, version)))
 }

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
@@ -74,8 +73,11 @@ func (c *crowded) jam(token string) {
 }
 
 func (c *crowded) service() *links.Service {
-	ports := auth.Ports{Table: c, Now: time.Now, Random: rand.Reader}
-	return links.New(links.Config{Ports: ports, Outbox: notify.NewOutbox(ports, notify.Limits{}, "", true), Queued: func() { c.queued.Add(1) }, CountWait: countWait, Log: slog.New(slog.DiscardHandler)})
+	return links.New(links.Config{
+		Table: c, Now: time.Now, Random: rand.Reader,
+		Outbox: notify.Outbox{Table: c, Now: time.Now, Random: rand.Reader, Listening: true},
+		Queued: func() { c.queued.Add(1) }, CountWait: countWait, Log: slog.New(slog.DiscardHandler),
+	})
 }
 
 // TestThousandDownloadsOfOneLinkHoldNoneUp runs on a fake clock.

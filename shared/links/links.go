@@ -9,12 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -62,7 +62,10 @@ type Use struct {
 
 // Config holds what a Service needs.
 type Config struct {
-	auth.Ports
+	Table  table.Table
+	Key    keys.LinkKey
+	Random io.Reader
+	Now    func() time.Time
 	Outbox Outbox
 	Queued func() // called after a receipt was queued
 	Log    *slog.Logger

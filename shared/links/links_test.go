@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/table"
@@ -90,13 +90,13 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	service := c.Service.Files()
-	sess, err := service.BeginSession(t.Context(), files.ByOf(auth.Identity{User: c.user()}), files.Plan{Owner: "alice", Name: "a", Length: 1, Sending: files.Sending{
+	sess, err := service.BeginSession(t.Context(), files.ByOf(identity.Identity{User: c.user()}), files.Plan{Owner: "alice", Name: "a", Length: 1, Sending: files.Sending{
 		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Tell: files.Contact{To: "alice@example.com"},
 	}}, nil)
 	c.must(err)
 	c.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("x"), nil)))
 	for range 2 { // a repeated completion changes nothing
-		sess, err = service.Session(t.Context(), files.ByOf(auth.Identity{User: c.user()}), sess.ID, true)
+		sess, err = service.Session(t.Context(), files.ByOf(identity.Identity{User: c.user()}), sess.ID, true)
 		c.must(err)
 		c.must(failure(service.Complete(t.Context(), sess, nil)))
 	}

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
@@ -71,9 +70,9 @@ func (s *slow) Write(ctx context.Context, ops ...table.Op) error {
 }
 
 func (s *slow) service(wait time.Duration) *links.Service {
-	ports := auth.Ports{Table: s, Now: time.Now, Random: rand.Reader}
 	return links.New(links.Config{
-		Ports: ports, Outbox: notify.NewOutbox(ports, notify.Limits{}, "", false), Queued: func() {}, CountWait: wait, Bytes: 1 << 40,
+		Table: s, Now: time.Now, Random: rand.Reader,
+		Outbox: notify.Outbox{Table: s, Now: time.Now, Random: rand.Reader}, Queued: func() {}, CountWait: wait, Bytes: 1 << 40,
 		Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -263,7 +262,7 @@ func TestALongDownloadLeavesTheSumOfAnEarlierHourAlone(t *testing.T) {
 func TestAnswersUnderWayCountInTheNextHourToo(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s := links.New(links.Config{Ports: auth.Ports{Table: checked{}, Now: func() time.Time { return now }}, Bytes: 100})
+	s := links.New(links.Config{Table: checked{}, Now: func() time.Time { return now }, Bytes: 100})
 	check(t, s.MayGive(links.Link{Token: "long"}, 100))
 	now = now.Add(time.Hour)
 	expect.Fault(t, "beside 100 bytes under way", s.MayGive(links.Link{Token: "long"}, 1), fault.TooMany)
@@ -276,7 +275,7 @@ func (checked) Write(_ context.Context, ops ...table.Op) error { return table.Ch
 
 func TestAnswersThatEndAtOnceWriteTheirBytesTogether(t *testing.T) {
 	t.Parallel()
-	s := links.New(links.Config{Ports: auth.Ports{Table: checked{}, Now: time.Now}, Bytes: 1, CountWait: time.Hour})
+	s := links.New(links.Config{Table: checked{}, Now: time.Now, Bytes: 1, CountWait: time.Hour})
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

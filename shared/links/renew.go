@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // renewsAtOnce is how many renewals wait for the table at the same time.
@@ -38,7 +38,7 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 		return 0, err
 	}
 	var done, failed atomic.Int64
-	err = auth.NewUsers(s.Table, s.Now).Names(ctx, at.User, func(u auth.User, _ error) error {
+	err = (&users.Service{Table: s.Table, Now: s.Now}).Names(ctx, at.User, func(u users.User, _ error) error {
 		before := done.Load()
 		for _, area := range []blob.Area{blob.Backup, blob.Files} {
 			if err := s.renewArea(ctx, files.Key(area, u.Name, 0).PK, int64(version), &done, &failed); err != nil {
@@ -64,7 +64,7 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 }
 
 // renewRequests gives new links to the requests of a user.
-func (s *Service) renewRequests(ctx context.Context, u auth.User, version int64, failed *atomic.Int64) error {
+func (s *Service) renewRequests(ctx context.Context, u users.User, version int64, failed *atomic.Int64) error {
 	all, err := s.Requests(ctx, u)
 	for _, r := range all {
 		if max(1, r.Key) != version {
@@ -84,7 +84,7 @@ func (s *Service) renewRequests(ctx context.Context, u auth.User, version int64,
 }
 
 func (s *Service) renewArea(ctx context.Context, pk string, version int64, done, failed *atomic.Int64) error {
-	all := files.New(files.Config{Ports: s.Ports, Links: s})
+	all := files.New(files.Config{Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now, Links: s})
 	var g errgroup.Group
 	g.SetLimit(renewsAtOnce)
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxKeys}) {

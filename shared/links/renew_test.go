@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/table"
@@ -142,7 +142,7 @@ func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
 func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing.T) {
 	t.Parallel()
 	c := newKeyCaller(t)
-	u, err := c.Service.Files().Begin(t.Context(), "alice", files.ByOf(auth.Identity{User: c.user()}), -1, files.Sending{})
+	u, err := c.Service.Files().Begin(t.Context(), "alice", files.ByOf(identity.Identity{User: c.user()}), -1, files.Sending{})
 	c.must(err)
 	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.revoke(1)

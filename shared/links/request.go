@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/keys"
+	"ferry/shared/limit"
 	"ferry/shared/table"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -75,7 +76,7 @@ func (s *Service) RequestToken(r Request) string {
 
 // NewRequest stores a request. If its owner has too many, the fault is Conflict. It makes two
 // calls to the table.
-func (s *Service) NewRequest(ctx context.Context, owner auth.User, r Request) (Request, error) {
+func (s *Service) NewRequest(ctx context.Context, owner users.User, r Request) (Request, error) {
 	all, err := s.Requests(ctx, owner)
 	if err != nil {
 		return r, err
@@ -104,7 +105,7 @@ func (r Request) put() table.Op {
 
 // Requests returns the requests of a user that have not ended, newest first. It makes one call to
 // the table for each page.
-func (s *Service) Requests(ctx context.Context, owner auth.User) (all []Request, err error) {
+func (s *Service) Requests(ctx context.Context, owner users.User) (all []Request, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: requests(owner.Name)}) {
 		var r Request
 		if err == nil {
@@ -134,7 +135,7 @@ func (r Request) state(now time.Time) State {
 // EditRequest changes a request of a user. It makes two calls to the table, and two more for each
 // time that guests were faster. If they always are, the fault is Unavailable. A request whose
 // link's key was revoked gets a new link.
-func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, change func(*Request)) (r Request, err error) {
+func (s *Service) EditRequest(ctx context.Context, owner users.User, id string, change func(*Request)) (r Request, err error) {
 	ctx = context.WithoutCancel(ctx)
 	for end := s.Now().Add(takeTime); ; {
 		r, err = s.openRequest(ctx, owner, id)
@@ -158,7 +159,7 @@ func (s *Service) EditRequest(ctx context.Context, owner auth.User, id string, c
 
 // EndRequest ends a request of a user. However many guests send meanwhile, it makes two calls to
 // the table.
-func (s *Service) EndRequest(ctx context.Context, owner auth.User, id string) error {
+func (s *Service) EndRequest(ctx context.Context, owner users.User, id string) error {
 	r, err := s.openRequest(ctx, owner, id)
 	if err != nil {
 		return err
@@ -175,7 +176,7 @@ func (s *Service) EndRequest(ctx context.Context, owner auth.User, id string) er
 func errNoRequest() error { return fault.New(fault.NotFound, "there is no open request with that id") }
 
 // openRequest returns a request of a user, unless it has ended.
-func (s *Service) openRequest(ctx context.Context, owner auth.User, id string) (r Request, err error) {
+func (s *Service) openRequest(ctx context.Context, owner users.User, id string) (r Request, err error) {
 	err = s.Table.Get(ctx, requestKey(owner.Name, id), &r)
 	if errors.Is(err, table.ErrNotFound) || err == nil && (r.Incarnation != owner.Incarnation || r.state(s.Now()).Over()) {
 		return r, errNoRequest()
@@ -192,18 +193,18 @@ func IsRequest(token string) bool {
 
 func requestPlace(token string) (owner, id string, ok bool) {
 	owner, id, ok = keys.RequestPlace(token)
-	canonical, valid := auth.CanonicalName(owner)
+	canonical, valid := users.CanonicalName(owner)
 	return owner, id, ok && valid && canonical == owner
 }
 
 // FindRequest returns the request of a link's token, and the request's owner. If the link leads
 // nowhere, the fault is Unauthorized and says why. It makes one call to the table.
-func (s *Service) FindRequest(ctx context.Context, token string) (r Request, maker auth.User, err error) {
+func (s *Service) FindRequest(ctx context.Context, token string) (r Request, maker users.User, err error) {
 	owner, id, ok := requestPlace(token)
 	if !ok {
 		return r, maker, unknown.fault()
 	}
-	items, err := s.Table.GetMany(ctx, requestKey(owner, id), auth.UserKey(owner))
+	items, err := s.Table.GetMany(ctx, requestKey(owner, id), users.Key(owner))
 	if err == nil {
 		err = errors.Join(items[0].Decode(&r), items[1].Decode(&maker))
 	}
@@ -214,7 +215,7 @@ func (s *Service) FindRequest(ctx context.Context, token string) (r Request, mak
 		return r, maker, fmt.Errorf("reading a request: %w", err)
 	case !s.Key.Of(r.Key).IsRequest(token, r.Owner, r.ID), r.Incarnation != maker.Incarnation:
 		return r, maker, unknown.fault()
-	case s.Key.Revoked(r.Key), maker.State != auth.Active:
+	case s.Key.Revoked(r.Key), maker.State != users.Active:
 		return r, maker, Ended.fault()
 	}
 	return r, maker, r.state(s.Now()).fault()
@@ -232,12 +233,6 @@ func (s *Service) RemoveRequests(ctx context.Context, owner string) error {
 		}
 	}
 	return nil
-}
-
-// sends counts what a source has sent to a request in an hour.
-type sends struct {
-	Hour  int64 `json:"hour"` // since 1970
-	Count int64 `json:"count"`
 }
 
 // Admit implements files.Links.
@@ -274,7 +269,7 @@ func sourceKey(by files.By) table.Key {
 // stores now.
 func (s *Service) admit(
 	ctx context.Context, owner string, by files.By, t files.Taking,
-) (r Request, source sends, err error) {
+) (r Request, source limit.Hour, err error) {
 	items, err := s.Table.GetMany(ctx, requestKey(owner, by.Request), sourceKey(by))
 	if err == nil {
 		err = items[0].Decode(&r)
@@ -294,12 +289,9 @@ func (s *Service) admit(
 	if err := s.bound(ctx, &r, by, t); err != nil {
 		return r, source, err
 	}
-	hour := s.Now().Unix() / 3600
-	if source.Hour != hour {
-		source = sends{Hour: hour}
-	}
-	if source.Count++; source.Count > maxSends {
-		return r, source, fault.Wait(time.Unix((hour+1)*3600, 0).Sub(s.Now()), "you have sent %d times within an hour", maxSends)
+	source, wait := source.Next(s.Now(), maxSends)
+	if wait > 0 {
+		return r, source, fault.Wait(wait, "you have sent %d times within an hour", maxSends)
 	}
 	return r, source, nil
 }
@@ -432,7 +424,7 @@ func (s *Service) openOf(ctx context.Context, by files.By, but string) (o opened
 		if err != nil {
 			return o, fmt.Errorf("counting the uploads of a request: %w", err)
 		}
-		if sess.ID != but && !auth.Ended(s.Now(), sess.Expires, files.SessionLife) {
+		if sess.ID != but && !table.Ended(s.Now(), sess.Expires, files.SessionLife) {
 			o.add(sess, by)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
@@ -13,6 +12,7 @@ import (
 	"ferry/shared/notify"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // caller is alice, the one user of a service that belongs to one test.
@@ -35,7 +35,7 @@ func (c caller) must(err error) {
 func failure[T any](_ T, err error) error { return err }
 
 // user returns the caller as stored.
-func (c caller) user() auth.User {
+func (c caller) user() users.User {
 	c.Helper()
 	u, err := c.Users.Get(c.Context(), "alice")
 	c.must(err)

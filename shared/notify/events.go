@@ -171,7 +171,7 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 
 func fileSubject(owner string, id int64) string { return fmt.Sprintf("files/%s/%d", owner, id) }
 
-// PasswordChanged implements auth.Outbox.
+// PasswordChanged implements users.Outbox.
 func (o Outbox) PasswordChanged(ctx context.Context, user, how string, generation int64) []table.Op {
 	return o.record(fault.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
 }

@@ -2,16 +2,15 @@ package notify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/keys"
+	"ferry/shared/limit"
 	"ferry/shared/table"
 	"ferry/shared/wire"
 )
@@ -27,80 +26,45 @@ type Limits struct {
 	PerRecipient int64 // to an address or number, a day
 }
 
-// limitWindow is a count that a request adds to.
-type limitWindow struct {
-	pk     string
-	length time.Duration
-	add    int64
-	most   int64
-	what   string
-}
-
 // Reserve implements files.Outbox. If no window has begun since the time before, it makes no call
 // and writes no mark.
 func (o Outbox) Reserve(
 	ctx context.Context, by files.By, to []string, before time.Time, marks ...func(time.Time) table.Op,
 ) (now time.Time, err error) {
 	now = o.Now()
-	begun := slices.DeleteFunc(o.windows(by.User, to), func(w limitWindow) bool { return !w.begin(before).Before(w.begin(now)) })
-	if len(begun) == 0 {
-		return now, nil
-	}
 	var ops []table.Op
 	for _, mark := range marks {
 		ops = append(ops, mark(now))
 	}
-	for _, w := range begun {
-		if w.add > w.most {
-			return now, fault.New(fault.Invalid, "notices %s are limited to %d, but this asks for %d at once",
-				w.what, w.most, w.add)
-		}
-		ops = append(ops, w.op(now))
-	}
-	err = o.Table.Write(ctx, ops...)
-	if refused, ok := errors.AsType[*table.ConditionError](err); ok && refused.Op >= len(marks) {
-		w := begun[refused.Op-len(marks)]
-		return now, fault.Wait(w.begin(now).Add(w.length).Sub(now), "notices %s are limited to %d", w.what, w.most)
-	}
-	return now, fault.Wrap(err, "counting notices")
+	return now, fault.Wrap(limit.Reserve(ctx, o.Table, before, now, o.windows(by.User, to), ops...), "counting notices")
 }
 
 // Release implements files.Outbox. It makes one call to the table, or none if nothing is
 // limited. Windows that have ended no longer matter.
 func (o Outbox) Release(ctx context.Context, reserved []time.Time, by files.By, to []string) error {
-	counts := map[table.Key]int64{}
-	for _, at := range reserved {
-		for _, w := range o.windows(by.User, to) {
-			if w.begin(at).Add(w.length).After(o.Now()) {
-				counts[w.key(at)] += w.add
-			}
-		}
-	}
-	var ops []table.Op
-	for key, n := range counts {
-		ops = append(ops, table.Update(key).Add("n", -n).If(table.Exists()).Relax())
-	}
-	if len(ops) == 0 {
-		return nil
-	}
-	return fault.Wrap(o.Table.Write(ctx, ops...), "giving back the count of notices")
+	err := limit.Release(ctx, o.Table, o.Now(), o.windows(by.User, to), reserved...)
+	return fault.Wrap(err, "giving back the count of notices")
 }
 
 // windows returns the limited windows in which messages to these addresses and numbers count,
 // longest first: if several are full, the longest is the one to wait for.
-func (o Outbox) windows(user string, to []string) (all []limitWindow) {
+func (o Outbox) windows(user string, to []string) (all []limit.Window) {
 	for _, address := range to {
-		all = append(all, limitWindow{"limit#to#" + hashRecipient(address), day, 1, o.Limits.PerRecipient, "per recipient and day"})
+		all = append(all, limit.Window{
+			PK: "limit#to#" + hashRecipient(address), Length: day, Add: 1, Most: o.Limits.PerRecipient,
+			What: "notices per recipient and day",
+		})
 	}
 	all = append(all, o.userWindows(user, int64(len(to)))...)
-	return slices.DeleteFunc(all, func(w limitWindow) bool { return w.most == 0 || w.add == 0 })
+	return slices.DeleteFunc(all, func(w limit.Window) bool { return w.Most == 0 || w.Add == 0 })
 }
 
 // userWindows returns the windows in which n messages of a user count, limited or not.
-func (o Outbox) userWindows(user string, n int64) []limitWindow {
-	return []limitWindow{
-		{"limit#user#" + user, day, n, o.Limits.PerDay, "per user and day"},
-		{"limit#user#" + user, time.Hour, n, o.Limits.PerHour, "per user and hour"},
+func (o Outbox) userWindows(user string, n int64) []limit.Window {
+	pk := "limit#user#" + user
+	return []limit.Window{
+		{PK: pk, Length: day, Add: n, Most: o.Limits.PerDay, What: "notices per user and day"},
+		{PK: pk, Length: time.Hour, Add: n, Most: o.Limits.PerHour, What: "notices per user and hour"},
 	}
 }
 
@@ -108,36 +72,22 @@ func (o Outbox) userWindows(user string, n int64) []limitWindow {
 // call to the table.
 func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *wire.Allowance, err error) {
 	now, windows := o.Now(), o.userWindows(user, 0)
-	items, err := o.Table.GetMany(ctx, windows[0].key(now), windows[1].key(now))
+	items, err := o.Table.GetMany(ctx, windows[0].Key(now), windows[1].Key(now))
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
 	}
-	left := [2]*wire.Allowance{}
+	all := [2]*wire.Allowance{}
 	for i, w := range windows {
-		var count struct {
-			N int64 `json:"n"`
+		left, err := w.Left(items[i])
+		if err != nil {
+			return nil, nil, err
 		}
-		if err := items[i].Decode(&count); err != nil && !errors.Is(err, table.ErrNotFound) {
-			return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
-		}
-		if w.most > 0 {
-			left[i] = &wire.Allowance{Limit: w.most, Left: max(0, w.most-count.N), Reset: w.begin(now).Add(w.length)}
+		if w.Most > 0 {
+			all[i] = &wire.Allowance{Limit: w.Most, Left: left, Reset: w.End(now)}
 		}
 	}
-	return left[0], left[1], nil
+	return all[0], all[1], nil
 }
-
-// op adds to the window of now. The item expires with its window.
-func (w limitWindow) op(now time.Time) table.Op {
-	return table.Update(w.key(now)).Add("n", w.add).If(table.AtMost("n", w.most-w.add)).
-		Expire(w.begin(now).Add(w.length)).Relax()
-}
-
-func (w limitWindow) key(now time.Time) table.Key {
-	return table.Key{PK: w.pk, SK: strconv.Itoa(int(w.length.Hours())) + "h#" + w.begin(now).Format(time.RFC3339)}
-}
-
-func (w limitWindow) begin(now time.Time) time.Time { return now.UTC().Truncate(w.length) }
 
 // hashRecipient keeps addresses out of keys. All spellings of an address have the same hash.
 func hashRecipient(address string) string { return keys.HashToken(contact.Canonical(address)) }

@@ -5,28 +5,22 @@ import (
 	"io"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // Outbox writes notices into the outbox, and events beside them. It implements the
-// Outbox of auth, of files and of links. It is safe for concurrent use.
+// Outbox of users, of files and of links. It is safe for concurrent use.
 type Outbox struct {
 	Table     table.Table
 	Now       func() time.Time
 	Random    io.Reader
 	Limits    Limits
 	Source    string // the service's address, which events show, or empty
-	Listening bool   // whether events are recorded
-}
-
-// NewOutbox returns the Outbox of a service with this address. Events are recorded
-// only if there are listeners.
-func NewOutbox(p auth.Ports, limits Limits, address string, listening bool) Outbox {
-	return Outbox{Table: p.Table, Now: p.Now, Random: p.Random, Limits: limits, Source: address, Listening: listening}
+	Listening bool   // whether events are recorded: only if somebody listens
 }
 
 // Message implements files.Outbox.
@@ -75,18 +69,18 @@ func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, er
 	return n.Op(o.Now(), unique), err
 }
 
-// PIN implements auth.Outbox.
-func (o Outbox) PIN(ctx context.Context, u auth.User, nonce, base, lang string, expires time.Time) table.Op {
+// PIN implements users.Outbox.
+func (o Outbox) PIN(ctx context.Context, u users.User, nonce, base, lang string, expires time.Time) table.Op {
 	return o.toUser(ctx, u, nonce, Notice{Kind: PIN, Lang: lang, Base: base, Expires: expires.Unix()})
 }
 
-// Invite implements auth.Outbox.
-func (o Outbox) Invite(ctx context.Context, u auth.User, nonce, base string, expires time.Time) table.Op {
+// Invite implements users.Outbox.
+func (o Outbox) Invite(ctx context.Context, u users.User, nonce, base string, expires time.Time) table.Op {
 	return o.toUser(ctx, u, nonce, Notice{Kind: Invite, Lang: u.Lang, Base: base, Expires: expires.Unix()})
 }
 
 // toUser queues a mail about a user's password.
-func (o Outbox) toUser(ctx context.Context, u auth.User, nonce string, n Notice) table.Op {
+func (o Outbox) toUser(ctx context.Context, u users.User, nonce string, n Notice) table.Op {
 	n.Channel = Mail
 	n.To = u.Email
 	n.User = u.Name

@@ -4,20 +4,31 @@ package service
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/files"
+	"ferry/shared/identity"
+	"ferry/shared/keys"
+	"ferry/shared/limit"
 	"ferry/shared/links"
 	"ferry/shared/notify"
+	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // Ports are the service's connections to the outside. A port that nothing uses is nil.
 type Ports struct {
-	auth.Ports
+	Table  table.Table
+	Key    keys.LinkKey // none in a function that makes no links
+	Hasher *users.Hasher
+	Tries  *limit.Tries
+	Random io.Reader
+	Now    func() time.Time
+
 	Blobs blob.Store
 	Parts blob.Parts // of the same store
 	Log   *slog.Logger
@@ -60,27 +71,37 @@ func (m *made[T]) get(make func() *T) *T {
 	return m.it
 }
 
-// Credentials returns what checks the credentials of callers.
-func (s *Service) Credentials() *auth.Authenticator { return auth.New(s.Ports.Ports) }
+// Credentials returns what finds out who calls. Another way to log in is another provider here.
+func (s *Service) Credentials() identity.Authenticator {
+	passwords := s.Passwords()
+	return identity.Authenticator{identity.Basic: passwords, identity.Form: passwords, identity.Bearer: s.Tokens()}
+}
 
-// Users returns the users' accounts.
-func (s *Service) Users() *auth.Users { return auth.NewUsers(s.Table, s.Now) }
-
-// Passwords returns what gives users new passwords.
-func (s *Service) Passwords() *auth.Accounts {
-	return auth.NewAccounts(auth.AccountsConfig{
-		Ports: s.Ports.Ports, HideUsers: s.HideUsers, Outbox: notify.NewOutbox(s.Ports.Ports, notify.Limits{}, s.PublicURL, s.Events),
-	})
+// Passwords returns what checks passwords.
+func (s *Service) Passwords() *identity.Passwords {
+	limiter := limit.Limiter{Table: s.Table, Now: s.Now, Tries: s.Tries}
+	return &identity.Passwords{Limiter: limiter, Users: s.Users(), Hasher: s.Hasher, Random: s.Random}
 }
 
 // Tokens returns the users' tokens.
-func (s *Service) Tokens() *auth.Tokens { return auth.NewTokens(s.Ports.Ports) }
+func (s *Service) Tokens() *identity.Tokens {
+	return &identity.Tokens{Table: s.Table, Users: s.Users(), Random: s.Random, Now: s.Now}
+}
+
+// Users returns the users' accounts, and what gives users new passwords.
+func (s *Service) Users() *users.Service {
+	return &users.Service{
+		Table: s.Table, Now: s.Now, Key: s.Key, Hasher: s.Hasher, Tries: s.Tries, Random: s.Random,
+		Outbox: s.Outbox(), HideUsers: s.HideUsers,
+	}
+}
 
 // Files returns the users' files.
 func (s *Service) Files() *files.Service {
 	return s.files.get(func() *files.Service {
 		return files.New(files.Config{
-			Ports: s.Ports.Ports, Blobs: s.Blobs, Parts: s.Parts, Outbox: s.Outbox(), Links: s.Links(),
+			Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now,
+			Users: s.Users(), Blobs: s.Blobs, Parts: s.Parts, Outbox: s.Outbox(), Links: s.Links(),
 			Retention: s.Retention, Free: s.Free, Shared: s.CountWait > 0, Log: s.Log, Mover: s.Mover,
 		})
 	})
@@ -90,16 +111,17 @@ func (s *Service) Files() *files.Service {
 func (s *Service) Links() *links.Service {
 	return s.links.get(func() *links.Service {
 		return links.New(links.Config{
-			Ports: s.Ports.Ports, Outbox: s.Outbox(), Queued: s.Notify, Log: s.Log,
+			Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now,
+			Outbox: s.Outbox(), Queued: s.Notify, Log: s.Log,
 			Bytes: s.LinkBytes, CountWait: s.CountWait, Memory: s.LinkMemory,
 		})
 	})
 }
 
-// Outbox returns the outbox of notices about files.
-func (s *Service) Outbox() notify.Outbox { return OutboxOf(s.Ports.Ports, s.Settings) }
-
-// OutboxOf returns the outbox of a Service with these ports and settings.
-func OutboxOf(p auth.Ports, set Settings) notify.Outbox {
-	return notify.NewOutbox(p, set.Notices, set.PublicURL, set.Events)
+// Outbox returns the outbox of notices.
+func (s *Service) Outbox() notify.Outbox {
+	return notify.Outbox{
+		Table: s.Table, Now: s.Now, Random: s.Random,
+		Limits: s.Notices, Source: s.PublicURL, Listening: s.Events,
+	}
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 )
 
 func TestDataAreOfOneFormatOrRefused(t *testing.T) {
@@ -19,7 +19,7 @@ func TestDataAreOfOneFormatOrRefused(t *testing.T) {
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
 	expect.NoErr(t, err)
 	t.Cleanup(func() { db.Close() })
-	users, key := auth.NewUsers(db, time.Now), table.Key{PK: "format", SK: "format"}
+	accounts, key := &users.Service{Table: db, Now: time.Now}, table.Key{PK: "format", SK: "format"}
 	type format struct {
 		V       int64  `json:"v"`
 		Version string `json:"version"`
@@ -38,9 +38,9 @@ func TestDataAreOfOneFormatOrRefused(t *testing.T) {
 	if is.V != table.Format || is.Version == "" {
 		t.Errorf("new data have the format %+v", is)
 	}
-	expect.NoErr(t, users.Add(t.Context(), auth.User{Name: "alice", State: auth.Active, Password: "hash"}))
-	expect.NoErr(t, users.Disable(t.Context(), "alice"))
-	expect.NoErr(t, users.Remove(t.Context(), "alice"))
+	expect.NoErr(t, accounts.Add(t.Context(), users.User{Name: "alice", State: users.Active, Password: "hash"}))
+	expect.NoErr(t, accounts.Disable(t.Context(), "alice"))
+	expect.NoErr(t, accounts.Remove(t.Context(), "alice"))
 	for _, c := range []struct {
 		what string
 		op   table.Op

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/wire"
 )
 
@@ -46,7 +46,7 @@ func (v *visit) account(status int, p accountPage) error {
 		return err
 	}
 	for _, t := range all.Tokens {
-		if t.Scope == string(auth.ScopeLogin) {
+		if identity.Scope(t.Scope).IsLogin() {
 			p.Devices = append(p.Devices, t)
 		} else {
 			p.Tokens = append(p.Tokens, t)
@@ -97,15 +97,15 @@ func (v *visit) makeToken(in wire.NewToken) error {
 		p := accountPage{Want: in}
 		switch f := fault.Of(wrong); {
 		case f != nil && f.Parameter == "name":
-			p.Wrong.Name = v.T("account.wrong-name", auth.MaxTokenName)
+			p.Wrong.Name = v.T("account.wrong-name", identity.MaxTokenName)
 		case status == http.StatusConflict:
-			p.Wrong.Token = v.T("account.full", auth.MaxTokens)
+			p.Wrong.Token = v.T("account.full", identity.MaxTokens)
 		default:
 			p.Wrong.Token = v.wrong(wrong)
 		}
 		return v.account(status, p)
 	}
-	if in.Scope == string(auth.ScopeLogin) { // only the login page makes logins
+	if identity.Scope(in.Scope).IsLogin() { // only the login page makes logins
 		return fault.Parameter("scope", "scope must be upload, download or all")
 	}
 	var p accountPage
@@ -162,7 +162,7 @@ func (p page) Messages(n wire.Notices) string {
 // Last says when a device or a token was last used. That is known only to the day.
 func (p page) Last(t wire.Token) string {
 	used := t.Used
-	if used.IsZero() && t.Scope == string(auth.ScopeLogin) {
+	if used.IsZero() && identity.Scope(t.Scope).IsLogin() {
 		used = t.Created
 	}
 	switch {

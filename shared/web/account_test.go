@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 func TestABrowserLogsInAndOut(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAForgottenPasswordIsReplacedByTheLinkInTheMail(t *testing.T) {
 	v.opens("forgot", 200, `name="user"`, "Send the code")
 	v.shows(v.post("forgot", "user", ""), 400, "There is no user of this name")
 	v.shows(v.post("forgot", "user", "nobody"), 401, "There is no user of this name", `value="nobody"`)
-	v.AddUser("off", apitest.Password, func(u *auth.User) { u.Email = "" })
+	v.AddUser("off", apitest.Password, func(u *users.User) { u.Email = "" })
 	v.shows(v.post("forgot", "user", "off"), 403, "This account gets no codes")
 	to := v.post("forgot", "user", "ann").Want(303).Header.Get("Location")
 	v.opens(to, 200, `name="code"`, `value="ann" autocomplete="username"`, `autocomplete="one-time-code"`)
@@ -111,16 +111,14 @@ func TestPagesHideUsersWhereTheInterfaceDoes(t *testing.T) {
 
 func TestANewUserChoosesAPasswordByTheTemporaryOneOrByTheInvitation(t *testing.T) {
 	v := visit(t)
-	v.AddUser("new", "temporary password", func(u *auth.User) { u.State = auth.FirstAccess })
+	v.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
 	to := v.post("login", "user", "new", "password", "temporary password").Want(303).Header.Get("Location")
 	v.opens(to, 200, "Welcome, new.", `-name="code"`, `autocomplete="new-password" minlength="10" maxlength="128"`)
 	v.has("the log", v.Log.String(), "-login refused")
 	expect.Equal(t, "cookies, as this is no login", len(v.cookies), 0)
 	u, err := v.Users.Get(t.Context(), "new")
 	expect.NoErr(t, err)
-	ports := v.Data.Ports.Ports
-	accounts := auth.NewAccounts(auth.AccountsConfig{Ports: ports, Outbox: notify.NewOutbox(ports, notify.Limits{}, "", false)})
-	expect.NoErr(t, accounts.Invite(t.Context(), u, ""))
+	expect.NoErr(t, v.Service.Users().Invite(t.Context(), u, ""))
 	invited := v.mailedPage(v.Mail())
 	v.shows(v.send("GET "+invited, "", "Sec-Fetch-Site", "cross-site"), 200, "Welcome, new.")
 	token := valueOf(invited, "k")

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
+	"ferry/shared/users"
 )
 
 // loginForm is what the login page shows.
@@ -67,12 +68,12 @@ func (v *visit) login() error {
 	if !ok {
 		return fault.New(fault.Forbidden, "browsers can log in only over https")
 	}
-	c := auth.Credential{Kind: "password", Name: in.User, Password: form.Get("password"), Source: auth.Source(v.r)}
-	u, err := v.check.LoginFirst(v.r.Context(), c)
+	c := identity.FormCredential(v.r, in.User, form.Get("password"))
+	u, err := v.passwords.LoginFirst(v.r.Context(), c)
 	if err != nil {
 		return err
 	}
-	if u.State == auth.FirstAccess {
+	if u.State == users.FirstAccess {
 		return v.firstAccess(in.User, c.Password)
 	}
 	if err := v.begin(cookie, u); err != nil {
@@ -82,8 +83,8 @@ func (v *visit) login() error {
 }
 
 // begin logs a user in on this browser.
-func (v *visit) begin(cookie auth.Cookie, u auth.User) error {
-	want := auth.APIToken{Name: v.browser(), Scope: auth.ScopeLogin, Idle: int64(auth.BrowserIdle.Seconds())}
+func (v *visit) begin(cookie identity.Cookie, u users.User) error {
+	want := identity.APIToken{Name: v.browser(), Scope: identity.ScopeAccount, Idle: int64(identity.BrowserIdle.Seconds())}
 	token, _, err := v.tokens.Make(v.r.Context(), u, want)
 	if err == nil {
 		http.SetCookie(v.w, cookie.Set(token))
@@ -126,7 +127,7 @@ func (v *visit) browser() string {
 // logout ends the browser's login.
 func (v *visit) logout() error {
 	for _, token := range v.r.CookiesNamed(v.cookie.Name) {
-		if err := v.check.Revoke(v.r.Context(), token.Value); err != nil {
+		if err := v.tokens.Revoke(v.r.Context(), token.Value); err != nil {
 			return err
 		}
 	}

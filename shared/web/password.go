@@ -8,8 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
+	"ferry/shared/users"
 )
 
 // changeLink is an answer of the API with the link that changes a password.
@@ -56,7 +56,7 @@ func (v *visit) forgot() error {
 		}
 		return v.show(status, "forgot", in)
 	}
-	if _, valid := auth.CanonicalName(in.User); !valid { // no user can have it, so this reveals nothing
+	if _, valid := users.CanonicalName(in.User); !valid { // no user can have it, so this reveals nothing
 		return fault.New(fault.Invalid, "no user can have this name")
 	}
 	var found changeLink
@@ -174,10 +174,10 @@ func (v *visit) changePassword() error {
 // refused says what is wrong with a new password.
 func (v *visit) refused(password string) string {
 	switch n := utf8.RuneCountInString(password); {
-	case n < auth.ShortestPassword:
-		return v.T("password.short", auth.ShortestPassword)
-	case n > auth.LongestPassword:
-		return v.T("password.long", auth.LongestPassword)
+	case n < users.ShortestPassword:
+		return v.T("password.short", users.ShortestPassword)
+	case n > users.LongestPassword:
+		return v.T("password.long", users.LongestPassword)
 	}
 	return v.T("password.easy")
 }

@@ -19,13 +19,13 @@ func pastEndpoints() []struct{ call, checked string } {
 		{"files.go Files().Search", "the area of the visitor"},
 		{"files.go Links().OfMany", "of the files that Search found there; SeenBy leaves out what the uploader has sent"},
 		{"files.go Table", "of the notices of those links: notify.States"},
-		{"login.go check.LoginFirst", "the name and the password in the form"},
-		{"login.go check.Revoke", "the token in the visitor's cookie"},
+		{"login.go passwords.LoginFirst", "the name and the password in the form"},
 		{"login.go tokens.Make", "the user of LoginFirst, or of a change of the password that an endpoint accepted"},
+		{"login.go tokens.Revoke", "the token in the visitor's cookie"},
 		{"password.go Users().Get", "the user whose password an endpoint has just changed by the link"},
 		{"requests.go Files().List", "the area of the visitor"},
 		{"stop.go Table", "the address in a token that the link key has signed: notify.Suppressed"},
-		{"visit.go check.Check", "the visitor's cookie"},
+		{"visit.go callers.Check", "the visitor's cookie"},
 	}
 }
 
@@ -33,7 +33,7 @@ func TestPagesCallNothingPastTheEndpointsButWhatIsListed(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("*.go")
 	expect.NoErr(t, err)
-	domain := regexp.MustCompile(`ports\.(Table|(?:Users|Files|Links|Tokens|Outbox|Passwords|Credentials)\(\)\.\w+)|\bv\.((?:check|tokens)\.\w+)`)
+	domain := regexp.MustCompile(`ports\.(Table|(?:Users|Files|Links|Tokens|Outbox|Passwords|Credentials)\(\)\.\w+)|\bv\.((?:callers|passwords|tokens)\.\w+)`)
 	var found []string
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
+	"ferry/shared/users"
 )
 
 func TestTheRequestsPageShowsWhatWasAskedForAndHasArrived(t *testing.T) {
@@ -34,7 +34,7 @@ func TestARequestIsMadeAndChangedByAForm(t *testing.T) {
 	v.opens("requests?id="+made.ID, 200, `data-call="PATCH v1/requests/`+made.ID, `value="1.5"`, "Remove the password")
 	v.open("requests?id=x").Want(404)
 	v.another(desk).login("bob").open("requests?id=" + made.ID).Want(404)
-	v.Add("eve", func(u *auth.User) { u.Email = "" })
+	v.Add("eve", func(u *users.User) { u.Email = "" })
 	v.another(desk).login("eve").opens("requests?new=1", 200, "-Mail me")
 }
 

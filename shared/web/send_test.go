@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/service"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -24,14 +24,14 @@ func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 	visit(t).login("ann").opens("send", 200, "Drop files or folders here", `data-scope="user:ann"`, `action="v1/upload"`,
 		"E-mail or text message", `<option value="7d"`, "expires in 30", "-data-room", "-Never", "Mail me", `name="d"`, `name="lang" value="en"`)
 	v := serve(t, set(func(s *service.Settings) { s.NoSMS, s.MaxBody, s.Retention.KeepDays = true, 5_000_000, 0 }))
-	v.Add("eve", apitest.Quota(3_000_000), func(u *auth.User) { u.Email = "" })
+	v.Add("eve", apitest.Quota(3_000_000), func(u *users.User) { u.Email = "" })
 	v.login("eve").opens("send", 200, `data-room="3000000"`, "You have 3 MB left", "-E-mail or text message", `-name="c"`,
 		"at most 5 MB", "never expires", "-Mail me")
 	v.As("eve").Upload("file=a.txt&expires=1d", strings.Repeat("x", 750_000))
 	v.opens("account", 200, "750 kB of 3 MB used", `value="25"`)
 	v.opens("files", 200, "750 kB of 3 MB used", `<meter min="0" max="3000000" low="2400000" high="2850000"`)
 	v.opens("files?id=1", 200, `<option value="">Never</option>`)
-	v.Add("max", func(u *auth.User) { u.KeepDays = 7 })
+	v.Add("max", func(u *users.User) { u.KeepDays = 7 })
 	v.login("max").opens("send", 200, "expires in 7", `-value="14d"`)
 }
 

@@ -12,10 +12,11 @@ import (
 	"strings"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/lazy"
+	"ferry/shared/users"
 )
 
 // visit is one request for a page.
@@ -24,12 +25,12 @@ type visit struct {
 	words
 	w      http.ResponseWriter
 	r      *http.Request
-	cookie auth.Cookie
-	who    auth.Identity // set by findLogin
-	store  string        // the origin of the store, if the page needs it
-	frames bool          // the page has frames of this site
-	query  url.Values    // of the page that a form leads to, if that page has its own
-	wrongs correction    // what is wrong with a correction
+	cookie identity.Cookie
+	who    identity.Identity // set by findLogin
+	store  string            // the origin of the store, if the page needs it
+	frames bool              // the page has frames of this site
+	query  url.Values        // of the page that a form leads to, if that page has its own
+	wrongs correction        // what is wrong with a correction
 	// again shows the form that was sent with what is wrong in it. If it is nil, a page shows the error.
 	again func(status int, wrong error) error
 	err   error
@@ -56,8 +57,8 @@ func (s *site) handler(f view) http.Handler {
 }
 
 func (s *site) visit(r *http.Request) *visit {
-	v := &visit{site: s, words: s.words(langOf(r, auth.User{}))}
-	v.cookie, _ = auth.CookieOf(s.ports.Base(r.Context()), true)
+	v := &visit{site: s, words: s.words(langOf(r, users.User{}))}
+	v.cookie, _ = identity.CookieOf(s.ports.Base(r.Context()), true)
 	return v
 }
 
@@ -80,7 +81,7 @@ const langCookie = "ferry-lang"
 
 // langOf returns the language of a visit: the one that the visitor chose, or else that of the link
 // that led here, of the account, or of the browser, in this order.
-func langOf(r *http.Request, u auth.User) string {
+func langOf(r *http.Request, u users.User) string {
 	q := r.URL.Query()
 	chosen := q.Get("language")
 	if c, err := r.Cookie(langCookie); err == nil && chosen == "" {
@@ -97,14 +98,14 @@ func (v *visit) findLogin() (err error) {
 		return errLoggedOut
 	}
 	found, err := c.Read(v.r)
-	if err == nil && found.Kind == "" {
+	if err == nil && found.Kind == identity.None {
 		err = errLoggedOut
 	}
 	if err == nil {
-		v.who, err = v.check.Check(v.r.Context(), found)
+		v.who, err = v.callers.Check(v.r.Context(), found)
 	}
-	if err == nil && v.who.Scope != auth.ScopeLogin { // an API token is not a browser's login, and may do less
-		v.who, err = auth.Identity{}, errLoggedOut
+	if err == nil && !v.who.Scope.IsLogin() { // an API token is not a browser's login, and may do less
+		v.who, err = identity.Identity{}, errLoggedOut
 	}
 	if err == nil {
 		v.words = v.site.words(langOf(v.r, v.who.User))

@@ -15,9 +15,9 @@ import (
 	"ferry/shared/api/file"
 	"ferry/shared/api/param"
 	"ferry/shared/api/upload"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/wire"
 )
 
@@ -26,12 +26,13 @@ func Endpoint() api.Endpoint { return api.Pages(New) }
 
 // site is what all visits share.
 type site struct {
-	ports  *api.Ports
-	check  *auth.Authenticator
-	tokens *auth.Tokens
-	api    http.Handler // the endpoints that pages call
-	assets *assets
-	words  func(lang string) words
+	ports     *api.Ports
+	callers   identity.Authenticator
+	passwords *identity.Passwords
+	tokens    *identity.Tokens
+	api       http.Handler // the endpoints that pages call
+	assets    *assets
+	words     func(lang string) words
 }
 
 // view handles a visit. If it returns an error, that becomes a page.
@@ -78,7 +79,10 @@ func New(p *api.Ports) http.Handler {
 }
 
 func newSite(p *api.Ports) *site {
-	return &site{ports: p, check: p.Credentials(), tokens: p.Tokens(), assets: newAssets(p.Look), words: remembered(func(lang string) words { return wordsOf(lang, !p.NoSMS) })}
+	return &site{
+		ports: p, callers: p.Credentials(), passwords: p.Passwords(), tokens: p.Tokens(), assets: newAssets(p.Look),
+		words: remembered(func(lang string) words { return wordsOf(lang, !p.NoSMS) }),
+	}
 }
 
 // home leads a browser to the first page. Programs get a text that explains how to use the API.

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
 	"ferry/shared/service"
+	"ferry/shared/users"
 	"ferry/shared/web"
 )
 
@@ -133,7 +133,7 @@ func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
 // TestPagesForAnybodyShowWhoIsLoggedIn: also where the call that finds that fails.
 func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
 	v := visit(t)
-	v.Add("ugo", func(u *auth.User) { u.Lang = "it" })
+	v.Add("ugo", func(u *users.User) { u.Lang = "it" })
 	v.login("ugo")
 	for _, page := range []string{"l?k=x", "r?k=x", "forgot", "stop?t=x", "password?k=x", "nothing"} {
 		a := v.open(page)

@@ -27,12 +27,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 // call sends a request as alice, expects a status and returns the answer.
@@ -295,7 +295,7 @@ var noticeID = regexp.MustCompile(`\d{13}-[0-9A-Za-z_-]{16}`)
 // file reads the record of a file of alice.
 func (d *deployed) file(id int64) (files.File, error) {
 	d.Helper()
-	alice, err := auth.NewUsers(d.ports.Table, time.Now).Get(d.Context(), "alice")
+	alice, err := (&users.Service{Table: d.ports.Table, Now: time.Now}).Get(d.Context(), "alice")
 	check(d, err)
 	return d.ports.Files().Get(d.Context(), alice, blob.Files, id)
 }

@@ -10,10 +10,11 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
+	"ferry/shared/users"
 )
 
 // Login is POST /auth/login (specification section 4.2).
@@ -21,9 +22,9 @@ func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 
 // newLogin returns the handler. It needs the port Table.
 func newLogin(p *api.Ports) http.Handler {
-	check := p.Credentials()
+	passwords := p.Passwords()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		u, bearer, err := check.Login(r.Context(), auth.Read(r))
+		u, bearer, err := passwords.Login(r.Context(), identity.Read(r))
 		if err != nil {
 			return err
 		}
@@ -37,19 +38,19 @@ func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 
 // newFirst returns the handler. It needs the port Table.
 func newFirst(p *api.Ports) http.Handler {
-	check, service := p.Credentials(), p.Passwords()
+	passwords, accounts := p.Passwords(), p.Users()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		u, err := check.CheckFirst(r.Context(), auth.Read(r))
+		u, err := passwords.User(r.Context(), identity.Read(r))
 		if err != nil {
 			return err
 		}
-		token, err := service.First(r.Context(), u.User)
+		token, err := accounts.First(r.Context(), u)
 		if err != nil {
 			return err
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{
 			Description: envelope.First, User: u.Name,
-			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, u.User), token),
+			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, u), token),
 		})
 	})
 }
@@ -59,15 +60,15 @@ func Forget() api.Endpoint { return api.Named("authforget", newForget) }
 
 // newForget returns the handler. It needs the port Table and the link key.
 func newForget(p *api.Ports) http.Handler {
-	service, outlet := p.Passwords(), p.Outlet()
+	accounts, outlet := p.Users(), p.Outlet()
 	outlet.Links = true
 	return outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		name, err := param.Required(r, "u", "the user's name")
 		if err != nil {
 			return err
 		}
-		base, lang := p.Base(r.Context()), param.Lang(r, auth.User{})
-		token, user, err := service.Forget(r.Context(), name, auth.Source(r), base, lang)
+		base, lang := p.Base(r.Context()), param.Lang(r, users.User{})
+		token, user, err := accounts.Forget(r.Context(), name, identity.Source(r), base, lang)
 		if err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ func Change() api.Endpoint { return api.Named("authchange", newChange) }
 
 // newChange returns the handler. It needs the port Table.
 func newChange(p *api.Ports) http.Handler {
-	service, outlet := p.Passwords(), p.Outlet()
+	accounts, outlet := p.Users(), p.Outlet()
 	outlet.Links, outlet.WriteError = true, func(w http.ResponseWriter, r *http.Request, status int) error {
 		if isPerson(r) && r.Method == http.MethodPost && status < http.StatusInternalServerError {
 			return toPassword(w, r, url.Values{"wrong": {strconv.Itoa(status)}})
@@ -99,7 +100,7 @@ func newChange(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		user, err := service.Change(r.Context(), c)
+		user, err := accounts.Change(r.Context(), c)
 		switch {
 		case err != nil:
 			return err
@@ -110,7 +111,7 @@ func newChange(p *api.Ports) http.Handler {
 		}
 		return envelope.Write(w, p.Now(), envelope.Success{
 			Description: envelope.Forget, User: user,
-			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, auth.User{}), c.Token),
+			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, users.User{}), c.Token),
 		})
 	})
 }
@@ -140,19 +141,19 @@ func isPerson(r *http.Request) bool { return param.Asked(r) == param.AsPage }
 
 // read takes the token, PIN and password from the query or from a form, so that they
 // need not be in a URL.
-func read(r *http.Request) (auth.Change, error) {
+func read(r *http.Request) (users.Change, error) {
 	q, err := param.Query(r)
 	if err != nil {
-		return auth.Change{}, err
+		return users.Change{}, err
 	}
 	form, err := param.Form(r, false)
 	if err != nil {
-		return auth.Change{}, err
+		return users.Change{}, err
 	}
 	value := func(name string) string { return cmp.Or(form.Get(name), q.Get(name)) }
-	c := auth.Change{Token: param.TrimToken(value("k")), PIN: value("p"), Password: value("z")}
+	c := users.Change{Token: param.TrimToken(value("k")), PIN: value("p"), Password: value("z")}
 	if c.Token == "" {
-		return auth.Change{}, fault.Parameter("k", "the query parameter k, the change token, is missing")
+		return users.Change{}, fault.Parameter("k", "the query parameter k, the change token, is missing")
 	}
 	return c, nil
 }

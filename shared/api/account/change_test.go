@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
-	"ferry/shared/notify"
+	"ferry/shared/users"
 )
 
 const (
@@ -51,7 +50,7 @@ func sentPIN(s *apitest.Server) string {
 func first(t *testing.T) reset {
 	t.Helper()
 	s := apitest.New(t)
-	s.AddUser("new", apitest.Password, func(u *auth.User) { u.State = auth.FirstAccess })
+	s.AddUser("new", apitest.Password, func(u *users.User) { u.State = users.FirstAccess })
 	link := s.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", apitest.Password)).Want(200).LinkURL
 	return reset{apitest.Caller{Server: s, Name: "new"}, link, ""}
 }
@@ -100,7 +99,7 @@ func TestForgottenPasswordCanBeChanged(t *testing.T) {
 	}
 }
 
-// TestRefusedChangeLeavesThePassword is about what is checked in which order; auth's tests say
+// TestRefusedChangeLeavesThePassword is about what is checked in which order; the tests of users say
 // which passwords are refused.
 func TestRefusedChangeLeavesThePassword(t *testing.T) {
 	t.Parallel()
@@ -219,7 +218,7 @@ func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 		"a newer password": func(w reset) {
 			hash, err := w.Data.Ports.Hasher.Hash(w.Context(), "one by the operator")
 			expect.NoErr(w.TB, err)
-			expect.NoErr(w.TB, w.Users.SetPassword(w.Context(), "ann", hash, auth.Active))
+			expect.NoErr(w.TB, w.Users.SetPassword(w.Context(), "ann", hash, users.Active))
 		},
 		"a disabled user": func(w reset) { expect.NoErr(w.TB, w.Users.Disable(w.Context(), "ann")) },
 		"a re-enabled user": func(w reset) {
@@ -287,12 +286,10 @@ func TestAnInvitationLeadsToChoosingAPassword(t *testing.T) {
 	t.Parallel()
 	invited := func(t *testing.T) reset {
 		s := apitest.New(t)
-		s.AddUser("new", apitest.Password, func(u *auth.User) { u.State, u.Lang = auth.FirstAccess, "de" })
+		s.AddUser("new", apitest.Password, func(u *users.User) { u.State, u.Lang = users.FirstAccess, "de" })
 		u, err := s.Users.Get(t.Context(), "new")
 		expect.NoErr(t, err)
-		outbox := notify.NewOutbox(s.Data.Ports.Ports, notify.Limits{}, "", false)
-		accounts := auth.NewAccounts(auth.AccountsConfig{Ports: s.Data.Ports.Ports, Outbox: outbox})
-		expect.NoErr(t, accounts.Invite(t.Context(), u, s.Base))
+		expect.NoErr(t, s.Service.Users().Invite(t.Context(), u, s.Base))
 		expect.Equal(t, "mails", s.Deliver(), 1)
 		mail := s.Mail()
 		link := regexp.MustCompile(regexp.QuoteMeta(s.Base+"/auth/change?lang=de&k=") + "[A-Za-z0-9_-]{43}").FindString(mail)
@@ -305,7 +302,7 @@ func TestAnInvitationLeadsToChoosingAPassword(t *testing.T) {
 	w.post(change).Want(200)
 	w.wantPassword(fresh)
 	w.post("&z=yet+another+one").Want(401)
-	for after, status := range map[time.Duration]int{auth.InviteLife - time.Minute: 200, auth.InviteLife: 401} {
+	for after, status := range map[time.Duration]int{users.InviteLife - time.Minute: 200, users.InviteLife: 401} {
 		w = invited(t)
 		w.Clock.Advance(after)
 		w.post(change).Want(status)

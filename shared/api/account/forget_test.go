@@ -9,21 +9,21 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/keys"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 func startForget(t *testing.T, options ...apitest.Option) *apitest.Server {
 	t.Helper()
 	s := apitest.New(t, options...)
-	for name, change := range map[string]func(*auth.User){
-		"alice": func(u *auth.User) { u.Lang = "it" }, "new": func(u *auth.User) { u.State = auth.FirstAccess },
-		"off": func(u *auth.User) { u.State = auth.Disabled }, "unreached": func(u *auth.User) { u.Email = "" },
+	for name, change := range map[string]func(*users.User){
+		"alice": func(u *users.User) { u.Lang = "it" }, "new": func(u *users.User) { u.State = users.FirstAccess },
+		"off": func(u *users.User) { u.State = users.Disabled }, "unreached": func(u *users.User) { u.Email = "" },
 	} {
 		s.AddUser(name, apitest.Password, change)
 	}
@@ -244,7 +244,7 @@ func TestHideUsersMakesAllUsersLookAlike(t *testing.T) {
 	}
 	expect.Equal(t, "mails, which go to alice", s.Deliver(), 2)
 	expect.Equal(t, "an impossible name", s.Send("GET /auth/forget?u=no/body", "").Want(200).User, "no/body")
-	if u, err := s.Users.Get(t.Context(), "off"); err != nil || u.State != auth.Disabled {
+	if u, err := s.Users.Get(t.Context(), "off"); err != nil || u.State != users.Disabled {
 		t.Errorf("the disabled user is %+v, %v", u, err)
 	}
 }

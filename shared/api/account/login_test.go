@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
+	"ferry/shared/users"
 )
 
 // login sends a user's name and password.
@@ -19,7 +19,7 @@ func login(s *apitest.Server, name, password string) apitest.Answer {
 
 const accentedPassword = "pässword: with a colon"
 
-// TestLoginNeedsUserAndPassword leaves the forms of a header to auth's tests.
+// TestLoginNeedsUserAndPassword leaves the forms of a header to the tests of identity.
 func TestLoginNeedsUserAndPassword(t *testing.T) {
 	t.Parallel()
 	c := apitest.Begin(t)
@@ -87,14 +87,14 @@ func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 func beginFirst(t *testing.T) (ann apitest.Caller, temporary string) {
 	t.Helper()
 	c := apitest.Begin(t)
-	c.AddUser("new", apitest.Password, func(u *auth.User) { u.State, u.Lang = auth.FirstAccess, "de" })
+	c.AddUser("new", apitest.Password, func(u *users.User) { u.State, u.Lang = users.FirstAccess, "de" })
 	return c, apitest.Basic("new", apitest.Password)
 }
 
 func TestOnlyNewUsersHaveFirstAccess(t *testing.T) {
 	t.Parallel()
 	c, _ := beginFirst(t)
-	c.AddUser("off", apitest.Password, func(u *auth.User) { u.State = auth.Disabled })
+	c.AddUser("off", apitest.Password, func(u *users.User) { u.State = users.Disabled })
 	for _, name := range []string{"new", "NEW"} {
 		e := c.Send("POST /auth/first", "", "Authorization", apitest.Basic(name, apitest.Password)).Want(200)
 		if e.User != "new" || !strings.HasPrefix(e.LinkURL, c.Base+"/auth/change?lang=de&k=") {

@@ -4,10 +4,11 @@ import (
 	"net/http"
 
 	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/notify"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -16,7 +17,7 @@ func Me() api.Endpoint { return api.Named("me", newMe) }
 
 // newMe returns the handler. It needs the port Table.
 func newMe(p *api.Ports) http.Handler {
-	h := me{p.Outbox(), p.Credentials(), p.Passwords()}
+	h := me{p.Outbox(), p.Passwords(), p.Users()}
 	return p.ByRoute(map[string]api.Handler{
 		"GET /me":           h.show,
 		"POST /me/password": api.WithJSON(false, h.change),
@@ -25,12 +26,12 @@ func newMe(p *api.Ports) http.Handler {
 
 type me struct {
 	outbox    notify.Outbox
-	check     *auth.Authenticator
-	passwords *auth.Accounts
+	passwords *identity.Passwords
+	users     *users.Service
 }
 
 // show costs one call after authentication.
-func (h me) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h me) show(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	today, hour, err := h.outbox.Allowances(r.Context(), u.Name)
 	if err != nil {
 		return err
@@ -45,14 +46,14 @@ func (h me) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error 
 
 // change sets a new password, which ends all bearers and tokens. A wrong old password counts as a
 // failed login. After authentication it costs two calls.
-func (h me) change(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewPassword) error {
-	c := auth.Credential{Kind: "password", Name: u.Name, Password: in.Old, Source: auth.Source(r)}
-	now, err := h.check.Check(r.Context(), c)
+func (h me) change(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewPassword) error {
+	c := identity.FormCredential(r, u.Name, in.Old)
+	now, err := h.passwords.Identify(r.Context(), c)
 	if fault.Is(err, fault.Unauthorized) {
 		err = fault.New(fault.Forbidden, "the old password is wrong")
 	}
 	if err != nil {
 		return err
 	}
-	return envelope.WriteNothing(w, h.passwords.Set(r.Context(), now.User, in.New))
+	return envelope.WriteNothing(w, h.users.ChangePassword(r.Context(), now.User, in.New))
 }

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 type left struct {
@@ -28,7 +28,7 @@ func limited(hour, day int64) apitest.Option {
 
 func TestACallerSeesWhatTheAccountIsAndHasLeft(t *testing.T) {
 	t.Parallel()
-	c := apitest.New(t, limited(5, 7)).Add("alice", func(u *auth.User) {
+	c := apitest.New(t, limited(5, 7)).Add("alice", func(u *users.User) {
 		u.Email, u.Phone, u.Lang, u.Quota = "alice@example.com", "+393401234567", "it", 1000
 	})
 	c.Upload("file=x&m=ann@example.com", "content")

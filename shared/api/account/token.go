@@ -5,9 +5,9 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 )
 
 // Token is POST /oauth2/token (specification section 4.1): the password grant of OAuth
@@ -29,7 +29,7 @@ type failure struct {
 
 // newToken returns the handler. It needs the port Table.
 func newToken(p *api.Ports) http.Handler {
-	check, outlet := p.Credentials(), p.Outlet()
+	passwords, outlet := p.Passwords(), p.Outlet()
 	outlet.WriteError = func(w http.ResponseWriter, r *http.Request, status int) error {
 		return write(w, status, failure{status, phrase(status), p.Base(r.Context())})
 	}
@@ -47,12 +47,11 @@ func newToken(p *api.Ports) http.Handler {
 		case name == "" || password == "":
 			return fault.Parameter("username, password", "username and password are required")
 		}
-		c := auth.Credential{Kind: "password", Name: name, Password: password, Source: auth.Source(r)}
-		_, bearer, err := check.Login(r.Context(), c)
+		_, bearer, err := passwords.Login(r.Context(), identity.FormCredential(r, name, password))
 		if err != nil {
 			return err
 		}
-		return write(w, http.StatusOK, token{bearer, "Bearer", int(auth.Lifetime.Seconds()), p.Base(r.Context())})
+		return write(w, http.StatusOK, token{bearer, "Bearer", int(identity.Lifetime.Seconds()), p.Base(r.Context())})
 	})
 }
 
@@ -78,7 +77,7 @@ func Revoke() api.Endpoint { return api.Named("oauthrevoke", newRevoke) }
 // newRevoke returns the handler. It needs the port Table. Knowing a token is enough to revoke it,
 // and an unknown token gets the same answer.
 func newRevoke(p *api.Ports) http.Handler {
-	check := p.Credentials()
+	tokens := p.Tokens()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		form, err := param.Form(r, true)
 		if err != nil {
@@ -89,6 +88,6 @@ func newRevoke(p *api.Ports) http.Handler {
 			return fault.Parameter("token", "the form field token is missing")
 		}
 		w.Header().Set("Cache-Control", "no-store")
-		return check.Revoke(r.Context(), token)
+		return tokens.Revoke(r.Context(), token)
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
+	"ferry/shared/users"
 )
 
 const (
@@ -23,7 +23,7 @@ func beginToken(t *testing.T) *apitest.Server {
 	t.Helper()
 	s := apitest.New(t)
 	s.AddUser("alice", escapedPassword)
-	s.AddUser("off", escapedPassword, func(u *auth.User) { u.State = auth.Disabled })
+	s.AddUser("off", escapedPassword, func(u *users.User) { u.State = users.Disabled })
 	return s
 }
 

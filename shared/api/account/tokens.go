@@ -5,9 +5,9 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/wire"
 )
 
@@ -27,14 +27,14 @@ func newTokens(p *api.Ports) http.Handler {
 
 type tokens struct {
 	ports  *api.Ports
-	tokens *auth.Tokens
+	tokens *identity.Tokens
 }
 
 // add makes a token, which is shown only this once. After authentication it costs two calls.
-func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewToken) error {
-	want := auth.APIToken{Name: in.Name, Scope: auth.Scope(in.Scope)}
-	if want.Scope == auth.ScopeLogin {
-		want.Idle = int64(auth.DeviceIdle.Seconds())
+func (h tokens) add(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewToken) error {
+	want := identity.APIToken{Name: in.Name, Scope: identity.Scope(in.Scope)}
+	if want.Scope.IsLogin() {
+		want.Idle = int64(identity.DeviceIdle.Seconds())
 	}
 	expires, err := param.Expires(in.Expires, h.ports.Now())
 	if err != nil {
@@ -52,14 +52,14 @@ func (h tokens) add(w http.ResponseWriter, r *http.Request, u auth.Identity, in 
 	return envelope.WriteJSON(w, http.StatusCreated, out)
 }
 
-func shown(t auth.APIToken) wire.Token {
+func shown(t identity.APIToken) wire.Token {
 	return wire.Token{
 		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: param.Moment(t.Created), Used: param.Moment(t.Used),
 		Expires: param.Moment(t.Expires), Ends: t.Ends().UTC(),
 	}
 }
 
-func (h tokens) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h tokens) list(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	all, err := h.tokens.List(r.Context(), u.User)
 	if err != nil {
 		return err
@@ -72,13 +72,13 @@ func (h tokens) list(w http.ResponseWriter, r *http.Request, u auth.Identity) er
 	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"tokens": out})
 }
 
-func (h tokens) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h tokens) end(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	return envelope.WriteNothing(w, h.tokens.End(r.Context(), u.User, r.PathValue("id")))
 }
 
 // endAll ends all tokens and bearers, including the caller's, which costs one call; or only some of
 // them, which costs two.
-func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	end, q := h.tokens.EndAll, r.URL.Query()
 	only := q.Get("only")
 	switch {

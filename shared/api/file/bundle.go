@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/bundle"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/links"
 	"ferry/shared/wire"
 )
@@ -205,7 +205,7 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 	err = s.send(w, r, c, used)
 	used.Bytes += directory
 	if used.Whole { // one of many, like a range
-		used.Source = auth.Source(r)
+		used.Source = identity.Source(r)
 	}
 	return err
 }

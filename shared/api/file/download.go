@@ -19,13 +19,14 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/links"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -58,14 +59,14 @@ type server struct {
 	ports     *api.Ports
 	files     *files.Service
 	links     *links.Service
-	passwords *auth.Authenticator // of links
+	passwords *identity.Passwords // of links
 	layouts   *layouts            // of bundles
 	area      blob.Area           // of downloads
 	param     string
 }
 
 func newServer(p *api.Ports) server {
-	return server{ports: p, files: p.Files(), links: p.Links(), passwords: p.Credentials(), layouts: &layouts{}}
+	return server{ports: p, files: p.Files(), links: p.Links(), passwords: p.Passwords(), layouts: &layouts{}}
 }
 
 // handle answers a download link. If the link leads nowhere or needs a password, a browser is
@@ -191,7 +192,7 @@ func isLed(r *http.Request, link links.Link, who asker, wanted want) bool {
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
-	at := keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, auth.User{}), f.Area) + link.Token
+	at := keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, users.User{}), f.Area) + link.Token
 	return envelope.Write(w, s.ports.Now(), envelope.Success{
 		Description: envelope.List, User: f.Owner, Files: []envelope.File{api.Shown(f, at)},
 	})
@@ -275,7 +276,7 @@ func (s server) send(w http.ResponseWriter, r *http.Request, c content, used *li
 	}
 	used.Whole = caller.Status == http.StatusOK && caller.Sent == f.Length
 	if length := w.Header().Get("Content-Length"); atEnd && caller.Status == http.StatusPartialContent {
-		used.Source, used.Whole = auth.Source(r), length == strconv.FormatInt(caller.Sent, 10)
+		used.Source, used.Whole = identity.Source(r), length == strconv.FormatInt(caller.Sent, 10)
 	}
 	return nil
 }
@@ -408,7 +409,7 @@ func sendAway(w http.ResponseWriter, r *http.Request, url string, used *links.Us
 	w.WriteHeader(http.StatusFound)
 	used.Bytes = used.Begun
 	used.Whole = true
-	used.Source = auth.Source(r)
+	used.Source = identity.Source(r)
 }
 
 // rangeBytes returns the most bytes that a GET for ranges of a file can get.

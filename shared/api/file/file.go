@@ -9,11 +9,12 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // Download is GET /download/file (specification section 4.4).
@@ -35,7 +36,7 @@ func ListBackup() api.Endpoint { return api.Named("downloadlistbackup", newList(
 // for good.
 func Delete() api.Endpoint { return api.Named("filesdelete", newMove(remove)) }
 
-func remove(s *files.Service, r *http.Request, u auth.User, id int64) (*files.Listed, error) {
+func remove(s *files.Service, r *http.Request, u users.User, id int64) (*files.Listed, error) {
 	area, err := areaOf(r)
 	switch {
 	case err != nil:
@@ -50,7 +51,7 @@ func remove(s *files.Service, r *http.Request, u auth.User, id int64) (*files.Li
 // backup area and answers with the restored file.
 func Restore() api.Endpoint { return api.Named("filesrestore", newMove(restore)) }
 
-func restore(s *files.Service, r *http.Request, u auth.User, id int64) (*files.Listed, error) {
+func restore(s *files.Service, r *http.Request, u users.User, id int64) (*files.Listed, error) {
 	return s.Restore(r.Context(), u, id)
 }
 
@@ -58,11 +59,11 @@ func restore(s *files.Service, r *http.Request, u auth.User, id int64) (*files.L
 // good, with an empty list. It needs the ports Table and Mover and the link key, and Blobs to purge
 // a file.
 func newMove(
-	move func(*files.Service, *http.Request, auth.User, int64) (*files.Listed, error),
+	move func(*files.Service, *http.Request, users.User, int64) (*files.Listed, error),
 ) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := p.Files()
-		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 			id, err := param.FileID(r)
 			if err != nil {
 				return err
@@ -88,7 +89,7 @@ const defaultLimit = 1000
 func newList(area blob.Area) func(*api.Ports) http.Handler {
 	return func(p *api.Ports) http.Handler {
 		service := p.Files()
-		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+		return p.Authenticated(func(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 			q, err := param.Query(r)
 			if err == nil { // a misspelt search would find everything
 				err = param.Misspelt(q, "search", "limit", "after", "lang")

@@ -8,14 +8,15 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/notify"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -47,7 +48,7 @@ func newGet(p *api.Ports) http.Handler {
 	return p.Authenticated(newServer(p).get)
 }
 
-func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (s server) get(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	f, err := s.find(r, u)
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u auth.Identity) err
 
 // writeRecord sends all that is known about a file. It costs one call, and two if the caller has
 // sent the file to recipients.
-func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Identity, f files.File) error {
+func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u identity.Identity, f files.File) error {
 	if _, err := checksum(f); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Ident
 
 // find returns a file of the caller's or, with the parameter d, one that the caller has sent to
 // another user.
-func (s server) find(r *http.Request, u auth.Identity) (files.File, error) {
+func (s server) find(r *http.Request, u identity.Identity) (files.File, error) {
 	id, err := param.FileID(r)
 	if err != nil {
 		return files.File{}, err
@@ -83,7 +84,7 @@ func (s server) find(r *http.Request, u auth.Identity) (files.File, error) {
 		return files.File{}, err
 	}
 	text := r.URL.Query().Get("d")
-	d, ok := auth.CanonicalName(text)
+	d, ok := users.CanonicalName(text)
 	switch {
 	case text == "" || d == u.Name:
 		return s.files.Get(r.Context(), u.User, area, id)
@@ -114,7 +115,7 @@ func checksum(f files.File) (uint64, error) {
 
 // addUses adds what is known about the links that the caller may see, and about the messages that
 // carried them.
-func (s server) addUses(r *http.Request, u auth.Identity, f files.File, out *record) error {
+func (s server) addUses(r *http.Request, u identity.Identity, f files.File, out *record) error {
 	uploader := f.By == files.ByOf(u)
 	all, err := s.links.Of(r.Context(), f)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"net/url"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/keys"
 	"ferry/shared/links"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -86,7 +86,7 @@ func wish(r *http.Request) (wish string) {
 
 // plainAddress returns the link's own address.
 func (s server) plainAddress(r *http.Request, link links.Link) string {
-	return keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, auth.User{}), link.File.Area) + link.Token
+	return keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, users.User{}), link.File.Area) + link.Token
 }
 
 // about costs no call.

@@ -7,13 +7,14 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/links"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -34,7 +35,7 @@ func newSharing(p *api.Ports) http.Handler {
 }
 
 // own returns the file in the caller's user area that the path names. It costs one call.
-func (s server) own(r *http.Request, u auth.Identity) (files.File, error) {
+func (s server) own(r *http.Request, u identity.Identity) (files.File, error) {
 	id, err := param.FileID(r)
 	if err != nil {
 		return files.File{}, err
@@ -43,7 +44,7 @@ func (s server) own(r *http.Request, u auth.Identity) (files.File, error) {
 }
 
 // change costs four calls after authentication, plus those of writeRecord.
-func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.ChangeFile) error {
+func (s server) change(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.ChangeFile) error {
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (s server) change(w http.ResponseWriter, r *http.Request, u auth.Identity, 
 }
 
 // share costs four calls after authentication, and one more if messages are counted.
-func (s server) share(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewLinks) error {
+func (s server) share(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewLinks) error {
 	if err := checkRecipients(in); err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (s server) until(text string, f files.File) (int64, error) {
 }
 
 // changeLink costs three calls after authentication.
-func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.ChangeLink) error {
+func (s server) changeLink(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.ChangeLink) error {
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (s server) changeLink(w http.ResponseWriter, r *http.Request, u auth.Identi
 }
 
 // endLink costs three calls after authentication.
-func (s server) endLink(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (s server) endLink(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (s server) endLink(w http.ResponseWriter, r *http.Request, u auth.Identity)
 	return s.edit(w, r, u, f, links.Change{End: true})
 }
 
-func (s server) edit(w http.ResponseWriter, r *http.Request, u auth.Identity, f files.File, c links.Change) error {
+func (s server) edit(w http.ResponseWriter, r *http.Request, u identity.Identity, f files.File, c links.Change) error {
 	l, err := s.links.Edit(r.Context(), s.files, f, r.PathValue("n"), u.Name == f.By.User, c)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (s server) edit(w http.ResponseWriter, r *http.Request, u auth.Identity, f 
 }
 
 // renewLink costs three calls after authentication, plus those of writeRecord.
-func (s server) renewLink(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (s server) renewLink(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (s server) renewLink(w http.ResponseWriter, r *http.Request, u auth.Identit
 
 // shown returns a link of a file as an answer shows it. The URL of a recipient's link is left out,
 // because only the recipient may know it.
-func (s server) shown(r *http.Request, u auth.User, f files.File, l links.Link) wire.Link {
+func (s server) shown(r *http.Request, u users.User, f files.File, l links.Link) wire.Link {
 	state := l.State(s.ports.Now())
 	l.File = f // a link that was lost does not know its file
 	out := wire.Link{

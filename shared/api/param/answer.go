@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ferry/shared/auth"
+	"ferry/shared/users"
 )
 
 // Languages returns the languages that Ferry speaks; the first is the default.
@@ -15,10 +15,10 @@ func Languages() []string { return []string{"en", "it", "es", "fr", "de"} }
 
 // Lang returns the language for a request: its lang parameter, else the user's language,
 // else the best of Accept-Language, else English.
-func Lang(r *http.Request, u auth.User) string { return LangOf(r.URL.Query().Get("lang"), r, u) }
+func Lang(r *http.Request, u users.User) string { return LangOf(r.URL.Query().Get("lang"), r, u) }
 
 // LangOf is Lang for a request whose lang parameter is not in the query.
-func LangOf(lang string, r *http.Request, u auth.User) string {
+func LangOf(lang string, r *http.Request, u users.User) string {
 	for _, tag := range []string{lang, u.Lang} {
 		if lang, ok := Language(tag); ok {
 			return lang

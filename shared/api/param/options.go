@@ -9,9 +9,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ferry/shared/auth"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
+	"ferry/shared/users"
 )
 
 // MaxDownloads is the highest limit of a link. MaxLinkPassword is the longest password of a link,
@@ -19,7 +20,7 @@ import (
 const MaxDownloads, MaxLinkPassword = 1_000_000, 128
 
 // Options checks a limit and a password, and hashes the password.
-func Options(ctx context.Context, hasher *auth.Hasher, downloads int64, password string) (o files.Options, err error) {
+func Options(ctx context.Context, hasher *users.Hasher, downloads int64, password string) (o files.Options, err error) {
 	switch {
 	case downloads < 0 || downloads > MaxDownloads:
 		return o, fault.Parameter("downloads", "the parameter downloads must be a number from 1 to %d", MaxDownloads)
@@ -57,21 +58,21 @@ const PasswordHeader = "Ferry-Link-Password"
 // Password returns the password that a request gives for a link: in that header or in Basic
 // authentication.
 func Password(r *http.Request) string {
-	return cmp.Or(HeaderPassword(r), auth.Read(r).Password)
+	return cmp.Or(HeaderPassword(r), identity.Read(r).Password)
 }
 
 // HeaderPassword returns the password in that header.
-func HeaderPassword(r *http.Request) string { return auth.HeaderText(r.Header.Get(PasswordHeader)) }
+func HeaderPassword(r *http.Request) string { return identity.HeaderText(r.Header.Get(PasswordHeader)) }
 
 // CheckPassword checks the password that a request gives for a link against its hash. id names the
 // link, and curl shows how to give the password. Unless asks says that the client asks for the
 // password by itself, the answer tells it to ask.
 func CheckPassword(
-	w http.ResponseWriter, r *http.Request, passwords *auth.Authenticator, id, hash, curl string, asks bool,
+	w http.ResponseWriter, r *http.Request, passwords *identity.Passwords, id, hash, curl string, asks bool,
 ) error {
 	err := error(fault.New(fault.Unauthorized, "this link needs a password: %s", curl))
 	if given := Password(r); given != "" {
-		err = passwords.CheckPassword(r.Context(), id, hash, given, auth.Source(r))
+		err = passwords.CheckOther(r.Context(), id, hash, given, identity.Source(r))
 	}
 	if fault.Is(err, fault.Unauthorized) && !asks {
 		w.Header().Set("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)

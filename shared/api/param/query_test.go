@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/users"
 )
 
 func TestFormIsReadOnlyFromTheBody(t *testing.T) {
@@ -174,7 +174,7 @@ func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
 		r, err := http.NewRequest("GET", "/?"+c.query, nil)
 		expect.NoErr(t, err)
 		r.Header.Set("Accept-Language", c.accept)
-		if got := param.Lang(r, auth.User{Lang: c.user}); got != c.want {
+		if got := param.Lang(r, users.User{Lang: c.user}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
 	}
@@ -190,7 +190,7 @@ func FuzzAnyAcceptHeaderIsRead(f *testing.F) {
 			t.Errorf("%q of a program that has no name gets %d", accept, got)
 		}
 		r.URL = &url.URL{Path: "/"}
-		if lang := param.Lang(r, auth.User{}); !slices.Contains(param.Languages(), lang) {
+		if lang := param.Lang(r, users.User{}); !slices.Contains(param.Languages(), lang) {
 			t.Errorf("%q gives the language %q", accept, lang)
 		}
 	})

@@ -8,11 +8,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ferry/shared/auth"
 	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 // maxMessage is the longest message to a recipient, in characters.
@@ -29,7 +29,7 @@ type Recipients struct {
 
 // Sending returns a message for each recipient, and the receipt. base is the service's address in
 // the links. Bad recipients are an Invalid fault, and so is an unknown language.
-func Sending(set service.Settings, base string, r *http.Request, u auth.User, to Recipients, lang string) (s files.Sending, err error) {
+func Sending(set service.Settings, base string, r *http.Request, u users.User, to Recipients, lang string) (s files.Sending, err error) {
 	if s.Recipients, err = to.messages(set); err != nil {
 		return s, err
 	}

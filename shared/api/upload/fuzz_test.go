@@ -13,11 +13,12 @@ import (
 	"unicode"
 
 	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/service"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -76,13 +77,13 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	hasher, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, time.Now)
+	hasher, err := users.NewHasher(users.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, time.Now)
 	if err != nil {
 		f.Fatal(err)
 	}
-	ports := service.Ports{Ports: auth.Ports{Hasher: hasher, Now: time.Now}}
+	ports := service.Ports{Hasher: hasher, Now: time.Now}
 	h := handler{ports: &api.Ports{Service: service.New(ports, service.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"})}}
-	u := auth.Identity{User: auth.User{Name: "alice", Email: "alice@example.com"}, Scope: auth.ScopeLogin}
+	u := identity.Identity{User: users.User{Name: "alice", Email: "alice@example.com"}, Scope: identity.ScopeAccount}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/uploads", bytes.NewReader(body))
 		var in, again wire.NewSession
@@ -104,7 +105,7 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		if w := new(strings.Builder); header.Write(w) != nil || strings.Count(w.String(), "\r\n") != 2 {
 			t.Errorf("%q makes the headers %q", body, w)
 		}
-		if owner, ok := auth.CanonicalName(p.Owner); !ok || owner != p.Owner || p.Streamed != (p.Length < 0) || p.Length > files.MaxLength ||
+		if owner, ok := users.CanonicalName(p.Owner); !ok || owner != p.Owner || p.Streamed != (p.Length < 0) || p.Length > files.MaxLength ||
 			p.PartSize < 0 || p.PartSize > blob.MaxPartSize || p.SHA256 != nil && len(p.SHA256) != 32 {
 			t.Errorf("%q plans %+v", body, p)
 		}

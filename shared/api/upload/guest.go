@@ -8,10 +8,10 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/wire"
@@ -24,13 +24,13 @@ const GuestHeader = "Ferry-Guest"
 
 // identify returns the guest who holds the token of a request's link, and puts the guest's secret
 // in the answer's header. It makes one call to the table, or two if it checks a password.
-func (h handler) identify(w http.ResponseWriter, r *http.Request, token string) (auth.Identity, error) {
+func (h handler) identify(w http.ResponseWriter, r *http.Request, token string) (identity.Identity, error) {
 	_, id, err := h.find(w, r, token)
 	return id, err
 }
 
 // find is identify, but also returns the request.
-func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q links.Request, id auth.Identity, err error) {
+func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q links.Request, id identity.Identity, err error) {
 	q, maker, err := h.links.FindRequest(r.Context(), token)
 	if err != nil {
 		return q, id, err
@@ -53,8 +53,8 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 		secret = h.guestSecret(q, nonce)
 	}
 	w.Header().Set(GuestHeader, secret)
-	return q, auth.Identity{Scope: auth.ScopeGuest, Guest: &auth.Guest{
-		Owner: maker, Request: q.ID, ID: keys.HashToken(secret), Source: auth.Source(r),
+	return q, identity.Identity{Scope: identity.ScopeGuest, Guest: &identity.Guest{
+		Owner: maker, Request: q.ID, ID: keys.HashToken(secret), Source: identity.Source(r),
 	}}, nil
 }
 
@@ -79,7 +79,7 @@ func (h handler) secret(r *http.Request, q links.Request) (secret string, known 
 // isForged reports whether a page of another origin sends a change. Such a page may know the
 // request's token, but it must not use or replace the secret that the browser keeps for the
 // service's own pages.
-func isForged(r *http.Request, own auth.Cookie) bool {
+func isForged(r *http.Request, own identity.Cookie) bool {
 	return !own.IsOwn(r) && r.Header.Get("Origin")+r.Header.Get("Sec-Fetch-Site") != "" // a program sends neither
 }
 
@@ -91,14 +91,14 @@ func (h handler) setCookie(w http.ResponseWriter, r *http.Request) {
 }
 
 // cookie returns the login's cookie; the guest's cookie follows the same rules.
-func (h handler) cookie(r *http.Request) auth.Cookie {
-	own, _ := auth.CookieOf(h.ports.Base(r.Context()), true)
+func (h handler) cookie(r *http.Request) identity.Cookie {
+	own, _ := identity.CookieOf(h.ports.Base(r.Context()), true)
 	return own
 }
 
 // guestMay refuses a guest's session that asks for something only users may have. Only guests may
 // set the parameter by.
-func guestMay(u auth.Identity, in wire.NewSession) error {
+func guestMay(u identity.Identity, in wire.NewSession) error {
 	if u.Guest == nil {
 		if in.By != "" {
 			return fault.Parameter("by", "the parameter by is only for guests")
@@ -117,7 +117,7 @@ func guestMay(u auth.Identity, in wire.NewSession) error {
 }
 
 // called stores the name that a guest gives, and checks it.
-func called(u auth.Identity, name string) error {
+func called(u identity.Identity, name string) error {
 	u.Guest.Name = name
 	return checkLine("by", name)
 }
@@ -176,7 +176,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 
 // about shows a request to a guest. It costs one call if the guest is known from an earlier
 // request, and none otherwise.
-func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request, u auth.Identity) error {
+func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request, u identity.Identity) error {
 	out := wire.RequestAbout{
 		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: param.Moment(q.Expires), Protected: q.Password != "",
 	}
@@ -202,7 +202,7 @@ const formOverhead = 1 << 20
 
 // bound refuses what a request does not accept before the bytes arrive, as far as that is known by
 // then. It makes one call to the table, and one more for a request with limits.
-func (h handler) bound(r *http.Request, q links.Request, p params, u auth.Identity) error {
+func (h handler) bound(r *http.Request, q links.Request, p params, u identity.Identity) error {
 	most, bytes := h.ports.MaxBody, int64(0)
 	if q.MaxBytes > 0 {
 		if left := max(0, q.MaxBytes-q.Bytes) + formOverhead; most == 0 || left < most {

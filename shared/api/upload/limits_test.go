@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
@@ -14,6 +13,7 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 func withLimits(n notify.Limits) apitest.Option {
@@ -105,7 +105,7 @@ func TestRepeatDoesNotCountAgain(t *testing.T) {
 func TestNotifyNeedsAnAddressAndABoolean(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	mute := c.Add("mute", func(u *auth.User) { u.Email = "" })
+	mute := c.Add("mute", func(u *users.User) { u.Email = "" })
 	for query, status := range map[string]int{"notify=1": 200, "notify=0": 200, "notify=": 200, "notify=yes": 400, "notify=2": 400} {
 		c.post("file=a&"+query, "content").Want(status)
 	}

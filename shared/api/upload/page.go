@@ -10,10 +10,10 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/wire"
 )
 
@@ -21,7 +21,7 @@ import (
 // without scripts. The answers to such a form redirect back to the page.
 func (h handler) isPage(r *http.Request) bool {
 	cookie, ok := h.ports.Cookie(r.Context())
-	return ok && r.Method == http.MethodPost && isForm(r) && auth.Read(r).Kind == "" && cookie.IsOwn(r) &&
+	return ok && r.Method == http.MethodPost && isForm(r) && identity.Read(r).Kind == identity.None && cookie.IsOwn(r) &&
 		param.Asked(r) == param.AsPage
 }
 
@@ -30,7 +30,7 @@ const maxFields = 16 << 10
 
 // pageForm reads the fields of a page's form up to its first file. It adds them to the query, which
 // a form cannot set. It leaves out empty fields, and splits lists of recipients.
-func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *form, error) {
+func (h handler) pageForm(r *http.Request, u identity.Identity) (*http.Request, *form, error) {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return r, nil, err
 	}
@@ -91,7 +91,7 @@ func setField(q url.Values, name string, part io.Reader, left *int64) error {
 
 // toSent redirects a browser to the page that shows what was sent. The address has the ids of the
 // files and their owner, if that is another user.
-func toSent(w http.ResponseWriter, u auth.Identity, page files.Page) error {
+func toSent(w http.ResponseWriter, u identity.Identity, page files.Page) error {
 	q := url.Values{}
 	for _, f := range page.Files {
 		q.Add("sent", strconv.FormatInt(f.ID, 10))

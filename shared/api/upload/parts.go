@@ -12,11 +12,12 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
+	"ferry/shared/table"
 	"ferry/shared/wire"
 )
 
@@ -32,7 +33,7 @@ const (
 
 // parts says where to send each of the numbered parts. It costs one call to the table, and now and
 // then another to renew the quota reservation.
-func (h handler) parts(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.SignParts) error {
+func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.SignParts) error {
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
 		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}
@@ -118,7 +119,7 @@ func Receive(p *api.Ports) http.Handler {
 		if err != nil || !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
 			return fault.New(fault.Forbidden, "the part's URL or headers differ from those that were given out")
 		}
-		if auth.Ended(p.Now(), expires, signedLife) {
+		if table.Ended(p.Now(), expires, signedLife) {
 			return fault.New(fault.Forbidden, "the URL of the part has expired; ask for a new one")
 		}
 		value, err := parseSum(sum)
@@ -136,7 +137,7 @@ func Receive(p *api.Ports) http.Handler {
 		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && sess.Length < 0 {
 			sess.Length = length
 		}
-		leave, err := p.Slots.Take(cmp.Or(sess.By.User, guestSlot(auth.Source(r))), id+"/"+number, 1)
+		leave, err := p.Slots.Take(cmp.Or(sess.By.User, guestSlot(identity.Source(r))), id+"/"+number, 1)
 		if err != nil {
 			return err
 		}

@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/contact"
 	"ferry/shared/notify"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
@@ -290,7 +290,7 @@ func TestUploadToOneselfListsOwnFiles(t *testing.T) {
 func TestUnknownDestinationStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.AddUser("gone", apitest.Password, func(u *auth.User) { u.State = auth.Disabled })
+	c.AddUser("gone", apitest.Password, func(u *users.User) { u.State = users.Disabled })
 	for _, d := range []string{"nobody", "gone", "a%00b", "..", "bob%23", "%20", strings.Repeat("x", 1000), "bob%20ann", "user%23bob"} {
 		c.post("file=x&d="+d, "content").Want(400, "the parameter d is not a user name")
 		c.wantNothing("d=" + d)
@@ -301,6 +301,6 @@ func TestUnknownDestinationStoresNothing(t *testing.T) {
 func TestUserInFirstAccessCanReceiveFiles(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.AddUser("new", apitest.Password, func(u *auth.User) { u.State = auth.FirstAccess })
+	c.AddUser("new", apitest.Password, func(u *users.User) { u.State = users.FirstAccess })
 	expect.Equal(t, "the file", c.Get(c.Upload("file=x&d=new", "1").LinkURL), "1")
 }

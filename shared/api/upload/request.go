@@ -6,11 +6,12 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/links"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -41,7 +42,7 @@ func newRequests(p *api.Ports) http.Handler {
 }
 
 // add makes a request. It costs two calls after authentication.
-func (h requests) add(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewRequest) error {
+func (h requests) add(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewRequest) error {
 	edit, err := h.edit(r, u.User, in)
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func (h requests) add(w http.ResponseWriter, r *http.Request, u auth.Identity, i
 }
 
 // edit returns a function that changes a request as asked. It hashes the password.
-func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*links.Request), error) {
+func (h requests) edit(r *http.Request, u users.User, in wire.NewRequest) (func(*links.Request), error) {
 	if err := checkRequest(in, u); err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (h requests) edit(r *http.Request, u auth.User, in wire.NewRequest) (func(*
 	}, err
 }
 
-func checkRequest(in wire.NewRequest, u auth.User) error {
+func checkRequest(in wire.NewRequest, u users.User) error {
 	if err := checkLine("title", param.Value(in.Title)); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func set[T any](to, field *T) {
 }
 
 // shown returns a request as its maker sees it.
-func (h requests) shown(r *http.Request, u auth.User, q links.Request) wire.Request {
+func (h requests) shown(r *http.Request, u users.User, q links.Request) wire.Request {
 	link := h.ports.Base(r.Context()) + "/requests/in?lang=" + param.Lang(r, u) + "&k=" + h.links.RequestToken(q)
 	return wire.Request{
 		ID: q.ID, LinkURL: link, Title: q.Title, Message: q.Message,
@@ -131,7 +132,7 @@ func (h requests) shown(r *http.Request, u auth.User, q links.Request) wire.Requ
 }
 
 // list costs one call after authentication.
-func (h requests) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h requests) list(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	all, err := h.links.Requests(r.Context(), u.User)
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (h requests) list(w http.ResponseWriter, r *http.Request, u auth.Identity) 
 }
 
 // change costs two calls after authentication.
-func (h requests) change(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewRequest) error {
+func (h requests) change(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewRequest) error {
 	edit, err := h.edit(r, u.User, in)
 	if err != nil {
 		return err
@@ -157,6 +158,6 @@ func (h requests) change(w http.ResponseWriter, r *http.Request, u auth.Identity
 }
 
 // end costs two calls after authentication.
-func (h requests) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h requests) end(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	return envelope.WriteNothing(w, h.links.EndRequest(r.Context(), u.User, r.PathValue("id")))
 }

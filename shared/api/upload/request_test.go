@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
@@ -20,6 +19,7 @@ import (
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/table"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -426,7 +426,7 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 		"11m30sarrivedann@example.com3 15Carla 2, , Carla 4", "1m0sarrivedann@example.com2 10Carla 0, Carla 1",
 		"21m25sarrivedann@example.com1 5Carla 5", "42m25sarrivedann@example.com1 5Carla 6",
 	})
-	bob := s.Add("bob", func(u *auth.User) { u.Email = "" })
+	bob := s.Add("bob", func(u *users.User) { u.Email = "" })
 	bob.Ask("POST /requests", `{"notify":true}`).Want(400, "no registered address")
 }
 

@@ -11,12 +11,12 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/bundle"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/table"
 	"ferry/shared/wire"
 )
@@ -63,7 +63,7 @@ type session struct {
 
 // session returns a session as files.Service.Session does. A token whose scope is upload may only
 // use the sessions that it began.
-func (h handler) session(r *http.Request, u auth.Identity, id string, own bool) (files.Session, error) {
+func (h handler) session(r *http.Request, u identity.Identity, id string, own bool) (files.Session, error) {
 	sess, err := h.files.Session(r.Context(), files.ByOf(u), id, own)
 	if err == nil && !mayUse(u, sess) {
 		return files.Session{}, fault.New(fault.Forbidden, "another login began this upload: the scope of this token does not allow using it")
@@ -71,12 +71,12 @@ func (h handler) session(r *http.Request, u auth.Identity, id string, own bool) 
 	return sess, err
 }
 
-func mayUse(u auth.Identity, sess files.Session) bool {
-	return u.Scope.Allows(auth.ScopeAll) || u.Token == sess.Token
+func mayUse(u identity.Identity, sess files.Session) bool {
+	return u.Scope.Allows(identity.ScopeAll) || u.Token == sess.Token
 }
 
 // show returns what u, the uploader or the owner, sees of a session.
-func show(sess files.Session, u auth.Identity) session {
+func show(sess files.Session, u identity.Identity) session {
 	s := session{
 		ID: sess.ID, Name: sess.Name, Type: sess.Type, PartSize: sess.PartSize,
 		Request: sess.By.Request, By: sess.By.Called,
@@ -101,7 +101,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // list shows the caller's open sessions, and those of others that send files to the caller's area,
 // newest first.
-func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h handler) list(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	limit, err := param.Number(r, "limit", 1, table.MaxPage, defaultLimit)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 
 // show says which parts have arrived. That is enough to resume the upload, even on
 // another machine. It costs one call to the table and one for each 1,000 parts.
-func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h handler) show(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	sess, err := h.session(r, u, r.PathValue("id"), false)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u auth.Identity) e
 
 // end removes a session that is not complete, for its uploader or for the user whose area
 // it is for.
-func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h handler) end(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	sess, err := h.session(r, u, r.PathValue("id"), false)
 	if err == nil {
 		err = h.files.EndSession(r.Context(), sess)
@@ -165,7 +165,7 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u auth.Identity) er
 }
 
 // complete makes the file, and answers like POST /upload.
-func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.Complete) error {
+func (h handler) complete(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.Complete) error {
 	sum, err := parseSum(in.CRC64NVME)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 
 // begin opens a session. After authentication it costs three calls, and one more each for an
 // idempotency key, for recipients, and for an owner with a quota.
-func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity, in wire.NewSession) error {
+func (h handler) begin(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewSession) error {
 	if err := guestMay(u, in); err != nil {
 		return err
 	}
@@ -232,9 +232,9 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u auth.Identity, 
 }
 
 // plan checks a request as POST /upload does.
-func (h handler) plan(r *http.Request, u auth.Identity, in wire.NewSession) (files.Plan, error) {
+func (h handler) plan(r *http.Request, u identity.Identity, in wire.NewSession) (files.Plan, error) {
 	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: mediaType(in.Type), PartSize: in.PartSize}
-	if !u.Scope.Allows(auth.ScopeAll) {
+	if !u.Scope.Allows(identity.ScopeAll) {
 		p.Token = u.Token
 	}
 	switch {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/minio/crc64nvme"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
@@ -19,6 +18,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/files"
 	"ferry/shared/service"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -65,7 +65,7 @@ func hexOf(data string) string { return fmt.Sprintf("%016x", crc64nvme.Checksum(
 func TestWrongSessionRequestIsExplained(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.AddUser("gone", apitest.Password, func(u *auth.User) { u.State = auth.Disabled })
+	c.AddUser("gone", apitest.Password, func(u *users.User) { u.State = users.Disabled })
 	id, before := c.plan("", 2*partSize+10).path(""), len(c.Items())
 	for _, tc := range map[string]struct {
 		method, path, body string

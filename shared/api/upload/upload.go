@@ -14,13 +14,14 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/links"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -44,15 +45,15 @@ type handler struct {
 	ports     *api.Ports
 	files     *files.Service
 	links     *links.Service
-	passwords *auth.Authenticator // of requests
+	passwords *identity.Passwords // of requests
 }
 
 func newHandler(p *api.Ports) handler {
-	return handler{p, p.Files(), p.Links(), p.Credentials()}
+	return handler{p, p.Files(), p.Links(), p.Passwords()}
 }
 
 // upload checks as much as it can before it reads the first byte of the body.
-func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity) error {
+func (h handler) upload(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 	var begun *form
 	if h.isPage(r) {
 		var err error
@@ -72,7 +73,7 @@ func (h handler) upload(w http.ResponseWriter, r *http.Request, u auth.Identity)
 
 // take stores what a user sends, or what a guest sends through the link of a request. begun is the
 // form of a page whose first fields have been read, or nil.
-func (h handler) take(w http.ResponseWriter, r *http.Request, u auth.Identity, q *links.Request, begun *form) (files.Page, error) {
+func (h handler) take(w http.ResponseWriter, r *http.Request, u identity.Identity, q *links.Request, begun *form) (files.Page, error) {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return files.Page{}, err
 	}
@@ -100,13 +101,13 @@ func wantsLinks(r *http.Request) bool { return param.Asked(r) == param.AsText }
 
 // lists reports whether the answer to an upload lists the area that the files go to. The caller
 // must not see another user's list, and a token that may only upload sees no list.
-func lists(r *http.Request, u auth.Identity, owner string) bool {
-	return owner == u.Name && u.Scope.Allows(auth.ScopeDownload) && !wantsLinks(r)
+func lists(r *http.Request, u identity.Identity, owner string) bool {
+	return owner == u.Name && u.Scope.Allows(identity.ScopeDownload) && !wantsLinks(r)
 }
 
 // answer sends the envelope with a page of the caller's files or, if the client asks for text, the
 // links of its files, one per line.
-func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, page files.Page) error {
+func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, page files.Page) error {
 	if !wantsLinks(r) {
 		return api.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
 	}
@@ -121,7 +122,7 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u auth.User, pag
 
 // slot returns the name whose slots an upload takes. Guests have no name, so those at one address
 // share their slots.
-func slot(u auth.Identity) string {
+func slot(u identity.Identity) string {
 	if u.Guest != nil {
 		return guestSlot(u.Guest.Source)
 	}
@@ -131,7 +132,7 @@ func slot(u auth.Identity) string {
 func guestSlot(source string) string { return "source:" + source }
 
 // store holds a slot while it reads the body, which takes memory.
-func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u auth.Identity) (files.Page, error) {
+func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u identity.Identity) (files.Page, error) {
 	places := 1
 	if p.bundle != "" {
 		places = bundlePlaces
@@ -208,7 +209,7 @@ type receiver interface {
 }
 
 // receiver begins the upload or, if the claim has a result, its repeat.
-func (h handler) receiver(r *http.Request, p params, u auth.Identity, claim *files.Claim) (receiver, error) {
+func (h handler) receiver(r *http.Request, p params, u identity.Identity, claim *files.Claim) (receiver, error) {
 	if _, ok := claim.Result(); ok {
 		return claim.Repeat(u, p.owner)
 	}
@@ -250,12 +251,12 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 // claim takes the request's idempotency key, if it has one, or finds the result of an earlier
 // request with it. The method, the path and what identify the request; bytes is the length of its
 // body.
-func (h handler) claim(r *http.Request, u auth.Identity, bytes int64, what ...string) (*files.Claim, error) {
+func (h handler) claim(r *http.Request, u identity.Identity, bytes int64, what ...string) (*files.Claim, error) {
 	key, err := files.ReadKey(r.Header)
 	if err != nil || key == "" {
 		return nil, err
 	}
-	if !u.Scope.Allows(auth.ScopeAll) { // it must not see answers to other logins
+	if !u.Scope.Allows(identity.ScopeAll) { // it must not see answers to other logins
 		key = u.Token + " " + key
 	}
 	return h.files.Claim(r.Context(), files.KeyRequest{
@@ -279,7 +280,7 @@ type params struct {
 	list    int          // how many of the caller's newest files the answer lists; 0 lists those of the request
 }
 
-func (h handler) params(r *http.Request, u auth.Identity) (params, error) {
+func (h handler) params(r *http.Request, u identity.Identity) (params, error) {
 	q, err := param.Query(r)
 	where := "the parameter file"
 	if err == nil && u.Guest == nil {
@@ -369,8 +370,8 @@ func checkNames(q url.Values) error {
 
 // owner returns the user whose area the files go to: the maker of a guest's request, the user named
 // in d, or the caller.
-func owner(d string, u auth.Identity) (string, error) {
-	canonical, ok := auth.CanonicalName(d)
+func owner(d string, u identity.Identity) (string, error) {
+	canonical, ok := users.CanonicalName(d)
 	switch {
 	case u.Guest != nil:
 		return u.Guest.Owner.Name, nil

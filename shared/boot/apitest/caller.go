@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
+	"ferry/shared/users"
 )
 
 // Password is the password of the users that Begin adds.
@@ -43,14 +43,14 @@ func (s *Server) As(name string) Caller {
 }
 
 // Add adds an active user with Password, and logs in as that user.
-func (s *Server) Add(name string, change ...func(*auth.User)) Caller {
+func (s *Server) Add(name string, change ...func(*users.User)) Caller {
 	s.Helper()
 	s.AddUser(name, Password, change...)
 	return s.As(name)
 }
 
 // Quota returns a change that gives a user a quota in bytes.
-func Quota(n int64) func(*auth.User) { return func(u *auth.User) { u.Quota = n } }
+func Quota(n int64) func(*users.User) { return func(u *users.User) { u.Quota = n } }
 
 // Ask sends a request like "GET /me" with the caller's bearer, unless a header says otherwise.
 func (c Caller) Ask(request, body string, headers ...string) Answer {

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/identity"
 	"ferry/shared/service"
 )
 
@@ -25,7 +25,7 @@ func browser(t *testing.T, options ...apitest.Option) (s *apitest.Server, cookie
 	s.AddUser("ann", apitest.Password)
 	u, err := s.Users.Get(t.Context(), "ann")
 	expect.NoErr(t, err)
-	token, _, err := s.Service.Tokens().Make(t.Context(), u, auth.APIToken{Name: "browser", Scope: auth.ScopeLogin})
+	token, _, err := s.Service.Tokens().Make(t.Context(), u, identity.APIToken{Name: "browser", Scope: identity.ScopeAccount})
 	expect.NoErr(t, err)
 	return s, "ferry=" + token
 }

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/files"
+	"ferry/shared/users"
 )
 
 // TestEachCallMayFail makes each call to the stores fail that a request of the journey makes,
@@ -246,7 +246,7 @@ func (w *failing) records() (all []*files.Listed) {
 	w.Helper()
 	for key := range w.Partitions("users ") {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
-			page, err := w.Service.Files().List(w.Context(), auth.User{Name: strings.TrimPrefix(key, "users ")}, area, 0, 100)
+			page, err := w.Service.Files().List(w.Context(), users.User{Name: strings.TrimPrefix(key, "users ")}, area, 0, 100)
 			check(w, err)
 			all = append(all, page.Files...)
 		}

@@ -18,7 +18,6 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
@@ -27,6 +26,7 @@ import (
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
 	"ferry/shared/openapi"
+	"ferry/shared/users"
 )
 
 // frozen is a walk with a fixed clock, randomness and key. Two files in testdata have
@@ -79,9 +79,9 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 		"u=Alice", strings.TrimPrefix(apitest.Basic("alice", password), "Basic "), password, strings.ReplaceAll(password, " ", "+"),
 	}
 	p, now := s.Data.Ports, func() time.Time { return f.now }
-	hasher, err := auth.NewHasher(apitest.Cheap(), f, now)
+	hasher, err := users.NewHasher(apitest.Cheap(), f, now)
 	check(t, err)
-	p.Now, p.Random, p.Hasher, s.Users = now, f, hasher, auth.NewUsers(p.Table, now)
+	p.Now, p.Random, p.Hasher, s.Users = now, f, hasher, &users.Service{Table: p.Table, Now: now}
 	origins, _ := envelope.ParseOrigins("https://app.example")
 	secrets, _ := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	s.Data.Ports = p

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
+	"ferry/shared/users"
 )
 
 // The journey is the script testdata/journey.txt: requests, with the status that each must get. It
@@ -72,9 +72,9 @@ func (w *walk) journey() (all []step) {
 }
 
 func (w *walk) addUsers() {
-	w.AddUser("alice", password, func(u *auth.User) { u.Quota, u.Phone = 1000, "+393351234567" })
-	w.AddUser("bob", password, func(u *auth.User) { u.Lang, u.KeepDays, u.BackupDays = "fr", 5, 6 })
-	w.AddUser("new", password, func(u *auth.User) { u.State = auth.FirstAccess })
+	w.AddUser("alice", password, func(u *users.User) { u.Quota, u.Phone = 1000, "+393351234567" })
+	w.AddUser("bob", password, func(u *users.User) { u.Lang, u.KeepDays, u.BackupDays = "fr", 5, 6 })
+	w.AddUser("new", password, func(u *users.User) { u.State = users.FirstAccess })
 	w.AddUser("gone", password)
 	check(w, w.Users.Disable(w.Context(), "gone"))
 }
@@ -121,8 +121,8 @@ func (w *walk) guess() {
 func (w *walk) addMore() {
 	w.AddUser("dora", password)
 	w.AddUser("eve", password)
-	w.AddUser("fay", password, func(u *auth.User) { u.State = auth.FirstAccess })
-	w.AddUser("quentin", password, func(u *auth.User) { u.Quota = 1 << 20 })
+	w.AddUser("fay", password, func(u *users.User) { u.State = users.FirstAccess })
+	w.AddUser("quentin", password, func(u *users.User) { u.Quota = 1 << 20 })
 	if w.crowd != nil {
 		w.crowd()
 	}

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
+	"ferry/shared/identity"
 )
 
 // scopes says which scopes may use a route; anybody is one that checks no login.
@@ -57,10 +57,10 @@ func TestEachScopeAllowsItsRoutesAndNoOthers(t *testing.T) {
 				t.Errorf("%s is not in the table of this test", route)
 				continue
 			}
-			for _, scope := range auth.Scopes() {
+			for _, scope := range identity.Scopes() {
 				u, err := c.Users.Get(t.Context(), "ann")
 				expect.NoErr(t, err)
-				token, _, err := c.Service.Tokens().Make(t.Context(), u, auth.APIToken{Name: "a", Scope: scope})
+				token, _, err := c.Service.Tokens().Make(t.Context(), u, identity.APIToken{Name: "a", Scope: scope})
 				expect.NoErr(t, err)
 				a := c.Send(strings.NewReplacer("{id}", "1", "{name}", "a", "{n}", "own").Replace(route), "", "Authorization", "Bearer "+token)
 				want := allowed == "anybody" || strings.Contains(allowed, string(scope))
@@ -70,7 +70,7 @@ func TestEachScopeAllowsItsRoutesAndNoOthers(t *testing.T) {
 				if a.Code == 401 && allowed != "anybody" {
 					t.Errorf("with the scope %s, %s: the token is refused", scope, route)
 				}
-				expect.NoErr(t, c.Service.Credentials().Revoke(t.Context(), token))
+				expect.NoErr(t, c.Service.Tokens().Revoke(t.Context(), token))
 			}
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/local"
 	"ferry/shared/notify"
 	"ferry/shared/service"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -54,7 +54,7 @@ type Server struct {
 	Clock   *Clock
 	Data    *local.Data
 	Service *local.Service
-	Users   *auth.Users
+	Users   *users.Service
 	HTTP    *httptest.Server
 	Calls   *Calls // to the stores, by requests
 	Log     *Log
@@ -68,7 +68,7 @@ type Server struct {
 type Option func(*service.Settings, *local.ServiceOptions)
 
 // Cheap returns password costs for tests.
-func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
+func Cheap() users.Params { return users.Params{Memory: 64, Time: 1, Threads: 1} }
 
 // New starts a service, which ends with the test. Its background work does not
 // run: call Deliver and Service.Sweep. With the build tag stack the functions'
@@ -129,7 +129,7 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	t.Cleanup(end)
 	server := &Server{
 		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
-		Users: auth.NewUsers(data.Table, clock.Now), HTTP: unstarted, Calls: calls, Log: log,
+		Users: &users.Service{Table: data.Table, Now: clock.Now}, HTTP: unstarted, Calls: calls, Log: log,
 		Close: end, contract: described(t), options: so,
 	}
 	calls.settle = func() { server.Service.Links().Flush(context.Background()) }
@@ -170,11 +170,11 @@ func (s *Server) InProcess(why string) {
 }
 
 // AddUser adds an active user with a password; change may alter the user first.
-func (s *Server) AddUser(name, password string, change ...func(*auth.User)) {
+func (s *Server) AddUser(name, password string, change ...func(*users.User)) {
 	s.Helper()
 	hash, err := s.Data.Ports.Hasher.Hash(s.Context(), password)
 	check(s.TB, "hashing a password", err)
-	u := auth.User{Name: name, Password: hash, State: auth.Active, Email: name + "@example.com", Lang: "en"}
+	u := users.User{Name: name, Password: hash, State: users.Active, Email: name + "@example.com", Lang: "en"}
 	for _, c := range change {
 		c(&u)
 	}

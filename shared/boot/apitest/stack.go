@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/local"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -34,7 +34,7 @@ func remote(t testing.TB, options int) *Server {
 	clock := &Clock{needs: skip}
 	return &Server{
 		TB: t, Base: d.Base, Root: strings.TrimSuffix(d.Base, wire.Prefix), Clock: clock, Data: &local.Data{Ports: p.Ports},
-		Service: s, Users: auth.NewUsers(p.Table, clock.Now), Calls: &Calls{needs: skip}, Log: log,
+		Service: s, Users: &users.Service{Table: p.Table, Now: clock.Now}, Calls: &Calls{needs: skip}, Log: log,
 		Close: func() {}, contract: described(t),
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
@@ -27,6 +26,7 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 )
 
 // copiesAtOnce lets small objects share the waits for the disk.
@@ -281,7 +281,7 @@ func (c *copying) openEarlier(ctx context.Context) error {
 		db, err := local.OpenTable(path, sqlite.Options{})
 		if err == nil {
 			c.opened = append(c.opened, db)
-			err = auth.KnowsLess(ctx, db, c.snapshot, c.damaged)
+			err = users.KnowsLess(ctx, db, c.snapshot, c.damaged)
 		}
 		if err == nil {
 			c.earlier, err = disk.Open(c.dir, disk.Options{Small: db.Blobs()})

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/backup"
@@ -21,6 +20,7 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // backedUp is ann, who has two files, a small and a large one, with a folder for a backup of
@@ -183,7 +183,7 @@ func (s backedUp) move(id int64) {
 // no record names what the earlier backup has.
 func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 	t.Parallel()
-	user, record := auth.UserKey("ann"), files.Key(blob.Backup, "ann", 1)
+	user, record := users.Key("ann"), files.Key(blob.Backup, "ann", 1)
 	for name, c := range map[string]struct {
 		want   string
 		damage func(s backedUp, link table.Key)
@@ -208,7 +208,7 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 			before := stored(t, s.to)
 			s.move(1)
 			s.move(2)
-			f, u, l, link := s.record(1), auth.User{}, links.Link{}, table.Key{SK: "link"}
+			f, u, l, link := s.record(1), users.User{}, links.Link{}, table.Key{SK: "link"}
 			for key := range s.Partitions("link#") {
 				link.PK, _, _ = strings.Cut(key, " ")
 			}

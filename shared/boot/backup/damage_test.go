@@ -20,15 +20,16 @@ import (
 	zombie "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/backup"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/service"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 )
 
 var (
@@ -118,7 +119,7 @@ func (r *ruin) outlive(path string) {
 func records(t *testing.T, d *local.Data) (all []files.File) {
 	for _, owner := range []string{"alice", "bob"} {
 		for _, area := range []blob.Area{blob.Files, blob.Backup} {
-			page, err := on(d).Files().List(t.Context(), auth.User{Name: owner}, area, 0, 100)
+			page, err := on(d).Files().List(t.Context(), users.User{Name: owner}, area, 0, 100)
 			expect.NoErr(t, err)
 			for _, f := range page.Files {
 				all = append(all, f.File)
@@ -389,9 +390,9 @@ func (r *ruin) wantWholeIfSaid() {
 			}
 		}
 		for _, name := range []string{"alice", "bob"} {
-			u, err := auth.NewUsers(d.Table, time.Now).Get(r.Context(), name)
+			u, err := (&users.Service{Table: d.Table, Now: time.Now}).Get(r.Context(), name)
 			expect.NoErr(r.T, err)
-			up, err := on(d).Files().Begin(r.Context(), name, files.ByOf(auth.Identity{User: u}), 1, files.Sending{})
+			up, err := on(d).Files().Begin(r.Context(), name, files.ByOf(identity.Identity{User: u}), 1, files.Sending{})
 			expect.NoErr(r.T, err)
 			expect.NoErr(r.T, up.Add(r.Context(), files.Part{Name: "after", Body: strings.NewReader("x"), Size: 1}))
 			if _, err = up.Commit(r.Context(), 10); err != nil {

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/files"
+	"ferry/shared/identity"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // The passwords of the users that Fill stores.
@@ -33,14 +34,14 @@ func (ones) Read(p []byte) (int, error) {
 }
 
 // Cheap returns costs for fast hashes, which protect nothing.
-func Cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
+func Cheap() users.Params { return users.Params{Memory: 64, Time: 1, Threads: 1} }
 
 // Fill stores the data that the events refer to: alice with a bearer, the files
 // 1 and 3 and, in the backup area, file 2; bob in first access with a change
 // token. It returns the service with passwords that are hashed cheaply.
 func Fill(ctx context.Context, s *service.Service) (*service.Service, error) {
 	p := s.Ports
-	hasher, err := auth.NewHasher(Cheap(), p.Random, p.Now)
+	hasher, err := users.NewHasher(Cheap(), p.Random, p.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +67,11 @@ func people(ctx context.Context, p service.Ports) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	store := auth.NewUsers(p.Table, time.Now)
+	store := &users.Service{Table: p.Table, Now: time.Now}
 	return errors.Join(
 		table.CheckFormat(ctx, p.Table),
-		store.Add(ctx, auth.User{Name: "alice", State: auth.Active, Password: alice, Email: "alice@example.com"}),
-		store.Add(ctx, auth.User{Name: "bob", State: auth.FirstAccess, Password: bob, Lang: "it"}),
+		store.Add(ctx, users.User{Name: "alice", State: users.Active, Password: alice, Email: "alice@example.com"}),
+		store.Add(ctx, users.User{Name: "bob", State: users.FirstAccess, Password: bob, Lang: "it"}),
 	)
 }
 
@@ -100,14 +101,14 @@ func stored(ctx context.Context, s *service.Service) error {
 }
 
 func tokens(ctx context.Context, s *service.Service) error {
-	login := auth.Credential{Kind: "password", Name: "alice", Password: Password, Source: "203.0.113.7"}
-	if _, _, err := s.Credentials().Login(ctx, login); err != nil {
+	login := identity.Credential{Kind: identity.Form, Name: "alice", Password: Password, Source: "203.0.113.7"}
+	if _, _, err := s.Passwords().Login(ctx, login); err != nil {
 		return err
 	}
 	bob, err := s.Users().Get(ctx, "bob")
 	if err != nil {
 		return err
 	}
-	_, err = s.Passwords().First(ctx, bob)
+	_, err = s.Users().First(ctx, bob)
 	return err
 }

@@ -12,10 +12,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
+	"ferry/shared/limit"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // Opener opens a port on AWS and adds it to the ports. It reports errors to the Cloud.
@@ -84,9 +85,9 @@ const countWait = 50 * time.Millisecond
 // announces what is in the outbox, so nothing else has to. The error names everything that is wrong
 // with the settings.
 func (c *Cloud) Ports(openers ...Opener) (*service.Ports, error) {
-	hasher, err := auth.NewHasher(auth.DefaultParams(), rand.Reader, time.Now)
+	hasher, err := users.NewHasher(users.DefaultParams(), rand.Reader, time.Now)
 	p := &service.Ports{
-		Ports:     auth.Ports{Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: time.Now},
+		Hasher: hasher, Tries: limit.NewTries(), Random: rand.Reader, Now: time.Now,
 		Log:       slog.New(slog.NewJSONHandler(os.Stdout, nil)),
 		CountWait: countWait,
 	}

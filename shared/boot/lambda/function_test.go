@@ -70,7 +70,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 	calls := 0
 	f, err := lambda.New(environment(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
 		func(c *lambda.Cloud, p *service.Ports) {
-			p.Table, p.Log, p.Hasher, p.Throttle = local.Table, local.Log, local.Hasher, local.Throttle
+			p.Table, p.Log, p.Hasher, p.Tries = local.Table, local.Log, local.Hasher, local.Tries
 			c.First(func(context.Context) error {
 				if calls++; calls == 1 {
 					return errors.New("the parameter store is not there")

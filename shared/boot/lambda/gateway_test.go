@@ -20,11 +20,11 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/api"
-	"ferry/shared/auth"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/openapi"
+	"ferry/shared/users"
 )
 
 // load reads the event of a fixture, for a test to change.
@@ -320,7 +320,7 @@ func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 		event.MultiValueHeaders["Content-Type"], event.MultiValueHeaders["Content-Length"] = []string{"text/plain"}, []string{c.length}
 		event.Body, event.IsBase64Encoded = c.body, false
 		expect.Equal(t, c.name, call(t, named(t, "upload"), p, event).StatusCode, c.status)
-		page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1)
+		page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, "files", 0, 1)
 		if expect.NoErr(t, err); (page.Files[0].Name == c.name) != (c.status == 200) {
 			t.Errorf("%s: the newest file is %v", c.name, page.Files[0])
 		}
@@ -357,7 +357,7 @@ func TestABodyOverTheFunctionsLimitIsRefused(t *testing.T) {
 	if r.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(r.MultiValueHeaders["Ferry-Error"][0], "larger than 100 bytes") {
 		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
 	}
-	if page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
+	if page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
 		t.Errorf("the newest file is %v, %v", page.Files, err)
 	}
 }

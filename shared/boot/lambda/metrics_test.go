@@ -14,7 +14,6 @@ import (
 
 	"ferry/shared/api/account"
 	"ferry/shared/api/upload"
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
@@ -161,7 +160,7 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	logged(t, &log, "login refused", lambda.LoginsFailed, 1.0)
 	logged(t, &log, "request", lambda.Bytes, float64(len(answer.Body)))
 
-	broken := lambda.With(service.New(service.Ports{Ports: auth.Ports{Now: ports.Now}, Log: ports.Log}, ports.Settings))
+	broken := lambda.With(service.New(service.Ports{Now: ports.Now, Log: ports.Log}, ports.Settings))
 	log.Reset()
 	sendTo(t, broken, broken.Handler(account.Login()), e)
 	logged(t, &log, "request", lambda.ServerErrors, 1.0)

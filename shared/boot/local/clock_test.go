@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/users"
 )
 
 // TestClockThatWasAYearAheadLocksNobodyOut makes a request while the clock is a year ahead, and a second one once it is right.
@@ -76,7 +76,7 @@ func TestClockThatWasAYearAheadLocksNobodyOut(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := apitest.New(t)
-			s.AddUser("new", password, func(u *auth.User) { u.State = auth.FirstAccess })
+			s.AddUser("new", password, func(u *users.User) { u.State = users.FirstAccess })
 			s.AddUser("eve", password, apitest.Quota(10))
 			s.Clock.Advance(year)
 			c := s.Add("ann")

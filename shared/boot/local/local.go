@@ -16,12 +16,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/limit"
 	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 )
 
 // The names of files in the data folder.
@@ -56,7 +57,7 @@ type Options struct {
 	// tenth of the file system.
 	Reserve int64
 	// Hash has the costs of password hashes; zero is the default.
-	Hash auth.Params
+	Hash users.Params
 	Now  func() time.Time // nil is time.Now
 	Log  *slog.Logger     // nil logs nothing
 }
@@ -76,8 +77,8 @@ func Open(dir string, o Options) (*Data, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Log, o.Hash = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Hash, auth.DefaultParams())
-	hasher, err := auth.NewHasher(o.Hash, rand.Reader, o.Now)
+	o.Log, o.Hash = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Hash, users.DefaultParams())
+	hasher, err := users.NewHasher(o.Hash, rand.Reader, o.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func Open(dir string, o Options) (*Data, error) {
 			"to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.Dir, KeyName))
 	}
 	d.Ports = service.Ports{
-		Ports: auth.Ports{Table: d.Table, Key: key, Hasher: hasher, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: o.Now},
+		Table: d.Table, Key: key, Hasher: hasher, Tries: limit.NewTries(), Random: rand.Reader, Now: o.Now,
 		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Known: d.Disk, Log: o.Log,
 	}
 	return d, nil

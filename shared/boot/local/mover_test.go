@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 // gate holds copies up until it is opened.
@@ -37,8 +37,8 @@ func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.St
 	d, err := local.Open(dir, local.Options{NoSync: true})
 	expect.NoErr(t, err)
 	t.Cleanup(func() { expect.NoErr(t, d.Close()) })
-	alice := auth.User{Name: "alice", State: auth.Active}
-	expect.NoErr(t, auth.NewUsers(d.Ports.Table, d.Ports.Now).Add(t.Context(), alice))
+	alice := users.User{Name: "alice", State: users.Active}
+	expect.NoErr(t, (&users.Service{Table: d.Ports.Table, Now: d.Ports.Now}).Add(t.Context(), alice))
 	d.Ports.Blobs = change(d.Ports.Blobs)
 	s, err := local.NewService(d.Ports, service.Settings{Movers: 1}, local.ServiceOptions{From: "ferry@example.com"})
 	expect.NoErr(t, err)

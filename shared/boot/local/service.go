@@ -70,7 +70,7 @@ func NewService(p service.Ports, set service.Settings, o ServiceOptions) (*Servi
 	sender, err := notify.NewSender(notify.Config{
 		Table: p.Table, Key: p.Key, Mail: cmp.Or(o.Mail, in.Mail()), SMS: cmp.Or(o.SMS, in.SMS()), Webhooks: hooks, From: o.From,
 		Base: set.PublicURL, Now: p.Now, Log: p.Log, Service: set.Look.Title(), Links: links.Items{Now: p.Now}, Limits: set.Notices,
-		OnEnd: []notify.OnEnd{notify.TellMissing(p.Now), service.OutboxOf(p.Ports, set).LinkEnded},
+		OnEnd: []notify.OnEnd{notify.TellMissing(p.Now), service.New(p, set).Outbox().LinkEnded},
 	})
 	if err != nil {
 		return nil, err

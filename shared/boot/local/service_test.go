@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/apitest"
@@ -20,6 +19,7 @@ import (
 	"ferry/shared/notify"
 	"ferry/shared/service"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 // TestAnUploadListsTheNewestHundredFilesAndItsOwn lets an upload take its id, and then
@@ -58,7 +58,7 @@ func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
 	old := apitest.Basic("ann", password)
 	c.Send("POST /auth/login", "", "Authorization", old).Want(401)
 
-	c.AddUser("ann", "a password of her own", func(u *auth.User) { u.Email = "another@example.com" })
+	c.AddUser("ann", "a password of her own", func(u *users.User) { u.Email = "another@example.com" })
 	c.Ask("GET /download/list", "").Want(401)
 	c.Send("GET "+link, "").Want(401)
 	c.Send("POST "+change+"&p="+pin+"&z=taken+over+by+the+old", "").Want(401)

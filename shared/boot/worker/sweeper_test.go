@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"ferry/shared/auth"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
@@ -20,6 +19,7 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/service"
+	"ferry/shared/users"
 )
 
 func run(t *testing.T, p *service.Service, left time.Duration) files.SweepReport {
@@ -52,7 +52,7 @@ func TestAnExpiredFileMovesWithTheDefaultRetention(t *testing.T) {
 	if r := run(t, p, 15*time.Minute); r.Moved != 2 || !r.Complete {
 		t.Errorf("%+v", r)
 	}
-	page, err := p.Files().List(t.Context(), auth.User{Name: "alice"}, blob.Backup, 0, files.PageSize)
+	page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, blob.Backup, 0, files.PageSize)
 	if err != nil || len(page.Files) != 3 {
 		t.Errorf("the backup area has %v, %v", page.Files, err)
 	}

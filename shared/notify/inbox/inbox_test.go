@@ -16,7 +16,6 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
@@ -127,7 +126,7 @@ func get(in *inbox.Inbox, method, host, accept string, query ...string) *http.Re
 
 func answer(in *inbox.Inbox, r *http.Request, proxied bool) *http.Response {
 	w := httptest.NewRecorder()
-	p := &api.Ports{Service: service.New(service.Ports{Ports: auth.Ports{Now: time.Now}, Log: slog.New(slog.DiscardHandler)}, service.Settings{})}
+	p := &api.Ports{Service: service.New(service.Ports{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, service.Settings{})}
 	asJSON := func(r *http.Request) bool { return param.Asked(r) == param.AsJSON }
 	inbox.Handler(p.Outlet(), in, asJSON, web.Inbox(p), proxied).ServeHTTP(w, r)
 	return w.Result()

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
+	"ferry/shared/users"
 	"ferry/shared/web/browsertest"
 )
 
@@ -56,7 +56,7 @@ func TestAForgottenPasswordIsReplacedByTheMailsLink(t *testing.T) {
 
 func TestATemporaryPasswordLeadsToChoosingOne(t *testing.T) {
 	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
-		s.AddUser("new", "temporary word", func(u *auth.User) { u.State = auth.FirstAccess })
+		s.AddUser("new", "temporary word", func(u *users.User) { u.State = users.FirstAccess })
 		b.Login("new", "temporary word")
 		b.Seen("password-first", "#new")
 		if b.Fill("#new", "short"); !b.Scriptless { // the browser itself refuses it

@@ -1,4 +1,4 @@
-package auth
+package identity
 
 import (
 	"net/http"
@@ -9,8 +9,8 @@ import (
 	"ferry/shared/fault"
 )
 
-// Cookie is where a browser keeps the login for the service's own pages: an API token of the
-// scope ScopeLogin. Scripts cannot read it, and a browser sends it to no page of another site
+// Cookie is where a browser keeps the login for the service's own pages: an API token that
+// is a login. Scripts cannot read it, and a browser sends it to no page of another site
 // (draft-ietf-httpbis-rfc6265bis, section 4.1.3, defines the prefixes of its name).
 type Cookie struct {
 	Name, Path string
@@ -51,7 +51,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || addr.IsLoopback()
 }
 
-// Read returns the credential in the cookie; its Kind is empty if there is none. Only the
+// Read returns the credential in the cookie; its Kind is None if there is none. Only the
 // service's own pages may change anything with it: else the fault is Forbidden.
 func (c Cookie) Read(r *http.Request) (Credential, error) {
 	all := r.CookiesNamed(c.Name)
@@ -63,7 +63,7 @@ func (c Cookie) Read(r *http.Request) (Credential, error) {
 	case !c.IsOwn(r):
 		return Credential{}, fault.New(fault.Forbidden, "a web page of another site may not do this")
 	}
-	return Credential{Kind: "bearer", Bearer: all[0].Value, Source: Source(r)}, nil
+	return Credential{Kind: Bearer, Bearer: all[0].Value, Source: Source(r)}, nil
 }
 
 // IsOwn reports whether a request changes nothing or comes from a page of the service itself.

@@ -1,4 +1,4 @@
-package auth
+package identity
 
 import (
 	"cmp"
@@ -18,6 +18,7 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/keys"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 const (
@@ -27,8 +28,7 @@ const (
 	tokenPrefix = "ferry_"
 	crcSize     = 4
 
-	// MaxTokens is the most tokens that a user can have with a narrower scope than ScopeLogin,
-	// and also the most logins.
+	// MaxTokens is the most tokens of programs that a user can have, and also the most logins.
 	MaxTokens = 50
 	// MaxTokenName is the longest name of a token, in characters.
 	MaxTokenName = 100
@@ -39,6 +39,7 @@ const (
 	DeviceIdle = 90 * day
 	// BrowserIdle is the same for the login of a browser.
 	BrowserIdle = 30 * day
+	day         = 24 * time.Hour
 	// useEvery is how often a use is recorded. A token lasts that much longer, as its last use
 	// may have been later.
 	useEvery = day
@@ -109,56 +110,15 @@ func tokenUser(token string) (user string, ok bool) {
 	}
 	b, sum := b[:len(b)-crcSize], binary.BigEndian.Uint32(b[len(b)-crcSize:])
 	user = string(b[keys.TokenSize:])
-	canonical, valid := CanonicalName(user)
+	canonical, valid := users.CanonicalName(user)
 	return user, valid && canonical == user && sum == crc32.ChecksumIEEE(b)
 }
-
-// apiToken returns the identity behind an API token. It makes one call to the table, and at most
-// once a day one more to record the use.
-func (a *Authenticator) apiToken(ctx context.Context, token string) (Identity, error) {
-	fault.CallerOf(ctx).Login = "token"
-	name, ok := tokenUser(token)
-	if !ok {
-		return Identity{}, errDenied
-	}
-	key := tokenKey(name, token)
-	var t tokenItem
-	u, err := a.holder(ctx, key, name, &t, func(u User) bool { return t.valid(u, a.Now()) })
-	if err != nil {
-		return Identity{}, err
-	}
-	a.used(ctx, key, t)
-	return Identity{User: u, Scope: t.Scope, Token: idOf(key.SK)}, nil
-}
-
-func (t tokenItem) valid(u User, now time.Time) bool {
-	return t.Generation == u.Generation && now.Before(t.Ends().Add(useEvery)) && (t.Expires == 0 || now.Unix() < t.Expires)
-}
-
-// used records the use of a token, unless one was recorded in the last day. Of several requests
-// at once, one records it. If that fails, the next request retries.
-func (a *Authenticator) used(ctx context.Context, key table.Key, t tokenItem) {
-	now := a.Now()
-	if t.Used != 0 && now.Sub(time.Unix(t.Used, 0)) < useEvery {
-		return
-	}
-	before := t.Used
-	t.Used = now.Unix()
-	_ = a.Table.Write(ctx, table.Update(key).Set("used", t.Used).Expire(t.Ends().Add(useEvery)).
-		If(table.Exists(), table.AtMost("used", before)).Relax())
-}
-
-// Tokens makes, lists and ends API tokens. It is safe for concurrent use.
-type Tokens struct{ Ports }
-
-// NewTokens returns Tokens.
-func NewTokens(p Ports) *Tokens { return &Tokens{p} }
 
 // Make stores a new token of a user and returns it. Name, Scope, Expires and, for a login, Idle
 // are as in want. If the user already has MaxTokens, a new login ends the one that was unused for
 // longest, and for any other token the fault is Conflict. It makes two calls to the table, and
 // two more for each time that another token is made meanwhile.
-func (s *Tokens) Make(ctx context.Context, u User, want APIToken) (token string, made APIToken, err error) {
+func (s *Tokens) Make(ctx context.Context, u users.User, want APIToken) (token string, made APIToken, err error) {
 	if want, err = s.check(want); err != nil {
 		return "", APIToken{}, err
 	}
@@ -171,7 +131,7 @@ func (s *Tokens) Make(ctx context.Context, u User, want APIToken) (token string,
 		want.ID = idOf(key.SK)
 	}
 	for range tokenTries {
-		ops, err := s.room(ctx, u, want.Scope == ScopeLogin)
+		ops, err := s.room(ctx, u, want.Scope.IsLogin())
 		if err != nil {
 			return "", APIToken{}, err
 		}
@@ -189,7 +149,7 @@ func (s *Tokens) Make(ctx context.Context, u User, want APIToken) (token string,
 func (s *Tokens) check(t APIToken) (APIToken, error) {
 	now := s.Now()
 	t.Created, t.Used = now.Unix(), 0
-	if t.Scope != ScopeLogin || t.Idle == 0 {
+	if !t.Scope.IsLogin() || t.Idle == 0 {
 		t.Idle = int64(tokenIdle.Seconds())
 	}
 	switch n := utf8.RuneCountInString(t.Name); {
@@ -205,12 +165,12 @@ func (s *Tokens) check(t APIToken) (APIToken, error) {
 
 // room returns the operations that make room for one more token, and fail if another one is
 // added meanwhile.
-func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, error) {
+func (s *Tokens) room(ctx context.Context, u users.User, login bool) ([]table.Op, error) {
 	live, dead, count, err := s.read(ctx, u)
 	if err != nil {
 		return nil, err
 	}
-	same := slices.DeleteFunc(live, func(t APIToken) bool { return (t.Scope == ScopeLogin) != login })
+	same := slices.DeleteFunc(live, func(t APIToken) bool { return t.Scope.IsLogin() != login })
 	if len(same) >= MaxTokens {
 		if !login {
 			return nil, fault.New(fault.Conflict, "you have %d API tokens, the most that a user may have: end one first", len(same))
@@ -229,14 +189,14 @@ func (s *Tokens) room(ctx context.Context, u User, login bool) ([]table.Op, erro
 
 // step returns the operation that counts a new token. It fails if another one was added since
 // count was read.
-func (s *Tokens) step(u User, count int64) table.Op {
+func (s *Tokens) step(u users.User, count int64) table.Op {
 	return table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", table.Format).Set("n", count+1).
 		If(table.AtMost("n", count)).Expire(s.Now().Add(2 * tokenIdle))
 }
 
 // read returns a user's tokens, the keys of those that have ended, and how many were made. It
 // makes one call to the table.
-func (s *Tokens) read(ctx context.Context, u User) (live []APIToken, dead []table.Key, count int64, err error) {
+func (s *Tokens) read(ctx context.Context, u users.User) (live []APIToken, dead []table.Key, count int64, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: tokensOf(u.Name)}) {
 		var t struct {
 			tokenItem
@@ -262,7 +222,7 @@ func (s *Tokens) read(ctx context.Context, u User) (live []APIToken, dead []tabl
 }
 
 // List returns a user's tokens, the newest first.
-func (s *Tokens) List(ctx context.Context, u User) ([]APIToken, error) {
+func (s *Tokens) List(ctx context.Context, u users.User) ([]APIToken, error) {
 	all, _, _, err := s.read(ctx, u)
 	slices.SortFunc(all, func(a, b APIToken) int {
 		return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.ID, b.ID))
@@ -271,7 +231,7 @@ func (s *Tokens) List(ctx context.Context, u User) ([]APIToken, error) {
 }
 
 // End ends one token of a user. The fault is NotFound if there is none with this id.
-func (s *Tokens) End(ctx context.Context, u User, id string) error {
+func (s *Tokens) End(ctx context.Context, u users.User, id string) error {
 	live, _, _, err := s.read(ctx, u)
 	if err != nil {
 		return err
@@ -284,41 +244,41 @@ func (s *Tokens) End(ctx context.Context, u User, id string) error {
 }
 
 // EndAll ends all tokens and bearers of a user at once, including the one that made this request.
-func (s *Tokens) EndAll(ctx context.Context, u User) error {
-	return NewUsers(s.Table, s.Now).change(ctx, table.Update(UserKey(u.Name)).Add("generation", 1).
+func (s *Tokens) EndAll(ctx context.Context, u users.User) error {
+	return s.Users.Write(ctx, table.Update(users.Key(u.Name)).Add("generation", 1).
 		If(table.Exists(), table.AtMost("incarnation", u.Incarnation)))
 }
 
 // EndLogins ends all logins and bearers of a user at once, including the one that made this
 // request. The tokens of programs stay valid. It makes two calls to the table. If something else
 // changes the user or the tokens at the same moment, nothing ends, and the fault is Conflict.
-func (s *Tokens) EndLogins(ctx context.Context, u User) error {
+func (s *Tokens) EndLogins(ctx context.Context, u users.User) error {
 	live, _, count, err := s.read(ctx, u)
 	if err != nil {
 		return err
 	}
 	ops := []table.Op{
-		table.Update(UserKey(u.Name)).Add("generation", 1).If(table.Exists(),
+		table.Update(users.Key(u.Name)).Add("generation", 1).If(table.Exists(),
 			table.AtMost("incarnation", u.Incarnation), table.AtMost("generation", u.Generation)),
 		s.step(u, count),
 	}
 	for _, t := range live {
-		if t.Scope != ScopeLogin {
+		if !t.Scope.IsLogin() {
 			ops = append(ops, table.Update(t.key).Set("generation", u.Generation+1).If(table.Exists()))
 		}
 	}
-	return NewUsers(s.Table, s.Now).change(ctx, ops...)
+	return s.Users.Write(ctx, ops...)
 }
 
 // EndPrograms ends all tokens of a user's programs. It makes two calls to the table.
-func (s *Tokens) EndPrograms(ctx context.Context, u User) error {
+func (s *Tokens) EndPrograms(ctx context.Context, u users.User) error {
 	live, _, _, err := s.read(ctx, u)
 	if err != nil {
 		return err
 	}
 	var ops []table.Op
 	for _, t := range live {
-		if t.Scope != ScopeLogin {
+		if !t.Scope.IsLogin() {
 			ops = append(ops, table.Delete(t.key))
 		}
 	}

@@ -1,4 +1,4 @@
-package auth_test
+package limit_test
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/table"
@@ -18,29 +17,31 @@ import (
 // guess is one of several concurrent tries.
 type guess struct{ name, password string }
 
-// atOnce makes all tries concurrently, on two Authenticators that share a Hasher as
-// endpoints do, and counts their results. It also returns how many hashes were computed.
-func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fault.Kind]int, hashed int64) {
+// atOnce makes all tries concurrently, and counts their results. It also returns how many guesses
+// were checked.
+func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fault.Kind]int, checked int64) {
 	t.Helper()
 	var n atomic.Int64
-	c.Hasher.Watch(func(compute func()) {
+	before := *c.watch
+	*c.watch = func(password string) {
 		n.Add(1)
-		compute()
-	})
-	two := []check{c, {auth.New(c.Ports), c.clock, c.users}}
+		if before != nil {
+			before(password)
+		}
+	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	answers = map[fault.Kind]int{}
-	for i, g := range tries {
+	for _, g := range tries {
 		wg.Go(func() {
-			k, _ := two[i%2].try(t, g.name, g.password, from)
+			k, _ := c.try(t, g.name, g.password, from)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[k]++
 		})
 	}
 	wg.Wait()
-	expect.Equal(t, "gates that are left", c.Throttle.Gates(), 0)
+	expect.Equal(t, "gates that are left", c.Tries.Gates(), 0)
 	return answers, n.Load()
 }
 
@@ -64,9 +65,9 @@ func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 				c.advance(time.Second)
 			}
 			free := max(5-before, 1)
-			answers, hashed := c.atOnce(t, source, wrong("alice", 60)...)
-			if answers[fault.Unauthorized] != free || answers[fault.TooMany] != 60-free || hashed != int64(free) {
-				t.Errorf("the answers are %v after %d hashes, want %d refused", answers, hashed, free)
+			answers, checked := c.atOnce(t, source, wrong("alice", 60)...)
+			if answers[fault.Unauthorized] != free || answers[fault.TooMany] != 60-free || checked != int64(free) {
+				t.Errorf("the answers are %v after %d checks, want %d refused", answers, checked, free)
 			}
 		})
 	}
@@ -76,33 +77,29 @@ func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 func TestGuessesDoNotFillTheQueueForACPU(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct {
-		try             func(i int) guess
-		refused, atOnce int // atOnce 0 is one for each CPU
+		try           func(i int) guess
+		refused, most int
 	}{
 		"one password of one user": {func(int) guess { return guess{"alice", "wrong"} }, 9, 1},
 		"passwords of one user":    {func(i int) guess { return guess{"alice", fmt.Sprint("guess ", i)} }, 5, 1},
-		"many users":               {func(i int) guess { return guess{fmt.Sprint("user", i), "wrong"} }, 50, 0},
-		"impossible names":         {func(i int) guess { return guess{"no/user", fmt.Sprint("guess ", i)} }, 50, 0},
+		"many users":               {func(i int) guess { return guess{fmt.Sprint("user", i), "wrong"} }, 50, atOnce},
+		"impossible names":         {func(i int) guess { return guess{"no/user", fmt.Sprint("guess ", i)} }, 50, atOnce},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			var highest atomic.Int64
-			c.Hasher.Watch(func(compute func()) {
-				tries, most := c.UnderWay(source)
-				if k.atOnce > 0 {
-					most = k.atOnce
-				}
-				highest.Store(max(highest.Load(), int64(tries-most)))
-				compute()
-			})
+			*c.watch = func(string) {
+				tries := c.Tries.UnderWay(source)
+				highest.Store(max(highest.Load(), int64(tries-k.most)))
+			}
 			var tries []guess
 			for i := range 300 {
 				tries = append(tries, k.try(i))
 			}
-			answers, hashed := c.atOnce(t, source, tries...)
-			if answers[fault.Unauthorized] != k.refused || answers[fault.TooMany] != 300-k.refused || hashed != int64(k.refused) {
-				t.Errorf("the answers are %v after %d hashes, want %d refused", answers, hashed, k.refused)
+			answers, checked := c.atOnce(t, source, tries...)
+			if answers[fault.Unauthorized] != k.refused || answers[fault.TooMany] != 300-k.refused || checked != int64(k.refused) {
+				t.Errorf("the answers are %v after %d checks, want %d refused", answers, checked, k.refused)
 			}
 			if highest.Load() > 0 {
 				t.Errorf("%d tries more than allowed were under way", highest.Load())
@@ -122,27 +119,24 @@ func (r readTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item
 	return r.Table.GetMany(ctx, keys...)
 }
 
-// TestRightGuessBeyondTheLastFreeTryIsRefused lets the process remember the right password
-// first, so that its try would end before the wrong one is counted.
+// TestRightGuessBeyondTheLastFreeTryIsRefused makes a right guess while the wrong one before it is
+// still being checked.
 func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.try(t, "alice", right, "192.0.2.2")
 	c.fail(t, "alice", 4, source)
 	held, release := make(chan struct{}), make(chan struct{})
-	c.Hasher.Watch(func(compute func()) {
-		close(held) // only one password is hashed
+	*c.watch = func(string) {
+		close(held) // only the wrong guess is checked
 		<-release
-		compute()
-	})
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		c.want(t, fault.Unauthorized, "alice", "the last free guess", source) // the wrong guess
 	})
 	<-held
-	config := c.Ports
-	config.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
-	beside := check{auth.New(config), c.clock, c.users}
+	beside := c
+	beside.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
 	beside.want(t, fault.TooMany, "alice", right, source) // the right guess
 	wg.Wait()
 }
@@ -155,8 +149,8 @@ func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 		from := fmt.Sprint("192.0.2.", 10+i)
 		c.try(t, "alice", "long ago", from)
 		c.advance(time.Hour + time.Second)
-		if answers, hashed := c.atOnce(t, from, wrong("alice", 60)...); answers[fault.Unauthorized] != 5 || hashed != 5 {
-			t.Errorf("from %s the answers are %v after %d hashes", from, answers, hashed)
+		if answers, checked := c.atOnce(t, from, wrong("alice", 60)...); answers[fault.Unauthorized] != 5 || checked != 5 {
+			t.Errorf("from %s the answers are %v after %d checks", from, answers, checked)
 		}
 	}
 }
@@ -168,21 +162,17 @@ func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 	c := begin(t)
 	c.try(t, "alice", "long ago", source)
 	c.advance(time.Hour + time.Second)
-	config := c.Ports
-	config.Hasher, _, _ = hasher(t)
-	config.Throttle = auth.NewThrottle()
-	other := check{auth.New(config), c.clock, c.users}
+	other := c.process()
 	var both, ended sync.WaitGroup
 	both.Add(2)
 	for i, process := range []check{c, other} {
 		var once sync.Once
-		process.Hasher.Watch(func(compute func()) {
+		*process.watch = func(string) {
 			once.Do(func() {
 				both.Done()
 				both.Wait()
 			})
-			compute()
-		})
+		}
 		ended.Go(func() {
 			process.want(t, fault.Unauthorized, "alice", fmt.Sprint("guess ", i), source)
 		})
@@ -217,10 +207,8 @@ func TestProcessesShareTheOneTryAfterAWait(t *testing.T) {
 	both.Add(2)
 	answers := make([]fault.Kind, 2)
 	for i := range answers {
-		ports := c.Ports
-		ports.Hasher, _, _ = hasher(t)
-		ports.Throttle, ports.Table = auth.NewThrottle(), &readTogether{Table: c.Table, both: &both}
-		process := check{auth.New(ports), c.clock, c.users}
+		process := c.process()
+		process.Table = &readTogether{Table: c.Table, both: &both}
 		ended.Go(func() { answers[i], _ = process.try(t, "alice", fmt.Sprint("guess ", i), source) })
 	}
 	ended.Wait()
@@ -269,11 +257,10 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	c := begin(t)
 	c.fail(t, "alice", 4, source)
 	held, release := make(chan struct{}), make(chan struct{})
-	c.Hasher.Watch(func(compute func()) {
-		close(held) // a second hash would panic
+	*c.watch = func(string) {
+		close(held) // a second check would panic
 		<-release
-		compute()
-	})
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		c.want(t, okay, "alice", right, source) // the try under way
@@ -282,8 +269,7 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, _, err := c.Login(ctx, by("alice", right, source))
-		ended <- err
+		ended <- c.login(ctx, "alice", right, source)
 	}()
 	cancel()
 	expect.Err(t, "the waiting try", <-ended, context.Canceled)

@@ -1,4 +1,4 @@
-package auth_test
+package identity_test
 
 import (
 	"context"
@@ -12,26 +12,27 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/table"
+	"ferry/shared/users"
 )
 
 const day = 24 * time.Hour
 
 // token makes a token for alice.
-func (c check) token(t *testing.T, want auth.APIToken) (string, auth.APIToken) {
+func (c check) token(t *testing.T, want identity.APIToken) (string, identity.APIToken) {
 	t.Helper()
-	token, made, err := auth.NewTokens(c.Ports).Make(t.Context(), get(t, c.users, "alice"), want)
+	token, made, err := c.tokens.Make(t.Context(), get(t, c.users, "alice"), want)
 	must(t, err)
 	return token, made
 }
 
 // use returns the scope with which a token is accepted; it is empty if the token is refused.
-func (c check) use(t *testing.T, token string) auth.Scope {
+func (c check) use(t *testing.T, token string) identity.Scope {
 	t.Helper()
-	id, err := c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: token})
+	id, err := c.Check(t.Context(), identity.Credential{Kind: identity.Bearer, Bearer: token})
 	if err != nil && !fault.Is(err, fault.Unauthorized) {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func (c check) use(t *testing.T, token string) auth.Scope {
 
 func (c check) names(t *testing.T) (all []string) {
 	t.Helper()
-	list, err := auth.NewTokens(c.Ports).List(t.Context(), get(t, c.users, "alice"))
+	list, err := c.tokens.List(t.Context(), get(t, c.users, "alice"))
 	must(t, err)
 	for _, one := range list {
 		all = append(all, one.Name)
@@ -51,24 +52,24 @@ func (c check) names(t *testing.T) (all []string) {
 func TestATokenIsGoodForAsLongAsItSays(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		scope   auth.Scope
+		scope   identity.Scope
 		expires time.Duration // if set
 		idle    time.Duration
 		uses    []time.Duration // since the token was made
 		ends    time.Duration
 	}{
-		"a token that nobody uses":          {auth.ScopeUpload, 0, 0, nil, 365 * day},
-		"a token that is used":              {auth.ScopeAll, 0, 0, []time.Duration{300 * day, 600 * day}, 965 * day},
-		"a token that expires":              {auth.ScopeDownload, time.Hour, 0, []time.Duration{time.Minute}, time.Hour},
-		"a token that expires late, unused": {auth.ScopeDownload, 1000 * day, 0, nil, 365 * day},
-		"the login of a device":             {auth.ScopeLogin, 0, auth.DeviceIdle, []time.Duration{89 * day}, 179 * day},
-		"the login of a browser, unused":    {auth.ScopeLogin, 0, 30 * day, nil, 30 * day},
+		"a token that nobody uses":          {identity.ScopeUpload, 0, 0, nil, 365 * day},
+		"a token that is used":              {identity.ScopeAll, 0, 0, []time.Duration{300 * day, 600 * day}, 965 * day},
+		"a token that expires":              {identity.ScopeDownload, time.Hour, 0, []time.Duration{time.Minute}, time.Hour},
+		"a token that expires late, unused": {identity.ScopeDownload, 1000 * day, 0, nil, 365 * day},
+		"the login of a device":             {identity.ScopeAccount, 0, identity.DeviceIdle, []time.Duration{89 * day}, 179 * day},
+		"the login of a browser, unused":    {identity.ScopeAccount, 0, 30 * day, nil, 30 * day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			made := c.now()
-			want := auth.APIToken{Name: "a", Scope: tt.scope, Idle: int64(tt.idle.Seconds())}
+			want := identity.APIToken{Name: "a", Scope: tt.scope, Idle: int64(tt.idle.Seconds())}
 			margin := day // as uses are recorded daily
 			if tt.expires != 0 {
 				want.Expires = made.Add(tt.expires).Unix()
@@ -85,7 +86,7 @@ func TestATokenIsGoodForAsLongAsItSays(t *testing.T) {
 			}
 			c.advance(made.Add(tt.ends - time.Minute).Sub(c.now()))
 			before := get(t, c.users, "alice")
-			if list, err := auth.NewTokens(c.Ports).List(t.Context(), before); err != nil || len(list) != 1 {
+			if list, err := c.tokens.List(t.Context(), before); err != nil || len(list) != 1 {
 				t.Errorf("a minute before its end the list has %v, %v", list, err)
 			}
 			c.advance(time.Minute + margin)
@@ -100,29 +101,29 @@ func TestATokenEndsWithItsUserAndPassword(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, c check, id, token string) error{
 		"by its id": func(t *testing.T, c check, id, _ string) error {
-			return auth.NewTokens(c.Ports).End(t.Context(), get(t, c.users, "alice"), id)
+			return c.tokens.End(t.Context(), get(t, c.users, "alice"), id)
 		},
 		"with all others": func(t *testing.T, c check, _, _ string) error {
-			return auth.NewTokens(c.Ports).EndAll(t.Context(), get(t, c.users, "alice"))
+			return c.tokens.EndAll(t.Context(), get(t, c.users, "alice"))
 		},
-		"by itself": func(t *testing.T, c check, _, token string) error { return c.Revoke(t.Context(), token) },
+		"by itself": func(t *testing.T, c check, _, token string) error { return c.tokens.Revoke(t.Context(), token) },
 		"by a password": func(t *testing.T, c check, _, _ string) error {
-			return c.users.SetPassword(t.Context(), "alice", "hash", auth.Active)
+			return c.users.SetPassword(t.Context(), "alice", "hash", users.Active)
 		},
 		"as the user ends": func(t *testing.T, c check, _, _ string) error { return c.users.Disable(t.Context(), "alice") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			token, made := c.token(t, auth.APIToken{Name: "a", Scope: auth.ScopeAll})
-			if c.use(t, token) != auth.ScopeAll {
+			token, made := c.token(t, identity.APIToken{Name: "a", Scope: identity.ScopeAll})
+			if c.use(t, token) != identity.ScopeAll {
 				t.Fatal("the token is refused")
 			}
 			must(t, end(t, c, made.ID, token))
 			if got := c.use(t, token); got != "" || len(c.names(t)) != 0 {
 				t.Errorf("the scope is %q, and the list has %v", got, c.names(t))
 			}
-			err := auth.NewTokens(c.Ports).End(t.Context(), get(t, c.users, "alice"), made.ID)
+			err := c.tokens.End(t.Context(), get(t, c.users, "alice"), made.ID)
 			expect.Fault(t, "ending it again", err, fault.NotFound)
 		})
 	}
@@ -148,8 +149,8 @@ func TestAUseIsRecordedOnceADay(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	calls := &counted{Table: c.Table}
-	c.Table = calls
-	token, _ := c.token(t, auth.APIToken{Name: "a", Scope: auth.ScopeAll})
+	c.tokens.Table = calls
+	token, _ := c.token(t, identity.APIToken{Name: "a", Scope: identity.ScopeAll})
 	calls.writes.Store(0)
 	for d := range 3 {
 		for range 5 {
@@ -165,12 +166,12 @@ func TestAUseIsRecordedOnceADay(t *testing.T) {
 func TestAnotherTextIsRefusedWithoutTheTable(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	token, _ := c.token(t, auth.APIToken{Name: "a", Scope: auth.ScopeAll})
+	token, _ := c.token(t, identity.APIToken{Name: "a", Scope: identity.ScopeAll})
 	if !regexp.MustCompile(`^ferry_[A-Za-z0-9_-]{50,134}$`).MatchString(token) {
 		t.Errorf("no scanner finds %s", token)
 	}
 	calls := &counted{Table: c.Table}
-	c.Table = calls
+	c.tokens.Table = calls
 	text, _ := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "ferry_"))
 	for i := range text {
 		other := slices.Clone(text)
@@ -193,11 +194,10 @@ func TestFiftyTokensAreTheMost(t *testing.T) {
 	var made, refused atomic.Int64
 	var all sync.WaitGroup
 	for range 4 {
-		tokens := auth.NewTokens(c.Ports)
 		all.Go(func() {
 			for range 15 {
 				for {
-					_, a, err := tokens.Make(t.Context(), u, auth.APIToken{Name: "a", Scope: auth.ScopeUpload})
+					_, a, err := c.tokens.Make(t.Context(), u, identity.APIToken{Name: "a", Scope: identity.ScopeUpload})
 					if strings.HasPrefix(a.ID, "-") {
 						t.Errorf("ferry token rm takes the id %s for a flag", a.ID)
 					}
@@ -217,9 +217,9 @@ func TestFiftyTokensAreTheMost(t *testing.T) {
 	if made.Load() != 50 || refused.Load() != 10 || len(c.names(t)) != 50 {
 		t.Errorf("%d were made, %d refused, %d are listed", made.Load(), refused.Load(), len(c.names(t)))
 	}
-	c.token(t, auth.APIToken{Name: "a device", Scope: auth.ScopeLogin, Idle: 60})
+	c.token(t, identity.APIToken{Name: "a device", Scope: identity.ScopeAccount, Idle: 60})
 	c.advance(366*day + time.Second)
-	c.token(t, auth.APIToken{Name: "new", Scope: auth.ScopeAll})
+	c.token(t, identity.APIToken{Name: "new", Scope: identity.ScopeAll})
 	expect.Equal(t, "tokens after a year", c.names(t), []string{"new"})
 	page, err := c.Table.Query(t.Context(), table.Query{PK: "tokens#alice", Limit: 100})
 	if must(t, err); len(page.Items) != 2 { // the token, and the count
@@ -231,16 +231,16 @@ func TestTheDeviceUnusedForLongestIsLoggedOut(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	var tokens []string
-	for i := range auth.MaxTokens {
-		token, _ := c.token(t, auth.APIToken{Name: fmt.Sprint(i), Scope: auth.ScopeLogin, Idle: int64(auth.DeviceIdle.Seconds())})
+	for i := range identity.MaxTokens {
+		token, _ := c.token(t, identity.APIToken{Name: fmt.Sprint(i), Scope: identity.ScopeAccount, Idle: int64(identity.DeviceIdle.Seconds())})
 		tokens = append(tokens, token)
 		c.advance(time.Minute)
 	}
 	c.advance(day)
 	c.use(t, tokens[0])
-	c.token(t, auth.APIToken{Name: "new", Scope: auth.ScopeLogin})
+	c.token(t, identity.APIToken{Name: "new", Scope: identity.ScopeAccount})
 	for i, token := range tokens {
-		want := auth.ScopeLogin
+		want := identity.ScopeAccount
 		if i == 1 {
 			want = ""
 		}
@@ -251,17 +251,17 @@ func TestTheDeviceUnusedForLongestIsLoggedOut(t *testing.T) {
 func TestATokenNeedsANameAndAScope(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	for parameter, wants := range map[string][]auth.APIToken{
+	for parameter, wants := range map[string][]identity.APIToken{
 		"name":    {{Scope: "all"}, {Name: strings.Repeat("ä", 101), Scope: "all"}, {Name: "a\nb", Scope: "all"}, {Name: "\xff", Scope: "all"}},
 		"scope":   {{Name: "a"}, {Name: "a", Scope: "everything"}},
 		"expires": {{Name: "a", Scope: "all", Expires: 1}, {Name: "a", Scope: "all", Expires: -1}},
 	} {
 		for _, want := range wants {
-			_, _, err := auth.NewTokens(c.Ports).Make(t.Context(), get(t, c.users, "alice"), want)
+			_, _, err := c.tokens.Make(t.Context(), get(t, c.users, "alice"), want)
 			if f := fault.Of(err); f == nil || f.Parameter != parameter {
 				t.Errorf("%+v gives %v", want, err)
 			}
 		}
 	}
-	c.token(t, auth.APIToken{Name: strings.Repeat("ä", 100), Scope: auth.ScopeAll})
+	c.token(t, identity.APIToken{Name: strings.Repeat("ä", 100), Scope: identity.ScopeAll})
 }

@@ -1,4 +1,4 @@
-package auth_test
+package identity_test
 
 import (
 	"net/http"
@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 )
 
 func TestACookieIsOnlyForItsService(t *testing.T) {
@@ -33,7 +33,7 @@ func TestACookieIsOnlyForItsService(t *testing.T) {
 		"http://127.0.0.1.example.com/v1":      {"ferry", "/", false, false},
 	} {
 		for _, plain := range []bool{false, true} {
-			c, ok := auth.CookieOf(base, plain)
+			c, ok := identity.CookieOf(base, plain)
 			if c.Name != want.name || c.Path != want.path || c.Secure != want.secure || ok != (want.safe || plain) {
 				t.Errorf("%s, without https allowed %v: %+v, %v", base, plain, c, ok)
 			}
@@ -52,7 +52,7 @@ func TestACookieIsOnlyForItsService(t *testing.T) {
 		}
 	}
 	for _, base := range []string{"", "/v1", "://", "files.example.com/v1"} {
-		if _, ok := auth.CookieOf(base, true); ok {
+		if _, ok := identity.CookieOf(base, true); ok {
 			t.Errorf("%q has a cookie", base)
 		}
 	}
@@ -63,18 +63,18 @@ func TestACookieIsReadByItsNameAlone(t *testing.T) {
 	for base, name := range map[string]string{
 		"https://files.example.com/v1": "__Host-ferry", "https://example.com/ferry/v1": "__Secure-ferry", "http://127.0.0.1/v1": "ferry",
 	} {
-		c, _ := auth.CookieOf(base, false)
+		c, _ := identity.CookieOf(base, false)
 		for _, sent := range []string{"__Host-ferry", "__Secure-ferry", "ferry", "Ferry", "__host-ferry", "Ferry-Guest"} {
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/me", nil)
 			r.AddCookie(&http.Cookie{Name: sent, Value: "token"})
 			got, err := c.Read(r)
-			if err != nil || (got.Bearer == "token" && got.Kind == "bearer") != (sent == name) || (got.Kind == "") != (sent != name) {
+			if err != nil || (got.Bearer == "token" && got.Kind == identity.Bearer) != (sent == name) || (got.Kind == identity.None) != (sent != name) {
 				t.Errorf("%s, with %s: %+v, %v", base, sent, got, err)
 			}
 		}
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/me", nil)
 		r.AddCookie(&http.Cookie{Name: name})
-		if got, err := c.Read(r); err != nil || got.Kind != "" {
+		if got, err := c.Read(r); err != nil || got.Kind != identity.None {
 			t.Errorf("%s, with an empty one: %+v, %v", base, got, err)
 		}
 		planted := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/me", nil)
@@ -98,7 +98,7 @@ func TestOnlyTheServicesOwnPagesChangeSomethingWithACookie(t *testing.T) {
 		{"", "http://files.example.com", false}, {"", own + ":8443", false}, {"", own + ".evil.example", false}, {"", "null", false},
 	} {
 		for _, base := range []string{own + "/v1", "https://Files.Example.com/v1", own + "/ferry/v1"} {
-			cookie, _ := auth.CookieOf(base, false)
+			cookie, _ := identity.CookieOf(base, false)
 			for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "get"} {
 				r := httptest.NewRequestWithContext(t.Context(), method, "/v1/me", nil)
 				r.Header = http.Header{"Sec-Fetch-Site": {c.site}, "Origin": {c.origin}, "Cookie": {cookie.Name + "=token"}}

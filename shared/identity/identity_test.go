@@ -1,19 +1,25 @@
-package auth_test
+package identity_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
+	"ferry/shared/identity"
 	"ferry/shared/keys"
+	"ferry/shared/limit"
+	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 )
 
 const (
@@ -21,27 +27,53 @@ const (
 	source = "192.0.2.1"
 )
 
-// check is an Authenticator on a table with the users alice, new and off.
+// clock is a clock that tests move.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time {
+	return time.Unix(1_800_000_000, 0).Add(time.Duration(c.ahead.Load()))
+}
+func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// check has the providers on a table with the users alice, new and off.
 type check struct {
-	*auth.Authenticator
+	*identity.Passwords
 	*clock
-	users *auth.Users
+	tokens *identity.Tokens
+	users  *users.Service
+}
+
+// Check asks the provider for the credential.
+func (c check) Check(ctx context.Context, shown identity.Credential) (identity.Identity, error) {
+	return identity.Authenticator{
+		identity.Basic: c.Passwords, identity.Form: c.Passwords, identity.Bearer: c.tokens,
+	}.Check(ctx, shown)
 }
 
 func begin(t *testing.T) check {
 	t.Helper()
-	db := open(t)
-	h, c, _ := hasher(t)
-	s := auth.NewUsers(db, c.now)
-	for name, state := range map[string]auth.UserState{"alice": auth.Active, "new": auth.FirstAccess, "off": auth.Disabled} {
-		must(t, s.Add(t.Context(), auth.User{Name: name, State: state, Password: hash(t, h, right)}))
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	c := &clock{}
+	h, err := users.NewHasher(users.Params{Memory: 64, Time: 1, Threads: 1}, rand.Reader, c.now)
+	must(t, err)
+	s := &users.Service{Table: db, Now: c.now}
+	for name, state := range map[string]users.State{"alice": users.Active, "new": users.FirstAccess, "off": users.Disabled} {
+		must(t, s.Add(t.Context(), users.User{Name: name, State: state, Password: hash(t, h, right)}))
 	}
-	return check{auth.New(auth.Ports{Table: db, Hasher: h, Throttle: auth.NewThrottle(), Random: rand.Reader, Now: c.now}), c, s}
+	return check{
+		&identity.Passwords{
+			Limiter: limit.Limiter{Table: db, Now: c.now, Tries: limit.NewTries()},
+			Users:   s, Hasher: h, Random: rand.Reader,
+		}, c,
+		&identity.Tokens{Table: db, Users: s, Random: rand.Reader, Now: c.now}, s,
+	}
 }
 
 // by is the credential of a name and a password.
-func by(name, password, from string) auth.Credential {
-	return auth.Credential{Kind: "password", Name: name, Password: password, Source: from}
+func by(name, password, from string) identity.Credential {
+	return identity.Credential{Kind: identity.Form, Name: name, Password: password, Source: from}
 }
 
 // try logs in, and returns the kind of the fault and when to retry.
@@ -117,10 +149,10 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 			must(t, err)
 			return b[:40] + other[40:]
 		}, false},
-		"revoked":                   {func(t *testing.T, c check, b string) string { must(t, c.Revoke(t.Context(), b)); return b }, false},
-		"after another was revoked": {func(t *testing.T, c check, b string) string { must(t, c.Revoke(t.Context(), "x"+b)); return b }, true},
+		"revoked":                   {func(t *testing.T, c check, b string) string { must(t, c.tokens.Revoke(t.Context(), b)); return b }, false},
+		"after another was revoked": {func(t *testing.T, c check, b string) string { must(t, c.tokens.Revoke(t.Context(), "x"+b)); return b }, true},
 		"after a new password": {func(t *testing.T, c check, b string) string {
-			must(t, c.users.SetPassword(t.Context(), "alice", "x", auth.Active))
+			must(t, c.users.SetPassword(t.Context(), "alice", "x", users.Active))
 			return b
 		}, false},
 		"of a disabled user": {func(t *testing.T, c check, b string) string { must(t, c.users.Disable(t.Context(), "alice")); return b }, false},
@@ -141,7 +173,7 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 			c := begin(t)
 			_, bearer, err := c.Login(t.Context(), by("ALICE", right, source))
 			must(t, err)
-			u, err := c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: k.change(t, c, bearer)})
+			u, err := c.Check(t.Context(), identity.Credential{Kind: identity.Bearer, Bearer: k.change(t, c, bearer)})
 			if k.holds && (err != nil || u.Name != "alice") || !k.holds && !fault.Is(err, fault.Unauthorized) {
 				t.Errorf("the bearer gives %q, %v", u.Name, err)
 			}
@@ -161,17 +193,17 @@ func failure[T any](_ T, err error) error { return err }
 func TestLoginRenewsAWeakerHash(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	weak, err := auth.NewHasher(auth.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, c.now)
+	weak, err := users.NewHasher(users.Params{Memory: 32, Time: 1, Threads: 1}, rand.Reader, c.now)
 	must(t, err)
 	for what, login := range map[string]func() error{
 		"a page": func() error { return failure(c.LoginFirst(t.Context(), by("alice", right, source))) },
 		"a program": func() error {
 			_, bearer, err := c.Login(t.Context(), by("alice", right, source))
 			must(t, err)
-			return failure(c.Check(t.Context(), auth.Credential{Kind: "bearer", Bearer: bearer}))
+			return failure(c.Check(t.Context(), identity.Credential{Kind: identity.Bearer, Bearer: bearer}))
 		},
 	} {
-		must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), auth.Active))
+		must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), users.Active))
 		must(t, login())
 		u, err := c.users.Get(t.Context(), "alice")
 		must(t, err)
@@ -182,13 +214,41 @@ func TestLoginRenewsAWeakerHash(t *testing.T) {
 	c.want(t, okay, "alice", right, source) // once more
 }
 
+func hash(t *testing.T, h *users.Hasher, password string) string {
+	t.Helper()
+	s, err := h.Hash(t.Context(), password)
+	must(t, err)
+	return s
+}
+
+func get(t *testing.T, s *users.Service, name string) users.User {
+	t.Helper()
+	u, err := s.Get(t.Context(), name)
+	must(t, err)
+	return u
+}
+
+// TestWaitDoesNotRevealWhoExists checks that every kind of name must wait alike.
+func TestWaitDoesNotRevealWhoExists(t *testing.T) {
+	t.Parallel()
+	c := begin(t)
+	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {
+		c.fail(t, name, 5, source)
+		c.wantWait(t, time.Second, name, right, source)
+	}
+	c.advance(time.Second)
+	for name, want := range map[string]fault.Kind{"alice": okay, "nobody": fault.Unauthorized, "off": fault.Unauthorized, "new": fault.Unauthorized} {
+		c.want(t, want, name, right, source) // after the wait
+	}
+}
+
 func TestSourceIsAnAddressOrAnIPv6Network(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{
 		"192.0.2.1:1234": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1",
 		"[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::", "2001:db8:1:2::7": "2001:db8:1:2::", "": "unknown", "@": "unknown",
 	} {
-		if got := auth.Source(&http.Request{RemoteAddr: addr}); got != want {
+		if got := identity.Source(&http.Request{RemoteAddr: addr}); got != want {
 			t.Errorf("%q gives %q, want %q", addr, got, want)
 		}
 	}
@@ -246,7 +306,7 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 		sources++
 		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", sources)
 		r.Header.Set("Authorization", k.header)
-		u, err := c.Check(t.Context(), auth.Read(r))
+		u, err := c.Check(t.Context(), identity.Read(r))
 		if k.ok && (err != nil || u.Name != "alice") || !k.ok && !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%s gives %q, %v", what, u.Name, err)
 		}
@@ -260,10 +320,10 @@ func TestFirstAccessTakesATemporaryPasswordAndNoBearer(t *testing.T) {
 	must(t, err)
 	r := httptest.NewRequest("POST", "/", nil)
 	r.SetBasicAuth("new", right)
-	if u, err := c.CheckFirst(t.Context(), auth.Read(r)); err != nil || u.Name != "new" {
+	if u, err := c.User(t.Context(), identity.Read(r)); err != nil || u.Name != "new" {
 		t.Errorf("a temporary password gives %q, %v", u.Name, err)
 	}
-	expect.Fault(t, "elsewhere", failure(c.Check(t.Context(), auth.Read(r))), fault.Unauthorized)
+	expect.Fault(t, "elsewhere", failure(c.Check(t.Context(), identity.Read(r))), fault.Unauthorized)
 	r.Header.Set("Authorization", "Bearer "+bearer)
-	expect.Fault(t, "a bearer", failure(c.CheckFirst(t.Context(), auth.Read(r))), fault.Unauthorized)
+	expect.Fault(t, "a bearer", failure(c.User(t.Context(), identity.Read(r))), fault.Unauthorized)
 }

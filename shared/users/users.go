@@ -1,31 +1,37 @@
-package auth
+// Package users keeps the accounts of users: what is stored of each, passwords and their hashes, and
+// how a user gets a new password. Notices go through the Outbox that it declares. Start reading with
+// User and Service.
+package users
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 	"time"
 
 	"ferry/shared/fault"
+	"ferry/shared/keys"
+	"ferry/shared/limit"
 	"ferry/shared/table"
 )
 
-// UserState is the state of an account.
-type UserState string
+// State is the state of an account.
+type State string
 
 // The states. A new user is in first access: the temporary password only works for
 // POST /auth/first, where the user chooses a password.
 const (
-	FirstAccess UserState = "first-access"
-	Active      UserState = "active"
-	Disabled    UserState = "disabled"
+	FirstAccess State = "first-access"
+	Active      State = "active"
+	Disabled    State = "disabled"
 )
 
 var (
-	// ErrUnknownUser reports that a user does not exist.
-	ErrUnknownUser = errors.New("there is no user")
+	// ErrUnknown reports that a user does not exist.
+	ErrUnknown = errors.New("there is no user")
 	// ErrDamaged reports that a user's item is gone, though nobody removed the user, or that it
 	// cannot be read.
 	ErrDamaged = errors.New("restore the table from a backup, or use ferry user add --with-files")
@@ -39,14 +45,14 @@ const MaxName = 64
 
 // User is an account as stored.
 type User struct {
-	V        int64     `json:"v"`
-	Name     string    `json:"name"`
-	Email    string    `json:"email,omitempty"`
-	Phone    string    `json:"phone,omitempty"` // E.164
-	Lang     string    `json:"lang,omitempty"`
-	State    UserState `json:"state"`
-	Before   UserState `json:"before,omitempty"` // a disabled user's state before that
-	Password string    `json:"password"`         // PHC string
+	V        int64  `json:"v"`
+	Name     string `json:"name"`
+	Email    string `json:"email,omitempty"`
+	Phone    string `json:"phone,omitempty"` // E.164
+	Lang     string `json:"lang,omitempty"`
+	State    State  `json:"state"`
+	Before   State  `json:"before,omitempty"` // a disabled user's state before that
+	Password string `json:"password"`         // PHC string
 	// Generation goes up with each change that ends all bearers: a bearer is
 	// only good for the generation it was made in.
 	Generation int64 `json:"generation"`
@@ -83,8 +89,8 @@ func CanonicalName(name string) (canonical string, ok bool) {
 	return name, true
 }
 
-// UserKey returns the key of the user with a canonical name.
-func UserKey(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
+// Key returns the key of the user with a canonical name.
+func Key(name string) table.Key { return table.Key{PK: "user#" + name, SK: "profile"} }
 
 // quotaList is the partition that lists the users who have a quota, or had one.
 const quotaList = "limited"
@@ -101,29 +107,37 @@ type indexEntry struct {
 	Incarnation int64 `json:"incarnation,omitempty"`
 }
 
-// Users reads and changes accounts. It is safe for concurrent use.
-type Users struct {
-	table table.Table
-	now   func() time.Time
+// Service reads and changes accounts, for which it needs only Table and Now. It also offers the two
+// ways to get a new password: first access for a new user, and the link and PIN for a user who
+// forgot it. It is safe for concurrent use.
+type Service struct {
+	Table  table.Table
+	Now    func() time.Time
+	Key    keys.LinkKey
+	Hasher *Hasher
+	Tries  *limit.Tries // for Forget
+	Random io.Reader
+	Outbox Outbox
+	// HideUsers makes Forget treat unknown users, disabled ones and those without
+	// an address like any other, up to the token they get. Each such request
+	// stores two small items for up to a day; a source can make 20 an hour.
+	HideUsers bool
 }
 
-// NewUsers returns Users on a table.
-func NewUsers(t table.Table, now func() time.Time) *Users { return &Users{t, now} }
-
-// Get returns the user with a canonical name, or ErrUnknownUser.
-func (s *Users) Get(ctx context.Context, name string) (User, error) {
+// Get returns the user with a canonical name, or ErrUnknown.
+func (s *Service) Get(ctx context.Context, name string) (User, error) {
 	var u User
-	err := s.table.Get(ctx, UserKey(name), &u)
+	err := s.Table.Get(ctx, Key(name), &u)
 	if errors.Is(err, table.ErrNotFound) {
-		return User{}, ErrUnknownUser
+		return User{}, ErrUnknown
 	}
 	return u, fault.Wrap(err, "reading user")
 }
 
-// Trace returns the user with a canonical name. If the error is ErrUnknownUser or ErrDamaged,
+// Trace returns the user with a canonical name. If the error is ErrUnknown or ErrDamaged,
 // it returns the counters that the list of users has; listed reports whether there are any.
-func (s *Users) Trace(ctx context.Context, name string) (u User, listed bool, err error) {
-	items, err := s.table.GetMany(ctx, table.Key{PK: table.UserList, SK: name}, UserKey(name))
+func (s *Service) Trace(ctx context.Context, name string) (u User, listed bool, err error) {
+	items, err := s.Table.GetMany(ctx, table.Key{PK: table.UserList, SK: name}, Key(name))
 	if err != nil {
 		return User{}, false, fmt.Errorf("reading user: %w", err)
 	}
@@ -143,7 +157,7 @@ func trace(entry, profile table.Item) (u User, listed bool, err error) {
 	case profile.Found():
 		err = fmt.Errorf("the account of %s cannot be read: %w (%w)", name, ErrDamaged, err)
 	case e.Removed || errors.Is(unlisted, table.ErrNotFound):
-		err = fmt.Errorf("%w %s", ErrUnknownUser, name)
+		err = fmt.Errorf("%w %s", ErrUnknown, name)
 	default:
 		err = Lost(name)
 	}
@@ -160,16 +174,16 @@ func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string))
 			return err
 		}
 		name := listed.Key.SK
-		was, _, before := NewUsers(earlier, nil).Trace(ctx, name)
-		is, listed, bad := NewUsers(now, nil).Trace(ctx, name)
-		unknown, unreadable := errors.Is(bad, ErrUnknownUser), errors.Is(bad, table.ErrUnreadable)
+		was, _, before := (&Service{Table: earlier}).Trace(ctx, name)
+		is, listed, bad := (&Service{Table: now}).Trace(ctx, name)
+		unknown, unreadable := errors.Is(bad, ErrUnknown), errors.Is(bad, table.ErrUnreadable)
 		lost := unknown && !listed || errors.Is(bad, ErrDamaged) && !unreadable
 		switch {
-		case errors.Is(before, ErrUnknownUser), errors.Is(before, ErrDamaged): // the earlier table knows no more
+		case errors.Is(before, ErrUnknown), errors.Is(before, ErrDamaged): // the earlier table knows no more
 		case before != nil || bad != nil && !unknown && !unreadable && !lost:
 			return fmt.Errorf("comparing users: %w", errors.Join(before, bad))
 		case unreadable:
-			tell(fmt.Sprintf("the item %s cannot be read", UserKey(name)))
+			tell(fmt.Sprintf("the item %s cannot be read", Key(name)))
 		case lost:
 			tell(fmt.Sprintf("the user %s is missing, and was not removed", name))
 		case is.LastFile < was.LastFile:
@@ -181,9 +195,9 @@ func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string))
 
 // Add stores a new user. The name must be canonical, and the password a hash. It
 // returns a Conflict fault if the name is taken.
-func (s *Users) Add(ctx context.Context, u User) error {
+func (s *Service) Add(ctx context.Context, u User) error {
 	last, removed, err := s.Trace(ctx, u.Name)
-	if err != nil && !errors.Is(err, ErrUnknownUser) {
+	if err != nil && !errors.Is(err, ErrUnknown) {
 		return err
 	}
 	if removed {
@@ -199,7 +213,7 @@ func (s *Users) Add(ctx context.Context, u User) error {
 
 // AddAgain stores a user who is lost or cannot be read, as bad says, with the counters in u: see
 // files.Remains.
-func (s *Users) AddAgain(ctx context.Context, u User, bad error) error {
+func (s *Service) AddAgain(ctx context.Context, u User, bad error) error {
 	if errors.Is(bad, table.ErrUnreadable) {
 		return s.store(ctx, u, table.Exists())
 	}
@@ -207,17 +221,17 @@ func (s *Users) AddAgain(ctx context.Context, u User, bad error) error {
 }
 
 // store writes a user and the entry in the list, under conditions on each.
-func (s *Users) store(ctx context.Context, u User, profile table.Cond, entry ...table.Cond) error {
-	u.V, u.Created = table.Format, s.now().Unix()
+func (s *Service) store(ctx context.Context, u User, profile table.Cond, entry ...table.Cond) error {
+	u.V, u.Created = table.Format, s.Now().Unix()
 	e := indexEntry{V: table.Format, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}
 	ops := []table.Op{
-		table.Put(UserKey(u.Name), u).If(profile),
+		table.Put(Key(u.Name), u).If(profile),
 		table.Put(table.Key{PK: table.UserList, SK: u.Name}, e).If(entry...),
 	}
 	if u.Quota > 0 {
 		ops = append(ops, addToQuotaList(u.Name))
 	}
-	err := s.table.Write(ctx, ops...)
+	err := s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return fault.New(fault.Conflict, "user %s already exists", u.Name)
 	}
@@ -225,9 +239,9 @@ func (s *Users) store(ctx context.Context, u User, profile table.Cond, entry ...
 }
 
 // QuotaList yields the names of the users who have a quota, or had one, in order, from after on.
-func (s *Users) QuotaList(ctx context.Context, after string) iter.Seq2[string, error] {
+func (s *Service) QuotaList(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for item, err := range table.Each(ctx, s.table, table.Query{PK: quotaList, After: after, Limit: table.MaxKeys}) {
+		for item, err := range table.Each(ctx, s.Table, table.Query{PK: quotaList, After: after, Limit: table.MaxKeys}) {
 			if !yield(item.Key.SK, fault.Wrap(err, "listing users with a quota")) {
 				return
 			}
@@ -236,30 +250,30 @@ func (s *Users) QuotaList(ctx context.Context, after string) iter.Seq2[string, e
 }
 
 // AddToQuotaList makes QuotaList yield a user.
-func (s *Users) AddToQuotaList(ctx context.Context, name string) error {
-	return fault.Wrap(s.table.Write(ctx, addToQuotaList(name)), "listing a user with a quota")
+func (s *Service) AddToQuotaList(ctx context.Context, name string) error {
+	return fault.Wrap(s.Table.Write(ctx, addToQuotaList(name)), "listing a user with a quota")
 }
 
 // Names calls yield for each user after a name, ordered by name, until yield returns an error.
 // Users who are lost or cannot be read come with the error and what Trace returns.
-func (s *Users) Names(ctx context.Context, after string, yield func(u User, bad error) error) error {
+func (s *Service) Names(ctx context.Context, after string, yield func(u User, bad error) error) error {
 	q := table.Query{PK: table.UserList, After: after, Limit: table.MaxKeys}
 	for more := true; more; {
-		page, err := s.table.Query(ctx, q)
+		page, err := s.Table.Query(ctx, q)
 		if err != nil {
 			return fmt.Errorf("listing users: %w", err)
 		}
 		keys := make([]table.Key, len(page.Items))
 		for i, entry := range page.Items {
-			keys[i], q.After = UserKey(entry.Key.SK), entry.Key.SK
+			keys[i], q.After = Key(entry.Key.SK), entry.Key.SK
 		}
-		items, err := s.table.GetMany(ctx, keys...)
+		items, err := s.Table.GetMany(ctx, keys...)
 		if err != nil {
 			return fmt.Errorf("reading users: %w", err)
 		}
 		for i, item := range items {
 			u, _, bad := trace(page.Items[i], item)
-			if errors.Is(bad, ErrUnknownUser) { // a removed user, who is still in the index
+			if errors.Is(bad, ErrUnknown) { // a removed user, who is still in the index
 				continue
 			}
 			if err := yield(u, bad); err != nil {
@@ -275,8 +289,8 @@ func (s *Users) Names(ctx context.Context, after string, yield func(u User, bad 
 // one update of these attributes alone. A quota for a user who had none also sets Used, which was
 // not kept until then; if the user has got a file since, or Used has changed, the fault is
 // Conflict. A new address for a user in first access ends the invitation sent to the old one.
-func (s *Users) Edit(ctx context.Context, before, after User) error {
-	op := table.Update(UserKey(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
+func (s *Service) Edit(ctx context.Context, before, after User) error {
+	op := table.Update(Key(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
 	var more []table.Op
 	if before.Quota == 0 && after.Quota > 0 {
 		more = []table.Op{addToQuotaList(before.Name)}
@@ -297,52 +311,52 @@ func (s *Users) Edit(ctx context.Context, before, after User) error {
 	if before.State == FirstAccess && before.Email != after.Email { // an invitation to the old address ends
 		op = op.Add("generation", 1)
 	}
-	return s.change(ctx, append(more, op)...)
+	return s.Write(ctx, append(more, op)...)
 }
 
 // Disable ends the user's access and all of the user's bearers at once. Disabling a
 // disabled user changes nothing.
-func (s *Users) Disable(ctx context.Context, name string) error {
+func (s *Service) Disable(ctx context.Context, name string) error {
 	u, err := s.Get(ctx, name)
 	if err != nil || u.State == Disabled {
 		return err
 	}
-	return s.change(ctx, table.Update(UserKey(name)).Set("state", string(Disabled)).Set("before", string(u.State)).
+	return s.Write(ctx, table.Update(Key(name)).Set("state", string(Disabled)).Set("before", string(u.State)).
 		Add("generation", 1).If(table.Equal("generation", u.Generation)))
 }
 
 // Enable gives a disabled user access again, with the state and password from before.
 // It returns the state, and changes nothing for users who are not disabled.
-func (s *Users) Enable(ctx context.Context, name string) (UserState, error) {
+func (s *Service) Enable(ctx context.Context, name string) (State, error) {
 	u, err := s.Get(ctx, name)
 	if err != nil || u.State != Disabled {
 		return u.State, err
 	}
-	return u.Before, s.change(ctx, table.Update(UserKey(name)).Set("state", string(u.Before)).
+	return u.Before, s.Write(ctx, table.Update(Key(name)).Set("state", string(u.Before)).
 		If(table.Equal("state", string(Disabled))))
 }
 
 // SetPassword stores a new hash, puts the user in a state and ends all bearers.
-func (s *Users) SetPassword(ctx context.Context, name, hash string, state UserState) error {
-	return s.change(ctx, SetPassword(name, hash, state))
+func (s *Service) SetPassword(ctx context.Context, name, hash string, state State) error {
+	return s.Write(ctx, setPassword(name, hash, state))
 }
 
-// SetPassword returns the operation of Users.SetPassword, for a larger transaction.
-func SetPassword(name, hash string, state UserState) table.Op {
-	return table.Update(UserKey(name)).Set("password", hash).Set("state", string(state)).
+func setPassword(name, hash string, state State) table.Op {
+	return table.Update(Key(name)).Set("password", hash).Set("state", string(state)).
 		Add("generation", 1).If(table.Exists())
 }
 
 // Rehash replaces a hash with a stronger one of the same password, unless the password
 // was changed meanwhile.
-func (s *Users) Rehash(ctx context.Context, name, old, hash string) error {
-	err := s.table.Write(ctx, table.Update(UserKey(name)).Set("password", hash).If(table.Equal("password", old)))
+func (s *Service) Rehash(ctx context.Context, name, old, hash string) error {
+	err := s.Table.Write(ctx, table.Update(Key(name)).Set("password", hash).If(table.Equal("password", old)))
 	return fault.Wrap(err, "renewing a hash", table.ErrCondition, table.ErrFull)
 }
 
-// change writes operations whose conditions check that the user has not changed meanwhile.
-func (s *Users) change(ctx context.Context, ops ...table.Op) error {
-	err := s.table.Write(ctx, ops...)
+// Write writes operations whose conditions check that the user has not changed meanwhile: else the
+// fault is Conflict.
+func (s *Service) Write(ctx context.Context, ops ...table.Op) error {
+	err := s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
 		return fault.New(fault.Conflict, "the user was changed, removed or got a file at the same moment; try again")
 	}
@@ -351,13 +365,13 @@ func (s *Users) change(ctx context.Context, ops ...table.Op) error {
 
 // Remove deletes the account. The user must be disabled and the files removed first: see
 // files.RemoveAll. The name's last file id, generation and incarnation are kept.
-func (s *Users) Remove(ctx context.Context, name string) error {
+func (s *Service) Remove(ctx context.Context, name string) error {
 	u, err := s.Get(ctx, name)
 	if err != nil {
 		return err
 	}
-	return s.change(ctx,
-		table.Delete(UserKey(name)).If(table.Equal("state", string(Disabled)),
+	return s.Write(ctx,
+		table.Delete(Key(name)).If(table.Equal("state", string(Disabled)),
 			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
 		table.Put(table.Key{PK: table.UserList, SK: name},
 			indexEntry{V: table.Format, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),

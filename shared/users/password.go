@@ -1,4 +1,4 @@
-package auth
+package users
 
 import (
 	"cmp"
@@ -99,7 +99,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 // unknown user: Verify takes the same time and reports false.
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
 	stored := cmp.Or(hash, h.dummy)
-	id := h.memoKey(stored, password)
+	id := h.Mark(stored, password)
 	if h.remembered(id) {
 		return true, nil
 	}
@@ -139,11 +139,15 @@ func (h *Hasher) compute(ctx context.Context, p Params, password string, salt []
 	return h.idKey(text, salt, p.Time, p.Memory, p.Threads, hashSize), nil
 }
 
-func (h *Hasher) memoKey(hash, password string) [sha256.Size]byte {
+// Mark returns a keyed hash of a password for something, which only this process can make.
+func (h *Hasher) Mark(of, password string) [sha256.Size]byte {
 	mac := hmac.New(sha256.New, h.secret)
-	io.WriteString(mac, hash+"\x00"+password)
+	io.WriteString(mac, of+"\x00"+password)
 	return [sha256.Size]byte(mac.Sum(nil))
 }
+
+// AtOnce returns how many passwords are hashed at the same time.
+func (h *Hasher) AtOnce() int { return cap(h.slots) }
 
 func (h *Hasher) remembered(id [sha256.Size]byte) bool {
 	h.mu.Lock()

@@ -1,4 +1,4 @@
-package auth_test
+package users_test
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
+	"ferry/shared/users"
 )
 
 // clock is a clock that tests move.
@@ -23,13 +23,13 @@ func (c *clock) now() time.Time {
 }
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
-func cheap() auth.Params { return auth.Params{Memory: 64, Time: 1, Threads: 1} }
+func cheap() users.Params { return users.Params{Memory: 64, Time: 1, Threads: 1} }
 
 // hasher returns a Hasher, its clock, and a count of the hashes it computes.
-func hasher(t *testing.T) (*auth.Hasher, *clock, *atomic.Int64) {
+func hasher(t *testing.T) (*users.Hasher, *clock, *atomic.Int64) {
 	t.Helper()
 	c, n := &clock{}, &atomic.Int64{}
-	h, err := auth.NewHasher(cheap(), rand.Reader, c.now)
+	h, err := users.NewHasher(cheap(), rand.Reader, c.now)
 	must(t, err)
 	h.Watch(func(compute func()) {
 		n.Add(1)
@@ -38,14 +38,14 @@ func hasher(t *testing.T) (*auth.Hasher, *clock, *atomic.Int64) {
 	return h, c, n
 }
 
-func hash(t *testing.T, h *auth.Hasher, password string) string {
+func hash(t *testing.T, h *users.Hasher, password string) string {
 	t.Helper()
 	s, err := h.Hash(t.Context(), password)
 	must(t, err)
 	return s
 }
 
-func verify(t *testing.T, h *auth.Hasher, hash, password string) bool {
+func verify(t *testing.T, h *users.Hasher, hash, password string) bool {
 	t.Helper()
 	ok, err := h.Verify(t.Context(), hash, password)
 	must(t, err)
@@ -143,7 +143,7 @@ func TestRightPasswordIsRememberedForAMinute(t *testing.T) {
 
 func TestConcurrentHashesAreBoundedByCPUs(t *testing.T) {
 	t.Parallel()
-	h, err := auth.NewHasher(cheap(), rand.Reader, time.Now)
+	h, err := users.NewHasher(cheap(), rand.Reader, time.Now)
 	must(t, err)
 	cpus := runtime.GOMAXPROCS(0)
 	stored := hash(t, h, "a password")
@@ -184,20 +184,20 @@ func TestConcurrentHashesAreBoundedByCPUs(t *testing.T) {
 
 func TestWeakerHashIsOutdated(t *testing.T) {
 	t.Parallel()
-	make := func(p auth.Params) *auth.Hasher {
-		h, err := auth.NewHasher(p, rand.Reader, time.Now)
+	make := func(p users.Params) *users.Hasher {
+		h, err := users.NewHasher(p, rand.Reader, time.Now)
 		must(t, err)
 		return h
 	}
-	now := make(auth.Params{Memory: 128, Time: 2, Threads: 1})
+	now := make(users.Params{Memory: 128, Time: 2, Threads: 1})
 	for what, c := range map[string]struct {
-		p    auth.Params
+		p    users.Params
 		want bool
 	}{
-		"the same":     {auth.Params{Memory: 128, Time: 2, Threads: 1}, false},
-		"less memory":  {auth.Params{Memory: 64, Time: 2, Threads: 1}, true},
-		"less time":    {auth.Params{Memory: 128, Time: 1, Threads: 1}, true},
-		"more of both": {auth.Params{Memory: 256, Time: 3, Threads: 1}, false},
+		"the same":     {users.Params{Memory: 128, Time: 2, Threads: 1}, false},
+		"less memory":  {users.Params{Memory: 64, Time: 2, Threads: 1}, true},
+		"less time":    {users.Params{Memory: 128, Time: 1, Threads: 1}, true},
+		"more of both": {users.Params{Memory: 256, Time: 3, Threads: 1}, false},
 	} {
 		old := hash(t, make(c.p), "a password")
 		expect.Equal(t, what+": it is outdated", now.Outdated(old), c.want)
@@ -211,7 +211,7 @@ func TestWeakerHashIsOutdated(t *testing.T) {
 // all. The value was computed by another program.
 func TestHashFormatNeverChanges(t *testing.T) {
 	t.Parallel()
-	h, err := auth.NewHasher(auth.DefaultParams(), strings.NewReader(strings.Repeat("s", 32+16)), time.Now)
+	h, err := users.NewHasher(users.DefaultParams(), strings.NewReader(strings.Repeat("s", 32+16)), time.Now)
 	must(t, err)
 	if got, want := hash(t, h, "pässwörd 10"), "$argon2id$v=19$m=19456,t=2,p=1$c3Nzc3Nzc3Nzc3Nzc3Nzcw$puYEH9k5pO6fu3wJYQ5V/HTfjFvASMEaPqAgHh5wJLA"; got != want {
 		t.Errorf("the hash is %s, want %s", got, want)
@@ -230,7 +230,7 @@ func TestAllowedPasswords(t *testing.T) {
 		"a phrase":                          "seven bicycles under a lemon",
 		"the user's name and more":          "alice in wonderland",
 	} {
-		if err := auth.CheckPassword(password, "alice"); err != nil {
+		if err := users.CheckPassword(password, "alice"); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestRefusedPasswords(t *testing.T) {
 		"the user's name twice":              {"alicealice", "easy to guess"},
 		"the user's name and little more":    {"Alice-alice1", "easy to guess"},
 	} {
-		err := auth.CheckPassword(c.password, "alice")
+		err := users.CheckPassword(c.password, "alice")
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Of(err).Detail, c.says) {
 			t.Errorf("%s: %v, want %q", what, err, c.says)
 		}

@@ -1,4 +1,4 @@
-package auth_test
+package users_test
 
 import (
 	"context"
@@ -11,25 +11,25 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/auth"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
+	"ferry/shared/users"
 )
 
-func store(t *testing.T) *auth.Users {
+func store(t *testing.T) *users.Service {
 	t.Helper()
-	return auth.NewUsers(open(t), time.Now)
+	return &users.Service{Table: open(t), Now: time.Now}
 }
 
-func add(t *testing.T, s *auth.Users, name string, state auth.UserState) {
+func add(t *testing.T, s *users.Service, name string, state users.State) {
 	t.Helper()
-	must(t, s.Add(t.Context(), auth.User{Name: name, State: state, Password: "hash"}))
+	must(t, s.Add(t.Context(), users.User{Name: name, State: state, Password: "hash"}))
 }
 
-func get(t *testing.T, s *auth.Users, name string) auth.User {
+func get(t *testing.T, s *users.Service, name string) users.User {
 	t.Helper()
 	u, err := s.Get(t.Context(), name)
 	must(t, err)
@@ -42,7 +42,7 @@ func TestNamesIgnoreCase(t *testing.T) {
 		"alice": "alice", "Alice": "alice", "a.b-c_d@example.com+x": "a.b-c_d@example.com+x", "7": "7", strings.Repeat("a", 64): strings.Repeat("a", 64),
 		"": "", ".hidden": "", "a b": "", "a/b": "", "é": "", "a\n": "", "a#b": "", strings.Repeat("a", 65): "", "\u212a": "k",
 	} {
-		got, ok := auth.CanonicalName(name)
+		got, ok := users.CanonicalName(name)
 		if ok != (want != "") || ok && got != want {
 			t.Errorf("%q gives %q, %v", name, got, ok)
 		}
@@ -56,7 +56,7 @@ func TestUserIsAddedOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			err := s.Add(t.Context(), auth.User{Name: "alice", State: auth.Active})
+			err := s.Add(t.Context(), users.User{Name: "alice", State: users.Active})
 			if err == nil {
 				added.Add(1)
 			} else if !fault.Is(err, fault.Conflict) {
@@ -74,7 +74,7 @@ func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 	var want []string
 	for i := range 230 { // more than two pages
 		name := fmt.Sprintf("user%03d", i)
-		add(t, s, name, auth.Disabled)
+		add(t, s, name, users.Disabled)
 		if i%50 == 0 {
 			must(t, s.Remove(t.Context(), name))
 			continue
@@ -82,21 +82,21 @@ func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 		want = append(want, name)
 	}
 	var got []string
-	must(t, s.Names(t.Context(), "", func(u auth.User, _ error) error { got = append(got, u.Name); return nil }))
+	must(t, s.Names(t.Context(), "", func(u users.User, _ error) error { got = append(got, u.Name); return nil }))
 	expect.Equal(t, "the list", got, want)
 	stop := errors.New("stop")
-	expect.Err(t, "an error of yield", s.Names(t.Context(), "", func(auth.User, error) error { return stop }), stop)
+	expect.Err(t, "an error of yield", s.Names(t.Context(), "", func(users.User, error) error { return stop }), stop)
 }
 
 func TestEnableRestoresTheState(t *testing.T) {
 	t.Parallel()
-	for _, state := range []auth.UserState{auth.FirstAccess, auth.Active} {
+	for _, state := range []users.State{users.FirstAccess, users.Active} {
 		s := store(t)
 		add(t, s, "alice", state)
 		for range 2 { // the second time changes nothing
 			must(t, s.Disable(t.Context(), "alice"))
 		}
-		if u := get(t, s, "alice"); u.State != auth.Disabled || u.Generation != 1 || u.Password != "hash" {
+		if u := get(t, s, "alice"); u.State != users.Disabled || u.Generation != 1 || u.Password != "hash" {
 			t.Errorf("the disabled user is %+v", u)
 		}
 		for range 2 {
@@ -113,9 +113,9 @@ func TestEnableRestoresTheState(t *testing.T) {
 func TestSettingAPasswordSetsStateAndGeneration(t *testing.T) {
 	t.Parallel()
 	s := store(t)
-	add(t, s, "alice", auth.FirstAccess)
-	must(t, s.SetPassword(t.Context(), "alice", "new", auth.Active))
-	if u := get(t, s, "alice"); u.Password != "new" || u.State != auth.Active || u.Generation != 1 {
+	add(t, s, "alice", users.FirstAccess)
+	must(t, s.SetPassword(t.Context(), "alice", "new", users.Active))
+	if u := get(t, s, "alice"); u.Password != "new" || u.State != users.Active || u.Generation != 1 {
 		t.Errorf("the user is %+v", u)
 	}
 	for _, old := range []string{"another", "new"} {
@@ -130,12 +130,12 @@ func TestSettingAPasswordSetsStateAndGeneration(t *testing.T) {
 func TestUnknownUsersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := store(t)
-	add(t, s, "active", auth.Active)
-	expect.Err(t, "getting", failure(s.Get(t.Context(), "nobody")), auth.ErrUnknownUser)
-	expect.Err(t, "disabling", s.Disable(t.Context(), "nobody"), auth.ErrUnknownUser)
-	expect.Err(t, "enabling", failure(s.Enable(t.Context(), "nobody")), auth.ErrUnknownUser)
-	expect.Err(t, "removing", s.Remove(t.Context(), "nobody"), auth.ErrUnknownUser)
-	expect.Fault(t, "setting a password", s.SetPassword(t.Context(), "nobody", "x", auth.Active), fault.Conflict)
+	add(t, s, "active", users.Active)
+	expect.Err(t, "getting", failure(s.Get(t.Context(), "nobody")), users.ErrUnknown)
+	expect.Err(t, "disabling", s.Disable(t.Context(), "nobody"), users.ErrUnknown)
+	expect.Err(t, "enabling", failure(s.Enable(t.Context(), "nobody")), users.ErrUnknown)
+	expect.Err(t, "removing", s.Remove(t.Context(), "nobody"), users.ErrUnknown)
+	expect.Fault(t, "setting a password", s.SetPassword(t.Context(), "nobody", "x", users.Active), fault.Conflict)
 	expect.Fault(t, "removing a user who is not disabled", s.Remove(t.Context(), "active"), fault.Conflict)
 }
 
@@ -143,7 +143,7 @@ func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
 	t.Parallel()
 	s := store(t)
 	for round := range int64(3) {
-		add(t, s, "alice", auth.Active)
+		add(t, s, "alice", users.Active)
 		expect.Equal(t, "the first generation", get(t, s, "alice").Generation, round)
 		must(t, s.Disable(t.Context(), "alice"))
 		must(t, s.Remove(t.Context(), "alice"))
@@ -161,12 +161,12 @@ func open(t *testing.T) *sqlite.DB {
 func TestEditChangesOnlyWhatDiffers(t *testing.T) {
 	t.Parallel()
 	s := store(t)
-	add(t, s, "alice", auth.Active)
+	add(t, s, "alice", users.Active)
 	before := get(t, s, "alice")
 	first, second := before, before
 	first.Email, first.KeepDays = "alice@example.com", 7
 	second.Phone, second.Lang = "+393471234567", "it"
-	for _, after := range []auth.User{first, second} { // both were read before either was written
+	for _, after := range []users.User{first, second} { // both were read before either was written
 		must(t, s.Edit(t.Context(), before, after))
 	}
 	must(t, s.Disable(t.Context(), "alice"))
@@ -174,7 +174,7 @@ func TestEditChangesOnlyWhatDiffers(t *testing.T) {
 	cleared.Email = ""
 	must(t, s.Edit(t.Context(), first, cleared))
 	want := before
-	want.Phone, want.Lang, want.KeepDays, want.State, want.Before, want.Generation = "+393471234567", "it", 7, auth.Disabled, auth.Active, before.Generation+1
+	want.Phone, want.Lang, want.KeepDays, want.State, want.Before, want.Generation = "+393471234567", "it", 7, users.Disabled, users.Active, before.Generation+1
 	expect.Equal(t, "the user", get(t, s, "alice"), want)
 	for name, err := range s.QuotaList(t.Context(), "") {
 		t.Errorf("%q is listed with a quota, %v", name, err)
@@ -184,7 +184,7 @@ func TestEditChangesOnlyWhatDiffers(t *testing.T) {
 func TestAnotherAddressEndsWhatWasSentToTheFirst(t *testing.T) {
 	t.Parallel()
 	s := store(t)
-	for state, ends := range map[auth.UserState]int64{auth.FirstAccess: 1, auth.Active: 0} {
+	for state, ends := range map[users.State]int64{users.FirstAccess: 1, users.Active: 0} {
 		add(t, s, string(state), state)
 		before := get(t, s, string(state))
 		after := before
@@ -202,22 +202,22 @@ func (unread) GetMany(context.Context, ...table.Key) ([]table.Item, error) { ret
 func TestUsersAreNotMissingFromATableThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	add(t, auth.NewUsers(db, time.Now), "alice", auth.Active)
-	err := auth.KnowsLess(t.Context(), db, unread{db}, func(what string) { t.Errorf("%s", what) })
+	add(t, &users.Service{Table: db, Now: time.Now}, "alice", users.Active)
+	err := users.KnowsLess(t.Context(), db, unread{db}, func(what string) { t.Errorf("%s", what) })
 	expect.Err(t, "reading", err, table.ErrBusy)
 }
 
 func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
 	t.Parallel()
 	s := store(t)
-	add(t, s, "alice", auth.Active)
+	add(t, s, "alice", users.Active)
 	before := get(t, s, "alice")
 	after := before
 	after.Lang = "it"
 	for _, f := range []func() error{
 		func() error { return s.Disable(t.Context(), "alice") },
 		func() error { return s.Remove(t.Context(), "alice") },
-		func() error { add(t, s, "alice", auth.Active); return nil },
+		func() error { add(t, s, "alice", users.Active); return nil },
 	} {
 		must(t, f())
 	}
@@ -248,7 +248,7 @@ func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
 					s.AddUser("alice", "an earlier password")
 					return
 				}
-				must(t, s.Data.Table.Write(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 3)))
+				must(t, s.Data.Table.Write(t.Context(), table.Update(users.Key("alice")).Add("lastFile", 3)))
 				must(t, s.Users.Disable(t.Context(), "alice"))
 				must(t, s.Users.Remove(t.Context(), "alice"))
 			}
@@ -261,8 +261,8 @@ func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
 				addOrRemove("remove")
 				return nil
 			})
-			store := auth.NewUsers(s.Data.Ports.Table, s.Clock.Now)
-			late := auth.User{Name: "alice", State: auth.Active, Password: "hash"}
+			store := &users.Service{Table: s.Data.Ports.Table, Now: s.Clock.Now}
+			late := users.User{Name: "alice", State: users.Active, Password: "hash"}
 			expect.Fault(t, "Add", store.Add(t.Context(), late), fault.Conflict)
 			s.Calls.Before("table.Write", nil)
 			addOrRemove("remove")
@@ -287,9 +287,9 @@ func TestConcurrentUsersOfANameShareNoFileID(t *testing.T) {
 		wg.Go(func() {
 			for range 25 {
 				// An operation that comes too late is refused; other tests check that.
-				_ = s.Users.Add(t.Context(), auth.User{Name: "alice", State: auth.Active, Password: "hash"})
-				var u auth.User
-				if s.Data.Table.Update(t.Context(), table.Update(auth.UserKey("alice")).Add("lastFile", 1).If(table.Exists()), &u) == nil {
+				_ = s.Users.Add(t.Context(), users.User{Name: "alice", State: users.Active, Password: "hash"})
+				var u users.User
+				if s.Data.Table.Update(t.Context(), table.Update(users.Key("alice")).Add("lastFile", 1).If(table.Exists()), &u) == nil {
 					mu.Lock()
 					if given[u.LastFile] {
 						t.Errorf("the id %d was given out twice", u.LastFile)
@@ -307,3 +307,12 @@ func TestConcurrentUsersOfANameShareNoFileID(t *testing.T) {
 		t.Errorf("only %d ids were given out", len(given))
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func failure[T any](_ T, err error) error { return err }

@@ -1,4 +1,4 @@
-package auth
+package identity
 
 import (
 	"net/http"
@@ -9,10 +9,22 @@ import (
 	"ferry/shared/fault"
 )
 
+// Kind is what a credential is.
+type Kind int
+
+// The kinds.
+const (
+	None   Kind = iota
+	Other       // in a header, but of no kind that Ferry knows
+	Basic       // a name and a password in a header
+	Form        // a name and a password in a form or a body
+	Bearer      // a bearer or a token, in a header or in a cookie
+)
+
 // Credential is what a request shows to prove who calls. Nothing in it is checked yet.
 type Credential struct {
-	Kind           string // basic, password (in a form) or bearer, as in the log; otherwise unknown or empty
-	Name, Password string // of the kinds basic and password
+	Kind           Kind
+	Name, Password string // of the kinds Basic and Form
 	Bearer         string
 	Source         string // the address that failed logins are counted by
 }
@@ -23,15 +35,21 @@ func Read(r *http.Request) Credential {
 	scheme, value, _ := strings.Cut(header, " ")
 	c := Credential{Source: Source(r)}
 	if name, password, ok := r.BasicAuth(); ok {
-		c.Kind = "basic"
+		c.Kind = Basic
 		c.Name = name
 		c.Password = HeaderText(password)
 	} else if strings.EqualFold(scheme, "Bearer") {
-		c.Kind, c.Bearer = "bearer", strings.TrimSpace(value)
+		c.Kind, c.Bearer = Bearer, strings.TrimSpace(value)
 	} else if header != "" {
-		c.Kind = "unknown"
+		c.Kind = Other
 	}
 	return c
+}
+
+// FormCredential returns the credential of a name and a password that a request sends in a form or a
+// body.
+func FormCredential(r *http.Request, name, password string) Credential {
+	return Credential{Kind: Form, Name: name, Password: password, Source: Source(r)}
 }
 
 // HeaderText decodes a password from a header: it is UTF-8 or, from some clients, Latin-1. So a
@@ -58,21 +76,4 @@ func Source(r *http.Request) string {
 		addr = netip.PrefixFrom(addr, 64).Masked().Addr()
 	}
 	return addr.String()
-}
-
-// Identity is the caller, once the credential has been verified.
-type Identity struct {
-	User  // the zero User for a guest
-	Scope Scope
-	Token string // the id of the API token that the caller used, else empty
-	Guest *Guest // nil for a user
-}
-
-// Guest is somebody without an account who uses the link of a request.
-type Guest struct {
-	Owner   User   // who made the request; only name and incarnation are known
-	Request string // its id
-	ID      string // a hash of a secret that the guest got with the first answer
-	Name    string // the name that the guest gave; may be empty
-	Source  string // as in a Credential
 }

@@ -1,0 +1,119 @@
+package limit_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ferry/shared/boot/expect"
+	"ferry/shared/fault"
+	"ferry/shared/limit"
+	"ferry/shared/table"
+	"ferry/shared/table/sqlite"
+)
+
+const (
+	right  = "the right password"
+	source = "192.0.2.1"
+	// atOnce is how many guesses of a source are checked at the same time.
+	atOnce = 2
+)
+
+// clock is a clock that tests move.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time {
+	return time.Unix(1_800_000_000, 0).Add(time.Duration(c.ahead.Load()))
+}
+func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// check is a Limiter of logins on a table. Every user has the right password, except nobody.
+type check struct {
+	limit.Limiter
+	*clock
+	watch *func(password string) // is called while a password is being checked
+}
+
+func begin(t *testing.T) check {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	expect.NoErr(t, err)
+	t.Cleanup(func() { db.Close() })
+	c := &clock{}
+	return check{limit.Limiter{Table: db, Now: c.now, Tries: limit.NewTries()}, c, new(func(string))}
+}
+
+// process returns a check in another process on the same table.
+func (c check) process() check {
+	c.Tries, c.watch = limit.NewTries(), new(func(string))
+	return c
+}
+
+func (c check) guess(name, password, from string) limit.Guess {
+	g := limit.Guess{Source: from, Of: "user#" + name, AtOnce: atOnce, Mark: sha256.Sum256([]byte(name + " " + password))}
+	g.Wrong = fault.New(fault.Unauthorized, "the guess is wrong")
+	if name == "no/user" { // nobody can have this name
+		g.Of = ""
+	}
+	g.Right = func([]table.Item) (bool, error) {
+		if f := *c.watch; f != nil {
+			f(password)
+		}
+		return password == right && name != "nobody" && g.Of != "", nil
+	}
+	return g
+}
+
+// login guesses, and forgets the wrong guesses before a right one.
+func (c check) login(ctx context.Context, name, password, from string) error {
+	g := c.guess(name, password, from)
+	hadFailures, err := c.Check(ctx, g)
+	if err == nil && hadFailures {
+		return c.Table.Write(ctx, limit.Forget(g.Of, from))
+	}
+	return err
+}
+
+// try logs in, and returns the kind of the fault and when to retry.
+func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.Duration) {
+	t.Helper()
+	err := c.login(t.Context(), name, password, from)
+	if err == nil {
+		return okay, 0
+	}
+	f := fault.Of(err)
+	if f == nil {
+		t.Fatalf("the login fails with %v", err)
+	}
+	return f.Kind, f.After
+}
+
+const okay fault.Kind = -1
+
+// want checks how a login ends.
+func (c check) want(t *testing.T, kind fault.Kind, name, password, from string) {
+	t.Helper()
+	if k, after := c.try(t, name, password, from); k != kind {
+		t.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, from, k, after, kind)
+	}
+}
+
+// wantWait checks that a login is refused for this long.
+func (c check) wantWait(t *testing.T, wait time.Duration, name, password, from string) {
+	t.Helper()
+	if k, after := c.try(t, name, password, from); k != fault.TooMany || after != wait {
+		t.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, from, k, after, wait)
+	}
+}
+
+// fail logs in n times, each time with another wrong password.
+func (c check) fail(t *testing.T, name string, n int, from string) {
+	t.Helper()
+	for i := range n {
+		c.want(t, fault.Unauthorized, name, fmt.Sprint("wrong", i), from)
+	}
+}
