@@ -214,13 +214,15 @@ func (f sentFile) Count() int64 { return int64(f.Entries) }
 // needs come first, because a browser may load only six at once.
 func (page) SendModules() []string {
 	return []string{
-		"choice.js", "dom.js", "drop.js", "form.js", "store.js", "unfinished.js", "words.js", "people.js",
-		"upload.js", "service.js", "bundle.js", "crc.js", "worker.js",
+		"choice.js", "dom.js", "drop.js", "form.js", "people.js", "place.js", "progress.js", "rows.js", "service.js",
+		"store.js", "texts.js", "unfinished.js", "values.js", "words.js",
+		"upload.js", "session.js", "transfer.js", "transport.js", "queue.js", "meter.js", "retry.js",
+		"bundle.js", "crc.js", "worker.js",
 	}
 }
 
 // CallModules returns the scripts for forms that call the API.
-func (page) CallModules() []string { return []string{"fields.js", "words.js", "copy.js", "people.js"} }
+func (page) CallModules() []string { return []string{"dom.js", "fields.js", "people.js", "service.js", "words.js"} }
 
 // Channel returns the icon of a message's channel.
 func (page) Channel(channel string) string {

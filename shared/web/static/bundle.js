@@ -3,7 +3,7 @@
 // archive is made while it is sent: any part of it is a Blob of headers and slices of the files, so
 // no content of the files is held in memory.
 //
-//   const bundle = new Bundle(entriesOf(fileList));       // throws a BundleError that names the entry
+//   const bundle = new Bundle(choice.entries);            // throws a BundleError that names the entry
 //   bundle.length;                                        // of the archive, before anything is read
 //   const parts = bundle.cut(16 << 20, new Pool());
 //   for (const number of parts.order()) {
@@ -15,8 +15,8 @@
 // file. `modified` is in milliseconds; if it is missing, the file's own is used. Only empty folders need an entry.
 //
 // Exports: Bundle with entries, directory, length, cut(size, pool); Parts with count, order(),
-// sum(number, {fresh, signal}), blob(number, {signal}), part(from, to, {signal}); entriesOf(files),
-// checkPath(path), BundleError, MAX_ENTRIES.
+// sum(number, {fresh, signal}), blob(number, {signal}), part(from, to, {signal}); checkPath(path),
+// BundleError, MAX_ENTRIES.
 
 import { Crc64, Crc32 } from "./crc.js";
 import { ChangedError } from "./worker.js";
@@ -39,12 +39,6 @@ export class BundleError extends Error {
     this.path = path;
     this.reason = reason;
   }
-}
-
-/** Returns the entries for what an <input type=file> or a drop has, ordered by their paths alone. */
-export function entriesOf(files) {
-  const entries = Array.from(files, (file) => ({ path: file.webkitRelativePath || file.name, file }));
-  return entries.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
 }
 
 /** The layout of a bundle. It needs no checksums. */

@@ -3,45 +3,35 @@
 // data-said. fields.js reads its fields. Elements that need this module have data-js, and are
 // hidden without it.
 
+import { byId, element, find, pageAt } from "./dom.js";
 import { address, collect, explain } from "./fields.js";
+import { Service } from "./service.js";
 import { isolate, Words } from "./words.js";
-import "./copy.js";
 
-const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const read = (id) => JSON.parse(byId(id).textContent);
 const errors = read("error-texts"), words = new Words(read("call-texts"));
-const main = () => document.querySelector("main");
+const service = new Service({ base: "" });
+const main = () => find("main");
 
 function reveal(root) {
   for (const e of root.querySelectorAll("[data-js]")) e.hidden = false;
 }
 
-/** Calls the API. Returns {ok, status, parameter, after, json}. A status of 0 means that there was no answer. */
-async function ask(call, body) {
+/** Makes a call such as "PATCH v1/files/7". */
+function ask(call, body) {
   const [method, path] = call.split(" ");
-  try {
-    const headers = { Accept: "application/json", ...(body && { "Content-Type": "application/json" }) };
-    const a = await fetch(path, { method, headers, body: body && JSON.stringify(body), redirect: "error" });
-    const found = { ok: a.ok, status: a.status, parameter: a.headers.get("Ferry-Parameter"), after: a.headers.get("Retry-After") };
-    return { ...found, json: await a.json().catch(() => null) };
-  } catch {
-    return { ok: false, status: 0 };
-  }
+  return service.call(method, path, { body });
 }
 
 /** Shows the page at an address in place of this one, and then says what has happened. */
 async function show(to, text, colour) {
-  let a, html;
-  try {
-    a = await fetch(to, { headers: { Accept: "text/html" } });
-    html = await a.text();
-  } catch {
-    return say(colour === "bad" ? text : words.t("stale"), "bad");
-  }
-  const page = new DOMParser().parseFromString(html, "text/html"), fresh = page.querySelector("main");
-  if (!fresh || a.redirected) return location.assign(to);
+  const found = await pageAt(to).catch(() => null);
+  if (!found) return say(colour === "bad" ? text : words.t("stale"), "bad");
+  const fresh = find("main", found.page);
+  if (!fresh || found.redirected) return location.assign(to);
   reveal(fresh);
-  main().replaceWith(document.adoptNode(fresh));
-  document.title = page.title;
+  main().replaceWith(fresh);
+  document.title = found.page.title;
   history.replaceState(null, "", to);
   const first = fresh.querySelector("[autofocus], .alert[tabindex]") ?? fresh;
   first.focus();
@@ -53,9 +43,9 @@ async function show(to, text, colour) {
 function say(text, colour = "good") {
   if (!text) return;
   main().querySelector(".said")?.remove();
-  const div = document.createElement("div"), p = Object.assign(document.createElement("p"), { textContent: text });
-  div.append(p);
-  const alert = Object.assign(document.createElement("div"), { className: `alert said ${colour}`, tabIndex: -1 });
+  const div = element("div");
+  div.append(element("p", { textContent: text }));
+  const alert = element("div", { className: `alert said ${colour}`, tabIndex: -1 });
   alert.role = colour === "good" ? "status" : "alert";
   alert.append(div);
   const place = main().querySelector(".panel > .head") ?? main().querySelector(":scope > .head");
@@ -66,9 +56,9 @@ function say(text, colour = "good") {
 
 /** Shows what is wrong beside the field that it is about, or at the end of the form. */
 function complain(form, text, parameter) {
-  const names = (parameter ?? "").split(", ");
+  const names = parameter.split(", ");
   const field = [...form.elements].find((e) => e.name && (names.includes(e.name) || names.some((n) => (e.dataset.parameters ?? "").split(" ").includes(n))));
-  const error = Object.assign(document.createElement("span"), { className: "error", id: `${field?.id ?? "form"}-error`, textContent: text });
+  const error = element("span", { className: "error", id: `${field?.id ?? "form"}-error`, textContent: text });
   error.role = "alert";
   (field?.closest(".joined") ?? field ?? form.lastElementChild).after(error);
   if (!field) return;
@@ -110,9 +100,13 @@ async function call(form) {
   const fields = [...form.elements].filter((e) => e.name);
   const { json, wrong, name } = collect(fields.map((e) => ({ name: e.name, type: e.type, value: e.value, checked: e.checked, data: e.dataset })));
   if (wrong) return complain(form, words.t("recipients", wrong.map(isolate).join(", ")), name);
-  const answer = await ask(form.dataset.call, fields.length ? json : undefined);
-  if (!answer.ok) return complain(form, explain(answer, errors, words), answer.parameter);
-  await show(address(form.dataset.then ?? location.href, answer.json), form.dataset.said);
+  let answer;
+  try {
+    answer = await ask(form.dataset.call, fields.length ? json : undefined);
+  } catch (error) {
+    return complain(form, explain(error, errors, words), error.parameter);
+  }
+  await show(address(form.dataset.then ?? location.href, answer), form.dataset.said);
 }
 
 /** Makes a call for each of several files, and reports the progress. Returns what is done, and what failed. */
@@ -121,9 +115,13 @@ async function each(ids, callOf, progress) {
   let failed = 0, why = "";
   for (const [i, id] of ids.entries()) {
     progress(words.t("progress", i + 1, ids.length));
-    const answer = await ask(callOf(id));
-    if (answer.ok) done.push(id);
-    else failed++, (why = explain(answer, errors, words));
+    try {
+      await ask(callOf(id));
+      done.push(id);
+    } catch (error) {
+      failed++;
+      why = explain(error, errors, words);
+    }
   }
   return { done, problem: failed ? words.t("partly", failed, why) : "" };
 }

@@ -9,13 +9,14 @@
 // Exports: Choice with items, size, count, entries, single, handles, add(found), remove(item),
 // replace(path, file), without(path), name(words), source(engine, name), fits(record, Bundle), shares(share).
 
+import { byPath } from "./values.js";
+
 /** Files and folders. A single file is sent as it is, anything else as a bundle. */
 export class Choice {
   items = [];
 
   get entries() {
-    const all = this.items.flatMap(({ entries }) => entries);
-    return all.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+    return this.items.flatMap(({ entries }) => entries).sort(byPath);
   }
 
   get size() {

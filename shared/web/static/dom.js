@@ -1,13 +1,8 @@
-// Helpers for the pages that send files.
+// Helpers for pages.
 //
-// Exports: words, byId, find, copyOf, isolated, element, label, warn.
-
-import { Words } from "./words.js";
+// Exports: byId, find, copyOf, element, isolated, put, label, warn; pageAt.
 
 export const byId = (id) => document.getElementById(id);
-
-/** The texts of the page's scripts. */
-export const words = new Words(JSON.parse(byId("texts").textContent));
 
 export const find = (selector, within = document) => within.querySelector(selector);
 
@@ -18,6 +13,11 @@ export const element = (name, properties) => Object.assign(document.createElemen
 
 /** Returns a name that does not change the direction of the text around it. */
 export const isolated = (textContent) => element("bdi", { textContent });
+
+/** Changes a text, unless it is the same: it would be drawn again. */
+export function put(where, text) {
+  if (where.textContent !== text) where.textContent = text;
+}
 
 /** Puts pieces of a text into an element in one span, because a flex container would lay them out separately. */
 export function label(button, pieces) {
@@ -31,4 +31,11 @@ export function warn(part, text = "") {
   const alert = find(".alert", part);
   alert.hidden = !text;
   find("p", alert).replaceChildren(...[text].flat());
+}
+
+/** Returns the page at an address, and whether the address led elsewhere. */
+export async function pageAt(address) {
+  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  return { page, redirected: answer.redirected };
 }

@@ -1,7 +1,7 @@
 // Finds the files in what was dropped, pasted or chosen, with all folders. Where browsers support
 // it, it also gets handles that lead to the files again after the page was closed.
 //
-// Exports: foundIn(files), dropped(dataTransfer), reopened(handles), pick(folder), canPick(). All but the
+// Exports: foundIn(files), dropped(dataTransfer), reopened(handles), choose(folder), canChoose(). All but the
 // last return {path, file, handle}: an empty folder has a path that ends in a slash, and no file.
 
 /** Returns the files of an <input type=file> or a clipboard. */
@@ -59,13 +59,13 @@ async function walkEntry(entry, before) {
   return all.length ? all : [{ path: `${path}/`, file: null }];
 }
 
-/** Reports whether pick works here and is better than the browser's own dialog, which on a phone offers the camera. */
-export function canPick() {
+/** Reports whether choose works here and is better than the browser's own dialog, which on a phone offers the camera. */
+export function canChoose() {
   return "showOpenFilePicker" in globalThis && "showDirectoryPicker" in globalThis && !navigator.userAgentData?.mobile;
 }
 
 /** Lets the user choose files or a folder, and returns them, or nothing if the user cancels. */
-export async function pick(folder) {
+export async function choose(folder) {
   try {
     return await reopened(folder ? [await showDirectoryPicker()] : await showOpenFilePicker({ multiple: true }));
   } catch (error) {

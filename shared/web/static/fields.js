@@ -32,10 +32,10 @@ export function collect(fields) {
 }
 
 /** Says why a request failed: by the parameter that is wrong, or else by the status. */
-export function explain({ status, parameter, after }, errors, words) {
+export function explain({ status, parameter, retryAfter }, errors, words) {
   if (!status) return words.t("offline");
   if (status === 401) return words.t("login");
-  if (status === 429) return errors.wait.replace("%s", words.n("seconds", Number(after) || 1));
+  if (status === 429) return errors.wait.replace("%s", words.n("seconds", retryAfter || 1));
   for (const key of [`parameter.${parameter}`, `${status}`]) {
     if (words.has(key)) return words.t(key);
   }

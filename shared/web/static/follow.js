@@ -1,6 +1,6 @@
 // Follows what becomes of messages that were sent.
 //
-// Exports: follow.
+// Exports: follow, renew, isCorrected.
 
 const MOST = 10; // times
 const FIRST = 2000; // milliseconds until the first; each further pause is half as long again
@@ -15,4 +15,14 @@ export async function follow({ look, pause, seen }) {
     await seen();
     if (!(await look())) return;
   }
+}
+
+/** Replaces parts of the page by what they are now, except where the user is correcting an address. */
+export function renew(parts, fresh, active = document.activeElement) {
+  parts.forEach((part, i) => isCorrected(part, active) || part.replaceWith(fresh[i]));
+}
+
+/** Reports whether the user is correcting an address in a part of the page, where the focus is `active`. */
+export function isCorrected(part, active) {
+  return part.contains(active) || [...part.querySelectorAll("input")].some((one) => one.value !== one.defaultValue);
 }

@@ -4,13 +4,12 @@
 //   const asked = form.read();      // options for an Upload, or null after showing what is wrong
 //   form.blame('d', text);          // false if that parameter has no field
 //
-// Exports: Form.
+// Exports: Form with read(), blame(parameter, text), bundle, propose(name).
 
-import { copyOf, element, find, isolated, words } from "./dom.js";
+import { copyOf, element, find, isolated } from "./dom.js";
 import { people } from "./people.js";
+import { words } from "./texts.js";
 import { isolate } from "./words.js";
-
-const LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"; // 32, none of which looks like another
 
 export class Form {
   #form;
@@ -35,7 +34,6 @@ export class Form {
       if (target !== this.#to && target.closest(".field")) wrong(target);
       this.#summarize();
     });
-    find("[data-generate]", form).addEventListener("click", () => this.#suggest());
     this.#summarize();
   }
 
@@ -106,15 +104,17 @@ export class Form {
     ]);
   }
 
-  #suggest() {
-    const field = this.#field("password"),
-      random = [...crypto.getRandomValues(new Uint8Array(16))];
-    field.value = random
-      .map((n) => LETTERS[n & 31])
-      .join("")
-      .replace(/(.{4})(?=.)/g, "$1-");
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-    field.select();
+  /** The name of the bundle that the user wants, or nothing. */
+  get bundle() {
+    return find("#bundle", this.#form)?.value.trim();
+  }
+
+  /** Fills in a name for the bundle, unless the user has changed it. Without one, there is no bundle. */
+  propose(name) {
+    const field = find("#bundle", this.#form);
+    if (!field) return;
+    find("[data-bundle]", this.#form).hidden = !name;
+    if (field.value === field.defaultValue) field.value = field.defaultValue = name;
   }
 
   /** Returns what the form asks for. If something is wrong, it shows that and returns null. */

@@ -1,43 +1,38 @@
-// What every page loads: small aids for forms. All pages work without them.
+// What every page loads: small aids for forms. All pages work without them. Buttons that are added to
+// a page later work, too:
+//
+//   <button data-show="ID">Show</button>             shows a password, and hides it again
+//   <button data-generate="ID">Suggest</button>      fills in a password
+//   <button data-copy="ID" data-done="Copied"><span>Copy</span></button>         what is in a field
+//   <button data-copy-text="LINK" data-done="Copied"><span>Copy</span></button>  what is in none
+//
+// A button that copies says so for a moment.
 
-for (const button of document.querySelectorAll("[data-show]")) {
-  const field = document.getElementById(button.dataset.show);
-  button.hidden = false;
-  button.addEventListener("click", () => show(button, field, field.type === "password"));
-}
+for (const button of document.querySelectorAll("[data-show], [data-generate], [data-copy]")) button.hidden = false;
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  const field = document.getElementById(button.dataset.copy);
-  const says = button.querySelector("span") ?? button;
-  const text = says.textContent;
-  button.hidden = false;
-  says.setAttribute("aria-live", "polite");
-  button.addEventListener("click", async () => {
-    field.select();
-    try {
-      await navigator.clipboard.writeText(field.value);
-    } catch { // without https there is no clipboard
-      document.execCommand("copy");
-    }
-    says.textContent = button.dataset.done;
-    setTimeout(() => (says.textContent = text), 2000);
-  });
-}
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest?.("button");
+  if (!button) return;
+  const { show, generate, copy, copyText } = button.dataset;
+  const field = document.getElementById(show ?? generate ?? copy);
+  if (show) reveal(button, field, field.type === "password");
+  else if (generate) suggest(field);
+  else if (copy) field.select();
+  if (copy || copyText) copyFor(button, copyText ?? field.value);
+});
 
-for (const button of document.querySelectorAll("[data-generate]")) {
-  const field = document.getElementById(button.dataset.generate);
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    field.value = password();
-    show(document.querySelector(`[data-show="${field.id}"]`), field, true);
-    field.focus();
-    field.select();
-  });
-}
-
-function show(button, field, shown) {
+function reveal(button, field, shown) {
   field.type = shown ? "text" : "password";
   button.setAttribute("aria-pressed", shown);
+}
+
+function suggest(field) {
+  const button = document.querySelector(`[data-show="${field.id}"]`);
+  field.value = password();
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  if (button) reveal(button, field, true);
+  field.focus();
+  field.select();
 }
 
 // password returns 20 letters in groups of 5, none of which looks like another: about 92 random bits.
@@ -49,4 +44,29 @@ function password() {
     if (n < 240) text += letters[n % 24] + (text.length % 6 === 4 ? "-" : "");
   }
   return text.slice(0, 23);
+}
+
+async function copyFor(button, text) {
+  if (!(await copied(text))) return;
+  const label = button.querySelector("span");
+  label.dataset.before ??= label.textContent;
+  label.textContent = button.dataset.done;
+  setTimeout(() => (label.textContent = label.dataset.before), 2000);
+}
+
+// copied also works without https, where browsers have no clipboard to write to.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = Object.assign(document.createElement("textarea"), { value: text, readOnly: true, className: "sr" });
+    const focused = document.activeElement;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    focused?.focus();
+    return done;
+  }
 }

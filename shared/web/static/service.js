@@ -99,7 +99,7 @@ export class Service {
 
   // near returns the address of a part. If the service itself takes the part, the address has the
   // name that the page was opened with, so that no other origin is involved.
-  near(url, { id }) {
+  near(url, id) {
     const at = url.indexOf(`/uploads/${id}/parts/`);
     return at < 0 ? url : this.#base + url.slice(at + 1);
   }

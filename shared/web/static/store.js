@@ -18,6 +18,8 @@
 // Exports: Store with list(scope), put(record), delete(id), hold(id); guestScope(token). If the
 // browser stores nothing, as in some private windows, lists are empty and nothing fails.
 
+import { hex, pick } from "./values.js";
+
 const DATABASE = "ferry";
 const UPLOADS = "uploads";
 const LIFE = 7 * 24 * 3600 * 1000; // as long as the service keeps a session, in milliseconds
@@ -25,7 +27,7 @@ const LOCK = "ferry-upload-";
 
 // What may be kept. A field that is not listed might be a secret.
 const FIELDS = ["id", "scope", "name", "size", "type", "bundle", "first", "protected", "handles", "entries", "created"];
-const OPTIONS = ["m", "c", "i", "expires", "downloads", "d", "notify", "lang", "by"];
+export const OPTIONS = ["m", "c", "i", "expires", "downloads", "d", "notify", "lang", "by"];
 
 /** The unfinished uploads of this browser. */
 export class Store {
@@ -92,7 +94,7 @@ export class Store {
 export async function guestScope(token) {
   if (!globalThis.crypto?.subtle) return ""; // the page came by plain http
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`ferry guest ${token}`));
-  return "guest:" + Array.from(new Uint8Array(hash, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return "guest:" + hex(new Uint8Array(hash, 0, 16));
 }
 
 function open(indexedDB) {
@@ -106,8 +108,4 @@ function answer(request) {
     request.onsuccess = () => resolve(request.result);
     request.onblocked = request.onerror = () => reject(request.error);
   });
-}
-
-function pick(from, names) {
-  return Object.fromEntries(names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
 }

@@ -1,49 +1,98 @@
 // Offers the uploads that this browser has not finished. If it has handles of the files, an upload
 // is resumed with one click; otherwise the files are chosen again.
 //
-// Exports: cardsOf(records, ask): elements by record, each with a method chooseAgain(key), which
-// asks for the files and says why. ask has get(record), which returns the session, or null once it
-// has ended; goOn(record, found), which returns false if these are other files; and
-// discard(record).
+// Exports: Unfinished with load(scope, linked), cards, records, has(record), leave(record), chooseAgain(record, key).
 
-import { copyOf, element, find, isolated, label, warn, words } from "./dom.js";
+import { copyOf, element, find, isolated, label, warn } from "./dom.js";
 import { foundIn, reopened } from "./drop.js";
+import { Service } from "./service.js";
+import { words } from "./texts.js";
 
 const MOST = 3;
 
-export async function cardsOf(records, ask) {
-  const cards = new Map();
-  for (const record of records.slice(0, MOST)) {
-    const session = await ask.get(record);
-    if (session) cards.set(record, card(record, session, ask));
+export class Unfinished {
+  #cards = new Map(); // by record
+  #service = new Service({});
+  #headers;
+  #store;
+  #page;
+
+  /**
+   * `page` has resume(record, found), which returns false if these are other files, and
+   * discard(record). A guest's page has a token.
+   */
+  constructor(store, token, page) {
+    this.#store = store;
+    this.#headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    this.#page = page;
   }
-  return cards;
+
+  /** Looks for the uploads of a scope. That of a link comes first; if it has ended, this returns false. */
+  async load(scope, linked) {
+    const records = scope ? await this.#store.list(scope) : [];
+    const wanted = linked && (records.find(({ id }) => id === linked) ?? (await this.#recordOf(linked, scope)));
+    const ordered = wanted ? [wanted, ...records.filter((record) => record !== wanted)] : records;
+    const cards = new Map();
+    for (const record of ordered.slice(0, MOST)) {
+      const session = await this.#sessionOf(record.id);
+      if (session) cards.set(record, card(record, session, this.#page));
+    }
+    this.#cards = cards;
+    return !linked || cards.has(wanted);
+  }
+
+  get cards() {
+    return [...this.#cards.values()].map(({ section }) => section);
+  }
+
+  get records() {
+    return [...this.#cards.keys()];
+  }
+
+  /** Offers an upload no longer. */
+  leave(record) {
+    this.#cards.delete(record);
+  }
+
+  /** Asks for the files of an upload, and says why. */
+  chooseAgain(record, key) {
+    this.#cards.get(record).chooseAgain(key);
+  }
+
+  // sessionOf returns a session, or null once it has ended.
+  async #sessionOf(id) {
+    try {
+      const session = await this.#service.call("GET", `uploads/${encodeURIComponent(id)}`, { headers: this.#headers });
+      if (session?.state === "open") return session;
+      if (!session) return null;
+    } catch (error) {
+      if (error.status !== 404) return null;
+    }
+    await this.#store.delete(id);
+    return null;
+  }
+
+  // recordOf returns a record of an upload that another program or browser began, or null if it
+  // cannot be resumed here. Its options are not known here, so no other session may be begun for it.
+  async #recordOf(id, scope) {
+    const session = await this.#sessionOf(id);
+    if (!session || session.from || session.request || session.length === undefined) return null;
+    const { name, length, type, d, arrived } = session;
+    const first = arrived.find(({ number }) => number === 1)?.crc64nvme;
+    return { id, scope, name, size: length, type, first, protected: true, options: { d } };
+  }
 }
 
-function card(record, { arrived = [], expires }, ask) {
-  const section = copyOf("unfinished"),
-    resume = find('[data-do="resume"]', section),
-    again = find("label", section),
-    input = find("input", again);
-  const sent = arrived.reduce((sum, { size }) => sum + size, 0),
-    share = record.size ? sent / record.size : 0,
-    until = new Date(expires);
-  find("h2", section).append(...words.parts("go-on", isolated(record.name)));
-  find("p", section).append(
-    ...words.parts(
-      "unfinished",
-      words.percent(share),
-      words.of(sent, record.size),
-      element("time", { dateTime: expires, title: words.exact(until), textContent: words.day(until) }),
-    ),
-  );
-  const bar = find("progress", section);
-  bar.value = Math.floor(share * 100);
-  bar.ariaLabel = record.name;
-  find("details p", section).textContent = words.t("discard-text", words.size(sent));
+// card returns the section of an upload, with its buttons, and chooseAgain(key).
+function card(record, { arrived = [], expires }, page) {
+  const section = copyOf("unfinished");
+  const resume = find('[data-do="resume"]', section);
+  const again = find("label", section);
+  const input = find("input", again);
+  describe(section, record, arrived.reduce((sum, { size }) => sum + size, 0), expires);
 
   const use = async (found) => {
-    if (found.length && !(await ask.goOn(record, found))) chooseAgain("wrong.other");
+    if (found.length && !(await page.resume(record, found))) chooseAgain("wrong.other");
   };
   const chooseAgain = (key) => {
     resume.hidden = true;
@@ -52,7 +101,6 @@ function card(record, { arrived = [], expires }, ask) {
     warn(section, words.parts(key, isolated(record.name)));
     input.focus();
   };
-  section.chooseAgain = chooseAgain;
   resume.onclick = async () => {
     try {
       if (!(await mayRead(record.handles))) return chooseAgain("wrong.denied");
@@ -73,19 +121,28 @@ function card(record, { arrived = [], expires }, ask) {
   };
   const discard = find('[data-do="discard"]', section);
   label(discard, words.parts("discard", isolated(record.name)));
-  discard.onclick = () => ask.discard(record);
-  return section;
+  discard.onclick = () => page.discard(record);
+  return { section, chooseAgain };
+}
+
+// describe says what was sent of an upload, and how long it can be resumed.
+function describe(section, { name, size }, sent, expires) {
+  const share = size ? sent / size : 0;
+  const until = new Date(expires);
+  const time = element("time", { dateTime: expires, title: words.exact(until), textContent: words.day(until) });
+  find("h2", section).append(...words.parts("go-on", isolated(name)));
+  find("p", section).append(...words.parts("unfinished", words.percent(share), words.of(sent, size), time));
+  const bar = find("progress", section);
+  bar.value = Math.floor(share * 100);
+  bar.ariaLabel = name;
+  find("details p", section).textContent = words.t("discard-text", words.size(sent));
 }
 
 async function mayRead(handles) {
   const mode = { mode: "read" };
   for (const handle of handles) {
-    if (
-      handle.queryPermission &&
-      (await handle.queryPermission(mode)) !== "granted" &&
-      (await handle.requestPermission(mode)) !== "granted"
-    )
-      return false;
+    if (!handle.queryPermission || (await handle.queryPermission(mode)) === "granted") continue;
+    if ((await handle.requestPermission(mode)) !== "granted") return false;
   }
   return true;
 }

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
-import { Bundle, BundleError, checkPath, entriesOf } from "../static/bundle.js";
+import { Bundle, BundleError, checkPath } from "../static/bundle.js";
+import { Choice } from "../static/choice.js";
 import { Crc64, text64 } from "../static/crc.js";
+import { foundIn } from "../static/drop.js";
 import { ChangedError, Pool } from "../static/worker.js";
 import { bytesOf, cases, fileOf, hex } from "./cases.mjs";
 
@@ -84,7 +86,11 @@ test("the same bundles are refused as in Go, with the name of the entry", () => 
 
 test("the entries of a chosen folder do not depend on the order in which it was read", async () => {
   const files = ["b/z.txt", "b/a.txt", "a.txt", "b/日本.txt"].map((path, i) => Object.assign(fileOf(path, i, 10), { webkitRelativePath: path }));
-  const [one, two] = [files, files.toReversed?.() ?? [...files].reverse()].map((all) => new Bundle(entriesOf(all)));
+  const [one, two] = [files, files.toReversed?.() ?? [...files].reverse()].map((all) => {
+    const choice = new Choice();
+    choice.add(foundIn(all));
+    return new Bundle(choice.entries);
+  });
   assert.deepEqual(one.entries.map(({ path }) => path), ["a.txt", "b/a.txt", "b/z.txt", "b/日本.txt"]);
   assert.equal(text64(await one.cut(1e6, pool).sum(1)), text64(await two.cut(1e6, pool).sum(1)));
   assert.equal(one.entries[0].modified, 1e9);

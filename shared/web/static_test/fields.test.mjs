@@ -43,7 +43,7 @@ test("a failure is explained by its parameter, else by its status", () => {
   for (const [answer, want] of [
     [{ status: 0 }, "offline"],
     [{ status: 401 }, "log in"],
-    [{ status: 429, after: "7" }, "Wait 7\u00a0seconds."],
+    [{ status: 429, retryAfter: 7 }, "Wait 7\u00a0seconds."],
     [{ status: 400, parameter: "m" }, "bad address"],
     [{ status: 409 }, "changed"],
     [{ status: 403, parameter: "x" }, "not allowed"],

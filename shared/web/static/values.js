@@ -1,0 +1,18 @@
+// Small helpers that need no page.
+//
+// Exports: pick(from, names), hex(bytes), byPath(a, b).
+
+/** Returns those of the named fields that are set. */
+export function pick(from, names) {
+  return Object.fromEntries(names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
+}
+
+/** Writes bytes as hexadecimal digits. */
+export function hex(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Orders entries by their paths alone, as Go does, and not by a language. */
+export function byPath(a, b) {
+  return a.path < b.path ? -1 : a.path > b.path ? 1 : 0;
+}
