@@ -44,8 +44,9 @@ FUNCTIONS = $(notdir $(wildcard functions/*))
 # The tools that check the code, kept by their versions outside the checkout, as infra/awslocal keeps its own.
 CACHE = $(or $(FERRY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ferry)
 LINT = $(CACHE)/lint-$(shell { go version; cat infra/lint/go.sum; } | cksum | cut -d' ' -f1)
+SCRIPTS = $(CACHE)/scripts-$(shell cksum < infra/lint/scripts/package-lock.json | cut -d' ' -f1)
 
-.PHONY: help run test test-race test-aws test-alone test-pages fuzz lint types build release bench deploy sam-local clean clients
+.PHONY: help run test test-race test-aws test-alone test-pages fuzz lint scripts types build release bench deploy sam-local clean clients
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -121,7 +122,11 @@ $(LINT)/%:
 TOOL_staticcheck = honnef.co/go/tools/cmd/staticcheck
 TOOL_govulncheck = golang.org/x/vuln/cmd/govulncheck
 
-lint: $(LINT)/staticcheck ## Check format, vet, staticcheck and known vulnerabilities.
+$(SCRIPTS):
+	mkdir -p $@.$$$$ && cp infra/lint/scripts/package*.json $@.$$$$ && \
+	  npm ci --silent --no-audit --no-fund --prefix $@.$$$$ && mv $@.$$$$ $@
+
+lint: $(LINT)/staticcheck ## Check format, vet, staticcheck, known vulnerabilities, and the types of the pages' scripts.
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go vet -tags stack ./...
@@ -130,6 +135,11 @@ lint: $(LINT)/staticcheck ## Check format, vet, staticcheck and known vulnerabil
 	  $(MAKE) $(LINT)/govulncheck; $(LINT)/govulncheck ./...; \
 	else echo "NOT CHECKED for known vulnerabilities: the database cannot be reached from here" >&2; fi
 	go mod verify
+	@if command -v node >/dev/null && command -v npm >/dev/null; then $(MAKE) scripts; \
+	else echo "NOT CHECKED: the scripts of the pages, as node or npm is missing" >&2; fi
+
+scripts: $(SCRIPTS)
+	$(SCRIPTS)/node_modules/.bin/tsc -p infra/lint/scripts
 
 sam-local: ## Try the functions in Docker with `sam local start-api` (port 3000), without an account; it prints a login and the address of an inbox.
 	@$(FERRY)

@@ -13,6 +13,8 @@
 // value is {hi, lo}, two numbers of 32 bits, which can be sent to workers. BigInt would be a
 // hundred times slower.
 
+/** @typedef {{ hi: number, lo: number }} Sum64 */
+
 // The polynomials with their bits reflected: the highest bit is the lowest power.
 const POLY64 = { hi: 0x9a6c9329, lo: 0xac4bc9b5 };
 const POLY32 = 0xedb88320;
@@ -49,11 +51,15 @@ export class Crc64 {
   #hi = -1; // inverted, as the register is
   #lo = -1;
 
+  /** @param {Sum64} [value] */
   constructor(value) {
     if (value) this.value = value;
   }
 
-  /** Adds bytes, a Uint8Array. */
+  /**
+   * Adds bytes.
+   * @param {Uint8Array} bytes
+   */
   update(bytes) {
     const { head, words } = cut(bytes, 2);
     this.#slowly(bytes, 0, head);
@@ -71,6 +77,7 @@ export class Crc64 {
     return this;
   }
 
+  /** @param {Uint8Array} bytes @param {number} from @param {number} to */
   #slowly(bytes, from, to) {
     let hi = this.#hi, lo = this.#lo;
     for (let i = from; i < to; i++) {
@@ -82,7 +89,10 @@ export class Crc64 {
     this.#lo = lo;
   }
 
-  /** Adds a piece of which only the value and the length in bytes are known. */
+  /**
+   * Adds a piece of which only the value and the length in bytes are known.
+   * @param {Sum64} value @param {number} length
+   */
   append(value, length) {
     const own = shift64(this.value, length);
     this.value = { hi: own.hi ^ value.hi, lo: own.lo ^ value.lo };
@@ -107,11 +117,15 @@ export class Crc64 {
 export class Crc32 {
   #crc = -1;
 
+  /** @param {number} [value] */
   constructor(value) {
     if (value) this.#crc = ~value;
   }
 
-  /** Adds bytes, a Uint8Array. */
+  /**
+   * Adds bytes.
+   * @param {Uint8Array} bytes
+   */
   update(bytes) {
     const { head, words } = cut(bytes, 4);
     this.#slowly(bytes, 0, head);
@@ -128,13 +142,17 @@ export class Crc32 {
     return this;
   }
 
+  /** @param {Uint8Array} bytes @param {number} from @param {number} to */
   #slowly(bytes, from, to) {
     let crc = this.#crc;
     for (let i = from; i < to; i++) crc = (crc >>> 8) ^ T32[(crc ^ bytes[i]) & 255];
     this.#crc = crc;
   }
 
-  /** Adds a piece of which only the value and the length in bytes are known. */
+  /**
+   * Adds a piece of which only the value and the length in bytes are known.
+   * @param {number} value @param {number} length
+   */
   append(value, length) {
     this.#crc = ~(shift32(this.value, length) ^ value);
     return this;
@@ -149,7 +167,10 @@ export class Crc32 {
   }
 }
 
-/** A CRC64NVME as S3 writes it: base64 of its eight bytes, the highest first. */
+/**
+ * A CRC64NVME as S3 writes it: base64 of its eight bytes, the highest first.
+ * @param {Sum64} sum
+ */
 export function text64({ hi, lo }) {
   const bytes = [hi >>> 24, hi >>> 16, hi >>> 8, hi, lo >>> 24, lo >>> 16, lo >>> 8, lo];
   return btoa(String.fromCharCode(...bytes.map((byte) => byte & 255)));
@@ -157,6 +178,7 @@ export function text64({ hi, lo }) {
 
 // cut views bytes as little-endian words, the byte order of all machines with browsers: as many
 // whole groups as there are from the first aligned address. head is how many bytes come before it.
+/** @param {Uint8Array} bytes @param {number} group */
 function cut(bytes, group) {
   const head = Math.min(bytes.length, -bytes.byteOffset & 3);
   const count = Math.floor((bytes.length - head) / (4 * group)) * group;
@@ -165,6 +187,7 @@ function cut(bytes, group) {
 
 // shift64 returns what the value contributes once `length` more bytes have followed: it multiplies
 // by x^8 for each byte. This takes as long for a terabyte as for a few bytes.
+/** @param {Sum64} value @param {number} length */
 function shift64(value, length) {
   let product = value;
   for (let n = length, k = 0; n > 0; n = Math.floor(n / 2), k++) {
@@ -175,12 +198,17 @@ function shift64(value, length) {
 
 // power64 returns x^(8 * 2^k). There are at most 53 of them, because lengths are whole numbers.
 const powers64 = [{ hi: 0x00800000, lo: 0 }];
+/** @param {number} k */
 function power64(k) {
-  while (powers64.length <= k) powers64.push(multiply64(powers64.at(-1), powers64.at(-1)));
+  while (powers64.length <= k) {
+    const last = powers64[powers64.length - 1];
+    powers64.push(multiply64(last, last));
+  }
   return powers64[k];
 }
 
 // multiply64 multiplies two polynomials modulo that of the checksum.
+/** @param {Sum64} a @param {Sum64} b @returns {Sum64} */
 function multiply64(a, b) {
   let { hi, lo } = b, productHi = 0, productLo = 0;
   for (let bit = 63; bit >= 0; bit--) {
@@ -194,6 +222,7 @@ function multiply64(a, b) {
 }
 
 // The same for 32 bits.
+/** @param {number} value @param {number} length */
 function shift32(value, length) {
   let product = value;
   for (let n = length, k = 0; n > 0; n = Math.floor(n / 2), k++) {
@@ -203,11 +232,16 @@ function shift32(value, length) {
 }
 
 const powers32 = [0x00800000];
+/** @param {number} k */
 function power32(k) {
-  while (powers32.length <= k) powers32.push(multiply32(powers32.at(-1), powers32.at(-1)));
+  while (powers32.length <= k) {
+    const last = powers32[powers32.length - 1];
+    powers32.push(multiply32(last, last));
+  }
   return powers32[k];
 }
 
+/** @param {number} a @param {number} b */
 function multiply32(a, b) {
   let product = 0;
   for (let bit = 31; bit >= 0; bit--) {

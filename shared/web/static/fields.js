@@ -9,8 +9,21 @@
 
 import { people } from "./people.js";
 
-/** Returns what the fields of a form say, or {wrong, name} with the invalid recipients. */
+/** @import { Words } from "./words.js" */
+/**
+ * @typedef {{
+ *   name: string, type?: string, value: string, checked?: boolean, data?: { [name: string]: string | undefined },
+ * }} Field
+ * @typedef {{ json?: { [name: string]: any }, wrong?: string[], name?: string }} Collected
+ */
+
+/**
+ * Returns what the fields of a form say, or {wrong, name} with the invalid recipients.
+ * @param {Field[]} fields
+ * @returns {Collected}
+ */
 export function collect(fields) {
+  /** @type {{ [name: string]: any }} */
   const all = {};
   for (const { name, type, value, checked, data = {} } of fields) {
     if (!name || value === "-" || ("skip" in data && value === "")) continue;
@@ -31,7 +44,12 @@ export function collect(fields) {
   return { json: all };
 }
 
-/** Says why a request failed: by the parameter that is wrong, or else by the status. */
+/**
+ * Says why a request failed: by the parameter that is wrong, or else by the status.
+ * @param {{ status: number, parameter: string, retryAfter: number }} error
+ * @param {{ [key: string]: string }} errors
+ * @param {Words} words
+ */
 export function explain({ status, parameter, retryAfter }, errors, words) {
   if (!status) return words.t("offline");
   if (status === 401) return words.t("login");
@@ -42,7 +60,10 @@ export function explain({ status, parameter, retryAfter }, errors, words) {
   return errors[status] ?? words.t("failed");
 }
 
-/** Fills the answer's id into an address, in place of {id}. */
+/**
+ * Fills the answer's id into an address, in place of {id}.
+ * @param {string} text @param {{ id?: string | number } | null} answer
+ */
 export function address(text, answer) {
   return text.replace("{id}", encodeURIComponent(answer?.id ?? ""));
 }

@@ -11,38 +11,44 @@ import { people } from "./people.js";
 import { words } from "./texts.js";
 import { isolate } from "./words.js";
 
+/** @import { Person } from "./people.js" */
+
 export class Form {
   #form;
   #settings;
   #to;
+  /** @type {Person[]} */
   #people = [];
 
+  /** @param {HTMLElement} form @param {{ [name: string]: any }} settings */
   constructor(form, settings) {
     this.#form = form;
     this.#settings = settings;
     this.#to = find("#to", form);
     if (!this.#to) return; // a guest's form
-    this.#to.addEventListener("keydown", (event) => this.#key(event));
-    this.#to.addEventListener("paste", (event) => {
-      const text = event.clipboardData.getData("text");
+    this.#to.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.#key(event));
+    this.#to.addEventListener("paste", (/** @type {ClipboardEvent} */ event) => {
+      const text = event.clipboardData?.getData("text");
       if (!text) return;
       event.preventDefault();
       this.#add(`${this.#to.value} ${text}`);
     });
     this.#to.addEventListener("blur", () => this.#to.value.trim() && this.#add(this.#to.value));
-    form.addEventListener("input", ({ target }) => {
+    form.addEventListener("input", (/** @type {any} */ { target }) => {
       if (target !== this.#to && target.closest(".field")) wrong(target);
       this.#summarize();
     });
     this.#summarize();
   }
 
+  /** @param {string} name @returns {any} */
   #field(name) {
-    return this.#form.elements[name];
+    return /** @type {any} */ (this.#form).elements[name];
   }
 
   // Recipients
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     const { key, isComposing } = event,
       typed = this.#to.value.trim();
@@ -51,11 +57,12 @@ export class Form {
       this.#add(typed);
     } else if (key === "Backspace" && !this.#to.value && this.#people.length) {
       event.preventDefault();
-      this.#to.value = this.#people.pop().text;
+      this.#to.value = this.#people.pop()?.text;
       this.#draw();
     }
   }
 
+  /** @param {string} text */
   #add(text) {
     for (const one of people(text, "region" in this.#settings)) {
       if (this.#people.some(({ value }) => value.toLowerCase() === one.value.toLowerCase())) continue;
@@ -109,7 +116,10 @@ export class Form {
     return find("#bundle", this.#form)?.value.trim();
   }
 
-  /** Fills in a name for the bundle, unless the user has changed it. Without one, there is no bundle. */
+  /**
+   * Fills in a name for the bundle, unless the user has changed it. Without one, there is no bundle.
+   * @param {string} name
+   */
   propose(name) {
     const field = find("#bundle", this.#form);
     if (!field) return;
@@ -128,10 +138,10 @@ export class Form {
     if (!limit.validity.valid) wrong(limit, words.t("wrong.downloads"));
     if (other && !this.#field("d").value.trim()) wrong(this.#field("d"), words.t("wrong.no-user"));
     const bad = [...this.#form.querySelectorAll('[aria-invalid="true"]')].find(
-      (field) => (message || field !== this.#to) && (other || field.name !== "d"),
+      (/** @type {any} */ field) => (message || field !== this.#to) && (other || field.name !== "d"),
     );
     if (bad) return reveal(bad);
-    const of = (kind) => this.#people.filter((one) => one.kind === kind).map(({ value }) => value);
+    const of = (/** @type {string} */ kind) => this.#people.filter((one) => one.kind === kind).map(({ value }) => value);
     return set({
       ...(message && { m: of("m"), c: of("c"), i: this.#field("i").value.trim() }),
       expires: this.#field("expires").value,
@@ -142,11 +152,15 @@ export class Form {
     });
   }
 
-  /** Says beside a parameter's field that the parameter is wrong. Returns false if it has no field. */
+  /**
+   * Says beside a parameter's field that the parameter is wrong. Returns false if it has no field.
+   * @param {string | undefined} parameter @param {string | (string | Node)[]} text
+   */
   blame(parameter, text) {
-    const toPeople = ["m", "c", "c, m"].includes(parameter) && this.#to,
-      field = toPeople || this.#field(parameter);
-    if (!parameter || !field?.closest?.(".field")) return false;
+    if (!parameter) return false;
+    const toPeople = ["m", "c", "c, m"].includes(parameter) && this.#to;
+    const field = toPeople || this.#field(parameter);
+    if (!field?.closest?.(".field")) return false;
     if (toPeople) this.#field("way").value = "message";
     wrong(field, text);
     reveal(field);
@@ -155,6 +169,7 @@ export class Form {
 }
 
 // wrong says below a field what is wrong with it. Without a text, it removes the message.
+/** @param {any} field @param {string | false | (string | Node)[]} [text] */
 function wrong(field, text) {
   const id = `${field.id}-error`,
     box = field.closest(".field"),
@@ -172,6 +187,7 @@ function wrong(field, text) {
   field.setAttribute("aria-describedby", text ? `${id} ${hint}` : hint);
 }
 
+/** @param {any} field */
 function reveal(field) {
   const fold = field.closest("details");
   if (fold) fold.open = true;
@@ -180,6 +196,7 @@ function reveal(field) {
 }
 
 // set returns only the fields that have a value.
+/** @param {{ [name: string]: any }} all */
 function set(all) {
   return Object.fromEntries(Object.entries(all).filter(([, value]) => (Array.isArray(value) ? value.length : value)));
 }

@@ -6,16 +6,25 @@ const RATE_OVER = 5_000; // milliseconds that the rate is averaged over
 
 /** Counts the bytes that have been sent of each part. */
 export class Meter {
+  /** @type {Map<number, number>} */
   #parts = new Map();
+  /** @type {{ bytes: number, now: number }[]} */
   #moves = []; // how many bytes lately, and when
+  /** @type {number | null} */
   #since = null;
 
-  /** Begins with the parts that the service has. */
+  /**
+   * Begins with the parts that the service has.
+   * @param {{ number: number, size: number }[]} arrived
+   */
   begin(arrived) {
     this.#parts = new Map(arrived.map(({ number, size }) => [number, size]));
   }
 
-  /** Notes how much of a part has been sent. If this is less than before, the part is sent again. */
+  /**
+   * Notes how much of a part has been sent. If this is less than before, the part is sent again.
+   * @param {number} number @param {number} bytes
+   */
   set(number, bytes, now = performance.now()) {
     const moved = bytes - (this.#parts.get(number) ?? 0);
     this.#parts.set(number, bytes);

@@ -8,24 +8,29 @@
 //
 // A button that copies says so for a moment.
 
-for (const button of document.querySelectorAll("[data-show], [data-generate], [data-copy]")) button.hidden = false;
+/** @type {NodeListOf<HTMLElement>} */
+const hidden = document.querySelectorAll("[data-show], [data-generate], [data-copy]");
+for (const button of hidden) button.hidden = false;
 
 document.addEventListener("click", ({ target }) => {
-  const button = target.closest?.("button");
+  if (!(target instanceof Element)) return;
+  const button = target.closest("button");
   if (!button) return;
   const { show, generate, copy, copyText } = button.dataset;
-  const field = document.getElementById(show ?? generate ?? copy);
+  const field = /** @type {HTMLInputElement} */ (document.getElementById(show ?? generate ?? copy ?? ""));
   if (show) reveal(button, field, field.type === "password");
   else if (generate) suggest(field);
   else if (copy) field.select();
   if (copy || copyText) copyFor(button, copyText ?? field.value);
 });
 
+/** @param {Element} button @param {HTMLInputElement} field @param {boolean} shown */
 function reveal(button, field, shown) {
   field.type = shown ? "text" : "password";
-  button.setAttribute("aria-pressed", shown);
+  button.setAttribute("aria-pressed", String(shown));
 }
 
+/** @param {HTMLInputElement} field */
 function suggest(field) {
   const button = document.querySelector(`[data-show="${field.id}"]`);
   field.value = password();
@@ -46,15 +51,17 @@ function password() {
   return text.slice(0, 23);
 }
 
+/** @param {HTMLElement} button @param {string} text */
 async function copyFor(button, text) {
   if (!(await copied(text))) return;
-  const label = button.querySelector("span");
-  label.dataset.before ??= label.textContent;
-  label.textContent = button.dataset.done;
-  setTimeout(() => (label.textContent = label.dataset.before), 2000);
+  const label = /** @type {HTMLElement} */ (button.querySelector("span"));
+  const before = (label.dataset.before ??= label.textContent);
+  label.textContent = button.dataset.done ?? "";
+  setTimeout(() => (label.textContent = before), 2000);
 }
 
 // copied also works without https, where browsers have no clipboard to write to.
+/** @param {string} text */
 async function copied(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -66,7 +73,7 @@ async function copied(text) {
     field.select();
     const done = document.execCommand("copy");
     field.remove();
-    focused?.focus();
+    if (focused instanceof HTMLElement) focused.focus();
     return done;
   }
 }

@@ -6,16 +6,23 @@
 // Exports: people(text, region). With a region, numbers need no country code. The service decides
 // what it sends to; this only finds what is mistyped.
 
+/** @typedef {{ kind: string, text: string, value: string }} Person */
+
 const ADDRESS = /^[^\s@<>"(),:;\\[\]%!]+@[^\s@]+\.[^\s@.\d][^\s@.]*$/;
 
-/** Returns the recipients in a text, each once: {kind, text, value}, as written and as sent. */
+/**
+ * Returns the recipients in a text, each once: {kind, text, value}, as written and as sent.
+ * @param {string} text
+ */
 export function people(text, region = false) {
+  /** @type {Map<string, Person>} */
   const found = new Map();
+  /** @type {(kind: string, written: string, value: string) => void} */
   const add = (kind, written, value) => {
     const key = value.toLowerCase();
     if (!found.has(key)) found.set(key, { kind, text: written, value });
   };
-  const one = (written) => {
+  const one = (/** @type {string} */ written) => {
     const digits = written.replace(/[\s().\/-]/g, ""),
       abroad = region ? digits : digits.replace(/^00/, "+");
     if (/^\+\d{6,15}$/.test(abroad) || (region && /^\d{3,17}$/.test(digits))) add("c", written, abroad);
@@ -33,8 +40,10 @@ export function people(text, region = false) {
 
 // words separates addresses and numbers that have spaces between them. A number may contain spaces
 // itself, and a name beside an address is neither.
+/** @param {string} piece */
 function words(piece) {
   if (!piece.includes("@")) return piece.trim().split(/\s+(?=\+)/);
+  /** @type {string[]} */
   const all = [];
   let rest = "";
   for (const word of [...piece.trim().split(/\s+/), "@"]) {

@@ -6,6 +6,8 @@ import { find, put } from "./dom.js";
 import { canChoose, choose, dropped, foundIn } from "./drop.js";
 import { words } from "./texts.js";
 
+/** @import { Found } from "./drop.js" */
+
 export class Place {
   #place;
   #title;
@@ -14,7 +16,11 @@ export class Place {
   #take;
   #refuses;
 
-  /** `take` gets what is found, or a promise of it; `refuses` says that nothing can be taken now, if that is so. */
+  /**
+   * `take` gets what is found, or a promise of it; `refuses` says that nothing can be taken now, if that is so.
+   * @param {HTMLElement} place
+   * @param {{ take: (finding: Found[] | Promise<Found[]>) => void, refuses: () => boolean }} page
+   */
   constructor(place, { take, refuses }) {
     this.#place = place;
     this.#title = find(".drop-title", place);
@@ -23,7 +29,10 @@ export class Place {
     this.#refuses = refuses;
   }
 
-  /** Begins to take files, from these inputs too. */
+  /**
+   * Begins to take files, from these inputs too.
+   * @param {HTMLInputElement[]} inputs
+   */
   listen(inputs) {
     for (const input of inputs) this.#watch(input);
     this.#onDrag("dragenter", () => this.#hover(1));
@@ -32,17 +41,18 @@ export class Place {
     this.#onDrag("drop", (event) => {
       event.preventDefault();
       this.#hover(0);
-      this.#take(dropped(event.dataTransfer));
+      this.#take(dropped(/** @type {DataTransfer} */ (event.dataTransfer)));
     });
     addEventListener("paste", ({ clipboardData }) => {
       if (clipboardData?.files.length) this.#take(foundIn(clipboardData.files));
     });
   }
 
+  /** @param {HTMLInputElement} input */
   #watch(input) {
     const folder = input.hasAttribute("webkitdirectory");
     const taken = () => {
-      const found = foundIn(input.files);
+      const found = foundIn(input.files ?? []);
       input.value = ""; // so that the same file can be chosen again
       this.#take(found);
     };
@@ -52,16 +62,18 @@ export class Place {
       event.preventDefault();
       this.#take(choose(folder));
     });
-    if (folder && "webkitdirectory" in input) input.closest("label").hidden = false;
-    if (input.files.length) taken(); // chosen before this script was loaded
+    if (folder && "webkitdirectory" in input) /** @type {HTMLElement} */ (input.closest("label")).hidden = false;
+    if (input.files?.length) taken(); // chosen before this script was loaded
   }
 
+  /** @param {"dragenter" | "dragleave" | "dragover" | "drop"} name @param {(event: DragEvent) => void} act */
   #onDrag(name, act) {
     addEventListener(name, (event) => {
       if (event.dataTransfer?.types.includes("Files")) act(event);
     });
   }
 
+  /** @param {number} change */
   #hover(change) {
     if (this.#refuses()) return;
     this.#over = change && Math.max(0, this.#over + change);

@@ -7,18 +7,30 @@ import { amount, what } from "./rows.js";
 import { words } from "./texts.js";
 import { describe } from "./words.js";
 
+/** @import { Choice } from "./choice.js" */
+/** @import { Rows } from "./rows.js" */
+/** @import { Snapshot } from "./upload.js" */
+
 export class Progress {
+  /** @type {HTMLElement} */
   section;
+  /** @type {HTMLElement} */
   #list;
   #rows;
   #title = document.title;
 
-  /** `press` is called with the name of a button, and `replace` with a file that is chosen again. */
+  /**
+   * `press` is called with the name of a button, and `replace` with a file that is chosen again.
+   * @param {Rows} rows
+   * @param {{ press: (name: string) => void, replace: (file: File) => void }} page
+   */
   constructor(rows, { press, replace }) {
-    [this.section, this.#list] = byId("sending").content.cloneNode(true).children;
+    const [section, list] = byId("sending").content.cloneNode(true).children;
+    this.section = section;
+    this.#list = list;
     this.#rows = rows;
-    this.section.addEventListener("click", ({ target }) => press(target.closest("[data-do]")?.dataset.do));
-    find('[data-do="again"] input', this.section).addEventListener("change", ({ target }) => {
+    this.section.addEventListener("click", (/** @type {any} */ { target }) => press(target.closest("[data-do]")?.dataset.do));
+    find('[data-do="again"] input', this.section).addEventListener("change", (/** @type {any} */ { target }) => {
       const [file] = target.files;
       target.value = "";
       if (file) replace(file);
@@ -29,7 +41,10 @@ export class Progress {
     return [this.section, this.#list];
   }
 
-  /** Prepares for what is chosen. */
+  /**
+   * Prepares for what is chosen.
+   * @param {Choice} choice
+   */
   begin(choice) {
     this.#rows.fill(this.#list, choice, true);
     find("h2", this.#list).textContent = amount(choice);
@@ -39,17 +54,20 @@ export class Progress {
     warn(this.section);
   }
 
-  /** Shows how far an upload is. */
+  /**
+   * Shows how far an upload is.
+   * @param {Snapshot} snapshot @param {Choice} choice
+   */
   draw(snapshot, choice) {
     const now = describe(snapshot, words);
     const bar = find("progress", this.section);
-    const [, line, more] = this.section.querySelectorAll("p");
+    const [, line, more] = /** @type {HTMLElement[]} */ ([...this.section.querySelectorAll("p")]);
     put(find(".percent", this.section), now.percent);
     bar.value = Math.floor(now.share * 100);
     bar.classList.toggle("held", now.held);
     line.className = now.busy ? "busy" : "line num";
     find(".warn", line).hidden = snapshot.state !== "offline";
-    put(line.lastElementChild, now.line);
+    put(find("span:last-child", line), now.line);
     put(more, now.more);
     more.hidden = !now.more;
     this.#offer(now, snapshot, choice);
@@ -58,9 +76,11 @@ export class Progress {
   }
 
   // offer shows the buttons that are of use now.
+  /** @param {{ can: string }} now @param {Snapshot} snapshot @param {Choice} choice */
   #offer({ can }, { state, error }, { single }) {
     const failed = state === "failed";
     const changed = error?.code === "changed";
+    /** @type {{ [name: string]: boolean }} */
     const shown = {
       pause: can === "pause",
       resume: can === "resume",

@@ -2,16 +2,26 @@
 //
 // Exports: Queue with parts, put(part), take(), end(error); Lines with take(signal).
 
+/**
+ * A part of a file, and where it goes: `signed` is asked for `at` a time.
+ * @typedef {{ number: number, size: number, sum: string, signed?: Promise<Signed> | null, at?: number }} Part
+ * @typedef {{ method: string, url: string, headers: { [name: string]: string } }} Signed
+ */
+
 const AHEAD = 8; // parts that are read and waiting to be sent
 
 /** Hands parts that have been read to the senders. It holds only a few. */
 export class Queue {
+  /** @type {Part[]} */
   parts = [];
   #ended = false;
+  /** @type {unknown} */
   #error = null;
   #wake = () => {};
+  /** @type {Promise<void> | null} */
   #change = null;
 
+  /** @param {Part} part */
   async put(part) {
     while (this.parts.length >= AHEAD && !this.#error) await this.#changed();
     if (this.#error) throw this.#error;
@@ -19,7 +29,10 @@ export class Queue {
     this.#wake();
   }
 
-  /** Returns the next part, or undefined at the end. */
+  /**
+   * Returns the next part, or undefined at the end.
+   * @returns {Promise<Part | undefined>}
+   */
   async take() {
     while (!this.parts.length && !this.#ended) await this.#changed();
     if (this.#error) throw this.#error;
@@ -27,6 +40,7 @@ export class Queue {
     return this.parts.shift();
   }
 
+  /** @param {unknown} error */
   end(error = null) {
     this.#ended = true;
     this.#error ??= error;
@@ -34,7 +48,7 @@ export class Queue {
   }
 
   #changed() {
-    this.#change ??= new Promise((resolve) => {
+    this.#change ??= new Promise((/** @type {() => void} */ resolve) => {
       this.#wake = () => {
         this.#change = null;
         this.#wake = () => {};
@@ -50,13 +64,18 @@ export class Queue {
  * uploads and requests, and a part that waits for one would look like a lost connection.
  */
 export class Lines {
+  /** @type {(() => void)[]} */
   #waiting = [];
 
+  /** @param {number} free */
   constructor(free) {
     this.free = free;
   }
 
-  /** Waits for a free line. Returns a function that gives it back. */
+  /**
+   * Waits for a free line. Returns a function that gives it back.
+   * @param {AbortSignal} signal
+   */
   async take(signal) {
     signal.throwIfAborted();
     if (this.free > 0) this.free--;
@@ -68,6 +87,7 @@ export class Lines {
     };
   }
 
+  /** @param {AbortSignal} signal @returns {Promise<void>} */
   #wait(signal) {
     return new Promise((resolve, reject) => {
       const stop = () => {

@@ -6,13 +6,19 @@ import { mayPass } from "./service.js";
 
 const LONGEST_WAIT = 120; // seconds that the service may ask to wait
 
+/** @typedef {{ tries?: number, min?: number, max?: number }} Wait */
+
 /** `wait` is {tries, min, max}, in milliseconds; `events` tells when there is a network again. */
 export class Retry {
   #wait;
   #events;
   #tell;
 
-  /** `tell` is called with whether there is a network. */
+  /**
+   * `tell` is called with whether there is a network.
+   * @param {{ wait?: Wait, events?: EventTarget }} options
+   * @param {(online: boolean) => void} tell
+   */
   constructor({ wait, events = globalThis }, tell) {
     this.#wait = { tries: 10, min: 500, max: 30_000, ...wait };
     this.#events = events;
@@ -22,6 +28,10 @@ export class Retry {
   /**
    * Repeats work: without end while there is no network, and a few times when the service is busy.
    * After a try that moved something, it counts from the beginning.
+   * @template T
+   * @param {AbortSignal} signal
+   * @param {() => Promise<T>} work
+   * @returns {Promise<T>}
    */
   async run(signal, work, most = Infinity) {
     const { tries, min, max } = this.#wait;
@@ -30,7 +40,7 @@ export class Retry {
         const result = await work();
         this.#tell(true);
         return result;
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         signal.throwIfAborted();
         if (error.moved) {
           failed = 1;
@@ -47,7 +57,11 @@ export class Retry {
     }
   }
 
-  /** Waits. If `lost`, it waits only until there is a network again. */
+  /**
+   * Waits. If `lost`, it waits only until there is a network again.
+   * @param {number} time @param {AbortSignal} signal
+   * @returns {Promise<void>}
+   */
   sleep(time, signal, lost = false) {
     return new Promise((resolve, reject) => {
       const end = () => {

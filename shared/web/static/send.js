@@ -12,6 +12,11 @@ import { words } from "./texts.js";
 import { Unfinished } from "./unfinished.js";
 import { Crier } from "./words.js";
 
+/** @import { Item } from "./choice.js" */
+/** @import { Found } from "./drop.js" */
+/** @import { Unfinished as Left } from "./store.js" */
+/** @import { Options, Source, Upload } from "./upload.js" */
+
 const loading = Promise.all([import("./upload.js"), import("./bundle.js")]).then(([upload, bundle]) => ({
   ...upload,
   ...bundle,
@@ -20,6 +25,7 @@ loading.catch(() => {}); // the code that needs it reports the failure
 
 class SendPage {
   #stage;
+  /** @type {{ [name: string]: any }} */
   #settings;
   #isGuest;
   #scope; // of unfinished uploads
@@ -38,10 +44,14 @@ class SendPage {
   #unfinished;
 
   #choice = new Choice();
+  /** @type {any} */
   #upload = null; // the upload that is not over yet
+  /** @type {Left | undefined} */
   #resumed; // the record whose session it resumes, if any
+  /** @type {Options} */
   #options = {}; // of the upload
 
+  /** @param {HTMLElement} stage */
   constructor(stage) {
     this.#stage = stage;
     this.#settings = stage.dataset;
@@ -67,7 +77,10 @@ class SendPage {
     });
   }
 
-  /** Begins to take files, and offers what is unfinished. `linked` is the upload of a link from the files page. */
+  /**
+   * Begins to take files, and offers what is unfinished. `linked` is the upload of a link from the files page.
+   * @param {string | undefined} linked
+   */
   async open(linked) {
     const place = new Place(this.#drop, { take: (finding) => this.#take(finding), refuses: () => this.#refuses() });
     place.listen([...this.#start.querySelectorAll("input"), find(".head input", this.#chosen)]);
@@ -78,17 +91,19 @@ class SendPage {
 
   // What is shown
 
+  /** @param {Element[]} parts */
   #show(...parts) {
     const sending = parts.includes(this.#progress.section);
     this.#stage.replaceChildren(...parts);
-    for (const part of document.querySelectorAll("[data-empty]")) part.hidden = !parts.includes(this.#start);
-    for (const part of document.querySelectorAll("[data-about]")) part.hidden = sending;
+    hide("[data-empty]", !parts.includes(this.#start));
+    hide("[data-about]", sending);
     this.#drop.classList.toggle("low", this.#unfinished.cards.length > 0 || "low" in this.#drop.dataset);
     if (sending) return;
     this.#heading.replaceChildren(...this.#asked);
     document.title = this.#title;
   }
 
+  /** @param {string} text */
   #say(text) {
     if (text) byId("said").textContent = text;
   }
@@ -96,6 +111,7 @@ class SendPage {
   // Choosing
 
   // take adds files to the choice, unless something is being sent.
+  /** @param {Found[] | Promise<Found[]>} finding */
   async #take(finding) {
     const found = await Promise.resolve(finding).catch(() => null);
     if (this.#refuses()) return;
@@ -115,11 +131,13 @@ class SendPage {
     return true;
   }
 
+  /** @param {Item} item */
   #remove(item) {
     const at = this.#choice.items.indexOf(item);
     this.#choice.remove(item);
     this.#edit();
-    this.#rows.focus(this.#choice.items[at] ?? this.#choice.items.at(-1)); // it would be lost with the button
+    const next = this.#choice.items[at] ?? this.#choice.items.at(-1); // the focus would be lost with the button
+    if (next) this.#rows.focus(next);
   }
 
   // edit shows what is chosen, and the form around it.
@@ -141,6 +159,7 @@ class SendPage {
   // Sending
 
   // send sends what is chosen, in a new session or in that of a record.
+  /** @param {Options} options @param {Left} [resume] */
   async #send(options, resume) {
     if (this.#upload || this.#primary.ariaBusy === "true") return;
     this.#primary.ariaBusy = "true";
@@ -172,8 +191,10 @@ class SendPage {
   }
 
   // run starts the upload, or restarts it.
+  /** @param {boolean} [begun] */
   async #run(begun) {
     const crier = new Crier(words);
+    /** @type {Upload} */
     const upload = this.#upload;
     if (begun) this.#begin();
     upload.onchange = (snapshot) => {
@@ -186,7 +207,7 @@ class SendPage {
     const { id } = await upload.start();
     this.#upload = null; // the visitor may leave now
     const { d } = this.#options;
-    const sent = `send?${new URLSearchParams({ sent: id, ...(d && { d }) })}`;
+    const sent = `send?${new URLSearchParams({ sent: String(id), ...(d && { d }) })}`;
     location.replace(this.#isGuest ? `${this.#settings.back}&sent=1` : sent);
   }
 
@@ -203,6 +224,7 @@ class SendPage {
     this.#heading.focus();
   }
 
+  /** @type {{ [name: string]: () => void }} */
   #buttons = {
     pause: () => this.#upload.pause(),
     resume: () => this.#upload.resume(),
@@ -228,6 +250,7 @@ class SendPage {
   }
 
   // sendAgain sends the choice again, after a change to the file that is no longer the same.
+  /** @param {(path: string) => void} change */
   async #sendAgain(change) {
     const { path } = this.#upload.snapshot().error;
     if (!(await this.#stop())) return;
@@ -241,6 +264,7 @@ class SendPage {
   // What goes wrong
 
   // refuse says why nothing is sent: beside the field that caused it, or else above the form or below the bar.
+  /** @param {any} error */
   #refuse(error) {
     const { code, status, parameter, path } = error;
     if (code === "cancelled") return;
@@ -248,7 +272,7 @@ class SendPage {
       this.#upload = null; // or the browser would ask whether to leave
       return location.reload(); // the reloaded page says why
     }
-    if (code === "other" && this.#resumed) return this.#chooseOthers();
+    if (code === "other" && this.#resumed) return this.#chooseOthers(this.#resumed);
     const ended = code === "gone" || status === 410; // trying again does not help
     const key = wrong(error, ended);
     const text = words.parts(key, isolated(path || this.#choice.single?.name || ""));
@@ -263,16 +287,18 @@ class SendPage {
   }
 
   // chooseOthers goes back to an unfinished upload whose files are not those chosen. What has arrived stays.
-  #chooseOthers() {
+  /** @param {Left} record */
+  #chooseOthers(record) {
     this.#upload = null;
     this.#choice = new Choice();
     this.#edit();
-    this.#unfinished.chooseAgain(this.#resumed, "wrong.other");
+    this.#unfinished.chooseAgain(record, "wrong.other");
   }
 
   // What is unfinished
 
   // resume resumes an unfinished upload, if what is chosen is exactly what it sends.
+  /** @param {Left} record @param {Found[]} [found] */
   async #resume(record, found) {
     const { Bundle } = await loading;
     const choice = found ? new Choice() : this.#choice;
@@ -283,16 +309,24 @@ class SendPage {
     return true;
   }
 
+  /** @param {Left} record */
   async #discard(record) {
     const { Upload } = await loading;
-    const source = { name: record.name, length: record.size };
+    const source = /** @type {Source} */ ({ name: record.name, length: record.size });
     await new Upload(source, { resume: record, store: this.#store, guest: await this.#guest() }).cancel();
     this.#unfinished.leave(record);
     this.#edit();
   }
 }
 
+// hide hides parts of the page, or shows them.
+/** @param {string} selector @param {boolean} hidden */
+function hide(selector, hidden) {
+  for (const part of document.querySelectorAll(selector)) /** @type {HTMLElement} */ (part).hidden = hidden;
+}
+
 // wrong returns the key of the text that says why nothing is sent.
+/** @param {any} error @param {boolean} ended */
 function wrong({ name, code, status, parameter, path }, ended) {
   const keys = [
     ended && "gone",

@@ -8,11 +8,13 @@ const field = find("input[readonly][autofocus]");
 field?.focus();
 field?.select();
 
-for (const button of document.querySelectorAll("[data-share]")) {
+/** @type {NodeListOf<HTMLElement>} */
+const sharing = document.querySelectorAll("[data-share]");
+for (const button of sharing) {
   if (!navigator.share) break;
   button.hidden = false;
   button.addEventListener("click", () => {
-    const { value } = byId(button.dataset.share);
+    const { value } = byId(button.dataset.share ?? "");
     navigator.share({ url: value }).catch(() => {}); // the user may change their mind
   });
 }
@@ -29,8 +31,9 @@ async function look() {
   return find("[data-waits]") !== null;
 }
 
-const seen = () =>
-  document.visibilityState === "visible" ||
-  new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+async function seen() {
+  if (document.visibilityState === "visible") return;
+  await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+}
 
 if (find("[data-waits]")) follow({ look, seen, pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) });

@@ -9,6 +9,20 @@
 // Exports: Service with call(method, path, {body, headers, signal, keepalive}); join(token, {signal});
 // UploadError; and for upload.js mayPass(error), refusal(status, header).
 
+/**
+ * @typedef {{ token: string, secret?: string | null, about?: any }} Guest
+ * @typedef {(name: string) => string | null} Header
+ * @typedef {{
+ *   body?: object,
+ *   headers?: { [name: string]: string },
+ *   signal?: AbortSignal,
+ *   keepalive?: boolean,
+ *   answered?: (headers: Headers) => void,
+ *   login?: { [name: string]: string },
+ *   credentials?: RequestCredentials,
+ * }} Ask
+ */
+
 const LONGEST = 300_000; // milliseconds until an answer
 
 /**
@@ -21,10 +35,22 @@ const LONGEST = 300_000; // milliseconds until an answer
  */
 export class UploadError extends Error {
   name = "UploadError";
+  moved = false; // what was sent has moved something
+  again = false; // the same request may succeed later
 
+  /**
+   * @param {{
+   *   status?: number, detail?: string, parameter?: string, retryAfter?: number, code?: string, path?: string,
+   * }} why
+   */
   constructor({ status = 0, detail = "", parameter = "", retryAfter = 0, code = "", path = "" }) {
     super(detail || (status ? `the service answered ${status}` : code));
-    Object.assign(this, { status, detail, parameter, retryAfter, code, path });
+    this.status = status;
+    this.detail = detail;
+    this.parameter = parameter;
+    this.retryAfter = retryAfter;
+    this.code = code;
+    this.path = path;
   }
 }
 
@@ -32,19 +58,24 @@ export class UploadError extends Error {
  * Begins as a guest: returns {token, secret, about} for the option `guest`. `about` is what the
  * request says (GET requests/in). An UploadError with the code 'password' means that the request's
  * page must ask for its password first.
+ * @param {string} token
+ * @param {{ signal?: AbortSignal, base?: string, fetch?: typeof fetch }} options
+ * @returns {Promise<Guest>}
  */
 export async function join(token, { signal, ...options } = {}) {
   const service = new Service({ ...options, guest: { token } });
   const about = await service.join(signal);
-  return { ...service.guest, about };
+  return { token, ...service.guest, about };
 }
 
 /** The API. `base` and `fetch` are for tests and other pages. */
 export class Service {
+  /** @type {Guest | null} */
   guest;
   #base;
   #fetch;
 
+  /** @param {{ base?: string, fetch?: typeof globalThis.fetch, guest?: Guest | null }} options */
   constructor({ base = "v1/", fetch = globalThis.fetch, guest = null }) {
     this.#base = base;
     this.#fetch = fetch;
@@ -58,21 +89,32 @@ export class Service {
   // join gets the guest's secret before anything is sent: if that answer were lost, a repeated
   // request would come from another guest, and the file would exist twice. The browser keeps the
   // secret in a cookie, which only this request sends.
+  /** @param {AbortSignal} [signal] */
   async join(signal) {
-    if (!this.guest || this.guest.secret) return null;
-    const answered = (headers) => { this.guest.secret = headers.get("Ferry-Guest"); };
-    const path = `requests/in?k=${encodeURIComponent(this.guest.token)}`;
+    const { guest } = this;
+    if (!guest || guest.secret) return null;
+    const answered = (/** @type {Headers} */ headers) => {
+      guest.secret = headers.get("Ferry-Guest");
+    };
+    const path = `requests/in?k=${encodeURIComponent(guest.token)}`;
     return this.call("GET", path, { login: {}, credentials: "same-origin", signal, answered });
   }
 
+  /** @returns {{ [name: string]: string }} */
   #login() {
-    return this.isGuest ? { Authorization: `Bearer ${this.guest.token}`, "Ferry-Guest": this.guest.secret } : {};
+    if (!this.guest) return {};
+    return { Authorization: `Bearer ${this.guest.token}`, "Ferry-Guest": this.guest.secret ?? "" };
   }
 
-  /** Sends a request and returns the JSON of its answer. `answered` receives the headers of a success. */
+  /**
+   * Sends a request and returns the JSON of its answer. `answered` receives the headers of a success.
+   * @param {string} method @param {string} path @param {Ask} options
+   * @returns {Promise<any>}
+   */
   async call(method, path, options = {}) {
     const { body, headers, signal, keepalive = false, answered } = options;
     const { login = this.#login(), credentials = this.isGuest ? "omit" : "same-origin" } = options;
+    /** @type {{ [name: string]: string }} */
     const all = { Accept: "application/json", ...login, ...headers };
     if (body) all["Content-Type"] = "application/json";
     const controller = new AbortController(), stop = () => controller.abort();
@@ -88,7 +130,7 @@ export class Service {
       if (!response.ok) throw refusal(response.status, (name) => response.headers.get(name));
       answered?.(response.headers);
       return text ? parsed(text) : null;
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       signal?.throwIfAborted();
       throw error instanceof UploadError ? error : new UploadError({ code: "network", detail: error.message });
     } finally {
@@ -99,12 +141,14 @@ export class Service {
 
   // near returns the address of a part. If the service itself takes the part, the address has the
   // name that the page was opened with, so that no other origin is involved.
+  /** @param {string} url @param {string} id */
   near(url, id) {
     const at = url.indexOf(`/uploads/${id}/parts/`);
     return at < 0 ? url : this.#base + url.slice(at + 1);
   }
 }
 
+/** @param {string} text */
 function parsed(text) {
   try {
     return JSON.parse(text);
@@ -113,7 +157,10 @@ function parsed(text) {
   }
 }
 
-/** Returns the error in an answer. `header` is a function that returns a header. */
+/**
+ * Returns the error in an answer. `header` is a function that returns a header.
+ * @param {number} status @param {Header} header
+ */
 export function refusal(status, header) {
   const asked = header("WWW-Authenticate") ?? header("X-Amzn-Remapped-WWW-Authenticate") ?? "";
   return new UploadError({
@@ -123,6 +170,7 @@ export function refusal(status, header) {
 }
 
 // retryAfter reads Retry-After in its two forms (RFC 9110, section 10.2.3), in seconds.
+/** @param {Header} header */
 function retryAfter(header) {
   const value = header("Retry-After") ?? "";
   if (/^\d{1,7}$/.test(value)) return Number(value);
@@ -133,7 +181,10 @@ function retryAfter(header) {
 // LOST is what the service says about a file whose bytes it has lost.
 const LOST = "the service has lost the bytes";
 
-/** Reports whether the same request may succeed later. */
+/**
+ * Reports whether the same request may succeed later.
+ * @param {UploadError} error
+ */
 export function mayPass({ status, again, detail, retryAfter: after }) {
   if (again || (status === 409 && after > 0)) return true; // an earlier try still runs
   return [408, 429, 500, 502, 503, 504].includes(status) && !detail.startsWith(LOST);

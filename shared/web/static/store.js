@@ -20,6 +20,14 @@
 
 import { hex, pick } from "./values.js";
 
+/**
+ * @typedef {{
+ *   id: string, scope?: string, name: string, size: number, type?: string, bundle?: boolean, first?: string | null,
+ *   protected?: boolean, options: { [name: string]: any }, handles?: FileSystemHandle[], entries?: string[],
+ *   created?: number,
+ * }} Unfinished
+ */
+
 const DATABASE = "ferry";
 const UPLOADS = "uploads";
 const LIFE = 7 * 24 * 3600 * 1000; // as long as the service keeps a session, in milliseconds
@@ -34,15 +42,21 @@ export class Store {
   #indexedDB;
   #locks;
   #now;
+  /** @type {Promise<IDBDatabase> | null} */
   #opened = null;
 
+  /** @param {{ indexedDB?: IDBFactory, locks?: LockManager, now?: () => number }} options */
   constructor({ indexedDB = globalThis.indexedDB, locks = globalThis.navigator?.locks, now = Date.now } = {}) {
     this.#indexedDB = indexedDB;
     this.#locks = locks;
     this.#now = now;
   }
 
-  /** Returns the records of a scope that have not expired and are not being sent, the newest first. */
+  /**
+   * Returns the records of a scope that have not expired and are not being sent, the newest first.
+   * @param {string} scope
+   * @returns {Promise<Unfinished[]>}
+   */
   async list(scope) {
     const all = await this.#do("readonly", (uploads) => uploads.getAll()) ?? [];
     const over = all.filter(({ created }) => !(created > this.#now() - LIFE));
@@ -52,7 +66,10 @@ export class Store {
     return open.sort((a, b) => b.created - a.created);
   }
 
-  /** Keeps a record, in place of an earlier one with the same id. It leaves out what must not be kept. */
+  /**
+   * Keeps a record, in place of an earlier one with the same id. It leaves out what must not be kept.
+   * @param {Unfinished} record
+   */
   async put(record) {
     const kept = { created: this.#now(), ...pick(record, FIELDS), options: pick(record.options ?? {}, OPTIONS) };
     // A record is still of use without the handles: not every browser can store them.
@@ -63,20 +80,30 @@ export class Store {
     }
   }
 
-  /** Forgets a record. */
+  /**
+   * Forgets a record.
+   * @param {string} id
+   */
   async delete(id) {
     await this.#do("readwrite", (uploads) => uploads.delete(id));
   }
 
-  /** Keeps a record out of the lists of all tabs until the returned function is called or the tab is closed. */
+  /**
+   * Keeps a record out of the lists of all tabs until the returned function is called or the tab is closed.
+   * @param {string} id
+   */
   hold(id) {
     let release = () => {};
-    const held = new Promise((resolve) => { release = resolve; });
+    /** @type {Promise<void>} */
+    const held = new Promise((resolve) => {
+      release = resolve;
+    });
     this.#locks?.request(LOCK + id, { mode: "shared" }, () => held).catch(() => {});
     return release;
   }
 
   // do returns what a request to the database gives, or undefined if it fails.
+  /** @template T @param {IDBTransactionMode} mode @param {(uploads: IDBObjectStore) => IDBRequest<T>} ask */
   async #do(mode, ask) {
     try {
       const database = await (this.#opened ??= open(this.#indexedDB));
@@ -90,6 +117,7 @@ export class Store {
 /**
  * Returns the scope of a guest: a hash, so that it reveals nothing about the token. Returns ""
  * without crypto.subtle.
+ * @param {string} token
  */
 export async function guestScope(token) {
   if (!globalThis.crypto?.subtle) return ""; // the page came by plain http
@@ -97,12 +125,14 @@ export async function guestScope(token) {
   return "guest:" + hex(new Uint8Array(hash, 0, 16));
 }
 
+/** @param {IDBFactory} indexedDB */
 function open(indexedDB) {
   const opening = indexedDB.open(DATABASE, 1);
   opening.onupgradeneeded = () => opening.result.createObjectStore(UPLOADS, { keyPath: "id" });
   return answer(opening);
 }
 
+/** @template T @param {IDBRequest<T> & { onblocked?: unknown }} request @returns {Promise<T>} */
 function answer(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);

@@ -7,6 +7,14 @@ import { Queue } from "./queue.js";
 import { AT_ONCE, transport } from "./transport.js";
 import { ChangedError } from "./worker.js";
 
+/** @import { Sum64 } from "./crc.js" */
+/** @import { Meter } from "./meter.js" */
+/** @import { Part, Signed } from "./queue.js" */
+/** @import { Retry } from "./retry.js" */
+/** @import { Arrived, Session, Status } from "./session.js" */
+/** @import { Cut, Options, Source } from "./upload.js" */
+/** @import { Pool } from "./worker.js" */
+
 const READING = 2; // parts whose checksum is computed at once
 const SIGNED_LIFE = 5 * 60_000; // the service says 15 minutes, by its own clock
 const UNREACHABLE = 30; // lost connections of a part, while the service answers; one that took no byte counts as 3
@@ -20,10 +28,19 @@ export class Transfer {
   #meter;
   #tell;
 
+  /** @type {string | null} */
   #id = null; // of the session that divides the source:
-  #parts = null;
+  /** @type {Cut} */
+  #parts = /** @type {any} */ (null);
+  /** @type {Map<number, Sum64>} */
   #sums = new Map(); // of the parts, by their numbers
 
+  /**
+   * @param {Source} source
+   * @param {{ session: Session, retry: Retry, meter: Meter }} parts
+   * @param {Options & { pool: Pool }} options
+   * @param {{ sending: () => void, moved: () => void }} tell
+   */
   constructor(source, { session, retry, meter }, options, tell) {
     this.#source = source;
     this.#session = session;
@@ -33,7 +50,10 @@ export class Transfer {
     this.#tell = tell;
   }
 
-  /** Takes over how a session divides the source, and what has arrived. */
+  /**
+   * Takes over how a session divides the source, and what has arrived.
+   * @param {Status} status
+   */
   take({ id, partSize, arrived }) {
     if (this.#id !== id) {
       this.#id = id;
@@ -48,28 +68,34 @@ export class Transfer {
     return this.#parts.order();
   }
 
-  /** Returns the checksum of a part. */
+  /**
+   * Returns the checksum of a part.
+   * @param {number} number @param {AbortSignal} signal
+   */
   async sum(number, signal) {
     signal.throwIfAborted();
-    if (!this.#sums.has(number)) {
-      const sum = await this.#parts.sum(number, { signal });
-      signal.throwIfAborted();
-      this.#sums.set(number, sum);
-      if (number === 1) this.#session.learn(text64(sum));
-    }
-    return this.#sums.get(number);
+    const known = this.#sums.get(number);
+    if (known) return known;
+    const sum = await this.#parts.sum(number, { signal });
+    signal.throwIfAborted();
+    this.#sums.set(number, sum);
+    if (number === 1) this.#session.learn(text64(sum));
+    return sum;
   }
 
   /** Returns the checksum of the whole, once those of all parts are known. */
   whole() {
     const whole = new Crc64();
-    for (let n = 1; n <= this.#session.parts; n++) whole.append(this.#sums.get(n), this.#session.size(n));
+    for (let n = 1; n <= this.#session.parts; n++) {
+      whole.append(/** @type {Sum64} */ (this.#sums.get(n)), this.#session.size(n));
+    }
     return whole.text;
   }
 
   /**
    * Reads all parts and sends those that have not arrived. What has arrived is read too, but last:
    * the checksum of the whole needs it, and its bytes may differ. It ends at the first error.
+   * @param {Map<number, Arrived>} arrived @param {AbortSignal} outer
    */
   async send(arrived, outer) {
     const order = this.order();
@@ -101,6 +127,7 @@ export class Transfer {
     }
   }
 
+  /** @param {number} number @param {Arrived | undefined} there @param {Queue} queue @param {AbortSignal} signal */
   async #read(number, there, queue, signal) {
     const sum = text64(await this.sum(number, signal));
     const size = this.#session.size(number);
@@ -109,19 +136,20 @@ export class Transfer {
     await queue.put({ number, size, sum });
   }
 
+  /** @param {Part} part @param {Queue} queue @param {AbortSignal} signal */
   async #sendPart(part, queue, signal) {
     let unreached = 0;
     await this.#retry.run(signal, async () => {
-      const { method, url, headers } = await this.#address(part, queue, signal);
+      const address = await this.#address(part, queue, signal);
       this.#tell.sending();
       try {
         const blob = await this.#parts.blob(part.number, { signal });
-        await transport({ method, url: this.#session.near(url), headers }, blob, {
+        await transport({ ...address, url: this.#session.near(address.url) }, blob, {
           XMLHttpRequest: this.#options.XMLHttpRequest,
           signal,
           onprogress: (sent) => this.#moved(part.number, sent),
         });
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         this.#meter.set(part.number, 0);
         part.signed = null;
         signal.throwIfAborted();
@@ -137,31 +165,40 @@ export class Transfer {
     this.#moved(part.number, part.size);
   }
 
+  /** @param {number} number @param {number} bytes */
   #moved(number, bytes) {
     this.#meter.set(number, bytes);
     this.#tell.moved();
   }
 
   // unchanged throws if a part has other bytes than before, which may be why the service refused it.
+  /** @param {Part} part @param {AbortSignal} signal */
   async #unchanged({ number, sum }, signal) {
     const now = text64(await this.#parts.sum(number, { fresh: true, signal }));
     if (now !== sum) throw new ChangedError();
   }
 
   // address returns where a part goes. One request gets the addresses of all parts that wait.
+  /** @param {Part} part @param {Queue} queue @param {AbortSignal} signal @returns {Promise<Signed>} */
   async #address(part, queue, signal) {
-    const fresh = ({ signed, at }) => signed && Date.now() - at < SIGNED_LIFE && Date.now() >= at;
-    if (!fresh(part)) {
-      const batch = [part, ...queue.parts.filter((waiting) => !fresh(waiting))]; // a request may ask for 100
+    if (!isFresh(part)) {
+      const batch = [part, ...queue.parts.filter((waiting) => !isFresh(waiting))]; // a request may ask for 100
       const signing = this.#session.sign(batch, signal);
       for (const one of batch) {
         one.at = Date.now();
-        one.signed = signing.then((found) => found.get(one.number));
-        one.signed.catch(() => {
+        const signed = signing.then((found) => /** @type {Signed} */ (found.get(one.number)));
+        one.signed = signed;
+        signed.catch(() => {
           one.signed = null;
         });
       }
     }
-    return part.signed;
+    return /** @type {Promise<Signed>} */ (part.signed);
   }
+}
+
+// isFresh reports whether a part still may be sent where it was told to.
+/** @param {Part} part */
+function isFresh({ signed, at = 0 }) {
+  return signed && Date.now() - at < SIGNED_LIFE && Date.now() >= at;
 }

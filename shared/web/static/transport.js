@@ -5,13 +5,19 @@
 import { Lines } from "./queue.js";
 import { refusal, UploadError } from "./service.js";
 
+/** @import { Signed } from "./queue.js" */
+/** @typedef {{ XMLHttpRequest?: typeof XMLHttpRequest, signal: AbortSignal, onprogress: (sent: number) => void }} How */
+
 const IDLE = 60_000; // milliseconds that nothing may move on a connection
 
 /** How many parts are sent at once, over all uploads of the page. */
 export const AT_ONCE = 4;
 const lines = new Lines(AT_ONCE);
 
-/** Sends a Blob once a line is free. `onprogress` gets the number of bytes that have been sent. */
+/**
+ * Sends a Blob once a line is free. `onprogress` gets the number of bytes that have been sent.
+ * @param {Signed} address @param {Blob} blob @param {How} options
+ */
 export async function transport(address, blob, options) {
   const leave = await lines.take(options.signal);
   try {
@@ -21,22 +27,24 @@ export async function transport(address, blob, options) {
   }
 }
 
+/** @param {Signed} address @param {Blob} blob @param {How} options @returns {Promise<void>} */
 function exchange({ method, url, headers }, blob, { XMLHttpRequest = globalThis.XMLHttpRequest, signal, onprogress }) {
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest();
     let moved = false;
+    /** @type {ReturnType<typeof setTimeout>} */
     let idle;
-    const watch = (time) => {
+    const watch = (/** @type {number} */ time) => {
       clearTimeout(idle);
       idle = setTimeout(lose, time);
     };
-    const end = (settle, value) => {
+    const end = () => {
       clearTimeout(idle);
       signal.removeEventListener("abort", abort);
-      settle(value);
     };
-    const fail = (error) => {
-      end(reject, error);
+    const fail = (/** @type {unknown} */ error) => {
+      end();
+      reject(error);
       xhr.abort();
     };
     const lose = () => fail(Object.assign(new UploadError({ code: "network" }), { moved }));
@@ -49,8 +57,9 @@ function exchange({ method, url, headers }, blob, { XMLHttpRequest = globalThis.
       onprogress(Math.min(loaded, blob.size));
     };
     xhr.onload = () => {
-      if (xhr.status < 300) end(resolve);
-      else fail(refusal(xhr.status, (name) => xhr.getResponseHeader(name)));
+      if (xhr.status >= 300) return fail(refusal(xhr.status, (/** @type {string} */ name) => xhr.getResponseHeader(name)));
+      end();
+      resolve();
     };
     xhr.onerror = xhr.onabort = xhr.ontimeout = lose;
     signal.addEventListener("abort", abort);

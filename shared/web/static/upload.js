@@ -35,19 +35,58 @@ import { ChangedError, Pool } from "./worker.js";
 
 export { join, UploadError } from "./service.js";
 
+/** @import { Bundle } from "./bundle.js" */
+/** @import { Sum64 } from "./crc.js" */
+/** @import { Wait } from "./retry.js" */
+/** @import { Guest } from "./service.js" */
+/** @import { Status } from "./session.js" */
+/** @import { Store, Unfinished } from "./store.js" */
+/**
+ * What is sent, and its parts.
+ * @typedef {{
+ *   name: string, type: string, length: number, bundle: boolean, entries?: string[],
+ *   cut: (size: number, pool: Pool) => Cut,
+ * }} Source
+ * @typedef {{
+ *   order(): number[],
+ *   sum(number: number, options: { fresh?: boolean, signal?: AbortSignal }): Promise<Sum64>,
+ *   blob(number: number, options: { signal?: AbortSignal }): Blob | Promise<Blob>,
+ * }} Cut
+ * @typedef {{
+ *   guest?: Guest | null, store?: Store, scope?: string, handles?: FileSystemHandle[], resume?: Unfinished,
+ *   base?: string, fetch?: typeof fetch, XMLHttpRequest?: typeof XMLHttpRequest, pool?: Pool, wait?: Wait,
+ *   events?: EventTarget, [asked: string]: any,
+ * }} Options
+ * @typedef {{ id: number, file: any, answer: { files: any[] } }} Result
+ * @typedef {{
+ *   state: string, sent: number, total: number, rate: number, left: number | null, error: any, id: string | null,
+ * }} Snapshot
+ * @typedef {{
+ *   promise: Promise<Result>, resolve: (result: Result) => void, reject: (error: unknown) => void,
+ * }} Ending
+ * @typedef {{ controller: AbortController, over: Promise<void> | null }} Run
+ */
+
 const RIVALS = 5; // retries, as another tab may have completed or ended the session
 const EMIT_EVERY = 100; // milliseconds
 
-/** A source of one file, or of any Blob with a name. */
+/**
+ * A source of one file, or of any Blob with a name.
+ * @param {File} file
+ * @returns {Source}
+ */
 export function fileSource(file, name = file.name) {
   return { name, type: file.type, length: file.size, bundle: false, cut: (size, pool) => new Sections(file, size, pool) };
 }
 
-/** A source of several files: a Bundle, see bundle.js. */
+/**
+ * A source of several files: a Bundle, see bundle.js.
+ * @param {string} name @param {Bundle} bundle
+ * @returns {Source}
+ */
 export function bundleSource(name, bundle) {
   const entries = bundle.entries.map(({ path }) => path);
-  const cut = (size, pool) => bundle.cut(size, pool);
-  return { name, type: "application/zip", length: bundle.length, bundle: true, entries, cut };
+  return { name, type: "application/zip", length: bundle.length, bundle: true, entries, cut: (size, pool) => bundle.cut(size, pool) };
 }
 
 // Sections are the parts of a file, with the same methods as the Parts of a bundle.
@@ -56,6 +95,7 @@ class Sections {
   #size;
   #pool;
 
+  /** @param {File} file @param {number} size @param {Pool} pool */
   constructor(file, size, pool) {
     this.#file = file;
     this.#size = size;
@@ -70,11 +110,13 @@ class Sections {
     return Array.from({ length: this.count }, (_, i) => i + 1);
   }
 
+  /** @param {number} number @param {{ signal?: AbortSignal }} options */
   async sum(number, { signal } = {}) {
     const [{ crc64 }] = await this.#pool.sums([this.blob(number)], { signal });
     return crc64;
   }
 
+  /** @param {number} number */
   blob(number) {
     return this.#file.slice((number - 1) * this.#size, number * this.#size);
   }
@@ -82,7 +124,10 @@ class Sections {
 
 /** One upload. It does nothing before start(). */
 export class Upload {
-  /** Is called with a snapshot() when something changes, at most ten times a second while bytes move. */
+  /**
+   * Is called with a snapshot() when something changes, at most ten times a second while bytes move.
+   * @type {((snapshot: Snapshot) => void) | null}
+   */
   onchange = null;
 
   #source;
@@ -93,12 +138,17 @@ export class Upload {
 
   #state = "paused";
   #phase = "hashing"; // what it does when it is not offline
+  /** @type {unknown} */
   #error = null;
   #cancelled = false;
-  #ending = null; // {promise, resolve, reject} of start()
+  /** @type {Ending | null} */
+  #ending = null; // of start()
+  /** @type {Run | null} */
   #run = null; // {controller, over}: the work under way, until a pause, a failure or the end
+  /** @type {ReturnType<typeof setTimeout> | null} */
   #emitting = null;
 
+  /** @param {Source} source @param {Options} options */
   constructor(source, options = {}) {
     const { resume } = options;
     const before = { ...resume?.options, scope: resume?.scope, handles: resume?.handles };
@@ -116,11 +166,14 @@ export class Upload {
     });
   }
 
-  /** Begins, or resumes after a pause or a failure. Returns {id, file, answer} once the file is complete. */
+  /**
+   * Begins, or resumes after a pause or a failure. Returns {id, file, answer} once the file is complete.
+   * @returns {Promise<Result>}
+   */
   start() {
     if (this.#cancelled) return Promise.reject(this.#error);
     if (!this.#ending) {
-      const ending = {};
+      const ending = /** @type {Ending} */ ({});
       ending.promise = new Promise((resolve, reject) => Object.assign(ending, { resolve, reject }));
       ending.promise.catch(() => {}); // a page may watch only the state
       this.#ending = ending;
@@ -133,7 +186,7 @@ export class Upload {
   /** Stops sending. What has arrived stays. */
   pause() {
     if (!["hashing", "sending", "offline"].includes(this.#state)) return;
-    this.#run.controller.abort(new UploadError({ code: "paused" }));
+    this.#run?.controller.abort(new UploadError({ code: "paused" }));
     this.#to("paused");
   }
 
@@ -175,7 +228,9 @@ export class Upload {
     const before = this.#run?.over;
     const controller = new AbortController();
     const { signal } = controller;
-    this.#run = { controller, over: null };
+    /** @type {Run} */
+    const run = { controller, over: null };
+    this.#run = run;
     this.#error = null;
     this.#phase = "hashing";
     this.#to("hashing");
@@ -185,16 +240,17 @@ export class Upload {
       const result = await this.#put(signal);
       this.#session.forget();
       this.#to("done");
-      this.#ending.resolve(result);
+      this.#ending?.resolve(result);
     };
     const ticking = setInterval(() => this.#emit(), 1000); // the rate falls while nothing moves
-    this.#run.over = work()
+    run.over = work()
       .catch((error) => {
         if (!signal.aborted) this.#fail(asUploadError(error));
       })
       .finally(() => clearInterval(ticking));
   }
 
+  /** @param {unknown} error */
   #fail(error) {
     this.#error = error;
     this.#session.letGo();
@@ -205,13 +261,15 @@ export class Upload {
 
   // put sends everything and completes the session. If another tab has completed it, or is about
   // to, this one gets the same answer.
+  /** @param {AbortSignal} signal */
   async #put(signal) {
     let status = this.#take(await this.#session.open(signal));
+    /** @type {any} */
     let failed = null;
     for (let tries = 0; ; tries++) {
       try {
         return await this.#attempt(status, signal);
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         if (!failed || error.status !== 404) failed = error; // otherwise the earlier one says more
         if (signal.aborted || tries === RIVALS || ![400, 404, 409].includes(error.status)) throw failed;
       }
@@ -222,10 +280,12 @@ export class Upload {
     }
   }
 
+  /** @param {AbortSignal} signal */
   async #status(signal) {
     return this.#take(await this.#session.status(signal));
   }
 
+  /** @param {Status} status */
   #take(status) {
     this.#transfer.take(status);
     this.#tell();
@@ -233,6 +293,7 @@ export class Upload {
   }
 
   // attempt sends what has not arrived, and completes the session.
+  /** @param {Status} status @param {AbortSignal} signal */
   async #attempt(status, signal) {
     if (status.state === "done") return this.#complete({}, signal); // get its answer again
     const arrived = new Map((status.arrived ?? []).map((part) => [part.number, part]));
@@ -243,7 +304,7 @@ export class Upload {
     }
     try {
       await this.#transfer.send(arrived, signal);
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (error.status !== 404) throw error;
       if ((await this.#status(signal)).state === "done") return this.#complete({}, signal); // throws if it has ended
       // The parts have become one object, which is perhaps not yet a file.
@@ -252,6 +313,7 @@ export class Upload {
     return this.#complete({ crc64nvme: this.#transfer.whole() }, signal);
   }
 
+  /** @param {object} body @param {AbortSignal} signal */
   async #complete(body, signal) {
     this.#enter("completing");
     const result = await this.#session.complete(body, signal);
@@ -267,12 +329,14 @@ export class Upload {
     if (this.#state === "offline") this.#to(this.#phase);
   }
 
+  /** @param {string} phase */
   #enter(phase) {
     const shown = this.#state === this.#phase;
     this.#phase = phase;
     if (shown && this.#state !== phase) this.#to(phase);
   }
 
+  /** @param {string} state */
   #to(state) {
     this.#state = state;
     this.#tell();
@@ -283,16 +347,17 @@ export class Upload {
   }
 
   #tell() {
-    clearTimeout(this.#emitting);
+    clearTimeout(this.#emitting ?? undefined);
     this.#emitting = null;
     try {
       this.onchange?.(this.snapshot());
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       (globalThis.reportError ?? console.error)(error); // a fault in the page must not end the upload
     }
   }
 }
 
+/** @param {unknown} error */
 function asUploadError(error) {
   if (error instanceof UploadError) return error;
   if (error instanceof ChangedError) return new UploadError({ code: "changed", detail: error.message, path: error.path });

@@ -7,54 +7,73 @@
 // Exports: isolate(name); Words with t(key, ...args), parts(key, ...args), n(key, count), has(key), size(bytes), of(part, whole), span(seconds),
 // percent(share), list(phrases), day(date), exact(date); describe(snapshot, words); Crier with say(snapshot).
 
+/** @import { Snapshot } from "./upload.js" */
+
 const PREFIXES = ["", "k", "M", "G", "T", "P"];
 
 /** Returns a name that does not change the direction of the text around it. */
-export const isolate = (name) => `\u2068${name}\u2069`;
+export const isolate = (/** @type {string} */ name) => `\u2068${name}\u2069`;
 
 /** The texts of a page. `texts` contains the language as `lang`, and the letter for bytes as `unit`. */
 export class Words {
   #texts;
   #plural;
 
+  /** @param {{ lang: string, unit: string, [key: string]: any }} texts */
   constructor(texts) {
     this.#texts = texts;
     this.#plural = new Intl.PluralRules(texts.lang);
   }
 
+  /** @param {string} key */
   has(key) {
     return key in this.#texts;
   }
 
-  /** Returns a text. Its arguments stand where fmt.Sprintf puts them: %s in their order, or %[2]s. */
+  /**
+   * Returns a text. Its arguments stand where fmt.Sprintf puts them: %s in their order, or %[2]s.
+   * @param {string} key @param {any[]} args
+   */
   t(key, ...args) {
     return this.parts(key, ...args).join("");
   }
 
-  /** Returns the pieces of a text, with its arguments, which may be elements, among them. */
+  /**
+   * Returns the pieces of a text, with its arguments, which may be elements, among them.
+   * @param {string} key @param {any[]} args
+   * @returns {(string | Node)[]}
+   */
   parts(key, ...args) {
     let next = 0;
-    return this.#texts[key].split(/%(\[\d\])?s/).flatMap((piece, i, all) => {
+    return this.#texts[key].split(/%(\[\d\])?s/).flatMap((/** @type {string} */ piece, /** @type {number} */ i, /** @type {any[]} */ all) => {
       if (i % 2) return [];
       return i + 1 < all.length ? [piece, args[all[i + 1] ? all[i + 1][1] - 1 : next++]] : [piece];
     });
   }
 
-  /** Writes a number with the things that a key names. */
+  /**
+   * Writes a number with the things that a key names.
+   * @param {string} key @param {number} count
+   */
   n(key, count) {
     const things = [this.#texts[key]].flat(); // a language may have one word for both
     return `${this.#number(count)}\u00a0${this.#plural.select(count) === "one" ? things[0] : things.at(-1)}`;
   }
 
+  /** @param {number} value */
   #number(value, decimals = 0) {
     return new Intl.NumberFormat(this.#texts.lang, { maximumFractionDigits: decimals }).format(value);
   }
 
+  /** @param {string} number @param {number} power */
   #with(number, power) {
     return `${number}\u00a0${PREFIXES[power]}${this.#texts.unit}`;
   }
 
-  /** Writes a number of bytes with at most three digits. */
+  /**
+   * Writes a number of bytes with at most three digits.
+   * @param {number} bytes
+   */
   size(bytes) {
     let value = bytes,
       power = 0;
@@ -62,7 +81,10 @@ export class Words {
     return this.#with(this.#number(value, value < 100 ? 1 : 0), power);
   }
 
-  /** Writes two numbers of bytes in one unit, as 412 of 1,200 MB. */
+  /**
+   * Writes two numbers of bytes in one unit, as 412 of 1,200 MB.
+   * @param {number} part @param {number} whole
+   */
   of(part, whole) {
     let unit = 1,
       power = 0;
@@ -75,7 +97,10 @@ export class Words {
     );
   }
 
-  /** Writes a time span. */
+  /**
+   * Writes a time span.
+   * @param {number} seconds
+   */
   span(seconds) {
     const all = Math.max(1, Math.ceil(seconds));
     if (all < 60) return this.t("seconds", this.#number(all));
@@ -83,21 +108,29 @@ export class Words {
     return this.t("hours", this.#number(Math.ceil(all / 3600)));
   }
 
+  /** @param {number} share */
   percent(share) {
     return new Intl.NumberFormat(this.#texts.lang, { style: "percent" }).format(Math.floor(share * 100) / 100);
   }
 
-  /** Joins phrases into a sentence without its full stop. */
+  /**
+   * Joins phrases into a sentence without its full stop.
+   * @param {string[]} phrases
+   */
   list(phrases) {
     const text = phrases.join(", ");
     return text.charAt(0).toLocaleUpperCase(this.#texts.lang) + text.slice(1);
   }
 
-  /** Writes the weekday of a date; exact() writes all of it. */
+  /**
+   * Writes the weekday of a date; exact() writes all of it.
+   * @param {Date} date
+   */
   day(date) {
     return new Intl.DateTimeFormat(this.#texts.lang, { weekday: "long" }).format(date);
   }
 
+  /** @param {Date} date */
   exact(date) {
     return new Intl.DateTimeFormat(this.#texts.lang, { dateStyle: "long", timeStyle: "short" }).format(date);
   }
@@ -106,6 +139,7 @@ export class Words {
 /**
  * Describes an upload: `percent`, the `line` below the bar and one `more`, whether it is `held` or
  * `busy`, and whether it can pause ('pause'), resume ('resume') or neither ('').
+ * @param {Snapshot} snapshot @param {Words} words
  */
 export function describe({ state, sent, total, rate, left }, words) {
   const share = total ? sent / total : state === "completing" || state === "done" ? 1 : 0;
@@ -143,11 +177,15 @@ export class Crier {
   #state = "";
   #tenth = 0;
 
+  /** @param {Words} words */
   constructor(words) {
     this.#words = words;
   }
 
-  /** Returns what to read out now, or an empty text. */
+  /**
+   * Returns what to read out now, or an empty text.
+   * @param {Snapshot} snapshot
+   */
   say(snapshot) {
     const { share, percent, line } = describe(snapshot, this.#words),
       tenth = Math.floor(share * 10);

@@ -12,6 +12,17 @@
 
 import { Crc64, Crc32 } from "./crc.js";
 
+/** @import { Sum64 } from "./crc.js" */
+/**
+ * @typedef {{ length: number, crc64: Sum64, crc32: number }} Sum
+ * @typedef {{ crc32?: boolean }} Wanted
+ * @typedef {(blobs: Blob[], wanted: Wanted) => Promise<Sum[]>} Summing
+ * @typedef {{
+ *   from: number, blobs: Blob[], crc32: boolean, signal?: AbortSignal,
+ *   resolve: (sums: Sum[]) => void, reject: (error: unknown) => void,
+ * }} Task
+ */
+
 const BLOCK = 1 << 20;
 
 // A task for a worker has at most TASK_BYTES bytes, unless it is a single blob, and at most
@@ -31,7 +42,11 @@ export class ChangedError extends Error {
   }
 }
 
-/** Returns the sums of blobs, one after the other. Without `crc32`, that field is 0. */
+/**
+ * Returns the sums of blobs, one after the other. Without `crc32`, that field is 0.
+ * @param {Blob[]} blobs @param {Wanted} wanted
+ * @returns {Promise<Sum[]>}
+ */
 export async function sums(blobs, { crc32 = false } = {}) {
   const all = [];
   for (const blob of blobs) {
@@ -46,6 +61,7 @@ export async function sums(blobs, { crc32 = false } = {}) {
 }
 
 // blocks yields a blob's bytes. Each block is overwritten by the next.
+/** @param {Blob} blob @param {number} index @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>} */
 async function* blocks(blob, index) {
   const reader = blob.size > BLOCK && readerOf(blob);
   if (!reader) return yield* copies(blob, index);
@@ -64,6 +80,7 @@ async function* blocks(blob, index) {
 
 // readerOf returns a reader that fills the same memory again and again, if the browser has one.
 // Otherwise browsers keep hundreds of unused blocks until they collect them.
+/** @param {Blob} blob */
 function readerOf(blob) {
   try {
     return blob.stream().getReader({ mode: "byob" });
@@ -74,8 +91,9 @@ function readerOf(blob) {
 
 // copies yields a blob's bytes, each block in memory of its own. It reads the next block while the
 // previous one is used.
+/** @param {Blob} blob @param {number} index */
 async function* copies(blob, index) {
-  const read = async (from) => {
+  const read = async (/** @type {number} */ from) => {
     const piece = blob.slice(from, from + BLOCK);
     const buffer = await piece.arrayBuffer().catch(() => null);
     if (buffer?.byteLength !== piece.size) throw new ChangedError("", index);
@@ -92,6 +110,7 @@ async function* copies(blob, index) {
 
 /** A few workers. They start when they are needed. */
 export class Pool {
+  /** @type {Pool | null} */
   static #shared = null;
 
   /** The pool of the whole page. */
@@ -100,23 +119,30 @@ export class Pool {
   }
 
   #free; // how many workers may still be started
+  /** @type {Summing[]} */
   #idle = []; // what takes a task: a function that returns a promise
+  /** @type {Task[]} */
   #waiting = []; // tasks
+  /** @type {Worker[]} */
   #workers = [];
   #options;
 
+  /** @param {{ size?: number, Worker?: typeof globalThis.Worker | null, url?: URL }} options */
   constructor({ size = usualSize(), Worker = globalThis.Worker, url = new URL("worker.js", import.meta.url) } = {}) {
     this.#options = { Worker, url };
     this.#free = Worker ? size : 1;
   }
 
-  /** Returns {length, crc64, crc32} of each blob. A blob that cannot be read throws a ChangedError with its index. */
+  /**
+   * Returns {length, crc64, crc32} of each blob. A blob that cannot be read throws a ChangedError with its index.
+   * @param {Blob[]} blobs @param {Wanted & { signal?: AbortSignal }} options
+   */
   async sums(blobs, { crc32 = false, signal } = {}) {
     const tasks = tasksOf(blobs);
-    const answers = await Promise.all(tasks.map(({ from, to }) => new Promise((resolve, reject) => {
+    const answers = await Promise.all(tasks.map(({ from, to }) => /** @type {Promise<Sum[]>} */ (new Promise((resolve, reject) => {
       this.#waiting.push({ from, blobs: blobs.slice(from, to), crc32, signal, resolve, reject });
       this.#next();
-    })));
+    }))));
     return answers.flat();
   }
 
@@ -128,9 +154,11 @@ export class Pool {
   }
 
   async #next() {
-    if (!this.#waiting.length || (!this.#idle.length && !this.#free)) return;
+    if (!this.#idle.length && !this.#free) return;
+    const task = this.#waiting.shift();
+    if (!task) return;
     const run = this.#idle.pop() ?? this.#start();
-    const { from, blobs, crc32, signal, resolve, reject } = this.#waiting.shift();
+    const { from, blobs, crc32, signal, resolve, reject } = task;
     try {
       if (signal?.aborted) throw signal.reason;
       resolve(await run(blobs, { crc32 }));
@@ -143,9 +171,11 @@ export class Pool {
   }
 
   // start returns a function like sums: a worker that computes, or sums itself.
+  /** @returns {Summing} */
   #start() {
     this.#free--;
     const { Worker, url } = this.#options;
+    /** @type {Worker | null} */
     let worker = null;
     try {
       worker = Worker && new Worker(url, { type: "module" });
@@ -167,10 +197,11 @@ function usualSize() {
 }
 
 // ask returns the worker's answer to its only open question, or null if it has failed.
+/** @param {Worker} worker @param {object} question @returns {Promise<{ sums?: Sum[], changed?: number } | null>} */
 function ask(worker, question) {
   return new Promise((resolve) => {
     worker.onmessage = ({ data }) => resolve(data);
-    worker.onmessageerror = worker.onerror = (event) => {
+    worker.onmessageerror = worker.onerror = (/** @type {Event} */ event) => {
       event.preventDefault?.();
       resolve(null);
     };
@@ -178,6 +209,7 @@ function ask(worker, question) {
   });
 }
 
+/** @param {Blob[]} blobs */
 function tasksOf(blobs) {
   const tasks = [];
   for (let from = 0, to = 0; to < blobs.length; from = to) {
@@ -190,7 +222,7 @@ function tasksOf(blobs) {
 }
 
 // In a worker, answer its page.
-if (typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope) {
+if ("WorkerGlobalScope" in globalThis) {
   globalThis.onmessage = async ({ data: { blobs, options } }) => {
     try {
       postMessage({ sums: await sums(blobs, options) });
