@@ -125,7 +125,8 @@ export class Bundle {
     const found = [];
     /** @type {(kind: string, entry: number, begin: number, end: number) => void} */
     const add = (kind, entry, begin, end) => {
-      const first = Math.max(from, begin), last = Math.min(to, end);
+      const first = Math.max(from, begin),
+        last = Math.min(to, end);
       if (first < last) found.push({ kind, entry, from: first - begin, to: last - begin });
     };
     for (let i = this.#entryAt(from); i < this.entries.length && this.entries[i].header < to; i++) {
@@ -140,9 +141,11 @@ export class Bundle {
   // entryAt returns the first entry that ends after an offset.
   /** @param {number} at */
   #entryAt(at) {
-    let low = 0, high = this.entries.length;
+    let low = 0,
+      high = this.entries.length;
     while (low < high) {
-      const middle = (low + high) >> 1, { offset, length } = this.entries[middle];
+      const middle = (low + high) >> 1,
+        { offset, length } = this.entries[middle];
       if (offset + length <= at) low = middle + 1;
       else high = middle;
     }
@@ -152,10 +155,27 @@ export class Bundle {
   // end returns the records after the directory. If the directory begins beyond 32 bits, they
   // include the ZIP64 end record and its locator.
   #end() {
-    const count = this.entries.length, at = this.directory, size = this.#records;
-    const zip64 = at < WIDE ? new Uint8Array(0) : fields(
-      [4, 0x06064b50], [8, 44], [2, MADE_BY], [2, ZIP64], [8, 0], [8, count], [8, count], [8, size], [8, at],
-      [4, 0x07064b50], [4, 0], [8, at + size], [4, 1]);
+    const count = this.entries.length,
+      at = this.directory,
+      size = this.#records;
+    const zip64 =
+      at < WIDE
+        ? new Uint8Array(0)
+        : fields(
+            [4, 0x06064b50],
+            [8, 44],
+            [2, MADE_BY],
+            [2, ZIP64],
+            [8, 0],
+            [8, count],
+            [8, count],
+            [8, size],
+            [8, at],
+            [4, 0x07064b50],
+            [4, 0],
+            [8, at + size],
+            [4, 1],
+          );
     const end = fields([4, 0x06054b50], [4, 0], [2, count], [2, count], [4, size], [4, narrow(at)], [2, 0]);
     return joined([zip64, end]);
   }
@@ -190,7 +210,9 @@ export class Parts {
    * Any other order gives the same bytes.
    */
   order() {
-    const first = [], headers = [], last = [];
+    const first = [],
+      headers = [],
+      last = [];
     for (let number = 1; number <= this.count; number++) {
       if (this.#end(number) > this.#bundle.directory) last.push(number);
       else if (this.#hasLongHeader(number)) headers.push(number);
@@ -239,7 +261,10 @@ export class Parts {
    */
   async part(from, to, { signal } = {}) {
     const pieces = this.#bundle.pieces(from, to);
-    await this.#learn(pieces.filter(({ kind }) => kind !== "content"), signal);
+    await this.#learn(
+      pieces.filter(({ kind }) => kind !== "content"),
+      signal,
+    );
     const blobs = [];
     for (const piece of pieces) blobs.push(piece.kind === "content" ? this.#slice(piece) : await this.#bytes(piece));
     return new Blob(blobs);
@@ -314,7 +339,10 @@ export class Parts {
   /** @param {Share[]} shares @param {AbortSignal} [signal] */
   async #read(shares, signal) {
     try {
-      return await this.#pool.sums(shares.map((share) => this.#slice(share)), { crc32: true, signal });
+      return await this.#pool.sums(
+        shares.map((share) => this.#slice(share)),
+        { crc32: true, signal },
+      );
     } catch (error) {
       if (!(error instanceof ChangedError)) throw error;
       throw new ChangedError(this.#bundle.entries[shares[error.index].entry].path);
@@ -385,7 +413,9 @@ class Paths {
 
   /** @param {string} path */
   add(path) {
-    const own = bare(path), folder = own !== path, parents = parentsOf(own);
+    const own = bare(path),
+      folder = own !== path,
+      parents = parentsOf(own);
     if ((folder ? this.#folders : this.#files).has(own)) throw new BundleError(path, "occurs twice");
     if ((folder ? this.#files : this.#folders).has(own) || (!folder && this.#parents.has(own))) {
       throw new BundleError(path, "is both a file and a folder");
@@ -410,10 +440,14 @@ function bare(path) {
 }
 
 // The archive's numbers, as in APPNOTE.
-const PLAIN = 20, ZIP64 = 45; // versions needed
+const PLAIN = 20,
+  ZIP64 = 45; // versions needed
 const MADE_BY = (3 << 8) | 45; // Unix
 const UTF8_FLAG = 1 << 11;
-const FILE = 0o100644, EXECUTABLE = 0o100755, FOLDER = 0o040755, FOLDER_BIT = 0x10;
+const FILE = 0o100644,
+  EXECUTABLE = 0o100755,
+  FOLDER = 0o040755,
+  FOLDER_BIT = 0x10;
 
 /** @param {Placed} entry @param {number} sum */
 function localHeader(entry, sum) {
@@ -426,18 +460,31 @@ function record(entry, sum) {
   const large = zip64Field([entry.length, entry.length, entry.header]);
   const mode = entry.folder ? FOLDER : entry.executable ? EXECUTABLE : FILE;
   return joined([
-    fields([4, 0x02014b50], [2, MADE_BY]), common(entry, sum, large),
+    fields([4, 0x02014b50], [2, MADE_BY]),
+    common(entry, sum, large),
     fields([2, 0], [2, 0], [2, 0], [2, entry.folder ? FOLDER_BIT : 0], [2, mode], [4, narrow(entry.header)]),
-    names(entry), large,
+    names(entry),
+    large,
   ]);
 }
 
 // common returns the fields that the local header and the record share.
 /** @param {Placed} entry @param {number} sum @param {Uint8Array} large */
 function common({ path, length, modified }, sum, large) {
-  const [clock, date] = dosTime(modified), size = narrow(length);
-  return fields([2, large.length ? ZIP64 : PLAIN], [2, UTF8_FLAG], [2, 0], [2, clock], [2, date], [4, sum], [4, size], [4, size],
-    [2, utf8.encode(path).length], [2, 9 + large.length]);
+  const [clock, date] = dosTime(modified),
+    size = narrow(length);
+  return fields(
+    [2, large.length ? ZIP64 : PLAIN],
+    [2, UTF8_FLAG],
+    [2, 0],
+    [2, clock],
+    [2, date],
+    [4, sum],
+    [4, size],
+    [4, size],
+    [2, utf8.encode(path).length],
+    [2, 9 + large.length],
+  );
 }
 
 // names returns the path, and the field with the time.

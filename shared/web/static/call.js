@@ -9,7 +9,8 @@ import { Service } from "./service.js";
 import { isolate, Words } from "./words.js";
 
 const read = (/** @type {string} */ id) => JSON.parse(byId(id).textContent);
-const errors = read("error-texts"), words = new Words(read("call-texts"));
+const errors = read("error-texts"),
+  words = new Words(read("call-texts"));
 const service = new Service({ base: "" });
 const main = () => find("main");
 
@@ -96,7 +97,10 @@ function forgive(form) {
   for (const error of form.querySelectorAll(".error")) {
     for (const field of form.querySelectorAll("[aria-invalid]")) {
       field.removeAttribute("aria-invalid");
-      const others = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id !== error.id).join(" ");
+      const others = (field.getAttribute("aria-describedby") ?? "")
+        .split(" ")
+        .filter((id) => id !== error.id)
+        .join(" ");
       if (others) field.setAttribute("aria-describedby", others);
       else field.removeAttribute("aria-describedby");
     }
@@ -171,7 +175,11 @@ async function bulk(form, what) {
   const ids = chosen(form).map((e) => e.value);
   const status = find("[data-chosen]", form);
   const remove = (/** @type {string} */ id) => `DELETE v1/files/${id}${backup ? "?area=backup" : ""}`;
-  const { done, problem } = await each(ids, what === "restore" ? restore : remove, (text) => (status.textContent = text));
+  const { done, problem } = await each(
+    ids,
+    what === "restore" ? restore : remove,
+    (text) => (status.textContent = text),
+  );
   const then = new URL(form.dataset.then ?? "", document.baseURI);
   if (what === "delete" && !backup && done.length) then.searchParams.set("deleted", done.join(","));
   await end(then.href, problem, what === "restore" ? restored(done) : "");
@@ -202,7 +210,8 @@ function end(to, problem, success) {
  * @param {HTMLFormElement} form
  */
 function count(form) {
-  const all = chosen(form), files = words.n("files", all.length);
+  const all = chosen(form),
+    files = words.n("files", all.length);
   const bytes = all.reduce((sum, e) => sum + Number(e.dataset.size), 0);
   find("[data-chosen]", form).textContent = words.t("chosen", files, words.size(bytes));
   find("[data-count]", form).textContent = words.t(form.dataset.area === "backup" ? "purge" : "delete", files);

@@ -26,7 +26,9 @@ const LO = new Int32Array(8 * 256);
 const T32 = new Int32Array(16 * 256);
 
 for (let byte = 0; byte < 256; byte++) {
-  let hi = 0, lo = byte, narrow = byte;
+  let hi = 0,
+    lo = byte,
+    narrow = byte;
   for (let bit = 0; bit < 8; bit++) {
     const odd = -(lo & 1);
     lo = ((lo >>> 1) | (hi << 31)) ^ (POLY64.lo & odd);
@@ -41,7 +43,8 @@ for (let i = 256; i < 16 * 256; i++) {
   T32[i] = (T32[i - 256] >>> 8) ^ T32[T32[i - 256] & 255];
 }
 for (let i = 256; i < 8 * 256; i++) {
-  const hi = HI[i - 256], lo = LO[i - 256];
+  const hi = HI[i - 256],
+    lo = LO[i - 256];
   HI[i] = (hi >>> 8) ^ HI[lo & 255];
   LO[i] = ((lo >>> 8) | (hi << 24)) ^ LO[lo & 255];
 }
@@ -63,11 +66,19 @@ export class Crc64 {
   update(bytes) {
     const { head, words } = cut(bytes, 2);
     this.#slowly(bytes, 0, head);
-    let hi = this.#hi, lo = this.#lo;
+    let hi = this.#hi,
+      lo = this.#lo;
     for (let at = 0; at < words.length; at += 2) {
-      const a = lo ^ words[at], b = hi ^ words[at + 1];
-      const a0 = 1792 + (a & 255), a1 = 1536 + ((a >>> 8) & 255), a2 = 1280 + ((a >>> 16) & 255), a3 = 1024 + (a >>> 24);
-      const b0 = 768 + (b & 255), b1 = 512 + ((b >>> 8) & 255), b2 = 256 + ((b >>> 16) & 255), b3 = b >>> 24;
+      const a = lo ^ words[at],
+        b = hi ^ words[at + 1];
+      const a0 = 1792 + (a & 255),
+        a1 = 1536 + ((a >>> 8) & 255),
+        a2 = 1280 + ((a >>> 16) & 255),
+        a3 = 1024 + (a >>> 24);
+      const b0 = 768 + (b & 255),
+        b1 = 512 + ((b >>> 8) & 255),
+        b2 = 256 + ((b >>> 16) & 255),
+        b3 = b >>> 24;
       lo = LO[a0] ^ LO[a1] ^ LO[a2] ^ LO[a3] ^ LO[b0] ^ LO[b1] ^ LO[b2] ^ LO[b3];
       hi = HI[a0] ^ HI[a1] ^ HI[a2] ^ HI[a3] ^ HI[b0] ^ HI[b1] ^ HI[b2] ^ HI[b3];
     }
@@ -79,7 +90,8 @@ export class Crc64 {
 
   /** @param {Uint8Array} bytes @param {number} from @param {number} to */
   #slowly(bytes, from, to) {
-    let hi = this.#hi, lo = this.#lo;
+    let hi = this.#hi,
+      lo = this.#lo;
     for (let i = from; i < to; i++) {
       const t = (lo ^ bytes[i]) & 255;
       lo = ((lo >>> 8) | (hi << 24)) ^ LO[t];
@@ -131,11 +143,27 @@ export class Crc32 {
     this.#slowly(bytes, 0, head);
     let crc = this.#crc;
     for (let at = 0; at < words.length; at += 4) {
-      const a = crc ^ words[at], b = words[at + 1], c = words[at + 2], d = words[at + 3];
-      crc = T32[3840 + (a & 255)] ^ T32[3584 + ((a >>> 8) & 255)] ^ T32[3328 + ((a >>> 16) & 255)] ^ T32[3072 + (a >>> 24)] ^
-        T32[2816 + (b & 255)] ^ T32[2560 + ((b >>> 8) & 255)] ^ T32[2304 + ((b >>> 16) & 255)] ^ T32[2048 + (b >>> 24)] ^
-        T32[1792 + (c & 255)] ^ T32[1536 + ((c >>> 8) & 255)] ^ T32[1280 + ((c >>> 16) & 255)] ^ T32[1024 + (c >>> 24)] ^
-        T32[768 + (d & 255)] ^ T32[512 + ((d >>> 8) & 255)] ^ T32[256 + ((d >>> 16) & 255)] ^ T32[d >>> 24];
+      const a = crc ^ words[at],
+        b = words[at + 1],
+        c = words[at + 2],
+        d = words[at + 3];
+      crc =
+        T32[3840 + (a & 255)] ^
+        T32[3584 + ((a >>> 8) & 255)] ^
+        T32[3328 + ((a >>> 16) & 255)] ^
+        T32[3072 + (a >>> 24)] ^
+        T32[2816 + (b & 255)] ^
+        T32[2560 + ((b >>> 8) & 255)] ^
+        T32[2304 + ((b >>> 16) & 255)] ^
+        T32[2048 + (b >>> 24)] ^
+        T32[1792 + (c & 255)] ^
+        T32[1536 + ((c >>> 8) & 255)] ^
+        T32[1280 + ((c >>> 16) & 255)] ^
+        T32[1024 + (c >>> 24)] ^
+        T32[768 + (d & 255)] ^
+        T32[512 + ((d >>> 8) & 255)] ^
+        T32[256 + ((d >>> 16) & 255)] ^
+        T32[d >>> 24];
     }
     this.#crc = crc;
     this.#slowly(bytes, head + 4 * words.length, bytes.length);
@@ -210,9 +238,12 @@ function power64(k) {
 // multiply64 multiplies two polynomials modulo that of the checksum.
 /** @param {Sum64} a @param {Sum64} b @returns {Sum64} */
 function multiply64(a, b) {
-  let { hi, lo } = b, productHi = 0, productLo = 0;
+  let { hi, lo } = b,
+    productHi = 0,
+    productLo = 0;
   for (let bit = 63; bit >= 0; bit--) {
-    const has = -((bit > 31 ? a.hi >>> (bit - 32) : a.lo >>> bit) & 1), odd = -(lo & 1);
+    const has = -((bit > 31 ? a.hi >>> (bit - 32) : a.lo >>> bit) & 1),
+      odd = -(lo & 1);
     productHi ^= hi & has;
     productLo ^= lo & has;
     lo = ((lo >>> 1) | (hi << 31)) ^ (POLY64.lo & odd);

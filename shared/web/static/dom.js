@@ -11,7 +11,8 @@ export const byId = (id) => document.getElementById(id);
  *   (selector: string, within?: ParentNode): any,
  * }}
  */
-export const find = (/** @type {string} */ selector, /** @type {ParentNode} */ within = document) => within.querySelector(selector);
+export const find = (/** @type {string} */ selector, /** @type {ParentNode} */ within = document) =>
+  within.querySelector(selector);
 
 /**
  * Returns a new element from a <template>.

@@ -99,7 +99,9 @@ export function canChoose() {
  */
 export async function choose(folder) {
   try {
-    return await reopened(folder ? [await pickers.showDirectoryPicker()] : await pickers.showOpenFilePicker({ multiple: true }));
+    return await reopened(
+      folder ? [await pickers.showDirectoryPicker()] : await pickers.showOpenFilePicker({ multiple: true }),
+    );
   } catch (/** @type {any} */ error) {
     if (error.name === "AbortError") return [];
     throw error;

@@ -33,7 +33,8 @@ export function collect(fields) {
     } else if (type === "number") {
       all[name] = value === "" ? 0 : Math.round(Number(value) * Number(data.unit ?? 1));
     } else if ("recipients" in data) {
-      const found = people(value), wrong = found.filter(({ kind }) => !kind);
+      const found = people(value),
+        wrong = found.filter(({ kind }) => !kind);
       if (wrong.length) return { wrong: wrong.map(({ text }) => text), name };
       for (const kind of ["m", "c"]) {
         const some = found.filter((one) => one.kind === kind).map((one) => one.value);

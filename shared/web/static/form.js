@@ -141,7 +141,8 @@ export class Form {
       (/** @type {any} */ field) => (message || field !== this.#to) && (other || field.name !== "d"),
     );
     if (bad) return reveal(bad);
-    const of = (/** @type {string} */ kind) => this.#people.filter((one) => one.kind === kind).map(({ value }) => value);
+    const of = (/** @type {string} */ kind) =>
+      this.#people.filter((one) => one.kind === kind).map(({ value }) => value);
     return set({
       ...(message && { m: of("m"), c: of("c"), i: this.#field("i").value.trim() }),
       expires: this.#field("expires").value,

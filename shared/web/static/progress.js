@@ -29,7 +29,9 @@ export class Progress {
     this.section = section;
     this.#list = list;
     this.#rows = rows;
-    this.section.addEventListener("click", (/** @type {any} */ { target }) => press(target.closest("[data-do]")?.dataset.do));
+    this.section.addEventListener("click", (/** @type {any} */ { target }) =>
+      press(target.closest("[data-do]")?.dataset.do),
+    );
     find('[data-do="again"] input', this.section).addEventListener("change", (/** @type {any} */ { target }) => {
       const [file] = target.files;
       target.value = "";

@@ -109,7 +109,10 @@ function drawKind(row, item, inPicture) {
   const use = find("use", row);
   const kind = find(".kind", row);
   const icon = kind.firstElementChild;
-  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, `#${item.folder || !file ? "folder" : iconOf(file)}`));
+  use.setAttribute(
+    "href",
+    use.getAttribute("href").replace(/#.*/, `#${item.folder || !file ? "folder" : iconOf(file)}`),
+  );
   if (item.folder || !file || !inPicture) return;
   if (file.size >= LARGEST_PICTURE || !/^image\/(?!svg)/.test(file.type)) return;
   const picture = element("img", { alt: "", width: 40, height: 40, src: URL.createObjectURL(file) });

@@ -257,7 +257,8 @@ class SendPage {
     change(path);
     this.#rows.clear(); // a picture may have changed
     this.#edit();
-    if (this.#resumed?.protected) warn(this.#chosen, words.t("wrong.gone")); // its password is not known here
+    if (this.#resumed?.protected)
+      warn(this.#chosen, words.t("wrong.gone")); // its password is not known here
     else if (this.#choice.items.length) this.#send(this.#options);
   }
 

@@ -117,14 +117,20 @@ export class Service {
     /** @type {{ [name: string]: string }} */
     const all = { Accept: "application/json", ...login, ...headers };
     if (body) all["Content-Type"] = "application/json";
-    const controller = new AbortController(), stop = () => controller.abort();
+    const controller = new AbortController(),
+      stop = () => controller.abort();
     const idle = setTimeout(stop, LONGEST);
     signal?.addEventListener("abort", stop);
     try {
       signal?.throwIfAborted();
       const response = await this.#fetch.call(globalThis, this.#base + path, {
-        method, headers: all, body: body && JSON.stringify(body), keepalive, credentials,
-        cache: "no-store", signal: controller.signal,
+        method,
+        headers: all,
+        body: body && JSON.stringify(body),
+        keepalive,
+        credentials,
+        cache: "no-store",
+        signal: controller.signal,
       });
       const text = await response.text();
       if (!response.ok) throw refusal(response.status, (name) => response.headers.get(name));
@@ -164,7 +170,10 @@ function parsed(text) {
 export function refusal(status, header) {
   const asked = header("WWW-Authenticate") ?? header("X-Amzn-Remapped-WWW-Authenticate") ?? "";
   return new UploadError({
-    status, detail: header("Ferry-Error") ?? "", parameter: header("Ferry-Parameter") ?? "", retryAfter: retryAfter(header),
+    status,
+    detail: header("Ferry-Error") ?? "",
+    parameter: header("Ferry-Parameter") ?? "",
+    retryAfter: retryAfter(header),
     code: status === 401 && asked.includes('realm="link"') ? "password" : "",
   });
 }

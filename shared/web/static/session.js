@@ -101,7 +101,9 @@ export class Session {
     const body = { name, type, length, bundle, files, ...options };
     this.#key ||= hex(crypto.getRandomValues(new Uint8Array(16)));
     const headers = { "Idempotency-Key": this.#key };
-    const status = await this.#retry.run(signal, () => this.#service.call("POST", "uploads", { body, headers, signal }));
+    const status = await this.#retry.run(signal, () =>
+      this.#service.call("POST", "uploads", { body, headers, signal }),
+    );
     this.#key = "";
     this.#use(status);
     const { password, ...kept } = options;
@@ -207,7 +209,9 @@ export class Session {
     });
     if (!Array.isArray(answer?.files)) throw new UploadError({ code: "answer" });
     const id = parseInt(this.id ?? "", 10); // of the file
-    const file = this.isGuest ? answer.files[0] : answer.files.find((/** @type {{ id: number }} */ one) => one.id === id);
+    const file = this.isGuest
+      ? answer.files[0]
+      : answer.files.find((/** @type {{ id: number }} */ one) => one.id === id);
     return { id, answer, file: file ?? (await this.#service.call("GET", `files/${id}`, { signal }).catch(() => null)) };
   }
 

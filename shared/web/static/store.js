@@ -58,11 +58,13 @@ export class Store {
    * @returns {Promise<Unfinished[]>}
    */
   async list(scope) {
-    const all = await this.#do("readonly", (uploads) => uploads.getAll()) ?? [];
+    const all = (await this.#do("readonly", (uploads) => uploads.getAll())) ?? [];
     const over = all.filter(({ created }) => !(created > this.#now() - LIFE));
     for (const { id } of over) await this.delete(id);
     const held = new Set((await this.#locks?.query().catch(() => null))?.held?.map(({ name }) => name));
-    const open = all.filter((record) => record.scope === scope && !over.includes(record) && !held.has(LOCK + record.id));
+    const open = all.filter(
+      (record) => record.scope === scope && !over.includes(record) && !held.has(LOCK + record.id),
+    );
     return open.sort((a, b) => b.created - a.created);
   }
 

@@ -57,7 +57,8 @@ function exchange({ method, url, headers }, blob, { XMLHttpRequest = globalThis.
       onprogress(Math.min(loaded, blob.size));
     };
     xhr.onload = () => {
-      if (xhr.status >= 300) return fail(refusal(xhr.status, (/** @type {string} */ name) => xhr.getResponseHeader(name)));
+      if (xhr.status >= 300)
+        return fail(refusal(xhr.status, (/** @type {string} */ name) => xhr.getResponseHeader(name)));
       end();
       resolve();
     };

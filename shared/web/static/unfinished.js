@@ -113,7 +113,12 @@ function card(record, { arrived = [], expires }, page) {
   const resume = find('[data-do="resume"]', section);
   const again = find("label", section);
   const input = find("input", again);
-  describe(section, record, arrived.reduce((sum, { size }) => sum + size, 0), expires);
+  describe(
+    section,
+    record,
+    arrived.reduce((sum, { size }) => sum + size, 0),
+    expires,
+  );
 
   const use = async (/** @type {Found[]} */ found) => {
     if (found.length && !(await page.resume(record, found))) chooseAgain("wrong.other");

@@ -76,7 +76,13 @@ const EMIT_EVERY = 100; // milliseconds
  * @returns {Source}
  */
 export function fileSource(file, name = file.name) {
-  return { name, type: file.type, length: file.size, bundle: false, cut: (size, pool) => new Sections(file, size, pool) };
+  return {
+    name,
+    type: file.type,
+    length: file.size,
+    bundle: false,
+    cut: (size, pool) => new Sections(file, size, pool),
+  };
 }
 
 /**
@@ -86,7 +92,14 @@ export function fileSource(file, name = file.name) {
  */
 export function bundleSource(name, bundle) {
   const entries = bundle.entries.map(({ path }) => path);
-  return { name, type: "application/zip", length: bundle.length, bundle: true, entries, cut: (size, pool) => bundle.cut(size, pool) };
+  return {
+    name,
+    type: "application/zip",
+    length: bundle.length,
+    bundle: true,
+    entries,
+    cut: (size, pool) => bundle.cut(size, pool),
+  };
 }
 
 // Sections are the parts of a file, with the same methods as the Parts of a bundle.
@@ -360,6 +373,7 @@ export class Upload {
 /** @param {unknown} error */
 function asUploadError(error) {
   if (error instanceof UploadError) return error;
-  if (error instanceof ChangedError) return new UploadError({ code: "changed", detail: error.message, path: error.path });
+  if (error instanceof ChangedError)
+    return new UploadError({ code: "changed", detail: error.message, path: error.path });
   return new UploadError({ code: "internal", detail: String(error) });
 }

@@ -45,10 +45,12 @@ export class Words {
    */
   parts(key, ...args) {
     let next = 0;
-    return this.#texts[key].split(/%(\[\d\])?s/).flatMap((/** @type {string} */ piece, /** @type {number} */ i, /** @type {any[]} */ all) => {
-      if (i % 2) return [];
-      return i + 1 < all.length ? [piece, args[all[i + 1] ? all[i + 1][1] - 1 : next++]] : [piece];
-    });
+    return this.#texts[key]
+      .split(/%(\[\d\])?s/)
+      .flatMap((/** @type {string} */ piece, /** @type {number} */ i, /** @type {any[]} */ all) => {
+        if (i % 2) return [];
+        return i + 1 < all.length ? [piece, args[all[i + 1] ? all[i + 1][1] - 1 : next++]] : [piece];
+      });
   }
 
   /**

@@ -50,7 +50,8 @@ export class ChangedError extends Error {
 export async function sums(blobs, { crc32 = false } = {}) {
   const all = [];
   for (const blob of blobs) {
-    const wide = new Crc64(), narrow = new Crc32();
+    const wide = new Crc64(),
+      narrow = new Crc32();
     for await (const bytes of blocks(blob, all.length)) {
       wide.update(bytes);
       if (crc32) narrow.update(bytes);
@@ -65,7 +66,8 @@ export async function sums(blobs, { crc32 = false } = {}) {
 async function* blocks(blob, index) {
   const reader = blob.size > BLOCK && readerOf(blob);
   if (!reader) return yield* copies(blob, index);
-  let buffer = new ArrayBuffer(BLOCK), left = blob.size;
+  let buffer = new ArrayBuffer(BLOCK),
+    left = blob.size;
   try {
     while (left > 0) {
       const { value, done } = await reader.read(new Uint8Array(buffer));
@@ -74,7 +76,9 @@ async function* blocks(blob, index) {
       yield value;
       buffer = value.buffer;
     }
-  } catch { /* then bytes are missing */ }
+  } catch {
+    /* then bytes are missing */
+  }
   if (left) throw new ChangedError("", index);
 }
 
@@ -139,10 +143,17 @@ export class Pool {
    */
   async sums(blobs, { crc32 = false, signal } = {}) {
     const tasks = tasksOf(blobs);
-    const answers = await Promise.all(tasks.map(({ from, to }) => /** @type {Promise<Sum[]>} */ (new Promise((resolve, reject) => {
-      this.#waiting.push({ from, blobs: blobs.slice(from, to), crc32, signal, resolve, reject });
-      this.#next();
-    }))));
+    const answers = await Promise.all(
+      tasks.map(
+        ({ from, to }) =>
+          /** @type {Promise<Sum[]>} */ (
+            new Promise((resolve, reject) => {
+              this.#waiting.push({ from, blobs: blobs.slice(from, to), crc32, signal, resolve, reject });
+              this.#next();
+            })
+          ),
+      ),
+    );
     return answers.flat();
   }
 
@@ -179,11 +190,13 @@ export class Pool {
     let worker = null;
     try {
       worker = Worker && new Worker(url, { type: "module" });
-    } catch { /* the page may not */ }
+    } catch {
+      /* the page may not */
+    }
     if (!worker) return sums;
     this.#workers.push(worker);
     return async (blobs, options) => {
-      const said = worker && await ask(worker, { blobs, options });
+      const said = worker && (await ask(worker, { blobs, options }));
       if (said?.sums) return said.sums;
       if (said?.changed !== undefined) throw new ChangedError("", said.changed);
       worker = null; // it could not start, or broke down

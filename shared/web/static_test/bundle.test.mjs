@@ -23,12 +23,22 @@ function entries({ entries = [], count = 0, prefix = "" }, withFiles = true) {
 
 for (const c of golden.bundles) {
   test(`a bundle has the bytes that Go makes: ${c.name}`, async () => {
-    const bundle = new Bundle(entries(c)), parts = bundle.cut(c.part, pool);
+    const bundle = new Bundle(entries(c)),
+      parts = bundle.cut(c.part, pool);
     assert.deepEqual([bundle.length, bundle.directory], [c.length, c.directory]);
-    if (c.headers) assert.deepEqual(bundle.entries.map(({ header }) => header), c.headers);
-    if (c.offsets) assert.deepEqual(bundle.entries.map(({ offset }) => offset), c.offsets);
+    if (c.headers)
+      assert.deepEqual(
+        bundle.entries.map(({ header }) => header),
+        c.headers,
+      );
+    if (c.offsets)
+      assert.deepEqual(
+        bundle.entries.map(({ offset }) => offset),
+        c.offsets,
+      );
     assert.deepEqual(parts.order(), c.order);
-    const blobs = [], sums = [];
+    const blobs = [],
+      sums = [];
     for (const number of parts.order()) {
       sums[number - 1] = text64(await parts.sum(number));
       blobs[number - 1] = await parts.blob(number);
@@ -40,11 +50,22 @@ for (const c of golden.bundles) {
 
     // Any part can be made by itself, in any order, and cut anywhere.
     if (c.count) return; // in node that takes long
-    const again = bundle.cut(c.part, pool), last = again.count;
+    const again = bundle.cut(c.part, pool),
+      last = again.count;
     assert.equal(text64(await again.sum(last)), c.sums[last - 1]);
     assert.equal(text64(await again.sum(1, { fresh: true })), c.sums[0]);
-    for (const [from, to] of [[0, 1], [3, 1000], [bundle.directory - 1, bundle.directory + 1], [bundle.length >> 1, bundle.length]]) {
-      const part = Buffer.from(await bundle.cut(c.part, pool).part(from, Math.min(to, bundle.length)).then((blob) => blob.arrayBuffer()));
+    for (const [from, to] of [
+      [0, 1],
+      [3, 1000],
+      [bundle.directory - 1, bundle.directory + 1],
+      [bundle.length >> 1, bundle.length],
+    ]) {
+      const part = Buffer.from(
+        await bundle
+          .cut(c.part, pool)
+          .part(from, Math.min(to, bundle.length))
+          .then((blob) => blob.arrayBuffer()),
+      );
       assert.ok(part.equals(archive.subarray(from, to)), `bytes from ${from} to ${to}`);
     }
   });
@@ -52,11 +73,21 @@ for (const c of golden.bundles) {
 
 for (const c of golden.large) {
   test(`a bundle of more than memory is laid out as Go does: ${c.name}`, () => {
-    const bundle = new Bundle(entries(c, false)), sums = c.entries.map(({ crc32 = 0 }) => crc32);
+    const bundle = new Bundle(entries(c, false)),
+      sums = c.entries.map(({ crc32 = 0 }) => crc32);
     assert.deepEqual([bundle.length, bundle.directory], [c.length, c.directory]);
-    assert.deepEqual(bundle.entries.map(({ header }) => header), c.headers);
-    assert.deepEqual(bundle.entries.map(({ offset }) => offset), c.offsets);
-    assert.deepEqual(bundle.entries.map((_, i) => hex(bundle.header(i, sums[i]))), c.locals);
+    assert.deepEqual(
+      bundle.entries.map(({ header }) => header),
+      c.headers,
+    );
+    assert.deepEqual(
+      bundle.entries.map(({ offset }) => offset),
+      c.offsets,
+    );
+    assert.deepEqual(
+      bundle.entries.map((_, i) => hex(bundle.header(i, sums[i]))),
+      c.locals,
+    );
     assert.equal(hex(bundle.tail(sums)), c.tail);
   });
 }
@@ -85,13 +116,18 @@ test("the same bundles are refused as in Go, with the name of the entry", () => 
 });
 
 test("the entries of a chosen folder do not depend on the order in which it was read", async () => {
-  const files = ["b/z.txt", "b/a.txt", "a.txt", "b/日本.txt"].map((path, i) => Object.assign(fileOf(path, i, 10), { webkitRelativePath: path }));
+  const files = ["b/z.txt", "b/a.txt", "a.txt", "b/日本.txt"].map((path, i) =>
+    Object.assign(fileOf(path, i, 10), { webkitRelativePath: path }),
+  );
   const [one, two] = [files, files.toReversed?.() ?? [...files].reverse()].map((all) => {
     const choice = new Choice();
     choice.add(foundIn(all));
     return new Bundle(choice.entries);
   });
-  assert.deepEqual(one.entries.map(({ path }) => path), ["a.txt", "b/a.txt", "b/z.txt", "b/日本.txt"]);
+  assert.deepEqual(
+    one.entries.map(({ path }) => path),
+    ["a.txt", "b/a.txt", "b/z.txt", "b/日本.txt"],
+  );
   assert.equal(text64(await one.cut(1e6, pool).sum(1)), text64(await two.cut(1e6, pool).sum(1)));
   assert.equal(one.entries[0].modified, 1e9);
 });
@@ -113,7 +149,10 @@ function changing(bytes) {
 
 test("each byte is read once for all checksums, and a changed file is named", async () => {
   const { file, bytes } = changing(bytesOf(1, 300));
-  const bundle = new Bundle([{ path: "first", file: fileOf("first", 2, 50) }, { path: "second", file }]);
+  const bundle = new Bundle([
+    { path: "first", file: fileOf("first", 2, 50) },
+    { path: "second", file },
+  ]);
   const parts = bundle.cut(100, pool);
   for (const number of parts.order()) await parts.sum(number);
   const shares = new Set(Array.from({ length: 300 }, (_, i) => Math.floor((bundle.entries[1].offset + i) / 100)));
@@ -121,7 +160,10 @@ test("each byte is read once for all checksums, and a changed file is named", as
   await parts.sum(3, { fresh: true });
   bytes[150]++;
   const at = Math.floor((bundle.entries[1].offset + 150) / 100) + 1;
-  await assert.rejects(parts.sum(at, { fresh: true }), (error) => error instanceof ChangedError && error.path === "second");
+  await assert.rejects(
+    parts.sum(at, { fresh: true }),
+    (error) => error instanceof ChangedError && error.path === "second",
+  );
   await parts.sum(at); // what was read before is what was sent
   file.broken = true;
   await assert.rejects(bundle.cut(100, pool).sum(at), { name: "ChangedError", path: "second" });

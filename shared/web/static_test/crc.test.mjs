@@ -5,8 +5,10 @@ import { bytesOf, cases } from "./cases.mjs";
 
 test("the checksums are those of Go", () => {
   for (const c of cases("wire/testdata/checksums.json")) {
-    const piece = bytesOf(c.seed, c.length), more = bytesOf(1, c.more);
-    const wide = new Crc64().update(piece), narrow = new Crc32().update(piece);
+    const piece = bytesOf(c.seed, c.length),
+      more = bytesOf(1, c.more);
+    const wide = new Crc64().update(piece),
+      narrow = new Crc32().update(piece);
     for (let times = 1, length = c.length; times < c.times; times *= 2, length *= 2) {
       wide.append(wide.value, length);
       narrow.append(narrow.value, length);
@@ -25,9 +27,11 @@ test("the check values of the algorithms", () => {
 });
 
 test("bytes may come in pieces of any length, from any address", () => {
-  const all = bytesOf(3, 5000), whole = [new Crc64().update(all).text, new Crc32().update(all).text];
+  const all = bytesOf(3, 5000),
+    whole = [new Crc64().update(all).text, new Crc32().update(all).text];
   for (let step = 1; step < 70; step++) {
-    const wide = new Crc64(), narrow = new Crc32();
+    const wide = new Crc64(),
+      narrow = new Crc32();
     for (let at = 0; at < all.length; at += step) {
       wide.update(all.subarray(at, at + step));
       narrow.update(all.subarray(at, at + step));

@@ -4,7 +4,13 @@ import { address, collect, explain } from "../static/fields.js";
 import { Words } from "../static/words.js";
 
 const words = new Words({
-  lang: "en", offline: "offline", login: "log in", failed: "failed", "parameter.m": "bad address", 409: "changed", seconds: ["second", "seconds"],
+  lang: "en",
+  offline: "offline",
+  login: "log in",
+  failed: "failed",
+  "parameter.m": "bad address",
+  409: "changed",
+  seconds: ["second", "seconds"],
 });
 const errors = { wait: "Wait %s.", 403: "not allowed" };
 
@@ -23,20 +29,28 @@ test("fields become JSON as the interface reads it", () => {
     [{ name: "expires", type: "select-one", value: "-" }, {}],
     [{ name: "expires", type: "select-one", value: "" }, { expires: "" }],
     [{ name: "to", type: "textarea", value: "", data: { recipients: "" } }, {}],
-    [{ name: "to", type: "textarea", value: "Bob <bob@example.com>; +39 340 123 4567", data: { recipients: "" } },
-      { m: ["bob@example.com"], c: ["+393401234567"] }],
+    [
+      { name: "to", type: "textarea", value: "Bob <bob@example.com>; +39 340 123 4567", data: { recipients: "" } },
+      { m: ["bob@example.com"], c: ["+393401234567"] },
+    ],
   ]) {
     deepStrictEqual(collect([field]), { json: want });
   }
 });
 
 test("a later field of the same name wins", () => {
-  const both = [{ name: "password", type: "text", value: "", data: { skip: "" } }, { name: "password", type: "checkbox", value: "", checked: true, data: { empty: "" } }];
+  const both = [
+    { name: "password", type: "text", value: "", data: { skip: "" } },
+    { name: "password", type: "checkbox", value: "", checked: true, data: { empty: "" } },
+  ];
   deepStrictEqual(collect(both), { json: { password: "" } });
 });
 
 test("what is no recipient is told", () => {
-  deepStrictEqual(collect([{ name: "to", value: "bob@, ann@example.com", data: { recipients: "" } }]), { wrong: ["bob@"], name: "to" });
+  deepStrictEqual(collect([{ name: "to", value: "bob@, ann@example.com", data: { recipients: "" } }]), {
+    wrong: ["bob@"],
+    name: "to",
+  });
 });
 
 test("a failure is explained by its parameter, else by its status", () => {

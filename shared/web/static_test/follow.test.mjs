@@ -3,16 +3,31 @@ import { test } from "node:test";
 import { follow, isCorrected, renew } from "../static/follow.js";
 
 test("a page follows at most ten times, less and less often, and only while it is seen", async () => {
-  for (const [changes, want] of [[Infinity, 10], [3, 3], [1, 1]]) {
-    const done = [], pauses = [];
+  for (const [changes, want] of [
+    [Infinity, 10],
+    [3, 3],
+    [1, 1],
+  ]) {
+    const done = [],
+      pauses = [];
     let looks = 0;
     await follow({
-      look: async () => { done.push("look"); return ++looks < changes; },
-      seen: async () => { done.push("seen"); },
-      pause: async (ms) => { pauses.push(ms); },
+      look: async () => {
+        done.push("look");
+        return ++looks < changes;
+      },
+      seen: async () => {
+        done.push("seen");
+      },
+      pause: async (ms) => {
+        pauses.push(ms);
+      },
     });
     deepStrictEqual(done, Array(want).fill(["seen", "look"]).flat());
-    deepStrictEqual(pauses, [...pauses].sort((a, b) => a - b));
+    deepStrictEqual(
+      pauses,
+      [...pauses].sort((a, b) => a - b),
+    );
     deepStrictEqual(new Set(pauses).size, want);
   }
 });
@@ -49,5 +64,8 @@ test("an address that is being corrected is not lost when the page follows by it
 test("each part is replaced by what it is now, and no other", () => {
   const parts = [partOf([]), partOf([{ value: "typed", defaultValue: "" }]), partOf([])];
   renew(parts, ["a", "b", "c"], null);
-  deepStrictEqual(parts.map(({ shown }) => shown), ["a", "old", "c"]);
+  deepStrictEqual(
+    parts.map(({ shown }) => shown),
+    ["a", "old", "c"],
+  );
 });

@@ -12,7 +12,8 @@ import { bytesOf, fileOf, until } from "./cases.mjs";
 import { agent, cuts, XMLHttpRequest } from "./xhr.mjs";
 
 const { FERRY_BASE: base, FERRY_LOGIN: login, FERRY_REQUEST: token, FERRY_MANIFEST: manifestPath } = process.env;
-const MIB = 1 << 20, PART = 5 * MIB; // the smallest that a service cuts
+const MIB = 1 << 20,
+  PART = 5 * MIB; // the smallest that a service cuts
 const manifest = [];
 const skip = base ? false : "FERRY_BASE names no service";
 
@@ -21,7 +22,8 @@ function losing(...kinds) {
   return async (url, request) => {
     const headers = { ...request.headers };
     headers.Authorization ??= `Basic ${btoa(login)}`;
-    const response = await fetch(url, { ...request, headers }), call = `${request.method} ${url.slice(base.length)}`;
+    const response = await fetch(url, { ...request, headers }),
+      call = `${request.method} ${url.slice(base.length)}`;
     const at = kinds.findIndex((kind) => kind.test(call));
     if (at < 0) return response;
     kinds.splice(at, 1);
@@ -31,7 +33,14 @@ function losing(...kinds) {
 }
 
 function begin(source, options = {}) {
-  return new Upload(source, { base, fetch: losing(), XMLHttpRequest, partSize: PART, wait: { min: 5, max: 20 }, ...options });
+  return new Upload(source, {
+    base,
+    fetch: losing(),
+    XMLHttpRequest,
+    partSize: PART,
+    wait: { min: 5, max: 20 },
+    ...options,
+  });
 }
 
 // sent notes a file that must have arrived once.
@@ -41,7 +50,10 @@ function sent(name, seed, length, more = {}) {
 
 after(() => {
   agent.destroy();
-  const summed = ({ seed, length = 0, ...rest }) => ({ ...rest, sum: createHash("sha256").update(bytesOf(seed, length)).digest("hex") });
+  const summed = ({ seed, length = 0, ...rest }) => ({
+    ...rest,
+    sum: createHash("sha256").update(bytesOf(seed, length)).digest("hex"),
+  });
   assert.notDeepEqual(bytesOf(1, 100), bytesOf(2, 100)); // or one file would pass for another
   const all = manifest.map(({ entries, ...file }) => ({ ...summed(file), entries: entries?.map(summed) }));
   if (manifestPath) writeFileSync(manifestPath, JSON.stringify(all));
@@ -57,7 +69,11 @@ test("a file of several parts", { skip }, async () => {
 });
 
 test("small files, and one of no bytes", { skip }, async () => {
-  for (const [name, length] of [["nothing", 0], ["one", 1], ["exact.bin", PART]]) {
+  for (const [name, length] of [
+    ["nothing", 0],
+    ["one", 1],
+    ["exact.bin", PART],
+  ]) {
     await begin(fileSource(fileOf(name, 2, length))).start();
     sent(name, 2, length);
   }
@@ -66,7 +82,8 @@ test("small files, and one of no bytes", { skip }, async () => {
 test("broken connections and lost answers", { skip }, async () => {
   cuts.push(0, 1000, 3 * MIB, Infinity, 1, 4 * MIB);
   const fetch = losing(/^POST uploads$/, /^POST uploads$/, /parts$/, /parts$/, /complete$/, /complete$/);
-  const upload = begin(fileSource(fileOf("torn.bin", 3, 3 * PART + 1)), { fetch }), states = new Set();
+  const upload = begin(fileSource(fileOf("torn.bin", 3, 3 * PART + 1)), { fetch }),
+    states = new Set();
   upload.onchange = ({ state }) => states.add(state);
   await upload.start();
   assert.deepEqual([...states].sort(), ["completing", "done", "hashing", "offline", "sending"]);
@@ -75,9 +92,15 @@ test("broken connections and lost answers", { skip }, async () => {
 });
 
 test("pausing, and going on in another tab", { skip }, async () => {
-  const records = new Map(), length = 4 * PART;
-  const store = { put: async (record) => records.set(record.id, structuredClone(record)), delete: async (id) => records.delete(id), hold: () => () => {} };
-  const file = () => fileOf("resumed.bin", 4, length), sending = new Set();
+  const records = new Map(),
+    length = 4 * PART;
+  const store = {
+    put: async (record) => records.set(record.id, structuredClone(record)),
+    delete: async (id) => records.delete(id),
+    hold: () => () => {},
+  };
+  const file = () => fileOf("resumed.bin", 4, length),
+    sending = new Set();
   const first = begin(fileSource(file()), { store, d: undefined });
   first.start();
   cuts.push(Infinity, Infinity, 2 * MIB);
@@ -88,7 +111,9 @@ test("pausing, and going on in another tab", { skip }, async () => {
   const [record] = records.values();
   const second = begin(fileSource(file()), { store, resume: record });
   second.onchange = ({ state, sent: bytes }) => state === "sending" && sending.add(bytes);
-  await assert.rejects(begin(fileSource(fileOf("resumed.bin", 5, length)), { resume: record }).start(), { code: "other" });
+  await assert.rejects(begin(fileSource(fileOf("resumed.bin", 5, length)), { resume: record }).start(), {
+    code: "other",
+  });
   await second.start();
   assert.ok(Math.min(...sending) > 0, "it begins with what is there");
   assert.equal(records.size, 0);
@@ -106,40 +131,61 @@ test("a cancelled upload leaves nothing", { skip }, async () => {
 });
 
 test("what the service refuses", { skip }, async () => {
-  await assert.rejects(begin(fileSource(fileOf("x", 1, 10)), { m: "nobody" }).start(), ({ status, parameter, detail }) => {
-    assert.deepEqual([status, parameter], [400, "m"]);
-    return detail.includes("address");
-  });
+  await assert.rejects(
+    begin(fileSource(fileOf("x", 1, 10)), { m: "nobody" }).start(),
+    ({ status, parameter, detail }) => {
+      assert.deepEqual([status, parameter], [400, "m"]);
+      return detail.includes("address");
+    },
+  );
 });
 
 test("a bundle", { skip }, async () => {
   const at = Date.UTC(2024, 1, 29, 12, 30, 58);
   const entries = [
-    { path: "short.txt", seed: 1, length: 100 }, { path: "tree/long.bin", seed: 2, length: PART + 100 }, { path: "tree/empty folder/" },
-    { path: "tree/empty.txt", length: 0 }, { path: "tree/日本語/ファイル.txt", seed: 3, length: 9 }, { path: "tree/Grüße.txt", seed: 4, length: 2 * MIB },
-    { path: "run.sh", seed: 5, length: 30, executable: true }, { path: "tree/longer.bin", seed: 6, length: PART + 3 * MIB },
+    { path: "short.txt", seed: 1, length: 100 },
+    { path: "tree/long.bin", seed: 2, length: PART + 100 },
+    { path: "tree/empty folder/" },
+    { path: "tree/empty.txt", length: 0 },
+    { path: "tree/日本語/ファイル.txt", seed: 3, length: 9 },
+    { path: "tree/Grüße.txt", seed: 4, length: 2 * MIB },
+    { path: "run.sh", seed: 5, length: 30, executable: true },
+    { path: "tree/longer.bin", seed: 6, length: PART + 3 * MIB },
   ];
   for (let i = 0; i < 300; i++) entries.push({ path: `many/${i}`, seed: i, length: i * 7 });
-  const bundle = new Bundle(entries.map(({ path, seed, length, executable }) => (
-    { path, executable, modified: at, file: path.endsWith("/") ? undefined : fileOf(path, seed ?? 0, length) })));
+  const bundle = new Bundle(
+    entries.map(({ path, seed, length, executable }) => ({
+      path,
+      executable,
+      modified: at,
+      file: path.endsWith("/") ? undefined : fileOf(path, seed ?? 0, length),
+    })),
+  );
   cuts.push(Infinity, 2 * MIB);
   const { file } = await begin(bundleSource("tree.zip", bundle), { fetch: losing(/complete$/) }).start();
   assert.equal(file.length, bundle.length);
-  const archive = await new Bundle(bundle.entries.map((entry) => ({ ...entry, modified: at }))).cut(PART, new Pool()).part(0, bundle.length);
+  const archive = await new Bundle(bundle.entries.map((entry) => ({ ...entry, modified: at })))
+    .cut(PART, new Pool())
+    .part(0, bundle.length);
   const download = await fetch(file.linkURL).then((response) => response.arrayBuffer());
   assert.ok(Buffer.from(download).equals(Buffer.from(await archive.arrayBuffer())));
   sent("tree.zip", 0, bundle.length, { entries, modified: at });
 });
 
 test("a guest", { skip: skip || (token ? false : "FERRY_REQUEST has no token") }, async () => {
-  const guestFetch = (url, request) => fetch(url, { ...request, headers: { Authorization: "none", ...request.headers } });
+  const guestFetch = (url, request) =>
+    fetch(url, { ...request, headers: { Authorization: "none", ...request.headers } });
   await assert.rejects(join(token, { base, fetch: guestFetch }), { status: 401, code: "password" });
   const Authorization = `Basic ${Buffer.from(":größer").toString("base64")}`; // as the request's page sends it
   const opened = await fetch(`${base}requests/in?k=${encodeURIComponent(token)}`, { headers: { Authorization } });
   assert.equal((await opened.json()).maker, "ann");
   const guest = { token, secret: opened.headers.get("Ferry-Guest") };
   const fetchAsGuest = losing(/^POST uploads$/, /complete$/);
-  const { file } = await begin(fileSource(fileOf("from a guest.bin", 8, PART + 8)), { guest, by: "Bob", fetch: fetchAsGuest }).start();
+  const { file } = await begin(fileSource(fileOf("from a guest.bin", 8, PART + 8)), {
+    guest,
+    by: "Bob",
+    fetch: fetchAsGuest,
+  }).start();
   assert.deepEqual(file, { name: "from a guest.bin", length: PART + 8 });
   sent("from a guest.bin", 8, PART + 8);
 });

@@ -24,7 +24,13 @@ export class FakeService {
     this.XMLHttpRequest = class extends FakeXMLHttpRequest {
       service = service;
     };
-    this.options = { base: "/v1/", fetch: this.fetch, XMLHttpRequest: this.XMLHttpRequest, wait: { min: 1, max: 2 }, events: new EventTarget() };
+    this.options = {
+      base: "/v1/",
+      fetch: this.fetch,
+      XMLHttpRequest: this.XMLHttpRequest,
+      wait: { min: 1, max: 2 },
+      events: new EventTarget(),
+    };
   }
 
   /** Counts the calls that begin so. */
@@ -61,7 +67,8 @@ export class FakeService {
       }
       return { status: 200, body: { maker: "ann" }, headers: { "Ferry-Guest": "secret" } };
     }
-    if (this.guests && (headers.Authorization !== "Bearer a b" || headers["Ferry-Guest"] !== "secret")) return { status: 401 };
+    if (this.guests && (headers.Authorization !== "Bearer a b" || headers["Ferry-Guest"] !== "secret"))
+      return { status: 401 };
     if (method === "POST" && path === "uploads") return this.#begin(headers["Idempotency-Key"], body);
     const [, id, action = ""] = path.match(/^uploads\/([^/]+)\/?(\w*)$/) ?? [];
     const session = this.sessions.get(id);
@@ -86,15 +93,26 @@ export class FakeService {
   }
 
   #show({ id, body: { name, length }, partSize, parts, done }, arrived = false) {
-    const shown = { id, name, length, partSize, parts: Math.max(1, Math.ceil(length / partSize)), state: done ? "done" : "open" };
-    if (arrived) shown.arrived = done ? [] : [...parts].map(([number, { size, sum }]) => ({ number, size, crc64nvme: sum }));
+    const shown = {
+      id,
+      name,
+      length,
+      partSize,
+      parts: Math.max(1, Math.ceil(length / partSize)),
+      state: done ? "done" : "open",
+    };
+    if (arrived)
+      shown.arrived = done ? [] : [...parts].map(([number, { size, sum }]) => ({ number, size, crc64nvme: sum }));
     return shown;
   }
 
   #sign(session, { numbers, crc64nvme }) {
     if (session.done) return { status: 409, headers: { "Ferry-Error": "the upload is complete" } };
     const parts = numbers.map((number) => ({
-      number, method: "PUT", url: `${base}uploads/${session.id}/parts/${number}?e=1&s=2`, headers: { "X-Amz-Checksum-Crc64nvme": crc64nvme[number] },
+      number,
+      method: "PUT",
+      url: `${base}uploads/${session.id}/parts/${number}?e=1&s=2`,
+      headers: { "X-Amz-Checksum-Crc64nvme": crc64nvme[number] },
     }));
     return { status: 200, body: { parts } };
   }
@@ -104,7 +122,8 @@ export class FakeService {
     const [, id, number] = url.match(/^\/v1\/uploads\/([^/]+)\/parts\/(\d+)\?e=1&s=2$/);
     const session = this.sessions.get(id);
     if (!session || session.done) return { status: 404 };
-    const bytes = new Uint8Array(await blob.arrayBuffer()), sum = new Crc64().update(bytes).text;
+    const bytes = new Uint8Array(await blob.arrayBuffer()),
+      sum = new Crc64().update(bytes).text;
     const size = Math.min(session.partSize, session.body.length - (number - 1) * session.partSize);
     if (sum !== headers["X-Amz-Checksum-Crc64nvme"] || bytes.length !== size) return { status: 400 };
     session.parts.set(Number(number), { size, sum, bytes });
@@ -113,11 +132,19 @@ export class FakeService {
 
   #complete(session, { crc64nvme }) {
     if (!session.done) {
-      const all = Buffer.concat([...session.parts.keys()].sort((a, b) => a - b).map((number) => session.parts.get(number).bytes));
+      const all = Buffer.concat(
+        [...session.parts.keys()].sort((a, b) => a - b).map((number) => session.parts.get(number).bytes),
+      );
       if (all.length !== session.body.length) return { status: 400, headers: { "Ferry-Error": "parts are missing" } };
-      if (new Crc64().update(all).text !== crc64nvme) return { status: 400, headers: { "Ferry-Error": "another checksum" } };
+      if (new Crc64().update(all).text !== crc64nvme)
+        return { status: 400, headers: { "Ferry-Error": "another checksum" } };
       session.done = true;
-      this.files.push({ id: parseInt(session.id, 10), name: session.body.name, bytes: all, linkURL: "https://files.example/v1/x" });
+      this.files.push({
+        id: parseInt(session.id, 10),
+        name: session.body.name,
+        bytes: all,
+        linkURL: "https://files.example/v1/x",
+      });
     }
     return { status: 200, body: { files: this.files.map(({ id, name, linkURL }) => ({ id, name, linkURL })) } };
   }

@@ -20,8 +20,15 @@ function fakeIndexedDB() {
   };
   const uploads = {
     getAll: () => ask(() => [...kept.values()].map((record) => structuredClone(record))),
-    put: (record) => ask(() => { kept.set(record.id, structuredClone(record)); return record.id; }),
-    delete: (id) => ask(() => { kept.delete(id); }),
+    put: (record) =>
+      ask(() => {
+        kept.set(record.id, structuredClone(record));
+        return record.id;
+      }),
+    delete: (id) =>
+      ask(() => {
+        kept.delete(id);
+      }),
   };
   const database = { createObjectStore() {}, transaction: () => ({ objectStore: () => uploads }) };
   const open = () => {
@@ -48,11 +55,21 @@ function fakeLocks() {
   };
 }
 
-const record = (id, more = {}) => ({ id, scope: "user:ann", name: "x", size: 5, type: "", bundle: false, first: null, ...more });
+const record = (id, more = {}) => ({
+  id,
+  scope: "user:ann",
+  name: "x",
+  size: 5,
+  type: "",
+  bundle: false,
+  first: null,
+  ...more,
+});
 
 test("records come back, the newest first, to those whose they are", async () => {
   let now = 1e12;
-  const indexedDB = fakeIndexedDB(), store = new Store({ indexedDB, locks: undefined, now: () => now });
+  const indexedDB = fakeIndexedDB(),
+    store = new Store({ indexedDB, locks: undefined, now: () => now });
   await store.put(record("1", { entries: ["a", "b"] }));
   now += 1000;
   await store.put(record("2", { options: { m: ["ann@example.com"], downloads: 3 } }));
@@ -61,7 +78,13 @@ test("records come back, the newest first, to those whose they are", async () =>
   assert.deepEqual([two.id, two.options, two.created], ["2", { m: ["ann@example.com"], downloads: 3 }, 1e12 + 1000]);
   assert.deepEqual([one.id, one.entries, one.size], ["1", ["a", "b"], 5]);
   await store.put({ ...one, first: "AAAAAAAAAAA=" });
-  assert.deepEqual((await store.list("user:ann")).map(({ id, first }) => [id, first]), [["2", null], ["1", "AAAAAAAAAAA="]]);
+  assert.deepEqual(
+    (await store.list("user:ann")).map(({ id, first }) => [id, first]),
+    [
+      ["2", null],
+      ["1", "AAAAAAAAAAA="],
+    ],
+  );
   await store.delete("2");
   assert.equal((await new Store({ indexedDB, now: () => now }).list("user:ann")).length, 1);
   now += 7 * 24 * 3600 * 1000;
@@ -70,7 +93,8 @@ test("records come back, the newest first, to those whose they are", async () =>
 });
 
 test("no secret is kept", async () => {
-  const indexedDB = fakeIndexedDB(), store = new Store({ indexedDB });
+  const indexedDB = fakeIndexedDB(),
+    store = new Store({ indexedDB });
   const secrets = { password: "hunter2", token: "hunter2", guest: { token: "hunter2", secret: "hunter2" } };
   await store.put(record("1", { ...secrets, protected: true, options: { ...secrets, i: "hello", fetch: () => {} } }));
   assert.ok(!JSON.stringify([...indexedDB.kept.values()]).includes("hunter2"));
@@ -96,7 +120,11 @@ test("an upload that a tab sends is in no list", async () => {
 });
 
 test("without a store nothing fails", async () => {
-  const broken = { open() { throw new Error("SecurityError"); } };
+  const broken = {
+    open() {
+      throw new Error("SecurityError");
+    },
+  };
   for (const indexedDB of [undefined, broken]) {
     const store = new Store({ indexedDB, locks: undefined });
     await store.put(record("1"));

@@ -9,7 +9,8 @@ import { FakeService, lost, lostAnswer, when } from "./service.mjs";
 
 // begin returns an upload of a file, and the states that it goes through.
 function begin(service, source, options = {}) {
-  const upload = new Upload(source, { ...service.options, ...options }), states = [];
+  const upload = new Upload(source, { ...service.options, ...options }),
+    states = [];
   upload.onchange = ({ state }) => states.at(-1) === state || states.push(state);
   return { upload, states };
 }
@@ -23,12 +24,22 @@ async function wantFile(service, blob, result) {
 }
 
 test("a file is sent in parts, four at once, and is then complete", async () => {
-  const service = new FakeService(), source = fileSource(file());
+  const service = new FakeService(),
+    source = fileSource(file());
   service.wait = 2;
-  const { upload, states } = begin(service, source, { m: ["ann@example.com"], expires: "7d", store: undefined, scope: "x", unknown: 1 });
+  const { upload, states } = begin(service, source, {
+    m: ["ann@example.com"],
+    expires: "7d",
+    store: undefined,
+    scope: "x",
+    unknown: 1,
+  });
   const shots = [];
   const note = upload.onchange;
-  upload.onchange = (shot) => { note(shot); shots.push(shot); };
+  upload.onchange = (shot) => {
+    note(shot);
+    shots.push(shot);
+  };
   assert.equal(upload.snapshot().state, "paused");
   const result = await upload.start();
   await wantFile(service, file(), result);
@@ -37,13 +48,22 @@ test("a file is sent in parts, four at once, and is then complete", async () => 
   assert.equal(service.count("PUT"), 13);
   assert.ok(service.count("POST uploads/7-abc/parts") < 13, "one request asks for several parts");
   const [{ body }] = service.sessions.values();
-  assert.deepEqual(body, { name: "report.pdf", type: "", length: 12345, bundle: false, m: ["ann@example.com"], expires: "7d" });
+  assert.deepEqual(body, {
+    name: "report.pdf",
+    type: "",
+    length: 12345,
+    bundle: false,
+    m: ["ann@example.com"],
+    expires: "7d",
+  });
   assert.deepEqual([shots.at(-1).sent, shots.at(-1).total, shots.at(-1).left], [12345, 12345, null]);
   assert.equal(await upload.cancel(), false, "it is done");
 });
 
 test("it tells how fast it is, and how long it takes", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file())), shots = [];
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file())),
+    shots = [];
   service.wait = 120;
   upload.onchange = (shot) => shots.push(shot);
   await upload.start();
@@ -56,7 +76,8 @@ test("it tells how fast it is, and how long it takes", async () => {
 test("uploads of one page share the connections", async () => {
   const service = new FakeService();
   service.wait = 3;
-  const uploads = [1, 2, 3].map((seed) => begin(service, fileSource(file(9000, seed))).upload), ends = uploads.map((upload) => upload.start());
+  const uploads = [1, 2, 3].map((seed) => begin(service, fileSource(file(9000, seed))).upload),
+    ends = uploads.map((upload) => upload.start());
   ends[1].catch(() => {});
   await until(() => service.count("PUT") > 8);
   assert.equal(await uploads[1].cancel(), true);
@@ -66,7 +87,8 @@ test("uploads of one page share the connections", async () => {
 
 for (const length of [0, 1, 1000, 1001]) {
   test(`a file of ${length} bytes`, async () => {
-    const service = new FakeService(), { upload } = begin(service, fileSource(file(length)));
+    const service = new FakeService(),
+      { upload } = begin(service, fileSource(file(length)));
     await wantFile(service, file(length), await upload.start());
   });
 }
@@ -74,21 +96,34 @@ for (const length of [0, 1, 1000, 1001]) {
 test("a bundle is sent as Go would make it", async () => {
   const service = new FakeService();
   const bundle = new Bundle([
-    { path: "short", file: file(10) }, { path: "long", file: file(9000) }, { path: "empty/" }, { path: "last", file: file(2500, 2) },
+    { path: "short", file: file(10) },
+    { path: "long", file: file(9000) },
+    { path: "empty/" },
+    { path: "last", file: file(2500, 2) },
   ]);
   const { upload } = begin(service, bundleSource("all.zip", bundle));
-  await wantFile(service, await bundle.cut(1e6, new Pool({ Worker: null })).part(0, bundle.length), await upload.start());
+  await wantFile(
+    service,
+    await bundle.cut(1e6, new Pool({ Worker: null })).part(0, bundle.length),
+    await upload.start(),
+  );
   const [{ body }] = service.sessions.values();
   assert.deepEqual([body.bundle, body.files, body.type, body.length], [true, 3, "application/zip", bundle.length]);
 });
 
 test("lost connections and lost answers make no second file", async () => {
-  const service = new FakeService(), { upload, states } = begin(service, fileSource(file()));
+  const service = new FakeService(),
+    { upload, states } = begin(service, fileSource(file()));
   service.faults = [
-    when(/^POST uploads$/, [1, 3], lostAnswer), when(/^POST uploads$/, [2], lost),
-    when(/parts$/, [1, 3], lost), when(/parts$/, [2], lostAnswer),
-    when(/^PUT/, [1, 2, 5], lost), when(/^PUT/, [3, 7], { ...lost, moved: true }), when(/^PUT/, [4, 9], lostAnswer),
-    when(/complete$/, [1, 2], lostAnswer), when(/complete$/, [3], lost),
+    when(/^POST uploads$/, [1, 3], lostAnswer),
+    when(/^POST uploads$/, [2], lost),
+    when(/parts$/, [1, 3], lost),
+    when(/parts$/, [2], lostAnswer),
+    when(/^PUT/, [1, 2, 5], lost),
+    when(/^PUT/, [3, 7], { ...lost, moved: true }),
+    when(/^PUT/, [4, 9], lostAnswer),
+    when(/complete$/, [1, 2], lostAnswer),
+    when(/complete$/, [3], lost),
   ];
   await wantFile(service, file(), await upload.start());
   assert.equal(service.sessions.size, 1);
@@ -107,13 +142,21 @@ test("a network that comes back wakes it", async () => {
 });
 
 test("it goes on for as long as there is no network", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file()));
-  service.faults = [when(/./, Array.from({ length: 60 }, (_, i) => i + 5), lost)];
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file()));
+  service.faults = [
+    when(
+      /./,
+      Array.from({ length: 60 }, (_, i) => i + 5),
+      lost,
+    ),
+  ];
   await wantFile(service, file(), await upload.start());
 });
 
 test("an address that nothing reaches while the service answers is an error", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file()));
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file()));
   service.faults = [when(/^PUT/, "always", lost)];
   await assert.rejects(upload.start(), { code: "unreachable", status: 0 });
   assert.equal(upload.snapshot().state, "failed");
@@ -122,8 +165,13 @@ test("an address that nothing reaches while the service answers is an error", as
 });
 
 test("a part that never arrives is an error in the end", async () => {
-  for (const [fault, wanted] of [[{ status: 403 }, { status: 403 }], [{ status: 503 }, { status: 503 }], [{ ...lost, moved: true }, { code: "unreachable" }]]) {
-    const service = new FakeService(), { upload } = begin(service, fileSource(file(900)));
+  for (const [fault, wanted] of [
+    [{ status: 403 }, { status: 403 }],
+    [{ status: 503 }, { status: 503 }],
+    [{ ...lost, moved: true }, { code: "unreachable" }],
+  ]) {
+    const service = new FakeService(),
+      { upload } = begin(service, fileSource(file(900)));
     service.faults = [when(/^PUT/, "always", fault)];
     await assert.rejects(upload.start(), wanted);
     assert.equal(service.count("PUT"), fault.lost ? 30 : 10);
@@ -133,16 +181,24 @@ test("a part that never arrives is an error in the end", async () => {
 });
 
 test("a store that hangs or fails holds nothing up", async () => {
-  const never = { put: () => new Promise(() => {}), delete: () => Promise.reject(new Error("no")), hold: () => () => {} };
-  const service = new FakeService(), { upload } = begin(service, fileSource(file()), { store: never });
+  const never = {
+    put: () => new Promise(() => {}),
+    delete: () => Promise.reject(new Error("no")),
+    hold: () => () => {},
+  };
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file()), { store: never });
   await wantFile(service, file(), await upload.start());
 });
 
 test("a busy service is asked again when it wants", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file()));
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file()));
   const busy = (status, after) => ({ status, headers: { "Retry-After": after, "Ferry-Error": "busy" } });
   service.faults = [
-    when(/^POST uploads$/, [1], busy(429, "0")), when(/^PUT/, [2, 3], busy(503, "1")), when(/parts$/, [2], busy(500, "0")),
+    when(/^POST uploads$/, [1], busy(429, "0")),
+    when(/^PUT/, [2, 3], busy(503, "1")),
+    when(/parts$/, [2], busy(500, "0")),
     when(/complete$/, [1], busy(503, "0")),
   ];
   const start = performance.now();
@@ -151,13 +207,19 @@ test("a busy service is asked again when it wants", async () => {
 });
 
 test("a service that stays busy, or for long, is an error that says so", async () => {
-  for (const [headers, calls] of [[{ "Retry-After": "3600", "Ferry-Error": "too many notices", "Ferry-Parameter": "m" }, 1], [{}, 10]]) {
-    const service = new FakeService(), { upload } = begin(service, fileSource(file()));
+  for (const [headers, calls] of [
+    [{ "Retry-After": "3600", "Ferry-Error": "too many notices", "Ferry-Parameter": "m" }, 1],
+    [{}, 10],
+  ]) {
+    const service = new FakeService(),
+      { upload } = begin(service, fileSource(file()));
     service.faults = [when(/^POST uploads$/, "always", { status: 429, headers })];
     await assert.rejects(upload.start(), (error) => {
       assert.ok(error instanceof UploadError);
-      assert.deepEqual([error.status, error.detail, error.parameter, error.retryAfter],
-        [429, headers["Ferry-Error"] ?? "", headers["Ferry-Parameter"] ?? "", Number(headers["Retry-After"] ?? 0)]);
+      assert.deepEqual(
+        [error.status, error.detail, error.parameter, error.retryAfter],
+        [429, headers["Ferry-Error"] ?? "", headers["Ferry-Parameter"] ?? "", Number(headers["Retry-After"] ?? 0)],
+      );
       return true;
     });
     assert.equal(service.count("POST uploads"), calls);
@@ -167,22 +229,38 @@ test("a service that stays busy, or for long, is an error that says so", async (
 });
 
 test("a refusal is an error at once", async () => {
-  const service = new FakeService(), { upload, states } = begin(service, fileSource(file()));
-  service.faults = [when(/^POST uploads$/, "always", { status: 400, headers: { "Ferry-Error": "no address", "Ferry-Parameter": "m" } })];
+  const service = new FakeService(),
+    { upload, states } = begin(service, fileSource(file()));
+  service.faults = [
+    when(/^POST uploads$/, "always", { status: 400, headers: { "Ferry-Error": "no address", "Ferry-Parameter": "m" } }),
+  ];
   await assert.rejects(upload.start(), { status: 400, detail: "no address", parameter: "m", message: "no address" });
   assert.deepEqual(states, ["hashing", "failed"]);
   assert.equal(service.calls.length, 1);
 });
 
 test("an address that is too old is asked for again", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file()));
-  service.faults = [when(/^PUT/, [1, 2, 3, 8, 9, 10], { status: 403 }), when(/^PUT/, [4], { status: 409 }), when(/^PUT/, [5], { status: 400 })];
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file()));
+  service.faults = [
+    when(/^PUT/, [1, 2, 3, 8, 9, 10], { status: 403 }),
+    when(/^PUT/, [4], { status: 409 }),
+    when(/^PUT/, [5], { status: 400 }),
+  ];
   await wantFile(service, file(), await upload.start());
 });
 
 test("a part that is refused for a while is sent again, when the store wants, and by an address that is still good", async () => {
-  for (const [status, headers] of [[429, { "Retry-After": "1" }], [500, {}], [502, {}], [503, {}], [504, {}], [403, {}]]) {
-    const service = new FakeService(), { upload } = begin(service, fileSource(file(900)));
+  for (const [status, headers] of [
+    [429, { "Retry-After": "1" }],
+    [500, {}],
+    [502, {}],
+    [503, {}],
+    [504, {}],
+    [403, {}],
+  ]) {
+    const service = new FakeService(),
+      { upload } = begin(service, fileSource(file(900)));
     service.faults = [when(/^PUT/, [1], { status, headers })];
     const start = performance.now();
     await wantFile(service, file(900), await upload.start());
@@ -192,7 +270,8 @@ test("a part that is refused for a while is sent again, when the store wants, an
 });
 
 test("a session that ends meanwhile is an error at once, and the next try sends all in another", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file(60_000)));
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file(60_000)));
   service.wait = 2;
   const failed = assert.rejects(upload.start(), { status: 404 });
   await until(() => service.count("PUT") > 5);
@@ -204,7 +283,8 @@ test("a session that ends meanwhile is an error at once, and the next try sends 
 });
 
 test("pause and resume", async () => {
-  const service = new FakeService(), { upload, states } = begin(service, fileSource(file()));
+  const service = new FakeService(),
+    { upload, states } = begin(service, fileSource(file()));
   service.wait = 5;
   const done = upload.start();
   upload.pause();
@@ -216,7 +296,8 @@ test("pause and resume", async () => {
   const before = service.calls.length;
   await new Promise((resolve) => setTimeout(resolve, 30));
   assert.equal(service.calls.length, before, "nothing is sent meanwhile");
-  const [{ parts }] = service.sessions.values(), arrived = parts.size;
+  const [{ parts }] = service.sessions.values(),
+    arrived = parts.size;
   upload.resume();
   upload.resume();
   await wantFile(service, file(), await done);
@@ -226,7 +307,8 @@ test("pause and resume", async () => {
 
 test("cancel ends the session", async () => {
   for (const after of [/^POST uploads$/, /parts$/, /^PUT/, /complete$/]) {
-    const service = new FakeService(), { upload, states } = begin(service, fileSource(file()));
+    const service = new FakeService(),
+      { upload, states } = begin(service, fileSource(file()));
     service.wait = 1;
     service.slow = /complete$/;
     const ended = assert.rejects(upload.start(), { code: "cancelled" });
@@ -240,7 +322,8 @@ test("cancel ends the session", async () => {
 });
 
 test("a cancelled upload that was complete already is done", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file()), { wait: { min: 50, max: 50 } });
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file()), { wait: { min: 50, max: 50 } });
   service.faults = [when(/complete$/, [1], lostAnswer)];
   const done = upload.start();
   await until(() => service.files.length === 1);
@@ -252,15 +335,20 @@ test("a cancelled upload that was complete already is done", async () => {
 // remembering returns a store that keeps what a Store would.
 function remembering() {
   const store = { records: new Map(), held: new Set() };
-  store.put = async (record) => store.records.set(record.id, structuredClone({ ...record, options: { m: record.options.m } }));
+  store.put = async (record) =>
+    store.records.set(record.id, structuredClone({ ...record, options: { m: record.options.m } }));
   store.delete = async (id) => store.records.delete(id);
-  store.hold = (id) => { store.held.add(id); return () => store.held.delete(id); };
+  store.hold = (id) => {
+    store.held.add(id);
+    return () => store.held.delete(id);
+  };
   return store;
 }
 
 // interrupted returns a service that has a part of a file, and the record of its upload.
 async function interrupted(source, options = {}) {
-  const service = new FakeService(), store = remembering();
+  const service = new FakeService(),
+    store = remembering();
   service.wait = 3;
   const { upload } = begin(service, source, { store, m: "ann@example.com", ...options });
   upload.start();
@@ -275,22 +363,37 @@ async function interrupted(source, options = {}) {
 
 test("an upload goes on after the tab was closed", async () => {
   const { service, store, record } = await interrupted(fileSource(file()));
-  assert.deepEqual([record.name, record.size, record.first], ["report.pdf", 12345, new Crc64().update(bytesOf(1, 1000)).text]);
+  assert.deepEqual(
+    [record.name, record.size, record.first],
+    ["report.pdf", 12345, new Crc64().update(bytesOf(1, 1000)).text],
+  );
   const arrived = service.sessions.get("7-abc").parts.size;
   const { upload } = begin(service, fileSource(file()), { store, resume: record });
   await wantFile(service, file(), await upload.start());
   assert.equal(service.count("PUT"), 13 - arrived);
-  assert.equal(service.count("POST uploads/") + service.count("POST uploads"), service.count("POST uploads/") * 2, "there is no new session");
+  assert.equal(
+    service.count("POST uploads/") + service.count("POST uploads"),
+    service.count("POST uploads/") * 2,
+    "there is no new session",
+  );
   assert.deepEqual([store.records.size, store.held.size], [0, 0]);
 });
 
 test("a bundle goes on after the tab was closed", async () => {
-  const entries = () => [{ path: "a", file: file(3000) }, { path: "long", file: file(9000) }, { path: "c", file: file(10) }];
+  const entries = () => [
+    { path: "a", file: file(3000) },
+    { path: "long", file: file(9000) },
+    { path: "c", file: file(10) },
+  ];
   const source = () => bundleSource("all.zip", new Bundle(entries()));
   const { service, store, record } = await interrupted(source());
   assert.deepEqual(record.entries, ["a", "long", "c"]);
   const { upload } = begin(service, source(), { store, resume: record });
-  await wantFile(service, await new Bundle(entries()).cut(1e6, new Pool({ Worker: null })).part(0, source().length), await upload.start());
+  await wantFile(
+    service,
+    await new Bundle(entries()).cut(1e6, new Pool({ Worker: null })).part(0, source().length),
+    await upload.start(),
+  );
 });
 
 test("another file is not taken for the rest of an upload", async () => {
@@ -321,7 +424,10 @@ test("a session that has ended is begun again, with the same options", async () 
 test("a session that has ended is not begun again without its password", async () => {
   const { service, store, record } = await interrupted(fileSource(file()), { password: "open sesame" });
   service.sessions.clear();
-  await assert.rejects(begin(service, fileSource(file()), { store, resume: record }).upload.start(), { code: "gone", status: 404 });
+  await assert.rejects(begin(service, fileSource(file()), { store, resume: record }).upload.start(), {
+    code: "gone",
+    status: 404,
+  });
   const { upload } = begin(service, fileSource(file()), { store, resume: record, password: "open sesame" });
   await wantFile(service, file(), await upload.start());
 });
@@ -329,7 +435,8 @@ test("a session that has ended is not begun again without its password", async (
 test("a session that another tab has completed is complete", async () => {
   for (const at of [/^GET/, /^PUT/, /complete$/]) {
     const { service, record } = await interrupted(fileSource(file()));
-    const first = begin(service, fileSource(file()), { resume: record }).upload, second = begin(service, fileSource(file()), { resume: record }).upload;
+    const first = begin(service, fileSource(file()), { resume: record }).upload,
+      second = begin(service, fileSource(file()), { resume: record }).upload;
     second.start();
     await until(() => service.calls.some((call) => at.test(call)));
     await wantFile(service, file(), await first.start());
@@ -338,10 +445,15 @@ test("a session that another tab has completed is complete", async () => {
 });
 
 test("a file that changes meanwhile is not sent", async () => {
-  const service = new FakeService(), bytes = bytesOf(1, 5000), blob = file(5000);
+  const service = new FakeService(),
+    bytes = bytesOf(1, 5000),
+    blob = file(5000);
   const changing = {
-    name: "x", type: "", size: 5000,
-    slice: (from, to) => (service.count("PUT") ? new Blob([bytes.map((byte) => byte ^ 1)]) : new Blob([bytes])).slice(from, to),
+    name: "x",
+    type: "",
+    size: 5000,
+    slice: (from, to) =>
+      (service.count("PUT") ? new Blob([bytes.map((byte) => byte ^ 1)]) : new Blob([bytes])).slice(from, to),
   };
   const { upload } = begin(service, fileSource(changing), { pool: new Pool({ Worker: null }) });
   service.wait = 1;
@@ -352,14 +464,32 @@ test("a file that changes meanwhile is not sent", async () => {
 });
 
 test("a file that cannot be read is named", async () => {
-  const service = new FakeService(), broken = { size: 50, lastModified: 0, slice: () => broken, arrayBuffer: async () => { throw new Error("gone"); } };
-  const bundle = new Bundle([{ path: "good", file: file(10) }, { path: "folder/bad", file: broken }]);
-  await assert.rejects(begin(service, bundleSource("x.zip", bundle)).upload.start(), { code: "changed", path: "folder/bad" });
-  await assert.rejects(begin(service, fileSource({ ...broken, name: "bad", type: "" })).upload.start(), { code: "changed", path: "" });
+  const service = new FakeService(),
+    broken = {
+      size: 50,
+      lastModified: 0,
+      slice: () => broken,
+      arrayBuffer: async () => {
+        throw new Error("gone");
+      },
+    };
+  const bundle = new Bundle([
+    { path: "good", file: file(10) },
+    { path: "folder/bad", file: broken },
+  ]);
+  await assert.rejects(begin(service, bundleSource("x.zip", bundle)).upload.start(), {
+    code: "changed",
+    path: "folder/bad",
+  });
+  await assert.rejects(begin(service, fileSource({ ...broken, name: "bad", type: "" })).upload.start(), {
+    code: "changed",
+    path: "",
+  });
 });
 
 test("a guest is known before anything is sent", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file()), { guest: { token: "a b" }, by: "Ann" });
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file()), { guest: { token: "a b" }, by: "Ann" });
   service.guests = true;
   await upload.start();
   await wantFile(service, file());
@@ -380,18 +510,28 @@ test("a request may need a password", async () => {
 });
 
 test("an answer that is not from Ferry is an error", async () => {
-  for (const answer of [{ status: 201, body: { id: "7-abc", length: 5, partSize: 1000, parts: 1 } }, { status: 201, body: { length: 12345 } }, { status: 200 }]) {
-    const service = new FakeService(), { upload } = begin(service, fileSource(file()));
+  for (const answer of [
+    { status: 201, body: { id: "7-abc", length: 5, partSize: 1000, parts: 1 } },
+    { status: 201, body: { length: 12345 } },
+    { status: 200 },
+  ]) {
+    const service = new FakeService(),
+      { upload } = begin(service, fileSource(file()));
     service.faults = [when(/^POST uploads$/, "always", answer)];
     await assert.rejects(upload.start(), (error) => ["answer", "other"].includes(error.code));
   }
 });
 
 test("what the page does with a change ends no upload", async () => {
-  const service = new FakeService(), { upload } = begin(service, fileSource(file()));
-  const thrown = new Promise((resolve) => { globalThis.reportError = resolve; });
+  const service = new FakeService(),
+    { upload } = begin(service, fileSource(file()));
+  const thrown = new Promise((resolve) => {
+    globalThis.reportError = resolve;
+  });
   let told = 0;
-  upload.onchange = () => { if (told++ === 0) throw new Error("the page"); };
+  upload.onchange = () => {
+    if (told++ === 0) throw new Error("the page");
+  };
   await wantFile(service, file(), await upload.start());
   assert.equal((await thrown).message, "the page");
 });

@@ -7,13 +7,19 @@ import { bytesOf } from "./cases.mjs";
 const bytes = bytesOf(1, (3 << 20) + 5);
 const pieces = Array.from({ length: 200 }, (_, i) => bytes.subarray(i * 1000, i * 1000 + i));
 const wanted = (piece, crc32 = true) => ({
-  length: piece.length, crc64: new Crc64().update(piece).value, crc32: crc32 ? new Crc32().update(piece).value : 0,
+  length: piece.length,
+  crc64: new Crc64().update(piece).value,
+  crc32: crc32 ? new Crc32().update(piece).value : 0,
 });
 
 test("blobs are read in blocks, and their sums come in order", async () => {
   const blobs = [bytes, ...pieces].map((piece) => new Blob([piece]));
-  assert.deepEqual(await new Pool({ Worker: null }).sums(blobs, { crc32: true }), [bytes, ...pieces].map((piece) => wanted(piece)));
-  for (const stream of [Blob.prototype.stream, null]) { // not all browsers read into given memory
+  assert.deepEqual(
+    await new Pool({ Worker: null }).sums(blobs, { crc32: true }),
+    [bytes, ...pieces].map((piece) => wanted(piece)),
+  );
+  for (const stream of [Blob.prototype.stream, null]) {
+    // not all browsers read into given memory
     assert.deepEqual(await sums([Object.assign(new Blob([bytes]), { stream })]), [wanted(bytes, false)]);
   }
 });
@@ -31,7 +37,10 @@ class FakeWorker {
   async postMessage({ blobs, options }) {
     FakeWorker.most = Math.max(FakeWorker.most, ++FakeWorker.busy);
     await new Promise((resolve) => setTimeout(resolve, 3));
-    const data = await sums(blobs, options).then((all) => ({ sums: all }), (error) => ({ changed: error.index }));
+    const data = await sums(blobs, options).then(
+      (all) => ({ sums: all }),
+      (error) => ({ changed: error.index }),
+    );
     FakeWorker.busy--;
     this.onmessage({ data });
   }
@@ -40,7 +49,8 @@ class FakeWorker {
 }
 
 test("a few workers share the work", async () => {
-  const pool = new Pool({ size: 3, Worker: FakeWorker }), blobs = pieces.map((piece) => new Blob([piece]));
+  const pool = new Pool({ size: 3, Worker: FakeWorker }),
+    blobs = pieces.map((piece) => new Blob([piece]));
   const both = await Promise.all([pool.sums(blobs, { crc32: true }), pool.sums(blobs, { crc32: true })]);
   assert.deepEqual(both, [pieces.map((piece) => wanted(piece)), pieces.map((piece) => wanted(piece))]);
   assert.deepEqual([FakeWorker.started, FakeWorker.most], [3, 3]);
@@ -48,7 +58,13 @@ test("a few workers share the work", async () => {
 });
 
 test("the blob that cannot be read is named", async () => {
-  const broken = { size: 5, slice: () => broken, arrayBuffer: async () => { throw new Error("gone"); } };
+  const broken = {
+    size: 5,
+    slice: () => broken,
+    arrayBuffer: async () => {
+      throw new Error("gone");
+    },
+  };
   const short = { size: 5, slice: () => short, arrayBuffer: async () => new ArrayBuffer(4) };
   const large = (pull) => ({ size: 3 << 20, stream: () => new ReadableStream({ type: "bytes", pull }) });
   const torn = large((stream) => stream.error(new Error("gone")));
@@ -59,7 +75,10 @@ test("the blob that cannot be read is named", async () => {
   for (const Worker of [null, FakeWorker]) {
     for (const bad of [broken, short, torn, shorter]) {
       const blobs = [...pieces.map((piece) => new Blob([piece])), bad];
-      await assert.rejects(new Pool({ Worker }).sums(blobs), (error) => error instanceof ChangedError && error.index === 200);
+      await assert.rejects(
+        new Pool({ Worker }).sums(blobs),
+        (error) => error instanceof ChangedError && error.index === 200,
+      );
     }
   }
 });
@@ -82,8 +101,12 @@ test("without a worker the page computes itself", async () => {
 });
 
 test("what nobody wants any more is not read", async () => {
-  const controller = new AbortController(), pool = new Pool({ Worker: null });
-  const all = pool.sums(pieces.map((piece) => new Blob([piece])), { signal: controller.signal });
+  const controller = new AbortController(),
+    pool = new Pool({ Worker: null });
+  const all = pool.sums(
+    pieces.map((piece) => new Blob([piece])),
+    { signal: controller.signal },
+  );
   controller.abort(new Error("enough"));
   await assert.rejects(all, /enough/);
   assert.deepEqual(await pool.sums([new Blob([bytes])]), [wanted(bytes, false)]);

@@ -31,7 +31,8 @@ export class XMLHttpRequest {
   }
 
   async send(blob) {
-    const request = this.#request, cut = cuts.shift() ?? Infinity;
+    const request = this.#request,
+      cut = cuts.shift() ?? Infinity;
     const end = (how) => {
       if (!this.#ended) how();
       this.#ended = true;
@@ -41,10 +42,12 @@ export class XMLHttpRequest {
     request.on("response", (response) => {
       this.#response = response;
       response.resume();
-      response.on("end", () => end(() => {
-        this.status = response.statusCode;
-        this.onload();
-      }));
+      response.on("end", () =>
+        end(() => {
+          this.status = response.statusCode;
+          this.onload();
+        }),
+      );
     });
     let loaded = 0;
     for await (const chunk of blob.stream()) {
