@@ -126,7 +126,7 @@ $(SCRIPTS):
 	mkdir -p $@.$$$$ && cp infra/lint/scripts/package*.json $@.$$$$ && \
 	  npm ci --silent --no-audit --no-fund --prefix $@.$$$$ && mv $@.$$$$ $@
 
-lint: $(LINT)/staticcheck ## Check format, vet, staticcheck, known vulnerabilities, and the types of the pages' scripts.
+lint: $(LINT)/staticcheck ## Check format, vet, staticcheck, known vulnerabilities, and the types and format of the pages' scripts.
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go vet -tags stack ./...
@@ -140,6 +140,7 @@ lint: $(LINT)/staticcheck ## Check format, vet, staticcheck, known vulnerabiliti
 
 scripts: $(SCRIPTS)
 	$(SCRIPTS)/node_modules/.bin/tsc -p infra/lint/scripts
+	$(SCRIPTS)/node_modules/.bin/prettier --config infra/lint/scripts/package.json --log-level warn --check shared/web/static/*.js shared/web/static_test/*.mjs
 
 sam-local: ## Try the functions in Docker with `sam local start-api` (port 3000), without an account; it prints a login and the address of an inbox.
 	@$(FERRY)

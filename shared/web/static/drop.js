@@ -87,7 +87,7 @@ async function walkEntry(entry, before) {
   return all.length ? all : [{ path: `${path}/`, file: null }];
 }
 
-/** Reports whether choose works here and is better than the browser's own dialog, which on a phone offers the camera. */
+/** Reports whether choose works and is better than the browser's own dialog, which on a phone offers the camera. */
 export function canChoose() {
   if (!("showOpenFilePicker" in globalThis && "showDirectoryPicker" in globalThis)) return false;
   return !(/** @type {any} */ (navigator).userAgentData?.mobile);

@@ -51,7 +51,8 @@ export class Retry {
         if (!lost && !mayPass(error)) throw error;
         if (refused >= tries || failed >= most || error.retryAfter > LONGEST_WAIT) throw error;
         if (lost) this.#tell(false);
-        const pause = Math.random() * Math.min(max, min * 2 ** Math.min(failed - 1, 20)); // or all would come back at once
+        const longest = Math.min(max, min * 2 ** Math.min(failed - 1, 20));
+        const pause = Math.random() * longest; // or all would come back at once
         await this.sleep(pause + 1000 * error.retryAfter, signal, lost);
       }
     }

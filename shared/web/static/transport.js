@@ -6,7 +6,11 @@ import { Lines } from "./queue.js";
 import { refusal, UploadError } from "./service.js";
 
 /** @import { Signed } from "./queue.js" */
-/** @typedef {{ XMLHttpRequest?: typeof XMLHttpRequest, signal: AbortSignal, onprogress: (sent: number) => void }} How */
+/**
+ * @typedef {{
+ *   XMLHttpRequest?: typeof XMLHttpRequest, signal: AbortSignal, onprogress: (sent: number) => void,
+ * }} How
+ */
 
 const IDLE = 60_000; // milliseconds that nothing may move on a connection
 

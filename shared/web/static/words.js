@@ -4,8 +4,9 @@
 //   words.t('send', words.n('files', 3), words.size(1.2e9));   // Send 3 files, 1.2 GB
 //   const { percent, line, held, say } = describe(upload.snapshot(), words);
 //
-// Exports: isolate(name); Words with t(key, ...args), parts(key, ...args), n(key, count), has(key), size(bytes), of(part, whole), span(seconds),
-// percent(share), list(phrases), day(date), exact(date); describe(snapshot, words); Crier with say(snapshot).
+// Exports: isolate(name); Words with t(key, ...args), parts(key, ...args), n(key, count), has(key), size(bytes),
+// of(part, whole), span(seconds), percent(share), list(phrases), day(date), exact(date); describe(snapshot, words);
+// Crier with say(snapshot).
 
 /** @import { Snapshot } from "./upload.js" */
 
