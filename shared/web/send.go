@@ -222,7 +222,9 @@ func (page) SendModules() []string {
 }
 
 // CallModules returns the scripts for forms that call the API.
-func (page) CallModules() []string { return []string{"dom.js", "fields.js", "people.js", "service.js", "words.js"} }
+func (page) CallModules() []string {
+	return []string{"dom.js", "fields.js", "people.js", "service.js", "words.js"}
+}
 
 // Channel returns the icon of a message's channel.
 func (page) Channel(channel string) string {
