@@ -12,8 +12,8 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 
 	"ferry/shared/api/param"
@@ -32,8 +32,8 @@ type assets struct {
 
 type asset struct {
 	kind   string
-	plain  []byte
-	packed func() []byte // gzipped on first use; nil if that saves nothing
+	plain  func() []byte // made on first use
+	packed func() []byte // gzipped; nil if that saves nothing
 }
 
 func newAssets(look service.Look) *assets {
@@ -42,14 +42,17 @@ func newAssets(look service.Look) *assets {
 	add := func(name, kind string, content []byte) {
 		fmt.Fprintf(sum, "%s %d ", name, len(content))
 		sum.Write(content)
-		a.files[name] = asset{kind, content, sync.OnceValue(func() []byte { return packed(content, gzip.BestCompression) })}
+		plain := sync.OnceValue(func() []byte {
+			if path.Ext(name) == ".js" {
+				return withoutComments(content)
+			}
+			return content
+		})
+		a.files[name] = asset{kind, plain, sync.OnceValue(func() []byte { return packed(plain(), gzip.BestCompression) })}
 	}
 	entries, _ := fs.ReadDir(static, "static") // in the order of their names
 	for _, e := range entries {
 		content, _ := static.ReadFile("static/" + e.Name())
-		if path.Ext(e.Name()) == ".js" {
-			content = withoutComments(string(content))
-		}
 		add(e.Name(), kindOf(e.Name()), content)
 	}
 	add("look.css", kindOf("look.css"), []byte(lookStyle(look)))
@@ -69,65 +72,16 @@ func kindOf(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
-// withoutComments drops the comments of a script, a third of what browsers would otherwise load. Behind code,
-// "//" must follow a space: otherwise it may be the end of a regular expression.
-func withoutComments(script string) []byte {
-	var kept []byte
-	for script != "" {
-		n := pieceLength(script)
-		piece := script[:n]
-		script = script[n:]
-		code := bytes.TrimRight(kept, " ")
-		alone := len(code) == 0 || code[len(code)-1] == '\n'
-		toEnd := strings.HasPrefix(piece, "//") && (alone || len(code) < len(kept))
-		if !toEnd && !strings.HasPrefix(piece, "/*") {
-			kept = append(kept, piece...)
-			continue
-		}
-		if alone || toEnd {
-			kept = code
-		}
-		if alone {
-			script = strings.TrimPrefix(script, "\n")
-		}
-	}
-	return kept
-}
+// withoutComments drops the comments of a script, a third of what browsers would otherwise load. A comment to
+// the end of a line must follow a space: "//" may also be the end of a regular expression.
+func withoutComments(script []byte) []byte { return pieces().ReplaceAll(script, []byte("$1")) }
 
-// pieceLength returns the length of what a script begins with: a comment, a string, a template literal, or
-// code up to where one of these may begin.
-func pieceLength(script string) int {
-	if strings.HasPrefix(script, "/*") {
-		comment, _, _ := strings.Cut(script, "*/")
-		return min(len(comment)+2, len(script))
-	}
-	if strings.HasPrefix(script, "//") {
-		line, _, _ := strings.Cut(script, "\n")
-		return len(line)
-	}
-	const quotes = "`'\""
-	quote := script[0]
-	if strings.IndexByte(quotes, quote) < 0 {
-		next := strings.IndexAny(script[1:], quotes+"/")
-		if next < 0 {
-			return len(script)
-		}
-		return 1 + next
-	}
-	for i := 1; i < len(script); i++ {
-		switch script[i] {
-		case '\\':
-			i++
-		case quote:
-			return i + 1
-		case '\n':
-			if quote != '`' {
-				return i // it was no quote, but within a regular expression
-			}
-		}
-	}
-	return len(script)
-}
+// pieces matches template literals (\x60 is a back quote) and strings, which are kept, and comments with the space
+// before them.
+var pieces = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(\x60(?:[^\x60\\]|\\(?s:.))*\x60|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')` +
+		`|(?:^|\s+)//.*|\s*/\*(?s:.*?)\*/`)
+})
 
 func packed(content []byte, level int) []byte {
 	var b bytes.Buffer
@@ -160,7 +114,7 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("version") == a.version {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	content := f.plain
+	content := f.plain()
 	if packed := f.packed(); packed != nil && param.TakesGzip(r) {
 		content = packed
 		h.Set("Content-Encoding", "gzip")

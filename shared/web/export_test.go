@@ -9,4 +9,4 @@ import (
 func Views() []string { return slices.Sorted(maps.Keys(views())) }
 
 // WithoutComments is what is served of a script.
-func WithoutComments(script string) string { return string(withoutComments(script)) }
+func WithoutComments(script string) string { return string(withoutComments([]byte(script))) }
