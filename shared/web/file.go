@@ -45,7 +45,9 @@ type shownLink struct {
 	Became  outcome
 	Problem string // why a message did not arrive; empty if it may have arrived
 	Live    bool   // it can be changed
-	Number  int    // on the page
+	// EndsEarly says that the link ends before the file does.
+	EndsEarly bool
+	Number    int // on the page
 }
 
 // panel gets a file from the API.
@@ -94,6 +96,7 @@ func rankOf(l shownLink) int {
 
 func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 	s := shownLink{Link: l, Icon: "link", Number: number}
+	s.EndsEarly = !l.Expires.IsZero() && l.Expires != p.Expires
 	s.Live = l.State != string(links.Ended) && l.State != string(links.Deleted)
 	if l.Channel != "" {
 		s.Icon = map[string]string{"mail": "mail", "sms": "phone"}[l.Channel]
@@ -116,6 +119,19 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 		s.Became.word = "works"
 	}
 	return s
+}
+
+// Sender says who sent a file: a guest of a request, or another user. It is empty for one's own files.
+func (p page) Sender(request, by, from string) string {
+	switch {
+	case by != "":
+		return p.T("files.from-guest", p.Isolate(by))
+	case request != "":
+		return p.T("files.from-request")
+	case from != "":
+		return p.T("files.from", p.Isolate(from))
+	}
+	return ""
 }
 
 // LinkName says whose link it is.

@@ -96,22 +96,31 @@ func (p page) With(data any) page {
 // UserField returns the page for the field of a user's name.
 func (p page) UserField(user, wrong string) page { return p.With(loginForm{User: user, Wrong: wrong}) }
 
-// passwordField is a field for a password. Its id is password, old or new.
+// field is a field of a form, with what is wrong with it.
+type field struct {
+	ID, Wrong string
+	Hint      bool
+}
+
+// Field returns a field, for the templates "told" and "wrong".
+func (page) Field(id, wrong string, hint bool) field { return field{id, wrong, hint} }
+
+// passwordField is a field for a password. Its id is password, old or new; only new has a hint.
 type passwordField struct {
-	ID, Wrong  string
-	New, Focus bool
+	field
+	Focus bool
 }
 
 // Label returns the key of the field's label.
 func (f passwordField) Label() string { return "password." + f.ID }
 
 // Described returns the ids of the elements that describe the field.
-func (f passwordField) Described() string {
+func (f field) Described() string {
 	ids := ""
 	if f.Wrong != "" {
 		ids = f.ID + "-error "
 	}
-	if f.New {
+	if f.Hint {
 		ids += f.ID + "-hint"
 	}
 	return strings.TrimSpace(ids)
@@ -119,7 +128,7 @@ func (f passwordField) Described() string {
 
 // Password returns the page for the field of a password.
 func (p page) Password(id, wrong string, focus bool) page {
-	return p.With(passwordField{id, wrong, id == "new", focus})
+	return p.With(passwordField{field{id, wrong, id == "new"}, focus})
 }
 
 // Isolate returns a name for use within a sentence. Its letters may run from right to left.

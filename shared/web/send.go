@@ -123,14 +123,28 @@ func (p sendPage) Room() *int64 {
 	return &left
 }
 
-// Days returns the choices of how long files stay, in days. The last is as long as files may stay here.
-func (p sendPage) Days() (days []int64) {
+// term is a choice of how long files stay: what the form sends, and what the page says. The one that sends
+// nothing is chosen at first.
+type term struct{ Value, Say, Text string }
+
+// Lasting returns the choices of how long files stay. The last is as long as files may stay here.
+func (p page) Lasting(s sendPage) (terms []term) {
 	for _, n := range []int64{1, 7, 14, 30, 90} {
-		if n < p.Keep || p.Keep == 0 {
-			days = append(days, n)
+		if n < s.Keep || s.Keep == 0 {
+			terms = append(terms, p.term(n))
 		}
 	}
-	return append(days, p.Keep)
+	if s.Keep == 0 {
+		return append(terms, term{"", p.T("send.expires-never"), p.T("send.never")})
+	}
+	last := p.term(s.Keep)
+	last.Value = ""
+	return append(terms, last)
+}
+
+func (p page) term(days int64) term {
+	span := p.N("time.days", days)
+	return term{strconv.FormatInt(days, 10) + "d", p.T("send.expires-in", span), p.T("send.in", span)}
 }
 
 // sentFile is a file that was sent, as GET /files/{id} shows it.
