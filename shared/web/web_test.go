@@ -5,10 +5,12 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
@@ -65,6 +67,20 @@ func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 	v.send("GET static/000000000000/style.css", "").Want(200).WantHeaders("Cache-Control", "no-cache") // of a page of another version
 	for _, none := range []string{"none.css", "..%2Fweb.go", "style.css%00", "templates/login.html", ""} {
 		v.send("GET "+v.fileOf(none), "", "Accept", "*/*").Want(404)
+	}
+}
+
+func TestTemplatesHaveNoLineOver160Columns(t *testing.T) {
+	files, err := filepath.Glob("templates/*.html")
+	expect.NoErr(t, err)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		expect.NoErr(t, err)
+		for i, line := range strings.Split(string(text), "\n") {
+			if n := utf8.RuneCountInString(line); n > 160 {
+				t.Errorf("%s:%d has %d columns", name, i+1, n)
+			}
+		}
 	}
 }
 
