@@ -28,7 +28,7 @@ func (c upCommand) checkGuest() error {
 		return usage("--request takes the whole link of a request; quote it, or the shell cuts it off")
 	case c.Password:
 		return usage("--password does not go with --request: if the request needs a password, it is asked for")
-	case c.To != "" || c.Expires != "" || c.Notify || !reflect.DeepEqual(others, sharing{}):
+	case c.To != "" || c.Notify || !reflect.DeepEqual(others, sharing{}):
 		return usage("with --request you can add files, and nothing else: --to, --expires, --notify, --sms, --mail, " +
 			"--message, --lang, --downloads and --qr do not go with it")
 	}

@@ -70,20 +70,16 @@ func links(asJSON bool) listing[client.Link] {
 
 type linkSetCommand struct {
 	oneFile
-	Link      string  `arg:"" name:"link" help:"Id as ferry link ls shows it, such as own."`
-	Expires   *string `placeholder:"WHEN" help:"When it ends: after 12h, 7d or 2w, or a date; none means with the file."`
-	Downloads *int64  `placeholder:"N" help:"How many downloads it allows in all; 0 removes the limit."`
-	protecting
-	NoPassword bool `help:"Remove the password."`
-	JSON       bool `name:"json" help:"Print the link as a JSON array."`
+	Link string `arg:"" name:"link" help:"Id as ferry link ls shows it, such as own."`
+	changing
+	JSON bool `name:"json" help:"Print the link as a JSON array."`
 }
 
 func (c linkSetCommand) Run(ctx context.Context, out console, who *identity) error {
-	password, err := c.changed(ctx, out, c.NoPassword)
+	change, err := c.change(ctx, out)
 	if err != nil {
 		return err
 	}
-	change := client.ChangeLink{Expires: orNone(c.Expires), Downloads: c.Downloads, Password: password}
 	if change == (client.ChangeLink{}) {
 		return usage("say what to change, such as --downloads 5")
 	}

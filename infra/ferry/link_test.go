@@ -8,8 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
+	"ferry/shared/client"
+	"ferry/shared/wire"
 )
 
 const openSesame = "open sesame"
@@ -218,6 +222,28 @@ func TestAQRCodeIsSquareWithItsMarks(t *testing.T) {
 				if rows[quiet+at[0]+y][quiet+at[1]+x] != (edge != 2 && edge != 4) {
 					t.Fatalf("the mark at %v is broken in row %d, column %d:\n%s", at, y, x, out.String())
 				}
+			}
+		}
+	}
+}
+
+// TestCommandsHaveAFlagForEachOption: the fields of flags cannot be made from the list of options.
+func TestCommandsHaveAFlagForEachOption(t *testing.T) {
+	t.Parallel()
+	flags := map[string]bool{}
+	for _, n := range walk(kong.Must(&commands{}, kong.Vars{"usual_data": usualData}).Model.Node) {
+		for _, f := range n.Flags {
+			flags[n.Path()+" --"+f.Name] = true
+		}
+	}
+	for _, o := range new(client.Delivery).Options() {
+		commands := []string{"up"}
+		if o.Is&wire.Limit != 0 {
+			commands = append(commands, "share", "link set")
+		}
+		for _, command := range commands {
+			if o.Flag != "" && !flags[command+" --"+o.Flag] {
+				t.Errorf("ferry %s has no flag --%s", command, o.Flag)
 			}
 		}
 	}

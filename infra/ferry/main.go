@@ -492,12 +492,15 @@ func sentence(err error) string {
 
 // flagsOf names the flags that set parameters of a request, each followed by a colon.
 func flagsOf(parameters string) (flags string) {
+	named := map[string]string{
+		"partSize": "part-size", "name": "name",
+		"title": "title", "message": "message", "bytes": "bytes", "files": "files",
+	}
+	for _, o := range new(client.Delivery).Options() {
+		named[o.Name] = o.Flag
+	}
 	for name := range strings.SplitSeq(parameters, ", ") {
-		if flag := map[string]string{
-			"c": "sms", "d": "to", "i": "message", "lang": "lang", "m": "mail", "notify": "notify", "partSize": "part-size",
-			"expires": "expires", "downloads": "downloads", "password": "password", "name": "name",
-			"title": "title", "message": "message", "bytes": "bytes", "files": "files", "by": "by",
-		}[name]; flag != "" {
+		if flag := named[name]; flag != "" {
 			flags += "--" + flag + ": "
 		}
 	}

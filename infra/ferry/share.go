@@ -9,6 +9,7 @@ import (
 
 // sharing has the flags of commands that make links.
 type sharing struct {
+	Expires   string   `placeholder:"WHEN"`
 	SMS       []string `name:"sms" sep:"none" placeholder:"NUMBER"`
 	Mail      []string `sep:"none" placeholder:"ADDRESS" help:"Send a link to this mail address; may be repeated."`
 	Message   string   `placeholder:"TEXT" help:"Message to send with the links."`
@@ -33,6 +34,24 @@ func (s sharing) check() error {
 	return nil
 }
 
+// limits returns what limits the links.
+func (s sharing) limits(password string) client.Limits {
+	return client.Limits{Expires: s.Expires, Downloads: param.Value(s.Downloads), Password: password}
+}
+
+// changing has the flags of a command that changes a link.
+type changing struct {
+	Expires   *string `placeholder:"WHEN" help:"When it ends: after 12h, 7d or 2w, or a date; none means with the file."`
+	Downloads *int64  `placeholder:"N" help:"How many downloads it allows in all; 0 removes the limit."`
+	protecting
+	NoPassword bool `help:"Remove the password."`
+}
+
+func (c changing) change(ctx context.Context, out console) (client.ChangeLink, error) {
+	password, err := c.changed(ctx, out, c.NoPassword)
+	return client.ChangeLink{Expires: orNone(c.Expires), Downloads: c.Downloads, Password: password}, err
+}
+
 // printLink prints a link, and its file's name unless that is empty.
 func (s sharing) printLink(out console, asJSON bool, link, name string) error {
 	line := link
@@ -52,7 +71,6 @@ func (s sharing) printLink(out console, asJSON bool, link, name string) error {
 
 type shareCommand struct {
 	oneFile
-	Expires string `placeholder:"WHEN"`
 	sharing
 	JSON bool `name:"json" help:"Print a JSON array of the links."`
 }
@@ -70,7 +88,7 @@ func (c shareCommand) Run(ctx context.Context, out console, who *identity) error
 		return err
 	}
 	made, err := who.AddLinks(ctx, id, client.NewLinks{
-		C: c.SMS, M: c.Mail, I: c.Message, Lang: c.Lang, Expires: c.Expires, Downloads: param.Value(c.Downloads), Password: password,
+		SMS: c.SMS, Mail: c.Mail, Message: c.Message, Lang: c.Lang, Limits: c.limits(password),
 	})
 	if err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ferry/shared/api/param"
 	"ferry/shared/client"
 	"ferry/shared/service"
 	"ferry/shared/wire"
@@ -27,9 +26,8 @@ import (
 
 type upCommand struct {
 	remote
-	Paths   []string `arg:"" name:"path"`
-	To      string   `placeholder:"USER" help:"Put the files into this user's area."`
-	Expires string   `placeholder:"WHEN"`
+	Paths []string `arg:"" name:"path"`
+	To    string   `placeholder:"USER" help:"Put the files into this user's area."`
 	sharing
 	Notify   bool     `help:"Get a mail when a file is downloaded for the first time."`
 	Name     string   `placeholder:"NAME"`
@@ -271,7 +269,7 @@ func (u *uploader) whole(ctx context.Context, name string, content []byte) (clie
 func (u *uploader) delivery() client.Delivery {
 	return client.Delivery{
 		To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang, Notify: u.Notify,
-		Expires: u.Expires, Downloads: param.Value(u.Downloads), Password: u.secret,
+		Limits: u.limits(u.secret),
 	}
 }
 

@@ -83,7 +83,8 @@ func plain(err error) string {
 	syntax, _ := errors.AsType[*json.SyntaxError](err)
 	switch {
 	case wrong != nil:
-		return fmt.Sprintf("%q cannot be a %s", wrong.Field, wrong.Value)
+		// The types of embedded fields are part of the path.
+		return fmt.Sprintf("%q cannot be a %s", wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:], wrong.Value)
 	case syntax != nil:
 		return fmt.Sprintf("syntax error at byte %d", syntax.Offset)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

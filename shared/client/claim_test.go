@@ -120,7 +120,7 @@ func TestADownloadTakesOneOfALimitedLink(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			f := share(t, owner, k.size, client.Delivery{Downloads: 1, Password: k.password})
+			f := share(t, owner, k.size, client.Delivery{Limits: client.Limits{Downloads: 1, Password: k.password}})
 			link, requests := f.file.Link, &atomic.Int64{}
 			if k.store {
 				var root string
@@ -144,7 +144,7 @@ func TestADownloadTakesOneOfALimitedLink(t *testing.T) {
 func TestAStreamTakesOneDownloadThoughItIsCut(t *testing.T) {
 	t.Parallel()
 	s, owner := start(t)
-	f := share(t, owner, 3<<20, client.Delivery{Downloads: 1, Password: linkPassword})
+	f := share(t, owner, 3<<20, client.Delivery{Limits: client.Limits{Downloads: 1, Password: linkPassword}})
 	cut := cutter(1<<20, 20)
 	c := newClient(t, client.Options{URL: s.Base, HTTP: cut.client(), Retry: quick()})
 	var got bytes.Buffer
@@ -170,7 +170,7 @@ func (s shared) interrupted(base, dir string) {
 func TestAnInterruptedDownloadGoesOnForNothing(t *testing.T) {
 	t.Parallel()
 	s, owner := start(t)
-	f := share(t, owner, 8<<20, client.Delivery{Downloads: 1, Password: linkPassword})
+	f := share(t, owner, 8<<20, client.Delivery{Limits: client.Limits{Downloads: 1, Password: linkPassword}})
 	dir := t.TempDir()
 	f.interrupted(s.Base, dir)
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.part.json")); len(left) != 1 {
@@ -190,7 +190,7 @@ func TestAnInterruptedDownloadGoesOnForNothing(t *testing.T) {
 func TestADownloadThatWaitedTooLongTakesAnother(t *testing.T) {
 	t.Parallel()
 	s, owner := start(t)
-	f := share(t, owner, 8<<20, client.Delivery{Downloads: 1})
+	f := share(t, owner, 8<<20, client.Delivery{Limits: client.Limits{Downloads: 1}})
 	dir, told := t.TempDir(), 0
 	f.interrupted(s.Base, dir)
 	s.Clock.Advance(25 * time.Hour)
@@ -213,7 +213,7 @@ func TestADownloadThatWaitedTooLongTakesAnother(t *testing.T) {
 func TestAClaimThatEndsMeanwhileIsRenewed(t *testing.T) {
 	t.Parallel()
 	_, owner := start(t)
-	f := share(t, owner, 40<<20, client.Delivery{Password: "another"})
+	f := share(t, owner, 40<<20, client.Delivery{Limits: client.Limits{Password: "another"}})
 	dir, asked := t.TempDir(), 0
 	changed := false
 	v := client.Verify{
@@ -240,7 +240,7 @@ func TestAClaimThatEndsMeanwhileIsRenewed(t *testing.T) {
 func TestAPasswordIsAskedUntilItIsRight(t *testing.T) {
 	t.Parallel()
 	_, owner := start(t)
-	f := share(t, owner, 100, client.Delivery{Password: linkPassword})
+	f := share(t, owner, 100, client.Delivery{Limits: client.Limits{Password: linkPassword}})
 	_, err := owner.Head(t.Context(), f.file.Link)
 	if !errors.Is(err, client.ErrPassword) {
 		t.Errorf("the file behind a protected link: %v", err)

@@ -286,7 +286,7 @@ func TestTheLongestNamesAreDownloaded(t *testing.T) {
 	for _, length := range []int{231, 232, 241, 242, 250, 251, 254, 255} {
 		for _, letter := range []string{"x", "é"} {
 			name := strings.Repeat(letter, (length-4)/len(letter))
-			f, err := c.Upload(t.Context(), name+".txt", "", content, client.Delivery{Downloads: 1})
+			f, err := c.Upload(t.Context(), name+".txt", "", content, client.Delivery{Limits: client.Limits{Downloads: 1}})
 			must(t, err)
 			dir := t.TempDir()
 			stopped, stop := context.WithCancel(t.Context())
@@ -297,7 +297,7 @@ func TestTheLongestNamesAreDownloaded(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || len(begun) != 2 || again != nil || got.Path != filepath.Join(dir, name+".txt") || len(left) != 1 {
 				t.Errorf("%d bytes: %v, %d files, then %s, %v, %d files", len(got.Name), err, len(begun), got.Path, again, len(left))
 			}
-			f, err = c.Upload(t.Context(), name+".zip", "", tr.archive(t), client.Delivery{Downloads: 1})
+			f, err = c.Upload(t.Context(), name+".zip", "", tr.archive(t), client.Delivery{Limits: client.Limits{Downloads: 1}})
 			must(t, err)
 			dir = t.TempDir()
 			_, err = c.Unpack(t.Context(), f.Link, client.UnpackOptions{Path: dir})

@@ -10,7 +10,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"ferry/shared/wire"
@@ -133,22 +132,11 @@ func (c *Client) move(ctx context.Context, method, path string) (File, error) {
 // API Gateway and Lambda accept that much in one body.
 const SmallFile = 4 << 20
 
-// Delivery says where a file goes and who is notified.
-type Delivery struct {
-	To      string     // the user whose area the file goes to; empty means the caller
-	SMS     wire.Texts // mobile numbers; each gets a link of its own
-	Mail    wire.Texts // addresses; each gets a link of its own
-	Message string     // sent with the links
-	Lang    string     // of the link and the messages
-	// Notify makes the service mail the caller when a person has downloaded the file
-	// for the first time.
-	Notify bool `json:",omitempty"`
-	// Expires says when the file leaves the user area: like 12h or 7d, or an RFC 3339 date.
-	Expires string `json:",omitempty"`
-	// Downloads and Password apply to each link that the upload makes.
-	Downloads int64  `json:",omitempty"` // how many it allows; 0 is no limit
-	Password  string `json:",omitempty"`
-}
+// Delivery says where a file goes, who is notified, and what limits its links.
+type Delivery = wire.Delivery
+
+// Limits limit links.
+type Limits = wire.Limits
 
 // passwordHeader has the password of a link: in a query it would end up in logs.
 const passwordHeader = "Ferry-Link-Password"
@@ -160,16 +148,8 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	if clean == "" {
 		return File{}, fmt.Errorf("%q is not a file name", name)
 	}
-	query := url.Values{"file": {clean}, "d": {d.To}, "c": d.SMS, "m": d.Mail, "i": {d.Message}, "lang": {d.Lang}, "expires": {d.Expires}}
-	for name, values := range query {
-		query[name] = slices.DeleteFunc(slices.Clone(values), func(value string) bool { return value == "" })
-	}
-	if d.Notify {
-		query.Set("notify", "1")
-	}
-	if d.Downloads != 0 {
-		query.Set("downloads", strconv.FormatInt(d.Downloads, 10))
-	}
+	query := d.Query()
+	query.Set("file", clean)
 	sum := sha256.Sum256(content)
 	r := request{method: "POST", path: "/upload", query: query, body: content, header: http.Header{
 		"Content-Type":    {cmp.Or(kind, "application/octet-stream")},

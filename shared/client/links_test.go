@@ -12,17 +12,17 @@ func TestLinksAreMadeChangedAndEnded(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	ctx := t.Context()
-	f, err := c.Upload(ctx, "a.txt", "", []byte("content"), client.Delivery{Expires: "7d", Downloads: 3, Password: "open sesame é"})
+	f, err := c.Upload(ctx, "a.txt", "", []byte("content"), client.Delivery{Limits: client.Limits{Expires: "7d", Downloads: 3, Password: "open sesame é"}})
 	must(t, err)
 	d, err := c.File(ctx, client.UserArea, f.ID)
 	if err != nil || len(d.Links) != 1 || d.Links[0].ID != client.OwnLink || *d.Links[0].Left != 3 || !d.Links[0].Protected {
 		t.Fatalf("%+v, %v", d.Links, err)
 	}
-	made, err := c.AddLinks(ctx, f.ID, client.NewLinks{Expires: "1d", Downloads: 1})
+	made, err := c.AddLinks(ctx, f.ID, client.NewLinks{Limits: client.Limits{Expires: "1d", Downloads: 1}})
 	if err != nil || len(made) != 1 || made[0].LinkURL == "" || made[0].State != "live" {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	sent, err := c.AddLinks(ctx, f.ID, client.NewLinks{M: []string{"bob@example.com", "carla@example.com"}, I: "hello"})
+	sent, err := c.AddLinks(ctx, f.ID, client.NewLinks{Mail: []string{"bob@example.com", "carla@example.com"}, Message: "hello"})
 	if err != nil || len(sent) != 2 || sent[0].To != "bob@example.com" || sent[0].LinkURL != "" {
 		t.Fatalf("%+v, %v", sent, err)
 	}
@@ -55,7 +55,7 @@ func TestAnUploadInPartsHasTheSameOptions(t *testing.T) {
 	_, c := start(t)
 	content := []byte("content")
 	src := client.Source{Name: "a.txt", Length: int64(len(content)), Content: bytes.NewReader(content)}
-	f, err := c.Put(t.Context(), src, client.PutOptions{Delivery: client.Delivery{Expires: "7d", Downloads: 3, Password: "open sesame"}})
+	f, err := c.Put(t.Context(), src, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{Expires: "7d", Downloads: 3, Password: "open sesame"}}})
 	must(t, err)
 	d, err := c.File(t.Context(), client.UserArea, f.ID)
 	if err != nil || *d.Links[0].Left != 3 || !d.Links[0].Protected || d.Links[0].Expires.IsZero() {

@@ -86,9 +86,8 @@ func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 // same session.
 func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (s Session, err error) {
 	body := wire.NewSession{
-		Name: wire.UTF8(src.Name), Type: src.Type, SHA256: src.SHA256, PartSize: o.PartSize,
-		D: o.To, C: o.SMS, M: o.Mail, I: o.Message, Notify: o.Notify, Lang: o.Lang,
-		Expires: o.Expires, Downloads: o.Downloads, Password: o.Password, Bundle: src.parts != nil, Files: src.files,
+		Name: wire.UTF8(src.Name), Type: src.Type, Delivery: o.Delivery, SHA256: src.SHA256, PartSize: o.PartSize,
+		Bundle: src.parts != nil, Files: src.files,
 	}
 	if src.Length >= 0 {
 		body.Length = &src.Length

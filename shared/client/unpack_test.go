@@ -142,7 +142,7 @@ func TestAnInterruptedUnpackGoesOnByFile(t *testing.T) {
 	for i := range 40 {
 		tr[fmt.Sprintf("tree/%d", i)] = bytesOf(uint64(i), 200_000)
 	}
-	f := tr.put(t, c, client.PutOptions{Delivery: client.Delivery{Downloads: 1}}) // one is enough
+	f := tr.put(t, c, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{Downloads: 1}}}) // one is enough
 	dir, rounds, most := t.TempDir(), 0, int64(0)
 	for ; ; rounds++ {
 		cut := cutter(3<<20, 2)
@@ -195,7 +195,7 @@ func TestStretchesOfALongFileAreLoadedAtOnce(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	tr := tree{"a": []byte("first"), "long": bytesOf(7, 40<<20), "z": []byte("last")}
-	f := tr.put(t, c, client.PutOptions{Delivery: client.Delivery{Downloads: 1, Password: linkPassword}})
+	f := tr.put(t, c, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{Downloads: 1, Password: linkPassword}}})
 	root, requests := behindStore(t, s, tr.archive(t))
 	dir := t.TempDir()
 	_, err := c.Unpack(t.Context(), strings.Replace(f.Link, s.Root, root, 1), client.UnpackOptions{Path: dir, Verify: client.Verify{Password: typed()}})

@@ -68,7 +68,8 @@ type File struct {
 	Changes int64 `json:"changes,omitempty"`
 	// Limited notes that a link has options of its own. If such a link is lost, it must not come
 	// back without them.
-	Limited bool `json:"limited,omitempty"`
+	Limited bool   `json:"limited,omitempty"`
+	Status  Status `json:"status,omitempty"`
 }
 
 // Config holds what a Service needs.

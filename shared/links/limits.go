@@ -6,6 +6,7 @@ import (
 
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/table"
 	"ferry/shared/wire"
 )
 
@@ -41,6 +42,41 @@ func (s *Service) newSecret() ([]byte, error) {
 	return b, fault.Wrap(err, "making the secret of a link")
 }
 
+// Change says what the owner of a file wants to change about a link. A nil field is left
+// unchanged.
+type Change struct {
+	Limit    *int64  // 0 removes it
+	Password *string // its hash; empty removes it
+	Until    *int64  // Unix seconds; 0 means as long as the file
+	End      bool    // for good; then nothing else changes
+}
+
+// edit changes a link, and returns the operation that changes its item in the same way.
+func (s *Service) edit(l *Link, c Change) (table.Op, error) {
+	op, guarded := table.Update(key(l.Token)), l.Guarded()
+	if c.End {
+		l.Ended = s.Now().Unix()
+		return op.Set("ended", l.Ended), nil
+	}
+	if c.Limit != nil {
+		l.Limit, op = *c.Limit, op.Set("limit", *c.Limit)
+	}
+	if c.Until != nil {
+		l.Until, op = *c.Until, op.Set("until", *c.Until)
+	}
+	if c.Password != nil {
+		l.Password, op = *c.Password, op.Set("password", *c.Password)
+	}
+	if l.Guarded() && (!guarded || c.Password != nil) { // claims made with the old password end
+		var err error
+		if l.Secret, err = s.newSecret(); err != nil {
+			return op, err
+		}
+		op = op.Set("secret", l.Secret)
+	}
+	return op, nil
+}
+
 // HasTaken reports whether the request for which the link was found has taken a download of it.
 func (l Link) HasTaken() bool { return l.taken }
 
@@ -70,6 +106,8 @@ const (
 	Deleted State = "deleted"
 	// Restored is the state of a backup's link after its file was restored.
 	Restored State = "restored"
+	Held     State = State(files.Held)
+	Refused  State = State(files.Refused)
 	unknown  State = "unknown" // such as a mistyped one
 )
 
@@ -88,6 +126,8 @@ func (l Link) State(now time.Time) State {
 		return Expired
 	case limited && left == 0 && !l.taken:
 		return UsedUp
+	case !l.File.Status.Gives():
+		return State(l.File.Status)
 	}
 	return Live
 }
@@ -95,15 +135,18 @@ func (l Link) State(now time.Time) State {
 // Gives reports whether a link in this state leads to its file.
 func (s State) Gives() bool { return s == Live }
 
-// Over reports whether a link in this state leads nowhere for good. If neither Gives nor Over is
-// true, the link may lead to its file later.
+// Over reports whether a link in this state leads nowhere for good.
 func (s State) Over() bool {
 	switch s {
-	case Expired, UsedUp, Ended, Deleted, Restored, unknown:
+	case Expired, UsedUp, Ended, Deleted, Restored, Refused, unknown:
 		return true
 	}
 	return false
 }
+
+// Waits reports whether a link in this state may lead to its file later: it must not be removed, and
+// no notice of it be dropped. So does any state that this version does not know.
+func (s State) Waits() bool { return !s.Gives() && !s.Over() }
 
 // Error implements error: a state can be why a link leads nowhere.
 func (s State) Error() string { return "the link is " + string(s) }
@@ -131,7 +174,7 @@ func (l Link) over(s State) Over {
 	return Over{s, l.Sender(), l.Limits.Ended}
 }
 
-// fault returns the fault that says why a link leads nowhere, or nil if it is live.
+// fault returns the fault that says why a link does not lead to its file, or nil if it does.
 func (s State) fault() error {
 	why := map[State]string{
 		Expired:  "this link has expired",
@@ -139,10 +182,15 @@ func (s State) fault() error {
 		Ended:    "this link was ended by its owner",
 		Deleted:  "the file of this link was deleted",
 		Restored: "this link led to a deleted file, which was restored with its earlier links",
+		Held:     "the file of this link is being checked: try again later",
+		Refused:  "the file of this link was refused",
 		unknown:  wire.NoLink,
 	}[s]
-	if s.Gives() {
+	switch {
+	case s.Gives():
 		return nil
+	case s.Waits():
+		return &fault.Fault{Kind: fault.Forbidden, Detail: why, Cause: s}
 	}
 	return &fault.Fault{Kind: fault.Unauthorized, Detail: why, Cause: s}
 }

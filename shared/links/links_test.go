@@ -21,16 +21,6 @@ import (
 	"ferry/shared/table"
 )
 
-// TestOnlyAKnownStateIsOver: what may pass again must lose no mail and no link.
-func TestOnlyAKnownStateIsOver(t *testing.T) {
-	t.Parallel()
-	for _, s := range []links.State{links.Expired, links.UsedUp, links.Ended, links.Deleted, links.Restored} {
-		expect.Equal(t, string(s), []bool{s.Gives(), s.Over()}, []bool{false, true})
-	}
-	expect.Equal(t, "live", []bool{links.Live.Gives(), links.Live.Over()}, []bool{true, false})
-	expect.Equal(t, "another", []bool{links.State("held").Gives(), links.State("held").Over()}, []bool{false, false})
-}
-
 func TestEveryLinkWorksOnlyWhileFileIsInUserArea(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)

@@ -24,15 +24,6 @@ type Order struct {
 	Uploader bool
 }
 
-// Change says what the owner of a file wants to change about a link. A nil field is left
-// unchanged.
-type Change struct {
-	Limit    *int64  // 0 removes it
-	Password *string // its hash; empty removes it
-	Until    *int64  // Unix seconds; 0 means as long as the file
-	End      bool    // for good; then nothing else changes
-}
-
 // Get returns a link of a file; id is Own or one of its Recipients. If the file has no such link, or
 // has lost it, the fault is NotFound. It makes one call to the table.
 func (s *Service) Get(ctx context.Context, f files.File, id string) (Link, error) {
@@ -52,7 +43,7 @@ func errNoLink() error { return fault.New(fault.NotFound, "this file has no link
 // has too many links, those that lead nowhere any more make room; if MaxLive are live, the fault
 // is Conflict. It makes three calls to the table, and one more if messages are counted.
 func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by files.By, o Order) (files.File, []Link, error) {
-	at, err := all.Outbox.Reserve(ctx, by, addresses(o.To), time.Time{})
+	at, err := all.Outbox.Reserve(ctx, by, files.Addresses(o.To), time.Time{})
 	if err != nil {
 		return f, nil, err
 	}
@@ -69,7 +60,7 @@ func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by
 	})
 	if err != nil {
 		if len(o.To) > 0 {
-			_ = all.Outbox.Release(context.WithoutCancel(ctx), []time.Time{at}, by, addresses(o.To))
+			_ = all.Outbox.Release(context.WithoutCancel(ctx), []time.Time{at}, by, files.Addresses(o.To))
 		}
 		return f, nil, err
 	}
@@ -134,20 +125,13 @@ func (s *Service) instead(ctx context.Context, f *files.File, o *Order) error {
 	if l.State(s.Now()).Over() {
 		return fault.New(fault.Conflict, "this link has ended: make another")
 	}
-	o.Options, o.Until = files.Options{Limit: l.Limit, Password: l.Password}, l.Until
+	o.Options, o.Until = l.Options, l.Until
 	for i := range o.To {
 		o.To[i].Text = l.Text
 	}
 	at := slices.Index(f.Recipients, o.Instead)
 	f.Recipients = slices.Delete(f.Recipients, at, at+1)
 	return nil
-}
-
-func addresses(to []files.Message) (all []string) {
-	for _, m := range to {
-		all = append(all, m.To)
-	}
-	return all
 }
 
 // makeRoom removes links that lead nowhere from a record, as many as the new ones need.
@@ -229,32 +213,6 @@ func (l Link) Sender() string {
 
 // ID returns the link's id, which is unique among those of its file.
 func (l Link) ID() string { return cmp.Or(l.Recipient, Own) }
-
-// edit changes a link, and returns the operation that changes its item in the same way.
-func (s *Service) edit(l *Link, c Change) (table.Op, error) {
-	op, guarded := table.Update(key(l.Token)), l.Guarded()
-	if c.End {
-		l.Ended = s.Now().Unix()
-		return op.Set("ended", l.Ended), nil
-	}
-	if c.Limit != nil {
-		l.Limit, op = *c.Limit, op.Set("limit", *c.Limit)
-	}
-	if c.Until != nil {
-		l.Until, op = *c.Until, op.Set("until", *c.Until)
-	}
-	if c.Password != nil {
-		l.Password, op = *c.Password, op.Set("password", *c.Password)
-	}
-	if l.Guarded() && (!guarded || c.Password != nil) { // claims made with the old password end
-		var err error
-		if l.Secret, err = s.newSecret(); err != nil {
-			return op, err
-		}
-		op = op.Set("secret", l.Secret)
-	}
-	return op, nil
-}
 
 // RenewOwn ends a file's own link and makes a new one, with the same limits. It makes two calls
 // to the table.

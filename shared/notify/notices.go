@@ -67,17 +67,16 @@ type Notice struct {
 	Request string  `json:"request,omitempty"` // id of the request that made it
 
 	// Kinds Link and Receipt.
-	Owner     string    `json:"owner,omitempty"` // the owner of the area that holds the file
-	Area      blob.Area `json:"area,omitempty"`
-	File      int64     `json:"file,omitempty"`
-	Name      string    `json:"name,omitempty"`
-	Length    int64     `json:"length,omitempty"`
-	Sender    string    `json:"sender,omitempty"`  // the user who uploaded
-	ReplyTo   string    `json:"replyTo,omitempty"` // that user's address, if known
-	Message   string    `json:"message,omitempty"`
-	Limit     int64     `json:"limit,omitempty"`     // downloads that the link allows; 0 means no limit
-	Protected bool      `json:"protected,omitempty"` // the link needs a password
-	key       int64     // version of the key of the file's links, once its record was read
+	Owner   string    `json:"owner,omitempty"` // the owner of the area that holds the file
+	Area    blob.Area `json:"area,omitempty"`
+	File    int64     `json:"file,omitempty"`
+	Name    string    `json:"name,omitempty"`
+	Length  int64     `json:"length,omitempty"`
+	Sender  string    `json:"sender,omitempty"`  // the user who uploaded
+	ReplyTo string    `json:"replyTo,omitempty"` // that user's address, if known
+	Message string    `json:"message,omitempty"`
+	Terms
+	key int64 // version of the key of the file's links, once its record was read
 
 	// Kind Receipt: the recipient whose link was used; empty for the file's own link.
 	Recipient string `json:"recipient,omitempty"`

@@ -27,7 +27,7 @@ type Outbox struct {
 func (o Outbox) Message(ctx context.Context, m files.Message, f files.File, link files.Options) (table.Op, error) {
 	return o.about(ctx, f, Notice{
 		Kind: Link, Channel: Channel(m.Channel), To: m.To, Lang: m.Lang, Base: m.Base, Expires: f.Expires,
-		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Limit: link.Limit, Protected: link.Password != "",
+		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Terms: termsOf(link),
 	})
 }
 

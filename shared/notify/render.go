@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ferry/shared/contact"
+	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/lazy"
 	"ferry/shared/notify/mail"
@@ -57,13 +58,26 @@ func linkLetter(n Notice, service, link string) letter {
 	if n.Expires != 0 {
 		l.Facts = append(l.Facts, fact{t.Until, t.WriteTime(n.Expires, t.DateTime)})
 	}
-	if n.Limit != 0 {
-		l.Facts = append(l.Facts, fact{t.Allowed, strconv.FormatInt(n.Limit, 10)})
-	}
+	l.Facts = append(l.Facts, n.Terms.facts(t)...)
 	if n.Protected {
 		l.NoLogin = fmt.Sprintf(t.NeedsPassword, sender)
 	}
 	return l
+}
+
+// Terms are what a notice says of the options of its link.
+type Terms struct {
+	Limit     int64 `json:"limit,omitempty"`     // downloads that the link allows; 0 means no limit
+	Protected bool  `json:"protected,omitempty"` // the link needs a password
+}
+
+func termsOf(o files.Options) Terms { return Terms{Limit: o.Limit, Protected: o.Password != ""} }
+
+func (x Terms) facts(t Texts) (all []fact) {
+	if x.Limit != 0 {
+		all = append(all, fact{t.Allowed, strconv.FormatInt(x.Limit, 10)})
+	}
+	return all
 }
 
 // receiptLetter tells the uploader about the first download. The notice was created at the time of that download.

@@ -49,9 +49,9 @@ func (v *visit) correct() error {
 	}
 	body := wire.NewLinks{Instead: form.Get("link"), Lang: v.Lang}
 	if strings.Contains(to, "@") {
-		body.M = wire.Texts{to}
+		body.Mail = wire.Texts{to}
 	} else {
-		body.C = wire.Texts{to}
+		body.SMS = wire.Texts{to}
 	}
 	if _, err := v.ask(question{at: "POST /files/" + url.PathEscape(form.Get("id")) + "/links", json: body}, nil); err != nil {
 		return err

@@ -261,7 +261,7 @@ func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
 	for i, f := range some {
 		id := strconv.FormatInt(f.ID, 10)
 		records[i] = f.File
-		rows[i] = fileRow{File: f.File, Ends: param.Moment(f.Expires), Page: p.Page("id", id), Current: open == id}
+		rows[i] = fileRow{File: f.File, Ends: param.Time(f.Expires), Page: p.Page("id", id), Current: open == id}
 	}
 	if p.Backup || len(rows) == 0 {
 		return rows, nil
@@ -392,7 +392,7 @@ func (v *visit) gone(status int, wrong error) error {
 func (page) Part(n, percent int64) int64 { return n / 100 * percent }
 
 // Unix returns the time of Unix seconds.
-func (page) Unix(seconds int64) time.Time { return param.Moment(seconds) }
+func (page) Unix(seconds int64) time.Time { return param.Time(seconds) }
 
 // Deleted says that files are in the backup area now.
 func (p page) Deleted(ids []int64) string { return p.N("files.deleted", int64(len(ids))) }

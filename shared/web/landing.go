@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"html/template"
 	"net/http"
@@ -133,7 +134,7 @@ func (v *visit) deadOf(kind string, status int, wrong error) error {
 		return v.showError(status, v.wrong(wrong))
 	}
 	over, _ := errors.AsType[links.Over](wrong)
-	return v.show(status, "dead", deadPage{why, over.Sender, param.Moment(over.Since)})
+	return v.show(status, "dead", deadPage{why, over.Sender, param.Time(over.Since)})
 }
 
 // deadPage says why a link no longer works, with its sender and since when, if these are known.
@@ -144,10 +145,10 @@ type deadPage struct {
 
 // Icon returns the icon of the reason.
 func (d deadPage) Icon() string {
-	return map[string]string{
-		"expired": "clock", "used-up": "download", "ended": "close", "deleted": "trash", "restored": "restore",
-		"unknown": "link",
-	}[strings.TrimPrefix(d.Why, "request-")]
+	icons := map[string]string{
+		"used-up": "download", "ended": "close", "deleted": "trash", "restored": "restore", "unknown": "link",
+	}
+	return cmp.Or(icons[strings.TrimPrefix(d.Why, "request-")], "clock")
 }
 
 // unlock checks the password of a link, or opens a bundle with a limit. It then shows the page with

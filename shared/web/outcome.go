@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"ferry/shared/links"
@@ -77,6 +78,8 @@ func became(state links.State, to string, downloads int64, m message, left time.
 		return outcome{word: "ended"}
 	case state.Over():
 		return outcome{word: "expired"}
+	case state.Waits():
+		return outcome{word: strings.ReplaceAll(string(state), " ", "-")}
 	case downloads > 0:
 		return outcome{"downloaded", downloads}
 	case to == "":
@@ -99,7 +102,12 @@ func together(all []outcome, downloads int64) outcome {
 	if downloads > 0 {
 		all = append(all, outcome{"downloaded", downloads})
 	}
-	rank := func(o outcome) int { return slices.Index(outcomes(), o.word) }
+	rank := func(o outcome) int {
+		if i := slices.Index(outcomes(), o.word); i >= 0 {
+			return i
+		}
+		return slices.Index(outcomes(), "waiting") // a state that waits
+	}
 	first := slices.MinFunc(all, func(a, b outcome) int { return rank(a) - rank(b) })
 	if first.word == "downloaded" {
 		first.times = downloads

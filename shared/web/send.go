@@ -103,6 +103,12 @@ func (p sendPage) Whole(fields ...string) string {
 // Most returns the maximum number of recipients.
 func (sendPage) Most() int { return files.MaxRecipients }
 
+// Options returns the names of the options that the page's script sends and remembers, besides the
+// password. That it sends a bundle follows from what was chosen.
+func (sendPage) Options() string {
+	return strings.Join(wire.OptionNames(wire.Script), " ")
+}
+
 // Scope names whose unfinished uploads a browser may show.
 func (p sendPage) Scope() string {
 	if p.Guest != nil {

@@ -1,6 +1,6 @@
-// Package wire defines how file names, checksums, a few texts and the uses of links are
-// written in requests and responses, for the service and its client alike. Start reading
-// with CleanFileName; header.go reads headers, crc.go has the checksums.
+// Package wire defines what the service and its client write alike in requests and responses: options,
+// file names, checksums, a few texts and the uses of links. Start reading with CleanFileName; link.go
+// has the options, header.go reads headers, crc.go has the checksums.
 package wire
 
 import (

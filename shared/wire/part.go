@@ -2,25 +2,16 @@ package wire
 
 // NewSession begins an upload in parts. Without a length the file is streamed.
 type NewSession struct {
-	Name     string `json:"name"`
-	Length   *int64 `json:"length,omitempty"`
-	Type     string `json:"type"`
-	D        string `json:"d"` // the user whose area the file goes to, if not the caller
-	C        Texts  `json:"c"` // mobile numbers
-	M        Texts  `json:"m"` // addresses
-	I        string `json:"i"` // the message to them
-	Notify   bool   `json:"notify"`
-	Lang     string `json:"lang"`
+	Name   string `json:"name"`
+	Length *int64 `json:"length,omitempty"`
+	Type   string `json:"type"`
+	Delivery
 	SHA256   string `json:"sha256"`
 	PartSize int64  `json:"partSize"`
 
 	Bundle bool   `json:"bundle,omitempty"` // see package bundle
 	Files  int64  `json:"files,omitempty"`  // how many files the bundle has
 	By     string `json:"by,omitempty"`     // the name that a guest gives
-
-	Expires   string `json:"expires,omitempty"`   // when the file leaves the area: like 12h or 7d, or an RFC 3339 date
-	Downloads int64  `json:"downloads,omitempty"` // how many each link allows; 0 is no limit
-	Password  string `json:"password,omitempty"`  // of each link
 }
 
 // SignParts asks where to send parts, with their checksums as CRC64Text writes them.

@@ -36,7 +36,7 @@ func (h tokens) add(w http.ResponseWriter, r *http.Request, u identity.Identity,
 	if want.Scope.IsLogin() {
 		want.Idle = int64(identity.DeviceIdle.Seconds())
 	}
-	expires, err := param.Expires(in.Expires, h.ports.Now())
+	expires, err := param.When("expires", in.Expires, h.ports.Now())
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (h tokens) add(w http.ResponseWriter, r *http.Request, u identity.Identity,
 
 func shown(t identity.APIToken) wire.Token {
 	return wire.Token{
-		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: param.Moment(t.Created), Used: param.Moment(t.Used),
-		Expires: param.Moment(t.Expires), Ends: t.Ends().UTC(),
+		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: param.Time(t.Created), Used: param.Time(t.Used),
+		Expires: param.Time(t.Expires), Ends: t.Ends().UTC(),
 	}
 }
 

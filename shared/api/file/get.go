@@ -149,8 +149,8 @@ func (s server) addUses(r *http.Request, u identity.Identity, f files.File, out 
 			}
 		}
 		out.Notifications[i] = wire.Notification{
-			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: param.Moment(n.Created), Tries: n.Tried(), LastError: n.LastError,
-			Provider: n.Provider, Sent: param.Moment(n.SentAt / 1000), Delivered: param.Moment(n.Delivered / 1000), Failed: param.Moment(n.FailedAt / 1000),
+			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: param.Time(n.Created), Tries: n.Tried(), LastError: n.LastError,
+			Provider: n.Provider, Sent: param.Time(n.SentAt / 1000), Delivered: param.Time(n.Delivered / 1000), Failed: param.Time(n.FailedAt / 1000),
 			Downloads: downloadsOf(l.Use),
 		}
 	}
@@ -159,6 +159,6 @@ func (s server) addUses(r *http.Request, u identity.Identity, f files.File, out 
 
 func downloadsOf(u links.Use) wire.Downloads {
 	return wire.Downloads{
-		Count: u.Downloads, About: u.About, First: param.Moment(u.First), Last: param.Moment(u.Last), Previews: u.Previews, LastPreview: param.Moment(u.Seen),
+		Count: u.Downloads, About: u.About, First: param.Time(u.First), Last: param.Time(u.Last), Previews: u.Previews, LastPreview: param.Time(u.Seen),
 	}
 }

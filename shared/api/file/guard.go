@@ -1,7 +1,6 @@
 package file
 
 import (
-	"encoding/hex"
 	"net/http"
 	"net/url"
 
@@ -11,7 +10,6 @@ import (
 	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/users"
-	"ferry/shared/wire"
 )
 
 // guard protects a link with a limit or a password. It withholds what such a link gives only for a
@@ -87,28 +85,4 @@ func wish(r *http.Request) (wish string) {
 // plainAddress returns the link's own address.
 func (s server) plainAddress(r *http.Request, link links.Link) string {
 	return keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, users.User{}), link.File.Area) + link.Token
-}
-
-// about costs no call.
-func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) error {
-	f := link.File
-	out := wire.About{
-		Sender: link.Sender(), Message: link.Text, Expires: param.Moment(link.Ends()), Protected: link.Password != "",
-		Bundle: f.Entries > 0, Entries: f.Entries,
-	}
-	if !out.Protected || r.URL.Query().Get("claim") != "" || param.Password(r) != "" {
-		sum, err := checksum(f)
-		if err != nil {
-			return err
-		}
-		out.Name = f.Name
-		out.Type = contentType(f)
-		out.Length = &f.Length
-		out.CRC64NVME = wire.CRC64Text(sum)
-		out.SHA256 = hex.EncodeToString(f.SHA256)
-	}
-	if left, limited := link.Left(); limited {
-		out.Left = &left
-	}
-	return envelope.WriteJSON(w, http.StatusOK, out)
 }

@@ -3,7 +3,6 @@ package file
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"ferry/shared/api"
 	"ferry/shared/api/param"
@@ -12,9 +11,7 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/identity"
-	"ferry/shared/keys"
 	"ferry/shared/links"
-	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -79,15 +76,15 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u identity.Identit
 	if err != nil {
 		return err
 	}
-	sending, err := param.Sending(s.ports.Settings, s.ports.Base(r.Context()), r, u.User, param.Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I}, in.Lang)
+	d := wire.Delivery{SMS: in.SMS, Mail: in.Mail, Message: in.Message, Lang: in.Lang, Limits: in.Limits}
+	sending, err := param.Sending(s.ports.Service, s.ports.Base(r.Context()), r, u.User, d)
 	if err != nil {
 		return err
 	}
-	order := links.Order{To: sending.Recipients, Instead: in.Instead, Uploader: u.Name == f.By.User}
-	if order.Options, err = param.Options(r.Context(), s.ports.Hasher, in.Downloads, in.Password); err != nil {
-		return err
+	order := links.Order{
+		To: sending.Recipients, Options: sending.Options, Instead: in.Instead, Uploader: u.Name == f.By.User,
 	}
-	if order.Until, err = s.until(in.Expires, f); err != nil {
+	if order.Until, err = param.Until(in.Expires, s.ports.Now(), f); err != nil {
 		return err
 	}
 	f, made, err := s.links.Make(r.Context(), s.files, f, files.ByOf(u), order)
@@ -108,28 +105,16 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u identity.Identit
 // for anybody, and a message without a recipient.
 func checkRecipients(in wire.NewLinks) error {
 	switch {
-	case slices.Contains(in.C, ""):
+	case slices.Contains(in.SMS, ""):
 		return fault.Parameter("c", "the parameter c has an empty number")
-	case slices.Contains(in.M, ""):
+	case slices.Contains(in.Mail, ""):
 		return fault.Parameter("m", "the parameter m has an empty address")
-	case in.Instead != "" && (len(in.C)+len(in.M) != 1 || in.I+in.Expires+in.Password != "" || in.Downloads != 0):
+	case in.Instead != "" && (len(in.SMS)+len(in.Mail) != 1 || in.Message != "" || in.Limits != wire.Limits{}):
 		return fault.Parameter("instead", "the parameter instead needs exactly one recipient and no other parameters: the new link keeps the old one's message and limits")
-	case in.I != "" && len(in.C)+len(in.M) == 0:
+	case in.Message != "" && len(in.SMS)+len(in.Mail) == 0:
 		return fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}
 	return nil
-}
-
-// until reads when a link expires, in Unix seconds; 0 means together with its file.
-func (s server) until(text string, f files.File) (int64, error) {
-	at, err := param.Expires(text, s.ports.Now())
-	switch {
-	case err != nil || at.IsZero():
-		return 0, err
-	case f.Expires != 0 && at.Unix() > f.Expires:
-		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s", param.Moment(f.Expires).Format("2006-01-02T15:04:05Z"))
-	}
-	return at.Unix(), nil
 }
 
 // changeLink costs three calls after authentication.
@@ -138,21 +123,9 @@ func (s server) changeLink(w http.ResponseWriter, r *http.Request, u identity.Id
 	if err != nil {
 		return err
 	}
-	var c links.Change
-	if in.Expires != nil {
-		until, err := s.until(*in.Expires, f)
-		c.Until = &until
-		if err != nil {
-			return err
-		}
-	}
-	c.Limit = in.Downloads
-	o, err := param.Options(r.Context(), s.ports.Hasher, param.Value(in.Downloads), param.Value(in.Password))
+	c, err := param.Change(r.Context(), s.ports.Service, in, f)
 	if err != nil {
 		return err
-	}
-	if in.Password != nil {
-		c.Password = &o.Password
 	}
 	return s.edit(w, r, u, f, c)
 }
@@ -184,27 +157,4 @@ func (s server) renewLink(w http.ResponseWriter, r *http.Request, u identity.Ide
 		return err
 	}
 	return s.writeRecord(w, r, u, f)
-}
-
-// shown returns a link of a file as an answer shows it. The URL of a recipient's link is left out,
-// because only the recipient may know it.
-func (s server) shown(r *http.Request, u users.User, f files.File, l links.Link) wire.Link {
-	state := l.State(s.ports.Now())
-	l.File = f // a link that was lost does not know its file
-	out := wire.Link{
-		ID: l.ID(), State: string(state), To: l.To, Expires: param.Moment(l.Ends()),
-		Downloads: l.Limit, Protected: l.Password != "", Used: downloadsOf(l.Use),
-	}
-	if left, limited := l.Left(); limited {
-		out.Left = &left
-	}
-	switch {
-	case l.To == "":
-		out.LinkURL = keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, u), l.File.Area) + l.Token
-	case strings.Contains(l.To, "@"):
-		out.Channel = files.Mail
-	default:
-		out.Channel = files.SMS
-	}
-	return out
 }

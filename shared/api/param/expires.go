@@ -8,9 +8,9 @@ import (
 	"ferry/shared/fault"
 )
 
-// Expires reads the parameter expires: a time from now, such as 90s, 12h, 7d or 2w, or an RFC 3339
-// date. It must be in the future. An empty text gives the zero time.
-func Expires(text string, now time.Time) (time.Time, error) {
+// When reads a parameter that is a time from now, such as 90s, 12h, 7d or 2w, or an RFC 3339 date. It
+// must be in the future. An empty text gives the zero time.
+func When(name, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -20,17 +20,18 @@ func Expires(text string, now time.Time) (time.Time, error) {
 	}
 	switch {
 	case err != nil:
-		return at, fault.Parameter("expires", "the parameter expires must be like 90s, 45m, 12h, 7d or 2w, or a date like 2030-01-31T12:00:00Z")
+		return at, fault.Parameter(name,
+			"the parameter %s must be like 90s, 45m, 12h, 7d or 2w, or a date like 2030-01-31T12:00:00Z", name)
 	case !at.After(now):
-		return at, fault.Parameter("expires", "the parameter expires must be in the future")
+		return at, fault.Parameter(name, "the parameter %s must be in the future", name)
 	case at.After(now.Add(maxExpires)):
-		return at, fault.Parameter("expires", "the parameter expires must be at most 100 years away")
+		return at, fault.Parameter(name, "the parameter %s must be at most 100 years away", name)
 	}
 	return at, nil
 }
 
-// Moment returns the time of Unix seconds, in UTC; 0 is the zero Time.
-func Moment(unix int64) time.Time {
+// Time returns the time of Unix seconds, in UTC; 0 is the zero Time.
+func Time(unix int64) time.Time {
 	if unix == 0 {
 		return time.Time{}
 	}

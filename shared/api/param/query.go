@@ -86,10 +86,10 @@ func Unknown(name, format string, args ...any) error {
 }
 
 // Misspelt returns a fault if the query has a name of four letters or more that is within two letters
-// of a known one.
+// of a known one, which has as many.
 func Misspelt(q url.Values, known ...string) error {
 	for name := range q {
-		near := func(right string) bool { return Within(strings.ToLower(name), right, 2) }
+		near := func(right string) bool { return len(right) >= 4 && Within(strings.ToLower(name), right, 2) }
 		if slices.Contains(known, name) || utf8.RuneCountInString(name) < 4 || len(name) > 20 {
 			continue
 		}

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/users"
+	"ferry/shared/wire"
 )
 
 func TestFormIsReadOnlyFromTheBody(t *testing.T) {
@@ -194,4 +195,20 @@ func FuzzAnyAcceptHeaderIsRead(f *testing.F) {
 			t.Errorf("%q gives the language %q", accept, lang)
 		}
 	})
+}
+
+func TestAQueryOfADeliveryIsReadAsTheSame(t *testing.T) {
+	t.Parallel()
+	want := wire.Delivery{
+		To: "bob", SMS: wire.Texts{"+393401234567"}, Mail: wire.Texts{"a@example.com", "b@example.com"}, Message: "hello",
+		Notify: true, Lang: "it", Limits: wire.Limits{Expires: "7d", Downloads: 3},
+	}
+	got, err := param.Delivery(want.Query())
+	expect.NoErr(t, err)
+	expect.Equal(t, "the delivery", got, want)
+	for _, wrong := range []string{"notify=yes", "downloads=0", "downloads=1000001", "downloads=x", "downloads="} {
+		q, _ := url.ParseQuery(wrong)
+		_, err := param.Delivery(q)
+		expect.Fault(t, wrong, err, fault.Invalid)
+	}
 }

@@ -13,56 +13,54 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/service"
 	"ferry/shared/users"
+	"ferry/shared/wire"
 )
 
 // maxMessage is the longest message to a recipient, in characters.
 const maxMessage = 500
 
-// Recipients says who gets a link (c, m and i of section 4.3 of the specification; c and m may be
-// repeated, and an empty one is ignored), and whether the uploader gets a mail at the first
-// download.
-type Recipients struct {
-	Mobiles, Addresses []string
-	Message            string
-	Notify             bool
-}
-
-// Sending returns a message for each recipient, and the receipt. base is the service's address in
-// the links. Bad recipients are an Invalid fault, and so is an unknown language.
-func Sending(set service.Settings, base string, r *http.Request, u users.User, to Recipients, lang string) (s files.Sending, err error) {
-	if s.Recipients, err = to.messages(set); err != nil {
-		return s, err
+// Sending checks what an upload asks for. It returns a message for each recipient, the receipt, and
+// what limits the links. base is the service's address in the links. Bad recipients are an Invalid
+// fault, and so is an unknown language.
+func Sending(
+	s *service.Service, base string, r *http.Request, u users.User, d wire.Delivery,
+) (to files.Sending, err error) {
+	if to.Recipients, err = messages(s.Settings, d); err != nil {
+		return to, err
 	}
-	if _, ok := Language(lang); !ok && lang != "" {
-		return s, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(Languages(), ", "))
+	if _, ok := Language(d.Lang); !ok && d.Lang != "" {
+		return to, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(Languages(), ", "))
 	}
-	lang = LangOf(lang, r, u)
-	for i := range s.Recipients {
-		n := &s.Recipients[i]
-		n.Text = to.Message
+	lang := LangOf(d.Lang, r, u)
+	for i := range to.Recipients {
+		n := &to.Recipients[i]
+		n.Text = d.Message
 		n.Lang = lang
 		n.Base = base
 		n.Sender = u.Name
 		n.ReplyTo = u.Email
 	}
-	if !to.Notify {
-		return s, nil
+	if d.Notify {
+		if u.Email == "" {
+			return to, fault.Parameter("notify",
+				"the parameter notify sends you a mail, but you have no registered address")
+		}
+		to.Tell = files.Contact{To: u.Email, Lang: lang, Base: base}
 	}
-	if u.Email == "" {
-		return s, fault.Parameter("notify",
-			"the parameter notify sends you a mail, but you have no registered address")
+	if to.Expiry, err = Expiry(d.Expires, s.Now()); err != nil {
+		return to, err
 	}
-	s.Tell = files.Contact{To: u.Email, Lang: lang, Base: base}
-	return s, nil
+	to.Options, err = Options(r.Context(), s, d.Limits)
+	return to, err
 }
 
-// messages returns one message for each number and address. Addresses that differ only in case or
-// in the form of their domain count as the same.
-func (to Recipients) messages(set service.Settings) (all []files.Message, err error) {
-	if err := CheckText("i", to.Message, maxMessage); err != nil {
+// messages returns one message for each number and address; an empty one is ignored. Addresses that
+// differ only in case or in the form of their domain count as the same.
+func messages(set service.Settings, d wire.Delivery) (all []files.Message, err error) {
+	if err := CheckText("i", d.Message, maxMessage); err != nil {
 		return nil, err
 	}
-	for _, mobile := range to.Mobiles {
+	for _, mobile := range d.SMS {
 		if strings.HasPrefix(mobile, " ") { // an unescaped + in the URL
 			mobile = "+" + strings.TrimLeft(mobile, " +")
 		}
@@ -78,7 +76,7 @@ func (to Recipients) messages(set service.Settings) (all []files.Message, err er
 		}
 		all = append(all, files.Message{Channel: files.SMS, To: number})
 	}
-	for _, address := range to.Addresses {
+	for _, address := range d.Mail {
 		if address == "" {
 			continue
 		}

@@ -212,10 +212,10 @@ func (s *form) field(part *formPart) error {
 		text, err := io.ReadAll(io.LimitReader(part, 4*param.MaxLinkPassword+1))
 		*s.password = string(text)
 		return bodyError(err)
-	case slices.Contains([]string{"expires", "downloads", "bundle"}, name):
+	case slices.Contains(wire.OptionNames(wire.Limit), name):
 		return fault.Parameter(name, "the parameter %s belongs in the address: /upload?%s=...", name, name)
 	default:
-		return param.Misspelt(url.Values{name: nil}, "expires", "downloads", "password", "bundle")
+		return param.Misspelt(url.Values{name: nil}, wire.OptionNames(wire.Limit)...)
 	}
 }
 

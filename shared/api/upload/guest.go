@@ -105,12 +105,9 @@ func guestMay(u identity.Identity, in wire.NewSession) error {
 		}
 		return nil
 	}
-	for name, asked := range map[string]bool{
-		"d": in.D != "", "c": strings.Join(in.C, "") != "", "m": strings.Join(in.M, "") != "", "i": in.I != "", "notify": in.Notify,
-		"expires": in.Expires != "", "downloads": in.Downloads != 0, "password": in.Password != "",
-	} {
-		if asked {
-			return notForGuests(name)
+	for _, o := range in.Options() {
+		if o.Is&wire.Guest == 0 && len(o.Texts()) > 0 {
+			return notForGuests(o.Name)
 		}
 	}
 	return called(u, in.By)
@@ -138,7 +135,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodGet && param.Asked(r) == param.AsPage {
 		return api.ToPage(w, 1, "r", pageQuery(r))
 	}
-	if err := param.OnlyKnown(r, "k", "file", "by", "bundle"); err != nil {
+	if err := param.OnlyKnown(r, append(wire.OptionNames(wire.Guest), "k", "file")...); err != nil {
 		return err
 	}
 	q, id, err := h.find(w, r, token)
@@ -178,7 +175,7 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 // request, and none otherwise.
 func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request, u identity.Identity) error {
 	out := wire.RequestAbout{
-		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: param.Moment(q.Expires), Protected: q.Password != "",
+		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: param.Time(q.Expires), Protected: q.Password != "",
 	}
 	if q.MaxBytes > 0 {
 		left := max(0, q.MaxBytes-q.Bytes)

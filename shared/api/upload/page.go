@@ -38,9 +38,9 @@ func (h handler) pageForm(r *http.Request, u identity.Identity) (*http.Request, 
 	if typeParams["boundary"] == "" {
 		return r, nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
 	}
-	names := []string{"c", "m", "i", "expires", "downloads", "d", "notify"}
+	names := wire.OptionNames(wire.Page)
 	if u.Guest != nil {
-		names = []string{"by"}
+		names = wire.OptionNames(wire.GuestPage)
 	}
 	f := newForm(r.Body, typeParams["boundary"]) // its buffer is small: no slot is taken yet
 	f.password = new(string)
@@ -79,7 +79,7 @@ func setField(q url.Values, name string, part io.Reader, left *int64) error {
 	case err != nil:
 		return bodyError(err)
 	case text == "":
-	case name == "c" || name == "m":
+	case name == "c" || name == "m": // several, in one field
 		for one := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;\n", r) }) {
 			q.Add(name, strings.TrimSpace(one))
 		}

@@ -60,11 +60,11 @@ func (h requests) edit(r *http.Request, u users.User, in wire.NewRequest) (func(
 	if err := checkRequest(in, u); err != nil {
 		return nil, err
 	}
-	expires, err := param.Expires(param.Value(in.Expires), h.ports.Now())
+	expires, err := param.When("expires", param.Value(in.Expires), h.ports.Now())
 	if err != nil {
 		return nil, err
 	}
-	options, err := param.Options(r.Context(), h.ports.Hasher, 0, param.Value(in.Password))
+	options, err := param.Options(r.Context(), h.ports.Service, wire.Limits{Password: param.Value(in.Password)})
 	return func(q *links.Request) {
 		set(&q.Title, in.Title)
 		set(&q.Message, in.Message)
@@ -126,7 +126,7 @@ func (h requests) shown(r *http.Request, u users.User, q links.Request) wire.Req
 	link := h.ports.Base(r.Context()) + "/requests/in?lang=" + param.Lang(r, u) + "&k=" + h.links.RequestToken(q)
 	return wire.Request{
 		ID: q.ID, LinkURL: link, Title: q.Title, Message: q.Message,
-		Created: param.Moment(q.Created), Expires: param.Moment(q.Expires), Bytes: q.MaxBytes, Files: q.MaxFiles,
+		Created: param.Time(q.Created), Expires: param.Time(q.Expires), Bytes: q.MaxBytes, Files: q.MaxFiles,
 		Notify: q.Notify.To != "", Protected: q.Password != "", Arrived: wire.Arrivals{Files: q.Files, Bytes: q.Bytes},
 	}
 }

@@ -265,17 +265,11 @@ func (h handler) plan(r *http.Request, u identity.Identity, in wire.NewSession) 
 		p.SHA256 = sum
 	}
 	var err error
-	if p.Owner, err = owner(in.D, u); err != nil || u.Guest != nil {
+	if p.Owner, err = owner(in.To, u); err != nil || u.Guest != nil {
 		return p, err
 	}
-	p.Sending, err = param.Sending(h.ports.Settings, h.ports.Base(r.Context()), r, u.User, param.Recipients{Mobiles: in.C, Addresses: in.M, Message: in.I, Notify: in.Notify}, in.Lang)
-	if err == nil {
-		p.Expiry, err = param.Expiry(in.Expires, h.ports.Now())
-	}
-	if err == nil {
-		p.Options, err = param.Options(r.Context(), h.ports.Hasher, in.Downloads, in.Password)
-	}
-	if err == nil && in.I != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
+	p.Sending, err = param.Sending(h.ports.Service, h.ports.Base(r.Context()), r, u.User, in.Delivery)
+	if err == nil && in.Message != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
 		err = fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}
 	return p, err

@@ -173,7 +173,7 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u ident
 	}
 	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" { // the form has it, not the header
 		var o files.Options
-		if o, err = param.Options(r.Context(), h.ports.Hasher, 0, password); err == nil {
+		if o, err = param.Options(r.Context(), h.ports.Service, wire.Limits{Password: password}); err == nil {
 			up.Protect(o.Password)
 		}
 	}
@@ -297,7 +297,11 @@ func (h handler) params(r *http.Request, u identity.Identity) (params, error) {
 	if p.bundle, p.written, err = h.bundle(r, q, p.name); err != nil {
 		return params{}, err
 	}
-	if p.owner, err = owner(q.Get("d"), u); err != nil {
+	d, err := param.Delivery(q)
+	if err != nil {
+		return params{}, err
+	}
+	if p.owner, err = owner(d.To, u); err != nil {
 		return params{}, err
 	}
 	if lists(r, u, p.owner) {
@@ -309,21 +313,8 @@ func (h handler) params(r *http.Request, u identity.Identity) (params, error) {
 	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil || u.Guest != nil {
 		return p, err
 	}
-	notify := q.Get("notify")
-	if notify != "" && notify != "0" && notify != "1" {
-		return params{}, fault.Parameter("notify", "the query parameter notify must be 1 or 0")
-	}
-	to := param.Recipients{Mobiles: q["c"], Addresses: q["m"], Message: q.Get("i"), Notify: notify == "1"}
-	if p.sending, err = param.Sending(h.ports.Settings, h.ports.Base(r.Context()), r, u.User, to, q.Get("lang")); err != nil {
-		return p, err
-	}
-	if p.sending.Expiry, err = param.Expiry(q.Get("expires"), h.ports.Now()); err != nil {
-		return p, err
-	}
-	limit, err := param.Number(r, "downloads", 1, param.MaxDownloads, 0)
-	if err == nil {
-		p.sending.Options, err = param.Options(r.Context(), h.ports.Hasher, limit, param.HeaderPassword(r))
-	}
+	d.Password = param.HeaderPassword(r)
+	p.sending, err = param.Sending(h.ports.Service, h.ports.Base(r.Context()), r, u.User, d)
 	return p, err
 }
 
@@ -357,10 +348,10 @@ func checkNames(q url.Values) error {
 	if q.Has("password") {
 		return fault.Parameter("password", "a password must not be in an address: send it in the header %s or as a form field", param.PasswordHeader)
 	}
-	if err := param.Misspelt(q, "file", "notify", "lang", "expires", "downloads", "password", "bundle"); err != nil {
+	if err := param.Misspelt(q, append(wire.OptionNames(0), "file")...); err != nil {
 		return err
 	}
-	for _, name := range []string{"expires", "downloads", "bundle"} {
+	for _, name := range wire.OptionNames(wire.Limit) {
 		if q.Has(name) && q.Get(name) == "" {
 			return fault.Parameter(name, "the query parameter %s is empty", name)
 		}

@@ -43,7 +43,7 @@ func mayImport() [][2]string {
 		{"notify/sqs", "fault notify"},
 		{"notify/inbox", "envelope fault lazy notify notify/mail table"},
 		{"service", "blob files identity keys limit links notify table users wire"},
-		{"api/param", "contact envelope fault files identity lazy service users wire"},
+		{"api/param", "contact envelope fault files identity lazy links service users wire"},
 		{"api", "api/param blob envelope fault files identity keys lazy links service table users wire"},
 		{"api/account", "api api/param envelope fault identity keys notify users wire"},
 		{"api/file", "api api/param blob bundle envelope fault files identity keys links notify table users wire"},

@@ -143,13 +143,15 @@ export class Form {
     if (bad) return reveal(bad);
     const of = (/** @type {string} */ kind) =>
       this.#people.filter((one) => one.kind === kind).map(({ value }) => value);
+    /** @type {string[]} */
+    const names = [...this.#settings.options.split(" "), "password"];
+    /** @type {{ [name: string]: any }} */
+    const asked = Object.fromEntries(names.map((name) => [name, valueOf(this.#field(name))]));
     return set({
-      ...(message && { m: of("m"), c: of("c"), i: this.#field("i").value.trim() }),
-      expires: this.#field("expires").value,
-      downloads: Number(limit.value),
-      password: this.#field("password").value,
-      notify: this.#field("notify")?.checked,
-      d: other && this.#field("d").value.trim(),
+      ...asked,
+      ...(message && { m: of("m"), c: of("c") }),
+      i: message && asked.i.trim(),
+      d: other && asked.d.trim(),
     });
   }
 
@@ -194,6 +196,12 @@ function reveal(field) {
   if (fold) fold.open = true;
   field.focus();
   return null;
+}
+
+/** @param {any} field */
+function valueOf(field) {
+  if (field?.type === "checkbox") return field.checked;
+  return field?.type === "number" ? Number(field.value) : field?.value;
 }
 
 // set returns only the fields that have a value.

@@ -29,7 +29,9 @@ class SendPage {
   #settings;
   #isGuest;
   #scope; // of unfinished uploads
-  #store = new Store();
+  /** @type {string[]} */
+  #names; // of what an upload may ask for, without the password
+  #store;
 
   #heading = byId("heading");
   #asked = [...this.#heading.childNodes];
@@ -57,6 +59,8 @@ class SendPage {
     this.#settings = stage.dataset;
     this.#isGuest = this.#settings.token !== undefined;
     this.#scope = this.#settings.scope;
+    this.#names = this.#settings.options.split(" ");
+    this.#store = new Store({ names: this.#names });
     this.#form = new Form(this.#chosen, this.#settings);
     this.#rows = new Rows((item) => this.#remove(item));
     this.#progress = new Progress(this.#rows, {
@@ -169,7 +173,7 @@ class SendPage {
       const engine = await loading;
       const source = this.#choice.source(engine, resume?.name ?? this.#name());
       const guest = await this.#guest();
-      const kept = { store: this.#store, scope: this.#scope, handles: this.#choice.handles };
+      const kept = { names: this.#names, store: this.#store, scope: this.#scope, handles: this.#choice.handles };
       this.#upload = new engine.Upload(source, { ...options, ...kept, guest, resume });
       await this.#run(Boolean(resume));
     } catch (error) {

@@ -4,7 +4,6 @@
 // complete(body, signal), end(), learn(sum), near(url), size(number), forget(), letGo().
 
 import { UploadError } from "./service.js";
-import { OPTIONS } from "./store.js";
 import { hex, pick } from "./values.js";
 
 /** @import { Part, Signed } from "./queue.js" */
@@ -18,8 +17,6 @@ import { hex, pick } from "./values.js";
  *   id: string, length: number, partSize: number, parts: number, state?: string, arrived?: Arrived[] | null,
  * }} Status
  */
-
-const ASKED = [...OPTIONS, "password", "partSize"]; // of the options, what a session is asked for
 
 /** A session that is opened when it is needed, or resumed by the record of a store. */
 export class Session {
@@ -96,7 +93,7 @@ export class Session {
   async #create(signal) {
     const { name, type, length, bundle, entries } = this.#source;
     const { scope, handles, store } = this.#options;
-    const options = pick(this.#options, ASKED);
+    const options = pick(this.#options, [...(this.#options.names ?? []), "password", "partSize"]);
     const files = entries?.filter((path) => !path.endsWith("/")).length;
     const body = { name, type, length, bundle, files, ...options };
     this.#key ||= hex(crypto.getRandomValues(new Uint8Array(16)));

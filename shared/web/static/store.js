@@ -1,7 +1,7 @@
 // Remembers unfinished uploads in the browser, so that they can be resumed after the tab was
 // closed. It keeps no secret: no token, no password, no bytes of a file.
 //
-//   const store = new Store();
+//   const store = new Store({ names });     // of the options that may be kept, from the page
 //   const upload = new Upload(source, { store, scope: "user:ann", handles: [handle] });  // see upload.js
 //   for (const record of await store.list("user:ann")) ...    // newest first, none that another tab is sending
 //   new Upload(source, { store, resume: record });
@@ -33,20 +33,21 @@ const UPLOADS = "uploads";
 const LIFE = 7 * 24 * 3600 * 1000; // as long as the service keeps a session, in milliseconds
 const LOCK = "ferry-upload-";
 
-// What may be kept. A field that is not listed might be a secret.
+// What may be kept besides options. A field that is not listed might be a secret.
 const FIELDS = ["id", "scope", "name", "size", "type", "bundle", "first", "protected", "handles", "entries", "created"];
-export const OPTIONS = ["m", "c", "i", "expires", "downloads", "d", "notify", "lang", "by"];
 
 /** The unfinished uploads of this browser. */
 export class Store {
+  #names;
   #indexedDB;
   #locks;
   #now;
   /** @type {Promise<IDBDatabase> | null} */
   #opened = null;
 
-  /** @param {{ indexedDB?: IDBFactory, locks?: LockManager, now?: () => number }} options */
-  constructor({ indexedDB = globalThis.indexedDB, locks = globalThis.navigator?.locks, now = Date.now } = {}) {
+  /** @param {{ names?: string[], indexedDB?: IDBFactory, locks?: LockManager, now?: () => number }} options */
+  constructor({ names = [], indexedDB = globalThis.indexedDB, locks = globalThis.navigator?.locks, now = Date.now }) {
+    this.#names = names;
     this.#indexedDB = indexedDB;
     this.#locks = locks;
     this.#now = now;
@@ -73,7 +74,7 @@ export class Store {
    * @param {Unfinished} record
    */
   async put(record) {
-    const kept = { created: this.#now(), ...pick(record, FIELDS), options: pick(record.options ?? {}, OPTIONS) };
+    const kept = { created: this.#now(), ...pick(record, FIELDS), options: pick(record.options ?? {}, this.#names) };
     // A record is still of use without the handles: not every browser can store them.
     const stored = await this.#do("readwrite", (uploads) => uploads.put(kept));
     if (stored === undefined && kept.handles) {

@@ -18,7 +18,7 @@
 // 'failed'. After a failure start() retries with what has arrived; a cancelled upload is a failed
 // one whose error has the code 'cancelled'.
 //
-// Options: those of POST uploads (m, c, i, expires, downloads, password, d, notify, lang, by, partSize);
+// Options: names, which the page lists, and those of POST uploads that these are, password and partSize;
 // guest; store, scope, handles, resume (see store.js); for tests and other pages base, fetch,
 // XMLHttpRequest, pool, wait (of retries: {tries, min, max} in milliseconds).
 //
@@ -53,7 +53,8 @@ export { join, UploadError } from "./service.js";
  *   blob(number: number, options: { signal?: AbortSignal }): Blob | Promise<Blob>,
  * }} Cut
  * @typedef {{
- *   guest?: Guest | null, store?: Store, scope?: string, handles?: FileSystemHandle[], resume?: Unfinished,
+ *   names?: string[], guest?: Guest | null, store?: Store, scope?: string, handles?: FileSystemHandle[],
+ *   resume?: Unfinished,
  *   base?: string, fetch?: typeof fetch, XMLHttpRequest?: typeof XMLHttpRequest, pool?: Pool, wait?: Wait,
  *   events?: EventTarget, [asked: string]: any,
  * }} Options

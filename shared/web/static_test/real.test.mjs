@@ -9,6 +9,7 @@ import { Bundle } from "../static/bundle.js";
 import { bundleSource, fileSource, join, Upload } from "../static/upload.js";
 import { Pool } from "../static/worker.js";
 import { bytesOf, fileOf, until } from "./cases.mjs";
+import { names } from "./service.mjs";
 import { agent, cuts, XMLHttpRequest } from "./xhr.mjs";
 
 const { FERRY_BASE: base, FERRY_LOGIN: login, FERRY_REQUEST: token, FERRY_MANIFEST: manifestPath } = process.env;
@@ -34,6 +35,7 @@ function losing(...kinds) {
 
 function begin(source, options = {}) {
   return new Upload(source, {
+    names,
     base,
     fetch: losing(),
     XMLHttpRequest,

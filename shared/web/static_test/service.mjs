@@ -6,6 +6,9 @@ import { Crc64 } from "../static/crc.js";
 const PART = 1000; // bytes
 const base = "https://files.example/v1/";
 
+/** The names of the options that a page lists, as far as tests use them. */
+export const names = ["m", "c", "i", "expires", "downloads", "d", "notify", "lang", "by"];
+
 /** A Ferry service. `faults` are functions of {method, path, count}, each of which may return an answer or an Error. */
 export class FakeService {
   sessions = new Map();
@@ -25,6 +28,7 @@ export class FakeService {
       service = service;
     };
     this.options = {
+      names,
       base: "/v1/",
       fetch: this.fetch,
       XMLHttpRequest: this.XMLHttpRequest,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { guestScope, Store } from "../static/store.js";
+import { names } from "./service.mjs";
 
 // fakeIndexedDB is as much of IndexedDB as a Store uses.
 function fakeIndexedDB() {
@@ -69,7 +70,7 @@ const record = (id, more = {}) => ({
 test("records come back, the newest first, to those whose they are", async () => {
   let now = 1e12;
   const indexedDB = fakeIndexedDB(),
-    store = new Store({ indexedDB, locks: undefined, now: () => now });
+    store = new Store({ names, indexedDB, locks: undefined, now: () => now });
   await store.put(record("1", { entries: ["a", "b"] }));
   now += 1000;
   await store.put(record("2", { options: { m: ["ann@example.com"], downloads: 3 } }));
@@ -86,7 +87,7 @@ test("records come back, the newest first, to those whose they are", async () =>
     ],
   );
   await store.delete("2");
-  assert.equal((await new Store({ indexedDB, now: () => now }).list("user:ann")).length, 1);
+  assert.equal((await new Store({ names, indexedDB, now: () => now }).list("user:ann")).length, 1);
   now += 7 * 24 * 3600 * 1000;
   assert.deepEqual(await store.list("user:ann"), []);
   assert.equal(indexedDB.kept.size, 0, "the sessions are over by then");
@@ -94,7 +95,7 @@ test("records come back, the newest first, to those whose they are", async () =>
 
 test("no secret is kept", async () => {
   const indexedDB = fakeIndexedDB(),
-    store = new Store({ indexedDB });
+    store = new Store({ names, indexedDB });
   const secrets = { password: "hunter2", token: "hunter2", guest: { token: "hunter2", secret: "hunter2" } };
   await store.put(record("1", { ...secrets, protected: true, options: { ...secrets, i: "hello", fetch: () => {} } }));
   assert.ok(!JSON.stringify([...indexedDB.kept.values()]).includes("hunter2"));
@@ -103,14 +104,14 @@ test("no secret is kept", async () => {
 });
 
 test("what cannot be stored is left out", async () => {
-  const store = new Store({ indexedDB: fakeIndexedDB() });
+  const store = new Store({ names, indexedDB: fakeIndexedDB() });
   await store.put(record("1", { handles: [() => {}] }));
   const [kept] = await store.list("user:ann");
   assert.deepEqual([kept.id, kept.handles], ["1", undefined]);
 });
 
 test("an upload that a tab sends is in no list", async () => {
-  const store = new Store({ indexedDB: fakeIndexedDB(), locks: fakeLocks() });
+  const store = new Store({ names, indexedDB: fakeIndexedDB(), locks: fakeLocks() });
   await store.put(record("1"));
   const release = store.hold("1");
   assert.deepEqual(await store.list("user:ann"), []);
@@ -126,7 +127,7 @@ test("without a store nothing fails", async () => {
     },
   };
   for (const indexedDB of [undefined, broken]) {
-    const store = new Store({ indexedDB, locks: undefined });
+    const store = new Store({ names, indexedDB, locks: undefined });
     await store.put(record("1"));
     await store.delete("1");
     store.hold("1")();
