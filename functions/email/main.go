@@ -9,6 +9,6 @@ import (
 )
 
 func main() {
-	worker.Run(worker.CourierHandler, worker.Backends{Queue: sqs.Open, Mail: ses.Open},
+	worker.Run(worker.CourierHandler, worker.Backends{Queue: sqs.Open, Courier: worker.Mail(ses.Open)},
 		lambda.Table(dynamo.Open), lambda.LinkKey)
 }

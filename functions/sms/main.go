@@ -9,6 +9,6 @@ import (
 )
 
 func main() {
-	worker.Run(worker.CourierHandler, worker.Backends{Queue: sqs.Open, SMS: sns.OpenText},
+	worker.Run(worker.CourierHandler, worker.Backends{Queue: sqs.Open, Courier: worker.SMS(sns.OpenText)},
 		lambda.Table(dynamo.Open), lambda.LinkKey)
 }

@@ -9,14 +9,16 @@ import (
 	"os"
 	"time"
 
-	"ferry/shared/blob/s3"
-	"ferry/shared/boot/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"ferry/shared/blob"
 	"ferry/shared/boot/local"
+	"ferry/shared/boot/stores"
+	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/service"
 	"ferry/shared/table"
-	"ferry/shared/table/dynamo"
 )
 
 // store says where the data is: on this machine, or in the cloud.
@@ -37,43 +39,60 @@ func (s store) inCloud() bool { return s.Table != "" }
 // grace returns how old an object without a record must be before it is removed. On this machine it
 // must exceed the time between a file and its record: the first file of a form waits for the last
 // one, which may arrive slowly. On S3 it must also cover an upload in parts, whose age counts from its start.
-func (s store) grace() time.Duration {
-	if s.inCloud() {
-		return 8 * 24 * time.Hour
+func grace(bytes blob.Store) time.Duration {
+	if bytes.Local() {
+		return 25 * time.Hour
 	}
-	return 25 * time.Hour
+	return 8 * 24 * time.Hour
+}
+
+// place says where each store is. The buckets and the key of a stack count only with its table.
+func (s store) place(set service.Settings) stores.Place {
+	if !s.inCloud() {
+		return stores.Place{Dir: s.Data}
+	}
+	return stores.Place{
+		Table: s.Table, FilesBucket: s.FilesBucket, BackupBucket: s.BackupBucket, KeyParameter: s.KeyParameter,
+		BackupClass: set.BackupClass,
+		AWS:         func(ctx context.Context) (aws.Config, error) { return awsConfig(ctx, s.Region) },
+	}
 }
 
 // use calls open for data that must exist.
-func (s store) use(ctx context.Context, f func(*service.Service) error, ports ...lambda.Opener) error {
-	return s.open(ctx, service.Settings{}, local.Options{Existing: true}, f, ports...)
+func (s store) use(ctx context.Context, f func(*service.Service) error, needs ...stores.Need) error {
+	return s.open(ctx, service.Settings{}, local.Options{Existing: true}, f, needs...)
 }
 
 // open opens the data, runs f on it, and closes it. On a stack it opens only the table
-// and the given ports.
+// and what f needs.
 func (s store) open(
-	ctx context.Context, set service.Settings, o local.Options, f func(*service.Service) error, ports ...lambda.Opener,
+	ctx context.Context, set service.Settings, o local.Options, f func(*service.Service) error, needs ...stores.Need,
 ) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(screen{os.Stderr}, nil))
 	}
-	if s.inCloud() {
-		set.Events = s.Events
-		p, err := s.openStack(ctx, set, o.Log, ports...)
-		if err != nil {
-			return withCode(exitSettings, err)
-		}
-		if err := table.CheckFormat(ctx, p.Table); err != nil {
-			return fmt.Errorf("table %s: %w", s.Table, err)
-		}
-		return f(p)
+	opened, err := stores.Open(ctx, s.place(set), o, needs...)
+	if err != nil && s.inCloud() {
+		return withCode(exitSettings, err)
 	}
-	return openLocal(s.Data, o, func(data *local.Data) (err error) {
-		if set.Events, err = notify.Listening(ctx, data.Table); err != nil {
-			return err
-		}
-		return f(service.New(data.Ports, set))
-	})
+	if err != nil {
+		return err
+	}
+	if err = s.prepare(ctx, opened.Table, &set); err == nil {
+		err = f(service.New(opened.Ports, set))
+	}
+	return errors.Join(err, opened.Close())
+}
+
+// prepare checks a table's format, and sets what depends on where the data is.
+func (s store) prepare(ctx context.Context, t table.Table, set *service.Settings) (err error) {
+	if !s.inCloud() { // the format was checked before anything was changed
+		set.Events, err = notify.Listening(ctx, t)
+		return err
+	}
+	set.Events = s.Events
+	set.ASCIIMail = true // the stack sends by SES
+	return fault.Wrap(table.CheckFormat(ctx, t), "table "+s.Table)
 }
 
 // openLocal opens the data of this machine, runs f on it, and closes it.
@@ -85,28 +104,8 @@ func openLocal(dir string, o local.Options, f func(*local.Data) error) error {
 	return errors.Join(f(data), data.Close())
 }
 
-// openStack opens ports on the data of a stack.
-func (s store) openStack(ctx context.Context, set service.Settings, log *slog.Logger, ports ...lambda.Opener) (*service.Service, error) {
-	cfg, err := awsConfig(ctx, s.Region)
-	if err != nil {
-		return nil, err
-	}
-	flags := map[string]string{
-		"FERRY_TABLE": s.Table, "FERRY_FILES_BUCKET": s.FilesBucket,
-		"FERRY_BACKUP_BUCKET": s.BackupBucket, "FERRY_KEY_PARAMETER": s.KeyParameter,
-	}
-	getenv := func(name string) string { return cmp.Or(flags[name], os.Getenv(name)) }
-	cloud := &lambda.Cloud{Config: cfg, Getenv: getenv, Settings: set}
-	p, err := cloud.Ports(append(ports, lambda.Table(dynamo.Open))...)
-	if err != nil {
-		return nil, err
-	}
-	p.Log = log
-	return cloud.Service(ctx, p)
-}
-
 // filePorts are what a command on files needs besides the table.
-func filePorts() []lambda.Opener { return []lambda.Opener{lambda.Blobs(s3.Open), lambda.LinkKey} }
+func filePorts() []stores.Need { return []stores.Need{stores.Files, stores.Key} }
 
 type storageClass struct {
 	BackupStorageClass string `env:"FERRY_BACKUP_STORAGE_CLASS" placeholder:"STANDARD"`
@@ -131,7 +130,7 @@ func (c checkCommand) Run(ctx context.Context, set service.Settings, out console
 		m.begin("checking", 0)
 		m.start()
 		check := files.Check{
-			Service: p.Files(), Grace: c.grace(), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany,
+			Service: p.Files(), Grace: grace(p.Blobs), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany,
 			Wait: files.RemovalTime, Expect: m.expect, Done: m.add,
 			Found: func(f files.Finding) {
 				if c.JSON {
@@ -206,7 +205,7 @@ type sweepCommand struct {
 
 func (c sweepCommand) Run(ctx context.Context, set service.Settings, out console) error {
 	return c.open(ctx, set, local.Options{Existing: true}, func(p *service.Service) error {
-		sweeper := files.Sweeper{Service: p.Files(), Grace: c.grace(), AtOnce: set.Movers}
+		sweeper := files.Sweeper{Service: p.Files(), Grace: grace(p.Blobs), AtOnce: set.Movers}
 		r, err := sweeper.Run(ctx)
 		out.print("%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
 			count(r.Seen, "object"), count(r.Moved, "file"), r.Purged, count(r.Orphans, "leftover"), r.Failed)

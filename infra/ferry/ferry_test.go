@@ -419,7 +419,7 @@ func TestEveryNameInTheCodeIsKnown(t *testing.T) {
 	if err != nil || len(environ) < 1000 {
 		t.Fatalf("%d names, %v", len(environ), err)
 	}
-	k, err := kong.New(&commands{}, kong.Vars{"usual_data": usualData})
+	k, err := kong.New(&commands{}, vars())
 	must(t, err)
 	if err := checkNames(console{Err: screen{io.Discard}}, settingNames(k.Model.Node), environ, true); err != nil {
 		t.Error(err)

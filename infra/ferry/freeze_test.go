@@ -31,7 +31,7 @@ func TestHelpTextsDoNotChange(t *testing.T) {
 	fmt.Fprintln(&said, "exit codes", exitOK, exitOther, exitUsage, exitDamaged, exitNoFile, exitUnknown, exitPort, exitExists, exitFull,
 		exitBusy, exitRefused, exitPermission, exitSettings, exitInterrupt)
 	calls := []string{"", "nothing", "up", "ls --nothing", "completion bash", "completion zsh", "completion fish"}
-	for _, c := range walk(kong.Must(&commands{}, kong.Vars{"usual_data": usualData}).Model.Node) {
+	for _, c := range walk(kong.Must(&commands{}, vars()).Model.Node) {
 		calls = append(calls, c.Path()+" --help")
 	}
 	for _, args := range calls {

@@ -32,6 +32,7 @@ import (
 	"ferry/shared/client"
 	"ferry/shared/envelope"
 	"ferry/shared/notify"
+	"ferry/shared/notify/texts"
 	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
@@ -111,7 +112,7 @@ func run(ctx context.Context, args []string, c console) int {
 		kong.Resolvers(kong.ResolverFunc(fromFile)),
 		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)),
 		kong.PostBuild(addHelp),
-		kong.Vars{"usual_data": usualData},
+		vars(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	switch {
@@ -270,6 +271,13 @@ func version(info *debug.BuildInfo) string {
 
 // usualData is the default of --data.
 const usualData = "./.ferry"
+
+// vars are what the tags of flags name.
+func vars() kong.Vars {
+	tags := texts.Tags()
+	last := len(tags) - 1
+	return kong.Vars{"usual_data": usualData, "languages": strings.Join(tags[:last], ", ") + " or " + tags[last]}
+}
 
 // fromFile reads a setting NAME from the file that the variable NAME_FILE names, so that
 // a secret need not be in the environment.

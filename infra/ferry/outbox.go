@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/service"
@@ -24,26 +25,26 @@ type outboxCommands struct {
 
 // notice is what an operator sees of a notice: it reveals no PIN.
 type notice struct {
-	ID        string         `json:"id"`
-	State     notify.State   `json:"state"`
-	Kind      notify.Kind    `json:"kind"`
-	Channel   notify.Channel `json:"channel"`
-	To        string         `json:"to"`
-	Owner     string         `json:"owner,omitempty"`
-	File      int64          `json:"file,omitempty"`
-	Name      string         `json:"name,omitempty"`
-	Sender    string         `json:"sender,omitempty"`
-	User      string         `json:"user,omitempty"`
-	Tries     int64          `json:"tries"`
-	Created   time.Time      `json:"created"`
-	Expires   time.Time      `json:"expires,omitzero"`
-	NextTry   time.Time      `json:"nextTry,omitzero"`
-	Sent      time.Time      `json:"sent,omitzero"`
-	Delivered time.Time      `json:"delivered,omitzero"`
-	Failed    time.Time      `json:"failed,omitzero"`
-	Provider  string         `json:"provider,omitempty"`
-	Request   string         `json:"request,omitempty"` // id of the request that made it
-	LastError string         `json:"lastError,omitempty"`
+	ID        string        `json:"id"`
+	State     notify.State  `json:"state"`
+	Kind      notify.Kind   `json:"kind"`
+	Channel   files.Channel `json:"channel"`
+	To        string        `json:"to"`
+	Owner     string        `json:"owner,omitempty"`
+	File      int64         `json:"file,omitempty"`
+	Name      string        `json:"name,omitempty"`
+	Sender    string        `json:"sender,omitempty"`
+	User      string        `json:"user,omitempty"`
+	Tries     int64         `json:"tries"`
+	Created   time.Time     `json:"created"`
+	Expires   time.Time     `json:"expires,omitzero"`
+	NextTry   time.Time     `json:"nextTry,omitzero"`
+	Sent      time.Time     `json:"sent,omitzero"`
+	Delivered time.Time     `json:"delivered,omitzero"`
+	Failed    time.Time     `json:"failed,omitzero"`
+	Provider  string        `json:"provider,omitempty"`
+	Request   string        `json:"request,omitempty"` // id of the request that made it
+	LastError string        `json:"lastError,omitempty"`
 }
 
 func showNotice(n notify.Notice) notice {

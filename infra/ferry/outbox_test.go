@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ferry/shared/blob"
+	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/notify"
 	"ferry/shared/table"
@@ -31,10 +32,10 @@ func fillOutbox(t *testing.T, db table.Table) (waiting, failed, pin string) {
 	t.Helper()
 	ctx, now := t.Context(), time.Now()
 	link := notify.Notice{
-		Kind: notify.Link, Channel: notify.Mail, To: "ann@example.com", Expires: now.Add(time.Hour).Unix(),
+		Kind: notify.Link, Channel: files.Mail, To: "ann@example.com", Expires: now.Add(time.Hour).Unix(),
 		Owner: "demo", Area: blob.Files, File: 1, Name: "re\tport.pdf",
 	}
-	code := notify.Notice{Kind: notify.PIN, Channel: notify.Mail, To: "demo@example.net", Expires: now.Add(time.Hour).Unix(), User: "demo", Nonce: "the-nonce"}
+	code := notify.Notice{Kind: notify.PIN, Channel: files.Mail, To: "demo@example.net", Expires: now.Add(time.Hour).Unix(), User: "demo", Nonce: "the-nonce"}
 	failing := link
 	failing.Channel = "fax"
 	err := db.Write(ctx, link.Op(now, "waiting"), failing.Op(now, "failed"), code.Op(now, "pin"),
@@ -97,7 +98,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 		{"list", exitOK, failed, ""},
 		{"list", exitOK, "fax", ""},
 		{"show " + waiting, exitOK, `"state": "queued"`, ""},
-		{"show " + failed, exitOK, `unknown channel`, ""},
+		{"show " + failed, exitOK, `no provider is configured for the channel`, ""},
 		{"show nobody", exitNoFile, "", notify.ErrUnknown.Error()},
 		{"retry", exitUsage, "", "--all-failed"},
 		{"retry --all-failed " + failed, exitUsage, "", "--all-failed"},

@@ -92,7 +92,7 @@ func TestNoServiceControlsATerminal(t *testing.T) {
 		"request add": "request add --title x", "request ls": "request ls", "request set": "request set ID --title x", "request rm": "request rm x",
 		"token add": "token add x", "token list": "token list", "token rm": "token rm x", "guest": "up a.txt --request REQUEST", "logout": "logout",
 	}
-	for _, n := range walk(kong.Must(&commands{}, kong.Vars{"usual_data": usualData}).Model.Node) {
+	for _, n := range walk(kong.Must(&commands{}, vars()).Model.Node) {
 		if asks := n.Group != nil && n.Group.Key == "Files:" && len(n.Children) == 0; asks && calls[n.Path()] == "" {
 			t.Errorf("ferry %s is not tried", n.Path())
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -12,18 +13,19 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"time"
 
 	"ferry/shared/api/param"
-	"ferry/shared/blob/disk"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/gateway"
+	"ferry/shared/notify/mail"
 	"ferry/shared/notify/mail/smtp"
 	"ferry/shared/service"
-	"ferry/shared/table/sqlite"
 	"ferry/shared/users"
 	"ferry/shared/wire"
 )
@@ -180,7 +182,10 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *ser
 	if err != nil {
 		return err
 	}
-	set.NoSMS = !c.inCloud() && options.Mail != nil && options.SMS == nil && !options.ShowInbox
+	set.Channels = nil
+	if !c.inCloud() && options.Couriers[files.Mail] != nil && !options.ShowInbox {
+		set.Channels = slices.Collect(maps.Keys(options.Couriers))
+	}
 	s, err := local.NewService(p.Ports, set, options)
 	if err != nil {
 		return withCode(exitSettings, err)
@@ -204,16 +209,21 @@ func (c serveCommand) run(ctx context.Context, out console, l *listeners, p *ser
 }
 
 func (c serveCommand) options(addr net.Addr, p service.Ports) (o local.ServiceOptions, err error) {
-	o = local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: c.grace()}
+	o = local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: grace(p.Blobs)}
+	o.Couriers = map[files.Channel]notify.Courier{}
 	where := "--cors-origins or FERRY_CORS_ORIGINS"
 	o.Origins, err = envelope.ParseOrigins(c.CORSOrigins)
 	if err == nil && c.SMTP != "" {
 		where = "--smtp or FERRY_SMTP_URL"
-		o.Mail, err = smtp.New(c.SMTP)
+		var sender mail.Sender
+		sender, err = smtp.New(c.SMTP)
+		o.Couriers[files.Mail] = notify.ByMail(sender)
 	}
 	if err == nil && c.SMS.URL != "" {
 		where = "--sms-url or FERRY_SMS_URL"
-		o.SMS, err = gateway.New(gateway.Config(c.SMS))
+		var sender notify.TextSender
+		sender, err = gateway.New(gateway.Config(c.SMS))
+		o.Couriers[files.SMS] = notify.ByText(sender)
 	}
 	o.Webhooks = c.addresses()
 	if err == nil && len(o.Webhooks) > 0 {
@@ -232,14 +242,7 @@ func (c serveCommand) options(addr net.Addr, p service.Ports) (o local.ServiceOp
 	o.InboxProxied = c.Inbox == "on"
 	o.ShowInbox = o.InboxProxied || c.Inbox == "auto" && c.private(addr) && c.SMTP == ""
 	if c.MetricsAddr != "" {
-		store, _ := p.Blobs.(*disk.Store)
-		o.Metrics = local.NewMetrics(p.Log, store)
-	}
-	if db, ok := p.Table.(*sqlite.DB); ok {
-		o.Housekeep = func(ctx context.Context) error {
-			_, err := db.DeleteExpired(ctx, p.Now())
-			return err
-		}
+		o.Metrics = local.NewMetrics(p.Log)
 	}
 	return o, nil
 }
@@ -272,14 +275,14 @@ func (c serveCommand) greet(
 	}
 	unsent := "Mail and text messages"
 	switch {
-	case o.Mail != nil:
+	case o.Couriers[files.Mail] != nil:
 		unsent = "Text messages"
-	case o.SMS != nil:
+	case o.Couriers[files.SMS] != nil:
 		unsent = "E-mails"
 	}
 	switch {
-	case o.Mail != nil && o.SMS != nil:
-	case p.NoSMS:
+	case len(o.Couriers) == len(files.Channels()):
+	case !p.Sends(files.SMS):
 		out.print("Text messages are not sent: uploads that ask for one are refused, as FERRY_SMS_URL is not set\n")
 	case o.ShowInbox:
 		root := strings.TrimSuffix(p.PublicURL, wire.Prefix)

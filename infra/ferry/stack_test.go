@@ -109,7 +109,7 @@ func TestAStackSaysHowLongItKeepsFiles(t *testing.T) {
 		var cli struct {
 			Sweep sweepCommand `cmd:""`
 		}
-		k, err := kong.Must(&cli, kong.Vars{"usual_data": usualData}).Parse(strings.Fields("sweep --stack ours --region r" + flags))
+		k, err := kong.Must(&cli, vars()).Parse(strings.Fields("sweep --stack ours --region r" + flags))
 		must(t, err)
 		must(t, fromStack(t.Context(), k))
 		set, err := settings(k)
@@ -135,7 +135,7 @@ func TestAStackSaysWhereInvitationsLead(t *testing.T) {
 		var cli struct {
 			Add userAdd `cmd:""`
 		}
-		k, err := kong.Must(&cli, kong.Vars{"usual_data": usualData}).Parse(strings.Fields("add ann --stack ours --region r" + flags))
+		k, err := kong.Must(&cli, vars()).Parse(strings.Fields("add ann --stack ours --region r" + flags))
 		must(t, err)
 		must(t, fromStack(t.Context(), k))
 		set, err := settings(k)

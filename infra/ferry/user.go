@@ -13,11 +13,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"ferry/shared/api/param"
-	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/local"
+	"ferry/shared/boot/stores"
 	"ferry/shared/contact"
 	"ferry/shared/fault"
+	"ferry/shared/notify/texts"
 	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/users"
@@ -103,7 +103,7 @@ type profile struct {
 	Email       string `placeholder:"ADDRESS" help:"Address for the PIN of a forgotten password."`
 	Phone       string `placeholder:"NUMBER" help:"Mobile number."`
 	PhoneRegion string `env:"FERRY_PHONE_REGION" placeholder:"IT" help:"Region of a number without a country code."`
-	Lang        string `placeholder:"LANG" help:"Language of links and mails: en, it, es, fr or de."`
+	Lang        string `placeholder:"LANG" help:"Language of links and mails: ${languages}."`
 	Quota       string `placeholder:"SIZE"`
 	KeepDays    string `placeholder:"DAYS" help:"Days that files stay in the user area (default the service's)."`
 	BackupDays  string `placeholder:"DAYS" help:"Days that files stay in the backup area (default the service's)."`
@@ -126,11 +126,11 @@ func (c userAdd) Run(ctx context.Context, set service.Settings, out console) err
 	if err := c.canInvite(c.store, set); invites && err != nil {
 		return fmt.Errorf("%w; or add --no-invite", err)
 	}
-	var ports []lambda.Opener
+	var ports []stores.Need
 	if c.WithFiles {
 		ports = filePorts()
 	} else if invites {
-		ports = []lambda.Opener{lambda.LinkKey}
+		ports = []stores.Need{stores.Key}
 	}
 	// The first user may be added before the service first starts.
 	return c.open(ctx, service.Settings{}, local.Options{}, func(p *service.Service) error {
@@ -196,7 +196,7 @@ func (c userInvite) Run(ctx context.Context, set service.Settings, out console) 
 			return "", usage("user %s has no address: ferry user edit %s --email ADDRESS", u.Name, u.Name)
 		}
 		return "", c.invite(ctx, out, p, u, set.PublicURL, c.inCloud())
-	}, lambda.LinkKey)
+	}, stores.Key)
 }
 
 // apply sets what the flags say.
@@ -235,10 +235,10 @@ func given[T any](to *T, flag, text string, parse func(string) (T, error)) error
 }
 
 func parseLang(text string) (string, error) {
-	if lang, ok := param.Language(text); ok {
-		return lang, nil
+	if l, ok := texts.Find(text); ok {
+		return l.Lang, nil
 	}
-	return "", fmt.Errorf("not one of %s", strings.Join(param.Languages(), ", "))
+	return "", fmt.Errorf("not one of %s", strings.Join(texts.Tags(), ", "))
 }
 
 func parseDays(text string) (int64, error) {
@@ -339,7 +339,7 @@ type named struct {
 // files, f is also called for a user whose record is lost or unreadable, as files.Remains finds it.
 func (c named) on(
 	ctx context.Context, out console, f func(*service.Service, *users.Service, users.User) (done string, err error),
-	ports ...lambda.Opener,
+	ports ...stores.Need,
 ) error {
 	name, err := canonical(c.Name)
 	if err != nil {

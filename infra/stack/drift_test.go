@@ -167,7 +167,7 @@ func (m main) ports() []string {
 	for name, said := range map[string]string{
 		"Table": "lambda.Table(dynamo.Open)", "Blobs": "lambda.Blobs(s3.Open)", "LinkKey": "lambda.LinkKey", "Versions": "lambda.KeyVersions",
 		"Mover":  "lambda.Mover",
-		"Topics": "Topics: sns.OpenTopics", "Queue": "Queue: sqs.Open", "Mail": "Mail: ses.Open", "SMS": "SMS: sns.OpenText",
+		"Topics": "Topics: sns.OpenTopics", "Queue": "Queue: sqs.Open", "Mail": "worker.Mail(ses.Open)", "SMS": "worker.SMS(sns.OpenText)",
 	} {
 		if strings.Contains(m.text, said) {
 			names = append(names, name)

@@ -10,6 +10,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/worker"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -26,7 +27,7 @@ func relayAll(s *stage) {
 
 // sendAll sends all kinds of notices of a channel: one at once, one after a while, one
 // never, one too late, and one that cannot be read.
-func sendAll(s *stage, channel notify.Channel, to string) {
+func sendAll(s *stage, channel files.Channel, to string) {
 	notice := func(n notify.Notice) table.Key {
 		n.Channel, n.Lang, n.Base, n.Owner, n.Area, n.Name, n.Sender = channel, "en", s.real.PublicURL, "alice", blob.Files, "a.txt", "alice"
 		n.ReplyTo = "alice@example.com"
@@ -59,7 +60,7 @@ func sendAll(s *stage, channel notify.Channel, to string) {
 	s.ahead += time.Hour
 	for n, err := range notify.Waiting(s.Context(), s.real.Table) {
 		s.check(err)
-		if n.Kind == notify.Missing && channel == notify.Mail {
+		if n.Kind == notify.Missing && channel == files.Mail {
 			s.deliver(n.Key())
 		}
 	}
@@ -82,10 +83,10 @@ func (s *stage) deliver(key table.Key) {
 // arrived.
 func feedbackAll(s *stage) {
 	sender, err := notify.NewSender(notify.Config{
-		Table: s.real.Table, Key: s.real.Key, Mail: s.cloud.Mail(), SMS: s.cloud.SMS(), From: mailFrom, Now: s.real.Now, Log: s.real.Log,
+		Table: s.real.Table, Key: s.real.Key, Couriers: s.cloud.Couriers(), From: mailFrom, Now: s.real.Now, Log: s.real.Log,
 	})
 	s.check(err)
-	n := notify.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1, Sender: "alice", ReplyTo: "alice@example.com"}
+	n := notify.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notify.Link, Channel: files.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1, Sender: "alice", ReplyTo: "alice@example.com"}
 	report := func(name string) {
 		s.check(worker.FeedbackHandler(s.worker)(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
 	}
@@ -93,7 +94,7 @@ func feedbackAll(s *stage) {
 	_, err = sender.Handle(s.Context(), n.Key())
 	s.check(err)
 	report("feedback")
-	n.ID, n.Channel, n.To = "2-x", notify.SMS, "+393331234567"
+	n.ID, n.Channel, n.To = "2-x", files.SMS, "+393331234567"
 	s.check(s.real.Table.Write(s.Context(), table.Put(n.Key(), n)))
 	n.Provider = "34d9b400-c6dd-5444-820d-fbeb0f1f54cf" // as in the event
 	s.check(s.real.Table.Write(s.Context(), notify.Remember(s.real.Now)(n, notify.Sent)...))

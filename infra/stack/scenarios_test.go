@@ -55,8 +55,8 @@ func scenarios() map[string]func(*stage) {
 		"notificationsstop":  notificationsStop,
 		"notfound":           func(s *stage) { s.must(404, "GET", "/nothing") },
 		"relay":              relayAll,
-		"email":              func(s *stage) { sendAll(s, notify.Mail, "ann@example.com") },
-		"sms":                func(s *stage) { sendAll(s, notify.SMS, "+393331234567") },
+		"email":              func(s *stage) { sendAll(s, files.Mail, "ann@example.com") },
+		"sms":                func(s *stage) { sendAll(s, files.SMS, "+393331234567") },
 		"feedback":           feedbackAll,
 		"sweep":              sweepAll,
 		"linkkey":            makeKey,
@@ -355,7 +355,7 @@ func sweepAll(s *stage) {
 	leftover := fmt.Sprintf("D0-2020-01-01/1-%022d-zoe", 1)
 	_, err = s.real.Blobs.Create(s.Context(), blob.Files, leftover, strings.NewReader(""), 0)
 	s.check(err)
-	s.check(s.real.Table.Write(s.Context(), notify.Notice{Kind: notify.Link, Channel: notify.SMS}.Op(s.real.Now(), "late")))
+	s.check(s.real.Table.Write(s.Context(), notify.Notice{Kind: notify.Link, Channel: files.SMS}.Op(s.real.Now(), "late")))
 	for _, area := range []blob.Area{blob.Files, blob.Backup} { // a crash leaves its parts
 		_, err := s.real.Parts.Begin(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
 		s.check(err)

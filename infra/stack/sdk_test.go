@@ -98,7 +98,7 @@ func openers(w *worker.Worker) map[string]lambda.Opener {
 		"Table": lambda.Table(dynamo.Open), "Blobs": lambda.Blobs(s3.Open), "LinkKey": lambda.LinkKey, "Versions": lambda.KeyVersions,
 		"Mover":  lambda.Mover,
 		"Topics": w.Opener(worker.Backends{Topics: ferrysns.OpenTopics}), "Queue": w.Opener(worker.Backends{Queue: ferrysqs.Open}),
-		"Mail": w.Opener(worker.Backends{Mail: ses.Open}), "SMS": w.Opener(worker.Backends{SMS: ferrysns.OpenText}),
+		"Mail": w.Opener(worker.Backends{Courier: worker.Mail(ses.Open)}), "SMS": w.Opener(worker.Backends{Courier: worker.SMS(ferrysns.OpenText)}),
 	}
 }
 

@@ -121,6 +121,11 @@ type Store interface {
 	// KeptDays after that day; on S3 the bucket's versions keep it.
 	SetAside(ctx context.Context, area Area, key string, day time.Time) error
 
+	// Describe returns the size of an object and the checksum that the store keeps of its bytes.
+	// It returns ErrNotFound for a missing object, and ErrUnsupported if the store would have to
+	// read the bytes. One call to the store.
+	Describe(ctx context.Context, area Area, key string) (Written, error)
+
 	// List returns up to limit (1 to MaxList) objects whose keys sort after
 	// the given one, in byte order. Fewer than limit means there are no more.
 	List(ctx context.Context, area Area, after string, limit int) ([]Object, error)
@@ -134,14 +139,6 @@ type Store interface {
 	// behind, which List does not show, and sessions of parts that began PartsLife before that
 	// time. If found is not nil, it gets each name, and returns false for what must stay.
 	Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error)
-}
-
-// Describer is a Store that knows what it holds without reading it.
-type Describer interface {
-	// Describe returns the size of an object and the checksum that the store keeps of its bytes.
-	// It returns ErrNotFound for a missing object, and ErrUnsupported if it has no checksum for
-	// this object. One call to the store.
-	Describe(ctx context.Context, area Area, key string) (Written, error)
 }
 
 // Mark stands for an object in one state, with one checksum. The zero Mark stands for none.
@@ -160,16 +157,23 @@ type Knower interface {
 	Know(mark Mark)
 }
 
+// Medium tells how full the medium of a Store on this machine is. Its methods are safe for concurrent
+// use.
+type Medium interface {
+	// Free returns how many bytes the medium has left.
+	Free() (int64, error)
+	// OpenSessions returns how many uploads in parts have begun and neither become objects nor ended.
+	OpenSessions() (int, error)
+}
+
 // Measure returns the size of an object and, unless only the size is wanted, the checksum of its
 // bytes. If the store does not know the checksum, it reads the bytes. It tells read how many
 // bytes are done.
 func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool, read func(int64)) (Written, error) {
-	if d, ok := s.(Describer); ok {
-		w, err := d.Describe(ctx, area, key)
-		if !errors.Is(err, ErrUnsupported) {
-			read(w.Size)
-			return w, err
-		}
+	w, err := s.Describe(ctx, area, key)
+	if !errors.Is(err, ErrUnsupported) {
+		read(w.Size)
+		return w, err
 	}
 	r, err := s.Open(ctx, area, key)
 	if err != nil {

@@ -35,10 +35,10 @@ func TestPagesNumbersAndLayoutsOutOfRangeAreErrors(t *testing.T) {
 		"many entries":   blob.CheckLimit(blob.MaxList + 1),
 		"part 0":         layout.CheckNumber(0),
 		"part 4 of 3":    layout.CheckNumber(4),
-		"length -2":      blob.Layout{Length: -2, PartSize: 1}.Check(),
-		"empty parts":    blob.Layout{Length: 10}.Check(),
-		"many parts":     blob.Layout{Length: blob.MaxParts + 1, PartSize: 1}.Check(),
-		"too large ones": blob.Layout{Length: 1, PartSize: blob.MaxPartSize + 1}.Check(),
+		"length -2":      blob.Layout{Length: -2, PartSize: 1}.Check(blob.S3Limits()),
+		"empty parts":    blob.Layout{Length: 10}.Check(blob.S3Limits()),
+		"many parts":     blob.Layout{Length: blob.MaxParts + 1, PartSize: 1}.Check(blob.S3Limits()),
+		"too large ones": blob.Layout{Length: 1, PartSize: blob.MaxPartSize + 1}.Check(blob.S3Limits()),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", what)
@@ -49,9 +49,9 @@ func TestPagesNumbersAndLayoutsOutOfRangeAreErrors(t *testing.T) {
 		"a whole page":    blob.CheckLimit(blob.MaxList),
 		"part 1":          layout.CheckNumber(1),
 		"part 3 of 3":     layout.CheckNumber(3),
-		"unknown length":  blob.Layout{Length: -1, PartSize: 1}.Check(),
-		"no bytes":        blob.Layout{PartSize: 1}.Check(),
-		"the most of all": blob.Layout{Length: blob.MaxParts * blob.MaxPartSize, PartSize: blob.MaxPartSize}.Check(),
+		"unknown length":  blob.Layout{Length: -1, PartSize: 1}.Check(blob.S3Limits()),
+		"no bytes":        blob.Layout{PartSize: 1}.Check(blob.S3Limits()),
+		"the most of all": blob.Layout{Length: blob.MaxParts * blob.MaxPartSize, PartSize: blob.MaxPartSize}.Check(blob.S3Limits()),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

@@ -8,12 +8,24 @@ import (
 	"time"
 )
 
-// Bounds of an upload in parts, as S3 sets them.
+// Limits are a store's bounds of an upload in parts.
+type Limits struct {
+	MinPart, MaxPart int64 // bytes; the last part may have fewer
+	MaxParts         int
+}
+
+// The limits of S3.
 const (
 	MaxParts    = 10_000
-	MinPartSize = 5 << 20 // except for the last part
+	MinPartSize = 5 << 20
 	MaxPartSize = 5 << 30
 )
+
+// S3Limits returns the limits of S3. A disk has the same, so that clients see no difference.
+func S3Limits() Limits { return Limits{MinPartSize, MaxPartSize, MaxParts} }
+
+// MaxLength returns the most bytes of an object in parts.
+func (l Limits) MaxLength() int64 { return int64(l.MaxParts) * l.MaxPart }
 
 // PartsLife is how long Sweep leaves an upload alone: by then it must be
 // completed or given up.
@@ -46,12 +58,15 @@ const maxMissing = 10
 // Layout says how an object is divided: all parts have PartSize bytes, except the last, which
 // has the rest. An empty object has one empty part. While the length is not known yet, it is -1,
 // and there may be MaxParts parts of the full size.
-type Layout struct{ Length, PartSize int64 }
+type Layout struct {
+	Length, PartSize int64
+	MaxParts         int
+}
 
 // Count returns the number of parts. They are numbered from 1.
 func (l Layout) Count() int {
 	if l.Length < 0 {
-		return MaxParts
+		return l.MaxParts
 	}
 	return int(max(1, (l.Length+l.PartSize-1)/l.PartSize))
 }
@@ -67,9 +82,10 @@ func (l Layout) Size(number int) int64 {
 	return min(l.PartSize, l.Length-l.Offset(number))
 }
 
-// Check returns an error for a layout that no store accepts.
-func (l Layout) Check() error {
-	if l.Length < -1 || l.PartSize < 1 || l.PartSize > MaxPartSize || l.Count() > MaxParts {
+// Check returns an error for a layout beyond a store's limits. MinPart is not checked: a file that
+// has only one part may be smaller.
+func (l Layout) Check(most Limits) error {
+	if l.Length < -1 || l.PartSize < 1 || l.PartSize > most.MaxPart || l.Count() > most.MaxParts {
 		return fmt.Errorf("blob: an object of %d bytes cannot have parts of %d bytes", l.Length, l.PartSize)
 	}
 	return nil
@@ -123,6 +139,9 @@ type SignedPart struct {
 // Parts is the port for objects that arrive in parts: in any order, several at a
 // time, over days. All methods, also those of an Upload, are safe for concurrent use.
 type Parts interface {
+	// Limits returns the bounds of each upload.
+	Limits() Limits
+
 	// Begin opens an upload for an object under a key that was never used, and
 	// returns the store's name for it.
 	Begin(ctx context.Context, area Area, key string, l Layout) (id string, err error)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"ferry/shared/table"
@@ -31,21 +32,36 @@ type Outbox interface {
 	Event(ctx context.Context, e Event) ([]table.Op, error)
 }
 
-// The channels of notices.
+// Channel is how a message reaches its recipient.
+type Channel string
+
+// The channels.
 const (
-	Mail = "mail"
-	SMS  = "sms"
+	Mail Channel = "mail"
+	SMS  Channel = "sms"
 )
+
+// Channels returns all channels, in the order in which recipients are listed.
+func Channels() []Channel { return []Channel{SMS, Mail} }
+
+// ChannelOf returns the channel that the form of an address or number suggests. It is for what people
+// type, and for recipients that are stored without their channel.
+func ChannelOf(to string) Channel {
+	if strings.Contains(to, "@") {
+		return Mail
+	}
+	return SMS
+}
 
 // Message is what a notice tells one recipient: the link to a file.
 type Message struct {
-	Channel string `json:"channel"`
-	To      string `json:"to"` // an e-mail address or an E.164 number
-	Lang    string `json:"lang"`
-	Base    string `json:"base"`              // the service's address, for the link
-	Sender  string `json:"sender,omitempty"`  // the user who uploaded
-	ReplyTo string `json:"replyTo,omitempty"` // that user's address, if known
-	Text    string `json:"message,omitempty"` // from the sender
+	Channel Channel `json:"channel"`
+	To      string  `json:"to"` // an e-mail address or an E.164 number
+	Lang    string  `json:"lang"`
+	Base    string  `json:"base"`              // the service's address, for the link
+	Sender  string  `json:"sender,omitempty"`  // the user who uploaded
+	ReplyTo string  `json:"replyTo,omitempty"` // that user's address, if known
+	Text    string  `json:"message,omitempty"` // from the sender
 }
 
 // Event is what has happened to a file.

@@ -21,8 +21,6 @@ const (
 	// sessionMemory is how long the record of a session is kept after it
 	// expires, so that the answer can say so. Then the store sweeps its parts.
 	sessionMemory = blob.PartsLife - SessionLife
-	// MaxLength is the largest file: 10,000 parts of 5 GiB.
-	MaxLength = blob.MaxParts * blob.MaxPartSize
 	// streamedPartSize is the size of parts if the length is not known yet.
 	streamedPartSize = 64 << 20
 	// usualPartSize is large enough to use a connection well, and small enough
@@ -79,17 +77,19 @@ func (p Plan) stated() int64 {
 
 // State sets the length of a streamed session, for one request. A length that does not
 // fit the session is an Invalid fault.
-func (s *Session) State(length *int64) error {
+func (s *Service) State(sess *Session, length *int64) error {
 	if length == nil {
 		return nil
 	}
-	l := Session{Plan: Plan{Length: *length, PartSize: s.PartSize}}.Layout()
-	if *length < 0 || l.Check() != nil || s.Length >= 0 && s.Length != *length {
+	most := s.Parts.Limits()
+	l := blob.Layout{Length: *length, PartSize: sess.PartSize}
+	if *length < 0 || l.Check(most) != nil || sess.Length >= 0 && sess.Length != *length {
 		return fault.Parameter("length",
-			"length differs from the session's, or needs more than %d parts of %d bytes", blob.MaxParts, s.PartSize)
+			"length differs from the session's, or needs more than %d parts of %d bytes", most.MaxParts, sess.PartSize)
 	}
-	if s.Length < 0 {
-		s.Length, s.ReservedUntil = *length, 0 // nothing is reserved for this length yet
+	if sess.Length < 0 {
+		sess.Length = *length
+		sess.ReservedUntil = 0 // nothing is reserved for this length yet
 	}
 	return nil
 }
@@ -97,8 +97,10 @@ func (s *Session) State(length *int64) error {
 // forgotten returns when the record of the session is dropped.
 func (s Session) forgotten() time.Time { return time.Unix(s.Expires, 0).Add(sessionMemory) }
 
-// Layout says how the file is divided into parts.
-func (s Session) Layout() blob.Layout { return blob.Layout{Length: s.Length, PartSize: s.PartSize} }
+// Layout says how the file of a session is divided into parts.
+func (s *Service) Layout(sess Session) blob.Layout {
+	return blob.Layout{Length: sess.Length, PartSize: sess.PartSize, MaxParts: s.Parts.Limits().MaxParts}
+}
 
 func sessionKey(id string) table.Key { return table.Key{PK: "upload#" + id, SK: "upload"} }
 
@@ -128,16 +130,17 @@ func (s Session) seenBy(by By) bool { return s.By.same(by) || by.is(s.Owner, s.I
 // own reports whether the file goes to the area of the user who began the session.
 func (s Session) own() bool { return s.By.User == s.Owner }
 
-// PartSize returns the size of a file's parts: the client's wish if possible,
-// rounded up to whole MiB.
-func PartSize(length, wish int64) int64 {
+// PartSize returns the size of a file's parts within a store's limits: the client's wish if
+// possible, rounded up to whole MiB.
+func PartSize(most blob.Limits, length, wish int64) int64 {
 	const mib = 1 << 20
 	if wish <= 0 {
 		wish = usualPartSize
 	}
-	least := (length + blob.MaxParts - 1) / blob.MaxParts
-	size := (max(wish, least, blob.MinPartSize) + mib - 1) / mib * mib
-	return min(size, blob.MaxPartSize)
+	parts := int64(most.MaxParts)
+	least := (length + parts - 1) / parts
+	size := (max(wish, least, most.MinPart) + mib - 1) / mib * mib
+	return min(size, most.MaxPart)
 }
 
 // BeginSession opens a session. It makes three calls: for the file's id, the
@@ -162,14 +165,14 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 		Incarnation: u.maxIncarnation,
 		Created:     now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
 	}
-	sess.PartSize = PartSize(p.Length, p.PartSize)
+	sess.PartSize = PartSize(s.Parts.Limits(), p.Length, p.PartSize)
 	if p.Streamed && p.PartSize == 0 {
 		sess.PartSize = streamedPartSize
 	}
 	if u.reserved != nil {
 		sess.Reserved, sess.ReservedUntil = u.reserved.key.SK, now.Add(sessionHold).Unix()
 	}
-	if sess.Upload, err = s.Parts.Begin(ctx, blob.Files, key, sess.Layout()); err != nil {
+	if sess.Upload, err = s.Parts.Begin(ctx, blob.Files, key, s.Layout(sess)); err != nil {
 		u.Abort(ctx)
 		return Session{}, fmt.Errorf("beginning an upload: %w", err)
 	}
@@ -191,7 +194,7 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 
 // upload returns the store's side of a session.
 func (s *Service) upload(sess Session) blob.Upload {
-	return s.Parts.Upload(blob.Files, sess.Blob, sess.Upload, sess.Layout())
+	return s.Parts.Upload(blob.Files, sess.Blob, sess.Upload, s.Layout(sess))
 }
 
 // endParts removes the parts of a session from the store. If that fails, they
@@ -304,14 +307,14 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 func (s *Service) WritePart(
 	ctx context.Context, sess Session, number int, r io.Reader, sum *uint64,
 ) (blob.Part, error) {
-	if err := sess.Layout().CheckNumber(number); err != nil {
-		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", sess.Layout().Count())
+	if err := s.Layout(sess).CheckNumber(number); err != nil {
+		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", s.Layout(sess).Count())
 	}
 	part, err := s.upload(sess).Write(ctx, number, r, sum)
 	switch {
 	case errors.Is(err, blob.ErrLength):
 		return part, &fault.Fault{Kind: fault.Invalid, Cause: err,
-			Detail: fmt.Sprintf("part %d must have %d bytes, but fewer or more were sent", number, sess.Layout().Size(number))}
+			Detail: fmt.Sprintf("part %d must have %d bytes, but fewer or more were sent", number, s.Layout(sess).Size(number))}
 	case errors.Is(err, blob.ErrSuperseded):
 		return part, &fault.Fault{Kind: fault.Conflict, Detail: "the part is being sent a second time", Cause: err}
 	case errors.Is(err, blob.ErrNoUpload):
@@ -384,10 +387,10 @@ func (s *Service) Expect(ctx context.Context, sess *Session, length *int64, last
 	if err := s.holdRoom(ctx, sess); err != nil {
 		return err
 	}
-	if err := sess.State(length); err != nil {
+	if err := s.State(sess, length); err != nil {
 		return err
 	}
-	return s.checkRoom(ctx, *sess, min(last, sess.Layout().Count()))
+	return s.checkRoom(ctx, *sess, min(last, s.Layout(*sess).Count()))
 }
 
 // holdRoom renews the session's reservation for an hour, if less than half of that is left, and
@@ -446,7 +449,8 @@ func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error
 	if !sess.Streamed {
 		return nil
 	}
-	bytes := sess.Layout().Offset(number) + sess.Layout().Size(number)
+	l := s.Layout(sess)
+	bytes := l.Offset(number) + l.Size(number)
 	if sess.By.Request != "" {
 		taking := Taking{Files: []File{{Length: bytes}}, Of: sess.ID}
 		if err := s.Links.Check(ctx, sess.Owner, sess.By, taking); err != nil {

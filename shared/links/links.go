@@ -48,16 +48,17 @@ type Link struct {
 
 // Use says who got a link, and how it was used.
 type Use struct {
-	Recipient string `json:"recipient,omitempty"` // ID of the notice with the link; empty for the file's own
-	To        string `json:"to,omitempty"`        // the address or number that it was sent to
-	Text      string `json:"text,omitempty"`      // from the sender
-	Later     bool   `json:"later,omitempty"`     // the file's owner made it after the upload
-	Downloads int64  `json:"downloads,omitempty"` // whole ones, by people
-	About     bool   `json:"about,omitempty"`     // Downloads is an estimate
-	First     int64  `json:"first,omitempty"`     // Unix seconds of the first download
-	Last      int64  `json:"last,omitempty"`      // Unix seconds of the last download
-	Previews  int64  `json:"previews,omitempty"`  // by robots
-	Seen      int64  `json:"seen,omitempty"`      // Unix seconds of the last preview
+	Recipient string        `json:"recipient,omitempty"` // ID of the notice with the link; empty for the file's own
+	Channel   files.Channel `json:"channel,omitempty"`   // by which it was sent
+	To        string        `json:"to,omitempty"`        // the address or number that it was sent to
+	Text      string        `json:"text,omitempty"`      // from the sender
+	Later     bool          `json:"later,omitempty"`     // the file's owner made it after the upload
+	Downloads int64         `json:"downloads,omitempty"` // whole ones, by people
+	About     bool          `json:"about,omitempty"`     // Downloads is an estimate
+	First     int64         `json:"first,omitempty"`     // Unix seconds of the first download
+	Last      int64         `json:"last,omitempty"`      // Unix seconds of the last download
+	Previews  int64         `json:"previews,omitempty"`  // by robots
+	Seen      int64         `json:"seen,omitempty"`      // Unix seconds of the last preview
 }
 
 // Config holds what a Service needs.
@@ -117,6 +118,9 @@ func New(c Config) *Service {
 func decode(item table.Item) (l Link, err error) {
 	err = item.Decode(&l)
 	l.File = l.File.Completed()
+	if l.To != "" && l.Channel == "" {
+		l.Channel = files.ChannelOf(l.To)
+	}
 	return l, err
 }
 
@@ -319,7 +323,7 @@ func (s *Service) Add(f *files.File, sending files.Sending) (ops []table.Op, err
 		var l Link
 		if i > 0 {
 			m := sending.Recipients[i-1]
-			l.Use = Use{Recipient: f.Recipients[i-1], To: m.To, Text: m.Text}
+			l.Use = Use{Recipient: f.Recipients[i-1], Channel: m.Channel, To: m.To, Text: m.Text}
 		}
 		if l.Limits, err = s.newLimits(sending.Options, 0); err != nil {
 			return nil, err
@@ -329,9 +333,13 @@ func (s *Service) Add(f *files.File, sending files.Sending) (ops []table.Op, err
 	return append(ops, receiptDue(*f, sending.Tell)...), nil
 }
 
-// stored returns the operation that stores a link of a file.
+// stored returns the operation that stores a link of a file. A channel that the address tells is not
+// stored: decode finds it again.
 func (s *Service) stored(at table.Key, l Link, f files.File) table.Op {
 	l.File = f.Stored()
+	if l.Channel == files.ChannelOf(l.To) {
+		l.Channel = ""
+	}
 	return s.expire(table.Put(at, l), f)
 }
 

@@ -17,7 +17,6 @@ import (
 	"ferry/shared/files"
 	"ferry/shared/identity"
 	"ferry/shared/links"
-	"ferry/shared/notify"
 	"ferry/shared/table"
 )
 
@@ -151,7 +150,7 @@ func TestReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 		t.Fatalf("there are %d receipts", len(got))
 	}
 	n := got[0]
-	if n.Channel != notify.Mail || n.To != "alice@example.com" || n.Lang != "it" || n.Base != c.Base || n.Owner != "alice" ||
+	if n.Channel != files.Mail || n.To != "alice@example.com" || n.Lang != "it" || n.Base != c.Base || n.Owner != "alice" ||
 		n.File != f.ID || n.Name != "a" || n.Length != 7 || n.Recipient != "carla@example.com" {
 		t.Errorf("the receipt is %+v", n)
 	}
@@ -415,4 +414,24 @@ func check(t *testing.T, err error) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// TestALinkKnowsItsChannel also where the address tells it, and it is not stored.
+func TestALinkKnowsItsChannel(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.Upload("file=a", "content")
+	f, made, err := c.Service.Links().Make(t.Context(), c.Service.Files(), c.Newest("alice"), files.By{User: "alice"}, links.Order{To: []files.Message{
+		{Channel: files.Mail, To: "carla@example.com"},
+		{Channel: files.SMS, To: "+393401234567"},
+		{Channel: "pigeon", To: "dovecot@example.com"},
+	}})
+	c.must(err)
+	read, err := c.Service.Links().Of(t.Context(), f)
+	c.must(err)
+	for i, want := range []files.Channel{files.Mail, files.SMS, "pigeon"} {
+		expect.Equal(t, "the channel of a new link", made[i].Channel, want)
+		expect.Equal(t, "the channel of a stored link", read[i+1].Channel, want)
+	}
+	expect.Equal(t, "the channel of the file's own link", read[0].Channel, "")
 }

@@ -99,7 +99,7 @@ func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File,
 			return nil, nil, err
 		}
 		ops = append(ops, op)
-		uses = append(uses[:i], Use{Recipient: op.Key.SK, To: m.To, Text: m.Text, Later: true})
+		uses = append(uses[:i], Use{Recipient: op.Key.SK, Channel: m.Channel, To: m.To, Text: m.Text, Later: true})
 	}
 	for _, use := range uses {
 		f.Recipients = append(f.Recipients, use.Recipient)

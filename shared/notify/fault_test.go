@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/expect"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -93,7 +94,7 @@ func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Not
 		n := w.machine.linkNotice(int64(i + 1))
 		n.To = fmt.Sprintf("ann%d@example.com", i)
 		if i%4 == 0 {
-			n.Channel, n.To = notify.SMS, fmt.Sprintf("+3933312%05d", i)
+			n.Channel, n.To = files.SMS, fmt.Sprintf("+3933312%05d", i)
 		}
 		if i%11 != 5 {
 			stored = append(stored, w.machine.put(t, n))
@@ -226,7 +227,7 @@ type process struct {
 
 func (w *world) start(t *testing.T) *process {
 	p := &process{Table: w.machine.table, world: w}
-	p.sender = w.machine.senderOn(t, p, mails{p.send}, texts{p.send})
+	p.sender = w.machine.senderOn(t, p, mails{p.send}, shortTexts{p.send})
 	return p
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
@@ -202,7 +203,7 @@ func providerKey(id string) table.Key {
 // SMSFeedback can find its notice.
 func Remember(now func() time.Time) OnEnd {
 	return func(n Notice, s State) []table.Op {
-		if s != Sent || n.Channel != SMS || n.Provider == "" {
+		if s != Sent || n.Channel != files.SMS || n.Provider == "" {
 			return nil
 		}
 		return []table.Op{table.Put(providerKey(n.Provider), textOwner{1, n.ID}).Expire(now().Add(statusWait))}

@@ -6,6 +6,7 @@ import (
 
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 )
 
@@ -48,7 +49,7 @@ func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
 	remember := notify.Remember(p.Now)
-	n := notify.Notice{ID: "1-a", Channel: notify.SMS, Provider: "sns-1"}
+	n := notify.Notice{ID: "1-a", Channel: files.SMS, Provider: "sns-1"}
 	must(t, p.Table.Write(t.Context(), remember(n, notify.Sent)...))
 	line := func(id, status string) string {
 		return `{"notification":{"messageId":"` + id + `","timestamp":"2025-10-03 03:00:00.000"},"delivery":{"destination":"+39333XXXX567","providerResponse":"Unreachable"},"status":"` + status + `"}`
@@ -76,9 +77,9 @@ func TestOnlySentTextMessagesAreRemembered(t *testing.T) {
 	t.Parallel()
 	remember := notify.Remember(time.Now)
 	for _, n := range []notify.Notice{
-		{Channel: notify.Mail, Provider: "x", Outcome: notify.Sent},
-		{Channel: notify.SMS, Provider: "x", Outcome: notify.Failed},
-		{Channel: notify.SMS, Outcome: notify.Sent},
+		{Channel: files.Mail, Provider: "x", Outcome: notify.Sent},
+		{Channel: files.SMS, Provider: "x", Outcome: notify.Failed},
+		{Channel: files.SMS, Outcome: notify.Sent},
 	} {
 		if ops := remember(n, n.Outcome); ops != nil {
 			t.Errorf("%+v is remembered", n)

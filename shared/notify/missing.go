@@ -44,7 +44,7 @@ func TellMissing(now func() time.Time) OnEnd {
 		upload := cmp.Or(n.Request, fmt.Sprint(n.File))
 		mail := Notice{ID: "m-" + keys.HashToken(n.Sender + " " + n.ReplyTo + " " + upload)[:22]}
 		op := table.Update(mail.Key()).Add("tries", 1).Add("waits", 1).
-			Set("v", int64(table.Format)).Set("id", mail.ID).Set("kind", string(Missing)).Set("channel", string(Mail)).
+			Set("v", int64(table.Format)).Set("id", mail.ID).Set("kind", string(Missing)).Set("channel", string(files.Mail)).
 			Set("to", n.ReplyTo).Set("lang", n.Lang).Set("base", n.Base).Set("request", n.Request).Set("sender", n.Sender).
 			Set("owner", n.Owner).Set("created", at.Unix()).Set("notBefore", at.Add(missingWait).UnixMilli())
 		about := missed{V: table.Format, To: n.To, File: n.File, Name: n.Name, Why: n.LastError}
@@ -119,7 +119,7 @@ func reason(lastError string) string {
 		{"ended", "^" + ErrObsolete.Error()},
 		{"cancelled", "^" + Cancelled + "$"},
 		{"number", ErrTextRefused.Error() + `|(?i)phone|carrier|handset`},
-		{"unsent", `no (?:mail server|SMS provider) configured`},
+		{"unsent", `no (?:mail server|SMS provider) configured|no provider is configured`},
 		{"letters", contact.ErrLocal.Error()},
 		{"full", `\b[45]\.2\.2\b|(?i)mailbox.{0,9}full|over ?quota|quota exceeded`},
 		{"address", `\b5\.1\.(?:0|1|2|3|6|10)\b|(?i)no such|unknown|not exist|invalid (?:recipient|mailbox)|NoEmail`},

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/param"
 	"ferry/shared/boot/expect"
 	"ferry/shared/contact"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
+	"ferry/shared/notify/texts"
 	"ferry/shared/table"
 )
 
@@ -34,7 +34,7 @@ func (r *refusing) Send(ctx context.Context, m mail.Message) (string, error) {
 func (p *machine) teller(t *testing.T, tab table.Table, limits notify.Limits, refused map[string]string) *notify.Sender {
 	t.Helper()
 	return p.newSender(t, notify.Config{
-		Table: tab, Mail: &refusing{p.inbox.Mail(), refused}, From: "ferry@example.org", Limits: limits,
+		Table: tab, Couriers: byMail(&refusing{p.inbox.Mail(), refused}), From: "ferry@example.org", Limits: limits,
 		OnEnd: []notify.OnEnd{notify.TellMissing(p.clock.now)},
 	})
 }
@@ -188,7 +188,7 @@ func TestWhatFailsWhileTheMailIsSentIsToldToo(t *testing.T) {
 
 func TestTheMailAboutWhatDidNotArriveInEachLanguage(t *testing.T) {
 	t.Parallel()
-	for _, lang := range param.Languages() {
+	for _, lang := range texts.Tags() {
 		p := newMachine(t)
 		s := p.teller(t, p.table, notify.Limits{}, map[string]string{"a@x.example": "550 5.1.1 unknown user"})
 		for id, owner := range []string{"demo", "bob"} { // who sends into another user's area has no page of that file

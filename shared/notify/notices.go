@@ -15,10 +15,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/files"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
@@ -36,15 +38,6 @@ const (
 	Missing Kind = "missing" // to the uploader: messages did not arrive
 )
 
-// Channel is how a notice travels.
-type Channel string
-
-// The channels.
-const (
-	Mail Channel = "mail"
-	SMS  Channel = "sms"
-)
-
 // One partition of DynamoDB takes 1,000 writes a second. Reading all shards of the outbox
 // or of suppressed addresses still takes few calls. Events need more shards, as each
 // upload and download may record one; in the cloud nothing reads them all.
@@ -55,16 +48,16 @@ const (
 
 // Notice is one message to one recipient, as stored.
 type Notice struct {
-	V       int64   `json:"v"`
-	ID      string  `json:"id"` // unique; sorts by time, codes first
-	Kind    Kind    `json:"kind"`
-	Channel Channel `json:"channel"`
-	To      string  `json:"to"` // an e-mail address or an E.164 number
-	Lang    string  `json:"lang"`
-	Base    string  `json:"base"`              // the service's address, for the link; if empty, the sender's is used
-	Created int64   `json:"created"`           // Unix seconds
-	Expires int64   `json:"expires"`           // Unix seconds: not sent after that, as its link or PIN no longer works
-	Request string  `json:"request,omitempty"` // id of the request that made it
+	V       int64         `json:"v"`
+	ID      string        `json:"id"` // unique; sorts by time, codes first
+	Kind    Kind          `json:"kind"`
+	Channel files.Channel `json:"channel"`
+	To      string        `json:"to"` // an e-mail address or an E.164 number
+	Lang    string        `json:"lang"`
+	Base    string        `json:"base"`              // the service's address, for the link; if empty, the sender's is used
+	Created int64         `json:"created"`           // Unix seconds
+	Expires int64         `json:"expires"`           // Unix seconds: not sent after that, as its link or PIN no longer works
+	Request string        `json:"request,omitempty"` // id of the request that made it
 
 	// Kinds Link and Receipt.
 	Owner   string    `json:"owner,omitempty"` // the owner of the area that holds the file
@@ -186,15 +179,24 @@ type noticeEntry struct {
 	limit error // the provider's limit that has just refused it, or nil
 }
 
-// noticeReader returns the reader of a lane for notices other than codes. One lane is for mails,
-// the other for everything else.
-func (s *Sender) noticeReader(mails bool) reader {
+// noticeReader returns the reader of a channel's lane, for notices other than codes.
+func (s *Sender) noticeReader(channel files.Channel) reader {
 	return func(ctx context.Context, item table.Item) (entry, error) {
-		if n, err := read(item); mails != (err == nil && n.Channel == Mail) {
+		n, _ := read(item)
+		if laneOf(n.Channel) != channel {
 			return nil, nil
 		}
 		return s.readNotice(ctx, item)
 	}
+}
+
+// laneOf returns the channel whose lane, or queue in the cloud, takes the notices of a channel. Those
+// of an unknown one go with the mails, whose sender logs them as failed.
+func laneOf(channel files.Channel) files.Channel {
+	if slices.Contains(files.Channels(), channel) {
+		return channel
+	}
+	return files.Mail
 }
 
 // readNotice returns the notice in an item. An item that cannot be read is moved to the failed
@@ -255,7 +257,7 @@ func (e *noticeEntry) heldEnough(now time.Time) bool {
 // codes are still tried: a quota recovers bit by bit.
 func (e *noticeEntry) hold(now time.Time) (until time.Time, ops []table.Op) {
 	until = clampDue(now, e.quotaFrees.Load())
-	if !now.Before(until) || e.n.Channel != Mail || e.n.Kind == PIN || e.heldEnough(now) {
+	if !now.Before(until) || e.n.Channel != files.Mail || e.n.Kind == PIN || e.heldEnough(now) {
 		return until, nil
 	}
 	return until, []table.Op{e.wait(table.Update(e.n.Key()).If(e.n.untouched()...), until, mail.ErrQuota)}

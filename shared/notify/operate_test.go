@@ -160,7 +160,7 @@ func TestSendersArePointedAtNoticesDueForAnHour(t *testing.T) {
 			p.clock.advance(time.Minute) // the others are not late yet
 		}
 		if n = p.put(t, n); i < 23 {
-			want = append(want, notify.Pointer(n.Key(), string(n.Channel)))
+			want = append(want, notify.Pointer(n.Key(), n.Channel))
 		}
 	}
 	held := p.put(t, p.linkNotice(2))

@@ -26,7 +26,7 @@ type Outbox struct {
 // Message implements files.Outbox.
 func (o Outbox) Message(ctx context.Context, m files.Message, f files.File, link files.Options) (table.Op, error) {
 	return o.about(ctx, f, Notice{
-		Kind: Link, Channel: Channel(m.Channel), To: m.To, Lang: m.Lang, Base: m.Base, Expires: f.Expires,
+		Kind: Link, Channel: m.Channel, To: m.To, Lang: m.Lang, Base: m.Base, Expires: f.Expires,
 		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Terms: termsOf(link),
 	})
 }
@@ -34,7 +34,7 @@ func (o Outbox) Message(ctx context.Context, m files.Message, f files.File, link
 // Receipt implements links.Outbox. A receipt is about the past, so it does not expire.
 func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, link string) (table.Op, error) {
 	return o.about(ctx, f, Notice{
-		Kind: Receipt, Channel: Mail, To: to.To, Lang: to.Lang, Base: to.Base, Recipient: link,
+		Kind: Receipt, Channel: files.Mail, To: to.To, Lang: to.Lang, Base: to.Base, Recipient: link,
 	})
 }
 
@@ -42,7 +42,7 @@ func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, lin
 func (o Outbox) Arrived(to files.Contact, a files.Arrival, due time.Time) (table.Op, error) {
 	unique, err := keys.RandomID(o.Random, 8)
 	notice := Notice{
-		Kind: Arrived, Channel: Mail, To: to.To, Lang: to.Lang, Base: to.Base, NotBefore: due.UnixMilli(),
+		Kind: Arrived, Channel: files.Mail, To: to.To, Lang: to.Lang, Base: to.Base, NotBefore: due.UnixMilli(),
 		Name: a.Title, Files: a.Files, Length: a.Bytes, By: a.Request, From: a.From,
 	}
 	return notice.Op(o.Now(), unique), err
@@ -81,7 +81,7 @@ func (o Outbox) Invite(ctx context.Context, u users.User, nonce, base string, ex
 
 // toUser queues a mail about a user's password.
 func (o Outbox) toUser(ctx context.Context, u users.User, nonce string, n Notice) table.Op {
-	n.Channel = Mail
+	n.Channel = files.Mail
 	n.To = u.Email
 	n.User = u.Name
 	n.Nonce = nonce

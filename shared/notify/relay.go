@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/table"
 )
 
@@ -57,10 +58,10 @@ type Topics interface {
 // StreamRecord is an item that was written. Fields that the item lacks are empty.
 type StreamRecord struct {
 	Key     table.Key
-	Channel string // of a notice
-	Type    string // of an event
-	Body    string // of an event
-	Request string // id of the request that caused it
+	Channel files.Channel // of a notice
+	Type    string        // of an event
+	Body    string        // of an event
+	Request string        // id of the request that caused it
 }
 
 // Notice reports whether the item is a notice.
@@ -94,17 +95,14 @@ type pointer struct {
 // by a path of their own, so that nothing else delays them.
 const codeChannel = "code"
 
-// Pointer returns the message that tells a sender where a notice is. A notice with
-// an unknown channel goes to the sender of mails, which logs it as failed.
-func Pointer(key table.Key, channel string) TopicMessage {
-	switch {
-	case strings.HasPrefix(key.SK, CodePrefix):
-		channel = codeChannel
-	case channel != string(SMS):
-		channel = string(Mail)
+// Pointer returns the message that tells a sender where a notice is.
+func Pointer(key table.Key, channel files.Channel) TopicMessage {
+	queue := laneOf(channel)
+	if strings.HasPrefix(key.SK, CodePrefix) {
+		queue = codeChannel
 	}
 	body, _ := json.Marshal(pointer(key)) // two texts always marshal
-	return TopicMessage{string(body), ChannelAttribute, channel}
+	return TopicMessage{string(body), ChannelAttribute, string(queue)}
 }
 
 // PointerKey returns the key that a message points at.
@@ -212,7 +210,7 @@ func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, al
 			switch {
 			case unread == nil && now.Sub(clampDue(now, n.NotBefore)) < OverdueAge:
 			case unread != nil || late == nil: // a sender will give up an unreadable notice
-				waiting = append(waiting, Pointer(item.Key, string(n.Channel)))
+				waiting = append(waiting, Pointer(item.Key, n.Channel))
 				if len(waiting) == table.MaxPage {
 					err = point()
 				}

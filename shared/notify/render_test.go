@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/param"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
+	"ferry/shared/notify/texts"
 )
 
 func TestMessagesInEachLanguage(t *testing.T) {
 	t.Parallel()
-	for _, lang := range param.Languages() {
+	for _, lang := range texts.Tags() {
 		t.Run(lang, func(t *testing.T) {
 			t.Parallel()
 			p := newMachine(t)
@@ -25,7 +25,7 @@ func TestMessagesInEachLanguage(t *testing.T) {
 			link.Lang, link.Name, link.Message = lang, "Résumé & plans 2026.pdf", "Hello Ann,\n\nthis is <the> file.\nSee you"
 			p.put(t, link)
 			text := link
-			text.Channel, text.To, text.Message = notify.SMS, "+393331234567", ""
+			text.Channel, text.To, text.Message = files.SMS, "+393331234567", ""
 			p.put(t, text)
 			pin := p.pinNotice()
 			pin.Lang = lang
@@ -208,7 +208,7 @@ func TestTextMessageFitsOneSegmentIfItCan(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, text, _ := sendOne(t, func(n *notify.Notice) {
-				n.Channel, n.To, n.Name, n.Message = notify.SMS, "+393331234567", tt.file, tt.message
+				n.Channel, n.To, n.Name, n.Message = files.SMS, "+393331234567", tt.file, tt.message
 			})
 			if text != tt.want || notify.Segments(text) != tt.segments {
 				t.Errorf("got %q in %d segments (%d characters)\nwant %q in %d", text, notify.Segments(text), len(text), tt.want, tt.segments)

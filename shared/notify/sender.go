@@ -29,8 +29,8 @@ var (
 type Config struct {
 	Table table.Table
 	Key   keys.LinkKey
-	Mail  mail.Sender // nil: mails fail for good
-	SMS   TextSender  // nil: text messages fail for good
+	// Couriers hand messages over. Notices of a channel without one fail for good.
+	Couriers map[files.Channel]Courier
 	// Links reports which links have ended. If it is nil, links are not checked.
 	Links Links
 	// Webhooks are where recorded events go. Without any, events stay in the table.
@@ -71,7 +71,7 @@ type Sender struct {
 // NewSender returns a Sender, or an error if it can send mail but From is not an
 // address.
 func NewSender(c Config) (*Sender, error) {
-	if c.Mail != nil && !mail.Valid(c.From) {
+	if c.Couriers[files.Mail] != nil && !mail.Valid(c.From) {
 		return nil, fmt.Errorf("%q is not an address to send mail from; it must look like Ferry <ferry@example.org>", c.From)
 	}
 	if c.Jitter == nil {
@@ -80,10 +80,9 @@ func NewSender(c Config) (*Sender, error) {
 	c.Service = cmp.Or(c.Service, "Ferry")
 	s := &Sender{Config: c, backlog: backlog}
 	codes, others := table.Query{After: afterCodes, Descending: true}, table.Query{After: afterCodes}
-	s.lanes = []*lane{
-		s.newLane(codes, s.readNotice, partitions(OutboxPrefix)...),
-		s.newLane(others, s.noticeReader(true), partitions(OutboxPrefix)...),
-		s.newLane(others, s.noticeReader(false), partitions(OutboxPrefix)...),
+	s.lanes = []*lane{s.newLane(codes, s.readNotice, partitions(OutboxPrefix)...)}
+	for _, channel := range files.Channels() {
+		s.lanes = append(s.lanes, s.newLane(others, s.noticeReader(channel), partitions(OutboxPrefix)...))
 	}
 	for _, r := range c.Webhooks {
 		h := &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID}
@@ -106,14 +105,11 @@ func (e *noticeEntry) deliver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch n.Channel {
-	case Mail:
-		e.n.Provider, err = e.mail(ctx, n)
-	case SMS:
-		e.n.Provider, err = e.sms(ctx, n)
-	default:
-		err = fmt.Errorf("%w: unknown channel %q", ErrPermanent, n.Channel)
+	send := e.Couriers[n.Channel]
+	if send == nil {
+		return fmt.Errorf("%w: no provider is configured for the channel %q", ErrPermanent, n.Channel)
 	}
+	e.n.Provider, err = send(ctx, e.Sender, n)
 	e.limit = mail.Limit(err)
 	if errors.Is(err, mail.ErrPermanent) || errors.Is(err, ErrTextRefused) {
 		err = fmt.Errorf("%w: %w", ErrPermanent, err)
@@ -135,7 +131,7 @@ func (s *Sender) current(ctx context.Context, n *Notice) error {
 	if asks { // the key's version is not known yet; unless it is the newest, the item is not found
 		keys = append(keys, s.Links.ItemKey(s.Key.Recipient(n.Area, n.Owner, n.File, n.ID)))
 	}
-	if n.Channel == Mail {
+	if n.Channel == files.Mail {
 		keys = append(keys, SuppressedKey(n.To))
 	}
 	items, err := s.Table.GetMany(ctx, keys...)
@@ -148,7 +144,7 @@ func (s *Sender) current(ctx context.Context, n *Notice) error {
 	if err == nil && asks && s.Links.Over(items[1]) {
 		err = fmt.Errorf("%w: the link has ended", ErrObsolete)
 	}
-	if err == nil && n.Channel == Mail {
+	if err == nil && n.Channel == files.Mail {
 		err = n.checkAddress(items[len(items)-1])
 	}
 	return err
@@ -186,14 +182,28 @@ func (n Notice) checkAddress(item table.Item) error {
 	return nil
 }
 
-func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
-	if s.Mail == nil {
-		return "", fmt.Errorf("%w: no mail server configured", ErrPermanent)
+// Courier writes the message of a notice, hands it to the provider of a channel, and returns the
+// provider's ID for it. An error that matches neither ErrPermanent, mail.ErrPermanent nor
+// ErrTextRefused may be temporary; its text may quote parts of the message.
+type Courier func(ctx context.Context, s *Sender, n Notice) (provider string, err error)
+
+// ByMail returns the Courier that writes letters.
+func ByMail(provider mail.Sender) Courier {
+	return func(ctx context.Context, s *Sender, n Notice) (string, error) {
+		m, err := s.mail(n)
+		if err != nil {
+			return "", err
+		}
+		return provider.Send(ctx, m)
 	}
+}
+
+// mail writes the mail of a notice.
+func (s *Sender) mail(n Notice) (mail.Message, error) {
 	n.Base = cmp.Or(n.Base, s.Base)
 	l, err := s.letter(n)
 	if err != nil {
-		return "", err
+		return mail.Message{}, err
 	}
 	m := mail.Message{
 		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: l.html(),
@@ -205,17 +215,17 @@ func (s *Sender) mail(ctx context.Context, n Notice) (string, error) {
 	if mail.Valid(n.ReplyTo) {
 		m.ReplyTo = n.ReplyTo
 	}
-	return s.Mail.Send(ctx, m)
+	return m, nil
 }
 
-func (s *Sender) sms(ctx context.Context, n Notice) (string, error) {
-	if s.SMS == nil {
-		return "", fmt.Errorf("%w: no SMS provider configured", ErrPermanent)
+// ByText returns the Courier that writes short texts.
+func ByText(provider TextSender) Courier {
+	return func(ctx context.Context, s *Sender, n Notice) (string, error) {
+		if n.Kind != Link {
+			return "", fmt.Errorf("%w: no text message for the kind %q", ErrPermanent, n.Kind)
+		}
+		return provider.Send(ctx, TextMessage{ID: n.ID, To: n.To, Text: linkText(n, n.link(s.Key))})
 	}
-	if n.Kind != Link {
-		return "", fmt.Errorf("%w: no text message for the kind %q", ErrPermanent, n.Kind)
-	}
-	return s.SMS.Send(ctx, TextMessage{ID: n.ID, To: n.To, Text: linkText(n, n.link(s.Key))})
 }
 
 // ErrTextRefused matches (errors.Is) a failure that sending again will not change,

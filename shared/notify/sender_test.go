@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/table"
 )
@@ -18,7 +19,7 @@ func TestInvalidReplyAddressIsLeftOut(t *testing.T) {
 	for address, want := range map[string]string{"demo@example.net": "demo@example.net", "a@example.org\r\nBcc: spy@example.org": "", "": ""} {
 		r := begin(t, func(p *machine) notify.Notice { n := p.linkNotice(1); n.ReplyTo = address; return n }, true)
 		var got lastMail
-		r.sender.Mail = &got
+		r.sender.Couriers = byMail(&got)
 		if sent(r); got.To != r.notice.To || got.ReplyTo != want || got.From != "Ferry <ferry@example.org>" || got.ID != r.notice.ID {
 			t.Errorf("%q: %+v", address, got)
 		}
@@ -76,7 +77,7 @@ func TestRestOfAFullBatchIsDueAtOnce(t *testing.T) {
 func TestSenderNeedsAnAddressToSendFrom(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"", "ferry", "ferry@example.org\r\nBcc: x@example.org"} {
-		if _, err := notify.NewSender(notify.Config{Mail: mails{}, From: from}); err == nil {
+		if _, err := notify.NewSender(notify.Config{Couriers: byMail(mails{}), From: from}); err == nil {
 			t.Errorf("%q was accepted", from)
 		}
 	}
@@ -144,7 +145,7 @@ func TestUnreadableNoticeDoesNotDelayOthers(t *testing.T) {
 		"a notice of an unknown kind":      changed(func(n *notify.Notice) { n.Kind = "fax" }),
 		"a notice for an unknown channel":  changed(func(n *notify.Notice) { n.Channel = "pigeon" }),
 		"a notice to a malformed address":  changed(func(n *notify.Notice) { n.To = "nobody" }),
-		"a PIN that is to be sent as text": changed(func(n *notify.Notice) { n.Channel, n.To = notify.SMS, "+393331234567" }),
+		"a PIN that is to be sent as text": changed(func(n *notify.Notice) { n.Channel, n.To = files.SMS, "+393331234567" }),
 	} {
 		for by, message := range map[string]bool{"found by a lane": false, "brought by a message": true} {
 			t.Run(name+", "+by, func(t *testing.T) {

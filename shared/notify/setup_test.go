@@ -116,7 +116,14 @@ func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notif
 	if m == nil {
 		m = p.inbox.Mail()
 	}
-	return p.newSender(t, notify.Config{Table: tab, Mail: m, SMS: s, From: "Ferry <ferry@example.org>"})
+	couriers := byMail(m)
+	couriers[files.SMS] = notify.ByText(s)
+	return p.newSender(t, notify.Config{Table: tab, Couriers: couriers, From: "Ferry <ferry@example.org>"})
+}
+
+// byMail returns the only Courier of a Sender: that of mails.
+func byMail(m mail.Sender) map[files.Channel]notify.Courier {
+	return map[files.Channel]notify.Courier{files.Mail: notify.ByMail(m)}
 }
 
 func (p *machine) newSender(t *testing.T, c notify.Config) *notify.Sender {
@@ -141,7 +148,7 @@ func noDuration(t *testing.T) func([]string, slog.Attr) slog.Attr {
 // linkNotice returns a notice about a file of demo that lasts for a week.
 func (p *machine) linkNotice(id int64) notify.Notice {
 	return notify.Notice{
-		Kind: notify.Link, Channel: notify.Mail, To: "ann@example.com", Lang: "en", Base: base,
+		Kind: notify.Link, Channel: files.Mail, To: "ann@example.com", Lang: "en", Base: base,
 		Expires: p.clock.now().Add(7 * 24 * time.Hour).Unix(),
 		Owner:   "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000,
 		Sender: "demo", ReplyTo: "demo@example.net", Message: "Here it is.",
@@ -150,7 +157,7 @@ func (p *machine) linkNotice(id int64) notify.Notice {
 
 func (p *machine) pinNotice() notify.Notice {
 	return notify.Notice{
-		Kind: notify.PIN, Channel: notify.Mail, To: "demo@example.net", Lang: "en", Base: base,
+		Kind: notify.PIN, Channel: files.Mail, To: "demo@example.net", Lang: "en", Base: base,
 		Expires: p.clock.now().Add(15 * time.Minute).Unix(), User: "demo", Nonce: "nonce",
 	}
 }
@@ -163,7 +170,7 @@ func (p *machine) inviteNotice() notify.Notice {
 
 func (p *machine) receiptNotice(id int64) notify.Notice {
 	return notify.Notice{
-		Kind: notify.Receipt, Channel: notify.Mail, To: "demo@example.net", Lang: "en", Base: base,
+		Kind: notify.Receipt, Channel: files.Mail, To: "demo@example.net", Lang: "en", Base: base,
 		Owner: "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000, Recipient: "ann@example.com",
 	}
 }

@@ -104,7 +104,7 @@ func pin(p *machine) notify.Notice { return p.pinNotice() }
 // text is link as a text message.
 func text(p *machine) notify.Notice {
 	n := p.linkNotice(1)
-	n.Channel, n.To = notify.SMS, "+393331234567"
+	n.Channel, n.To = files.SMS, "+393331234567"
 	return n
 }
 
@@ -134,7 +134,7 @@ func begin(t *testing.T, notice func(*machine) notify.Notice, message bool) *run
 
 // another returns another sender through the same provider.
 func (r *run) another(tab table.Table) *notify.Sender {
-	s := r.senderOn(r.T, tab, mails{r.provider.take}, texts{r.provider.take})
+	s := r.senderOn(r.T, tab, mails{r.provider.take}, shortTexts{r.provider.take})
 	s.OnEnd = []notify.OnEnd{count}
 	return s
 }
@@ -287,7 +287,7 @@ func suppress(reason notify.SuppressReason) func(*run) {
 }
 
 // withoutProviders takes the providers away.
-func withoutProviders(r *run) { r.sender.Mail, r.sender.SMS = nil, nil }
+func withoutProviders(r *run) { r.sender.Couriers = nil }
 
 // reported is a provider's feedback. While the notice is in the outbox, it is refused for now.
 func reported(kind notify.FeedbackKind, detail string) func(*run) {
@@ -363,19 +363,21 @@ func (p *provider) take(id string) (string, error) {
 	return "provider-" + id, nil
 }
 
-// mails and texts are the ports to a provider that takes messages by their IDs.
+// mails and shortTexts are the ports to a provider that takes messages by their IDs.
 type (
 	mails struct {
 		take func(id string) (string, error)
 	}
-	texts struct {
+	shortTexts struct {
 		take func(id string) (string, error)
 	}
 )
 
 func (m mails) Send(_ context.Context, msg mail.Message) (string, error) { return m.take(msg.ID) }
 
-func (m texts) Send(_ context.Context, msg notify.TextMessage) (string, error) { return m.take(msg.ID) }
+func (m shortTexts) Send(_ context.Context, msg notify.TextMessage) (string, error) {
+	return m.take(msg.ID)
+}
 
 // double is a table that records its calls, each of which costs money in the cloud, and does what
 // a test wants beside them.

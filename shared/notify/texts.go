@@ -1,23 +1,20 @@
 package notify
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-)
 
-// catalogue has a file for each language.
-//
-//go:embed texts/*.json
-var catalogue embed.FS
+	"ferry/shared/notify/texts"
+)
 
 // Texts are what Ferry says to people in one language: in mails and text messages.
 // Each %s stands for a name.
 type Texts struct {
-	Lang string
+	texts.Language `json:"-"`
 
 	// About a link. Subjects and text messages begin with LinkIntro or Shared, so
 	// these have only characters of the GSM alphabet: others cost double.
@@ -58,15 +55,11 @@ type Texts struct {
 	Months         string
 }
 
-// TextsOf returns the texts of a language, or the English ones if there are none.
-func TextsOf(lang string) (t Texts) {
-	primary, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(lang, "_", "-")), "-")
-	text, err := catalogue.ReadFile("texts/" + primary + ".json")
-	if err != nil {
-		return TextsOf("en")
-	}
-	if err := json.Unmarshal(text, &t); err != nil {
-		panic("texts of " + primary + ": " + err.Error()) // a test reads each file
+// TextsOf returns the texts of a language, or those of the default if there are none.
+func TextsOf(tag string) (t Texts) {
+	t.Language, _ = texts.Find(tag)
+	if err := json.Unmarshal(texts.Mails(t.Lang), &t); err != nil {
+		panic("texts of " + t.Lang + ": " + err.Error()) // a test reads each file
 	}
 	return t
 }
@@ -76,8 +69,8 @@ func (t Texts) WriteTime(unix int64, layout string) string {
 	at := time.Unix(unix, 0).UTC()
 	month := strings.Fields(t.Months)[at.Month()-1]
 	text := strings.Replace(at.Format(layout), at.Month().String(), month, 1)
-	if first, isFirst := strings.CutPrefix(text, "1 "); isFirst && t.Lang == "fr" {
-		text = "1er " + first
+	if rest, isFirst := strings.CutPrefix(text, "1 "); isFirst {
+		text = t.FirstOfMonth + " " + rest
 	}
 	return text
 }
@@ -109,7 +102,7 @@ func (t Texts) WriteSize(n int64, brief bool) string {
 // Count writes a number with the name of what is counted.
 func (t Texts) Count(n int64, things [2]string) string {
 	thing := things[1]
-	if n == 1 || n == 0 && t.Lang == "fr" {
+	if slices.Contains(t.Singular, n) {
 		thing = things[0]
 	}
 	return fmt.Sprintf("%d\u00a0%s", n, thing)

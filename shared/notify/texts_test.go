@@ -13,35 +13,30 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/api/param"
 	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
+	"ferry/shared/notify/texts"
 )
 
 func TestEachLanguageHasEveryText(t *testing.T) {
 	t.Parallel()
-	files, err := os.ReadDir("texts")
-	if err != nil || len(files) != len(param.Languages()) {
-		t.Fatalf("%d files of texts, %v", len(files), err)
-	}
 	verb := regexp.MustCompile(`%(\[\d\])?s`)
 	english := reflect.ValueOf(notify.TextsOf("en"))
-	for _, lang := range param.Languages() {
-		source, err := os.ReadFile("texts/" + lang + ".json")
-		must(t, err)
-		var texts notify.Texts
-		strict := json.NewDecoder(bytes.NewReader(source))
+	for _, lang := range texts.Tags() {
+		said := notify.TextsOf(lang)
+		strict := json.NewDecoder(bytes.NewReader(texts.Mails(lang)))
 		strict.DisallowUnknownFields()
-		if err := strict.Decode(&texts); err != nil || texts.Lang != lang {
-			t.Errorf("%s: %q, %v", lang, texts.Lang, err)
-		}
-		for field, value := range reflect.ValueOf(texts).Fields() {
+		must(t, strict.Decode(&said))
+		for field, value := range reflect.ValueOf(said).Fields() {
+			if field.Anonymous {
+				continue
+			}
 			names := len(verb.FindAllString(value.String(), -1))
 			if value.IsZero() || names != len(verb.FindAllString(english.FieldByIndex(field.Index).String(), -1)) {
 				t.Errorf("%s: %s is missing, or has %d names: %q", lang, field.Name, names, value)
 			}
 		}
-		expect.Equal(t, "months of "+lang, len(strings.Fields(texts.Months)), 12)
+		expect.Equal(t, "months of "+lang, len(strings.Fields(said.Months)), 12)
 	}
 }
 
@@ -61,7 +56,7 @@ func TestEachTextIsUsed(t *testing.T) {
 	})
 	must(t, err)
 	for field := range reflect.TypeFor[notify.Texts]().Fields() {
-		if !used[field.Name] {
+		if !field.Anonymous && !used[field.Name] {
 			t.Errorf("nothing uses the text %s", field.Name)
 		}
 	}
@@ -113,9 +108,9 @@ func TestDatesAreReadable(t *testing.T) {
 	t.Parallel()
 	for month := time.January; month <= time.December; month++ {
 		at := time.Date(2027, month, 1, 9, 5, 0, 0, time.UTC).Unix()
-		for _, lang := range param.Languages() {
-			texts := notify.TextsOf(lang)
-			if got := texts.WriteTime(at, texts.DateTime); !strings.Contains(got, strings.Fields(texts.Months)[month-1]+" ") || !strings.Contains(got, "2027, 09:05 UTC") {
+		for _, lang := range texts.Tags() {
+			said := notify.TextsOf(lang)
+			if got := said.WriteTime(at, said.DateTime); !strings.Contains(got, strings.Fields(said.Months)[month-1]+" ") || !strings.Contains(got, "2027, 09:05 UTC") {
 				t.Errorf("%v in %s is %q", month, lang, got)
 			}
 		}

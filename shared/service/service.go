@@ -37,6 +37,8 @@ type Ports struct {
 	// Known tells which bytes need not be verified; nil knows none.
 	Known blob.Knower
 	Free  func() (int64, error) // bytes that uploads may still take; nil is no limit
+	// Medium is what Blobs are on; nil if that is not on this machine.
+	Medium blob.Medium
 	// CountWait and LinkMemory are as in links.Config.
 	CountWait, LinkMemory time.Duration
 	// Mover is as in files.Config.

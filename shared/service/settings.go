@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,10 +24,10 @@ type Settings struct {
 	// PhoneRegion is the region of numbers without a country code, such as IT. If it
 	// is empty, numbers must have a country code.
 	PhoneRegion string
+	// Channels are those by which messages are sent; if it is empty, all are.
+	Channels []files.Channel
 	// SMSCountries are the countries that get text messages, such as IT; if it is empty, all do.
-	// With NoSMS no country does, because nothing sends them.
 	SMSCountries []string
-	NoSMS        bool
 	// ASCIIMail refuses addresses that are not ASCII before the @, because SES does not take them.
 	ASCIIMail bool
 	HideUsers bool
@@ -55,6 +56,11 @@ type Settings struct {
 	// PlainLogin lets browsers log in without https, where others could read the login.
 	PlainLogin bool
 	Look       Look
+}
+
+// Sends reports whether messages are sent by a channel.
+func (s Settings) Sends(c files.Channel) bool {
+	return len(s.Channels) == 0 || slices.Contains(s.Channels, c)
 }
 
 // The defaults of retention.
@@ -99,7 +105,6 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 		PublicURL:    e.address("FERRY_PUBLIC_URL"),
 		PhoneRegion:  e.region("FERRY_PHONE_REGION", e.getenv("FERRY_PHONE_REGION")),
 		SMSCountries: e.regions("FERRY_SMS_COUNTRIES"),
-		NoSMS:        e.getenv("FERRY_SMS_SENDING") != "" && !e.flag("FERRY_SMS_SENDING"),
 		HideUsers:    e.flag("FERRY_HIDE_USERS"),
 		Events:       e.flag("FERRY_EVENTS"),
 		MaxBody:      e.size("FERRY_MAX_BODY", "0"),
@@ -111,6 +116,9 @@ func ReadSettings(getenv func(string) string) (Settings, error) {
 	}
 	if c := s.BackupClass; c != "" && c != "STANDARD" && c != "GLACIER_IR" {
 		e.fail("FERRY_BACKUP_STORAGE_CLASS", "must be STANDARD or GLACIER_IR")
+	}
+	if e.getenv("FERRY_SMS_SENDING") != "" && !e.flag("FERRY_SMS_SENDING") {
+		s.Channels = []files.Channel{files.Mail}
 	}
 	s.Retention.KeepDays = e.number("FERRY_KEEP_DAYS", DefaultKeepDays)
 	s.Retention.BackupDays = e.number("FERRY_BACKUP_DAYS", DefaultBackupDays)

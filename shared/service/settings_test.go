@@ -42,7 +42,7 @@ func TestSettingsAreRead(t *testing.T) {
 		"FERRY_IMPRINT": "https://example.com/imprint?lang=en#top", "FERRY_PRIVACY": "http://example.com", "FERRY_INTRO": "For <our> customers.", "FERRY_HOME": "login",
 	}))
 	want := service.Settings{
-		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", SMSCountries: []string{"IT", "FR", "US"}, NoSMS: true, HideUsers: true, Events: true,
+		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", SMSCountries: []string{"IT", "FR", "US"}, Channels: []files.Channel{files.Mail}, HideUsers: true, Events: true,
 		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0}, BackupClass: "GLACIER_IR",
 		Movers: 200, Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3}, PlainLogin: true,
 		Look: service.Look{

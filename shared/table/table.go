@@ -173,6 +173,10 @@ type Table interface {
 	// new item into the struct that into points to. One call to the store.
 	Update(ctx context.Context, op Op, into any) error
 
+	// DeleteExpired removes the items that expire at or before now, unless the store does so by
+	// itself, and returns how many it has removed. A server calls it from time to time.
+	DeleteExpired(ctx context.Context, now time.Time) (int, error)
+
 	// Scan calls yield for every item of the table, in any order. If yield
 	// returns an error, Scan returns it at once. It is for backups and tests:
 	// its cost grows with the table.

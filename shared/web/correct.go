@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/wire"
 )
 
@@ -48,7 +49,7 @@ func (v *visit) correct() error {
 		return v.showFiles()
 	}
 	body := wire.NewLinks{Instead: form.Get("link"), Lang: v.Lang}
-	if strings.Contains(to, "@") {
+	if files.ChannelOf(to) == files.Mail {
 		body.Mail = wire.Texts{to}
 	} else {
 		body.SMS = wire.Texts{to}

@@ -99,7 +99,7 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 	s.EndsEarly = !l.Expires.IsZero() && l.Expires != p.Expires
 	s.Live = l.State != string(links.Ended) && l.State != string(links.Deleted)
 	if l.Channel != "" {
-		s.Icon = map[string]string{"mail": "mail", "sms": "phone"}[l.Channel]
+		s.Icon = page{}.Channel(l.Channel)
 	}
 	var m message
 	for _, n := range p.Notifications {

@@ -15,6 +15,7 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/links"
+	"ferry/shared/notify/texts"
 	"ferry/shared/wire"
 )
 
@@ -83,8 +84,8 @@ func (v *visit) link(q url.Values) (p landingPage, err error) {
 			p.Query.Set(name, bounded(q.Get(name)))
 		}
 	}
-	if lang, ok := param.Language(q.Get("lang")); ok {
-		p.Query.Set("lang", lang)
+	if l, ok := texts.Find(q.Get("lang")); ok {
+		p.Query.Set("lang", l.Lang)
 	}
 	_, err = v.ask(question{at: "GET " + at + p.Query.Encode() + "&about"}, &p.About)
 	if !p.guarded() {

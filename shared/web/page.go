@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/api/param"
 	"ferry/shared/fault"
+	"ferry/shared/notify/texts"
 	"ferry/shared/service"
 )
 
@@ -53,7 +53,7 @@ func (v *visit) page(name string, data any) page {
 	if f := fault.Of(v.err); f != nil {
 		p.Again = p.Now.Add(max(f.After, time.Second))
 	}
-	for _, tag := range param.Languages() {
+	for _, l := range texts.All() {
 		q := maps.Clone(v.query)
 		if v.r.Method == "GET" { // the query of a form may mean something else
 			q = v.r.URL.Query()
@@ -61,19 +61,17 @@ func (v *visit) page(name string, data any) page {
 			q = url.Values{}
 		}
 		maps.DeleteFunc(q, func(_ string, values []string) bool { return len(strings.Join(values, "")) > maxKept })
-		q.Set("language", tag)
-		p.Languages = append(p.Languages, language{tag, languageNames[tag], "?" + q.Encode()})
+		q.Set("language", l.Lang)
+		p.Languages = append(p.Languages, language{l.Lang, l.Name, "?" + q.Encode()})
 	}
 	return p
 }
-
-var languageNames = map[string]string{"en": "English", "it": "Italiano", "es": "Español", "fr": "Français", "de": "Deutsch"}
 
 // Pages returns the names of the pages for users with an account.
 func (page) Pages() []string { return []string{"send", "files", "requests"} }
 
 // LanguageName returns the name of the page's language, in that language.
-func (p page) LanguageName() string { return languageNames[p.Lang] }
+func (p page) LanguageName() string { return p.Language.Name }
 
 // Asset returns the address of a file in static/.
 func (p page) Asset(name string) string { return p.assets.address(name) }

@@ -8,12 +8,12 @@ import (
 
 	"rsc.io/qr"
 
-	"ferry/shared/api/param"
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/keys"
 	"ferry/shared/lazy"
+	"ferry/shared/notify/texts"
 )
 
 // quiet is the width of the empty border that a QR code needs.
@@ -40,9 +40,9 @@ func (v *visit) qr() error {
 // linkOf returns the link for a token. It is built here, never from a text that a caller could choose.
 func (v *visit) linkOf(q url.Values) (string, error) {
 	base := v.ports.Base(v.r.Context())
-	lang, ok := param.Language(q.Get("lang"))
-	if !ok {
-		lang = v.Lang
+	lang := v.Lang
+	if l, ok := texts.Find(q.Get("lang")); ok {
+		lang = l.Lang
 	}
 	before := map[string]string{
 		"k": keys.DownloadLink(base, lang, blob.Files), "z": keys.DownloadLink(base, lang, blob.Backup),

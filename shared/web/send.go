@@ -47,7 +47,7 @@ func (v *visit) send() error {
 	p := v.sender()
 	p.Keep = cmp.Or(v.who.KeepDays, v.ports.Retention.KeepDays)
 	p.Email = v.who.Email != ""
-	p.Mobiles = !v.ports.NoSMS
+	p.Mobiles = v.ports.Sends(files.SMS)
 	p.Region = v.ports.PhoneRegion != ""
 	if _, err := v.ask(question{at: "GET /me"}, &p.Account); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (page) CallModules() []string {
 
 // Channel returns the icon of a message's channel.
 func (page) Channel(channel string) string {
-	if channel == "sms" {
+	if files.Channel(channel) == files.SMS {
 		return "phone"
 	}
 	return "mail"

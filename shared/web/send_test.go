@@ -9,6 +9,7 @@ import (
 
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
+	"ferry/shared/files"
 	"ferry/shared/service"
 	"ferry/shared/users"
 	"ferry/shared/wire"
@@ -23,7 +24,9 @@ func TestTheSendingPageIntroducesItselfToVisitors(t *testing.T) {
 func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 	visit(t).login("ann").opens("send", 200, "Drop files or folders here", `data-scope="user:ann"`, `action="v1/upload"`,
 		"E-mail or text message", `<option value="7d"`, "expires in 30", "-data-room", "-Never", "Mail me", `name="d"`, `name="lang" value="en"`)
-	v := serve(t, set(func(s *service.Settings) { s.NoSMS, s.MaxBody, s.Retention.KeepDays = true, 5_000_000, 0 }))
+	v := serve(t, set(func(s *service.Settings) {
+		s.Channels, s.MaxBody, s.Retention.KeepDays = []files.Channel{files.Mail}, 5_000_000, 0
+	}))
 	v.Add("eve", apitest.Quota(3_000_000), func(u *users.User) { u.Email = "" })
 	v.login("eve").opens("send", 200, `data-room="3000000"`, "You have 3 MB left", "-E-mail or text message", `-name="c"`,
 		"at most 5 MB", "never expires", "-Mail me")

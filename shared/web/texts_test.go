@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -13,13 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"ferry/shared/api/param"
+	"ferry/shared/notify/texts"
 )
 
 func textsOf(t *testing.T, lang string) (all map[string]word) {
 	t.Helper()
-	text, err := wordFiles.ReadFile("texts/" + lang + ".json")
-	if err = errors.Join(err, json.Unmarshal(text, &all)); err != nil {
+	if err := json.Unmarshal(texts.Pages(lang), &all); err != nil {
 		t.Fatal(lang, err)
 	}
 	return all
@@ -119,7 +117,7 @@ func TestTheLanguagesHaveTheSameTexts(t *testing.T) {
 		return fmt.Sprint(all)
 	}
 	english := textsOf(t, "en")
-	for _, lang := range param.Languages() {
+	for _, lang := range texts.Tags() {
 		texts := textsOf(t, lang)
 		for key, want := range english {
 			got, ok := texts[key]

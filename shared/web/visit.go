@@ -16,6 +16,7 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/identity"
 	"ferry/shared/lazy"
+	"ferry/shared/notify/texts"
 	"ferry/shared/users"
 )
 
@@ -67,9 +68,9 @@ func (v *visit) admit() error {
 	if !v.cookie.IsOwn(v.r) {
 		return fault.New(fault.Forbidden, "a web page of another site may not do this")
 	}
-	if lang, ok := param.Language(v.r.URL.Query().Get("language")); ok && v.r.Method == http.MethodGet {
+	if l, ok := texts.Find(v.r.URL.Query().Get("language")); ok && v.r.Method == http.MethodGet {
 		http.SetCookie(v.w, &http.Cookie{
-			Name: langCookie, Value: lang, Path: v.cookie.Path, MaxAge: 365 * 24 * 60 * 60,
+			Name: langCookie, Value: l.Lang, Path: v.cookie.Path, MaxAge: 365 * 24 * 60 * 60,
 			Secure: v.cookie.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"ferry/shared/api/upload"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/identity"
 	"ferry/shared/wire"
 )
@@ -81,7 +82,7 @@ func New(p *api.Ports) http.Handler {
 func newSite(p *api.Ports) *site {
 	return &site{
 		ports: p, callers: p.Credentials(), passwords: p.Passwords(), tokens: p.Tokens(), assets: newAssets(p.Look),
-		words: remembered(func(lang string) words { return wordsOf(lang, !p.NoSMS) }),
+		words: remembered(func(lang string) words { return wordsOf(lang, p.Sends(files.SMS)) }),
 	}
 }
 

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,15 +8,11 @@ import (
 	"time"
 
 	"ferry/shared/notify"
+	"ferry/shared/notify/texts"
 )
 
-// wordFiles contains what pages say, one file per language. A value is a text, or two texts, for
-// one thing and for several.
-//
-//go:embed texts/*.json
-var wordFiles embed.FS
-
-// words is what pages say in one language, and its rules for sizes, dates and numbers.
+// words is what pages say in one language, and its rules for sizes, dates and numbers. A value is a
+// text, or two texts, for one thing and for several.
 type words struct {
 	notify.Texts
 	own map[string]word
@@ -44,11 +39,7 @@ const mailAlone = "-mail"
 // wordsOf returns the words of a language, for a service that sends text messages or not.
 func wordsOf(lang string, messages bool) words {
 	w := words{Texts: notify.TextsOf(lang)}
-	text, err := wordFiles.ReadFile("texts/" + lang + ".json")
-	if err == nil {
-		err = json.Unmarshal(text, &w.own)
-	}
-	if err != nil {
+	if err := json.Unmarshal(texts.Pages(w.Lang), &w.own); err != nil {
 		panic("words of " + lang + ": " + err.Error()) // a test reads each file
 	}
 	for key, text := range w.own {

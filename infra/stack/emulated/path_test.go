@@ -187,7 +187,7 @@ func (d *deployed) metrics(want bool) {
 }
 
 // again repeats notices as the stream and the queues may do.
-func (d *deployed) again(all map[notify.Channel]notify.Notice) {
+func (d *deployed) again(all map[files.Channel]notify.Notice) {
 	d.Helper()
 	var records []events.DynamoDBEventRecord
 	for channel, n := range all {
@@ -197,8 +197,8 @@ func (d *deployed) again(all map[notify.Channel]notify.Notice) {
 		records = append(records, events.DynamoDBEventRecord{
 			EventName: "INSERT", Change: events.DynamoDBStreamRecord{Keys: key, NewImage: image, SequenceNumber: string(channel)},
 		})
-		message := events.SQSMessage{MessageId: "1", Body: notify.Pointer(n.Key(), string(channel)).Body, EventSource: "aws:sqs"}
-		sender := map[notify.Channel]string{notify.Mail: "email", notify.SMS: "sms"}[channel]
+		message := events.SQSMessage{MessageId: "1", Body: notify.Pointer(n.Key(), channel).Body, EventSource: "aws:sqs"}
+		sender := map[files.Channel]string{files.Mail: "email", files.SMS: "sms"}[channel]
 		if answer := d.invoke(sender, d.event(events.SQSEvent{Records: []events.SQSMessage{message, message}})); string(answer) != `{"batchItemFailures":[]}` {
 			d.Errorf("%s answers %s", sender, answer)
 		}
@@ -221,13 +221,13 @@ func (d *deployed) event(e any) []byte {
 func (d *deployed) phone() string { return "+39333" + fmt.Sprintf("%07d", time.Now().UnixNano()%1e7) }
 
 // notices returns the notices of a file of alice by their channels.
-func (d *deployed) notices(id int64) map[notify.Channel]notify.Notice {
+func (d *deployed) notices(id int64) map[files.Channel]notify.Notice {
 	d.Helper()
 	file, err := d.file(id)
 	check(d, err)
 	all, err := notify.States(d.Context(), d.ports.Table, file.Recipients)
 	check(d, err)
-	by := map[notify.Channel]notify.Notice{}
+	by := map[files.Channel]notify.Notice{}
 	for _, n := range all {
 		by[n.Channel] = n
 	}
@@ -275,13 +275,13 @@ func bounce(t *testing.T, c *Cloud) {
 	var event events.SNSEvent
 	boottest.Load(t, "feedback").Decode(t, &event)
 	text := event.Records[0].SNS.Message
-	message := strings.NewReplacer("carla@example.com", mail, noticeID.FindString(text), d.notices(4)[notify.Mail].ID).Replace(text)
+	message := strings.NewReplacer("carla@example.com", mail, noticeID.FindString(text), d.notices(4)[files.Mail].ID).Replace(text)
 	for range 2 {
 		_, err := sns.NewFromConfig(d.config).Publish(t.Context(), &sns.PublishInput{TopicArn: aws.String(d.IDs["FeedbackTopic"]), Message: &message})
 		check(t, err)
 	}
 	d.eventually("the bounce", func() bool { return strings.Contains(state(), "user unknown") })
-	if n := d.notices(4)[notify.Mail]; n.State() != notify.Failed {
+	if n := d.notices(4)[files.Mail]; n.State() != notify.Failed {
 		t.Errorf("the notice is %+v", n)
 	}
 	if _, ok, err := notify.Suppressed(t.Context(), d.ports.Table, mail); err != nil || !ok {
@@ -306,14 +306,14 @@ func retry(t *testing.T, c *Cloud) {
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@retry.example.com"})
 	mail := "carla@" + d.name + ".example.com"
 	d.upload(url.Values{"m": {mail}}, "the whole report")
-	d.eventually("a try that fails", func() bool { return d.notices(4)[notify.Mail].LastError != "" })
-	if n := d.notices(4)[notify.Mail]; n.State() == notify.Sent || n.Tries == 0 {
+	d.eventually("a try that fails", func() bool { return d.notices(4)[files.Mail].LastError != "" })
+	if n := d.notices(4)[files.Mail]; n.State() == notify.Sent || n.Tries == 0 {
 		t.Errorf("the notice is %+v", n)
 	}
 	d.eventually("a hidden message", func() bool { return d.depth("MailQueue", "ApproximateNumberOfMessagesNotVisible") == "1" })
 	check(t, c.Verify(t.Context(), "ferry@retry.example.com"))
-	d.eventually("the mail", func() bool { return d.notices(4)[notify.Mail].State() == notify.Sent })
-	if n, mails := d.notices(4)[notify.Mail], len(d.mailed(mail)); n.Tries < 2 || mails != 1 {
+	d.eventually("the mail", func() bool { return d.notices(4)[files.Mail].State() == notify.Sent })
+	if n, mails := d.notices(4)[files.Mail], len(d.mailed(mail)); n.Tries < 2 || mails != 1 {
 		t.Errorf("there are %d mails after %d tries", mails, n.Tries)
 	}
 }
@@ -343,7 +343,7 @@ func deadLetters(t *testing.T, c *Cloud) {
 		d.remove(dead, m)
 	}
 	d.pause("email", false)
-	d.eventually("the mail", func() bool { return d.notices(4)[notify.Mail].State() == notify.Sent && len(d.mailed(mail)) == 1 })
+	d.eventually("the mail", func() bool { return d.notices(4)[files.Mail].State() == notify.Sent && len(d.mailed(mail)) == 1 })
 }
 
 func sweep(t *testing.T, c *Cloud) {
@@ -409,8 +409,8 @@ func lostByStream(t *testing.T, c *Cloud) {
 		d.uploadAgo(ago, files.Sending{Recipients: []files.Message{mail}})
 	}
 	d.invoke("sweep", boottest.Load(t, "sweep").Event)
-	d.eventually("the older mail", func() bool { return d.notices(5)[notify.Mail].State() == notify.Sent })
-	if n := d.notices(4)[notify.Mail]; n.State() != notify.Queued || len(d.mailed(mail.To)) != 1 {
+	d.eventually("the older mail", func() bool { return d.notices(5)[files.Mail].State() == notify.Sent })
+	if n := d.notices(4)[files.Mail]; n.State() != notify.Queued || len(d.mailed(mail.To)) != 1 {
 		t.Errorf("the newer notice, which the stream may still deliver, is %+v", n)
 	}
 }

@@ -3,7 +3,6 @@ package file
 import (
 	"encoding/hex"
 	"net/http"
-	"strings"
 
 	"ferry/shared/api/param"
 	"ferry/shared/envelope"
@@ -44,19 +43,14 @@ func (s server) shown(r *http.Request, u users.User, f files.File, l links.Link)
 	state := l.State(s.ports.Now())
 	l.File = f // a link that was lost does not know its file
 	out := wire.Link{
-		ID: l.ID(), State: string(state), To: l.To, Expires: param.Time(l.Ends()),
+		ID: l.ID(), State: string(state), Channel: string(l.Channel), To: l.To, Expires: param.Time(l.Ends()),
 		Downloads: l.Limit, Protected: l.Password != "", Used: downloadsOf(l.Use),
 	}
 	if left, limited := l.Left(); limited {
 		out.Left = &left
 	}
-	switch {
-	case l.To == "":
+	if l.To == "" {
 		out.LinkURL = keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, u), l.File.Area) + l.Token
-	case strings.Contains(l.To, "@"):
-		out.Channel = files.Mail
-	default:
-		out.Channel = files.SMS
 	}
 	return out
 }

@@ -7,36 +7,27 @@ import (
 	"strconv"
 	"strings"
 
+	"ferry/shared/notify/texts"
 	"ferry/shared/users"
 )
 
-// Languages returns the languages that Ferry speaks; the first is the default.
-func Languages() []string { return []string{"en", "it", "es", "fr", "de"} }
-
 // Lang returns the language for a request: its lang parameter, else the user's language,
-// else the best of Accept-Language, else English.
+// else the best of Accept-Language, else the default.
 func Lang(r *http.Request, u users.User) string { return LangOf(r.URL.Query().Get("lang"), r, u) }
 
 // LangOf is Lang for a request whose lang parameter is not in the query.
 func LangOf(lang string, r *http.Request, u users.User) string {
 	for _, tag := range []string{lang, u.Lang} {
-		if lang, ok := Language(tag); ok {
-			return lang
+		if l, ok := texts.Find(tag); ok {
+			return l.Lang
 		}
 	}
 	for _, v := range preferences(r.Header, "Accept-Language") {
-		if lang, ok := Language(v.value); ok {
-			return lang
+		if l, ok := texts.Find(v.value); ok {
+			return l.Lang
 		}
 	}
-	return Languages()[0]
-}
-
-// Language returns the language of a tag such as de-AT. ok is false if Ferry does not
-// speak it.
-func Language(tag string) (lang string, ok bool) {
-	primary, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(tag, "_", "-")), "-")
-	return primary, slices.Contains(Languages(), primary)
+	return texts.All()[0].Lang
 }
 
 // maxPreferences is how many values of an Accept header are read.

@@ -18,6 +18,7 @@ import (
 	"ferry/shared/boot/expect"
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
+	"ferry/shared/notify/texts"
 	"ferry/shared/users"
 	"ferry/shared/wire"
 )
@@ -191,7 +192,7 @@ func FuzzAnyAcceptHeaderIsRead(f *testing.F) {
 			t.Errorf("%q of a program that has no name gets %d", accept, got)
 		}
 		r.URL = &url.URL{Path: "/"}
-		if lang := param.Lang(r, users.User{}); !slices.Contains(param.Languages(), lang) {
+		if lang := param.Lang(r, users.User{}); !slices.Contains(texts.Tags(), lang) {
 			t.Errorf("%q gives the language %q", accept, lang)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"ferry/shared/contact"
 	"ferry/shared/fault"
 	"ferry/shared/files"
+	"ferry/shared/notify/texts"
 	"ferry/shared/service"
 	"ferry/shared/users"
 	"ferry/shared/wire"
@@ -28,8 +29,8 @@ func Sending(
 	if to.Recipients, err = messages(s.Settings, d); err != nil {
 		return to, err
 	}
-	if _, ok := Language(d.Lang); !ok && d.Lang != "" {
-		return to, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(Languages(), ", "))
+	if _, ok := texts.Find(d.Lang); !ok && d.Lang != "" {
+		return to, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(texts.Tags(), ", "))
 	}
 	lang := LangOf(d.Lang, r, u)
 	for i := range to.Recipients {
@@ -60,34 +61,18 @@ func messages(set service.Settings, d wire.Delivery) (all []files.Message, err e
 	if err := CheckText("i", d.Message, maxMessage); err != nil {
 		return nil, err
 	}
-	for _, mobile := range d.SMS {
-		if strings.HasPrefix(mobile, " ") { // an unescaped + in the URL
-			mobile = "+" + strings.TrimLeft(mobile, " +")
+	to := map[files.Channel]wire.Texts{files.SMS: d.SMS, files.Mail: d.Mail}
+	for _, channel := range files.Channels() {
+		for _, text := range to[channel] {
+			if text == "" {
+				continue
+			}
+			one, err := parsers()[channel](text, set)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, files.Message{Channel: channel, To: one})
 		}
-		if mobile == "" {
-			continue
-		}
-		number, err := contact.ParseMobile(mobile, set.PhoneRegion)
-		if err != nil {
-			return nil, fault.Parameter("c", "the parameter c is %v", err)
-		}
-		if err := checkCountry(number, set); err != nil {
-			return nil, err
-		}
-		all = append(all, files.Message{Channel: files.SMS, To: number})
-	}
-	for _, address := range d.Mail {
-		if address == "" {
-			continue
-		}
-		plain, err := contact.ParseAddress(address)
-		if err == nil && set.ASCIIMail {
-			err = contact.CheckLocal(plain)
-		}
-		if err != nil {
-			return nil, fault.Parameter("m", "the parameter m is %v", err)
-		}
-		all = append(all, files.Message{Channel: files.Mail, To: plain})
 	}
 	seen := map[string]bool{}
 	all = slices.DeleteFunc(all, func(m files.Message) bool {
@@ -101,6 +86,35 @@ func messages(set service.Settings, d wire.Delivery) (all []files.Message, err e
 			"the parameters c and m allow at most %d recipients together", files.MaxRecipients)
 	}
 	return all, nil
+}
+
+// parser reads a recipient. An error names the parameter that it comes in.
+type parser func(text string, set service.Settings) (string, error)
+
+func parsers() map[files.Channel]parser {
+	return map[files.Channel]parser{files.SMS: parseMobile, files.Mail: parseAddress}
+}
+
+func parseMobile(text string, set service.Settings) (string, error) {
+	if strings.HasPrefix(text, " ") { // an unescaped + in the URL
+		text = "+" + strings.TrimLeft(text, " +")
+	}
+	number, err := contact.ParseMobile(text, set.PhoneRegion)
+	if err != nil {
+		return "", fault.Parameter("c", "the parameter c is %v", err)
+	}
+	return number, checkCountry(number, set)
+}
+
+func parseAddress(text string, set service.Settings) (string, error) {
+	plain, err := contact.ParseAddress(text)
+	if err == nil && set.ASCIIMail {
+		err = contact.CheckLocal(plain)
+	}
+	if err != nil {
+		return "", fault.Parameter("m", "the parameter m is %v", err)
+	}
+	return plain, nil
 }
 
 // CheckCountries returns an error if a country in the settings does not exist: such a list would
@@ -118,7 +132,7 @@ func CheckCountries(set service.Settings) error {
 func checkCountry(number string, set service.Settings) error {
 	country, all := contact.CountryOf(number), strings.Join(set.SMSCountries, ", ")
 	switch {
-	case set.NoSMS:
+	case !set.Sends(files.SMS):
 		return fault.Parameter("c", "the parameter c is not supported: this service sends no text messages")
 	case all != "" && !slices.Contains(set.SMSCountries, country):
 		return fault.Parameter("c",

@@ -14,6 +14,7 @@ import (
 
 	"ferry/shared/api"
 	"ferry/shared/blob"
+	"ferry/shared/blob/disk"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/identity"
@@ -81,7 +82,7 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	ports := service.Ports{Hasher: hasher, Now: time.Now}
+	ports := service.Ports{Hasher: hasher, Now: time.Now, Parts: new(disk.Store)}
 	h := handler{ports: &api.Ports{Service: service.New(ports, service.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"})}}
 	u := identity.Identity{User: users.User{Name: "alice", Email: "alice@example.com"}, Scope: identity.ScopeAccount}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -105,7 +106,7 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		if w := new(strings.Builder); header.Write(w) != nil || strings.Count(w.String(), "\r\n") != 2 {
 			t.Errorf("%q makes the headers %q", body, w)
 		}
-		if owner, ok := users.CanonicalName(p.Owner); !ok || owner != p.Owner || p.Streamed != (p.Length < 0) || p.Length > files.MaxLength ||
+		if owner, ok := users.CanonicalName(p.Owner); !ok || owner != p.Owner || p.Streamed != (p.Length < 0) || p.Length > blob.S3Limits().MaxLength() ||
 			p.PartSize < 0 || p.PartSize > blob.MaxPartSize || p.SHA256 != nil && len(p.SHA256) != 32 {
 			t.Errorf("%q plans %+v", body, p)
 		}

@@ -45,10 +45,10 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identi
 		return err
 	}
 	out := make([]wire.SignedPart, 0, len(in.Numbers))
-	seen := map[int]bool{}
+	seen, count := map[int]bool{}, h.files.Layout(sess).Count()
 	for _, n := range in.Numbers {
-		if n < 1 || n > sess.Layout().Count() || seen[n] {
-			return fault.Parameter("numbers", "the file has parts 1 to %d; ask for each only once", sess.Layout().Count())
+		if n < 1 || n > count || seen[n] {
+			return fault.Parameter("numbers", "the file has parts 1 to %d; ask for each only once", count)
 		}
 		seen[n] = true
 		s, err := h.sign(r, sess, n, in.CRC64NVME[strconv.Itoa(n)])
@@ -72,7 +72,7 @@ func (h handler) sign(r *http.Request, sess files.Session, number int, sum strin
 	}
 	expires := min(h.ports.Now().Add(signedLife).Unix(), sess.Expires)
 	life := time.Duration(expires-h.ports.Now().Unix()) * time.Second
-	out := wire.SignedPart{Number: number, Size: sess.Layout().Size(number), Expires: stamp(time.Unix(expires, 0))}
+	out := wire.SignedPart{Number: number, Size: h.files.Layout(sess).Size(number), Expires: stamp(time.Unix(expires, 0))}
 	part, err := h.files.SignPart(r.Context(), sess, number, value, life)
 	if errors.Is(err, blob.ErrUnsupported) {
 		out.Method, out.Headers = http.MethodPut, map[string]string{}

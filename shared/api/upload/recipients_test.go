@@ -15,6 +15,7 @@ import (
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/contact"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/service"
 	"ferry/shared/users"
@@ -30,12 +31,12 @@ func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 		t.Fatalf("there are %d notices, want 4: %+v", len(got), got)
 	}
 	for i, want := range []struct {
-		channel notify.Channel
+		channel files.Channel
 		to      string
 		name    string
 	}{
-		{notify.Mail, "bob@example.com", "one"}, {notify.Mail, "bob@example.com", "two"},
-		{notify.SMS, "+393471234567", "one"}, {notify.SMS, "+393471234567", "two"},
+		{files.Mail, "bob@example.com", "one"}, {files.Mail, "bob@example.com", "two"},
+		{files.SMS, "+393471234567", "one"}, {files.SMS, "+393471234567", "two"},
 	} {
 		n := got[i]
 		if n.Channel != want.channel || n.To != want.to || n.Name != want.name || n.Message != query.Get("i") ||
@@ -185,17 +186,19 @@ func TestANumberThatGetsNoTextMessagesIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct {
 		countries []string
-		none      bool
+		channels  []files.Channel
 		number    string
 		says      string // empty if it is accepted
 	}{
-		{nil, false, "+12015550123", ""},
-		{[]string{"IT", "US"}, false, "+12015550123", ""},
-		{[]string{"IT", "US"}, false, "+18767890123", "number in JM, but text messages go only to IT, US"}, // Jamaica shares the code
-		{[]string{"IT"}, false, "+447400123456", "number in GB"},
-		{nil, true, "+393471234567", "no text messages"},
+		{nil, nil, "+12015550123", ""},
+		{[]string{"IT", "US"}, nil, "+12015550123", ""},
+		{[]string{"IT", "US"}, nil, "+18767890123", "number in JM, but text messages go only to IT, US"}, // Jamaica shares the code
+		{[]string{"IT"}, nil, "+447400123456", "number in GB"},
+		{nil, []files.Channel{files.Mail}, "+393471234567", "no text messages"},
 	} {
-		c := begin(t, func(s *service.Settings, _ *local.ServiceOptions) { s.SMSCountries, s.NoSMS = k.countries, k.none })
+		c := begin(t, func(s *service.Settings, _ *local.ServiceOptions) {
+			s.SMSCountries, s.Channels = k.countries, k.channels
+		})
 		query := "file=x&m=bob@example.com&c=" + url.QueryEscape(k.number)
 		if k.says == "" {
 			c.Upload(query, "1")

@@ -75,15 +75,15 @@ func mayUse(u identity.Identity, sess files.Session) bool {
 	return u.Scope.Allows(identity.ScopeAll) || u.Token == sess.Token
 }
 
-// show returns what u, the uploader or the owner, sees of a session.
-func show(sess files.Session, u identity.Identity) session {
+// shown returns what u, the uploader or the owner, sees of a session.
+func (h handler) shown(sess files.Session, u identity.Identity) session {
 	s := session{
 		ID: sess.ID, Name: sess.Name, Type: sess.Type, PartSize: sess.PartSize,
 		Request: sess.By.Request, By: sess.By.Called,
 		State: "open", Created: stamp(time.UnixMilli(sess.Created)), Expires: stamp(time.Unix(sess.Expires, 0)),
 	}
 	if sess.Length >= 0 {
-		s.Length, s.Parts = &sess.Length, sess.Layout().Count()
+		s.Length, s.Parts = &sess.Length, h.files.Layout(sess).Count()
 	}
 	if sess.Owner != u.Name {
 		s.D = sess.Owner
@@ -123,7 +123,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u identity.Identit
 	all := []session{}
 	for _, sess := range page {
 		if mayUse(u, sess) {
-			all = append(all, show(sess, u))
+			all = append(all, h.shown(sess, u))
 		}
 	}
 	if next != "" {
@@ -143,7 +143,7 @@ func (h handler) show(w http.ResponseWriter, r *http.Request, u identity.Identit
 	if err != nil {
 		return err
 	}
-	s := show(sess, u)
+	s := h.shown(sess, u)
 	s.Arrived = make([]wire.Arrived, len(parts))
 	for i, p := range parts {
 		s.Arrived[i] = wire.Arrived{Number: p.Number, Size: p.Size}
@@ -174,7 +174,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u identity.Ide
 	if err != nil {
 		return err
 	}
-	if err := sess.State(in.Length); err != nil {
+	if err := h.files.State(&sess, in.Length); err != nil {
 		return err
 	}
 	stored, err := h.files.Complete(r.Context(), sess, sum)
@@ -228,7 +228,7 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u identity.Identi
 		return err
 	}
 	w.Header().Set("Location", h.ports.Base(r.Context())+"/uploads/"+sess.ID)
-	return envelope.WriteJSON(w, http.StatusCreated, show(sess, u))
+	return envelope.WriteJSON(w, http.StatusCreated, h.shown(sess, u))
 }
 
 // plan checks a request as POST /upload does.
@@ -237,17 +237,18 @@ func (h handler) plan(r *http.Request, u identity.Identity, in wire.NewSession) 
 	if !u.Scope.Allows(identity.ScopeAll) {
 		p.Token = u.Token
 	}
+	most := h.ports.Parts.Limits()
 	switch {
 	case p.Name == "":
 		return p, fault.Parameter("name", "name is missing, or is not a file name")
 	case strings.ContainsFunc(in.Type, notVisible):
 		return p, fault.Parameter("type", "type must be a media type such as video/mp4, in visible ASCII characters")
-	case in.Length != nil && (*in.Length < 0 || *in.Length > files.MaxLength):
-		return p, fault.Parameter("length", "length must be from 0 to %d bytes", int64(files.MaxLength))
+	case in.Length != nil && (*in.Length < 0 || *in.Length > most.MaxLength()):
+		return p, fault.Parameter("length", "length must be from 0 to %d bytes", most.MaxLength())
 	case in.Files < 0, in.Files > bundle.MaxEntries, in.Files > 0 && !in.Bundle:
 		return p, fault.Parameter("files", "files must be the number of files in a bundle, at most %d", bundle.MaxEntries)
-	case in.PartSize < 0 || in.PartSize > blob.MaxPartSize:
-		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes", int64(blob.MaxPartSize))
+	case in.PartSize < 0 || in.PartSize > most.MaxPart:
+		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes", most.MaxPart)
 	}
 	p.Length, p.Streamed = -1, in.Length == nil
 	if !p.Streamed {

@@ -53,7 +53,9 @@ func TestLargeFileHasLargeParts(t *testing.T) {
 	if s.Parts > blob.MaxParts || int64(s.Parts)*s.PartSize < 1<<40 {
 		t.Errorf("a TiB has %d parts of %d bytes", s.Parts, s.PartSize)
 	}
-	if l := (blob.Layout{Length: files.MaxLength, PartSize: files.PartSize(files.MaxLength, 0)}); l.Check() != nil || l.Count() != blob.MaxParts {
+	most := blob.S3Limits()
+	l := blob.Layout{Length: most.MaxLength(), PartSize: files.PartSize(most, most.MaxLength(), 0)}
+	if l.Check(most) != nil || l.Count() != most.MaxParts {
 		t.Errorf("the largest file has %d parts of %d bytes", l.Count(), l.PartSize)
 	}
 }

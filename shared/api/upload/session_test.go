@@ -16,7 +16,6 @@ import (
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
-	"ferry/shared/files"
 	"ferry/shared/service"
 	"ferry/shared/users"
 	"ferry/shared/wire"
@@ -91,7 +90,7 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 		"a type with a NUL":          {"POST", "/uploads", `{"name":"x","length":1,"type":"text/a\u0000b"}`, 400, "type"},
 		"a type with a line end":     {"POST", "/uploads", `{"name":"x","length":1,"type":"text/a\rb"}`, 400, "type"},
 		"a type beyond ASCII":        {"POST", "/uploads", `{"name":"x","length":1,"type":"text/caf\u00e9"}`, 400, "type"},
-		"a length too large":         {"POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%d}`, int64(files.MaxLength)+1), 400, "length"},
+		"a length too large":         {"POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%d}`, blob.S3Limits().MaxLength()+1), 400, "length"},
 		"a length below 0":           {"POST", "/uploads", `{"name":"x","length":-1}`, 400, "length"},
 		"a length of null":           {"POST", "/uploads", `{"name":"x","length":null}`, 400, "length"},
 		"a message to nobody":        {"POST", "/uploads", `{"name":"x","length":1,"i":"hello","c":""}`, 400, "parameter i needs a recipient: c or m"},

@@ -191,6 +191,12 @@ func (s *Store) CopyRange(ctx context.Context, area blob.Area, key string, _, _ 
 	return cmp.Or(blob.CheckKey(toKey), err)
 }
 
+// Describe implements blob.Store: a disk keeps no checksums.
+func (s *Store) Describe(ctx context.Context, area blob.Area, key string) (blob.Written, error) {
+	_, err := s.path(ctx, area, key)
+	return blob.Written{}, cmp.Or(err, blob.ErrUnsupported)
+}
+
 // SignGet implements blob.Store: it is not supported.
 func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.Signed) (string, error) {
 	_, err := s.path(ctx, area, key)

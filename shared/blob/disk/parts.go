@@ -80,7 +80,7 @@ func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.La
 	id := rand.Text()
 	dir, _, err := upload{s, area, key, id, l}.paths(ctx)
 	if err == nil {
-		err = l.Check()
+		err = l.Check(s.Limits())
 	}
 	if err == nil {
 		err = s.room(s.reserve, l.Length)
@@ -120,7 +120,10 @@ func (u upload) Sign(ctx context.Context, number int, _ *uint64, _ time.Duration
 	return blob.SignedPart{}, cmp.Or(err, wrong, blob.ErrUnsupported)
 }
 
-// OpenSessions returns how many uploads are neither completed nor swept.
+// Limits implements blob.Parts.
+func (s *Store) Limits() blob.Limits { return blob.S3Limits() }
+
+// OpenSessions implements blob.Medium. A session that is neither completed nor swept counts.
 func (s *Store) OpenSessions() (int, error) {
 	open, err := fs.Glob(os.DirFS(s.partsFolder()), "*/data")
 	return len(open), err
@@ -143,7 +146,7 @@ func (u upload) List(ctx context.Context) ([]blob.Part, error) {
 func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
 	dir, object, err := u.paths(ctx)
 	if err == nil {
-		err = u.layout.Check()
+		err = u.layout.Check(u.s.Limits())
 	}
 	if err != nil {
 		return blob.Written{}, err

@@ -38,7 +38,7 @@ func (s *Store) Upload(area blob.Area, key, id string, l blob.Layout) blob.Uploa
 func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
 	at, err := s.locate(area, key)
 	if err == nil {
-		err = l.Check()
+		err = l.Check(s.Limits())
 	}
 	if err != nil {
 		return "", err
@@ -131,7 +131,7 @@ func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error)
 	if u.invalid != nil {
 		return blob.Written{}, u.invalid
 	}
-	if err := u.layout.Check(); err != nil {
+	if err := u.layout.Check(u.s.Limits()); err != nil {
 		return blob.Written{}, err
 	}
 	parts, err := u.allParts(ctx)
@@ -227,7 +227,10 @@ func (u upload) completed(ctx context.Context, stated *uint64) (blob.Written, er
 	}
 }
 
-// Describe implements blob.Describer.
+// Limits implements blob.Parts.
+func (s *Store) Limits() blob.Limits { return blob.S3Limits() }
+
+// Describe implements blob.Store.
 func (s *Store) Describe(ctx context.Context, area blob.Area, key string) (blob.Written, error) {
 	at, err := s.locate(area, key)
 	if err != nil {

@@ -59,9 +59,8 @@ type sizes struct {
 }
 
 var (
-	_ blob.Store     = (*Store)(nil)
-	_ blob.Parts     = (*Store)(nil)
-	_ blob.Describer = (*Store)(nil)
+	_ blob.Store = (*Store)(nil)
+	_ blob.Parts = (*Store)(nil)
 )
 
 // New returns the store in these buckets. It makes no call.

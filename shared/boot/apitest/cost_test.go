@@ -282,7 +282,7 @@ func (s *stack) follow() bool {
 
 // carry hands a message to email or sms, and SES's feedback on the mail to feedback.
 func (s *stack) carry(m notify.TopicMessage, notice string) {
-	sender := map[string]string{string(notify.SMS): "sms"}[m.Value]
+	sender := map[string]string{string(files.SMS): "sms"}[m.Value]
 	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: m.Body}}
 	event := worker.CourierEvent{Records: []worker.CourierRecord{record}}
 	s.invoke(cmp.Or(sender, "email"), func() error { return last(worker.CourierHandler(s.worker())(s.Context(), event)) })

@@ -22,6 +22,7 @@ import (
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/envelope"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
 	"ferry/shared/notify/mail"
@@ -87,7 +88,8 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 	s.Data.Ports = p
 	f.Service, err = local.NewService(p, s.Service.Settings, local.ServiceOptions{
 		From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour, Origins: origins,
-		Mail: refusing{inbox.New(p.Table, now).Mail()}, Webhooks: []string{"http://127.0.0.1:1/hook"}, Secrets: secrets,
+		Couriers: map[files.Channel]notify.Courier{files.Mail: notify.ByMail(refusing{inbox.New(p.Table, now).Mail()})},
+		Webhooks: []string{"http://127.0.0.1:1/hook"}, Secrets: secrets,
 	})
 	check(t, err)
 	h := through(f, f.Service.Handler())

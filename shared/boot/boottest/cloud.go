@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/worker"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 )
@@ -28,7 +29,7 @@ type Cloud struct {
 
 // Providers returns the stand-ins for a worker.
 func (c *Cloud) Providers() worker.Providers {
-	return worker.Providers{Topics: c, Queue: c, Mail: c.Mail(), SMS: c.SMS(), MailFrom: "Ferry <ferry@example.com>"}
+	return worker.Providers{Topics: c, Queue: c, Couriers: c.Couriers(), MailFrom: "Ferry <ferry@example.com>"}
 }
 
 // Publish implements notify.Topics.
@@ -57,6 +58,11 @@ func (c *Cloud) Delay(_ context.Context, receipt string, wait time.Duration) err
 	}
 	c.Delayed[receipt] = wait
 	return c.QueueErr
+}
+
+// Couriers returns the providers of all channels.
+func (c *Cloud) Couriers() map[files.Channel]notify.Courier {
+	return map[files.Channel]notify.Courier{files.Mail: notify.ByMail(c.Mail()), files.SMS: notify.ByText(c.SMS())}
 }
 
 // Mail returns the provider of mail. It names messages mail-1, mail-2 and so on.

@@ -60,9 +60,8 @@ func (d Deployed) Service(ctx context.Context, log *slog.Logger) (*service.Servi
 		return nil, err
 	}
 	p.Log = log
-	s, err := cloud.Service(ctx, p)
-	if err != nil {
+	if err := cloud.Begin(ctx); err != nil {
 		return nil, err
 	}
-	return s, table.CheckFormat(ctx, s.Table)
+	return service.New(*p, cloud.Settings), table.CheckFormat(ctx, p.Table)
 }

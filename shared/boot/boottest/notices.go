@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ferry/shared/blob"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/service"
@@ -31,16 +32,19 @@ func (f Fixture) Notices(ctx context.Context, p *service.Service) error {
 		return nil
 	}
 	sender, err := notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: named[mail.Message]("010201999b0f0000-11112222-3333"),
-		SMS: named[notify.TextMessage]("34d9b400-c6dd-5444-820d-fbeb0f1f54cf"), From: "ferry@example.com",
+		Table: p.Table, Key: p.Key, From: "ferry@example.com",
+		Couriers: map[files.Channel]notify.Courier{
+			files.Mail: notify.ByMail(named[mail.Message]("010201999b0f0000-11112222-3333")),
+			files.SMS:  notify.ByText(named[notify.TextMessage]("34d9b400-c6dd-5444-820d-fbeb0f1f54cf")),
+		},
 		Now: p.Now, Log: p.Log, OnEnd: []notify.OnEnd{notify.Remember(p.Now)},
 	})
 	if err != nil {
 		return err
 	}
 	for _, n := range []notify.Notice{
-		{ID: MailNotice, Channel: notify.Mail, To: "carla@example.com"},
-		{ID: TextNotice, Channel: notify.SMS, To: "+393401234567"},
+		{ID: MailNotice, Channel: files.Mail, To: "carla@example.com"},
+		{ID: TextNotice, Channel: files.SMS, To: "+393401234567"},
 	} {
 		n.V, n.Kind, n.Lang, n.Base, n.Created = 1, notify.Link, "en", "https://files.example.com/v1", p.Now().Unix()
 		n.Owner, n.Area, n.File, n.Name, n.Length, n.Sender = "alice", blob.Files, 1, "Übersicht 1.png", 16, "alice"

@@ -78,8 +78,8 @@ func NewCloud(getenv func(string) string) *Cloud {
 	return c
 }
 
-// countWait is many times as long as a table update takes.
-const countWait = 50 * time.Millisecond
+// CountWait is for a table that other processes use too. It is many times as long as an update takes.
+const CountWait = 50 * time.Millisecond
 
 // Ports opens a function's ports. They are complete once Begin has returned nil. The table's stream
 // announces what is in the outbox, so nothing else has to. The error names everything that is wrong
@@ -89,7 +89,7 @@ func (c *Cloud) Ports(openers ...Opener) (*service.Ports, error) {
 	p := &service.Ports{
 		Hasher: hasher, Tries: limit.NewTries(), Random: rand.Reader, Now: time.Now,
 		Log:       slog.New(slog.NewJSONHandler(os.Stdout, nil)),
-		CountWait: countWait,
+		CountWait: CountWait,
 	}
 	c.Settings.ASCIIMail = true
 	return p, errors.Join(err, c.Open(p, openers...))
@@ -101,14 +101,6 @@ func (c *Cloud) Open(p *service.Ports, openers ...Opener) error {
 		open(c, p)
 	}
 	return errors.Join(c.wrong...)
-}
-
-// Service completes ports that Ports has returned, and returns the service on them.
-func (c *Cloud) Service(ctx context.Context, p *service.Ports) (*service.Service, error) {
-	if err := c.Begin(ctx); err != nil {
-		return nil, err
-	}
-	return service.New(*p, c.Settings), nil
 }
 
 // First registers what must be called before a port is used.

@@ -19,6 +19,7 @@ import (
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/lambda"
 	"ferry/shared/boot/worker"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/service"
@@ -173,7 +174,7 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		{errors.New("busy"), "notice not sent yet", lambda.NoticesDelayed},
 		{mail.ErrPermanent, "notice given up", lambda.NoticesFailed},
 	} {
-		op := notify.Notice{Kind: notify.Link, Channel: notify.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
+		op := notify.Notice{Kind: notify.Link, Channel: files.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
 		expect.NoErr(t, ports.Table.Write(t.Context(), op))
 		cloud.MailErr = c.err
 		log.Reset()

@@ -18,6 +18,8 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/fault"
+	"ferry/shared/keys"
 	"ferry/shared/limit"
 	"ferry/shared/service"
 	"ferry/shared/table"
@@ -74,59 +76,116 @@ type Data struct {
 // missing, it makes a new one and logs a warning: links sent before are dead. If the
 // data must exist, it returns ErrNoKey instead.
 func Open(dir string, o Options) (*Data, error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	o.Log, o.Hash = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Hash, users.DefaultParams())
-	hasher, err := users.NewHasher(o.Hash, rand.Reader, o.Now)
+	p, err := NewPorts(o)
 	if err != nil {
 		return nil, err
 	}
-	d, err := openStores(dir, o)
-	if err != nil {
+	f := NewFolder(dir, o)
+	d := &Data{Ports: p, Dir: f.dir}
+	if d.Table, err = f.Table(); err != nil {
 		return nil, err
 	}
-	key, made, err := linkKey(d.Dir, o)
+	d.Ports.Table = d.Table
+	if d.Disk, err = f.Disk(d.Table); err == nil {
+		UseDisk(&d.Ports, d.Disk)
+		d.Ports.Key, err = f.Key()
+	}
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
-	}
-	if made {
-		o.Log.Warn("the link key was missing beside existing data and was replaced by a new one: all links that were sent before are dead; "+
-			"to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(d.Dir, KeyName))
-	}
-	d.Ports = service.Ports{
-		Table: d.Table, Key: key, Hasher: hasher, Tries: limit.NewTries(), Random: rand.Reader, Now: o.Now,
-		Blobs: d.Disk, Parts: d.Disk, Free: d.Disk.Room, Known: d.Disk, Log: o.Log,
 	}
 	return d, nil
 }
 
-// openStores opens the table and the files, all that a backup needs.
-func openStores(dir string, o Options) (*Data, error) {
+// NewPorts returns the ports of a program that need no store.
+func NewPorts(o Options) (service.Ports, error) {
+	o = o.complete()
+	hasher, err := users.NewHasher(o.Hash, rand.Reader, o.Now)
+	return service.Ports{
+		Hasher: hasher, Tries: limit.NewTries(), Random: rand.Reader, Now: o.Now, Log: o.Log,
+	}, err
+}
+
+// UseDisk lets ports keep the bytes of files on a disk.
+func UseDisk(p *service.Ports, d *disk.Store) {
+	p.Blobs, p.Parts = d, d
+	p.Known, p.Medium = d, d
+	p.Free = d.Room
+}
+
+// complete fills in the defaults.
+func (o Options) complete() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Hash = cmp.Or(o.Hash, users.DefaultParams())
+	return o
+}
+
+// Folder is the folder of a machine's data. Its methods open each store by itself.
+type Folder struct {
+	dir      string // absolute
+	invalid  error
+	options  Options
+	hasTable bool
+}
+
+// NewFolder returns a Folder. It opens nothing.
+func NewFolder(dir string, o Options) *Folder {
 	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the data directory: %w", err)
+	return &Folder{dir: dir, invalid: fault.Wrap(err, "opening the data directory"), options: o.complete()}
+}
+
+// Table opens the table. If there is no data yet, it makes the folder, the table and a key.
+func (f *Folder) Table() (*sqlite.DB, error) {
+	if f.invalid != nil {
+		return nil, f.invalid
 	}
-	if err := prepare(dir, o); err != nil {
+	if err := prepare(f.dir, f.options); err != nil {
 		return nil, err
 	}
-	reserve := o.Reserve
-	if reserve > 0 {
-		_, total, err := disk.Space(dir)
-		if err != nil {
-			return nil, err
-		}
-		reserve = min(reserve, total/10)
-	}
-	db, err := OpenTable(filepath.Join(dir, TableName), sqlite.Options{NoSync: o.NoSync, Log: reserve / 4})
+	f.hasTable = true
+	reserve, err := f.reserve()
 	if err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, disk.Options{NoSync: o.NoSync, Reserve: reserve, Small: db.Blobs(), Failed: db.Failed(), Now: o.Now})
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
+	return OpenTable(filepath.Join(f.dir, TableName), sqlite.Options{NoSync: f.options.NoSync, Log: reserve / 4})
+}
+
+// Disk opens the files. Small ones are kept in a table in the same folder, if there is one.
+func (f *Folder) Disk(beside *sqlite.DB) (*disk.Store, error) {
+	if f.invalid != nil {
+		return nil, f.invalid
 	}
-	return &Data{Table: db, Disk: store, Dir: dir}, nil
+	reserve, err := f.reserve()
+	if err != nil {
+		return nil, err
+	}
+	o := disk.Options{NoSync: f.options.NoSync, Reserve: reserve, Now: f.options.Now}
+	if beside != nil {
+		o.Small = beside.Blobs()
+		o.Failed = beside.Failed()
+	}
+	return disk.Open(f.dir, o)
+}
+
+// reserve returns how many bytes of the disk uploads leave free.
+func (f *Folder) reserve() (int64, error) {
+	if f.options.Reserve <= 0 {
+		return 0, nil
+	}
+	_, total, err := disk.Space(f.dir)
+	return min(f.options.Reserve, total/10), err
+}
+
+// Key opens the link key.
+func (f *Folder) Key() (keys.LinkKey, error) {
+	key, made, err := linkKey(f.dir, f.options)
+	if made && f.hasTable {
+		f.options.Log.Warn("the link key was missing beside existing data and was replaced by a new one: "+
+			"all links that were sent before are dead; to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(f.dir, KeyName))
+	}
+	return key, err
 }
 
 // OpenTable opens the table of data in this version's format.
@@ -161,9 +220,6 @@ func prepare(dir string, o Options) error {
 		return nil
 	case o.Existing:
 		return fmt.Errorf("%s: %w", dir, ErrNoData)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making the data directory: %w", err)
 	}
 	_, _, err = linkKey(dir, o)
 	return err

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"ferry/shared/blob/disk"
 	"ferry/shared/fault"
 	"ferry/shared/notify"
 	"ferry/shared/service"
@@ -30,21 +29,19 @@ type Metrics struct {
 	log      *slog.Logger
 	seconds  *prometheus.HistogramVec
 	open     *prometheus.GaugeVec
-	disk     *disk.Store // nil in the cloud
 
 	requests, received, sent, logins *prometheus.CounterVec
 }
 
-// NewMetrics returns Metrics. d has the files; if it is nil, they are in the cloud, and
-// what is stored there is left to the stack's own metrics.
-func NewMetrics(log *slog.Logger, d *disk.Store) *Metrics {
+// NewMetrics returns Metrics.
+func NewMetrics(log *slog.Logger) *Metrics {
 	registry := prometheus.NewRegistry()
 	registered := promauto.With(registry)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return registered.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		registry: registry, log: log, disk: d,
+		registry: registry, log: log,
 		requests: counter("ferry_requests_total", "Requests that were answered.", "route", "status"),
 		received: counter("ferry_received_bytes_total", "Bytes of requests' bodies.", "route"),
 		sent:     counter("ferry_sent_bytes_total", "Bytes of answers' bodies.", "route"),
@@ -98,7 +95,6 @@ func (m *Metrics) watch(routes *http.ServeMux, next http.Handler) http.Handler {
 // stored collects what is in the stores: the outbox, open uploads, and the room on the disk.
 type stored struct {
 	service.Ports
-	disk   *disk.Store
 	sender *notify.Sender
 }
 
@@ -128,9 +124,9 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 	count, oldest, err = s.outbox(s.sender.Events(ctx))
 	gauge(count[notify.Queued], err, "ferry_outbox_events", "Events that wait for webhooks.", nil)
 	gauge(oldest[notify.Queued], err, "ferry_outbox_events_oldest_seconds", "Age of the oldest of them, 0 if there is none.", nil)
-	open, err := s.disk.OpenSessions()
+	open, err := s.Medium.OpenSessions()
 	gauge(float64(open), err, "ferry_upload_sessions_open", "Upload sessions that were neither completed nor ended; an expired one counts until it is swept.", nil)
-	free, err := s.disk.Free()
+	free, err := s.Medium.Free()
 	gauge(float64(free), err, "ferry_disk_free_bytes", "Room for users' files on the disk.", nil)
 }
 

@@ -28,7 +28,7 @@ type measured struct {
 func newMeasured(t *testing.T) measured {
 	s := apitest.New(t, apitest.Listening)
 	s.InProcess("only ferry serve has metrics")
-	metrics := local.NewMetrics(s.Data.Ports.Log, s.Data.Disk)
+	metrics := local.NewMetrics(s.Data.Ports.Log)
 	secrets, err := notify.ParseWebhookSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	expect.NoErr(t, err)
 	alice := s.Add("alice") // before requests are measured

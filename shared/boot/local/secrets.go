@@ -28,12 +28,15 @@ func WebhookSecret(dir string) (text, path string, err error) {
 // keyMemory is how long a process caches the link key before it checks the file again.
 const keyMemory = time.Second
 
-// linkKey opens the link key, a file in a data folder. It makes the file unless it must
-// exist.
+// linkKey opens the link key, a file in a data folder. It makes the file, and the folder, unless
+// they must exist.
 func linkKey(dir string, o Options) (key keys.LinkKey, made bool, err error) {
 	path := filepath.Join(dir, KeyName)
 	if _, err := os.Stat(path); o.Existing && errors.Is(err, fs.ErrNotExist) {
 		return key, false, fmt.Errorf("%s: %w", path, ErrNoKey)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return key, false, fmt.Errorf("making the data directory: %w", err)
 	}
 	if _, made, err = readOrMake(path, "link key", keys.RandomToken); err != nil {
 		return key, false, err

@@ -1,8 +1,8 @@
 package local
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -15,7 +15,6 @@ import (
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
-	"ferry/shared/notify/mail"
 	"ferry/shared/openapi"
 	"ferry/shared/service"
 	"ferry/shared/web"
@@ -24,9 +23,8 @@ import (
 
 // ServiceOptions say what a Service does besides answering requests.
 type ServiceOptions struct {
-	// Mail and SMS send notices; nil leaves them to the inbox.
-	Mail mail.Sender
-	SMS  notify.TextSender
+	// Couriers send notices. Those of other channels are left to the inbox.
+	Couriers map[files.Channel]notify.Courier
 	// From is the address that mail comes from.
 	From string
 	// ShowInbox serves the inbox at /inbox. It shows the links and PINs of all
@@ -44,8 +42,6 @@ type ServiceOptions struct {
 	// secrets. There are events only if the ports' Events is on.
 	Webhooks []string
 	Secrets  []notify.WebhookSecret
-	// Housekeep is called before each sweep, for the needs of a backend.
-	Housekeep func(context.Context) error
 	// Metrics counts the requests; nil does not.
 	Metrics *Metrics
 }
@@ -67,16 +63,18 @@ func NewService(p service.Ports, set service.Settings, o ServiceOptions) (*Servi
 	if err != nil {
 		return nil, err
 	}
+	couriers := in.Couriers()
+	maps.Copy(couriers, o.Couriers)
 	sender, err := notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: cmp.Or(o.Mail, in.Mail()), SMS: cmp.Or(o.SMS, in.SMS()), Webhooks: hooks, From: o.From,
+		Table: p.Table, Key: p.Key, Couriers: couriers, Webhooks: hooks, From: o.From,
 		Base: set.PublicURL, Now: p.Now, Log: p.Log, Service: set.Look.Title(), Links: links.Items{Now: p.Now}, Limits: set.Notices,
 		OnEnd: []notify.OnEnd{notify.TellMissing(p.Now), service.New(p, set).Outbox().LinkEnded},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if o.Metrics != nil && o.Metrics.disk != nil {
-		o.Metrics.registry.MustRegister(stored{p, o.Metrics.disk, sender})
+	if o.Metrics != nil && p.Medium != nil { // a stack has its own metrics of what is stored
+		o.Metrics.registry.MustRegister(stored{p, sender})
 	}
 	p.Notify = sender.Wake
 	s := &Service{Inbox: in, Sender: sender, options: o}
@@ -113,7 +111,11 @@ func (s *Service) Run(ctx context.Context) {
 	defer s.EndMoves()
 	defer wg.Wait() // the sender runs until ctx ends
 	for tick := time.Tick(s.options.SweepEvery); tick != nil && ctx.Err() == nil; {
-		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+		_, err := s.Table.DeleteExpired(ctx, s.Now())
+		if err == nil {
+			_, err = s.Sweep(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			s.Log.ErrorContext(ctx, "a sweep failed", "error", err.Error())
 		}
 		select {
@@ -133,11 +135,6 @@ func (s *Service) EndMoves() {
 
 // Sweep does one sweep.
 func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
-	if s.options.Housekeep != nil {
-		if err := s.options.Housekeep(ctx); err != nil {
-			return files.SweepReport{}, err
-		}
-	}
 	sweeper := files.Sweeper{
 		Service: s.Files(), Grace: s.options.Grace, AtOnce: s.Movers,
 	}

@@ -16,6 +16,7 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/worker"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/service"
@@ -40,7 +41,7 @@ func begin(t *testing.T) *post {
 }
 
 // notice puts a notice of alice's first file into the outbox.
-func (p *post) notice(unique string, channel notify.Channel, to string) table.Key {
+func (p *post) notice(unique string, channel files.Channel, to string) table.Key {
 	p.Helper()
 	op := notify.Notice{
 		Kind: notify.Link, Channel: channel, To: to, Lang: "en", Base: "https://files.example.com/v1",
@@ -99,7 +100,7 @@ func TestEachFunctionHandlesItsQueueEvent(t *testing.T) {
 func TestEachChannelHasItsProvider(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
-	mail, text := p.notice("a", notify.Mail, "ann@example.com"), p.notice("b", notify.SMS, "+393331234567")
+	mail, text := p.notice("a", files.Mail, "ann@example.com"), p.notice("b", files.SMS, "+393331234567")
 	expect.Equal(t, "what must come again", p.handle(t.Context(), message("1", mail), message("2", text)), nil)
 	if len(p.cloud.Mails) != 1 || p.cloud.Mails[0].To != "ann@example.com" || len(p.cloud.Texts) != 1 || p.cloud.Texts[0].To != "+393331234567" {
 		t.Errorf("sent were %v and %v", p.cloud.Mails, p.cloud.Texts)
@@ -111,7 +112,7 @@ func TestEachChannelHasItsProvider(t *testing.T) {
 func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
-	key := p.notice("a", notify.Mail, "ann@example.com")
+	key := p.notice("a", files.Mail, "ann@example.com")
 	p.cloud.MailErr = errors.New("down")
 	expect.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
 	if wait := p.cloud.Delayed["receipt-1"]; wait <= 0 || wait > time.Second {
@@ -135,7 +136,7 @@ func TestANoticeWithoutEnoughTimeLeftComesAgainAtOnce(t *testing.T) {
 	p := begin(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	again := p.handle(ctx, message("1", p.notice("a", notify.Mail, "ann@example.com")))
+	again := p.handle(ctx, message("1", p.notice("a", files.Mail, "ann@example.com")))
 	if wait, ok := p.cloud.Delayed["receipt-1"]; len(again) != 1 || !ok || wait != 0 || len(p.cloud.Mails) != 0 {
 		t.Errorf("these must come again: %v after %v, and %v were sent", again, p.cloud.Delayed, p.cloud.Mails)
 	}
@@ -145,7 +146,7 @@ func TestNothingIsLostIfTheQueueDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	p.cloud.MailErr, p.cloud.QueueErr = errors.New("down"), errors.New("no queue")
-	key := p.notice("a", notify.Mail, "ann@example.com")
+	key := p.notice("a", files.Mail, "ann@example.com")
 	expect.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
 	expect.Equal(t, "the notice", p.state(key), notify.Queued)
 }
@@ -154,7 +155,7 @@ func TestNothingIsLostIfTheQueueDoesNotAnswer(t *testing.T) {
 func (p *post) code() (table.Key, worker.CourierEvent) {
 	p.Helper()
 	op := notify.Notice{
-		Kind: notify.PIN, Channel: notify.Mail, To: "alice@example.com", Lang: "en", User: "alice", Nonce: "nonce",
+		Kind: notify.PIN, Channel: files.Mail, To: "alice@example.com", Lang: "en", User: "alice", Nonce: "nonce",
 		Expires: p.Now().Add(15 * time.Minute).Unix(),
 	}.Op(p.Now(), "code")
 	expect.NoErr(p.T, p.Table.Write(p.Context(), op))
@@ -205,9 +206,9 @@ func TestACodeWaitsInTheFunctionForTheRate(t *testing.T) {
 	t.Parallel()
 	for reserved, sent := range map[time.Duration]int{50 * time.Second: 0, 15 * time.Minute: 1} {
 		p := begin(t)
-		s := &saturated{Sender: p.providers.Mail}
+		s := &saturated{Sender: p.cloud.Mail()}
 		s.refusals.Store(1)
-		p.providers.Mail = s
+		p.providers.Couriers[files.Mail] = notify.ByMail(s)
 		key, e := p.code()
 		ctx, cancel := context.WithTimeout(t.Context(), reserved)
 		defer cancel()
@@ -224,7 +225,7 @@ func TestAQuotaIsRememberedFromEventToEvent(t *testing.T) {
 	courier := p.courier()
 	p.cloud.MailErr = fmt.Errorf("%w: status 429", mail.ErrQuota)
 	for i := range 3 {
-		key := p.notice(fmt.Sprint(i), notify.Mail, "ann@example.com")
+		key := p.notice(fmt.Sprint(i), files.Mail, "ann@example.com")
 		again, err := courier(t.Context(), queued(message("1", key)))
 		if wait := p.cloud.Delayed["receipt-1"]; err != nil || len(again.BatchItemFailures) != 1 || wait < 29*time.Minute || wait > time.Hour {
 			t.Fatalf("%v, %v, again after %v", err, again, wait)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/service"
@@ -52,7 +53,8 @@ func relayerRecord(r events.DynamoDBEventRecord) notify.StreamRecord {
 	}
 	return notify.StreamRecord{
 		Key:     table.Key{PK: text(r.Change.Keys, "pk"), SK: text(r.Change.Keys, "sk")},
-		Channel: text(r.Change.NewImage, "channel"), Type: text(r.Change.NewImage, "type"), Body: text(r.Change.NewImage, "body"),
+		Channel: files.Channel(text(r.Change.NewImage, "channel")),
+		Type:    text(r.Change.NewImage, "type"), Body: text(r.Change.NewImage, "body"),
 		Request: text(r.Change.NewImage, "request"),
 	}
 }
@@ -110,7 +112,7 @@ func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEv
 func (w *Worker) sender() (*notify.Sender, error) {
 	p := w.Service
 	s, err := notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Mail: w.Mail, SMS: w.SMS, From: w.MailFrom, Now: p.Now, Log: p.Log,
+		Table: p.Table, Key: p.Key, Couriers: w.Couriers, From: w.MailFrom, Now: p.Now, Log: p.Log,
 		Service: p.Look.Title(), Links: links.Items{Now: p.Now},
 		Limits: p.Notices, OnEnd: []notify.OnEnd{notify.Remember(p.Now), notify.TellMissing(p.Now), p.Outbox().LinkEnded},
 	})

@@ -15,6 +15,7 @@ import (
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/worker"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/service"
 	"ferry/shared/table"
@@ -33,7 +34,7 @@ func TestABounceFailsTheNoticeAndSuppressesTheAddress(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	p.Now = func() time.Time { return time.UnixMilli(1759460400000) } // as in events/feedback.json
-	key := p.notice("0a1b2c3d4e5f6071", notify.Mail, "carla@example.com")
+	key := p.notice("0a1b2c3d4e5f6071", files.Mail, "carla@example.com")
 	fixture := boottest.Load(t, "feedback")
 	if err := report(t, p.Service, fixture); err == nil {
 		t.Fatal("feedback on a notice in the outbox is not retried")
@@ -55,7 +56,7 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 	p := begin(t)
 	fixture := boottest.Load(t, "feedbacksms")
 	expect.NoErr(t, report(t, p.Service, fixture)) // a message that is not ours
-	key := p.notice("x", notify.SMS, "+393331234567")
+	key := p.notice("x", files.SMS, "+393331234567")
 	p.handle(t.Context(), message("1", key))
 	owner := struct {
 		V      int64  `json:"v"`

@@ -110,7 +110,7 @@ func (a *again) handle(t *testing.T, p *service.Service, left time.Duration, e c
 func TestARunThatHasCalledTheNextIsNoError(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
-	expect.NoErr(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	expect.NoErr(t, p.Table.Write(t.Context(), notify.Notice{Channel: files.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	a := again{Cloud: boottest.Cloud{TopicsErr: errors.New("no topic")}}
 	if r, err := a.handle(t, p, 30*time.Second, cloud.SweepEvent{}); err != nil || r.Complete || len(a.asked) != 1 {
 		t.Errorf("%+v, %v; asked was %v", r, err, a.asked)
@@ -203,7 +203,7 @@ func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
 	var providers boottest.Cloud
-	op := notify.Notice{Channel: notify.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
+	op := notify.Notice{Channel: files.SMS}.Op(time.Now().Add(-2*time.Hour), "x")
 	expect.NoErr(t, p.Table.Write(t.Context(), op))
 	runWith(t, p, providers.Providers(), 15*time.Minute)
 	want := []notify.TopicMessage{notify.Pointer(op.Key, "sms")}
@@ -229,7 +229,7 @@ func TestOverdueNoticesLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
 	var h hurried
-	expect.NoErr(t, p.Table.Write(t.Context(), notify.Notice{Channel: notify.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	expect.NoErr(t, p.Table.Write(t.Context(), notify.Notice{Channel: files.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
 	half := time.Now().Add(7*time.Minute + 30*time.Second)
 	runWith(t, p, worker.Providers{Topics: &h}, 15*time.Minute)
 	if late := h.until.Sub(half); h.until.IsZero() || late > time.Minute {

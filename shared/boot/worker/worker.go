@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ferry/shared/boot/lambda"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/service"
@@ -20,19 +21,37 @@ import (
 // Backends open what a worker uses besides table and buckets. A main names those that
 // it needs.
 type Backends struct {
-	Topics func(aws.Config, map[notify.Topic]string) notify.Topics   // FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC
-	Queue  func(c aws.Config, url string) notify.Queue               // FERRY_QUEUE
-	Mail   func(c aws.Config, set string) mail.Sender                // FERRY_MAIL_EVENTS, and FERRY_MAIL_FROM
-	SMS    func(c aws.Config, name, number string) notify.TextSender // FERRY_SMS_SENDER and FERRY_SMS_NUMBER, if set
+	Topics  func(aws.Config, map[notify.Topic]string) notify.Topics // FERRY_NOTICES_TOPIC and FERRY_EVENTS_TOPIC
+	Queue   func(c aws.Config, url string) notify.Queue             // FERRY_QUEUE
+	Courier Courier
+}
+
+// Courier opens the provider of a channel.
+type Courier func(*lambda.Cloud, *Providers)
+
+// Mail opens the provider of mails: FERRY_MAIL_EVENTS, and FERRY_MAIL_FROM.
+func Mail(open func(c aws.Config, set string) mail.Sender) Courier {
+	return func(c *lambda.Cloud, w *Providers) {
+		sender := open(c.ConfigOf("SESV2"), c.Name("FERRY_MAIL_EVENTS"))
+		w.Couriers = map[files.Channel]notify.Courier{files.Mail: notify.ByMail(sender)}
+		w.MailFrom = c.Name("FERRY_MAIL_FROM")
+	}
+}
+
+// SMS opens the provider of text messages: FERRY_SMS_SENDER and FERRY_SMS_NUMBER, if set.
+func SMS(open func(c aws.Config, name, number string) notify.TextSender) Courier {
+	return func(c *lambda.Cloud, w *Providers) {
+		sender := open(c.ConfigOf("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
+		w.Couriers = map[files.Channel]notify.Courier{files.SMS: notify.ByText(sender)}
+	}
 }
 
 // Providers are what a worker may use besides table and buckets.
 type Providers struct {
 	Topics   notify.Topics
 	Queue    notify.Queue
-	Mail     mail.Sender
+	Couriers map[files.Channel]notify.Courier
 	MailFrom string // the sender of mails
-	SMS      notify.TextSender
 	Invoke   lambda.Invoke
 }
 
@@ -82,11 +101,8 @@ func (w *Providers) Opener(b Backends) lambda.Opener {
 		if b.Queue != nil {
 			w.Queue = b.Queue(c.ConfigOf("SQS"), c.Name("FERRY_QUEUE"))
 		}
-		if b.Mail != nil {
-			w.Mail, w.MailFrom = b.Mail(c.ConfigOf("SESV2"), c.Name("FERRY_MAIL_EVENTS")), c.Name("FERRY_MAIL_FROM")
-		}
-		if b.SMS != nil {
-			w.SMS = b.SMS(c.ConfigOf("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
+		if b.Courier != nil {
+			b.Courier(c, w)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ferry/shared/fault"
+	"ferry/shared/files"
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/table"
@@ -31,7 +32,7 @@ const (
 // Message is a message that was sent.
 type Message struct {
 	ID      string    `json:"id"`
-	Channel string    `json:"channel"` // "mail" or "sms"
+	Channel string    `json:"channel"`
 	To      string    `json:"to"`
 	Subject string    `json:"subject"`
 	Text    string    `json:"text"`
@@ -42,13 +43,13 @@ type Message struct {
 // stored is a Message in the table. Its sort key is the notice's ID without the prefix
 // of codes, so it sorts by time, and a message that is sent again has the same key.
 type stored struct {
-	V       int64  `json:"v"`
-	Channel string `json:"channel"`
-	To      string `json:"to"`
-	Subject string `json:"subject,omitempty"`
-	Text    string `json:"text,omitempty"`
-	HTML    string `json:"html,omitempty"`
-	Sent    int64  `json:"sent"` // Unix milliseconds
+	V       int64         `json:"v"`
+	Channel files.Channel `json:"channel"`
+	To      string        `json:"to"`
+	Subject string        `json:"subject,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	HTML    string        `json:"html,omitempty"`
+	Sent    int64         `json:"sent"` // Unix milliseconds
 }
 
 // Inbox keeps messages. It is safe for concurrent use.
@@ -59,6 +60,14 @@ type Inbox struct {
 
 // New returns the Inbox of a table.
 func New(t table.Table, now func() time.Time) *Inbox { return &Inbox{t, now} }
+
+// Couriers returns the Inbox in place of the providers of all channels.
+func (in *Inbox) Couriers() map[files.Channel]notify.Courier {
+	return map[files.Channel]notify.Courier{
+		files.Mail: notify.ByMail(in.Mail()),
+		files.SMS:  notify.ByText(in.SMS()),
+	}
+}
 
 // Mail returns the Inbox as a sender of e-mail.
 func (in *Inbox) Mail() mail.Sender { return mailSender{in} }
@@ -72,7 +81,7 @@ func (s mailSender) Send(ctx context.Context, m mail.Message) (string, error) {
 	if _, err := m.Envelope(); err != nil {
 		return "", fmt.Errorf("keeping a mail: %w", err)
 	}
-	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: "mail", To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
+	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: files.Mail, To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
 }
 
 type smsSender struct{ in *Inbox }
@@ -81,7 +90,7 @@ func (s smsSender) Send(ctx context.Context, m notify.TextMessage) (string, erro
 	if err := m.Check(); err != nil {
 		return "", fmt.Errorf("keeping a text message: %w", err)
 	}
-	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: "sms", To: m.To, Text: m.Text})
+	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: files.SMS, To: m.To, Text: m.Text})
 }
 
 func (in *Inbox) keep(ctx context.Context, id string, s stored) error {
@@ -110,7 +119,7 @@ func (in *Inbox) List(ctx context.Context, limit int) ([]Message, error) {
 		if in.now().Sub(sent) >= Keep {
 			continue
 		}
-		messages = append(messages, Message{item.Key.SK, s.Channel, s.To, s.Subject, s.Text, s.HTML, sent})
+		messages = append(messages, Message{item.Key.SK, string(s.Channel), s.To, s.Subject, s.Text, s.HTML, sent})
 	}
 	return messages, nil
 }

@@ -14,6 +14,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -148,6 +149,9 @@ func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
 		}
 	}
 }
+
+// DeleteExpired implements table.Table. DynamoDB removes expired items by itself.
+func (t *Table) DeleteExpired(context.Context, time.Time) (int, error) { return 0, nil }
 
 // Open returns the table with this name. It makes no call.
 func Open(c aws.Config, name string) table.Table { return New(dynamodb.NewFromConfig(c), name) }

@@ -134,8 +134,7 @@ func newWrite(ctx context.Context, ops []table.Op) (*request, error) {
 // expiredBatch bounds how long one step of DeleteExpired delays other writes.
 const expiredBatch = 500
 
-// DeleteExpired removes the items that expire at or before now, and returns their
-// number. A server calls it from time to time.
+// DeleteExpired implements table.Table.
 func (db *DB) DeleteExpired(ctx context.Context, now time.Time) (int, error) {
 	total := 0
 	for {

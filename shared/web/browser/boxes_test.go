@@ -14,7 +14,7 @@ import (
 // states returns the words, as JSON, of all states of files or of requests in a language.
 func states(t *testing.T, lang string, ofRequests bool) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../texts/" + lang + ".json")
+	text, err := os.ReadFile("../../notify/texts/" + lang + "/pages.json")
 	expect.NoErr(t, err)
 	var words map[string]any
 	var all []string

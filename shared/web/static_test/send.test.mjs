@@ -7,7 +7,7 @@ import { people } from "../static/people.js";
 import { bundleSource, fileSource } from "../static/upload.js";
 import { Crier, Words, describe } from "../static/words.js";
 
-const own = JSON.parse(readFileSync(new URL("../texts/en.json", import.meta.url)));
+const own = JSON.parse(readFileSync(new URL("../../notify/texts/en/pages.json", import.meta.url)));
 const texts = Object.fromEntries(
   Object.entries(own).flatMap(([key, text]) => (key.startsWith("send.js.") ? [[key.slice(8), text]] : [])),
 );
