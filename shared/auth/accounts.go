@@ -170,7 +170,7 @@ func (s *Accounts) Set(ctx context.Context, u User, password string) error {
 	if err != nil {
 		return err
 	}
-	return NewUsers(s.Table, s.Now).change(ctx, append(s.Outbox.PasswordChanged(ctx, u.Name, "changed", u.Generation),
+	return s.Users().change(ctx, append(s.Outbox.PasswordChanged(ctx, u.Name, "changed", u.Generation),
 		SetPassword(u.Name, hash, Active).If(table.Equal("generation", u.Generation)))...)
 }
 
@@ -196,7 +196,7 @@ func (s *Accounts) current(ctx context.Context, c change) error {
 	if c.PIN != "" {
 		return nil
 	}
-	u, err := NewUsers(s.Table, s.Now).Get(ctx, c.User)
+	u, err := s.Users().Get(ctx, c.User)
 	if errors.Is(err, ErrUnknownUser) || err == nil && u.Generation != c.Generation {
 		return errDead
 	}

@@ -285,7 +285,7 @@ func (s *Tokens) End(ctx context.Context, u User, id string) error {
 
 // EndAll ends all tokens and bearers of a user at once, including the one that made this request.
 func (s *Tokens) EndAll(ctx context.Context, u User) error {
-	return NewUsers(s.Table, s.Now).change(ctx, table.Update(UserKey(u.Name)).Add("generation", 1).
+	return s.Users().change(ctx, table.Update(UserKey(u.Name)).Add("generation", 1).
 		If(table.Exists(), table.AtMost("incarnation", u.Incarnation)))
 }
 
@@ -307,7 +307,7 @@ func (s *Tokens) EndLogins(ctx context.Context, u User) error {
 			ops = append(ops, table.Update(t.key).Set("generation", u.Generation+1).If(table.Exists()))
 		}
 	}
-	return NewUsers(s.Table, s.Now).change(ctx, ops...)
+	return s.Users().change(ctx, ops...)
 }
 
 // EndPrograms ends all tokens of a user's programs. It makes two calls to the table.

@@ -42,6 +42,9 @@ type Ports struct {
 	Now      func() time.Time
 }
 
+// Users returns the users' accounts.
+func (p Ports) Users() *Users { return NewUsers(p.Table, p.Now) }
+
 // Authenticator checks credentials. It is safe for concurrent use.
 type Authenticator struct{ Ports }
 
@@ -172,7 +175,7 @@ func (a *Authenticator) loggedIn(ctx context.Context, u User, c Credential, hadF
 	if err != nil {
 		return err
 	}
-	return NewUsers(a.Table, a.Now).Rehash(ctx, u.Name, u.Password, hash)
+	return a.Users().Rehash(ctx, u.Name, u.Password, hash)
 }
 
 // bearerItem is a bearer as stored, under its hash.

@@ -16,7 +16,7 @@ import (
 // least the id of any record, session or, if there is a store, object, and Generation is above
 // that of any bearer. A user whom only such items name counts as lost too.
 func (s *Service) Remains(ctx context.Context, name string) (u auth.User, bad error) {
-	u, listed, bad := auth.NewUsers(s.Table, s.Now).Trace(ctx, name)
+	u, listed, bad := s.Users().Trace(ctx, name)
 	unknown := errors.Is(bad, auth.ErrUnknownUser)
 	if unknown && listed || !unknown && !errors.Is(bad, auth.ErrDamaged) {
 		return u, bad

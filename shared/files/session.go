@@ -287,11 +287,11 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	if sess.Done {
 		return sess, errDone()
 	}
-	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, cmp.Or(sess.By.User, sess.Owner))
-	if err != nil && !errors.Is(err, auth.ErrUnknownUser) {
+	u, err := s.user(ctx, cmp.Or(sess.By.User, sess.Owner))
+	if err != nil {
 		return sess, err
 	}
-	if err != nil || u.State != auth.Active || sess.By.UserIncarnation != u.Incarnation {
+	if u.State != auth.Active || sess.By.UserIncarnation != u.Incarnation {
 		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
 	if sess.By.Request != "" { // the request may have ended
@@ -415,12 +415,12 @@ func (s *Service) holdRoom(ctx context.Context, sess *Session) error {
 func (s *Service) reserveAgain(
 	ctx context.Context, sess *Session, r *reservation, until time.Time, mark table.Op,
 ) error {
-	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.Owner)
+	owner, err := s.user(ctx, sess.Owner)
 	switch {
-	case errors.Is(err, auth.ErrUnknownUser), err == nil && owner.Incarnation != sess.Incarnation:
-		return errNoDestination()
 	case err != nil:
 		return err
+	case owner.Name == "" || owner.Incarnation != sess.Incarnation:
+		return errNoDestination()
 	case owner.Quota == 0: // the quota was lifted
 		sess.Reserved = ""
 		return nil
@@ -456,15 +456,18 @@ func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error
 	if sess.Reserved == "" {
 		return nil
 	}
-	owner, err := auth.NewUsers(s.Table, s.Now).Get(ctx, sess.Owner)
-	if errors.Is(err, auth.ErrUnknownUser) {
-		return errNoDestination()
+	owner, err := s.user(ctx, sess.Owner)
+	if err != nil {
+		return err
 	}
 	left := owner.Quota - owner.Used
-	if err == nil && owner.Quota > 0 && bytes > left {
+	switch {
+	case owner.Name == "":
+		return errNoDestination()
+	case owner.Quota > 0 && bytes > left:
 		return errQuota(sess.own(), left)
 	}
-	return err
+	return nil
 }
 
 // inSession reports whether an object without a record belongs to a session. If the session is

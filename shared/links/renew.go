@@ -38,7 +38,7 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 		return 0, err
 	}
 	var done, failed atomic.Int64
-	err = auth.NewUsers(s.Table, s.Now).Names(ctx, at.User, func(u auth.User, _ error) error {
+	err = s.Users().Names(ctx, at.User, func(u auth.User, _ error) error {
 		before := done.Load()
 		for _, area := range []blob.Area{blob.Backup, blob.Files} {
 			if err := s.renewArea(ctx, files.Key(area, u.Name, 0).PK, int64(version), &done, &failed); err != nil {

@@ -63,9 +63,6 @@ func (m *made[T]) get(make func() *T) *T {
 // Credentials returns what checks the credentials of callers.
 func (s *Service) Credentials() *auth.Authenticator { return auth.New(s.Ports.Ports) }
 
-// Users returns the users' accounts.
-func (s *Service) Users() *auth.Users { return auth.NewUsers(s.Table, s.Now) }
-
 // Passwords returns what gives users new passwords.
 func (s *Service) Passwords() *auth.Accounts {
 	return auth.NewAccounts(auth.AccountsConfig{
