@@ -161,9 +161,12 @@ type Knower interface {
 }
 
 // Measure returns the size of an object and, unless only the size is wanted, the checksum of its
-// bytes. If the store does not know the checksum, it reads the bytes. It tells read how many
-// bytes are done.
+// bytes. If the store does not know the checksum, it reads the bytes. It tells read, unless that is
+// nil, how many bytes are done.
 func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool, read func(int64)) (Written, error) {
+	if read == nil {
+		read = func(int64) {}
+	}
 	if d, ok := s.(Describer); ok {
 		w, err := d.Describe(ctx, area, key)
 		if !errors.Is(err, ErrUnsupported) {

@@ -87,7 +87,7 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 		if l.Owner != f.Owner || l.ID != f.ID || l.Length != f.Length {
 			continue
 		}
-		written, err := blob.Measure(ctx, c.Blobs, l.Area, l.Blob, false, func(int64) {})
+		written, err := blob.Measure(ctx, c.Blobs, l.Area, l.Blob, false, nil)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -195,7 +195,7 @@ func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err err
 	if err != nil || named {
 		return false, err
 	}
-	_, err = blob.Measure(ctx, c.Blobs, l.Area, l.Blob, true, func(int64) {})
+	_, err = blob.Measure(ctx, c.Blobs, l.Area, l.Blob, true, nil)
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
 	}

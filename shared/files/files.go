@@ -212,7 +212,7 @@ type Reread func(context.Context) (File, error)
 // call to the store.
 func (s *Service) SignGet(ctx context.Context, f File, reread Reread, how blob.Signed) (string, error) {
 	f, err := s.look(ctx, f, reread, func(f File) (int64, error) {
-		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, nil)
 		return written.Size, err
 	})
 	if err != nil {
@@ -238,7 +238,7 @@ func (s *Service) SignRange(ctx context.Context, f File, reread Reread, off, n i
 	defer cancel()
 	var key string
 	f, err := s.look(ctx, f, reread, func(f File) (int64, error) {
-		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, nil)
 		if err == nil {
 			of := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", f.Blob, off, n))
 			key = fmt.Sprintf("%s%s-%x", Entries, s.Now().UTC().Format(time.DateOnly), of[:16])
@@ -282,7 +282,7 @@ var ErrLost = errors.New("the bytes of a file are lost")
 
 // user returns the user with a canonical name, or the zero User if there is none.
 func (s *Service) user(ctx context.Context, name string) (auth.User, error) {
-	u, err := auth.NewUsers(s.Table, s.Now).Get(ctx, name)
+	u, err := s.Users().Get(ctx, name)
 	if errors.Is(err, auth.ErrUnknownUser) {
 		return auth.User{}, nil
 	}

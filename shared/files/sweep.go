@@ -223,12 +223,12 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		}
 		at.Area, at.After = map[blob.Area]blob.Area{blob.Backup: blob.Files, blob.Files: users}[at.Area], ""
 	}
-	err = auth.NewUsers(s.Table, s.Now).Names(ctx, at.After, func(u auth.User, bad error) (err error) {
+	err = s.Users().Names(ctx, at.After, func(u auth.User, bad error) (err error) {
 		if !s.inTime(ctx) {
 			return errNoTime
 		}
 		if bad == nil && u.Quota > 0 {
-			err = auth.NewUsers(s.Table, s.Now).AddToQuotaList(ctx, u.Name)
+			err = s.Users().AddToQuotaList(ctx, u.Name)
 		}
 		at.After = u.Name
 		return err
@@ -279,7 +279,7 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 // lapsed ends what no list of objects shows, for users with a quota: reservations that sessions
 // left behind, and expired files whose bytes are lost.
 func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err error) {
-	for user, err := range auth.NewUsers(s.Table, s.Now).QuotaList(ctx, at.User) {
+	for user, err := range s.Users().QuotaList(ctx, at.User) {
 		if err != nil || !s.inTime(ctx) {
 			return false, err
 		}

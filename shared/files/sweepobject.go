@@ -184,7 +184,7 @@ func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, o
 	case !of.removed && id > of.LastFile:
 		why = "it is newer than the table: was an older table restored?"
 	case f.ID != 0:
-		written, failed := s.measure(ctx, f, true, func(int64) {})
+		written, failed := s.measure(ctx, f, true, nil)
 		if failed != nil && s.Blobs.Local() && ctx.Err() == nil {
 			failed = blob.ErrNotFound // the medium cannot read them
 		}
@@ -237,7 +237,7 @@ type owner struct {
 }
 
 func (s *Service) ownerOf(ctx context.Context, name string) (owner, error) {
-	u, listed, err := auth.NewUsers(s.Table, s.Now).Trace(ctx, name)
+	u, listed, err := s.Users().Trace(ctx, name)
 	unknown := errors.Is(err, auth.ErrUnknownUser)
 	o := owner{u, unknown && listed, unknown && !listed || errors.Is(err, auth.ErrDamaged)}
 	if o.removed || o.lost {

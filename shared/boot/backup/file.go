@@ -91,8 +91,8 @@ func (c *copying) sizeOnly(f files.File) bool {
 func has(
 	ctx context.Context, s *disk.Store, at, f files.File, sizeOnly bool, read func(int64),
 ) (bool, error) {
-	if sizeOnly || read == nil {
-		read = func(int64) {}
+	if sizeOnly {
+		read = nil
 	}
 	written, err := blob.Measure(ctx, s, at.Area, at.Blob, sizeOnly, read)
 	return err == nil && (sizeOnly && written.Size == f.Length || fits(f, written)), err
