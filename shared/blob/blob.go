@@ -27,6 +27,9 @@ const (
 	Backup Area = "backup"
 )
 
+// Areas returns both areas.
+func Areas() []Area { return []Area{Files, Backup} }
+
 const (
 	// MaxList is the largest limit of a List.
 	MaxList = 1000
