@@ -27,7 +27,7 @@ type leftover struct {
 
 // objects lists both areas and notes the leftovers.
 func (c *Check) objects(ctx context.Context) error {
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		_, err := c.sweeper.each(ctx, area, "", func(string) string { return "" }, func(chunk []blob.Object) (int, error) {
 			items, err := c.sweeper.recordsOf(ctx, area, chunk)
 			if err != nil {
@@ -91,7 +91,7 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64 {
+		if err != nil || !f.Fits(written) {
 			continue
 		}
 		c.mu.Lock()

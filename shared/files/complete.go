@@ -95,7 +95,7 @@ func (s *Service) recountNotices(ctx context.Context, sess *Session) error {
 		return table.Update(sessionKey(sess.ID)).Set("counted", at.UnixMilli()).
 			If(table.Equal("done", false), table.AtMost("counted", sess.Counted))
 	}
-	at, err := s.Outbox.Reserve(ctx, sess.By, sess.addresses(), last, mark)
+	at, err := s.Outbox.Reserve(ctx, sess.By, sess.Addresses(), last, mark)
 	if errors.Is(err, table.ErrCondition) {
 		return nil // another request counted them, or completed or ended the session
 	}

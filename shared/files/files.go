@@ -114,6 +114,11 @@ func sortKey(id int64) string { return fmt.Sprintf("%016d", id) }
 
 func (f File) key() table.Key { return Key(f.Area, f.Owner, f.ID) }
 
+// Fits reports whether bytes match the record.
+func (f File) Fits(w blob.Written) bool {
+	return w.Size == f.Length && fmt.Sprintf("%016x", w.CRC64NVME) == f.CRC64
+}
+
 // Expired reports whether the file's time in its area is over, even if no sweep
 // has moved it yet.
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }

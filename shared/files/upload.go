@@ -53,11 +53,10 @@ func (s Sending) MaxFiles() int {
 	return min(MaxFiles, (table.MaxOps-opsPerUpload)/(opsPerFile+opsPerRecipient*len(s.Recipients)))
 }
 
-// addresses returns the addresses and numbers of the recipients.
-func (s Sending) addresses() []string {
-	all := make([]string, len(s.Recipients))
-	for i, m := range s.Recipients {
-		all[i] = m.To
+// Addresses returns the addresses and numbers of the recipients.
+func (s Sending) Addresses() (all []string) {
+	for _, m := range s.Recipients {
+		all = append(all, m.To)
 	}
 	return all
 }
@@ -207,7 +206,7 @@ func bodyFault(err error) error {
 // need not be durable: the later write of the record that uses the id makes both
 // durable. All ids of an upload come from one incarnation of the owner.
 func (u *Upload) takeID(ctx context.Context) error {
-	at, err := u.s.Outbox.Reserve(ctx, u.by, u.sending.addresses(), time.Time{})
+	at, err := u.s.Outbox.Reserve(ctx, u.by, u.sending.Addresses(), time.Time{})
 	if err != nil {
 		return err
 	}
@@ -363,7 +362,7 @@ func (u *Upload) Abort(ctx context.Context) {
 	if u.reserved != nil {
 		_ = u.s.Table.Write(ctx, u.reserved.charge(0)...)
 	}
-	_ = u.s.Outbox.Release(ctx, u.counted, u.by, u.sending.addresses())
+	_ = u.s.Outbox.Release(ctx, u.counted, u.by, u.sending.Addresses())
 	u.counted = nil
 }
 

@@ -52,7 +52,8 @@ func errNoLink() error { return fault.New(fault.NotFound, "this file has no link
 // has too many links, those that lead nowhere any more make room; if MaxLive are live, the fault
 // is Conflict. It makes three calls to the table, and one more if messages are counted.
 func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by files.By, o Order) (files.File, []Link, error) {
-	at, err := all.Outbox.Reserve(ctx, by, addresses(o.To), time.Time{})
+	to := files.Sending{Recipients: o.To}.Addresses()
+	at, err := all.Outbox.Reserve(ctx, by, to, time.Time{})
 	if err != nil {
 		return f, nil, err
 	}
@@ -69,7 +70,7 @@ func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by
 	})
 	if err != nil {
 		if len(o.To) > 0 {
-			_ = all.Outbox.Release(context.WithoutCancel(ctx), []time.Time{at}, by, addresses(o.To))
+			_ = all.Outbox.Release(context.WithoutCancel(ctx), []time.Time{at}, by, to)
 		}
 		return f, nil, err
 	}
@@ -141,13 +142,6 @@ func (s *Service) instead(ctx context.Context, f *files.File, o *Order) error {
 	at := slices.Index(f.Recipients, o.Instead)
 	f.Recipients = slices.Delete(f.Recipients, at, at+1)
 	return nil
-}
-
-func addresses(to []files.Message) (all []string) {
-	for _, m := range to {
-		all = append(all, m.To)
-	}
-	return all
 }
 
 // makeRoom removes links that lead nowhere from a record, as many as the new ones need.
