@@ -59,11 +59,7 @@ func (v *visit) account(status int, p accountPage) error {
 }
 
 // changeAccount does what one of the page's forms asks for.
-func (v *visit) changeAccount() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) changeAccount(form url.Values) error {
 	switch form.Get("do") {
 	case "token":
 		return v.makeToken(wire.NewToken{Name: form.Get("name"), Scope: form.Get("scope"), Expires: form.Get("expires")})
@@ -132,13 +128,7 @@ func (v *visit) replacePassword(in wire.NewPassword) error {
 	if _, err := v.ask(question{at: "POST /me/password", json: in}, nil); err != nil {
 		return err
 	}
-	v.again = nil
-	cookie, _ := v.ports.Cookie(v.r.Context())
-	u, err := v.ports.Users().Get(v.r.Context(), v.who.Name)
-	if err == nil {
-		err = v.begin(cookie, u)
-	}
-	if err != nil {
+	if err := v.beginAgain(v.who.Name); err != nil {
 		return err
 	}
 	return v.to("account", url.Values{"changed": {"1"}})

@@ -66,15 +66,8 @@ type fileRow struct {
 
 // openUpload is an upload that is not complete.
 type openUpload struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	Length  *int64    `json:"length"`
-	Expires time.Time `json:"expires"`
-	From    string    `json:"from"`
-	By      string    `json:"by"`
-	Request string    `json:"request"`
-	Arrived []wire.Arrived
-	sent    int64 // how many bytes have arrived; -1 if not known
+	wire.Session
+	sent int64 // how many bytes have arrived; -1 if not known
 }
 
 // Share returns what percentage has arrived.
@@ -93,6 +86,17 @@ func (filesPage) Orders() []string { return orders() }
 
 // Page returns the address of the page with other values in its query. An empty value removes its parameter.
 func (p filesPage) Page(pairs ...string) string { return "files" + changed(p.query, pairs...) }
+
+// picked returns the values that a query has for these names, shortened.
+func picked(q url.Values, names ...string) url.Values {
+	some := url.Values{}
+	for _, name := range names {
+		if q.Get(name) != "" {
+			some.Set(name, bounded(q.Get(name)))
+		}
+	}
+	return some
+}
 
 // changed returns a query with some values changed, with its question mark.
 func changed(query url.Values, pairs ...string) string {
@@ -138,15 +142,10 @@ func (v *visit) showFiles() error {
 func (v *visit) filesOf(q url.Values) (filesPage, error) {
 	p := filesPage{
 		Backup: q.Get("area") == string(blob.Backup), Search: strings.TrimSpace(bounded(q.Get("search"))), Sort: q.Get("sort"),
-		Request: q.Get("request"), query: url.Values{},
+		Request: q.Get("request"), query: picked(q, "area", "search", "sort", "request", "after", "before", "from"),
 	}
 	if !slices.Contains(orders(), p.Sort) {
 		p.Sort = "new"
-	}
-	for _, name := range []string{"area", "search", "sort", "request", "after", "before", "from"} {
-		if q.Get(name) != "" {
-			p.query.Set(name, bounded(q.Get(name)))
-		}
 	}
 	for text := range strings.SplitSeq(q.Get("deleted"), ",") {
 		if id, err := strconv.ParseInt(text, 10, 64); err == nil && len(p.Deleted) < filesRows {

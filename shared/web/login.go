@@ -25,7 +25,7 @@ func (v *visit) showLogin() error {
 		return v.to(next(to, "send"), nil)
 	}
 	in := loginForm{Next: to, User: q.Get("user")}
-	if _, ok := v.ports.Cookie(v.r.Context()); !ok {
+	if !v.logins {
 		in.Wrong = v.T("login.plain")
 	}
 	_, had := v.r.Cookie(v.cookie.Name)
@@ -43,17 +43,12 @@ func (v *visit) showLogin() error {
 }
 
 // login logs this browser in. A temporary password leads to the page where the user chooses a new one.
-func (v *visit) login() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) login(form url.Values) error {
 	in := loginForm{User: strings.TrimSpace(form.Get("user")), Next: next(form.Get("next"), "")}
 	v.query = url.Values{"next": {in.Next}}
-	cookie, ok := v.ports.Cookie(v.r.Context())
 	v.again = func(status int, wrong error) error {
 		switch {
-		case !ok:
+		case !v.logins:
 			in.Wrong = v.T("login.plain")
 		case status == http.StatusUnauthorized:
 			in.Wrong = v.T("login.wrong")
@@ -64,7 +59,7 @@ func (v *visit) login() error {
 		}
 		return v.show(status, "login", in)
 	}
-	if !ok {
+	if !v.logins {
 		return fault.New(fault.Forbidden, "browsers can log in only over https")
 	}
 	c := auth.Credential{Kind: "password", Name: in.User, Password: form.Get("password"), Source: auth.Source(v.r)}
@@ -75,20 +70,30 @@ func (v *visit) login() error {
 	if u.State == auth.FirstAccess {
 		return v.firstAccess(in.User, c.Password)
 	}
-	if err := v.begin(cookie, u); err != nil {
+	if err := v.begin(u); err != nil {
 		return err
 	}
 	return v.to(next(in.Next, "send"), nil)
 }
 
 // begin logs a user in on this browser.
-func (v *visit) begin(cookie auth.Cookie, u auth.User) error {
+func (v *visit) begin(u auth.User) error {
 	want := auth.APIToken{Name: v.browser(), Scope: auth.ScopeLogin, Idle: int64(auth.BrowserIdle.Seconds())}
 	token, _, err := v.tokens.Make(v.r.Context(), u, want)
 	if err == nil {
-		http.SetCookie(v.w, cookie.Set(token))
+		http.SetCookie(v.w, v.cookie.Set(token))
 	}
 	return err
+}
+
+// beginAgain logs a user in whose new password has just ended all logins.
+func (v *visit) beginAgain(name string) error {
+	v.again = nil
+	u, err := v.ports.Users().Get(v.r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return v.begin(u)
 }
 
 // firstAccess leads new users to the page where they choose their password.

@@ -37,11 +37,7 @@ func (v *visit) showForgot() error {
 }
 
 // forgot has a code mailed, and leads to the page where it is entered.
-func (v *visit) forgot() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) forgot(form url.Values) error {
 	in := forgotForm{User: strings.TrimSpace(form.Get("user"))}
 	v.again = func(status int, wrong error) error {
 		switch status {
@@ -126,11 +122,7 @@ func (v *visit) checkToken(in *passwordForm) error {
 
 // changePassword sets a new password. A user with an invitation or a temporary password is then
 // logged in; one with a code is led to the login.
-func (v *visit) changePassword() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) changePassword(form url.Values) error {
 	in := passwordForm{Token: form.Get("k"), User: form.Get("user"), Code: form.Get("code")}
 	v.query = url.Values{"k": {in.Token}}
 	code := strings.Join(strings.FieldsFunc(in.Code, func(r rune) bool { return unicode.IsSpace(r) || r == '-' }), "")
@@ -157,13 +149,8 @@ func (v *visit) changePassword() error {
 	if _, err := v.ask(question{at: "POST /auth/change", form: fields}, &found); err != nil {
 		return err
 	}
-	if cookie, ok := v.ports.Cookie(v.r.Context()); ok && code == "" {
-		v.again = nil
-		u, err := v.ports.Users().Get(v.r.Context(), found.User)
-		if err == nil {
-			err = v.begin(cookie, u)
-		}
-		if err != nil {
+	if v.logins && code == "" {
+		if err := v.beginAgain(found.User); err != nil {
 			return err
 		}
 		return v.to("send", nil)
