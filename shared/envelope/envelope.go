@@ -33,39 +33,28 @@ type File struct {
 	LinkURL  string `json:"linkURL"`
 }
 
-// Success is an endpoint's part of an envelope; Write adds the rest.
-type Success struct {
-	Description string
-	User        string
-	Bearer      string
-	LinkURL     string
-	Files       []File // the field is left out if nil, but not if empty
-}
-
-// body is an envelope.
-type body struct {
-	Status      int    `json:"status"`
+// Body is an envelope.
+type Body struct {
+	Status      int    `json:"status"` // 0 for a success
 	Description string `json:"description"`
-	APIVersion  string `json:"apiver"`
+	APIVersion  string `json:"apiver"` // Write sets it
 	User        string `json:"user,omitempty"`
 	Bearer      string `json:"bearer,omitempty"`
 	LinkURL     string `json:"linkURL,omitempty"`
-	Files       []File `json:"files,omitzero"`
-	Time        string `json:"time"`
+	Files       []File `json:"files,omitzero"` // left out if nil, but not if empty
+	Time        string `json:"time"`           // Write sets it
 }
 
-// Write sends a success with status 200.
-func Write(w http.ResponseWriter, now time.Time, s Success) error { return writeBody(w, now, 0, s) }
+// Write sends an envelope, a success with status 200.
+func Write(w http.ResponseWriter, now time.Time, b Body) error {
+	b.APIVersion = APIVersion
+	b.Time = now.String()
+	return WriteJSON(w, max(b.Status, http.StatusOK), b)
+}
 
 // WriteError sends the envelope of an error with this status.
 func WriteError(w http.ResponseWriter, now time.Time, status int) error {
-	return writeBody(w, now, status, Success{Description: http.StatusText(status)})
-}
-
-func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) error {
-	return WriteJSON(w, max(status, http.StatusOK), body{
-		status, s.Description, APIVersion, s.User, s.Bearer, s.LinkURL, s.Files, now.String(),
-	})
+	return Write(w, now, Body{Status: status, Description: http.StatusText(status)})
 }
 
 // WriteJSON sends v with a status.

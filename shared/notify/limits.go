@@ -106,11 +106,11 @@ func (o Outbox) userWindows(user string, n int64) []limitWindow {
 
 // Allowances returns what a user has left today and in this hour; nil means no limit. It makes one
 // call to the table.
-func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *wire.Allowance, err error) {
+func (o Outbox) Allowances(ctx context.Context, user string) (n wire.Notices, err error) {
 	now, windows := o.Now(), o.userWindows(user, 0)
 	items, err := o.Table.GetMany(ctx, windows[0].key(now), windows[1].key(now))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
+		return n, fmt.Errorf("reading the count of notices: %w", err)
 	}
 	left := [2]*wire.Allowance{}
 	for i, w := range windows {
@@ -118,13 +118,13 @@ func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *wire.
 			N int64 `json:"n"`
 		}
 		if err := items[i].Decode(&count); err != nil && !errors.Is(err, table.ErrNotFound) {
-			return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
+			return n, fmt.Errorf("reading the count of notices: %w", err)
 		}
 		if w.most > 0 {
 			left[i] = &wire.Allowance{Limit: w.most, Left: max(0, w.most-count.N), Reset: w.begin(now).Add(w.length)}
 		}
 	}
-	return left[0], left[1], nil
+	return wire.Notices{Day: left[0], Hour: left[1]}, nil
 }
 
 // op adds to the window of now. The item expires with its window.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ferry/shared/auth"
+	"ferry/shared/envelope"
 	"ferry/shared/fault"
 )
 
@@ -98,11 +99,11 @@ func (v *visit) beginAgain(name string) error {
 
 // firstAccess leads new users to the page where they choose their password.
 func (v *visit) firstAccess(name, password string) error {
-	var found changeLink
+	var found envelope.Body
 	if _, err := v.ask(question{at: "POST /auth/first", name: name, password: password}, &found); err != nil {
 		return err
 	}
-	token, err := found.token()
+	token, err := changeToken(found)
 	if err != nil {
 		return err
 	}

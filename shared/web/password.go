@@ -9,17 +9,13 @@ import (
 	"unicode/utf8"
 
 	"ferry/shared/auth"
+	"ferry/shared/envelope"
 	"ferry/shared/fault"
 )
 
-// changeLink is an answer of the API with the link that changes a password.
-type changeLink struct {
-	User    string `json:"user"`
-	LinkURL string `json:"linkURL"`
-}
-
-func (c changeLink) token() (string, error) {
-	u, err := url.Parse(c.LinkURL)
+// changeToken returns the token in an answer of the API with the link that changes a password.
+func changeToken(answer envelope.Body) (string, error) {
+	u, err := url.Parse(answer.LinkURL)
 	if err != nil {
 		return "", fault.Wrap(err, "reading a change link")
 	}
@@ -55,12 +51,12 @@ func (v *visit) forgot(form url.Values) error {
 	if _, valid := auth.CanonicalName(in.User); !valid { // no user can have it, so this reveals nothing
 		return fault.New(fault.Invalid, "no user can have this name")
 	}
-	var found changeLink
+	var found envelope.Body
 	q := url.Values{"u": {in.User}, "lang": {v.Lang}}
 	if _, err := v.ask(question{at: "GET /auth/forget?" + q.Encode()}, &found); err != nil {
 		return err
 	}
-	token, err := found.token()
+	token, err := changeToken(found)
 	if err != nil {
 		return err
 	}
@@ -104,7 +100,7 @@ func (v *visit) checkToken(in *passwordForm) error {
 		}
 		return v.show(status, "password-dead", nil)
 	}
-	var found changeLink
+	var found envelope.Body
 	_, err := v.ask(question{
 		at: "POST /auth/change", form: url.Values{"k": {in.Token}},
 		// A visitor who comes from a mail on another site has not sent a form from there.
@@ -144,7 +140,7 @@ func (v *visit) changePassword(form url.Values) error {
 	if password == "" {
 		return fault.New(fault.Invalid, "the new password is missing")
 	}
-	var found changeLink
+	var found envelope.Body
 	fields := url.Values{"k": {in.Token}, "p": {code}, "z": {password}}
 	if _, err := v.ask(question{at: "POST /auth/change", form: fields}, &found); err != nil {
 		return err

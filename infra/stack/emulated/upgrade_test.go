@@ -241,7 +241,7 @@ func (c *clients) store(query url.Values, content string) (envelope.File, error)
 	if err != nil {
 		return envelope.File{}, err
 	}
-	var stored envelope.Success
+	var stored envelope.Body
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return envelope.File{}, fmt.Errorf("the upload's answer is %s: %w", text, err)
 	}

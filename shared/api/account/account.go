@@ -27,7 +27,7 @@ func newLogin(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.Login, User: u.Name, Bearer: bearer})
+		return envelope.Write(w, p.Now(), envelope.Body{Description: envelope.Login, User: u.Name, Bearer: bearer})
 	})
 }
 
@@ -47,7 +47,7 @@ func newFirst(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		return envelope.Write(w, p.Now(), envelope.Success{
+		return envelope.Write(w, p.Now(), envelope.Body{
 			Description: envelope.First, User: u.Name,
 			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, u.User), token),
 		})
@@ -72,7 +72,7 @@ func newForget(p *api.Ports) http.Handler {
 			return err
 		}
 		p.Notify()
-		return envelope.Write(w, p.Now(), envelope.Success{
+		return envelope.Write(w, p.Now(), envelope.Body{
 			Description: envelope.Forget, User: user, LinkURL: keys.ChangeLink(base, lang, token),
 		})
 	})
@@ -108,7 +108,7 @@ func newChange(p *api.Ports) http.Handler {
 		case isPerson(r):
 			return toPassword(w, r, url.Values{})
 		}
-		return envelope.Write(w, p.Now(), envelope.Success{
+		return envelope.Write(w, p.Now(), envelope.Body{
 			Description: envelope.Forget, User: user,
 			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, auth.User{}), c.Token),
 		})

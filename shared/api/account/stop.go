@@ -44,7 +44,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	if isPerson(r) {
 		return api.ToPage(w, 1, "stop", r.URL.Query())
 	}
-	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
+	return envelope.Write(w, s.ports.Now(), envelope.Body{Description: envelope.Stop})
 }
 
 // address returns the address that the request's token is for.

@@ -13,7 +13,6 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
-	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/wire"
@@ -63,7 +62,7 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u auth.Ident
 	}
 	out := Record{
 		FileFacts: notify.FactsOf(f), Entries: f.Entries, Uploader: f.Uploader(), Request: f.By.Request, By: f.By.Called,
-		LinkURL: keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, u.User), f.Area) + s.links.Token(f),
+		LinkURL: s.ports.DownloadLink(r, u.User, f.Area) + s.links.Token(f),
 	}
 	if err := s.addUses(r, u, f, &out); err != nil {
 		return err

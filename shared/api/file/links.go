@@ -12,7 +12,6 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
-	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/wire"
 )
@@ -123,12 +122,12 @@ func checkRecipients(in wire.NewLinks) error {
 func (s server) until(text string, f files.File) (int64, error) {
 	at, err := param.Expires(text, s.ports.Now())
 	switch {
-	case err != nil || at.IsZero():
+	case err != nil:
 		return 0, err
-	case f.Expires != 0 && at.Unix() > f.Expires:
+	case f.Expires != 0 && at > f.Expires:
 		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s", param.Moment(f.Expires).Format("2006-01-02T15:04:05Z"))
 	}
-	return at.Unix(), nil
+	return at, nil
 }
 
 // changeLink costs three calls after authentication.
@@ -199,7 +198,7 @@ func (s server) shown(r *http.Request, u auth.User, f files.File, l links.Link) 
 	}
 	switch {
 	case l.To == "":
-		out.LinkURL = keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, u), l.File.Area) + l.Token
+		out.LinkURL = s.ports.DownloadLink(r, u, f.Area) + l.Token
 	case strings.Contains(l.To, "@"):
 		out.Channel = files.Mail
 	default:

@@ -41,13 +41,13 @@ func Options(ctx context.Context, hasher *auth.Hasher, downloads int64, password
 // Expiry reads when a file leaves the user area. An empty text leaves that to the retention.
 func Expiry(text string, now time.Time) (e files.Expiry, err error) {
 	at, err := Expires(text, now)
-	if err != nil || at.IsZero() {
+	if err != nil || at == 0 {
 		return e, err
 	}
 	if !strings.Contains(text, "-") { // it counts from when the file is stored
-		return files.Expiry{In: int64(at.Sub(now).Seconds() + 0.5)}, nil
+		return files.Expiry{In: at - now.Unix()}, nil
 	}
-	return files.Expiry{At: at.Unix()}, nil
+	return files.Expiry{At: at}, nil
 }
 
 // PasswordHeader is the header with the password of a link. A download also accepts the password in
@@ -64,16 +64,15 @@ func Password(r *http.Request) string {
 func HeaderPassword(r *http.Request) string { return auth.HeaderText(r.Header.Get(PasswordHeader)) }
 
 // CheckPassword checks the password that a request gives for a link against its hash. id names the
-// link, and curl shows how to give the password. Unless asks says that the client asks for the
-// password by itself, the answer tells it to ask.
+// link, and curl shows how to give the password. The answer tells a client to ask for it.
 func CheckPassword(
-	w http.ResponseWriter, r *http.Request, passwords *auth.Authenticator, id, hash, curl string, asks bool,
+	w http.ResponseWriter, r *http.Request, passwords *auth.Authenticator, id, hash, curl string,
 ) error {
 	err := error(fault.New(fault.Unauthorized, "this link needs a password: %s", curl))
 	if given := Password(r); given != "" {
 		err = passwords.CheckPassword(r.Context(), id, hash, given, auth.Source(r))
 	}
-	if fault.Is(err, fault.Unauthorized) && !asks {
+	if fault.Is(err, fault.Unauthorized) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
 	}
 	return err

@@ -14,7 +14,6 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
-	"ferry/shared/wire"
 )
 
 // isPage reports whether a request is the form of one of the service's own pages, sent by a browser
@@ -34,15 +33,14 @@ func (h handler) pageForm(r *http.Request, u auth.Identity) (*http.Request, *for
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return r, nil, err
 	}
-	_, typeParams, _ := wire.Parameters(r.Header.Get("Content-Type"))
-	if typeParams["boundary"] == "" {
-		return r, nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
+	f, err := newForm(r, r.Body) // its buffer is small: no slot is taken yet
+	if err != nil {
+		return r, nil, err
 	}
 	names := []string{"c", "m", "i", "expires", "downloads", "d", "notify"}
 	if u.Guest != nil {
 		names = []string{"by"}
 	}
-	f := newForm(r.Body, typeParams["boundary"]) // its buffer is small: no slot is taken yet
 	f.password = new(string)
 	f.page, f.guest = names, u.Guest != nil
 	q, err := param.Query(r)

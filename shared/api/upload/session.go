@@ -164,7 +164,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u auth.Identit
 		h.ports.Notify()
 	}
 	if u.Guest != nil {
-		return writeSent(w, sentOf(stored))
+		return writeSent(w, stored)
 	}
 	page := files.Page{Files: []*files.Listed{stored}}
 	if lists(r, u, sess.Owner) {
