@@ -57,13 +57,15 @@ func WriteError(w http.ResponseWriter, now time.Time, status int) error {
 	return Write(w, now, Body{Status: status, Description: http.StatusText(status)})
 }
 
-// WriteJSON sends v with a status.
+// WriteJSON sends v with a status, as JSON with a line end.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
-	text, err := encode(v)
-	if err != nil {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // the & of links stays
+	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	return WriteText(w, status, text)
+	return WriteText(w, status, text.Bytes())
 }
 
 // WriteNothing answers a request that has nothing to show with a 204, unless it failed.
@@ -74,15 +76,6 @@ func WriteNothing(w http.ResponseWriter, err error) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// encode is json.Marshal with a line end, and without escaping the & of links.
-func encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return buf.Bytes(), err
 }
 
 // WriteText sends a whole body. It is JSON unless the headers name another type.

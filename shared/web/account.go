@@ -46,15 +46,15 @@ func (v *visit) account(status int, p accountPage) error {
 		return err
 	}
 	for _, t := range all.Tokens {
-		if t.Scope == string(auth.ScopeLogin) {
-			p.Devices = append(p.Devices, t)
-		} else {
+		switch {
+		case t.Scope != string(auth.ScopeLogin):
 			p.Tokens = append(p.Tokens, t)
+		case t.This: // it comes first
+			p.Devices = slices.Insert(p.Devices, 0, t)
+		default:
+			p.Devices = append(p.Devices, t)
 		}
 	}
-	slices.SortStableFunc(p.Devices, func(a, b wire.Token) int { // this one first
-		return map[bool]int{true: 1}[b.This] - map[bool]int{true: 1}[a.This]
-	})
 	return v.show(status, "account", p)
 }
 

@@ -36,7 +36,6 @@ type panel struct {
 // shownLink is a link of a file, as the file's page shows it.
 type shownLink struct {
 	wire.Link
-	Icon    string
 	Became  outcome
 	Problem string // why a message did not arrive; empty if it may have arrived
 	Live    bool   // it can be changed
@@ -88,11 +87,8 @@ func rankOf(l shownLink) int {
 }
 
 func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
-	s := shownLink{Link: l, Icon: "link", Number: number}
+	s := shownLink{Link: l, Number: number}
 	s.Live = l.State != string(links.Ended) && l.State != string(links.Deleted)
-	if l.Channel != "" {
-		s.Icon = map[string]string{"mail": "mail", "sms": "phone"}[l.Channel]
-	}
 	var m message
 	for _, n := range p.Notifications {
 		if n.ID == l.ID {
@@ -129,10 +125,6 @@ func (p page) Days(span string) string {
 	n, _ := strconv.ParseInt(span[:len(span)-1], 10, 64)
 	return p.T("file.in", p.N("time.days", n))
 }
-
-// At returns when the file arrived, and IDText its id.
-func (p *panel) At() time.Time  { return time.UnixMilli(p.Modified) }
-func (p *panel) IDText() string { return strconv.FormatInt(p.ID, 10) }
 
 // Own returns the address that downloads the file by its own link, or the link's page if it has a
 // limit or a password, or "" if it has ended.

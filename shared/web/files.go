@@ -78,11 +78,8 @@ func (u openUpload) Share() int64 {
 	return max(0, u.sent) * 100 / *u.Length
 }
 
-// orders are the ways to sort files.
-func orders() []string { return []string{"new", "old", "name", "size", "ends"} }
-
 // Orders returns the ways to sort files.
-func (filesPage) Orders() []string { return orders() }
+func (filesPage) Orders() []string { return []string{"new", "old", "name", "size", "ends"} }
 
 // Page returns the address of the page with other values in its query. An empty value removes its parameter.
 func (p filesPage) Page(pairs ...string) string { return "files" + changed(p.query, pairs...) }
@@ -144,7 +141,7 @@ func (v *visit) filesOf(q url.Values) (filesPage, error) {
 		Backup: q.Get("area") == string(blob.Backup), Search: strings.TrimSpace(bounded(q.Get("search"))), Sort: q.Get("sort"),
 		Request: q.Get("request"), query: picked(q, "area", "search", "sort", "request", "after", "before", "from"),
 	}
-	if !slices.Contains(orders(), p.Sort) {
+	if !slices.Contains(p.Orders(), p.Sort) {
 		p.Sort = "new"
 	}
 	for text := range strings.SplitSeq(q.Get("deleted"), ",") {
@@ -390,8 +387,9 @@ func (v *visit) gone(status int, wrong error) error {
 // Part returns a percentage of a number.
 func (page) Part(n, percent int64) int64 { return n / 100 * percent }
 
-// Unix returns the time of Unix seconds.
+// Unix returns the time of Unix seconds, and Milli that of Unix milliseconds.
 func (page) Unix(seconds int64) time.Time { return param.Moment(seconds) }
+func (page) Milli(ms int64) time.Time     { return time.UnixMilli(ms) }
 
 // Deleted says that files are in the backup area now.
 func (p page) Deleted(ids []int64) string { return p.N("files.deleted", int64(len(ids))) }

@@ -11,7 +11,7 @@ import (
 	"ferry/shared/fault"
 )
 
-// loginForm is what the login page shows.
+// loginForm is what the login page shows, and the page for a forgotten password.
 type loginForm struct {
 	User, Next, Wrong string
 	Note              alert     // what has just happened

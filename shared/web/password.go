@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,19 +21,13 @@ func changeToken(answer envelope.Body) (string, error) {
 	return u.Query().Get("k"), nil
 }
 
-// forgotForm is what the page for a forgotten password shows.
-type forgotForm struct {
-	User, Wrong string
-	Again       time.Time
-}
-
 func (v *visit) showForgot() error {
-	return v.show(http.StatusOK, "forgot", forgotForm{User: v.r.URL.Query().Get("user")})
+	return v.show(http.StatusOK, "forgot", loginForm{User: v.r.URL.Query().Get("user")})
 }
 
 // forgot has a code mailed, and leads to the page where it is entered.
 func (v *visit) forgot(form url.Values) error {
-	in := forgotForm{User: strings.TrimSpace(form.Get("user"))}
+	in := loginForm{User: strings.TrimSpace(form.Get("user"))}
 	v.again = func(status int, wrong error) error {
 		switch status {
 		case http.StatusTooManyRequests:
