@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"ferry/shared/client"
 )
@@ -131,7 +130,7 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 		r.Name, r.Length = got.Name, got.Length
 		return r, err
 	}
-	begin, before := time.Now(), m.earlier.Load()
+	took := m.timing()
 	o := client.FetchOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections}
 	got, err := f.client.Fetch(ctx, f.link, o)
 	r.Name = got.Name
@@ -145,8 +144,7 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 	if len(got.Verified) > 0 {
 		verified = "verified by " + strings.Join(got.Verified, " and ")
 	}
-	now := got.Length - (m.earlier.Load() - before)
-	m.say("%s: %s, %s", printable(got.Path), took(got.Length, now, time.Since(begin)), verified)
+	m.say("%s: %s, %s", printable(got.Path), took(got.Length), verified)
 	return r, nil
 }
 
