@@ -109,7 +109,7 @@ func (c getCommand) expanded(ctx context.Context, out console) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	return expand(ctx, who.Client, area(c.Backup), c.What, true)
+	return who.expand(ctx, area(c.Backup), c.What, true)
 }
 
 // one downloads one file, or unpacks a bundle.
@@ -194,7 +194,7 @@ func (c getCommand) find(ctx context.Context, out console, what string) (f found
 	if err != nil {
 		return f, err
 	}
-	id, err := one(ctx, who.Client, area(c.Backup), what, 1)
+	id, err := who.one(ctx, area(c.Backup), what, 1)
 	if err != nil {
 		return f, err
 	}
