@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"slices"
 	"strings"
 
@@ -25,10 +24,9 @@ complete -c ferry -n 'test (count (commandline -opc)) -gt 1' -F
 `
 
 func (c completionCommand) Run(out console) error {
-	_, err := io.WriteString(out.Out, map[string]string{
+	return out.print("%s", map[string]string{
 		"bash": forBash, "zsh": "autoload -U +X bashcompinit && bashcompinit\n" + forBash, "fish": forFish,
 	}[c.Shell])
-	return err
 }
 
 // completeCommand is called by the shell.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"ferry/shared/client"
 )
@@ -110,7 +109,7 @@ func (c getCommand) expanded(ctx context.Context, out console) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	return expand(ctx, who.Client, area(c.Backup), c.What, true)
+	return who.expand(ctx, area(c.Backup), c.What, true)
 }
 
 // one downloads one file, or unpacks a bundle.
@@ -131,7 +130,7 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 		r.Name, r.Length = got.Name, got.Length
 		return r, err
 	}
-	begin, before := time.Now(), m.earlier.Load()
+	took := m.timing()
 	o := client.FetchOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections}
 	got, err := f.client.Fetch(ctx, f.link, o)
 	r.Name = got.Name
@@ -145,8 +144,7 @@ func (c getCommand) one(ctx context.Context, out console, m *meter, what string)
 	if len(got.Verified) > 0 {
 		verified = "verified by " + strings.Join(got.Verified, " and ")
 	}
-	now := got.Length - (m.earlier.Load() - before)
-	m.say("%s: %s, %s", printable(got.Path), took(got.Length, now, time.Since(begin)), verified)
+	m.say("%s: %s, %s", printable(got.Path), took(got.Length), verified)
 	return r, nil
 }
 
@@ -196,7 +194,7 @@ func (c getCommand) find(ctx context.Context, out console, what string) (f found
 	if err != nil {
 		return f, err
 	}
-	id, err := one(ctx, who.Client, area(c.Backup), what, 1)
+	id, err := who.one(ctx, area(c.Backup), what, 1)
 	if err != nil {
 		return f, err
 	}

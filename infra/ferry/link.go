@@ -22,7 +22,7 @@ type oneFile struct {
 }
 
 func (f oneFile) find(ctx context.Context, who *identity) (int64, error) {
-	id, err := one(ctx, who.Client, client.UserArea, f.File, several)
+	id, err := who.one(ctx, client.UserArea, f.File, several)
 	if err != nil {
 		return 0, &failure{f.File, err}
 	}

@@ -40,7 +40,7 @@ func (c lsCommand) Run(ctx context.Context, out console, who *identity) error {
 	if !c.Long {
 		return cmp.Or(c.short().print(out, all), failed.first)
 	}
-	known, err := detailed(ctx, out, who.Client, area(c.Backup), all)
+	known, err := who.detailed(ctx, area(c.Backup), all)
 	if err == nil {
 		err = c.long().print(out, values(known))
 	}
@@ -118,8 +118,8 @@ const (
 )
 
 // detailed returns everything about the first of some files, except those that are gone by then.
-func detailed(
-	ctx context.Context, out console, cl *client.Client, a client.Area, files iter.Seq2[client.File, error],
+func (i *identity) detailed(
+	ctx context.Context, a client.Area, files iter.Seq2[client.File, error],
 ) ([]client.Details, error) {
 	all := make([]client.Details, mostDetailed)
 	g, inner := errgroup.WithContext(ctx)
@@ -127,14 +127,14 @@ func detailed(
 	n := 0
 	for f, err := range files {
 		if n == mostDetailed {
-			out.tell("only the newest %d files are shown; for others, give names or a pattern\n", mostDetailed)
+			i.out.tell("only the newest %d files are shown; for others, give names or a pattern\n", mostDetailed)
 			break
 		}
 		known := &all[n]
 		n++
 		g.Go(func() error {
 			if err == nil {
-				*known, err = cl.File(inner, a, f.ID)
+				*known, err = i.File(inner, a, f.ID)
 			}
 			if errors.Is(err, client.ErrNotFound) {
 				return nil
@@ -183,11 +183,11 @@ const several = 10
 
 // one returns the id of the file that the user names by id or name. It looks for up to limit files
 // of that name, newest first, and refuses if it finds several.
-func one(ctx context.Context, cl *client.Client, a client.Area, name string, limit int) (int64, error) {
+func (i *identity) one(ctx context.Context, a client.Area, name string, limit int) (int64, error) {
 	if id, ok := fileID(name); ok {
 		return id, nil
 	}
-	found, err := cl.Named(ctx, a, name, limit)
+	found, err := i.Named(ctx, a, name, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -214,7 +214,7 @@ type uploadsCommand struct {
 
 func (c uploadsCommand) Run(ctx context.Context, out console, who *identity) error {
 	if len(c.Abort) > 0 {
-		return c.abort(ctx, out, who.Client)
+		return c.abort(ctx, out, who)
 	}
 	return listing[client.Session]{
 		c.JSON, "%-36s  %10s  %-16s  %s\n", []any{"ID", "SIZE", "EXPIRES", "NAME"},
@@ -237,10 +237,10 @@ type ended struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (c uploadsCommand) abort(ctx context.Context, out console, cl *client.Client) error {
+func (c uploadsCommand) abort(ctx context.Context, out console, who *identity) error {
 	results := []ended{}
 	err := each(ctx, out, c.Abort, "upload %s is aborted", func(id string) error {
-		err := cl.Abort(ctx, id)
+		err := who.Abort(ctx, id)
 		results = append(results, ended{id, explain(err)})
 		return err
 	})
@@ -309,11 +309,10 @@ func (l listing[T]) print(out console, all iter.Seq2[T, error]) error {
 			}
 			text = strings.TrimRight(b.String(), "\n")
 		}
-		if _, err := io.WriteString(out.Out, before+text); err != nil {
+		if err := out.print("%s%s", before, text); err != nil {
 			return err
 		}
 		before, after = between, last
 	}
-	_, err := io.WriteString(out.Out, after)
-	return err
+	return out.print("%s", after)
 }

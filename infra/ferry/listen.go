@@ -272,25 +272,21 @@ type patientListener struct {
 func (l patientListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		return &patientConn{conn, tcp, l}, err
+		return &patientConn{tcp, l}, err
 	}
 	return conn, err
 }
 
 // patientConn limits each pause of its client.
 type patientConn struct {
-	net.Conn
-	tcp      *net.TCPConn
-	listener patientListener
+	*net.TCPConn // its CloseWrite lets the HTTP server end an answer before the connection
+	listener     patientListener
 }
-
-// CloseWrite lets the HTTP server end an answer before the connection.
-func (c *patientConn) CloseWrite() error { return c.tcp.CloseWrite() }
 
 // Write implements net.Conn. It ends early if the client stops reading.
 func (c *patientConn) Write(p []byte) (int, error) {
 	done, err := c.patiently(func(done int64) (int64, error) {
-		n, err := c.Conn.Write(p[done:])
+		n, err := c.TCPConn.Write(p[done:])
 		return int64(n), err
 	})
 	return int(done), err
@@ -314,7 +310,7 @@ func (c *patientConn) ReadFrom(r io.Reader) (int64, error) {
 		if _, err := f.Seek(at+done, io.SeekStart); err != nil {
 			return 0, err
 		}
-		return c.tcp.ReadFrom(io.LimitReader(f, limited.N-done))
+		return c.TCPConn.ReadFrom(io.LimitReader(f, limited.N-done))
 	})
 	limited.N -= done
 	return done, err
@@ -336,6 +332,6 @@ func (c *patientConn) patiently(send func(done int64) (int64, error)) (done int6
 			idle = 0
 		}
 	}
-	_ = c.tcp.SetLinger(0) // or the system keeps unsent data for minutes
+	_ = c.SetLinger(0) // or the system keeps unsent data for minutes
 	return done, fmt.Errorf("the client took nothing for %s", time.Duration(c.listener.tries)*c.listener.try)
 }

@@ -432,43 +432,53 @@ func exitCode(err error) int {
 	if c, ok := errors.AsType[*coded](err); ok {
 		return c.code
 	}
-	if client.IsNetwork(err) {
+	_, noBundle := errors.AsType[*bundle.Error](err)
+	is := func(kinds ...error) bool {
+		return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
+	}
+	switch {
+	case client.IsNetwork(err):
 		return exitPort
-	}
-	if _, ok := errors.AsType[*bundle.Error](err); ok {
+	case noBundle:
 		return exitDamaged
+	case is(errInterrupted):
+		return exitInterrupt
+	case is(client.ErrNoLogin, client.ErrPassword):
+		return exitPermission
+	case is(client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer,
+		local.ErrNoTable, local.ErrNoKey, local.ErrKey, backup.ErrForeign,
+		table.ErrUnreadable, users.ErrDamaged, table.ErrFormat):
+		return exitDamaged
+	case is(client.ErrNotFound, notify.ErrUnknown, backup.ErrNoFile):
+		return exitNoFile
+	case is(client.ErrExists, backup.ErrHasData, backup.ErrTaken):
+		return exitExists
+	case is(backup.ErrInside):
+		return exitUsage
+	case is(users.ErrUnknown, client.ErrUnknownUser):
+		return exitUnknown
+	case is(table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO):
+		return exitFull
+	case is(client.ErrChanged, notify.ErrClaimed, table.ErrBusy):
+		return exitBusy
+	case is(client.ErrAnswer, client.ErrUnnamed, notify.ErrSent, notify.ErrFailed):
+		return exitRefused
+	case is(fs.ErrPermission, syscall.EROFS):
+		return exitPermission
+	case is(local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR): // not usable as a data directory
+		return exitSettings
 	}
-	for _, k := range []struct {
-		code  int
-		kinds []error
-	}{
-		{exitInterrupt, []error{errInterrupted}},
-		{exitPermission, []error{client.ErrNoLogin, client.ErrPassword}},
-		{exitDamaged, []error{
-			client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer,
-			local.ErrNoTable, local.ErrNoKey, local.ErrKey, backup.ErrForeign,
-			table.ErrUnreadable, users.ErrDamaged, table.ErrFormat,
-		}},
-		{exitNoFile, []error{client.ErrNotFound, notify.ErrUnknown, backup.ErrNoFile}},
-		{exitExists, []error{client.ErrExists, backup.ErrHasData, backup.ErrTaken}},
-		{exitUsage, []error{backup.ErrInside}},
-		{exitUnknown, []error{users.ErrUnknown, client.ErrUnknownUser}},
-		{exitFull, []error{table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO}},
-		{exitBusy, []error{client.ErrChanged, notify.ErrClaimed, table.ErrBusy}},
-		{exitRefused, []error{client.ErrAnswer, client.ErrUnnamed, notify.ErrSent, notify.ErrFailed}},
-		{exitPermission, []error{fs.ErrPermission, syscall.EROFS}},
-		// not usable as a data directory
-		{exitSettings, []error{local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR}},
-	} {
-		if slices.ContainsFunc(k.kinds, func(kind error) bool { return errors.Is(err, kind) }) {
-			return k.code
-		}
+	switch client.StatusOf(err) {
+	case 0:
+		return exitOther
+	case 401, 403:
+		return exitPermission
+	case 507:
+		return exitFull
+	case 429, 500, 502, 503, 504:
+		return exitBusy
 	}
-	statuses := map[int]int{
-		0: exitOther, 401: exitPermission, 403: exitPermission, 507: exitFull,
-		429: exitBusy, 500: exitBusy, 502: exitBusy, 503: exitBusy, 504: exitBusy,
-	}
-	return cmp.Or(statuses[client.StatusOf(err)], exitRefused)
+	return exitRefused
 }
 
 // explain returns the one sentence that the user reads. It is one line, whatever a service says.

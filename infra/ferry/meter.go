@@ -210,6 +210,12 @@ func (m *meter) end() {
 	m.clear()
 }
 
+// timing returns a function that describes the transfer of n bytes that begins now.
+func (m *meter) timing() func(n int64) string {
+	begin, before := time.Now(), m.earlier.Load()
+	return func(n int64) string { return took(n, n-(m.earlier.Load()-before), time.Since(begin)) }
+}
+
 // took describes a finished transfer of n bytes, of which some were transferred in this run.
 func took(n, now int64, d time.Duration) string {
 	what := size(n)

@@ -34,9 +34,9 @@ func choose(all []client.File, name string) (chosen []client.File) {
 
 // expand replaces each pattern with the ids of the files in an area that match it, newest first.
 // With newest, it takes only the first of several files with the same name. A pattern that matches nothing stays.
-func expand(ctx context.Context, cl *client.Client, a client.Area, names []string, newest bool) (
-	expanded []string, err error,
-) {
+func (i *identity) expand(
+	ctx context.Context, a client.Area, names []string, newest bool,
+) (expanded []string, err error) {
 	var all []client.File
 	for _, name := range names {
 		if !isPattern(name) {
@@ -44,7 +44,7 @@ func expand(ctx context.Context, cl *client.Client, a client.Area, names []strin
 			continue
 		}
 		if all == nil {
-			if all, err = collected(cl.Files(ctx, a)); err != nil {
+			if all, err = collected(i.Files(ctx, a)); err != nil {
 				return nil, err
 			}
 		}

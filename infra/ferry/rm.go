@@ -16,7 +16,7 @@ type rmCommand struct {
 	JSON   bool     `name:"json" help:"Print a JSON array of the files and of failures."`
 }
 
-func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
+func (c rmCommand) Run(ctx context.Context, who *identity) error {
 	purge := func(ctx context.Context, id int64) (client.File, error) {
 		if c.Now {
 			if _, err := who.Delete(ctx, id); err != nil && !errors.Is(err, client.ErrNotFound) {
@@ -31,9 +31,9 @@ func (c rmCommand) Run(ctx context.Context, out console, who *identity) error {
 		return was.File, who.Purge(ctx, id)
 	}
 	if c.Now || c.Backup {
-		return moveEach(ctx, out, who.Client, c.Files, c.JSON, area(c.Backup), "removed for good", purge)
+		return who.moveEach(ctx, c.Files, c.JSON, area(c.Backup), "removed for good", purge)
 	}
-	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.UserArea, "in the backup area", who.Delete)
+	return who.moveEach(ctx, c.Files, c.JSON, client.UserArea, "in the backup area", who.Delete)
 }
 
 type restoreCommand struct {
@@ -42,8 +42,8 @@ type restoreCommand struct {
 	JSON  bool     `name:"json" help:"Print a JSON array of the files, and of failures."`
 }
 
-func (c restoreCommand) Run(ctx context.Context, out console, who *identity) error {
-	return moveEach(ctx, out, who.Client, c.Files, c.JSON, client.BackupArea, "restored", who.Restore)
+func (c restoreCommand) Run(ctx context.Context, who *identity) error {
+	return who.moveEach(ctx, c.Files, c.JSON, client.BackupArea, "restored", who.Restore)
 }
 
 // moved is the report on one file.
@@ -54,27 +54,28 @@ type moved struct {
 }
 
 // moveEach moves the named files out of an area, as many as it can.
-func moveEach(ctx context.Context, out console, cl *client.Client, names []string, asJSON bool, from client.Area,
+func (i *identity) moveEach(
+	ctx context.Context, names []string, asJSON bool, from client.Area,
 	done string, move func(context.Context, int64) (client.File, error),
 ) error {
 	results := []moved{}
-	names, err := expand(ctx, cl, from, names, false)
+	names, err := i.expand(ctx, from, names, false)
 	if err != nil {
 		return err
 	}
-	err = each(ctx, out, names, "", func(name string) error {
+	err = each(ctx, i.out, names, "", func(name string) error {
 		r := moved{What: name}
-		id, err := one(ctx, cl, from, name, several)
+		id, err := i.one(ctx, from, name, several)
 		if err == nil {
 			var f client.File
 			if f, err = move(ctx, id); err == nil {
 				r.File = &f
-				out.tell("%s (id %d) is %s\n", printable(cmp.Or(f.Name, name)), f.ID, done)
+				i.out.tell("%s (id %d) is %s\n", printable(cmp.Or(f.Name, name)), f.ID, done)
 			}
 		}
 		r.Error = explain(err)
 		results = append(results, r)
 		return err
 	})
-	return report(out, asJSON, results, err)
+	return report(i.out, asJSON, results, err)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ type showCommand struct {
 }
 
 func (c showCommand) Run(ctx context.Context, out console, who *identity) error {
-	d, err := c.find(ctx, who.Client)
+	d, err := c.find(ctx, who)
 	if err != nil {
 		return &failure{c.File, err}
 	}
@@ -35,19 +34,19 @@ func printDetails(out console, asJSON bool, d client.Details) error {
 	return facts(out, describe(d))
 }
 
-func (c showCommand) find(ctx context.Context, cl *client.Client) (client.Details, error) {
+func (c showCommand) find(ctx context.Context, who *identity) (client.Details, error) {
 	if c.To != "" {
 		id, ok := fileID(c.File)
 		if !ok {
 			return client.Details{}, usage("name a file of another user by its id")
 		}
-		return cl.Sent(ctx, c.To, id)
+		return who.Sent(ctx, c.To, id)
 	}
-	id, err := one(ctx, cl, area(c.Backup), c.File, 1)
+	id, err := who.one(ctx, area(c.Backup), c.File, 1)
 	if err != nil {
 		return client.Details{}, err
 	}
-	return cl.File(ctx, area(c.Backup), id)
+	return who.File(ctx, area(c.Backup), id)
 }
 
 // facts prints lines of a label and a text, and skips those with an empty text. Nothing in them can
@@ -59,8 +58,7 @@ func facts(out console, lines [][2]string) error {
 			fmt.Fprintf(&b, "%-10s %s\n", line[0], printable(line[1]))
 		}
 	}
-	_, err := io.WriteString(out.Out, b.String())
-	return err
+	return out.print("%s", b.String())
 }
 
 // from says who sent a file, unless its owner did. A guest may not have given a name.

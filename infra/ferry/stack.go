@@ -100,14 +100,11 @@ func valuesOf(s types.Stack) (map[string]string, error) {
 		values[variable] = cmp.Or(map[string]string{"on": "true", "off": "false"}[value], value)
 	}
 	for _, o := range s.Outputs {
-		values[outputs[aws.ToString(o.OutputKey)]] = aws.ToString(o.OutputValue)
+		name, value := aws.ToString(o.OutputKey), aws.ToString(o.OutputValue)
+		values[name] = value // for BaseUrl: a server beside the stack has an address of its own
+		values[outputs[name]] = value
 	}
-	delete(values, "")            // values without a variable
-	for _, o := range s.Outputs { // a server beside the stack has an address of its own
-		if name := aws.ToString(o.OutputKey); name == "BaseUrl" {
-			values[name] = aws.ToString(o.OutputValue)
-		}
-	}
+	delete(values, "") // what has no variable
 	for output, variable := range outputs {
 		if values[variable] == "" {
 			return nil, fmt.Errorf("the stack %s is in state %s and has no output %s: is it Ferry's, and deployed?",

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"ferry/shared/client"
 )
@@ -18,7 +17,7 @@ func (c getCommand) unpacks() bool {
 
 // unpack downloads what the user chose from a bundle.
 func (c getCommand) unpack(ctx context.Context, m *meter, f found, v client.Verify, r downloaded) (downloaded, error) {
-	begin, before := time.Now(), m.earlier.Load()
+	took := m.timing()
 	matched := make([]bool, len(c.Only))
 	o := client.UnpackOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections}
 	if len(c.Only) > 0 {
@@ -41,7 +40,7 @@ func (c getCommand) unpack(ctx context.Context, m *meter, f found, v client.Veri
 	}
 	r.Verified = []string{"crc-32"}
 	m.say("%s: %s from %s, %s, verified by crc-32", printable(got.Path), count(got.Files, "file"), printable(got.Name),
-		took(got.Length, got.Length-(m.earlier.Load()-before), time.Since(begin)))
+		took(got.Length))
 	if none := slices.Index(matched, false); none >= 0 {
 		return r, fail(exitNoFile, "nothing in the bundle matches %s", c.Only[none])
 	}

@@ -199,7 +199,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	if u.lost.Load() {
 		return
 	}
-	begin, before := time.Now(), u.meter.earlier.Load()
+	took := u.meter.timing()
 	alone := max(0, it.size) // large files come one at a time
 	if u.small(it.size) {
 		alone = 0
@@ -207,7 +207,6 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	u.meter.begin(it.name, alone)
 	f, err := u.upload(ctx, it)
 	u.meter.ended.Add(1)
-	had := u.meter.earlier.Load() - before // always 0 for small files
 	err = pausing(ctx, err, it.path == "-")
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -219,7 +218,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 		if f.ID != 0 { // guests get no id
 			id = fmt.Sprintf(" (id %d)", f.ID)
 		}
-		u.meter.say("%s: %s%s", printable(f.Name), took(f.Length, f.Length-had, time.Since(begin)), id)
+		u.meter.say("%s: %s%s", printable(f.Name), took(f.Length), id)
 	case ctx.Err() == nil:
 		u.lost.Store(u.lost.Load() || client.IsNetwork(err))
 		u.failed.add(it.path, err)

@@ -186,7 +186,7 @@ func (c userInvite) Run(ctx context.Context, set service.Settings, out console) 
 	if err := c.canInvite(c.store, set); err != nil {
 		return err
 	}
-	return c.on(ctx, out, func(p *service.Service, _ *users.Service, u users.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
 		switch {
 		case u.State == "":
 			return "", fmt.Errorf("%w: ferry user show %s says more", users.ErrDamaged, u.Name)
@@ -258,7 +258,7 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 	if c.profile == (profile{PhoneRegion: c.PhoneRegion}) {
 		return usage("say what to change, such as --quota 5GB")
 	}
-	return c.on(ctx, out, func(p *service.Service, s *users.Service, u users.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
 		after := u
 		err := c.apply(&after, c.inCloud())
 		if err == nil && u.Quota == 0 && after.Quota > 0 {
@@ -271,7 +271,7 @@ func (c userEdit) Run(ctx context.Context, out console) error {
 		if u.State == users.FirstAccess && u.Email != "" && u.Email != after.Email {
 			done += "; an invitation to the old address no longer works: ferry user invite sends another"
 		}
-		return done, s.Edit(ctx, u, after)
+		return done, p.Users().Edit(ctx, u, after)
 	})
 }
 
@@ -338,7 +338,7 @@ type named struct {
 // on runs f on the user and prints what f did. Its errors name the user. If there are ports for
 // files, f is also called for a user whose record is lost or unreadable, as files.Remains finds it.
 func (c named) on(
-	ctx context.Context, out console, f func(*service.Service, *users.Service, users.User) (done string, err error),
+	ctx context.Context, out console, f func(*service.Service, users.User) (done string, err error),
 	ports ...stores.Need,
 ) error {
 	name, err := canonical(c.Name)
@@ -350,7 +350,7 @@ func (c named) on(
 		if err != nil && !(errors.Is(err, users.ErrDamaged) && len(ports) > 0) {
 			return err
 		}
-		done, err := f(p, p.Users(), u)
+		done, err := f(p, u)
 		if err == nil && done != "" {
 			out.tell("user %s %s\n", name, done)
 		}
@@ -364,7 +364,7 @@ type userShow struct {
 }
 
 func (c userShow) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *service.Service, _ *users.Service, u users.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
 		used, err := p.Files().Used(ctx, u)
 		if err != nil {
 			return "", err
@@ -396,19 +396,19 @@ func (c userShow) Run(ctx context.Context, out console) error {
 type userDisable struct{ named }
 
 func (c userDisable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(_ *service.Service, s *users.Service, u users.User) (string, error) {
-		return "is disabled; all bearers have ended", s.Disable(ctx, u.Name)
+	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
+		return "is disabled; all bearers have ended", p.Users().Disable(ctx, u.Name)
 	})
 }
 
 type userEnable struct{ named }
 
 func (c userEnable) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(_ *service.Service, s *users.Service, u users.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
 		if u.State != users.Disabled {
 			return "is not disabled", nil
 		}
-		state, err := s.Enable(ctx, u.Name)
+		state, err := p.Users().Enable(ctx, u.Name)
 		return fmt.Sprintf("is enabled, in state %s", state), err
 	})
 }
@@ -419,7 +419,7 @@ type userReset struct {
 }
 
 func (c userReset) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *service.Service, s *users.Service, u users.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
 		if u.State == users.Disabled {
 			return "", usage("user %s is disabled; enable it first", u.Name)
 		}
@@ -431,7 +431,7 @@ func (c userReset) Run(ctx context.Context, out console) error {
 		if err != nil {
 			return "", err
 		}
-		if err := s.SetPassword(ctx, u.Name, hash, c.state()); err != nil {
+		if err := p.Users().SetPassword(ctx, u.Name, hash, c.state()); err != nil {
 			return "", err
 		}
 		done := "has a new password; all bearers have ended"
@@ -449,15 +449,15 @@ type userRemove struct {
 }
 
 func (c userRemove) Run(ctx context.Context, out console) error {
-	return c.on(ctx, out, func(p *service.Service, s *users.Service, u users.User) (string, error) {
+	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
 		if !c.Yes && !confirmed(out, u.Name) {
 			return "", usage("nothing was removed; type the name, or use --yes")
 		}
 		// The user is disabled first, so that no file arrives during the removal.
-		err := s.Disable(ctx, u.Name)
+		err := p.Users().Disable(ctx, u.Name)
 		if errors.Is(err, users.ErrUnknown) || errors.Is(err, table.ErrUnreadable) {
 			u.State, u.Before = users.Disabled, users.FirstAccess
-			err = s.AddAgain(ctx, u, err)
+			err = p.Users().AddAgain(ctx, u, err)
 		}
 		if err != nil {
 			return "", err
@@ -466,7 +466,7 @@ func (c userRemove) Run(ctx context.Context, out console) error {
 		if err != nil {
 			return "", fmt.Errorf("after %s: %w", count(removed, "removed file"), err)
 		}
-		return fmt.Sprintf("and %s were removed", count(removed, "file")), s.Remove(ctx, u.Name)
+		return fmt.Sprintf("and %s were removed", count(removed, "file")), p.Users().Remove(ctx, u.Name)
 	}, filePorts()...)
 }
 

@@ -12,10 +12,13 @@ import (
 	"strings"
 
 	"ferry/shared/api/param"
+	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/identity"
+	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/service"
+	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -173,6 +176,12 @@ func WithBase(ctx context.Context, base string) context.Context {
 // Base returns the service's address, with wire.Prefix and without a trailing slash: the configured
 // one, else the gateway's. It never comes from the Host header.
 func (p *Ports) Base(ctx context.Context) string { return Base(p.Settings)(ctx) }
+
+// DownloadLink returns the link to a file in an area, up to its token, in the language of a request
+// by a user.
+func (p *Ports) DownloadLink(r *http.Request, u users.User, area blob.Area) string {
+	return keys.DownloadLink(p.Base(r.Context()), param.Lang(r, u), area)
+}
 
 // Base returns a function that works like Ports.Base.
 func Base(set service.Settings) func(context.Context) string {

@@ -24,6 +24,6 @@ func newHealth(p *Ports) http.Handler {
 		if err != nil && !errors.Is(err, table.ErrNotFound) {
 			return &fault.Fault{Kind: fault.Unavailable, Detail: "the table does not answer", After: healthRetry, Cause: err}
 		}
-		return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.Health})
+		return envelope.Write(w, p.Now(), envelope.Body{Description: envelope.Health})
 	})
 }

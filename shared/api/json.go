@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,12 +70,7 @@ func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 
 // hasHalf reports whether JSON has an escape such as \ud83d that is half of a character.
 func hasHalf(body []byte) bool {
-	for _, found := range escapes().FindAllSubmatch(body, -1) {
-		if found[1] != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(escapes().FindAllSubmatch(body, -1), func(found [][]byte) bool { return found[1] != nil })
 }
 
 // plain says what is wrong with JSON, without naming Go types.

@@ -9,7 +9,6 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-	"ferry/shared/keys"
 	"ferry/shared/users"
 )
 
@@ -18,8 +17,7 @@ import (
 func WriteList(
 	w http.ResponseWriter, r *http.Request, p *Ports, u users.User, area blob.Area, page files.Page, limit int64,
 ) error {
-	base, lang := p.Base(r.Context()), param.Lang(r, u)
-	link := keys.DownloadLink(base, lang, area)
+	link := p.DownloadLink(r, u, area)
 	shown := make([]envelope.File, len(page.Files))
 	for i, f := range page.Files {
 		shown[i] = Shown(f.File, link+f.Token)
@@ -33,9 +31,9 @@ func WriteList(
 		if page.Search != "" {
 			search = "&search=" + url.QueryEscape(page.Search)
 		}
-		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d%s>; rel="next"`, base, path, lang, limit, page.Next, search))
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d%s>; rel="next"`, p.Base(r.Context()), path, param.Lang(r, u), limit, page.Next, search))
 	}
-	return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.List, User: u.Name, Files: shown})
+	return envelope.Write(w, p.Now(), envelope.Body{Description: envelope.List, User: u.Name, Files: shown})
 }
 
 // Shown returns a file as an answer shows it, with a link.

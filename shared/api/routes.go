@@ -56,8 +56,10 @@ var PartRoute = Route{"PUT", "/uploads/{id}/parts/{number}", ""}
 // needs returns the scope that each route needs, by its pattern.
 func needs() map[string]identity.Scope {
 	all := map[string]identity.Scope{}
-	for _, r := range slices.Concat(slices.Collect(maps.Values(routes()))...) {
-		all[r.pattern(wire.Prefix)] = r.Needs
+	for _, some := range routes() {
+		for _, r := range some {
+			all[r.pattern(wire.Prefix)] = r.Needs
+		}
 	}
 	return all
 }

@@ -27,6 +27,9 @@ const (
 	Backup Area = "backup"
 )
 
+// Areas returns both areas.
+func Areas() []Area { return []Area{Files, Backup} }
+
 const (
 	// MaxList is the largest limit of a List.
 	MaxList = 1000
@@ -167,9 +170,12 @@ type Medium interface {
 }
 
 // Measure returns the size of an object and, unless only the size is wanted, the checksum of its
-// bytes. If the store does not know the checksum, it reads the bytes. It tells read how many
-// bytes are done.
+// bytes. If the store does not know the checksum, it reads the bytes. It tells read, unless that is
+// nil, how many bytes are done.
 func Measure(ctx context.Context, s Store, area Area, key string, sizeOnly bool, read func(int64)) (Written, error) {
+	if read == nil {
+		read = func(int64) {}
+	}
 	w, err := s.Describe(ctx, area, key)
 	if !errors.Is(err, ErrUnsupported) {
 		read(w.Size)

@@ -31,7 +31,6 @@ package bundle
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -93,8 +92,8 @@ type Layout struct {
 	// Length is that of the whole bundle in bytes.
 	Length int64
 
-	paths []string // sorted by comparePaths
-	size  int64    // of the directory, without the end records
+	keys []string // of the paths, sorted; see place
+	size int64    // of the directory, without the end records
 }
 
 // Plan lays out a bundle. It needs no checksums. An error is an *Error.
@@ -119,8 +118,7 @@ func (l *Layout) add(e Entry) error {
 	if err := l.check(e); err != nil {
 		return err
 	}
-	at, err := l.place(e.Path)
-	if err != nil {
+	if err := l.place(e.Path); err != nil {
 		return err
 	}
 	e.Modified = keptTime(e.Modified)
@@ -133,7 +131,6 @@ func (l *Layout) add(e Entry) error {
 	}
 	l.Directory = e.Offset + e.Length
 	l.Entries = append(l.Entries, e)
-	l.paths = slices.Insert(l.paths, at, e.Path)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,44 +54,26 @@ func hasDrive(path string) bool {
 	return len(path) > 1 && path[1] == ':' && letter >= 'a' && letter <= 'z'
 }
 
-// place returns where a path belongs among the sorted ones. It refuses a path that occurs already,
-// and one that would make another both a file and a folder.
+// place puts a path among the others. It refuses a path that occurs already, and one that would make
+// another both a file and a folder.
 //
-// Everything inside a folder follows it directly, and the paths so far do not clash. So the new
-// one can clash only with its two neighbors.
-func (l *Layout) place(path string) (int, error) {
-	at, found := slices.BinarySearchFunc(l.paths, path, comparePaths)
+// No path has the character 0. With it in place of slashes, everything inside a folder follows the
+// folder directly, and the paths so far do not clash. So the new one can clash only with its two
+// neighbors.
+func (l *Layout) place(path string) error {
+	key := strings.ReplaceAll(path, "/", "\x00")
+	at, found := slices.BinarySearch(l.keys, key)
 	switch {
-	case found && l.paths[at] == path:
-		return 0, &Error{path, "occurs twice"}
-	case found || at < len(l.paths) && contains(path, l.paths[at]):
-		return 0, &Error{path, "is both a file and a folder"}
-	case at > 0 && contains(l.paths[at-1], path):
-		return 0, &Error{path, fmt.Sprintf("is inside a file, %q", l.paths[at-1])}
+	case found:
+		return &Error{path, "occurs twice"}
+	case at < len(l.keys) && strings.HasPrefix(l.keys[at], key+"\x00"):
+		return &Error{path, "is both a file and a folder"}
+	case at > 0 && key == l.keys[at-1]+"\x00":
+		return &Error{path, "is both a file and a folder"}
+	case at > 0 && strings.HasPrefix(key, l.keys[at-1]+"\x00"):
+		file := strings.ReplaceAll(l.keys[at-1], "\x00", "/")
+		return &Error{path, fmt.Sprintf("is inside a file, %q", file)}
 	}
-	return at, nil
-}
-
-// contains reports whether file is a file and inner would be inside it. They are not equal.
-func contains(file, inner string) bool {
-	return strings.HasPrefix(inner, file) && file[len(file)-1] != '/' && inner[len(file)] == '/'
-}
-
-// comparePaths sorts paths so that everything inside a folder follows it directly: the slash comes
-// before all other characters. The slash at the end of a folder does not count.
-func comparePaths(a, b string) int {
-	a, b = strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/")
-	for i := range min(len(a), len(b)) {
-		if a[i] == b[i] {
-			continue
-		}
-		if a[i] == '/' {
-			return -1
-		}
-		if b[i] == '/' {
-			return 1
-		}
-		return cmp.Compare(a[i], b[i])
-	}
-	return cmp.Compare(len(a), len(b))
+	l.keys = slices.Insert(l.keys, at, key)
+	return nil
 }

@@ -53,7 +53,7 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	}
 	defer p.file.Close()
 	from.started(p.have())
-	p.claim, from.keep = "", p.keep
+	from.keep = p.keep
 	if from.at != link {
 		p.claim = from.at
 	}

@@ -68,15 +68,17 @@ func (c *Client) Files(ctx context.Context, a Area) iter.Seq2[File, error] {
 	return pages(ctx, c, path, func(e envelope) []File { return e.Files }, func(f File) int64 { return f.ID })
 }
 
+func filePath(id int64) string { return fmt.Sprintf("/files/%d", id) }
+
 // File returns everything about a file. An unknown id is an ErrNotFound.
 func (c *Client) File(ctx context.Context, a Area, id int64) (Details, error) {
-	return get[Details](ctx, c, fmt.Sprintf("/files/%d", id), url.Values{"area": {string(a)}})
+	return get[Details](ctx, c, filePath(id), url.Values{"area": {string(a)}})
 }
 
 // Sent returns everything about a file that the caller has sent to another user.
 // An unknown id is an ErrNotFound.
 func (c *Client) Sent(ctx context.Context, to string, id int64) (Details, error) {
-	return get[Details](ctx, c, fmt.Sprintf("/files/%d", id), url.Values{"d": {to}})
+	return get[Details](ctx, c, filePath(id), url.Values{"d": {to}})
 }
 
 // Named returns the files of an area that have this name, newest first, at most
@@ -102,19 +104,18 @@ func (c *Client) Named(ctx context.Context, a Area, name string, limit int) ([]F
 
 // Delete moves a file to the backup area, and returns the file there.
 func (c *Client) Delete(ctx context.Context, id int64) (File, error) {
-	return c.move(ctx, "DELETE", fmt.Sprintf("/files/%d", id))
+	return c.move(ctx, "DELETE", filePath(id))
 }
 
 // Restore moves a file back from the backup area, and returns it.
 func (c *Client) Restore(ctx context.Context, id int64) (File, error) {
-	return c.move(ctx, "POST", fmt.Sprintf("/files/%d/restore", id))
+	return c.move(ctx, "POST", filePath(id)+"/restore")
 }
 
 // Purge removes a file of the backup area for good, and frees its room in the quota.
 // Repeating it is no error. An unknown id is an ErrNotFound.
 func (c *Client) Purge(ctx context.Context, id int64) error {
-	r := request{method: "DELETE", path: fmt.Sprintf("/files/%d", id), query: url.Values{"area": {"backup"}}}
-	return c.call(ctx, r, nil)
+	return c.end(ctx, filePath(id), url.Values{"area": {string(BackupArea)}})
 }
 
 func (c *Client) move(ctx context.Context, method, path string) (File, error) {

@@ -22,6 +22,8 @@ type NewRequest = wire.NewRequest
 // RequestAbout is what a request says to everybody who has its link.
 type RequestAbout = wire.RequestAbout
 
+func requestPath(id string) string { return "/requests/" + url.PathEscape(id) }
+
 // AddRequest makes a request. It does not retry, so that there are never two.
 func (c *Client) AddRequest(ctx context.Context, q NewRequest) (made Request, err error) {
 	err = c.once(ctx, request{method: "POST", path: "/requests", json: q}, &made)
@@ -37,13 +39,13 @@ func (c *Client) Requests(ctx context.Context) ([]Request, error) {
 // ChangeRequest changes a request, and returns the changed request. If it is not open, the error is
 // an ErrNotFound.
 func (c *Client) ChangeRequest(ctx context.Context, id string, q NewRequest) (Request, error) {
-	return result[Request](ctx, c, request{method: "PATCH", path: "/requests/" + url.PathEscape(id), json: q})
+	return result[Request](ctx, c, request{method: "PATCH", path: requestPath(id), json: q})
 }
 
 // EndRequest ends a request at once. What has arrived stays. If it is not open, the error is an
 // ErrNotFound.
 func (c *Client) EndRequest(ctx context.Context, id string) error {
-	return c.call(ctx, request{method: "DELETE", path: "/requests/" + url.PathEscape(id)}, nil)
+	return c.end(ctx, requestPath(id), nil)
 }
 
 // GuestOptions say how to use the link of a request.

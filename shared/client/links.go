@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 
 	"ferry/shared/wire"
@@ -24,14 +23,14 @@ type ChangeFile = wire.ChangeFile
 const OwnLink = "own"
 
 func linkPath(id int64, link string) string {
-	return fmt.Sprintf("/files/%d/links/%s", id, url.PathEscape(link))
+	return filePath(id) + "/links/" + url.PathEscape(link)
 }
 
 // AddLinks sends a file of the user area to more people, each with a link of their own, or makes
 // one more link. It does not retry, so that nobody gets two messages.
 func (c *Client) AddLinks(ctx context.Context, id int64, l NewLinks) ([]Link, error) {
 	var made struct{ Links []Link }
-	r := request{method: "POST", path: fmt.Sprintf("/files/%d/links", id), json: l}
+	r := request{method: "POST", path: filePath(id) + "/links", json: l}
 	if err := c.once(ctx, r, &made); err != nil {
 		return nil, err
 	}
@@ -59,5 +58,5 @@ func (c *Client) RenewLink(ctx context.Context, id int64) (Details, error) {
 
 // ChangeFile changes a file of the user area, and returns the changed file.
 func (c *Client) ChangeFile(ctx context.Context, id int64, change ChangeFile) (Details, error) {
-	return result[Details](ctx, c, request{method: "PATCH", path: fmt.Sprintf("/files/%d", id), json: change})
+	return result[Details](ctx, c, request{method: "PATCH", path: filePath(id), json: change})
 }

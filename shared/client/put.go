@@ -196,8 +196,8 @@ func (s sections) Open(_ context.Context, number int) io.ReadCloser {
 }
 
 func (s sections) Order() (numbers []int) {
-	for number := 1; number <= s.session.Parts; number++ {
-		numbers = append(numbers, number)
+	for i := range s.session.Parts {
+		numbers = append(numbers, i+1)
 	}
 	return numbers
 }

@@ -57,6 +57,11 @@ func result[T any](ctx context.Context, c *Client, r request) (answer T, err err
 	return answer, err
 }
 
+// end removes what is at a path, for the client's user.
+func (c *Client) end(ctx context.Context, path string, query url.Values) error {
+	return c.call(ctx, request{method: "DELETE", path: path, query: query}, nil)
+}
+
 // once sends a request, and again with a new bearer if its bearer is refused.
 func (c *Client) once(ctx context.Context, r request, into any) error {
 	bearer, err := c.try(ctx, r, "", into)

@@ -46,7 +46,7 @@ func (s Session) size(number int) int64 {
 // check refuses a session whose parts do not make up a file of this length.
 func (s Session) check(length int64) error {
 	if s.ID == "" || s.Length != length || s.Parts < 1 || s.PartSize < 1 && length > 0 ||
-		s.size(s.Parts) < 0 || s.size(s.Parts) > s.PartSize || int64(s.Parts-1)*s.PartSize+s.size(s.Parts) != length {
+		s.size(s.Parts) < 0 || int64(s.Parts-1)*s.PartSize+s.size(s.Parts) != length {
 		return fmt.Errorf("%w: the upload session's parts do not add up to the file", ErrAnswer)
 	}
 	return nil
@@ -72,7 +72,7 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 
 // Abort ends a session and removes its parts.
 func (c *Client) Abort(ctx context.Context, id string) error {
-	return c.call(ctx, request{method: "DELETE", path: sessionPath(id)}, nil)
+	return c.end(ctx, sessionPath(id), nil)
 }
 
 // Sessions yields the caller's open sessions, and those of others that send files to the caller's

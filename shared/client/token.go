@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 
 	"ferry/shared/wire"
@@ -44,12 +43,12 @@ func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
 
 // EndToken ends a token at once. An unknown id is an ErrNotFound.
 func (c *Client) EndToken(ctx context.Context, id string) error {
-	return c.call(ctx, request{method: "DELETE", path: fmt.Sprintf("/tokens/%s", url.PathEscape(id))}, nil)
+	return c.end(ctx, "/tokens/"+url.PathEscape(id), nil)
 }
 
 // EndTokens ends all tokens, logins and bearers of the user, including this client's.
 func (c *Client) EndTokens(ctx context.Context) error {
-	return c.call(ctx, request{method: "DELETE", path: "/tokens"}, nil)
+	return c.end(ctx, "/tokens", nil)
 }
 
 // ChangePassword sets a new password and ends all tokens, logins and bearers, including this

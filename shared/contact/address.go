@@ -45,7 +45,7 @@ func ParseAddress(text string) (string, error) {
 // that any server understands them. A domain that is ASCII already stays as it is.
 func ASCIIDomain(address string) (string, error) {
 	at := strings.LastIndexByte(address, '@') + 1
-	if isASCII(address[at:]) {
+	if IsASCII(address[at:]) {
 		return address, nil
 	}
 	domain, err := idna.Lookup.ToASCII(address[at:])
@@ -57,7 +57,7 @@ func ASCIIDomain(address string) (string, error) {
 
 // CheckLocal returns ErrLocal unless the part before the @ is ASCII.
 func CheckLocal(address string) error {
-	if at := strings.LastIndexByte(address, '@'); !isASCII(address[:max(at, 0)]) {
+	if at := strings.LastIndexByte(address, '@'); !IsASCII(address[:max(at, 0)]) {
 		return ErrLocal
 	}
 	return nil
@@ -83,7 +83,8 @@ func Readable(address string) string {
 	return address[:at] + domain
 }
 
-func isASCII(s string) bool {
+// IsASCII reports whether a text has only ASCII characters.
+func IsASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 

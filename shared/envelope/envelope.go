@@ -33,48 +33,39 @@ type File struct {
 	LinkURL  string `json:"linkURL"`
 }
 
-// Success is an endpoint's part of an envelope; Write adds the rest.
-type Success struct {
-	Description string
-	User        string
-	Bearer      string
-	LinkURL     string
-	Files       []File // the field is left out if nil, but not if empty
-}
-
-// body is an envelope.
-type body struct {
-	Status      int    `json:"status"`
+// Body is an envelope.
+type Body struct {
+	Status      int    `json:"status"` // 0 for a success
 	Description string `json:"description"`
-	APIVersion  string `json:"apiver"`
+	APIVersion  string `json:"apiver"` // Write sets it
 	User        string `json:"user,omitempty"`
 	Bearer      string `json:"bearer,omitempty"`
 	LinkURL     string `json:"linkURL,omitempty"`
-	Files       []File `json:"files,omitzero"`
-	Time        string `json:"time"`
+	Files       []File `json:"files,omitzero"` // left out if nil, but not if empty
+	Time        string `json:"time"`           // Write sets it
 }
 
-// Write sends a success with status 200.
-func Write(w http.ResponseWriter, now time.Time, s Success) error { return writeBody(w, now, 0, s) }
+// Write sends an envelope, a success with status 200.
+func Write(w http.ResponseWriter, now time.Time, b Body) error {
+	b.APIVersion = APIVersion
+	b.Time = now.String()
+	return WriteJSON(w, max(b.Status, http.StatusOK), b)
+}
 
 // WriteError sends the envelope of an error with this status.
 func WriteError(w http.ResponseWriter, now time.Time, status int) error {
-	return writeBody(w, now, status, Success{Description: http.StatusText(status)})
+	return Write(w, now, Body{Status: status, Description: http.StatusText(status)})
 }
 
-func writeBody(w http.ResponseWriter, now time.Time, status int, s Success) error {
-	return WriteJSON(w, max(status, http.StatusOK), body{
-		status, s.Description, APIVersion, s.User, s.Bearer, s.LinkURL, s.Files, now.String(),
-	})
-}
-
-// WriteJSON sends v with a status.
+// WriteJSON sends v with a status, as JSON with a line end.
 func WriteJSON(w http.ResponseWriter, status int, v any) error {
-	text, err := encode(v)
-	if err != nil {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // the & of links stays
+	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	return WriteText(w, status, text)
+	return WriteText(w, status, text.Bytes())
 }
 
 // WriteNothing answers a request that has nothing to show with a 204, unless it failed.
@@ -85,15 +76,6 @@ func WriteNothing(w http.ResponseWriter, err error) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// encode is json.Marshal with a line end, and without escaping the & of links.
-func encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return buf.Bytes(), err
 }
 
 // WriteText sends a whole body. It is JSON unless the headers name another type.

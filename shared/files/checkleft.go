@@ -27,7 +27,7 @@ type leftover struct {
 
 // objects lists both areas and notes the leftovers.
 func (c *Check) objects(ctx context.Context) error {
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		_, err := c.sweeper.each(ctx, area, "", func(string) string { return "" }, func(chunk []blob.Object) (int, error) {
 			items, err := c.sweeper.recordsOf(ctx, area, chunk)
 			if err != nil {
@@ -87,11 +87,11 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 		if l.Owner != f.Owner || l.ID != f.ID || l.Length != f.Length {
 			continue
 		}
-		written, err := blob.Measure(ctx, c.Blobs, l.Area, l.Blob, false, func(int64) {})
+		written, err := blob.Measure(ctx, c.Blobs, l.Area, l.Blob, false, nil)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil || fmt.Sprintf("%016x", written.CRC64NVME) != f.CRC64 {
+		if err != nil || !f.Fits(written) {
 			continue
 		}
 		c.mu.Lock()
@@ -195,7 +195,7 @@ func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err err
 	if err != nil || named {
 		return false, err
 	}
-	_, err = blob.Measure(ctx, c.Blobs, l.Area, l.Blob, true, func(int64) {})
+	_, err = blob.Measure(ctx, c.Blobs, l.Area, l.Blob, true, nil)
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
 	}

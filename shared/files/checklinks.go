@@ -104,7 +104,7 @@ func newer(a, b File) int {
 // hasBytes reports whether there are bytes where a record says, or leftovers that may belong to
 // it.
 func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {
-	_, err := c.measure(ctx, f, true, func(int64) {})
+	_, err := c.measure(ctx, f, true, nil)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) && (!c.Blobs.Local() || ctx.Err() != nil) {
 		return false, fault.Wrap(err, "looking for the bytes of a link")
 	}

@@ -34,13 +34,12 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	if sess.Length < 0 {
 		return nil, fault.Parameter("length", "length is missing: this session began without one")
 	}
-	var owner users.User
 	read := s.Now()
-	err := s.Table.Get(ctx, users.Key(sess.Owner), &owner)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, s.badOwner(ctx, sess.Owner, fmt.Errorf("reading a user: %w", err))
+	owner, err := s.user(ctx, sess.Owner)
+	if err != nil {
+		return nil, s.badOwner(ctx, sess.Owner, err)
 	}
-	if err != nil || owner.Incarnation != sess.Incarnation || owner.State == users.Disabled {
+	if owner.Name == "" || owner.Incarnation != sess.Incarnation || owner.State == users.Disabled {
 		return nil, errNoDestination()
 	}
 	if at := sess.Expiry.At; at != 0 && at <= s.Now().Unix() {

@@ -82,7 +82,7 @@ func stored(area blob.Area, o blob.Object) File {
 // Objects yields what each object of both areas shows about its file.
 func Objects(ctx context.Context, s blob.Store) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
-		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for _, area := range blob.Areas() {
 			for after, more := "", true; more; {
 				page, err := s.List(ctx, area, after, blob.MaxList)
 				if err != nil {

@@ -120,6 +120,11 @@ func sortKey(id int64) string { return fmt.Sprintf("%016d", id) }
 
 func (f File) key() table.Key { return Key(f.Area, f.Owner, f.ID) }
 
+// Fits reports whether bytes match the record.
+func (f File) Fits(w blob.Written) bool {
+	return w.Size == f.Length && fmt.Sprintf("%016x", w.CRC64NVME) == f.CRC64
+}
+
 // Expired reports whether the file's time in its area is over, even if no sweep
 // has moved it yet.
 func (f File) Expired(now time.Time) bool { return f.Expires != 0 && now.Unix() >= f.Expires }
@@ -218,7 +223,7 @@ type Reread func(context.Context) (File, error)
 // call to the store.
 func (s *Service) SignGet(ctx context.Context, f File, reread Reread, how blob.Signed) (string, error) {
 	f, err := s.look(ctx, f, reread, func(f File) (int64, error) {
-		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, nil)
 		return written.Size, err
 	})
 	if err != nil {
@@ -244,7 +249,7 @@ func (s *Service) SignRange(ctx context.Context, f File, reread Reread, off, n i
 	defer cancel()
 	var key string
 	f, err := s.look(ctx, f, reread, func(f File) (int64, error) {
-		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, nil)
 		if err == nil {
 			of := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", f.Blob, off, n))
 			key = fmt.Sprintf("%s%s-%x", Entries, s.Now().UTC().Format(time.DateOnly), of[:16])

@@ -266,7 +266,7 @@ func (s *Service) bring(ctx context.Context, f File) error {
 		if at.place() != f.place() {
 			return s.Blobs.Copy(ctx, at.Area, at.Blob, f.Area, f.Blob)
 		}
-		_, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, func(int64) {})
+		_, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, nil)
 		return err // nil if another mover was faster
 	})
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ferry/shared/blob"
@@ -50,7 +51,7 @@ func (s *Service) open(ctx context.Context, sess Session, ops []table.Op) error 
 	need, room := sess.stated(), free
 	for {
 		bound := sess.opened(1).Expire(sess.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
-		err = s.Table.Write(ctx, append(ops[:len(ops):len(ops)], bound)...)
+		err = s.Table.Write(ctx, append(slices.Clip(ops), bound)...)
 		if refused, ok := errors.AsType[*table.ConditionError](err); !ok || refused.Op != len(ops) {
 			return err
 		}

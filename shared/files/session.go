@@ -290,11 +290,11 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 	if sess.Done {
 		return sess, errDone()
 	}
-	u, err := s.Users.Get(ctx, cmp.Or(sess.By.User, sess.Owner))
-	if err != nil && !errors.Is(err, users.ErrUnknown) {
+	u, err := s.user(ctx, cmp.Or(sess.By.User, sess.Owner))
+	if err != nil {
 		return sess, err
 	}
-	if err != nil || u.State != users.Active || sess.By.UserIncarnation != u.Incarnation {
+	if u.State != users.Active || sess.By.UserIncarnation != u.Incarnation {
 		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
 	if sess.By.Request != "" { // the request may have ended
@@ -418,12 +418,12 @@ func (s *Service) holdRoom(ctx context.Context, sess *Session) error {
 func (s *Service) reserveAgain(
 	ctx context.Context, sess *Session, r *reservation, until time.Time, mark table.Op,
 ) error {
-	owner, err := s.Users.Get(ctx, sess.Owner)
+	owner, err := s.user(ctx, sess.Owner)
 	switch {
-	case errors.Is(err, users.ErrUnknown), err == nil && owner.Incarnation != sess.Incarnation:
-		return errNoDestination()
 	case err != nil:
 		return err
+	case owner.Name == "" || owner.Incarnation != sess.Incarnation:
+		return errNoDestination()
 	case owner.Quota == 0: // the quota was lifted
 		sess.Reserved = ""
 		return nil
@@ -460,15 +460,18 @@ func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error
 	if sess.Reserved == "" {
 		return nil
 	}
-	owner, err := s.Users.Get(ctx, sess.Owner)
-	if errors.Is(err, users.ErrUnknown) {
-		return errNoDestination()
+	owner, err := s.user(ctx, sess.Owner)
+	if err != nil {
+		return err
 	}
 	left := owner.Quota - owner.Used
-	if err == nil && owner.Quota > 0 && bytes > left {
+	switch {
+	case owner.Name == "":
+		return errNoDestination()
+	case owner.Quota > 0 && bytes > left:
 		return errQuota(sess.own(), left)
 	}
-	return err
+	return nil
 }
 
 // inSession reports whether an object without a record belongs to a session. If the session is

@@ -184,7 +184,7 @@ func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, o
 	case !of.removed && id > of.LastFile:
 		why = "it is newer than the table: was an older table restored?"
 	case f.ID != 0:
-		written, failed := s.measure(ctx, f, true, func(int64) {})
+		written, failed := s.measure(ctx, f, true, nil)
 		if failed != nil && s.Blobs.Local() && ctx.Err() == nil {
 			failed = blob.ErrNotFound // the medium cannot read them
 		}

@@ -70,23 +70,23 @@ func (o Outbox) userWindows(user string, n int64) []limit.Window {
 
 // Allowances returns what a user has left today and in this hour; nil means no limit. It makes one
 // call to the table.
-func (o Outbox) Allowances(ctx context.Context, user string) (today, hour *wire.Allowance, err error) {
+func (o Outbox) Allowances(ctx context.Context, user string) (n wire.Notices, err error) {
 	now, windows := o.Now(), o.userWindows(user, 0)
 	items, err := o.Table.GetMany(ctx, windows[0].Key(now), windows[1].Key(now))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the count of notices: %w", err)
+		return n, fmt.Errorf("reading the count of notices: %w", err)
 	}
 	all := [2]*wire.Allowance{}
 	for i, w := range windows {
 		left, err := w.Left(items[i])
 		if err != nil {
-			return nil, nil, err
+			return n, err
 		}
 		if w.Most > 0 {
 			all[i] = &wire.Allowance{Limit: w.Most, Left: left, Reset: w.End(now)}
 		}
 	}
-	return all[0], all[1], nil
+	return wire.Notices{Day: all[0], Hour: all[1]}, nil
 }
 
 // hashRecipient keeps addresses out of keys. All spellings of an address have the same hash.

@@ -157,9 +157,6 @@ func inviteLetter(n Notice, service, link string) letter {
 	return l
 }
 
-// sent is LinkIntro without its full stop.
-func (t Texts) sent() string { return strings.TrimSuffix(t.LinkIntro, ".") }
-
 // subject joins a text and a name with a colon. Without a name there is no colon.
 func (t Texts) subject(text, name string) string {
 	return spaced(strings.TrimRight(text+t.Colon+display(name), ": \u00a0"))
@@ -286,7 +283,7 @@ func linkTextOf(n Notice, t Texts, link string, longest int, spell func(string) 
 	message := said(n.Message)
 	text := fmt.Sprintf(t.Shared, sender, name)
 	if name == "" || longest == 0 { // no name, or no room for one
-		text = fmt.Sprintf(t.sent()+":", sender)
+		text = fmt.Sprintf(strings.TrimSuffix(t.LinkIntro, ".")+":", sender)
 	}
 	text += " " + link
 	if message != "" {

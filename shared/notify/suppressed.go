@@ -113,21 +113,18 @@ func Suppressed(ctx context.Context, t table.Table, address string) (e Suppressi
 	return e, len(e.Causes()) > 0, fault.Wrap(err, "looking for a suppressed address", table.ErrNotFound)
 }
 
-// StopMail stores the opt-out of an address's owner, and returns the address's entry. It makes
-// one call to the table, or two if that was already stored.
-func StopMail(ctx context.Context, t table.Table, address string, now time.Time) (e Suppression, err error) {
-	err = t.Update(ctx, Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0)), &e)
-	if errors.Is(err, table.ErrCondition) { // the time of the first opt-out stays
-		e, _, err = Suppressed(ctx, t, address)
-	}
-	return e, fault.Wrap(err, "stopping the mail to an address")
+// StopMail stores the opt-out of an address's owner. The time of the first opt-out stays. It makes
+// one call to the table.
+func StopMail(ctx context.Context, t table.Table, address string, now time.Time) error {
+	op := Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0))
+	return fault.Wrap(t.Update(ctx, op, &Suppression{}), "stopping the mail to an address", table.ErrCondition)
 }
 
-// ResumeMail ends only the owner's opt-out, and returns the address's entry. It makes two calls
-// to the table, or one if there was no opt-out.
-func ResumeMail(ctx context.Context, t table.Table, address string) (Suppression, error) {
-	_, left, err := lift(ctx, t, address, func(e *Suppression) { e.Stopped = 0 })
-	return left, err
+// ResumeMail ends only the owner's opt-out. It makes two calls to the table, or one if there was no
+// opt-out.
+func ResumeMail(ctx context.Context, t table.Table, address string) error {
+	_, _, err := lift(ctx, t, address, func(e *Suppression) { e.Stopped = 0 })
+	return err
 }
 
 // AllowMail ends only the provider's reason, and returns the address's entry; was is

@@ -53,14 +53,12 @@ func add(why notify.SuppressReason, after time.Duration) step {
 
 func stop(after time.Duration) step {
 	return func(ctx context.Context, db table.Table, address string) error {
-		_, err := notify.StopMail(ctx, db, address, start().Add(after))
-		return err
+		return notify.StopMail(ctx, db, address, start().Add(after))
 	}
 }
 
 func undo(ctx context.Context, db table.Table, address string) error {
-	_, err := notify.ResumeMail(ctx, db, address)
-	return err
+	return notify.ResumeMail(ctx, db, address)
 }
 
 func allow(ctx context.Context, db table.Table, address string) error {

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -222,20 +223,20 @@ func Check(key Key, conds ...Cond) Op { return Op{Kind: KindCheck, Key: key, Con
 
 // Set gives an attribute a value: a string, bool, integer, nested struct, or slice of these.
 func (o Op) Set(attr string, value any) Op {
-	o.Changes = append(o.Changes[:len(o.Changes):len(o.Changes)], Change{Attr: attr, Value: value})
+	o.Changes = append(slices.Clip(o.Changes), Change{Attr: attr, Value: value})
 	return o
 }
 
 // Add adds n to an integer attribute. A missing one counts as 0; another type is
 // an error. The sum must fit into an int64.
 func (o Op) Add(attr string, n int64) Op {
-	o.Changes = append(o.Changes[:len(o.Changes):len(o.Changes)], Change{Attr: attr, Value: n, Add: true})
+	o.Changes = append(slices.Clip(o.Changes), Change{Attr: attr, Value: n, Add: true})
 	return o
 }
 
 // If adds conditions on the item before the operation.
 func (o Op) If(conds ...Cond) Op {
-	o.Conds = append(o.Conds[:len(o.Conds):len(o.Conds)], conds...)
+	o.Conds = append(slices.Clip(o.Conds), conds...)
 	return o
 }
 

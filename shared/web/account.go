@@ -46,24 +46,20 @@ func (v *visit) account(status int, p accountPage) error {
 		return err
 	}
 	for _, t := range all.Tokens {
-		if identity.Scope(t.Scope).IsLogin() {
-			p.Devices = append(p.Devices, t)
-		} else {
+		switch {
+		case !identity.Scope(t.Scope).IsLogin():
 			p.Tokens = append(p.Tokens, t)
+		case t.This: // it comes first
+			p.Devices = slices.Insert(p.Devices, 0, t)
+		default:
+			p.Devices = append(p.Devices, t)
 		}
 	}
-	slices.SortStableFunc(p.Devices, func(a, b wire.Token) int { // this one first
-		return map[bool]int{true: 1}[b.This] - map[bool]int{true: 1}[a.This]
-	})
 	return v.show(status, "account", p)
 }
 
 // changeAccount does what one of the page's forms asks for.
-func (v *visit) changeAccount() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) changeAccount(form url.Values) error {
 	switch form.Get("do") {
 	case "token":
 		return v.makeToken(wire.NewToken{Name: form.Get("name"), Scope: form.Get("scope"), Expires: form.Get("expires")})
@@ -132,13 +128,7 @@ func (v *visit) replacePassword(in wire.NewPassword) error {
 	if _, err := v.ask(question{at: "POST /me/password", json: in}, nil); err != nil {
 		return err
 	}
-	v.again = nil
-	cookie, _ := v.ports.Cookie(v.r.Context())
-	u, err := v.ports.Users().Get(v.r.Context(), v.who.Name)
-	if err == nil {
-		err = v.begin(cookie, u)
-	}
-	if err != nil {
+	if err := v.beginAgain(v.who.Name); err != nil {
 		return err
 	}
 	return v.to("account", url.Values{"changed": {"1"}})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"ferry/shared/envelope"
@@ -52,8 +53,8 @@ func (v *visit) ask(q question, out any) (*reply, error) {
 		outer.User = inner.User
 		outer.Accepted = inner.Accepted
 	}
-	if redirected := a.status > 300 && a.status < 400 && a.status != http.StatusFound && a.status != http.StatusSeeOther &&
-		a.status != http.StatusNotModified; failed == nil && (redirected || a.status >= 400) {
+	own := []int{http.StatusFound, http.StatusSeeOther, http.StatusNotModified} // an endpoint's redirects, not the mux's
+	if failed == nil && a.status >= http.StatusMultipleChoices && !slices.Contains(own, a.status) {
 		failed = fault.New(fault.NotFound, "no endpoint has this path") // for example, because the id in it is not one
 	}
 	if failed != nil || out == nil {

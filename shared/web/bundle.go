@@ -153,18 +153,9 @@ func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
 func isFolder(e wire.Entry) bool { return strings.HasSuffix(e.Path, "/") }
 
-// Page returns the address of this page with other values in its query.
+// Page returns the address of this page with other values in its query. Empty values are left out.
 func (p landingPage) Page(pairs ...string) string {
-	q := url.Values{}
-	for name, values := range p.Query {
-		q[name] = values
-	}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			q.Set(pairs[i], pairs[i+1])
-		}
-	}
-	return "l?" + q.Encode()
+	return "l" + changed(p.Query, pairs...)
 }
 
 // part returns the address of the page that begins at an entry, or "" if there is none.

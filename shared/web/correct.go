@@ -29,11 +29,7 @@ func (p page) Correct(file int64, link, to, next string) correction {
 }
 
 // correct handles the form. An error is shown on the page that the form came from.
-func (v *visit) correct() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) correct(form url.Values) error {
 	back := next(form.Get("next"), "files")
 	to := strings.TrimSpace(form.Get("to"))
 	v.again = func(_ int, wrong error) error {

@@ -7,30 +7,25 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/api/file"
 	"ferry/shared/contact"
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/wire"
 )
 
-// panel is what a page shows of one file, as the API returns it.
-type panel struct {
-	ID            int64               `json:"id"`
-	Name          string              `json:"name"`
-	Length        int64               `json:"length"`
-	Type          string              `json:"type"`
-	Modified      int64               `json:"modified"`
-	Expires       time.Time           `json:"expires"`
-	CRC64NVME     string              `json:"crc64nvme"`
-	SHA256        string              `json:"sha256"`
-	Entries       int                 `json:"entries"`
-	Uploader      string              `json:"uploader"`
-	Request       string              `json:"request"`
-	By            string              `json:"by"`
-	LinkURL       string              `json:"linkURL"`
-	Links         []wire.Link         `json:"links"`
-	Notifications []wire.Notification `json:"notifications"`
+// stored is a file as the API returns it.
+type stored struct {
+	file.Record
+	Expires time.Time `json:"expires"` // instead of the record's text
+}
 
+// Count returns how many files and folders a bundle has.
+func (s stored) Count() int64 { return int64(s.Entries) }
+
+// panel is what a page shows of one file.
+type panel struct {
+	stored
 	Page     string // the address of the page with this panel
 	Close    string // and of the page without it
 	Shown    []shownLink
@@ -41,7 +36,6 @@ type panel struct {
 // shownLink is a link of a file, as the file's page shows it.
 type shownLink struct {
 	wire.Link
-	Icon    string
 	Became  outcome
 	Problem string // why a message did not arrive; empty if it may have arrived
 	Live    bool   // it can be changed
@@ -95,12 +89,9 @@ func rankOf(l shownLink) int {
 }
 
 func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
-	s := shownLink{Link: l, Icon: "link", Number: number}
+	s := shownLink{Link: l, Number: number}
 	s.EndsEarly = !l.Expires.IsZero() && l.Expires != p.Expires
 	s.Live = l.State != string(links.Ended) && l.State != string(links.Deleted)
-	if l.Channel != "" {
-		s.Icon = page{}.Channel(l.Channel)
-	}
 	var m message
 	for _, n := range p.Notifications {
 		if n.ID == l.ID {
@@ -150,11 +141,6 @@ func (p page) Days(span string) string {
 	n, _ := strconv.ParseInt(span[:len(span)-1], 10, 64)
 	return p.T("file.in", p.N("time.days", n))
 }
-
-// Count returns how many files and folders a bundle has, At when the file arrived, IDText its id.
-func (p *panel) Count() int64   { return int64(p.Entries) }
-func (p *panel) At() time.Time  { return time.UnixMilli(p.Modified) }
-func (p *panel) IDText() string { return strconv.FormatInt(p.ID, 10) }
 
 // Own returns the address that downloads the file by its own link, or the link's page if it has a
 // limit or a password, or "" if it has ended.

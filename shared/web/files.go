@@ -66,15 +66,8 @@ type fileRow struct {
 
 // openUpload is an upload that is not complete.
 type openUpload struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	Length  *int64    `json:"length"`
-	Expires time.Time `json:"expires"`
-	From    string    `json:"from"`
-	By      string    `json:"by"`
-	Request string    `json:"request"`
-	Arrived []wire.Arrived
-	sent    int64 // how many bytes have arrived; -1 if not known
+	wire.Session
+	sent int64 // how many bytes have arrived; -1 if not known
 }
 
 // Share returns what percentage has arrived.
@@ -85,14 +78,22 @@ func (u openUpload) Share() int64 {
 	return max(0, u.sent) * 100 / *u.Length
 }
 
-// orders are the ways to sort files.
-func orders() []string { return []string{"new", "old", "name", "size", "ends"} }
-
 // Orders returns the ways to sort files.
-func (filesPage) Orders() []string { return orders() }
+func (filesPage) Orders() []string { return []string{"new", "old", "name", "size", "ends"} }
 
 // Page returns the address of the page with other values in its query. An empty value removes its parameter.
 func (p filesPage) Page(pairs ...string) string { return "files" + changed(p.query, pairs...) }
+
+// picked returns the values that a query has for these names, shortened.
+func picked(q url.Values, names ...string) url.Values {
+	some := url.Values{}
+	for _, name := range names {
+		if q.Get(name) != "" {
+			some.Set(name, bounded(q.Get(name)))
+		}
+	}
+	return some
+}
 
 // changed returns a query with some values changed, with its question mark.
 func changed(query url.Values, pairs ...string) string {
@@ -138,15 +139,10 @@ func (v *visit) showFiles() error {
 func (v *visit) filesOf(q url.Values) (filesPage, error) {
 	p := filesPage{
 		Backup: q.Get("area") == string(blob.Backup), Search: strings.TrimSpace(bounded(q.Get("search"))), Sort: q.Get("sort"),
-		Request: q.Get("request"), query: url.Values{},
+		Request: q.Get("request"), query: picked(q, "area", "search", "sort", "request", "after", "before", "from"),
 	}
-	if !slices.Contains(orders(), p.Sort) {
+	if !slices.Contains(p.Orders(), p.Sort) {
 		p.Sort = "new"
-	}
-	for _, name := range []string{"area", "search", "sort", "request", "after", "before", "from"} {
-		if q.Get(name) != "" {
-			p.query.Set(name, bounded(q.Get(name)))
-		}
 	}
 	for text := range strings.SplitSeq(q.Get("deleted"), ",") {
 		if id, err := strconv.ParseInt(text, 10, 64); err == nil && len(p.Deleted) < filesRows {
@@ -391,8 +387,9 @@ func (v *visit) gone(status int, wrong error) error {
 // Part returns a percentage of a number.
 func (page) Part(n, percent int64) int64 { return n / 100 * percent }
 
-// Unix returns the time of Unix seconds.
+// Unix returns the time of Unix seconds, and Milli that of Unix milliseconds.
 func (page) Unix(seconds int64) time.Time { return param.Time(seconds) }
+func (page) Milli(ms int64) time.Time     { return time.UnixMilli(ms) }
 
 // Deleted says that files are in the backup area now.
 func (p page) Deleted(ids []int64) string { return p.N("files.deleted", int64(len(ids))) }

@@ -52,12 +52,7 @@ func (v *visit) guest() error {
 // requestOf gets what a request says. If the request takes nothing any more, the page says why; if
 // it needs a password, the page asks for it. The guest's secret is passed on to the browser.
 func (v *visit) requestOf(q url.Values, password string) (p guestPage, err error) {
-	p.Query = url.Values{}
-	for _, name := range []string{"lang", "k"} {
-		if q.Has(name) {
-			p.Query.Set(name, q.Get(name))
-		}
-	}
+	p.Query = picked(q, "lang", "k")
 	v.query = p.Query
 	v.again = func(status int, wrong error) error {
 		if !isLocked(wrong) && !fault.Is(wrong, fault.TooMany) {
@@ -87,11 +82,7 @@ func isLocked(err error) bool {
 }
 
 // openRequest takes the password of a request. From then on the guest's secret is enough.
-func (v *visit) openRequest() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) openRequest(form url.Values) error {
 	p, err := v.requestOf(form, form.Get("password"))
 	if err != nil {
 		return err

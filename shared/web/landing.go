@@ -74,16 +74,11 @@ func (v *visit) showLink(p landingPage, q url.Values) (err error) {
 // link gets what a link leads to. If it leads to nothing, the page says why.
 func (v *visit) link(q url.Values) (p landingPage, err error) {
 	v.again = v.dead
-	p.Query = url.Values{}
 	at, token := "/download/file?", "k"
 	if q.Has("z") {
 		at, token = "/download/file/backup?", "z"
 	}
-	for _, name := range []string{token, "claim"} {
-		if q.Has(name) {
-			p.Query.Set(name, bounded(q.Get(name)))
-		}
-	}
+	p.Query = picked(q, token, "claim")
 	if l, ok := texts.Find(q.Get("lang")); ok {
 		p.Query.Set("lang", l.Lang)
 	}
@@ -155,11 +150,7 @@ func (d deadPage) Icon() string {
 // unlock checks the password of a link, or opens a bundle with a limit. It then shows the page with
 // a claim, by which the link can be downloaded. It does not redirect to the download, because
 // browsers do not let a form lead to the store.
-func (v *visit) unlock() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) unlock(form url.Values) error {
 	form.Del("claim")
 	p, err := v.link(form)
 	if err != nil {

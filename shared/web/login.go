@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/identity"
 	"ferry/shared/users"
 )
 
-// loginForm is what the login page shows.
+// loginForm is what the login page shows, and the page for a forgotten password.
 type loginForm struct {
 	User, Next, Wrong string
 	Note              alert     // what has just happened
@@ -26,7 +27,7 @@ func (v *visit) showLogin() error {
 		return v.to(next(to, "send"), nil)
 	}
 	in := loginForm{Next: to, User: q.Get("user")}
-	if _, ok := v.ports.Cookie(v.r.Context()); !ok {
+	if !v.logins {
 		in.Wrong = v.T("login.plain")
 	}
 	_, had := v.r.Cookie(v.cookie.Name)
@@ -44,17 +45,12 @@ func (v *visit) showLogin() error {
 }
 
 // login logs this browser in. A temporary password leads to the page where the user chooses a new one.
-func (v *visit) login() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) login(form url.Values) error {
 	in := loginForm{User: strings.TrimSpace(form.Get("user")), Next: next(form.Get("next"), "")}
 	v.query = url.Values{"next": {in.Next}}
-	cookie, ok := v.ports.Cookie(v.r.Context())
 	v.again = func(status int, wrong error) error {
 		switch {
-		case !ok:
+		case !v.logins:
 			in.Wrong = v.T("login.plain")
 		case status == http.StatusUnauthorized:
 			in.Wrong = v.T("login.wrong")
@@ -65,7 +61,7 @@ func (v *visit) login() error {
 		}
 		return v.show(status, "login", in)
 	}
-	if !ok {
+	if !v.logins {
 		return fault.New(fault.Forbidden, "browsers can log in only over https")
 	}
 	c := identity.FormCredential(v.r, in.User, form.Get("password"))
@@ -76,29 +72,39 @@ func (v *visit) login() error {
 	if u.State == users.FirstAccess {
 		return v.firstAccess(in.User, c.Password)
 	}
-	if err := v.begin(cookie, u); err != nil {
+	if err := v.begin(u); err != nil {
 		return err
 	}
 	return v.to(next(in.Next, "send"), nil)
 }
 
 // begin logs a user in on this browser.
-func (v *visit) begin(cookie identity.Cookie, u users.User) error {
+func (v *visit) begin(u users.User) error {
 	want := identity.APIToken{Name: v.browser(), Scope: identity.ScopeAccount, Idle: int64(identity.BrowserIdle.Seconds())}
 	token, _, err := v.tokens.Make(v.r.Context(), u, want)
 	if err == nil {
-		http.SetCookie(v.w, cookie.Set(token))
+		http.SetCookie(v.w, v.cookie.Set(token))
 	}
 	return err
 }
 
+// beginAgain logs a user in whose new password has just ended all logins.
+func (v *visit) beginAgain(name string) error {
+	v.again = nil
+	u, err := v.ports.Users().Get(v.r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return v.begin(u)
+}
+
 // firstAccess leads new users to the page where they choose their password.
 func (v *visit) firstAccess(name, password string) error {
-	var found changeLink
+	var found envelope.Body
 	if _, err := v.ask(question{at: "POST /auth/first", name: name, password: password}, &found); err != nil {
 		return err
 	}
-	token, err := found.token()
+	token, err := changeToken(found)
 	if err != nil {
 		return err
 	}

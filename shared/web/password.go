@@ -4,45 +4,30 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/users"
 )
 
-// changeLink is an answer of the API with the link that changes a password.
-type changeLink struct {
-	User    string `json:"user"`
-	LinkURL string `json:"linkURL"`
-}
-
-func (c changeLink) token() (string, error) {
-	u, err := url.Parse(c.LinkURL)
+// changeToken returns the token in an answer of the API with the link that changes a password.
+func changeToken(answer envelope.Body) (string, error) {
+	u, err := url.Parse(answer.LinkURL)
 	if err != nil {
 		return "", fault.Wrap(err, "reading a change link")
 	}
 	return u.Query().Get("k"), nil
 }
 
-// forgotForm is what the page for a forgotten password shows.
-type forgotForm struct {
-	User, Wrong string
-	Again       time.Time
-}
-
 func (v *visit) showForgot() error {
-	return v.show(http.StatusOK, "forgot", forgotForm{User: v.r.URL.Query().Get("user")})
+	return v.show(http.StatusOK, "forgot", loginForm{User: v.r.URL.Query().Get("user")})
 }
 
 // forgot has a code mailed, and leads to the page where it is entered.
-func (v *visit) forgot() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
-	in := forgotForm{User: strings.TrimSpace(form.Get("user"))}
+func (v *visit) forgot(form url.Values) error {
+	in := loginForm{User: strings.TrimSpace(form.Get("user"))}
 	v.again = func(status int, wrong error) error {
 		switch status {
 		case http.StatusTooManyRequests:
@@ -59,12 +44,12 @@ func (v *visit) forgot() error {
 	if _, valid := users.CanonicalName(in.User); !valid { // no user can have it, so this reveals nothing
 		return fault.New(fault.Invalid, "no user can have this name")
 	}
-	var found changeLink
+	var found envelope.Body
 	q := url.Values{"u": {in.User}, "lang": {v.Lang}}
 	if _, err := v.ask(question{at: "GET /auth/forget?" + q.Encode()}, &found); err != nil {
 		return err
 	}
-	token, err := found.token()
+	token, err := changeToken(found)
 	if err != nil {
 		return err
 	}
@@ -108,7 +93,7 @@ func (v *visit) checkToken(in *passwordForm) error {
 		}
 		return v.show(status, "password-dead", nil)
 	}
-	var found changeLink
+	var found envelope.Body
 	_, err := v.ask(question{
 		at: "POST /auth/change", form: url.Values{"k": {in.Token}},
 		// A visitor who comes from a mail on another site has not sent a form from there.
@@ -126,11 +111,7 @@ func (v *visit) checkToken(in *passwordForm) error {
 
 // changePassword sets a new password. A user with an invitation or a temporary password is then
 // logged in; one with a code is led to the login.
-func (v *visit) changePassword() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) changePassword(form url.Values) error {
 	in := passwordForm{Token: form.Get("k"), User: form.Get("user"), Code: form.Get("code")}
 	v.query = url.Values{"k": {in.Token}}
 	code := strings.Join(strings.FieldsFunc(in.Code, func(r rune) bool { return unicode.IsSpace(r) || r == '-' }), "")
@@ -152,18 +133,13 @@ func (v *visit) changePassword() error {
 	if password == "" {
 		return fault.New(fault.Invalid, "the new password is missing")
 	}
-	var found changeLink
+	var found envelope.Body
 	fields := url.Values{"k": {in.Token}, "p": {code}, "z": {password}}
 	if _, err := v.ask(question{at: "POST /auth/change", form: fields}, &found); err != nil {
 		return err
 	}
-	if cookie, ok := v.ports.Cookie(v.r.Context()); ok && code == "" {
-		v.again = nil
-		u, err := v.ports.Users().Get(v.r.Context(), found.User)
-		if err == nil {
-			err = v.begin(cookie, u)
-		}
-		if err != nil {
+	if v.logins && code == "" {
+		if err := v.beginAgain(found.User); err != nil {
 			return err
 		}
 		return v.to("send", nil)

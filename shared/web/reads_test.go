@@ -15,14 +15,13 @@ import (
 // they show or change goes through ask.go.
 func pastEndpoints() []struct{ call, checked string } {
 	return []struct{ call, checked string }{
-		{"account.go Users().Get", "the visitor, whom visit.go has authenticated"},
 		{"files.go Files().Search", "the area of the visitor"},
 		{"files.go Links().OfMany", "of the files that Search found there; SeenBy leaves out what the uploader has sent"},
 		{"files.go Table", "of the notices of those links: notify.States"},
+		{"login.go Users().Get", "the visitor, or the user of a link, whose password an endpoint has just changed"},
 		{"login.go passwords.LoginFirst", "the name and the password in the form"},
 		{"login.go tokens.Make", "the user of LoginFirst, or of a change of the password that an endpoint accepted"},
 		{"login.go tokens.Revoke", "the token in the visitor's cookie"},
-		{"password.go Users().Get", "the user whose password an endpoint has just changed by the link"},
 		{"requests.go Files().List", "the area of the visitor"},
 		{"stop.go Table", "the address in a token that the link key has signed: notify.Suppressed"},
 		{"visit.go callers.Check", "the visitor's cookie"},

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"ferry/shared/blob"
 	"ferry/shared/fault"
@@ -114,6 +113,3 @@ func (p page) Room(r request) (all []string) {
 	}
 	return all
 }
-
-// Arrived returns when a file arrived.
-func (page) Arrived(f *files.Listed) time.Time { return time.UnixMilli(f.Modified) }

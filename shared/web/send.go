@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"ferry/shared/blob"
 	"ferry/shared/contact"
@@ -153,18 +152,10 @@ func (p page) term(days int64) term {
 	return term{strconv.FormatInt(days, 10) + "d", p.T("send.expires-in", span), p.T("send.in", span)}
 }
 
-// sentFile is a file that was sent, as GET /files/{id} shows it.
+// sentFile is a file that was sent.
 type sentFile struct {
-	ID            int64
-	Name          string
-	Type          string
-	Length        int64
-	Entries       int
-	Expires       time.Time
-	LinkURL       string
-	Links         []wire.Link
-	Notifications []wire.Notification
-	Owner         string `json:"-"` // if that is another user
+	stored
+	Owner string `json:"-"` // if that is another user
 }
 
 // Own returns the file's own link.
@@ -226,9 +217,6 @@ func (p page) Here() string {
 	}
 	return "send?" + q.Encode()
 }
-
-// Count returns how many entries a bundle has.
-func (f sentFile) Count() int64 { return int64(f.Entries) }
 
 // SendModules returns the scripts that a sending page needs besides its own. Those that its button
 // needs come first, because a browser may load only six at once.

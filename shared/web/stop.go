@@ -34,11 +34,7 @@ func (v *visit) showStop() error {
 }
 
 // stop stops the mails to an address, or resumes them.
-func (v *visit) stop() error {
-	form, err := v.form()
-	if err != nil {
-		return err
-	}
+func (v *visit) stop(form url.Values) error {
 	v.again = v.wrongStop
 	q := url.Values{"t": {form.Get("t")}}
 	v.query = q

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -27,6 +26,7 @@ type visit struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	cookie identity.Cookie
+	logins bool              // browsers can log in here
 	who    identity.Identity // set by findLogin
 	store  string            // the origin of the store, if the page needs it
 	frames bool              // the page has frames of this site
@@ -37,29 +37,26 @@ type visit struct {
 	err   error
 }
 
-type visitKey struct{}
-
-// handler returns the handler of a view.
+// handler returns the handler of a view. Each visit has an outlet of its own, which knows how to
+// show the visit's errors.
 func (s *site) handler(f view) http.Handler {
-	outlet := s.ports.Outlet()
-	outlet.Links, outlet.WriteError = true, writeError
-	h := outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
-		v := r.Context().Value(visitKey{}).(*visit)
-		v.w, v.r = w, r
-		v.err = v.admit()
-		if v.err == nil {
-			v.err = f(v)
-		}
-		return v.err
-	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, s.visit(r))))
+		v, outlet := s.visit(r), s.ports.Outlet()
+		outlet.Links, outlet.WriteError = true, v.writeError
+		outlet.Handler(func(w http.ResponseWriter, r *http.Request) error {
+			v.w, v.r = w, r
+			v.err = v.admit()
+			if v.err == nil {
+				v.err = f(v)
+			}
+			return v.err
+		}).ServeHTTP(w, r)
 	})
 }
 
 func (s *site) visit(r *http.Request) *visit {
 	v := &visit{site: s, words: s.words(langOf(r, users.User{}))}
-	v.cookie, _ = identity.CookieOf(s.ports.Base(r.Context()), true)
+	v.cookie, v.logins = s.ports.Cookie(r.Context())
 	return v
 }
 
@@ -94,11 +91,10 @@ func langOf(r *http.Request, u users.User) string {
 // findLogin finds who is logged in. It makes one call to the table. Without a valid login it
 // returns an Unauthorized fault.
 func (v *visit) findLogin() (err error) {
-	c, ok := v.ports.Cookie(v.r.Context())
-	if !ok {
+	if !v.logins {
 		return errLoggedOut
 	}
-	found, err := c.Read(v.r)
+	found, err := v.cookie.Read(v.r)
 	if err == nil && found.Kind == identity.None {
 		err = errLoggedOut
 	}
@@ -112,7 +108,7 @@ func (v *visit) findLogin() (err error) {
 		v.words = v.site.words(langOf(v.r, v.who.User))
 	}
 	if err == nil && v.r.Method == http.MethodGet { // the cookie's lifetime restarts with each use
-		http.SetCookie(v.w, c.Set(found.Bearer))
+		http.SetCookie(v.w, v.cookie.Set(found.Bearer))
 	}
 	return err
 }
@@ -168,8 +164,16 @@ func next(text, otherwise string) string {
 	return otherwise
 }
 
-// form reads the form that was sent.
-func (v *visit) form() (url.Values, error) { return param.Form(v.r, true) }
+// posted is a view for a form that was sent.
+func posted(f func(*visit, url.Values) error) view {
+	return func(v *visit) error {
+		form, err := param.Form(v.r, true)
+		if err != nil {
+			return err
+		}
+		return f(v, form)
+	}
+}
 
 // compressed lists the pages that are compressed. Pages that contain a secret are not compressed:
 // someone who could have such a page opened with guesses in its query, and could see its size,
@@ -219,8 +223,7 @@ func (v *visit) policy() string {
 }
 
 // writeError shows the form again, or a page that says what went wrong.
-func writeError(w http.ResponseWriter, r *http.Request, status int) error {
-	v := r.Context().Value(visitKey{}).(*visit)
+func (v *visit) writeError(w http.ResponseWriter, r *http.Request, status int) error {
 	v.w, v.r = w, r
 	if again := v.again; again != nil && status < http.StatusInternalServerError {
 		v.again = nil

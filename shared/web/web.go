@@ -42,15 +42,15 @@ type view func(*visit) error
 // views are the pages, by method and name.
 func views() map[string]view {
 	return map[string]view{
-		"GET login": (*visit).showLogin, "POST login": (*visit).login, "POST logout": (*visit).logout,
-		"GET forgot": known((*visit).showForgot), "POST forgot": known((*visit).forgot),
-		"GET password": known((*visit).showPassword), "POST password": known((*visit).changePassword),
-		"GET stop": known((*visit).showStop), "POST stop": known((*visit).stop),
-		"GET account": loggedIn((*visit).showAccount), "POST account": loggedIn((*visit).changeAccount),
-		"GET l": known((*visit).landing), "POST l": known((*visit).unlock),
-		"GET r": known((*visit).guest), "POST r": known((*visit).openRequest),
+		"GET login": (*visit).showLogin, "POST login": posted((*visit).login), "POST logout": (*visit).logout,
+		"GET forgot": known((*visit).showForgot), "POST forgot": known(posted((*visit).forgot)),
+		"GET password": known((*visit).showPassword), "POST password": known(posted((*visit).changePassword)),
+		"GET stop": known((*visit).showStop), "POST stop": known(posted((*visit).stop)),
+		"GET account": loggedIn((*visit).showAccount), "POST account": loggedIn(posted((*visit).changeAccount)),
+		"GET l": known((*visit).landing), "POST l": known(posted((*visit).unlock)),
+		"GET r": known((*visit).guest), "POST r": known(posted((*visit).openRequest)),
 		"GET send": (*visit).send, "GET qr": (*visit).qr,
-		"GET files": loggedIn((*visit).showFiles), "POST files": loggedIn((*visit).correct), "GET requests": loggedIn((*visit).showRequests),
+		"GET files": loggedIn((*visit).showFiles), "POST files": loggedIn(posted((*visit).correct)), "GET requests": loggedIn((*visit).showRequests),
 	}
 }
 

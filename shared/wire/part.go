@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"time"
+)
+
 // NewSession begins an upload in parts. Without a length the file is streamed.
 type NewSession struct {
 	Name   string `json:"name"`
@@ -12,6 +16,24 @@ type NewSession struct {
 	Bundle bool   `json:"bundle,omitempty"` // see package bundle
 	Files  int64  `json:"files,omitempty"`  // how many files the bundle has
 	By     string `json:"by,omitempty"`     // the name that a guest gives
+}
+
+// Session is an upload in parts, as its uploader or the owner of the area sees it.
+type Session struct {
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	Length   *int64    `json:"length,omitempty"` // bytes, once it is known
+	Type     string    `json:"type,omitempty"`
+	D        string    `json:"d,omitempty"`       // the owner, if not the caller
+	From     string    `json:"from,omitempty"`    // the uploader, if not the caller
+	Request  string    `json:"request,omitempty"` // the request through whose link a guest sends it
+	By       string    `json:"by,omitempty"`      // the name that the guest gave
+	PartSize int64     `json:"partSize"`
+	Parts    int       `json:"parts,omitempty"`
+	State    string    `json:"state"`
+	Created  time.Time `json:"created"`
+	Expires  time.Time `json:"expires"`
+	Arrived  []Arrived `json:"arrived,omitzero"`
 }
 
 // SignParts asks where to send parts, with their checksums as CRC64Text writes them.

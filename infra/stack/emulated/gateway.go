@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"mime"
 	"net"
 	"net/http"
@@ -108,6 +109,7 @@ func forward(w http.ResponseWriter, r *http.Request, invoke invoker) {
 	case errors.Is(err, context.DeadlineExceeded):
 		refuse(w, http.StatusServiceUnavailable)
 	case err != nil || result.Failed != "":
+		log.Printf("%s %s: error %v, function error %q: %.500s", r.Method, r.URL.Path, err, result.Failed, result.Payload)
 		refuse(w, http.StatusInternalServerError)
 	default:
 		respond(w, r, result.Payload)

@@ -214,7 +214,7 @@ func (s *Stack) Empty(ctx context.Context) error {
 	for some := range slices.Chunk(ops, table.MaxOps) {
 		err = errors.Join(err, p.Table.Write(ctx, some...))
 	}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		objects, unlisted := p.Blobs.List(ctx, area, "", blob.MaxList) // no test stores more
 		err = errors.Join(err, unlisted)
 		for _, o := range objects {

@@ -28,7 +28,7 @@ func newLogin(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		return envelope.Write(w, p.Now(), envelope.Success{Description: envelope.Login, User: u.Name, Bearer: bearer})
+		return envelope.Write(w, p.Now(), envelope.Body{Description: envelope.Login, User: u.Name, Bearer: bearer})
 	})
 }
 
@@ -48,7 +48,7 @@ func newFirst(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		return envelope.Write(w, p.Now(), envelope.Success{
+		return envelope.Write(w, p.Now(), envelope.Body{
 			Description: envelope.First, User: u.Name,
 			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, u), token),
 		})
@@ -73,7 +73,7 @@ func newForget(p *api.Ports) http.Handler {
 			return err
 		}
 		p.Notify()
-		return envelope.Write(w, p.Now(), envelope.Success{
+		return envelope.Write(w, p.Now(), envelope.Body{
 			Description: envelope.Forget, User: user, LinkURL: keys.ChangeLink(base, lang, token),
 		})
 	})
@@ -109,7 +109,7 @@ func newChange(p *api.Ports) http.Handler {
 		case isPerson(r):
 			return toPassword(w, r, url.Values{})
 		}
-		return envelope.Write(w, p.Now(), envelope.Success{
+		return envelope.Write(w, p.Now(), envelope.Body{
 			Description: envelope.Forget, User: user,
 			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, users.User{}), c.Token),
 		})

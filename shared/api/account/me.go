@@ -32,11 +32,10 @@ type me struct {
 
 // show costs one call after authentication.
 func (h me) show(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
-	today, hour, err := h.outbox.Allowances(r.Context(), u.Name)
+	notices, err := h.outbox.Allowances(r.Context(), u.Name)
 	if err != nil {
 		return err
 	}
-	notices := wire.Notices{Hour: hour, Day: today}
 	out := wire.Account{Name: u.Name, Email: u.Email, Phone: u.Phone, Lang: u.Lang, Notices: notices}
 	if u.Quota > 0 {
 		out.Quota = &wire.Quota{Limit: u.Quota, Used: max(0, u.Used)}

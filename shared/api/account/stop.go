@@ -19,7 +19,7 @@ func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 //
 // Only a POST changes anything, because mail scanners open every link. The URL is the whole
 // credential (RFC 8058: mail programs POST to it when their user presses a button), and a POST may
-// be repeated. A POST costs one call to the table, two if it resumes mail or repeats another, and
+// be repeated. A POST costs one call to the table, two if it resumes mail, and
 // none if the token is wrong.
 func newStop(p *api.Ports) http.Handler {
 	s, outlet := server{p}, p.Outlet()
@@ -27,7 +27,7 @@ func newStop(p *api.Ports) http.Handler {
 	return outlet.Handler(s.handle)
 }
 
-type server struct{ ports *api.Ports }
+type server struct{ *api.Ports }
 
 func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", param.VaryByShape)
@@ -36,7 +36,7 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	}
 	address, err := s.address(r)
 	if err == nil && r.Method == http.MethodPost {
-		_, err = s.change(r, address)
+		err = s.change(r, address)
 	}
 	if err != nil {
 		return err
@@ -44,13 +44,13 @@ func (s server) handle(w http.ResponseWriter, r *http.Request) error {
 	if isPerson(r) {
 		return api.ToPage(w, 1, "stop", r.URL.Query())
 	}
-	return envelope.Write(w, s.ports.Now(), envelope.Success{Description: envelope.Stop})
+	return envelope.Write(w, s.Now(), envelope.Body{Description: envelope.Stop})
 }
 
 // address returns the address that the request's token is for.
 func (s server) address(r *http.Request) (string, error) {
 	token, err := param.Token(r, "t", "the token at the end of a mail")
-	address, ok := s.ports.Key.StopAddress(token)
+	address, ok := s.Key.StopAddress(token)
 	if err == nil && !ok {
 		err = fault.New(fault.Unauthorized, "the token is not from one of our mails")
 	}
@@ -59,13 +59,13 @@ func (s server) address(r *http.Request) (string, error) {
 
 // change stops the mails or, with undo in a form, resumes them. An address that is
 // suppressed for another reason stays suppressed.
-func (s server) change(r *http.Request, address string) (notify.Suppression, error) {
+func (s server) change(r *http.Request, address string) error {
 	form, err := param.Form(r, false)
 	if err != nil {
-		return notify.Suppression{}, err
+		return err
 	}
 	if form.Get("undo") != "" {
-		return notify.ResumeMail(r.Context(), s.ports.Table, address)
+		return notify.ResumeMail(r.Context(), s.Table, address)
 	}
-	return notify.StopMail(r.Context(), s.ports.Table, address, s.ports.Now())
+	return notify.StopMail(r.Context(), s.Table, address, s.Now())
 }

@@ -36,12 +36,9 @@ func (h tokens) add(w http.ResponseWriter, r *http.Request, u identity.Identity,
 	if want.Scope.IsLogin() {
 		want.Idle = int64(identity.DeviceIdle.Seconds())
 	}
-	expires, err := param.When("expires", in.Expires, h.ports.Now())
-	if err != nil {
+	var err error
+	if want.Expires, err = param.When("expires", in.Expires, h.ports.Now()); err != nil {
 		return err
-	}
-	if !expires.IsZero() {
-		want.Expires = expires.Unix()
 	}
 	token, made, err := h.tokens.Make(r.Context(), u.User, want)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"ferry/shared/api/param"
 	"ferry/shared/envelope"
 	"ferry/shared/files"
-	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/users"
 	"ferry/shared/wire"
@@ -50,7 +49,7 @@ func (s server) shown(r *http.Request, u users.User, f files.File, l links.Link)
 		out.Left = &left
 	}
 	if l.To == "" {
-		out.LinkURL = keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, u), l.File.Area) + l.Token
+		out.LinkURL = s.ports.DownloadLink(r, u, f.Area) + l.Token
 	}
 	return out
 }

@@ -26,7 +26,6 @@ import (
 	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/links"
-	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -192,9 +191,8 @@ func isLed(r *http.Request, link links.Link, who asker, wanted want) bool {
 
 func (s server) envelope(w http.ResponseWriter, r *http.Request, link links.Link) error {
 	f := link.File
-	at := keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, users.User{}), f.Area) + link.Token
-	return envelope.Write(w, s.ports.Now(), envelope.Success{
-		Description: envelope.List, User: f.Owner, Files: []envelope.File{api.Shown(f, at)},
+	return envelope.Write(w, s.ports.Now(), envelope.Body{
+		Description: envelope.List, User: f.Owner, Files: []envelope.File{api.Shown(f, s.plainAddress(r, link))},
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/identity"
-	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/notify"
 	"ferry/shared/users"
@@ -24,8 +23,8 @@ import (
 // has sent: its checksums, the states of its notices, and the downloads by each link.
 func Get() api.Endpoint { return api.Named("filesget", newGet) }
 
-// record is a file as the answer shows it. Fields that lists also have are the same there.
-type record struct {
+// Record is a file as the answer shows it. Fields that lists also have are the same there.
+type Record struct {
 	notify.FileFacts
 	Entries   int            `json:"entries,omitempty"`  // of a bundle
 	Uploader  string         `json:"uploader,omitempty"` // if not the owner
@@ -62,9 +61,9 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u identity.I
 	if _, err := checksum(f); err != nil {
 		return err
 	}
-	out := record{
+	out := Record{
 		FileFacts: notify.FactsOf(f), Entries: f.Entries, Uploader: f.Uploader(), Request: f.By.Request, By: f.By.Called,
-		LinkURL: keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, u.User), f.Area) + s.links.Token(f),
+		LinkURL: s.ports.DownloadLink(r, u.User, f.Area) + s.links.Token(f),
 	}
 	if err := s.addUses(r, u, f, &out); err != nil {
 		return err
@@ -115,7 +114,7 @@ func checksum(f files.File) (uint64, error) {
 
 // addUses adds what is known about the links that the caller may see, and about the messages that
 // carried them.
-func (s server) addUses(r *http.Request, u identity.Identity, f files.File, out *record) error {
+func (s server) addUses(r *http.Request, u identity.Identity, f files.File, out *Record) error {
 	uploader := f.By == files.ByOf(u)
 	all, err := s.links.Of(r.Context(), f)
 	if err != nil {

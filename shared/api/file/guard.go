@@ -31,7 +31,7 @@ func (s server) guard(
 		return false, fault.New(fault.Forbidden, "a link with a limit or a password has no preview")
 	case link.Password != "" && (claim == "" || who.isRobot() && param.Password(r) != ""):
 		id := "link#" + keys.HashToken(link.Token)
-		if err := param.CheckPassword(w, r, s.passwords, id, link.Password, "curl -L -u :PASSWORD LINK", false); err != nil {
+		if err := param.CheckPassword(w, r, s.passwords, id, link.Password, "curl -L -u :PASSWORD LINK"); err != nil {
 			return false, err
 		}
 		*who = person
@@ -84,5 +84,5 @@ func wish(r *http.Request) (wish string) {
 
 // plainAddress returns the link's own address.
 func (s server) plainAddress(r *http.Request, link links.Link) string {
-	return keys.DownloadLink(s.ports.Base(r.Context()), param.Lang(r, users.User{}), link.File.Area) + link.Token
+	return s.ports.DownloadLink(r, users.User{}, link.File.Area) + link.Token
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // When reads a parameter that is a time from now, such as 90s, 12h, 7d or 2w, or an RFC 3339 date. It
-// must be in the future. An empty text gives the zero time.
-func When(name, text string, now time.Time) (time.Time, error) {
+// must be in the future. It returns Unix seconds; an empty text gives 0.
+func When(name, text string, now time.Time) (int64, error) {
 	if text == "" {
-		return time.Time{}, nil
+		return 0, nil
 	}
 	at, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+")) // in a query + is a space
 	if err != nil {
@@ -20,14 +20,14 @@ func When(name, text string, now time.Time) (time.Time, error) {
 	}
 	switch {
 	case err != nil:
-		return at, fault.Parameter(name,
+		return 0, fault.Parameter(name,
 			"the parameter %s must be like 90s, 45m, 12h, 7d or 2w, or a date like 2030-01-31T12:00:00Z", name)
 	case !at.After(now):
-		return at, fault.Parameter(name, "the parameter %s must be in the future", name)
+		return 0, fault.Parameter(name, "the parameter %s must be in the future", name)
 	case at.After(now.Add(maxExpires)):
-		return at, fault.Parameter(name, "the parameter %s must be at most 100 years away", name)
+		return 0, fault.Parameter(name, "the parameter %s must be at most 100 years away", name)
 	}
-	return at, nil
+	return at.Unix(), nil
 }
 
 // Time returns the time of Unix seconds, in UTC; 0 is the zero Time.

@@ -80,26 +80,26 @@ func Options(ctx context.Context, s *service.Service, l wire.Limits) (o files.Op
 // Expiry reads when a file leaves the user area. An empty text leaves that to the retention.
 func Expiry(text string, now time.Time) (e files.Expiry, err error) {
 	at, err := When("expires", text, now)
-	if err != nil || at.IsZero() {
+	if err != nil || at == 0 {
 		return e, err
 	}
 	if !strings.Contains(text, "-") { // it counts from when the file is stored
-		return files.Expiry{In: int64(at.Sub(now).Seconds() + 0.5)}, nil
+		return files.Expiry{In: at - now.Unix()}, nil
 	}
-	return files.Expiry{At: at.Unix()}, nil
+	return files.Expiry{At: at}, nil
 }
 
 // Until reads when a link to a file expires, in Unix seconds; 0 means together with the file.
 func Until(text string, now time.Time, f files.File) (int64, error) {
 	at, err := When("expires", text, now)
 	switch {
-	case err != nil || at.IsZero():
+	case err != nil:
 		return 0, err
-	case f.Expires != 0 && at.Unix() > f.Expires:
+	case f.Expires != 0 && at > f.Expires:
 		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s",
 			Time(f.Expires).Format("2006-01-02T15:04:05Z"))
 	}
-	return at.Unix(), nil
+	return at, nil
 }
 
 // Change reads what changes about a link to a file.
@@ -133,16 +133,15 @@ func Password(r *http.Request) string {
 func HeaderPassword(r *http.Request) string { return identity.HeaderText(r.Header.Get(PasswordHeader)) }
 
 // CheckPassword checks the password that a request gives for a link against its hash. id names the
-// link, and curl shows how to give the password. Unless asks says that the client asks for the
-// password by itself, the answer tells it to ask.
+// link, and curl shows how to give the password. The answer tells a client to ask for it.
 func CheckPassword(
-	w http.ResponseWriter, r *http.Request, passwords *identity.Passwords, id, hash, curl string, asks bool,
+	w http.ResponseWriter, r *http.Request, passwords *identity.Passwords, id, hash, curl string,
 ) error {
 	err := error(fault.New(fault.Unauthorized, "this link needs a password: %s", curl))
 	if given := Password(r); given != "" {
 		err = passwords.CheckOther(r.Context(), id, hash, given, identity.Source(r))
 	}
-	if fault.Is(err, fault.Unauthorized) && !asks {
+	if fault.Is(err, fault.Unauthorized) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
 	}
 	return err

@@ -38,18 +38,17 @@ type source func() (*files.Part, error)
 
 // open reads only the request's headers. A form sets password once it has been read.
 func open(r *http.Request, p params, password *string) (source, error) {
-	kind, typeParams, _ := wire.Parameters(r.Header.Get("Content-Type"))
+	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	switch {
 	case p.begun != nil:
 		*password = *p.begun.password
 		p.begun.password = password
 		return p.begun.next, nil
 	case kind == "multipart/form-data":
-		boundary := typeParams["boundary"]
-		if boundary == "" {
-			return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
+		parts, err := newForm(r, ahead(r))
+		if err != nil {
+			return nil, err
 		}
-		parts := newForm(ahead(r), boundary)
 		parts.digest, parts.guest = p.digest, p.guest
 		parts.password = password
 		if p.bundle != "" {
@@ -107,10 +106,15 @@ type formPart struct {
 	params map[string]string
 }
 
-// newForm returns the form of a body with files.
-func newForm(body io.Reader, boundary string) *form {
+// newForm returns the form of a request's body with files.
+func newForm(r *http.Request, body io.Reader) (*form, error) {
+	_, params, _ := wire.Parameters(r.Header.Get("Content-Type"))
+	boundary := params["boundary"]
+	if boundary == "" {
+		return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
+	}
 	h := &header{body: io.MultiReader(body, strings.NewReader("\r\n"))} // so that the last line ends
-	return &form{reader: multipart.NewReader(h, boundary), header: h, most: maxParts}
+	return &form{reader: multipart.NewReader(h, boundary), header: h, most: maxParts}, nil
 }
 
 // header reads a body. It limits the headers of the parts, because package multipart holds up to 10

@@ -39,7 +39,7 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 	caller.Login = "request"
 	secret, known := h.secret(r, q)
 	if !known && q.Password != "" {
-		err := param.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD", false)
+		err := param.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD")
 		if err != nil {
 			return q, id, err
 		}
@@ -139,36 +139,32 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q, id, err := h.find(w, r, token)
-	if err == nil {
-		h.setCookie(w, r)
-	}
-	var begun *form
-	if err == nil && r.Method == http.MethodPost && h.isPage(r) {
-		r, begun, err = h.pageForm(r, id)
-	}
-	if err == nil {
-		err = called(id, r.URL.Query().Get("by"))
-	}
 	if err != nil {
 		return err
 	}
-	var sent []wire.SentFile
-	if r.Method == http.MethodPost || r.Method == http.MethodPut {
-		page, err := h.take(w, r, id, &q, begun)
-		if err != nil {
+	h.setCookie(w, r)
+	var begun *form
+	if h.isPage(r) {
+		if r, begun, err = h.pageForm(r, id); err != nil {
 			return err
 		}
-		sent = sentOf(page.Files...)
 	}
-	if sent != nil && param.Asked(r) == param.AsPage { // the form of a browser without scripts
+	if err := called(id, r.URL.Query().Get("by")); err != nil {
+		return err
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return h.about(w, r, q, id)
+	}
+	page, err := h.take(w, r, id, &q, begun)
+	if err != nil {
+		return err
+	}
+	if param.Asked(r) == param.AsPage { // the form of a browser without scripts
 		q := pageQuery(r)
-		q.Set("sent", strconv.Itoa(len(sent)))
+		q.Set("sent", strconv.Itoa(len(page.Files)))
 		return api.ToPage(w, 1, "r", q)
 	}
-	if sent != nil {
-		return writeSent(w, sent)
-	}
-	return h.about(w, r, q, id)
+	return writeSent(w, page.Files...)
 }
 
 // about shows a request to a guest. It costs one call if the guest is known from an earlier
@@ -221,15 +217,11 @@ func isForm(r *http.Request) bool {
 	return kind == "multipart/form-data"
 }
 
-func sentOf(stored ...*files.Listed) []wire.SentFile {
+// writeSent tells a guest what has arrived, without links.
+func writeSent(w http.ResponseWriter, stored ...*files.Listed) error {
 	sent := make([]wire.SentFile, len(stored))
 	for i, f := range stored {
 		sent[i] = wire.SentFile{Name: f.Name, Length: f.Length}
 	}
-	return sent
-}
-
-// writeSent tells a guest what has arrived, without links.
-func writeSent(w http.ResponseWriter, sent []wire.SentFile) error {
 	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"files": sent})
 }

@@ -34,15 +34,14 @@ func (h handler) pageForm(r *http.Request, u identity.Identity) (*http.Request, 
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
 		return r, nil, err
 	}
-	_, typeParams, _ := wire.Parameters(r.Header.Get("Content-Type"))
-	if typeParams["boundary"] == "" {
-		return r, nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
+	f, err := newForm(r, r.Body) // its buffer is small: no slot is taken yet
+	if err != nil {
+		return r, nil, err
 	}
 	names := wire.OptionNames(wire.Page)
 	if u.Guest != nil {
 		names = wire.OptionNames(wire.GuestPage)
 	}
-	f := newForm(r.Body, typeParams["boundary"]) // its buffer is small: no slot is taken yet
 	f.password = new(string)
 	f.page, f.guest = names, u.Guest != nil
 	q, err := param.Query(r)

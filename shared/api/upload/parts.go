@@ -72,7 +72,9 @@ func (h handler) sign(r *http.Request, sess files.Session, number int, sum strin
 	}
 	expires := min(h.ports.Now().Add(signedLife).Unix(), sess.Expires)
 	life := time.Duration(expires-h.ports.Now().Unix()) * time.Second
-	out := wire.SignedPart{Number: number, Size: h.files.Layout(sess).Size(number), Expires: stamp(time.Unix(expires, 0))}
+	out := wire.SignedPart{
+		Number: number, Size: h.files.Layout(sess).Size(number), Expires: param.Time(expires).Format(time.RFC3339),
+	}
 	part, err := h.files.SignPart(r.Context(), sess, number, value, life)
 	if errors.Is(err, blob.ErrUnsupported) {
 		out.Method, out.Headers = http.MethodPut, map[string]string{}

@@ -71,10 +71,7 @@ func (h requests) edit(r *http.Request, u users.User, in wire.NewRequest) (func(
 		set(&q.MaxBytes, in.Bytes)
 		set(&q.MaxFiles, in.Files)
 		if in.Expires != nil {
-			q.Expires = 0
-			if !expires.IsZero() {
-				q.Expires = expires.Unix()
-			}
+			q.Expires = expires
 		}
 		if in.Password != nil {
 			q.Password = options.Password

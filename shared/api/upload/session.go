@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"ferry/shared/api"
@@ -43,24 +42,6 @@ func newSessions(p *api.Ports) http.Handler {
 	}, "limit", "after")
 }
 
-// session is a session as an answer shows it.
-type session struct {
-	ID       string         `json:"id"`
-	Name     string         `json:"name"`
-	Length   *int64         `json:"length,omitempty"` // bytes, once it is known
-	Type     string         `json:"type,omitempty"`
-	D        string         `json:"d,omitempty"`       // the owner, if not the caller
-	From     string         `json:"from,omitempty"`    // the uploader, if not the caller
-	Request  string         `json:"request,omitempty"` // the request through whose link a guest sends it
-	By       string         `json:"by,omitempty"`      // the name that the guest gave
-	PartSize int64          `json:"partSize"`
-	Parts    int            `json:"parts,omitempty"`
-	State    string         `json:"state"`
-	Created  string         `json:"created"` // RFC 3339, UTC
-	Expires  string         `json:"expires"`
-	Arrived  []wire.Arrived `json:"arrived,omitzero"`
-}
-
 // session returns a session as files.Service.Session does. A token whose scope is upload may only
 // use the sessions that it began.
 func (h handler) session(r *http.Request, u identity.Identity, id string, own bool) (files.Session, error) {
@@ -76,11 +57,11 @@ func mayUse(u identity.Identity, sess files.Session) bool {
 }
 
 // shown returns what u, the uploader or the owner, sees of a session.
-func (h handler) shown(sess files.Session, u identity.Identity) session {
-	s := session{
+func (h handler) shown(sess files.Session, u identity.Identity) wire.Session {
+	s := wire.Session{
 		ID: sess.ID, Name: sess.Name, Type: sess.Type, PartSize: sess.PartSize,
 		Request: sess.By.Request, By: sess.By.Called,
-		State: "open", Created: stamp(time.UnixMilli(sess.Created)), Expires: stamp(time.Unix(sess.Expires, 0)),
+		State: "open", Created: param.Time(sess.Created / 1000), Expires: param.Time(sess.Expires),
 	}
 	if sess.Length >= 0 {
 		s.Length, s.Parts = &sess.Length, h.files.Layout(sess).Count()
@@ -96,8 +77,6 @@ func (h handler) shown(sess files.Session, u identity.Identity) session {
 	}
 	return s
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // list shows the caller's open sessions, and those of others that send files to the caller's area,
 // newest first.
@@ -120,7 +99,7 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u identity.Identit
 	if u.Guest != nil {
 		next = ""
 	}
-	all := []session{}
+	all := []wire.Session{}
 	for _, sess := range page {
 		if mayUse(u, sess) {
 			all = append(all, h.shown(sess, u))
@@ -185,7 +164,7 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u identity.Ide
 		h.ports.Notify()
 	}
 	if u.Guest != nil {
-		return writeSent(w, sentOf(stored))
+		return writeSent(w, stored)
 	}
 	page := files.Page{Files: []*files.Listed{stored}}
 	if lists(r, u, sess.Owner) {

@@ -19,7 +19,6 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/identity"
-	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/users"
 	"ferry/shared/wire"
@@ -111,7 +110,7 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, pa
 	if !wantsLinks(r) {
 		return api.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
 	}
-	link := keys.DownloadLink(h.ports.Base(r.Context()), param.Lang(r, u), blob.Files)
+	link := h.ports.DownloadLink(r, u, blob.Files)
 	var text strings.Builder
 	for _, f := range page.Files {
 		text.WriteString(link + f.Token + "\n")

@@ -130,7 +130,7 @@ func (s *state) at(place string) (blob.Area, string) {
 	defer s.mu.Unlock()
 	s.places[place] = true
 	owner, name, _ := strings.Cut(place, "/")
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		if behind, ok := strings.CutPrefix(owner, string(area)); ok {
 			return area, s.owner + behind + "/" + name
 		}

@@ -27,6 +27,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,7 +141,7 @@ func (s *Store) path(ctx context.Context, area blob.Area, key string) (string, e
 }
 
 func checkArea(area blob.Area) error {
-	if area != blob.Files && area != blob.Backup {
+	if !slices.Contains(blob.Areas(), area) {
 		return fmt.Errorf("disk: unknown area %q", area)
 	}
 	return nil
@@ -215,7 +216,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name str
 	if err == nil {
 		removed, err = sweep(ctx, s.tmp(), false, before, own, os.Remove)
 	}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		if err == nil && found == nil {
 			_, err = sweep(ctx, s.folder(area), true, before.Add(-blob.PartsLife), nil, removeEmpty)
 		}

@@ -61,7 +61,7 @@ func (s *Store) dropRemoved(before time.Time) error {
 		day, parsed := time.Parse(time.DateOnly, name)
 		if parsed == nil && day.AddDate(0, 0, 1+blob.KeptDays).Before(before) {
 			folder := filepath.Join(s.removed(), name)
-			for _, area := range []blob.Area{blob.Files, blob.Backup} {
+			for _, area := range blob.Areas() {
 				err = errors.Join(err, os.RemoveAll(filepath.Join(folder, string(area))))
 			}
 			_ = os.Remove(folder) // unless somebody else has something there

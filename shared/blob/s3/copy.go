@@ -44,7 +44,7 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	class, err := s.class(ctx, source, target)
 	if err == nil {
 		_, err = s.client.CopyObject(ctx, &s3.CopyObjectInput{
-			Bucket: &target.bucket, Key: &target.key, StorageClass: class, CopySource: aws.String(source.escaped()),
+			Bucket: &target.bucket, Key: &target.key, StorageClass: class, CopySource: new(source.escaped()),
 		})
 	}
 	// Only the text of this error says that the object is too large, so the object's size
@@ -109,7 +109,7 @@ func (s *Store) copyInParts(ctx context.Context, source, target location, refuse
 	}
 	id, err := s.copySpan(ctx, source, target, s.classes[target.bucket], 0, size, sum)
 	if hasCode(err, codeNoSuchKey) { // the source is gone
-		return errors.Join(err, clean(ctx, s.client, target, id))
+		return errors.Join(err, upload{s: s, at: target, id: id}.clean(ctx))
 	}
 	return err
 }
@@ -234,7 +234,7 @@ func (u upload) copyParts(ctx context.Context, source location, off int64, done 
 			of := fmt.Sprintf("bytes=%d-%d", first, first+size-1)
 			out, err := u.s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 				Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id, PartNumber: &number,
-				CopySource: aws.String(source.escaped()), CopySourceRange: &of,
+				CopySource: new(source.escaped()), CopySourceRange: &of,
 			})
 			if err != nil {
 				return fmt.Errorf("copying part %d: %w", number, err)

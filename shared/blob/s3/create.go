@@ -84,7 +84,7 @@ func (c creation) create(ctx context.Context, size int64) error {
 		err = c.complete(ctx, parts)
 	}
 	if err != nil {
-		return errors.Join(err, clean(ctx, c.s.client, c.at, c.id))
+		return errors.Join(err, c.clean(ctx))
 	}
 	return nil
 }
@@ -165,20 +165,10 @@ func (s *Store) begin(
 
 // clean removes the parts of a failed upload, even if the caller's context has
 // ended.
-func clean(ctx context.Context, client *s3.Client, at location, uploadID string) error {
+func (u upload) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	return abort(ctx, client, at, uploadID)
-}
-
-// abort removes the parts of an upload. It is no error if the upload is over.
-func abort(ctx context.Context, client *s3.Client, at location, uploadID string) error {
-	input := &s3.AbortMultipartUploadInput{Bucket: &at.bucket, Key: &at.key, UploadId: &uploadID}
-	_, err := client.AbortMultipartUpload(ctx, input)
-	if err != nil && !hasCode(err, codeNoSuchUpload) {
-		return fmt.Errorf("removing the parts of an upload: %w", err)
-	}
-	return nil
+	return u.Abort(ctx)
 }
 
 // markName is the metadata by which an upload recognizes its own object.
@@ -193,8 +183,8 @@ func (c creation) checksum() string { return wire.CRC64Text(c.body.Written().CRC
 func (c creation) put(ctx context.Context, content []byte) error {
 	var seen attempts
 	out, err := c.s.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &c.at.bucket, Key: &c.at.key, Body: bytes.NewReader(content), IfNoneMatch: aws.String("*"),
-		Metadata: c.metadata(), ChecksumCRC64NVME: aws.String(c.checksum()),
+		Bucket: &c.at.bucket, Key: &c.at.key, Body: bytes.NewReader(content), IfNoneMatch: new("*"),
+		Metadata: c.metadata(), ChecksumCRC64NVME: new(c.checksum()),
 	}, seen.watch)
 	if err != nil {
 		return c.outcome(ctx, seen, err)
@@ -207,7 +197,7 @@ func (c creation) complete(ctx context.Context, parts []blob.Part) error {
 	written := c.body.Written()
 	c.layout.Length = written.Size
 	input := c.completion(parts, &written.CRC64NVME)
-	input.IfNoneMatch = aws.String("*")
+	input.IfNoneMatch = new("*")
 	var seen attempts
 	out, err := c.s.client.CompleteMultipartUpload(ctx, input, seen.watch)
 	if err != nil {

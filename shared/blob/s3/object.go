@@ -87,7 +87,7 @@ func (o *object) read(p []byte) (int, error) {
 func (o *object) ask() error {
 	input := &s3.GetObjectInput{Bucket: &o.bucket, Key: &o.key, IfMatch: o.etag}
 	if o.next > 0 {
-		input.Range = aws.String(fmt.Sprintf("bytes=%d-", o.next))
+		input.Range = new(fmt.Sprintf("bytes=%d-", o.next))
 	}
 	out, err := o.client.GetObject(o.ctx, input, quiet)
 	if hasCode(err, codeNoSuchKey) {

@@ -54,7 +54,7 @@ func (u upload) Sign(ctx context.Context, number int, sum *uint64, expires time.
 	}
 	input := &s3.UploadPartInput{
 		Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id,
-		PartNumber: aws.Int32(int32(number)), ContentLength: aws.Int64(u.layout.Size(number)),
+		PartNumber: new(int32(number)), ContentLength: new(u.layout.Size(number)),
 		ChecksumCRC64NVME: sumText(sum),
 	}
 	req, err := u.s.presign.PresignUploadPart(ctx, input, s3.WithPresignExpires(expires), unhoisted)
@@ -76,7 +76,7 @@ func sumText(sum *uint64) *string {
 	if sum == nil {
 		return nil
 	}
-	return aws.String(wire.CRC64Text(*sum))
+	return new(wire.CRC64Text(*sum))
 }
 
 // unhoisted makes the SDK sign headers as headers, and keeps it from adding a
@@ -182,9 +182,9 @@ func (u upload) completion(parts []blob.Part, sum *uint64) *s3.CompleteMultipart
 		MpuObjectSize:   &u.layout.Length, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC64NVME: sumText(sum),
 	}
 	for i, p := range parts {
-		named := types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: aws.String(p.Tag)}
+		named := types.CompletedPart{PartNumber: new(int32(p.Number)), ETag: new(p.Tag)}
 		if p.HasSum {
-			named.ChecksumCRC64NVME = aws.String(wire.CRC64Text(p.Sum))
+			named.ChecksumCRC64NVME = new(wire.CRC64Text(p.Sum))
 		}
 		input.MultipartUpload.Parts[i] = named
 	}
@@ -262,7 +262,12 @@ func (u upload) Abort(ctx context.Context) error {
 	if u.invalid != nil {
 		return u.invalid
 	}
-	return abort(ctx, u.s.client, u.at, u.id)
+	input := &s3.AbortMultipartUploadInput{Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id}
+	_, err := u.s.client.AbortMultipartUpload(ctx, input)
+	if err != nil && !hasCode(err, codeNoSuchUpload) {
+		return fmt.Errorf("removing the parts of an upload: %w", err)
+	}
+	return nil
 }
 
 // Sweep implements blob.Store. It removes uploads in parts that were neither
@@ -294,7 +299,8 @@ func (s *Store) sweepArea(
 			if !aws.ToTime(u.Initiated).Before(before) || found != nil && !found(string(area)+"/"+key) {
 				continue
 			}
-			if err := abort(ctx, s.client, location{bucket, key}, aws.ToString(u.UploadId)); err != nil {
+			unfinished := upload{s: s, at: location{bucket, key}, id: aws.ToString(u.UploadId)}
+			if err := unfinished.Abort(ctx); err != nil {
 				return removed, err
 			}
 			removed++

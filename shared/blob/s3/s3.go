@@ -131,7 +131,7 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 	if err != nil {
 		return nil, err
 	}
-	input := &s3.ListObjectsV2Input{Bucket: &bucket, MaxKeys: aws.Int32(int32(limit)), StartAfter: optional(after)}
+	input := &s3.ListObjectsV2Input{Bucket: &bucket, MaxKeys: new(int32(limit)), StartAfter: optional(after)}
 	var objects []blob.Object
 	for pages := s3.NewListObjectsV2Paginator(s.client, input); len(objects) < limit && pages.HasMorePages(); {
 		out, err := pages.NextPage(ctx)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -144,13 +146,15 @@ func (a Answer) WantHeaders(pairs ...string) Answer {
 	return a
 }
 
-// File returns the first file of an answer.
+// File returns the file that a request stored, or the first of an answer: others may have uploaded since.
 func (a Answer) File() File {
 	a.s.Helper()
 	if len(a.Files) == 0 {
 		a.s.Fatalf("%s: there is no file in %s", a.request, a.Text)
 	}
-	return a.Files[0]
+	first, _, _ := strings.Cut(a.Header.Get("Ferry-Files"), ",")
+	stored := slices.IndexFunc(a.Files, func(f File) bool { return strconv.FormatInt(f.ID, 10) == first })
+	return a.Files[max(stored, 0)]
 }
 
 // Read reads an answer's JSON.

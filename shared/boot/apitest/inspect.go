@@ -68,7 +68,7 @@ func (s *Server) store() blob.Store {
 func (s *Server) Files() []string {
 	s.Helper()
 	var all []string
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		for _, key := range s.Objects(area) {
 			all = append(all, string(area)+"/"+key)
 		}

@@ -6,6 +6,7 @@ package apitest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"io"
 	"log/slog"
 	"net/http"
@@ -227,6 +228,9 @@ func (s *Server) Request(method, path string, body io.Reader, headers ...string)
 // checks it against the description of the interface.
 func (s *Server) Do(r *http.Request) *http.Response {
 	s.Helper()
+	if s.InStack() && strings.HasSuffix(r.URL.Path, "/upload") && r.Header.Get("Idempotency-Key") == "" {
+		r.Header.Set("Idempotency-Key", rand.Text()) // so that it may be repeated
+	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r)
 	for tries := 1; tries < maxTries && s.tryAgain(r, resp, err); tries++ {

@@ -67,17 +67,12 @@ func (c *copying) path(f files.File, folder string) string {
 func (c *copying) inTable(ctx context.Context, f files.File) (bool, error) {
 	err := f.Find(func(at files.File) error {
 		content, err := c.snapshot.Blobs().Read(ctx, at.Area, at.Blob)
-		if err != nil || fits(f, blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}) {
+		if err != nil || f.Fits(blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}) {
 			return err
 		}
 		return cmp.Or(c.snapshot.Blobs().Delete(ctx, at.Area, at.Blob), blob.ErrNotFound)
 	}, nil)
 	return err == nil, fault.Wrap(err, "reading bytes in the copied table", blob.ErrNotFound)
-}
-
-// fits reports whether bytes match the record of their file.
-func fits(f files.File, written blob.Written) bool {
-	return written.Size == f.Length && fmt.Sprintf("%016x", written.CRC64NVME) == f.CRC64
 }
 
 // sizeOnly reports whether comparing the size of a copied file is enough. Files that an
@@ -91,11 +86,11 @@ func (c *copying) sizeOnly(f files.File) bool {
 func has(
 	ctx context.Context, s *disk.Store, at, f files.File, sizeOnly bool, read func(int64),
 ) (bool, error) {
-	if sizeOnly || read == nil {
-		read = func(int64) {}
+	if sizeOnly {
+		read = nil
 	}
 	written, err := blob.Measure(ctx, s, at.Area, at.Blob, sizeOnly, read)
-	return err == nil && (sizeOnly && written.Size == f.Length || fits(f, written)), err
+	return err == nil && (sizeOnly && written.Size == f.Length || f.Fits(written)), err
 }
 
 // copyLarge replaces the copy of a file with the data's bytes, unless both are good. Bytes that
@@ -114,7 +109,7 @@ func (c *copying) copyLarge(ctx context.Context, f, from files.File, there bool)
 	defer r.Close()
 	body := blob.NewBody(ctx, io.TeeReader(r, counter(c.progress.Done)), -1)
 	err = c.write(body, func(aside string) error {
-		if !fits(f, body.Written()) {
+		if !f.Fits(body.Written()) {
 			return cmp.Or(c.place(aside, c.path(f, damagedName)), errBad)
 		}
 		return c.place(aside, c.path(f, ""))

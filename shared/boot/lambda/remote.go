@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	smithytime "github.com/aws/smithy-go/time"
 
 	"ferry/shared/fault"
 )
@@ -77,9 +78,7 @@ func (s remote) call(ctx context.Context, action string, in fields, out any) err
 		if time.Since(begun)+wait > passing {
 			return err
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if smithytime.SleepWithContext(ctx, wait) != nil {
 			return err
 		}
 	}

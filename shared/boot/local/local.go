@@ -229,7 +229,7 @@ func prepare(dir string, o Options) error {
 // small ones are in the table, both what is made before the table and what is made
 // after it.
 func hasRun(dir string) bool {
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		if found, _ := fs.Glob(os.DirFS(dir), string(area)+"/*/*"); len(found) > 0 {
 			return true
 		}

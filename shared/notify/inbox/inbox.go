@@ -25,9 +25,7 @@ const Keep = 7 * 24 * time.Hour
 // MaxList is the maximum number of messages in one List.
 const MaxList = 100
 
-const (
-	partition = "inbox"
-)
+const partition = "inbox"
 
 // Message is a message that was sent.
 type Message struct {

@@ -39,7 +39,7 @@ func (t *Table) Get(ctx context.Context, key table.Key, into any) error {
 	if err := table.CheckKeys(key); err != nil {
 		return err
 	}
-	in := &dynamodb.GetItemInput{TableName: &t.name, Key: keyAttributes(key), ConsistentRead: aws.Bool(true)}
+	in := &dynamodb.GetItemInput{TableName: &t.name, Key: keyAttributes(key), ConsistentRead: new(true)}
 	out, err := ask(ctx, t.client.GetItem, in)
 	if err != nil {
 		return fmt.Errorf("getting item %q: %w", key, err)
@@ -66,7 +66,7 @@ func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, e
 	}
 	err := retry(ctx, func() error {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems: map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: aws.Bool(true)}},
+			RequestItems: map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: new(true)}},
 		})
 		if err != nil {
 			return err
@@ -124,15 +124,15 @@ func (t *Table) queryInput(q table.Query) *dynamodb.QueryInput {
 		KeyConditionExpression:    &condition,
 		ExpressionAttributeNames:  names,
 		ExpressionAttributeValues: values,
-		ConsistentRead:            aws.Bool(true),
-		ScanIndexForward:          aws.Bool(!q.Descending),
-		Limit:                     aws.Int32(int32(q.Limit) + 1),
+		ConsistentRead:            new(true),
+		ScanIndexForward:          new(!q.Descending),
+		Limit:                     new(int32(q.Limit) + 1),
 	}
 }
 
 // Scan implements table.Table. It makes one call for each MB.
 func (t *Table) Scan(ctx context.Context, yield func(table.Item) error) error {
-	in := &dynamodb.ScanInput{TableName: &t.name, ConsistentRead: aws.Bool(true)}
+	in := &dynamodb.ScanInput{TableName: &t.name, ConsistentRead: new(true)}
 	for {
 		out, err := ask(ctx, t.client.Scan, in)
 		if err != nil {

@@ -75,8 +75,7 @@ func (p *prepared) conditions(conds []table.Cond) (*string, error) {
 		}
 		parts = append(parts, part)
 	}
-	all := strings.Join(parts, " AND ")
-	return &all, nil
+	return new(strings.Join(parts, " AND ")), nil
 }
 
 func (p *prepared) test(c table.Cond) (string, error) {
@@ -103,6 +102,9 @@ func (p *prepared) test(c table.Cond) (string, error) {
 
 // changes returns the update expression for the changes and expiry of op.
 func (p *prepared) changes(op table.Op) (*string, error) {
+	if !op.Expires.IsZero() {
+		op = op.Set(attrTTL, op.Expires.Unix())
+	}
 	var sets, adds []string
 	for _, c := range op.Changes {
 		value, err := p.value(c.Value)
@@ -115,15 +117,7 @@ func (p *prepared) changes(op table.Op) (*string, error) {
 			sets = append(sets, p.name(c.Attr)+" = "+value)
 		}
 	}
-	if !op.Expires.IsZero() {
-		value, err := p.value(op.Expires.Unix())
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, p.name(attrTTL)+" = "+value)
-	}
-	update := clause("SET ", sets) + clause(" ADD ", adds)
-	return &update, nil
+	return new(clause("SET ", sets) + clause(" ADD ", adds)), nil
 }
 
 func clause(keyword string, parts []string) string {

@@ -24,10 +24,6 @@ type attributes = map[string]types.AttributeValue
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
 func keyAttributes(key table.Key) attributes {
 	return attributes{attrPK: text(key.PK), attrSK: text(key.SK)}
 }
@@ -86,7 +82,7 @@ func encodeItem(op table.Op) (attributes, error) {
 	item := fields.Value
 	maps.Copy(item, keyAttributes(op.Key))
 	if !op.Expires.IsZero() {
-		item[attrTTL] = number(op.Expires.Unix())
+		item[attrTTL] = &types.AttributeValueMemberN{Value: strconv.FormatInt(op.Expires.Unix(), 10)}
 	}
 	return item, nil
 }

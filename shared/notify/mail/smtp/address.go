@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"ferry/shared/contact"
 )
 
 // security is how the connection is protected.
@@ -96,7 +98,7 @@ func notInHost(r rune) bool {
 
 func isIPv6(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return err == nil && a.Is6() && ascii(a.Zone()) && !strings.ContainsFunc(a.Zone(), notInHost)
+	return err == nil && a.Is6() && contact.IsASCII(a.Zone()) && !strings.ContainsFunc(a.Zone(), notInHost)
 }
 
 func loopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }

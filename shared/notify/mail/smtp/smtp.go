@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
 
@@ -189,10 +188,6 @@ func compose(m mail.Message, env mail.Envelope) *gomail.Msg {
 
 // plain reports whether an address needs no SMTPUTF8. A nil address needs none.
 func plain(a *netmail.Address) bool { return a == nil || contact.CheckLocal(a.Address) == nil }
-
-func ascii(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
-}
 
 // What the answers of mail servers say.
 var (

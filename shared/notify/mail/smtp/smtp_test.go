@@ -127,7 +127,7 @@ func TestMailArrivesAsTextAndHTML(t *testing.T) {
 		t.Errorf("the HTML arrived as %q", b)
 	}
 	for line := range strings.Lines(raw) {
-		if len(line) > 79 && !strings.HasPrefix(line, "List-Unsubscribe: ") || !ascii(line) {
+		if len(line) > 79 && !strings.HasPrefix(line, "List-Unsubscribe: ") || !contact.IsASCII(line) {
 			t.Errorf("a line that some servers refuse: %q", line)
 		}
 	}
@@ -261,7 +261,7 @@ func TestAnAddressOfAnyScriptReachesItsServer(t *testing.T) {
 			must(t, err)
 			got, _ := only(t, srv)
 			if !strings.Contains(talk, "RCPT TO:<"+c.rcpt+">") || !strings.Contains(talk, "MAIL FROM:<ferry@xn--mller-kva.example>") ||
-				strings.Contains(talk, "SMTPUTF8") != !ascii(c.rcpt) {
+				strings.Contains(talk, "SMTPUTF8") != !contact.IsASCII(c.rcpt) {
 				t.Errorf("the talk was %s", talk)
 			}
 			if got.Header.Get("Reply-To") != c.header || !strings.Contains(got.Header.Get("To"), c.rcpt) {
