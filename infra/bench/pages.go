@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -69,35 +68,20 @@ func (b *bench) pages() (all []measurement) {
 	)
 }
 
-// stand is a stand-in for the test that a tab needs.
-type stand struct {
-	dir  string
-	ends []func()
-}
-
-func (*stand) Helper()                           {}
-func (*stand) Name() string                      { return "bench" }
-func (*stand) Failed() bool                      { return false }
-func (*stand) Logf(string, ...any)               {}
-func (*stand) Errorf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-func (*stand) Fatalf(format string, args ...any) { check(fmt.Errorf(format, args...)) }
-func (s *stand) TempDir() string                 { return must(os.MkdirTemp(s.dir, "tab-")) }
-func (s *stand) Cleanup(f func())                { s.ends = append(s.ends, f) }
-
-// tab opens a window that has visited nothing, with a login if user is set. end closes it.
-func (b *bench) tab(s *subject, user bool) (tab *browsertest.Tab, end func()) {
-	t := &stand{dir: b.dir}
-	tab = browsertest.Open(t, s.root(), browsertest.Phone())
+// tab opens a window that has visited nothing, with a login if user is set.
+func (b *bench) tab(s *subject, user bool) *browsertest.Tab {
+	host := browsertest.Host{
+		Dir:    b.dir,
+		Report: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
+		Fail:   func(format string, args ...any) { check(fmt.Errorf(format, args...)) },
+	}
+	tab := browsertest.OpenFor(host, s.root(), browsertest.Phone())
 	if user {
 		var login struct{ Token string }
 		s.ask("POST", "/tokens", `{"name":"bench","scope":"login"}`, &login)
 		tab.SetCookie("ferry", login.Token)
 	}
-	return tab, func() {
-		for _, f := range slices.Backward(t.ends) {
-			f()
-		}
-	}
+	return tab
 }
 
 // servePages starts a server with a user. It is not a subject of the measurement, because its
@@ -134,8 +118,8 @@ func (s *subject) guestPage() string {
 // visit opens a page with an empty cache, on slow 3G. It returns after how many seconds its button
 // works, and notes when the page is first painted, and how much was transferred.
 func (b *bench) visit(s, server *subject, at, button string, user bool) float64 {
-	tab, end := b.tab(server, user)
-	defer end()
+	tab := b.tab(server, user)
+	defer tab.Close()
 	tab.Slow()
 	var received, answers, last atomic.Int64
 	finished := chromedp.Events(tab.Context, network.LoadingFinished)
@@ -199,8 +183,8 @@ func (b *bench) sendingTab(size int64, files int) func(*subject) {
 	return func(s *subject) {
 		server := b.servePages(s)
 		s.op = func() float64 {
-			tab, end := b.tab(server, true)
-			defer end()
+			tab := b.tab(server, true)
+			defer tab.Close()
 			var paths []string
 			for i := range files {
 				path := filepath.Join(server.dir, fmt.Sprintf("file %02d.bin", i))
@@ -265,8 +249,8 @@ func (b *bench) overALine(s *subject) {
 			cmd.Env = append(cmd.Env, "FERRY_USER="+user, "FERRY_PASSWORD="+password)
 			return s.timed(float64(b.large)/1e6, cmd)
 		}
-		tab, end := b.tab(s, true)
-		defer end()
+		tab := b.tab(s, true)
+		defer tab.Close()
 		return float64(b.large) / 1e6 / send(tab, func(float64) {}, path)
 	}
 }

@@ -3,18 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 )
 
@@ -148,29 +145,6 @@ func echoes(t *testing.T, f *os.File) bool {
 	state, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	must(t, err)
 	return state.Lflag&unix.ECHO != 0
-}
-
-// TestChangedFileLeavesNoSession: nobody could resume the upload of the old content.
-func TestChangedFileLeavesNoSession(t *testing.T) {
-	s, h := annsService(t)
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(h.dir, "cache"))
-	h.write("large", make([]byte, client.SmallFile+1))
-	file, err := os.Open(filepath.Join(h.dir, "large"))
-	must(t, err)
-	defer file.Close()
-	info, err := file.Stat()
-	must(t, err)
-	must(t, os.Chtimes(file.Name(), time.Time{}, info.ModTime().Add(time.Second)))
-	cl, err := client.New(client.Options{URL: s.Base, User: "ann", Password: annsPassword})
-	must(t, err)
-	u := &uploader{client: &identity{Client: cl, user: "ann"}, meter: newMeter(console{Err: screen{io.Discard}}, true)}
-	if _, err := u.large(t.Context(), "large", file, info); !errors.Is(err, client.ErrChanged) {
-		t.Errorf("uploading it ended with %v, want ErrChanged", err)
-	}
-	for session, err := range cl.Sessions(t.Context()) {
-		t.Errorf("a session is left: %v, %v", session, err)
-	}
-	expect.Equal(t, "states left in the cache", h.unfinished(), nil)
 }
 
 func TestUsageErrorsAreInTheJSONToo(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -213,41 +212,6 @@ func TestAloneMemoryDoesNotGrowWithABundle(t *testing.T) {
 		}).want(t, exitOK, "tree.zip")
 		if used == 0 || used > 150<<10 {
 			t.Errorf("%v used %d KiB", args, used)
-		}
-	}
-}
-
-func TestWhatChangedInABundleIsNamed(t *testing.T) {
-	t.Parallel()
-	before := map[string]string{"a": "1", "b": "2", "c/": "folder"}
-	for want, change := range map[string][2]string{
-		"": {"a", "1"}, "a has changed": {"a", "2"}, "c/ is gone": {"c/", ""}, "d is new": {"d", "1"},
-	} {
-		now := maps.Clone(before)
-		if now[change[0]] = change[1]; change[1] == "" {
-			delete(now, change[0])
-		}
-		if got := difference(before, now); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func TestPatternsMeanEntriesOfABundle(t *testing.T) {
-	t.Parallel()
-	for _, k := range []struct {
-		pattern, yes, no string
-	}{
-		{"photos/*", "photos/a photos/b/c photos/b/", "photos/ a/photos/b photo"},
-		{"photos", "photos/ photos/a x/photos/a photos", "photo/a photoss"},
-		{"photos/", "photos/a", "photo/a"},
-		{"*.jpg", "a.jpg b/c/d.jpg x.jpg/a", "a.jpeg"},
-		{"a/*/c", "a/b/c a/b/c/d", "a/c a/b/d"},
-	} {
-		for paths, want := range map[string]bool{k.yes: true, k.no: false} {
-			for path := range strings.FieldsSeq(paths) {
-				expect.Equal(t, k.pattern+" means "+path, matches(k.pattern, path), want)
-			}
 		}
 	}
 }

@@ -91,6 +91,12 @@ func (h *home) read(name string) string {
 	return string(b)
 }
 
+// reported is what --json says about a file.
+type reported struct {
+	ID, Length        int64
+	Path, Link, Error string
+}
+
 // annsService starts a service and logs the user ann in; it returns the service and ann's home.
 func annsService(t *testing.T) (*apitest.Server, *home) {
 	t.Helper()
@@ -150,7 +156,7 @@ func TestDownloadNeedsOnlyTheLink(t *testing.T) {
 	link := h.up("fête.txt")
 	stranger := newHome(t)
 	r := stranger.run("", "get", link, "--json")
-	var got []downloaded
+	var got []reported
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != exitOK || len(got) != 1 || got[0].Path != "fête.txt" || got[0].Length != 7 {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
@@ -355,7 +361,7 @@ func TestAFolderStopsWhereTheNetworkFails(t *testing.T) {
 		h.write(fmt.Sprint("folder/", i+1), []byte("content"))
 	}
 	r := h.run("", "up", "folder", "--each", "--connections=1", "--tries=2", "--json")
-	var all []uploaded
+	var all []reported
 	if err := json.Unmarshal([]byte(r.out), &all); err != nil || len(all) != 5 || sent.Load() > 4 { // HTTP tries once more by itself
 		t.Fatalf("%d requests: %s%s", sent.Load(), r.out, r.err)
 	}
@@ -386,7 +392,7 @@ func TestEachLinkIsOfItsOwnFile(t *testing.T) {
 	for _, args := range []string{"site", "site --to bob", "photos/hello.txt hello.txt", "hello.txt photos/hello.txt --session"} {
 		r := h.run("", append([]string{"up", "--each", "--json"}, strings.Fields(args)...)...)
 		r.want(t, exitOK)
-		var all []uploaded
+		var all []reported
 		must(t, json.Unmarshal([]byte(r.out), &all))
 		for _, one := range all {
 			if got, want := s.Get(one.Link), h.read(one.Path); got != want {

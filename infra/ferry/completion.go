@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"ferry/infra/ferry/cli"
 )
 
 type completionCommand struct {
@@ -23,8 +25,8 @@ const forFish = `complete -c ferry -f -a '(ferry complete -- (commandline -opc)[
 complete -c ferry -n 'test (count (commandline -opc)) -gt 1' -F
 `
 
-func (c completionCommand) Run(out console) error {
-	return out.print("%s", map[string]string{
+func (c completionCommand) Run(out cli.Console) error {
+	return out.Print("%s", map[string]string{
 		"bash": forBash, "zsh": "autoload -U +X bashcompinit && bashcompinit\n" + forBash, "fish": forFish,
 	}[c.Shell])
 }
@@ -34,7 +36,7 @@ type completeCommand struct {
 	Words []string `arg:"" optional:"" help:"What is typed, up to the word to complete."`
 }
 
-func (c completeCommand) Run(k *kong.Kong, out console) error {
+func (c completeCommand) Run(k *kong.Kong, out cli.Console) error {
 	at, current := k.Model.Node, ""
 	if last := len(c.Words) - 1; last >= 0 {
 		current = c.Words[last]
@@ -47,7 +49,7 @@ func (c completeCommand) Run(k *kong.Kong, out console) error {
 	say := func(word, help string) {
 		if strings.HasPrefix(word, current) {
 			first, _, _ := strings.Cut(strings.TrimSuffix(help, "."), ". ")
-			out.print("%s\t%s\n", word, first)
+			out.Print("%s\t%s\n", word, first)
 		}
 	}
 	for _, child := range at.Children {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ferry/infra/ferry/cli"
 	"ferry/shared/boot/apitest"
 )
 
@@ -421,7 +422,7 @@ func TestEveryNameInTheCodeIsKnown(t *testing.T) {
 	}
 	k, err := kong.New(&commands{}, vars())
 	must(t, err)
-	if err := checkNames(console{Err: screen{io.Discard}}, settingNames(k.Model.Node), environ, true); err != nil {
+	if err := checkNames(cli.Console{Err: cli.Screen{Raw: io.Discard}}, settingNames(k.Model.Node), environ, true); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,26 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ferry/infra/ferry/cli"
 	"ferry/shared/boot/expect"
+)
+
+// The exit codes, which the tables of tests name often.
+const (
+	exitOK         = cli.ExitOK
+	exitOther      = cli.ExitOther
+	exitUsage      = cli.ExitUsage
+	exitDamaged    = cli.ExitDamaged
+	exitNoFile     = cli.ExitNoFile
+	exitUnknown    = cli.ExitUnknown
+	exitPort       = cli.ExitPort
+	exitExists     = cli.ExitExists
+	exitFull       = cli.ExitFull
+	exitBusy       = cli.ExitBusy
+	exitRefused    = cli.ExitRefused
+	exitPermission = cli.ExitPermission
+	exitSettings   = cli.ExitSettings
+	exitInterrupt  = cli.ExitInterrupt
 )
 
 // transcript is a list of commands with their messages and exit codes.
@@ -36,7 +55,7 @@ func TestHelpTextsDoNotChange(t *testing.T) {
 	}
 	for _, args := range calls {
 		var text bytes.Buffer
-		code := run(t.Context(), strings.Fields(args), console{Program: "ferry", In: strings.NewReader(""), Out: screen{&text}, Err: screen{&text}})
+		code := run(t.Context(), strings.Fields(args), cli.Console{Program: "ferry", In: strings.NewReader(""), Out: cli.Screen{Raw: &text}, Err: cli.Screen{Raw: &text}})
 		said.add(args, result{err: text.String(), code: code})
 	}
 	said.compare(t, "help.txt")

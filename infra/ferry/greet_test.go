@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -167,11 +166,6 @@ func TestDemoIsOnlyForAPrivateService(t *testing.T) {
 		s := serve(t, t.TempDir(), k.args...)
 		if (s.password != "") != k.demo || strings.Contains(s.greeting, "There are no users yet") == k.demo {
 			t.Errorf("%v: %s", k.args, s.greeting)
-		}
-	}
-	for ip, want := range map[string]bool{"127.0.0.1": true, "::1": true, "0.0.0.0": false, "::": false, "192.0.2.1": false} {
-		if (serveCommand{}).private(&net.TCPAddr{IP: net.ParseIP(ip)}) != want {
-			t.Errorf("whether %s is private is not %v", ip, want)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestAPersonIsAskedForThePassword(t *testing.T) {
 			lines = lines[1:]
 		}
 	}
-	if said := typing("one", "two", "three"); strings.Count(said, "Password of the link: ") != wrongPasswords || !strings.Contains(said, "the password is wrong") {
+	if said := typing("one", "two", "three"); strings.Count(said, "Password of the link: ") != 3 || !strings.Contains(said, "the password is wrong") {
 		t.Errorf("three wrong passwords: %s", said)
 	}
 	if said := typing("wrong", openSesame); !strings.Contains(said, "Wrong password.") || stranger.read("a.txt") != "content" {
@@ -191,39 +191,10 @@ func TestAListSaysWhoSentAFileAndHowOftenItWasFetched(t *testing.T) {
 func TestALongListHasABound(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
-	apitest.Caller{Server: s, Bearer: s.Login("ann", annsPassword)}.Fill(mostDetailed + 5)
+	apitest.Caller{Server: s, Bearer: s.Login("ann", annsPassword)}.Fill(205)
 	r := h.run("", "ls", "-l")
-	if r.code != exitOK || strings.Count(r.out, "\n") != 1+mostDetailed || !strings.Contains(r.err, "the newest 200 files") || !strings.Contains(r.out, "\n       6  ") {
+	if r.code != exitOK || strings.Count(r.out, "\n") != 1+200 || !strings.Contains(r.err, "the newest 200 files") || !strings.Contains(r.out, "\n       6  ") {
 		t.Errorf("code %d, %d lines: %s", r.code, strings.Count(r.out, "\n"), r.err)
-	}
-}
-
-// TestAQRCodeIsSquareWithItsMarks reads a code back from what is printed.
-func TestAQRCodeIsSquareWithItsMarks(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	must(t, printQR(&out, "https://files.example.com/v1/download/file?lang=en&k=Ma4ENAkpY3tyFgOuhHjoOpy85nGv4MjCU6imn9bCj1Q"))
-	var rows [][]bool
-	for line := range strings.Lines(strings.TrimSuffix(out.String(), "\n")) {
-		var upper, lower []bool
-		for _, r := range strings.TrimSuffix(line, "\n") {
-			upper, lower = append(upper, r == '█' || r == '▀'), append(lower, r == '█' || r == '▄')
-		}
-		rows = append(rows, upper, lower)
-	}
-	size := len(rows[0]) - 2*quiet
-	if len(rows) != len(rows[0])+1 || size%4 != 1 {
-		t.Fatalf("%d rows of %d", len(rows), len(rows[0]))
-	}
-	for _, at := range [][2]int{{0, 0}, {0, size - 7}, {size - 7, 0}} {
-		for y := -1; y < 8; y++ {
-			for x := -1; x < 8; x++ {
-				edge := max(y-3, 3-y, x-3, 3-x) // the distance from the middle of the mark
-				if rows[quiet+at[0]+y][quiet+at[1]+x] != (edge != 2 && edge != 4) {
-					t.Fatalf("the mark at %v is broken in row %d, column %d:\n%s", at, y, x, out.String())
-				}
-			}
-		}
 	}
 }
 
@@ -231,7 +202,7 @@ func TestAQRCodeIsSquareWithItsMarks(t *testing.T) {
 func TestCommandsHaveAFlagForEachOption(t *testing.T) {
 	t.Parallel()
 	flags := map[string]bool{}
-	for _, n := range walk(kong.Must(&commands{}, kong.Vars{"usual_data": usualData}).Model.Node) {
+	for _, n := range walk(kong.Must(&commands{}, vars()).Model.Node) {
 		for _, f := range n.Flags {
 			flags[n.Path()+" --"+f.Name] = true
 		}

@@ -27,6 +27,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ferry/infra/ferry/cli"
 )
 
 // freeAddr returns an address that nothing listens on. Its port is below those that the
@@ -54,23 +56,16 @@ func get(t *testing.T, url string) (*http.Response, string) {
 	return resp, string(body)
 }
 
-func TestABodyThatNobodyReadsEnds(t *testing.T) {
+// TestTheServersOptionsEnd: net/http must not answer them.
+func TestTheServersOptionsEnd(t *testing.T) {
 	t.Parallel()
-	preflight := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	short := httptest.NewServer(bounded(preflight, 50*time.Millisecond))
-	t.Cleanup(short.Close)
-	for addr, request := range map[string]string{
-		short.Listener.Addr().String(): "OPTIONS / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
-		serve(t, t.TempDir()).addr:     "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", // net/http must not answer it
-	} {
-		conn, err := net.Dial("tcp", addr)
-		must(t, err)
-		defer conn.Close()
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Minute))
-		fmt.Fprint(conn, request)
-		if answer, err := io.ReadAll(conn); err != nil || strings.Contains(string(answer), " 200 ") {
-			t.Errorf("%s, %v", answer, err)
-		}
+	conn, err := net.Dial("tcp", serve(t, t.TempDir()).addr)
+	must(t, err)
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Minute))
+	fmt.Fprint(conn, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if answer, err := io.ReadAll(conn); err != nil || strings.Contains(string(answer), " 200 ") {
+		t.Errorf("%s, %v", answer, err)
 	}
 }
 
@@ -325,30 +320,6 @@ func TestHealthFailsWhereNothingAnswers(t *testing.T) {
 	}
 }
 
-func TestThePublicURLFollowsTheDomainAndThePort(t *testing.T) {
-	t.Parallel()
-	domain := []string{"files.example.com"}
-	for _, c := range []struct {
-		where where
-		addr  string
-		want  string
-	}{
-		{where{}, "127.0.0.1:8080", "http://127.0.0.1:8080/v1"},
-		{where{Cert: "x"}, "127.0.0.1:8080", "https://127.0.0.1:8080/v1"},
-		{where{Domains: domain}, "[::]:443", "https://files.example.com/v1"},
-		{where{Domains: domain}, "[::]:8443", "https://files.example.com:8443/v1"},
-	} {
-		addr, err := net.ResolveTCPAddr("tcp", c.addr)
-		must(t, err)
-		if got, err := c.where.publicURL(addr); got != c.want || err != nil {
-			t.Errorf("%v at %s: %s, %v", c.where, c.addr, got, err)
-		}
-	}
-	if got := (where{Domains: domain}).listenOn(); got != ":443" {
-		t.Errorf("it listens on %s", got)
-	}
-}
-
 // TestAnAddressThatNoLinkCanHaveIsRefused starts services that would make links to
 // http://[::]:8190.
 func TestAnAddressThatNoLinkCanHaveIsRefused(t *testing.T) {
@@ -364,7 +335,7 @@ func TestAnAddressThatNoLinkCanHaveIsRefused(t *testing.T) {
 				t.Fatalf("%s: code %d: %s", addr, r.code, r.err)
 			}
 			l, err := net.Listen("tcp", line[2]+":0") // it is this machine's, or its name
-			if err != nil || loopback(&url.URL{Host: line[2]}) || net.ParseIP(line[2]).IsUnspecified() {
+			if err != nil || cli.Loopback(&url.URL{Host: line[2]}) || net.ParseIP(line[2]).IsUnspecified() {
 				t.Fatalf("%s is not this machine's: %v", line[2], err)
 			}
 			l.Close()

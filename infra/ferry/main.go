@@ -1,8 +1,8 @@
 // Command ferry runs Ferry on one machine, operates it there or in the cloud, and
 // is the client for people. See ferry --help.
 //
-// It imports the client, and the packages that the service's commands need. Start
-// reading at the type commands; each file holds a few of them.
+// Package client has the commands for people, package operator those for people who run a service, and package
+// serve the service itself; package cli has what they share. Start reading at the type commands.
 package main
 
 import (
@@ -10,8 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"reflect"
@@ -20,23 +18,18 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/alecthomas/kong"
 
+	"ferry/infra/ferry/cli"
+	"ferry/infra/ferry/client"
+	"ferry/infra/ferry/operator"
+	serving "ferry/infra/ferry/serve"
 	"ferry/shared/api/param"
-	"ferry/shared/blob"
-	"ferry/shared/boot/backup"
-	"ferry/shared/boot/local"
-	"ferry/shared/bundle"
-	"ferry/shared/client"
 	"ferry/shared/envelope"
-	"ferry/shared/notify"
 	"ferry/shared/notify/texts"
 	"ferry/shared/service"
 	"ferry/shared/table"
-	"ferry/shared/table/sqlite"
-	"ferry/shared/users"
 )
 
 func main() {
@@ -47,64 +40,20 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// The first signal asks to end; a second one ends at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], console{Program: os.Args[0], In: os.Stdin, Out: screen{os.Stdout}, Err: screen{os.Stderr}}))
-}
-
-// console is where a command reads and prints.
-type console struct {
-	Program string // as it was invoked
-	In      io.Reader
-	Out     screen // for results
-	Err     screen // for everything else
-
-	Typed map[string]string // what was typed after each flag, for errors about it
-}
-
-// print prints a result.
-func (c console) print(format string, values ...any) error {
-	_, err := fmt.Fprintf(c.Out, format, values...)
-	return err
-}
-
-// tell prints anything that is not a result.
-func (c console) tell(format string, values ...any) { fmt.Fprintf(c.Err, format, values...) }
-
-// screen is where text is printed. No text can control a terminal, whoever wrote it: of the
-// characters that could, only line ends and tabs get through. What goes to raw directly is not
-// text: the bytes of files, and what Ferry draws. Each write contains whole characters.
-type screen struct{ raw io.Writer }
-
-// Write implements io.Writer.
-func (s screen) Write(text []byte) (int, error) {
-	_, err := io.WriteString(s.raw, clean(string(text), "\n\t"))
-	return len(text), err
-}
-
-// controls reports whether a character could control a terminal, or reorder what it shows.
-func controls(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
-
-// printable cleans a text of one line, so that it cannot begin another line either.
-func printable(text string) string { return clean(text, "") }
-
-// clean replaces everything that could control a terminal, except the characters in kept.
-func clean(text, kept string) string {
-	return strings.Map(func(r rune) rune {
-		if controls(r) && !strings.ContainsRune(kept, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+	os.Exit(run(ctx, os.Args[1:], cli.Console{
+		Program: os.Args[0], In: os.Stdin, Out: cli.Screen{Raw: os.Stdout}, Err: cli.Screen{Raw: os.Stderr},
+	}))
 }
 
 // run runs the command that the arguments name and returns the exit code.
-func run(ctx context.Context, args []string, c console) int {
-	var cli commands
+func run(ctx context.Context, args []string, c cli.Console) int {
+	var all commands
 	exit := -1
 	c.Typed = map[string]string{}
-	parser := kong.Must(&cli,
+	parser := kong.Must(&all,
 		kong.Name("ferry"),
 		kong.Description("A file-transfer service: upload with one HTTP call, the recipient gets the link."),
-		kong.Writers(c.Out.raw, c.Err.raw), // kong asks a terminal for its width, and prints only help
+		kong.Writers(c.Out.Raw, c.Err.Raw), // kong asks a terminal for its width, and prints only help
 		kong.Exit(func(code int) { exit = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
@@ -128,8 +77,8 @@ func run(ctx context.Context, args []string, c console) int {
 		return exit
 	}
 	if err != nil {
-		c.tell("ferry: %s\nTry %s --help.\n", explain(err), meant(err))
-		return exitUsage
+		c.Tell("ferry: %s\nTry %s --help.\n", cli.Explain(err), meant(err))
+		return cli.ExitUsage
 	}
 	for _, at := range command.Path {
 		if at.Flag != nil && !at.Flag.IsBool() {
@@ -140,19 +89,20 @@ func run(ctx context.Context, args []string, c console) int {
 		err = checkNames(c, settingNames(parser.Model.Node), os.Environ(), group == operators)
 	}
 	if err == nil {
-		err = fromStack(ctx, command)
+		err = operator.FromStack(ctx, command)
 	}
 	if err == nil {
 		err = command.Run(parser)
 	}
 	if err != nil {
 		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
-			err = errInterrupted
+			err = cli.ErrInterrupted
 		}
-		c.tell("ferry: %s\n", c.explain(err))
-		return exitCode(err)
+		err = operator.Known(err)
+		c.Tell("ferry: %s\n", c.Explain(err))
+		return cli.ExitCode(err)
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // meant returns the command that has a wrong argument.
@@ -162,21 +112,6 @@ func meant(err error) string {
 		return "ferry"
 	}
 	return "ferry " + wrong.Context.Selected().Path()
-}
-
-// explain is like the function explain, but adds what was typed after a flag that the error names.
-func (c console) explain(err error) string {
-	text := explain(err)
-	e, ok := errors.AsType[*client.Error](err)
-	if !ok {
-		return text
-	}
-	for flag := range strings.SplitSeq(flagsOf(e.Parameter), ": ") {
-		if value := c.Typed[flag]; value != "" {
-			text = strings.Replace(text, flag+": ", flag+" "+printable(value)+": ", 1)
-		}
-	}
-	return text
 }
 
 // typedAfter returns what follows a flag in the arguments, for each time that it occurs.
@@ -209,34 +144,34 @@ func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 const operators, aboutThis = "Service:", "This program:"
 
 type commands struct {
-	Login   loginCommand    `cmd:"" group:"Files:" help:"Log in to a service, for the commands below."`
-	Logout  logoutCommand   `cmd:"" group:"Files:" help:"End the login."`
-	Up      upCommand       `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
-	Ls      lsCommand       `cmd:"" group:"Files:" help:"List your files."`
-	Show    showCommand     `cmd:"" group:"Files:" help:"Show everything about a file, including recipients and downloads."`
-	Get     getCommand      `cmd:"" group:"Files:" help:"Download files."`
-	Share   shareCommand    `cmd:"" group:"Files:" help:"Send a stored file to more people, or make one more link to it."`
-	Link    linkCommands    `cmd:"" group:"Files:" help:"List, change and end the links of a file."`
-	Request requestCommands `cmd:"" group:"Files:" help:"Ask for files, with links that let anyone send you some."`
-	Set     setCommand      `cmd:"" group:"Files:" help:"Rename a file, or change when it leaves your area."`
-	Rm      rmCommand       `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
-	Restore restoreCommand  `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
-	Uploads uploadsCommand  `cmd:"" group:"Files:" help:"List or abort uploads in progress."`
-	Me      meCommand       `cmd:"" group:"Files:" help:"Show your account, its quota and its limits."`
-	Passwd  passwdCommand   `cmd:"" group:"Files:" help:"Change the password."`
-	Token   tokenCommands   `cmd:"" group:"Files:" help:"Make, list and end tokens for programs, and logins."`
+	Login   client.Login   `cmd:"" group:"Files:" help:"Log in to a service, for the commands below."`
+	Logout  client.Logout  `cmd:"" group:"Files:" help:"End the login."`
+	Up      client.Up      `cmd:"" group:"Files:" help:"Upload files, folders or standard input."`
+	Ls      client.Ls      `cmd:"" group:"Files:" help:"List your files."`
+	Show    client.Show    `cmd:"" group:"Files:" help:"Show everything about a file, including recipients and downloads."`
+	Get     client.Get     `cmd:"" group:"Files:" help:"Download files."`
+	Share   client.Share   `cmd:"" group:"Files:" help:"Send a stored file to more people, or make one more link to it."`
+	Link    client.Link    `cmd:"" group:"Files:" help:"List, change and end the links of a file."`
+	Request client.Request `cmd:"" group:"Files:" help:"Ask for files, with links that let anyone send you some."`
+	Set     client.Set     `cmd:"" group:"Files:" help:"Rename a file, or change when it leaves your area."`
+	Rm      client.Rm      `cmd:"" group:"Files:" help:"Delete files: they stay in the backup area for a while."`
+	Restore client.Restore `cmd:"" group:"Files:" help:"Bring files back from the backup area."`
+	Uploads client.Uploads `cmd:"" group:"Files:" help:"List or abort uploads in progress."`
+	Me      client.Me      `cmd:"" group:"Files:" help:"Show your account, its quota and its limits."`
+	Passwd  client.Passwd  `cmd:"" group:"Files:" help:"Change the password."`
+	Token   client.Token   `cmd:"" group:"Files:" help:"Make, list and end tokens for programs, and logins."`
 
-	Serve  serveCommand   `cmd:"" group:"Service:" help:"Run the whole service in this process."`
-	Health healthCommand  `cmd:"" group:"Service:" help:"Check whether a service works."`
-	User   userCommands   `cmd:"" group:"Service:" help:"Create, show and change users."`
-	Inbox  inboxCommand   `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
-	Outbox outboxCommands `cmd:"" group:"Service:" help:"Show, retry and cancel notices, and see who gets no mail."`
-	Sweep  sweepCommand   `cmd:"" group:"Service:" help:"Move or remove expired files now, and clean up after crashes."`
-	Key    keyCommands    `cmd:"" group:"Service:" help:"List, rotate and revoke the key of all links."`
-	Check  checkCommand   `cmd:"" group:"Service:" help:"Compare records with files, and name what is wrong."`
+	Serve  serving.Command `cmd:"" group:"Service:" help:"Run the whole service in this process."`
+	Health serving.Health  `cmd:"" group:"Service:" help:"Check whether a service works."`
+	User   operator.User   `cmd:"" group:"Service:" help:"Create, show and change users."`
+	Inbox  operator.Inbox  `cmd:"" group:"Service:" help:"Show the mail and text messages that were sent on this machine."`
+	Outbox operator.Outbox `cmd:"" group:"Service:" help:"Show, retry and cancel notices, and see who gets no mail."`
+	Sweep  operator.Sweep  `cmd:"" group:"Service:" help:"Move or remove expired files now, and clean up after crashes."`
+	Key    operator.Key    `cmd:"" group:"Service:" help:"List, rotate and revoke the key of all links."`
+	Check  operator.Check  `cmd:"" group:"Service:" help:"Compare records with files, and name what is wrong."`
 
-	Backup      backupCommand      `cmd:"" group:"Service:" help:"Copy all data elsewhere, even while the service runs."`
-	RestoreData restoreDataCommand `cmd:"" group:"Service:" help:"Restore a backup, or one file of it to existing data."`
+	Backup      operator.Backup      `cmd:"" group:"Service:" help:"Copy all data elsewhere, even while the service runs."`
+	RestoreData operator.RestoreData `cmd:"" group:"Service:" help:"Restore a backup, or one file of it to existing data."`
 
 	Completion completionCommand `cmd:"" group:"This program:" help:"Print a completion script for a shell."`
 	Complete   completeCommand   `cmd:"" group:"This program:" hidden:"" help:"Print what can be typed next, for a shell."`
@@ -245,9 +180,9 @@ type commands struct {
 
 type versionCommand struct{}
 
-func (versionCommand) Run(out console) error {
+func (versionCommand) Run(out cli.Console) error {
 	info, _ := debug.ReadBuildInfo()
-	return out.print("%s\n", version(info))
+	return out.Print("%s\n", version(info))
 }
 
 // version describes this program in one line, with what the Go command recorded: the
@@ -269,14 +204,11 @@ func version(info *debug.BuildInfo) string {
 		table.Format, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// usualData is the default of --data.
-const usualData = "./.ferry"
-
 // vars are what the tags of flags name.
 func vars() kong.Vars {
 	tags := texts.Tags()
 	last := len(tags) - 1
-	return kong.Vars{"usual_data": usualData, "languages": strings.Join(tags[:last], ", ") + " or " + tags[last]}
+	return kong.Vars{"usual_data": operator.UsualData, "languages": strings.Join(tags[:last], ", ") + " or " + tags[last]}
 }
 
 // fromFile reads a setting NAME from the file that the variable NAME_FILE names, so that
@@ -312,9 +244,9 @@ func settingNames(root *kong.Node) []string {
 
 // checkNames warns about each variable that looks like a setting but is not one. An operator's
 // command refuses a variable that differs from a setting by at most two letters.
-func checkNames(c console, known, environ []string, refuses bool) error {
+func checkNames(c cli.Console, known, environ []string, refuses bool) error {
 	if os.Getenv("FERRY_LOG_FILE") != "" {
-		return fail(exitSettings, "FERRY_LOG_FILE is not a setting: the log goes to standard error, "+
+		return cli.Fail(cli.ExitSettings, "FERRY_LOG_FILE is not a setting: the log goes to standard error, "+
 			"which you can redirect to a file with 2> FILE")
 	}
 	for _, variable := range environ {
@@ -328,9 +260,9 @@ func checkNames(c console, known, environ []string, refuses bool) error {
 			wrong += "; did you mean " + like + "?"
 		}
 		if like != "" && refuses {
-			return fail(exitSettings, "%s", wrong)
+			return cli.Fail(cli.ExitSettings, "%s", wrong)
 		}
-		c.tell("ferry: warning: %s\n", printable(wrong))
+		c.Tell("ferry: warning: %s\n", cli.Printable(wrong))
 	}
 	return nil
 }
@@ -365,231 +297,7 @@ func settings(k *kong.Context) (service.Settings, error) {
 	}
 	s, err := service.ReadSettings(func(name string) string { return values[name] })
 	if err != nil {
-		err = fail(exitSettings, "%s", strings.NewReplacer(flags...).Replace(err.Error()))
+		err = cli.Fail(cli.ExitSettings, "%s", strings.NewReplacer(flags...).Replace(err.Error()))
 	}
 	return s, err
 }
-
-// The exit codes are those of BSD's sysexits.
-const (
-	exitOK         = 0
-	exitOther      = 1
-	exitUsage      = 64
-	exitDamaged    = 65
-	exitNoFile     = 66
-	exitUnknown    = 67
-	exitPort       = 69
-	exitExists     = 73
-	exitFull       = 74
-	exitBusy       = 75
-	exitRefused    = 76
-	exitPermission = 77
-	exitSettings   = 78
-	exitInterrupt  = 130 // as in shells
-)
-
-// errInterrupted means Ctrl-C.
-var errInterrupted = errors.New("interrupted")
-
-// pausing adds how to resume a transfer that Ctrl-C or the network has interrupted, if that is
-// possible: a pipe cannot be resumed.
-func pausing(ctx context.Context, err error, pipe bool) error {
-	interrupted := err != nil && ctx.Err() != nil
-	if interrupted {
-		err = errInterrupted
-	}
-	if !pipe && (interrupted || client.IsNetwork(err)) {
-		err = fmt.Errorf("%w; run the same command again to resume", err)
-	}
-	return err
-}
-
-// coded is an error with its exit code.
-type coded struct {
-	code int
-	error
-}
-
-func (e *coded) Unwrap() error { return e.error }
-
-// withCode gives an error an exit code; nil stays nil.
-func withCode(code int, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &coded{code, err}
-}
-
-// fail returns an error with an exit code.
-func fail(code int, format string, values ...any) error {
-	return &coded{code, fmt.Errorf(format, values...)}
-}
-
-// usage returns an error about what the user typed.
-func usage(format string, values ...any) error { return fail(exitUsage, format, values...) }
-
-func exitCode(err error) int {
-	if c, ok := errors.AsType[*coded](err); ok {
-		return c.code
-	}
-	_, noBundle := errors.AsType[*bundle.Error](err)
-	is := func(kinds ...error) bool {
-		return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
-	}
-	switch {
-	case client.IsNetwork(err):
-		return exitPort
-	case noBundle:
-		return exitDamaged
-	case is(errInterrupted):
-		return exitInterrupt
-	case is(client.ErrNoLogin, client.ErrPassword):
-		return exitPermission
-	case is(client.ErrDigest, client.ErrLost, sqlite.ErrDamaged, sqlite.ErrOlder, sqlite.ErrNewer,
-		local.ErrNoTable, local.ErrNoKey, local.ErrKey, backup.ErrForeign,
-		table.ErrUnreadable, users.ErrDamaged, table.ErrFormat):
-		return exitDamaged
-	case is(client.ErrNotFound, notify.ErrUnknown, backup.ErrNoFile):
-		return exitNoFile
-	case is(client.ErrExists, backup.ErrHasData, backup.ErrTaken):
-		return exitExists
-	case is(backup.ErrInside):
-		return exitUsage
-	case is(users.ErrUnknown, client.ErrUnknownUser):
-		return exitUnknown
-	case is(table.ErrFull, blob.ErrFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO):
-		return exitFull
-	case is(client.ErrChanged, notify.ErrClaimed, table.ErrBusy):
-		return exitBusy
-	case is(client.ErrAnswer, client.ErrUnnamed, notify.ErrSent, notify.ErrFailed):
-		return exitRefused
-	case is(fs.ErrPermission, syscall.EROFS):
-		return exitPermission
-	case is(local.ErrNoData, fs.ErrNotExist, syscall.ENOTDIR): // not usable as a data directory
-		return exitSettings
-	}
-	switch client.StatusOf(err) {
-	case 0:
-		return exitOther
-	case 401, 403:
-		return exitPermission
-	case 507:
-		return exitFull
-	case 429, 500, 502, 503, 504:
-		return exitBusy
-	}
-	return exitRefused
-}
-
-// explain returns the one sentence that the user reads. It is one line, whatever a service says.
-func explain(err error) string {
-	return printable(strings.ReplaceAll(sentence(err), "\n", "; "))
-}
-
-func sentence(err error) string {
-	var path *os.PathError
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &path) && strings.HasSuffix(err.Error(), path.Error()):
-		return strings.TrimSuffix(err.Error(), path.Error()) + path.Path + ": " + path.Err.Error()
-	case errors.Is(err, local.ErrNoData):
-		return err.Error() + "; say where it is with --data or FERRY_DATA"
-	case errors.Is(err, backup.ErrHasData):
-		return err.Error() + "; name another directory with --data"
-	case errors.Is(err, sqlite.ErrDamaged): // it may be wrapped twice: say it once
-		text, kind := err.Error(), sqlite.ErrDamaged.Error()
-		return text[:strings.Index(text, kind)] + text[strings.LastIndex(text, kind):]
-	}
-	_, explained := errors.AsType[*failure](err)
-	if e, ok := errors.AsType[*client.Error](err); ok && !explained {
-		return flagsOf(e.Parameter) + err.Error()
-	}
-	return err.Error()
-}
-
-// flagsOf names the flags that set parameters of a request, each followed by a colon.
-func flagsOf(parameters string) (flags string) {
-	named := map[string]string{
-		"partSize": "part-size", "name": "name",
-		"title": "title", "message": "message", "bytes": "bytes", "files": "files",
-	}
-	for _, o := range new(client.Delivery).Options() {
-		named[o.Name] = o.Flag
-	}
-	for name := range strings.SplitSeq(parameters, ", ") {
-		if flag := named[name]; flag != "" {
-			flags += "--" + flag + ": "
-		}
-	}
-	return flags
-}
-
-// failures collects the errors of a command on several things, some of which may
-// succeed.
-type failures struct {
-	out   console
-	meter *meter // drawn at the same time; may be nil
-	first error  // the caller prints it
-}
-
-// add keeps the first error, and prints the others.
-func (f *failures) add(name string, err error) {
-	switch {
-	case err == nil:
-	case f.first == nil:
-		f.first = &failure{name, err}
-	default:
-		f.meter.print(f.out.Err, "ferry: %s", f.out.explain(&failure{name, err}))
-	}
-}
-
-// each calls f for each name until ctx ends. It continues after errors: it returns the first and
-// prints the others. Unless done is empty, it is printed for each success, with the name filled in.
-func each(ctx context.Context, out console, names []string, done string, f func(name string) error) error {
-	failed := failures{out: out}
-	return failed.each(ctx, names, func(name string) error {
-		err := f(name)
-		if err == nil && done != "" {
-			out.tell(done+"\n", printable(name))
-		}
-		return err
-	})
-}
-
-// each is like the function each, but prints the failures beside a meter.
-func (f *failures) each(ctx context.Context, names []string, do func(name string) error) error {
-	for _, name := range names {
-		err := ctx.Err()
-		if err != nil {
-			return cmp.Or(f.first, err)
-		}
-		f.add(name, do(name))
-	}
-	return f.first
-}
-
-// report prints the results as JSON, if wanted, and returns the first failure.
-func report(out console, asJSON bool, results any, failed error) error {
-	if asJSON {
-		return cmp.Or(printJSON(out, results), failed)
-	}
-	return failed
-}
-
-// failure is the error of one of several things.
-type failure struct {
-	name string
-	err  error
-}
-
-// Error names the thing, once.
-func (f *failure) Error() string {
-	text, name := explain(f.err), cmp.Or(printable(f.name), `""`)
-	if strings.HasPrefix(text, name+": ") || strings.HasSuffix(text, ": "+name) {
-		return text
-	}
-	return name + ": " + text
-}
-
-func (f *failure) Unwrap() error { return f.err }

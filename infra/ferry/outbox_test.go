@@ -66,7 +66,7 @@ func testOutbox(t *testing.T, db table.Table, run func(args ...string) result) {
 	waiting, failed, pin := fillOutbox(t, db)
 	ids := func(args ...string) (ids []string) {
 		r := run(append([]string{"outbox", "list", "--json"}, args...)...)
-		var all []notice
+		var all []struct{ ID string }
 		if err := json.Unmarshal([]byte(r.out), &all); err != nil || r.code != exitOK {
 			t.Fatalf("code %d, %v: %s%s", r.code, err, r.out, r.err)
 		}

@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
 
+	"ferry/infra/ferry/operator"
 	"ferry/shared/table"
 )
 
@@ -106,15 +106,15 @@ func TestAStackSaysHowLongItKeepsFiles(t *testing.T) {
 	}
 	const names = "ours r ours-Table-1 ours-files ours-backup /ferry/ours/link-key true "
 	for flags, want := range map[string]string{"": "7 0 GLACIER_IR", " --keep-days 9 --backup-storage-class STANDARD": "9 0 STANDARD"} {
-		var cli struct {
-			Sweep sweepCommand `cmd:""`
+		var all struct {
+			Sweep operator.Sweep `cmd:""`
 		}
-		k, err := kong.Must(&cli, vars()).Parse(strings.Fields("sweep --stack ours --region r" + flags))
+		k, err := kong.Must(&all, vars()).Parse(strings.Fields("sweep --stack ours --region r" + flags))
 		must(t, err)
-		must(t, fromStack(t.Context(), k))
+		must(t, operator.FromStack(t.Context(), k))
 		set, err := settings(k)
 		must(t, err)
-		s := cli.Sweep.store
+		s := all.Sweep.Store
 		if got := fmt.Sprint(s.Stack, " ", s.Region, " ", s.Table, " ", s.FilesBucket, " ", s.BackupBucket, " ", s.KeyParameter, " ", s.Events, " ",
 			set.Retention.KeepDays, " ", set.Retention.BackupDays, " ", set.BackupClass); got != names+want {
 			t.Errorf("%q: %s, want %s", flags, got, names+want)
@@ -132,32 +132,12 @@ func TestAStackSaysWhereInvitationsLead(t *testing.T) {
 	for flags, want := range map[string]string{
 		"": "https://files.example.com/v1", " --public-url https://other.example.com/v1": "https://other.example.com/v1",
 	} {
-		var cli struct {
-			Add userAdd `cmd:""`
-		}
-		k, err := kong.Must(&cli, vars()).Parse(strings.Fields("add ann --stack ours --region r" + flags))
+		k, err := kong.Must(&commands{}, vars()).Parse(strings.Fields("user add ann --stack ours --region r" + flags))
 		must(t, err)
-		must(t, fromStack(t.Context(), k))
+		must(t, operator.FromStack(t.Context(), k))
 		set, err := settings(k)
 		if err != nil || set.PublicURL != want {
 			t.Errorf("%q: %s, %v, want %s", flags, set.PublicURL, err, want)
-		}
-	}
-}
-
-func TestTheTemplateHasWhatTheCommandsReadOfAStack(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("../..", "template.yaml"))
-	must(t, err)
-	outputs, parameters := variables()
-	for output, variable := range outputs {
-		if !strings.Contains(string(text), "\n  "+output+`: {Description: "`+variable+" for the ferry command.") {
-			t.Errorf("there is no output %s for %s", output, variable)
-		}
-	}
-	for parameter, variable := range parameters {
-		if !strings.Contains(string(text), "\n  "+parameter+": {Type") || !strings.Contains(string(text), variable+": !Ref "+parameter+"\n") {
-			t.Errorf("there is no parameter %s for %s", parameter, variable)
 		}
 	}
 }

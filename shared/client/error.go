@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"ferry/shared/retry"
 	"ferry/shared/wire"
 )
 
@@ -195,40 +195,29 @@ type again struct {
 func (a again) Unwrap() error { return a.error }
 
 // do calls f until it succeeds, fails for good, or has failed too often.
-func (r Retry) do(ctx context.Context, f func() error) error {
-	for failed := 1; ; failed++ {
-		err := f()
+func (r Retry) do(ctx context.Context, f func() error) (err error) {
+	for try := range (retry.Backoff{First: r.Min, Longest: r.Max, Tries: r.Tries}).Loop(ctx) {
+		err = f()
 		if err == nil {
 			return nil
 		}
 		if a, ok := errors.AsType[again](err); ok && a.progress {
-			failed = 1
+			try.Restart()
 		}
-		wait, again := r.wait(err, failed)
-		if !again || ctx.Err() != nil {
-			return cause(ctx, err)
+		if try.Last || !temporary(err) || ctx.Err() != nil {
+			break
+		}
+		if e, ok := errors.AsType[*Error](err); ok {
+			try.Pause += e.RetryAfter
+			if e.RetryAfter > longestWait {
+				break
+			}
 		}
 		if r.Told != nil {
-			r.Told(err, wait)
-		}
-		if err := sleep(ctx, wait); err != nil {
-			return err
+			r.Told(err, try.Pause)
 		}
 	}
-}
-
-// wait returns how long to wait after this many failures, and whether to retry at all.
-func (r Retry) wait(err error, failed int) (time.Duration, bool) {
-	if failed >= r.Tries || !temporary(err) {
-		return 0, false
-	}
-	bound := min(r.Max, max(r.Min, r.Min<<min(failed-1, 20))) // a Min of hours overflows
-	wait := rand.N(bound + 1)                                 // random, or all clients would retry at the same moment
-	if e, ok := errors.AsType[*Error](err); ok {
-		wait += e.RetryAfter
-		return wait, e.RetryAfter <= longestWait
-	}
-	return wait, true
+	return cause(ctx, err)
 }
 
 // temporary reports whether the same request may succeed later.
@@ -241,13 +230,4 @@ func temporary(err error) bool {
 		return running || hasStatus(e, 408, 429, 500, 502, 503, 504) && !errors.Is(e, ErrLost)
 	}
 	return IsNetwork(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrNoLogin)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }

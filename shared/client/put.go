@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ferry/shared/retry"
 	"ferry/shared/wire"
 )
 
@@ -60,11 +61,9 @@ type PutOptions struct {
 }
 
 const (
-	// rivals is how often a Put retries because another Put of the same session
-	// may have interfered: it has completed the session, is about to, or is sending a
-	// part again.
-	rivals    = 5
-	rivalWait = 50 * time.Millisecond
+	// rivals is how often a Put retries because of another Put of the same session.
+	rivals     = 5
+	rivalPause = 50 * time.Millisecond
 
 	// keptPart is the size in bytes up to which the only part of a bundle is kept in memory.
 	keptPart = 8 << 20
@@ -90,16 +89,27 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 			return File{}, err
 		}
 	}
-	f, err := c.attempt(ctx, src, o, st)
-	for tries := 0; tries < rivals && hasStatus(err, 400, 404, 409); tries++ {
-		_ = sleep(ctx, time.Duration(tries)*rivalWait) // once ctx has ended, Status fails
-		now, statusErr := c.Status(ctx, st.ID)
-		if statusErr != nil {
-			break
+	return c.despiteRivals(ctx, src, o, st)
+}
+
+// despiteRivals transfers a session. It retries because another Put of the same session may have interfered: it has
+// completed the session, is about to, or is sending a part again.
+func (c *Client) despiteRivals(ctx context.Context, src Source, o PutOptions, st Status) (f File, err error) {
+	backoff := retry.Backoff{First: rivalPause, Longest: 4 * rivalPause, Steady: true, Tries: rivals + 1}
+	for try := range backoff.Loop(ctx) {
+		if try.Failed > 0 {
+			now, failed := c.Status(ctx, st.ID)
+			if failed != nil {
+				break
+			}
+			st = now
 		}
-		next, nextErr := c.attempt(ctx, src, o, now)
-		if !hasStatus(nextErr, 404) { // otherwise the earlier outcome tells more
-			f, err = next, nextErr
+		next, failed := c.attempt(ctx, src, o, st)
+		if try.Failed == 0 || !hasStatus(failed, 404) { // otherwise the earlier outcome tells more
+			f, err = next, failed
+		}
+		if !hasStatus(err, 400, 404, 409) {
+			break
 		}
 	}
 	return f, err

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"ferry/shared/blob"
 	"ferry/shared/fault"
+	"ferry/shared/retry"
 	"ferry/shared/table"
 )
 
@@ -122,10 +122,8 @@ func (c *Check) leftovers(ctx context.Context) error {
 		return err
 	}
 	if len(c.left) > 0 {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(c.Wait):
+		if err := retry.Sleep(ctx, c.Wait); err != nil {
+			return err
 		}
 	}
 	links, err := c.countDead(ctx)

@@ -3,10 +3,10 @@ package files
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"ferry/shared/fault"
+	"ferry/shared/retry"
 	"ferry/shared/table"
 )
 
@@ -25,8 +25,8 @@ type Arrival struct {
 	From           []string // the names that the guests gave; "" for a guest without one
 }
 
-// takeTime is how long a write is retried because other guests were faster. The pauses are
-// random: first up to takeWait, then up to twice as much each time, at most longWait.
+// takeTime is how long a write is retried because other guests were faster. takeWait and longWait bound the
+// pauses.
 const takeTime, takeWait, longWait = 8 * time.Second, 10 * time.Millisecond, 320 * time.Millisecond
 
 // bounded calls write with the operations that count what a guest stores against the request's
@@ -39,8 +39,8 @@ func (s *Service) bounded(
 		_, err := write(nil)
 		return err
 	}
-	until := s.Now().Add(takeTime)
-	for wait := takeWait; s.Now().Before(until) && ctx.Err() == nil; wait = min(2*wait, longWait) {
+	backoff := retry.Backoff{First: takeWait, Longest: longWait, For: takeTime, Clock: s.Now}
+	for range backoff.Loop(ctx) {
 		more, err := s.Links.Admit(ctx, owner, by, t)
 		if err != nil {
 			return err
@@ -51,7 +51,6 @@ func (s *Service) bounded(
 			return err
 		}
 		t.Anew = refused.Op < before+len(more)-1 // the last operation is that of the request itself
-		time.Sleep(rand.N(wait))
 	}
 	return &fault.Fault{
 		Kind: fault.Unavailable, Detail: "many people are sending files through this link right now; try again", After: time.Second,

@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"ferry/shared/blob"
 	"ferry/shared/fault"
 	"ferry/shared/keys"
+	"ferry/shared/retry"
 	"ferry/shared/table"
 )
 
@@ -127,15 +127,21 @@ func (s *Service) GoOn(l Link, area blob.Area, who string) (Link, error) {
 // It makes one call to the table, and two more for each time that others were faster.
 func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, error) {
 	ctx = context.WithoutCancel(ctx)
-	end := s.Now().Add(takeTime)
-	for tries := 0; ; tries++ {
+	for try := range s.turns().Loop(ctx) {
+		if try.Failed > 0 {
+			now, err := s.reread(ctx, l, claim)
+			if err != nil {
+				return now, err
+			}
+			l = now
+		}
 		if err := s.check(l, l.File.Area); err != nil || l.taken || l.Limit == 0 {
 			return l, err
 		}
 		now := s.Now()
 		until := now.Add(takenLife)
 		take, most := table.Update(key(l.Token)).Add("taken", 1), l.Limit-1
-		forgotten := tries >= takersMax // so many others were faster that they would push this one out
+		forgotten := try.Failed >= takersMax // so many others were faster that they would push this one out
 		if who != "" && !forgotten && !l.took(who, now.Add(-takerPause)) {
 			take, most = take.Set("takers", l.with(who, now)), l.Taken // so that no other taker is lost
 		}
@@ -150,30 +156,32 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 		if !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrBusy) {
 			return l, fault.Wrap(err, "taking a download")
 		}
-		if err := s.awaitTurn(end); err != nil {
-			return l, err
-		}
-		area := l.File.Area
-		if l, err = s.read(ctx, l.Token, claim); errors.Is(err, table.ErrNotFound) {
-			return l, unknown.fault()
-		} else if err != nil {
-			return l, fault.Wrap(err, "taking a download")
-		}
-		if l.Dead == "" && l.File.Area != area {
-			return l, Deleted.fault()
-		}
-		if err := s.checkClaim(l, claim); err != nil { // the claim took a download while the clock was wrong
-			return l, err
-		}
 	}
+	return l, crowded()
 }
 
-// awaitTurn waits until a request that was too late may retry. Each request waits for a
-// different, random time. After end, the fault is Unavailable.
-func (s *Service) awaitTurn(end time.Time) error {
-	if !s.Now().Before(end) {
-		return &fault.Fault{Kind: fault.Unavailable, Detail: "many people are opening this link right now; try again", After: time.Second}
+// reread returns a link as it is now, if it still leads to the same area.
+func (s *Service) reread(ctx context.Context, l Link, claim string) (Link, error) {
+	now, err := s.read(ctx, l.Token, claim)
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return now, unknown.fault()
+	case err != nil:
+		return now, fault.Wrap(err, "taking a download")
+	case now.Dead == "" && now.File.Area != l.File.Area:
+		return now, Deleted.fault()
 	}
-	time.Sleep(rand.N(2 * takeWait))
-	return nil
+	return now, s.checkClaim(now, claim) // it may have taken a download while the clock was wrong
+}
+
+// turns is the backoff of a request that others were faster than.
+func (s *Service) turns() retry.Backoff {
+	return retry.Backoff{First: 2 * takeWait, Longest: 2 * takeWait, For: takeTime, Clock: s.Now}
+}
+
+// crowded is the fault if others were faster all the time.
+func crowded() error {
+	return &fault.Fault{
+		Kind: fault.Unavailable, Detail: "many people are opening this link right now; try again", After: time.Second,
+	}
 }

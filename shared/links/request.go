@@ -137,7 +137,7 @@ func (r Request) state(now time.Time) State {
 // link's key was revoked gets a new link.
 func (s *Service) EditRequest(ctx context.Context, owner users.User, id string, change func(*Request)) (r Request, err error) {
 	ctx = context.WithoutCancel(ctx)
-	for end := s.Now().Add(takeTime); ; {
+	for range s.turns().Loop(ctx) {
 		r, err = s.openRequest(ctx, owner, id)
 		if err != nil {
 			return r, err
@@ -151,10 +151,8 @@ func (s *Service) EditRequest(ctx context.Context, owner users.User, id string, 
 		if err = s.Table.Write(ctx, r.put().If(table.Exists(), table.AtMost("rev", was))); !errors.Is(err, table.ErrCondition) {
 			return r, fault.Wrap(err, "changing a request")
 		}
-		if err := s.awaitTurn(end); err != nil {
-			return r, err
-		}
 	}
+	return r, crowded()
 }
 
 // EndRequest ends a request of a user. However many guests send meanwhile, it makes two calls to

@@ -10,6 +10,7 @@ import (
 
 	"ferry/shared/fault"
 	"ferry/shared/notify/mail"
+	"ferry/shared/retry"
 	"ferry/shared/table"
 )
 
@@ -56,17 +57,17 @@ type entry interface {
 }
 
 // try claims an entry, delivers it, and stores the result. outcome is the delivery's error, and
-// retry is when the entry is due again, zero if never. If the entry has to wait, or another sender
-// was faster, outcome is nil and retry is nonzero. Any err comes from the table: the entry is then
+// due is when the entry is next tried, zero if never. If the entry has to wait, or another sender
+// was faster, outcome is nil and due is nonzero. Any err comes from the table: the entry is then
 // due again when the lease ends.
-func (s *Sender) try(ctx context.Context, e entry) (retry time.Time, outcome, err error) {
+func (s *Sender) try(ctx context.Context, e entry) (due time.Time, outcome, err error) {
 	if until, ops := e.hold(s.Now()); ops != nil {
 		return until, nil, unlessTaken("holding an entry", s.Table.Write(ctx, ops...))
 	}
-	retry = s.Now().Add(lease)
-	err = s.Table.Write(ctx, e.claim(retry)...)
+	due = s.Now().Add(lease)
+	err = s.Table.Write(ctx, e.claim(due)...)
 	if errors.Is(err, table.ErrCondition) {
-		return retry, nil, nil
+		return due, nil, nil
 	}
 	if err != nil {
 		return s.Now(), nil, fmt.Errorf("claiming an entry: %w", err)
@@ -76,12 +77,12 @@ func (s *Sender) try(ctx context.Context, e entry) (retry time.Time, outcome, er
 	outcome = e.deliver(delivering)
 	marking, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
-	retry, err = s.mark(marking, e, outcome)
-	return retry, outcome, err
+	due, err = s.mark(marking, e, outcome)
+	return due, outcome, err
 }
 
-// mark stores a delivery's outcome. retry is when the entry is due again, zero if never.
-func (s *Sender) mark(ctx context.Context, e entry, outcome error) (retry time.Time, err error) {
+// mark stores a delivery's outcome. due is when the entry is next tried, zero if never.
+func (s *Sender) mark(ctx context.Context, e entry, outcome error) (due time.Time, err error) {
 	now := s.Now()
 	log, what := e.log()
 	age, tries, spent := e.age(now)
@@ -93,18 +94,18 @@ func (s *Sender) mark(ctx context.Context, e entry, outcome error) (retry time.T
 	case errors.Is(outcome, ErrPermanent), spent:
 		log.Error(what+" given up", "error", outcome)
 	default:
-		retry = now.Add(s.backoff(tries))
+		due = now.Add(s.backoff(tries))
 		if errors.Is(outcome, mail.ErrLater) {
-			retry = now.Add(min(lastRetry, laterRetry<<min(max(0, tries-1), 4)))
+			due = now.Add(retry.Backoff{First: laterRetry, Longest: lastRetry}.Bound(int(tries)))
 		}
-		if refused, ok := errors.AsType[*refusedError](outcome); ok && refused.wait > retry.Sub(now) {
-			retry = now.Add(min(lastRetry, refused.wait))
+		if refused, ok := errors.AsType[*refusedError](outcome); ok && refused.wait > due.Sub(now) {
+			due = now.Add(min(lastRetry, refused.wait))
 		}
 		if errors.Is(outcome, mail.ErrQuota) {
-			s.quotaFrees.Store(max(s.quotaFrees.Load(), retry.UnixMilli()))
+			s.quotaFrees.Store(max(s.quotaFrees.Load(), due.UnixMilli()))
 		}
-		log.Warn(what+" not sent yet", "error", outcome, "retry", retry, "ageMs", age.Milliseconds())
-		return retry, unlessTaken("postponing an entry", s.Table.Write(ctx, e.postpone(retry, outcome)...))
+		log.Warn(what+" not sent yet", "error", outcome, "retry", due, "ageMs", age.Milliseconds())
+		return due, unlessTaken("postponing an entry", s.Table.Write(ctx, e.postpone(due, outcome)...))
 	}
 	err = s.Table.Write(ctx, e.end(now, outcome)...)
 	if err == nil {
@@ -135,10 +136,7 @@ func enough(age time.Duration, tries int64) bool {
 // backoff is how long to wait after a number of tries: a random time between half and all of 1 s,
 // 2 s, 4 s and so on, up to 1 h.
 func (s *Sender) backoff(tries int64) time.Duration {
-	d := lastRetry
-	if tries < 13 { // 2^12 s is more than an hour
-		d = min(lastRetry, firstRetry<<max(0, tries-1))
-	}
+	d := retry.Backoff{First: firstRetry, Longest: lastRetry}.Bound(int(tries))
 	return d/2 + time.Duration(s.Jitter()*float64(d/2))
 }
 
@@ -146,7 +144,7 @@ func (s *Sender) backoff(tries int64) time.Duration {
 func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTimeout)
 	stop := context.AfterFunc(ctx, func() {
-		sleep(out, grace)
+		_ = retry.Sleep(out, grace)
 		cancel()
 	})
 	return out, func() { stop(); cancel() }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ferry/shared/retry"
 	"ferry/shared/table"
 )
 
@@ -64,7 +65,7 @@ func (s *Sender) Run(ctx context.Context) {
 			s.Log.Error("reading events", "error", err)
 			wait = poll
 		}
-		sleep(ctx, wait)
+		_ = retry.Sleep(ctx, wait)
 	}
 }
 
@@ -107,7 +108,7 @@ func (l *lane) run(ctx context.Context) {
 		// A receiver that has taken nothing for a whole batch gets a backoff, even if entries
 		// are due: 1 s, 2 s and so on, up to 1 min.
 		if missed := l.missed.Load() / batch; missed > 0 {
-			sleep(ctx, min(longestRest, firstRetry<<min(missed-1, 6)))
+			_ = retry.Sleep(ctx, retry.Backoff{First: firstRetry, Longest: longestRest}.Bound(int(missed)))
 		}
 		if !more {
 			l.pause(ctx)
@@ -232,11 +233,4 @@ func (l *lane) untilNext() time.Duration {
 		return poll
 	}
 	return max(breather, min(poll, l.next.Sub(l.Now())))
-}
-
-// sleep returns early when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-ctx.Done()
 }

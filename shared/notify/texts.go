@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ferry/shared/notify/texts"
+	"ferry/shared/wire"
 )
 
 // Texts are what Ferry says to people in one language: in mails and text messages.
@@ -84,10 +85,7 @@ func (t Texts) WriteSize(n int64, brief bool) string {
 	} else if n < 1000 {
 		return t.Count(n, t.Bytes)
 	}
-	value, prefixes := float64(n), []string{"", "k", "M", "G", "T", "P", "E"}
-	for value >= next && len(prefixes) > 1 {
-		value, prefixes = value/1000, prefixes[1:]
-	}
+	value, prefix := wire.Scale(n, next)
 	decimals := 1
 	if brief && value >= 100 {
 		decimals = 0
@@ -96,7 +94,7 @@ func (t Texts) WriteSize(n int64, brief bool) string {
 	if brief {
 		number = strings.TrimSuffix(number, ".0")
 	}
-	return strings.Replace(number, ".", t.Decimal, 1) + "\u00a0" + prefixes[0] + t.Unit
+	return strings.Replace(number, ".", t.Decimal, 1) + "\u00a0" + prefix + t.Unit
 }
 
 // Count writes a number with the name of what is counted.

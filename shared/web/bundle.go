@@ -177,14 +177,14 @@ func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Valu
 	var all []picture
 	some := false
 	for _, e := range entries {
-		if looks(e.Path, "") != "image" {
+		if wire.FileKind(e.Path, "") != "image" {
 			continue
 		}
 		one := picture{
 			Path: e.Path, Length: e.Length, Download: p.entry(e.Path),
 			Page: p.Page("from", b.Start, "q", b.Search, "picture", strconv.Itoa(len(all)+1)),
 		}
-		if previewKind(e.Path, "") == "image" && e.Length > 0 && e.Length <= maxPicture {
+		if wire.PreviewKind(e.Path, "") == "image" && e.Length > 0 && e.Length <= maxPicture {
 			one.Preview, some = one.Download+"&preview", true
 		}
 		all = append(all, one)

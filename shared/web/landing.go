@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -199,7 +198,7 @@ func (v *visit) preview(p *landingPage) error {
 	if p.guarded() || length == 0 {
 		return nil
 	}
-	p.Preview = previewKind(p.About.Name, p.About.Type)
+	p.Preview = wire.PreviewKind(p.About.Name, p.About.Type)
 	if p.Preview == "image" && length > maxPreviewImage {
 		p.Preview = ""
 	}
@@ -221,30 +220,6 @@ func (v *visit) preview(p *landingPage) error {
 		p.Preview = "text"
 	}
 	return nil
-}
-
-// previewKind returns how browsers can show a file of this name and media type without running
-// anything in it: image, film, sound, text, or "" for not at all.
-func previewKind(name, mediaType string) string {
-	kind := looks(name, mediaType)
-	mediaType = typeAlone(mediaType)
-	if mediaType == "" || mediaType == "application/octet-stream" {
-		mediaType = strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
-	}
-	shown := map[string][]string{
-		"image": {"jpeg", "jpg", "png", "gif", "webp", "avif", "svg", "svg+xml", "bmp"},
-		"film":  {"mp4", "m4v", "x-m4v", "webm", "ogg", "quicktime", "mov"},
-		"sound": {"mpeg", "mp3", "mp4", "m4a", "x-m4a", "aac", "ogg", "opus", "wav", "x-wav", "flac", "webm"},
-		"text":  {"plain", "txt", "csv", "tsv", "json", "log", "md", "markdown", "yaml", "yml"},
-	}[kind]
-	_, special, found := strings.Cut(mediaType, "/")
-	if !found {
-		special = mediaType
-	}
-	if slices.Contains(shown, special) {
-		return kind
-	}
-	return ""
 }
 
 // firstLines returns the beginning of a text, or "" if it is not text.
@@ -287,7 +262,7 @@ func (v *visit) addStore(area blob.Area) {
 
 // Sends returns the heading of a link's page.
 func (p page) Sends(l landingPage) template.HTML {
-	key, what := looks(l.About.Name, l.About.Type), ""
+	key, what := wire.FileKind(l.About.Name, l.About.Type), ""
 	switch {
 	case l.About.Bundle && l.Locked:
 		key = "protected-files"

@@ -8,51 +8,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ferry/shared/wire"
 )
 
-// Looks returns the icon of a file by its name and media type; these are also the kinds that pages
-// tell apart: image, film, sound, text, bundle (an archive) and file.
-func (page) Looks(name, mediaType string) string { return looks(name, mediaType) }
-
-func looks(name, mediaType string) string {
-	general, special, _ := strings.Cut(typeAlone(mediaType), "/")
-	switch general {
-	case "image":
-		return "image"
-	case "video":
-		return "film"
-	case "audio":
-		return "sound"
-	}
-	ext := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
-	for kind, all := range extensions {
-		if slices.Contains(strings.Fields(all), ext) {
-			return kind
-		}
-	}
-	switch {
-	case general == "text", special == "pdf", special == "json":
-		return "text"
-	case strings.Contains(special, "zip"), strings.Contains(special, "tar"):
-		return "bundle"
-	}
-	return "file"
-}
-
-// typeAlone returns a media type in lower case, without its charset.
-func typeAlone(mediaType string) string {
-	kind, _, _ := strings.Cut(strings.ToLower(mediaType), ";")
-	return strings.TrimSpace(kind)
-}
-
-// extensions lists the file name extensions of each kind.
-var extensions = map[string]string{
-	"image":  "jpg jpeg png gif webp avif svg heic heif tif tiff bmp nef cr2 dng arw psd",
-	"film":   "mp4 m4v mov webm mkv avi mpg mpeg",
-	"sound":  "mp3 m4a ogg oga opus wav flac aac",
-	"text":   "txt md csv tsv log json xml yaml yml html htm pdf doc docx odt rtf xls xlsx ods ppt pptx odp tex epub",
-	"bundle": "zip tar gz tgz bz2 xz zst 7z rar",
-}
+// Looks returns the icon of a file by its name and media type, which is its kind.
+func (page) Looks(name, mediaType string) string { return wire.FileKind(name, mediaType) }
 
 // What says what kind of file this is, such as "JPG picture", or "" if its name does not tell.
 func (p page) What(name, mediaType string) string {
@@ -61,7 +22,7 @@ func (p page) What(name, mediaType string) string {
 	if ext == "" || len(ext) > 5 || strings.ContainsFunc(ext, isLetter) {
 		return ""
 	}
-	return p.T("kind."+looks(name, mediaType), ext)
+	return p.T("kind."+wire.FileKind(name, mediaType), ext)
 }
 
 // name is a file name in two parts: if it is too long, the first is cut, because the end matters

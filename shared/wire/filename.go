@@ -1,6 +1,7 @@
 // Package wire defines what the service and its client write alike in requests and responses: options,
-// file names, checksums, a few texts and the uses of links. Start reading with CleanFileName; link.go
-// has the options, header.go reads headers, crc.go has the checksums.
+// file names, checksums, sizes, a few texts and the uses of links, and which kind of file a name means.
+// Start reading with CleanFileName; link.go has the options, header.go reads headers, crc.go has the
+// checksums.
 package wire
 
 import (

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/singleflight"
@@ -185,7 +184,7 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 	f.Name = cmp.Or(wire.CleanFileName(path.Base(e.Path)), "file")
 	f.Length = e.Length
 	f.SHA256 = nil
-	f.Type, f.Modified = types[strings.ToLower(path.Ext(e.Path))], e.Modified.UnixMilli()
+	f.Type, f.Modified = wire.TypeOf(e.Path), e.Modified.UnixMilli()
 	c := content{
 		file: f, tag: fmt.Sprintf(`"%s-%x-%x"`, f.CRC64, e.Offset, e.Length),
 		body: io.NewSectionReader(readerAt{archive}, e.Offset, e.Length), wrong: errNotAsSaid,
@@ -242,17 +241,6 @@ func (s server) redirectEntry(
 		sendAway(w, r, url, used)
 	}
 	return true, err
-}
-
-// types has the media types of files in a bundle, by file extension. Package mime would also ask
-// the machine.
-var types = map[string]string{
-	".txt": "text/plain; charset=utf-8", ".log": "text/plain; charset=utf-8", ".md": "text/plain; charset=utf-8",
-	".csv": "text/plain; charset=utf-8", ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8",
-	".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".gif": "image/gif", ".webp": "image/webp",
-	".avif": "image/avif", ".svg": "image/svg+xml", ".mp3": "audio/mpeg", ".m4a": "audio/mp4", ".ogg": "audio/ogg",
-	".wav": "audio/wav", ".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime",
-	".json": "application/json", ".pdf": "application/pdf", ".zip": "application/zip",
 }
 
 // readerAt reads a bundle at a position, for an io.SectionReader.

@@ -13,9 +13,9 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	smithytime "github.com/aws/smithy-go/time"
 
 	"ferry/shared/blob"
+	"ferry/shared/retry"
 	"ferry/shared/wire"
 )
 
@@ -158,19 +158,18 @@ func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error)
 // allParts lists the parts, or returns an error if any is missing. If another call is
 // completing the upload, a server other than S3 may already have removed some
 // of them, so allParts looks again for a moment until the upload is gone.
-func (u upload) allParts(ctx context.Context) ([]blob.Part, error) {
-	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		parts, err := u.List(ctx)
+func (u upload) allParts(ctx context.Context) (parts []blob.Part, err error) {
+	backoff := retry.Backoff{First: 50 * time.Millisecond, Longest: 400 * time.Millisecond, Steady: true, Tries: 5}
+	for range backoff.Loop(ctx) {
+		parts, err = u.List(ctx)
 		if err == nil {
 			err = u.layout.Missing(parts)
 		}
-		if _, missing := errors.AsType[*blob.MissingError](err); !missing || wait > 400*time.Millisecond {
+		if _, missing := errors.AsType[*blob.MissingError](err); !missing {
 			return parts, err
 		}
-		if err := smithytime.SleepWithContext(ctx, wait); err != nil {
-			return nil, err
-		}
 	}
+	return parts, cmp.Or(ctx.Err(), err)
 }
 
 // completion returns the call that makes the object. It makes S3 check the object's size, and its
@@ -209,7 +208,8 @@ func (u upload) complete(ctx context.Context, parts []blob.Part, sum *uint64) (b
 // ErrNoUpload. If another call is completing it, a server may have dropped the
 // upload but not show the object yet, so completed looks again for a second.
 func (u upload) completed(ctx context.Context, stated *uint64) (blob.Written, error) {
-	for wait := time.Second / 32; ; wait *= 2 {
+	backoff := retry.Backoff{First: time.Second / 32, Longest: time.Second / 2, Steady: true, Tries: 6}
+	for range backoff.Loop(ctx) {
 		written, err := u.s.head(ctx, u.at)
 		switch {
 		case err == nil && written.Size != u.layout.Length:
@@ -218,13 +218,9 @@ func (u upload) completed(ctx context.Context, stated *uint64) (blob.Written, er
 			return blob.Written{}, &blob.SumError{Got: written.CRC64NVME, Stated: *stated}
 		case !errors.Is(err, blob.ErrNotFound):
 			return written, err
-		case wait >= time.Second:
-			return blob.Written{}, blob.ErrNoUpload
-		}
-		if err := smithytime.SleepWithContext(ctx, wait); err != nil {
-			return blob.Written{}, err
 		}
 	}
+	return blob.Written{}, cmp.Or(ctx.Err(), blob.ErrNoUpload)
 }
 
 // Limits implements blob.Parts.

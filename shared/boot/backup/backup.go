@@ -196,7 +196,7 @@ func copySecrets(from, to string) error {
 			continue
 		}
 		if err == nil {
-			err = local.WritePrivate(filepath.Join(to, name), bytes.NewReader(text), os.Rename)
+			err = disk.WritePrivate(filepath.Join(to, name), bytes.NewReader(text), os.Rename)
 		}
 		if err != nil {
 			return fmt.Errorf("copying %s: %w", name, err)

@@ -14,7 +14,6 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
-	"ferry/shared/boot/local"
 	"ferry/shared/fault"
 	"ferry/shared/files"
 )
@@ -130,7 +129,7 @@ func (c *copying) unreadable(ctx context.Context, err error) error {
 
 // write writes a durable file, and then calls place with its path.
 func (c *copying) write(content io.Reader, place func(aside string) error) error {
-	return local.WritePrivate(filepath.Join(c.dir, "tmp", "copy"), content, func(aside, _ string) error { return place(aside) })
+	return disk.WritePrivate(filepath.Join(c.dir, "tmp", "copy"), content, func(aside, _ string) error { return place(aside) })
 }
 
 // place renames a written file to path, over any file there, and makes that durable. A folder

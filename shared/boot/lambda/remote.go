@@ -10,16 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	smithytime "github.com/aws/smithy-go/time"
 
 	"ferry/shared/fault"
+	"ferry/shared/retry"
 )
 
 const (
@@ -28,9 +27,8 @@ const (
 	// 40 requests a second, and hundreds of functions may start at once.
 	whileBusy = 15 * time.Second
 	// whileSpreading is how long to retry a call that a new role may not make yet.
-	whileSpreading        = 30 * time.Second
-	firstPause, lastPause = 200 * time.Millisecond, 3 * time.Second // at most, between two tries
-	maxAnswer             = 64 << 10                                // bytes; a parameter has at most 8 KB
+	whileSpreading = 30 * time.Second
+	maxAnswer      = 64 << 10 // bytes; a parameter has at most 8 KB
 )
 
 // remote makes the few calls that need no port. The SDK's package for the Parameter
@@ -66,7 +64,9 @@ func (e *serviceError) Error() string { return e.status + " " + e.kind + " " + e
 func (s remote) call(ctx context.Context, action string, in fields, out any) error {
 	header := http.Header{"Content-Type": {"application/x-amz-json-" + s.format}, "X-Amz-Target": {s.target + action}}
 	begun := time.Now()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	backoff := retry.Backoff{First: 200 * time.Millisecond, Longest: 3 * time.Second}
+	var failed error
+	for try := range backoff.Loop(ctx) {
 		text, passing, err := s.ask(ctx, "", header, in)
 		if err == nil {
 			if json.Unmarshal(text, out) != nil { // its error would show the answer
@@ -74,14 +74,12 @@ func (s remote) call(ctx context.Context, action string, in fields, out any) err
 			}
 			return nil
 		}
-		wait := rand.N(pause) // so that callers refused together do not return together
-		if time.Since(begun)+wait > passing {
-			return err
-		}
-		if smithytime.SleepWithContext(ctx, wait) != nil {
-			return err
+		failed = err
+		if time.Since(begun)+try.Pause > passing {
+			break
 		}
 	}
+	return failed
 }
 
 // ask makes one request; passing is how long to retry a failed one.

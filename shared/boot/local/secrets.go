@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ferry/shared/blob/disk"
 	"ferry/shared/fault"
 	"ferry/shared/keys"
 	"ferry/shared/notify"
@@ -47,7 +48,7 @@ func linkKey(dir string, o Options) (key keys.LinkKey, made bool, err error) {
 			return string(text), err
 		},
 		Write: func(_ context.Context, text string) error {
-			return WritePrivate(path, strings.NewReader(text+"\n"), os.Rename)
+			return disk.WritePrivate(path, strings.NewReader(text+"\n"), os.Rename)
 		},
 		Memory: keyMemory,
 	}, o.Now, o.Log)
@@ -65,7 +66,7 @@ func readOrMake(path, what string, generate func(io.Reader) (string, error)) (te
 	made = errors.Is(err, fs.ErrNotExist)
 	if made {
 		if text, err = generate(rand.Reader); err == nil {
-			err = WritePrivate(path, strings.NewReader(text+"\n"), os.Link)
+			err = disk.WritePrivate(path, strings.NewReader(text+"\n"), os.Link)
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", false, fmt.Errorf("making the %s: %w", what, err)
@@ -73,19 +74,4 @@ func readOrMake(path, what string, generate func(io.Reader) (string, error)) (te
 		raw, err = os.ReadFile(path)
 	}
 	return string(raw), made, fault.Wrap(err, "reading the "+what)
-}
-
-// WritePrivate durably writes a file that only its owner can read, and lets place put
-// it at its path.
-func WritePrivate(path string, content io.Reader, place func(from, to string) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = io.Copy(f, content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return place(f.Name(), path)
 }

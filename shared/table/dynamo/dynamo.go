@@ -64,7 +64,7 @@ func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, e
 			wanted = append(wanted, keyAttributes(key))
 		}
 	}
-	err := retry(ctx, func() error {
+	err := patiently(ctx, func() error {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: new(true)}},
 		})

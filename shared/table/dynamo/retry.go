@@ -1,11 +1,9 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -14,49 +12,44 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
-	smithytime "github.com/aws/smithy-go/time"
 
+	"ferry/shared/retry"
 	"ferry/shared/table"
 )
 
-// patience is how long a call pauses in total while the table is busy, however long its attempts
-// take. The backoff is random: at first up to 20 ms, then up to twice as much each time, at most
-// 640 ms.
-const (
-	patience   = 3 * time.Second
-	firstPause = 20 * time.Millisecond
-	longPause  = 640 * time.Millisecond
-)
+// patience is how long a call pauses in total while the table is busy, however long its attempts take.
+const patience = 3 * time.Second
 
 // errUnprocessed means that DynamoDB left keys out of its answer.
 var errUnprocessed = errors.New("some keys were not processed")
 
-// retry retries call while the table is busy, and returns table.ErrBusy if that lasts too long,
+// patiently retries call while the table is busy, and returns table.ErrBusy if that lasts too long,
 // or the context leaves no time for another call.
-func retry(ctx context.Context, call func() error) error {
+func patiently(ctx context.Context, call func() error) (err error) {
 	left := patience
-	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		err := call()
+	backoff := retry.Backoff{First: 20 * time.Millisecond, Longest: 640 * time.Millisecond}
+	for try := range backoff.Loop(ctx) {
+		err = call()
 		if !busy(err) {
 			return err
 		}
-		wait := rand.N(pause)
-		left -= wait
+		left -= try.Pause
 		end, ok := ctx.Deadline()
-		if left < 0 || ok && time.Now().Add(wait).After(end) {
-			return fmt.Errorf("%w: %v", table.ErrBusy, err)
-		}
-		if ended := cmp.Or(smithytime.SleepWithContext(ctx, wait), ctx.Err()); ended != nil { // nothing was done
-			return fmt.Errorf("%w: %v (%w)", table.ErrBusy, err, ended)
+		if left < 0 || ok && time.Now().Add(try.Pause).After(end) {
+			break
 		}
 	}
+	if ctx.Err() != nil { // nothing was done
+		return fmt.Errorf("%w: %v (%w)", table.ErrBusy, err, ctx.Err())
+	}
+	return fmt.Errorf("%w: %v", table.ErrBusy, err)
 }
 
 // ask makes one call with the SDK, and retries it.
 func ask[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error),
 	in *In, options ...func(*dynamodb.Options),
 ) (out *Out, err error) {
-	err = retry(ctx, func() error {
+	err = patiently(ctx, func() error {
 		out, err = call(ctx, in, options...)
 		return err
 	})
@@ -117,5 +110,5 @@ func (a *attempts) IsErrorRetryable(err error) bool {
 	if !ok || response.HTTPStatusCode()/100 != 4 {
 		a.lost = err
 	}
-	return !busy(err) && a.RetryerV2.IsErrorRetryable(err) // function retry has shorter pauses
+	return !busy(err) && a.RetryerV2.IsErrorRetryable(err) // patiently has shorter pauses
 }

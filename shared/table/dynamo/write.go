@@ -114,7 +114,7 @@ func (t *Table) transact(ctx context.Context, ops []table.Op) error {
 	}
 	token := rand.Text()
 	input.ClientRequestToken = &token
-	err := retry(ctx, func() error {
+	err := patiently(ctx, func() error {
 		_, err := t.client.TransactWriteItems(ctx, input)
 		if _, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 			token = rand.Text() // that transaction is over; a retry is a new one

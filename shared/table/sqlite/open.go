@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"ferry/shared/retry"
 	"ferry/shared/table"
 )
 
@@ -113,15 +115,15 @@ func checkLayout(conn *connection) error {
 
 // useWAL retries the switch while another process is making it too, since SQLite does not wait
 // by itself here.
-func useWAL(conn *connection, busy time.Duration) error {
-	deadline := time.Now().Add(busy)
-	for {
-		err := conn.run(`PRAGMA journal_mode = WAL`)
-		if err == nil || !errors.Is(translate(err), table.ErrBusy) || time.Now().After(deadline) {
-			return err
+func useWAL(conn *connection, busy time.Duration) (err error) {
+	const pause = 5 * time.Millisecond
+	for range (retry.Backoff{First: pause, Longest: pause, For: busy}).Loop(context.Background()) {
+		err = conn.run(`PRAGMA journal_mode = WAL`)
+		if err == nil || !errors.Is(translate(err), table.ErrBusy) {
+			break
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
+	return err
 }
 
 // makeSchema makes the layout, unless another process has made it.

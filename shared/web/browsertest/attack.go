@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path"
 	"strings"
+	"testing"
 )
 
 // Kinds maps extensions to the media types of files that browsers run, and of some that they might
@@ -19,7 +20,7 @@ var Kinds = map[string]string{
 
 // EvilSite serves pages by path, with the media types of their extensions. host is a neighbour of
 // the service, or another site. heard receives the Referer of each visit to /heard.
-func EvilSite(t TB, host string, pages map[string]string) (address string, heard chan string) {
+func EvilSite(t testing.TB, host string, pages map[string]string) (address string, heard chan string) {
 	t.Helper()
 	heard = make(chan string, 1000)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +94,7 @@ type Received struct {
 // Receive puts a handler in front of a service's, and returns the requests by which other sites ask
 // the service to change something. They are answered with 204, so that the other site's page stays
 // open. Preflight requests are always allowed here: the service itself must refuse the call.
-func Receive(t TB, root string, before *http.Handler) <-chan Received {
+func Receive(t testing.TB, root string, before *http.Handler) <-chan Received {
 	got, next := make(chan Received, 100), *before
 	*before = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")

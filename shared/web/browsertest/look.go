@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,7 +19,7 @@ func (b *Tab) Picture(name string) {
 	}
 	picture, err := chromedp.Run(b.Context, chromedp.FullScreenshot(100))
 	if err != nil {
-		b.Logf("no picture of %s: %v", name, err)
+		fmt.Fprintf(os.Stderr, "no picture of %s: %v\n", name, err)
 		return
 	}
 	b.must("making a folder", os.MkdirAll(folder, 0o755))
@@ -68,7 +69,7 @@ func (b *Tab) colours(dark bool) {
 func (b *Tab) Fits(name string) {
 	b.Helper()
 	if wide := b.Number("document.documentElement.scrollWidth"); wide > float64(b.Width) {
-		b.Errorf("%s is %v pixels wide in a window of %d", name, wide, b.Width)
+		b.Report("%s is %v pixels wide in a window of %d", name, wide, b.Width)
 	}
 }
 
@@ -116,7 +117,7 @@ func (b *Tab) axe(name, rules string) {
 	}](b, `axe.run(document, {preload: false, resultTypes: ["violations"], runOnly: [`+rules+`]}).then(r => r.violations)`)
 	for _, f := range faults {
 		for _, n := range f.Nodes {
-			b.Errorf("%s: %s: %s\n%s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)
+			b.Report("%s: %s: %s\n%s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)
 		}
 	}
 }

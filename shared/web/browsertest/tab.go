@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -25,25 +26,22 @@ import (
 // patience is how long one step may take: busy machines are slow.
 const patience = 10 * time.Minute
 
-// TB is what a tab needs of a testing.TB. Fatalf must not return.
-type TB interface {
-	Helper()
-	Name() string
-	Failed() bool
-	TempDir() string
-	Cleanup(func())
-	Logf(format string, args ...any)
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
+// Host is whom a tab works for: a test, or a program that measures.
+type Host struct {
+	Dir    string                           // for the files that the tab saves
+	Report func(format string, args ...any) // reports a fault of a page
+	Fail   func(format string, args ...any) // reports that a step failed, and does not return
+	Helper func()                           // as that of a test, which says whose line a report names
 }
 
 // Tab is a browser window that shares nothing with other windows. Its methods take CSS selectors.
-// They end the test if a step fails, or takes longer than patience.
+// They call Fail if a step fails, or takes longer than patience.
 type Tab struct {
-	TB
+	Host
 	View
 	Context context.Context
 	Root    string // the service's address, with a slash
+	end     []func()
 	mu      sync.Mutex
 	said    []string // errors in the console
 	// expected holds words of errors that are not faults, and heard counts those errors.
@@ -51,28 +49,58 @@ type Tab struct {
 	heard    map[string]int
 }
 
-// Open opens a window on a service. The browser must be installed.
-func Open(t TB, root string, v View) *Tab {
+// Open opens a window on a service for a test. The browser must be installed.
+func Open(t testing.TB, root string, v View) *Tab {
 	t.Helper()
-	lockNetwork(t, syscall.LOCK_SH)
-	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
-	ctx, stop := context.WithTimeout(ctx, 30*time.Minute) // so that a browser that hangs fails one test, by name
-	b := &Tab{TB: t, View: v, Context: ctx, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
+	b := newTab(Host{t.TempDir(), t.Errorf, t.Fatalf, t.Helper}, root, v)
 	t.Cleanup(func() {
 		if t.Failed() {
 			b.Picture("failed-" + strings.ReplaceAll(t.Name(), "/", "-"))
 		}
-		stop()
-		cancel()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if len(b.said) > 0 {
-			t.Errorf("the console says: %s", strings.Join(b.said, "\n"))
-		}
+		b.Close()
 	})
+	b.start()
+	return b
+}
+
+// OpenFor is Open for a program, which must close the window. The host needs no Helper.
+func OpenFor(h Host, root string, v View) *Tab {
+	h.Helper = func() {}
+	b := newTab(h, root, v)
+	b.start()
+	return b
+}
+
+func newTab(h Host, root string, v View) *Tab {
+	return &Tab{Host: h, View: v, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
+}
+
+// start opens the window, unless the network is about to change.
+func (b *Tab) start() {
+	b.Helper()
+	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
+	// So that a browser that hangs fails one test, by name:
+	ctx, stop := context.WithTimeout(ctx, 30*time.Minute)
+	b.Context = ctx
+	b.end = []func(){stop, cancel}
+	unlock, err := lockNetwork(syscall.LOCK_SH)
+	b.must("waiting for the network", err)
+	b.end = append(b.end, unlock)
 	b.must("opening a window", chromedp.Do(ctx))
 	b.prepare()
-	return b
+}
+
+// Close closes the window, and reports the errors in the console.
+func (b *Tab) Close() {
+	b.Helper()
+	for _, f := range b.end {
+		f()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.said) > 0 {
+		b.Report("the console says: %s", strings.Join(b.said, "\n"))
+	}
 }
 
 // prepare applies the view's settings, and listens to the console.
@@ -152,7 +180,7 @@ func (b *Tab) Hears(word string) int {
 func (b *Tab) must(doing string, err error) {
 	b.Helper()
 	if err != nil {
-		b.Fatalf("%s: %v", doing, err)
+		b.Fail("%s: %v", doing, err)
 	}
 }
 
@@ -162,7 +190,7 @@ func (b *Tab) Do(doing string, actions ...chromedp.Action[chromedp.Void]) {
 	ctx, cancel := context.WithTimeout(b.Context, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
-		b.Fatalf("%s: %v\n%s\n%s", doing, err, b.Address(), b.Words())
+		b.Fail("%s: %v\n%s\n%s", doing, err, b.Address(), b.Words())
 	}
 }
 
@@ -208,7 +236,7 @@ func (b *Tab) Press(what string) {
 	ctx, cancel := context.WithTimeout(b.Context, patience)
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, chromedp.Click(css(what))); err != nil {
-		b.Fatalf("pressing %s: %v\n%s\n%s", what, err, b.Address(), b.Words())
+		b.Fail("pressing %s: %v\n%s\n%s", what, err, b.Address(), b.Words())
 	}
 }
 
@@ -223,7 +251,7 @@ func (b *Tab) Until(what string, holds func() bool) {
 	b.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.Fatalf("not within %v: %s\n%s\n%s", patience, what, b.Address(), b.Words())
+			b.Fail("not within %v: %s\n%s\n%s", patience, what, b.Address(), b.Words())
 		}
 	}
 }
@@ -248,7 +276,7 @@ func (b *Tab) Lacks(what string) {
 	b.Helper()
 	b.WaitFor("main h1")
 	if n := b.Number("document.querySelectorAll(" + Quoted(what) + ").length"); n > 0 {
-		b.Errorf("the page has %s: %s\n%s", what, b.Address(), b.Words())
+		b.Report("the page has %s: %s\n%s", what, b.Address(), b.Words())
 	}
 }
 
@@ -315,9 +343,10 @@ func (b *Tab) Reopen() {
 // Downloads lets the window save files, and returns the folder for them.
 func (b *Tab) Downloads() string {
 	b.Helper()
-	folder := b.TempDir()
+	folder, err := os.MkdirTemp(b.Dir, "saved-")
+	b.must("making a folder", err)
 	c := chromedp.FromContext(b.Context)
-	_, err := chromedp.CallBrowser(b.Context, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+	_, err = chromedp.CallBrowser(b.Context, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 		Behavior: "allow", BrowserContextID: c.BrowserContextID, DownloadPath: folder,
 	})
 	b.must("allowing downloads", err)
@@ -411,14 +440,14 @@ func (b *Tab) TabTo(what string) {
 	for stop := range 40 {
 		there := b.Is("document.activeElement.matches(" + Quoted(what) + ")")
 		if (stop > 0 || there) && !b.Is(ring) {
-			b.Errorf("the focus cannot be seen on %s", b.Text("document.activeElement.outerHTML.slice(0, 200)"))
+			b.Report("the focus cannot be seen on %s", b.Text("document.activeElement.outerHTML.slice(0, 200)"))
 		}
 		if there {
 			return
 		}
 		b.Type("\t")
 	}
-	b.Fatalf("Tab does not reach %s", what)
+	b.Fail("Tab does not reach %s", what)
 }
 
 // Type presses keys: letters, "\r" for Enter or a space.
