@@ -13,13 +13,13 @@ import (
 )
 
 // about tells whoever has a link about it. It costs no call.
-func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) error {
-	f := link.File
+func (d *download) about() error {
+	link, f := d.link, d.link.File
 	out := wire.About{
 		Sender: link.Sender(), Message: link.Text, Expires: param.Time(link.Ends()), Protected: link.Password != "",
 		Bundle: f.Entries > 0, Entries: f.Entries,
 	}
-	if !out.Protected || r.URL.Query().Get("claim") != "" || param.Password(r) != "" {
+	if !out.Protected || d.claim != "" || d.password != "" {
 		sum, err := checksum(f)
 		if err != nil {
 			return err
@@ -33,7 +33,7 @@ func (s server) about(w http.ResponseWriter, r *http.Request, link links.Link) e
 	if left, limited := link.Left(); limited {
 		out.Left = &left
 	}
-	return envelope.WriteJSON(w, http.StatusOK, out)
+	return envelope.WriteJSON(d.w, http.StatusOK, out)
 }
 
 // shown returns a link of a file as an answer shows it. The URL of a recipient's link is left out,

@@ -23,7 +23,6 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/identity"
-	"ferry/shared/links"
 	"ferry/shared/wire"
 )
 
@@ -86,26 +85,26 @@ func (l *layouts) add(blob string, layout *bundle.Layout) {
 // openBundle returns the bytes of a bundle and its layout. Unless the layout is remembered, it
 // costs a call to the store for the directory, and another if the directory is long. Of several
 // requests at once, only one pays for it.
-func (s server) openBundle(r *http.Request, link links.Link, used *links.Used) (io.ReadSeekCloser, *bundle.Layout, error) {
-	f, ctx := link.File, r.Context()
+func (d *download) openBundle() (io.ReadSeekCloser, *bundle.Layout, error) {
+	f, ctx := d.link.File, d.r.Context()
 	if f.Entries == 0 {
 		return nil, nil, fault.New(fault.Invalid, "this file is not a bundle")
 	}
-	layout := s.layouts.get(f.Blob)
-	if n := min(f.Length, bundle.MaxDirectory); layout == nil && r.Method == http.MethodGet {
-		if err := s.links.MayGive(link, n); err != nil {
+	layout := d.layouts.get(f.Blob)
+	if n := min(f.Length, bundle.MaxDirectory); layout == nil && d.isGet {
+		if err := d.links.MayGive(d.link, n); err != nil {
 			return nil, nil, err
 		}
-		used.Begun += n
+		d.used.Begun += n
 	}
-	content, err := s.files.Open(ctx, f, s.reread(link))
+	content, err := d.files.Open(ctx, f, d.reread)
 	if err != nil || layout != nil {
 		return content, layout, err
 	}
-	layout, err = s.layouts.parse(f.Blob, func() (*bundle.Layout, error) {
+	layout, err = d.layouts.parse(f.Blob, func() (*bundle.Layout, error) {
 		layout, err := files.Directory(ctx, content, f.Length)
 		if err == nil {
-			used.Bytes += f.Length - layout.Directory
+			d.used.Bytes += f.Length - layout.Directory
 		}
 		return layout, err
 	})
@@ -120,12 +119,12 @@ func (s server) openBundle(r *http.Request, link links.Link, used *links.Used) (
 }
 
 // entries lists a bundle.
-func (s server) entries(w http.ResponseWriter, r *http.Request, link links.Link, used *links.Used) error {
-	after, err := param.Number(r, "after", 0, bundle.MaxEntries, 0)
+func (d *download) entries() error {
+	after, err := param.Number(d.r, "after", 0, bundle.MaxEntries, 0)
 	if err != nil {
 		return err
 	}
-	content, layout, err := s.openBundle(r, link, used)
+	content, layout, err := d.openBundle()
 	if err != nil {
 		return err
 	}
@@ -133,8 +132,12 @@ func (s server) entries(w http.ResponseWriter, r *http.Request, link links.Link,
 	from := min(int(after), len(layout.Entries))
 	to := min(from+entriesPage, len(layout.Entries))
 	if to < len(layout.Entries) {
-		next := fmt.Sprintf(`<%s&entries&after=%d%s>; rel="next"`, s.plainAddress(r, link), to, claimOf(r))
-		w.Header().Set("Link", next)
+		claim := ""
+		if d.claim != "" {
+			claim = "&claim=" + url.QueryEscape(d.claim)
+		}
+		next := fmt.Sprintf(`<%s&entries&after=%d%s>; rel="next"`, d.plainAddress(), to, claim)
+		d.w.Header().Set("Link", next)
 	}
 	out := wire.Entries{Entries: make([]wire.Entry, 0, to-from)}
 	for _, e := range layout.Entries[from:to] {
@@ -143,14 +146,7 @@ func (s server) entries(w http.ResponseWriter, r *http.Request, link links.Link,
 			CRC32: fmt.Sprintf("%08x", e.CRC32),
 		})
 	}
-	return envelope.WriteJSON(w, http.StatusOK, out)
-}
-
-func claimOf(r *http.Request) string {
-	if claim := r.URL.Query().Get("claim"); claim != "" {
-		return "&claim=" + url.QueryEscape(claim)
-	}
-	return ""
+	return envelope.WriteJSON(d.w, http.StatusOK, out)
 }
 
 // errNotAsSaid says that a bundle contradicts itself, which only its sender can fix. Its bytes are
@@ -160,13 +156,13 @@ var errNotAsSaid = fault.New(fault.Conflict,
 
 // entry sends one file of a bundle. If the link has a limit, the claim takes a download once the
 // file is found.
-func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, claim string, used *links.Used) error {
-	archive, layout, err := s.openBundle(r, link, used)
+func (d *download) entry() error {
+	archive, layout, err := d.openBundle()
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
-	name := r.URL.Query().Get("entry")
+	name := d.query.Get("entry")
 	at := slices.IndexFunc(layout.Entries, func(e bundle.Entry) bool { return e.Path == name && !e.IsFolder() })
 	if at < 0 {
 		return fault.New(fault.NotFound, "the bundle has no such file")
@@ -175,12 +171,12 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 	if err := agrees(archive, e); err != nil {
 		return err
 	}
-	if link.Guarded() && r.Method == http.MethodGet {
-		if link, err = s.links.Take(r.Context(), link, claim, taker(r)); err != nil {
+	if d.link.Guarded() && d.isGet {
+		if err := d.take(); err != nil {
 			return err
 		}
 	}
-	f := link.File
+	f := d.link.File
 	f.Name = cmp.Or(wire.CleanFileName(path.Base(e.Path)), "file")
 	f.Length = e.Length
 	f.SHA256 = nil
@@ -190,21 +186,21 @@ func (s server) entry(w http.ResponseWriter, r *http.Request, link links.Link, c
 		body: io.NewSectionReader(readerAt{archive}, e.Offset, e.Length), wrong: errNotAsSaid,
 		sum: binary.BigEndian.AppendUint32(nil, e.CRC32), newSum: func() hash.Hash { return crc32.NewIEEE() },
 	}
-	redirects, err := s.begin(r, link, f.Length, c.tag, used)
+	redirects, err := d.begin(f.Length, c.tag)
 	if err != nil {
 		return err
 	}
 	if redirects {
-		done, err := s.redirectEntry(w, r, link, e, f, used)
+		done, err := d.redirectEntry(e, f)
 		if done || err != nil {
 			return err
 		}
 	}
-	directory := used.Bytes
-	err = s.send(w, r, c, used)
-	used.Bytes += directory
-	if used.Whole { // one of many, like a range
-		used.Source = identity.Source(r)
+	directory := d.used.Bytes
+	err = d.send(c)
+	d.used.Bytes += directory
+	if d.used.Whole { // one of many, like a range
+		d.used.Source = identity.Source(d.r)
 	}
 	return err
 }
@@ -223,22 +219,20 @@ func agrees(archive io.ReadSeeker, e bundle.Entry) error {
 
 // redirectEntry redirects to the store's copy of a file in a bundle. If the store cannot make one,
 // done is false.
-func (s server) redirectEntry(
-	w http.ResponseWriter, r *http.Request, link links.Link, e bundle.Entry, f files.File, used *links.Used,
-) (done bool, err error) {
-	rest := e.Length - used.Begun // all of it is copied, whatever the range
+func (d *download) redirectEntry(e bundle.Entry, f files.File) (done bool, err error) {
+	rest := e.Length - d.used.Begun // all of it is copied, whatever the range
 	if rest > 0 {
-		if err := s.links.MayGive(link, rest); err != nil {
+		if err := d.links.MayGive(d.link, rest); err != nil {
 			return false, err
 		}
-		used.Begun += rest
+		d.used.Begun += rest
 	}
-	url, err := s.files.SignRange(r.Context(), link.File, s.reread(link), e.Offset, e.Length, signed(f))
+	url, err := d.files.SignRange(d.r.Context(), d.link.File, d.reread, e.Offset, e.Length, signed(f))
 	if errors.Is(err, blob.ErrUnsupported) {
 		return false, nil
 	}
 	if err == nil {
-		sendAway(w, r, url, used)
+		d.sendAway(url)
 	}
 	return true, err
 }
