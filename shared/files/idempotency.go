@@ -24,8 +24,8 @@ import (
 // With the header Idempotency-Key a client can repeat a request when it does not know whether the
 // first one succeeded. The repeat stores nothing, and gets the result of the first.
 //
-// A request claims its key before it stores anything. The transaction that makes its result
-// visible also marks the claim as done, so the two cannot differ. If a request dies, its lease
+// A request takes its key before it stores anything. The transaction that makes its result
+// visible also marks the hold as done, so the two cannot differ. If a request dies, its hold
 // runs out and another may take over the key. If the first request was only slow, its transaction
 // is then refused. If a file of the result was deleted since, the repeat gets a Gone fault
 // instead of a dead link.
@@ -37,32 +37,32 @@ const (
 	KeyMemory = 24 * time.Hour
 
 	maxKey = 255
-	// A lease grows with the length of the body, if that is known.
-	minLease  = 30 * time.Second
-	leaseRate = 128 << 10 // bytes a second
-	maxLease  = time.Hour
+	// A hold grows with the length of the body, if that is known.
+	shortestHold = 30 * time.Second
+	holdRate     = 128 << 10 // bytes a second
+	longestHold  = time.Hour
 	// retryAfter is when a client may retry while its first request still runs.
 	retryAfter = 5 * time.Second
 
-	claimRunning = "running"
-	claimDone    = "done"
+	holdRunning = "running"
+	holdDone    = "done"
 )
 
-type claimItem struct {
+type holdItem struct {
 	V           int64  `json:"v"`
-	State       string `json:"state"` // claimRunning or claimDone
-	Claim       string `json:"claim"` // a random name for the request that holds the key
+	State       string `json:"state"` // holdRunning or holdDone
+	Unique      string `json:"claim"` // a random name for the request that holds the key
 	Fingerprint string `json:"fingerprint"`
 	Result      string `json:"result,omitempty"`
-	Expires     int64  `json:"expires"` // Unix seconds: of the lease, or of the result
+	Expires     int64  `json:"expires"` // Unix seconds: of the hold, or of the result
 }
 
-// KeyRequest says which request claims a key.
+// KeyRequest says which request takes a key.
 type KeyRequest struct {
 	By          By     // the caller; each has separate keys
-	Key         string // as ReadKey returns it; empty claims nothing
+	Key         string // as ReadKey returns it; empty takes nothing
 	Fingerprint string // as the function Fingerprint returns it
-	Lease       time.Duration
+	HoldFor     time.Duration
 }
 
 // ReadKey returns the key of a request, or an empty string if it has none. If it
@@ -89,31 +89,31 @@ func Fingerprint(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Lease returns how long a request may hold its key if its body has this many bytes; -1 means
+// HoldTime returns how long a request may hold its key if its body has this many bytes; -1 means
 // unknown. A request that takes longer fails only if another request with its key comes after the
-// lease.
-func Lease(bytes int64) time.Duration {
-	if bytes < 0 || bytes > int64(maxLease/time.Second)*leaseRate {
-		return maxLease
+// hold.
+func HoldTime(bytes int64) time.Duration {
+	if bytes < 0 || bytes > int64(longestHold/time.Second)*holdRate {
+		return longestHold
 	}
-	return min(minLease+time.Duration(bytes/leaseRate)*time.Second, maxLease)
+	return min(shortestHold+time.Duration(bytes/holdRate)*time.Second, longestHold)
 }
 
-// Claim is a request's hold on its key, or the result of an earlier request with
-// the key. A request without a key has a nil Claim, which all methods accept.
-// A Claim is for one goroutine.
-type Claim struct {
+// Hold is a request's hold on its key, or the result of an earlier request with
+// the key. A request without a key has a nil Hold, which all methods accept.
+// A Hold is for one goroutine.
+type Hold struct {
 	s         *Service
 	key       table.Key
-	item      claimItem
+	item      holdItem
 	hasResult bool // of an earlier request
 }
 
-// Claim takes the key of a request, before anything is stored for it. It makes
+// Hold takes the key of a request, before anything is stored for it. It makes
 // one call to the table if the key is new, else two or three. A Conflict fault
 // means that the key belongs to a different request or, if it says when to
 // retry, that the same request is still running.
-func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
+func (s *Service) Hold(ctx context.Context, r KeyRequest) (*Hold, error) {
 	if r.Key == "" {
 		return nil, nil
 	}
@@ -121,9 +121,9 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Claim{s: s, key: claimKey(r), item: claimItem{
-		V: table.Format, State: claimRunning, Claim: unique, Fingerprint: r.Fingerprint,
-		Expires: s.Now().Add(r.Lease).Unix(),
+	c := &Hold{s: s, key: holdKey(r), item: holdItem{
+		V: table.Format, State: holdRunning, Unique: unique, Fingerprint: r.Fingerprint,
+		Expires: s.Now().Add(r.HoldFor).Unix(),
 	}}
 	err = s.Table.Write(ctx, c.put(table.NotExists()).Relax())
 	if errors.Is(err, table.ErrCondition) {
@@ -131,55 +131,55 @@ func (s *Service) Claim(ctx context.Context, r KeyRequest) (*Claim, error) {
 	}
 	if err != nil {
 		c.Release(ctx) // perhaps only the table's answer was lost
-		return nil, fmt.Errorf("claiming a key: %w", err)
+		return nil, fmt.Errorf("taking a key: %w", err)
 	}
 	return c, nil
 }
 
-// claimKey includes the user's incarnation, so that a later user of the same name does not hit
+// holdKey includes the user's incarnation, so that a later user of the same name does not hit
 // the earlier one's keys.
-func claimKey(r KeyRequest) table.Key {
+func holdKey(r KeyRequest) table.Key {
 	hash := Fingerprint(r.Key, fmt.Sprint(r.By.UserIncarnation))
 	return table.Key{PK: "idem#" + cmp.Or(r.By.User, "request:"+r.By.Guest) + "#" + hash, SK: "idem"}
 }
 
-func (c *Claim) put(cond table.Cond) table.Op {
+func (c *Hold) put(cond table.Cond) table.Op {
 	return table.Put(c.key, c.item).If(cond).Expire(c.s.Now().Add(KeyMemory))
 }
 
-// resolveConflict reads the claim that holds the key, and decides what to do.
-func (c *Claim) resolveConflict(ctx context.Context) (*Claim, error) {
-	var old claimItem
+// resolveConflict reads the request that holds the key, and decides what to do.
+func (c *Hold) resolveConflict(ctx context.Context) (*Hold, error) {
+	var old holdItem
 	err := c.s.Table.Get(ctx, c.key, &old)
 	left, life := time.Unix(old.Expires, 0).Sub(c.s.Now()), KeyMemory
-	if old.State == claimRunning {
-		life = maxLease
+	if old.State == holdRunning {
+		life = longestHold
 	}
 	switch {
 	case errors.Is(err, table.ErrNotFound): // it was just released
 		return nil, errRunning(time.Second)
 	case err != nil:
 		return nil, fmt.Errorf("reading a key: %w", err)
-	case old.Claim == c.item.Claim: // it is ours: the table's answer was lost
+	case old.Unique == c.item.Unique: // it is ours: the table's answer was lost
 		return c, nil
 	case table.Ended(c.s.Now(), old.Expires, life):
 		return c.takeOver(ctx, old)
 	case old.Fingerprint != c.item.Fingerprint:
 		return nil, errOtherRequest()
-	case old.State == claimRunning:
+	case old.State == holdRunning:
 		return nil, errRunning(min(left, retryAfter))
 	}
 	c.item, c.hasResult = old, true
 	return c, nil
 }
 
-// takeOver claims a key whose lease or result has expired.
-func (c *Claim) takeOver(ctx context.Context, old claimItem) (*Claim, error) {
-	err := c.s.Table.Write(ctx, c.put(table.Equal("claim", old.Claim)).Relax())
+// takeOver takes a key whose hold or result has expired.
+func (c *Hold) takeOver(ctx context.Context, old holdItem) (*Hold, error) {
+	err := c.s.Table.Write(ctx, c.put(table.Equal("claim", old.Unique)).Relax())
 	if errors.Is(err, table.ErrCondition) {
 		return nil, errRunning(time.Second)
 	}
-	return c, fault.Wrap(err, "claiming a key")
+	return c, fault.Wrap(err, "taking a key")
 }
 
 func errOtherRequest() error {
@@ -192,7 +192,7 @@ func errRunning(after time.Duration) error {
 
 // Result returns the result of an earlier request with the same key and
 // fingerprint. If ok, the caller stores nothing and answers with the result.
-func (c *Claim) Result() (result string, ok bool) {
+func (c *Hold) Result() (result string, ok bool) {
 	if c == nil || !c.hasResult {
 		return "", false
 	}
@@ -202,19 +202,19 @@ func (c *Claim) Result() (result string, ok bool) {
 // Done returns the operation that remembers the result. It must be the first in the transaction
 // that makes the result visible, and that transaction's error must be passed to Lost. Keep the
 // result to a few KiB, without secrets.
-func (c *Claim) Done(result string) []table.Op {
+func (c *Hold) Done(result string) []table.Op {
 	if c == nil {
 		return nil
 	}
 	done := *c
-	done.item.State, done.item.Result = claimDone, result
+	done.item.State, done.item.Result = holdDone, result
 	done.item.Expires = c.s.Now().Add(KeyMemory).Unix()
-	return []table.Op{done.put(table.Equal("claim", c.item.Claim))}
+	return []table.Op{done.put(table.Equal("claim", c.item.Unique))}
 }
 
 // Lost returns a Conflict fault if a transaction failed with err because another
 // request has taken over the key. It returns any other err unchanged.
-func (c *Claim) Lost(err error) error {
+func (c *Hold) Lost(err error) error {
 	if refused, ok := errors.AsType[*table.ConditionError](err); ok && c != nil && refused.Op == 0 {
 		return &fault.Fault{Kind: fault.Conflict, Detail: "the request took so long that another one with its " + KeyHeader + " took over", Cause: err}
 	}
@@ -224,15 +224,15 @@ func (c *Claim) Lost(err error) error {
 // Release gives the key back after a failure, so that the client can repeat the request. It is
 // safe even if the transaction may have succeeded or is still under way: a stored result stays,
 // and a later transaction is refused. It works even after ctx has ended. The error can be
-// ignored, since the lease runs out anyway.
-func (c *Claim) Release(ctx context.Context) {
+// ignored, since the hold runs out anyway.
+func (c *Hold) Release(ctx context.Context) {
 	if c == nil || c.hasResult {
 		return
 	}
 	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	_ = c.s.Table.Write(ctx, table.Delete(c.key).
-		If(table.Equal("claim", c.item.Claim), table.Equal("state", claimRunning)).Relax())
+		If(table.Equal("claim", c.item.Unique), table.Equal("state", holdRunning)).Relax())
 }
 
 // rememberedFile is what a key remembers about a stored file: enough to answer a repeat, and to
@@ -249,8 +249,8 @@ type rememberedFile struct {
 }
 
 // rememberFiles returns the operation that remembers the stored files, if there is
-// a claim.
-func rememberFiles(c *Claim, stored []File, sending Sending) []table.Op {
+// a hold.
+func rememberFiles(c *Hold, stored []File, sending Sending) []table.Op {
 	all := make([]rememberedFile, len(stored))
 	for i, f := range stored {
 		all[i] = rememberedFile{
@@ -275,8 +275,8 @@ type Repeat struct {
 }
 
 // Repeat returns a Repeat of the uploader's earlier upload into the area of owner, whose result
-// this claim holds.
-func (c *Claim) Repeat(uploader identity.Identity, owner string) (*Repeat, error) {
+// this hold has.
+func (c *Hold) Repeat(uploader identity.Identity, owner string) (*Repeat, error) {
 	s := c.s
 	var all []struct {
 		File

@@ -44,7 +44,7 @@ func (w *claims) advance(d time.Duration) { w.ahead.Add(int64(d)) }
 // request returns a request by alice, with the given changes.
 func request(change ...func(*files.KeyRequest)) files.KeyRequest {
 	r := files.KeyRequest{
-		By: files.By{User: "alice"}, Key: "k", Fingerprint: files.Fingerprint("POST", "/upload"), Lease: time.Minute,
+		By: files.By{User: "alice"}, Key: "k", Fingerprint: files.Fingerprint("POST", "/upload"), HoldFor: time.Minute,
 	}
 	for _, c := range change {
 		c(&r)
@@ -55,9 +55,9 @@ func request(change ...func(*files.KeyRequest)) files.KeyRequest {
 func different(r *files.KeyRequest) { r.Fingerprint = files.Fingerprint("POST", "/uploads") }
 
 // mustClaim claims a free key.
-func (w *claims) mustClaim(r files.KeyRequest) *files.Claim {
+func (w *claims) mustClaim(r files.KeyRequest) *files.Hold {
 	w.Helper()
-	c, err := w.Claim(w.Context(), r)
+	c, err := w.Hold(w.Context(), r)
 	expect.NoErr(w.T, err)
 	if result, ok := c.Result(); ok {
 		w.Fatalf("the key already has the result %s", result)
@@ -68,7 +68,7 @@ func (w *claims) mustClaim(r files.KeyRequest) *files.Claim {
 // wantConflict fails unless the key is refused. It returns when to retry.
 func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
 	w.Helper()
-	c, err := w.Claim(w.Context(), r)
+	c, err := w.Hold(w.Context(), r)
 	if !fault.Is(err, fault.Conflict) {
 		w.Fatalf("claiming gave %v, %v, want a Conflict", c, err)
 	}
@@ -78,7 +78,7 @@ func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
 // wantResult fails unless the request gets the result of an earlier one.
 func (w *claims) wantResult(r files.KeyRequest, want string) {
 	w.Helper()
-	c, err := w.Claim(w.Context(), r)
+	c, err := w.Hold(w.Context(), r)
 	expect.NoErr(w.T, err)
 	if got, ok := c.Result(); !ok || got != want {
 		w.Fatalf("the result is %q, %v, want %q", got, ok, want)
@@ -87,11 +87,11 @@ func (w *claims) wantResult(r files.KeyRequest, want string) {
 }
 
 // finish commits the result.
-func (w *claims) finish(c *files.Claim, result string) error {
+func (w *claims) finish(c *files.Hold, result string) error {
 	return c.Lost(w.Table.Write(w.Context(), c.Done(result)...))
 }
 
-func (w *claims) mustFinish(c *files.Claim, result string) {
+func (w *claims) mustFinish(c *files.Hold, result string) {
 	w.Helper()
 	expect.NoErr(w.T, w.finish(c, result))
 }
@@ -122,7 +122,7 @@ func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 20 {
 				wg.Go(func() {
-					c, err := w.Claim(t.Context(), request())
+					c, err := w.Hold(t.Context(), request())
 					switch {
 					case fault.Is(err, fault.Conflict) && fault.Of(err).After > 0:
 						refused.Add(1)
@@ -199,7 +199,7 @@ func TestResultIsForgottenAfterADay(t *testing.T) {
 func TestRequestWithoutKeyClaimsNothing(t *testing.T) {
 	t.Parallel()
 	w := newClaims(t)
-	c, err := w.Claim(t.Context(), request(func(r *files.KeyRequest) { r.Key = "" }))
+	c, err := w.Hold(t.Context(), request(func(r *files.KeyRequest) { r.Key = "" }))
 	if c != nil || err != nil {
 		t.Fatalf("%v, %v", c, err)
 	}
@@ -269,6 +269,6 @@ func TestLeaseGrowsWithBody(t *testing.T) {
 	for bytes, want := range map[int64]time.Duration{
 		0: 30 * time.Second, 4 << 20: 62 * time.Second, 1 << 30: time.Hour, 1 << 62: time.Hour, -1: time.Hour,
 	} {
-		expect.Equal(t, fmt.Sprintf("the lease for %d bytes", bytes), files.Lease(bytes), want)
+		expect.Equal(t, fmt.Sprintf("the lease for %d bytes", bytes), files.HoldTime(bytes), want)
 	}
 }

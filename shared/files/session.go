@@ -147,7 +147,7 @@ func PartSize(most blob.Limits, length, wish int64) int64 {
 // store's session, and the record. It makes one more if there are recipients,
 // whose notices count from now on, and one more if the owner has a quota: room
 // is reserved for an hour, see holdRoom.
-func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim) (Session, error) {
+func (s *Service) BeginSession(ctx context.Context, by By, p Plan, hold *Hold) (Session, error) {
 	u := &Upload{s: s, owner: p.Owner, by: by, sending: p.Sending, max: p.stated()}
 	if err := u.begin(ctx, u.reserve); err != nil {
 		return Session{}, err
@@ -176,7 +176,7 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 		u.Abort(ctx)
 		return Session{}, fmt.Errorf("beginning an upload: %w", err)
 	}
-	ops := append(claim.Done(sess.ID),
+	ops := append(hold.Done(sess.ID),
 		table.Put(sessionKey(sess.ID), sess).If(table.NotExists()).Expire(sess.forgotten()))
 	ops = append(ops, sess.indexed(func(k table.Key) table.Op { return table.Put(k, sess).Expire(sess.forgotten()) })...)
 	err = s.bounded(ctx, sess.Owner, by, Taking{Begun: &sess}, func(more []table.Op) (int, error) {
@@ -186,7 +186,7 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, claim *Claim)
 		u.Abort(ctx)
 		s.endParts(ctx, sess)
 	}
-	if lost := claim.Lost(err); fault.Is(lost, fault.Conflict) {
+	if lost := hold.Lost(err); fault.Is(lost, fault.Conflict) {
 		return Session{}, lost
 	}
 	return sess, fault.Wrap(err, "storing an upload session")

@@ -23,7 +23,7 @@ const (
 	// opsPerFile counts the record, its link, an event, and the receipt that waits for the first
 	// download. opsPerRecipient counts a link and a notice.
 	opsPerFile, opsPerRecipient = 4, 2
-	// opsPerUpload counts one for a claim and one for a quota.
+	// opsPerUpload counts one for a hold and one for a quota.
 	opsPerUpload = 2
 )
 
@@ -85,8 +85,8 @@ type Part struct {
 // Upload receives the files of one request. Until Commit makes them visible, all
 // at once, none can be seen. It is for one goroutine.
 type Upload struct {
-	// Claim, if set, makes the commit remember its result, for Repeat.
-	Claim *Claim
+	// Hold, if set, makes the commit remember its result, for Repeat.
+	Hold *Hold
 
 	s              *Service
 	owner          string
@@ -307,7 +307,7 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 	if refused(err) {
 		u.Abort(ctx)
 	}
-	if lost := u.Claim.Lost(err); fault.Is(lost, fault.Conflict) {
+	if lost := u.Hold.Lost(err); fault.Is(lost, fault.Conflict) {
 		return found, lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.target.Quota > 0 {
@@ -327,7 +327,7 @@ func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
 		added, failed := u.s.publishNew(ctx, &u.stored[i], u.sending)
 		ops, err = append(ops, added...), errors.Join(err, failed)
 	}
-	return slices.Concat(rememberFiles(u.Claim, u.stored, u.sending), ops, u.use()), err
+	return slices.Concat(rememberFiles(u.Hold, u.stored, u.sending), ops, u.use()), err
 }
 
 // publishNew returns the operations that make a new file visible and queue its notices. It also

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// lease is how long a claim holds an entry, unless the try ends earlier. It outlasts a
+	// lease is how long a sender holds an entry, unless the try ends earlier. It outlasts a
 	// delivery and its writes.
 	lease = 2 * time.Minute
 	// deliveryTimeout bounds one delivery.
@@ -38,14 +38,14 @@ const (
 // operations; their conditions fail if another sender was faster.
 type entry interface {
 	due() time.Time
-	// age is the time since the entry was made. tries counts the claims so far. spent is true
+	// age is the time since the entry was made. tries counts the leases so far. spent is true
 	// if it is time to give up.
 	age(now time.Time) (age time.Duration, tries int64, spent bool)
 	// hold returns the time until which the entry must wait because of others of its kind, and the
 	// operations that store it. There are no operations if the entry may be tried now.
 	hold(now time.Time) (until time.Time, ops []table.Op)
-	// claim counts a try and moves the entry's due time ahead, so that no other sender takes it until then.
-	claim(until time.Time) []table.Op
+	// lease counts a try and moves the entry's due time ahead, so that no other sender takes it until then.
+	lease(until time.Time) []table.Op
 	deliver(ctx context.Context) error
 	postpone(until time.Time, outcome error) []table.Op
 	// end takes the entry out of the outbox. outcome is nil if it was sent.
@@ -56,7 +56,7 @@ type entry interface {
 	log() (log *slog.Logger, what string)
 }
 
-// try claims an entry, delivers it, and stores the result. outcome is the delivery's error, and
+// try leases an entry, delivers it, and stores the result. outcome is the delivery's error, and
 // due is when the entry is next tried, zero if never. If the entry has to wait, or another sender
 // was faster, outcome is nil and due is nonzero. Any err comes from the table: the entry is then
 // due again when the lease ends.
@@ -65,12 +65,12 @@ func (s *Sender) try(ctx context.Context, e entry) (due time.Time, outcome, err 
 		return until, nil, unlessTaken("holding an entry", s.Table.Write(ctx, ops...))
 	}
 	due = s.Now().Add(lease)
-	err = s.Table.Write(ctx, e.claim(due)...)
+	err = s.Table.Write(ctx, e.lease(due)...)
 	if errors.Is(err, table.ErrCondition) {
 		return due, nil, nil
 	}
 	if err != nil {
-		return s.Now(), nil, fmt.Errorf("claiming an entry: %w", err)
+		return s.Now(), nil, fmt.Errorf("leasing an entry: %w", err)
 	}
 	delivering, done := lasting(ctx)
 	defer done()

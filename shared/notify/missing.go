@@ -32,7 +32,7 @@ func missedOf(mail string) string { return "missing#" + mail }
 // TellMissing returns an OnEnd that tells the uploader what did not arrive, unless the message was
 // to the uploader, or is no longer wanted. One mail covers a whole upload, and its ID is derived
 // from the upload. So there is only one, however often and by however many senders a failure is
-// stored. If a sender has already looked up what failed, its claim becomes invalid, and the mail is
+// stored. If a sender has already looked up what failed, its lease becomes invalid, and the mail is
 // sent again with this failure included.
 func TellMissing(now func() time.Time) OnEnd {
 	return func(n Notice, s State) []table.Op {
@@ -73,7 +73,7 @@ func (e *noticeEntry) prepareMissing(ctx context.Context, n *Notice) error {
 		before = time.UnixMilli(n.Counted)
 	}
 	counted := func(at time.Time) table.Op {
-		return table.Update(n.Key()).Set("counted", at.UnixMilli()).If(n.sameClaim())
+		return table.Update(n.Key()).Set("counted", at.UnixMilli()).If(n.sameLease())
 	}
 	limits := Outbox{Table: e.Table, Now: e.Now, Limits: e.Limits}
 	_, err = limits.Reserve(ctx, files.By{User: n.Sender}, []string{n.To}, before, counted)

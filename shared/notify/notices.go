@@ -97,7 +97,7 @@ type Notice struct {
 	Waits     int64  `json:"waits,omitempty"`   // tries refused by a limit of the provider, which do not count
 	Held      int64  `json:"held,omitempty"`    // Unix seconds: when such a limit first held it up
 	NotBefore int64  `json:"notBefore"`         // Unix milliseconds
-	Sending   bool   `json:"sending,omitempty"` // a sender has claimed it, and may have died since
+	Sending   bool   `json:"sending,omitempty"` // a sender has leased it, and may have died since
 	Retried   int64  `json:"retried,omitempty"` // Unix seconds: an operator's last retry
 	LastError string `json:"lastError,omitempty"`
 
@@ -278,8 +278,8 @@ func (e *noticeEntry) log() (log *slog.Logger, what string) {
 	return log, "notice"
 }
 
-func (e *noticeEntry) claim(until time.Time) []table.Op {
-	// Each claim counts one try, so the number of tries identifies the claim. If a power cut
+func (e *noticeEntry) lease(until time.Time) []table.Op {
+	// Each lease counts one try, so the number of tries identifies the lease. If a power cut
 	// loses the write, the notice is only sent sooner.
 	op := table.Update(e.n.Key()).If(e.n.untouched()...).
 		Set("notBefore", until.UnixMilli()).Set("sending", true).Add("tries", 1).Relax()
@@ -289,9 +289,9 @@ func (e *noticeEntry) claim(until time.Time) []table.Op {
 
 func (e *noticeEntry) postpone(until time.Time, outcome error) []table.Op {
 	if e.limit != nil {
-		return []table.Op{e.wait(table.Update(e.n.Key()).If(e.n.sameClaim()).Add("waits", 1), until, e.limit)}
+		return []table.Op{e.wait(table.Update(e.n.Key()).If(e.n.sameLease()).Add("waits", 1), until, e.limit)}
 	}
-	return []table.Op{table.Update(e.n.Key()).If(e.n.sameClaim()).
+	return []table.Op{table.Update(e.n.Key()).If(e.n.sameLease()).
 		Set("notBefore", until.UnixMilli()).Set("lastError", brief(outcome)).Set("sending", false)}
 }
 
@@ -305,9 +305,9 @@ func (e *noticeEntry) end(now time.Time, outcome error) []table.Op {
 	case errors.Is(outcome, ErrObsolete):
 		n = n.failed(now, brief(outcome))
 	default:
-		return e.giveUp(n.Key(), n.failed(now, brief(outcome)), n.sameClaim())
+		return e.giveUp(n.Key(), n.failed(now, brief(outcome)), n.sameLease())
 	}
-	return n.end(now, e.OnEnd, n.sameClaim())
+	return n.end(now, e.OnEnd, n.sameLease())
 }
 
 // giveUp moves the notice from key to where an operator sees it.
@@ -316,10 +316,10 @@ func (s *Sender) giveUp(key table.Key, n Notice, cond table.Cond) []table.Op {
 	return append([]table.Op{table.Delete(key).If(cond), failed}, n.onEnd(s.OnEnd)...)
 }
 
-// sameClaim is the condition that the claim is still this sender's.
-func (n Notice) sameClaim() table.Cond { return table.Equal("tries", n.Tries) }
+// sameLease is the condition that the lease is still this sender's.
+func (n Notice) sameLease() table.Cond { return table.Equal("tries", n.Tries) }
 
-// untouched returns the conditions that no sender has claimed the notice since it
+// untouched returns the conditions that no sender has leased the notice since it
 // was read.
 func (n Notice) untouched() []table.Cond {
 	return []table.Cond{table.Exists(), table.AtMost("tries", n.Tries)}

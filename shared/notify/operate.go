@@ -13,7 +13,7 @@ import (
 // The errors that say why an operator cannot do something.
 var (
 	ErrUnknown = errors.New("unknown notice")
-	ErrClaimed = errors.New("a sender has the notice; if that sender crashed, try again in 2 minutes")
+	ErrLeased  = errors.New("a sender has the notice; if that sender crashed, try again in 2 minutes")
 	ErrSent    = errors.New("the notice was already sent")
 	ErrFailed  = errors.New("the notice has already failed")
 )
@@ -60,7 +60,7 @@ func findItems(ctx context.Context, t table.Table, id string) (n Notice, items [
 }
 
 // Retry makes a notice due now, even one that has failed, and gives it another
-// day. It returns ErrUnknown, ErrClaimed or ErrSent if that is not possible.
+// day. It returns ErrUnknown, ErrLeased or ErrSent if that is not possible.
 func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	n, items, err := findItems(ctx, t, id)
 	var ops []table.Op
@@ -73,8 +73,8 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 		ops = n.revive(table.Delete(endedKey(id)).If(table.Equal("state", string(Failed))), now)
 	case n.Outcome == Failed:
 		ops = n.revive(table.Delete(failedKey(id)).If(table.Exists()), now)
-	case n.claimed(now):
-		return ErrClaimed
+	case n.leased(now):
+		return ErrLeased
 	default:
 		ops = []table.Op{table.Update(n.Key()).If(n.untouched()...).Set("notBefore", now.UnixMilli()).Set("retried", now.Unix()).Set("sending", false)}
 	}
@@ -82,7 +82,7 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 }
 
 // revive returns the operations that put a failed notice back into the outbox; failed removes it
-// from where it is. Its tries keep counting, as they identify senders' claims.
+// from where it is. Its tries keep counting, as they identify senders' leases.
 func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 	n.Outcome = ""
 	n.FailedAt = 0
@@ -97,7 +97,7 @@ func (n Notice) revive(failed table.Op, now time.Time) []table.Op {
 }
 
 // Cancel takes a notice out of the outbox: the uploader sees it as failed. It
-// returns ErrUnknown, ErrClaimed, ErrSent or ErrFailed if that is not possible.
+// returns ErrUnknown, ErrLeased, ErrSent or ErrFailed if that is not possible.
 // also adds operations for a notice that fails.
 func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also ...OnEnd) error {
 	n, err := Find(ctx, t, id)
@@ -108,20 +108,20 @@ func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also .
 		return ErrSent
 	case n.Outcome == Failed:
 		return ErrFailed
-	case n.claimed(now):
-		return ErrClaimed
+	case n.leased(now):
+		return ErrLeased
 	}
 	return operated("cancelling", t.Write(ctx, n.failed(now, Cancelled).end(now, also, n.untouched()...)...))
 }
 
-// claimed reports whether a sender has the notice now.
-func (n Notice) claimed(now time.Time) bool { return n.Sending && n.NotBefore > now.UnixMilli() }
+// leased reports whether a sender has the notice now.
+func (n Notice) leased(now time.Time) bool { return n.Sending && n.NotBefore > now.UnixMilli() }
 
 // operated wraps the error of an operator's write. A failed condition means that a sender was
 // faster.
 func operated(what string, err error) error {
 	if errors.Is(err, table.ErrCondition) {
-		return ErrClaimed
+		return ErrLeased
 	}
 	return fault.Wrap(err, what+" a notice")
 }

@@ -52,14 +52,14 @@ func operated(t *testing.T, do func(error) func(*run), refused map[string]error,
 }
 
 func TestOperatorRetriesANoticeThatDidNotArrive(t *testing.T) {
-	operated(t, retried, map[string]error{"claimed": notify.ErrClaimed, "sent": notify.ErrSent}, sent, map[string]want{
+	operated(t, retried, map[string]error{"claimed": notify.ErrLeased, "sent": notify.ErrSent}, sent, map[string]want{
 		"new": isSent("", 1, 1), "postponed": isSent("down", 2, 1), "dead": isSent("", 2, 1), "given up": isSent("", 2, 1),
 		"bounced": isSent("", 2, 2), "cancelled": isSent("", 1, 1), "obsolete": isFailed(gone, 2),
 	})
 }
 
 func TestOperatorCancelsAWaitingNotice(t *testing.T) {
-	ended := map[string]error{"claimed": notify.ErrClaimed, "sent": notify.ErrSent}
+	ended := map[string]error{"claimed": notify.ErrLeased, "sent": notify.ErrSent}
 	for _, where := range []string{"given up", "bounced", "obsolete", "cancelled"} {
 		ended[where] = notify.ErrFailed
 	}
@@ -70,7 +70,7 @@ func TestOperatorCancelsAWaitingNotice(t *testing.T) {
 
 func TestOperatorNeverOvertakesASender(t *testing.T) {
 	claim, retry := died(errDown), func(r *run) { retried(nil)(r); sentByAnother(r) }
-	retriedLate, cancelledLate := retried(notify.ErrClaimed), cancelled(notify.ErrClaimed)
+	retriedLate, cancelledLate := retried(notify.ErrLeased), cancelled(notify.ErrLeased)
 	tell(t, []story{
 		{"a retry beside a claim", link, steps{beside(1, claim, retriedLate)}, isSending(1, 0)},
 		{"a cancel beside a claim", link, steps{beside(1, claim, cancelledLate)}, isSending(1, 0)},

@@ -34,7 +34,7 @@ func (r SuppressReason) sentence() string {
 }
 
 const (
-	suppressedLayout = 2
+	suppressedFormat = 2
 	suppressedPrefix = "suppressed#"
 	// attempts is how often a change is tried if others change the entry meanwhile.
 	attempts = 5
@@ -92,7 +92,7 @@ func SuppressedKey(address string) table.Key {
 // Suppress returns the operation that puts an address on the list. The owner's opt-out and the
 // provider's reason do not replace each other.
 func Suppress(address string, reason SuppressReason, detail string, now time.Time) table.Op {
-	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedLayout)).Set("to", contact.Canonical(address))
+	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedFormat)).Set("to", contact.Canonical(address))
 	if reason == AddressStopped {
 		return op.Set("stopped", now.UnixMilli())
 	}

@@ -194,8 +194,8 @@ func (e *hookEntry) deliver(ctx context.Context) error {
 	return e.Post(ctx, e.Now(), e.event.ID, e.event.Body)
 }
 
-// claim moves the event behind the ones that are due.
-func (e *hookEntry) claim(until time.Time) []table.Op {
+// lease moves the event behind the ones that are due.
+func (e *hookEntry) lease(until time.Time) []table.Op {
 	e.event.Tries++
 	ops := e.postpone(until, nil)
 	for i := range ops {

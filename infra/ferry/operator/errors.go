@@ -37,7 +37,7 @@ func Known(err error) error {
 		return cli.WithCode(cli.ExitUnknown, err)
 	case cli.IsAny(err, table.ErrFull, blob.ErrFull):
 		return cli.WithCode(cli.ExitFull, err)
-	case cli.IsAny(err, notify.ErrClaimed, table.ErrBusy):
+	case cli.IsAny(err, notify.ErrLeased, table.ErrBusy):
 		return cli.WithCode(cli.ExitBusy, err)
 	case cli.IsAny(err, notify.ErrSent, notify.ErrFailed):
 		return cli.WithCode(cli.ExitRefused, err)

@@ -1,5 +1,5 @@
 // Package file has the endpoints for stored files: download, list, delete, restore, and show
-// what is known about one. Start reading with download.go.
+// what is known about one. Start reading with download.go; wanted.go has what a request can want.
 package file
 
 import (

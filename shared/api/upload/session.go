@@ -191,17 +191,17 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u identity.Identi
 		in.Password = "set" // a fast hash of it must not be stored
 	}
 	body, _ := json.Marshal(in) // texts and numbers always marshal
-	claim, err := h.claim(r, u, 0, string(body))
+	hold, err := h.hold(r, u, 0, string(body))
 	if err != nil {
 		return err
 	}
 	var sess files.Session
-	if id, ok := claim.Result(); ok {
+	if id, ok := hold.Result(); ok {
 		if sess, err = h.session(r, u, id, true); err == nil && sess.Done {
 			_, err = h.files.Complete(r.Context(), sess, nil) // its file may have been deleted since
 		}
-	} else if sess, err = h.files.BeginSession(r.Context(), files.ByOf(u), plan, claim); err != nil {
-		claim.Release(r.Context())
+	} else if sess, err = h.files.BeginSession(r.Context(), files.ByOf(u), plan, hold); err != nil {
+		hold.Release(r.Context())
 	}
 	if err != nil {
 		return err

@@ -153,17 +153,17 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u ident
 	if p.sending.Password != "" {
 		what = append(what, "protected") // by a header; a Repeat is told about a form's password
 	}
-	claim, err := h.claim(r, u, r.ContentLength, what...)
+	hold, err := h.hold(r, u, r.ContentLength, what...)
 	if err != nil {
 		return files.Page{}, err
 	}
 	done := false
 	defer func() { // even after a panic
 		if !done {
-			claim.Release(r.Context())
+			hold.Release(r.Context())
 		}
 	}()
-	up, err := h.receiver(r, p, u, claim)
+	up, err := h.receiver(r, p, u, hold)
 	if err != nil {
 		return files.Page{}, err
 	}
@@ -207,10 +207,10 @@ type receiver interface {
 	Abort(context.Context)
 }
 
-// receiver begins the upload or, if the claim has a result, its repeat.
-func (h handler) receiver(r *http.Request, p params, u identity.Identity, claim *files.Claim) (receiver, error) {
-	if _, ok := claim.Result(); ok {
-		return claim.Repeat(u, p.owner)
+// receiver begins the upload or, if the hold has a result, its repeat.
+func (h handler) receiver(r *http.Request, p params, u identity.Identity, hold *files.Hold) (receiver, error) {
+	if _, ok := hold.Result(); ok {
+		return hold.Repeat(u, p.owner)
 	}
 	if p.bound != nil {
 		if err := p.bound(); err != nil {
@@ -218,7 +218,7 @@ func (h handler) receiver(r *http.Request, p params, u identity.Identity, claim 
 		}
 	}
 	up, err := h.files.Begin(r.Context(), p.owner, files.ByOf(u), r.ContentLength, p.sending)
-	up.Claim = claim
+	up.Hold = hold
 	return up, err
 }
 
@@ -247,10 +247,10 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 	return nil
 }
 
-// claim takes the request's idempotency key, if it has one, or finds the result of an earlier
+// hold takes the request's idempotency key, if it has one, or finds the result of an earlier
 // request with it. The method, the path and what identify the request; bytes is the length of its
 // body.
-func (h handler) claim(r *http.Request, u identity.Identity, bytes int64, what ...string) (*files.Claim, error) {
+func (h handler) hold(r *http.Request, u identity.Identity, bytes int64, what ...string) (*files.Hold, error) {
 	key, err := files.ReadKey(r.Header)
 	if err != nil || key == "" {
 		return nil, err
@@ -258,8 +258,8 @@ func (h handler) claim(r *http.Request, u identity.Identity, bytes int64, what .
 	if !u.Scope.Allows(identity.ScopeAll) { // it must not see answers to other logins
 		key = u.Token + " " + key
 	}
-	return h.files.Claim(r.Context(), files.KeyRequest{
-		By: files.ByOf(u), Key: key, Lease: files.Lease(bytes),
+	return h.files.Hold(r.Context(), files.KeyRequest{
+		By: files.ByOf(u), Key: key, HoldFor: files.HoldTime(bytes),
 		Fingerprint: files.Fingerprint(append([]string{r.Method, r.URL.Path}, what...)...),
 	})
 }
