@@ -61,10 +61,10 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		ctx, caller := fault.WithCaller(r.Context())
 		failed, within := ctx.Value(withinKey{}).(*error)
 		rec := &recorder{ResponseWriter: w, Caller: caller}
-		id := fault.RequestID(ctx)
+		id := fault.LogID(ctx)
 		if id == "" {
-			id = fault.NewRequestID()
-			ctx = fault.WithRequestID(ctx, id)
+			id = fault.NewLogID()
+			ctx = fault.WithLogID(ctx, id)
 		}
 		r = r.WithContext(ctx)
 		h := w.Header()

@@ -204,7 +204,7 @@ func TestRequestIDOfTheCallerIsKept(t *testing.T) {
 	h := o.Handler(func(http.ResponseWriter, *http.Request) error { return nil })
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/", nil)
-	h.ServeHTTP(rec, r.WithContext(fault.WithRequestID(r.Context(), "from-lambda")))
+	h.ServeHTTP(rec, r.WithContext(fault.WithLogID(r.Context(), "from-lambda")))
 	if got := rec.Header().Get("X-Request-Id"); got != "from-lambda" {
 		t.Errorf("the id is %q", got)
 	}
@@ -493,10 +493,10 @@ func TestFileThatComesTooSlowlyIsEnded(t *testing.T) {
 func TestOnlyValidRequestIDsAreCarried(t *testing.T) {
 	t.Parallel()
 	for id, carried := range map[string]bool{
-		"JKJaXmPLvHcESHA=": true, "c6af9ac6-7b61-11e6-9a41-93e8deadbeef": true, fault.NewRequestID(): true,
+		"JKJaXmPLvHcESHA=": true, "c6af9ac6-7b61-11e6-9a41-93e8deadbeef": true, fault.NewLogID(): true,
 		"": false, strings.Repeat("a", 65): false, "a\nb": false, `a"b`: false,
 	} {
-		if got := fault.RequestID(fault.WithRequestID(t.Context(), id)); carried && got != id || !carried && got != "" {
+		if got := fault.LogID(fault.WithLogID(t.Context(), id)); carried && got != id || !carried && got != "" {
 			t.Errorf("%q becomes %q", id, got)
 		}
 	}

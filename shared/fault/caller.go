@@ -69,28 +69,28 @@ func Address(r *http.Request) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// maxRequestID is the longest id from outside: ids are stored with each notice.
-const maxRequestID = 64
+// maxLogID is the longest id from outside: ids are stored with each notice.
+const maxLogID = 64
 
-// requestIDKey is the context key of a request's id. The id is in the log, in the notices
+// logIDKey is the context key of a request's id. The id is in the log, in the notices
 // and events that the request makes, and in the log of their senders.
-type requestIDKey struct{}
+type logIDKey struct{}
 
-// WithRequestID returns a context with the id of a request. An invalid id is ignored.
-func WithRequestID(ctx context.Context, id string) context.Context {
-	// Gateways' ids, UUIDs, and those of NewRequestID have no other letters.
+// WithLogID returns a context with the id of a request in the log. An invalid id is ignored.
+func WithLogID(ctx context.Context, id string) context.Context {
+	// Gateways' ids, UUIDs, and those of NewLogID have no other letters.
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.:"
-	if id == "" || len(id) > maxRequestID || strings.Trim(id, letters) != "" {
+	if id == "" || len(id) > maxLogID || strings.Trim(id, letters) != "" {
 		return ctx
 	}
-	return context.WithValue(ctx, requestIDKey{}, id)
+	return context.WithValue(ctx, logIDKey{}, id)
 }
 
-// RequestID returns the id of the request in ctx, empty if there is none.
-func RequestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
+// LogID returns the id in the log of the request in ctx, empty if there is none.
+func LogID(ctx context.Context) string {
+	id, _ := ctx.Value(logIDKey{}).(string)
 	return id
 }
 
-// NewRequestID returns a random id.
-func NewRequestID() string { return fmt.Sprintf("%016x", rand.Uint64()) }
+// NewLogID returns a random id.
+func NewLogID() string { return fmt.Sprintf("%016x", rand.Uint64()) }

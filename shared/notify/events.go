@@ -110,8 +110,8 @@ type RecordedEvent struct {
 	Type EventType `json:"type"`
 	Time int64     `json:"time"` // Unix milliseconds
 	Body string    `json:"body"` // the CloudEvent, as it is sent
-	// Request is the id of the request that caused it, or empty.
-	Request string `json:"request,omitempty"`
+	// LogID is that of the HTTP request that caused it, or empty.
+	LogID string `json:"request,omitempty"`
 }
 
 // cloudEvent is the JSON form of CloudEvents 1.0.
@@ -123,7 +123,7 @@ type cloudEvent struct {
 	Subject     string    `json:"subject"`
 	Time        string    `json:"time"`
 	ContentType string    `json:"datacontenttype"`
-	Request     string    `json:"requestid,omitempty"` // an extension attribute
+	LogID       string    `json:"requestid,omitempty"` // an extension attribute
 	Data        any       `json:"data"`
 }
 
@@ -131,10 +131,10 @@ type cloudEvent struct {
 func (r RecordedEvent) Key() table.Key { return shardedKey(EventPrefix, r.ID) }
 
 // record returns the operation that records an event, or none if nobody listens. It belongs in
-// the transaction of the change that the event reports. request is the id of the request that
+// the transaction of the change that the event reports. logID is that of the HTTP request that
 // caused it, or empty. once distinguishes the event from all others of its type: the event's id
 // is made from it, and receivers recognize repeats by the id.
-func (o Outbox) record(request string, what EventType, subject, once string, data any) []table.Op {
+func (o Outbox) record(logID string, what EventType, subject, once string, data any) []table.Op {
 	if !o.Listening {
 		return nil
 	}
@@ -143,9 +143,9 @@ func (o Outbox) record(request string, what EventType, subject, once string, dat
 	id := fmt.Sprintf("%013d-%x", now.UnixMilli(), sum[:8])
 	body, _ := json.Marshal(cloudEvent{ // structs of text and numbers always marshal
 		SpecVersion: "1.0", ID: id, Source: cmp.Or(o.Source, anonymous), Type: what, Subject: subject,
-		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", Request: request, Data: data,
+		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", LogID: logID, Data: data,
 	})
-	e := RecordedEvent{V: table.Format, ID: id, Type: what, Time: now.UnixMilli(), Body: string(body), Request: request}
+	e := RecordedEvent{V: table.Format, ID: id, Type: what, Time: now.UnixMilli(), Body: string(body), LogID: logID}
 	return []table.Op{table.Put(e.Key(), e).Expire(now.Add(eventLife))}
 }
 
@@ -166,14 +166,14 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 		Guest: e.File.By.Called, Asked: e.File.By.Request, Reason: e.Reason, Notification: e.Link,
 	}
 	subject := fileSubject(e.File.Owner, e.File.ID)
-	return o.record(fault.RequestID(ctx), EventType(e.What), subject, once, data), nil
+	return o.record(fault.LogID(ctx), EventType(e.What), subject, once, data), nil
 }
 
 func fileSubject(owner string, id int64) string { return fmt.Sprintf("files/%s/%d", owner, id) }
 
 // PasswordChanged implements users.Outbox.
 func (o Outbox) PasswordChanged(ctx context.Context, user, how string, generation int64) []table.Op {
-	return o.record(fault.RequestID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
+	return o.record(fault.LogID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
 }
 
 // LinkEnded is an OnEnd. It records that a provider has accepted the message with a
@@ -185,7 +185,7 @@ func (o Outbox) LinkEnded(n Notice, s State) []table.Op {
 	if s != Sent {
 		what, l.Error = LinkFailed, cmp.Or(n.LastError, "unknown")
 	}
-	return o.record(n.Request, what, fileSubject(n.Owner, n.File), n.ID, l)
+	return o.record(n.LogID, what, fileSubject(n.Owner, n.File), n.ID, l)
 }
 
 // listeningKey names an item that exists while the server has webhooks. On one machine only

@@ -27,7 +27,7 @@ func recorder(source string) notify.Outbox {
 func happened(t *testing.T, o notify.Outbox, what files.What, reason files.Reason, blob string) []table.Op {
 	t.Helper()
 	f := files.File{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64: "c4bb7264844ba773", Blob: blob}
-	ops, err := o.Event(fault.WithRequestID(t.Context(), "request-1"), files.Event{What: what, File: f, Reason: reason})
+	ops, err := o.Event(fault.WithLogID(t.Context(), "request-1"), files.Event{What: what, File: f, Reason: reason})
 	must(t, err)
 	return ops
 }

@@ -41,11 +41,11 @@ func TellMissing(now func() time.Time) OnEnd {
 			return nil
 		}
 		at := now()
-		upload := cmp.Or(n.Request, fmt.Sprint(n.File))
+		upload := cmp.Or(n.LogID, fmt.Sprint(n.File))
 		mail := Notice{ID: "m-" + keys.HashToken(n.Sender + " " + n.ReplyTo + " " + upload)[:22]}
 		op := table.Update(mail.Key()).Add("tries", 1).Add("waits", 1).
 			Set("v", int64(table.Format)).Set("id", mail.ID).Set("kind", string(Missing)).Set("channel", string(files.Mail)).
-			Set("to", n.ReplyTo).Set("lang", n.Lang).Set("base", n.Base).Set("request", n.Request).Set("sender", n.Sender).
+			Set("to", n.ReplyTo).Set("lang", n.Lang).Set("base", n.Base).Set("request", n.LogID).Set("sender", n.Sender).
 			Set("owner", n.Owner).Set("created", at.Unix()).Set("notBefore", at.Add(missingWait).UnixMilli())
 		about := missed{V: table.Format, To: n.To, File: n.File, Name: n.Name, Why: n.LastError}
 		return []table.Op{op, table.Put(table.Key{PK: missedOf(mail.ID), SK: n.ID}, about).Expire(at.Add(keepFailed))}

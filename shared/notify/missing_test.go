@@ -44,7 +44,7 @@ func (p *machine) uploaded(t *testing.T, request string, to ...string) (all []no
 	t.Helper()
 	for i, address := range to {
 		n := p.linkNotice(int64(i + 1))
-		n.To, n.Request = address, request
+		n.To, n.LogID = address, request
 		all = append(all, p.put(t, n))
 	}
 	return all
@@ -193,7 +193,7 @@ func TestTheMailAboutWhatDidNotArriveInEachLanguage(t *testing.T) {
 		s := p.teller(t, p.table, notify.Limits{}, map[string]string{"a@x.example": "550 5.1.1 unknown user"})
 		for id, owner := range []string{"demo", "bob"} { // who sends into another user's area has no page of that file
 			n := p.linkNotice(int64(id + 1))
-			n.Lang, n.To, n.Owner, n.Request = lang, "a@x.example", owner, owner
+			n.Lang, n.To, n.Owner, n.LogID = lang, "a@x.example", owner, owner
 			p.put(t, n)
 		}
 		p.pass(t, s)

@@ -57,7 +57,7 @@ type Notice struct {
 	Base    string        `json:"base"`              // the service's address, for the link; if empty, the sender's is used
 	Created int64         `json:"created"`           // Unix seconds
 	Expires int64         `json:"expires"`           // Unix seconds: not sent after that, as its link or PIN no longer works
-	Request string        `json:"request,omitempty"` // id of the request that made it
+	LogID   string        `json:"request,omitempty"` // of the HTTP request that made it
 
 	// Kinds Link and Receipt.
 	Owner   string    `json:"owner,omitempty"` // the owner of the area that holds the file
@@ -271,7 +271,7 @@ func (e *noticeEntry) wait(op table.Op, until time.Time, limit error) table.Op {
 
 func (e *noticeEntry) log() (log *slog.Logger, what string) {
 	n := e.n
-	log = e.Log.With("id", n.ID, "request", n.Request, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tried())
+	log = e.Log.With("id", n.ID, "request", n.LogID, "kind", n.Kind, "channel", n.Channel, "to", Mask(n.To), "try", n.Tried())
 	if n.Provider != "" {
 		log = log.With("provider", n.Provider)
 	}

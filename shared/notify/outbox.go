@@ -57,7 +57,7 @@ func (o Outbox) ArrivedToo(notice string, a files.Arrival) table.Op {
 // about queues a notice about a file.
 func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, error) {
 	unique, err := keys.RandomID(o.Random, 8)
-	n.Request = fault.RequestID(ctx)
+	n.LogID = fault.LogID(ctx)
 	n.Owner = f.Owner
 	n.Area = f.Area
 	n.File = f.ID
@@ -85,6 +85,6 @@ func (o Outbox) toUser(ctx context.Context, u users.User, nonce string, n Notice
 	n.To = u.Email
 	n.User = u.Name
 	n.Nonce = nonce
-	n.Request = fault.RequestID(ctx)
+	n.LogID = fault.LogID(ctx)
 	return n.Op(o.Now(), nonce[:16])
 }

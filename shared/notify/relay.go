@@ -61,7 +61,7 @@ type StreamRecord struct {
 	Channel files.Channel // of a notice
 	Type    string        // of an event
 	Body    string        // of an event
-	Request string        // id of the request that caused it
+	LogID   string        // of the HTTP request that caused it
 }
 
 // Notice reports whether the item is a notice.

@@ -108,7 +108,7 @@ func (s *Sender) moves(found []table.Item) (ops []table.Op, copies []int64) {
 			s.Log.Error("event dropped: this version cannot read it", "id", item.Key.SK)
 			continue
 		}
-		e.V, e.Request = table.Format, ""
+		e.V, e.LogID = table.Format, ""
 		for i, h := range s.hooks {
 			if h.waiting.Load()+copies[i] >= s.backlog {
 				s.Log.Error("event dropped: too many wait for the webhook", "webhook", h.Name, "id", e.ID, "type", e.Type)

@@ -32,7 +32,7 @@ type page struct {
 	Languages []language
 	Data      any // of this page alone
 	Now       time.Time
-	Request   string    // its id in the log
+	LogID     string    // of the request
 	Again     time.Time // when to try again, after an error that says so
 	assets    *assets
 	wrongs    correction
@@ -49,7 +49,7 @@ func (v *visit) page(name string, data any) page {
 		words: v.words, Name: name, Look: v.ports.Look, User: v.who.Name, Data: data, Now: v.ports.Now(), assets: v.assets,
 		wrongs: v.wrongs,
 	}
-	p.Request, p.Again = fault.RequestID(v.r.Context()), p.Now
+	p.LogID, p.Again = fault.LogID(v.r.Context()), p.Now
 	if f := fault.Of(v.err); f != nil {
 		p.Again = p.Now.Add(max(f.After, time.Second))
 	}

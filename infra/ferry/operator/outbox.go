@@ -44,7 +44,7 @@ type notice struct {
 	Delivered time.Time     `json:"delivered,omitzero"`
 	Failed    time.Time     `json:"failed,omitzero"`
 	Provider  string        `json:"provider,omitempty"`
-	Request   string        `json:"request,omitempty"` // id of the request that made it
+	LogID     string        `json:"request,omitempty"` // of the HTTP request that made it
 	LastError string        `json:"lastError,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func showNotice(n notify.Notice) notice {
 		Sender: n.Sender, User: n.User, Tries: n.Tried(),
 		Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
 		Sent: milliseconds(n.SentAt), Delivered: milliseconds(n.Delivered), Failed: milliseconds(n.FailedAt),
-		Provider: n.Provider, Request: n.Request, LastError: n.LastError,
+		Provider: n.Provider, LogID: n.LogID, LastError: n.LastError,
 	}
 	if out.State == notify.Queued || out.State == notify.Sending {
 		out.NextTry = milliseconds(n.NotBefore)

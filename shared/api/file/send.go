@@ -29,7 +29,7 @@ const signedFor = 60 * time.Second
 // operator can find the cause in the log.
 func (d *download) lost(err error) error {
 	if errors.Is(err, files.ErrLost) {
-		return &fault.Fault{Kind: fault.Lost, Detail: wire.LostBytes + fault.RequestID(d.r.Context()), Cause: err}
+		return &fault.Fault{Kind: fault.Lost, Detail: wire.LostBytes + fault.LogID(d.r.Context()), Cause: err}
 	}
 	return err
 }

@@ -31,7 +31,7 @@ type EventHandler func(context.Context, events.APIGatewayProxyRequest) (events.A
 // even one that a handler uses to abort its response, becomes the 500 envelope.
 func (f *Function) Gateway(h http.Handler) EventHandler {
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-		ctx = fault.WithRequestID(ctx, e.RequestContext.RequestID)
+		ctx = fault.WithLogID(ctx, e.RequestContext.RequestID)
 		ctx = api.WithBase(ctx, address(e.RequestContext))
 		ctx = envelope.WithOrigins(ctx, origins(e.StageVariables))
 		e.Path = escaped(e.Path)

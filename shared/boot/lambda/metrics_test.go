@@ -117,12 +117,12 @@ func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	var stream events.DynamoDBEvent
 	var n notify.Notice
 	newest(t, ports.Table, "outbox#", &n)
-	stream.Records = append(stream.Records, inserted(n.Key(), n.Request, map[string]string{"channel": string(n.Channel)}))
+	stream.Records = append(stream.Records, inserted(n.Key(), n.LogID, map[string]string{"channel": string(n.Channel)}))
 	var p notify.RecordedEvent
 	newest(t, ports.Table, notify.EventPrefix, &p)
-	stream.Records = append(stream.Records, inserted(p.Key(), p.Request, map[string]string{"type": string(p.Type), "body": p.Body}))
-	if n.Request != id || p.Request != id {
-		t.Errorf("the notice has the request %q, the event %q", n.Request, p.Request)
+	stream.Records = append(stream.Records, inserted(p.Key(), p.LogID, map[string]string{"type": string(p.Type), "body": p.Body}))
+	if n.LogID != id || p.LogID != id {
+		t.Errorf("the notice has the request %q, the event %q", n.LogID, p.LogID)
 	}
 	log.Reset()
 	_, err := worker.RelayerHandler(&worker.Worker{Service: ports, Providers: cloud.Providers()})(t.Context(), stream)

@@ -30,7 +30,7 @@ func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (even
 		}
 		again := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 		for i, err := range notify.Relay(ctx, w.Topics, records) {
-			log := w.Log.With("key", records[i].Key.String(), "request", records[i].Request)
+			log := w.Log.With("key", records[i].Key.String(), "request", records[i].LogID)
 			switch {
 			case err == nil:
 				log.Info("a record was passed on")
@@ -55,7 +55,7 @@ func relayerRecord(r events.DynamoDBEventRecord) notify.StreamRecord {
 		Key:     table.Key{PK: text(r.Change.Keys, "pk"), SK: text(r.Change.Keys, "sk")},
 		Channel: files.Channel(text(r.Change.NewImage, "channel")),
 		Type:    text(r.Change.NewImage, "type"), Body: text(r.Change.NewImage, "body"),
-		Request: text(r.Change.NewImage, "request"),
+		LogID: text(r.Change.NewImage, "request"),
 	}
 }
 
