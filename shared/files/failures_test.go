@@ -125,7 +125,7 @@ func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	var sess files.Session
 	service := files.New(files.Config{
 		Table: crampedTable{p.Table, p.Parts, &sess}, Key: p.Key, Random: p.Random, Now: p.Now,
-		Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), Retention: p.Retention,
+		Blobs: p.Blobs, Parts: p.Parts, Users: p.Users(), Outbox: p.Outbox(), Links: p.Links(), Retention: p.Retention,
 	})
 	var err error
 	sess, err = service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)

@@ -27,7 +27,7 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				p := c.Service
 				return files.New(files.Config{
 					Table: p.Table, Key: p.Key, Random: p.Random, Now: p.Now,
-					Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), HashStep: 2 << 20,
+					Blobs: p.Blobs, Parts: p.Parts, Users: p.Users(), Outbox: p.Outbox(), Links: p.Links(), HashStep: 2 << 20,
 				})
 			}
 			sess, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)

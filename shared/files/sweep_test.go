@@ -260,7 +260,7 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	p := s.Service
 	service := files.New(files.Config{
 		Table: p.Table, Key: p.Key, Random: p.Random, Now: p.Now,
-		Blobs: p.Blobs, Parts: p.Parts, Outbox: p.Outbox(), Links: p.Links(), HashStep: 1,
+		Blobs: p.Blobs, Parts: p.Parts, Users: p.Users(), Outbox: p.Outbox(), Links: p.Links(), HashStep: 1,
 	})
 	sum := sha256.Sum256([]byte("ab"))
 	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)

@@ -38,7 +38,7 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 		return 0, err
 	}
 	var done, failed atomic.Int64
-	err = (&users.Service{Table: s.Table, Now: s.Now}).Names(ctx, at.User, func(u users.User, _ error) error {
+	err = s.users().Names(ctx, at.User, func(u users.User, _ error) error {
 		before := done.Load()
 		for _, area := range []blob.Area{blob.Backup, blob.Files} {
 			if err := s.renewArea(ctx, files.Key(area, u.Name, 0).PK, int64(version), &done, &failed); err != nil {
@@ -83,8 +83,12 @@ func (s *Service) renewRequests(ctx context.Context, u users.User, version int64
 	return err
 }
 
+func (s *Service) users() *users.Service { return &users.Service{Table: s.Table, Now: s.Now} }
+
 func (s *Service) renewArea(ctx context.Context, pk string, version int64, done, failed *atomic.Int64) error {
-	all := files.New(files.Config{Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now, Links: s})
+	all := files.New(files.Config{
+		Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now, Users: s.users(), Links: s,
+	})
 	var g errgroup.Group
 	g.SetLimit(renewsAtOnce)
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxKeys}) {
