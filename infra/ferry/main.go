@@ -424,14 +424,14 @@ func exitCode(err error) int {
 	if c, ok := errors.AsType[*coded](err); ok {
 		return c.code
 	}
-	_, noBundle := errors.AsType[*bundle.Error](err)
+	_, badBundle := errors.AsType[*bundle.Error](err)
 	is := func(kinds ...error) bool {
 		return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 	}
 	switch {
 	case client.IsNetwork(err):
 		return exitPort
-	case noBundle:
+	case badBundle:
 		return exitDamaged
 	case is(errInterrupted):
 		return exitInterrupt
