@@ -39,8 +39,7 @@ type home struct {
 }
 
 func newHome(t *testing.T, env ...string) *home {
-	dir := t.TempDir()
-	return &home{t, dir, append(env, "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))}
+	return &home{t, t.TempDir(), env}
 }
 
 // command returns a ferry command as this person would run it.
@@ -127,7 +126,8 @@ func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
 // TestUsageIsSummedWhenItIsAskedFor looks at a user without a quota, whose uploads count nothing.
 func TestUsageIsSummedWhenItIsAskedFor(t *testing.T) {
 	t.Parallel()
-	s := serve(t, t.TempDir())
+	dir := t.TempDir()
+	s := serve(t, dir)
 	for i, used := range []int{5, 9, 9} {
 		switch i {
 		case 0:
@@ -137,9 +137,7 @@ func TestUsageIsSummedWhenItIsAskedFor(t *testing.T) {
 		case 2:
 			s.do("DELETE", "/files/1", "") // the backup area counts too
 		}
-		run := func(args ...string) result {
-			return runFerry(t, strings.TrimPrefix(s.Env[len(s.Env)-1], "FERRY_DATA="), "", args...)
-		}
+		run := func(args ...string) result { return runFerry(t, dir, "", args...) }
 		run("user", "list", "--json").want(t, exitOK, fmt.Sprintf(`"used": %d,`, used))
 		run("user", "show", "demo", "--json").want(t, exitOK, fmt.Sprintf(`"used": %d,`, used))
 		run("user", "show", "demo").want(t, exitOK, fmt.Sprintf("used          %d B, without a quota", used))

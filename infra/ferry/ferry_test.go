@@ -48,7 +48,7 @@ func program(args []string) string {
 	return built
 }
 
-// ferry returns a command whose environment names no data except that in dir.
+// ferry returns a command of somebody whose data and home are in dir. It reads nothing of whoever runs the tests.
 func ferry(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program(args), args...)
 	cmd.Args[0] = os.Args[0]
@@ -58,7 +58,8 @@ func ferry(ctx context.Context, dir string, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, asFerry+"=1", "FERRY_DATA="+dir)
+	config, cache := filepath.Join(dir, "config"), filepath.Join(dir, "cache")
+	cmd.Env = append(cmd.Env, asFerry+"=1", "HOME="+dir, "XDG_CONFIG_HOME="+config, "XDG_CACHE_HOME="+cache, "FERRY_DATA="+dir)
 	return cmd
 }
 

@@ -356,7 +356,7 @@ func sweepAll(s *stage) {
 	_, err = s.real.Blobs.Create(s.Context(), blob.Files, leftover, strings.NewReader(""), 0)
 	s.check(err)
 	s.check(s.real.Table.Write(s.Context(), notify.Notice{Kind: notify.Link, Channel: files.SMS}.Op(s.real.Now(), "late")))
-	for _, area := range []blob.Area{blob.Files, blob.Backup} { // a crash leaves its parts
+	for _, area := range blob.Areas() { // a crash leaves its parts
 		_, err := s.real.Parts.Begin(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
 		s.check(err)
 	}

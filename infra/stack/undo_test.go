@@ -100,7 +100,7 @@ func contents(t *testing.T, p *service.Service) map[string]string {
 	t.Helper()
 	service, links, all := p.Files(), p.Links(), map[string]string{}
 	check(t, p.Users().Names(t.Context(), "", func(u users.User, _ error) error {
-		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for _, area := range blob.Areas() {
 			page, err := service.List(t.Context(), u, area, 0, 100)
 			check(t, err)
 			for _, f := range page.Files {

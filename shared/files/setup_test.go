@@ -83,7 +83,7 @@ func (c caller) user() users.User {
 func (c caller) stored() []*files.Listed {
 	c.Helper()
 	var all []*files.Listed
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		page, err := c.Service.Files().List(c.Context(), c.user(), area, 0, 1000)
 		c.must(err)
 		all = append(all, page.Files...)
@@ -105,7 +105,7 @@ func (c caller) sum() (bytes int64) {
 func (c caller) wantConsistent(want int) {
 	c.Helper()
 	all, objects := c.stored(), map[string]bool{}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		for _, key := range c.Objects(area) {
 			objects[fmt.Sprint(area, " ", key)] = true
 		}

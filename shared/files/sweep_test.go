@@ -24,7 +24,7 @@ func TestSweepRemovesOldObjectsWithoutRecord(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
 	kept := s.put("alice", "a file with a record").Blob
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		s.orphan(area, s.dated(-1, 1, "alice"))  // the record of this id names other bytes
 		s.orphan(area, s.dated(-1, 77, "alice")) // from an upload that was cut off
 		s.orphan(area, s.dated(-1, 1, "gone"))

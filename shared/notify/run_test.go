@@ -71,8 +71,12 @@ func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	n := p.put(t, p.to("stuck@example.com"))
-	stop := running(t, p.sender(t, stuck(nil)))
-	until(t, func() bool { n, _ := p.stored(t, n); return n.Tries == 1 })
+	begun := make(chan struct{})
+	stop := running(t, p.sender(t, mailFunc(func(ctx context.Context, m mail.Message) error {
+		close(begun)
+		return stuck(nil)(ctx, m)
+	})))
+	<-begun // a claim that is stored may still be under way, and be cut off
 	stop()
 	if n, there := p.stored(t, n); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() || strings.Contains(p.log.String(), tableFailed) {
 		t.Errorf("the notice: %+v, %v; %s", n, there, p.log)

@@ -71,11 +71,11 @@ func ExitCode(err error) int {
 	if c, ok := errors.AsType[*coded](err); ok {
 		return c.code
 	}
-	_, noBundle := errors.AsType[*bundle.Error](err)
+	_, badBundle := errors.AsType[*bundle.Error](err)
 	switch {
 	case client.IsNetwork(err):
 		return ExitPort
-	case noBundle:
+	case badBundle:
 		return ExitDamaged
 	case IsAny(err, ErrInterrupted):
 		return ExitInterrupt

@@ -13,7 +13,7 @@ import (
 // origin is then null.
 func pages(t *testing.T, c *Cloud) {
 	d := deploy(t, c, nil)
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		objects, err := d.ports.Blobs.List(t.Context(), area, "", 1)
 		if err != nil || len(objects) == 0 {
 			t.Fatalf("the area %s has %v, %v", area, objects, err)

@@ -185,8 +185,8 @@ func (s *Stack) function(id, version string) invoker {
 // Fill stores the data that events/ refer to, with the link key that they use.
 func Fill(ctx context.Context, c aws.Config, d boottest.Deployed, log *slog.Logger) (*service.Service, error) {
 	_, err := ssm.NewFromConfig(c).PutParameter(ctx, &ssm.PutParameterInput{
-		Name: aws.String(d.Environment["FERRY_KEY_PARAMETER"]), Value: aws.String(boottest.Key),
-		Type: "SecureString", Overwrite: aws.Bool(true),
+		Name: new(d.Environment["FERRY_KEY_PARAMETER"]), Value: new(boottest.Key),
+		Type: "SecureString", Overwrite: new(true),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("storing the link key: %w", err)
@@ -245,7 +245,7 @@ func (s *Stack) Pause(ctx context.Context, id string, paused bool) error {
 	err = fmt.Errorf("nothing brings events to %s", id)
 	for _, m := range all.EventSourceMappings {
 		if strings.Contains(aws.ToString(m.FunctionArn), ":"+s.IDs[id]) {
-			_, err = s.cloud.lambda.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: aws.Bool(!paused)})
+			_, err = s.cloud.lambda.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: new(!paused)})
 		}
 	}
 	return err

@@ -19,8 +19,8 @@ func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 //
 // Only a POST changes anything, because mail scanners open every link. The URL is the whole
 // credential (RFC 8058: mail programs POST to it when their user presses a button), and a POST may
-// be repeated. A POST costs one call to the table, two if it resumes mail, and
-// none if the token is wrong.
+// be repeated. A POST costs one call to the table, two if it resumes mail, and none if the token is
+// wrong.
 func newStop(p *api.Ports) http.Handler {
 	s, outlet := server{p}, p.Outlet()
 	outlet.Links, outlet.AnySite = true, true

@@ -80,14 +80,17 @@ func TestThePasswordIsChangedByWhoKnowsTheOldOne(t *testing.T) {
 	}
 	change("wrong", "another password").Want(403, "old password")
 	change(apitest.Password, "short").Want(400, "10 to 128")
-	wrong := 1
+	wrong, most := 1, 5
+	if c.InStack() {
+		most = 100 // it may be so slow that the first tries are forgotten
+	}
 	last := change("wrong again", "another password")
-	for ; last.Code == 403; last = change(fmt.Sprint("wrong ", wrong), "another password") { // a stack may be too slow to be stopped at 5
+	for ; last.Code == 403 && wrong < most; last = change(fmt.Sprint("wrong ", wrong), "another password") {
 		wrong++
 	}
 	last.Want(429)
 	if !c.InStack() {
-		expect.Equal(t, "wrong passwords", wrong, 5)
+		expect.Equal(t, "wrong passwords", wrong, most)
 	}
 	c.Clock.Advance(10 * time.Second)
 	change(apitest.Password, "another password").Want(204)

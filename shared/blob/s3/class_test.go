@@ -46,7 +46,7 @@ func TestACopyToTheBackupAreaOfMoreThan256KiBHasTheStorageClass(t *testing.T) {
 	noted := &classes{all: map[string]string{}}
 	client, buckets := connect(t, noted.note)
 	sizes := []int{0, 256 << 10, 256<<10 + 1, 30 * mib}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		for _, size := range sizes {
 			put(t, client, buckets[area], fmt.Sprintf("o/%d", size), make([]byte, size))
 		}

@@ -56,7 +56,7 @@ func TestASignedURLGivesTheObjectWithItsTypeAndName(t *testing.T) {
 		return res, body
 	}
 	same := func(url string) string { return url }
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		for key, want := range all {
 			must(t, failure(store.Create(t.Context(), area, key, stream(want), int64(len(want)))))
 			res, got := ask(area, key, same, "")

@@ -245,7 +245,7 @@ func (w *failing) wantClean(what string) {
 func (w *failing) records() (all []*files.Listed) {
 	w.Helper()
 	for key := range w.Partitions("users ") {
-		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for _, area := range blob.Areas() {
 			page, err := w.Service.Files().List(w.Context(), users.User{Name: strings.TrimPrefix(key, "users ")}, area, 0, 100)
 			check(w, err)
 			all = append(all, page.Files...)

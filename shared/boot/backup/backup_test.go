@@ -62,7 +62,7 @@ func (s backedUp) backup(what string, verify bool, damaged ...string) backup.Cop
 // record returns the record of one of ann's files.
 func (s backedUp) record(id int64) (f files.File) {
 	s.Helper()
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		if s.Data.Table.Get(s.Context(), files.Key(area, "ann", id), &f) == nil {
 			break
 		}
@@ -77,7 +77,7 @@ func stored(t *testing.T, dir string) map[string]string {
 	expect.NoErr(t, err)
 	defer d.Close()
 	all := map[string]string{}
-	for _, area := range []blob.Area{blob.Files, blob.Backup} {
+	for _, area := range blob.Areas() {
 		page, err := d.Disk.List(t.Context(), area, "", blob.MaxList)
 		expect.NoErr(t, err)
 		for _, o := range page {

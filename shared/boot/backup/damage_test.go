@@ -118,7 +118,7 @@ func (r *ruin) outlive(path string) {
 // records returns the records that can be read.
 func records(t *testing.T, d *local.Data) (all []files.File) {
 	for _, owner := range []string{"alice", "bob"} {
-		for _, area := range []blob.Area{blob.Files, blob.Backup} {
+		for _, area := range blob.Areas() {
 			page, err := on(d).Files().List(t.Context(), users.User{Name: owner}, area, 0, 100)
 			expect.NoErr(t, err)
 			for _, f := range page.Files {
@@ -296,7 +296,7 @@ func (r *ruin) readable() map[string]bool {
 	all := map[string]bool{}
 	r.use(func(d *local.Data) {
 		for content, f := range r.contents {
-			for _, f.Area = range []blob.Area{blob.Files, blob.Backup} {
+			for _, f.Area = range blob.Areas() {
 				for _, f.Key = range []int64{0, 1} {
 					if got, err := r.download(on(d), f); err == nil && got == content {
 						all[content] = true

@@ -31,11 +31,11 @@ type Topics struct {
 // looks for the messages that are to blame.
 func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
 	errs := make([]error, len(messages))
-	in := &sns.PublishBatchInput{TopicArn: aws.String(t.ARNs[to])}
+	in := &sns.PublishBatchInput{TopicArn: new(t.ARNs[to])}
 	for i, m := range messages {
 		errs[i] = errors.New("publishing: the answer does not mention the message")
 		in.PublishBatchRequestEntries = append(in.PublishBatchRequestEntries, types.PublishBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(i)), Message: aws.String(m.Body),
+			Id: new(strconv.Itoa(i)), Message: new(m.Body),
 			MessageAttributes: map[string]types.MessageAttributeValue{m.Attribute: text(m.Value)},
 		})
 	}
@@ -134,7 +134,7 @@ func (s Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) 
 }
 
 func text(s string) types.MessageAttributeValue {
-	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
+	return types.MessageAttributeValue{DataType: new("String"), StringValue: &s}
 }
 
 // OpenText returns a sender of text messages from this name and number; if one is empty,

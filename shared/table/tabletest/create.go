@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -16,12 +15,12 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string) erro
 		TableName:   &name,
 		BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
-			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: new("pk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: new("sk"), AttributeType: types.ScalarAttributeTypeS},
 		},
 		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash},
-			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
+			{AttributeName: new("pk"), KeyType: types.KeyTypeHash},
+			{AttributeName: new("sk"), KeyType: types.KeyTypeRange},
 		},
 	})
 	if err != nil {

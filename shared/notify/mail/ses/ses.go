@@ -49,8 +49,8 @@ func (s Sender) Send(ctx context.Context, m mail.Message) (string, error) {
 
 func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 	in := &sesv2.SendEmailInput{
-		FromEmailAddress: aws.String(env.From.String()),
-		EmailTags:        []types.MessageTag{{Name: aws.String(mail.Tag), Value: aws.String(m.ID)}},
+		FromEmailAddress: new(env.From.String()),
+		EmailTags:        []types.MessageTag{{Name: new(mail.Tag), Value: new(m.ID)}},
 		Destination:      &types.Destination{ToAddresses: []string{address(env.To)}},
 		Content: &types.EmailContent{Simple: &types.Message{
 			Subject: content(m.SubjectLine()), Body: &types.Body{Text: content(m.Text)}, Headers: headers(m),
@@ -63,7 +63,7 @@ func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 		in.ReplyToAddresses = []string{env.ReplyTo.String()}
 	}
 	if s.ConfigurationSet != "" {
-		in.ConfigurationSetName = aws.String(s.ConfigurationSet)
+		in.ConfigurationSetName = new(s.ConfigurationSet)
 	}
 	return in
 }
@@ -75,7 +75,7 @@ func address(a *netmail.Address) string {
 
 func headers(m mail.Message) []types.MessageHeader {
 	header := func(name, value string) types.MessageHeader {
-		return types.MessageHeader{Name: aws.String(name), Value: aws.String(value)}
+		return types.MessageHeader{Name: new(name), Value: new(value)}
 	}
 	all := []types.MessageHeader{header("Auto-Submitted", "auto-generated")} // RFC 3834: no vacation replies, please
 	if m.Unsubscribe != "" {
@@ -85,7 +85,7 @@ func headers(m mail.Message) []types.MessageHeader {
 }
 
 func content(text string) *types.Content {
-	return &types.Content{Data: aws.String(text), Charset: aws.String("UTF-8")}
+	return &types.Content{Data: new(text), Charset: new("UTF-8")}
 }
 
 // classify marks what SES will always refuse: a request that it cannot read, such as one with a
