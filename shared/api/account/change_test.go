@@ -46,13 +46,39 @@ func sentPIN(s *apitest.Server) string {
 	return pin
 }
 
-// first returns the reset of new, who has a temporary password.
+// first returns the reset of new, who has a temporary password, and so needs no PIN.
 func first(t *testing.T) reset {
 	t.Helper()
+	w := beginFirst(t)
+	w.link = w.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", apitest.Password)).Want(200).LinkURL
+	return w.wantLink()
+}
+
+// invited returns the reset of new, who has an invitation.
+func invited(t *testing.T) reset {
+	t.Helper()
+	w := beginFirst(t)
+	u, err := w.Users.Get(t.Context(), "new")
+	expect.NoErr(t, err)
+	expect.NoErr(t, w.Service.Users().Invite(t.Context(), u, w.Base))
+	w.link = regexp.MustCompile(`http\S+`).FindString(w.Mail())
+	return w.wantLink()
+}
+
+func beginFirst(t *testing.T) reset {
+	t.Helper()
 	s := apitest.New(t)
-	s.AddUser("new", apitest.Password, func(u *users.User) { u.State = users.FirstAccess })
-	link := s.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", apitest.Password)).Want(200).LinkURL
-	return reset{apitest.Caller{Server: s, Name: "new"}, link, ""}
+	s.AddUser("new", apitest.Password, func(u *users.User) { u.State, u.Lang = users.FirstAccess, "de" })
+	return reset{Caller: apitest.Caller{Server: s, Name: "new"}, pin: "ignored"}
+}
+
+// wantLink checks that the link is in the language of new.
+func (w reset) wantLink() reset {
+	w.Helper()
+	if !strings.HasPrefix(w.link, w.Base+"/auth/change?lang=de&k=") {
+		w.Fatalf("the link is %q", w.link)
+	}
+	return w
 }
 
 // post uses the link. In the query PIN stands for the right one, and WRONG for another.
@@ -76,9 +102,7 @@ func (w reset) wantPassword(password string) {
 func TestForgottenPasswordCanBeChanged(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct{ query, kind, body string }{ // TOKEN and PIN stand for the right ones
-		"in the query":                       {"k=TOKEN&p=PIN&z=a+new+password", "", ""},
-		"in a form":                          {"k=TOKEN", urlencoded, "p=PIN&z=a+new+password"},
-		"all in a form":                      {"", urlencoded, "k=TOKEN&p=PIN&z=a+new+password"},
+		"in a form":                          {"", urlencoded, "k=TOKEN&p=PIN&z=a+new+password"},
 		"in a form that overrides the query": {"k=TOKEN&p=00000000&z=the+one+in+the+query", urlencoded, "p=PIN&z=a+new+password"},
 		"with the specification's type":      {"k=TOKEN&p=PIN&z=a+new+password", "application/json", "{}"},
 	} {
@@ -110,12 +134,8 @@ func TestRefusedChangeLeavesThePassword(t *testing.T) {
 	}{
 		"without a PIN":                         {change, 403, "first access"},
 		"with a wrong PIN":                      {"&p=WRONG" + change, 401, "PIN"},
-		"with half a PIN":                       {"&p=1234" + change, 401, "PIN"},
-		"with a short password":                 {"&p=PIN&z=short", 400, "10 to 128"},
 		"with the user's name":                  {"&p=PIN&z=Ann-ann-ann1", 400, "guess"},
-		"with a password that is not text":      {"&p=PIN&z=a+new+%FF+password", 400, "text"},
 		"with a short password and a wrong PIN": {"&p=WRONG&z=short", 400, "10 to 128"},
-		"with another token":                    {"x&p=PIN" + change, 401, "unknown"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -202,113 +222,56 @@ func TestChangeLinkExpires(t *testing.T) {
 		"a forgotten password too late": {forgot, 15 * time.Minute, 401},
 		"a first access in time":        {first, 59 * time.Minute, 200},
 		"a first access too late":       {first, time.Hour, 401},
+		"an invitation in time":         {invited, users.InviteLife - time.Minute, 200},
+		"an invitation too late":        {invited, users.InviteLife, 401},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			w := c.begin(t)
 			w.Clock.Advance(c.after)
 			w.post("&p=PIN" + change).Want(c.status)
+			if c.status == 200 {
+				w.wantPassword(fresh)
+			}
 		})
 	}
 }
 
 func TestChangeLinkDiesWhenTheUserChanges(t *testing.T) {
 	t.Parallel()
-	for what, changes := range map[string]func(w reset){
-		"a newer password": func(w reset) {
-			hash, err := w.Data.Ports.Hasher.Hash(w.Context(), "one by the operator")
-			expect.NoErr(w.TB, err)
-			expect.NoErr(w.TB, w.Users.SetPassword(w.Context(), "ann", hash, users.Active))
-		},
-		"a disabled user": func(w reset) { expect.NoErr(w.TB, w.Users.Disable(w.Context(), "ann")) },
-		"a re-enabled user": func(w reset) {
-			expect.NoErr(w.TB, w.Users.Disable(w.Context(), "ann"))
-			_, err := w.Users.Enable(w.Context(), "ann")
-			expect.NoErr(w.TB, err)
-		},
-		"another used link": func(w reset) {
-			w.Clock.Advance(time.Second) // so that its PIN is in the newest mail
-			forget(w.Caller).post("&p=PIN&z=the+newest+of+all").Want(200)
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			w := forgot(t)
-			changes(w)
-			w.post("&p=PIN" + change).Want(401)
-			login(w.Server, "ann", fresh).Want(401)
-		})
-	}
-}
-
-func TestFirstAccessNeedsNoPIN(t *testing.T) {
-	t.Parallel()
-	w := first(t)
-	w.post("").Want(200)
-	w.post("&z=short").Want(400)
-	w.post(change + "&p=ignored").Want(200)
-	w.wantPassword(fresh)
-	w.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", fresh)).Want(403)
-	w.post("&z=yet+another+one").Want(401)
+	first := forgot(t)
+	first.Clock.Advance(time.Second) // so that the PIN of the second is in the newest mail
+	second := forget(first.Caller)
+	second.post("&p=PIN" + change).Want(200)
+	first.post("&p=PIN&z=yet+another+one").Want(401)
+	first.Clock.Advance(time.Second)
+	third := forget(first.Caller)
+	expect.NoErr(t, third.Users.Disable(t.Context(), "ann"))
+	third.post("&p=PIN&z=yet+another+one").Want(401)
+	_, err := third.Users.Enable(t.Context(), "ann")
+	expect.NoErr(t, err)
+	third.post("&p=PIN&z=yet+another+one").Want(401)
+	third.wantPassword(fresh)
 }
 
 func TestABrowserIsLedToThePageOfAPassword(t *testing.T) {
 	t.Parallel()
 	w := forgot(t)
-	_, token, _ := strings.Cut(w.link, "k=")
+	leads := func(request, body, to string) {
+		t.Helper()
+		a := w.Send(request, body, "Accept", browser, "User-Agent", "Mozilla/5.0", "Content-Type", urlencoded)
+		a.Want(303).WantHeaders("Location", to)
+	}
 	_, query, _ := strings.Cut(w.link, "?")
-	to := "../../password?k=" + token + "&lang=en"
-	for what, c := range map[string]struct{ accept, request, body, to string }{
-		"a program gets none":              {"*/*", "GET /auth/change?" + query, "", ""},
-		"without a token there is none":    {browser, "GET /auth/change", "", ""},
-		"the link in a mail leads there":   {browser, "GET /auth/change?" + query, "", to},
-		"so does a form without a code":    {browser, "POST /auth/change?" + query, "z=a+new+password", to + "&wrong=403"},
-		"and a form with a poor password":  {browser, "POST /auth/change", "lang=en&k=" + token + "&p=1&z=short", to + "&wrong=400"},
-		"and one with a token of nowhere":  {browser, "POST /auth/change?k=x", "z=a+new+password", "../../password?k=x&wrong=401"},
-		"and one that only checks a token": {browser, "POST /auth/change?" + query, "p=" + w.pin, to},
-	} {
-		a := w.Send(c.request, c.body, "Accept", c.accept, "User-Agent", "Mozilla/5.0", "Content-Type", urlencoded)
-		if c.to == "" {
-			a.Want(405)
-			expect.Equal(t, what, a.Header.Get("Allow"), "POST")
-		} else {
-			a.Want(303)
-			expect.Equal(t, what, a.Header.Get("Location"), c.to)
-		}
-	}
+	_, token, _ := strings.Cut(query, "k=")
+	link, page := "POST /auth/change?"+query, "../../password?k="+token+"&lang=en"
+	leads("GET /auth/change?"+query, "", page)
+	leads(link, "z=a+new+password", page+"&wrong=403")
+	leads("POST /auth/change", "lang=en&k="+token+"&p=1&z=short", page+"&wrong=400")
+	leads("POST /auth/change?k=x", "z=a+new+password", "../../password?k=x&wrong=401")
+	leads(link, "p="+w.pin, page)
+	w.Send("GET /auth/change", "", "Accept", browser, "User-Agent", "Mozilla/5.0").Want(405)
 	w.wantPassword(apitest.Password)
-	a := w.Send("POST /auth/change?"+query, "p="+w.pin+"&z=a+new+password", "Accept", browser, "User-Agent", "Mozilla/5.0", "Content-Type", urlencoded).Want(303)
-	expect.Equal(t, "the page after a change", a.Header.Get("Location"), "../../login?changed=1&user=ann")
+	leads(link, "p="+w.pin+"&z=a+new+password", "../../login?changed=1&user=ann")
 	w.wantPassword(fresh)
-}
-
-func TestAnInvitationLeadsToChoosingAPassword(t *testing.T) {
-	t.Parallel()
-	invited := func(t *testing.T) reset {
-		s := apitest.New(t)
-		s.AddUser("new", apitest.Password, func(u *users.User) { u.State, u.Lang = users.FirstAccess, "de" })
-		u, err := s.Users.Get(t.Context(), "new")
-		expect.NoErr(t, err)
-		expect.NoErr(t, s.Service.Users().Invite(t.Context(), u, s.Base))
-		expect.Equal(t, "mails", s.Deliver(), 1)
-		mail := s.Mail()
-		link := regexp.MustCompile(regexp.QuoteMeta(s.Base+"/auth/change?lang=de&k=") + "[A-Za-z0-9_-]{43}").FindString(mail)
-		if link == "" || !strings.Contains(mail, "Ihr Benutzername ist new.") {
-			t.Fatalf("the mail is %s", mail)
-		}
-		return reset{apitest.Caller{Server: s, Name: "new"}, link, ""}
-	}
-	w := invited(t)
-	w.post(change).Want(200)
-	w.wantPassword(fresh)
-	w.post("&z=yet+another+one").Want(401)
-	for after, status := range map[time.Duration]int{users.InviteLife - time.Minute: 200, users.InviteLife: 401} {
-		w = invited(t)
-		w.Clock.Advance(after)
-		w.post(change).Want(status)
-	}
-	w = invited(t)
-	other := w.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", apitest.Password)).Want(200).LinkURL
-	w.Send("POST "+other+change, "").Want(200)
-	w.post("&z=yet+another+one").Want(401)
 }
