@@ -132,19 +132,6 @@ func TestResumedDownloadCounts(t *testing.T) {
 	s.wantDownloads("a resumed download after an hour", link, 3)
 }
 
-func TestRedirectCountsOncePerSource(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	get := s.redirecting()
-	link := s.share("a.txt", "0123456789")
-	for _, source := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.1:3", "192.0.2.2:4"} {
-		if w := get(link, source, ""); w.Code != 302 || w.Header().Get("X-Amz-Checksum-Crc64nvme") == "" {
-			t.Errorf("status %d, headers %v", w.Code, w.Header())
-		}
-	}
-	s.wantDownloads("redirects to two sources", link, 2)
-}
-
 func TestNobodyIsRedirectedToLostBytes(t *testing.T) {
 	t.Parallel()
 	s := begin(t)

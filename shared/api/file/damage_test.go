@@ -13,13 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/minio/crc64nvme"
-
 	"ferry/shared/api"
 	"ferry/shared/api/file"
 	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
-	"ferry/shared/wire"
 )
 
 // replace gives an object other bytes, or removes it if there are none.
@@ -108,19 +105,6 @@ func wantLost(t testing.TB, h http.Header) {
 	const says = "the service has lost the bytes of this file; tell its operator the request id "
 	if id == "" || h.Get("Ferry-Error") != says+id || h.Get("X-Amz-Checksum-Crc64nvme") != "" {
 		t.Errorf("the headers are %v", h)
-	}
-}
-
-func TestDownloadStatesItsChecksumAsS3Does(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	for _, content := range []string{"", "0123456789", strings.Repeat("x", 100_000)} {
-		link, want := s.share("a", content), wire.CRC64Text(crc64nvme.Checksum([]byte(content)))
-		s.Send("GET "+link, "").WantHeaders("X-Amz-Checksum-Crc64nvme", want)
-		s.Send("HEAD "+link, "").WantHeaders("X-Amz-Checksum-Crc64nvme", want)
-		if content != "" {
-			s.Send("GET "+link, "", "Range", "bytes=0-1").WantHeaders("X-Amz-Checksum-Crc64nvme", want)
-		}
 	}
 }
 

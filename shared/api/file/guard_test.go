@@ -147,105 +147,17 @@ func TestManyAtOnceGetNoMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-func TestARobotGetsWhatItAsksForOfALinkWithoutLimits(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	link := s.share("a.txt", "0123456789")
-	for query, want := range map[string]int{"": 303, "&download=1": 200, "&about": 200} {
-		expect.Equal(t, query, s.Send("GET "+link+query, "", "User-Agent", "WhatsApp/2.23.20.0 A").Code, want)
-	}
-	s.Send("GET "+link, "", "User-Agent", "Slackbot 1.0", "Accept", "application/json").Want(200)
-	s.Send("GET "+link[:len(link)-1], "", "User-Agent", "Slackbot 1.0").Want(401)
-}
-
-func TestAProtectedLinkNeedsItsPassword(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	link := s.share("a.txt", "0123456789", "Ferry-Link-Password", "open sesame")
-	for what, k := range map[string]struct {
-		headers []string
-		want    int
-	}{
-		"the record without":          {[]string{"Accept", "application/json"}, 401},
-		"the record with it":          {[]string{"Accept", "application/json", "Ferry-Link-Password", "open sesame"}, 200},
-		"the right one as in curl -u": {[]string{"Authorization", "Basic Om9wZW4gc2VzYW1l"}, 302},
-	} {
-		a := s.Send("GET "+link, "", k.headers...)
-		if a.Code != k.want || (a.Code == 401) != strings.HasPrefix(a.Header.Get("WWW-Authenticate"), `Basic realm="link"`) {
-			t.Errorf("%s: status %d, headers %v", what, a.Code, a.Header)
-		}
-	}
-	for _, query := range []string{"", "&download=1"} { // the page asks for the password
-		s.Send("GET "+link+query, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303).WantHeaders("WWW-Authenticate", "")
-	}
-	claimed := s.claim(link, "Ferry-Link-Password", "open sesame")
-	expect.Equal(t, "the bytes", s.Get(claimed), "0123456789")
-	s.Ask("PATCH /files/1/links/own", `{"password": "another"}`).Want(200)
-	s.Send("GET "+claimed, "").Want(401)
-	s.Ask("PATCH /files/1/links/own", `{"password": ""}`).Want(200)
-	expect.Equal(t, "the bytes", s.Get(link), "0123456789")
-}
-
 func TestGuessesOfALinksPasswordAreThrottled(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.InProcess("in the emulator the guesses take longer than the wait; infra/stack sees that functions throttle")
-	link := s.share("a.txt", "0123456789", "Ferry-Link-Password", "open sesame")
+	link := s.share("a.txt", "0123456789", "Ferry-Link-Password", right)
 	for i := range 6 {
 		s.Send("GET "+link, "", "Ferry-Link-Password", fmt.Sprint("guess ", i))
 	}
-	s.Send("GET "+link, "", "Ferry-Link-Password", "open sesame").Want(429)
-	other := s.share("b.txt", "1", "Ferry-Link-Password", "open sesame")
-	s.Send("GET "+other, "", "Ferry-Link-Password", "open sesame").Want(302)
-}
-
-func TestADeadLinkSaysWhy(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	why := func(want, link string) { t.Helper(); s.Send("GET "+link, "").Want(401, want) }
-	deleted, expired, ended, renewed := s.share("a", "1"), s.Upload("file=b&expires=1h", "2").LinkURL, s.share("c", "3"), s.share("d", "4")
-	s.Ask("DELETE /files/1", "").Want(200)
-	s.Ask("DELETE /files/3/links/own", "").Want(200)
-	now := s.Ask("POST /files/4/links/own/renew", "").Want(200)
-	why("was deleted", deleted)
-	why("was ended", ended)
-	why("was ended", renewed)
-	why("no such link", deleted[:len(deleted)-3]+"abc")
-	expect.Equal(t, "the new link's bytes", s.Get(apitest.Read[struct{ LinkURL string }](now).LinkURL), "4")
-	s.Ask("POST /files/1/restore", "").Want(200)
-	expect.Equal(t, "the bytes of a restored file", s.Get(deleted), "1")
-	s.Ask("DELETE /files/3", "").Want(200)
-	s.Ask("POST /files/3/restore", "").Want(200)
-	why("was ended", ended)
-	s.Clock.Advance(2 * time.Hour)
-	why("has expired", expired)
-}
-
-func TestAFileGetsMoreLinks(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	s.share("a.txt", "0123456789")
-	one := s.moreLinks(`{"downloads": 1, "expires": "1d"}`)
-	if len(one) != 1 || one[0].LinkURL == "" || *one[0].Left != 1 {
-		t.Fatalf("the links are %+v", one)
-	}
-	two := s.moreLinks(`{"m": ["ann@example.com", "carla@example.com"], "i": "hello"}`)
-	if len(two) != 2 || two[0].LinkURL != "" || two[1].To != "carla@example.com" {
-		t.Fatalf("the links are %+v", two)
-	}
-	expect.Equal(t, "the bytes", s.Get(s.claim(one[0].LinkURL)), "0123456789")
-	wantText(t, s.Ask("PATCH /files/1", `{"name": "b.txt", "expires": "2d"}`).Want(200), `"name":"b.txt"`)
-	all := s.links("1")
-	expect.Equal(t, "the links", len(all), 4)
-	expect.Equal(t, "the state", all[1].State, "used up")
-	for n := len(all); n < 40; n++ {
-		s.Ask("POST /files/1/links", `{}`).Want(201)
-	}
-	s.Ask("POST /files/1/links", `{}`).Want(201) // the one that is used up makes room
-	s.Ask("POST /files/1/links", `{}`).Want(409)
-	s.Ask("DELETE /files/1", "").Want(200)
-	s.Ask("POST /files/1/restore", "").Want(200)
-	expect.Equal(t, "the links", len(s.links("1")), 40)
+	s.Send("GET "+link, "", "Ferry-Link-Password", right).Want(429)
+	other := s.share("b.txt", "1", "Ferry-Link-Password", right)
+	s.Send("GET "+other, "", "Ferry-Link-Password", right).Want(302)
 }
 
 func TestLimitsThatAreWrongAreRefused(t *testing.T) {
@@ -288,20 +200,81 @@ func TestLimitsThatAreWrongAreRefused(t *testing.T) {
 	s.Ask("GET /download/list?x=1&other=2", "").Want(200)
 }
 
+func TestARobotGetsWhatItAsksForOfALinkWithoutLimits(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.share("a.txt", "0123456789")
+	robot := []string{"User-Agent", "Slackbot 1.0"}
+	for _, query := range []string{"&download=1", "&about"} {
+		s.Send("GET "+link+query, "", robot...).Want(200)
+	}
+	s.Send("GET "+link, "", append(robot, "Accept", "application/json")...).Want(200)
+	s.Send("GET "+link[:len(link)-1], "", robot...).Want(401)
+}
+
+func TestAProtectedLinkNeedsItsPassword(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	link := s.share("a.txt", "0123456789", "Ferry-Link-Password", right)
+	s.Send("GET "+link, "", "Accept", "application/json").Want(401).WantHeaders("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
+	s.Send("GET "+link, "", "Accept", "application/json", "Ferry-Link-Password", right).Want(200)
+	for _, query := range []string{"", "&download=1"} { // the page asks for the password
+		s.Send("GET "+link+query, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303).WantHeaders("WWW-Authenticate", "")
+	}
+	claimed := s.claim(link, "Authorization", apitest.Basic("", right)) // as in curl -u
+	expect.Equal(t, "the bytes", s.Get(claimed), "0123456789")
+	s.Ask("PATCH /files/1/links/own", `{"password": "another"}`).Want(200)
+	s.Send("GET "+claimed, "").Want(401)
+	s.Ask("PATCH /files/1/links/own", `{"password": ""}`).Want(200)
+	expect.Equal(t, "the bytes", s.Get(link), "0123456789")
+}
+
+// TestADeadLinkSaysWhy: the tests of pages have the other reasons.
+func TestADeadLinkSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	why := func(want, link string) { t.Helper(); s.Send("GET "+link, "").Want(401, want) }
+	deleted, ended, renewed := s.share("a", "1"), s.share("b", "2"), s.share("c", "3")
+	s.Ask("DELETE /files/1", "").Want(200)
+	s.Ask("DELETE /files/2/links/own", "").Want(200)
+	now := s.Ask("POST /files/3/links/own/renew", "").Want(200)
+	why("was deleted", deleted)
+	why("was ended", renewed)
+	why("no such link", deleted[:len(deleted)-3]+"abc")
+	expect.Equal(t, "the new link's bytes", s.Get(now.LinkURL), "3")
+	s.Ask("DELETE /files/2", "").Want(200)
+	s.Ask("POST /files/2/restore", "").Want(200)
+	why("was ended", ended)
+}
+
+func TestAFileGetsMoreLinks(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.share("a.txt", "0123456789")
+	one := s.moreLinks(`{"downloads": 1, "expires": "1d"}`)[0]
+	two := s.moreLinks(`{"m": ["ann@example.com", "carla@example.com"], "i": "hello"}`)
+	if len(two) != 2 || two[0].LinkURL != "" || two[1].To != "carla@example.com" {
+		t.Fatalf("the links are %+v", two)
+	}
+	expect.Equal(t, "the bytes", s.Get(s.claim(one.LinkURL)), "0123456789")
+	wantText(t, s.Ask("PATCH /files/1", `{"name": "b.txt", "expires": "2d"}`).Want(200), `"name":"b.txt"`)
+	all := s.links("1")
+	expect.Equal(t, "the links", len(all), 4)
+	expect.Equal(t, "the state", all[1].State, "used up")
+}
+
 func TestAboutAndPreviewCountNoDownload(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	link := s.share("a.txt", "0123456789")
 	wantText(t, s.Send("GET "+link+"&about", "").Want(200), `"sender":"ann"`, `"name":"a.txt"`, `"protected":false`)
 	expect.Equal(t, "the preview", s.Get(link+"&preview"), "0123456789")
-	guarded := s.Upload("file=b.txt&downloads=1", "1").LinkURL
-	wantText(t, s.Send("GET "+guarded+"&about", "").Want(200), `"left":1`)
-	s.Send("GET "+guarded+"&preview", "").Want(403)
-	secret := s.share("c.txt", "1", "Ferry-Link-Password", "open sesame")
-	a := s.Send("GET "+secret+"&about", "").Want(200)
-	if wantText(t, a, `"protected":true`); strings.Contains(a.Text, "c.txt") {
+	guarded := s.Upload("file=b.txt&downloads=1", "1", "Ferry-Link-Password", right).LinkURL
+	a := s.Send("GET "+guarded+"&about", "").Want(200)
+	if wantText(t, a, `"left":1`, `"protected":true`); strings.Contains(a.Text, "b.txt") {
 		t.Errorf("it tells %s", a.Text)
 	}
+	s.Send("GET "+guarded+"&preview", "").Want(403)
 	s.Get(link)
 	s.wantDownloads("about and a preview", link, 1)
 }

@@ -87,6 +87,9 @@ func TestNewLinksTakeNoRoomOfALinkThatLivesAgain(t *testing.T) {
 	s.Get(s.claim(used.LinkURL))
 	s.overtake("table.Write", func() { s.Ask("PATCH /files/1/links/"+used.ID, `{"downloads": 2}`).Want(200) })
 	s.Ask("POST /files/1/links", "{}").Want(409)
+	s.Ask("DELETE /files/1", "").Want(200)
+	s.Ask("POST /files/1/restore", "").Want(200)
+	expect.Equal(t, "the links, which have all moved at once", len(s.links("1")), 40)
 	s.claim(used.LinkURL)
 }
 
@@ -100,6 +103,9 @@ func TestLinksOfAFileThatNeverExpiresStay(t *testing.T) {
 	_, err := s.Data.Table.DeleteExpired(t.Context(), s.Clock.Now())
 	expect.NoErr(t, err)
 	expect.Equal(t, "the bytes", s.Get(link), "0123456789")
+	if a := s.Ask("GET /files/1", ""); strings.Contains(a.Text, "expires") {
+		t.Errorf("the record is %s", a.Text)
+	}
 }
 
 func TestAFileThatGetsMoreTimeIsNotMovedByASweep(t *testing.T) {
@@ -254,17 +260,6 @@ func TestAReceiptDoesNotSayWhomTheOwnerHasSentALinkTo(t *testing.T) {
 			t.Errorf("the receipt tells of %s", n.Recipient)
 		}
 	}
-}
-
-func TestAMessageIsNotSentOnceItsLinkHasEnded(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	s.InProcess("it sends the messages itself")
-	s.share("a.txt", "0123456789")
-	ended := s.moreLinks(`{"m": ["carla@example.com", "dora@example.com"]}`)[0]
-	s.Ask("DELETE /files/1/links/"+ended.ID, "").Want(200)
-	expect.Equal(t, "the messages sent", s.Deliver(), 1)
-	wantText(t, s.Ask("GET /files/1", "").Want(200), "the link has ended")
 }
 
 // forever keeps files without end.

@@ -1,21 +1,13 @@
 package file_test
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/minio/crc64nvme"
-
-	"ferry/shared/boot/apitest"
+	"ferry/shared/blob"
 	"ferry/shared/boot/expect"
-	"ferry/shared/boot/local"
-	"ferry/shared/service"
 )
 
 func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
@@ -102,69 +94,15 @@ func TestAFileThatExpiresIsGoneBeforeTheSweep(t *testing.T) {
 	s.Ask("DELETE /files/1", "").Want(404)
 }
 
-// record returns what GET says of a file.
-func (s sharer) record(path string) map[string]any {
-	s.Helper()
-	return apitest.Read[map[string]any](s.Ask("GET "+path, "").Want(200))
-}
-
-// wantFields checks all fields of a record but some, which must be there.
-func wantFields(t *testing.T, got, want map[string]any, others ...string) {
-	t.Helper()
-	for _, name := range others {
-		if _, ok := got[name]; !ok {
-			t.Errorf("%s is missing", name)
-		}
-		delete(got, name)
-	}
-	expect.Equal(t, "the record", got, want)
-}
-
-// checksums returns those of a text as the answer writes them.
-func checksums(text string) (crc, sha, digest string) {
-	sum := sha256.Sum256([]byte(text))
-	crc = base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, crc64nvme.Checksum([]byte(text))))
-	return crc, hex.EncodeToString(sum[:]), "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
-}
-
-func TestFileRecordHasEverythingKnown(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	crc, sha, digest := checksums("content")
-	file := s.As("bob").Upload("file=a%20b.txt&d=ann", "content", "Content-Type", "text/plain", "Repr-Digest", digest)
-	got := s.record("/files/1")
-	expires, err := time.Parse(time.RFC3339, got["expires"].(string))
-	if in := time.Until(expires); err != nil || in < 29*24*time.Hour || in > 31*24*time.Hour || expires.Location() != time.UTC {
-		t.Errorf("expires is %v, %v", got["expires"], err)
-	}
-	wantFields(t, got, map[string]any{
-		"id": 1.0, "name": "a b.txt", "length": 7.0, "type": "text/plain", "modified": float64(file.Modified),
-		"area": "files", "crc64nvme": crc, "sha256": sha, "uploader": "bob", "linkURL": file.LinkURL,
-	}, "downloads", "links", "expires")
-}
-
-func TestUnknownFieldsAreLeftOut(t *testing.T) {
-	t.Parallel()
-	s := begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.Retention.KeepDays = 0 })
-	file := s.Upload("file=x", "")
-	crc, _, _ := checksums("")
-	wantFields(t, s.record("/files/1"), map[string]any{
-		"id": 1.0, "name": "x", "length": 0.0, "modified": float64(file.Modified), "area": "files", "crc64nvme": crc, "linkURL": file.LinkURL,
-	}, "downloads", "links", "notifications")
-}
-
 func TestFileIsFoundOnlyInItsArea(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	s.share("x", "content")
 	moved := s.backUp("1")
-	got := s.record("/files/1?area=backup&lang=en")
-	if got["area"] != "backup" || got["linkURL"] != moved {
-		t.Errorf("the record is %v, the link was %s", got, moved)
-	}
+	expect.Equal(t, "the link", recordOf(s.Caller, "/files/1?area=backup&lang=en").LinkURL, moved)
 	s.Ask("GET /files/1", "").Want(404)
 	s.Ask("GET /files/1?area=files", "").Want(404)
 	s.Ask("POST /files/1/restore", "").Want(200)
 	s.Ask("GET /files/1?area=backup", "").Want(404)
-	expect.Equal(t, "the area", s.record("/files/1?area=files")["area"], any("files"))
+	expect.Equal(t, "the area", recordOf(s.Caller, "/files/1?area=files").Area, blob.Files)
 }
