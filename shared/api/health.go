@@ -3,15 +3,11 @@ package api
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/table"
 )
-
-// healthRetry is how long to wait after a failure before the next request.
-const healthRetry = 5 * time.Second
 
 // Health is GET /health: it reports whether the service works.
 func Health() Endpoint { return Named("health", newHealth) }
@@ -22,7 +18,7 @@ func newHealth(p *Ports) http.Handler {
 		var none struct{}
 		err := p.Table.Get(r.Context(), table.Key{PK: "health", SK: "health"}, &none)
 		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			return &fault.Fault{Kind: fault.Unavailable, Detail: "the table does not answer", After: healthRetry, Cause: err}
+			return &fault.Fault{Kind: fault.Unavailable, Detail: "the table does not answer", After: busyFor, Cause: err}
 		}
 		return envelope.Write(w, p.Now(), envelope.Body{Description: envelope.Health})
 	})

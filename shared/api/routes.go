@@ -16,37 +16,44 @@ import (
 func routes() map[string][]Route {
 	const anybody, upload, download, all, login = "", identity.ScopeUpload, identity.ScopeDownload, identity.ScopeAll, identity.ScopeAccount
 	return map[string][]Route{
-		"authchange":         {{"GET", "/auth/change", anybody}, {"POST", "/auth/change", anybody}},
-		"authfirst":          {{"POST", "/auth/first", anybody}},
-		"authforget":         {{"GET", "/auth/forget", anybody}},
-		"authlogin":          {{"POST", "/auth/login", anybody}},
-		"downloadfile":       {{"GET", "/download/file", anybody}, {"HEAD", "/download/file", anybody}},
-		"downloadfilebackup": {{"GET", "/download/file/backup", anybody}, {"HEAD", "/download/file/backup", anybody}},
-		"downloadlist":       {{"GET", "/download/list", download}, {"HEAD", "/download/list", download}},
-		"downloadlistbackup": {{"GET", "/download/list/backup", download}, {"HEAD", "/download/list/backup", download}},
-		"filesdelete":        {{"DELETE", "/files/{id}", all}},
-		"filesget":           {{"GET", "/files/{id}", download}, {"HEAD", "/files/{id}", download}},
-		"filesrestore":       {{"POST", "/files/{id}/restore", all}},
-		"health":             {{"GET", "/health", anybody}, {"HEAD", "/health", anybody}},
-		"links": {{"PATCH", "/files/{id}", all}, {"POST", "/files/{id}/links", all}, {"PATCH", "/files/{id}/links/{n}", all},
-			{"DELETE", "/files/{id}/links/{n}", all}, {"POST", "/files/{id}/links/own/renew", all}},
-		"me":                {{"GET", "/me", download}, {"POST", "/me/password", login}},
-		"notificationsstop": {{"GET", "/notifications/stop", anybody}, {"POST", "/notifications/stop", anybody}},
-		"oauthrevoke":       {{"POST", "/oauth2/revoke", anybody}},
-		"oauthtoken":        {{"POST", "/oauth2/token", anybody}},
-		"openapi":           {{"GET", "/openapi.json", anybody}, {"HEAD", "/openapi.json", anybody}},
-		"requests": {{"POST", "/requests", all}, {"GET", "/requests", all}, {"HEAD", "/requests", all},
-			{"PATCH", "/requests/{id}", all}, {"DELETE", "/requests/{id}", all},
-			{"GET", "/requests/in", anybody}, {"HEAD", "/requests/in", anybody},
-			{"POST", "/requests/in", anybody}, {"PUT", "/requests/in", anybody}},
-		"tokens": {{"POST", "/tokens", login}, {"GET", "/tokens", all}, {"HEAD", "/tokens", all},
-			{"DELETE", "/tokens", all}, {"DELETE", "/tokens/{id}", all}},
-		"upload": {{"POST", "/upload", upload}, {"PUT", "/upload", upload}, {"PUT", "/upload/{name}", upload}},
-		"uploads": {{"POST", "/uploads", upload}, {"GET", "/uploads", upload}, {"HEAD", "/uploads", upload},
-			{"GET", "/uploads/{id}", upload}, {"HEAD", "/uploads/{id}", upload}, {"DELETE", "/uploads/{id}", upload},
-			{"POST", "/uploads/{id}/parts", upload}, {"POST", "/uploads/{id}/complete", upload},
-		},
+		"authchange":         to(anybody, "GET POST /auth/change"),
+		"authfirst":          to(anybody, "POST /auth/first"),
+		"authforget":         to(anybody, "GET /auth/forget"),
+		"authlogin":          to(anybody, "POST /auth/login"),
+		"downloadfile":       to(anybody, "GET HEAD /download/file"),
+		"downloadfilebackup": to(anybody, "GET HEAD /download/file/backup"),
+		"downloadlist":       to(download, "GET HEAD /download/list"),
+		"downloadlistbackup": to(download, "GET HEAD /download/list/backup"),
+		"filesdelete":        to(all, "DELETE /files/{id}"),
+		"filesget":           to(download, "GET HEAD /files/{id}"),
+		"filesrestore":       to(all, "POST /files/{id}/restore"),
+		"health":             to(anybody, "GET HEAD /health"),
+		"links": to(all, "PATCH /files/{id}", "POST /files/{id}/links", "PATCH DELETE /files/{id}/links/{n}",
+			"POST /files/{id}/links/own/renew"),
+		"me":                append(to(download, "GET /me"), to(login, "POST /me/password")...),
+		"notificationsstop": to(anybody, "GET POST /notifications/stop"),
+		"oauthrevoke":       to(anybody, "POST /oauth2/revoke"),
+		"oauthtoken":        to(anybody, "POST /oauth2/token"),
+		"openapi":           to(anybody, "GET HEAD /openapi.json"),
+		"requests": append(to(anybody, "GET HEAD POST PUT /requests/in"),
+			to(all, "POST GET HEAD /requests", "PATCH DELETE /requests/{id}")...),
+		"tokens": append(to(login, "POST /tokens"), to(all, "GET HEAD DELETE /tokens", "DELETE /tokens/{id}")...),
+		"upload": to(upload, "POST PUT /upload", "PUT /upload/{name}"),
+		"uploads": to(upload, "POST GET HEAD /uploads", "GET HEAD DELETE /uploads/{id}", "POST /uploads/{id}/parts",
+			"POST /uploads/{id}/complete"),
 	}
+}
+
+// to returns routes that need a scope. Each line has one path and its methods.
+func to(needs identity.Scope, lines ...string) (all []Route) {
+	for _, line := range lines {
+		words := strings.Fields(line)
+		last := len(words) - 1
+		for _, method := range words[:last] {
+			all = append(all, Route{method, words[last], needs})
+		}
+	}
+	return all
 }
 
 // PartRoute takes the bytes of a part. It exists only on a single machine: in the cloud, parts go
@@ -100,8 +107,7 @@ func Named(name string, handler func(*Ports) http.Handler) Endpoint {
 
 // Pages returns the endpoint of all pages, which are not below wire.Prefix.
 func Pages(handler func(*Ports) http.Handler) Endpoint {
-	return Endpoint{Name: "web", New: handler, Routes: []Route{
-		{"GET", "/", ""}, {"HEAD", "/", ""}, {"GET", "/{page}", ""}, {"HEAD", "/{page}", ""}, {"POST", "/{page}", ""},
-		{"GET", "/static/{version}/{file}", ""}, {"HEAD", "/static/{version}/{file}", ""},
-	}}
+	return Endpoint{
+		Name: "web", New: handler, Routes: to("", "GET HEAD /", "GET HEAD POST /{page}", "GET HEAD /static/{version}/{file}"),
+	}
 }

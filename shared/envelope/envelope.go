@@ -5,6 +5,7 @@ package envelope
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -81,12 +82,8 @@ func WriteNothing(w http.ResponseWriter, err error) error {
 // WriteText sends a whole body. It is JSON unless the headers name another type.
 func WriteText(w http.ResponseWriter, status int, text []byte) error {
 	h := w.Header()
-	if h.Get("Content-Type") == "" {
-		h.Set("Content-Type", "application/json; charset=utf-8")
-	}
-	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "no-store")
-	}
+	h.Set("Content-Type", cmp.Or(h.Get("Content-Type"), "application/json; charset=utf-8"))
+	h.Set("Cache-Control", cmp.Or(h.Get("Cache-Control"), "no-store"))
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
 	_, err := w.Write(text)

@@ -44,7 +44,7 @@ type Outlet struct {
 	// Links is for addresses that take a token in the query, and no password: a
 	// browser must not ask for one if the token is wrong.
 	Links bool
-	// Base returns the service's address; nil if it is not known. The service's own pages may make
+	// Base returns the service's address; empty if it is not known. The service's own pages may make
 	// changes. If the address is https, browsers are told to remember that.
 	Base func(context.Context) string
 	// AnySite disables the cross-site check: the token in the query is the whole credential.
@@ -70,7 +70,7 @@ func (o Outlet) Handler(f HandlerFunc) http.Handler {
 		h := w.Header()
 		h.Set("X-Request-Id", id)
 		h.Set("X-Content-Type-Options", "nosniff")
-		if r.TLS != nil || o.Base != nil && strings.HasPrefix(o.Base(r.Context()), "https://") {
+		if r.TLS != nil || strings.HasPrefix(o.Base(r.Context()), "https://") {
 			h.Set("Strict-Transport-Security", "max-age=31536000") // a year
 		}
 		r, body := wrapBody(w, tidyQuery(r), caller)
@@ -129,11 +129,9 @@ func (o Outlet) checkSite(r *http.Request) error {
 		return nil
 	}
 	allowed, _ := r.Context().Value(originsKey{}).(Origins)
-	if o.Base != nil {
-		if u, err := url.Parse(o.Base(r.Context())); err == nil {
-			own, _ := parseOrigin(u.Scheme + "://" + u.Host)
-			allowed = append(slices.Clip(allowed), own)
-		}
+	if u, err := url.Parse(o.Base(r.Context())); err == nil {
+		own, _ := parseOrigin(u.Scheme + "://" + u.Host)
+		allowed = append(slices.Clip(allowed), own)
 	}
 	if allowed.allow(r.Header.Get("Origin")) {
 		return nil
@@ -184,10 +182,10 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) (failed error) {
 	} else if allow != "" {
 		h.Set("Allow", allow)
 	}
-	if status == http.StatusUnauthorized && !o.Links && r.Header.Get("Sec-Fetch-Dest") != "empty" { // a script's request: the browser would ask
-		h.Add("WWW-Authenticate", `Basic realm="ferry", charset="UTF-8"`)
-	}
 	if status == http.StatusUnauthorized {
+		if !o.Links && r.Header.Get("Sec-Fetch-Dest") != "empty" { // a script's request: the browser would ask
+			h.Add("WWW-Authenticate", `Basic realm="ferry", charset="UTF-8"`)
+		}
 		h.Add("WWW-Authenticate", `Bearer realm="ferry"`)
 	}
 	if o.WriteError != nil {
@@ -244,12 +242,9 @@ func tidyQuery(r *http.Request) *http.Request {
 // log writes the line of a request, and one more if its login was refused. Programs such as
 // fail2ban read the second line: its first attributes and their order must not change.
 func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error, gone bool) {
-	who := []slog.Attr{slog.String("address", fault.Address(r).String())}
-	for _, a := range []slog.Attr{slog.String("login", w.Login), slog.String("user", w.User)} {
-		if a.Value.String() != "" {
-			who = append(who, a)
-		}
-	}
+	who := slices.DeleteFunc([]slog.Attr{
+		slog.String("address", fault.Address(r).String()), slog.String("login", w.Login), slog.String("user", w.User),
+	}, func(a slog.Attr) bool { return a.Value.String() == "" })
 	level, attrs := slog.LevelInfo, []slog.Attr{
 		slog.String("id", id),
 		slog.String("method", r.Method),

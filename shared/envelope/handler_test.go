@@ -28,6 +28,9 @@ import (
 // handler returns a handler that logs to a buffer.
 func handler(o envelope.Outlet, log io.Writer, f envelope.HandlerFunc) http.Handler {
 	o.Now, o.Log = time.Now, slog.New(slog.NewTextHandler(log, nil))
+	if o.Base == nil {
+		o.Base = func(context.Context) string { return "" }
+	}
 	return o.Handler(f)
 }
 

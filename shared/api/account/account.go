@@ -17,6 +17,9 @@ import (
 	"ferry/shared/users"
 )
 
+// server handles what a caller does with an account.
+type server struct{ *api.Ports }
+
 // Login is POST /auth/login (specification section 4.2).
 func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 
@@ -141,19 +144,19 @@ func isPerson(r *http.Request) bool { return param.Asked(r) == param.AsPage }
 
 // read takes the token, PIN and password from the query or from a form, so that they
 // need not be in a URL.
-func read(r *http.Request) (users.Change, error) {
+func read(r *http.Request) (c users.Change, err error) {
 	q, err := param.Query(r)
 	if err != nil {
-		return users.Change{}, err
+		return c, err
 	}
 	form, err := param.Form(r, false)
 	if err != nil {
-		return users.Change{}, err
+		return c, err
 	}
 	value := func(name string) string { return cmp.Or(form.Get(name), q.Get(name)) }
-	c := users.Change{Token: param.TrimToken(value("k")), PIN: value("p"), Password: value("z")}
+	c = users.Change{Token: param.TrimToken(value("k")), PIN: value("p"), Password: value("z")}
 	if c.Token == "" {
-		return users.Change{}, fault.Parameter("k", "the query parameter k, the change token, is missing")
+		return c, fault.Parameter("k", "the query parameter k, the change token, is missing")
 	}
 	return c, nil
 }

@@ -7,8 +7,6 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/identity"
-	"ferry/shared/notify"
-	"ferry/shared/users"
 	"ferry/shared/wire"
 )
 
@@ -17,22 +15,16 @@ func Me() api.Endpoint { return api.Named("me", newMe) }
 
 // newMe returns the handler. It needs the port Table.
 func newMe(p *api.Ports) http.Handler {
-	h := me{p.Outbox(), p.Passwords(), p.Users()}
+	s := server{p}
 	return p.ByRoute(map[string]api.Handler{
-		"GET /me":           h.show,
-		"POST /me/password": api.WithJSON(false, h.change),
+		"GET /me":           s.showAccount,
+		"POST /me/password": api.WithJSON(false, s.changePassword),
 	})
 }
 
-type me struct {
-	outbox    notify.Outbox
-	passwords *identity.Passwords
-	users     *users.Service
-}
-
-// show costs one call after authentication.
-func (h me) show(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
-	notices, err := h.outbox.Allowances(r.Context(), u.Name)
+// showAccount costs one call after authentication.
+func (s server) showAccount(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
+	notices, err := s.Outbox().Allowances(r.Context(), u.Name)
 	if err != nil {
 		return err
 	}
@@ -43,16 +35,16 @@ func (h me) show(w http.ResponseWriter, r *http.Request, u identity.Identity) er
 	return envelope.WriteJSON(w, http.StatusOK, out)
 }
 
-// change sets a new password, which ends all bearers and tokens. A wrong old password counts as a
+// changePassword sets a new password, which ends all bearers and tokens. A wrong old password counts as a
 // failed login. After authentication it costs two calls.
-func (h me) change(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewPassword) error {
+func (s server) changePassword(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewPassword) error {
 	c := identity.FormCredential(r, u.Name, in.Old)
-	now, err := h.passwords.Identify(r.Context(), c)
+	now, err := s.Passwords().Identify(r.Context(), c)
 	if fault.Is(err, fault.Unauthorized) {
 		err = fault.New(fault.Forbidden, "the old password is wrong")
 	}
 	if err != nil {
 		return err
 	}
-	return envelope.WriteNothing(w, h.users.ChangePassword(r.Context(), now.User, in.New))
+	return envelope.WriteNothing(w, s.Users().ChangePassword(r.Context(), now.User, in.New))
 }

@@ -24,19 +24,17 @@ func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 func newStop(p *api.Ports) http.Handler {
 	s, outlet := server{p}, p.Outlet()
 	outlet.Links, outlet.AnySite = true, true
-	return outlet.Handler(s.handle)
+	return outlet.Handler(s.stop)
 }
 
-type server struct{ *api.Ports }
-
-func (s server) handle(w http.ResponseWriter, r *http.Request) error {
+func (s server) stop(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", param.VaryByShape)
 	if isPerson(r) && r.Method == http.MethodGet { // the page says what is wrong with a token
 		return api.ToPage(w, 1, "stop", r.URL.Query())
 	}
 	address, err := s.address(r)
 	if err == nil && r.Method == http.MethodPost {
-		err = s.change(r, address)
+		err = s.changeMail(r, address)
 	}
 	if err != nil {
 		return err
@@ -57,9 +55,9 @@ func (s server) address(r *http.Request) (string, error) {
 	return address, err
 }
 
-// change stops the mails or, with undo in a form, resumes them. An address that is
+// changeMail stops the mails or, with undo in a form, resumes them. An address that is
 // suppressed for another reason stays suppressed.
-func (s server) change(r *http.Request, address string) error {
+func (s server) changeMail(r *http.Request, address string) error {
 	form, err := param.Form(r, false)
 	if err != nil {
 		return err

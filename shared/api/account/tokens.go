@@ -16,31 +16,26 @@ func Tokens() api.Endpoint { return api.Named("tokens", newTokens) }
 
 // newTokens returns the handler. It needs the port Table.
 func newTokens(p *api.Ports) http.Handler {
-	h := tokens{p, p.Tokens()}
+	s := server{p}
 	return p.ByRoute(map[string]api.Handler{
-		"POST /tokens":        api.WithJSON(false, h.add),
-		"GET /tokens":         h.list,
-		"DELETE /tokens":      h.endAll,
-		"DELETE /tokens/{id}": h.end,
+		"POST /tokens":        api.WithJSON(false, s.addToken),
+		"GET /tokens":         s.listTokens,
+		"DELETE /tokens":      s.endTokens,
+		"DELETE /tokens/{id}": s.endToken,
 	}, "only")
 }
 
-type tokens struct {
-	ports  *api.Ports
-	tokens *identity.Tokens
-}
-
-// add makes a token, which is shown only this once. After authentication it costs two calls.
-func (h tokens) add(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewToken) error {
+// addToken makes a token, which is shown only this once. After authentication it costs two calls.
+func (s server) addToken(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewToken) error {
 	want := identity.APIToken{Name: in.Name, Scope: identity.Scope(in.Scope)}
 	if want.Scope.IsLogin() {
 		want.Idle = int64(identity.DeviceIdle.Seconds())
 	}
 	var err error
-	if want.Expires, err = param.When("expires", in.Expires, h.ports.Now()); err != nil {
+	if want.Expires, err = param.When("expires", in.Expires, s.Now()); err != nil {
 		return err
 	}
-	token, made, err := h.tokens.Make(r.Context(), u.User, want)
+	token, made, err := s.Tokens().Make(r.Context(), u.User, want)
 	if err != nil {
 		return err
 	}
@@ -56,8 +51,8 @@ func shown(t identity.APIToken) wire.Token {
 	}
 }
 
-func (h tokens) list(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
-	all, err := h.tokens.List(r.Context(), u.User)
+func (s server) listTokens(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
+	all, err := s.Tokens().List(r.Context(), u.User)
 	if err != nil {
 		return err
 	}
@@ -69,20 +64,20 @@ func (h tokens) list(w http.ResponseWriter, r *http.Request, u identity.Identity
 	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"tokens": out})
 }
 
-func (h tokens) end(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
-	return envelope.WriteNothing(w, h.tokens.End(r.Context(), u.User, r.PathValue("id")))
+func (s server) endToken(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
+	return envelope.WriteNothing(w, s.Tokens().End(r.Context(), u.User, r.PathValue("id")))
 }
 
-// endAll ends all tokens and bearers, including the caller's, which costs one call; or only some of
+// endTokens ends all tokens and bearers, including the caller's, which costs one call; or only some of
 // them, which costs two.
-func (h tokens) endAll(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
-	end, q := h.tokens.EndAll, r.URL.Query()
-	only := q.Get("only")
+func (s server) endTokens(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
+	tokens, q := s.Tokens(), r.URL.Query()
+	end, only := tokens.EndAll, q.Get("only")
 	switch {
 	case only == "logins":
-		end = h.tokens.EndLogins
+		end = tokens.EndLogins
 	case only == "programs":
-		end = h.tokens.EndPrograms
+		end = tokens.EndPrograms
 	case q.Has("only"):
 		return fault.Parameter("only", "the parameter only must be logins or programs")
 	}

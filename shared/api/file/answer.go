@@ -82,7 +82,7 @@ func (w *answer) ReadFrom(r io.Reader) (int64, error) {
 	case w.whole && w.file.Length > verifiedFirst:
 		return w.send()
 	case w.whole && inMemory(w.body):
-		return io.Copy(w.ResponseWriter, w.body) // in one piece, if it is a bytes.Reader
+		r = w.body // in one piece, if it is a bytes.Reader
 	case w.whole:
 		r = io.LimitReader(w.body, w.file.Length)
 	}

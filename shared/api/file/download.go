@@ -13,7 +13,6 @@ import (
 	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/files"
-	"ferry/shared/identity"
 	"ferry/shared/keys"
 	"ferry/shared/links"
 	"ferry/shared/wire"
@@ -38,17 +37,16 @@ func newDownload(area blob.Area, param string) func(*api.Ports) http.Handler {
 
 // server handles requests for a file.
 type server struct {
-	ports     *api.Ports
-	files     *files.Service
-	links     *links.Service
-	passwords *identity.Passwords // of links
-	layouts   *layouts            // of bundles
-	area      blob.Area           // of downloads
-	param     string
+	ports   *api.Ports
+	files   *files.Service
+	links   *links.Service
+	layouts *layouts  // of bundles
+	area    blob.Area // of downloads
+	param   string
 }
 
 func newServer(p *api.Ports) server {
-	return server{ports: p, files: p.Files(), links: p.Links(), passwords: p.Passwords(), layouts: &layouts{}}
+	return server{ports: p, files: p.Files(), links: p.Links(), layouts: &layouts{}}
 }
 
 // handle answers a download link. If the link leads nowhere or needs a password, a browser is

@@ -1,3 +1,7 @@
 package file
 
+import "net/http"
+
 var RangeBytes = rangeBytes
+
+func MadeByRobot(r *http.Request) bool { return askerOf(r) != person }

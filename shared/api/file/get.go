@@ -73,14 +73,14 @@ func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u identity.I
 
 // find returns a file of the caller's or, with the parameter d, one that the caller has sent to
 // another user.
-func (s server) find(r *http.Request, u identity.Identity) (files.File, error) {
+func (s server) find(r *http.Request, u identity.Identity) (f files.File, err error) {
 	id, err := param.FileID(r)
 	if err != nil {
-		return files.File{}, err
+		return f, err
 	}
 	area, err := areaOf(r)
 	if err != nil {
-		return files.File{}, err
+		return f, err
 	}
 	text := r.URL.Query().Get("d")
 	d, ok := users.CanonicalName(text)
@@ -88,7 +88,7 @@ func (s server) find(r *http.Request, u identity.Identity) (files.File, error) {
 	case text == "" || d == u.Name:
 		return s.files.Get(r.Context(), u.User, area, id)
 	case !ok || area == blob.Backup: // only its owner can see that area
-		return files.File{}, fault.New(fault.NotFound, "you have sent no file with that id to that user")
+		return f, fault.New(fault.NotFound, "you have sent no file with that id to that user")
 	}
 	return s.files.Sent(r.Context(), files.ByOf(u), d, id)
 }

@@ -27,7 +27,7 @@ func (d *download) guard() (done bool, err error) {
 		return false, fault.New(fault.Forbidden, "a link with a limit or a password has no preview")
 	case d.link.Password != "" && (d.claim == "" || d.asker.isRobot() && d.password != ""):
 		id := "link#" + keys.HashToken(d.link.Token)
-		if err := param.CheckPassword(d.w, d.r, d.passwords, id, d.link.Password, "curl -L -u :PASSWORD LINK"); err != nil {
+		if err := param.CheckPassword(d.w, d.r, d.ports.Passwords(), id, d.link.Password, "curl -L -u :PASSWORD LINK"); err != nil {
 			return false, err
 		}
 		d.asker = person

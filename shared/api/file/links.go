@@ -32,10 +32,10 @@ func newSharing(p *api.Ports) http.Handler {
 }
 
 // own returns the file in the caller's user area that the path names. It costs one call.
-func (s server) own(r *http.Request, u identity.Identity) (files.File, error) {
+func (s server) own(r *http.Request, u identity.Identity) (f files.File, err error) {
 	id, err := param.FileID(r)
 	if err != nil {
-		return files.File{}, err
+		return f, err
 	}
 	return s.files.Get(r.Context(), u.User, blob.Files, id)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// isKnownRobot reports whether a word of a User-Agent, in lower case, is one that only
-// robots use. Their makers document these:
+// knownRobots are the words of a User-Agent, in lower case, that only robots use. Their makers
+// document these:
 //
 //	slackbot, slack-imgproxy     https://api.slack.com/robots
 //	facebookexternalhit, facebookcatalog, meta-externalagent, meta-externalfetcher
@@ -24,17 +24,12 @@ import (
 // The others, such as the mail gateways of Barracuda, Proofpoint, Mimecast, Cisco, Trend
 // Micro, FireEye and Symantec, publish no list. Operators of sites and mailing lists see
 // them under these words, unless they hide.
-func isKnownRobot(word string) bool {
-	switch word {
-	case "slack-imgproxy", "facebookexternalhit", "facebookcatalog", "meta-externalagent", "meta-externalfetcher",
-		"google-inspectiontool", "apis-google", "google-safety", "feedfetcher-google", "google-read-aloud",
-		"googleimageproxy", "googleother", "mediapartners-google", "iframely", "embedly", "mastodon", "line-poker", "kakaotalk-scrap",
-		"ms-office", "msoffice", "safelinks", "barracuda", "barracudacentral", "proofpoint", "urldefense", "mimecast", "ciscosecureemail",
-		"ironport", "tmes", "trendmicro", "fireeye", "symantec", "messagelabs", "virustotal", "urlscan", "zscaler", "mailguard", "headlesschrome":
-		return true
-	}
-	return false
-}
+const knownRobots = `
+	slack-imgproxy facebookexternalhit facebookcatalog meta-externalagent meta-externalfetcher
+	google-inspectiontool apis-google google-safety feedfetcher-google google-read-aloud
+	googleimageproxy googleother mediapartners-google iframely embedly mastodon line-poker kakaotalk-scrap
+	ms-office msoffice safelinks barracuda barracudacentral proofpoint urldefense mimecast ciscosecureemail
+	ironport tmes trendmicro fireeye symantec messagelabs virustotal urlscan zscaler mailguard headlesschrome`
 
 // isLinkCheck reports whether Office or Outlook checks where a link leads.
 func isLinkCheck(agent string) bool {
@@ -57,6 +52,8 @@ const (
 // isRobot reports whether the request itself says that no person has asked for it.
 func (a asker) isRobot() bool { return a == named || a == prefetching }
 
+// askerOf guesses who makes a request. Some scanners claim to be a browser and cannot be recognized.
+// They get the page that browsers get, and only the button on that page leads to the file.
 func askerOf(r *http.Request) asker {
 	agent := strings.ToLower(strings.TrimSpace(r.Header.Get("User-Agent")))
 	switch {
@@ -69,13 +66,6 @@ func askerOf(r *http.Request) asker {
 	}
 	return person
 }
-
-// MadeByRobot reports whether a program made the request on its own: it has the
-// User-Agent of a robot or none, or a browser prefetches what its user has not opened.
-//
-// Some scanners claim to be a browser and cannot be recognized. They get the page that
-// browsers get, and only the button on that page leads to the file.
-func MadeByRobot(r *http.Request) bool { return askerOf(r) != person }
 
 // prefetch reads Sec-Purpose (https://fetch.spec.whatwg.org/#sec-purpose-header) and the
 // headers that browsers used before it.
@@ -92,8 +82,9 @@ func isRobotAgent(agent string) bool {
 	if isLinkCheck(agent) || strings.HasPrefix(agent, "whatsapp/") { // elsewhere in the text it is WhatsApp's browser
 		return true
 	}
+	known := strings.Fields(knownRobots)
 	for word := range strings.FieldsFuncSeq(agent, func(c rune) bool { return (c < 'a' || c > 'z') && c != '-' }) {
-		if isKnownRobot(word) || looksLikeRobot(word) {
+		if slices.Contains(known, word) || looksLikeRobot(word) {
 			return true
 		}
 	}
@@ -104,8 +95,8 @@ func isRobotAgent(agent string) bool {
 // slackbot-linkexpanding, crawler, baiduspider. CUBOT makes phones.
 func looksLikeRobot(word string) bool {
 	for part := range strings.SplitSeq(word, "-") {
-		if strings.HasSuffix(part, "bot") && part != "cubot" || strings.HasSuffix(part, "crawler") ||
-			strings.HasSuffix(part, "spider") || strings.HasSuffix(part, "preview") || strings.HasSuffix(part, "scanner") {
+		isEnd := func(end string) bool { return strings.HasSuffix(part, end) }
+		if part != "cubot" && slices.ContainsFunc([]string{"bot", "crawler", "spider", "preview", "scanner"}, isEnd) {
 			return true
 		}
 	}

@@ -27,8 +27,9 @@ type wanted struct {
 }
 
 func read(r *http.Request) wanted {
+	who := askerOf(r)
 	d := wanted{
-		asked: param.Asked(r), asker: askerOf(r), taker: takerOf(r), isGet: r.Method == http.MethodGet,
+		asked: param.Asked(r), asker: who, taker: takerOf(r, who), isGet: r.Method == http.MethodGet,
 		query: r.URL.Query(), password: param.Password(r),
 		ranges: r.Header.Get("Range"), ifRange: r.Header.Get("If-Range"),
 	}
@@ -76,9 +77,9 @@ func (d wanted) wants() want {
 // takerOf identifies the client of a request by address and program, so that later requests from
 // there can be recognized. It is empty if these do not say enough, as behind a proxy that does not
 // pass on its client's address.
-func takerOf(r *http.Request) string {
+func takerOf(r *http.Request, a asker) string {
 	addr := fault.Address(r)
-	if !addr.IsValid() || addr.IsLoopback() && envelope.ViaProxy(r) || MadeByRobot(r) {
+	if !addr.IsValid() || addr.IsLoopback() && envelope.ViaProxy(r) || a != person {
 		return ""
 	}
 	return addr.String() + " " + r.Header.Get("User-Agent")

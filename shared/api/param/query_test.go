@@ -1,6 +1,7 @@
 package param_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -102,7 +103,8 @@ func TestFileHasOnlyOneID(t *testing.T) {
 func TestBrokenFormIsNotQuotedInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	nowhere := func(context.Context) string { return "" }
+	o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)), Base: nowhere}
 	broken := iotest.ErrReader(errors.New("malformed: password=hunter2"))
 	r := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("a=b"), broken))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
