@@ -127,12 +127,11 @@ func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler 
 
 // identify returns the caller, from the Authorization header or, without one, from a browser's
 // cookie.
-func (p *Ports) identify(w http.ResponseWriter, r *http.Request, callers identity.Authenticator) (identity.Identity, error) {
+func (p *Ports) identify(w http.ResponseWriter, r *http.Request, callers identity.Authenticator) (id identity.Identity, err error) {
 	c := identity.Read(r)
 	if cookie, ok := p.Cookie(r.Context()); ok && c.Kind == identity.None {
-		var err error
 		if c, err = cookie.Read(r); err != nil {
-			return identity.Identity{}, err
+			return id, err
 		}
 	}
 	if p.Guests != nil && links.IsRequest(c.Bearer) {

@@ -29,17 +29,17 @@ func newStop(p *api.Ports) http.Handler {
 
 func (s server) stop(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", param.VaryByShape)
-	if isPerson(r) && r.Method == http.MethodGet { // the page says what is wrong with a token
-		return api.ToPage(w, 1, "stop", r.URL.Query())
+	isPage, changes := isPerson(r), r.Method == http.MethodPost
+	if changes || !isPage { // the page itself says what is wrong with a token
+		address, err := s.address(r)
+		if err == nil && changes {
+			err = s.changeMail(r, address)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	address, err := s.address(r)
-	if err == nil && r.Method == http.MethodPost {
-		err = s.changeMail(r, address)
-	}
-	if err != nil {
-		return err
-	}
-	if isPerson(r) {
+	if isPage {
 		return api.ToPage(w, 1, "stop", r.URL.Query())
 	}
 	return envelope.Write(w, s.Now(), envelope.Body{Description: envelope.Stop})

@@ -27,13 +27,13 @@ func newTokens(p *api.Ports) http.Handler {
 
 // addToken makes a token, which is shown only this once. After authentication it costs two calls.
 func (s server) addToken(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewToken) error {
-	want := identity.APIToken{Name: in.Name, Scope: identity.Scope(in.Scope)}
+	expires, err := param.When("expires", in.Expires, s.Now())
+	if err != nil {
+		return err
+	}
+	want := identity.APIToken{Name: in.Name, Scope: identity.Scope(in.Scope), Expires: expires}
 	if want.Scope.IsLogin() {
 		want.Idle = int64(identity.DeviceIdle.Seconds())
-	}
-	var err error
-	if want.Expires, err = param.When("expires", in.Expires, s.Now()); err != nil {
-		return err
 	}
 	token, made, err := s.Tokens().Make(r.Context(), u.User, want)
 	if err != nil {

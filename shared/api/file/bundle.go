@@ -91,11 +91,10 @@ func (d *download) openBundle() (io.ReadSeekCloser, *bundle.Layout, error) {
 		return nil, nil, fault.New(fault.Invalid, "this file is not a bundle")
 	}
 	layout := d.layouts.get(f.Blob)
-	if n := min(f.Length, bundle.MaxDirectory); layout == nil && d.isGet {
-		if err := d.links.MayGive(d.link, n); err != nil {
+	if layout == nil && d.isGet {
+		if err := d.mayGive(min(f.Length, bundle.MaxDirectory)); err != nil {
 			return nil, nil, err
 		}
-		d.used.Begun += n
 	}
 	content, err := d.files.Open(ctx, f, d.reread)
 	if err != nil || layout != nil {
@@ -222,10 +221,9 @@ func agrees(archive io.ReadSeeker, e bundle.Entry) error {
 func (d *download) redirectEntry(e bundle.Entry, f files.File) (done bool, err error) {
 	rest := e.Length - d.used.Begun // all of it is copied, whatever the range
 	if rest > 0 {
-		if err := d.links.MayGive(d.link, rest); err != nil {
+		if err := d.mayGive(rest); err != nil {
 			return false, err
 		}
-		d.used.Begun += rest
 	}
 	url, err := d.files.SignRange(d.r.Context(), d.link.File, d.reread, e.Offset, e.Length, signed(f))
 	if errors.Is(err, blob.ErrUnsupported) {

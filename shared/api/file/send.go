@@ -81,11 +81,16 @@ func (d *download) begin(length int64, tag string) (redirects bool, err error) {
 	case d.ifRange != "" && d.ifRange != tag: // then the range is ignored
 		n = length
 	}
-	if err := d.links.MayGive(d.link, n); err != nil {
-		return false, err
+	return redirects, d.mayGive(n)
+}
+
+// mayGive returns a fault if the link may not give n bytes more, or else counts them as begun.
+func (d *download) mayGive(n int64) error {
+	err := d.links.MayGive(d.link, n)
+	if err == nil {
+		d.used.Begun += n
 	}
-	d.used.Begun += n
-	return redirects, nil
+	return err
 }
 
 // send sends the content, or the ranges of it that the request asks for, and notes the outcome.
