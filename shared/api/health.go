@@ -15,8 +15,7 @@ func Health() Endpoint { return Named("health", newHealth) }
 // newHealth returns the handler. It needs the port Table, and reads it once.
 func newHealth(p *Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		var none struct{}
-		err := p.Table.Get(r.Context(), table.Key{PK: "health", SK: "health"}, &none)
+		err := p.Table.Get(r.Context(), table.Key{PK: "health", SK: "health"}, new(struct{}))
 		if err != nil && !errors.Is(err, table.ErrNotFound) {
 			return &fault.Fault{Kind: fault.Unavailable, Detail: "the table does not answer", After: busyFor, Cause: err}
 		}

@@ -23,10 +23,7 @@ func WriteList(
 		shown[i] = Shown(f.File, link+f.Token)
 	}
 	if page.Next != 0 {
-		path := "/download/list"
-		if area == blob.Backup {
-			path += "/backup"
-		}
+		path := map[blob.Area]string{blob.Files: "/download/list", blob.Backup: "/download/list/backup"}[area]
 		search := ""
 		if page.Search != "" {
 			search = "&search=" + url.QueryEscape(page.Search)

@@ -22,9 +22,9 @@ func Stop() api.Endpoint { return api.Named("notificationsstop", newStop) }
 // be repeated. A POST costs one call to the table, two if it resumes mail, and none if the token is
 // wrong.
 func newStop(p *api.Ports) http.Handler {
-	s, outlet := server{p}, p.Outlet()
+	outlet := p.Outlet()
 	outlet.Links, outlet.AnySite = true, true
-	return outlet.Handler(s.stop)
+	return outlet.Handler(server{p}.stop)
 }
 
 func (s server) stop(w http.ResponseWriter, r *http.Request) error {

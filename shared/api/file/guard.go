@@ -38,7 +38,7 @@ func (d *download) guard() (done bool, err error) {
 		d.asker = person
 	}
 	if d.claim != "" && d.want == wantsBytes && get {
-		if err := d.links.MayGive(d.link, 0); err != nil { // before the claim takes a download for nothing
+		if err := d.mayGive(0); err != nil { // before the claim takes a download for nothing
 			return false, err
 		}
 		return false, d.take()
