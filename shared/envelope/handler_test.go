@@ -92,7 +92,8 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		"a full store":                           fmt.Errorf("storing: %w", blob.ErrFull),
 	}
 	for _, cells := range rowsOf(strings.ReplaceAll(rows, "DETAIL", detail)) {
-		status, level, says, what := cells[0], cells[1], cells[2], cells[3]
+		status, level := cells[0], cells[1]
+		says, what := cells[2], cells[3]
 		rec, log := handle(envelope.Outlet{}, func(w http.ResponseWriter, _ *http.Request) error {
 			for _, name := range []string{"ETag", "Link", "Content-Disposition", "Cache-Control", "Repr-Digest"} {
 				w.Header().Set(name, "of a success")

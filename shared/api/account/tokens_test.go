@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"testing"
-	"time"
 
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
