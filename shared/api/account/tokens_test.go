@@ -25,10 +25,12 @@ func TestATokenIsShownOnceAndListedUntilItEnds(t *testing.T) {
 	c := apitest.Begin(t)
 	c.InProcess("its clock must stand still")
 	made := addToken(c, `{"name":"host","scope":"login"}`)
-	as(c, made.Token).Upload("file=a", "1")
-	made.Token, made.This, made.Used = "", true, made.Created
-	list := as(c, made.Token).Ask("GET /tokens", "")
-	expect.Equal(t, "the list", apitest.Read[struct{ Tokens []wire.Token }](list).Tokens, []wire.Token{made})
+	device := as(c, made.Token)
+	device.Upload("file=a", "1")
+	made.Token, made.This = "", true
+	made.Used = made.Created
+	list := apitest.Read[struct{ Tokens []wire.Token }](device.Ask("GET /tokens", "").Want(200))
+	expect.Equal(t, "the list", list.Tokens, []wire.Token{made})
 	c.Ask("DELETE /tokens/"+made.ID, "").Want(204)
 	c.Ask("DELETE /tokens/"+made.ID, "").Want(404, "no such token")
 	c.Ask("POST /tokens", `{"name":"a","scope":"upload","expires":"soon"}`).Want(400).WantHeaders("Ferry-Parameter", "expires")
