@@ -159,6 +159,7 @@ func TestWithoutPasswordTheLinkIsOnlyChecked(t *testing.T) {
 	w.post("&p=WRONG").Want(401)
 	w.wantPassword(apitest.Password)
 	w.Send("POST /auth/change", "").Want(400)
+	w.Send("POST /auth/first", "", "Authorization", apitest.Basic("ann", apitest.Password)).Want(403)
 	w.Send("POST /auth/change?k=unknown", "").Want(401)
 }
 

@@ -31,6 +31,7 @@ func TestPasswordGrant(t *testing.T) {
 	for _, form := range []string{"grant_type=password", "grant_type=password&username=alice", "grant_type=password&password=x"} {
 		s.Send("POST /oauth2/token?"+good, form, "Content-Type", urlencoded, "Authorization", right).Want(400, "username and password")
 	}
+	s.Send("POST /oauth2/token", "grant_type=%zz", "Content-Type", urlencoded).Want(400, "form")
 	s.Send("POST /oauth2/token", good+"&x="+strings.Repeat("x", 16<<10), "Content-Type", urlencoded).Want(413, "larger")
 }
 
@@ -40,7 +41,9 @@ func TestRevokedBearerStopsWorking(t *testing.T) {
 	revoke := func(form string) apitest.Answer { // what is in the query does not count
 		return c.Send("POST /oauth2/revoke?token="+c.Bearer, form, "Content-Type", urlencoded)
 	}
-	revoke("token=").Want(400)
+	for _, wrong := range []string{"token=", "token=%zz"} {
+		revoke(wrong).Want(400)
+	}
 	revoke("token=unknown").Want(200)
 	c.Ask("GET /me", "").Want(200)
 	for range 2 {
