@@ -25,9 +25,8 @@ func Login() api.Endpoint { return api.Named("authlogin", newLogin) }
 
 // newLogin returns the handler. It needs the port Table.
 func newLogin(p *api.Ports) http.Handler {
-	passwords := p.Passwords()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		u, bearer, err := passwords.Login(r.Context(), identity.Read(r))
+		u, bearer, err := p.Passwords().Login(r.Context(), identity.Read(r))
 		if err != nil {
 			return err
 		}
@@ -41,13 +40,12 @@ func First() api.Endpoint { return api.Named("authfirst", newFirst) }
 
 // newFirst returns the handler. It needs the port Table.
 func newFirst(p *api.Ports) http.Handler {
-	passwords, accounts := p.Passwords(), p.Users()
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
-		u, err := passwords.User(r.Context(), identity.Read(r))
+		u, err := p.Passwords().User(r.Context(), identity.Read(r))
 		if err != nil {
 			return err
 		}
-		token, err := accounts.First(r.Context(), u)
+		token, err := p.Users().First(r.Context(), u)
 		if err != nil {
 			return err
 		}

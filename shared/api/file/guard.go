@@ -1,7 +1,6 @@
 package file
 
 import (
-	"net/http"
 	"net/url"
 
 	"ferry/shared/api/param"
@@ -51,9 +50,7 @@ func (d *download) guard() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	d.w.Header().Set("Location", d.plainAddress()+"&claim="+claim+d.wish())
-	d.w.Header().Set("Cache-Control", "no-store")
-	d.w.WriteHeader(http.StatusFound)
+	d.redirect(d.plainAddress() + "&claim=" + claim + d.wish())
 	return true, nil
 }
 

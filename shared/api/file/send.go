@@ -141,10 +141,16 @@ func signed(f files.File) blob.Signed {
 
 // sendAway redirects to the store.
 func (d *download) sendAway(url string) {
-	d.w.Header().Set("Cache-Control", "no-store")
-	d.w.Header().Set("Location", url)
-	d.w.WriteHeader(http.StatusFound)
+	d.redirect(url)
 	d.used.Bytes = d.used.Begun
 	d.used.Whole = true
 	d.used.Source = identity.Source(d.r)
+}
+
+// redirect redirects to an address that is good for this request alone.
+func (d *download) redirect(to string) {
+	h := d.w.Header()
+	h.Set("Location", to)
+	h.Set("Cache-Control", "no-store")
+	d.w.WriteHeader(http.StatusFound)
 }
