@@ -120,6 +120,21 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 	})
 }
 
+func TestADigestIsReadOrRefused(t *testing.T) {
+	t.Parallel()
+	const good = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"
+	for header, want := range map[string]int{ // bytes of a SHA-256, or -1
+		good: 32, "sha-512=:AAAA:, " + good: 32, good + ";x=1": 32, "sha-512=:AAAA:": 0, "": 0,
+		"sha-256=abc": -1, "sha-256=::": -1, "sha-256=:abc:": -1, "sha-256=:AAAA:": -1, "sha-256=": -1,
+		"sha-256": -1, "x": -1, good + ",": -1, strings.TrimSuffix(good, ":"): -1,
+	} {
+		sum, err := reprDigest(header)
+		if len(sum) != max(want, 0) || fault.Is(err, fault.Invalid) != (want < 0) {
+			t.Errorf("%q gives %x, %v", header, sum, err)
+		}
+	}
+}
+
 func FuzzDigestIsReadOrRefused(f *testing.F) {
 	const good = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"
 	for _, seed := range []string{"", good, good + ";p=1", "sha-512=:AAAA:," + good, "sha-256=::", "sha-256=:AAAA", "sha-256", ",,;=:"} {
