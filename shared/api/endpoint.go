@@ -81,8 +81,7 @@ func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 			continue
 		}
 		mux.Handle(r.pattern(e.Prefix), h)
-		head := func(other Route) bool { return other.Method == http.MethodHead && other.Path == r.Path }
-		if r.Method == http.MethodGet && !slices.ContainsFunc(e.Routes, head) {
+		if r.Method == http.MethodGet && !slices.Contains(e.Routes, Route{http.MethodHead, r.Path, r.Needs}) {
 			mux.Handle(http.MethodHead+" "+e.Prefix+r.Path, fallback)
 		}
 	}
@@ -131,12 +130,9 @@ func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler 
 func (p *Ports) identify(w http.ResponseWriter, r *http.Request, callers identity.Authenticator) (identity.Identity, error) {
 	c := identity.Read(r)
 	if cookie, ok := p.Cookie(r.Context()); ok && c.Kind == identity.None {
-		found, err := cookie.Read(r)
-		if err != nil {
+		var err error
+		if c, err = cookie.Read(r); err != nil {
 			return identity.Identity{}, err
-		}
-		if found.Kind != identity.None {
-			c = found
 		}
 	}
 	if p.Guests != nil && links.IsRequest(c.Bearer) {

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // ToPage redirects a browser from an address of the interface to a page. The redirect is relative,
@@ -10,11 +11,7 @@ import (
 // the address has after the first one below wire.Prefix.
 func ToPage(w http.ResponseWriter, depth int, page string, query url.Values) error {
 	h := w.Header()
-	up := "../"
-	for range depth {
-		up += "../"
-	}
-	h.Set("Location", up+page+"?"+query.Encode())
+	h.Set("Location", strings.Repeat("../", depth+1)+page+"?"+query.Encode())
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "same-origin")
 	w.WriteHeader(http.StatusSeeOther)

@@ -15,38 +15,53 @@ import (
 // has none, gets all other requests.
 func routes() map[string][]Route {
 	const anybody, upload, download, all, login = "", identity.ScopeUpload, identity.ScopeDownload, identity.ScopeAll, identity.ScopeAccount
-	return map[string][]Route{
-		"authchange":         {{"GET", "/auth/change", anybody}, {"POST", "/auth/change", anybody}},
+	table := map[string][]Route{ // with all methods of a path
+		"authchange":         {{"GET POST", "/auth/change", anybody}},
 		"authfirst":          {{"POST", "/auth/first", anybody}},
 		"authforget":         {{"GET", "/auth/forget", anybody}},
 		"authlogin":          {{"POST", "/auth/login", anybody}},
-		"downloadfile":       {{"GET", "/download/file", anybody}, {"HEAD", "/download/file", anybody}},
-		"downloadfilebackup": {{"GET", "/download/file/backup", anybody}, {"HEAD", "/download/file/backup", anybody}},
-		"downloadlist":       {{"GET", "/download/list", download}, {"HEAD", "/download/list", download}},
-		"downloadlistbackup": {{"GET", "/download/list/backup", download}, {"HEAD", "/download/list/backup", download}},
+		"downloadfile":       {{"GET HEAD", "/download/file", anybody}},
+		"downloadfilebackup": {{"GET HEAD", "/download/file/backup", anybody}},
+		"downloadlist":       {{"GET HEAD", "/download/list", download}},
+		"downloadlistbackup": {{"GET HEAD", "/download/list/backup", download}},
 		"filesdelete":        {{"DELETE", "/files/{id}", all}},
-		"filesget":           {{"GET", "/files/{id}", download}, {"HEAD", "/files/{id}", download}},
+		"filesget":           {{"GET HEAD", "/files/{id}", download}},
 		"filesrestore":       {{"POST", "/files/{id}/restore", all}},
-		"health":             {{"GET", "/health", anybody}, {"HEAD", "/health", anybody}},
-		"links": {{"PATCH", "/files/{id}", all}, {"POST", "/files/{id}/links", all}, {"PATCH", "/files/{id}/links/{n}", all},
-			{"DELETE", "/files/{id}/links/{n}", all}, {"POST", "/files/{id}/links/own/renew", all}},
+		"health":             {{"GET HEAD", "/health", anybody}},
+		"links": {
+			{"PATCH", "/files/{id}", all}, {"POST", "/files/{id}/links", all},
+			{"PATCH DELETE", "/files/{id}/links/{n}", all}, {"POST", "/files/{id}/links/own/renew", all},
+		},
 		"me":                {{"GET", "/me", download}, {"POST", "/me/password", login}},
-		"notificationsstop": {{"GET", "/notifications/stop", anybody}, {"POST", "/notifications/stop", anybody}},
+		"notificationsstop": {{"GET POST", "/notifications/stop", anybody}},
 		"oauthrevoke":       {{"POST", "/oauth2/revoke", anybody}},
 		"oauthtoken":        {{"POST", "/oauth2/token", anybody}},
-		"openapi":           {{"GET", "/openapi.json", anybody}, {"HEAD", "/openapi.json", anybody}},
-		"requests": {{"POST", "/requests", all}, {"GET", "/requests", all}, {"HEAD", "/requests", all},
-			{"PATCH", "/requests/{id}", all}, {"DELETE", "/requests/{id}", all},
-			{"GET", "/requests/in", anybody}, {"HEAD", "/requests/in", anybody},
-			{"POST", "/requests/in", anybody}, {"PUT", "/requests/in", anybody}},
-		"tokens": {{"POST", "/tokens", login}, {"GET", "/tokens", all}, {"HEAD", "/tokens", all},
-			{"DELETE", "/tokens", all}, {"DELETE", "/tokens/{id}", all}},
-		"upload": {{"POST", "/upload", upload}, {"PUT", "/upload", upload}, {"PUT", "/upload/{name}", upload}},
-		"uploads": {{"POST", "/uploads", upload}, {"GET", "/uploads", upload}, {"HEAD", "/uploads", upload},
-			{"GET", "/uploads/{id}", upload}, {"HEAD", "/uploads/{id}", upload}, {"DELETE", "/uploads/{id}", upload},
+		"openapi":           {{"GET HEAD", "/openapi.json", anybody}},
+		"requests": {
+			{"POST GET HEAD", "/requests", all}, {"PATCH DELETE", "/requests/{id}", all},
+			{"GET HEAD POST PUT", "/requests/in", anybody},
+		},
+		"tokens": {{"POST", "/tokens", login}, {"GET HEAD DELETE", "/tokens", all}, {"DELETE", "/tokens/{id}", all}},
+		"upload": {{"POST PUT", "/upload", upload}, {"PUT", "/upload/{name}", upload}},
+		"uploads": {
+			{"POST GET HEAD", "/uploads", upload}, {"GET HEAD DELETE", "/uploads/{id}", upload},
 			{"POST", "/uploads/{id}/parts", upload}, {"POST", "/uploads/{id}/complete", upload},
 		},
 	}
+	for name, paths := range table {
+		table[name] = each(paths)
+	}
+	return table
+}
+
+// each returns a route for each of the methods of paths.
+func each(paths []Route) (all []Route) {
+	for _, p := range paths {
+		for method := range strings.FieldsSeq(p.Method) {
+			all = append(all, Route{method, p.Path, p.Needs})
+		}
+	}
+	return all
 }
 
 // PartRoute takes the bytes of a part. It exists only on a single machine: in the cloud, parts go
@@ -100,8 +115,7 @@ func Named(name string, handler func(*Ports) http.Handler) Endpoint {
 
 // Pages returns the endpoint of all pages, which are not below wire.Prefix.
 func Pages(handler func(*Ports) http.Handler) Endpoint {
-	return Endpoint{Name: "web", New: handler, Routes: []Route{
-		{"GET", "/", ""}, {"HEAD", "/", ""}, {"GET", "/{page}", ""}, {"HEAD", "/{page}", ""}, {"POST", "/{page}", ""},
-		{"GET", "/static/{version}/{file}", ""}, {"HEAD", "/static/{version}/{file}", ""},
-	}}
+	return Endpoint{Name: "web", New: handler, Routes: each([]Route{
+		{"GET HEAD", "/", ""}, {"GET HEAD POST", "/{page}", ""}, {"GET HEAD", "/static/{version}/{file}", ""},
+	})}
 }

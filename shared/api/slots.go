@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"math"
 	"sync"
 	"time"
 
@@ -19,14 +21,16 @@ const (
 // user gets at most a quarter of the total. It is safe for concurrent use. A Lambda function has no
 // Slots, because it handles one request at a time.
 type Slots struct {
-	most  int // 0 is no limit
+	most  int
 	mu    sync.Mutex
 	all   int
 	taken map[string]int // by user, and by part, whose key has a slash
 }
 
 // NewSlots returns Slots for at most most bodies; 0 is no limit.
-func NewSlots(most int) *Slots { return &Slots{most: most, taken: map[string]int{}} }
+func NewSlots(most int) *Slots {
+	return &Slots{most: cmp.Or(most, math.MaxInt), taken: map[string]int{}}
+}
 
 // Take takes n slots for a body from a user, until release is called. If each user gets fewer than
 // n, it takes all of this user's. part names a part of an upload session, or is empty. The fault
@@ -38,15 +42,13 @@ func (s *Slots) Take(user, part string, n int) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	each := max(1, s.most/4)
-	if s.most > 0 {
-		n = min(n, each)
-	}
+	n = min(n, each)
 	switch {
-	case s.most > 0 && s.all+n > s.most:
+	case s.all+n > s.most:
 		return nil, &fault.Fault{
 			Kind: fault.Unavailable, Detail: "too many uploads are running; try again", After: busyFor,
 		}
-	case s.most > 0 && s.taken[user]+n > each:
+	case s.taken[user]+n > each:
 		return nil, fault.Wait(busyFor,
 			"too many of your uploads are running: the limit is %d", each)
 	case part != "" && s.taken[part] >= writersOfPart:

@@ -41,7 +41,7 @@ func FuzzFilesOfABodyAreSafe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, name string, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", kind)
-		in, err := open(r, params{name: wire.CleanFileName(name)}, new(string))
+		in, _, err := open(r, params{name: wire.CleanFileName(name)})
 		total := 0
 		for n := 0; err == nil; n++ {
 			var part *files.Part

@@ -45,20 +45,21 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identi
 		return err
 	}
 	out := make([]wire.SignedPart, 0, len(in.Numbers))
-	seen, count := map[int]bool{}, h.files.Layout(sess).Count()
+	seen, count := map[string]bool{}, h.files.Layout(sess).Count()
 	for _, n := range in.Numbers {
-		if n < 1 || n > count || seen[n] {
+		number := strconv.Itoa(n)
+		if n < 1 || n > count || seen[number] {
 			return fault.Parameter("numbers", "the file has parts 1 to %d; ask for each only once", count)
 		}
-		seen[n] = true
-		s, err := h.sign(r, sess, n, in.CRC64NVME[strconv.Itoa(n)])
+		seen[number] = true
+		s, err := h.sign(r, sess, n, in.CRC64NVME[number])
 		if err != nil {
 			return err
 		}
 		out = append(out, s)
 	}
-	for n, sum := range in.CRC64NVME {
-		if number, err := strconv.Atoi(n); err != nil || sum == "" || strconv.Itoa(number) != n || !seen[number] {
+	for number, sum := range in.CRC64NVME {
+		if sum == "" || !seen[number] {
 			return fault.Parameter("crc64nvme", "crc64nvme names a part that is not in numbers")
 		}
 	}
@@ -117,20 +118,17 @@ func Receive(p *api.Ports) http.Handler {
 		id := r.PathValue("id")
 		number := r.PathValue("number")
 		sum := r.Header.Get(checksumHeader)
-		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
-		if err != nil || !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
+		if !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
 			return fault.New(fault.Forbidden, "the part's URL or headers differ from those that were given out")
 		}
+		expires, _ := strconv.ParseInt(q.Get("e"), 10, 64) // sign has written it, the number and the sum
 		if table.Ended(p.Now(), expires, signedLife) {
 			return fault.New(fault.Forbidden, "the URL of the part has expired; ask for a new one")
 		}
+		n, _ := strconv.Atoi(number)
 		value, err := parseSum(sum)
 		if err != nil {
 			return err
-		}
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			return fault.New(fault.NotFound, "no such part")
 		}
 		sess, err := service.Receiving(r.Context(), id)
 		if err != nil {
