@@ -27,7 +27,7 @@ func newDescription(p *api.Ports) http.Handler {
 		h.Add("Vary", "Accept-Encoding")
 		if param.TakesGzip(r) {
 			h.Set("Content-Encoding", "gzip")
-			once, _ := packed.LoadOrStore(base, sync.OnceValue(func() string { return pack(text) }))
+			once, _ := packed.LoadOrStore(base, sync.OnceValue(func() string { return pack(base) }))
 			text = once.(func() string)()
 		}
 		_, err := io.WriteString(w, text)
@@ -35,11 +35,11 @@ func newDescription(p *api.Ports) http.Handler {
 	})
 }
 
-// pack returns a text in gzip.
-func pack(text string) string {
+// pack returns the document with a service's address in gzip.
+func pack(base string) string {
 	var b strings.Builder
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a level that exists
-	_, _ = io.WriteString(z, text)                        // a builder takes everything
+	_, _ = io.WriteString(z, For(base))                   // a builder takes everything
 	_ = z.Close()
 	return b.String()
 }

@@ -54,6 +54,7 @@ func messages(set service.Settings, d wire.Delivery, m files.Message) (all []fil
 	if err := CheckText("i", d.Message, maxMessage); err != nil {
 		return nil, err
 	}
+	seen := map[string]bool{}
 	to := map[files.Channel]wire.Texts{files.SMS: d.SMS, files.Mail: d.Mail}
 	for _, channel := range files.Channels() {
 		for _, text := range to[channel] {
@@ -64,16 +65,13 @@ func messages(set service.Settings, d wire.Delivery, m files.Message) (all []fil
 			if m.To, err = parsers()[channel](text, set); err != nil {
 				return nil, err
 			}
-			all = append(all, m)
+			one := contact.Canonical(m.To) // the form that the limits count by
+			if !seen[one] {
+				seen[one] = true
+				all = append(all, m)
+			}
 		}
 	}
-	seen := map[string]bool{}
-	all = slices.DeleteFunc(all, func(m files.Message) bool {
-		one := contact.Canonical(m.To) // the form that the limits count by
-		again := seen[one]
-		seen[one] = true
-		return again
-	})
 	if len(all) > files.MaxRecipients {
 		return nil, fault.Parameter("c, m",
 			"the parameters c and m allow at most %d recipients together", files.MaxRecipients)

@@ -38,7 +38,6 @@ type source func() (*files.Part, error)
 
 // open reads only the request's headers. parts is nil for a body that is a file itself.
 func open(r *http.Request, p params) (in source, parts *form, err error) {
-	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	switch {
 	case p.begun != nil:
 		return p.begun.next, p.begun, nil
@@ -53,13 +52,21 @@ func open(r *http.Request, p params) (in source, parts *form, err error) {
 		return parts.next, parts, nil
 	case p.bundle != "":
 		return nil, nil, fault.Parameter("bundle", "a bundle is made of the files of a form: curl -F file=@a.txt -F file=@b.txt")
-	case strings.HasPrefix(kind, "multipart/"):
+	case strings.HasPrefix(kindOf(r), "multipart/"):
 		return nil, nil, fault.New(fault.Unsupported, "a form with files must have the Content-Type multipart/form-data")
 	case p.name == "":
 		return nil, nil, fault.Parameter("file", "the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
 	}
 	whole := files.Part{Name: p.name, Type: mediaType(r.Header.Get("Content-Type")), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}
 	return once(&whole), nil, nil
+}
+
+func isForm(r *http.Request) bool { return kindOf(r) == "multipart/form-data" }
+
+// kindOf returns the type of a body, without parameters.
+func kindOf(r *http.Request) string {
+	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
+	return kind
 }
 
 // once is a source of one file.

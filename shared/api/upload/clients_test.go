@@ -90,9 +90,9 @@ func TestCurlUploadsAFile(t *testing.T) {
 		"a large form":                         {large, nil, "-F file=@FILE", ""},
 		"a large form that does not ask first": {large, []string{"-H", "Expect:"}, "-F file=@FILE", ""},
 		"a form in chunks":                     {large, chunked, "-F file=@FILE", ""},
-		"-T":            {large, nil, "-T FILE", "?file=sent.bin"},
-		"-T in chunks":  {large, chunked, "-T FILE", "?file=sent.bin"},
-		"--data-binary": {large, nil, "--data-binary @FILE", "?file=sent.bin"},
+		"-T":                                   {large, nil, "-T FILE", "?file=sent.bin"},
+		"-T in chunks":                         {large, chunked, "-T FILE", "?file=sent.bin"},
+		"--data-binary":                        {large, nil, "--data-binary @FILE", "?file=sent.bin"},
 	} {
 		how := strings.Fields(strings.Replace(k.how, "FILE", tempFile(t, "sent.bin", k.content), 1))
 		f := c.curl(append(append(slices.Clone(k.headers), how...), c.Base+"/upload"+k.query)...)

@@ -75,13 +75,13 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 	refuses("file=a&x=%zz", "", "content", 400, "query")
 	for body, says := range map[string]string{
 		"": "body", "just text": "body", "--b--\r\n": "no file",
-		"--b\r\n\r\na part without a disposition\r\n--b--\r\n": "no file",
-		"--b\r\nthis is no header\r\n\r\ncontent\r\n--b--\r\n":    "body",
-		"--b\r\nX: an endless header" + strings.Repeat("x", 11<<20): "body",
+		"--b\r\n\r\na part without a disposition\r\n--b--\r\n":                          "no file",
+		"--b\r\nthis is no header\r\n\r\ncontent\r\n--b--\r\n":                          "body",
+		"--b\r\nX: an endless header" + strings.Repeat("x", 11<<20):                     "body",
 		"--b\r\n" + strings.Repeat("X: many headers\r\n", 20_000) + "\r\n\r\n--b--\r\n": "body",
 
 		"--b\r\nContent-Disposition: form-data; name=file; filename*=Shift_JIS''%83\r\n\r\ncontent\r\n--b--\r\n": "Content-Disposition",
-		"--b\r\nContent-Disposition: form-data; name=file; filename=a\r\n" + secret:                                "Content-Disposition",
+		"--b\r\nContent-Disposition: form-data; name=file; filename=a\r\n" + secret:                              "Content-Disposition",
 	} {
 		refuses("", form, body, 400, says)
 	}

@@ -39,7 +39,7 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 	caller.Login = "request"
 	secret, known := h.secret(r, q)
 	if !known && q.Password != "" {
-		err := param.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD")
+		err = param.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD")
 		if err != nil {
 			return q, id, err
 		}
@@ -203,11 +203,6 @@ func (h handler) bound(r *http.Request, p params, u identity.Identity) error {
 		return err
 	}
 	return envelope.LimitBody(r, most)
-}
-
-func isForm(r *http.Request) bool {
-	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
-	return kind == "multipart/form-data"
 }
 
 // writeSent tells a guest what has arrived, without links.

@@ -66,16 +66,17 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identi
 	return envelope.WriteJSON(w, http.StatusOK, wire.SignedParts{Parts: out})
 }
 
-func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (wire.SignedPart, error) {
+func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (out wire.SignedPart, err error) {
 	value, err := parseSum(sum)
 	if err != nil {
-		return wire.SignedPart{}, err
+		return out, err
 	}
-	expires := min(h.ports.Now().Add(signedLife).Unix(), sess.Expires)
-	life := time.Duration(expires-h.ports.Now().Unix()) * time.Second
-	out := wire.SignedPart{
-		Number: number, Size: h.files.Layout(sess).Size(number), Expires: param.Time(expires).Format(time.RFC3339),
-	}
+	now := h.ports.Now()
+	expires := min(now.Add(signedLife).Unix(), sess.Expires)
+	life := time.Duration(expires-now.Unix()) * time.Second
+	out.Number = number
+	out.Size = h.files.Layout(sess).Size(number)
+	out.Expires = param.Time(expires).Format(time.RFC3339)
 	part, err := h.files.SignPart(r.Context(), sess, number, value, life)
 	if errors.Is(err, blob.ErrUnsupported) {
 		out.Method, out.Headers = http.MethodPut, map[string]string{}
@@ -91,7 +92,7 @@ func (h handler) sign(r *http.Request, sess files.Session, number int, sum strin
 		return out, nil // see Receive
 	}
 	if err != nil {
-		return wire.SignedPart{}, fmt.Errorf("signing part %d: %w", number, err)
+		return out, fmt.Errorf("signing part %d: %w", number, err)
 	}
 	out.Method = part.Method
 	out.URL = part.URL
@@ -137,7 +138,7 @@ func Receive(p *api.Ports) http.Handler {
 		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && sess.Length < 0 {
 			sess.Length = length
 		}
-		leave, err := p.Slots.Take(cmp.Or(sess.By.User, guestSlot(identity.Source(r))), id+"/"+number, 1)
+		leave, err := p.Slots.Take(slot(sess.By.User, r), id+"/"+number, 1)
 		if err != nil {
 			return err
 		}

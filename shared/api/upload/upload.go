@@ -116,16 +116,9 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, pa
 	return envelope.WriteText(w, http.StatusOK, []byte(text))
 }
 
-// slot returns the name whose slots an upload takes. Guests have no name, so those at one address
-// share their slots.
-func slot(u identity.Identity) string {
-	if u.Guest != nil {
-		return guestSlot(u.Guest.Source)
-	}
-	return u.Name
-}
-
-func guestSlot(source string) string { return "source:" + source }
+// slot returns the name whose slots a user takes. Guests have no name, so those at one address share
+// their slots.
+func slot(user string, r *http.Request) string { return cmp.Or(user, "source:"+identity.Source(r)) }
 
 // store holds a slot while it reads the body, which takes memory.
 func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u identity.Identity) (page files.Page, err error) {
@@ -133,7 +126,7 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u ident
 	if p.bundle != "" {
 		places = bundlePlaces
 	}
-	leave, err := h.ports.Slots.Take(slot(u), "", places)
+	leave, err := h.ports.Slots.Take(slot(u.Name, r), "", places)
 	if err != nil {
 		return page, err
 	}
@@ -144,8 +137,7 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u ident
 	}
 	// An idempotency key does not cover the body, because a form's boundary differs each time. A
 	// Repeat compares the files instead.
-	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
-	what := []string{r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest")}
+	what := []string{r.URL.Query().Encode(), kindOf(r), r.Header.Get("Repr-Digest")}
 	if p.sending.Password != "" {
 		what = append(what, "protected") // by a header; a Repeat is told about a form's password
 	}
@@ -263,7 +255,7 @@ func (h handler) hold(r *http.Request, u identity.Identity, bytes int64, what ..
 
 // params is what a request says outside its body.
 type params struct {
-	owner   string    // the user whose area the files go to
+	owner   string         // the user whose area the files go to
 	guests  *links.Request // through whose link a guest sends them; nil for a user
 	name    string         // the name of a single file; if empty, its part has the name
 	unnamed bool           // the name was made from the clock
