@@ -30,8 +30,8 @@ func TestAFormBecomesABundle(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	parts := []formPart{
-		aFile("file", "dir/a.txt", "one"), {disposition: `name="comment"`, content: "x"}, aFile("file", "./b ü.txt", ""),
-		aFile("other", "dir/empty/", ""), {disposition: `name="password"`, content: "open sesame"},
+		aFile("dir/a.txt", "one"), {disposition: `name="comment"`, content: "x"}, aFile("./b ü.txt", ""),
+		{`name=other; filename="dir/empty/"`, nil, ""}, {disposition: `name="password"`, content: "open sesame"},
 	}
 	f := c.form("bundle=my%20files.zip&downloads=5", parts).Want(200).File()
 	expect.Equal(t, "the name", f.Name, "my files.zip")
@@ -48,8 +48,8 @@ func TestAFormBecomesABundle(t *testing.T) {
 func TestABundleThatCannotBeMadeIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	large := aFile("file", "large.bin", strings.Repeat("x", 4<<20+1))
-	other := aFile("file", "a", "1", "Repr-Digest", digestOf("2"))
+	large := aFile("large.bin", strings.Repeat("x", 4<<20+1))
+	other := aFile("a", "1", "Repr-Digest", digestOf("2"))
 	c.form("bundle=a.zip", append(someFiles("a"), large)).Want(413, "large.bin")
 	for says, parts := range map[string][]formPart{
 		"../a": someFiles("../a"), "/etc/passwd": someFiles("/etc/passwd"), "no entries": nil, "SHA-256": {other},
@@ -73,7 +73,7 @@ func TestNamesAndAFileShareTheMemoryOfAForm(t *testing.T) {
 		names = append(names, fmt.Sprintf("%04d %s", i, strings.Repeat("x", 130)))
 	}
 	with := func(length int) []formPart {
-		return append(someFiles(names...), aFile("file", "last", strings.Repeat("x", length)))
+		return append(someFiles(names...), aFile("last", strings.Repeat("x", length)))
 	}
 	c.form("bundle=a.zip", with(2<<20+1)).Want(413, "last", "2097152 bytes")
 	link := c.form("bundle=a.zip", with(2<<20)).Want(200).File().LinkURL
@@ -83,15 +83,15 @@ func TestNamesAndAFileShareTheMemoryOfAForm(t *testing.T) {
 func TestALongHeaderOfAPartIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	long := aFile("file", "b", "", "Content-Description", strings.Repeat("x", 32<<10))
+	long := aFile("b", "", "Content-Description", strings.Repeat("x", 32<<10))
 	for query, parts := range map[string][]formPart{
-		"":             {aFile("file", "a", strings.Repeat("x", 1<<20)), long},
+		"":             {aFile("a", strings.Repeat("x", 1<<20)), long},
 		"bundle=a.zip": {long},
 	} {
 		c.form(query, parts).Want(400, "the header of a part has more than 16384 bytes")
 	}
 	c.wantNothing("a form with a long header")
-	c.form("", []formPart{aFile("file", "a", "", "Content-Description", strings.Repeat("x", 8<<10)), aFile("file", "b", "")}).Want(200)
+	c.form("", []formPart{aFile("a", "", "Content-Description", strings.Repeat("x", 8<<10)), aFile("b", "")}).Want(200)
 }
 
 // TestAFormThatEndsEarlyIsRefused: its body is as long as it says.

@@ -27,22 +27,23 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 		parts []formPart
 		want  contents
 	}{
-		"a file of 0 bytes": {"", []formPart{aFile("file", "empty", "")}, contents{"empty": ""}},
-		"fields before, between and after": {
-			"", []formPart{text("x", "no"), aFile("file", "e", "1"), text("file2", "no"), aFile("other", "f", "2"), text("y", "no")},
+		"a file of 0 bytes": {"", []formPart{aFile("empty", "")}, contents{"empty": ""}},
+		"fields before and between": {
+			"", []formPart{text("x", "no"), aFile("e", "1"), text("file2", "no"), {"name=other; filename=f", nil, "2"}},
 			contents{"e": "1", "f": "2"},
 		},
 		"a part named file without a file name": {"", []formPart{text("file", "plain")}, contents{"file": "plain"}},
-		"one that the query names":              {"file=named.txt", []formPart{text("file", "plain")}, contents{"named.txt": "plain"}},
+		"one that the query names":              {"file=a.txt", []formPart{text("file", "plain")}, contents{"a.txt": "plain"}},
 		"several files, which the query cannot name": {
-			"file=ignored", []formPart{aFile("file", "h", "1"), aFile("file", "i", "2")}, contents{"h": "1", "i": "2"},
+			"file=ignored", []formPart{aFile("h", "1"), aFile("i", "2")}, contents{"h": "1", "i": "2"},
 		},
-		"a file and an input without a choice": {"", []formPart{aFile("first", "", ""), aFile("second", "j", "1")}, contents{"j": "1"}},
-		"an impossible name":                   {"", []formPart{aFile("file", "..", "1")}, contents{"file": "1"}},
+		"a file and an input without a choice": {"", []formPart{aFile("", ""), aFile("j", "1")}, contents{"j": "1"}},
+		"an impossible name":                   {"", []formPart{aFile("..", "1")}, contents{"file": "1"}},
 		"names that are no UTF-8": {
-			"", []formPart{aFile("file", "a\xe9", "1"), {"name=file; filename=\x80 b", nil, "2"}}, contents{"aé": "1", "€ b": "2"},
+			"", []formPart{aFile("a\xe9", "1"), {"name=file; filename=\x80 b", nil, "2"}},
+			contents{"aé": "1", "€ b": "2"},
 		},
-		"two files of one name": {"", []formPart{aFile("file", "m", "1"), aFile("file", "m", "1")}, contents{"m": "1"}},
+		"two files of one name": {"", []formPart{aFile("m", "1"), aFile("m", "1")}, contents{"m": "1"}},
 	} {
 		before := len(c.names())
 		e := c.form(k.query, k.parts).Want(200)
@@ -80,13 +81,13 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 		"--b\r\nX: an endless header" + strings.Repeat("x", 11<<20):                     "body",
 		"--b\r\n" + strings.Repeat("X: many headers\r\n", 20_000) + "\r\n\r\n--b--\r\n": "body",
 
-		"--b\r\nContent-Disposition: form-data; name=file; filename*=Shift_JIS''%83\r\n\r\ncontent\r\n--b--\r\n": "Content-Disposition",
-		"--b\r\nContent-Disposition: form-data; name=file; filename=a\r\n" + secret:                              "Content-Disposition",
+		"--b\r\nContent-Disposition: form-data; filename*=Shift_JIS''%83\r\n\r\ncontent\r\n--b--\r\n": "Content-Disposition",
+		"--b\r\nContent-Disposition: form-data; name=file; filename=a\r\n" + secret:                   "Content-Disposition",
 	} {
 		refuses("", form, body, 400, says)
 	}
 	for what, parts := range map[string][]formPart{
-		"only fields": {{`name="x"`, nil, "1"}}, "no file chosen": {aFile("file", "", "")},
+		"only fields": {{`name="x"`, nil, "1"}}, "no file chosen": {aFile("", "")},
 		"too many files": slices.Repeat(someFiles("a"), files.MaxFiles+1), "too many fields": slices.Repeat([]formPart{{`name="x"`, nil, "1"}}, 201),
 	} {
 		c.form("", parts).Want(400)
@@ -148,7 +149,8 @@ func TestTheTypeOfAPartAndOfASessionIsKept(t *testing.T) {
 	const stated = "TEXT/HTML; charset=ISO-8859-1; x=y"
 	s := c.begins(`{"name":"note","length":5,"type":"` + stated + `"}`)
 	c.sendAll(s, "hello")
-	for _, a := range []apitest.Answer{c.complete(s, ""), c.form("", []formPart{aFile("file", "note", "hello", "Content-Type", stated)})} {
+	form := c.form("", []formPart{aFile("note", "hello", "Content-Type", stated)})
+	for _, a := range []apitest.Answer{c.complete(s, ""), form} {
 		c.Send("GET "+a.Want(200).File().LinkURL, "").Want(200).WantHeaders("Content-Type", "text/html; charset=ISO-8859-1")
 	}
 	for _, boundary := range []string{"----=_Part_1:2/3", `"b c"`} {
@@ -221,8 +223,8 @@ func TestMatchingDigestIsKept(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	want := digestOf("content")
-	one := []formPart{aFile("file", "x", "content")}
-	ofPart := []formPart{aFile("file", "x", "content", "Repr-Digest", want)}
+	one := []formPart{aFile("x", "content")}
+	ofPart := []formPart{aFile("x", "content", "Repr-Digest", want)}
 	for what, a := range map[string]apitest.Answer{
 		"of a raw body": c.digest(want, nil), "of a part": c.digest("", ofPart),
 		"of a form with one file": c.digest(want, one), "of a form, and of its part": c.digest(want, ofPart),
@@ -236,8 +238,8 @@ func TestWrongDigestStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	wrong := digestOf("another content")
-	plain, labelled := aFile("file", "x", "content"), aFile("file", "x", "content", "Repr-Digest", wrong)
-	fine := aFile("file", "y", "fine")
+	plain, labelled := aFile("x", "content"), aFile("x", "content", "Repr-Digest", wrong)
+	fine := aFile("y", "fine")
 	differs := fmt.Sprintf("is %x, but %x", sha256.Sum256([]byte("content")), sha256.Sum256([]byte("another content")))
 	for what, k := range map[string]struct {
 		header string
@@ -250,7 +252,7 @@ func TestWrongDigestStoresNothing(t *testing.T) {
 		"of the first of two parts":      {"", []formPart{labelled, fine}, differs},
 		"of a form with several files":   {digestOf("content"), []formPart{plain, plain}, "a single file"},
 		"of a form, other than a part's": {digestOf("content"), []formPart{labelled}, "differs"},
-		"that cannot be read, of a part": {"", []formPart{aFile("file", "x", "1", "Repr-Digest", "x")}, "RFC 9530"},
+		"that cannot be read, of a part": {"", []formPart{aFile("x", "1", "Repr-Digest", "x")}, "RFC 9530"},
 	} {
 		c.digest(k.header, k.parts).Want(400, k.says)
 		c.wantNothing(what)

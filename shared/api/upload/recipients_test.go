@@ -51,7 +51,10 @@ func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 // ways, as many as there may be.
 func TestEveryRepeatedRecipientGetsALink(t *testing.T) {
 	t.Parallel()
-	query := url.Values{"c": {"+39 347 123 4567", "00393471234567"}, "m": {"bob@example.com", "", "BOB@example.com", "ann@bücher.example", "ANN@xn--bcher-kva.example"}}
+	query := url.Values{
+		"c": {"+39 347 123 4567", "00393471234567"},
+		"m": {"bob@example.com", "", "BOB@example.com", "ann@bücher.example", "ANN@xn--bcher-kva.example"},
+	}
 	want := []string{"+393471234567", "ann@xn--bcher-kva.example", "bob@example.com"}
 	for i := range 17 {
 		address := fmt.Sprintf("friend%02d@example.com", i)

@@ -55,13 +55,13 @@ func TestRepeatedFormMayHaveAnotherBoundary(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	send := func(parts ...formPart) apitest.Answer { return c.form("", parts, files.KeyHeader, "k") } // with a random boundary
-	a, b := aFile("file", "a", "one"), aFile("file", "b", "two")
+	a, b := aFile("a", "one"), aFile("b", "two")
 	first := send(a, b).Want(200).Files
 	if again := send(a, b).Want(200).Files; !slices.Equal(again, first) || len(first) != 2 {
 		t.Errorf("the answer is %+v, the first was %+v", again, first)
 	}
 	for _, parts := range [][]formPart{
-		{a}, {a, b, a}, {b, a}, {a, aFile("file", "c", "two")}, {a, aFile("file", "b", "TWO")}, {a, aFile("file", "b", "two ")},
+		{a}, {a, b, a}, {b, a}, {a, aFile("c", "two")}, {a, aFile("b", "TWO")}, {a, aFile("b", "two ")},
 	} {
 		send(parts...).Want(409)
 	}
@@ -166,7 +166,7 @@ func TestARepeatDoesNotIgnoreThatItHasAPassword(t *testing.T) {
 	header := []string{"Ferry-Link-Password", "open sesame"}
 	c.keyed("file=a", "hello").Want(200)
 	c.keyed("file=a", "hello", header...).Want(409)
-	password, file := formPart{disposition: `name="password"`, content: "open sesame"}, aFile("file", "b", "one")
+	password, file := formPart{disposition: `name="password"`, content: "open sesame"}, aFile("b", "one")
 	c.form("", []formPart{file}, files.KeyHeader, "form").Want(200)
 	c.form("", []formPart{password, file}, files.KeyHeader, "form").Want(409)
 	for _, k := range []struct {

@@ -250,7 +250,7 @@ func TestNoMoreIsReadThanARequestTakes(t *testing.T) {
 	parts := c.asGuest(made.LinkURL, begun, of, `{"numbers":[1],"length":10}`).Want(200)
 	c.Calls.Reset()
 	c.Send("PUT "+made.LinkURL+"&file=a", "12345678901").Want(413)
-	kind, body := encode(aFile("file", "a", strings.Repeat("x", 2<<20)))
+	kind, body := encode(aFile("a", strings.Repeat("x", 2<<20)))
 	c.Send("POST "+made.LinkURL, body, "Content-Type", kind).Want(413)
 	c.wantNoneCreated("more bytes than a request takes")
 	c.Send("PUT "+made.LinkURL+"&file=a", "1234567890").Want(200)
@@ -481,7 +481,7 @@ func TestAGuestsFormHasFilesAlone(t *testing.T) {
 	c := begin(t)
 	link := c.request("{}").LinkURL
 	for _, name := range []string{"password", "d", "m", "expires", "x"} {
-		kind, body := encode(formPart{disposition: "name=" + name, content: "x"}, aFile("file", "b", "one"))
+		kind, body := encode(formPart{disposition: "name=" + name, content: "x"}, aFile("b", "one"))
 		c.Send("POST "+link, body, "Content-Type", kind).Want(400, "the parameter "+name+" is not for guests")
 	}
 	c.wantNothing("a form of a guest")

@@ -42,15 +42,6 @@ func (c caller) wantNothingLeft() {
 	c.wantCounts(map[string]int{"reserved#": 0})
 }
 
-func TestLargeFileHasLargeParts(t *testing.T) {
-	t.Parallel()
-	most := blob.S3Limits()
-	l := blob.Layout{Length: most.MaxLength(), PartSize: files.PartSize(most, most.MaxLength(), 0)}
-	if l.Check(most) != nil || l.Count() != most.MaxParts {
-		t.Errorf("the largest file has %d parts of %d bytes", l.Count(), l.PartSize)
-	}
-}
-
 func TestUnknownSessionIsNotFound(t *testing.T) {
 	t.Parallel()
 	c := begin(t)

@@ -13,7 +13,7 @@ import (
 // not tell apart, after others like them.
 func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 	t.Parallel()
-	three := []formPart{aFile("file", "same", "one"), aFile("file", "same", "two"), aFile("file", "same", "six")}
+	three := []formPart{aFile("same", "one"), aFile("same", "two"), aFile("same", "six")}
 	send := func(c caller, what, to string, headers ...string) apitest.Answer {
 		switch what {
 		case "a form":
@@ -29,8 +29,8 @@ func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 		return c.Ask("POST "+s.path("/complete"), "", headers...)
 	}
 	for what, want := range map[string]string{ // in the order of the parts
-		"a form": "one two six", "a form with a token that may only upload": "one two six", "a form that is repeated": "one two six",
-		"a session that is completed twice": "one",
+		"a form": "one two six", "a form with a token that may only upload": "one two six",
+		"a form that is repeated": "one two six", "a session that is completed twice": "one",
 	} {
 		for owner, to := range map[string]string{"ann": "", "bob": "d=bob"} {
 			for _, accept := range []string{"application/json", "text/plain"} {

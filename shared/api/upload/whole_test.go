@@ -18,7 +18,7 @@ func TestAPieceOfAFileIsNoFile(t *testing.T) {
 		c.form("", append(someFiles("a"), count(name, value))).Want(400, "session")
 		c.post("file=a&"+name+"="+value, "hello").Want(400, "session")
 	}
-	c.form("bundle=x", []formPart{aFile("file", "a", "hello!", "Content-Range", "bytes 6-11/12")}).Want(400, "session")
+	c.form("bundle=x", []formPart{aFile("a", "hello!", "Content-Range", "bytes 6-11/12")}).Want(400, "session")
 	c.wantNothing("a piece")
 	whole := []formPart{count("dzchunkindex", "0"), count("dztotalchunkcount", "1")}
 	f := c.form("", append(whole, someFiles("whole")...)).Want(200).File()
@@ -31,10 +31,10 @@ func TestACodedPartIsRefused(t *testing.T) {
 	c := begin(t)
 	coded := []string{"Content-Encoding", "deflate"}
 	for what, part := range map[string]formPart{
-		"a second file": aFile("file", "b", "aGk=", coded...), "a password": {`name="password"`, coded, "aGk="},
+		"a second file": aFile("b", "aGk=", coded...), "a password": {`name="password"`, coded, "aGk="},
 	} {
 		c.form("", append(someFiles("a"), part)).Want(415, "Content-Encoding")
 		c.wantNothing(what)
 	}
-	c.form("", []formPart{aFile("file", "a", "1", "Content-Transfer-Encoding", "Binary")}).Want(200)
+	c.form("", []formPart{aFile("a", "1", "Content-Transfer-Encoding", "Binary")}).Want(200)
 }
