@@ -51,13 +51,17 @@ func open(r *http.Request, p params) (in source, parts *form, err error) {
 		}
 		return parts.next, parts, nil
 	case p.bundle != "":
-		return nil, nil, fault.Parameter("bundle", "a bundle is made of the files of a form: curl -F file=@a.txt -F file=@b.txt")
+		return nil, nil, fault.Parameter("bundle",
+			"a bundle is made of the files of a form: curl -F file=@a.txt -F file=@b.txt")
 	case strings.HasPrefix(kindOf(r), "multipart/"):
 		return nil, nil, fault.New(fault.Unsupported, "a form with files must have the Content-Type multipart/form-data")
 	case p.name == "":
-		return nil, nil, fault.Parameter("file", "the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
+		return nil, nil, fault.Parameter("file",
+			"the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
 	}
-	whole := files.Part{Name: p.name, Type: mediaType(r.Header.Get("Content-Type")), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}
+	whole := files.Part{
+		Name: p.name, Type: mediaType(r.Header.Get("Content-Type")), Body: r.Body, Size: r.ContentLength, SHA256: p.digest,
+	}
 	return once(&whole), nil, nil
 }
 

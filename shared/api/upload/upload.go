@@ -121,7 +121,9 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, pa
 func slot(user string, r *http.Request) string { return cmp.Or(user, "source:"+identity.Source(r)) }
 
 // store holds a slot while it reads the body, which takes memory.
-func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u identity.Identity) (page files.Page, err error) {
+func (h handler) store(
+	w http.ResponseWriter, r *http.Request, p params, u identity.Identity,
+) (page files.Page, err error) {
 	places := 1
 	if p.bundle != "" {
 		places = bundlePlaces
@@ -319,7 +321,8 @@ func bundleName(r *http.Request, q url.Values, name string) (string, error) {
 	case bundle == "":
 		return "", fault.Parameter("bundle", "the query parameter bundle is not a file name")
 	case name != "" || r.Header.Get("Repr-Digest") != "":
-		return "", fault.Parameter("bundle", "the parameter bundle cannot be used with the parameter file or with Repr-Digest")
+		return "", fault.Parameter("bundle",
+			"the parameter bundle cannot be used with the parameter file or with Repr-Digest")
 	}
 	return bundle, nil
 }
