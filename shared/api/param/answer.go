@@ -17,13 +17,12 @@ func Lang(r *http.Request, u users.User) string { return LangOf(r.URL.Query().Ge
 
 // LangOf is Lang for a request whose lang parameter is not in the query.
 func LangOf(lang string, r *http.Request, u users.User) string {
-	for _, tag := range []string{lang, u.Lang} {
-		if l, ok := texts.Find(tag); ok {
-			return l.Lang
-		}
+	tags := []string{lang, u.Lang}
+	for _, p := range preferences(r.Header, "Accept-Language") {
+		tags = append(tags, p.value)
 	}
-	for _, v := range preferences(r.Header, "Accept-Language") {
-		if l, ok := texts.Find(v.value); ok {
+	for _, tag := range tags {
+		if l, ok := texts.Find(tag); ok {
 			return l.Lang
 		}
 	}

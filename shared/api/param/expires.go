@@ -46,8 +46,8 @@ func later(text string, now time.Time) (time.Time, error) {
 		's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
 	}
 	unit := units[text[len(text)-1]]
-	n, err := strconv.ParseInt(text[:len(text)-1], 10, 64)
-	if err != nil || unit == 0 || n < 0 || n > int64(maxExpires/unit) || strings.HasPrefix(text, "+") {
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 63)
+	if err != nil || unit == 0 || n > uint64(maxExpires/unit) {
 		return now, strconv.ErrSyntax
 	}
 	return now.Add(time.Duration(n) * unit), nil

@@ -27,11 +27,10 @@ const maxForm = 16 << 10
 // body is a fault if a form is required; otherwise there is no form.
 func Form(r *http.Request, required bool) (url.Values, error) {
 	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
-	isForm := kind == "application/x-www-form-urlencoded"
-	switch {
-	case !isForm && required:
-		return nil, fault.New(fault.Invalid, "the body must be application/x-www-form-urlencoded")
-	case !isForm:
+	if kind != "application/x-www-form-urlencoded" {
+		if required {
+			return nil, fault.New(fault.Invalid, "the body must be application/x-www-form-urlencoded")
+		}
 		return nil, nil
 	}
 	if err := envelope.LimitBody(r, maxForm); err != nil {

@@ -26,20 +26,13 @@ const maxMessage = 500
 func Sending(
 	s *service.Service, base string, r *http.Request, u users.User, d wire.Delivery,
 ) (to files.Sending, err error) {
-	if to.Recipients, err = messages(s.Settings, d); err != nil {
+	lang := LangOf(d.Lang, r, u)
+	usual := files.Message{Text: d.Message, Lang: lang, Base: base, Sender: u.Name, ReplyTo: u.Email}
+	if to.Recipients, err = messages(s.Settings, d, usual); err != nil {
 		return to, err
 	}
 	if _, ok := texts.Find(d.Lang); !ok && d.Lang != "" {
 		return to, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(texts.Tags(), ", "))
-	}
-	lang := LangOf(d.Lang, r, u)
-	for i := range to.Recipients {
-		n := &to.Recipients[i]
-		n.Text = d.Message
-		n.Lang = lang
-		n.Base = base
-		n.Sender = u.Name
-		n.ReplyTo = u.Email
 	}
 	if d.Notify {
 		if u.Email == "" {
@@ -55,32 +48,30 @@ func Sending(
 	return to, err
 }
 
-// messages returns one message for each number and address; an empty one is ignored. Addresses that
-// differ only in case or in the form of their domain count as the same.
-func messages(set service.Settings, d wire.Delivery) (all []files.Message, err error) {
+// messages returns m for each number and address; an empty one is ignored. Addresses that differ
+// only in case or in the form of their domain count as the same.
+func messages(set service.Settings, d wire.Delivery, m files.Message) (all []files.Message, err error) {
 	if err := CheckText("i", d.Message, maxMessage); err != nil {
 		return nil, err
 	}
+	seen := map[string]bool{}
 	to := map[files.Channel]wire.Texts{files.SMS: d.SMS, files.Mail: d.Mail}
 	for _, channel := range files.Channels() {
 		for _, text := range to[channel] {
 			if text == "" {
 				continue
 			}
-			one, err := parsers()[channel](text, set)
-			if err != nil {
+			m.Channel = channel
+			if m.To, err = parsers()[channel](text, set); err != nil {
 				return nil, err
 			}
-			all = append(all, files.Message{Channel: channel, To: one})
+			one := contact.Canonical(m.To) // the form that the limits count by
+			if !seen[one] {
+				seen[one] = true
+				all = append(all, m)
+			}
 		}
 	}
-	seen := map[string]bool{}
-	all = slices.DeleteFunc(all, func(m files.Message) bool {
-		one := contact.Canonical(m.To) // the form that the limits count by
-		again := seen[one]
-		seen[one] = true
-		return again
-	})
 	if len(all) > files.MaxRecipients {
 		return nil, fault.Parameter("c, m",
 			"the parameters c and m allow at most %d recipients together", files.MaxRecipients)

@@ -36,33 +36,41 @@ const (
 // before the next call.
 type source func() (*files.Part, error)
 
-// open reads only the request's headers. A form sets password once it has been read.
-func open(r *http.Request, p params, password *string) (source, error) {
-	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
+// open reads only the request's headers. parts is nil for a body that is a file itself.
+func open(r *http.Request, p params) (in source, parts *form, err error) {
 	switch {
 	case p.begun != nil:
-		*password = *p.begun.password
-		p.begun.password = password
-		return p.begun.next, nil
-	case kind == "multipart/form-data":
-		parts, err := newForm(r, ahead(r))
-		if err != nil {
-			return nil, err
+		return p.begun.next, p.begun, nil
+	case isForm(r):
+		if parts, err = newForm(r, ahead(r)); err != nil {
+			return nil, nil, err
 		}
-		parts.digest, parts.guest = p.digest, p.guest
-		parts.password = password
+		parts.digest, parts.guest = p.digest, p.guests != nil
 		if p.bundle != "" {
-			return once(pack(parts, p.bundle, p.written, r.ContentLength)), nil
+			return once(pack(parts, p.bundle, p.written, r.ContentLength)), parts, nil
 		}
-		return parts.next, nil
+		return parts.next, parts, nil
 	case p.bundle != "":
-		return nil, fault.Parameter("bundle", "a bundle is made of the files of a form: curl -F file=@a.txt -F file=@b.txt")
-	case strings.HasPrefix(kind, "multipart/"):
-		return nil, fault.New(fault.Unsupported, "a form with files must have the Content-Type multipart/form-data")
+		return nil, nil, fault.Parameter("bundle",
+			"a bundle is made of the files of a form: curl -F file=@a.txt -F file=@b.txt")
+	case strings.HasPrefix(kindOf(r), "multipart/"):
+		return nil, nil, fault.New(fault.Unsupported, "a form with files must have the Content-Type multipart/form-data")
 	case p.name == "":
-		return nil, fault.Parameter("file", "the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
+		return nil, nil, fault.Parameter("file",
+			"the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
 	}
-	return once(&files.Part{Name: p.name, Type: mediaType(r.Header.Get("Content-Type")), Body: r.Body, Size: r.ContentLength, SHA256: p.digest}), nil
+	whole := files.Part{
+		Name: p.name, Type: mediaType(r.Header.Get("Content-Type")), Body: r.Body, Size: r.ContentLength, SHA256: p.digest,
+	}
+	return once(&whole), nil, nil
+}
+
+func isForm(r *http.Request) bool { return kindOf(r) == "multipart/form-data" }
+
+// kindOf returns the type of a body, without parameters.
+func kindOf(r *http.Request) string {
+	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
+	return kind
 }
 
 // once is a source of one file.
@@ -93,7 +101,7 @@ type form struct {
 	parts    int
 	most     int    // parts
 	digest   []byte // of the first file
-	password *string
+	password string
 	bundle   bool      // names are paths
 	guest    bool      // no other parts are allowed
 	page     []string  // names of fields that count only before the first file
@@ -214,7 +222,7 @@ func (s *form) field(part *formPart) error {
 		return notForGuests(name)
 	case name == "password":
 		text, err := io.ReadAll(io.LimitReader(part, 4*param.MaxLinkPassword+1))
-		*s.password = string(text)
+		s.password = string(text)
 		return bodyError(err)
 	case slices.Contains(wire.OptionNames(wire.Limit), name):
 		return fault.Parameter(name, "the parameter %s belongs in the address: /upload?%s=...", name, name)
@@ -247,17 +255,12 @@ func (p *formPart) fileName(inBundle bool) (name string, isFile bool) {
 	if inBundle && has {
 		return bundledName(raw), true
 	}
-	return cmp.Or(wire.CleanFileName(unescape(raw)), "file"), true
+	return cmp.Or(wire.CleanFileName(escapes.Replace(raw)), "file"), true
 }
 
-// unescape reverses the escapes in a form's names (WHATWG HTML, "multipart/form-data
-// encoding algorithm"). Clients percent-encode nothing else.
-func unescape(name string) string {
-	if !strings.Contains(name, "%") {
-		return name // the replacer would cost more than the rest of the form
-	}
-	return strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "").Replace(name)
-}
+// escapes are those in a form's names (WHATWG HTML, "multipart/form-data encoding algorithm").
+// Clients percent-encode nothing else.
+var escapes = strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "")
 
 // mediaType returns the type that a client states, as far as it can be read. Even types that
 // browsers run are kept, as files are sent only as attachments.

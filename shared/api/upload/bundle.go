@@ -108,5 +108,5 @@ func (p *packer) pack() error {
 // bundledName returns the path of a file in a bundle, which may have folders. The bundle refuses a
 // path that is not clean.
 func bundledName(raw string) string {
-	return strings.TrimPrefix(unescape(wire.UTF8(raw)), "./")
+	return strings.TrimPrefix(escapes.Replace(wire.UTF8(raw)), "./")
 }

@@ -41,7 +41,7 @@ func FuzzFilesOfABodyAreSafe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, name string, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", kind)
-		in, err := open(r, params{name: wire.CleanFileName(name)}, new(string))
+		in, _, err := open(r, params{name: wire.CleanFileName(name)})
 		total := 0
 		for n := 0; err == nil; n++ {
 			var part *files.Part
@@ -118,6 +118,21 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 			t.Errorf("%q is %s, and then %s, %v", body, text, same, err)
 		}
 	})
+}
+
+func TestADigestIsReadOrRefused(t *testing.T) {
+	t.Parallel()
+	const good = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"
+	for header, want := range map[string]int{ // bytes of a SHA-256, or -1
+		good: 32, "sha-512=:AAAA:, " + good: 32, good + ";x=1": 32, "sha-512=:AAAA:": 0, "": 0,
+		"sha-256=abc": -1, "sha-256=::": -1, "sha-256=:abc:": -1, "sha-256=:AAAA:": -1, "sha-256=": -1,
+		"sha-256": -1, "x": -1, good + ",": -1, strings.TrimSuffix(good, ":"): -1,
+	} {
+		sum, err := reprDigest(header)
+		if len(sum) != max(want, 0) || fault.Is(err, fault.Invalid) != (want < 0) {
+			t.Errorf("%q gives %x, %v", header, sum, err)
+		}
+	}
 }
 
 func FuzzDigestIsReadOrRefused(f *testing.F) {

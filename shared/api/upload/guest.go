@@ -39,7 +39,7 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 	caller.Login = "request"
 	secret, known := h.secret(r, q)
 	if !known && q.Password != "" {
-		err := param.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD")
+		err = param.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD")
 		if err != nil {
 			return q, id, err
 		}
@@ -143,19 +143,13 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h.setCookie(w, r)
-	var begun *form
-	if h.isPage(r) {
-		if r, begun, err = h.pageForm(r, id); err != nil {
-			return err
-		}
-	}
 	if err := called(id, r.URL.Query().Get("by")); err != nil {
 		return err
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return h.about(w, r, q, id)
 	}
-	page, err := h.take(w, r, id, &q, begun)
+	page, err := h.take(w, r, id, &q)
 	if err != nil {
 		return err
 	}
@@ -174,12 +168,10 @@ func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request,
 		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: param.Time(q.Expires), Protected: q.Password != "",
 	}
 	if q.MaxBytes > 0 {
-		left := max(0, q.MaxBytes-q.Bytes)
-		out.BytesLeft = &left
+		out.BytesLeft = new(max(0, q.MaxBytes-q.Bytes))
 	}
 	if q.MaxFiles > 0 {
-		left := max(0, q.MaxFiles-q.Files)
-		out.FilesLeft = &left
+		out.FilesLeft = new(max(0, q.MaxFiles-q.Files))
 	}
 	if _, known := h.secret(r, q); known {
 		var err error
@@ -195,7 +187,8 @@ const formOverhead = 1 << 20
 
 // bound refuses what a request does not accept before the bytes arrive, as far as that is known by
 // then. It makes one call to the table, and one more for a request with limits.
-func (h handler) bound(r *http.Request, q links.Request, p params, u identity.Identity) error {
+func (h handler) bound(r *http.Request, p params, u identity.Identity) error {
+	q := p.guests
 	most, bytes := h.ports.MaxBody, int64(0)
 	if q.MaxBytes > 0 {
 		if left := max(0, q.MaxBytes-q.Bytes) + formOverhead; most == 0 || left < most {
@@ -210,11 +203,6 @@ func (h handler) bound(r *http.Request, q links.Request, p params, u identity.Id
 		return err
 	}
 	return envelope.LimitBody(r, most)
-}
-
-func isForm(r *http.Request) bool {
-	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
-	return kind == "multipart/form-data"
 }
 
 // writeSent tells a guest what has arrived, without links.

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 )
 
@@ -42,24 +40,5 @@ func TestThousandConcurrentUploadsLoseNone(t *testing.T) {
 	}
 	for _, f := range listed[:20] {
 		expect.Equal(t, f.Name, c.Get(f.LinkURL), f.Name)
-	}
-}
-
-func TestRestartNeverReusesAnID(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	c := apitest.Open(t, dir).Begin()
-	for range 3 {
-		c.Upload("file=x", "1")
-	}
-	c.Ask("DELETE /files/3", "").Want(200) // this frees no id
-	for range 2 {                          // nor does the file's final removal
-		c.Clock.Advance(100 * 24 * time.Hour)
-		c.Service.Sweep(t.Context())
-	}
-	for id := int64(4); id < 7; id++ {
-		c.Close()
-		c = apitest.Open(t, dir).Begin()
-		expect.Equal(t, "the id after a restart", c.Upload("file=x", "1").ID, id)
 	}
 }

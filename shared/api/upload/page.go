@@ -31,9 +31,6 @@ const maxFields = 16 << 10
 // pageForm reads the fields of a page's form up to its first file. It adds them to the query, which
 // a form cannot set. It leaves out empty fields, and splits lists of recipients.
 func (h handler) pageForm(r *http.Request, u identity.Identity) (*http.Request, *form, error) {
-	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
-		return r, nil, err
-	}
 	f, err := newForm(r, r.Body) // its buffer is small: no slot is taken yet
 	if err != nil {
 		return r, nil, err
@@ -42,7 +39,6 @@ func (h handler) pageForm(r *http.Request, u identity.Identity) (*http.Request, 
 	if u.Guest != nil {
 		names = wire.OptionNames(wire.GuestPage)
 	}
-	f.password = new(string)
 	f.page, f.guest = names, u.Guest != nil
 	q, err := param.Query(r)
 	for left := int64(maxFields); err == nil; {
@@ -60,9 +56,11 @@ func (h handler) pageForm(r *http.Request, u identity.Identity) (*http.Request, 
 			err = f.field(part)
 		}
 	}
-	r, address := r.WithContext(r.Context()), *r.URL
-	address.RawQuery = q.Encode()
-	r.URL = &address
+	if err == nil && u.Guest != nil {
+		err = called(u, q.Get("by"))
+	}
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = q.Encode()
 	return r, f, err
 }
 

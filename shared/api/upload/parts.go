@@ -45,36 +45,38 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identi
 		return err
 	}
 	out := make([]wire.SignedPart, 0, len(in.Numbers))
-	seen, count := map[int]bool{}, h.files.Layout(sess).Count()
+	seen, count := map[string]bool{}, h.files.Layout(sess).Count()
 	for _, n := range in.Numbers {
-		if n < 1 || n > count || seen[n] {
+		number := strconv.Itoa(n)
+		if n < 1 || n > count || seen[number] {
 			return fault.Parameter("numbers", "the file has parts 1 to %d; ask for each only once", count)
 		}
-		seen[n] = true
-		s, err := h.sign(r, sess, n, in.CRC64NVME[strconv.Itoa(n)])
+		seen[number] = true
+		s, err := h.sign(r, sess, n, in.CRC64NVME[number])
 		if err != nil {
 			return err
 		}
 		out = append(out, s)
 	}
-	for n, sum := range in.CRC64NVME {
-		if number, err := strconv.Atoi(n); err != nil || sum == "" || strconv.Itoa(number) != n || !seen[number] {
+	for number, sum := range in.CRC64NVME {
+		if sum == "" || !seen[number] {
 			return fault.Parameter("crc64nvme", "crc64nvme names a part that is not in numbers")
 		}
 	}
 	return envelope.WriteJSON(w, http.StatusOK, wire.SignedParts{Parts: out})
 }
 
-func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (wire.SignedPart, error) {
+func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (out wire.SignedPart, err error) {
 	value, err := parseSum(sum)
 	if err != nil {
-		return wire.SignedPart{}, err
+		return out, err
 	}
-	expires := min(h.ports.Now().Add(signedLife).Unix(), sess.Expires)
-	life := time.Duration(expires-h.ports.Now().Unix()) * time.Second
-	out := wire.SignedPart{
-		Number: number, Size: h.files.Layout(sess).Size(number), Expires: param.Time(expires).Format(time.RFC3339),
-	}
+	now := h.ports.Now()
+	expires := min(now.Add(signedLife).Unix(), sess.Expires)
+	life := time.Duration(expires-now.Unix()) * time.Second
+	out.Number = number
+	out.Size = h.files.Layout(sess).Size(number)
+	out.Expires = param.Time(expires).Format(time.RFC3339)
 	part, err := h.files.SignPart(r.Context(), sess, number, value, life)
 	if errors.Is(err, blob.ErrUnsupported) {
 		out.Method, out.Headers = http.MethodPut, map[string]string{}
@@ -90,7 +92,7 @@ func (h handler) sign(r *http.Request, sess files.Session, number int, sum strin
 		return out, nil // see Receive
 	}
 	if err != nil {
-		return wire.SignedPart{}, fmt.Errorf("signing part %d: %w", number, err)
+		return out, fmt.Errorf("signing part %d: %w", number, err)
 	}
 	out.Method = part.Method
 	out.URL = part.URL
@@ -117,20 +119,17 @@ func Receive(p *api.Ports) http.Handler {
 		id := r.PathValue("id")
 		number := r.PathValue("number")
 		sum := r.Header.Get(checksumHeader)
-		expires, err := strconv.ParseInt(q.Get("e"), 10, 64)
-		if err != nil || !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
+		if !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
 			return fault.New(fault.Forbidden, "the part's URL or headers differ from those that were given out")
 		}
+		expires, _ := strconv.ParseInt(q.Get("e"), 10, 64) // sign has written it, the number and the sum
 		if table.Ended(p.Now(), expires, signedLife) {
 			return fault.New(fault.Forbidden, "the URL of the part has expired; ask for a new one")
 		}
+		n, _ := strconv.Atoi(number)
 		value, err := parseSum(sum)
 		if err != nil {
 			return err
-		}
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			return fault.New(fault.NotFound, "no such part")
 		}
 		sess, err := service.Receiving(r.Context(), id)
 		if err != nil {
@@ -139,7 +138,7 @@ func Receive(p *api.Ports) http.Handler {
 		if length, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && sess.Length < 0 {
 			sess.Length = length
 		}
-		leave, err := p.Slots.Take(cmp.Or(sess.By.User, guestSlot(identity.Source(r))), id+"/"+number, 1)
+		leave, err := p.Slots.Take(slot(sess.By.User, r), id+"/"+number, 1)
 		if err != nil {
 			return err
 		}

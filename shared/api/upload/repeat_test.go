@@ -38,11 +38,6 @@ func TestRepeatedUploadIsStoredOnce(t *testing.T) {
 	}
 	c.wantCounts(map[string]int{"files#ann": 1, "link#": 2, "outbox#": 1, "receipt#": 1})
 	expect.Equal(t, "the link", c.Get(first.File().LinkURL), "hello")
-	forBob := c.post("file=a&d=bob", "hello", files.KeyHeader, "another").Want(200).Files
-	again := c.post("file=a&d=bob", "hello", files.KeyHeader, "another").Want(200).Files
-	if len(again) != 1 || !slices.Equal(again, forBob) {
-		t.Errorf("the repeat for bob lists %+v, want %+v", again, forBob)
-	}
 }
 
 func TestRepeatListsItsFilesAmongManyNewerOnes(t *testing.T) {
@@ -60,13 +55,13 @@ func TestRepeatedFormMayHaveAnotherBoundary(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	send := func(parts ...formPart) apitest.Answer { return c.form("", parts, files.KeyHeader, "k") } // with a random boundary
-	a, b := aFile("file", "a", "one"), aFile("file", "b", "two")
+	a, b := aFile("a", "one"), aFile("b", "two")
 	first := send(a, b).Want(200).Files
 	if again := send(a, b).Want(200).Files; !slices.Equal(again, first) || len(first) != 2 {
 		t.Errorf("the answer is %+v, the first was %+v", again, first)
 	}
 	for _, parts := range [][]formPart{
-		{a}, {a, b, a}, {b, a}, {a, aFile("file", "c", "two")}, {a, aFile("file", "b", "TWO")}, {a, aFile("file", "b", "two ")},
+		{a}, {a, b, a}, {b, a}, {a, aFile("c", "two")}, {a, aFile("b", "TWO")}, {a, aFile("b", "two ")},
 	} {
 		send(parts...).Want(409)
 	}
@@ -82,9 +77,7 @@ func TestIdempotencyKeyIsForOneUpload(t *testing.T) {
 		"another name":        c.keyed("file=b", "hello"),
 		"another body":        c.keyed("file=a", "hallo"),
 		"a longer body":       c.keyed("file=a", "hello!"),
-		"no body":             c.keyed("file=a", ""),
 		"another destination": c.keyed("file=a&d=bob", "hello"),
-		"a recipient":         c.keyed("file=a&m=carla@example.com", "hello"),
 		"another type":        c.keyed("file=a", "hello", "Content-Type", "text/plain"),
 		"another method":      c.Ask("PUT /upload?file=a", "hello", files.KeyHeader, "k"),
 		"a digest":            c.keyed("file=a", "hello", "Repr-Digest", digestOf("hello")),
@@ -109,15 +102,6 @@ func TestConcurrentRepeatIsToldToRetry(t *testing.T) {
 	c.wantFiles("ann", 1)
 }
 
-// TestFailedUploadCanBeRepeated leaves failures of the stores to apitest, where each call fails.
-func TestFailedUploadCanBeRepeated(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	c.keyed("file=a&d=nobody", "hello").Want(400)
-	c.keyed("file=a", "hello", "Repr-Digest", digestOf("another")).Want(400)
-	c.keyed("file=a", "hello").Want(200)
-}
-
 func TestInterruptedUploadCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
@@ -131,23 +115,16 @@ func TestInterruptedUploadCanBeRepeated(t *testing.T) {
 // TestUploadThatLostItsLeaseStoresNothing delays the first upload beyond its lease.
 func TestUploadThatLostItsLeaseStoresNothing(t *testing.T) {
 	t.Parallel()
-	for what, most := range map[string]int64{"without a quota": 0, "under a quota": 100} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			eve := caller{apitest.New(t).Add("eve", apitest.Quota(most))}
-			eve.Calls.Before("blob.Create", func() error {
-				eve.Calls.Before("blob.Create", nil)
-				eve.Clock.Advance(time.Minute)
-				eve.keyed("file=a", "hello").Want(200)
-				return nil
-			})
-			eve.keyed("file=a", "hello").Want(409)
-			eve.wantFiles("eve", 1)
-			if most > 0 {
-				eve.wantUsed("eve", 5)
-			}
-		})
-	}
+	eve := caller{apitest.New(t).Add("eve", apitest.Quota(100))}
+	eve.Calls.Before("blob.Create", func() error {
+		eve.Calls.Before("blob.Create", nil)
+		eve.Clock.Advance(time.Minute)
+		eve.keyed("file=a", "hello").Want(200)
+		return nil
+	})
+	eve.keyed("file=a", "hello").Want(409)
+	eve.wantFiles("eve", 1)
+	eve.wantUsed("eve", 5)
 }
 
 func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
@@ -157,7 +134,6 @@ func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
 	for what, k := range map[string]struct{ query, owner, kind, body, accept string }{
 		"into the caller's area": {"file=a", "ann", "", "hello", "*/*"},
 		"as text":                {"file=a", "ann", "", "hello", "text/plain"},
-		"as a page":              {"file=a", "ann", "", "hello", "text/html"},
 		"into another's area":    {"file=a&d=bob", "bob", "", "hello", "*/*"},
 		"one of two files":       {"", "ann", form, two, "*/*"},
 	} {
@@ -190,7 +166,7 @@ func TestARepeatDoesNotIgnoreThatItHasAPassword(t *testing.T) {
 	header := []string{"Ferry-Link-Password", "open sesame"}
 	c.keyed("file=a", "hello").Want(200)
 	c.keyed("file=a", "hello", header...).Want(409)
-	password, file := formPart{disposition: `name="password"`, content: "open sesame"}, aFile("file", "b", "one")
+	password, file := formPart{disposition: `name="password"`, content: "open sesame"}, aFile("b", "one")
 	c.form("", []formPart{file}, files.KeyHeader, "form").Want(200)
 	c.form("", []formPart{password, file}, files.KeyHeader, "form").Want(409)
 	for _, k := range []struct {

@@ -65,6 +65,10 @@ func (h requests) edit(r *http.Request, u users.User, in wire.NewRequest) (func(
 		return nil, err
 	}
 	options, err := param.Options(r.Context(), h.ports.Service, wire.Limits{Password: param.Value(in.Password)})
+	var notify files.Contact
+	if param.Value(in.Notify) {
+		notify = files.Contact{To: u.Email, Lang: param.Lang(r, u), Base: h.ports.Base(r.Context())}
+	}
 	return func(q *links.Request) {
 		set(&q.Title, in.Title)
 		set(&q.Message, in.Message)
@@ -77,10 +81,7 @@ func (h requests) edit(r *http.Request, u users.User, in wire.NewRequest) (func(
 			q.Password = options.Password
 		}
 		if in.Notify != nil {
-			q.Notify = files.Contact{}
-			if *in.Notify {
-				q.Notify = files.Contact{To: u.Email, Lang: param.Lang(r, u), Base: h.ports.Base(r.Context())}
-			}
+			q.Notify = notify
 		}
 	}, err
 }

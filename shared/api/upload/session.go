@@ -47,7 +47,7 @@ func newSessions(p *api.Ports) http.Handler {
 func (h handler) session(r *http.Request, u identity.Identity, id string, own bool) (files.Session, error) {
 	sess, err := h.files.Session(r.Context(), files.ByOf(u), id, own)
 	if err == nil && !mayUse(u, sess) {
-		return files.Session{}, fault.New(fault.Forbidden, "another login began this upload: the scope of this token does not allow using it")
+		return sess, fault.New(fault.Forbidden, "another login began this upload: the scope of this token does not allow using it")
 	}
 	return sess, err
 }
@@ -96,16 +96,13 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u identity.Identit
 	if err != nil {
 		return err
 	}
-	if u.Guest != nil {
-		next = ""
-	}
 	all := []wire.Session{}
 	for _, sess := range page {
 		if mayUse(u, sess) {
 			all = append(all, h.shown(sess, u))
 		}
 	}
-	if next != "" {
+	if next != "" && u.Guest == nil {
 		w.Header().Set("Link", fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`, h.ports.Base(r.Context()), limit, next))
 	}
 	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"uploads": all})
@@ -212,7 +209,13 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u identity.Identi
 
 // plan checks a request as POST /upload does.
 func (h handler) plan(r *http.Request, u identity.Identity, in wire.NewSession) (files.Plan, error) {
-	p := files.Plan{Name: wire.CleanFileName(in.Name), Type: mediaType(in.Type), PartSize: in.PartSize}
+	p := files.Plan{
+		Name: wire.CleanFileName(in.Name), Type: mediaType(in.Type), PartSize: in.PartSize,
+		Bundle: in.Bundle, Files: in.Files, Length: -1, Streamed: in.Length == nil,
+	}
+	if !p.Streamed {
+		p.Length = *in.Length
+	}
 	if !u.Scope.Allows(identity.ScopeAll) {
 		p.Token = u.Token
 	}
@@ -222,18 +225,13 @@ func (h handler) plan(r *http.Request, u identity.Identity, in wire.NewSession) 
 		return p, fault.Parameter("name", "name is missing, or is not a file name")
 	case strings.ContainsFunc(in.Type, notVisible):
 		return p, fault.Parameter("type", "type must be a media type such as video/mp4, in visible ASCII characters")
-	case in.Length != nil && (*in.Length < 0 || *in.Length > most.MaxLength()):
+	case !p.Streamed && p.Length < 0, p.Length > most.MaxLength():
 		return p, fault.Parameter("length", "length must be from 0 to %d bytes", most.MaxLength())
 	case in.Files < 0, in.Files > bundle.MaxEntries, in.Files > 0 && !in.Bundle:
 		return p, fault.Parameter("files", "files must be the number of files in a bundle, at most %d", bundle.MaxEntries)
 	case in.PartSize < 0 || in.PartSize > most.MaxPart:
 		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes", most.MaxPart)
 	}
-	p.Length, p.Streamed = -1, in.Length == nil
-	if !p.Streamed {
-		p.Length = *in.Length
-	}
-	p.Bundle, p.Files = in.Bundle, in.Files
 	if p.Bundle && p.Type == "" {
 		p.Type = files.BundleType
 	}

@@ -1,7 +1,6 @@
 package upload_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,23 +40,6 @@ func (c caller) wantNothingLeft() {
 		c.Errorf("these are left: %v", left)
 	}
 	c.wantCounts(map[string]int{"reserved#": 0})
-}
-
-func TestLargeFileHasLargeParts(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	if !c.InStack() {
-		c.onDisk(nil)
-	}
-	s := c.begins(fmt.Sprintf(`{"name":"x","length":%d}`, 1<<40))
-	if s.Parts > blob.MaxParts || int64(s.Parts)*s.PartSize < 1<<40 {
-		t.Errorf("a TiB has %d parts of %d bytes", s.Parts, s.PartSize)
-	}
-	most := blob.S3Limits()
-	l := blob.Layout{Length: most.MaxLength(), PartSize: files.PartSize(most, most.MaxLength(), 0)}
-	if l.Check(most) != nil || l.Count() != most.MaxParts {
-		t.Errorf("the largest file has %d parts of %d bytes", l.Count(), l.PartSize)
-	}
 }
 
 func TestUnknownSessionIsNotFound(t *testing.T) {

@@ -65,53 +65,41 @@ func TestWrongSessionRequestIsExplained(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.AddUser("gone", apitest.Password, func(u *users.User) { u.State = users.Disabled })
-	id, before := c.plan("", 2*partSize+10).path(""), len(c.Items())
-	for _, tc := range map[string]struct {
-		method, path, body string
-		status             int
-		words              string
-	}{
-		"a body that is not JSON":    {"POST", "/uploads", "name=x", 400, "JSON"},
-		"an empty body":              {"POST", "/uploads", "", 400, "empty"},
-		"an unknown field":           {"POST", "/uploads", `{"name":"x","length":1,"size":2}`, 400, "size"},
-		"a field of another type":    {"POST", "/uploads", `{"name":"x","length":"1"}`, 400, "length"},
-		"two bodies":                 {"POST", "/uploads", `{"name":"x","length":1}{}`, 400, "more than one JSON value"},
-		"no name":                    {"POST", "/uploads", `{"length":1}`, 400, "name"},
-		"a name that is a folder":    {"POST", "/uploads", `{"name":"a/","length":1}`, 400, "name"},
-		"a disabled user":            {"POST", "/uploads", `{"name":"x","length":1,"d":"gone"}`, 400, "parameter d"},
-		"an unknown user":            {"POST", "/uploads", `{"name":"x","length":1,"d":"nobody"}`, 400, "parameter d"},
-		"no address":                 {"POST", "/uploads", `{"name":"x","length":1,"m":"nowhere"}`, 400, " m "},
-		"an address of another type": {"POST", "/uploads", `{"name":"x","length":1,"m":1}`, 400, `"m" cannot be a number`},
-		"addresses of another type":  {"POST", "/uploads", `{"name":"x","length":1,"m":["a@example.com",1]}`, 400, `"m" cannot be a number`},
-		"one bad address of two":     {"POST", "/uploads", `{"name":"x","length":1,"m":["a@example.com","b"]}`, 400, " m "},
-		"no number":                  {"POST", "/uploads", `{"name":"x","length":1,"c":"12"}`, 400, " c "},
-		"a malformed hash":           {"POST", "/uploads", `{"name":"x","length":1,"sha256":"12"}`, 400, "sha256"},
-		"a part size too large":      {"POST", "/uploads", `{"name":"x","length":1,"partSize":5368709121}`, 400, "partSize"},
-		"a type with a NUL":          {"POST", "/uploads", `{"name":"x","length":1,"type":"text/a\u0000b"}`, 400, "type"},
-		"a type with a line end":     {"POST", "/uploads", `{"name":"x","length":1,"type":"text/a\rb"}`, 400, "type"},
-		"a type beyond ASCII":        {"POST", "/uploads", `{"name":"x","length":1,"type":"text/caf\u00e9"}`, 400, "type"},
-		"a length too large":         {"POST", "/uploads", fmt.Sprintf(`{"name":"x","length":%d}`, blob.S3Limits().MaxLength()+1), 400, "length"},
-		"a length below 0":           {"POST", "/uploads", `{"name":"x","length":-1}`, 400, "length"},
-		"a length of null":           {"POST", "/uploads", `{"name":"x","length":null}`, 400, "length"},
-		"a message to nobody":        {"POST", "/uploads", `{"name":"x","length":1,"i":"hello","c":""}`, 400, "parameter i needs a recipient: c or m"},
-		"an unknown language":        {"POST", "/uploads", `{"name":"x","length":1,"lang":"xx"}`, 400, "parameter lang must be one of en, it"},
-		"a body too large":           {"POST", "/uploads", `{"name":"` + strings.Repeat("x", 64<<10) + `","length":1}`, 413, ""},
-		"101 numbers":                {"POST", id + "/parts", `{"numbers":[1` + strings.Repeat(",1", 100) + `]}`, 400, "1 to 100"},
-		"no numbers":                 {"POST", id + "/parts", `{"numbers":[]}`, 400, "numbers"},
-		"part 0":                     {"POST", id + "/parts", `{"numbers":[0]}`, 400, "1 to 3"},
-		"a part after the last":      {"POST", id + "/parts", `{"numbers":[4]}`, 400, "1 to 3"},
-		"a number twice":             {"POST", id + "/parts", `{"numbers":[1,1]}`, 400, "once"},
-		"a malformed checksum":       {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"1":"xx"}}`, 400, "crc64nvme"},
-		"a checksum of another part": {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"2":"AAAAAAAAAAA="}}`, 400, "crc64nvme"},
-		"a checksum of part 01":      {"POST", id + "/parts", `{"numbers":[1],"crc64nvme":{"01":"AAAAAAAAAAA="}}`, 400, "crc64nvme"},
-		"another length":             {"POST", id + "/parts", `{"numbers":[1],"length":7}`, 400, "length"},
-		"a whole of another length":  {"POST", id + "/complete", `{"length":7}`, 400, "length"},
-		"nothing has arrived":        {"POST", id + "/complete", "", 400, "missing, beginning with 1, 2, 3"},
-		"an unknown session":         {"GET", "/uploads/1-unknown", "", 404, "no upload session"},
-		"an invalid limit":           {"GET", "/uploads?limit=0", "", 400, "limit"},
+	path, before := c.plan("", 2*partSize+10).path, len(c.Items())
+	for body, says := range map[string]string{
+		"name=x": "JSON", "": "empty", `{"name":"x","length":1}{}`: "more than one JSON value",
+		`{"length":1}`: "name", `{"name":"a/","length":1}`: "name",
+		fmt.Sprintf(`{"name":"x","length":%d}`, blob.S3Limits().MaxLength()+1): "length",
+		`{"name":"x","length":"1"}`:  "length",
+		`{"name":"x","length":-1}`:   "length",
+		`{"name":"x","length":null}`: "length",
 	} {
-		c.Ask(tc.method+" "+tc.path, tc.body).Want(tc.status, tc.words)
+		c.Ask("POST /uploads", body).Want(400, says)
 	}
+	for field, says := range map[string]string{
+		`"size":2`: "size", `"d":"gone"`: "parameter d", `"d":"nobody"`: "parameter d",
+		`"m":"nowhere"`: " m ", `"m":["a@example.com","b"]`: " m ", `"c":"12"`: " c ",
+		`"m":1`: `"m" cannot be a number`, `"m":["a@example.com",1]`: `"m" cannot be a number`,
+		`"i":"hello","c":""`: "parameter i needs a recipient: c or m", `"lang":"xx"`: "parameter lang must be one of en, it",
+		`"sha256":"12"`: "sha256", `"partSize":5368709121`: "partSize",
+		`"type":"text/a\u0000b"`: "type", `"type":"text/a\rb"`: "type", `"type":"text/caf\u00e9"`: "type",
+	} {
+		c.Ask("POST /uploads", `{"name":"x","length":1,`+field+`}`).Want(400, says)
+	}
+	for body, says := range map[string]string{
+		`{"numbers":[1` + strings.Repeat(",1", 100) + `]}`: "1 to 100", `{"numbers":[]}`: "1 to 100",
+		`{"numbers":[0]}`: "1 to 3", `{"numbers":[4]}`: "1 to 3", `{"numbers":[1,1]}`: "once",
+		`{"numbers":[1],"crc64nvme":{"1":"xx"}}`: "8 bytes", `{"numbers":[1],"length":7}`: "length",
+		`{"numbers":[1],"crc64nvme":{"2":"AAAAAAAAAAA="}}`:  "not in numbers",
+		`{"numbers":[1],"crc64nvme":{"01":"AAAAAAAAAAA="}}`: "not in numbers",
+	} {
+		c.Ask("POST "+path("/parts"), body).Want(400, says)
+	}
+	c.Ask("POST /uploads", `{"name":"`+strings.Repeat("x", 64<<10)+`","length":1}`).Want(413)
+	c.Ask("POST "+path("/complete"), `{"length":7}`).Want(400, "length")
+	c.Ask("POST "+path("/complete"), "").Want(400, "missing, beginning with 1, 2, 3")
+	c.Ask("GET /uploads/1-unknown", "").Want(404, "no upload session")
+	c.Ask("GET /uploads?limit=0", "").Want(400, "limit")
 	expect.Equal(t, "items", len(c.Items()), before)
 }
 
@@ -290,16 +278,6 @@ func TestPartReplacedByAShorterLastOne(t *testing.T) {
 	data := content(partSize + 7)
 	c.stream(s, data)
 	c.completes(s, fmt.Sprintf(`{"length":%d}`, len(data)), data)
-}
-
-func TestResentPartReplacesTheFirst(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	first, second := content(partSize+9), content(partSize+9)
-	s := c.sent("", first)
-	c.sendAll(s, second)
-	c.complete(s, fmt.Sprintf(`{"crc64nvme":%q}`, crc(first))).Want(400, hexOf(second))
-	c.completes(s, "", second)
 }
 
 // TestListedOriginsMaySendParts sends a browser's preflight and then the part.

@@ -2,7 +2,6 @@ package upload_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"mime/multipart"
 	"net/textproto"
@@ -95,14 +94,14 @@ type formPart struct {
 }
 
 // aFile returns a part as curl -F sends it.
-func aFile(field, name, content string, headers ...string) formPart {
-	return formPart{fmt.Sprintf(`name="%s"; filename="%s"`, field, name), headers, content}
+func aFile(name, content string, headers ...string) formPart {
+	return formPart{`name="file"; filename="` + name + `"`, headers, content}
 }
 
 // someFiles returns files with these names, which are their contents too.
 func someFiles(names ...string) (parts []formPart) {
 	for _, name := range names {
-		parts = append(parts, aFile("file", name, name))
+		parts = append(parts, aFile(name, name))
 	}
 	return parts
 }

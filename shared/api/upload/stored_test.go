@@ -13,7 +13,7 @@ import (
 // not tell apart, after others like them.
 func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 	t.Parallel()
-	three := []formPart{aFile("file", "same", "one"), aFile("file", "same", "two"), aFile("file", "same", "six")}
+	three := []formPart{aFile("same", "one"), aFile("same", "two"), aFile("same", "six")}
 	send := func(c caller, what, to string, headers ...string) apitest.Answer {
 		switch what {
 		case "a form":
@@ -23,17 +23,14 @@ func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 		case "a form that is repeated":
 			c.form(to, three, "Idempotency-Key", "k").Want(200)
 			return c.form(to, three, append(headers, "Idempotency-Key", "k")...)
-		case "a body":
-			return c.post("file=same&"+to, "one", headers...)
-		case "PUT of a name":
-			return c.Ask("PUT /upload/same?"+to, "one", headers...)
 		}
 		s := c.sent(map[string]string{"d=bob": `,"d":"bob"`}[to], "one")
 		c.complete(s, "").Want(200)
 		return c.Ask("POST "+s.path("/complete"), "", headers...)
 	}
-	for _, what := range []string{
-		"a form", "a form with a token that may only upload", "a form that is repeated", "a body", "PUT of a name", "a session that is completed twice",
+	for what, want := range map[string]string{ // in the order of the parts
+		"a form": "one two six", "a form with a token that may only upload": "one two six",
+		"a form that is repeated": "one two six", "a session that is completed twice": "one",
 	} {
 		for owner, to := range map[string]string{"ann": "", "bob": "d=bob"} {
 			for _, accept := range []string{"application/json", "text/plain"} {
@@ -50,7 +47,6 @@ func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 					for id := range strings.SplitSeq(answer.Header.Get("Ferry-Files"), ", ") {
 						stored = append(stored, c.Get(links[id]))
 					}
-					want := map[bool]string{true: "one two six", false: "one"}[strings.HasPrefix(what, "a form")] // in the order of the parts
 					expect.Equal(t, "what it names", strings.Join(stored, " "), want)
 					if accept == "text/plain" {
 						for link := range strings.Lines(answer.Text) {
@@ -62,31 +58,6 @@ func TestEveryAnswerThatStoresNamesWhatItStored(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestABundleIsNamedAsTheOneFileThatItIs(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	c.Fill(2)
-	c.form("bundle=all.zip", someFiles("a", "b")).Want(200).WantHeaders("Ferry-Files", "3")
-}
-
-func TestWhatStoresNothingNamesNothing(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	c.keyed("file=a", "hello").Want(200)
-	for what, a := range map[string]apitest.Answer{
-		"a refusal":        c.post("file=a&d=nobody", "hello").Want(400),
-		"another file":     c.keyed("file=a", "hallo").Want(409),
-		"a list":           c.Ask("GET /download/list", "").Want(200),
-		"a new session":    c.Ask("POST /uploads", `{"name":"a","length":1}`).Want(201),
-		"missing parts":    c.complete(c.plan("", 5), "").Want(400),
-		"a move":           c.Ask("DELETE /files/1", "").Want(200),
-		"a file that went": c.keyed("file=a", "hello").Want(410),
-	} {
-		expect.Equal(t, what, a.Header.Values("Ferry-Files"), nil)
-	}
-	expect.Equal(t, "the envelope of a refusal", c.Ask("PUT /upload/x?m=nowhere", "x", "Accept", "text/plain").Want(400).Status, 400)
 }
 
 func TestAGuestsAnswerListsWhatTheGuestSentInItsOrder(t *testing.T) {

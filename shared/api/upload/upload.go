@@ -53,42 +53,39 @@ func newHandler(p *api.Ports) handler {
 
 // upload checks as much as it can before it reads the first byte of the body.
 func (h handler) upload(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
-	var begun *form
-	if h.isPage(r) {
-		var err error
-		if r, begun, err = h.pageForm(r, u); err != nil {
-			return err
-		}
-	}
-	page, err := h.take(w, r, u, nil, begun)
-	if err != nil {
+	page, err := h.take(w, r, u, nil)
+	switch {
+	case err != nil:
 		return err
-	}
-	if begun != nil {
+	case h.isPage(r):
 		return toSent(w, u, page)
 	}
 	return h.answer(w, r, u.User, page)
 }
 
-// take stores what a user sends, or what a guest sends through the link of a request. begun is the
-// form of a page whose first fields have been read, or nil.
-func (h handler) take(w http.ResponseWriter, r *http.Request, u identity.Identity, q *links.Request, begun *form) (files.Page, error) {
+// take stores what a user sends, or what a guest sends through the link of a request.
+func (h handler) take(
+	w http.ResponseWriter, r *http.Request, u identity.Identity, guests *links.Request,
+) (page files.Page, err error) {
 	if err := envelope.LimitBody(r, h.ports.MaxBody); err != nil {
-		return files.Page{}, err
+		return page, err
+	}
+	var begun *form
+	if h.isPage(r) {
+		if r, begun, err = h.pageForm(r, u); err != nil {
+			return page, err
+		}
 	}
 	p, err := h.params(r, u)
 	if err != nil {
-		return files.Page{}, err
+		return page, err
 	}
-	p.begun = begun
+	p.guests, p.begun = guests, begun
 	if begun != nil {
 		p.list = 0
 	}
-	if q != nil {
-		p.bound = func() error { return h.bound(r, *q, p, u) }
-	}
 	envelope.LongBody(r)
-	page, err := h.store(w, r, p, u)
+	page, err = h.store(w, r, p, u)
 	if err == nil && len(p.sending.Recipients) > 0 {
 		h.ports.Notify()
 	}
@@ -111,51 +108,44 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, pa
 		return api.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
 	}
 	link := h.ports.DownloadLink(r, u, blob.Files)
-	var text strings.Builder
+	text := ""
 	for _, f := range page.Files {
-		text.WriteString(link + f.Token + "\n")
+		text += link + f.Token + "\n"
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	return envelope.WriteText(w, http.StatusOK, []byte(text.String()))
+	return envelope.WriteText(w, http.StatusOK, []byte(text))
 }
 
-// slot returns the name whose slots an upload takes. Guests have no name, so those at one address
-// share their slots.
-func slot(u identity.Identity) string {
-	if u.Guest != nil {
-		return guestSlot(u.Guest.Source)
-	}
-	return u.Name
-}
-
-func guestSlot(source string) string { return "source:" + source }
+// slot returns the name whose slots a user takes. Guests have no name, so those at one address share
+// their slots.
+func slot(user string, r *http.Request) string { return cmp.Or(user, "source:"+identity.Source(r)) }
 
 // store holds a slot while it reads the body, which takes memory.
-func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u identity.Identity) (files.Page, error) {
+func (h handler) store(
+	w http.ResponseWriter, r *http.Request, p params, u identity.Identity,
+) (page files.Page, err error) {
 	places := 1
 	if p.bundle != "" {
 		places = bundlePlaces
 	}
-	leave, err := h.ports.Slots.Take(slot(u), "", places)
+	leave, err := h.ports.Slots.Take(slot(u.Name, r), "", places)
 	if err != nil {
-		return files.Page{}, err
+		return page, err
 	}
 	defer leave()
-	var password string
-	incoming, err := open(r, p, &password)
+	incoming, parts, err := open(r, p)
 	if err != nil {
-		return files.Page{}, err
+		return page, err
 	}
 	// An idempotency key does not cover the body, because a form's boundary differs each time. A
 	// Repeat compares the files instead.
-	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
-	what := []string{r.URL.Query().Encode(), kind, r.Header.Get("Repr-Digest")}
+	what := []string{r.URL.Query().Encode(), kindOf(r), r.Header.Get("Repr-Digest")}
 	if p.sending.Password != "" {
 		what = append(what, "protected") // by a header; a Repeat is told about a form's password
 	}
 	hold, err := h.hold(r, u, r.ContentLength, what...)
 	if err != nil {
-		return files.Page{}, err
+		return page, err
 	}
 	done := false
 	defer func() { // even after a panic
@@ -165,24 +155,25 @@ func (h handler) store(w http.ResponseWriter, r *http.Request, p params, u ident
 	}()
 	up, err := h.receiver(r, p, u, hold)
 	if err != nil {
-		return files.Page{}, err
+		return page, err
 	}
 	if again, ok := up.(*files.Repeat); ok && p.unnamed { // the clock has moved on: keep the first attempt's name
 		p.name = again.Name()
 	}
-	if err = receive(r.Context(), up, incoming, p); err == nil && password != "" { // the form has it, not the header
+	err = receive(r.Context(), up, incoming, p)
+	if err == nil && parts != nil && parts.password != "" { // it is not in the header
 		var o files.Options
-		if o, err = param.Options(r.Context(), h.ports.Service, wire.Limits{Password: password}); err == nil {
+		if o, err = param.Options(r.Context(), h.ports.Service, wire.Limits{Password: parts.password}); err == nil {
 			up.Protect(o.Password)
 		}
 	}
 	if err != nil {
 		up.Abort(r.Context())
-		return files.Page{}, err
+		return page, err
 	}
-	page, err := up.Commit(r.Context(), p.list)
+	page, err = up.Commit(r.Context(), p.list)
 	done = err == nil
-	if done && !p.guest {
+	if done && p.guests == nil {
 		nameStored(w, up.Stored()...)
 	}
 	return page, err
@@ -212,8 +203,8 @@ func (h handler) receiver(r *http.Request, p params, u identity.Identity, hold *
 	if _, ok := hold.Result(); ok {
 		return hold.Repeat(u, p.owner)
 	}
-	if p.bound != nil {
-		if err := p.bound(); err != nil {
+	if p.guests != nil {
+		if err := h.bound(r, p, u); err != nil {
 			return nil, err
 		}
 	}
@@ -266,47 +257,50 @@ func (h handler) hold(r *http.Request, u identity.Identity, bytes int64, what ..
 
 // params is what a request says outside its body.
 type params struct {
-	owner   string    // the user whose area the files go to
-	guest   bool      // a guest sends them
-	name    string    // the name of a single file; if empty, its part has the name
-	unnamed bool      // the name was made from the clock
-	bundle  string    // the name of the bundle that the form becomes; empty if it does not
-	written time.Time // the time of the files in a bundle
-	digest  []byte    // the SHA-256 of a single file; nil if not stated
+	owner   string         // the user whose area the files go to
+	guests  *links.Request // through whose link a guest sends them; nil for a user
+	name    string         // the name of a single file; if empty, its part has the name
+	unnamed bool           // the name was made from the clock
+	bundle  string         // the name of the bundle that the form becomes; empty if it does not
+	written time.Time      // the time of the files in a bundle
+	digest  []byte         // the SHA-256 of a single file; nil if not stated
 	sending files.Sending
-	begun   *form        // of a page, with its first fields read; nil for other clients
-	bound   func() error // refuses what a guest may not store, before it is read; nil for a user
-	list    int          // how many of the caller's newest files the answer lists; 0 lists those of the request
+	begun   *form // of a page, with its first fields read; nil for other clients
+	list    int   // how many of the caller's newest files the answer lists; 0 lists those of the request
 }
 
-func (h handler) params(r *http.Request, u identity.Identity) (params, error) {
+func (h handler) params(r *http.Request, u identity.Identity) (p params, err error) {
 	q, err := param.Query(r)
 	where := "the parameter file"
 	if err == nil && u.Guest == nil {
 		where, err = "the parameter file, or the end of the path,", checkNames(q)
 	}
 	if err != nil {
-		return params{}, err
+		return p, err
 	}
 	name := cmp.Or(q.Get("file"), r.PathValue("name"))
-	p := params{guest: u.Guest != nil, name: wire.CleanFileName(name)}
+	p.name = wire.CleanFileName(name)
 	if name != "" && p.name == "" {
-		return params{}, fault.Parameter("file", "%s is not a file name", where)
+		return p, fault.Parameter("file", "%s is not a file name", where)
 	}
-	if p.bundle, p.written, err = h.bundle(r, q, p.name); err != nil {
-		return params{}, err
+	if p.bundle, err = bundleName(r, q, p.name); err != nil {
+		return p, err
+	}
+	p.written = h.ports.Now()
+	if r.Header.Get(files.KeyHeader) != "" { // a repeated request must make the same bytes
+		p.written = time.Unix(0, 0)
 	}
 	d, err := param.Delivery(q)
 	if err != nil {
-		return params{}, err
+		return p, err
 	}
 	if p.owner, err = owner(d.To, u); err != nil {
-		return params{}, err
+		return p, err
 	}
 	if lists(r, u, p.owner) {
 		p.list = files.PageSize
 	}
-	if p.guest && p.name == "" && !isForm(r) {
+	if u.Guest != nil && p.name == "" && !isForm(r) {
 		p.name, p.unnamed = h.ports.Now().UTC().Format("2006-01-02 15.04.05"), true // curl -T gives no name
 	}
 	if p.digest, err = reprDigest(r.Header.Get("Repr-Digest")); err != nil || u.Guest != nil {
@@ -317,23 +311,20 @@ func (h handler) params(r *http.Request, u identity.Identity) (params, error) {
 	return p, err
 }
 
-// bundle returns the name of the bundle that the form of a request becomes, if any, and the time of
-// its files. With an Idempotency-Key the time is fixed, because a repeated request must make the
-// same bytes.
-func (h handler) bundle(r *http.Request, q url.Values, name string) (string, time.Time, error) {
-	if !q.Has("bundle") {
-		return "", time.Time{}, nil
-	}
+// bundleName returns the name of the bundle that the form of a request becomes, if any. name is that
+// of a single file.
+func bundleName(r *http.Request, q url.Values, name string) (string, error) {
 	bundle := wire.CleanFileName(q.Get("bundle"))
 	switch {
+	case !q.Has("bundle"):
+		return "", nil
 	case bundle == "":
-		return "", time.Time{}, fault.Parameter("bundle", "the query parameter bundle is not a file name")
+		return "", fault.Parameter("bundle", "the query parameter bundle is not a file name")
 	case name != "" || r.Header.Get("Repr-Digest") != "":
-		return "", time.Time{}, fault.Parameter("bundle", "the parameter bundle cannot be used with the parameter file or with Repr-Digest")
-	case r.Header.Get(files.KeyHeader) != "":
-		return bundle, time.Unix(0, 0), nil
+		return "", fault.Parameter("bundle",
+			"the parameter bundle cannot be used with the parameter file or with Repr-Digest")
 	}
-	return bundle, h.ports.Now(), nil
+	return bundle, nil
 }
 
 // checkNames returns a fault for a query parameter that looks misspelt, because a misspelt limit
