@@ -112,11 +112,10 @@ func TestADownloadTakesOneOfALimitedLink(t *testing.T) {
 		store    bool
 		password string
 	}{
-		"small":                           {100, false, ""},
-		"large":                           {20 << 20, false, ""},
-		"large, in parallel from a store": {70 << 20, true, ""},
-		"protected":                       {100, false, linkPassword},
-		"protected, from a store":         {20 << 20, true, linkPassword},
+		"small":                           {size: 100},
+		"large":                           {size: 20 << 20},
+		"large, in parallel from a store": {size: 70 << 20, store: true},
+		"protected":                       {size: 100, password: linkPassword},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -1,11 +1,9 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -76,31 +74,14 @@ func TestMissingLoginIsReported(t *testing.T) {
 	bearer, err := c.Login(t.Context(), "ann", password)
 	must(t, err)
 	must(t, c.Logout(t.Context(), bearer))
-	asked := 0
-	mine := connect(t, s, "", func(o *client.Options) {
-		o.Bearer = func(_ context.Context, refused string) (string, error) {
-			if asked++; refused != "" {
-				return "", client.ErrNoLogin
-			}
-			return bearer, nil
-		}
-	})
-	if _, err := mine.File(t.Context(), client.UserArea, 1); !errors.Is(err, client.ErrNoLogin) || asked != 2 {
-		t.Errorf("after %d questions: %v", asked, err)
+	if _, err := using(t, s, bearer).File(t.Context(), client.UserArea, 1); !errors.Is(err, client.ErrNoLogin) {
+		t.Error(err)
 	}
 }
 
-func TestErrorSaysWhatTheServiceSaid(t *testing.T) {
+func TestAnUploadForNobodyOrWithoutANameIsRefused(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
-	for what, d := range map[string]client.Delivery{
-		"the parameter d is not a user name": {To: "nobody"}, "parameter c is not a telephone number": {SMS: []string{"12"}}, "parameter m is not an e-mail": {Mail: []string{"x"}},
-	} {
-		_, err := c.Upload(t.Context(), "a", "", []byte("x"), d)
-		if err == nil || !strings.Contains(err.Error(), what) || client.StatusOf(err) != http.StatusBadRequest {
-			t.Errorf("%v, want %q", err, what)
-		}
-	}
 	if _, err := c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{To: "nobody"}}); !errors.Is(err, client.ErrUnknownUser) {
 		t.Errorf("a session for nobody: %v", err)
 	}
@@ -150,18 +131,15 @@ func TestAFileThatTheAnswerDoesNotNameIsNotGuessed(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			var sent atomic.Int64
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c := against(t, func(w http.ResponseWriter, r *http.Request) {
 				if strings.HasSuffix(r.URL.Path, "/upload") {
 					sent.Add(1)
 				}
-				w.Header().Set("Content-Type", "application/json")
 				if k.named != "" {
 					w.Header().Set("Ferry-Files", k.named)
 				}
 				fmt.Fprintf(w, `{"bearer":"a bearer","files":[%s]}`, k.listed)
-			}))
-			t.Cleanup(s.Close)
-			c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
+			})
 			f, err := c.Upload(t.Context(), "a", "", []byte("x"), client.Delivery{})
 			if f.ID != k.want || errors.Is(err, client.ErrUnnamed) != (k.want == 0) || sent.Load() != 1 {
 				t.Errorf("after %d requests: %+v, %v", sent.Load(), f, err)
@@ -227,13 +205,6 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 	}
 	if n := d.Notifications[0]; n.To != "carla@example.com" || n.Channel != "mail" || n.State != "queued" || n.Created.IsZero() || !n.Sent.IsZero() {
 		t.Errorf("the notification is %+v", n)
-	}
-	f, err = c.Put(t.Context(), client.Source{Name: "b", Length: 1, Content: strings.NewReader("x")}, client.PutOptions{
-		Delivery: client.Delivery{SMS: []string{"+393401234567"}, Notify: true},
-	})
-	must(t, err)
-	if d, err := c.File(t.Context(), client.UserArea, f.ID); err != nil || !d.Notify || len(d.Notifications) != 1 || d.Notifications[0].Channel != "sms" {
-		t.Errorf("the details of a session's file are %+v, %v", d, err)
 	}
 	if _, err := c.Sent(t.Context(), "bob", 99); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a file that was not sent: %v", err)

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 
@@ -47,18 +46,5 @@ func TestLinksAreMadeChangedAndEnded(t *testing.T) {
 	name := "b.txt"
 	if now, err := c.ChangeFile(ctx, f.ID, client.ChangeFile{Name: &name}); err != nil || now.Name != name || now.Expires != d.Expires {
 		t.Errorf("%+v, %v", now, err)
-	}
-}
-
-func TestAnUploadInPartsHasTheSameOptions(t *testing.T) {
-	t.Parallel()
-	_, c := start(t)
-	content := []byte("content")
-	src := client.Source{Name: "a.txt", Length: int64(len(content)), Content: bytes.NewReader(content)}
-	f, err := c.Put(t.Context(), src, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{Expires: "7d", Downloads: 3, Password: "open sesame"}}})
-	must(t, err)
-	d, err := c.File(t.Context(), client.UserArea, f.ID)
-	if err != nil || *d.Links[0].Left != 3 || !d.Links[0].Protected || d.Links[0].Expires.IsZero() {
-		t.Fatalf("%+v, %v", d.Links, err)
 	}
 }

@@ -43,3 +43,15 @@ func TestNamesThatAFileSystemDoesNotTakeAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestServiceCannotChooseAHiddenNameOrAFlag(t *testing.T) {
+	t.Parallel()
+	for stated, want := range map[string]string{
+		".bashrc": "_bashrc", "..rc": "_.rc", "a/.profile": "_profile", `C:\.x`: "_x", "plain.txt": "plain.txt",
+		"..": "download", "": "download", "aux.c": "aux.c", "-rf": "_rf", "--": "_-",
+	} {
+		if got := localName(stated); got != want {
+			t.Errorf("%q becomes %q, want %q", stated, got, want)
+		}
+	}
+}

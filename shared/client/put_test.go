@@ -101,7 +101,7 @@ func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(3, 4*partSize)
-	session := stopAfter(t, c, content, 2*partSize)
+	session := stopAfter(t, c, source(content), 2*partSize)
 	st, err := c.Status(t.Context(), session)
 	if err != nil || len(st.Arrived) < 2 || st.State != "open" || st.Parts != 4 {
 		t.Fatalf("%+v, %v", st, err)
@@ -138,12 +138,12 @@ func (r *reading) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // stopAfter ends an upload when some bytes of it have gone, and returns its session.
-func stopAfter(t *testing.T, c *client.Client, content []byte, after int64) (session string) {
+func stopAfter(t *testing.T, c *client.Client, src client.Source, after int64) (session string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var gone atomic.Int64
-	_, err := c.Put(ctx, source(content), client.PutOptions{
+	_, err := c.Put(ctx, src, client.PutOptions{
 		PartSize: partSize, Connections: 1, Began: func(s client.Session) error { session = s.ID; return nil },
 		Progress: func(n int64) {
 			if gone.Add(n) > after {
@@ -161,7 +161,7 @@ func TestFileChangedBeforeAResumeIsSentAsItIsNow(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(4, 3*partSize)
-	session := stopAfter(t, c, content, 2*partSize)
+	session := stopAfter(t, c, source(content), 2*partSize)
 	content[0]++
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{Session: session})
 	must(t, err)
@@ -193,47 +193,40 @@ func TestUploadResumesWhenItsObjectIsCompleteButNoFileYet(t *testing.T) {
 	wantNoSessions(t, whole)
 }
 
-func TestNewSessionReplacesAnEndedOne(t *testing.T) {
+func TestNewSessionReplacesOneThatEndedOrIsOfAnotherLength(t *testing.T) {
 	t.Parallel()
-	for what, end := range map[string]func(*apitest.Server, *client.Client, string) error{
-		"that was aborted": func(_ *apitest.Server, c *client.Client, id string) error { return c.Abort(t.Context(), id) },
-		"that has expired": func(s *apitest.Server, _ *client.Client, _ string) error {
-			s.Clock.Advance(8 * 24 * time.Hour)
-			return nil
-		},
-		"of another length":  nil,
-		"that never existed": nil,
-	} {
-		s, c := start(t)
+	_, c := start(t)
+	for _, length := range []int{partSize + 1, partSize - 1} {
 		content := bytesOf(5, partSize+1)
-		id := stopAfter(t, c, content, partSize)
-		switch {
-		case end != nil:
-			must(t, end(s, c, id))
-		case what == "of another length":
-			content = content[:partSize-1]
-		default:
-			id = "77-abcdefghijklmnopqrstuv"
+		id := stopAfter(t, c, source(content), partSize)
+		if length == len(content) {
+			must(t, c.Abort(t.Context(), id))
 		}
-		f, err := c.Put(t.Context(), source(content), client.PutOptions{Session: id, PartSize: partSize})
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-			continue
-		}
-		wantStored(t, c, f, content)
+		f, err := c.Put(t.Context(), source(content[:length]), client.PutOptions{Session: id, PartSize: partSize})
+		must(t, err)
+		wantStored(t, c, f, content[:length])
 	}
+}
+
+// crashed ends an upload with the key "one" when its session has begun.
+func crashed(t *testing.T, c *client.Client, content []byte) (session string) {
+	t.Helper()
+	crash := errors.New("the machine stops")
+	_, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error {
+		session = s.ID
+		return crash
+	}})
+	if !errors.Is(err, crash) {
+		t.Fatal(err)
+	}
+	return session
 }
 
 func TestUploadWithTheSameKeyFindsItsSessionAfterACrash(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
-	crash := errors.New("the machine stops")
-	first, second := "", ""
-	_, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error { first = s.ID; return crash }})
-	if !errors.Is(err, crash) {
-		t.Fatal(err)
-	}
+	first, second := crashed(t, c, content), ""
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error { second = s.ID; return nil }})
 	if err != nil || first != second {
 		t.Fatalf("sessions %s and %s: %v", first, second, err)
@@ -248,13 +241,7 @@ func TestKeyOfAnEndedSessionCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
-	crash := errors.New("the machine stops")
-	_, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error {
-		return errors.Join(crash, c.Abort(t.Context(), s.ID)) // from elsewhere
-	}})
-	if !errors.Is(err, crash) {
-		t.Fatal(err)
-	}
+	must(t, c.Abort(t.Context(), crashed(t, c, content))) // from elsewhere
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one"})
 	must(t, err)
 	wantStored(t, c, f, content)
@@ -326,7 +313,7 @@ func TestTwoResumesOfOneUploadMakeOneFile(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(8, 3*partSize)
-	session := stopAfter(t, c, content, partSize)
+	session := stopAfter(t, c, source(content), partSize)
 	var ids [2]int64
 	var both sync.WaitGroup
 	for i := range ids {
