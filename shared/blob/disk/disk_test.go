@@ -79,53 +79,49 @@ func content(t testing.TB, s *disk.Store, area blob.Area, key string) string {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	t.Run("each test has its own unsynced folder", func(t *testing.T) {
-		t.Parallel()
-		blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, t.TempDir(), disk.Options{NoSync: true}) })
-	})
-	t.Run("all tests share one folder", func(t *testing.T) {
-		t.Parallel()
-		s := open(t, t.TempDir(), disk.Options{})
-		blobtest.Run(t, func(*testing.T) blob.Store { return s })
-	})
-	t.Run("each test has its own unsynced table for small objects", func(t *testing.T) {
-		t.Parallel()
-		blobtest.Run(t, func(t *testing.T) blob.Store {
-			s, _ := withTable(t, t.TempDir(), true)
-			return s
+	synced, _ := withTable(t, t.TempDir(), false)
+	linkless := open(t, t.TempDir(), disk.Options{NoSync: true})
+	failLinks(linkless, syscall.EPERM)
+	for what, store := range map[string]func(*testing.T) blobtest.PartsStore{
+		"each test has its own unsynced folder": func(t *testing.T) blobtest.PartsStore {
+			return open(t, t.TempDir(), disk.Options{NoSync: true})
+		},
+		"all tests share one folder with a table for small objects": func(*testing.T) blobtest.PartsStore { return synced },
+		"the file system has no links":                              func(*testing.T) blobtest.PartsStore { return linkless },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			blobtest.Run(t, store, blobtest.Flaws{})
 		})
-	})
-	t.Run("all tests share one table for small objects", func(t *testing.T) {
-		t.Parallel()
-		s, _ := withTable(t, t.TempDir(), false)
-		t.Run("suite", func(t *testing.T) {
-			blobtest.Run(t, func(*testing.T) blob.Store { return s })
-		})
-	})
-	t.Run("the file system has no links", func(t *testing.T) {
-		t.Parallel()
-		s := open(t, t.TempDir(), disk.Options{NoSync: true})
-		failLinks(s, syscall.EPERM)
-		blobtest.Run(t, func(*testing.T) blob.Store { return s })
-	})
+	}
 }
 
-// TestAloneCreateNeedsLittleMemory counts what all goroutines allocate.
+// allocates checks how many bytes all goroutines allocate meanwhile.
+func allocates(t *testing.T, what string, most uint64, do func() error) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	must(t, do())
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > most {
+		t.Errorf("%s: allocated %d bytes, want at most %d", what, got, most)
+	}
+}
+
 func TestAloneCreateNeedsLittleMemory(t *testing.T) {
 	expect.Alone(t)
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
-	for name, tc := range map[string]struct{ size, announced, most int64 }{
-		"small":   {100, 100, 64 << 10},
-		"large":   {64 << 20, 64 << 20, 1 << 20},
-		"unknown": {64 << 20, -1, 1 << 20},
+	for name, tc := range map[string]struct {
+		size, announced int64
+		most            uint64
+	}{
+		"small":   {size: 100, announced: 100, most: 64 << 10},
+		"large":   {size: 64 << 20, announced: 64 << 20, most: 1 << 20},
+		"unknown": {size: 64 << 20, announced: -1, most: 1 << 20},
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		must(t, second(s.Create(t.Context(), blob.Files, "owner/"+name, &zeros{tc.size}, tc.announced)))
-		runtime.ReadMemStats(&after)
-		if got := int64(after.TotalAlloc - before.TotalAlloc); got > tc.most {
-			t.Errorf("%s: allocated %d bytes, want at most %d", name, got, tc.most)
-		}
+		allocates(t, name, tc.most, func() error {
+			return second(s.Create(t.Context(), blob.Files, "owner/"+name, &zeros{tc.size}, tc.announced))
+		})
 	}
 }
 

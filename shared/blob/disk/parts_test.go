@@ -7,36 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
-	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/expect"
 )
-
-func TestPartsConformance(t *testing.T) {
-	t.Parallel()
-	linkless := open(t, t.TempDir(), disk.Options{})
-	failLinks(linkless, syscall.EPERM)
-	shared := open(t, t.TempDir(), disk.Options{NoSync: true})
-	for what, store := range map[string]func(*testing.T) blobtest.PartsStore{
-		"each test has its own folder":        func(t *testing.T) blobtest.PartsStore { return open(t, t.TempDir(), disk.Options{}) },
-		"all tests share one unsynced folder": func(*testing.T) blobtest.PartsStore { return shared },
-		"the file system has no links":        func(*testing.T) blobtest.PartsStore { return linkless },
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			blobtest.RunParts(t, store, blobtest.Flaws{})
-		})
-	}
-}
 
 // layout is that of an upload's three parts.
 var layout = blob.Layout{Length: 10, PartSize: 4}
@@ -304,18 +284,13 @@ func TestTheLargestObjectBeginsOrIsErrFull(t *testing.T) {
 	must(t, second(s.Upload(blob.Files, "owner/1-a", id, l).List(t.Context())))
 }
 
-// TestAloneAPartNeedsLittleMemory counts what all goroutines allocate.
 func TestAloneAPartNeedsLittleMemory(t *testing.T) {
 	expect.Alone(t)
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
 	l := blob.Layout{Length: 64 << 20, PartSize: 64 << 20}
 	id, err := s.Begin(t.Context(), blob.Files, "owner/1-a", l)
 	must(t, err)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	must(t, second(s.Upload(blob.Files, "owner/1-a", id, l).Write(t.Context(), 1, &zeros{l.Length}, nil)))
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > 1536<<10 {
-		t.Errorf("allocated %d bytes, want at most 1.5 MiB", got)
-	}
+	allocates(t, "a part", 1536<<10, func() error {
+		return second(s.Upload(blob.Files, "owner/1-a", id, l).Write(t.Context(), 1, &zeros{l.Length}, nil))
+	})
 }

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -72,22 +71,6 @@ func TestAReaderFailsAfterItsContextEndsAndAfterClose(t *testing.T) {
 	}
 	if _, err := r.Read(make([]byte, 1)); err == nil || err == io.EOF {
 		t.Errorf("reading after Close: got error %v, want one other than EOF", err)
-	}
-}
-
-func TestAnObjectDeletedWhileOpenIsReadOrErrNotFound(t *testing.T) {
-	t.Parallel()
-	client, buckets := connect(t)
-	store, data := New(client, buckets), content(t, 4*mib)
-	must(t, failure(store.Create(t.Context(), blob.Files, "o/k", stream(data), 4*mib)))
-	r, err := store.Open(t.Context(), blob.Files, "o/k")
-	must(t, err)
-	defer r.Close()
-	must(t, store.Delete(t.Context(), blob.Files, "o/k"))
-	must(t, failure(r.Seek(mib, io.SeekStart)))
-	got, err := io.ReadAll(r)
-	if err == nil && !bytes.Equal(got, data[mib:]) || err != nil && !errors.Is(err, blob.ErrNotFound) {
-		t.Errorf("got %d bytes and error %v", len(got), err)
 	}
 }
 
