@@ -64,16 +64,6 @@ func TestAWriteCannotHaveTheseOperations(t *testing.T) {
 	}
 }
 
-func TestUpdateTakesOnlyUpdates(t *testing.T) {
-	t.Parallel()
-	key := table.Key{PK: "p", SK: "k"}
-	for _, op := range []table.Op{table.Put(key, row{}), table.Delete(key), table.Check(key, table.Exists())} {
-		if table.CheckUpdate(op) == nil {
-			t.Errorf("an operation of the kind %d is accepted", op.Kind)
-		}
-	}
-}
-
 func TestKeysAndQueriesOutOfBoundsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, k := range []table.Key{
