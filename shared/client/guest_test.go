@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"ferry/shared/boot/expect"
-	"ferry/shared/bundle"
 	"ferry/shared/client"
 )
 
@@ -67,24 +66,15 @@ func TestAGuestsBundleSaysHowManyFilesItWillHave(t *testing.T) {
 	most := int64(2)
 	made, err := ann.AddRequest(t.Context(), client.NewRequest{Files: &most})
 	must(t, err)
-	for _, k := range []struct {
-		paths []string
-		began bool
-	}{{[]string{"a", "b", "c"}, false}, {[]string{"a", "b", "empty/"}, true}} {
+	for files, tr := range map[int]tree{3: {"a": nil, "b": nil, "c": nil}, 2: {"a": nil, "b": nil, "empty/": nil}} {
 		guest, _, err := client.Join(t.Context(), made.LinkURL, client.GuestOptions{Retry: quick()})
 		must(t, err)
-		var entries []bundle.Entry
-		for _, path := range k.paths {
-			entries = append(entries, bundle.Entry{Path: path})
-		}
-		l, err := bundle.Plan(entries)
-		must(t, err)
 		began, stop := false, errors.New("interrupted")
-		_, err = guest.Put(t.Context(), client.Bundle("x.zip", l, nil), client.PutOptions{
+		_, err = guest.Put(t.Context(), tr.source(t), client.PutOptions{
 			Began: func(client.Session) error { began = true; return stop },
 		})
-		if began != k.began || !began && client.StatusOf(err) != 403 {
-			t.Errorf("%q: it began: %v, %v", k.paths, began, err)
+		if began != (files == 2) || !began && client.StatusOf(err) != 403 {
+			t.Errorf("with %d files it began: %v, %v", files, began, err)
 		}
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,52 +49,33 @@ func wantNoSessions(t *testing.T, c *client.Client) {
 	}
 }
 
-func TestUploadInPartsSurvivesCutConnections(t *testing.T) {
+// TestAnUploadInPartsSurvivesCutConnections by trying again, or as further uploads resume its session.
+func TestAnUploadInPartsSurvivesCutConnections(t *testing.T) {
 	t.Parallel()
-	cut := cutter(6<<20, 30)
 	s, whole := start(t)
-	c := connect(t, s, "ann", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
 	content := bytesOf(1, 3*partSize+12345)
-	var sent atomic.Int64
-	f, err := c.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 3, Progress: func(n int64) { sent.Add(n) }})
-	if err != nil || cut.cuts < 3 {
-		t.Fatalf("after %d cuts: %v", cut.cuts, err)
-	}
-	if sent.Load() != int64(len(content)) {
-		t.Errorf("the progress ends at %d of %d bytes", sent.Load(), len(content))
-	}
-	wantStored(t, whole, f, content)
-	wantNoSessions(t, whole)
-}
-
-func TestUploadResumesWhereAnEarlierOneEnded(t *testing.T) {
-	t.Parallel()
-	s, whole := start(t)
-	content := bytesOf(2, 4*partSize)
-	session, rounds := "", 0
-	for ; ; rounds++ {
-		cut := cutter(20<<20, 3)
-		cut.random = rand.New(rand.NewPCG(7, uint64(rounds))) // the same cuts each time may let no part through
-		weak := connect(t, s, "ann", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 1 })
-		f, err := weak.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 2, Key: "a-key", Session: session, Began: func(s client.Session) error {
-			if session != "" && s.ID != session {
-				t.Errorf("another session is begun: %s", s.ID)
-			}
-			session = s.ID
-			return nil
-		}})
-		if err == nil {
-			wantStored(t, whole, f, content)
-			break
+	for _, tries := range []int{40, 1} {
+		cut := cutter(6<<20, 30)
+		c := connect(t, s, "ann", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), tries })
+		var sent atomic.Int64
+		sessions := map[string]bool{}
+		put := func() (client.File, error) {
+			sent.Store(0)
+			return c.Put(t.Context(), source(content), client.PutOptions{
+				PartSize: partSize, Connections: 3, Key: fmt.Sprint("key", tries), Progress: func(n int64) { sent.Add(n) },
+				Began: func(s client.Session) error { sessions[s.ID] = true; return nil },
+			})
 		}
-		if !client.IsNetwork(err) || rounds > 50 {
-			t.Fatal(err)
+		f, err := put()
+		for tries == 1 && client.IsNetwork(err) {
+			f, err = put()
 		}
+		if err != nil || cut.cuts < 3 || len(sessions) != 1 || sent.Load() != int64(len(content)) {
+			t.Fatalf("after %d cuts %v sessions, and the progress ends at %d: %v", cut.cuts, sessions, sent.Load(), err)
+		}
+		wantStored(t, whole, f, content)
+		wantNoSessions(t, whole)
 	}
-	if rounds == 0 {
-		t.Error("nothing was cut")
-	}
-	wantNoSessions(t, whole)
 }
 
 func TestArrivedPartsAreNotSentAgain(t *testing.T) {
