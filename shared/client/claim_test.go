@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 )
 
@@ -244,9 +245,7 @@ func TestAPasswordIsAskedUntilItIsRight(t *testing.T) {
 	if !errors.Is(err, client.ErrPassword) {
 		t.Errorf("the file behind a protected link: %v", err)
 	}
-	if _, err = owner.Copy(t.Context(), f.file.Link, io.Discard, client.Verify{}); !errors.Is(err, client.ErrPassword) {
-		t.Errorf("without a password: %v", err)
-	}
+	expect.Err(t, "without a password", failed(owner.Copy(t.Context(), f.file.Link, io.Discard, client.Verify{})), client.ErrPassword)
 	dir := t.TempDir()
 	o := client.FetchOptions{Path: dir, Verify: client.Verify{Password: typed("wrong", "also wrong")}}
 	_, err = owner.Fetch(t.Context(), f.file.Link, o)

@@ -22,6 +22,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 	"ferry/shared/wire"
 )
@@ -88,19 +89,13 @@ func TestBytesBehindALinkAreCompared(t *testing.T) {
 			http.ServeContent(w, r, "a", time.Time{}, strings.NewReader(text))
 		})
 		dir, link := t.TempDir(), c.URL()+"/a"
-		if _, err := c.Fetch(t.Context(), link, client.FetchOptions{Path: dir}); !errors.Is(err, want) {
-			t.Errorf("%s into a file: %v, want %v", text, err, want)
-		}
+		expect.Err(t, text+" into a file", failed(c.Fetch(t.Context(), link, client.FetchOptions{Path: dir})), want)
 		if left, _ := os.ReadDir(dir); (len(left) > 0) != (want == nil) {
 			t.Errorf("%s leaves %v", text, left)
 		}
 		wrong := client.FetchOptions{Path: dir, Force: true, Verify: client.Verify{CRC64NVME: wire.CRC64Text(1)}} // as the record says
-		if _, err := c.Fetch(t.Context(), link, wrong); !errors.Is(err, client.ErrDigest) {
-			t.Errorf("%s, of which the record says something else: %v", text, err)
-		}
-		if _, err := c.Copy(t.Context(), link, &bytes.Buffer{}, client.Verify{}); !errors.Is(err, want) {
-			t.Errorf("%s into a stream: %v, want %v", text, err, want)
-		}
+		expect.Err(t, text+", of which the record says something else", failed(c.Fetch(t.Context(), link, wrong)), client.ErrDigest)
+		expect.Err(t, text+" into a stream", failed(c.Copy(t.Context(), link, &bytes.Buffer{}, client.Verify{})), want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 	"ferry/shared/users"
 )
@@ -29,16 +30,12 @@ func TestFileIsUploadedListedDeletedAndRestored(t *testing.T) {
 	if err != nil || !strings.Contains(gone.Link, "/backup") {
 		t.Fatalf("%+v, %v", gone, err)
 	}
-	if _, err := c.File(ctx, client.UserArea, f.ID); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("a deleted file: %v", err)
-	}
+	expect.Err(t, "a deleted file", failed(c.File(ctx, client.UserArea, f.ID)), client.ErrNotFound)
 	found, err := c.Named(ctx, client.BackupArea, f.Name, 2)
 	if err != nil || len(found) != 1 || found[0].ID != f.ID {
 		t.Errorf("%+v, %v", found, err)
 	}
-	if _, err := c.Named(ctx, client.UserArea, f.Name, 1); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("a deleted file: %v", err)
-	}
+	expect.Err(t, "a deleted file", failed(c.Named(ctx, client.UserArea, f.Name, 1)), client.ErrNotFound)
 	if back, err := c.Restore(ctx, f.ID); err != nil || back.Name != f.Name {
 		t.Errorf("%+v, %v", back, err)
 	}
@@ -65,26 +62,18 @@ func TestMissingLoginIsReported(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	nobody := connect(t, s, "")
-	if _, err := nobody.File(t.Context(), client.UserArea, 1); !errors.Is(err, client.ErrNoLogin) {
-		t.Error(err)
-	}
-	if _, err := c.Login(t.Context(), "ann", "wrong"); client.StatusOf(err) != http.StatusUnauthorized {
-		t.Error(err)
-	}
+	expect.Err(t, "without a login", failed(nobody.File(t.Context(), client.UserArea, 1)), client.ErrNoLogin)
+	wantStatus(t, "with a wrong password", failed(c.Login(t.Context(), "ann", "wrong")), http.StatusUnauthorized)
 	bearer, err := c.Login(t.Context(), "ann", password)
 	must(t, err)
 	must(t, c.Logout(t.Context(), bearer))
-	if _, err := using(t, s, bearer).File(t.Context(), client.UserArea, 1); !errors.Is(err, client.ErrNoLogin) {
-		t.Error(err)
-	}
+	expect.Err(t, "with an ended bearer", failed(using(t, s, bearer).File(t.Context(), client.UserArea, 1)), client.ErrNoLogin)
 }
 
 func TestAnUploadForNobodyOrWithoutANameIsRefused(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
-	if _, err := c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{To: "nobody"}}); !errors.Is(err, client.ErrUnknownUser) {
-		t.Errorf("a session for nobody: %v", err)
-	}
+	expect.Err(t, "a session for nobody", failed(c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{To: "nobody"}})), client.ErrUnknownUser)
 	if _, err := c.Upload(t.Context(), "..", "", nil, client.Delivery{}); err == nil {
 		t.Error("a file named .. was uploaded")
 	}
@@ -155,9 +144,7 @@ func TestPasswordIsChanged(t *testing.T) {
 	ctx := t.Context()
 	link, err := c.First(ctx, "new", "temporary password")
 	must(t, err)
-	if err := c.Change(ctx, link, "", "short"); client.StatusOf(err) != http.StatusBadRequest {
-		t.Errorf("a short password: %v", err)
-	}
+	wantStatus(t, "a short password", c.Change(ctx, link, "", "short"), http.StatusBadRequest)
 	must(t, c.Change(ctx, link, "", "one of my own"))
 	if _, err := c.Login(ctx, "new", "one of my own"); err != nil {
 		t.Error(err)
@@ -165,9 +152,7 @@ func TestPasswordIsChanged(t *testing.T) {
 	if link, err = c.Forgot(ctx, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Change(ctx, link, "00000000", "my other password"); client.StatusOf(err) != http.StatusUnauthorized {
-		t.Errorf("a wrong PIN: %v", err)
-	}
+	wantStatus(t, "a wrong PIN", c.Change(ctx, link, "00000000", "my other password"), http.StatusUnauthorized)
 }
 
 func TestWrongAddressIsRecognised(t *testing.T) {
@@ -206,7 +191,5 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 	if n := d.Notifications[0]; n.To != "carla@example.com" || n.Channel != "mail" || n.State != "queued" || n.Created.IsZero() || !n.Sent.IsZero() {
 		t.Errorf("the notification is %+v", n)
 	}
-	if _, err := c.Sent(t.Context(), "bob", 99); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("a file that was not sent: %v", err)
-	}
+	expect.Err(t, "a file that was not sent", failed(c.Sent(t.Context(), "bob", 99)), client.ErrNotFound)
 }

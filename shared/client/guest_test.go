@@ -55,9 +55,7 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	must(t, err)
 	expect.Equal(t, "what arrived", all[0].Arrived.Files, 2)
 	must(t, ann.EndRequest(t.Context(), made.ID))
-	if _, err = again.Upload(t.Context(), "a", "", nil, client.Delivery{}); client.StatusOf(err) != 401 {
-		t.Errorf("after the end: %v", err)
-	}
+	wantStatus(t, "after the end", failed(again.Upload(t.Context(), "a", "", nil, client.Delivery{})), 401)
 }
 
 func TestAGuestsBundleSaysHowManyFilesItWillHave(t *testing.T) {

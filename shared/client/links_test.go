@@ -1,9 +1,9 @@
 package client_test
 
 import (
-	"errors"
 	"testing"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 )
 
@@ -34,12 +34,8 @@ func TestLinksAreMadeChangedAndEnded(t *testing.T) {
 			t.Errorf("%+v, %v", l, err)
 		}
 	}
-	if _, err := c.ChangeLink(ctx, f.ID, made[0].ID, client.ChangeLink{Downloads: &two}); client.StatusOf(err) != 409 {
-		t.Errorf("a link that has ended: %v", err)
-	}
-	if _, err := c.EndLink(ctx, f.ID, "nothing"); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("an unknown link: %v", err)
-	}
+	wantStatus(t, "a link that has ended", failed(c.ChangeLink(ctx, f.ID, made[0].ID, client.ChangeLink{Downloads: &two})), 409)
+	expect.Err(t, "an unknown link", failed(c.EndLink(ctx, f.ID, "nothing")), client.ErrNotFound)
 	if now, err := c.RenewLink(ctx, f.ID); err != nil || now.Link == f.Link || !now.Links[0].Protected {
 		t.Errorf("%+v, %v", now, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
 )
 
@@ -50,8 +51,6 @@ func TestServiceCannotChooseAHiddenNameOrAFlag(t *testing.T) {
 		".bashrc": "_bashrc", "..rc": "_.rc", "a/.profile": "_profile", `C:\.x`: "_x", "plain.txt": "plain.txt",
 		"..": "download", "": "download", "aux.c": "aux.c", "-rf": "_rf", "--": "_-",
 	} {
-		if got := localName(stated); got != want {
-			t.Errorf("%q becomes %q, want %q", stated, got, want)
-		}
+		expect.Equal(t, stated, localName(stated), want)
 	}
 }

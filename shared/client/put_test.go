@@ -15,6 +15,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/service"
@@ -266,16 +267,12 @@ func TestFileThatChangesDuringUploadIsNotStored(t *testing.T) {
 			return client.ErrChanged
 		}},
 	} {
-		if _, err := c.Put(t.Context(), src, client.PutOptions{}); !errors.Is(err, client.ErrChanged) {
-			t.Errorf("%s: %v", what, err)
-		}
+		expect.Err(t, what, failed(c.Put(t.Context(), src, client.PutOptions{})), client.ErrChanged)
 	}
 	if tries.Load() > 0 {
 		t.Error("the network was blamed")
 	}
-	if _, err := c.Named(t.Context(), client.UserArea, "a", 1); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("something was stored: %v", err)
-	}
+	expect.Err(t, "something was stored", failed(c.Named(t.Context(), client.UserArea, "a", 1)), client.ErrNotFound)
 }
 
 func TestLoginThatExpiresDuringUploadIsRenewed(t *testing.T) {

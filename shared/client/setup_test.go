@@ -145,3 +145,14 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// failed returns the error of a call that returns something else too.
+func failed[T any](_ T, err error) error { return err }
+
+// wantStatus checks what the service answered to a call.
+func wantStatus(t *testing.T, what string, err error, status int) {
+	t.Helper()
+	if client.StatusOf(err) != status {
+		t.Errorf("%s: %v, want the status %d", what, err, status)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -174,18 +173,12 @@ func TestFinishedCreatesLeaveNoTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{})
 	create(t, s, "owner/name", "x")
-	if _, err := s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("y"), 1); !errors.Is(err, blob.ErrExists) {
-		t.Errorf("got error %v, want ErrExists", err)
-	}
-	if _, err := s.Create(t.Context(), blob.Files, "owner/short", strings.NewReader("y"), 2); !errors.Is(err, blob.ErrLength) {
-		t.Errorf("got error %v, want ErrLength", err)
-	}
+	expect.Err(t, "a taken key", second(s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("y"), 1)), blob.ErrExists)
+	expect.Err(t, "too few bytes", second(s.Create(t.Context(), blob.Files, "owner/short", strings.NewReader("y"), 2)), blob.ErrLength)
 	if err := s.Copy(t.Context(), blob.Files, "owner/name", blob.Backup, "owner/name"); err != nil {
 		t.Error(err)
 	}
-	if left := names(t, filepath.Join(dir, "tmp")); len(left) != 0 {
-		t.Errorf("the temporary files %q are left", left)
-	}
+	expect.Equal(t, "the temporary files", names(t, filepath.Join(dir, "tmp")), nil)
 }
 
 func TestSweepRemovesWhatACrashLeftAndNothingOfOthers(t *testing.T) {
@@ -211,9 +204,7 @@ func TestSweepRemovesWhatACrashLeftAndNothingOfOthers(t *testing.T) {
 	for folder, want := range map[string][]string{
 		"tmp": {young, "thesis.txt"}, "files/owner": {"name"}, "removed": {"2020-01-02"}, "removed/2020-01-02": {"photos"},
 	} {
-		if left := names(t, filepath.Join(dir, folder)); !slices.Equal(left, want) {
-			t.Errorf("in %s %q are left, want %q", folder, left, want)
-		}
+		expect.Equal(t, folder, names(t, filepath.Join(dir, folder)), want)
 	}
 }
 
@@ -257,18 +248,10 @@ func TestAFullDiskGivesErrFullAndLeavesNothing(t *testing.T) {
 		create(t, s, "owner/there", "x")
 		failLinks(s, code)
 		large := strings.NewReader(strings.Repeat("x", 100<<10))
-		if _, err := s.Create(t.Context(), blob.Files, "owner/name", large, large.Size()); !errors.Is(err, blob.ErrFull) {
-			t.Errorf("%v: got error %v, want ErrFull", code, err)
-		}
-		if err := s.Copy(t.Context(), blob.Files, "owner/there", blob.Backup, "owner/name"); !errors.Is(err, blob.ErrFull) {
-			t.Errorf("%v: got error %v, want ErrFull", code, err)
-		}
-		if _, err := s.Open(t.Context(), blob.Files, "owner/name"); !errors.Is(err, blob.ErrNotFound) {
-			t.Errorf("%v: got error %v, want ErrNotFound", code, err)
-		}
-		if left := names(t, filepath.Join(dir, "tmp")); len(left) != 0 {
-			t.Errorf("%v: the temporary files %q are left", code, left)
-		}
+		expect.Err(t, code.Error(), second(s.Create(t.Context(), blob.Files, "owner/name", large, large.Size())), blob.ErrFull)
+		expect.Err(t, code.Error(), s.Copy(t.Context(), blob.Files, "owner/there", blob.Backup, "owner/name"), blob.ErrFull)
+		expect.Err(t, code.Error(), second(s.Open(t.Context(), blob.Files, "owner/name")), blob.ErrNotFound)
+		expect.Equal(t, "the temporary files", names(t, filepath.Join(dir, "tmp")), nil)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -42,9 +43,7 @@ func TestReserveIsLeftFree(t *testing.T) {
 	put := func(s *disk.Store, size int64) error {
 		return second(s.Create(t.Context(), blob.Files, "ann/3", strings.NewReader("content"), size))
 	}
-	if err := put(roomy, free+1<<30); !errors.Is(err, blob.ErrFull) {
-		t.Errorf("an object announced larger than the disk: %v", err)
-	}
+	expect.Err(t, "an object announced larger than the disk", put(roomy, free+1<<30), blob.ErrFull)
 	for what, err := range map[string]error{
 		"an object":                 put(full, 7),
 		"an object of unknown size": put(full, -1),
@@ -63,9 +62,7 @@ func TestReserveIsLeftFree(t *testing.T) {
 	if err := full.Copy(t.Context(), blob.Files, "ann/1", blob.Backup, "ann/5"); err != nil {
 		t.Errorf("a copy where there are no links: %v", err)
 	}
-	if left := names(t, dir+"/tmp"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	expect.Equal(t, "left behind", names(t, dir+"/tmp"), nil)
 }
 
 // TestFilesAreKeptForADelete opens a store whose file system takes few more files, but has room
@@ -126,9 +123,7 @@ func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
 		{"after it has failed", nil, syscall.EIO},
 	} {
 		fails = k.fails
-		if err := putLarge(t, s, "ann/"+strings.ReplaceAll(k.when, " ", "-")); !errors.Is(err, k.want) {
-			t.Errorf("%s: %v, want %v", k.when, err, k.want)
-		}
+		expect.Err(t, k.when, putLarge(t, s, "ann/"+strings.ReplaceAll(k.when, " ", "-")), k.want)
 		_, small := s.Create(t.Context(), blob.Files, "ann/small-"+strings.ReplaceAll(k.when, " ", "-"), strings.NewReader("x"), 1)
 		item := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: k.when}, struct{}{}))
 		for what, err := range map[string]error{"a small object": small, "an item": item} {

@@ -29,9 +29,8 @@ func TestOpeningALockedFileIsErrBusy(t *testing.T) {
 	path := newPath(t)
 	other := raw(t, path)
 	run(t, other, "BEGIN EXCLUSIVE")
-	if _, err := sqlite.Open(path, sqlite.Options{Busy: 20 * time.Millisecond}); !errors.Is(err, table.ErrBusy) {
-		t.Errorf("got error %v, want ErrBusy", err)
-	}
+	_, err := sqlite.Open(path, sqlite.Options{Busy: 20 * time.Millisecond})
+	wantErr(t, err, table.ErrBusy)
 }
 
 func TestAFullMediumFailsOnlyWritesThatNeedRoom(t *testing.T) {
@@ -116,13 +115,13 @@ func TestDeleteExpiredRemovesOnlyExpiredItems(t *testing.T) {
 		ops  []table.Op
 		kept bool
 	}{
-		"put that expires now":             {[]table.Op{put("b").Expire(now)}, false},
-		"put without expiry":               {[]table.Op{put("d")}, true},
-		"update keeps the expiry":          {[]table.Op{put("e").Expire(past), update("e")}, false},
-		"update changes the expiry":        {[]table.Op{put("f").Expire(past), update("f").Expire(future)}, true},
-		"update adds an expiry":            {[]table.Op{put("g"), update("g").Expire(past)}, false},
-		"put removes the expiry":           {[]table.Op{put("h").Expire(past), put("h")}, true},
-		"update creates with expiry":       {[]table.Op{update("i").Expire(past)}, false},
+		"put that expires now":       {[]table.Op{put("b").Expire(now)}, false},
+		"put without expiry":         {[]table.Op{put("d")}, true},
+		"update keeps the expiry":    {[]table.Op{put("e").Expire(past), update("e")}, false},
+		"update changes the expiry":  {[]table.Op{put("f").Expire(past), update("f").Expire(future)}, true},
+		"update adds an expiry":      {[]table.Op{put("g"), update("g").Expire(past)}, false},
+		"put removes the expiry":     {[]table.Op{put("h").Expire(past), put("h")}, true},
+		"update creates with expiry": {[]table.Op{update("i").Expire(past)}, false},
 	}
 	gone := 0
 	for _, step := range steps {
