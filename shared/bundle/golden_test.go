@@ -208,7 +208,10 @@ func goldenBundles() []goldenBundle {
 		{Name: "one empty file", Entries: known(1e12, goldenEntry{Path: "x"}), Part: 7},
 		{Name: "files longer than a part", Entries: long, Part: 4096},
 		{Name: "single bytes", Entries: long[:1], Part: 1},
-		{Name: "the longest path", Entries: known(1e12, goldenEntry{Path: strings.Repeat(strings.Repeat("é", 127)+"e/", 4)}), Part: 1000},
+		{
+			Name: "the longest path", Part: 1000,
+			Entries: known(1e12, goldenEntry{Path: strings.Repeat(strings.Repeat("é", 127)+"e/", 4)}),
+		},
 		{Name: "the most entries", Count: bundle.MaxEntries, Prefix: "folder/", Part: 16 << 20},
 	}
 }

@@ -73,7 +73,8 @@ func TestMissingLoginIsReported(t *testing.T) {
 func TestAnUploadForNobodyOrWithoutANameIsRefused(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
-	expect.Err(t, "a session for nobody", failed(c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{To: "nobody"}})), client.ErrUnknownUser)
+	o := client.PutOptions{Delivery: client.Delivery{To: "nobody"}}
+	expect.Err(t, "a session for nobody", failed(c.Put(t.Context(), source(nil), o)), client.ErrUnknownUser)
 	if _, err := c.Upload(t.Context(), "..", "", nil, client.Delivery{}); err == nil {
 		t.Error("a file named .. was uploaded")
 	}

@@ -81,7 +81,8 @@ func failureCases() []testCase {
 		cases = append(cases, testCase{name, nil, do, err, nil})
 	}
 	for _, c := range []struct{ give, announce int }{
-		{0, 1}, {1, 0}, {9, 10}, {11, 10}, {1, 10 * mib}, {5*mib + 1, 5 * mib}, {12 * mib, 12*mib + 1}, {12*mib + 1, 12 * mib},
+		{0, 1}, {1, 0}, {9, 10}, {11, 10}, {1, 10 * mib}, {5*mib + 1, 5 * mib},
+		{12 * mib, 12*mib + 1}, {12*mib + 1, 12 * mib},
 	} {
 		fail(fmt.Sprintf("%d bytes announced as %d are ErrLength and leave nothing behind", c.give, c.announce),
 			createFrom("files/k", data{c.give, 1}, int64(c.announce), nil), blob.ErrLength)

@@ -122,7 +122,8 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		{"copying", func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") }, "CopyObject:1"},
 		{"copying an object too large for one call",
 			func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
-			"CompleteMultipartUpload:1 CopyObject:1 CreateMultipartUpload:1 HeadObject:2 ListMultipartUploads:1 UploadPartCopy:4"},
+			"CompleteMultipartUpload:1 CopyObject:1 CreateMultipartUpload:1 HeadObject:2 ListMultipartUploads:1 " +
+				"UploadPartCopy:4"},
 		{"deleting", func() error { return store.Delete(ctx, blob.Files, "o/8") }, "DeleteObject:1"},
 		{"listing", func() error { return failure(store.List(ctx, blob.Files, "", blob.MaxList)) }, "ListObjectsV2:1"},
 		{"sweeping", func() error { return failure(store.Sweep(ctx, time.Now(), nil)) }, "ListMultipartUploads:2"},

@@ -36,7 +36,8 @@ func TestACopyToTheBackupAreaOfMoreThan256KiBHasTheStorageClass(t *testing.T) {
 	noted.take()
 	const glacier = "GLACIER_IR"
 	inParts := func(class string) string {
-		return fmt.Sprintf("CompleteMultipartUpload: CopyObject:%s CreateMultipartUpload:%s HeadObject: ListMultipartUploads: UploadPartCopy:",
+		return fmt.Sprintf("CompleteMultipartUpload: CopyObject:%s CreateMultipartUpload:%s "+
+			"HeadObject: ListMultipartUploads: UploadPartCopy:",
 			strings.TrimPrefix(class, "STANDARD"), class)
 	}
 	for _, c := range []struct {

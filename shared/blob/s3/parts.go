@@ -126,9 +126,6 @@ func partOf(number int, size int64, tag, checksum *string) blob.Part {
 // Complete implements blob.Upload. It makes one call for each 1,000 parts
 // and one more; a repetition makes two. If parts are missing, it looks five times.
 func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
-	if u.invalid != nil {
-		return blob.Written{}, u.invalid
-	}
 	if err := u.layout.Check(u.s.Limits()); err != nil {
 		return blob.Written{}, err
 	}

@@ -142,7 +142,8 @@ func TestASignedPartNeedsOnlyItsHeaders(t *testing.T) {
 		t.Errorf("%s with %v, want PUT with %v", signed.Method, signed.Header, want)
 	}
 	for _, part := range []string{
-		"https://ferry-files.s3.eu-south-1.amazonaws.com/o/k?", "X-Amz-SignedHeaders=content-length%3Bhost%3Bx-amz-checksum-crc64nvme&",
+		"https://ferry-files.s3.eu-south-1.amazonaws.com/o/k?",
+		"X-Amz-SignedHeaders=content-length%3Bhost%3Bx-amz-checksum-crc64nvme&",
 		"X-Amz-Expires=60&", "partNumber=2&", "uploadId=UPLOAD&",
 	} {
 		if !strings.Contains(signed.URL, part) {

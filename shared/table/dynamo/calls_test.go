@@ -74,7 +74,9 @@ func TestEachMethodMakesOneCall(t *testing.T) {
 		{"a refused put", func() error {
 			return expect(tbl.Write(ctx, table.Put(key(0), value{}).If(table.NotExists())), table.ErrCondition)
 		}, "PutItem:1"},
-		{"an update", func() error { return tbl.Update(ctx, table.Update(key(0)).Add("count", 1), &value{}) }, "UpdateItem:1"},
+		{"an update", func() error {
+			return tbl.Update(ctx, table.Update(key(0)).Add("count", 1), &value{})
+		}, "UpdateItem:1"},
 		{"a check", func() error { return tbl.Write(ctx, table.Check(key(0), table.Exists())) }, "TransactWriteItems:1"},
 		{"a get", func() error { return tbl.Get(ctx, key(0), &value{}) }, "GetItem:1"},
 		{"a get of 100 items", func() error { _, err := tbl.GetMany(ctx, keys...); return err }, "BatchGetItem:1"},

@@ -29,8 +29,10 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	shared := open(t, newPath(t), sqlite.Options{})
 	for what, of := range map[string]func(*testing.T) table.Table{
-		"each test has its own unsynced file": func(t *testing.T) table.Table { return open(t, newPath(t), sqlite.Options{NoSync: true}) },
-		"all tests share one synced file":     func(*testing.T) table.Table { return shared },
+		"each test has its own unsynced file": func(t *testing.T) table.Table {
+			return open(t, newPath(t), sqlite.Options{NoSync: true})
+		},
+		"all tests share one synced file": func(*testing.T) table.Table { return shared },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
