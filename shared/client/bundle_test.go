@@ -118,7 +118,7 @@ func TestABundleIsResumedWhereItEnded(t *testing.T) {
 		t.Errorf("only %d bytes were not sent again", had.Load())
 	}
 	dir := t.TempDir()
-	_, err = c.Unpack(t.Context(), f.Link, client.UnpackOptions{Path: dir})
+	_, err := c.Unpack(t.Context(), f.Link, client.UnpackOptions{Path: dir})
 	must(t, err)
 	tr.wantIn(t, dir)
 	wantNoSessions(t, c)
