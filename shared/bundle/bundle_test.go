@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
 )
 
@@ -113,10 +114,7 @@ func TestPathsAreRelativeAndClean(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"a\xff", "\xed\xa0\x80", "\xc0\xaf", strings.Repeat("a/", 512) + "b"} {
-		var refused *bundle.Error
-		if err := bundle.CheckPath(path); !errors.As(err, &refused) || refused.Path != path {
-			t.Errorf("%q gives %v", path, err)
-		}
+		expect.Equal(t, "the refused path", reasonOf(t, bundle.CheckPath(path)).Path, path)
 	}
 }
 
@@ -137,10 +135,7 @@ func TestNothingIsThereTwiceOrBothAFileAndAFolder(t *testing.T) {
 			entries = append(entries, bundle.Entry{Path: path})
 		}
 		_, err := bundle.Plan(entries)
-		var refused *bundle.Error
-		if wrong == "" && err != nil || wrong != "" && (!errors.As(err, &refused) || refused.Path != wrong) {
-			t.Errorf("%s: %v", paths, err)
-		}
+		expect.Equal(t, paths, reasonOf(t, err).Path, wrong)
 	}
 }
 
@@ -228,9 +223,7 @@ func TestAWriterReturnsErrorsOfWriting(t *testing.T) {
 		if err == nil {
 			err = w.Close()
 		}
-		if !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("write %d: %v", n, err)
-		}
+		expect.Err(t, fmt.Sprint("write ", n), err, io.ErrShortWrite)
 	}
 }
 

@@ -241,15 +241,11 @@ func TestAPasswordIsAskedUntilItIsRight(t *testing.T) {
 	t.Parallel()
 	_, owner := start(t)
 	f := share(t, owner, 100, client.Delivery{Limits: client.Limits{Password: linkPassword}})
-	_, err := owner.Head(t.Context(), f.file.Link)
-	if !errors.Is(err, client.ErrPassword) {
-		t.Errorf("the file behind a protected link: %v", err)
-	}
+	expect.Err(t, "the file behind it", failed(owner.Head(t.Context(), f.file.Link)), client.ErrPassword)
 	expect.Err(t, "without a password", failed(owner.Copy(t.Context(), f.file.Link, io.Discard, client.Verify{})), client.ErrPassword)
 	dir := t.TempDir()
 	o := client.FetchOptions{Path: dir, Verify: client.Verify{Password: typed("wrong", "also wrong")}}
-	_, err = owner.Fetch(t.Context(), f.file.Link, o)
-	must(t, err)
+	must(t, failed(owner.Fetch(t.Context(), f.file.Link, o)))
 	f.wantBytes(dir)
 	var seen error
 	o.Password = func(wrong error) (string, error) {

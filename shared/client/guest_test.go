@@ -16,9 +16,8 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	made, err := ann.AddRequest(t.Context(), client.NewRequest{Password: &password})
 	must(t, err)
 	o := client.GuestOptions{Retry: quick()}
-	if _, _, err = client.Join(t.Context(), made.LinkURL, o); !errors.Is(err, client.ErrPassword) {
-		t.Errorf("without the password: %v", err)
-	}
+	_, _, err = client.Join(t.Context(), made.LinkURL, o)
+	expect.Err(t, "without the password", err, client.ErrPassword)
 	o.HTTP = cutter(3000, 5).client()
 	o.Password = func(wrong error) (string, error) {
 		if wrong == nil {
@@ -36,9 +35,7 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	large := client.Source{Name: "large.bin", Length: 12 << 20, Content: bytes.NewReader(bytesOf(1, 12<<20))}
 	var session string
 	_, err = guest.Put(t.Context(), large, client.PutOptions{Delivery: client.Delivery{Mail: []string{"bob@example.com"}}})
-	if client.StatusOf(err) != 400 {
-		t.Errorf("with a recipient: %v", err)
-	}
+	wantStatus(t, "with a recipient", err, 400)
 	_, err = guest.Put(t.Context(), large, client.PutOptions{
 		Began: func(s client.Session) error { session = s.ID; return errors.New("interrupted") },
 	})

@@ -3,7 +3,6 @@ package s3
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 )
 
 // noted keeps something of the requests that go out, by operation.
@@ -105,6 +105,12 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 			return failure(store.Create(ctx, blob.Files, key, stream(make([]byte, size)), announced))
 		}
 	}
+	refused := func(do func() error, want error) func() error {
+		return func() error {
+			expect.Err(t, "what is refused", do(), want)
+			return nil
+		}
+	}
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -112,10 +118,10 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 	}{
 		{"creating 8 MiB", create("o/8", 8*mib, 8*mib), "PutObject:1"},
 		{"creating 8 MiB of unknown size", create("o/8u", 8*mib, -1), "PutObject:1"},
-		{"creating a taken key", func() error { return expect(create("o/8", 1, 1)(), blob.ErrExists) }, "PutObject:1"},
+		{"creating a taken key", refused(create("o/8", 1, 1), blob.ErrExists), "PutObject:1"},
 		{"creating one byte more than 8 MiB", create("o/9", 8*mib+1, -1),
 			"CompleteMultipartUpload:1 CreateMultipartUpload:1 UploadPart:2"},
-		{"an upload cut short", func() error { return expect(create("o/cut", 7*mib, 8*mib)(), blob.ErrLength) }, ""},
+		{"an upload cut short", refused(create("o/cut", 7*mib, 8*mib), blob.ErrLength), ""},
 		{"reading from the start", func() error { return read(ctx, store, "o/8", 0, 1, 2) }, "GetObject:1"},
 		{"reading a range", func() error { return read(ctx, store, "o/8", 1000, 1001) }, "GetObject:2"},
 		{"describing", func() error { return failure(store.Describe(ctx, blob.Files, "o/8")) }, "HeadObject:1"},
@@ -137,13 +143,6 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		}
 	}
 	wantContent(t, store, blob.Backup, "o/large", make([]byte, 30*mib))
-}
-
-func expect(err, want error) error {
-	if !errors.Is(err, want) {
-		return fmt.Errorf("got error %v, want %w", err, want)
-	}
-	return nil
 }
 
 // TestAnInterruptedCopyGoesOnWhereItStopped ends the first try after two of its parts.
@@ -207,9 +206,8 @@ func TestTwoCopiesAtOnceBothSucceed(t *testing.T) {
 		if removed {
 			want = blob.ErrNotFound // the caller looks for the bytes elsewhere
 		}
-		if err := expect(store.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied"), want); err != nil {
-			t.Errorf("the source is removed: %v: %v", removed, err)
-		}
+		err := store.Copy(t.Context(), blob.Files, "o/large", blob.Backup, "o/copied")
+		expect.Err(t, fmt.Sprint("the source is removed: ", removed), err, want)
 		wantContent(t, store, blob.Backup, "o/copied", content)
 	}
 }

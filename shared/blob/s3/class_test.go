@@ -12,6 +12,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 )
 
 // classes notes the storage class that each request asks for: the stand-in calls all objects STANDARD.
@@ -70,9 +71,8 @@ func TestACopyToTheBackupAreaOfMoreThan256KiBHasTheStorageClass(t *testing.T) {
 	}
 	store := New(client, buckets)
 	store.classes = map[string]types.StorageClass{buckets[blob.Backup]: glacier}
-	if err := expect(store.Copy(t.Context(), blob.Files, "o/none", blob.Backup, "o/none"), blob.ErrNotFound); err != nil {
-		t.Error(err)
-	}
+	missing := store.Copy(t.Context(), blob.Files, "o/none", blob.Backup, "o/none")
+	expect.Err(t, "a missing object", missing, blob.ErrNotFound)
 }
 
 // TestAnInterruptedCopyKeepsItsStorageClass lets an operator change the class meanwhile.

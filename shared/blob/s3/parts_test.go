@@ -1,8 +1,6 @@
 package s3
 
 import (
-	"bytes"
-	"errors"
 	"maps"
 	"net/http"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 	"ferry/shared/wire"
 )
 
@@ -156,7 +155,5 @@ func TestASignedPartNeedsOnlyItsHeaders(t *testing.T) {
 	if _, err := s.upload.Sign(t.Context(), 1, nil, 8*24*time.Hour); err == nil {
 		t.Error("a request for more than a week is signed")
 	}
-	if _, err := s.upload.Write(t.Context(), 1, bytes.NewReader(nil), nil); !errors.Is(err, blob.ErrUnsupported) {
-		t.Errorf("writing a part gives %v, want ErrUnsupported", err)
-	}
+	expect.Err(t, "writing a part", failure(s.upload.Write(t.Context(), 1, nil, nil)), blob.ErrUnsupported)
 }

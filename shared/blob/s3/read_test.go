@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 )
 
 // cutting breaks off the first answers that carry an object, after some bytes.
@@ -63,9 +64,7 @@ func TestAReaderFailsAfterItsContextEndsAndAfterClose(t *testing.T) {
 	must(t, err)
 	must(t, failure(io.ReadFull(r, make([]byte, 10))))
 	cancel()
-	if _, err := io.Copy(io.Discard, r); !errors.Is(err, context.Canceled) {
-		t.Errorf("reading after the context ended: got error %v, want context.Canceled", err)
-	}
+	expect.Err(t, "reading after the context ended", failure(io.Copy(io.Discard, r)), context.Canceled)
 	if err := r.Close(); err != nil {
 		t.Errorf("closing: %v", err)
 	}

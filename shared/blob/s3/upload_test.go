@@ -16,6 +16,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 )
 
 // kind is a kind of upload: in one call, in parts kept in memory, or in parts sent as they come in.
@@ -67,9 +68,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 				store, key := New(client, buckets), "o/"+name+"-"+how
 				store.sizes.parts = kind.parts
 				_, err := store.Create(ctx, blob.Files, key, failure.r(cancel, content(t, kind.size)), int64(kind.announced))
-				if !errors.Is(err, failure.want) {
-					t.Errorf("got error %v, want %v", err, failure.want)
-				}
+				expect.Err(t, how, err, failure.want)
 				wantNothing(t, store, key)
 			})
 		}
@@ -115,9 +114,8 @@ func TestUploadsOfAllKindsArriveOverTLS(t *testing.T) {
 				}
 				wantContent(t, store, blob.Files, "o/k", data)
 				lose.Store(losses)
-				if _, err := store.Create(t.Context(), blob.Files, "o/k", stream(data), int64(kind.announced)); !errors.Is(err, blob.ErrExists) {
-					t.Errorf("creating it again: got error %v, want ErrExists", err)
-				}
+				_, err = store.Create(t.Context(), blob.Files, "o/k", stream(data), int64(kind.announced))
+				expect.Err(t, "creating it again", err, blob.ErrExists)
 				wantContent(t, store, blob.Files, "o/k", data)
 			})
 		}

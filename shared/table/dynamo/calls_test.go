@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 	"ferry/shared/table/dynamo"
 )
@@ -72,7 +73,9 @@ func TestEachMethodMakesOneCall(t *testing.T) {
 		{"a write of 100 puts", func() error { return tbl.Write(ctx, puts...) }, "TransactWriteItems:1"},
 		{"a put", func() error { return tbl.Write(ctx, table.Put(key(0), value{Name: "n"})) }, "PutItem:1"},
 		{"a refused put", func() error {
-			return expect(tbl.Write(ctx, table.Put(key(0), value{}).If(table.NotExists())), table.ErrCondition)
+			err := tbl.Write(ctx, table.Put(key(0), value{}).If(table.NotExists()))
+			expect.Err(t, "a refused put", err, table.ErrCondition)
+			return nil
 		}, "PutItem:1"},
 		{"an update", func() error {
 			return tbl.Update(ctx, table.Update(key(0)).Add("count", 1), &value{})
@@ -91,13 +94,6 @@ func TestEachMethodMakesOneCall(t *testing.T) {
 			t.Errorf("%s made the calls %s, want %s", step.name, got, step.want)
 		}
 	}
-}
-
-func expect(err, want error) error {
-	if !errors.Is(err, want) {
-		return fmt.Errorf("got error %v, want %w", err, want)
-	}
-	return nil
 }
 
 // lossy sends each request, but if lose is set it loses the next answer.
@@ -128,10 +124,9 @@ func TestALostAnswerIsNotReportedAsARefusal(t *testing.T) {
 	counter, item := table.Key{PK: "p", SK: "counter"}, table.Key{PK: "p", SK: "item"}
 
 	must(t, write(table.Put(item, value{Name: "mine", Count: 1}).If(table.NotExists())))
-	if err := write(table.Put(item, value{Name: "other"}).If(table.NotExists())); !errors.Is(err, table.ErrCondition) {
-		t.Errorf("a put that was refused: got error %v, want ErrCondition", err)
-	}
-	err := write(table.Update(item).Add("count", 1).If(table.AtMost("count", 1)))
+	err := write(table.Put(item, value{Name: "other"}).If(table.NotExists()))
+	expect.Err(t, "a put that was refused", err, table.ErrCondition)
+	err = write(table.Update(item).Add("count", 1).If(table.AtMost("count", 1)))
 	if err == nil || errors.Is(err, table.ErrCondition) || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("an update that was done: got error %v, want one that says the outcome is unknown", err)
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 )
 
@@ -69,13 +71,9 @@ func TestAFailedRequestDoesNotFailOthers(t *testing.T) {
 	batch := []*request{putRequest(t, t.Context(), "a"), refused, broken, putRequest(t, ended, "late"), putRequest(t, t.Context(), "b")}
 	w.commitAll(batch)
 	for i, want := range []error{nil, table.ErrCondition, errBroken, context.Canceled, nil} {
-		if err := <-batch[i].done; !errors.Is(err, want) {
-			t.Errorf("request %d got error %v, want %v", i, err, want)
-		}
+		expect.Err(t, fmt.Sprint("request ", i), <-batch[i].done, want)
 	}
-	if got := storedKeys(t, db); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("the stored keys are %q, want a and b", got)
-	}
+	expect.Equal(t, "the stored keys", storedKeys(t, db), []string{"a", "b"})
 }
 
 func TestARequestIsAnsweredByASyncThatBeganAfterItsCommit(t *testing.T) {
@@ -122,9 +120,7 @@ func TestNothingIsWrittenAfterASyncFailed(t *testing.T) {
 		}
 	}
 	db.writer.syncer.flush = func() error { return nil }
-	if err := db.Write(t.Context(), put("b")); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("a write after that got error %v", err)
-	}
+	expect.Err(t, "a write after that", db.Write(t.Context(), put("b")), syscall.ENOSPC)
 	if got := storedKeys(t, db); slices.Contains(got, "b") {
 		t.Errorf("the stored keys are %q", got)
 	}
@@ -160,15 +156,11 @@ func TestABatchTakesWaitingRequestsUpToItsBounds(t *testing.T) {
 		"large ones wait":   {10, maxBatchBytes / 2, 2},
 		"a huge one begins": {10, 2 * maxBatchBytes, 1},
 	} {
-		if got := len(fill(tc.n, tc.size).batch(&request{size: tc.size})); got != tc.want {
-			t.Errorf("%s: %d requests are taken, want %d", name, got, tc.want)
-		}
+		expect.Equal(t, name, len(fill(tc.n, tc.size).batch(&request{size: tc.size})), tc.want)
 	}
 	w := fill(3, 0)
 	close(w.queue)
-	if got := len(w.batch(&request{})); got != 4 {
-		t.Errorf("from a closed queue %d requests are taken, want 4", got)
-	}
+	expect.Equal(t, "from a closed queue", len(w.batch(&request{})), 4)
 }
 
 // TestAGroupThatFailsCountsNothingTwice: SQLite may undo a transaction by itself
@@ -185,9 +177,7 @@ func TestAGroupThatFailsCountsNothingTwice(t *testing.T) {
 		large.reading = &reading{Query: table.Query{PK: "p", Limit: 1}}
 		w.commitAll([]*request{count, large})
 		must(t, errors.Join(err, failed, <-count.done))
-		if err := <-large.done; !errors.Is(err, table.ErrFull) {
-			t.Fatalf("the large one got error %v", err)
-		}
+		expect.Err(t, "the large one", <-large.done, table.ErrFull)
 	}
 	var got struct{ N int }
 	if err := db.Get(t.Context(), counter, &got); err != nil || got.N != rounds {
