@@ -55,6 +55,9 @@ func TestAWriteCannotHaveTheseOperations(t *testing.T) {
 			t.Errorf("%s is accepted", what)
 		}
 	}
+	if table.CheckUpdate(table.Delete(key)) == nil {
+		t.Error("Table.Update takes a delete")
+	}
 	var many []table.Op
 	for i := range table.MaxOps + 1 {
 		many = append(many, table.Put(table.Key{PK: "p", SK: fmt.Sprint(i)}, row{}))

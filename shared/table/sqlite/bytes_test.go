@@ -266,6 +266,16 @@ func write(t *testing.T, table, log []byte) string {
 	return path
 }
 
+func TestBlobsCreateStoresNothingAfterTheContextEnded(t *testing.T) {
+	t.Parallel()
+	db := open(t, newPath(t), sqlite.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantErr(t, db.Blobs().Create(ctx, blob.Files, "a/a", nil), context.Canceled)
+	_, err := db.Blobs().Read(t.Context(), blob.Files, "a/a")
+	wantErr(t, err, blob.ErrNotFound)
+}
+
 func TestBlobsCreateOnAFullMediumIsErrFull(t *testing.T) {
 	t.Parallel()
 	db := open(t, newPath(t), sqlite.Options{})
