@@ -107,7 +107,7 @@ func (l Layout) Missing(parts []Part) error {
 		if p.Number > l.Count() {
 			return ErrLength
 		}
-		whole[p.Number] = p.Number >= 1 && p.Number <= l.Count() && p.Size == l.Size(p.Number)
+		whole[p.Number] = p.Size == l.Size(p.Number)
 	}
 	var missing []int
 	for n := 1; n <= l.Count() && len(missing) < maxMissing; n++ {

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
 )
 
@@ -78,24 +78,6 @@ func read(t testing.TB, data []byte) (*bundle.Layout, error) {
 	return bundle.Read(t.Context(), from(bytes.NewReader(data)), int64(len(data)))
 }
 
-func TestTheFormOfABundleStaysTheSame(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2001, 9, 9, 1, 46, 41, 0, time.UTC)
-	got := archive(t, []made{
-		{bundle.Entry{Path: "é/", Modified: at}, ""}, {bundle.Entry{Path: "x", Modified: at, Executable: true}, "123456789"},
-	})
-	const want = "504b0304 1400 0008 0000 d40d 292b 00000000 00000000 00000000 0300 0900 c3a92f 5554 0500 01 01ca9a3b" +
-		"504b0304 1400 0008 0000 d40d 292b 2639f4cb 09000000 09000000 0100 0900 78 5554 0500 01 01ca9a3b 313233343536373839" +
-		"504b0102 2d03 1400 0008 0000 d40d 292b 00000000 00000000 00000000 0300 0900 0000 0000 0000 1000ed41 00000000" +
-		"c3a92f 5554 0500 01 01ca9a3b" +
-		"504b0102 2d03 1400 0008 0000 d40d 292b 2639f4cb 09000000 09000000 0100 0900 0000 0000 0000 0000ed81 2a000000" +
-		"78 5554 0500 01 01ca9a3b" +
-		"504b0506 0000 0000 0200 0200 72000000 5b000000 0000"
-	if text := hex.EncodeToString(got); text != strings.ReplaceAll(want, " ", "") {
-		t.Errorf("the archive is %s", text)
-	}
-}
-
 func TestAPlanAndAWriterAndAReaderAgree(t *testing.T) {
 	t.Parallel()
 	data := archive(t, samples())
@@ -116,77 +98,29 @@ func TestAPlanAndAWriterAndAReaderAgree(t *testing.T) {
 			t.Error(err)
 		}
 		e.CRC32 = 0
-		if e != plan.Entries[i] || e.Path != want.Path || !e.Modified.Equal(want.Modified) ||
+		if e != plan.Entries[i] || e.Path != want.Path || e.Modified != want.Modified ||
 			e.Executable != want.Executable {
 			t.Errorf("entry %d is %+v, planned %+v", i, e, plan.Entries[i])
 		}
 	}
 }
 
-func TestTimesBecomeTheNearestThatAllProgramsRead(t *testing.T) {
-	t.Parallel()
-	first, last := time.Unix(0, 0).UTC(), time.Unix(1<<31-1, 0).UTC()
-	old, recent := time.Date(1979, 12, 31, 23, 59, 59, 0, time.UTC), time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
-	for name, c := range map[string]struct{ given, want time.Time }{
-		"no time":         {time.Time{}, first},
-		"before 1970":     {time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC), first},
-		"before MS-DOS":   {old, old},
-		"parts of second": {recent.Add(time.Second - 1), recent},
-		"a zone":          {recent.In(time.FixedZone("", 3600)), recent},
-		"after 2038":      {time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), last},
-	} {
-		got, err := read(t, archive(t, []made{{bundle.Entry{Path: "a", Modified: c.given}, ""}}))
-		if err != nil || got.Entries[0].Modified != c.want {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
-	}
-}
-
+// TestPathsAreRelativeAndClean has what testdata/bundles.json lacks: JSON has no other bytes than UTF-8.
 func TestPathsAreRelativeAndClean(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 255)
-	for _, path := range []string{
-		"a", "a/", "a/b", "a/b/", ".a", "..a", "a..", "...", "a b", " ", "-", "~", "aa:b", "1:", "a/c:",
-		"é", "日本語/ファイル", "\u202e",
-		long, long + "/" + long, strings.Repeat("é", 127), strings.Repeat("a/", 512), "CON", "a.", "a*?\"<>|",
-	} {
+	for _, path := range []string{"..a", "a..", "1:", "a/c:", strings.Repeat("a/", 512)} {
 		if err := bundle.CheckPath(path); err != nil {
 			t.Error(err)
 		}
 	}
-	for name, path := range map[string]string{
-		"nothing": "", "the root": "/", "absolute": "/a", "twice": "//a", "a dot": ".", "a dot folder": "./",
-		"dots": "..", "up": "../a", "up later": "a/../../b",
-		"up at the end": "a/..", "up to a folder": "a/../", "a dot inside": "a/./b",
-		"nothing inside": "a//b", "nothing at the end": "a//",
-		"a backslash": `a\b`, "a share": `\\host\share`, "a drive": "C:", "a drive's file": "c:/a",
-		"a file on a drive": "Z:a",
-		"NUL":               "a\x00", "a line end": "a\nb", "DEL": "a\x7f", "a C1 control": "a\u0085",
-		"not UTF-8": "a\xff", "a surrogate": "\xed\xa0\x80",
-		"overlong": "\xc0\xaf", "a long element": long + "x", "a long folder": long + "x/a",
-		"a long path": strings.Repeat("a/", 512) + "b",
-	} {
-		var refused *bundle.Error
-		if err := bundle.CheckPath(path); !errors.As(err, &refused) || refused.Path != path {
-			t.Errorf("%s: %q gives %v", name, path, err)
-		}
-		if _, err := bundle.Plan([]bundle.Entry{{Path: path}}); err == nil {
-			t.Errorf("%s: %q is planned", name, path)
-		}
+	for _, path := range []string{"a\xff", "\xed\xa0\x80", "\xc0\xaf", strings.Repeat("a/", 512) + "b"} {
+		expect.Equal(t, "the refused path", reasonOf(t, bundle.CheckPath(path)).Path, path)
 	}
 }
 
 func TestNothingIsThereTwiceOrBothAFileAndAFolder(t *testing.T) {
 	t.Parallel()
 	for paths, wrong := range map[string]string{
-		"a a":         "a",
-		"a/ a/":       "a/",
-		"a a/":        "a/",
-		"a/ a":        "a",
-		"a a/b":       "a/b",
-		"a/b a":       "a",
-		"a/b/c a/b":   "a/b",
-		"a/b a/b/c/d": "a/b/c/d",
 		"a a! a.b a0": "",
 		// Others that sort between a file and what would lie in it.
 		"a a! a.b a0 a/b":     "a/b",
@@ -201,10 +135,7 @@ func TestNothingIsThereTwiceOrBothAFileAndAFolder(t *testing.T) {
 			entries = append(entries, bundle.Entry{Path: path})
 		}
 		_, err := bundle.Plan(entries)
-		var refused *bundle.Error
-		if wrong == "" && err != nil || wrong != "" && (!errors.As(err, &refused) || refused.Path != wrong) {
-			t.Errorf("%s: %v", paths, err)
-		}
+		expect.Equal(t, paths, reasonOf(t, err).Path, wrong)
 	}
 }
 
@@ -229,14 +160,10 @@ func TestABundleHasLimits(t *testing.T) {
 		entries []bundle.Entry
 		want    string
 	}{
-		"too many":          {numbered(bundle.MaxEntries+1, 5), "the bundle has more than 10000 entries"},
-		"too long":          {numbered(bundle.MaxEntries, most+2), "the bundle has names that need more than 4 MiB together"},
-		"nothing":           {nil, "the bundle has no entries"},
-		"a negative length": {[]bundle.Entry{{Path: "a", Length: -1}}, `"a" has an impossible length`},
-		"a huge length":     {[]bundle.Entry{{Path: "a", Length: 1<<63 - 1}}, `"a" has an impossible length`},
+		"too long":      {numbered(bundle.MaxEntries, most+2), "the bundle has names that need more than 4 MiB together"},
+		"a huge length": {[]bundle.Entry{{Path: "a", Length: 1<<63 - 1}}, `"a" has an impossible length`},
 		"a huge sum": {[]bundle.Entry{{Path: "a", Length: 1 << 61}, {Path: "b", Length: 1 << 62}},
 			`"b" has an impossible length`},
-		"a folder's bytes": {[]bundle.Entry{{Path: "a/", Length: 1}}, `"a/" is a folder with bytes`},
 	} {
 		if _, err := bundle.Plan(c.entries); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v", name, err)
@@ -296,9 +223,7 @@ func TestAWriterReturnsErrorsOfWriting(t *testing.T) {
 		if err == nil {
 			err = w.Close()
 		}
-		if !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("write %d: %v", n, err)
-		}
+		expect.Err(t, fmt.Sprint("write ", n), err, io.ErrShortWrite)
 	}
 }
 

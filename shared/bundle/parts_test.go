@@ -142,18 +142,6 @@ func TestTheOrderReadsNoLongFileTwice(t *testing.T) {
 	}
 }
 
-func TestAnyPartCanBeMadeFirst(t *testing.T) {
-	t.Parallel()
-	want := archive(t, samples())
-	const size = 500
-	for number := 1; number <= (len(want)+size-1)/size; number++ {
-		part, err := readPart(t, partsOf(t, &memory{all: samples()}, size), number)
-		if from := (number - 1) * size; err != nil || !bytes.Equal(part, want[from:min(from+size, len(want))]) {
-			t.Errorf("part %d: %v", number, err)
-		}
-	}
-}
-
 func TestAFileThatChangesIsNamedAndNeverSentWhole(t *testing.T) {
 	t.Parallel()
 	for name, now := range map[string]string{"another byte": "0123456x89", "shorter": "01234567", "empty": " "} {

@@ -49,13 +49,13 @@ func Read(ctx context.Context, source Source, size int64) (*Layout, error) {
 func notZIP() error { return &Error{Reason: "is not a ZIP archive, or something follows the archive"} }
 
 func readRange(ctx context.Context, source Source, off, n int64) ([]byte, error) {
-	r, err := source(ctx, off, n)
-	if err != nil {
-		return nil, fmt.Errorf("reading the directory: %w", err)
-	}
-	defer r.Close()
 	b := make([]byte, n)
-	if _, err := io.ReadFull(r, b); err != nil {
+	r, err := source(ctx, off, n)
+	if err == nil {
+		defer r.Close()
+		_, err = io.ReadFull(r, b)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading the directory: %w", err)
 	}
 	return b, nil

@@ -289,33 +289,6 @@ func directoryOf(t testing.TB, entries []bundle.Entry) (rest []byte, before int6
 	return l.Tail(), l.Directory
 }
 
-func TestZIP64FieldsAreThereOnlyWhereNeeded(t *testing.T) {
-	t.Parallel()
-	const most = math.MaxUint32
-	const header, records, end, end64 = 30 + 1 + 9, 2 * (46 + 1 + 9), 22, 22 + 20 + 56
-	for _, c := range []struct {
-		first int64 // the length of the first of two files; the second is empty
-		after int64 // the length of all after their bytes
-	}{
-		{most - 1 - 2*header, records + end},  // the directory is at most-1
-		{most - 2*header, records + end64},    // the directory is at most
-		{most - 1 - header, records + end64},  // the second header is at most-1
-		{most - header, records + 12 + end64}, // the second header is at most
-		{most - 1, records + 12 + end64},      // the first length is most-1
-		{most, records + 20 + 12 + end64},     // the first length is most
-		{1 << 61, records + 20 + 12 + end64},  // all are far beyond
-	} {
-		rest, before := directoryOf(t, []bundle.Entry{{Path: "a", Length: c.first}, {Path: "b"}})
-		r := behind{before, rest}
-		l, err := bundle.Read(t.Context(), from(r), before+int64(len(rest)))
-		if err != nil || int64(len(rest)) != c.after {
-			t.Errorf("after %d bytes there are %d, want %d, %v", c.first, len(rest), c.after, err)
-			continue
-		}
-		opensInGo(t, r, l)
-	}
-}
-
 // FuzzADirectoryIsRefusedOrOpensInGo tries directories behind any number of bytes.
 func FuzzADirectoryIsRefusedOrOpensInGo(f *testing.F) {
 	add := func(entries ...bundle.Entry) {

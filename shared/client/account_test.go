@@ -2,11 +2,11 @@ package client_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 	"ferry/shared/users"
 )
@@ -25,9 +25,7 @@ func TestAPurgeFreesTheRoomThatTheAccountShows(t *testing.T) {
 	}
 	f, err := c.Upload(ctx, "a", "", []byte("content"), client.Delivery{})
 	must(t, err)
-	if err := c.Purge(ctx, f.ID); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("purging a file of the user area: %v", err)
-	}
+	expect.Err(t, "purging a file of the user area", c.Purge(ctx, f.ID), client.ErrNotFound)
 	if _, err := c.Delete(ctx, f.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +51,7 @@ func TestADeviceMakesAndEndsTokens(t *testing.T) {
 	t.Parallel()
 	s, ann := start(t)
 	ctx := t.Context()
-	if _, err := ann.LoginDevice(ctx, "ann", "wrong", "host"); client.StatusOf(err) != 401 {
-		t.Errorf("with a wrong password: %v", err)
-	}
+	wantStatus(t, "with a wrong password", failed(ann.LoginDevice(ctx, "ann", "wrong", "host")), 401)
 	login, err := ann.LoginDevice(ctx, "ann", password, "host")
 	must(t, err)
 	device := using(t, s, login)
@@ -66,23 +62,15 @@ func TestADeviceMakesAndEndsTokens(t *testing.T) {
 	if _, err := program.Upload(ctx, "a", "", []byte("content"), client.Delivery{}); err != nil {
 		t.Errorf("an upload with the token: %v", err)
 	}
-	if _, err := program.Account(ctx); client.StatusOf(err) != 403 {
-		t.Errorf("the account for the token: %v", err)
-	}
+	wantStatus(t, "the account for the token", failed(program.Account(ctx)), 403)
 	all, err := device.Tokens(ctx)
 	if err != nil || len(all) != 2 || all[0].ID != made.ID || all[0].Token != "" || all[0].Used.IsZero() || !all[1].This {
 		t.Errorf("the tokens are %+v, %v", all, err)
 	}
 	must(t, device.EndToken(ctx, made.ID))
-	if err := device.EndToken(ctx, made.ID); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("ending it again: %v", err)
-	}
-	if err := device.ChangePassword(ctx, "wrong", "another password"); client.StatusOf(err) != 403 {
-		t.Errorf("with a wrong old password: %v", err)
-	}
+	expect.Err(t, "ending it again", device.EndToken(ctx, made.ID), client.ErrNotFound)
+	wantStatus(t, "with a wrong old password", device.ChangePassword(ctx, "wrong", "another password"), 403)
 	must(t, device.ChangePassword(ctx, password, "another password"))
-	if _, err := device.Account(ctx); !errors.Is(err, client.ErrNoLogin) {
-		t.Errorf("after the change: %v", err)
-	}
+	expect.Err(t, "after the change", failed(device.Account(ctx)), client.ErrNoLogin)
 	must(t, connect(t, s, "ann", func(o *client.Options) { o.Password = "another password" }).EndTokens(ctx))
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"ferry/shared/bundle"
+	"ferry/shared/wire"
 )
 
 // Bundle returns the source of a bundle: files and folders in one archive, which is made while it
@@ -40,9 +41,7 @@ func changed(err error) error {
 }
 
 // About is what a link says about its file to everybody who has the link.
-type About struct {
-	Bundle bool `json:"bundle"`
-}
+type About = wire.About
 
 // About asks a link what it leads to. It needs no login and no password, and does not count as a
 // download. path is where an earlier download may have left its claim, as in FetchOptions. With

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 )
 
@@ -112,11 +113,10 @@ func TestADownloadTakesOneOfALimitedLink(t *testing.T) {
 		store    bool
 		password string
 	}{
-		"small":                           {100, false, ""},
-		"large":                           {20 << 20, false, ""},
-		"large, in parallel from a store": {70 << 20, true, ""},
-		"protected":                       {100, false, linkPassword},
-		"protected, from a store":         {20 << 20, true, linkPassword},
+		"small":                           {size: 100},
+		"large":                           {size: 20 << 20},
+		"large, in parallel from a store": {size: 70 << 20, store: true},
+		"protected":                       {size: 100, password: linkPassword},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -241,17 +241,11 @@ func TestAPasswordIsAskedUntilItIsRight(t *testing.T) {
 	t.Parallel()
 	_, owner := start(t)
 	f := share(t, owner, 100, client.Delivery{Limits: client.Limits{Password: linkPassword}})
-	_, err := owner.Head(t.Context(), f.file.Link)
-	if !errors.Is(err, client.ErrPassword) {
-		t.Errorf("the file behind a protected link: %v", err)
-	}
-	if _, err = owner.Copy(t.Context(), f.file.Link, io.Discard, client.Verify{}); !errors.Is(err, client.ErrPassword) {
-		t.Errorf("without a password: %v", err)
-	}
+	expect.Err(t, "the file behind it", failed(owner.Head(t.Context(), f.file.Link)), client.ErrPassword)
+	expect.Err(t, "without a password", failed(owner.Copy(t.Context(), f.file.Link, io.Discard, client.Verify{})), client.ErrPassword)
 	dir := t.TempDir()
 	o := client.FetchOptions{Path: dir, Verify: client.Verify{Password: typed("wrong", "also wrong")}}
-	_, err = owner.Fetch(t.Context(), f.file.Link, o)
-	must(t, err)
+	must(t, failed(owner.Fetch(t.Context(), f.file.Link, o)))
 	f.wantBytes(dir)
 	var seen error
 	o.Password = func(wrong error) (string, error) {

@@ -3,7 +3,6 @@ package client_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -24,8 +23,7 @@ func TestCompletionThatMakesProgressIsRetried(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			asked := 0
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
+			c := against(t, func(w http.ResponseWriter, r *http.Request) {
 				if !strings.HasSuffix(r.URL.Path, "/complete") {
 					fmt.Fprint(w, `{"bearer":"a bearer","id":"7-x","length":1,"partSize":1,"parts":1,"state":"done"}`)
 					return
@@ -36,9 +34,7 @@ func TestCompletionThatMakesProgressIsRetried(t *testing.T) {
 					return
 				}
 				fmt.Fprint(w, `{"status":0,"description":"handlerUpload:succsessfully","apiver":"v1 (3.6.0)","user":"x","files":[{"id":7,"name":"large","length":1,"modified":1,"linkURL":"http://127.0.0.1/v1/download/file?k=x"}]}`)
-			}))
-			t.Cleanup(s.Close)
-			c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
+			})
 			f, err := c.Put(t.Context(), client.Source{Length: 1}, client.PutOptions{Session: "7-x"})
 			if (err == nil) != test.ok || test.ok && f.Name != "large" {
 				t.Errorf("after %d requests: %+v, %v", asked, f, err)

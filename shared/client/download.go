@@ -127,6 +127,12 @@ type Verify struct {
 // from returns the origin of the bytes behind a link.
 func (v Verify) from(c *Client, link, claim string) *origin {
 	v.Progress = given(v.Progress, func(int64) {})
+	if v.Started == nil {
+		v.Started = func(Remote, int64) {}
+	}
+	if v.Reopened == nil {
+		v.Reopened = func() {}
+	}
 	o := &origin{client: c, link: link, at: cmp.Or(claim, link), verify: v, keep: func(string) error { return nil }}
 	o.tag.Store("")
 	return o
@@ -140,7 +146,7 @@ func (c *Client) Copy(ctx context.Context, link string, w io.Writer, v Verify) (
 	if err != nil {
 		return Remote{}, err
 	}
-	o.started(0)
+	o.verify.Started(remote, 0)
 	digests := newDigests(remote, v)
 	both := io.MultiWriter(w, digests)
 	err = o.copy(ctx, span{0, remote.Length}, func(b []byte) error {

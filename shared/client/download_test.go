@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,63 +22,32 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 	"ferry/shared/wire"
 )
 
-func TestDownloadSurvivesCutConnections(t *testing.T) {
+// TestADownloadSurvivesCutConnections by trying again, or as further downloads resume it.
+func TestADownloadSurvivesCutConnections(t *testing.T) {
 	t.Parallel()
 	s, up := start(t)
 	content := bytesOf(1, 3<<20)
 	f, err := up.Upload(t.Context(), "big", "", content, client.Delivery{})
 	must(t, err)
-	for what, fetch := range map[string]func(c *client.Client) ([]byte, error){
-		"into a file": func(c *client.Client) ([]byte, error) {
-			path := filepath.Join(t.TempDir(), "out")
-			got, err := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: path})
-			if err != nil || strings.Join(got.Verified, " ") != "sha-256 crc64nvme" {
-				return nil, fmt.Errorf("%+v: %w", got, err)
-			}
-			return os.ReadFile(path)
-		},
-		"into a stream": func(c *client.Client) ([]byte, error) {
-			var b bytes.Buffer
-			_, err := c.Copy(t.Context(), f.Link, &b, client.Verify{})
-			return b.Bytes(), err
-		},
-	} {
-		cut := cutter(1<<20, 20)
-		c := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 30 })
-		if got, err := fetch(c); err != nil || !bytes.Equal(got, content) || cut.cuts < 2 {
-			t.Errorf("%s: %d of %d bytes after %d cuts: %v", what, len(got), len(content), cut.cuts, err)
+	for _, tries := range []int{30, 1} {
+		cut, dir := cutter(1<<20, 1000), t.TempDir()
+		c := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), tries })
+		fetch := func() (client.Fetched, error) {
+			return c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir})
 		}
-	}
-}
-
-func TestDownloadResumesWhereAnEarlierOneEnded(t *testing.T) {
-	t.Parallel()
-	s, up := start(t)
-	content := bytesOf(2, 3<<20)
-	f, err := up.Upload(t.Context(), "big", "", content, client.Delivery{})
-	must(t, err)
-	dir := t.TempDir()
-	weak := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cutter(1<<20, 1000).client(), 1 })
-	rounds := 0
-	for ; ; rounds++ {
-		_, err := weak.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir})
-		if err == nil {
-			break
+		got, err := fetch()
+		for tries == 1 && client.IsNetwork(err) {
+			got, err = fetch()
 		}
-		if !client.IsNetwork(err) || rounds > 100 {
-			t.Fatal(err)
+		if err != nil || cut.cuts < 2 || strings.Join(got.Verified, " ") != "sha-256 crc64nvme" {
+			t.Fatalf("with %d tries, after %d cuts: %+v, %v", tries, cut.cuts, got, err)
 		}
-	}
-	got, err := os.ReadFile(filepath.Join(dir, "big"))
-	if err != nil || !bytes.Equal(got, content) || rounds == 0 {
-		t.Errorf("%d bytes after %d rounds: %v", len(got), rounds, err)
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("the folder holds more than the file: %v", left)
+		shared{T: t, content: content}.wantBytes(dir)
 	}
 }
 
@@ -115,27 +83,19 @@ func TestBytesBehindALinkAreCompared(t *testing.T) {
 	t.Parallel()
 	stated := wire.CRC64Text(crc64nvme.Checksum([]byte("content")))
 	for text, want := range map[string]error{"content": nil, "consent": client.ErrDigest} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := against(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("ETag", `"x"`)
 			w.Header().Set("X-Amz-Checksum-Crc64nvme", stated)
 			http.ServeContent(w, r, "a", time.Time{}, strings.NewReader(text))
-		}))
-		defer s.Close()
-		c := newClient(t, client.Options{URL: s.URL, Retry: quick()})
-		dir := t.TempDir()
-		if _, err := c.Fetch(t.Context(), s.URL+"/a", client.FetchOptions{Path: dir}); !errors.Is(err, want) {
-			t.Errorf("%s into a file: %v, want %v", text, err, want)
-		}
+		})
+		dir, link := t.TempDir(), c.URL()+"/a"
+		expect.Err(t, text+" into a file", failed(c.Fetch(t.Context(), link, client.FetchOptions{Path: dir})), want)
 		if left, _ := os.ReadDir(dir); (len(left) > 0) != (want == nil) {
 			t.Errorf("%s leaves %v", text, left)
 		}
 		wrong := client.FetchOptions{Path: dir, Force: true, Verify: client.Verify{CRC64NVME: wire.CRC64Text(1)}} // as the record says
-		if _, err := c.Fetch(t.Context(), s.URL+"/a", wrong); !errors.Is(err, client.ErrDigest) {
-			t.Errorf("%s, of which the record says something else: %v", text, err)
-		}
-		if _, err := c.Copy(t.Context(), s.URL+"/a", &bytes.Buffer{}, client.Verify{}); !errors.Is(err, want) {
-			t.Errorf("%s into a stream: %v, want %v", text, err, want)
-		}
+		expect.Err(t, text+", of which the record says something else", failed(c.Fetch(t.Context(), link, wrong)), client.ErrDigest)
+		expect.Err(t, text+" into a stream", failed(c.Copy(t.Context(), link, &bytes.Buffer{}, client.Verify{})), want)
 	}
 }
 
@@ -165,7 +125,7 @@ func newStore(t *testing.T, content []byte) *store {
 		}
 		sum := sha256.Sum256(content)
 		w.Header().Set("ETag", `"service"`)
-		w.Header().Set("Content-Disposition", `attachment; filename="../../big"`)
+		w.Header().Set("Content-Disposition", `attachment; filename="../../.big"`)
 		w.Header().Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":")
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 	})
@@ -211,7 +171,7 @@ func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 	got, err := c.Fetch(t.Context(), s.link(), client.FetchOptions{Path: dir, Verify: client.Verify{
 		CRC64NVME: wire.CRC64Text(crc64nvme.Checksum(content)), Progress: func(n int64) { have.Add(n) },
 	}})
-	if err != nil || got.Path != filepath.Join(dir, "big") || len(got.Verified) != 2 {
+	if err != nil || got.Path != filepath.Join(dir, "_big") || len(got.Verified) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if b, err := os.ReadFile(got.Path); err != nil || !bytes.Equal(b, content) {
@@ -239,18 +199,9 @@ func TestLostBytesAreToldAndAskedForOnce(t *testing.T) {
 	for link, most := range map[string]int64{f.Link: 1, small.link(): 3, large.link(): 1 + 8} {
 		var count counted
 		c := newClient(t, client.Options{URL: s.Base, HTTP: &http.Client{Transport: &count}, Retry: client.Retry{Min: time.Hour}})
-		for what, get := range map[string]func() error{
-			"into a file": func() error {
-				_, err := c.Fetch(t.Context(), link, client.FetchOptions{Path: t.TempDir()})
-				return err
-			},
-			"into a stream": func() error { _, err := c.Copy(t.Context(), link, io.Discard, client.Verify{}); return err },
-		} {
-			count.Store(0)
-			err := get()
-			if !errors.Is(err, client.ErrLost) || !told.MatchString(err.Error()) || count.Load() > most {
-				t.Errorf("%s: after %d requests: %v", what, count.Load(), err)
-			}
+		_, err := c.Fetch(t.Context(), link, client.FetchOptions{Path: t.TempDir()})
+		if !errors.Is(err, client.ErrLost) || !told.MatchString(err.Error()) || count.Load() > most {
+			t.Errorf("after %d requests: %v", count.Load(), err)
 		}
 	}
 }

@@ -16,32 +16,28 @@ import (
 	"ferry/shared/users"
 )
 
-// startService starts a service with the user ann in a temporary folder.
-func startService() (url, dir string, end func()) {
-	dir, err := os.MkdirTemp("", "ferry-example-")
+func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// startService starts a service with the user ann in a temporary folder.
+func startService() (url, dir string, end func()) {
+	dir, err := os.MkdirTemp("", "ferry-example-")
+	check(err)
 	server := httptest.NewUnstartedServer(nil)
 	url = "http://" + server.Listener.Addr().String() + "/v1"
 	data, err := local.Open(filepath.Join(dir, "data"), local.Options{
 		Hash: users.Params{Memory: 64, Time: 1, Threads: 1}, Now: time.Now, NoSync: true, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	s, err := local.NewService(data.Ports, service.Settings{PublicURL: url}, local.ServiceOptions{From: "Ferry <ferry@localhost>", Grace: time.Hour})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	hash, err := data.Ports.Hasher.Hash(context.Background(), password)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	ann := users.User{Name: "ann", Password: hash, State: users.Active, Lang: "en"}
-	if err := (&users.Service{Table: data.Table, Now: time.Now}).Add(context.Background(), ann); err != nil {
-		log.Fatal(err)
-	}
+	check((&users.Service{Table: data.Table, Now: time.Now}).Add(context.Background(), ann))
 	server.Config.Handler = s.Handler()
 	server.Start()
 	return url, dir, func() {
@@ -58,18 +54,13 @@ func Example() {
 	ctx := context.Background()
 
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	file, err := c.Upload(ctx, "hello.txt", "text/plain", []byte("Hello, Ferry\n"), client.Delivery{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println(file.Name, file.Length)
 
-	if _, err := c.Copy(ctx, file.Link, os.Stdout, client.Verify{}); err != nil {
-		log.Fatal(err)
-	}
+	_, err = c.Copy(ctx, file.Link, os.Stdout, client.Verify{})
+	check(err)
 	// Output:
 	// hello.txt 13
 	// Hello, Ferry
@@ -82,18 +73,12 @@ func ExampleClient_Put() {
 	defer end()
 	ctx := context.Background()
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	path := filepath.Join(dir, "disk.img")
-	if err := os.WriteFile(path, make([]byte, 12_000_000), 0o600); err != nil {
-		log.Fatal(err)
-	}
+	check(os.WriteFile(path, make([]byte, 12_000_000), 0o600))
 
 	disk, err := os.Open(path)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer disk.Close()
 	session := "" // from where it was kept
 	file, err := c.Put(ctx, client.Source{Name: "disk.img", Length: 12_000_000, Content: disk}, client.PutOptions{
@@ -105,9 +90,7 @@ func ExampleClient_Put() {
 			return nil
 		},
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println(file.Name, file.Length)
 	// Output:
 	// 3 parts
@@ -120,23 +103,17 @@ func ExampleClient_Files() {
 	defer end()
 	ctx := context.Background()
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	for _, name := range []string{"one", "two", "three"} {
-		if _, err := c.Upload(ctx, name, "", []byte(name), client.Delivery{}); err != nil {
-			log.Fatal(err)
-		}
+		_, err := c.Upload(ctx, name, "", []byte(name), client.Delivery{})
+		check(err)
 	}
-	if _, err := c.Delete(ctx, 2); err != nil { // to the backup area
-		log.Fatal(err)
-	}
+	_, err = c.Delete(ctx, 2) // to the backup area
+	check(err)
 
 	for _, area := range []client.Area{client.UserArea, client.BackupArea} {
 		for f, err := range c.Files(ctx, area) {
-			if err != nil {
-				log.Fatal(err)
-			}
+			check(err)
 			fmt.Println(area, f.ID, f.Name)
 		}
 	}
@@ -152,18 +129,12 @@ func ExampleClient_Fetch() {
 	defer end()
 	ctx := context.Background()
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	file, err := c.Upload(ctx, "report.txt", "", []byte("all is well\n"), client.Delivery{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 
 	got, err := c.Fetch(ctx, file.Link, client.FetchOptions{Path: dir})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println(filepath.Base(got.Path), "verified by", got.Verified)
 	// Output: report.txt verified by [sha-256 crc64nvme]
 }
@@ -173,9 +144,7 @@ func ExampleError() {
 	url, _, end := startService()
 	defer end()
 	c, err := client.New(client.Options{URL: url, User: "ann", Password: "a long password"})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	_, err = c.Upload(context.Background(), "a.txt", "", []byte("a"), client.Delivery{To: "nobody"})
 	fmt.Println(client.StatusOf(err), err)
 	// Output: 400 the parameter d is not a user name

@@ -52,7 +52,7 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 		return got, err
 	}
 	defer p.file.Close()
-	from.started(p.have())
+	from.verify.Started(remote, p.have())
 	from.keep = p.keep
 	if from.at != link {
 		p.claim = from.at

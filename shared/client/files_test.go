@@ -1,16 +1,15 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 	"ferry/shared/users"
 )
@@ -31,16 +30,12 @@ func TestFileIsUploadedListedDeletedAndRestored(t *testing.T) {
 	if err != nil || !strings.Contains(gone.Link, "/backup") {
 		t.Fatalf("%+v, %v", gone, err)
 	}
-	if _, err := c.File(ctx, client.UserArea, f.ID); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("a deleted file: %v", err)
-	}
+	expect.Err(t, "a deleted file", failed(c.File(ctx, client.UserArea, f.ID)), client.ErrNotFound)
 	found, err := c.Named(ctx, client.BackupArea, f.Name, 2)
 	if err != nil || len(found) != 1 || found[0].ID != f.ID {
 		t.Errorf("%+v, %v", found, err)
 	}
-	if _, err := c.Named(ctx, client.UserArea, f.Name, 1); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("a deleted file: %v", err)
-	}
+	expect.Err(t, "a deleted file", failed(c.Named(ctx, client.UserArea, f.Name, 1)), client.ErrNotFound)
 	if back, err := c.Restore(ctx, f.ID); err != nil || back.Name != f.Name {
 		t.Errorf("%+v, %v", back, err)
 	}
@@ -67,43 +62,19 @@ func TestMissingLoginIsReported(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	nobody := connect(t, s, "")
-	if _, err := nobody.File(t.Context(), client.UserArea, 1); !errors.Is(err, client.ErrNoLogin) {
-		t.Error(err)
-	}
-	if _, err := c.Login(t.Context(), "ann", "wrong"); client.StatusOf(err) != http.StatusUnauthorized {
-		t.Error(err)
-	}
+	expect.Err(t, "without a login", failed(nobody.File(t.Context(), client.UserArea, 1)), client.ErrNoLogin)
+	wantStatus(t, "with a wrong password", failed(c.Login(t.Context(), "ann", "wrong")), http.StatusUnauthorized)
 	bearer, err := c.Login(t.Context(), "ann", password)
 	must(t, err)
 	must(t, c.Logout(t.Context(), bearer))
-	asked := 0
-	mine := connect(t, s, "", func(o *client.Options) {
-		o.Bearer = func(_ context.Context, refused string) (string, error) {
-			if asked++; refused != "" {
-				return "", client.ErrNoLogin
-			}
-			return bearer, nil
-		}
-	})
-	if _, err := mine.File(t.Context(), client.UserArea, 1); !errors.Is(err, client.ErrNoLogin) || asked != 2 {
-		t.Errorf("after %d questions: %v", asked, err)
-	}
+	expect.Err(t, "with an ended bearer", failed(using(t, s, bearer).File(t.Context(), client.UserArea, 1)), client.ErrNoLogin)
 }
 
-func TestErrorSaysWhatTheServiceSaid(t *testing.T) {
+func TestAnUploadForNobodyOrWithoutANameIsRefused(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
-	for what, d := range map[string]client.Delivery{
-		"the parameter d is not a user name": {To: "nobody"}, "parameter c is not a telephone number": {SMS: []string{"12"}}, "parameter m is not an e-mail": {Mail: []string{"x"}},
-	} {
-		_, err := c.Upload(t.Context(), "a", "", []byte("x"), d)
-		if err == nil || !strings.Contains(err.Error(), what) || client.StatusOf(err) != http.StatusBadRequest {
-			t.Errorf("%v, want %q", err, what)
-		}
-	}
-	if _, err := c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{To: "nobody"}}); !errors.Is(err, client.ErrUnknownUser) {
-		t.Errorf("a session for nobody: %v", err)
-	}
+	o := client.PutOptions{Delivery: client.Delivery{To: "nobody"}}
+	expect.Err(t, "a session for nobody", failed(c.Put(t.Context(), source(nil), o)), client.ErrUnknownUser)
 	if _, err := c.Upload(t.Context(), "..", "", nil, client.Delivery{}); err == nil {
 		t.Error("a file named .. was uploaded")
 	}
@@ -150,18 +121,15 @@ func TestAFileThatTheAnswerDoesNotNameIsNotGuessed(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			var sent atomic.Int64
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c := against(t, func(w http.ResponseWriter, r *http.Request) {
 				if strings.HasSuffix(r.URL.Path, "/upload") {
 					sent.Add(1)
 				}
-				w.Header().Set("Content-Type", "application/json")
 				if k.named != "" {
 					w.Header().Set("Ferry-Files", k.named)
 				}
 				fmt.Fprintf(w, `{"bearer":"a bearer","files":[%s]}`, k.listed)
-			}))
-			t.Cleanup(s.Close)
-			c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
+			})
 			f, err := c.Upload(t.Context(), "a", "", []byte("x"), client.Delivery{})
 			if f.ID != k.want || errors.Is(err, client.ErrUnnamed) != (k.want == 0) || sent.Load() != 1 {
 				t.Errorf("after %d requests: %+v, %v", sent.Load(), f, err)
@@ -177,9 +145,7 @@ func TestPasswordIsChanged(t *testing.T) {
 	ctx := t.Context()
 	link, err := c.First(ctx, "new", "temporary password")
 	must(t, err)
-	if err := c.Change(ctx, link, "", "short"); client.StatusOf(err) != http.StatusBadRequest {
-		t.Errorf("a short password: %v", err)
-	}
+	wantStatus(t, "a short password", c.Change(ctx, link, "", "short"), http.StatusBadRequest)
 	must(t, c.Change(ctx, link, "", "one of my own"))
 	if _, err := c.Login(ctx, "new", "one of my own"); err != nil {
 		t.Error(err)
@@ -187,9 +153,7 @@ func TestPasswordIsChanged(t *testing.T) {
 	if link, err = c.Forgot(ctx, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Change(ctx, link, "00000000", "my other password"); client.StatusOf(err) != http.StatusUnauthorized {
-		t.Errorf("a wrong PIN: %v", err)
-	}
+	wantStatus(t, "a wrong PIN", c.Change(ctx, link, "00000000", "my other password"), http.StatusUnauthorized)
 }
 
 func TestWrongAddressIsRecognised(t *testing.T) {
@@ -228,14 +192,5 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 	if n := d.Notifications[0]; n.To != "carla@example.com" || n.Channel != "mail" || n.State != "queued" || n.Created.IsZero() || !n.Sent.IsZero() {
 		t.Errorf("the notification is %+v", n)
 	}
-	f, err = c.Put(t.Context(), client.Source{Name: "b", Length: 1, Content: strings.NewReader("x")}, client.PutOptions{
-		Delivery: client.Delivery{SMS: []string{"+393401234567"}, Notify: true},
-	})
-	must(t, err)
-	if d, err := c.File(t.Context(), client.UserArea, f.ID); err != nil || !d.Notify || len(d.Notifications) != 1 || d.Notifications[0].Channel != "sms" {
-		t.Errorf("the details of a session's file are %+v, %v", d, err)
-	}
-	if _, err := c.Sent(t.Context(), "bob", 99); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("a file that was not sent: %v", err)
-	}
+	expect.Err(t, "a file that was not sent", failed(c.Sent(t.Context(), "bob", 99)), client.ErrNotFound)
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"ferry/shared/boot/expect"
-	"ferry/shared/bundle"
 	"ferry/shared/client"
 )
 
@@ -17,9 +16,8 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	made, err := ann.AddRequest(t.Context(), client.NewRequest{Password: &password})
 	must(t, err)
 	o := client.GuestOptions{Retry: quick()}
-	if _, _, err = client.Join(t.Context(), made.LinkURL, o); !errors.Is(err, client.ErrPassword) {
-		t.Errorf("without the password: %v", err)
-	}
+	_, _, err = client.Join(t.Context(), made.LinkURL, o)
+	expect.Err(t, "without the password", err, client.ErrPassword)
 	o.HTTP = cutter(3000, 5).client()
 	o.Password = func(wrong error) (string, error) {
 		if wrong == nil {
@@ -37,9 +35,7 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	large := client.Source{Name: "large.bin", Length: 12 << 20, Content: bytes.NewReader(bytesOf(1, 12<<20))}
 	var session string
 	_, err = guest.Put(t.Context(), large, client.PutOptions{Delivery: client.Delivery{Mail: []string{"bob@example.com"}}})
-	if client.StatusOf(err) != 400 {
-		t.Errorf("with a recipient: %v", err)
-	}
+	wantStatus(t, "with a recipient", err, 400)
 	_, err = guest.Put(t.Context(), large, client.PutOptions{
 		Began: func(s client.Session) error { session = s.ID; return errors.New("interrupted") },
 	})
@@ -56,9 +52,7 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 	must(t, err)
 	expect.Equal(t, "what arrived", all[0].Arrived.Files, 2)
 	must(t, ann.EndRequest(t.Context(), made.ID))
-	if _, err = again.Upload(t.Context(), "a", "", nil, client.Delivery{}); client.StatusOf(err) != 401 {
-		t.Errorf("after the end: %v", err)
-	}
+	wantStatus(t, "after the end", failed(again.Upload(t.Context(), "a", "", nil, client.Delivery{})), 401)
 }
 
 func TestAGuestsBundleSaysHowManyFilesItWillHave(t *testing.T) {
@@ -67,24 +61,15 @@ func TestAGuestsBundleSaysHowManyFilesItWillHave(t *testing.T) {
 	most := int64(2)
 	made, err := ann.AddRequest(t.Context(), client.NewRequest{Files: &most})
 	must(t, err)
-	for _, k := range []struct {
-		paths []string
-		began bool
-	}{{[]string{"a", "b", "c"}, false}, {[]string{"a", "b", "empty/"}, true}} {
+	for files, tr := range map[int]tree{3: {"a": nil, "b": nil, "c": nil}, 2: {"a": nil, "b": nil, "empty/": nil}} {
 		guest, _, err := client.Join(t.Context(), made.LinkURL, client.GuestOptions{Retry: quick()})
 		must(t, err)
-		var entries []bundle.Entry
-		for _, path := range k.paths {
-			entries = append(entries, bundle.Entry{Path: path})
-		}
-		l, err := bundle.Plan(entries)
-		must(t, err)
 		began, stop := false, errors.New("interrupted")
-		_, err = guest.Put(t.Context(), client.Bundle("x.zip", l, nil), client.PutOptions{
+		_, err = guest.Put(t.Context(), tr.source(t), client.PutOptions{
 			Began: func(client.Session) error { began = true; return stop },
 		})
-		if began != k.began || !began && client.StatusOf(err) != 403 {
-			t.Errorf("%q: it began: %v, %v", k.paths, began, err)
+		if began != (files == 2) || !began && client.StatusOf(err) != 403 {
+			t.Errorf("with %d files it began: %v, %v", files, began, err)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,25 +45,6 @@ func TestPlantedLinkIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestServiceCannotChooseAHiddenNameOrAFlag(t *testing.T) {
-	t.Parallel()
-	for stated, want := range map[string]string{
-		".bashrc": "_bashrc", "..rc": "_.rc", "a/.profile": "_profile", `C:\.x`: "_x", "plain.txt": "plain.txt", "..": "download", "": "download", "aux.c": "aux.c", "-rf": "_rf", "--": "_-",
-	} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("ETag", `"1"`)
-			w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", stated))
-			fmt.Fprint(w, "x")
-		}))
-		t.Cleanup(s.Close)
-		dir := t.TempDir()
-		got, err := newClient(t, client.Options{URL: s.URL, Retry: quick()}).Fetch(t.Context(), s.URL+"/f", client.FetchOptions{Path: dir})
-		if err != nil || got.Path != filepath.Join(dir, want) {
-			t.Errorf("%q is written to %s, %v; want %s", stated, got.Path, err, want)
-		}
-	}
-}
-
 // TestListWithoutEndEnds reads lists whose pages always name another one.
 func TestListWithoutEndEnds(t *testing.T) {
 	t.Parallel()
@@ -81,15 +61,12 @@ func TestListWithoutEndEnds(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			asked := 0
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			c := against(t, func(w http.ResponseWriter, _ *http.Request) {
 				asked++
-				w.Header().Set("Content-Type", "application/json")
 				next, files := page(asked)
 				w.Header().Set("Link", `</v1/list?`+next+`>; rel="next"`)
 				fmt.Fprintf(w, `{"bearer":"a bearer","uploads":[],"files":[%s]}`, files)
-			}))
-			t.Cleanup(s.Close)
-			c := newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
+			})
 			var files, sessions error
 			for _, files = range c.Files(t.Context(), client.UserArea) {
 			}

@@ -1,10 +1,9 @@
 package client_test
 
 import (
-	"bytes"
-	"errors"
 	"testing"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/client"
 )
 
@@ -35,30 +34,13 @@ func TestLinksAreMadeChangedAndEnded(t *testing.T) {
 			t.Errorf("%+v, %v", l, err)
 		}
 	}
-	if _, err := c.ChangeLink(ctx, f.ID, made[0].ID, client.ChangeLink{Downloads: &two}); client.StatusOf(err) != 409 {
-		t.Errorf("a link that has ended: %v", err)
-	}
-	if _, err := c.EndLink(ctx, f.ID, "nothing"); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("an unknown link: %v", err)
-	}
+	wantStatus(t, "a link that has ended", failed(c.ChangeLink(ctx, f.ID, made[0].ID, client.ChangeLink{Downloads: &two})), 409)
+	expect.Err(t, "an unknown link", failed(c.EndLink(ctx, f.ID, "nothing")), client.ErrNotFound)
 	if now, err := c.RenewLink(ctx, f.ID); err != nil || now.Link == f.Link || !now.Links[0].Protected {
 		t.Errorf("%+v, %v", now, err)
 	}
 	name := "b.txt"
 	if now, err := c.ChangeFile(ctx, f.ID, client.ChangeFile{Name: &name}); err != nil || now.Name != name || now.Expires != d.Expires {
 		t.Errorf("%+v, %v", now, err)
-	}
-}
-
-func TestAnUploadInPartsHasTheSameOptions(t *testing.T) {
-	t.Parallel()
-	_, c := start(t)
-	content := []byte("content")
-	src := client.Source{Name: "a.txt", Length: int64(len(content)), Content: bytes.NewReader(content)}
-	f, err := c.Put(t.Context(), src, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{Expires: "7d", Downloads: 3, Password: "open sesame"}}})
-	must(t, err)
-	d, err := c.File(t.Context(), client.UserArea, f.ID)
-	if err != nil || *d.Links[0].Left != 3 || !d.Links[0].Protected || d.Links[0].Expires.IsZero() {
-		t.Fatalf("%+v, %v", d.Links, err)
 	}
 }

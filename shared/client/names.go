@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -65,11 +66,13 @@ func reserved(name string) bool {
 		return true
 	}
 	base, _, _ := strings.Cut(strings.ToUpper(name), ".")
-	switch base = strings.TrimRight(base, " "); base {
-	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+	base = strings.TrimRight(base, " ")
+	if slices.Contains([]string{"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}, base) {
 		return true
 	}
-	port, number := base[:min(3, len(base))], base[min(3, len(base)):]
-	isPort := (port == "COM" || port == "LPT") && utf8.RuneCountInString(number) == 1
-	return isPort && strings.Contains("0123456789¹²³", number)
+	number, isPort := strings.CutPrefix(base, "COM")
+	if !isPort {
+		number, isPort = strings.CutPrefix(base, "LPT")
+	}
+	return isPort && utf8.RuneCountInString(number) == 1 && strings.Contains("0123456789¹²³", number)
 }

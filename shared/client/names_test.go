@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/bundle"
 )
 
@@ -41,5 +42,15 @@ func TestNamesThatAFileSystemDoesNotTakeAreRefused(t *testing.T) {
 		if err == nil != (k.says == "") || err != nil && !strings.Contains(err.Error(), k.says) {
 			t.Errorf("%s: %v", k.what, err)
 		}
+	}
+}
+
+func TestServiceCannotChooseAHiddenNameOrAFlag(t *testing.T) {
+	t.Parallel()
+	for stated, want := range map[string]string{
+		".bashrc": "_bashrc", "..rc": "_.rc", "a/.profile": "_profile", `C:\.x`: "_x", "plain.txt": "plain.txt",
+		"..": "download", "": "download", "aux.c": "aux.c", "-rf": "_rf", "--": "_-",
+	} {
+		expect.Equal(t, stated, localName(stated), want)
 	}
 }

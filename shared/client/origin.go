@@ -40,9 +40,9 @@ type address struct{ url, request string }
 // head describes the file. It asks for the link's password if that is needed.
 func (o *origin) head(ctx context.Context) (r Remote, err error) {
 	r, err = o.client.Head(ctx, o.at)
-	if ended := o.at != o.link && hasStatus(err, 401); ended {
+	ended := o.at != o.link && hasStatus(err, 401)
+	if ended {
 		o.at = o.link
-		defer func() { o.reopened(err) }()
 		r, err = o.client.Head(ctx, o.at)
 	}
 	if errors.Is(err, ErrPassword) {
@@ -50,21 +50,11 @@ func (o *origin) head(ctx context.Context) (r Remote, err error) {
 			r, err = o.client.Head(ctx, o.at)
 		}
 	}
-	o.remote = r
-	return r, err
-}
-
-func (o *origin) started(have int64) {
-	if o.verify.Started != nil {
-		o.verify.Started(o.remote, have)
-	}
-}
-
-// reopened tells the caller that a claim has ended, unless the link has ended too.
-func (o *origin) reopened(err error) {
-	if err == nil && o.verify.Reopened != nil {
+	if ended && err == nil { // otherwise the link has ended too
 		o.verify.Reopened()
 	}
+	o.remote = r
+	return r, err
 }
 
 func (o *origin) address() string {
@@ -91,7 +81,7 @@ func (o *origin) reclaim(ctx context.Context, asked string, resp *http.Response)
 		if next, err = o.client.unlock(ctx, o.link, nil, o.verify.Password); err != nil {
 			return "", err
 		}
-		o.reopened(nil)
+		o.verify.Reopened()
 	}
 	o.at = next
 	return next, o.keep(next)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +15,7 @@ import (
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/boot/apitest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/client"
 	"ferry/shared/service"
@@ -49,59 +50,40 @@ func wantNoSessions(t *testing.T, c *client.Client) {
 	}
 }
 
-func TestUploadInPartsSurvivesCutConnections(t *testing.T) {
+// TestAnUploadInPartsSurvivesCutConnections by trying again, or as further uploads resume its session.
+func TestAnUploadInPartsSurvivesCutConnections(t *testing.T) {
 	t.Parallel()
-	cut := cutter(6<<20, 30)
 	s, whole := start(t)
-	c := connect(t, s, "ann", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
 	content := bytesOf(1, 3*partSize+12345)
-	var sent atomic.Int64
-	f, err := c.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 3, Progress: func(n int64) { sent.Add(n) }})
-	if err != nil || cut.cuts < 3 {
-		t.Fatalf("after %d cuts: %v", cut.cuts, err)
-	}
-	if sent.Load() != int64(len(content)) {
-		t.Errorf("the progress ends at %d of %d bytes", sent.Load(), len(content))
-	}
-	wantStored(t, whole, f, content)
-	wantNoSessions(t, whole)
-}
-
-func TestUploadResumesWhereAnEarlierOneEnded(t *testing.T) {
-	t.Parallel()
-	s, whole := start(t)
-	content := bytesOf(2, 4*partSize)
-	session, rounds := "", 0
-	for ; ; rounds++ {
-		cut := cutter(20<<20, 3)
-		cut.random = rand.New(rand.NewPCG(7, uint64(rounds))) // the same cuts each time may let no part through
-		weak := connect(t, s, "ann", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 1 })
-		f, err := weak.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 2, Key: "a-key", Session: session, Began: func(s client.Session) error {
-			if session != "" && s.ID != session {
-				t.Errorf("another session is begun: %s", s.ID)
-			}
-			session = s.ID
-			return nil
-		}})
-		if err == nil {
-			wantStored(t, whole, f, content)
-			break
+	for _, tries := range []int{40, 1} {
+		cut := cutter(6<<20, 30)
+		c := connect(t, s, "ann", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), tries })
+		var sent atomic.Int64
+		sessions := map[string]bool{}
+		put := func() (client.File, error) {
+			sent.Store(0)
+			return c.Put(t.Context(), source(content), client.PutOptions{
+				PartSize: partSize, Connections: 3, Key: fmt.Sprint("key", tries), Progress: func(n int64) { sent.Add(n) },
+				Began: func(s client.Session) error { sessions[s.ID] = true; return nil },
+			})
 		}
-		if !client.IsNetwork(err) || rounds > 50 {
-			t.Fatal(err)
+		f, err := put()
+		for tries == 1 && client.IsNetwork(err) {
+			f, err = put()
 		}
+		if err != nil || cut.cuts < 3 || len(sessions) != 1 || sent.Load() != int64(len(content)) {
+			t.Fatalf("after %d cuts %v sessions, and the progress ends at %d: %v", cut.cuts, sessions, sent.Load(), err)
+		}
+		wantStored(t, whole, f, content)
+		wantNoSessions(t, whole)
 	}
-	if rounds == 0 {
-		t.Error("nothing was cut")
-	}
-	wantNoSessions(t, whole)
 }
 
 func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(3, 4*partSize)
-	session := stopAfter(t, c, content, 2*partSize)
+	session := stopAfter(t, c, source(content), 2*partSize)
 	st, err := c.Status(t.Context(), session)
 	if err != nil || len(st.Arrived) < 2 || st.State != "open" || st.Parts != 4 {
 		t.Fatalf("%+v, %v", st, err)
@@ -138,12 +120,12 @@ func (r *reading) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // stopAfter ends an upload when some bytes of it have gone, and returns its session.
-func stopAfter(t *testing.T, c *client.Client, content []byte, after int64) (session string) {
+func stopAfter(t *testing.T, c *client.Client, src client.Source, after int64) (session string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var gone atomic.Int64
-	_, err := c.Put(ctx, source(content), client.PutOptions{
+	_, err := c.Put(ctx, src, client.PutOptions{
 		PartSize: partSize, Connections: 1, Began: func(s client.Session) error { session = s.ID; return nil },
 		Progress: func(n int64) {
 			if gone.Add(n) > after {
@@ -161,7 +143,7 @@ func TestFileChangedBeforeAResumeIsSentAsItIsNow(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(4, 3*partSize)
-	session := stopAfter(t, c, content, 2*partSize)
+	session := stopAfter(t, c, source(content), 2*partSize)
 	content[0]++
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{Session: session})
 	must(t, err)
@@ -193,47 +175,40 @@ func TestUploadResumesWhenItsObjectIsCompleteButNoFileYet(t *testing.T) {
 	wantNoSessions(t, whole)
 }
 
-func TestNewSessionReplacesAnEndedOne(t *testing.T) {
+func TestNewSessionReplacesOneThatEndedOrIsOfAnotherLength(t *testing.T) {
 	t.Parallel()
-	for what, end := range map[string]func(*apitest.Server, *client.Client, string) error{
-		"that was aborted": func(_ *apitest.Server, c *client.Client, id string) error { return c.Abort(t.Context(), id) },
-		"that has expired": func(s *apitest.Server, _ *client.Client, _ string) error {
-			s.Clock.Advance(8 * 24 * time.Hour)
-			return nil
-		},
-		"of another length":  nil,
-		"that never existed": nil,
-	} {
-		s, c := start(t)
+	_, c := start(t)
+	for _, length := range []int{partSize + 1, partSize - 1} {
 		content := bytesOf(5, partSize+1)
-		id := stopAfter(t, c, content, partSize)
-		switch {
-		case end != nil:
-			must(t, end(s, c, id))
-		case what == "of another length":
-			content = content[:partSize-1]
-		default:
-			id = "77-abcdefghijklmnopqrstuv"
+		id := stopAfter(t, c, source(content), partSize)
+		if length == len(content) {
+			must(t, c.Abort(t.Context(), id))
 		}
-		f, err := c.Put(t.Context(), source(content), client.PutOptions{Session: id, PartSize: partSize})
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-			continue
-		}
-		wantStored(t, c, f, content)
+		f, err := c.Put(t.Context(), source(content[:length]), client.PutOptions{Session: id, PartSize: partSize})
+		must(t, err)
+		wantStored(t, c, f, content[:length])
 	}
+}
+
+// crashed ends an upload with the key "one" when its session has begun.
+func crashed(t *testing.T, c *client.Client, content []byte) (session string) {
+	t.Helper()
+	crash := errors.New("the machine stops")
+	_, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error {
+		session = s.ID
+		return crash
+	}})
+	if !errors.Is(err, crash) {
+		t.Fatal(err)
+	}
+	return session
 }
 
 func TestUploadWithTheSameKeyFindsItsSessionAfterACrash(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
-	crash := errors.New("the machine stops")
-	first, second := "", ""
-	_, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error { first = s.ID; return crash }})
-	if !errors.Is(err, crash) {
-		t.Fatal(err)
-	}
+	first, second := crashed(t, c, content), ""
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error { second = s.ID; return nil }})
 	if err != nil || first != second {
 		t.Fatalf("sessions %s and %s: %v", first, second, err)
@@ -248,13 +223,7 @@ func TestKeyOfAnEndedSessionCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
-	crash := errors.New("the machine stops")
-	_, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error {
-		return errors.Join(crash, c.Abort(t.Context(), s.ID)) // from elsewhere
-	}})
-	if !errors.Is(err, crash) {
-		t.Fatal(err)
-	}
+	must(t, c.Abort(t.Context(), crashed(t, c, content))) // from elsewhere
 	f, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one"})
 	must(t, err)
 	wantStored(t, c, f, content)
@@ -298,16 +267,12 @@ func TestFileThatChangesDuringUploadIsNotStored(t *testing.T) {
 			return client.ErrChanged
 		}},
 	} {
-		if _, err := c.Put(t.Context(), src, client.PutOptions{}); !errors.Is(err, client.ErrChanged) {
-			t.Errorf("%s: %v", what, err)
-		}
+		expect.Err(t, what, failed(c.Put(t.Context(), src, client.PutOptions{})), client.ErrChanged)
 	}
 	if tries.Load() > 0 {
 		t.Error("the network was blamed")
 	}
-	if _, err := c.Named(t.Context(), client.UserArea, "a", 1); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("something was stored: %v", err)
-	}
+	expect.Err(t, "something was stored", failed(c.Named(t.Context(), client.UserArea, "a", 1)), client.ErrNotFound)
 }
 
 func TestLoginThatExpiresDuringUploadIsRenewed(t *testing.T) {
@@ -326,7 +291,7 @@ func TestTwoResumesOfOneUploadMakeOneFile(t *testing.T) {
 	t.Parallel()
 	_, c := start(t)
 	content := bytesOf(8, 3*partSize)
-	session := stopAfter(t, c, content, partSize)
+	session := stopAfter(t, c, source(content), partSize)
 	var ids [2]int64
 	var both sync.WaitGroup
 	for i := range ids {

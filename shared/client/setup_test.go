@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -43,6 +44,17 @@ func newClient(t *testing.T, o client.Options) *client.Client {
 	c, err := client.New(o)
 	must(t, err)
 	return c
+}
+
+// against returns a client of a service that answers like this.
+func against(t *testing.T, answer http.HandlerFunc) *client.Client {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return newClient(t, client.Options{URL: s.URL, User: "x", Password: "y", Retry: quick()})
 }
 
 func bytesOf(seed uint64, n int) []byte {
@@ -131,5 +143,16 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// failed returns the error of a call that returns something else too.
+func failed[T any](_ T, err error) error { return err }
+
+// wantStatus checks what the service answered to a call.
+func wantStatus(t *testing.T, what string, err error, status int) {
+	t.Helper()
+	if client.StatusOf(err) != status {
+		t.Errorf("%s: %v, want the status %d", what, err, status)
 	}
 }

@@ -82,9 +82,7 @@ func (c *Client) Unpack(ctx context.Context, link string, o UnpackOptions) (got 
 	if err != nil {
 		return got, err
 	}
-	if o.Started != nil {
-		o.Started(Remote{Name: remote.Name, Length: got.Length}, have)
-	}
+	from.verify.Started(Remote{Name: remote.Name, Length: got.Length}, have)
 	return got, u.load(ctx, from, o.Connections)
 }
 

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -34,25 +33,13 @@ func TestAHostileArchiveIsRefused(t *testing.T) {
 	harmless := tree{"aa/evil.txt": []byte("content"), "b.txt": []byte("more")}
 	once := harmless.archive(t)
 	copy(once[bytes.Index(once, []byte("aa/")):], "ab/")
-	compressed := &bytes.Buffer{}
-	z := zip.NewWriter(compressed)
-	f, _ := z.Create("../evil.txt")
-	_, _ = f.Write([]byte("content"))
-	must(t, z.Close())
 	for what, k := range map[string]struct {
 		archive []byte
 		says    string
 	}{
 		"a way up":                       {harmless.archive(t, "aa/evil", "../evil"), `"../evil.txt" has the path element ".."`},
-		"a way up further down":          {harmless.archive(t, "aa/evil", "a/../vi"), `has the path element ".."`},
-		"an absolute path":               {harmless.archive(t, "aa/evil", "/tmpevi"), "is an absolute path"},
-		"a drive":                        {harmless.archive(t, "aa/evil", "C:/evil"), "begins like a Windows drive"},
-		"a backslash":                    {harmless.archive(t, "aa/evil", `a\..\vi`), "has a backslash"},
-		"two files of one name":          {tree{"one": nil, "two": nil}.archive(t, "two", "one"), `"one" occurs twice`},
 		"a header with another name":     {once, `"aa/evil.txt" has a local header that does not agree`},
-		"another archive":                {compressed.Bytes(), "\"../evil.txt\" "},
 		"no archive":                     {bytesOf(1, 100), "is not a ZIP archive"},
-		"nothing":                        {nil, "is not a ZIP archive"},
 		"the name of the unpacking room": {tree{"evil.zip.unpacking/1": []byte("x")}.archive(t), "a name that unpacking needs"},
 	} {
 		file, err := c.Upload(t.Context(), "evil.zip", "", k.archive, client.Delivery{})
@@ -176,31 +163,18 @@ func TestAnInterruptedUnpackGoesOnByFile(t *testing.T) {
 	tr.wantIn(t, dir)
 }
 
-func TestUnpackingSurvivesCutConnections(t *testing.T) {
-	t.Parallel()
-	s, up := start(t)
-	tr := usualTree()
-	f := tr.put(t, up, client.PutOptions{})
-	cut := cutter(4<<20, 12)
-	c := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
-	dir := t.TempDir()
-	if _, err := c.Unpack(t.Context(), f.Link, client.UnpackOptions{Path: dir}); err != nil || cut.cuts < 3 {
-		t.Errorf("after %d cuts: %v", cut.cuts, err)
-	}
-	tr.wantIn(t, dir)
-}
-
-// TestStretchesOfALongFileAreLoadedAtOnce from a store, and with a claim.
+// TestStretchesOfALongFileAreLoadedAtOnce from a store, with a claim, over a bad line.
 func TestStretchesOfALongFileAreLoadedAtOnce(t *testing.T) {
 	t.Parallel()
-	s, c := start(t)
+	s, up := start(t)
 	tr := tree{"a": []byte("first"), "long": bytesOf(7, 40<<20), "z": []byte("last")}
-	f := tr.put(t, c, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{Downloads: 1, Password: linkPassword}}})
+	f := tr.put(t, up, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{Downloads: 1, Password: linkPassword}}})
 	root, requests := behindStore(t, s, tr.archive(t))
-	dir := t.TempDir()
+	cut, dir := cutter(4<<20, 12), t.TempDir()
+	c := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
 	_, err := c.Unpack(t.Context(), strings.Replace(f.Link, s.Root, root, 1), client.UnpackOptions{Path: dir, Verify: client.Verify{Password: typed()}})
-	if err != nil || requests.Load() < 4 {
-		t.Errorf("%d requests, %v", requests.Load(), err)
+	if err != nil || requests.Load() < 4 || cut.cuts < 3 {
+		t.Errorf("%d requests, %d cuts, %v", requests.Load(), cut.cuts, err)
 	}
 	tr.wantIn(t, dir)
 }

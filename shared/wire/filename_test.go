@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/wire"
 )
 
@@ -41,9 +42,7 @@ func TestNameIsCleanedToOnePathElement(t *testing.T) {
 		{"a byte that Windows-1252 lacks goes", "a\x81\xe9.txt", "aé.txt"},
 		{"a replacement character that was written stays", "a\ufffd.txt", "a\ufffd.txt"},
 	} {
-		if got := wire.CleanFileName(c.name); got != c.want {
-			t.Errorf("%s: %q gives %q, want %q", c.what, c.name, got, c.want)
-		}
+		expect.Equal(t, c.what, wire.CleanFileName(c.name), c.want)
 	}
 }
 
@@ -79,9 +78,7 @@ func TestAttachmentNameWorksInEveryClient(t *testing.T) {
 		{"a；b／c.txt", `attachment; filename="a_b_c.txt"; filename*=UTF-8''a%EF%BC%9Bb%EF%BC%8Fc.txt`},
 		{"a+b~c-d_e.txt", `attachment; filename="a+b~c-d_e.txt"; filename*=UTF-8''a%2Bb~c-d_e.txt`},
 	} {
-		if got := wire.Attachment(c.name); got != c.want {
-			t.Errorf("%q gives\n%s, want\n%s", c.name, got, c.want)
-		}
+		expect.Equal(t, c.name, wire.Attachment(c.name), c.want)
 	}
 }
 
@@ -94,9 +91,7 @@ func FuzzCleanFileNameIsSafe(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		clean := wire.CleanFileName(name)
-		if again := wire.CleanFileName(clean); again != clean {
-			t.Errorf("cleaned again, %q becomes %q", clean, again)
-		}
+		expect.Equal(t, "cleaned again", wire.CleanFileName(clean), clean)
 		if len(clean) > wire.MaxFileName || !utf8.ValidString(clean) || !norm.NFC.IsNormalString(clean) {
 			t.Errorf("%q is too long, not UTF-8, or not NFC", clean)
 		}

@@ -1,15 +1,14 @@
 package wire_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"hash/crc32"
-	"os"
+	"strings"
 	"testing"
 
 	"github.com/minio/crc64nvme"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/wire"
 )
 
@@ -59,22 +58,11 @@ func TestOtherLanguagesHaveTheSameChecksums(t *testing.T) {
 	for _, times := range []int64{2, 1 << 10, 1 << 20, 1 << 30, 1 << 35} { // up to 32 PiB
 		all = append(all, goldenSum{Seed: 9, Length: 1 << 17, Times: times, More: 5}.sums(), goldenSum{Seed: 10, Length: 1, Times: times}.sums())
 	}
-	var b bytes.Buffer
-	for i, c := range all {
+	var lines []string
+	for _, c := range all {
 		text, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "%s%s", map[bool]string{true: "[\n", false: ",\n"}[i == 0], text)
+		expect.NoErr(t, err)
+		lines = append(lines, string(text))
 	}
-	b.WriteString("\n]\n")
-	const path = "testdata/checksums.json"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(path); err != nil || !bytes.Equal(want, b.Bytes()) {
-		t.Errorf("%s has other cases (see git diff after UPDATE_GOLDEN=1), %v", path, err)
-	}
+	expect.Golden(t, "checksums.json", "[\n"+strings.Join(lines, ",\n")+"\n]\n")
 }

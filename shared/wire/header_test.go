@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/wire"
 )
 
@@ -39,9 +40,8 @@ func TestParametersAreReadAsClientsWriteThem(t *testing.T) {
 		{"an encoded word that is no UTF-8", `form-data; filename="=?utf-8?Q?=E9?="`, "filename", "", false},
 	} {
 		_, params, all := wire.Parameters(c.header)
-		if params[c.name] != c.value || all != c.all {
-			t.Errorf("%s: %q, all are read: %v", c.what, params, all)
-		}
+		expect.Equal(t, c.what, params[c.name], c.value)
+		expect.Equal(t, c.what+": all are read", all, c.all)
 	}
 	kind, params, all := wire.Parameters(" Text/Plain ")
 	if kind != "text/plain" || !all || !maps.Equal(params, map[string]string{}) {
@@ -61,8 +61,6 @@ func TestWhatCanBeReadOfAMediaTypeIsKept(t *testing.T) {
 		"text/plain; charset=a\r\nb":                     "text/plain; charset*=utf-8''a%0D%0Ab",
 		"":                                               "", ";;;": "", "pdf": "", "a b/c": "", "text/": "", "text/plain, text/html": "", strings.Repeat("x", 127) + "/y": "",
 	} {
-		if got := wire.MediaType(header); got != want {
-			t.Errorf("%q is %q, want %q", header, got, want)
-		}
+		expect.Equal(t, header, wire.MediaType(header), want)
 	}
 }

@@ -40,10 +40,7 @@ func PreviewKind(name, mediaType string) string {
 	if mediaType == "" || mediaType == "application/octet-stream" {
 		mediaType = strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 	}
-	_, special, found := strings.Cut(mediaType, "/")
-	if !found {
-		special = mediaType
-	}
+	special := mediaType[strings.IndexByte(mediaType, '/')+1:]
 	if slices.Contains(strings.Fields(shown[kind]), special) {
 		return kind
 	}

@@ -68,34 +68,24 @@ type PartsStore interface {
 	blob.Parts
 }
 
-// Run runs the suite. The store that open returns may be shared with other tests,
-// even at the same time: each case uses owners with random names.
-func Run(t *testing.T, open func(t *testing.T) blob.Store) {
-	cases := slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(),
-		concurrencyCases(), invalidCases())
-	runAll(t, cases, func(t *testing.T) PartsStore { return open(t).(PartsStore) }, Flaws{})
-}
-
-// Flaws are what a stand-in for S3 gets wrong; the suite does not check it then.
-type Flaws struct {
-	Truncates bool // it accepts fewer bytes of a part than were signed and announced, unless they have a checksum
-	MixesSums bool // writers of one part at once can leave the bytes of one with the checksum of another
-}
-
-// RunParts runs the suite of the port blob.Parts. A part is written through the
-// store or, if it signs requests, by plain HTTP.
-func RunParts(t *testing.T, open func(t *testing.T) PartsStore, flaws Flaws) {
-	runAll(t, partsCases(), open, flaws)
-}
-
-func runAll(t *testing.T, cases []testCase, open func(t *testing.T) PartsStore, flaws Flaws) {
-	for _, c := range cases {
+// Run runs the suite. The store that open returns may be shared with other tests, even at the same
+// time: each case uses owners with random names. A part is written through the store or, if it signs
+// requests, by plain HTTP.
+func Run(t *testing.T, open func(t *testing.T) PartsStore, flaws Flaws) {
+	for _, c := range slices.Concat(createCases(), failureCases(), readCases(), copyCases(), listCases(), keyCases(),
+		concurrencyCases(), invalidCases(), partsCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			owner := "test-" + rand.Text()
 			c.run(&state{T: t, PartsStore: open(t), flaws: flaws, owner: owner, places: map[string]bool{}})
 		})
 	}
+}
+
+// Flaws are what a stand-in for S3 gets wrong; the suite does not check it then.
+type Flaws struct {
+	Truncates bool // it accepts fewer bytes of a part than were signed and announced, unless they have a checksum
+	MixesSums bool // writers of one part at once can leave the bytes of one with the checksum of another
 }
 
 func (c testCase) run(s *state) {

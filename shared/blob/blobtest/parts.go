@@ -42,8 +42,6 @@ func partsCases() []testCase {
 		{"parts sent at once, in any order, become the object", nil, inTurn(begun, sendAtOnce, complete), nil, object},
 		{"an empty object has one empty part", nil, inTurn(begin(data{}), send(1), complete), nil, objects{"files/p": {}}},
 		{"there is no object until its parts are completed", nil, sent, nil, none},
-		{"a part that is sent again replaces the first", nil, inTurn(begun, sendOther(2), sendAll, complete), nil, object},
-		{"some of the parts do not become an object", nil, inTurn(begun, send(2), complete), missing(1, 3), none},
 		{"the error names missing parts, which can still be sent", nil,
 			inTurn(
 				begun, fails(complete, missing(1, 2, 3)), send(1), fails(complete, missing(2, 3)), send(2),
@@ -53,19 +51,17 @@ func partsCases() []testCase {
 			inTurn(begun, fails(sendWithWrongSum, errAny), wantParts(0), sendAll, complete), nil, object},
 		{"a part of a wrong length is refused and can be sent again", nil,
 			inTurn(begun, sendWrongLengths, send(2), send(3), fails(complete, missing(1)), send(1), complete), nil, object},
-		{"parts with a wrong checksum do not become an object", nil, inTurn(sent, completeAs(&wrong)), wrongSum, none},
 		{"parts can be completed with the right checksum after a wrong one", nil,
 			inTurn(sent, fails(completeAs(&wrong), wrongSum), completeAs(&sum)), nil, object},
-		{"completing again returns the same answer", nil, inTurn(completed, complete, completeAs(&sum)), nil, object},
 		{"completing again still checks the checksum", nil, inTurn(completed, completeAs(&wrong)), wrongSum, object},
-		{"completing many times at once returns the same answer", nil, inTurn(sent, completeAtOnce, complete), nil, object},
+		{"completing many times at once returns the same answer", nil,
+			inTurn(sent, completeAtOnce, complete, completeAs(&sum)), nil, object},
 		{"completing again after the object was deleted is ErrNoUpload", nil,
 			inTurn(completed, remove("files/p"), complete), blob.ErrNoUpload, none},
 		{"aborting a completed session leaves the object", nil, inTurn(completed, abort), nil, object},
 		{"a completed session accepts nothing more", nil,
 			inTurn(completed, fails(sendOther(1), errAny), fails(wantParts(3), blob.ErrNoUpload), complete), nil, object},
 		{"an aborted session is gone and accepts nothing", nil, inTurn(sent, abort, abort, isGone), nil, none},
-		{"a session that never existed is ErrNoUpload", nil, inTurn(begun, abort, renamed, isGone), nil, none},
 		{"parts that have arrived are listed", nil, inTurn(sent, listParts, complete), nil, object},
 		{"a replaced part is listed as another one", nil, inTurn(sent, replaceLate, complete), nil, object},
 		{"one of several writers of a part wins, whole", nil, inTurn(begun, manyWriters), nil, nil},
@@ -183,12 +179,6 @@ func completeAtOnce(s *state) error {
 
 func abort(s *state) error { return s.upload.Abort(s.Context()) }
 
-func renamed(s *state) error {
-	area, key := s.at("files/p")
-	s.upload = s.Upload(area, key, s.id[:len(s.id)-4]+"AAAA", s.layout)
-	return nil
-}
-
 func isGone(s *state) error {
 	return inTurn(fails(send(1), errAny), fails(wantParts(0), blob.ErrNoUpload), fails(complete, blob.ErrNoUpload))(s)
 }
@@ -266,17 +256,14 @@ func manyWriters(s *state) error {
 // cutOff sends only the first bytes of a part, before and after all of it has
 // arrived.
 func cutOff(s *state) error {
-	sum := crc(other(2))
-	sums := []*uint64{&sum}
-	if !s.flaws.Truncates {
-		sums = append(sums, nil)
+	var sum *uint64
+	if s.flaws.Truncates {
+		sum = new(crc(other(2)))
 	}
 	for _, there := range []int{0, 3} {
-		for _, sum := range sums {
-			for _, first := range []int{0, 1000, 3 * mib} {
-				r := io.MultiReader(bytes.NewReader(other(2)[:first]), iotest.ErrReader(errCut))
-				s.wantErr("a part that is cut off", s.sendBytes(1, r, blob.MinPartSize, sum), errAny)
-			}
+		for _, first := range []int{0, 1000, 3 * mib} {
+			r := io.MultiReader(bytes.NewReader(other(2)[:first]), iotest.ErrReader(errCut))
+			s.wantErr("a part that is cut off", s.sendBytes(1, r, blob.MinPartSize, sum), errAny)
 		}
 		if there == 0 {
 			s.must(wantParts(0)(s))

@@ -1,12 +1,12 @@
 package disk_test
 
 import (
-	"errors"
 	"os"
 	"testing"
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/boot/expect"
 )
 
 func TestCopyOfAnObjectDeletedMeanwhileIsErrNotFound(t *testing.T) {
@@ -19,7 +19,5 @@ func TestCopyOfAnObjectDeletedMeanwhileIsErrNotFound(t *testing.T) {
 		}
 		return os.Link(from, to)
 	})
-	if err := s.Copy(t.Context(), blob.Files, "demo/1-a", blob.Backup, "demo/1-b"); !errors.Is(err, blob.ErrNotFound) {
-		t.Errorf("got error %v, want ErrNotFound", err)
-	}
+	expect.Err(t, "the copy", s.Copy(t.Context(), blob.Files, "demo/1-a", blob.Backup, "demo/1-b"), blob.ErrNotFound)
 }

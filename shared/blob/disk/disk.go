@@ -233,11 +233,12 @@ func sweep(
 	ctx context.Context, folder string, folders bool, before time.Time,
 	found func(name string) bool, remove func(path string) error,
 ) (removed int, err error) {
-	names, err := readNames(folder)
+	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) { // no session has begun yet
 		return 0, nil
 	}
-	for _, name := range names {
+	for _, entry := range entries {
+		name := entry.Name()
 		path := filepath.Join(folder, name)
 		info, stat := os.Lstat(path)
 		if stat != nil || info.IsDir() != folders {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,53 +78,49 @@ func content(t testing.TB, s *disk.Store, area blob.Area, key string) string {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	t.Run("each test has its own unsynced folder", func(t *testing.T) {
-		t.Parallel()
-		blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, t.TempDir(), disk.Options{NoSync: true}) })
-	})
-	t.Run("all tests share one folder", func(t *testing.T) {
-		t.Parallel()
-		s := open(t, t.TempDir(), disk.Options{})
-		blobtest.Run(t, func(*testing.T) blob.Store { return s })
-	})
-	t.Run("each test has its own unsynced table for small objects", func(t *testing.T) {
-		t.Parallel()
-		blobtest.Run(t, func(t *testing.T) blob.Store {
-			s, _ := withTable(t, t.TempDir(), true)
-			return s
+	synced, _ := withTable(t, t.TempDir(), false)
+	linkless := open(t, t.TempDir(), disk.Options{NoSync: true})
+	failLinks(linkless, syscall.EPERM)
+	for what, store := range map[string]func(*testing.T) blobtest.PartsStore{
+		"each test has its own unsynced folder": func(t *testing.T) blobtest.PartsStore {
+			return open(t, t.TempDir(), disk.Options{NoSync: true})
+		},
+		"all tests share one folder with a table for small objects": func(*testing.T) blobtest.PartsStore { return synced },
+		"the file system has no links":                              func(*testing.T) blobtest.PartsStore { return linkless },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			blobtest.Run(t, store, blobtest.Flaws{})
 		})
-	})
-	t.Run("all tests share one table for small objects", func(t *testing.T) {
-		t.Parallel()
-		s, _ := withTable(t, t.TempDir(), false)
-		t.Run("suite", func(t *testing.T) {
-			blobtest.Run(t, func(*testing.T) blob.Store { return s })
-		})
-	})
-	t.Run("the file system has no links", func(t *testing.T) {
-		t.Parallel()
-		s := open(t, t.TempDir(), disk.Options{NoSync: true})
-		failLinks(s, syscall.EPERM)
-		blobtest.Run(t, func(*testing.T) blob.Store { return s })
-	})
+	}
 }
 
-// TestAloneCreateNeedsLittleMemory counts what all goroutines allocate.
+// allocates checks how many bytes all goroutines allocate meanwhile.
+func allocates(t *testing.T, what string, most uint64, do func() error) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	must(t, do())
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > most {
+		t.Errorf("%s: allocated %d bytes, want at most %d", what, got, most)
+	}
+}
+
 func TestAloneCreateNeedsLittleMemory(t *testing.T) {
 	expect.Alone(t)
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
-	for name, tc := range map[string]struct{ size, announced, most int64 }{
-		"small":   {100, 100, 64 << 10},
-		"large":   {64 << 20, 64 << 20, 1 << 20},
-		"unknown": {64 << 20, -1, 1 << 20},
+	for name, tc := range map[string]struct {
+		size, announced int64
+		most            uint64
+	}{
+		"small":   {size: 100, announced: 100, most: 64 << 10},
+		"large":   {size: 64 << 20, announced: 64 << 20, most: 1 << 20},
+		"unknown": {size: 64 << 20, announced: -1, most: 1 << 20},
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		must(t, second(s.Create(t.Context(), blob.Files, "owner/"+name, &zeros{tc.size}, tc.announced)))
-		runtime.ReadMemStats(&after)
-		if got := int64(after.TotalAlloc - before.TotalAlloc); got > tc.most {
-			t.Errorf("%s: allocated %d bytes, want at most %d", name, got, tc.most)
-		}
+		allocates(t, name, tc.most, func() error {
+			return second(s.Create(t.Context(), blob.Files, "owner/"+name, &zeros{tc.size}, tc.announced))
+		})
 	}
 }
 
@@ -178,18 +173,12 @@ func TestFinishedCreatesLeaveNoTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{})
 	create(t, s, "owner/name", "x")
-	if _, err := s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("y"), 1); !errors.Is(err, blob.ErrExists) {
-		t.Errorf("got error %v, want ErrExists", err)
-	}
-	if _, err := s.Create(t.Context(), blob.Files, "owner/short", strings.NewReader("y"), 2); !errors.Is(err, blob.ErrLength) {
-		t.Errorf("got error %v, want ErrLength", err)
-	}
+	expect.Err(t, "a taken key", second(s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("y"), 1)), blob.ErrExists)
+	expect.Err(t, "too few bytes", second(s.Create(t.Context(), blob.Files, "owner/short", strings.NewReader("y"), 2)), blob.ErrLength)
 	if err := s.Copy(t.Context(), blob.Files, "owner/name", blob.Backup, "owner/name"); err != nil {
 		t.Error(err)
 	}
-	if left := names(t, filepath.Join(dir, "tmp")); len(left) != 0 {
-		t.Errorf("the temporary files %q are left", left)
-	}
+	expect.Equal(t, "the temporary files", names(t, filepath.Join(dir, "tmp")), nil)
 }
 
 func TestSweepRemovesWhatACrashLeftAndNothingOfOthers(t *testing.T) {
@@ -215,9 +204,7 @@ func TestSweepRemovesWhatACrashLeftAndNothingOfOthers(t *testing.T) {
 	for folder, want := range map[string][]string{
 		"tmp": {young, "thesis.txt"}, "files/owner": {"name"}, "removed": {"2020-01-02"}, "removed/2020-01-02": {"photos"},
 	} {
-		if left := names(t, filepath.Join(dir, folder)); !slices.Equal(left, want) {
-			t.Errorf("in %s %q are left, want %q", folder, left, want)
-		}
+		expect.Equal(t, folder, names(t, filepath.Join(dir, folder)), want)
 	}
 }
 
@@ -261,18 +248,10 @@ func TestAFullDiskGivesErrFullAndLeavesNothing(t *testing.T) {
 		create(t, s, "owner/there", "x")
 		failLinks(s, code)
 		large := strings.NewReader(strings.Repeat("x", 100<<10))
-		if _, err := s.Create(t.Context(), blob.Files, "owner/name", large, large.Size()); !errors.Is(err, blob.ErrFull) {
-			t.Errorf("%v: got error %v, want ErrFull", code, err)
-		}
-		if err := s.Copy(t.Context(), blob.Files, "owner/there", blob.Backup, "owner/name"); !errors.Is(err, blob.ErrFull) {
-			t.Errorf("%v: got error %v, want ErrFull", code, err)
-		}
-		if _, err := s.Open(t.Context(), blob.Files, "owner/name"); !errors.Is(err, blob.ErrNotFound) {
-			t.Errorf("%v: got error %v, want ErrNotFound", code, err)
-		}
-		if left := names(t, filepath.Join(dir, "tmp")); len(left) != 0 {
-			t.Errorf("%v: the temporary files %q are left", code, left)
-		}
+		expect.Err(t, code.Error(), second(s.Create(t.Context(), blob.Files, "owner/name", large, large.Size())), blob.ErrFull)
+		expect.Err(t, code.Error(), s.Copy(t.Context(), blob.Files, "owner/there", blob.Backup, "owner/name"), blob.ErrFull)
+		expect.Err(t, code.Error(), second(s.Open(t.Context(), blob.Files, "owner/name")), blob.ErrNotFound)
+		expect.Equal(t, "the temporary files", names(t, filepath.Join(dir, "tmp")), nil)
 	}
 }
 

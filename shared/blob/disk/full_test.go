@@ -13,6 +13,7 @@ import (
 
 	"ferry/shared/blob"
 	"ferry/shared/blob/disk"
+	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -40,12 +41,9 @@ func TestReserveIsLeftFree(t *testing.T) {
 	begun, err := roomy.Begin(t.Context(), blob.Files, "ann/2", layout)
 	must(t, err)
 	put := func(s *disk.Store, size int64) error {
-		_, err := s.Create(t.Context(), blob.Files, "ann/3", strings.NewReader("content"), size)
-		return err
+		return second(s.Create(t.Context(), blob.Files, "ann/3", strings.NewReader("content"), size))
 	}
-	if err := put(roomy, free+1<<30); !errors.Is(err, blob.ErrFull) {
-		t.Errorf("an object announced larger than the disk: %v", err)
-	}
+	expect.Err(t, "an object announced larger than the disk", put(roomy, free+1<<30), blob.ErrFull)
 	for what, err := range map[string]error{
 		"an object":                 put(full, 7),
 		"an object of unknown size": put(full, -1),
@@ -64,9 +62,7 @@ func TestReserveIsLeftFree(t *testing.T) {
 	if err := full.Copy(t.Context(), blob.Files, "ann/1", blob.Backup, "ann/5"); err != nil {
 		t.Errorf("a copy where there are no links: %v", err)
 	}
-	if left := names(t, dir+"/tmp"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	expect.Equal(t, "left behind", names(t, dir+"/tmp"), nil)
 }
 
 // TestFilesAreKeptForADelete opens a store whose file system takes few more files, but has room
@@ -74,10 +70,6 @@ func TestReserveIsLeftFree(t *testing.T) {
 func TestFilesAreKeptForADelete(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), disk.Options{Reserve: 1})
-	put := func(key string) error {
-		_, err := s.Create(t.Context(), blob.Files, key, bytes.NewReader(make([]byte, 100_000)), -1)
-		return err
-	}
 	for i, k := range []struct {
 		free, total uint64
 		full        bool
@@ -85,7 +77,7 @@ func TestFilesAreKeptForADelete(t *testing.T) {
 		s.SetInodes(k.free, k.total)
 		key := fmt.Sprintf("ann/%d", i)
 		_, begun := s.Begin(t.Context(), blob.Files, key+"-parts", blob.Layout{Length: 10, PartSize: 10})
-		for what, err := range map[string]error{"an object": put(key), "a session": begun} {
+		for what, err := range map[string]error{"an object": putLarge(t, s, key), "a session": begun} {
 			if full := errors.Is(err, blob.ErrFull); full != k.full || !full && err != nil {
 				t.Errorf("%s with %d of %d files left: %v", what, k.free, k.total, err)
 			}
@@ -95,6 +87,12 @@ func TestFilesAreKeptForADelete(t *testing.T) {
 			t.Errorf("a copy with %d of %d files left: %v", k.free, k.total, err)
 		}
 	}
+}
+
+// putLarge creates an object that becomes a file.
+func putLarge(t *testing.T, s *disk.Store, key string) error {
+	t.Helper()
+	return second(s.Create(t.Context(), blob.Files, key, bytes.NewReader(make([]byte, 100_000)), -1))
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -114,10 +112,6 @@ func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
 		}
 		return f.Sync()
 	})
-	put := func(key string) error {
-		_, err := s.Create(t.Context(), blob.Files, key, bytes.NewReader(make([]byte, 100_000)), -1)
-		return err
-	}
 	for _, k := range []struct {
 		when  string
 		fails error
@@ -129,9 +123,7 @@ func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
 		{"after it has failed", nil, syscall.EIO},
 	} {
 		fails = k.fails
-		if err := put("ann/" + strings.ReplaceAll(k.when, " ", "-")); !errors.Is(err, k.want) {
-			t.Errorf("%s: %v, want %v", k.when, err, k.want)
-		}
+		expect.Err(t, k.when, putLarge(t, s, "ann/"+strings.ReplaceAll(k.when, " ", "-")), k.want)
 		_, small := s.Create(t.Context(), blob.Files, "ann/small-"+strings.ReplaceAll(k.when, " ", "-"), strings.NewReader("x"), 1)
 		item := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: k.when}, struct{}{}))
 		for what, err := range map[string]error{"a small object": small, "an item": item} {

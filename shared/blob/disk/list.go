@@ -38,14 +38,15 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 
 // listFiles reads the names of the folders, and then those of one folder's files at a time.
 func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
-	folders, err := readNames(s.folder(area))
+	folders, err := os.ReadDir(s.folder(area))
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", area, err)
 	}
 	// Keys are compared, and "a-b/x" sorts before "a/x".
-	slices.SortFunc(folders, func(a, b string) int { return cmp.Compare(a+"/", b+"/") })
+	slices.SortFunc(folders, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name()+"/", b.Name()+"/") })
 	var objects []blob.Object
-	for _, folder := range folders {
+	for _, entry := range folders {
+		folder := entry.Name()
 		if prefix := folder + "/"; prefix < after && !strings.HasPrefix(after, prefix) {
 			continue
 		}
@@ -94,13 +95,4 @@ func (s *Store) listFolder(area blob.Area, folder, after string, limit int) ([]b
 		}
 	}
 	return objects, nil
-}
-
-func readNames(dir string) ([]string, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.Readdirnames(-1)
 }

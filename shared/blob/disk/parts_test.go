@@ -7,36 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
-	"ferry/shared/blob/blobtest"
 	"ferry/shared/blob/disk"
 	"ferry/shared/boot/expect"
 )
-
-func TestPartsConformance(t *testing.T) {
-	t.Parallel()
-	linkless := open(t, t.TempDir(), disk.Options{})
-	failLinks(linkless, syscall.EPERM)
-	shared := open(t, t.TempDir(), disk.Options{NoSync: true})
-	for what, store := range map[string]func(*testing.T) blobtest.PartsStore{
-		"each test has its own folder":        func(t *testing.T) blobtest.PartsStore { return open(t, t.TempDir(), disk.Options{}) },
-		"all tests share one unsynced folder": func(*testing.T) blobtest.PartsStore { return shared },
-		"the file system has no links":        func(*testing.T) blobtest.PartsStore { return linkless },
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			blobtest.RunParts(t, store, blobtest.Flaws{})
-		})
-	}
-}
 
 // layout is that of an upload's three parts.
 var layout = blob.Layout{Length: 10, PartSize: 4}
@@ -89,9 +69,7 @@ func (u upload) wantParts(want string) {
 	for _, p := range there {
 		numbers = append(numbers, p.Number)
 	}
-	if got := fmt.Sprint(numbers, err); got != want+" <nil>" {
-		u.Errorf("got the parts %s, want %s", got, want)
-	}
+	expect.Equal(u, "the parts", fmt.Sprint(numbers, err), want+" <nil>")
 }
 
 func (u upload) wantCompleted(text string) {
@@ -102,9 +80,7 @@ func (u upload) wantCompleted(text string) {
 			u.Errorf("completing gives %+v and %v, want %+v", got, err, want)
 		}
 	}
-	if got := content(u, open(u, u.dir, disk.Options{}), blob.Files, "owner/1-a"); got != text {
-		u.Errorf("the object reads %q, want %q", got, text)
-	}
+	expect.Equal(u, "the object", content(u, open(u, u.dir, disk.Options{}), blob.Files, "owner/1-a"), text)
 }
 
 // writing begins to write part 2 and returns when half of it was read. finish sends the rest, and
@@ -141,9 +117,7 @@ func TestTheLaterWriterOfAPartWins(t *testing.T) {
 	u, _ := filled(t, t.TempDir())
 	finish := u.writing()
 	u.put(2, "BBBB")
-	if err := finish(); !errors.Is(err, blob.ErrSuperseded) {
-		t.Errorf("the earlier writer ends with %v, want ErrSuperseded", err)
-	}
+	expect.Err(t, "the earlier writer", finish(), blob.ErrSuperseded)
 	u.wantCompleted("aaaaBBBBcc")
 }
 
@@ -152,12 +126,8 @@ func TestAbortStopsTheWriters(t *testing.T) {
 	u, _ := filled(t, t.TempDir())
 	finish := u.writing()
 	must(t, u.Abort(t.Context()))
-	if err := finish(); !errors.Is(err, blob.ErrNoUpload) {
-		t.Errorf("the writer ends with %v, want ErrNoUpload", err)
-	}
-	if left := names(t, filepath.Join(u.dir, "parts")); len(left) != 0 {
-		t.Errorf("the uploads %q are left", left)
-	}
+	expect.Err(t, "the writer", finish(), blob.ErrNoUpload)
+	expect.Equal(t, "the uploads", names(t, filepath.Join(u.dir, "parts")), nil)
 }
 
 // TestAPartWhoseWriterWasKilledIsMissing because its mark is removed before its
@@ -192,13 +162,9 @@ func TestCompleteFinishesOneThatWasKilled(t *testing.T) {
 	object := filepath.Join(u.dir, "files", "owner", "1-a")
 	must(t, errors.Join(os.Mkdir(filepath.Dir(object), 0o700), os.Link(u.folder("data"), object)))
 	u = u.restarted()
-	if _, err := u.Write(t.Context(), 2, strings.NewReader("xxxx"), nil); !errors.Is(err, blob.ErrNoUpload) {
-		t.Errorf("writing a part of a finished object gives %v, want ErrNoUpload", err)
-	}
+	expect.Err(t, "writing a part of a finished object", second(u.Write(t.Context(), 2, strings.NewReader("xxxx"), nil)), blob.ErrNoUpload)
 	u.wantCompleted("aaaabbbbcc")
-	if _, err := os.Lstat(u.folder("data")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the upload kept its data: %v", err)
-	}
+	expect.Err(t, "the data of the upload", second(os.Lstat(u.folder("data"))), fs.ErrNotExist)
 }
 
 func TestCompletingCopiesNoBytes(t *testing.T) {
@@ -212,9 +178,7 @@ func TestCompletingCopiesNoBytes(t *testing.T) {
 	if err != nil || !os.SameFile(before, after) {
 		t.Errorf("the object is not the file that the parts were written to, or error %v", err)
 	}
-	if left := names(t, u.folder("")); strings.Join(left, " ") != "begun marks" {
-		t.Errorf("the upload still has %q", left)
-	}
+	expect.Equal(t, "what the upload still has", names(t, u.folder("")), []string{"begun", "marks"})
 }
 
 // TestSweepRemovesOldUploads also looks at one whose making was cut short.
@@ -279,12 +243,8 @@ func TestAnUploadsNameCannotLeadOutOfTheFolder(t *testing.T) {
 			t.Errorf("ending %q gives %v", id, err)
 		}
 	}
-	if got := content(t, s, blob.Files, "owner/name"); got != "x" {
-		t.Errorf("another object reads %q", got)
-	}
-	if left := names(t, filepath.Join(dir, "parts")); len(left) != 1 {
-		t.Errorf("got the uploads %q, want one", left)
-	}
+	expect.Equal(t, "another object", content(t, s, blob.Files, "owner/name"), "x")
+	expect.Equal(t, "uploads", len(names(t, filepath.Join(dir, "parts"))), 1)
 }
 
 // TestTheLargestObjectBeginsOrIsErrFull allows for file systems that cannot hold
@@ -304,18 +264,13 @@ func TestTheLargestObjectBeginsOrIsErrFull(t *testing.T) {
 	must(t, second(s.Upload(blob.Files, "owner/1-a", id, l).List(t.Context())))
 }
 
-// TestAloneAPartNeedsLittleMemory counts what all goroutines allocate.
 func TestAloneAPartNeedsLittleMemory(t *testing.T) {
 	expect.Alone(t)
 	s := open(t, t.TempDir(), disk.Options{NoSync: true})
 	l := blob.Layout{Length: 64 << 20, PartSize: 64 << 20}
 	id, err := s.Begin(t.Context(), blob.Files, "owner/1-a", l)
 	must(t, err)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	must(t, second(s.Upload(blob.Files, "owner/1-a", id, l).Write(t.Context(), 1, &zeros{l.Length}, nil)))
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > 1536<<10 {
-		t.Errorf("allocated %d bytes, want at most 1.5 MiB", got)
-	}
+	allocates(t, "a part", 1536<<10, func() error {
+		return second(s.Upload(blob.Files, "owner/1-a", id, l).Write(t.Context(), 1, &zeros{l.Length}, nil))
+	})
 }

@@ -53,14 +53,14 @@ func (s *Store) setSmallAside(ctx context.Context, area blob.Area, key, to strin
 
 // dropRemoved removes what was set aside on days that ended blob.KeptDays before a time.
 func (s *Store) dropRemoved(before time.Time) error {
-	days, err := readNames(s.removed())
+	days, err := os.ReadDir(s.removed())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for _, name := range days {
-		day, parsed := time.Parse(time.DateOnly, name)
+	for _, entry := range days {
+		day, parsed := time.Parse(time.DateOnly, entry.Name())
 		if parsed == nil && day.AddDate(0, 0, 1+blob.KeptDays).Before(before) {
-			folder := filepath.Join(s.removed(), name)
+			folder := filepath.Join(s.removed(), entry.Name())
 			for _, area := range blob.Areas() {
 				err = errors.Join(err, os.RemoveAll(filepath.Join(folder, string(area))))
 			}

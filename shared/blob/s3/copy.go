@@ -47,22 +47,30 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 			Bucket: &target.bucket, Key: &target.key, StorageClass: class, CopySource: new(source.escaped()),
 		})
 	}
-	// Only the text of this error says that the object is too large, so the object's size
-	// decides.
-	if hasCode(err, codeInvalidRequest) {
-		refused := err
-		for range uploadTries {
-			err = s.copyInParts(ctx, source, target, refused)
-			if !hasCode(err, codeNoSuchUpload) && !errors.Is(err, blob.ErrNoUpload) {
-				break // else another copy has ended the upload
-			}
+	refused := err
+	return copying("object "+fromKey, func() error {
+		// Only the text of this error says that the object is too large, so the object's size
+		// decides.
+		if hasCode(refused, codeInvalidRequest) {
+			return s.copyInParts(ctx, source, target, refused)
+		}
+		return refused
+	})
+}
+
+// copying calls try, and again if another copy has ended the upload in parts. what is copied.
+func copying(what string, try func() error) (err error) {
+	for range uploadTries {
+		err = try()
+		if !hasCode(err, codeNoSuchUpload) && !errors.Is(err, blob.ErrNoUpload) {
+			break
 		}
 	}
 	if hasCode(err, codeNoSuchKey, codeNotFound) {
 		err = blob.ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("copying object %s: %w", fromKey, err)
+		return fmt.Errorf("copying %s: %w", what, err)
 	}
 	return nil
 }
@@ -107,9 +115,9 @@ func (s *Store) copyInParts(ctx context.Context, source, target location, refuse
 	if known, err := wire.ParseCRC64(aws.ToString(head.ChecksumCRC64NVME)); err == nil {
 		sum = &known
 	}
-	id, err := s.copySpan(ctx, source, target, s.classes[target.bucket], 0, size, sum)
+	u, err := s.copySpan(ctx, source, target, s.classes[target.bucket], 0, size, sum)
 	if hasCode(err, codeNoSuchKey) { // the source is gone
-		return errors.Join(err, upload{s: s, at: target, id: id}.clean(ctx))
+		return errors.Join(err, u.clean(ctx))
 	}
 	return err
 }
@@ -146,44 +154,34 @@ func (s *Store) CopyRange(ctx context.Context, area blob.Area, key string, off, 
 	if err = cmp.Or(err, targetErr); err != nil {
 		return err
 	}
-	for range uploadTries {
-		var done blob.Written
-		if done, err = s.head(ctx, target); err == nil && done.Size == n {
+	return copying("a range of object "+key, func() error {
+		done, err := s.head(ctx, target)
+		if err == nil && done.Size == n {
 			return nil
 		}
 		if n <= rangeInMemory {
-			err = s.copySmall(ctx, source, target, off, n)
-			break
+			return s.copySmall(ctx, source, target, off, n)
 		}
 		_, err = s.copySpan(ctx, source, target, "", off, n, nil)
-		if !hasCode(err, codeNoSuchUpload) && !errors.Is(err, blob.ErrNoUpload) {
-			break // else another copy has ended the upload
-		}
-	}
-	if hasCode(err, codeNoSuchKey, codeNotFound) {
-		err = blob.ErrNotFound
-	}
-	if err != nil {
-		return fmt.Errorf("copying a range of object %s: %w", key, err)
-	}
-	return nil
+		return err
+	})
 }
 
 // copySpan copies n bytes from the offset off in parts, and compares their checksum, unless that is
-// nil. It returns the upload's id.
+// nil. It returns the upload.
 func (s *Store) copySpan(
 	ctx context.Context, source, target location, class types.StorageClass, off, n int64, sum *uint64,
-) (id string, err error) {
+) (upload, error) {
 	l := blob.Layout{Length: n, PartSize: max(s.sizes.copyPart, (n+s.sizes.parts-1)/s.sizes.parts)}
 	u, done, err := s.resume(ctx, target, class, l)
 	if err != nil {
-		return "", err
+		return u, err
 	}
 	parts, err := u.copyParts(ctx, source, off, done)
 	if err == nil {
 		_, err = u.complete(ctx, parts, sum)
 	}
-	return u.id, err
+	return u, err
 }
 
 // resume returns the upload in parts of an interrupted copy with the parts that it has made,
@@ -239,8 +237,7 @@ func (u upload) copyParts(ctx context.Context, source location, off int64, done 
 			if err != nil {
 				return fmt.Errorf("copying part %d: %w", number, err)
 			}
-			tag, sum := out.CopyPartResult.ETag, out.CopyPartResult.ChecksumCRC64NVME
-			parts[i] = partOf(types.Part{PartNumber: &number, Size: &size, ETag: tag, ChecksumCRC64NVME: sum})
+			parts[i] = partOf(i+1, size, out.CopyPartResult.ETag, out.CopyPartResult.ChecksumCRC64NVME)
 			return nil
 		})
 	}

@@ -145,8 +145,7 @@ func (c creation) sendPart(ctx context.Context, number int, r io.Reader, size in
 	if err != nil {
 		return blob.Part{}, fmt.Errorf("sending part %d: %w", number, err)
 	}
-	sent := types.Part{PartNumber: &n, Size: &size, ETag: out.ETag, ChecksumCRC64NVME: out.ChecksumCRC64NVME}
-	return partOf(sent), nil
+	return partOf(number, size, out.ETag, out.ChecksumCRC64NVME), nil
 }
 
 // begin starts an upload in parts. In a bucket with a storage class the object is over classOver.

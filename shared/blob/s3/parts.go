@@ -111,26 +111,21 @@ func (u upload) List(ctx context.Context) (parts []blob.Part, err error) {
 			return nil, fmt.Errorf("listing the parts of object %s: %w", u.at.key, err)
 		}
 		for _, p := range out.Parts {
-			parts = append(parts, partOf(p))
+			parts = append(parts, partOf(int(aws.ToInt32(p.PartNumber)), aws.ToInt64(p.Size), p.ETag, p.ChecksumCRC64NVME))
 		}
 	}
 	return parts, nil
 }
 
-func partOf(p types.Part) blob.Part {
-	part := blob.Part{Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size), Tag: aws.ToString(p.ETag)}
-	if sum, err := wire.ParseCRC64(aws.ToString(p.ChecksumCRC64NVME)); err == nil {
-		part.Sum, part.HasSum = sum, true
-	}
-	return part
+// partOf returns a part with the tag and the checksum that S3 has answered.
+func partOf(number int, size int64, tag, checksum *string) blob.Part {
+	sum, err := wire.ParseCRC64(aws.ToString(checksum))
+	return blob.Part{Number: number, Size: size, Tag: aws.ToString(tag), Sum: sum, HasSum: err == nil}
 }
 
 // Complete implements blob.Upload. It makes one call for each 1,000 parts
 // and one more; a repetition makes two. If parts are missing, it looks five times.
 func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
-	if u.invalid != nil {
-		return blob.Written{}, u.invalid
-	}
 	if err := u.layout.Check(u.s.Limits()); err != nil {
 		return blob.Written{}, err
 	}

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 )
 
 // cutting breaks off the first answers that carry an object, after some bytes.
@@ -64,30 +64,12 @@ func TestAReaderFailsAfterItsContextEndsAndAfterClose(t *testing.T) {
 	must(t, err)
 	must(t, failure(io.ReadFull(r, make([]byte, 10))))
 	cancel()
-	if _, err := io.Copy(io.Discard, r); !errors.Is(err, context.Canceled) {
-		t.Errorf("reading after the context ended: got error %v, want context.Canceled", err)
-	}
+	expect.Err(t, "reading after the context ended", failure(io.Copy(io.Discard, r)), context.Canceled)
 	if err := r.Close(); err != nil {
 		t.Errorf("closing: %v", err)
 	}
 	if _, err := r.Read(make([]byte, 1)); err == nil || err == io.EOF {
 		t.Errorf("reading after Close: got error %v, want one other than EOF", err)
-	}
-}
-
-func TestAnObjectDeletedWhileOpenIsReadOrErrNotFound(t *testing.T) {
-	t.Parallel()
-	client, buckets := connect(t)
-	store, data := New(client, buckets), content(t, 4*mib)
-	must(t, failure(store.Create(t.Context(), blob.Files, "o/k", stream(data), 4*mib)))
-	r, err := store.Open(t.Context(), blob.Files, "o/k")
-	must(t, err)
-	defer r.Close()
-	must(t, store.Delete(t.Context(), blob.Files, "o/k"))
-	must(t, failure(r.Seek(mib, io.SeekStart)))
-	got, err := io.ReadAll(r)
-	if err == nil && !bytes.Equal(got, data[mib:]) || err != nil && !errors.Is(err, blob.ErrNotFound) {
-		t.Errorf("got %d bytes and error %v", len(got), err)
 	}
 }
 

@@ -58,11 +58,6 @@ type sizes struct {
 	copyPart int64 // a part of a copy that is too large for one call
 }
 
-var (
-	_ blob.Store = (*Store)(nil)
-	_ blob.Parts = (*Store)(nil)
-)
-
 // New returns the store in these buckets. It makes no call.
 func New(client *s3.Client, buckets Buckets) *Store {
 	return &Store{

@@ -13,22 +13,20 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/minio/crc64nvme"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 )
 
-// kinds returns the kinds of upload: in one call, in parts kept in memory, and in
-// parts sent as they come in.
-func kinds() map[string]struct {
+// kind is a kind of upload: in one call, in parts kept in memory, or in parts sent as they come in.
+type kind struct {
 	size, announced int
 	parts           int64
-} {
-	return map[string]struct {
-		size, announced int
-		parts           int64
-	}{
+}
+
+func kinds() map[string]kind {
+	return map[string]kind{
 		"nothing":           {0, 0, 10_000},
 		"one-byte":          {1, 1, 10_000},
 		"one-call":          {8 * mib, 8 * mib, 10_000},
@@ -51,8 +49,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 			r    func(context.CancelFunc, []byte) io.Reader
 			want error
 		}{
-			"too-short": {func(_ context.CancelFunc, data []byte) io.Reader { return stream(data[:len(data)-1]) }, blob.ErrLength},
-			"too-long":  {func(_ context.CancelFunc, data []byte) io.Reader { return stream(append(data, 1)) }, blob.ErrLength},
+			"too-long": {func(_ context.CancelFunc, data []byte) io.Reader { return stream(append(data, 1)) }, blob.ErrLength},
 			"reader": {func(_ context.CancelFunc, data []byte) io.Reader {
 				return io.MultiReader(stream(data[:len(data)-1]), failing{func() error { return cut }})
 			}, cut},
@@ -71,9 +68,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 				store, key := New(client, buckets), "o/"+name+"-"+how
 				store.sizes.parts = kind.parts
 				_, err := store.Create(ctx, blob.Files, key, failure.r(cancel, content(t, kind.size)), int64(kind.announced))
-				if !errors.Is(err, failure.want) {
-					t.Errorf("got error %v, want %v", err, failure.want)
-				}
+				expect.Err(t, how, err, failure.want)
 				wantNothing(t, store, key)
 			})
 		}
@@ -119,9 +114,8 @@ func TestUploadsOfAllKindsArriveOverTLS(t *testing.T) {
 				}
 				wantContent(t, store, blob.Files, "o/k", data)
 				lose.Store(losses)
-				if _, err := store.Create(t.Context(), blob.Files, "o/k", stream(data), int64(kind.announced)); !errors.Is(err, blob.ErrExists) {
-					t.Errorf("creating it again: got error %v, want ErrExists", err)
-				}
+				_, err = store.Create(t.Context(), blob.Files, "o/k", stream(data), int64(kind.announced))
+				expect.Err(t, "creating it again", err, blob.ErrExists)
 				wantContent(t, store, blob.Files, "o/k", data)
 			})
 		}
@@ -216,25 +210,16 @@ func TestSweepRemovesOldUnfinishedUploadsInBothAreas(t *testing.T) {
 	for _, bucket := range buckets {
 		for i := range 3 {
 			at := location{bucket, fmt.Sprintf("o/k%d", i)}
-			id, err := store.begin(t.Context(), at, "", nil)
-			must(t, err)
-			number := int32(1)
-			if _, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
-				Bucket: &at.bucket, Key: &at.key, UploadId: &id, PartNumber: &number, Body: bytes.NewReader([]byte("x")),
-				ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
-			}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, failure(store.begin(t.Context(), at, "", nil)))
 		}
 	}
-	if n, err := store.Sweep(t.Context(), time.Now().Add(blob.PartsLife-time.Hour), nil); n != 0 || err != nil {
-		t.Errorf("sweeping too early: removed %d, %v; want 0", n, err)
-	}
-	ended := time.Now().Add(blob.PartsLife + time.Hour)
-	if n, err := store.Sweep(t.Context(), ended, nil); n != 6 || err != nil {
-		t.Errorf("sweeping all: removed %d, %v; want 6", n, err)
-	}
-	if n, err := store.Sweep(t.Context(), ended, nil); n != 0 || err != nil {
-		t.Errorf("sweeping again: removed %d, %v; want 0", n, err)
+	for _, k := range []struct {
+		late time.Duration
+		want int
+	}{{-time.Hour, 0}, {time.Hour, 6}, {time.Hour, 0}} {
+		n, err := store.Sweep(t.Context(), time.Now().Add(blob.PartsLife+k.late), nil)
+		if n != k.want || err != nil {
+			t.Errorf("sweeping %s after their life: removed %d, %v; want %d", k.late, n, err, k.want)
+		}
 	}
 }

@@ -29,8 +29,6 @@ type Table struct {
 	name   string
 }
 
-var _ table.Table = (*Table)(nil)
-
 // New returns the table with this name. It makes no call.
 func New(client *dynamodb.Client, name string) *Table { return &Table{client: client, name: name} }
 

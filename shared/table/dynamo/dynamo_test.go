@@ -53,14 +53,13 @@ func TestItemsAreStoredAsDocumented(t *testing.T) {
 	}
 	expires := time.Unix(1_900_000_000, 999)
 	must(t, tbl.Write(t.Context(), table.Put(key, untagged{TTL: 1, PK: "x", Name: "n"}).Expire(expires)))
-	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberS{Value: "s"},
-	}})
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	at := map[string]types.AttributeValue{"pk": text("p"), "sk": text("s")}
+	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: at})
 	must(t, err)
 	want := map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberS{Value: "s"},
-		"ttl": &types.AttributeValueMemberN{Value: "1900000000"}, "name": &types.AttributeValueMemberS{Value: "n"},
-		"TTL": &types.AttributeValueMemberN{Value: "1"}, "PK": &types.AttributeValueMemberS{Value: "x"},
+		"pk": text("p"), "sk": text("s"), "name": text("n"), "PK": text("x"),
+		"ttl": &types.AttributeValueMemberN{Value: "1900000000"}, "TTL": &types.AttributeValueMemberN{Value: "1"},
 	}
 	if !reflect.DeepEqual(out.Item, want) {
 		t.Errorf("got %v, want %v", out.Item, want)

@@ -62,11 +62,8 @@ func busy(err error) bool {
 	if errors.Is(err, errUnprocessed) {
 		return true
 	}
-	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
-		_, refused := firstRefused(err)
-		return !refused && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
-			return r.Code != nil && busyCode(*r.Code)
-		})
+	if codes := reasons(err); codes != nil {
+		return !slices.Contains(codes, codeRefused) && slices.ContainsFunc(codes, busyCode)
 	}
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && busyCode(api.ErrorCode())
@@ -80,16 +77,23 @@ func busyCode(code string) bool {
 	}, code)
 }
 
+// codeRefused is the reason of an operation that its condition refused.
+const codeRefused = "ConditionalCheckFailed"
+
+// reasons returns the reason of each operation of a canceled transaction; other errors have none.
+func reasons(err error) (codes []string) {
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		for _, r := range canceled.CancellationReasons {
+			codes = append(codes, aws.ToString(r.Code))
+		}
+	}
+	return codes
+}
+
 // firstRefused returns the first operation of a transaction that its condition
 // refused.
 func firstRefused(err error) (op int, refused bool) {
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok {
-		return 0, false
-	}
-	op = slices.IndexFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
-		return r.Code != nil && *r.Code == "ConditionalCheckFailed"
-	})
+	op = slices.Index(reasons(err), codeRefused)
 	return op, op >= 0
 }
 

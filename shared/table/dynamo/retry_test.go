@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 )
 
@@ -116,9 +116,7 @@ func TestABusyTableIsRetriedForABoundedTime(t *testing.T) {
 			t.Errorf("got %v after %d calls, want success at the fifth", err, calls)
 		}
 		fake.update = func() error { return &types.ThrottlingException{} }
-		if err := fake.table().Write(t.Context(), op); !errors.Is(err, table.ErrBusy) {
-			t.Errorf("got %v, want ErrBusy", err)
-		}
+		expect.Err(t, "a table that stays busy", fake.table().Write(t.Context(), op), table.ErrBusy)
 		if took := time.Since(began); took > 2*patience {
 			t.Errorf("gave up after %s", took)
 		}
@@ -140,9 +138,7 @@ func TestABusyAnswerIsRetriedOnlyHere(t *testing.T) {
 	for err, want := range map[error]bool{
 		&types.ThrottlingException{}: false, &types.ProvisionedThroughputExceededException{}: false, &net.OpError{Op: "dial", Err: errors.New("refused")}: true,
 	} {
-		if got := options.Retryer.IsErrorRetryable(err); got != want {
-			t.Errorf("%T: the SDK retries it: %v", err, got)
-		}
+		expect.Equal(t, fmt.Sprintf("the SDK retries a %T", err), options.Retryer.IsErrorRetryable(err), want)
 	}
 }
 
@@ -155,9 +151,7 @@ func TestATransactionKeepsItsTokenUntilItIsOver(t *testing.T) {
 			tokens = append(tokens, *in.ClientRequestToken)
 			return answers[len(tokens)-1]
 		}}
-		if err := fake.table().Write(t.Context(), twoOps()...); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoErr(t, fake.table().Write(t.Context(), twoOps()...))
 		if tokens[0] != tokens[1] || tokens[1] == tokens[2] || len(tokens[0]) > 36 {
 			t.Errorf("got the tokens %q, want one of at most 36 characters twice, then another", tokens)
 		}
@@ -178,12 +172,8 @@ func TestUnprocessedKeysAreRetried(t *testing.T) {
 		}}
 		key := func(sk string) table.Key { return table.Key{PK: "p", SK: sk} }
 		items, err := fake.table().GetMany(t.Context(), key("a"), key("b"), key("a"), key("c"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(asked, []int{3, 2, 1}) {
-			t.Errorf("asked for %v keys, want 3, 2 and 1", asked)
-		}
+		expect.NoErr(t, err)
+		expect.Equal(t, "the numbers of keys asked for", asked, []int{3, 2, 1})
 		for i, item := range items {
 			if !item.Found() {
 				t.Errorf("item %d is missing", i)
@@ -192,8 +182,7 @@ func TestUnprocessedKeysAreRetried(t *testing.T) {
 		fake.batch = func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
 			return &dynamodb.BatchGetItemOutput{UnprocessedKeys: in.RequestItems}, nil
 		}
-		if _, err := fake.table().GetMany(t.Context(), key("a")); !errors.Is(err, table.ErrBusy) {
-			t.Errorf("keys that stay unprocessed: got %v, want ErrBusy", err)
-		}
+		_, err = fake.table().GetMany(t.Context(), key("a"))
+		expect.Err(t, "keys that stay unprocessed", err, table.ErrBusy)
 	})
 }

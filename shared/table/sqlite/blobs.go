@@ -62,7 +62,7 @@ func (b *Blobs) Delete(ctx context.Context, area blob.Area, key string) error {
 // Read returns an object's bytes, or blob.ErrNotFound.
 func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content []byte, err error) {
 	err = b.db.readers.use(ctx, func(r *reader) error {
-		return r.content.each(func(r row) bool {
+		return r.content.each(func(r statement) bool {
 			content = r.blob(0)
 			return false
 		}, string(area), key)
@@ -76,7 +76,7 @@ func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content [
 // List does the same as List of blob.Store.
 func (b *Blobs) List(ctx context.Context, area blob.Area, after string, limit int) (objects []blob.Object, err error) {
 	err = b.db.readers.use(ctx, func(r *reader) error {
-		return r.objects.each(func(r row) bool {
+		return r.objects.each(func(r statement) bool {
 			objects = append(objects, blob.Object{Key: r.ColumnText(0), Size: r.ColumnInt64(1), Modified: time.UnixMilli(r.ColumnInt64(2))})
 			return true
 		}, string(area), after, int64(limit))

@@ -132,7 +132,7 @@ func wantBytes(t *testing.T, path string, wanted []string) int {
 
 func TestAKillLeavesNoRecordWithoutItsBytes(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "table.db")
+	path := newPath(t)
 	var answered []string
 	for range 3 {
 		storing, second := command(t, "store", path, 0), command(t, "beside", path, 0)
@@ -213,7 +213,7 @@ func lose(t *testing.T, path string, answered []string) powerLoss {
 // the same file and a third connection folds the log at any moment.
 func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "table.db")
+	path := newPath(t)
 	db, folding := open(t, path, sqlite.Options{}), raw(t, path)
 	must(t, db.LeaveLog())
 	second := command(t, "beside", path, 0)
@@ -261,25 +261,24 @@ func TestALossOfPowerLeavesNoRecordWithoutItsBytes(t *testing.T) {
 // write makes a new folder with a table and its log.
 func write(t *testing.T, table, log []byte) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "table.db")
+	path := newPath(t)
 	must(t, errors.Join(os.WriteFile(path, table, 0o600), os.WriteFile(path+"-wal", log, 0o600)))
 	return path
 }
 
 func TestBlobsCreateStoresNothingAfterTheContextEnded(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
+	db := open(t, newPath(t), sqlite.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantErr(t, db.Blobs().Create(ctx, blob.Files, "a/a", nil), context.Canceled)
-	if _, err := db.Blobs().Read(t.Context(), blob.Files, "a/a"); err != blob.ErrNotFound {
-		t.Errorf("reading gives %v, want ErrNotFound", err)
-	}
+	_, err := db.Blobs().Read(t.Context(), blob.Files, "a/a")
+	wantErr(t, err, blob.ErrNotFound)
 }
 
 func TestBlobsCreateOnAFullMediumIsErrFull(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
+	db := open(t, newPath(t), sqlite.Options{})
 	db.LimitPages(t, 12)
 	err := db.Blobs().Create(t.Context(), blob.Files, "a/a", []byte(strings.Repeat("x", 60_000)))
 	wantErr(t, err, blob.ErrFull)

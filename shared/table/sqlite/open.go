@@ -145,7 +145,8 @@ func makeSchema(conn *connection) error {
 // system's error is plainer than SQLite's.
 func explain(path string, err error) error {
 	err = translate(err)
-	if !errors.Is(err, ErrOlder) && !errors.Is(err, ErrNewer) && !errors.Is(err, ErrDamaged) && !errors.Is(err, table.ErrBusy) && !errors.Is(err, table.ErrFull) {
+	known := []error{ErrOlder, ErrNewer, ErrDamaged, table.ErrBusy, table.ErrFull}
+	if !slices.ContainsFunc(known, func(one error) bool { return errors.Is(err, one) }) {
 		f, plain := os.OpenFile(path, os.O_RDWR, 0)
 		if plain != nil {
 			return fmt.Errorf("opening the table: %w", plain)

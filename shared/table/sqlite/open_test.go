@@ -90,7 +90,7 @@ func TestOpenSaysWhyAFileCannotBeUsed(t *testing.T) {
 
 func TestReadingADamagedFileIsErrDamaged(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "table.db")
+	path := newPath(t)
 	db, err := sqlite.Open(path, sqlite.Options{})
 	must(t, err)
 	for i := range 200 {
@@ -119,10 +119,7 @@ func TestAnyPathWorks(t *testing.T) {
 		db, err := sqlite.Open(path, sqlite.Options{})
 		must(t, err)
 		must(t, db.Write(t.Context(), table.Update(counterKey()).Add("n", 1)))
-		var got number
-		if err := db.Get(t.Context(), counterKey(), &got); err != nil || got.N != int64(i+1) {
-			t.Errorf("the counter is %d, want %d, error %v", got.N, i+1, err)
-		}
+		wantNumber(t, db, counterKey(), int64(i+1))
 		for _, part := range []string{filepath.Dir(path), path, path + "-wal"} {
 			if info, err := os.Stat(part); err != nil || info.Mode().Perm()&0o077 != 0 {
 				t.Errorf("%s is not private: %+v, %v", part, info, err)

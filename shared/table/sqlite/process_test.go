@@ -99,9 +99,6 @@ func TestProcessesWriteToOneFileAtOnce(t *testing.T) {
 		}
 	}
 	for _, db := range []*sqlite.DB{db, second} {
-		var counter number
-		if err := db.Get(t.Context(), counterKey(), &counter); err != nil || counter.N != each*(processes+2) {
-			t.Errorf("the counter is %d, want %d, error %v", counter.N, each*(processes+2), err)
-		}
+		wantNumber(t, db, counterKey(), each*(processes+2))
 	}
 }

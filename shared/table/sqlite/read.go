@@ -53,7 +53,7 @@ func (r *reader) docs(keys []table.Key) (docs [][]byte, err error) {
 	if len(keys) == 2 {
 		s, args = r.getTwo, append(args, keys[1].PK, keys[1].SK)
 	}
-	err = s.each(func(r row) bool {
+	err = s.each(func(r statement) bool {
 		for i := range keys {
 			docs = append(docs, r.blob(i))
 		}
@@ -132,7 +132,7 @@ func (db *DB) Scan(ctx context.Context, yield func(table.Item) error) error {
 func readPage(s statement, pk string, limit int, args ...any) (table.Page, error) {
 	page := table.Page{Items: make([]table.Item, 0, min(limit, 128))}
 	size := 0
-	err := s.each(func(r row) bool {
+	err := s.each(func(r statement) bool {
 		if len(page.Items) == limit || size > maxPageBytes {
 			page.More = true
 			return false

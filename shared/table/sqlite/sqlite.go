@@ -49,10 +49,9 @@ type Options struct {
 
 // DB is a table.Table. Its methods are safe for concurrent use.
 type DB struct {
-	readers *readers
+	readers readers
 	writer  *writer
-	closing sync.Once
-	closed  error
+	close   func() error // once
 }
 
 // Open opens the table in the file at path. If the file is missing, it is made,
@@ -71,6 +70,13 @@ func Open(path string, o Options) (*DB, error) {
 	}
 	go w.run()
 	db := &DB{writer: w}
+	db.close = sync.OnceValue(func() error {
+		w.stop()
+		if db.readers == nil {
+			return w.close()
+		}
+		return errors.Join(db.readers.close(cap(db.readers)), w.close())
+	})
 	// More readers than processors, because the system may suspend a read in the middle.
 	if db.readers, err = openReaders(path, o.Busy, max(8, 2*runtime.GOMAXPROCS(0))); err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
@@ -83,13 +89,4 @@ func Open(path string, o Options) (*DB, error) {
 func (db *DB) Failed() *atomic.Pointer[error] { return &db.writer.failed }
 
 // Close waits for the writes that have begun, then closes the file.
-func (db *DB) Close() error {
-	db.writer.stop()
-	db.closing.Do(func() {
-		if db.readers != nil {
-			db.closed = db.readers.close(cap(db.readers.idle))
-		}
-		db.closed = errors.Join(db.closed, db.writer.close())
-	})
-	return db.closed
-}
+func (db *DB) Close() error { return db.close() }

@@ -10,6 +10,11 @@ import (
 	"ferry/shared/table/tabletest"
 )
 
+func newPath(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "table.db")
+}
+
 func open(t testing.TB, path string, o sqlite.Options) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(path, o)
@@ -22,18 +27,18 @@ func open(t testing.TB, path string, o sqlite.Options) *sqlite.DB {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	t.Run("each test has its own unsynced file", func(t *testing.T) {
-		t.Parallel()
-		tabletest.Run(t, func(t *testing.T) table.Table {
-			return open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{NoSync: true})
+	shared := open(t, newPath(t), sqlite.Options{})
+	for what, of := range map[string]func(*testing.T) table.Table{
+		"each test has its own unsynced file": func(t *testing.T) table.Table {
+			return open(t, newPath(t), sqlite.Options{NoSync: true})
+		},
+		"all tests share one synced file": func(*testing.T) table.Table { return shared },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			tabletest.Run(t, of)
 		})
-	})
-	t.Run("all tests share one synced file", func(t *testing.T) {
-		db := open(t, filepath.Join(t.TempDir(), "table.db"), sqlite.Options{})
-		t.Run("suite", func(t *testing.T) {
-			tabletest.Run(t, func(*testing.T) table.Table { return db })
-		})
-	})
+	}
 }
 
 func must(t testing.TB, err error) {
@@ -48,5 +53,23 @@ func wantErr(t testing.TB, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("got error %v, want %v", err, want)
+	}
+}
+
+// wantNumber checks the number in an item.
+func wantNumber(t testing.TB, db *sqlite.DB, key table.Key, want int64) {
+	t.Helper()
+	var got number
+	if err := db.Get(t.Context(), key, &got); err != nil || got.N != want {
+		t.Errorf("the number of %q is %d, want %d, error %v", key, got.N, want, err)
+	}
+}
+
+// wantNone checks that a worker has no items.
+func wantNone(t testing.TB, db *sqlite.DB, worker int) {
+	t.Helper()
+	page, err := db.Query(t.Context(), table.Query{PK: numberKey(worker, 0).PK, Limit: 100})
+	if err != nil || len(page.Items) != 0 {
+		t.Errorf("%d items are stored, error %v", len(page.Items), err)
 	}
 }

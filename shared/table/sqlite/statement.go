@@ -64,26 +64,23 @@ func (c *connection) ask(query string) (all []string, err error) {
 // statement is a prepared statement.
 type statement struct{ *sqlite.Stmt }
 
-// row is the current row of a statement.
-type row struct{ *sqlite.Stmt }
-
-// blob returns a column that is a blob, or NULL.
-func (r row) blob(i int) []byte {
-	if r.ColumnType(i) == sqlite.TypeNull {
+// blob returns a column of the current row that is a blob, or NULL.
+func (s statement) blob(i int) []byte {
+	if s.ColumnType(i) == sqlite.TypeNull {
 		return nil
 	}
-	b := make([]byte, r.ColumnLen(i))
-	r.ColumnBytes(i, b)
+	b := make([]byte, s.ColumnLen(i))
+	s.ColumnBytes(i, b)
 	return b
 }
 
 // exec runs the statement to its end.
 func (s statement) exec(args ...any) error {
-	return s.each(func(row) bool { return true }, args...)
+	return s.each(func(statement) bool { return true }, args...)
 }
 
-// each calls yield with each row, until yield returns false.
-func (s statement) each(yield func(row) bool, args ...any) (err error) {
+// each calls yield at each row, until yield returns false.
+func (s statement) each(yield func(statement) bool, args ...any) (err error) {
 	for i, a := range args {
 		switch a := a.(type) {
 		case string:
@@ -105,7 +102,7 @@ func (s statement) each(yield func(row) bool, args ...any) (err error) {
 		if more, err := s.Step(); err != nil || !more {
 			return err
 		}
-		if !yield(row(s)) {
+		if !yield(s) {
 			return nil
 		}
 	}
@@ -148,32 +145,32 @@ func openReader(path string, busy time.Duration) (*reader, error) {
 }
 
 // readers is a pool of readers.
-type readers struct{ idle chan *reader }
+type readers chan *reader
 
-func openReaders(path string, busy time.Duration, n int) (*readers, error) {
-	p := &readers{idle: make(chan *reader, n)}
+func openReaders(path string, busy time.Duration, n int) (readers, error) {
+	p := make(readers, n)
 	for i := range n {
 		r, err := openReader(path, busy)
 		if err != nil {
 			return nil, errors.Join(err, p.close(i))
 		}
-		p.idle <- r
+		p <- r
 	}
 	return p, nil
 }
 
 // use lends a reader to f. A read is short and waits for nothing, so it is not
 // worth a goroutine that watches the context.
-func (p *readers) use(ctx context.Context, f func(*reader) error) error {
+func (p readers) use(ctx context.Context, f func(*reader) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case r, open := <-p.idle:
+	case r, open := <-p:
 		if !open {
 			return ErrClosed
 		}
-		defer func() { p.idle <- r }()
+		defer func() { p <- r }()
 		return f(r)
 	case <-ctx.Done():
 		return ctx.Err()
@@ -182,11 +179,11 @@ func (p *readers) use(ctx context.Context, f func(*reader) error) error {
 
 // close waits for the n readers, some of which may be lent. It may be called only
 // once.
-func (p *readers) close(n int) error {
+func (p readers) close(n int) error {
 	var errs []error
 	for range n {
-		errs = append(errs, (<-p.idle).Close())
+		errs = append(errs, (<-p).Close())
 	}
-	close(p.idle)
+	close(p)
 	return errors.Join(errs...)
 }

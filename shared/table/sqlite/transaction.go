@@ -130,7 +130,7 @@ func (tx *transaction) before(op table.Op) (stored, error) {
 	if item, ok := tx.updated[op.Key]; ok {
 		return item, nil
 	}
-	err := tx.read.each(func(r row) bool {
+	err := tx.read.each(func(r statement) bool {
 		s.doc = r.blob(0)
 		if r.ColumnType(1) == sqlite.TypeInteger {
 			s.ttl = r.ColumnInt64(1)

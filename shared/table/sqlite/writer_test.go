@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/table"
 )
 
@@ -30,7 +32,7 @@ func idle(t *testing.T, db *DB) *writer {
 
 func putRequest(t *testing.T, ctx context.Context, sk string) *request {
 	t.Helper()
-	op, err := encode(table.Put(table.Key{PK: "p", SK: sk}, struct{}{}))
+	op, err := encode(put(sk))
 	must(t, err)
 	r := newRequest(ctx, 0, func(tx *transaction) error {
 		_, err := tx.apply([]table.Op{op})
@@ -39,6 +41,8 @@ func putRequest(t *testing.T, ctx context.Context, sk string) *request {
 	r.relaxed = false
 	return r
 }
+
+func put(sk string) table.Op { return table.Put(table.Key{PK: "p", SK: sk}, struct{}{}) }
 
 func storedKeys(t *testing.T, db *DB) []string {
 	t.Helper()
@@ -54,32 +58,22 @@ func storedKeys(t *testing.T, db *DB) []string {
 func TestAFailedRequestDoesNotFailOthers(t *testing.T) {
 	t.Parallel()
 	db := testDB(t, Options{})
-	w := idle(t, db)
+	w, errBroken := idle(t, db), errors.New("broken")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	broken := newRequest(t.Context(), 0, func(tx *transaction) error {
 		if err := putRequest(t, t.Context(), "half").do(tx); err != nil {
 			return err
 		}
-		return &statementError{errors.New("broken")}
+		return &statementError{errBroken}
 	})
 	refused := newRequest(t.Context(), 0, func(*transaction) error { return &table.ConditionError{Op: 3} })
 	batch := []*request{putRequest(t, t.Context(), "a"), refused, broken, putRequest(t, ended, "late"), putRequest(t, t.Context(), "b")}
 	w.commitAll(batch)
-	for i, want := range []func(error) bool{
-		func(err error) bool { return err == nil },
-		func(err error) bool { return errors.Is(err, table.ErrCondition) },
-		func(err error) bool { return err != nil && !errors.Is(err, table.ErrCondition) },
-		func(err error) bool { return errors.Is(err, context.Canceled) },
-		func(err error) bool { return err == nil },
-	} {
-		if err := <-batch[i].done; !want(err) {
-			t.Errorf("request %d got error %v", i, err)
-		}
+	for i, want := range []error{nil, table.ErrCondition, errBroken, context.Canceled, nil} {
+		expect.Err(t, fmt.Sprint("request ", i), <-batch[i].done, want)
 	}
-	if got := storedKeys(t, db); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("the stored keys are %q, want a and b", got)
-	}
+	expect.Equal(t, "the stored keys", storedKeys(t, db), []string{"a", "b"})
 }
 
 func TestARequestIsAnsweredByASyncThatBeganAfterItsCommit(t *testing.T) {
@@ -88,13 +82,12 @@ func TestARequestIsAnsweredByASyncThatBeganAfterItsCommit(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	db.writer.syncer.flush = func() error { began <- struct{}{}; <-goOn; return nil }
 	first := make(chan error, 1)
-	go func() { first <- db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "first"}, struct{}{})) }()
+	go func() { first <- db.Write(t.Context(), put("first")) }()
 	<-began // the sync for the first
 	second := make(chan error, 1)
-	go func() { second <- db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "second"}, struct{}{})) }()
-	relaxed := table.Put(table.Key{PK: "p", SK: "relaxed"}, struct{}{}).Relax()
-	must(t, db.Write(t.Context(), relaxed)) // while the sync goes on
-	for len(storedKeys(t, db)) < 3 {        // until the second is committed
+	go func() { second <- db.Write(t.Context(), put("second")) }()
+	must(t, db.Write(t.Context(), put("relaxed").Relax())) // while the sync goes on
+	for len(storedKeys(t, db)) < 3 {                       // until the second is committed
 		time.Sleep(time.Millisecond)
 	}
 	select {
@@ -121,15 +114,13 @@ func TestNothingIsWrittenAfterASyncFailed(t *testing.T) {
 	db := testDB(t, Options{})
 	db.writer.syncer.flush = func() error { return syscall.ENOSPC }
 	for range 2 {
-		err := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "a"}, struct{}{}))
+		err := db.Write(t.Context(), put("a"))
 		if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, table.ErrFull) { // ErrFull says that nothing was written
 			t.Fatalf("got error %v", err)
 		}
 	}
 	db.writer.syncer.flush = func() error { return nil }
-	if err := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: "b"}, struct{}{})); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("a write after that got error %v", err)
-	}
+	expect.Err(t, "a write after that", db.Write(t.Context(), put("b")), syscall.ENOSPC)
 	if got := storedKeys(t, db); slices.Contains(got, "b") {
 		t.Errorf("the stored keys are %q", got)
 	}
@@ -140,21 +131,12 @@ func TestNothingIsWrittenAfterASyncFailed(t *testing.T) {
 
 func TestOnlyASyncedTableSyncs(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		options Options
-		want    string
-	}{"synced": {Options{}, "1"}, "no sync": {Options{NoSync: true}, "0"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := testDB(t, tc.options)
-			mode, err := db.writer.conn.ask("PRAGMA synchronous")
-			if err != nil || mode[0] != tc.want {
-				t.Errorf("synchronous is %v, want %s, error %v", mode, tc.want, err)
-			}
-			if none := db.writer.syncer == nil; none != tc.options.NoSync {
-				t.Errorf("there is no syncer: %v", none)
-			}
-		})
+	for noSync, want := range map[bool]string{false: "1", true: "0"} {
+		db := testDB(t, Options{NoSync: noSync})
+		mode, err := db.writer.conn.ask("PRAGMA synchronous")
+		if err != nil || mode[0] != want || (db.writer.syncer == nil) != noSync {
+			t.Errorf("without sync %v: synchronous is %v, want %s, error %v", noSync, mode, want, err)
+		}
 	}
 }
 
@@ -174,15 +156,11 @@ func TestABatchTakesWaitingRequestsUpToItsBounds(t *testing.T) {
 		"large ones wait":   {10, maxBatchBytes / 2, 2},
 		"a huge one begins": {10, 2 * maxBatchBytes, 1},
 	} {
-		if got := len(fill(tc.n, tc.size).batch(&request{size: tc.size})); got != tc.want {
-			t.Errorf("%s: %d requests are taken, want %d", name, got, tc.want)
-		}
+		expect.Equal(t, name, len(fill(tc.n, tc.size).batch(&request{size: tc.size})), tc.want)
 	}
 	w := fill(3, 0)
 	close(w.queue)
-	if got := len(w.batch(&request{})); got != 4 {
-		t.Errorf("from a closed queue %d requests are taken, want 4", got)
-	}
+	expect.Equal(t, "from a closed queue", len(w.batch(&request{})), 4)
 }
 
 // TestAGroupThatFailsCountsNothingTwice: SQLite may undo a transaction by itself
@@ -199,9 +177,7 @@ func TestAGroupThatFailsCountsNothingTwice(t *testing.T) {
 		large.reading = &reading{Query: table.Query{PK: "p", Limit: 1}}
 		w.commitAll([]*request{count, large})
 		must(t, errors.Join(err, failed, <-count.done))
-		if err := <-large.done; !errors.Is(err, table.ErrFull) {
-			t.Fatalf("the large one got error %v", err)
-		}
+		expect.Err(t, "the large one", <-large.done, table.ErrFull)
 	}
 	var got struct{ N int }
 	if err := db.Get(t.Context(), counter, &got); err != nil || got.N != rounds {

@@ -15,7 +15,6 @@ func concurrencyCases() []testCase {
 	bounded := func(bound int64) table.Op { return count.If(table.AtMost("count", bound-1)) }
 	same := func(all ...table.Op) func(int) []table.Op { return func(int) []table.Op { return all } }
 	return []testCase{
-		{"updates of one counter lose none", nil, atOnce(64, 64, same(count)), done, items{"k": {Count: 64}}},
 		{"updates of one counter lose none if some are relaxed", nil,
 			atOnce(64, 64, func(i int) []table.Op {
 				mixed := count

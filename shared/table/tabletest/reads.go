@@ -28,12 +28,9 @@ func readCases() []testCase {
 			named("a b#c/d\\e'\"%_?*", "Ünïcode 文字 🚢", "\x01 control \x1f", " 文字 '\"|k"), nothing, done, nil},
 		{"large items may end a page early, but all are returned", larges, nothing, done, nil},
 		{"a missing item is ErrNotFound and leaves the struct unchanged", named("k"), getMissing, done, nil},
-		{"an item can be decoded more than once, into any struct", full, decodeTwice, done, nil},
-		{"an item that does not fit the struct is ErrUnreadable", full, decodeOdd, done, nil},
-		{"every read sees the writes that were answered before it", nil, readsSeeWrites, done, items{"k": {Count: 19}}},
+		{"an item can be decoded more than once, into any struct that fits", full, decodeTwice, done, nil},
 		{"an unknown partition is an empty page", named("x|b"), queries(1, 10), done, nil},
 		{"a page begins and ends where the query says", named("b", "d", "f"), queries(1, 2, 3, 4, table.MaxPage), done, nil},
-		{"a page never exceeds its limit", named(numbered(23)...), queries(1, 5, 22, 23, 24), done, nil},
 		{"a page holds up to 1000 items", named(numbered(table.MaxPage + 1)...), fullPage, done, nil},
 		{"a write returns the page of its query", named("a", "b"), readBack, done,
 			items{"a": {Name: "a", Count: 7}, "c": {Name: "c"}, "d": {Name: "d"}}},
@@ -45,9 +42,8 @@ func readCases() []testCase {
 // byteOrder returns sort keys in order.
 func byteOrder() []string {
 	return []string{
-		"\x01", " ", "!", "#", "+", "-", "-1", ".", "/", "0", "00", "01", "1", "10", "2", "9", ":", "@",
-		"A", "AB", "Aa", "Z", "_", "a", "aB", "aa", "b", "z", "za", "z~", "~",
-		"\u0080", "ß", "ä", "é", "文", "文字", "\ue000", "\uffff", "😀", "🚢",
+		"\x01", " ", "#", "-", "-1", "/", "0", "00", "1", "10", "2", ":", "A", "AB", "Aa", "Z", "_", "a", "aB", "z~", "~",
+		"\u0080", "ß", "é", "文", "文字", "\ue000", "\uffff", "😀",
 	}
 }
 
@@ -74,32 +70,14 @@ func decodeTwice(s *state) error {
 		var narrow struct {
 			Count int64 `json:"count"`
 		}
-		s.must(decode(&narrow))
-		if s.wantItem(how, "k", decode); narrow.Count != 7 {
-			s.Errorf("%s returns %+v", how, narrow)
-		}
-	}
-	return nil
-}
-
-func decodeOdd(s *state) error {
-	for how, decode := range s.reads("k") {
 		var odd struct {
 			Name int64 `json:"name"`
 		}
+		s.must(decode(&narrow))
 		s.wantErr(how, decode(&odd), kind(table.ErrUnreadable))
-	}
-	return nil
-}
-
-func readsSeeWrites(s *state) error {
-	for i := range int64(10) {
-		s.want["k"] = row{Count: 2 * i}
-		s.must(s.write(put("k", row{Count: 2 * i})))
-		s.wantStored(nil)
-		s.want["k"] = row{Count: 2*i + 1}
-		s.must(s.write(update("k").Add("count", 1)))
-		s.wantStored(nil)
+		if s.wantItem(how, "k", decode); narrow.Count != 7 {
+			s.Errorf("%s returns %+v", how, narrow)
+		}
 	}
 	return nil
 }

@@ -305,15 +305,9 @@ func (s *state) wantItems(how string, got []table.Item, want []string) {
 // pages reads all pages of a query.
 func (s *state) pages(q table.Query) (all []table.Item) {
 	s.Helper()
-	for more := true; more; {
-		page, err := s.Query(s.Context(), q)
+	for item, err := range table.Each(s.Context(), s, q) {
 		s.must(err)
-		if all, more = append(all, page.Items...), page.More; more && len(page.Items) == 0 {
-			s.Fatal("an empty page says that more follow")
-		}
-		if more {
-			q.After = all[len(all)-1].Key.SK
-		}
+		all = append(all, item)
 	}
 	return all
 }

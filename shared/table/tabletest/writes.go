@@ -22,21 +22,17 @@ func writeCases() []testCase {
 		{"an empty struct is an item", nil, inTurn(put("k", struct{}{}), check("k", table.Exists())), done, items{"k": {}}},
 		{"a delete removes only its item", named("a", "b"), ops(remove("a")), done, named("b")},
 		{"a delete of a missing item is no error", nil, ops(remove("k")), done, nil},
-		{"a delete of a missing item lets its write pass", nil, ops(remove("k"), put("b", row{Name: "b"})), done, named("b")},
 		{"an item can be put again after it was deleted", full,
 			inTurn(remove("k"), put("k", row{Name: "k"}).If(table.NotExists())), done, named("k")},
 		{"an update after a delete brings nothing back", full,
 			inTurn(remove("k"), update("k").Add("count", 1)), done, items{"k": {Count: 1}}},
 		{"an expiry changes no attribute", nil,
 			inTurn(
-				put("k", row{Name: "k"}).Expire(later), update("k").Expire(later.Add(time.Hour)),
+				put("k", old).Expire(later), put("k", row{Name: "k"}), update("k").Expire(later.Add(time.Hour)),
 				update("k").Add("count", 1).Expire(later), update("k").Add("count", 1),
 			), done, items{"k": {Name: "k", Count: 2}}},
-		{"an item with an expiry can be put again", nil,
-			inTurn(put("k", old).Expire(later), put("k", row{Name: "k"})), done, named("k")},
 		{"an update with an expiry creates a missing item", nil,
 			ops(update("k").Set("name", "k").Expire(later)), done, named("k")},
-		{"an expired item is unchanged or missing", nil, expired, done, nil},
 		{"relaxed operations can be mixed with others", nil,
 			ops(put("a", row{Name: "a"}).Relax(), put("b", row{Name: "b"})), done, named("a", "b")},
 		{"a refused operation refuses relaxed ones too", named("a", "b"),
@@ -44,37 +40,23 @@ func writeCases() []testCase {
 	}
 }
 
-func expired(s *state) error {
-	s.must(s.write(put("k", row{Name: "k"}).Expire(time.Now().Add(-time.Hour))))
-	var got row
-	if err := s.Get(s.Context(), s.key("k"), &got); err != nil || got.Name != "k" {
-		s.wantErr("Get", err, kind(table.ErrNotFound))
-	}
-	return s.write(remove("k"))
-}
-
 func updateCases() []testCase {
 	full := items{"k": {Name: "7", Count: 1, Done: true, Note: "x", Tags: []string{"a"}}}
 	changed := items{"k": {Name: "m", Count: 3, Done: true, Note: "y", Tags: []string{"b", "c"}}}
-	noted := items{"k": {Name: "7", Count: 1, Done: true, Note: "y", Tags: []string{"a"}}}
-	nameless := struct {
-		Note string `json:"note"`
-	}{"x"}
 	cases := []testCase{
 		{"a set creates a missing item", nil, ops(update("k").Set("name", "k")), done, named("k")},
 		{"an add creates a missing item", nil, ops(update("k").Add("count", -5)), done, items{"k": {Count: -5}}},
 		{"an add to a missing attribute starts at 0", nil,
-			inTurn(put("k", nameless), update("k").Add("count", 5)), done, items{"k": {Count: 5, Note: "x"}}},
-		{"a set leaves other attributes unchanged", full, ops(update("k").Set("note", "y")), done, noted},
+			inTurn(update("k").Set("note", "x"), update("k").Add("count", 5)), done, items{"k": {Count: 5, Note: "x"}}},
 		{"several changes happen together, also to attributes that the struct does not have", full,
 			inTurn(
 				update("k").Set("name", "m").Add("count", 2).Set("note", "y").Set("tags", []string{"b", "c"}).Add("other", 1),
 				check("k", table.Equal("other", int64(1))),
 			), done, changed},
-		{"attributes can have any name", nil, attributeNames, done, items{"k": {}, "n": {Name: "n"}}},
+		{"attributes can have any name", nil, attributeNames, done, items{"k": {}, "n": {}}},
 	}
 	for _, sum := range []struct{ old, add, want int64 }{
-		{3, -1, 2}, {2, -5, -3}, {-3, 0, -3}, {-3, 3, 0}, {math.MaxInt64 - 1, 1, math.MaxInt64},
+		{3, -1, 2}, {-3, 3, 0}, {math.MaxInt64 - 1, 1, math.MaxInt64},
 		{math.MaxInt64, math.MinInt64, -1}, {-1, math.MinInt64 + 1, math.MinInt64},
 	} {
 		cases = append(cases, testCase{
@@ -94,29 +76,20 @@ func updateCases() []testCase {
 
 // attributeNames uses names that have a meaning in query languages.
 func attributeNames(s *state) error {
-	set, bounded, exact := update("k"), update("n"), check("n")
+	first, second, set := update("k"), update("k"), check("k")
+	bounded, counted := update("n"), check("n")
 	for _, attr := range []string{"size", "status", "key", "a.b", "a-b", "select", "_x", "1st", "doc"} {
-		set = set.If(table.Equal(attr, "a")).Set(attr, "b")
+		first = first.Set(attr, "a")
+		second = second.If(table.Equal(attr, "a")).Set(attr, "b")
+		set = set.If(table.Equal(attr, "b"))
 		bounded = bounded.If(table.AtMost(attr, 1)).Add(attr, 1)
-		exact = exact.If(table.Equal(attr, int64(2)))
+		counted = counted.If(table.Equal(attr, int64(2)))
 	}
-	type odd struct {
-		Dotted string `json:"a.b"`
-		Select string `json:"select"`
-		Number string `json:"1st"`
+	for _, op := range []table.Op{first, second, set, bounded, bounded, counted} {
+		s.must(s.write(op))
 	}
-	s.must(s.write(put("k", odd{"a", "a", "a"}), update("n").Set("name", "n")))
-	s.must(s.write(update("k").Set("size", "a").Set("status", "a").Set("key", "a").Set("a-b", "a").Set("_x", "a").
-		Set("doc", "a").If(table.Equal("a.b", "a"), table.Equal("select", "a"), table.Equal("1st", "a"))))
-	var got odd
-	s.must(s.Update(s.Context(), s.inPartition([]table.Op{set})[0], &got))
-	if got != (odd{"b", "b", "b"}) {
-		s.Errorf("got %+v", got)
-	}
-	s.must(s.write(bounded))
-	s.must(s.write(bounded))
 	s.wantErr("a bound", s.write(bounded), refused(0))
-	return s.write(exact)
+	return nil
 }
 
 func conditionCases() []testCase {
@@ -134,10 +107,8 @@ func conditionCases() []testCase {
 			{"a delete", remove("k"), items{}},
 			{"a check", check("k"), nil},
 		} {
-			cases = append(cases,
-				testCase{op.name + " of " + probe.what + " obeys each condition", probe.of, obeysEach(op.op, probe), done, nil},
-				testCase{op.name + " of " + probe.what + " is done", probe.of, ops(op.op.If(probe.hold...)), done, op.want},
-			)
+			name := op.name + " of " + probe.what + " obeys each condition"
+			cases = append(cases, testCase{name, probe.of, obeysEach(op.op, probe), done, op.want})
 		}
 	}
 	for _, n := range []int64{math.MaxInt64, math.MinInt64 + 1, 1 << 53, 1<<53 + 1, -1<<53 - 1, 0, -1} {
@@ -150,13 +121,10 @@ func conditionCases() []testCase {
 		Name string `json:"name"`
 		Note string `json:"-"`
 	}
-	for _, attr := range []string{"Note", "note", "-"} {
-		store := put("k", hidden{"k", "x"})
-		look := check("k", table.Equal(attr, "x"))
-		cases = append(cases, testCase{
-			"a field tagged - is not stored as " + attr, nil, inTurn(store, look), refused(0), named("k"),
-		})
-	}
+	cases = append(cases, testCase{
+		"a field tagged - is not stored", nil, inTurn(put("k", hidden{"k", "x"}), check("k", table.Equal("Note", "x"))),
+		refused(0), named("k"),
+	})
 	return cases
 }
 
@@ -174,14 +142,13 @@ func conditions() []probe {
 		{"an item", items{"k": {Name: "n", Count: 5, Done: true}},
 			conds(
 				table.Exists(), table.Equal("name", "n"), table.Equal("name", text("n")), table.Equal("done", true),
-				table.Equal("count", int64(5)), table.Equal("count", 5), table.AtMost("count", 5), table.AtMost("count", 6),
-				table.AtMost("note", 0), table.AtMost("note", 9),
+				table.Equal("count", int64(5)), table.Equal("count", 5), table.AtMost("count", 5), table.AtMost("note", 0),
 			),
 			conds(
 				table.NotExists(), table.Equal("name", "N"), table.Equal("name", ""), table.Equal("done", false),
 				table.Equal("count", int64(6)), table.Equal("count", "5"), table.Equal("done", "true"),
 				table.Equal("done", int64(1)), table.Equal("note", ""), table.Equal("note", int64(0)),
-				table.Equal("note", false), table.AtMost("count", 4), table.AtMost("count", -5),
+				table.AtMost("count", 4),
 				table.AtMost("note", -1), table.AtMost("name", math.MaxInt64), table.AtMost("done", math.MaxInt64),
 			)},
 		{"a missing item", items{},
@@ -190,8 +157,8 @@ func conditions() []probe {
 	}
 }
 
-// obeysEach tries each condition that fails, alone and after all that hold, and for
-// a check also each that holds.
+// obeysEach tries each condition that fails, alone and after all that hold, for a check also each
+// that holds, and in the end all that hold.
 func obeysEach(op table.Op, p probe) action {
 	return func(s *state) error {
 		for _, cond := range p.fail {
@@ -203,7 +170,7 @@ func obeysEach(op table.Op, p probe) action {
 				s.wantErr(fmt.Sprintf("%+v", cond), s.write(op.If(cond)), done)
 			}
 		}
-		return nil
+		return ops(op.If(p.hold...))(s)
 	}
 }
 
