@@ -227,7 +227,7 @@ type process struct {
 
 func (w *world) start(t *testing.T) *process {
 	p := &process{Table: w.machine.table, world: w}
-	p.sender = w.machine.senderOn(t, p, mails{p.send}, shortTexts{p.send})
+	p.sender = w.machine.sender(t, p, p.send)
 	return p
 }
 
@@ -296,20 +296,20 @@ func (p *process) Query(ctx context.Context, q table.Query) (table.Page, error) 
 }
 
 // send is the provider: it fails before, while and after it takes a message.
-func (p *process) send(id string) (string, error) {
+func (p *process) send(_ context.Context, _ *notify.Sender, n notify.Notice) (string, error) {
 	if !p.dead.Load() && p.world.chance(20) {
 		p.kill()
 	}
 	if p.dead.Load() || p.world.chance(100) {
 		return "", errFault
 	}
-	p.world.count(p.world.taken, id)
+	p.world.count(p.world.taken, n.ID)
 	if p.world.chance(50) { // it was taken, but Ferry does not know
-		p.world.count(p.world.windows, id)
+		p.world.count(p.world.windows, n.ID)
 		return "", errFault
 	}
 	if p.world.chance(20) {
 		p.kill()
 	}
-	return "provider-" + id, nil
+	return "provider-" + n.ID, nil
 }

@@ -91,7 +91,7 @@ func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
 	pin := p.put(t, p.pinNotice())
-	p.pass(t, p.sender(t, nil))
+	p.pass(t, p.sender(t, p.table, nil))
 	for _, f := range []notify.Feedback{
 		{ID: pin.ID, Kind: notify.Delivered},
 		{ID: pin.ID, Kind: notify.Bounced, To: "Demo@example.net"},

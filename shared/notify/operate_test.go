@@ -97,7 +97,7 @@ func TestNobodyKnowsAnotherNotice(t *testing.T) {
 func TestWaitingAndGivenUpNoticesAreListed(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	s := p.sender(t, mails{(&provider{fail: mail.ErrPermanent}).take})
+	s := p.sender(t, p.table, (&provider{fail: mail.ErrPermanent}).take)
 	var gone []string
 	for i := range int64(3) {
 		n := p.put(t, p.linkNotice(i+1))

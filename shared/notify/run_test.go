@@ -13,7 +13,6 @@ import (
 
 	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
-	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
 
@@ -42,21 +41,16 @@ func running(t *testing.T, s *notify.Sender) (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// mailFunc is a function that sends mails.
-type mailFunc func(context.Context, mail.Message) error
-
-func (f mailFunc) Send(ctx context.Context, m mail.Message) (string, error) { return m.ID, f(ctx, m) }
-
-// stuck holds mails to addresses that begin with "stuck" until release is closed.
-func stuck(release chan struct{}) mailFunc {
-	return func(ctx context.Context, m mail.Message) error {
-		if strings.HasPrefix(m.To, "stuck") {
+// stuck returns a Courier that holds mails to addresses that begin with "stuck" until release is closed.
+func stuck(release chan struct{}) notify.Courier {
+	return func(ctx context.Context, _ *notify.Sender, n notify.Notice) (string, error) {
+		if strings.HasPrefix(n.To, "stuck") {
 			select {
 			case <-release:
 			case <-ctx.Done():
 			}
 		}
-		return ctx.Err()
+		return "", ctx.Err()
 	}
 }
 
@@ -72,10 +66,10 @@ func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
 	p := newMachine(t)
 	n := p.put(t, p.to("stuck@example.com"))
 	begun := make(chan struct{})
-	stop := running(t, p.sender(t, mailFunc(func(ctx context.Context, m mail.Message) error {
+	stop := running(t, p.sender(t, p.table, func(ctx context.Context, s *notify.Sender, n notify.Notice) (string, error) {
 		close(begun)
-		return stuck(nil)(ctx, m)
-	})))
+		return stuck(nil)(ctx, s, n)
+	}))
 	<-begun // a claim that is stored may still be under way, and be cut off
 	stop()
 	if n, there := p.stored(t, n); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() || strings.Contains(p.log.String(), tableFailed) {
@@ -86,19 +80,19 @@ func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
 func TestRunSendsEachNoticeWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	p.clock.t = time.Now()                                                         // so that Run's pauses and the clock agree
+	p.clock.advance(time.Since(start()))                                           // so that Run's pauses and the clock agree
 	slow, before := p.put(t, p.to("stuck@example.com")), p.put(t, p.linkNotice(1)) // from before a restart
 	soon, failing := p.put(t, p.linkNotice(1)), p.put(t, p.to("failing@example.com"))
 	due := table.Update(soon.Key()).Set("notBefore", time.Now().Add(300*time.Millisecond).UnixMilli())
 	must(t, p.table.Write(t.Context(), due))
 	release := make(chan struct{})
 	var tries atomic.Int64
-	s := p.sender(t, mailFunc(func(ctx context.Context, m mail.Message) error {
-		if m.To == failing.To && tries.Add(1) == 1 {
-			return errDown
+	s := p.sender(t, p.table, func(ctx context.Context, s *notify.Sender, n notify.Notice) (string, error) {
+		if n.To == failing.To && tries.Add(1) == 1 {
+			return "", errDown
 		}
-		return stuck(release)(ctx, m)
-	}))
+		return stuck(release)(ctx, s, n)
+	})
 	s.Now = time.Now
 	stop := running(t, s)
 	p.untilSent(t, before)
@@ -128,7 +122,7 @@ func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
 		}
 		var tried atomic.Int64
 		all := make(chan struct{})
-		sent, next := p.pass(t, p.sender(t, mailFunc(func(ctx context.Context, _ mail.Message) error {
+		hangs := func(ctx context.Context, _ *notify.Sender, _ notify.Notice) (string, error) {
 			if tried.Add(1) == notify.Parallel {
 				close(all)
 			}
@@ -136,8 +130,9 @@ func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
 			case <-all:
 			case <-ctx.Done():
 			}
-			return err
-		})))
+			return "", err
+		}
+		sent, next := p.pass(t, p.sender(t, p.table, hangs))
 		if n := tried.Load(); sent != 0 || n != notify.Parallel || !next.Equal(start()) || p.waiting(t) != total {
 			t.Errorf("%s: %d sent, %d tried, next %v: %s", name, sent, n, next, p.log)
 		}
@@ -151,8 +146,6 @@ func TestSlowDeliveryDoesNotDelayOthers(t *testing.T) {
 		then  func(*machine) notify.Notice
 	}{
 		"a mail behind one that takes long":              {1, link},
-		"a text message behind one mail":                 {1, text},
-		"a text message while no mail leaves at all":     {notify.Parallel, text},
 		"a text message while mails wait for the others": {3 * notify.Parallel, text},
 		"a code while many mails wait for the others":    {8 * notify.Batch, pin},
 	} {
@@ -165,7 +158,7 @@ func TestSlowDeliveryDoesNotDelayOthers(t *testing.T) {
 				p.clock.advance(time.Millisecond) // the first is due first
 			}
 			release := make(chan struct{})
-			s := p.sender(t, stuck(release))
+			s := p.sender(t, p.table, stuck(release))
 			stop := running(t, s)
 			defer func() { close(release); stop() }()
 			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })

@@ -8,15 +8,16 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
-	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -25,23 +26,12 @@ const base = "https://ferry.example.org/v1"
 
 func start() time.Time { return time.Date(2026, 8, 1, 14, 30, 0, 0, time.UTC) }
 
-// clock is a clock that tests set.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
+// clock is a clock that tests move.
+type clock struct{ ahead atomic.Int64 }
 
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
+func (c *clock) now() time.Time { return start().Add(time.Duration(c.ahead.Load())) }
 
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
+func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // buffer is a log that many goroutines write.
 type buffer struct {
@@ -62,12 +52,7 @@ func (b *buffer) String() string {
 }
 
 // must ends the test if there is an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = expect.NoErr
 
 func testKey(t *testing.T) keys.LinkKey {
 	t.Helper()
@@ -91,7 +76,7 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	p := &machine{path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{t: start()}, log: &buffer{}, key: testKey(t)}
+	p := &machine{path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{}, log: &buffer{}, key: testKey(t)}
 	p.table = p.open(t)
 	p.inbox = inbox.New(p.table, p.clock.now)
 	return p
@@ -105,30 +90,25 @@ func (p *machine) open(t *testing.T) *sqlite.DB {
 	return db
 }
 
-// sender returns a Sender that sends mails with m, or to the inbox if m is nil.
-func (p *machine) sender(t *testing.T, m mail.Sender) *notify.Sender {
+// sender returns a Sender that sends all messages by a courier, or to the inbox if there is none.
+func (p *machine) sender(t *testing.T, tab table.Table, c notify.Courier) *notify.Sender {
 	t.Helper()
-	return p.senderOn(t, p.table, m, p.inbox.SMS())
-}
-
-func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notify.TextSender) *notify.Sender {
-	t.Helper()
-	if m == nil {
-		m = p.inbox.Mail()
+	couriers := p.inbox.Couriers()
+	if c != nil {
+		couriers = both(c)
 	}
-	couriers := byMail(m)
-	couriers[files.SMS] = notify.ByText(s)
-	return p.newSender(t, notify.Config{Table: tab, Couriers: couriers, From: "Ferry <ferry@example.org>"})
+	return p.newSender(t, notify.Config{Table: tab, Couriers: couriers})
 }
 
-// byMail returns the only Courier of a Sender: that of mails.
-func byMail(m mail.Sender) map[files.Channel]notify.Courier {
-	return map[files.Channel]notify.Courier{files.Mail: notify.ByMail(m)}
+// both returns a Courier for mails and text messages.
+func both(c notify.Courier) map[files.Channel]notify.Courier {
+	return map[files.Channel]notify.Courier{files.Mail: c, files.SMS: c}
 }
 
 func (p *machine) newSender(t *testing.T, c notify.Config) *notify.Sender {
 	t.Helper()
 	c.Key, c.Now, c.Jitter = p.key, p.clock.now, func() float64 { return 0.5 }
+	c.From = "Ferry <ferry@example.org>"
 	c.Log = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: noDuration(t)}))
 	s, err := notify.NewSender(c)
 	must(t, err)

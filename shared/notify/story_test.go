@@ -134,7 +134,7 @@ func begin(t *testing.T, notice func(*machine) notify.Notice, message bool) *run
 
 // another returns another sender through the same provider.
 func (r *run) another(tab table.Table) *notify.Sender {
-	s := r.senderOn(r.T, tab, mails{r.provider.take}, shortTexts{r.provider.take})
+	s := r.machine.sender(r.T, tab, r.provider.take)
 	s.OnEnd = []notify.OnEnd{count}
 	return s
 }
@@ -344,7 +344,7 @@ func beside(write int, happens, step func(*run)) func(*run) {
 	}
 }
 
-// provider takes mails and text messages, or refuses them with an error that the test sets.
+// provider is a Courier that takes messages, or refuses them with an error that the test sets.
 type provider struct {
 	mu    sync.Mutex
 	fail  error
@@ -352,31 +352,15 @@ type provider struct {
 	taken []string // the IDs
 }
 
-func (p *provider) take(id string) (string, error) {
+func (p *provider) take(_ context.Context, _ *notify.Sender, n notify.Notice) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries++
 	if p.fail != nil {
 		return "", p.fail
 	}
-	p.taken = append(p.taken, id)
-	return "provider-" + id, nil
-}
-
-// mails and shortTexts are the ports to a provider that takes messages by their IDs.
-type (
-	mails struct {
-		take func(id string) (string, error)
-	}
-	shortTexts struct {
-		take func(id string) (string, error)
-	}
-)
-
-func (m mails) Send(_ context.Context, msg mail.Message) (string, error) { return m.take(msg.ID) }
-
-func (m shortTexts) Send(_ context.Context, msg notify.TextMessage) (string, error) {
-	return m.take(msg.ID)
+	p.taken = append(p.taken, n.ID)
+	return "provider-" + n.ID, nil
 }
 
 // double is a table that records its calls, each of which costs money in the cloud, and does what

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/notify/gateway"
 )
@@ -54,12 +55,7 @@ func open(t *testing.T, c gateway.Config) *gateway.Sender {
 	return s
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = expect.NoErr
 
 func message() notify.TextMessage {
 	return notify.TextMessage{ID: "1-a", To: "+393331234567", Text: `bob: "a&b=é".pdf https://files.example.com/v1/x?lang=en&z={to}` + "\n"}
@@ -113,8 +109,8 @@ func TestTheExamplesOfTheREADMEReachTheirProviders(t *testing.T) {
 func TestOnlyARefusedTextMessageFailsForGood(t *testing.T) {
 	t.Parallel()
 	for status, permanent := range map[int]bool{
-		301: false, 302: false, 307: false, 400: true, 408: false, 413: true, 422: true, 429: false, 500: false, 503: false,
-		401: false, 402: false, 403: false, 404: false, 407: false, // about the login, the credit, the address
+		307: false, 400: true, 413: true, 422: true, 429: false, 500: false,
+		401: false, 402: false, 404: false, // about the login, the credit, the address
 	} {
 		p := &provider{status: status, answer: `{"code":21211,"message":"not a number"}`, header: http.Header{"Location": {"/elsewhere"}}}
 		s := open(t, gateway.Config{URL: start(t, p), From: "Ferry", Authorization: "Bearer TOKEN"})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ferry/shared/boot/boottest"
+	"ferry/shared/boot/expect"
 	"ferry/shared/contact"
 	"ferry/shared/notify/mail"
 )
@@ -375,9 +376,4 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = expect.NoErr
