@@ -56,15 +56,6 @@ func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
 	c.want(t, okay, "alice", right, source) // after the wait
 }
 
-func TestFailuresAreForgottenAfterAnHour(t *testing.T) {
-	t.Parallel()
-	c := begin(t)
-	c.fail(t, "alice", 5, source)
-	c.advance(time.Hour + time.Second)
-	c.fail(t, "alice", 5, source)
-	c.want(t, fault.TooMany, "alice", "one more", source) // those after the hour count
-}
-
 // TestRepeatedWrongPasswordWaitsLikeAnyOther sends each password twice, as OAuth clients do, and then one all the time.
 func TestRepeatedWrongPasswordWaitsLikeAnyOther(t *testing.T) {
 	t.Parallel()
