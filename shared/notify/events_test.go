@@ -78,28 +78,25 @@ func TestRecordedEventIsACloudEvent(t *testing.T) {
 
 func TestEventIDDependsOnWhatHappened(t *testing.T) {
 	t.Parallel()
-	file := func(what files.What, reason files.Reason, blob string) func() []table.Op {
-		return func() []table.Op { return happened(t, recorder(""), what, reason, blob) }
+	file := func(what files.What, reason files.Reason, blob string) []table.Op {
+		return happened(t, recorder(""), what, reason, blob)
 	}
-	link := func(s notify.State) func() []table.Op {
-		return func() []table.Op { return recorder("").LinkEnded(notify.Notice{ID: "1"}, s) }
+	link := func(s notify.State) []table.Op { return recorder("").LinkEnded(notify.Notice{ID: "1"}, s) }
+	password := func(user string, generation int) []table.Op { return newPassword(t, recorder(""), user, generation) }
+	all := func() [][]table.Op {
+		return [][]table.Op{
+			file(files.Uploaded, "", "a"), file(files.Uploaded, "", "b"), file(files.Restored, "", "a"), file(files.Downloaded, "", "a"),
+			file(files.Deleted, files.ByUser, "a"), file(files.Deleted, files.ByPurge, "a"), file(files.Deleted, files.ByPurge, "b"),
+			link(notify.Sent), link(notify.Failed), password("alice", 1), password("alice", 2), password("bob", 1),
+		}
 	}
-	password := func(user string, generation int) func() []table.Op {
-		return func() []table.Op { return newPassword(t, recorder(""), user, generation) }
-	}
-	all := []func() []table.Op{
-		file(files.Uploaded, "", "a"), file(files.Uploaded, "", "b"), file(files.Restored, "", "a"), file(files.Downloaded, "", "a"),
-		file(files.Deleted, files.ByUser, "a"), file(files.Deleted, files.ByPurge, "a"), file(files.Deleted, files.ByPurge, "b"),
-		link(notify.Sent), link(notify.Failed), password("alice", 1), password("alice", 2), password("bob", 1),
-	}
+	expect.Equal(t, "the same events", all(), all())
 	seen := map[table.Key]int{}
-	for i, e := range all {
-		first, again := e()[0].Key, e()[0].Key
-		expect.Equal(t, fmt.Sprint("the key of event ", i), first, again)
-		if other, ok := seen[first]; ok {
+	for i, ops := range all() {
+		if other, ok := seen[ops[0].Key]; ok {
 			t.Errorf("the events %d and %d have the same key", other, i)
 		}
-		seen[first] = i
+		seen[ops[0].Key] = i
 	}
 }
 

@@ -60,8 +60,8 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 		}
 	}
 	w.states(t, rolledBack, 0)
-	if p.waiting(t) != 0 || len(p.failed(t)) != 0 {
-		t.Errorf("%d are left in the outbox, %d failed", p.waiting(t), len(p.failed(t)))
+	if p.waiting() != 0 || len(p.failed()) != 0 {
+		t.Errorf("%d are left in the outbox, %d failed", p.waiting(), len(p.failed()))
 	}
 	if doubled == 0 || doubled > windows || w.kills.Load() < 100 {
 		t.Errorf("%d doubled, %d failures in the crash window, %d kills: the test shows nothing", doubled, windows, w.kills.Load())
@@ -97,7 +97,7 @@ func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Not
 			n.Channel, n.To = files.SMS, fmt.Sprintf("+3933312%05d", i)
 		}
 		if i%11 != 5 {
-			stored = append(stored, w.machine.put(t, n))
+			stored = append(stored, w.machine.put(n))
 			continue
 		}
 		op := n.Op(start(), fmt.Sprint("undone", i))
@@ -227,7 +227,7 @@ type process struct {
 
 func (w *world) start(t *testing.T) *process {
 	p := &process{Table: w.machine.table, world: w}
-	p.sender = w.machine.sender(t, p, p.send)
+	p.sender = w.machine.sender(p, p.send)
 	return p
 }
 

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -47,10 +46,9 @@ func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 
 func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	t.Parallel()
-	p := boottest.Service(t, nil)
-	remember := notify.Remember(p.Now)
+	db := open(t)
 	n := notify.Notice{ID: "1-a", Channel: files.SMS, Provider: "sns-1"}
-	must(t, p.Table.Write(t.Context(), remember(n, notify.Sent)...))
+	must(t, db.Write(t.Context(), notify.Remember(start)(n, notify.Sent)...))
 	line := func(id, status string) string {
 		return `{"notification":{"messageId":"` + id + `","timestamp":"2025-10-03 03:00:00.000"},"delivery":{"destination":"+39333XXXX567","providerResponse":"Unreachable"},"status":"` + status + `"}`
 	}
@@ -66,7 +64,7 @@ func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 		{"a line without a name", "{}", notify.Feedback{}, false},
 	}
 	for _, tt := range tests {
-		got, ok, err := notify.SMSFeedback(t.Context(), p.Table, []byte(tt.text))
+		got, ok, err := notify.SMSFeedback(t.Context(), db, []byte(tt.text))
 		if err != nil || ok != tt.ok || got != tt.want {
 			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
 		}
@@ -90,8 +88,8 @@ func TestOnlySentTextMessagesAreRemembered(t *testing.T) {
 func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	pin := p.put(t, p.pinNotice())
-	p.pass(t, p.sender(t, p.table, nil))
+	pin := p.put(p.pinNotice())
+	p.pass(p.sender(p.table, nil))
 	for _, f := range []notify.Feedback{
 		{ID: pin.ID, Kind: notify.Delivered},
 		{ID: pin.ID, Kind: notify.Bounced, To: "Demo@example.net"},
@@ -104,7 +102,7 @@ func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	for address, want := range map[string]notify.SuppressReason{
 		"demo@example.net": notify.AddressBounced, "eve@example.net": notify.AddressComplained, "+393331234567": "",
 	} {
-		expect.Equal(t, address, p.suppressed(t, address), want)
+		expect.Equal(t, address, p.suppressed(address), want)
 	}
-	expect.Equal(t, "the notice of the PIN", p.find(t, pin.ID).ID, "")
+	expect.Equal(t, "the notice of the PIN", p.find(pin.ID).ID, "")
 }

@@ -43,9 +43,9 @@ func TestMessagesInEachLanguage(t *testing.T) {
 				{"arrived-mail-en", arrived, said.ArrivedIntro},
 			} {
 				k.notice.Lang = lang
-				p.put(t, k.notice)
-				p.pass(t, p.sender(t, p.table, nil))
-				got := p.received(t)[0]
+				p.put(k.notice)
+				p.pass(p.sender(p.table, nil))
+				got := p.received()[0]
 				if !strings.Contains(got.Text, k.says) || k.golden == "" && notify.Segments(got.Text) != 1 {
 					t.Errorf("%q is not in %s", k.says, got.Text)
 				}
@@ -64,9 +64,9 @@ func sendOne(t *testing.T, change func(*notify.Notice)) (subject, text, html str
 	p := newMachine(t)
 	n := p.linkNotice(1)
 	change(&n)
-	p.put(t, n)
-	p.pass(t, p.sender(t, p.table, nil))
-	got := p.received(t)
+	p.put(n)
+	p.pass(p.sender(p.table, nil))
+	got := p.received()
 	if len(got) != 1 {
 		t.Fatalf("%d messages arrived: %s", len(got), p.log)
 	}
@@ -215,8 +215,8 @@ func TestAProviderGetsTheAddressesOfAMail(t *testing.T) {
 		unsubscribe, replyTo string
 	}{{p.linkNotice(1), stop, "demo@example.net"}, {spy, stop, ""}, {p.pinNotice(), "", ""}, {p.inviteNotice(), "", ""}} {
 		var got lastMail
-		n := p.put(t, k.notice)
-		p.pass(t, p.sender(t, p.table, notify.ByMail(&got)))
+		n := p.put(k.notice)
+		p.pass(p.sender(p.table, notify.ByMail(&got)))
 		if got.Unsubscribe != k.unsubscribe || got.ReplyTo != k.replyTo || got.To != n.To || got.ID != n.ID || got.From != "Ferry <ferry@example.org>" {
 			t.Errorf("%s: %+v", n.Kind, got)
 		}

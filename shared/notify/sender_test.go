@@ -20,11 +20,11 @@ func TestManySendersSendEachNoticeOnce(t *testing.T) {
 	const total = 3 * notify.Batch / 2
 	all := make([]notify.Notice, total)
 	for i := range all {
-		all[i] = p.put(t, p.linkNotice(int64(i+1)))
+		all[i] = p.put(p.linkNotice(int64(i+1)))
 	}
 	var wg sync.WaitGroup
 	for worker := range 6 { // each with its own connection, like as many processes
-		s := p.sender(t, p.open(t), f.take)
+		s := p.sender(p.open(), f.take)
 		wg.Go(func() {
 			if worker < 2 {
 				s.SendDue(t.Context())
@@ -40,8 +40,8 @@ func TestManySendersSendEachNoticeOnce(t *testing.T) {
 	}
 	wg.Wait()
 	slices.Sort(f.taken)
-	if len(slices.Compact(f.taken)) != total || f.tries != total || p.waiting(t) != 0 || strings.Contains(p.log.String(), tableFailed) {
-		t.Errorf("%d notices were sent by %d mails, %d wait: %s", total, f.tries, p.waiting(t), p.log)
+	if len(slices.Compact(f.taken)) != total || f.tries != total || p.waiting() != 0 || strings.Contains(p.log.String(), tableFailed) {
+		t.Errorf("%d notices were sent by %d mails, %d wait: %s", total, f.tries, p.waiting(), p.log)
 	}
 }
 
@@ -50,14 +50,14 @@ func TestRestOfAFullBatchIsDueAtOnce(t *testing.T) {
 	p := newMachine(t)
 	count := map[string]int{} // by shard
 	for i := int64(1); len(count) == 0 || slices.Max(slices.Collect(maps.Values(count))) <= notify.Batch; i++ {
-		count[p.put(t, p.linkNotice(i)).Key().PK]++
+		count[p.put(p.linkNotice(i)).Key().PK]++
 	}
-	all := p.waiting(t)
-	s := p.sender(t, p.table, nil)
-	if sent, next := p.pass(t, s); sent != all-1 || !next.Equal(start()) {
+	all := p.waiting()
+	s := p.sender(p.table, nil)
+	if sent, next := p.pass(s); sent != all-1 || !next.Equal(start()) {
 		t.Errorf("%d of %d sent, next %v", sent, all, next)
 	}
-	if sent, next := p.pass(t, s); sent != 1 || !next.IsZero() {
+	if sent, next := p.pass(s); sent != 1 || !next.IsZero() {
 		t.Errorf("%d sent, next %v", sent, next)
 	}
 }
@@ -142,18 +142,18 @@ func TestUnreadableNoticeDoesNotDelayOthers(t *testing.T) {
 				op := put(p)
 				must(t, p.table.Write(t.Context(), op))
 				for i := range int64(5) {
-					p.put(t, p.linkNotice(i+1))
+					p.put(p.linkNotice(i+1))
 				}
-				s := p.sender(t, p.table, nil)
+				s := p.sender(p.table, nil)
 				if message {
 					if again, err := s.Handle(t.Context(), op.Key); err != nil || again != 0 {
 						t.Errorf("again after %v, %v", again, err)
 					}
 				}
-				if sent, next := p.pass(t, s); sent != 5 || !next.IsZero() || p.waiting(t) != 0 {
-					t.Errorf("%d sent, next %v, %d waiting: %s", sent, next, p.waiting(t), p.log)
+				if sent, next := p.pass(s); sent != 5 || !next.IsZero() || p.waiting() != 0 {
+					t.Errorf("%d sent, next %v, %d waiting: %s", sent, next, p.waiting(), p.log)
 				}
-				if failed := p.failed(t); len(failed) != 1 || failed[0].ID != op.Key.SK || failed[0].LastError == "" {
+				if failed := p.failed(); len(failed) != 1 || failed[0].ID != op.Key.SK || failed[0].LastError == "" {
 					t.Errorf("failed: %+v", failed)
 				}
 			})
@@ -176,7 +176,7 @@ func TestLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 	} {
 		r := begin(t, tt.notice, true)
 		tried(errors.New("451 suspicious: " + tt.quoted))(r)
-		stored := r.find(t, r.notice.ID).LastError
+		stored := r.find(r.notice.ID).LastError
 		waited(r)
 		sent(r)
 		if log := r.log.String(); !strings.HasPrefix(stored, "451") || !strings.Contains(log, tt.masked) {

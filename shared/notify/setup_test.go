@@ -56,15 +56,14 @@ var must = expect.NoErr
 
 func testKey(t *testing.T) keys.LinkKey {
 	t.Helper()
-	text, err := keys.RandomToken(bytes.NewReader(bytes.Repeat([]byte{7}, keys.TokenSize)))
-	must(t, err)
-	key, err := keys.Parse(text)
+	key, err := keys.Parse(strings.Repeat("BwcH", 10) + "Bwc")
 	must(t, err)
 	return key
 }
 
 // machine is a table on disk, a clock and an inbox.
 type machine struct {
+	*testing.T
 	path  string
 	table *sqlite.DB
 	clock *clock
@@ -76,28 +75,28 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	p := &machine{path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{}, log: &buffer{}, key: testKey(t)}
-	p.table = p.open(t)
+	p := &machine{T: t, path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{}, log: &buffer{}, key: testKey(t)}
+	p.table = p.open()
 	p.inbox = inbox.New(p.table, p.clock.now)
 	return p
 }
 
-func (p *machine) open(t *testing.T) *sqlite.DB {
-	t.Helper()
+func (p *machine) open() *sqlite.DB {
+	p.Helper()
 	db, err := sqlite.Open(p.path, sqlite.Options{NoSync: true})
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
+	must(p, err)
+	p.Cleanup(func() { db.Close() })
 	return db
 }
 
 // sender returns a Sender that sends all messages by a courier, or to the inbox if there is none.
-func (p *machine) sender(t *testing.T, tab table.Table, c notify.Courier) *notify.Sender {
-	t.Helper()
+func (p *machine) sender(tab table.Table, c notify.Courier) *notify.Sender {
+	p.Helper()
 	couriers := p.inbox.Couriers()
 	if c != nil {
 		couriers = both(c)
 	}
-	return p.newSender(t, notify.Config{Table: tab, Couriers: couriers})
+	return p.newSender(notify.Config{Table: tab, Couriers: couriers})
 }
 
 // both returns a Courier for mails and text messages.
@@ -105,13 +104,13 @@ func both(c notify.Courier) map[files.Channel]notify.Courier {
 	return map[files.Channel]notify.Courier{files.Mail: c, files.SMS: c}
 }
 
-func (p *machine) newSender(t *testing.T, c notify.Config) *notify.Sender {
-	t.Helper()
+func (p *machine) newSender(c notify.Config) *notify.Sender {
+	p.Helper()
 	c.Key, c.Now, c.Jitter = p.key, p.clock.now, func() float64 { return 0.5 }
 	c.From = "Ferry <ferry@example.org>"
-	c.Log = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: noDuration(t)}))
+	c.Log = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: noDuration(p.T)}))
 	s, err := notify.NewSender(c)
-	must(t, err)
+	must(p, err)
 	return s
 }
 
@@ -157,8 +156,8 @@ func (p *machine) receiptNotice(id int64) notify.Notice {
 
 // put writes the file's record and the notice in one transaction, as an
 // upload does, and returns the notice as stored.
-func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
-	t.Helper()
+func (p *machine) put(n notify.Notice) notify.Notice {
+	p.Helper()
 	p.made++
 	op := n.Op(p.clock.now(), fmt.Sprintf("%06d", p.made))
 	ops := []table.Op{op}
@@ -166,7 +165,7 @@ func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 		f := files.File{V: 1, Owner: n.Owner, Area: n.Area, ID: n.File, Name: n.Name, Length: n.Length, Expires: n.Expires}
 		ops = append(ops, table.Put(files.Key(f.Area, f.Owner, f.ID), f))
 	}
-	must(t, p.table.Write(context.Background(), ops...))
+	must(p, p.table.Write(context.Background(), ops...))
 	return op.Value.(notify.Notice)
 }
 
@@ -174,13 +173,13 @@ func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 func onlyID() string { return notify.ID(start(), "000001") }
 
 // pass delivers what is due. The table must not fail.
-func (p *machine) pass(t *testing.T, s *notify.Sender) (sent int, next time.Time) {
-	t.Helper()
+func (p *machine) pass(s *notify.Sender) (sent int, next time.Time) {
+	p.Helper()
 	before := len(p.log.String())
-	next = s.SendDue(t.Context())
+	next = s.SendDue(p.Context())
 	news := p.log.String()[before:]
 	if strings.Contains(news, tableFailed) {
-		t.Fatal(news)
+		p.Fatal(news)
 	}
 	return strings.Count(news, ` sent" `), next
 }
@@ -188,35 +187,35 @@ func (p *machine) pass(t *testing.T, s *notify.Sender) (sent int, next time.Time
 // tableFailed is in the log if a lane could not read or write.
 const tableFailed = "sending notices"
 
-func (p *machine) received(t *testing.T) []inbox.Message {
-	t.Helper()
-	messages, err := p.inbox.List(t.Context(), inbox.MaxList)
-	must(t, err)
+func (p *machine) received() []inbox.Message {
+	p.Helper()
+	messages, err := p.inbox.List(p.Context(), inbox.MaxList)
+	must(p, err)
 	return messages
 }
 
-func (p *machine) failed(t *testing.T) []notify.Notice {
-	t.Helper()
+func (p *machine) failed() []notify.Notice {
+	p.Helper()
 	var failed []notify.Notice
-	for n, err := range notify.GivenUp(t.Context(), p.table) {
-		must(t, err)
+	for n, err := range notify.GivenUp(p.Context(), p.table) {
+		must(p, err)
 		failed = append(failed, n)
 	}
 	return failed
 }
 
 // stored returns the notice and whether it is in the outbox.
-func (p *machine) stored(t *testing.T, n notify.Notice) (now notify.Notice, there bool) {
-	t.Helper()
-	now = p.find(t, n.ID)
+func (p *machine) stored(n notify.Notice) (now notify.Notice, there bool) {
+	p.Helper()
+	now = p.find(n.ID)
 	return now, now.ID != "" && now.Outcome == ""
 }
 
 // waiting counts what is in the outbox.
-func (p *machine) waiting(t *testing.T) (n int) {
-	t.Helper()
-	for _, err := range notify.Waiting(t.Context(), p.table) {
-		must(t, err)
+func (p *machine) waiting() (n int) {
+	p.Helper()
+	for _, err := range notify.Waiting(p.Context(), p.table) {
+		must(p, err)
 		n++
 	}
 	return n

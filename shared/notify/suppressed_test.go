@@ -82,7 +82,7 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 		if items, err := db.GetMany(t.Context(), notify.SuppressedKey(ann)); err != nil || items[0].Found() != ok {
 			t.Errorf("%s: the address is stored, %v", tt.name, err)
 		}
-		s := p.sender(t, db, f.take)
+		s := p.sender(db, f.take)
 		for i, n := range []notify.Notice{p.receiptNotice(1), p.pinNotice()} {
 			n.To = ann
 			op := n.Op(p.clock.now(), fmt.Sprint(tt.name, i))
