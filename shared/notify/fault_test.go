@@ -31,16 +31,16 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	const uploads, workers = 2200, 16 // some of the uploads are rolled back
 	p := newMachine(t)
 	w := &world{machine: p, taken: map[string]int{}, windows: map[string]int{}, random: rand.New(rand.NewPCG(4, 2026))}
-	stored, rolledBack := w.upload(t, uploads)
+	stored, rolledBack := w.upload(uploads)
 	all := append(stored[:len(stored):len(stored)], rolledBack...)
-	w.deliver(t, w.stream(all), workers)
+	w.deliver(w.stream(all), workers)
 	for {
 		p.clock.advance(time.Hour)
-		lost := w.overdue(t)
+		lost := w.overdue()
 		if len(lost) == 0 {
 			break
 		}
-		w.deliver(t, lost, workers)
+		w.deliver(lost, workers)
 	}
 
 	doubled, windows := 0, 0
@@ -54,12 +54,12 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	for _, n := range rolledBack {
 		expect.Equal(t, n.ID+", which was rolled back", w.taken[n.ID], 0)
 	}
-	for _, n := range w.states(t, stored, len(stored)) {
+	for _, n := range w.states(stored, len(stored)) {
 		if n.State() != notify.Sent || n.Provider == "" {
 			t.Errorf("state %+v", n)
 		}
 	}
-	w.states(t, rolledBack, 0)
+	w.states(rolledBack, 0)
 	if p.waiting() != 0 || len(p.failed()) != 0 {
 		t.Errorf("%d are left in the outbox, %d failed", p.waiting(), len(p.failed()))
 	}
@@ -70,13 +70,13 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 
 	w.quiet = true
 	before := w.total()
-	w.deliver(t, w.stream(all), workers)
+	w.deliver(w.stream(all), workers)
 	expect.Equal(t, "messages after a replay of the whole stream", w.total()-before, 0)
 }
 
 // world makes the faults.
 type world struct {
-	machine *machine
+	*machine
 	quiet   bool // nothing fails any more
 	kills   atomic.Int64
 
@@ -88,33 +88,33 @@ type world struct {
 
 // upload writes files with a notice each, and returns those that were stored
 // and those that were not.
-func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Notice) {
-	t.Helper()
+func (w *world) upload(count int) (stored, rolledBack []notify.Notice) {
+	w.Helper()
 	for i := range count {
-		n := w.machine.linkNotice(int64(i + 1))
+		n := w.linkNotice(int64(i + 1))
 		n.To = fmt.Sprintf("ann%d@example.com", i)
 		if i%4 == 0 {
 			n.Channel, n.To = files.SMS, fmt.Sprintf("+3933312%05d", i)
 		}
 		if i%11 != 5 {
-			stored = append(stored, w.machine.put(n))
+			stored = append(stored, w.put(n))
 			continue
 		}
 		op := n.Op(start(), fmt.Sprint("undone", i))
 		nothing := table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists())
-		err := w.machine.table.Write(t.Context(), op, nothing)
-		expect.Err(t, "an upload that is rolled back", err, table.ErrCondition)
+		err := w.table.Write(w.Context(), op, nothing)
+		expect.Err(w, "an upload that is rolled back", err, table.ErrCondition)
 		rolledBack = append(rolledBack, op.Value.(notify.Notice))
 	}
 	return stored, rolledBack
 }
 
 // states returns what is known of the notices, and checks their number.
-func (w *world) states(t *testing.T, all []notify.Notice, want int) []notify.Notice {
-	t.Helper()
-	found, err := notify.States(t.Context(), w.machine.table, idsOf(all))
+func (w *world) states(all []notify.Notice, want int) []notify.Notice {
+	w.Helper()
+	found, err := notify.States(w.Context(), w.table, idsOf(all))
 	if err != nil || len(found) != want {
-		t.Errorf("%d of %d notices are known, want %d: %v", len(found), len(all), want, err)
+		w.Errorf("%d of %d notices are known, want %d: %v", len(found), len(all), want, err)
 	}
 	return found
 }
@@ -130,7 +130,7 @@ func (w *world) stream(all []notify.Notice) []event {
 	var out []event
 	for _, n := range all {
 		for range w.random.IntN(4) {
-			out = append(out, event{n.Key(), w.machine.clock.now()})
+			out = append(out, event{n.Key(), w.clock.now()})
 		}
 	}
 	w.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
@@ -138,15 +138,15 @@ func (w *world) stream(all []notify.Notice) []event {
 }
 
 // overdue returns an event for each overdue notice.
-func (w *world) overdue(t *testing.T) (out []event) {
-	t.Helper()
-	now := w.machine.clock.now()
+func (w *world) overdue() (out []event) {
+	w.Helper()
+	now := w.clock.now()
 	var topics relayed
-	_, err := notify.Remind(t.Context(), w.machine.table, &topics, now)
-	must(t, err)
+	_, err := notify.Remind(w.Context(), w.table, &topics, now)
+	must(w, err)
 	for _, m := range topics.sent[notify.NoticesTopic] {
 		key, err := notify.PointerKey(m.Body)
-		must(t, err)
+		must(w, err)
 		out = append(out, event{key, now})
 	}
 	return out
@@ -154,14 +154,14 @@ func (w *world) overdue(t *testing.T) (out []event) {
 
 // deliver is a queue with several functions behind it: an event that was not handled
 // comes again. It ends when all events are handled.
-func (w *world) deliver(t *testing.T, queue []event, workers int) {
-	t.Helper()
+func (w *world) deliver(queue []event, workers int) {
+	w.Helper()
 	processes := make([]*process, workers)
 	for round := 0; len(queue) > 0; round++ {
 		if round > 5000 {
-			t.Fatalf("%d events never end", len(queue))
+			w.Fatalf("%d events never end", len(queue))
 		}
-		now, visible, later := w.machine.clock.now(), make(chan event, len(queue)), []event(nil)
+		now, visible, later := w.clock.now(), make(chan event, len(queue)), []event(nil)
 		for _, e := range queue {
 			if e.at.After(now) {
 				later = append(later, e)
@@ -172,7 +172,7 @@ func (w *world) deliver(t *testing.T, queue []event, workers int) {
 		close(visible)
 		if len(visible) == 0 {
 			first := slices.MinFunc(later, func(a, b event) int { return a.at.Compare(b.at) })
-			w.machine.clock.advance(first.at.Sub(now))
+			w.clock.advance(first.at.Sub(now))
 			continue
 		}
 		var mu sync.Mutex
@@ -181,9 +181,9 @@ func (w *world) deliver(t *testing.T, queue []event, workers int) {
 			wg.Go(func() {
 				for e := range visible {
 					if processes[i] == nil || processes[i].dead.Load() {
-						processes[i] = w.start(t)
+						processes[i] = w.start()
 					}
-					if again := processes[i].handle(t, e.key); again > 0 {
+					if again := processes[i].handle(e.key); again > 0 {
 						mu.Lock()
 						later = append(later, event{e.key, now.Add(again)})
 						mu.Unlock()
@@ -225,9 +225,9 @@ type process struct {
 	dead   atomic.Bool
 }
 
-func (w *world) start(t *testing.T) *process {
-	p := &process{Table: w.machine.table, world: w}
-	p.sender = w.machine.sender(p, p.send)
+func (w *world) start() *process {
+	p := &process{Table: w.table, world: w}
+	p.sender = w.sender(p, p.send)
 	return p
 }
 
@@ -235,11 +235,11 @@ func (w *world) start(t *testing.T) *process {
 const visibility = 90 * time.Second
 
 // handle returns how long it takes until the event comes again, 0 if it does not.
-func (p *process) handle(t *testing.T, key table.Key) time.Duration {
+func (p *process) handle(key table.Key) time.Duration {
 	if p.world.chance(4) { // `ferry serve` looks by itself
-		p.sender.SendDue(t.Context())
+		p.sender.SendDue(p.world.Context())
 	}
-	again, err := p.sender.Handle(t.Context(), key)
+	again, err := p.sender.Handle(p.world.Context(), key)
 	if err != nil || p.dead.Load() {
 		return visibility
 	}

@@ -96,21 +96,18 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 			{"2 00:00", release(bob, "0 10:50"), 0}, // the day is over
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var now time.Time
-			counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Limits: c.limits}
-			for i, s := range c.steps {
-				now = clockAt(s.at)
-				err := s.do(t, counter)
-				if s.wait == 0 && err != nil {
-					t.Fatalf("step %d: %v", i, err)
-				}
-				if s.wait != 0 && (!fault.Is(err, fault.TooMany) || fault.Of(err).After != s.wait) {
-					t.Fatalf("step %d: %+v, want to wait for %v", i, err, s.wait)
-				}
+		var now time.Time
+		counter := notify.Outbox{Table: open(t), Now: func() time.Time { return now }, Limits: c.limits}
+		for i, s := range c.steps {
+			now = clockAt(s.at)
+			err := s.do(t, counter)
+			if s.wait == 0 && err != nil {
+				t.Fatalf("%s, step %d: %v", name, i, err)
 			}
-		})
+			if s.wait != 0 && (!fault.Is(err, fault.TooMany) || fault.Of(err).After != s.wait) {
+				t.Fatalf("%s, step %d: %+v, want to wait for %v", name, i, err, s.wait)
+			}
+		}
 	}
 }
 

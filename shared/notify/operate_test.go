@@ -109,11 +109,7 @@ func TestWaitingAndGivenUpNoticesAreListed(t *testing.T) {
 		want = append(want, p.put(p.linkNotice(i+10)).ID)
 	}
 	must(t, p.table.Write(t.Context(), table.Put(poison(), odd{V: 1, Tries: "many"})))
-	var got []string
-	for n, err := range notify.Waiting(t.Context(), p.table) {
-		must(t, err)
-		got = append(got, n.ID)
-	}
+	got := idsOf(p.all(notify.Waiting(t.Context(), p.table)))
 	slices.Sort(got)
 	expect.Equal(t, "waiting", got, want)
 	expect.Equal(t, "given up", idsOf(p.failed()), gone)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -148,10 +149,10 @@ func (p *machine) inviteNotice() notify.Notice {
 }
 
 func (p *machine) receiptNotice(id int64) notify.Notice {
-	return notify.Notice{
-		Kind: notify.Receipt, Channel: files.Mail, To: "demo@example.net", Lang: "en", Base: base,
-		Owner: "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000, Recipient: "ann@example.com",
-	}
+	n := p.linkNotice(id)
+	n.Kind, n.Expires = notify.Receipt, 0
+	n.Recipient, n.To = n.To, n.ReplyTo
+	return n
 }
 
 // put writes the file's record and the notice in one transaction, as an
@@ -194,15 +195,17 @@ func (p *machine) received() []inbox.Message {
 	return messages
 }
 
-func (p *machine) failed() []notify.Notice {
+// all returns the notices of a list.
+func (p *machine) all(list iter.Seq2[notify.Notice, error]) (all []notify.Notice) {
 	p.Helper()
-	var failed []notify.Notice
-	for n, err := range notify.GivenUp(p.Context(), p.table) {
+	for n, err := range list {
 		must(p, err)
-		failed = append(failed, n)
+		all = append(all, n)
 	}
-	return failed
+	return all
 }
+
+func (p *machine) failed() []notify.Notice { return p.all(notify.GivenUp(p.Context(), p.table)) }
 
 // stored returns the notice and whether it is in the outbox.
 func (p *machine) stored(n notify.Notice) (now notify.Notice, there bool) {
@@ -212,11 +215,4 @@ func (p *machine) stored(n notify.Notice) (now notify.Notice, there bool) {
 }
 
 // waiting counts what is in the outbox.
-func (p *machine) waiting() (n int) {
-	p.Helper()
-	for _, err := range notify.Waiting(p.Context(), p.table) {
-		must(p, err)
-		n++
-	}
-	return n
-}
+func (p *machine) waiting() int { return len(p.all(notify.Waiting(p.Context(), p.table))) }

@@ -370,17 +370,14 @@ func TestEndedNoticeIsKeptAsLongAsItsFileWithinBounds(t *testing.T) {
 		"a file that never expires":    {0, 90 * day, sent},
 		"one that was given up":        {0, month, refused},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := begin(t, lasting(tt.expires), true)
-			tt.end(r)
-			for _, at := range []time.Duration{tt.keeps - time.Second, tt.keeps + time.Second} {
-				if _, err := r.table.DeleteExpired(t.Context(), start().Add(at)); err != nil {
-					t.Fatal(err)
-				}
-				expect.Equal(t, fmt.Sprintf("it is there after %v", at), r.state() != "", (at < tt.keeps))
+		r := begin(t, lasting(tt.expires), true)
+		tt.end(r)
+		for _, at := range []time.Duration{tt.keeps - time.Second, tt.keeps + time.Second} {
+			if _, err := r.table.DeleteExpired(t.Context(), start().Add(at)); err != nil {
+				t.Fatal(err)
 			}
-		})
+			expect.Equal(t, fmt.Sprintf("%s: it is there after %v", name, at), r.state() != "", (at < tt.keeps))
+		}
 	}
 }
 

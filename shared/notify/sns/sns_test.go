@@ -74,46 +74,43 @@ func TestOnlyInvalidMessagesAreRefusedForGood(t *testing.T) {
 		{name: "a limit for one message", code: "Throttled", sender: true, others: true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			taken, calls := map[string]int{}, 0
-			topics := sns.Topics{Client: batches(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
-				calls++
-				var out awssns.PublishBatchOutput
-				for _, e := range in.PublishBatchRequestEntries {
-					if *e.Message != "bad" {
-						out.Successful = append(out.Successful, types.PublishBatchResultEntry{Id: e.Id})
-					} else if tt.whole != nil {
-						return nil, &smithy.OperationError{ServiceID: "SNS", OperationName: "PublishBatch", Err: tt.whole}
-					} else {
-						out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String(tt.code), Message: text, SenderFault: tt.sender})
-					}
-				}
-				for _, e := range in.PublishBatchRequestEntries {
-					taken[*e.Message]++
-				}
-				return &out, nil
-			})}
-			messages := make([]notify.TopicMessage, notify.MaxBatch)
-			for i := range messages {
-				messages[i] = notify.TopicMessage{Body: strconv.Itoa(i), Attribute: "type", Value: "x"}
-			}
-			messages[6].Body = "bad"
-			errs := topics.Publish(t.Context(), notify.EventsTopic, messages)
-			if len(errs) != len(messages) || calls > 10 {
-				t.Fatalf("%d outcomes of %d calls", len(errs), calls)
-			}
-			for i, err := range errs {
-				switch {
-				case i == 6 && (err == nil || errors.Is(err, notify.ErrRefused) != tt.refused || tt.whole != nil && !errors.Is(err, tt.whole)):
-					t.Errorf("the bad one: %v", err)
-				case i != 6 && (err == nil) != tt.others, i != 6 && errors.Is(err, notify.ErrRefused):
-					t.Errorf("message %d: %v", i, err)
-				case i != 6 && tt.others && taken[messages[i].Body] != 1:
-					t.Errorf("message %d was taken %d times", i, taken[messages[i].Body])
+		taken, calls := map[string]int{}, 0
+		topics := sns.Topics{Client: batches(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
+			calls++
+			var out awssns.PublishBatchOutput
+			for _, e := range in.PublishBatchRequestEntries {
+				if *e.Message != "bad" {
+					out.Successful = append(out.Successful, types.PublishBatchResultEntry{Id: e.Id})
+				} else if tt.whole != nil {
+					return nil, &smithy.OperationError{ServiceID: "SNS", OperationName: "PublishBatch", Err: tt.whole}
+				} else {
+					out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String(tt.code), Message: text, SenderFault: tt.sender})
 				}
 			}
-		})
+			for _, e := range in.PublishBatchRequestEntries {
+				taken[*e.Message]++
+			}
+			return &out, nil
+		})}
+		messages := make([]notify.TopicMessage, notify.MaxBatch)
+		for i := range messages {
+			messages[i] = notify.TopicMessage{Body: strconv.Itoa(i), Attribute: "type", Value: "x"}
+		}
+		messages[6].Body = "bad"
+		errs := topics.Publish(t.Context(), notify.EventsTopic, messages)
+		if len(errs) != len(messages) || calls > 10 {
+			t.Fatalf("%s: %d outcomes of %d calls", tt.name, len(errs), calls)
+		}
+		for i, err := range errs {
+			switch {
+			case i == 6 && (err == nil || errors.Is(err, notify.ErrRefused) != tt.refused || tt.whole != nil && !errors.Is(err, tt.whole)):
+				t.Errorf("%s: the bad one: %v", tt.name, err)
+			case i != 6 && (err == nil) != tt.others, i != 6 && errors.Is(err, notify.ErrRefused):
+				t.Errorf("%s: message %d: %v", tt.name, i, err)
+			case i != 6 && tt.others && taken[messages[i].Body] != 1:
+				t.Errorf("%s: message %d was taken %d times", tt.name, i, taken[messages[i].Body])
+			}
+		}
 	}
 }
 

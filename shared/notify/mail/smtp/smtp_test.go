@@ -192,23 +192,20 @@ func TestAReplySaysWhetherToTryAgain(t *testing.T) {
 		{"RCPT", "451 4.3.0 corporate policy server is down", nil},
 		{"RCPT", "450 4.7.1 <news@daily.example>: recipient address rejected: try again later", nil},
 	} {
-		t.Run(tt.command+" "+tt.reply, func(t *testing.T) {
-			t.Parallel()
-			srv := start(t, boottest.SMTPOptions{Replies: map[string]string{tt.command: tt.reply, "HELO": tt.reply}})
-			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
-			for _, kind := range []error{mail.ErrPermanent, mail.ErrRate, mail.ErrQuota} {
-				if err == nil || errors.Is(err, kind) != (kind == tt.want) {
-					t.Fatalf("got %v, want %v", err, tt.want)
-				}
+		srv := start(t, boottest.SMTPOptions{Replies: map[string]string{tt.command: tt.reply, "HELO": tt.reply}})
+		_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
+		for _, kind := range []error{mail.ErrPermanent, mail.ErrRate, mail.ErrQuota} {
+			if err == nil || errors.Is(err, kind) != (kind == tt.want) {
+				t.Fatalf("%s %s: got %v, want %v", tt.command, tt.reply, err, tt.want)
 			}
-			later := tt.reply[0] == '4' && tt.command != "MAIL"
-			if errors.Is(err, mail.ErrLater) != later {
-				t.Errorf("got %v; minutes later is %v", err, later)
-			}
-			if strings.Contains(err.Error(), "affected") {
-				t.Errorf("the error repeats the recipient: %v", err)
-			}
-		})
+		}
+		later := tt.reply[0] == '4' && tt.command != "MAIL"
+		if errors.Is(err, mail.ErrLater) != later {
+			t.Errorf("got %v; minutes later is %v", err, later)
+		}
+		if strings.Contains(err.Error(), "affected") {
+			t.Errorf("the error repeats the recipient: %v", err)
+		}
 	}
 }
 
