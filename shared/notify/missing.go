@@ -68,10 +68,7 @@ func (e *noticeEntry) prepareMissing(ctx context.Context, n *Notice) error {
 	if len(n.missing) == 0 {
 		return fmt.Errorf("%w: the list of what did not arrive is gone", ErrObsolete)
 	}
-	var before time.Time
-	if n.Counted != 0 {
-		before = time.UnixMilli(n.Counted)
-	}
+	before := time.UnixMilli(n.Counted) // if it was not counted, no window has begun by then
 	counted := func(at time.Time) table.Op {
 		return table.Update(n.Key()).Set("counted", at.UnixMilli()).If(n.sameLease())
 	}

@@ -58,7 +58,9 @@ func linkLetter(n Notice, service, link string) letter {
 	if n.Expires != 0 {
 		l.Facts = append(l.Facts, fact{t.Until, t.WriteTime(n.Expires, t.DateTime)})
 	}
-	l.Facts = append(l.Facts, n.Terms.facts(t)...)
+	if n.Limit != 0 {
+		l.Facts = append(l.Facts, fact{t.Allowed, strconv.FormatInt(n.Limit, 10)})
+	}
 	if n.Protected {
 		l.NoLogin = fmt.Sprintf(t.NeedsPassword, sender)
 	}
@@ -72,13 +74,6 @@ type Terms struct {
 }
 
 func termsOf(o files.Options) Terms { return Terms{Limit: o.Limit, Protected: o.Password != ""} }
-
-func (x Terms) facts(t Texts) (all []fact) {
-	if x.Limit != 0 {
-		all = append(all, fact{t.Allowed, strconv.FormatInt(x.Limit, 10)})
-	}
-	return all
-}
 
 // receiptLetter tells the uploader about the first download. The notice was created at the time of that download.
 func receiptLetter(n Notice) letter {
@@ -238,14 +233,14 @@ func (l letter) text() string {
 	if l.PIN != "" {
 		fmt.Fprintf(&b, "%s\n\n%s\n\n", l.PIN, l.Valid)
 	}
-	if l.Link != "" && len(l.Facts) > 0 {
-		b.WriteString("\n")
-	}
 	if l.Link != "" {
+		if len(l.Facts) > 0 {
+			b.WriteString("\n")
+		}
 		fmt.Fprintf(&b, "%s\n%s\n", l.LinkHere, l.Link)
-	}
-	if l.NoLogin != "" && l.Link != "" {
-		fmt.Fprintf(&b, "\n%s\n", l.NoLogin)
+		if l.NoLogin != "" {
+			fmt.Fprintf(&b, "\n%s\n", l.NoLogin)
+		}
 	}
 	if len(l.Quote) > 0 {
 		fmt.Fprintf(&b, "\n%s\n\n> %s\n", l.Writes, strings.Join(l.Quote, "\n> "))
@@ -334,9 +329,9 @@ func (l letter) html() string {
 	}
 	if l.Link != "" {
 		m.add("link", l.Link, l.Download, l.Link, l.Link)
-	}
-	if l.Link != "" && l.NoLogin != "" {
-		m.add("note", l.NoLogin)
+		if l.NoLogin != "" {
+			m.add("note", l.NoLogin)
+		}
 	}
 	if len(l.Quote) > 0 {
 		m.add("writes", l.Writes)

@@ -86,6 +86,10 @@ func TestAMailSaysWhatItsNoticeHolds(t *testing.T) {
 		"a limit of downloads":                  {func(n *notify.Notice) { n.Limit = 3 }, "\nDownloads allowed: 3\n", ""},
 		"a password":                            {func(n *notify.Notice) { n.Protected = true }, "a password that demo gives you", "no password"},
 		"no name if there is none":              {func(n *notify.Notice) { n.Name = "\u200b\u202e" }, "demo sent you a file.\n", "File:"},
+		"text from right to left by itself": {
+			func(n *notify.Notice) { n.Sender, n.Name = "דנה", "تقرير 2026.pdf" },
+			"\u2068דנה\u2069 sent you a file.\n\nFrom: demo@example.net\nFile: \u2068تقرير 2026.pdf\u2069\n", "",
+		},
 		"the sender's address":                  {func(*notify.Notice) {}, "\nFrom: demo@example.net\nFile", ""},
 		"it only once":                          {func(n *notify.Notice) { n.Sender = n.ReplyTo }, "demo@example.net" + plain, ""},
 		"none that is not known":                {func(n *notify.Notice) { n.ReplyTo = "" }, "demo" + plain, ""},
@@ -175,7 +179,6 @@ func TestTextMessageFitsOneSegmentIfItCan(t *testing.T) {
 		name, file, message, want string
 		segments                  int
 	}{
-		{"with the name", "report.pdf", "", `demo sent you "report.pdf": ` + link, 1},
 		{"with a long name shortened", long, "", `demo sent you "quarterly-report-quarterly-...eport-.pdf": ` + link, 1},
 		{"without a name that costs a segment", "报告 🚢.pdf", "", "demo sent you a file: " + link, 1},
 		{"with a short message", "a.pdf", "hi", `demo sent you "a.pdf": ` + link + ` "hi"`, 1},

@@ -46,6 +46,11 @@ func sender(t *testing.T, scheme, login, options string, srv *boottest.SMTPServe
 	return s
 }
 
+func send(t *testing.T, srv *boottest.SMTPServer, m mail.Message) (provider string, err error) {
+	t.Helper()
+	return sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+}
+
 // only returns the one message the server got.
 func only(t *testing.T, srv *boottest.SMTPServer) (*netmail.Message, string) {
 	t.Helper()
@@ -96,7 +101,7 @@ func TestMailArrivesAsTextAndHTML(t *testing.T) {
 	m.Text = "Grüße, 你好 🚢\n" + strings.Repeat("long ", 300) + "\n.\nafter a lone dot\n"
 	m.HTML = "<p>Grüße, 你好 🚢</p>\n"
 	m.Unsubscribe = "https://ferry.example.org/v1/notifications/stop?lang=en&t=0123456789_-0123456789_-0123456789_-0123456789"
-	provider, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+	provider, err := send(t, srv, m)
 	must(t, err)
 	got, raw := only(t, srv)
 	for header, want := range map[string]string{
@@ -144,7 +149,7 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 			srv := start(t, boottest.SMTPOptions{})
 			m := message()
 			tt.change(&m)
-			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+			_, err := send(t, srv, m)
 			if !tt.sent {
 				if messages := srv.Talk().Messages; !errors.Is(err, mail.ErrPermanent) || len(messages) != 0 {
 					t.Fatalf("got %v and %d messages", err, len(messages))
@@ -193,7 +198,7 @@ func TestAReplySaysWhetherToTryAgain(t *testing.T) {
 		{"RCPT", "450 4.7.1 <news@daily.example>: recipient address rejected: try again later", nil},
 	} {
 		srv := start(t, boottest.SMTPOptions{Replies: map[string]string{tt.command: tt.reply, "HELO": tt.reply}})
-		_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
+		_, err := send(t, srv, message())
 		for _, kind := range []error{mail.ErrPermanent, mail.ErrRate, mail.ErrQuota} {
 			if err == nil || errors.Is(err, kind) != (kind == tt.want) {
 				t.Fatalf("%s %s: got %v, want %v", tt.command, tt.reply, err, tt.want)
@@ -229,7 +234,7 @@ func TestAnAddressOfAnyScriptReachesItsServer(t *testing.T) {
 			srv := start(t, boottest.SMTPOptions{Offer: c.offer})
 			m := message()
 			m.To, m.From, m.ReplyTo = c.to, "ferry@müller.example", c.reply
-			_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), m)
+			_, err := send(t, srv, m)
 			talk := strings.Join(srv.Talk().Lines, "\n")
 			if c.rcpt == "" {
 				if !errors.Is(err, mail.ErrPermanent) || !errors.Is(err, contact.ErrLocal) || strings.Contains(talk, "RCPT") {
@@ -262,7 +267,7 @@ func TestServerThatIsDownMayRecover(t *testing.T) {
 func TestFailedQuitDoesNotFailTheMail(t *testing.T) {
 	t.Parallel()
 	srv := start(t, boottest.SMTPOptions{Replies: map[string]string{"QUIT": "421 no"}})
-	_, err := sender(t, "smtp", "", "", srv).Send(t.Context(), message())
+	_, err := send(t, srv, message())
 	must(t, err)
 	only(t, srv)
 }
