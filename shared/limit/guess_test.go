@@ -35,9 +35,9 @@ func TestFailuresCountPerUserAndSource(t *testing.T) {
 	c := begin(t)
 	c.fail("alice", 5)
 	c.want(fault.TooMany, "alice", right)
-	c.at("192.0.2.2").want(okay, "alice", right)          // from elsewhere
-	c.want(fault.Unauthorized, "new", "wrong") // another user
-	c.want(fault.TooMany, "alice", right)      // a login from elsewhere clears no failures
+	c.at("192.0.2.2").want(okay, "alice", right) // from elsewhere
+	c.want(fault.Unauthorized, "new", "wrong")   // another user
+	c.want(fault.TooMany, "alice", right)        // a login from elsewhere clears no failures
 }
 
 func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
@@ -50,8 +50,8 @@ func TestSourceTryingManyUsersIsSlowedDown(t *testing.T) {
 		}
 		c.want(fault.Unauthorized, name, fmt.Sprint("wrong", i))
 	}
-	c.wantWait(time.Second, "alice", right) // the next try
-	c.at("192.0.2.2").want(okay, "alice", right)       // from elsewhere
+	c.wantWait(time.Second, "alice", right)      // the next try
+	c.at("192.0.2.2").want(okay, "alice", right) // from elsewhere
 	c.advance(time.Second)
 	c.want(okay, "alice", right) // after the wait
 }

@@ -74,8 +74,8 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 // world makes the faults.
 type world struct {
 	*machine
-	quiet   bool // nothing fails any more
-	kills   atomic.Int64
+	quiet bool // nothing fails any more
+	kills atomic.Int64
 
 	mu      sync.Mutex
 	random  *rand.Rand

@@ -15,27 +15,26 @@ func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, text string
-		want       notify.Feedback
-		ok         bool
+		want       notify.Feedback // none if it says nothing about a notice
 	}{
-		{"a delivery", `{"eventType":"Delivery",` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Delivered}, true},
+		{"a delivery", `{"eventType":"Delivery",` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Delivered}},
 		{"an address that does not exist", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"General","bouncedRecipients":[{"emailAddress":"ann@example.com","diagnosticCode":"smtp; 550 5.1.1 user unknown"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown", To: "ann@example.com"}, true},
+			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown", To: "ann@example.com"}},
 		{"an address that SES itself suppresses", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "Permanent, OnAccountSuppressionList", To: "ann@example.com"}, true},
+			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "Permanent, OnAccountSuppressionList", To: "ann@example.com"}},
 		{"a mailbox that stayed full", `{"eventType":"Bounce","bounce":{"bounceType":"Transient","bounceSubType":"MailboxFull"},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Transient, MailboxFull"}, true},
+			notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Transient, MailboxFull"}},
 		{"a complaint", `{"eventType":"Complaint","complaint":{"complaintFeedbackType":"abuse","complainedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com"}, true},
-		{"a mail that SES found bad", `{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content"}, true},
-		{"an opening, which is ignored", `{"eventType":"Open",` + tagged + `}`, notify.Feedback{}, false},
-		{"SES's test of the topic", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}, false},
-		{"a mail that is not from Ferry", `{"eventType":"Bounce","mail":{"tags":{}}}`, notify.Feedback{}, false},
-		{"a mail with two tags", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notify.Feedback{}, false},
+			notify.Feedback{ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com"}},
+		{"a mail that SES found bad", `{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content"}},
+		{"an opening, which is ignored", `{"eventType":"Open",` + tagged + `}`, notify.Feedback{}},
+		{"SES's test of the topic", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}},
+		{"a mail that is not from Ferry", `{"eventType":"Bounce","mail":{"tags":{}}}`, notify.Feedback{}},
+		{"a mail with two tags", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notify.Feedback{}},
 	}
 	for _, tt := range tests {
 		got, ok, err := notify.MailFeedback([]byte(tt.text))
-		if err != nil || ok != tt.ok || ok && got != tt.want {
+		if err != nil || ok != (tt.want.ID != "") || ok && got != tt.want {
 			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
 		}
 	}
@@ -54,18 +53,17 @@ func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	}
 	tests := []struct {
 		name, text string
-		want       notify.Feedback
-		ok         bool
+		want       notify.Feedback // none if it says nothing about a notice
 	}{
-		{"one that arrived", line("sns-1", "SUCCESS"), notify.Feedback{ID: "1-a", Kind: notify.Delivered}, true},
-		{"one that did not", line("sns-1", "FAILURE"), notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Unreachable"}, true},
-		{"one that is not from Ferry", line("sns-2", "SUCCESS"), notify.Feedback{}, false},
-		{"a line of something else", "START", notify.Feedback{}, false},
-		{"a line without a name", "{}", notify.Feedback{}, false},
+		{"one that arrived", line("sns-1", "SUCCESS"), notify.Feedback{ID: "1-a", Kind: notify.Delivered}},
+		{"one that did not", line("sns-1", "FAILURE"), notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Unreachable"}},
+		{"one that is not from Ferry", line("sns-2", "SUCCESS"), notify.Feedback{}},
+		{"a line of something else", "START", notify.Feedback{}},
+		{"a line without a name", "{}", notify.Feedback{}},
 	}
 	for _, tt := range tests {
 		got, ok, err := notify.SMSFeedback(t.Context(), db, []byte(tt.text))
-		if err != nil || ok != tt.ok || got != tt.want {
+		if err != nil || ok != (tt.want.ID != "") || got != tt.want {
 			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
 		}
 	}

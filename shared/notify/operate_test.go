@@ -101,7 +101,7 @@ func TestWaitingAndGivenUpNoticesAreListed(t *testing.T) {
 	s := p.sender(p.table, (&provider{fail: mail.ErrPermanent}).take)
 	var gone []string
 	for i := range int64(3) {
-		n := p.put(p.linkNotice(i+1))
+		n := p.put(p.linkNotice(i + 1))
 		p.pass(s)
 		gone = append([]string{n.ID}, gone...) // newest first
 	}

@@ -20,41 +20,38 @@ import (
 func TestMessagesInEachLanguage(t *testing.T) {
 	t.Parallel()
 	for _, lang := range texts.Tags() {
-		t.Run(lang, func(t *testing.T) {
-			t.Parallel()
-			p, said := newMachine(t), notify.TextsOf(lang)
-			link, receipt, arrived := p.linkNotice(42), p.receiptNotice(42), p.pinNotice()
-			link.Name, link.Message = "Résumé & plans 2026.pdf", "Hello Ann,\n\nthis is <the> file.\nSee you"
-			text := link
-			text.Channel, text.To, text.Message = files.SMS, "+393331234567", ""
-			receipt.Name = link.Name
-			arrived.Kind, arrived.Expires, arrived.Name = notify.Arrived, 0, "Photos of evil.com"
-			arrived.Files, arrived.Length, arrived.By, arrived.From = 3, 1_500_000, "1f2e", []string{"Carla", "", "Ann.zip"}
-			for _, k := range []struct {
-				golden string
-				notice notify.Notice
-				says   string
-			}{
-				{"link-mail-en", link, said.LinkHere},
-				{"", text, fmt.Sprintf(said.Shared, text.Sender, text.Name)},
-				{"pin-mail-en", p.pinNotice(), said.PINHere},
-				{"receipt-mail-en", receipt, said.ReceiptIntro},
-				{"invite-mail-en", p.inviteNotice(), said.InviteHere},
-				{"arrived-mail-en", arrived, said.ArrivedIntro},
-			} {
-				k.notice.Lang = lang
-				p.put(k.notice)
-				p.pass(p.sender(p.table, nil))
-				got := p.received()[0]
-				if !strings.Contains(got.Text, k.says) || k.golden == "" && notify.Segments(got.Text) != 1 {
-					t.Errorf("%q is not in %s", k.says, got.Text)
-				}
-				if lang == "en" && k.golden != "" {
-					expect.Golden(t, k.golden+".txt", "Subject: "+got.Subject+"\n\n"+got.Text)
-					expect.Golden(t, k.golden+".html", got.HTML)
-				}
+		p, said := newMachine(t), notify.TextsOf(lang)
+		link, receipt, arrived := p.linkNotice(42), p.receiptNotice(42), p.pinNotice()
+		link.Name, link.Message = "Résumé & plans 2026.pdf", "Hello Ann,\n\nthis is <the> file.\nSee you"
+		text := link
+		text.Channel, text.To, text.Message = files.SMS, "+393331234567", ""
+		receipt.Name = link.Name
+		arrived.Kind, arrived.Expires, arrived.Name = notify.Arrived, 0, "Photos of evil.com"
+		arrived.Files, arrived.Length, arrived.By, arrived.From = 3, 1_500_000, "1f2e", []string{"Carla", "", "Ann.zip"}
+		for _, k := range []struct {
+			golden string
+			notice notify.Notice
+			says   string
+		}{
+			{"link-mail-en", link, said.LinkHere},
+			{"", text, fmt.Sprintf(said.Shared, text.Sender, text.Name)},
+			{"pin-mail-en", p.pinNotice(), said.PINHere},
+			{"receipt-mail-en", receipt, said.ReceiptIntro},
+			{"invite-mail-en", p.inviteNotice(), said.InviteHere},
+			{"arrived-mail-en", arrived, said.ArrivedIntro},
+		} {
+			k.notice.Lang = lang
+			p.put(k.notice)
+			p.pass(p.sender(p.table, nil))
+			got := p.received()[0]
+			if !strings.Contains(got.Text, k.says) || k.golden == "" && notify.Segments(got.Text) != 1 {
+				t.Errorf("%q is not in %s", k.says, got.Text)
 			}
-		})
+			if lang == "en" && k.golden != "" {
+				expect.Golden(t, k.golden+".txt", "Subject: "+got.Subject+"\n\n"+got.Text)
+				expect.Golden(t, k.golden+".html", got.HTML)
+			}
+		}
 	}
 }
 
@@ -90,9 +87,9 @@ func TestAMailSaysWhatItsNoticeHolds(t *testing.T) {
 			func(n *notify.Notice) { n.Sender, n.Name = "דנה", "تقرير 2026.pdf" },
 			"\u2068דנה\u2069 sent you a file.\n\nFrom: demo@example.net\nFile: \u2068تقرير 2026.pdf\u2069\n", "",
 		},
-		"the sender's address":                  {func(*notify.Notice) {}, "\nFrom: demo@example.net\nFile", ""},
-		"it only once":                          {func(n *notify.Notice) { n.Sender = n.ReplyTo }, "demo@example.net" + plain, ""},
-		"none that is not known":                {func(n *notify.Notice) { n.ReplyTo = "" }, "demo" + plain, ""},
+		"the sender's address":   {func(*notify.Notice) {}, "\nFrom: demo@example.net\nFile", ""},
+		"it only once":           {func(n *notify.Notice) { n.Sender = n.ReplyTo }, "demo@example.net" + plain, ""},
+		"none that is not known": {func(n *notify.Notice) { n.ReplyTo = "" }, "demo" + plain, ""},
 		"none that could deceive": {
 			func(n *notify.Notice) { n.Sender, n.ReplyTo = "evil.com", `"https://evil.com"@example.net` }, "evil .com" + plain, "",
 		},

@@ -80,7 +80,7 @@ func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
 func TestRunSendsEachNoticeWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	p.clock.advance(time.Since(start()))                                           // so that Run's pauses and the clock agree
+	p.clock.advance(time.Since(start()))                                     // so that Run's pauses and the clock agree
 	slow, before := p.put(p.to("stuck@example.com")), p.put(p.linkNotice(1)) // from before a restart
 	soon, failing := p.put(p.linkNotice(1)), p.put(p.to("failing@example.com"))
 	due := table.Update(soon.Key()).Set("notBefore", time.Now().Add(300*time.Millisecond).UnixMilli())
@@ -118,7 +118,7 @@ func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
 		p := newMachine(t)
 		const total = 4 * notify.Parallel
 		for i := range int64(total) {
-			p.put(p.linkNotice(i+1))
+			p.put(p.linkNotice(i + 1))
 		}
 		var tried atomic.Int64
 		all := make(chan struct{})

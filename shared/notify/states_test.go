@@ -29,7 +29,7 @@ const (
 )
 
 func TestNoticeIsSentOnce(t *testing.T) {
-	once := isSent("", 1, 1).logging("notice sent")
+	once := isSent("", 1, 1)
 	tell(t, []story{
 		{"a link by mail", link, steps{sent}, once},
 		{"a link by text message", text, steps{sent}, once},
@@ -51,7 +51,7 @@ func ahead(notice func(*machine) notify.Notice) func(*machine) notify.Notice {
 
 func TestNoticeThatCannotBeSentFails(t *testing.T) {
 	givenUp := func(why string) want { return isGivenUp("the notice cannot be delivered: "+why, 1) }
-	obsolete := func(says string) want { return isFailed(says, 1).logging("notice dropped") }
+	obsolete := func(says string) want { return isFailed(says, 1) }
 	bounced := givenUp("the address takes no mail from here: it bounced").suppressing(notify.AddressBounced)
 	tell(t, []story{
 		{"a refused mail", link, steps{refused}, isGivenUp(permanent, 1)},
@@ -62,12 +62,12 @@ func TestNoticeThatCannotBeSentFails(t *testing.T) {
 		{"a mail whose link has expired", link, steps{after(7 * day), sent}, obsolete(over)},
 		{"a mail whose file was removed", link, steps{removed, sent}, obsolete(gone)},
 		{"a mail whose file's own time is over", link, steps{outdated, sent}, obsolete(outlived)},
-		{"a PIN that has expired", pin, steps{after(15 * time.Minute), sent}, want{}.logging("notice dropped")},
+		{"a PIN that has expired", pin, steps{after(15 * time.Minute), sent}, want{}},
 	})
 }
 
 func TestNoticeThatFailsForNowIsTriedAgain(t *testing.T) {
-	once := isQueued("down", 1, first).logging("notice not sent yet")
+	once := isQueued("down", 1, first)
 	tell(t, []story{
 		{"after a while", link, steps{down}, once},
 		{"but not too early", link, steps{down, after(first / 3), sent}, isQueued("down", 1, first*2/3)},
@@ -282,7 +282,7 @@ func TestStatesKeepTheOrderAndLeaveOutUnknownNotices(t *testing.T) {
 	for i := range 70 { // more than one call takes
 		ids = append(ids, fmt.Sprintf("nobody-%d", i))
 		if i%2 == 0 {
-			n := p.put(p.linkNotice(int64(i+1)))
+			n := p.put(p.linkNotice(int64(i + 1)))
 			ids, want = append(ids, n.ID), append(want, n.ID)
 		}
 	}
@@ -334,27 +334,21 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 		"it is given up": {refused, notify.Failed, []int{9, 3}},
 		"it stays":       {func(*run) {}, notify.Queued, []int{9}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := begin(t, link, true)
-			before, behind := r.put(r.linkNotice(2)), r.put(r.linkNotice(3))
-			handle(t, r.another(r.table), before)
-			tab := &torn{Table: r.table, last: "outbox#", between: func() { tt.moves(r) }}
-			all, err := notify.States(t.Context(), tab, []string{before.ID, r.notice.ID, behind.ID})
-			if err != nil || len(all) != 3 || all[1].ID != r.notice.ID || all[1].State() != tt.want {
-				t.Errorf("got %+v, %v", all, err)
-			}
-			expect.Equal(t, "what it reads", tab.reads, tt.reads)
-		})
+		r := begin(t, link, true)
+		before, behind := r.put(r.linkNotice(2)), r.put(r.linkNotice(3))
+		handle(t, r.another(r.table), before)
+		tab := &torn{Table: r.table, last: "outbox#", between: func() { tt.moves(r) }}
+		all, err := notify.States(t.Context(), tab, []string{before.ID, r.notice.ID, behind.ID})
+		if err != nil || len(all) != 3 || all[1].ID != r.notice.ID || all[1].State() != tt.want {
+			t.Errorf("%s: got %+v, %v", name, all, err)
+		}
+		expect.Equal(t, name+": what it reads", tab.reads, tt.reads)
 	}
 	for _, last := range []string{"outbox#", "notice#"} {
-		t.Run("its bounce is recorded, which reads last "+last, func(t *testing.T) {
-			t.Parallel()
-			r := begin(t, link, true)
-			tab := &torn{Table: r.table, last: last, between: func() { sent(r) }}
-			must(t, notify.Record(t.Context(), tab, start(), notify.Feedback{ID: r.notice.ID, Kind: notify.Bounced}))
-			expect.Equal(t, "the state", r.state(), notify.Failed)
-		})
+		r := begin(t, link, true)
+		tab := &torn{Table: r.table, last: last, between: func() { sent(r) }}
+		must(t, notify.Record(t.Context(), tab, start(), notify.Feedback{ID: r.notice.ID, Kind: notify.Bounced}))
+		expect.Equal(t, "the state after a bounce whose recording reads last "+last, r.state(), notify.Failed)
 	}
 }
 

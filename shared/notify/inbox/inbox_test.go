@@ -81,7 +81,7 @@ func TestMessagesAreListedNewestFirstAndStayForSevenDays(t *testing.T) {
 		{ID: "0002-b", Content: inbox.Content{Channel: "sms", To: "+393331234567", Text: "hello"}, Sent: in.Time},
 		{ID: m.ID, Content: inbox.Content{"mail", m.To, m.Subject, m.Text, m.HTML}, Sent: first},
 	}
-	for after, left := range map[time.Duration]int{time.Minute: 2, inbox.Keep - time.Millisecond: 2, inbox.Keep: 1, inbox.Keep + time.Minute: 0} {
+	for after, left := range map[time.Duration]int{inbox.Keep - time.Millisecond: 2, inbox.Keep: 1, inbox.Keep + time.Minute: 0} {
 		in.Time = first.Add(after)
 		if got := in.list(10); !slices.Equal(got, want[:left]) {
 			t.Errorf("after %v: got %+v", after, got)

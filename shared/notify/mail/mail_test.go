@@ -28,17 +28,17 @@ func TestEnvelopeChecksEachPart(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]mail.Message{
-		"a recipient that is not an address":         {To: "ann"},
-		"two recipients":                             {To: "a@example.org, b@example.org"},
-		"a line break in the recipient":              {To: "ann@example.org\r\nBcc: b@example.org"},
-		"a line break hidden in an encoded name":     {ReplyTo: "=?utf-8?q?a=0D=0ABcc:_x?= <a@example.org>"},
-		"a line break in the ID":                     {ID: "a\r\nBcc: b@example.org"},
-		"an ID with an at sign":                      {ID: "a@b"},
-		"an endless ID":                              {ID: strings.Repeat("a", mail.MaxID+1)},
-		"an unsubscribe address that is not a link":  {Unsubscribe: "mailto:stop@ferry.invalid"},
-		"one that ends its header":                   {Unsubscribe: "https://ferry.invalid/stop\r\nBcc:b"},
-		"one that ends its brackets":                 {Unsubscribe: "https://ferry.invalid/stop>,<https://other.invalid/"},
-		"a sender address, which can be corrected":   {From: "ferry"},
+		"a recipient that is not an address":        {To: "ann"},
+		"two recipients":                            {To: "a@example.org, b@example.org"},
+		"a line break in the recipient":             {To: "ann@example.org\r\nBcc: b@example.org"},
+		"a line break hidden in an encoded name":    {ReplyTo: "=?utf-8?q?a=0D=0ABcc:_x?= <a@example.org>"},
+		"a line break in the ID":                    {ID: "a\r\nBcc: b@example.org"},
+		"an ID with an at sign":                     {ID: "a@b"},
+		"an endless ID":                             {ID: strings.Repeat("a", mail.MaxID+1)},
+		"an unsubscribe address that is not a link": {Unsubscribe: "mailto:stop@ferry.invalid"},
+		"one that ends its header":                  {Unsubscribe: "https://ferry.invalid/stop\r\nBcc:b"},
+		"one that ends its brackets":                {Unsubscribe: "https://ferry.invalid/stop>,<https://other.invalid/"},
+		"a sender address, which can be corrected":  {From: "ferry"},
 	} {
 		_, err := good(change).Envelope()
 		if err == nil || errors.Is(err, mail.ErrPermanent) != (change.From == "") || strings.Contains(err.Error(), "example.org") {
