@@ -181,12 +181,18 @@ func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 			`map[notices:[{{"pk":"outbox#3","sk":"id"} channel mail}]]`,
 		},
 		"an event is published as it is, but for characters that SQS refuses": {
-			notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`},
+			notify.StreamRecord{
+				Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`,
+			},
 			`map[events:[{{"name":"\ufffe\uffff` + "\U0001f600" + `"} type file.uploaded}]]`,
 		},
-		"an event without a body is not published": {notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded"}, "map[]"},
-		"nor is one without a type":                {notify.StreamRecord{Key: key("event#3", "id"), Body: "{}"}, "map[]"},
-		"nor is a failed notice":                   {notify.StreamRecord{Key: key("outbox-failed", "id"), Channel: "mail"}, "map[]"},
+		"an event without a body is not published": {
+			notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded"}, "map[]",
+		},
+		"nor is one without a type": {notify.StreamRecord{Key: key("event#3", "id"), Body: "{}"}, "map[]"},
+		"nor is a failed notice": {
+			notify.StreamRecord{Key: key("outbox-failed", "id"), Channel: "mail"}, "map[]",
+		},
 	} {
 		var s relayed
 		must(t, errors.Join(notify.Relay(t.Context(), &s, []notify.StreamRecord{k.record})...))

@@ -3,7 +3,6 @@ package notify_test
 import (
 	"context"
 	"fmt"
-	"html"
 	"strings"
 	"testing"
 
@@ -78,11 +77,17 @@ func TestAMailSaysWhatItsNoticeHolds(t *testing.T) {
 		change     func(*notify.Notice)
 		has, lacks string
 	}{
-		"the link of a file in the backup area": {func(n *notify.Notice) { n.Area, n.Lang = blob.Backup, "it" }, "\n" + backup + "\n", ""},
-		"no date if it never expires":           {func(n *notify.Notice) { n.Expires = 0 }, "", "Available until"},
-		"a limit of downloads":                  {func(n *notify.Notice) { n.Limit = 3 }, "\nDownloads allowed: 3\n", ""},
-		"a password":                            {func(n *notify.Notice) { n.Protected = true }, "a password that demo gives you", "no password"},
-		"no name if there is none":              {func(n *notify.Notice) { n.Name = "\u200b\u202e" }, "demo sent you a file.\n", "File:"},
+		"the link of a file in the backup area": {
+			func(n *notify.Notice) { n.Area, n.Lang = blob.Backup, "it" }, "\n" + backup + "\n", "",
+		},
+		"no date if it never expires": {func(n *notify.Notice) { n.Expires = 0 }, "", "Available until"},
+		"a limit of downloads":        {func(n *notify.Notice) { n.Limit = 3 }, "\nDownloads allowed: 3\n", ""},
+		"a password": {
+			func(n *notify.Notice) { n.Protected = true }, "a password that demo gives you", "no password",
+		},
+		"no name if there is none": {
+			func(n *notify.Notice) { n.Name = "\u200b\u202e" }, "demo sent you a file\ndemo sent you a file.\n", "File:",
+		},
 		"text from right to left by itself": {
 			func(n *notify.Notice) { n.Sender, n.Name = "דנה", "تقرير 2026.pdf" },
 			"\u2068דנה\u2069 sent you a file.\n\nFrom: demo@example.net\nFile: \u2068تقرير 2026.pdf\u2069\n", "",
@@ -91,15 +96,18 @@ func TestAMailSaysWhatItsNoticeHolds(t *testing.T) {
 		"it only once":           {func(n *notify.Notice) { n.Sender = n.ReplyTo }, "demo@example.net" + plain, ""},
 		"none that is not known": {func(n *notify.Notice) { n.ReplyTo = "" }, "demo" + plain, ""},
 		"none that could deceive": {
-			func(n *notify.Notice) { n.Sender, n.ReplyTo = "evil.com", `"https://evil.com"@example.net` }, "evil .com" + plain, "",
+			func(n *notify.Notice) { n.Sender, n.ReplyTo = "evil.com", `"https://evil.com"@example.net` },
+			"evil .com" + plain, "",
 		},
 		"the upload's own link in a receipt": {
-			func(n *notify.Notice) { n.Kind, n.Name = notify.Receipt, "evil.com" }, "\nLink: the one in your list of files\n", "evil.com",
+			func(n *notify.Notice) { n.Kind, n.Name = notify.Receipt, "evil.com" },
+			"\nLink: the one in your list of files\n", "evil.com",
 		},
 	} {
 		subject, text, _ := sendOne(t, k.change)
-		if !strings.Contains(text, k.has) || k.lacks != "" && strings.Contains(subject+text, k.lacks) {
-			t.Errorf("%s: %s\n%s", name, subject, text)
+		said := subject + "\n" + text
+		if !strings.Contains(said, k.has) || k.lacks != "" && strings.Contains(said, k.lacks) {
+			t.Errorf("%s: %s", name, said)
 		}
 	}
 }
@@ -210,7 +218,12 @@ func TestAProviderGetsTheAddressesOfAMail(t *testing.T) {
 	for _, k := range []struct {
 		notice               notify.Notice
 		unsubscribe, replyTo string
-	}{{p.linkNotice(1), stop, "demo@example.net"}, {spy, stop, ""}, {p.pinNotice(), "", ""}, {p.inviteNotice(), "", ""}} {
+	}{
+		{p.linkNotice(1), stop, "demo@example.net"},
+		{spy, stop, ""},
+		{p.pinNotice(), "", ""},
+		{p.inviteNotice(), "", ""},
+	} {
 		var got lastMail
 		n := p.put(k.notice)
 		p.pass(p.sender(p.table, notify.ByMail(&got)))

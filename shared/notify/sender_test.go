@@ -87,7 +87,8 @@ func TestTextMessageNeedsAnIDATextAndANumber(t *testing.T) {
 	t.Parallel()
 	good := notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"}
 	for number, ok := range map[string]bool{
-		good.To: true, "+123456789012345": true, "3331234567": false, "+39 333 1234567": false, "+1234567890123456": false, "+0333123456": false,
+		good.To: true, "+123456789012345": true, "3331234567": false, "+39 333 1234567": false,
+		"+1234567890123456": false, "+0333123456": false,
 	} {
 		m := good
 		m.To = number

@@ -22,7 +22,9 @@ func good(change mail.Message) mail.Message {
 
 func TestEnvelopeChecksEachPart(t *testing.T) {
 	t.Parallel()
-	for _, change := range []mail.Message{{}, {To: "jörg@exämple.org"}, {Unsubscribe: "https://ferry.example.org/v1/notifications/stop?t=a_b-c"}} {
+	for _, change := range []mail.Message{
+		{}, {To: "jörg@exämple.org"}, {Unsubscribe: "https://ferry.example.org/v1/notifications/stop?t=a_b-c"},
+	} {
 		if _, err := good(change).Envelope(); err != nil {
 			t.Errorf("%+v: %v", change, err)
 		}

@@ -55,13 +55,19 @@ func TestOnlyInvalidMessagesAreRefusedForGood(t *testing.T) {
 		refused bool // the bad one
 		others  bool // they are accepted
 	}{
-		{name: "a message that is too long", whole: &types.BatchRequestTooLongException{Message: text}, refused: true, others: true},
+		{
+			name:  "a message that is too long",
+			whole: &types.BatchRequestTooLongException{Message: text}, refused: true, others: true,
+		},
 		{
 			name:    "a parameter that is refused in the call",
 			whole:   &types.InvalidParameterException{Message: aws.String("Invalid parameter: Message too long")},
 			refused: true, others: true,
 		},
-		{name: "a value that is refused in the call", whole: &types.InvalidParameterValueException{Message: text}, refused: true, others: true},
+		{
+			name:  "a value that is refused in the call",
+			whole: &types.InvalidParameterValueException{Message: text}, refused: true, others: true,
+		},
 		{
 			name:  "a malformed topic",
 			whole: &types.InvalidParameterException{Message: aws.String("Invalid parameter: TopicArn Reason: no")},

@@ -326,7 +326,9 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 			scheme: "smtp", options: "?tls=on", untrusted: true,
 		},
 		"a refused login is temporary and does not show the password": {
-			server: boottest.SMTPOptions{Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"}},
+			server: boottest.SMTPOptions{
+				Offer: []string{"AUTH PLAIN"}, Replies: map[string]string{"AUTH": "535 5.7.8 bad credentials"},
+			},
 			scheme: "smtp", login: plainLogin,
 		},
 	} {
