@@ -20,7 +20,7 @@ type guess struct{ name, password string }
 // atOnce makes all tries concurrently, and counts their results. It also returns how many guesses
 // were checked.
 func (c check) atOnce(tries ...guess) (answers map[fault.Kind]int, checked int64) {
-	t.Helper()
+	c.Helper()
 	var n atomic.Int64
 	before := *c.watch
 	*c.watch = func(password string) {
