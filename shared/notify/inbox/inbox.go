@@ -29,26 +29,25 @@ const partition = "inbox"
 
 // Message is a message that was sent.
 type Message struct {
-	ID string `json:"id"`
-	Content
-	Sent time.Time `json:"sent"`
-}
-
-// Content is what a message says, and to whom.
-type Content struct {
-	Channel string `json:"channel"`
-	To      string `json:"to"`
-	Subject string `json:"subject"`
-	Text    string `json:"text"`
-	HTML    string `json:"html"`
+	ID      string    `json:"id"`
+	Channel string    `json:"channel"`
+	To      string    `json:"to"`
+	Subject string    `json:"subject"`
+	Text    string    `json:"text"`
+	HTML    string    `json:"html"`
+	Sent    time.Time `json:"sent"`
 }
 
 // stored is a Message in the table. Its sort key is the notice's ID without the prefix
 // of codes, so it sorts by time, and a message that is sent again has the same key.
 type stored struct {
-	V int64 `json:"v"`
-	Content
-	Sent int64 `json:"sent"` // Unix milliseconds
+	V       int64         `json:"v"`
+	Channel files.Channel `json:"channel"`
+	To      string        `json:"to"`
+	Subject string        `json:"subject,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	HTML    string        `json:"html,omitempty"`
+	Sent    int64         `json:"sent"` // Unix milliseconds
 }
 
 // Inbox keeps messages. It is safe for concurrent use.
@@ -80,7 +79,7 @@ func (s mailSender) Send(ctx context.Context, m mail.Message) (string, error) {
 	if _, err := m.Envelope(); err != nil {
 		return "", fmt.Errorf("keeping a mail: %w", err)
 	}
-	return m.ID, s.in.keep(ctx, m.ID, Content{Channel: string(files.Mail), To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
+	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: files.Mail, To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
 }
 
 type smsSender struct{ in *Inbox }
@@ -89,12 +88,12 @@ func (s smsSender) Send(ctx context.Context, m notify.TextMessage) (string, erro
 	if err := m.Check(); err != nil {
 		return "", fmt.Errorf("keeping a text message: %w", err)
 	}
-	return m.ID, s.in.keep(ctx, m.ID, Content{Channel: string(files.SMS), To: m.To, Text: m.Text})
+	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: files.SMS, To: m.To, Text: m.Text})
 }
 
-func (in *Inbox) keep(ctx context.Context, id string, c Content) error {
+func (in *Inbox) keep(ctx context.Context, id string, s stored) error {
 	now := in.now()
-	s := stored{table.Format, c, now.UnixMilli()}
+	s.V, s.Sent = table.Format, now.UnixMilli()
 	key := table.Key{PK: partition, SK: strings.TrimPrefix(id, notify.CodePrefix)}
 	err := in.table.Write(ctx, table.Put(key, s).If(table.NotExists()).Expire(now.Add(Keep)))
 	return fault.Wrap(err, "keeping a message in the inbox", table.ErrCondition) // it may be here already
@@ -118,7 +117,7 @@ func (in *Inbox) List(ctx context.Context, limit int) ([]Message, error) {
 		if in.now().Sub(sent) >= Keep {
 			continue
 		}
-		messages = append(messages, Message{item.Key.SK, s.Content, sent})
+		messages = append(messages, Message{item.Key.SK, string(s.Channel), s.To, s.Subject, s.Text, s.HTML, sent})
 	}
 	return messages, nil
 }

@@ -78,8 +78,8 @@ func TestMessagesAreListedNewestFirstAndStayForSevenDays(t *testing.T) {
 	must(t, err)
 	in.send(m) // a message that is sent twice is kept once
 	want := []inbox.Message{
-		{ID: "0002-b", Content: inbox.Content{Channel: "sms", To: "+393331234567", Text: "hello"}, Sent: in.Time},
-		{ID: m.ID, Content: inbox.Content{"mail", m.To, m.Subject, m.Text, m.HTML}, Sent: first},
+		{ID: "0002-b", Channel: "sms", To: "+393331234567", Text: "hello", Sent: in.Time},
+		{ID: m.ID, Channel: "mail", To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML, Sent: first},
 	}
 	for after, left := range map[time.Duration]int{inbox.Keep - time.Millisecond: 2, inbox.Keep: 1, inbox.Keep + time.Minute: 0} {
 		in.Time = first.Add(after)
