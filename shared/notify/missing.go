@@ -78,9 +78,11 @@ func (e *noticeEntry) prepareMissing(ctx context.Context, n *Notice) error {
 }
 
 // missingLetter tells the uploader what did not arrive.
-func missingLetter(n Notice) letter {
-	t := TextsOf(n.Lang)
-	l := letter{Texts: t, Intro: t.MissingIntro, Footer: t.MissingFooter, Link: n.page("files")}
+func missingLetter(t Texts, n Notice) letter {
+	l := letter{
+		Texts: t, Intro: t.MissingIntro, Footer: t.MissingFooter,
+		Link: n.page("files"), Here: t.MissingHere, Button: t.MissingShow,
+	}
 	var names []string
 	for _, m := range n.missing {
 		to := fact{oneLine(contact.Readable(m.To)), t.WhyMissing(m.Why)}
@@ -99,8 +101,6 @@ func missingLetter(n Notice) letter {
 	if n.Owner != n.Sender { // the uploader has no page for another owner's file
 		l.Link = ""
 	}
-	l.LinkHere, l.NoLogin = t.MissingHere, ""
-	l.Download = t.MissingShow
 	return l
 }
 

@@ -212,29 +212,31 @@ func TestWhyAMessageDidNotArriveIsSaidInWords(t *testing.T) {
 	const gone, full, refused = "There is no such address.", "The mailbox is full.", "The message was refused."
 	const day, number = "It could not be delivered for a whole day.", "This number cannot get the message."
 	const unsent, letters = "No such messages are sent from here.", "Mail from here takes only plain letters before the @, such as a to z."
-	for _, k := range []textTest[string]{
-		{"an unknown user", "the notice cannot be delivered: mail: refused for good: RCPT: 550 5.1.1 <x>: Recipient address rejected", gone},
-		{"one in words", "550 No such user here", gone},
-		{"a reply code alone", "550 a@***", gone},
-		{"an address that bounced before", "the notice cannot be delivered: the address takes no mail from here: it bounced", gone},
-		{"a full mailbox", "552 5.2.2 over quota", full},
-		{"one by SES", "not delivered: Transient, MailboxFull", full},
-		{"a policy", "554 5.7.1 message blocked as spam", refused},
-		{"a policy with the code of an address", "550 5.7.1 Access denied", refused},
-		{"an opt-out", "the address takes no mail from here: its owner wants none", "This address wants no e-mails from here."},
-		{"a complaint", "complained: abuse", "The e-mail was reported as spam."},
-		{"an end", "the notice is obsolete: it has expired", "The link ended before the message could be sent."},
-		{"an operator", "cancelled", "Sending was cancelled here."},
-		{"greylisting without end", "sending mail: mail: refused for now: 450 4.7.1 try again", day},
-		{"a server that is down", "connecting to the mail server: dial tcp: connection refused", day},
-		{"a number", "the notice cannot be delivered: sms: refused for good", number},
-		{"a phone that is off", "not delivered: Phone is currently unreachable", number},
-		{"a number that a provider refuses in no known words", "the notice cannot be delivered: opted out", refused},
-		{"a service that sends no mail", "the notice cannot be delivered: no mail server configured", unsent},
-		{"one that sends no text messages", "the notice cannot be delivered: no SMS provider configured", unsent},
-		{"letters that the mail server does not take", "sending mail: mail: refused for good: " + contact.ErrLocal.Error(), letters},
-		{"nothing known", "", refused},
-	} {
-		expect.Equal(t, k.name, notify.TextsOf("en").WhyMissing(k.text), k.want)
-	}
+	turns(t, notify.TextsOf("en").WhyMissing, map[string]string{
+		// an unknown user
+		"the notice cannot be delivered: mail: refused for good: RCPT: 550 5.1.1 <x>: Recipient address rejected": gone,
+		"550 No such user here": gone, // one in words
+		"550 a@***":             gone, // a reply code alone
+		// an address that bounced before
+		"the notice cannot be delivered: the address takes no mail from here: it bounced": gone,
+		"552 5.2.2 over quota":                  full,    // a full mailbox
+		"not delivered: Transient, MailboxFull": full,    // one by SES
+		"554 5.7.1 message blocked as spam":     refused, // a policy
+		"550 5.7.1 Access denied":               refused, // a policy with the code of an address
+		// an opt-out
+		"the address takes no mail from here: its owner wants none": "This address wants no e-mails from here.",
+		"complained: abuse":                      "The e-mail was reported as spam.",                 // a complaint
+		"the notice is obsolete: it has expired": "The link ended before the message could be sent.", // an end
+		"cancelled":                              "Sending was cancelled here.",                      // an operator
+		"sending mail: mail: refused for now: 450 4.7.1 try again":    day,     // greylisting without end
+		"connecting to the mail server: dial tcp: connection refused": day,     // a server that is down
+		"the notice cannot be delivered: sms: refused for good":       number,  // a number
+		"not delivered: Phone is currently unreachable":               number,  // a phone that is off
+		"the notice cannot be delivered: opted out":                   refused, // a number that a provider refuses in no known words
+		"the notice cannot be delivered: no mail server configured":   unsent,  // a service that sends no mail
+		"the notice cannot be delivered: no SMS provider configured":  unsent,  // one that sends no text messages
+		// letters that the mail server does not take
+		"sending mail: mail: refused for good: " + contact.ErrLocal.Error(): letters,
+		"": refused, // nothing known
+	})
 }
