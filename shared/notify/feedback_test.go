@@ -13,29 +13,36 @@ const tagged = `"mail":{"messageId":"m","destination":["ann@example.com"],"tags"
 
 func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name, text string
-		want       notify.Feedback // none if it says nothing about a notice
-	}{
-		{"a delivery", `{"eventType":"Delivery",` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Delivered}},
-		{"an address that does not exist", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"General","bouncedRecipients":[{"emailAddress":"ann@example.com","diagnosticCode":"smtp; 550 5.1.1 user unknown"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown", To: "ann@example.com"}},
-		{"an address that SES itself suppresses", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "Permanent, OnAccountSuppressionList", To: "ann@example.com"}},
-		{"a mailbox that stayed full", `{"eventType":"Bounce","bounce":{"bounceType":"Transient","bounceSubType":"MailboxFull"},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Transient, MailboxFull"}},
-		{"a complaint", `{"eventType":"Complaint","complaint":{"complaintFeedbackType":"abuse","complainedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com"}},
-		{"a mail that SES found bad", `{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content"}},
-		{"an opening, which is ignored", `{"eventType":"Open",` + tagged + `}`, notify.Feedback{}},
-		{"SES's test of the topic", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}},
-		{"a mail that is not from Ferry", `{"eventType":"Bounce","mail":{"tags":{}}}`, notify.Feedback{}},
-		{"a mail with two tags", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notify.Feedback{}},
-	}
-	for _, tt := range tests {
-		got, ok, err := notify.MailFeedback([]byte(tt.text))
-		if err != nil || ok != (tt.want.ID != "") || ok && got != tt.want {
-			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
+	for text, want := range map[string]notify.Feedback{ // none if it says nothing about a notice
+		`{"eventType":"Delivery",` + tagged + `}`: {ID: "1-a", Kind: notify.Delivered}, // a delivery
+		// an address that does not exist
+		`{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"General","bouncedRecipients":[{"emailAddress":"ann@example.com","diagnosticCode":"smtp; 550 5.1.1 user unknown"}]},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown", To: "ann@example.com",
+		},
+		// an address that SES itself suppresses
+		`{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Bounced, Detail: "Permanent, OnAccountSuppressionList", To: "ann@example.com",
+		},
+		// a mailbox that stayed full
+		`{"eventType":"Bounce","bounce":{"bounceType":"Transient","bounceSubType":"MailboxFull"},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Undelivered, Detail: "Transient, MailboxFull",
+		},
+		// a complaint
+		`{"eventType":"Complaint","complaint":{"complaintFeedbackType":"abuse","complainedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com",
+		},
+		// a mail that SES found bad
+		`{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content",
+		},
+		`{"eventType":"Open",` + tagged + `}`:                               {}, // an opening, which is ignored
+		"Successfully validated SNS topic for Amazon SES event publishing.": {}, // SES's test of the topic
+		`{"eventType":"Bounce","mail":{"tags":{}}}`:                         {}, // a mail that is not from Ferry
+		`{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`:     {}, // a mail with two tags
+	} {
+		got, ok, err := notify.MailFeedback([]byte(text))
+		if err != nil || ok != (want.ID != "") || ok && got != want {
+			t.Errorf("%s: got %+v, %v, %v", text, got, ok, err)
 		}
 	}
 	if _, _, err := notify.MailFeedback([]byte("hello")); err == nil {
@@ -51,20 +58,16 @@ func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	line := func(id, status string) string {
 		return `{"notification":{"messageId":"` + id + `","timestamp":"2025-10-03 03:00:00.000"},"delivery":{"destination":"+39333XXXX567","providerResponse":"Unreachable"},"status":"` + status + `"}`
 	}
-	tests := []struct {
-		name, text string
-		want       notify.Feedback // none if it says nothing about a notice
-	}{
-		{"one that arrived", line("sns-1", "SUCCESS"), notify.Feedback{ID: "1-a", Kind: notify.Delivered}},
-		{"one that did not", line("sns-1", "FAILURE"), notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Unreachable"}},
-		{"one that is not from Ferry", line("sns-2", "SUCCESS"), notify.Feedback{}},
-		{"a line of something else", "START", notify.Feedback{}},
-		{"a line without a name", "{}", notify.Feedback{}},
-	}
-	for _, tt := range tests {
-		got, ok, err := notify.SMSFeedback(t.Context(), db, []byte(tt.text))
-		if err != nil || ok != (tt.want.ID != "") || got != tt.want {
-			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
+	for text, want := range map[string]notify.Feedback{ // none if it says nothing about a notice
+		line("sns-1", "SUCCESS"): {ID: "1-a", Kind: notify.Delivered},                          // one that arrived
+		line("sns-1", "FAILURE"): {ID: "1-a", Kind: notify.Undelivered, Detail: "Unreachable"}, // one that did not
+		line("sns-2", "SUCCESS"): {},                                                           // one that is not from Ferry
+		"START":                  {},                                                           // a line of something else
+		"{}":                     {},                                                           // a line without a name
+	} {
+		got, ok, err := notify.SMSFeedback(t.Context(), db, []byte(text))
+		if err != nil || ok != (want.ID != "") || got != want {
+			t.Errorf("%s: got %+v, %v, %v", text, got, ok, err)
 		}
 	}
 }
