@@ -171,11 +171,10 @@ func TestCountsHoldNoAddressAndExpireWithTheirWindow(t *testing.T) {
 		when string
 		left int
 	}{{"0 10:59", 3}, {"0 12:00", 2}, {"1 00:01", 0}} {
-		if _, err := db.DeleteExpired(t.Context(), clockAt(c.when)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.DeleteExpired(t.Context(), clockAt(c.when))
+		must(t, err)
 		left := 0
-		err := db.Scan(t.Context(), func(item table.Item) error {
+		err = db.Scan(t.Context(), func(item table.Item) error {
 			left++
 			if strings.Contains(item.Key.String()+string(item.Raw), "example") {
 				t.Errorf("%v holds an address", item.Key)

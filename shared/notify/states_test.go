@@ -367,9 +367,8 @@ func TestEndedNoticeIsKeptAsLongAsItsFileWithinBounds(t *testing.T) {
 		r := begin(t, lasting(tt.expires), true)
 		tt.end(r)
 		for _, at := range []time.Duration{tt.keeps - time.Second, tt.keeps + time.Second} {
-			if _, err := r.table.DeleteExpired(t.Context(), start().Add(at)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := r.table.DeleteExpired(t.Context(), start().Add(at))
+			must(t, err)
 			expect.Equal(t, fmt.Sprintf("%s: it is there after %v", name, at), r.state() != "", (at < tt.keeps))
 		}
 	}

@@ -120,9 +120,8 @@ func TestOnlyARefusedTextMessageFailsForGood(t *testing.T) {
 		}
 	}
 	s := open(t, gateway.Config{URL: start(t, &provider{}), From: "Ferry"})
-	if _, err := s.Send(t.Context(), notify.TextMessage{ID: "1", To: "123", Text: "hi"}); !errors.Is(err, notify.ErrTextRefused) {
-		t.Errorf("a malformed number: %v", err)
-	}
+	_, err := s.Send(t.Context(), notify.TextMessage{ID: "1", To: "123", Text: "hi"})
+	expect.Err(t, "a malformed number", err, notify.ErrTextRefused)
 }
 
 func TestErrorsAreShortAndShowNoSecret(t *testing.T) {

@@ -2,7 +2,6 @@ package inbox_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -107,12 +106,10 @@ func TestInvalidMessageIsRefused(t *testing.T) {
 	in := open(t)
 	m := aMail("0001-a")
 	m.To = "nobody"
-	if _, err := in.Mail().Send(t.Context(), m); !errors.Is(err, mail.ErrPermanent) {
-		t.Errorf("a bad address gave %v", err)
-	}
-	if _, err := in.SMS().Send(t.Context(), notify.TextMessage{ID: "1", To: "333", Text: "x"}); !errors.Is(err, notify.ErrTextRefused) {
-		t.Errorf("a bad number gave %v", err)
-	}
+	_, err := in.Mail().Send(t.Context(), m)
+	expect.Err(t, "a bad address", err, mail.ErrPermanent)
+	_, err = in.SMS().Send(t.Context(), notify.TextMessage{ID: "1", To: "333", Text: "x"})
+	expect.Err(t, "a bad number", err, notify.ErrTextRefused)
 	expect.Equal(t, "messages that were kept", len(in.list(10)), 0)
 }
 
