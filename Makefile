@@ -29,7 +29,7 @@ IN_TURN = TestAnswersAndStoredItemsDoNotChange|TestEachCallMayFail|TestNoToolDes
 IN_BROWSER = ferry/shared/web/browser
 
 # What test-aws tests whole; test-race leaves it out.
-ON_AWS = $(addprefix ferry/,infra/invoke infra/stack infra/stack/emulated shared/blob/s3 shared/notify shared/table/dynamo)
+ON_AWS = $(addprefix ferry/,infra/invoke infra/stack infra/stack/emulated shared/blob/s3 shared/table/dynamo)
 PACKAGES = $(filter-out ferry/functions/% $(IN_BROWSER),$(shell go list ./...))
 
 # The command ferry: one file that needs no system library. `ferry version` tells the commit that Go finds.

@@ -18,25 +18,57 @@ func TestOnlyOnePlainAddressIsARecipient(t *testing.T) {
 			t.Errorf("%q is refused", text)
 		}
 	}
-	for name, text := range map[string]string{
-		"nothing": "", "no domain": "ann", "no dot": "ann@localhost", "two": "a@example.com,b@example.com", "a name": "Ann <ann@example.com>",
-		"brackets": "<ann@example.com>", "a comment": "ann@example.com (x)", "quotes": `"ann"@example.com`, "a space": "ann @example.com",
-		"a line end": "ann@example.com\n", "a header": "ann@example.com\r\nBcc: x@example.com", "NUL": "a\x00nn@example.com",
-		"a machine in brackets": "x@[127.0.0.1]", "a machine": "root@127.0.0.1", "a machine in IPv6": "root@[IPv6:::1]",
-		"a machine in hex": "root@127.0.0.0x1", "a machine in wide digits": "root@127.0.0.\uff11", "a number": "x@y.1",
-		"a detour": "x%y@z", "a detour to a domain": "x%y@example.com", "a path of machines": "z!x@example.com",
-		"a bidi override": "a\u202enn@example.com", "a bidi mark": "ann\u200e@example.com", "a bidi isolate": "\u2066ann\u2069@example.com",
-		"an Arabic mark": "ann\u061c@example.com", "a bidi mark in the domain": "ann@exam\u200fple.com",
-		"a line separator": "a\u2028nn@example.com", "a paragraph separator": "ann@example.com\u2029", "NBSP": "ann\u00a0@example.com",
-		"a wide space": "a\u3000nn@example.com", "a zero width space": "a\u200bnn@example.com", "a filler": "a\u3164nn@example.com", "a BOM": "\ufeffann@example.com",
-		"a wide @": "ann\uff20example.com", "a wide dot": "ann@example\uff0ecom", "an ideographic dot": "ann@example\u3002com",
-		"an empty label": "ann@example..com", "a last dot": "ann@example.com.", "a first dot": "ann@.example.com", "a hyphen": "ann@-example.com",
-		"a long label": "ann@" + strings.Repeat("a", 64) + ".com", "a long address": strings.Repeat("a", 250) + "@example.com", "not UTF-8": "ann\xff@example.com",
-		"a label too long as an A-label": "ann@" + strings.Repeat("ü", 31) + "xyz.example", "a label with Arabic before Latin": "x@\u0627a.example",
-		"an emoji": "\U0001f469@example.com", "an underscore": "ann@exa_mple.com",
+	for _, text := range []string{
+		"",                                        // nothing
+		"ann",                                     // no domain
+		"ann@localhost",                           // no dot
+		"a@example.com,b@example.com",             // two
+		"Ann <ann@example.com>",                   // a name
+		"<ann@example.com>",                       // brackets
+		"ann@example.com (x)",                     // a comment
+		`"ann"@example.com`,                       // quotes
+		"ann @example.com",                        // a space
+		"ann@example.com\n",                       // a line end
+		"ann@example.com\r\nBcc: x@example.com",   // a header
+		"a\x00nn@example.com",                     // NUL
+		"x@[127.0.0.1]",                           // a machine in brackets
+		"root@127.0.0.1",                          // a machine
+		"root@[IPv6:::1]",                         // a machine in IPv6
+		"root@127.0.0.0x1",                        // a machine in hex
+		"root@127.0.0.\uff11",                     // a machine in wide digits
+		"x@y.1",                                   // a number
+		"x%y@z",                                   // a detour
+		"x%y@example.com",                         // a detour to a domain
+		"z!x@example.com",                         // a path of machines
+		"a\u202enn@example.com",                   // a bidi override
+		"ann\u200e@example.com",                   // a bidi mark
+		"\u2066ann\u2069@example.com",             // a bidi isolate
+		"ann\u061c@example.com",                   // an Arabic mark
+		"ann@exam\u200fple.com",                   // a bidi mark in the domain
+		"a\u2028nn@example.com",                   // a line separator
+		"ann@example.com\u2029",                   // a paragraph separator
+		"ann\u00a0@example.com",                   // NBSP
+		"a\u3000nn@example.com",                   // a wide space
+		"a\u200bnn@example.com",                   // a zero width space
+		"a\u3164nn@example.com",                   // a filler
+		"\ufeffann@example.com",                   // a BOM
+		"ann\uff20example.com",                    // a wide @
+		"ann@example\uff0ecom",                    // a wide dot
+		"ann@example\u3002com",                    // an ideographic dot
+		"ann@example..com",                        // an empty label
+		"ann@example.com.",                        // a last dot
+		"ann@.example.com",                        // a first dot
+		"ann@-example.com",                        // a hyphen
+		"ann@" + strings.Repeat("a", 64) + ".com", // a long label
+		strings.Repeat("a", 250) + "@example.com", // a long address
+		"ann\xff@example.com",                     // not UTF-8
+		"ann@" + strings.Repeat("ü", 31) + "xyz.example", // a label too long as an A-label
+		"x@\u0627a.example",      // a label with Arabic before Latin
+		"\U0001f469@example.com", // an emoji
+		"ann@exa_mple.com",       // an underscore
 	} {
 		if _, err := contact.ParseAddress(text); !errors.Is(err, contact.ErrAddress) {
-			t.Errorf("%s: %q is accepted", name, text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }

@@ -110,9 +110,6 @@ func (p plan) split(digits string, international bool) (code, number string, ok 
 // country separates a number from the country code at its beginning. No code is the
 // beginning of another.
 func country(digits string) (code, number string, ok bool) {
-	if len(digits) <= minDigits {
-		return "", "", false
-	}
 	for n := 1; n <= maxCode && n < len(digits); n++ {
 		if len(plansOf(digits[:n])) > 0 {
 			return digits[:n], digits[n:], true

@@ -1,11 +1,10 @@
 package contact
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nyaruka/phonenumbers"
@@ -13,46 +12,31 @@ import (
 
 func TestMobileNumbersAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		text, region, want string
-		err                error
-	}{
-		{"+393401234567", "", "+393401234567", nil},
-		{"+39 340 123 4567", "DE", "+393401234567", nil},
-		{" 340 123 45 67 ", "IT", "+393401234567", nil},
-		{"0039-340.123/4567", "IT", "+393401234567", nil},
-		{"393401234567", "IT", "+393401234567", nil},
-		{"＋３９３４０１２３４５６７", "", "+393401234567", nil},
-		{"+٣٩٣٤٠١٢٣٤٥٦٧", "", "+393401234567", nil},
-		{"07400 123456", "GB", "+447400123456", nil},
-		{"(0)7400 123456", "GB", "+447400123456", nil},
-		{"+44 (0) 7400 123456", "", "+447400123456", nil},
-		{"0151 23456789", "DE", "+4915123456789", nil},
-		{"(201) 555-0123", "US", "+12015550123", nil},
-		{"011 44 7400 123456", "US", "+447400123456", nil},
-		{"06 12 34 56 78", "FR", "+33612345678", nil},
-		{"+39 06 6982", "", "", ErrMobile},
-		{"02 1234567", "IT", "", ErrMobile},
-		{"+49 30 123456", "", "", ErrMobile},
-		{"+1 800 234 5678", "", "", ErrMobile},
-		{"+800 1234 5678", "", "", ErrMobile},
-		{"340 123 45 67", "", "", ErrNumber},
-		{"3401234567", "XX", "", ErrNumber},
-		{"3401234567", "001", "", ErrNumber},
-		{"+39 340", "", "", ErrNumber},
-		{"+999 340 123 4567", "IT", "", ErrNumber},
-		{"+39 340 123 4567 ext. 8", "", "", ErrNumber},
-		{"340-FERRY-77", "IT", "", ErrNumber},
-		{"tel:+393401234567", "", "", ErrNumber},
-		{"39+3401234567", "IT", "", ErrNumber},
-		{"++393401234567", "IT", "", ErrNumber},
-		{"", "IT", "", ErrNumber},
-		{"+", "IT", "", ErrNumber},
-		{"+3934012345673401234567340123456734012345673401234567340123456734012345", "", "", ErrNumber},
+	for want, all := range map[string][][2]string{ // as it is written, and the region
+		"+393401234567": {
+			{"+39 340 123 4567", "DE"}, {" 340 123 45 67 ", "IT"}, {"0039-340.123/4567", "IT"}, {"393401234567", "IT"},
+			{"＋３９３４０１２３４５６７", ""}, {"+٣٩٣٤٠١٢٣٤٥٦٧", ""},
+		},
+		"+447400123456": {{"(0)7400 123456", "GB"}, {"+44 (0) 7400 123456", ""}, {"011 44 7400 123456", "US"}},
 	} {
-		got, err := ParseMobile(c.text, c.region)
-		if got != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%q in %q: %q, %v, want %q, %v", c.text, c.region, got, err, c.want, c.err)
+		for _, c := range all {
+			if got, err := ParseMobile(c[0], c[1]); got != want || err != nil {
+				t.Errorf("%q in %q: %q, %v, want %q", c[0], c[1], got, err, want)
+			}
+		}
+	}
+	for want, all := range map[error][][2]string{
+		ErrMobile: {{"02 1234567", "IT"}, {"+49 30 123456", ""}, {"+800 1234 5678", ""}},
+		ErrNumber: {
+			{"340 123 45 67", ""}, {"3401234567", "XX"}, {"3401234567", "001"}, {"+39 340", ""}, {"+999 340 123 4567", "IT"},
+			{"+39 340 123 4567 ext. 8", ""}, {"340-FERRY-77", "IT"}, {"tel:+393401234567", ""}, {"39+3401234567", "IT"},
+			{"++393401234567", "IT"}, {"", "IT"}, {"+", "IT"}, {"+" + strings.Repeat("3401234567", 7), ""},
+		},
+	} {
+		for _, c := range all {
+			if got, err := ParseMobile(c[0], c[1]); got != "" || err != want {
+				t.Errorf("%q in %q: %q, %v, want %v", c[0], c[1], got, err, want)
+			}
 		}
 	}
 }
@@ -124,20 +108,10 @@ func TestParseMobileAgreesWithTheLibraryOnCodesWithoutACountry(t *testing.T) {
 }
 
 func forms(n *phonenumbers.PhoneNumber) []string {
-	international := phonenumbers.Format(n, phonenumbers.E164)
-	return []string{
-		international,
-		international[1:], // without the plus
-		"00" + international[1:],
-		phonenumbers.GetNationalSignificantNumber(n),
-		digitsOf(phonenumbers.Format(n, phonenumbers.NATIONAL)),
-		fmt.Sprintf("0%s", phonenumbers.GetNationalSignificantNumber(n)),
-	}
-}
-
-func digitsOf(text string) string {
-	digits, _, _ := clean(text)
-	return digits
+	international, national := phonenumbers.Format(n, phonenumbers.E164), phonenumbers.GetNationalSignificantNumber(n)
+	dialled, _, _ := clean(phonenumbers.Format(n, phonenumbers.NATIONAL))
+	withoutPlus := international[1:]
+	return []string{international, withoutPlus, "00" + withoutPlus, national, dialled, "0" + national}
 }
 
 func changed(random *rand.Rand, text string) string {

@@ -19,8 +19,8 @@ type guess struct{ name, password string }
 
 // atOnce makes all tries concurrently, and counts their results. It also returns how many guesses
 // were checked.
-func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fault.Kind]int, checked int64) {
-	t.Helper()
+func (c check) atOnce(tries ...guess) (answers map[fault.Kind]int, checked int64) {
+	c.Helper()
 	var n atomic.Int64
 	before := *c.watch
 	*c.watch = func(password string) {
@@ -34,14 +34,14 @@ func (c check) atOnce(t *testing.T, from string, tries ...guess) (answers map[fa
 	answers = map[fault.Kind]int{}
 	for _, g := range tries {
 		wg.Go(func() {
-			k, _ := c.try(t, g.name, g.password, from)
+			k, _ := c.try(g.name, g.password)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[k]++
 		})
 	}
 	wg.Wait()
-	expect.Equal(t, "gates that are left", c.Tries.Gates(), 0)
+	expect.Equal(c, "gates that are left", c.Tries.Gates(), 0)
 	return answers, n.Load()
 }
 
@@ -60,12 +60,12 @@ func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			c.fail(t, "alice", before, source)
+			c.fail("alice", before)
 			if before == 5 {
 				c.advance(time.Second)
 			}
 			free := max(5-before, 1)
-			answers, checked := c.atOnce(t, source, wrong("alice", 60)...)
+			answers, checked := c.atOnce(wrong("alice", 60)...)
 			if answers[fault.Unauthorized] != free || answers[fault.TooMany] != 60-free || checked != int64(free) {
 				t.Errorf("the answers are %v after %d checks, want %d refused", answers, checked, free)
 			}
@@ -97,7 +97,7 @@ func TestGuessesDoNotFillTheQueueForACPU(t *testing.T) {
 			for i := range 300 {
 				tries = append(tries, k.try(i))
 			}
-			answers, checked := c.atOnce(t, source, tries...)
+			answers, checked := c.atOnce(tries...)
 			if answers[fault.Unauthorized] != k.refused || answers[fault.TooMany] != 300-k.refused || checked != int64(k.refused) {
 				t.Errorf("the answers are %v after %d checks, want %d refused", answers, checked, k.refused)
 			}
@@ -124,7 +124,7 @@ func (r readTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item
 func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.fail(t, "alice", 4, source)
+	c.fail("alice", 4)
 	held, release := make(chan struct{}), make(chan struct{})
 	*c.watch = func(string) {
 		close(held) // only the wrong guess is checked
@@ -132,12 +132,12 @@ func TestRightGuessBeyondTheLastFreeTryIsRefused(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		c.want(t, fault.Unauthorized, "alice", "the last free guess", source) // the wrong guess
+		c.want(fault.Unauthorized, "alice", "the last free guess") // the wrong guess
 	})
 	<-held
 	beside := c
 	beside.Table = readTable{c.Table, sync.OnceFunc(func() { close(release) })}
-	beside.want(t, fault.TooMany, "alice", right, source) // the right guess
+	beside.want(fault.TooMany, "alice", right) // the right guess
 	wg.Wait()
 }
 
@@ -147,9 +147,10 @@ func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 	c := begin(t)
 	for i := range 5 {
 		from := fmt.Sprint("192.0.2.", 10+i)
-		c.try(t, "alice", "long ago", from)
+		c := c.at(from)
+		c.try("alice", "long ago")
 		c.advance(time.Hour + time.Second)
-		if answers, checked := c.atOnce(t, from, wrong("alice", 60)...); answers[fault.Unauthorized] != 5 || checked != 5 {
+		if answers, checked := c.atOnce(wrong("alice", 60)...); answers[fault.Unauthorized] != 5 || checked != 5 {
 			t.Errorf("from %s the answers are %v after %d checks", from, answers, checked)
 		}
 	}
@@ -160,7 +161,7 @@ func TestForgottenFailuresGiveFiveFreeTriesAtOnce(t *testing.T) {
 func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.try(t, "alice", "long ago", source)
+	c.try("alice", "long ago")
 	c.advance(time.Hour + time.Second)
 	other := c.process()
 	var both, ended sync.WaitGroup
@@ -174,12 +175,12 @@ func TestProcessesRestartingACountLoseNoFailure(t *testing.T) {
 			})
 		}
 		ended.Go(func() {
-			process.want(t, fault.Unauthorized, "alice", fmt.Sprint("guess ", i), source)
+			process.want(fault.Unauthorized, "alice", fmt.Sprint("guess ", i))
 		})
 	}
 	ended.Wait()
-	c.fail(t, "alice", 3, source)
-	c.wantWait(t, time.Second, "alice", "one more", source) // after five failures
+	c.fail("alice", 3)
+	c.wantWait(time.Second, "alice", "one more") // after five failures
 }
 
 // readTogether is a table whose first read ends when that of another process does.
@@ -201,7 +202,7 @@ func (r *readTogether) GetMany(ctx context.Context, keys ...table.Key) ([]table.
 func TestProcessesShareTheOneTryAfterAWait(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.fail(t, "alice", 5, source)
+	c.fail("alice", 5)
 	c.advance(time.Second)
 	var both, ended sync.WaitGroup
 	both.Add(2)
@@ -209,7 +210,7 @@ func TestProcessesShareTheOneTryAfterAWait(t *testing.T) {
 	for i := range answers {
 		process := c.process()
 		process.Table = &readTogether{Table: c.Table, both: &both}
-		ended.Go(func() { answers[i], _ = process.try(t, "alice", fmt.Sprint("guess ", i), source) })
+		ended.Go(func() { answers[i], _ = process.try("alice", fmt.Sprint("guess ", i)) })
 	}
 	ended.Wait()
 	slices.Sort(answers)
@@ -221,7 +222,7 @@ func TestRightPasswordBesideAFewWrongOnesIsAccepted(t *testing.T) {
 	c := begin(t)
 	for i := range 20 {
 		from := fmt.Sprint("192.0.2.", 10+i)
-		if answers, _ := c.atOnce(t, from, append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 || answers[fault.Unauthorized] != 4 {
+		if answers, _ := c.at(from).atOnce(append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 || answers[fault.Unauthorized] != 4 {
 			t.Errorf("from %s the answers are %v", from, answers)
 		}
 	}
@@ -233,7 +234,7 @@ func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			c.fail(t, "alice", before, source)
+			c.fail("alice", before)
 			tries := make([]guess, 40)
 			for i := range tries {
 				tries[i] = guess{"alice", right}
@@ -243,7 +244,7 @@ func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 				c.advance(time.Second)
 				want = 1 // the tries during that one must wait
 			}
-			if answers, _ := c.atOnce(t, source, tries...); answers[okay] < want {
+			if answers, _ := c.atOnce(tries...); answers[okay] < want {
 				t.Errorf("the answers are %v", answers)
 			}
 		})
@@ -255,7 +256,7 @@ func TestConcurrentRightPasswordsAreAllAccepted(t *testing.T) {
 func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	c.fail(t, "alice", 4, source)
+	c.fail("alice", 4)
 	held, release := make(chan struct{}), make(chan struct{})
 	*c.watch = func(string) {
 		close(held) // a second check would panic
@@ -263,13 +264,13 @@ func TestWaitingLoginEndsWithItsRequest(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		c.want(t, okay, "alice", right, source) // the try under way
+		c.want(okay, "alice", right) // the try under way
 	})
 	<-held
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- c.login(ctx, "alice", right, source)
+		ended <- c.login(ctx, "alice", right)
 	}()
 	cancel()
 	expect.Err(t, "the waiting try", <-ended, context.Canceled)

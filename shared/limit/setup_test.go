@@ -31,10 +31,12 @@ func (c *clock) now() time.Time {
 }
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// check is a Limiter of logins on a table. Every user has the right password, except nobody.
+// check is a Limiter of logins on a table. Every user has the right password.
 type check struct {
+	*testing.T
 	limit.Limiter
 	*clock
+	from  string
 	watch *func(password string) // is called while a password is being checked
 }
 
@@ -44,7 +46,7 @@ func begin(t *testing.T) check {
 	expect.NoErr(t, err)
 	t.Cleanup(func() { db.Close() })
 	c := &clock{}
-	return check{limit.Limiter{Table: db, Now: c.now, Tries: limit.NewTries()}, c, new(func(string))}
+	return check{t, limit.Limiter{Table: db, Now: c.now, Tries: limit.NewTries()}, c, source, new(func(string))}
 }
 
 // process returns a check in another process on the same table.
@@ -53,8 +55,14 @@ func (c check) process() check {
 	return c
 }
 
-func (c check) guess(name, password, from string) limit.Guess {
-	g := limit.Guess{Source: from, Of: "user#" + name, AtOnce: atOnce, Mark: sha256.Sum256([]byte(name + " " + password))}
+// at returns a check of logins from another source.
+func (c check) at(from string) check {
+	c.from = from
+	return c
+}
+
+func (c check) guess(name, password string) limit.Guess {
+	g := limit.Guess{Source: c.from, Of: "user#" + name, AtOnce: atOnce, Mark: sha256.Sum256([]byte(name + " " + password))}
 	g.Wrong = fault.New(fault.Unauthorized, "the guess is wrong")
 	if name == "no/user" { // nobody can have this name
 		g.Of = ""
@@ -63,31 +71,31 @@ func (c check) guess(name, password, from string) limit.Guess {
 		if f := *c.watch; f != nil {
 			f(password)
 		}
-		return password == right && name != "nobody" && g.Of != "", nil
+		return password == right && g.Of != "", nil
 	}
 	return g
 }
 
 // login guesses, and forgets the wrong guesses before a right one.
-func (c check) login(ctx context.Context, name, password, from string) error {
-	g := c.guess(name, password, from)
+func (c check) login(ctx context.Context, name, password string) error {
+	g := c.guess(name, password)
 	hadFailures, err := c.Check(ctx, g)
 	if err == nil && hadFailures {
-		return c.Table.Write(ctx, limit.Forget(g.Of, from))
+		return c.Table.Write(ctx, limit.Forget(g.Of, c.from))
 	}
 	return err
 }
 
 // try logs in, and returns the kind of the fault and when to retry.
-func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.Duration) {
-	t.Helper()
-	err := c.login(t.Context(), name, password, from)
+func (c check) try(name, password string) (fault.Kind, time.Duration) {
+	c.Helper()
+	err := c.login(c.Context(), name, password)
 	if err == nil {
 		return okay, 0
 	}
 	f := fault.Of(err)
 	if f == nil {
-		t.Fatalf("the login fails with %v", err)
+		c.Fatalf("the login fails with %v", err)
 	}
 	return f.Kind, f.After
 }
@@ -95,25 +103,25 @@ func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.
 const okay fault.Kind = -1
 
 // want checks how a login ends.
-func (c check) want(t *testing.T, kind fault.Kind, name, password, from string) {
-	t.Helper()
-	if k, after := c.try(t, name, password, from); k != kind {
-		t.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, from, k, after, kind)
+func (c check) want(kind fault.Kind, name, password string) {
+	c.Helper()
+	if k, after := c.try(name, password); k != kind {
+		c.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, c.from, k, after, kind)
 	}
 }
 
 // wantWait checks that a login is refused for this long.
-func (c check) wantWait(t *testing.T, wait time.Duration, name, password, from string) {
-	t.Helper()
-	if k, after := c.try(t, name, password, from); k != fault.TooMany || after != wait {
-		t.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, from, k, after, wait)
+func (c check) wantWait(wait time.Duration, name, password string) {
+	c.Helper()
+	if k, after := c.try(name, password); k != fault.TooMany || after != wait {
+		c.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, c.from, k, after, wait)
 	}
 }
 
 // fail logs in n times, each time with another wrong password.
-func (c check) fail(t *testing.T, name string, n int, from string) {
-	t.Helper()
+func (c check) fail(name string, n int) {
+	c.Helper()
 	for i := range n {
-		c.want(t, fault.Unauthorized, name, fmt.Sprint("wrong", i), from)
+		c.want(fault.Unauthorized, name, fmt.Sprint("wrong", i))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"ferry/shared/contact"
 	"ferry/shared/lazy"
+	"ferry/shared/notify/mail"
 )
 
 // maxText is the maximum length of a user's text in a message, in characters. Texts are limited
@@ -20,8 +21,7 @@ const maxText = 2000
 // oneLine makes a user's text fit for one line: white space and control
 // characters become single spaces.
 func oneLine(s string) string {
-	words := strings.FieldsFunc(contact.Visible(truncate(s)), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return strings.Join(words, " ")
+	return mail.OneLine(contact.Visible(truncate(s)))
 }
 
 // quote splits a user's text at everything that a mail program may show as a line break, and
@@ -66,11 +66,8 @@ func isolated(s string) string {
 }
 
 func truncate(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if utf8.RuneCountInString(s) <= maxText {
-		return s
-	}
-	return string([]rune(s)[:maxText])
+	runes := []rune(strings.ToValidUTF8(s, "\ufffd"))
+	return string(runes[:min(len(runes), maxText)])
 }
 
 // shorten cuts the middle out of a name longer than longest characters, and keeps its end with the

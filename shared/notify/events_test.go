@@ -61,10 +61,7 @@ func TestRecordedEventIsACloudEvent(t *testing.T) {
 		"specversion": "1.0", "id": got.ID, "source": "https://files.example.com/v1", "type": "file.deleted",
 		"subject": "files/alice/7", "time": "2026-11-21T09:00:00.123456789Z", "datacontenttype": "application/json", "requestid": "request-1",
 	}
-	expect.Equal(t, "attributes", len(body), len(want))
-	for name, value := range want {
-		expect.Equal(t, name, body[name], value)
-	}
+	expect.Equal(t, "the attributes", body, want)
 	if data["name"] != `a "<b>".txt` || data["reason"] != "user" || data["id"] != 7.0 {
 		t.Errorf("the data are %v", data)
 	}
@@ -78,28 +75,25 @@ func TestRecordedEventIsACloudEvent(t *testing.T) {
 
 func TestEventIDDependsOnWhatHappened(t *testing.T) {
 	t.Parallel()
-	file := func(what files.What, reason files.Reason, blob string) func() []table.Op {
-		return func() []table.Op { return happened(t, recorder(""), what, reason, blob) }
+	file := func(what files.What, reason files.Reason, blob string) []table.Op {
+		return happened(t, recorder(""), what, reason, blob)
 	}
-	link := func(s notify.State) func() []table.Op {
-		return func() []table.Op { return recorder("").LinkEnded(notify.Notice{ID: "1"}, s) }
+	link := func(s notify.State) []table.Op { return recorder("").LinkEnded(notify.Notice{ID: "1"}, s) }
+	password := func(user string, generation int) []table.Op { return newPassword(t, recorder(""), user, generation) }
+	all := func() [][]table.Op {
+		return [][]table.Op{
+			file(files.Uploaded, "", "a"), file(files.Uploaded, "", "b"), file(files.Restored, "", "a"), file(files.Downloaded, "", "a"),
+			file(files.Deleted, files.ByUser, "a"), file(files.Deleted, files.ByPurge, "a"), file(files.Deleted, files.ByPurge, "b"),
+			link(notify.Sent), link(notify.Failed), password("alice", 1), password("alice", 2), password("bob", 1),
+		}
 	}
-	password := func(user string, generation int) func() []table.Op {
-		return func() []table.Op { return newPassword(t, recorder(""), user, generation) }
-	}
-	all := []func() []table.Op{
-		file(files.Uploaded, "", "a"), file(files.Uploaded, "", "b"), file(files.Restored, "", "a"), file(files.Downloaded, "", "a"),
-		file(files.Deleted, files.ByUser, "a"), file(files.Deleted, files.ByPurge, "a"), file(files.Deleted, files.ByPurge, "b"),
-		link(notify.Sent), link(notify.Failed), password("alice", 1), password("alice", 2), password("bob", 1),
-	}
+	expect.Equal(t, "the same events", all(), all())
 	seen := map[table.Key]int{}
-	for i, e := range all {
-		first, again := e()[0].Key, e()[0].Key
-		expect.Equal(t, fmt.Sprint("the key of event ", i), first, again)
-		if other, ok := seen[first]; ok {
+	for i, ops := range all() {
+		if other, ok := seen[ops[0].Key]; ok {
 			t.Errorf("the events %d and %d have the same key", other, i)
 		}
-		seen[first] = i
+		seen[ops[0].Key] = i
 	}
 }
 
@@ -170,30 +164,39 @@ func (s *relayed) Publish(_ context.Context, to notify.Topic, messages []notify.
 func TestEachKindOfRecordBecomesItsMessage(t *testing.T) {
 	t.Parallel()
 	key := func(pk, sk string) table.Key { return table.Key{PK: pk, SK: sk} }
-	tests := []struct {
-		name   string
+	for name, k := range map[string]struct {
 		record notify.StreamRecord
-		topic  notify.Topic
-		want   notify.TopicMessage
+		want   string // by topic: the body, and the attribute with its value
 	}{
-		{"a mail becomes a pointer to it, with its channel", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "mail", Body: "secret"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
-		{"so does a text message", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "sms"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "sms"}},
-		{"a code has a channel of its own", notify.StreamRecord{Key: key("outbox#3", "0-id"), Channel: "mail"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"0-id"}`, "channel", "code"}},
-		{"a notice of an unknown channel goes where it fails", notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "pigeon"}, notify.NoticesTopic, notify.TopicMessage{`{"pk":"outbox#3","sk":"id"}`, "channel", "mail"}},
-		{"an event is published as it is", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"a":1}`}, notify.EventsTopic, notify.TopicMessage{`{"a":1}`, "type", "file.uploaded"}},
-		{"characters that SQS refuses are escaped", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`}, notify.EventsTopic, notify.TopicMessage{`{"name":"\ufffe\uffff` + "\U0001f600" + `"}`, "type", "file.uploaded"}},
-		{"an event without a body is not published", notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded"}, "", notify.TopicMessage{}},
-		{"nor is a failed notice", notify.StreamRecord{Key: key("outbox-failed", "id"), Channel: "mail"}, "", notify.TopicMessage{}},
-		{"nor is any other item", notify.StreamRecord{Key: key("user#alice", "user")}, "", notify.TopicMessage{}},
-	}
-	for _, tt := range tests {
+		"a text message becomes a pointer to it, with its channel": {
+			notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "sms", Body: "secret"},
+			`map[notices:[{{"pk":"outbox#3","sk":"id"} channel sms}]]`,
+		},
+		"a code has a channel of its own": {
+			notify.StreamRecord{Key: key("outbox#3", "0-id"), Channel: "mail"},
+			`map[notices:[{{"pk":"outbox#3","sk":"0-id"} channel code}]]`,
+		},
+		"a notice of an unknown channel goes where it fails": {
+			notify.StreamRecord{Key: key("outbox#3", "id"), Channel: "pigeon"},
+			`map[notices:[{{"pk":"outbox#3","sk":"id"} channel mail}]]`,
+		},
+		"an event is published as it is, but for characters that SQS refuses": {
+			notify.StreamRecord{
+				Key: key("event#3", "id"), Type: "file.uploaded", Body: `{"name":"` + "\ufffe\uffff\U0001f600" + `"}`,
+			},
+			`map[events:[{{"name":"\ufffe\uffff` + "\U0001f600" + `"} type file.uploaded}]]`,
+		},
+		"an event without a body is not published": {
+			notify.StreamRecord{Key: key("event#3", "id"), Type: "file.uploaded"}, "map[]",
+		},
+		"nor is one without a type": {notify.StreamRecord{Key: key("event#3", "id"), Body: "{}"}, "map[]"},
+		"nor is a failed notice": {
+			notify.StreamRecord{Key: key("outbox-failed", "id"), Channel: "mail"}, "map[]",
+		},
+	} {
 		var s relayed
-		must(t, errors.Join(notify.Relay(t.Context(), &s, []notify.StreamRecord{tt.record})...))
-		want := map[notify.Topic][]notify.TopicMessage{tt.topic: {tt.want}}
-		if tt.topic == "" {
-			want = nil
-		}
-		expect.Equal(t, tt.name, s.sent, want)
+		must(t, errors.Join(notify.Relay(t.Context(), &s, []notify.StreamRecord{k.record})...))
+		expect.Equal(t, name, fmt.Sprint(s.sent), k.want)
 	}
 }
 

@@ -3,7 +3,6 @@ package notify_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -19,28 +18,26 @@ import (
 
 // TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne lets everything go wrong at
 // once: the provider fails before, while and after it takes a message, the table
-// fails around each write, processes die at any of these moments, messages come
-// several times, in any order, too early or never, and some are about uploads that
-// were rolled back.
+// fails around each write, processes die at any of these moments, and messages come
+// several times, in any order, too early or never.
 //
 // A message can go out twice only if something fails in the crash window: after
 // the provider has taken it, and before the outbox says so. Each such failure
 // costs at most one more message, and nothing else does.
 func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 	t.Parallel()
-	const uploads, workers = 2200, 16 // some of the uploads are rolled back
+	const workers = 16
 	p := newMachine(t)
 	w := &world{machine: p, taken: map[string]int{}, windows: map[string]int{}, random: rand.New(rand.NewPCG(4, 2026))}
-	stored, rolledBack := w.upload(t, uploads)
-	all := append(stored[:len(stored):len(stored)], rolledBack...)
-	w.deliver(t, w.stream(all), workers)
+	stored := w.upload(2000)
+	w.deliver(w.stream(stored), workers)
 	for {
 		p.clock.advance(time.Hour)
-		lost := w.overdue(t)
+		lost := w.overdue()
 		if len(lost) == 0 {
 			break
 		}
-		w.deliver(t, lost, workers)
+		w.deliver(lost, workers)
 	}
 
 	doubled, windows := 0, 0
@@ -51,17 +48,17 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 		}
 		doubled, windows = doubled+taken-1, windows+allowed-1
 	}
-	for _, n := range rolledBack {
-		expect.Equal(t, n.ID+", which was rolled back", w.taken[n.ID], 0)
+	known, err := notify.States(t.Context(), p.table, idsOf(stored))
+	if err != nil || len(known) != len(stored) {
+		t.Errorf("%d of %d notices are known: %v", len(known), len(stored), err)
 	}
-	for _, n := range w.states(t, stored, len(stored)) {
+	for _, n := range known {
 		if n.State() != notify.Sent || n.Provider == "" {
 			t.Errorf("state %+v", n)
 		}
 	}
-	w.states(t, rolledBack, 0)
-	if p.waiting(t) != 0 || len(p.failed(t)) != 0 {
-		t.Errorf("%d are left in the outbox, %d failed", p.waiting(t), len(p.failed(t)))
+	if p.waiting() != 0 || len(p.failed()) != 0 {
+		t.Errorf("%d are left in the outbox, %d failed", p.waiting(), len(p.failed()))
 	}
 	if doubled == 0 || doubled > windows || w.kills.Load() < 100 {
 		t.Errorf("%d doubled, %d failures in the crash window, %d kills: the test shows nothing", doubled, windows, w.kills.Load())
@@ -70,15 +67,15 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 
 	w.quiet = true
 	before := w.total()
-	w.deliver(t, w.stream(all), workers)
+	w.deliver(w.stream(stored), workers)
 	expect.Equal(t, "messages after a replay of the whole stream", w.total()-before, 0)
 }
 
 // world makes the faults.
 type world struct {
-	machine *machine
-	quiet   bool // nothing fails any more
-	kills   atomic.Int64
+	*machine
+	quiet bool // nothing fails any more
+	kills atomic.Int64
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -86,37 +83,17 @@ type world struct {
 	windows map[string]int // failures after that and before the mark, by notice
 }
 
-// upload writes files with a notice each, and returns those that were stored
-// and those that were not.
-func (w *world) upload(t *testing.T, count int) (stored, rolledBack []notify.Notice) {
-	t.Helper()
+// upload writes files with a notice each.
+func (w *world) upload(count int) (stored []notify.Notice) {
+	w.Helper()
 	for i := range count {
-		n := w.machine.linkNotice(int64(i + 1))
-		n.To = fmt.Sprintf("ann%d@example.com", i)
+		n := w.linkNotice(int64(i + 1))
 		if i%4 == 0 {
-			n.Channel, n.To = files.SMS, fmt.Sprintf("+3933312%05d", i)
+			n.Channel, n.To = files.SMS, "+393331234567"
 		}
-		if i%11 != 5 {
-			stored = append(stored, w.machine.put(t, n))
-			continue
-		}
-		op := n.Op(start(), fmt.Sprint("undone", i))
-		nothing := table.Check(table.Key{PK: "nobody", SK: "nothing"}, table.Exists())
-		err := w.machine.table.Write(t.Context(), op, nothing)
-		expect.Err(t, "an upload that is rolled back", err, table.ErrCondition)
-		rolledBack = append(rolledBack, op.Value.(notify.Notice))
+		stored = append(stored, w.put(n))
 	}
-	return stored, rolledBack
-}
-
-// states returns what is known of the notices, and checks their number.
-func (w *world) states(t *testing.T, all []notify.Notice, want int) []notify.Notice {
-	t.Helper()
-	found, err := notify.States(t.Context(), w.machine.table, idsOf(all))
-	if err != nil || len(found) != want {
-		t.Errorf("%d of %d notices are known, want %d: %v", len(found), len(all), want, err)
-	}
-	return found
+	return stored
 }
 
 // event is a queue's message: it points at a notice, and is visible from a time on.
@@ -130,7 +107,7 @@ func (w *world) stream(all []notify.Notice) []event {
 	var out []event
 	for _, n := range all {
 		for range w.random.IntN(4) {
-			out = append(out, event{n.Key(), w.machine.clock.now()})
+			out = append(out, event{n.Key(), w.clock.now()})
 		}
 	}
 	w.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
@@ -138,15 +115,15 @@ func (w *world) stream(all []notify.Notice) []event {
 }
 
 // overdue returns an event for each overdue notice.
-func (w *world) overdue(t *testing.T) (out []event) {
-	t.Helper()
-	now := w.machine.clock.now()
+func (w *world) overdue() (out []event) {
+	w.Helper()
+	now := w.clock.now()
 	var topics relayed
-	_, err := notify.Remind(t.Context(), w.machine.table, &topics, now)
-	must(t, err)
+	_, err := notify.Remind(w.Context(), w.table, &topics, now)
+	must(w, err)
 	for _, m := range topics.sent[notify.NoticesTopic] {
 		key, err := notify.PointerKey(m.Body)
-		must(t, err)
+		must(w, err)
 		out = append(out, event{key, now})
 	}
 	return out
@@ -154,14 +131,14 @@ func (w *world) overdue(t *testing.T) (out []event) {
 
 // deliver is a queue with several functions behind it: an event that was not handled
 // comes again. It ends when all events are handled.
-func (w *world) deliver(t *testing.T, queue []event, workers int) {
-	t.Helper()
+func (w *world) deliver(queue []event, workers int) {
+	w.Helper()
 	processes := make([]*process, workers)
 	for round := 0; len(queue) > 0; round++ {
 		if round > 5000 {
-			t.Fatalf("%d events never end", len(queue))
+			w.Fatalf("%d events never end", len(queue))
 		}
-		now, visible, later := w.machine.clock.now(), make(chan event, len(queue)), []event(nil)
+		now, visible, later := w.clock.now(), make(chan event, len(queue)), []event(nil)
 		for _, e := range queue {
 			if e.at.After(now) {
 				later = append(later, e)
@@ -172,7 +149,7 @@ func (w *world) deliver(t *testing.T, queue []event, workers int) {
 		close(visible)
 		if len(visible) == 0 {
 			first := slices.MinFunc(later, func(a, b event) int { return a.at.Compare(b.at) })
-			w.machine.clock.advance(first.at.Sub(now))
+			w.clock.advance(first.at.Sub(now))
 			continue
 		}
 		var mu sync.Mutex
@@ -181,9 +158,9 @@ func (w *world) deliver(t *testing.T, queue []event, workers int) {
 			wg.Go(func() {
 				for e := range visible {
 					if processes[i] == nil || processes[i].dead.Load() {
-						processes[i] = w.start(t)
+						processes[i] = w.start()
 					}
-					if again := processes[i].handle(t, e.key); again > 0 {
+					if again := processes[i].handle(e.key); again > 0 {
 						mu.Lock()
 						later = append(later, event{e.key, now.Add(again)})
 						mu.Unlock()
@@ -225,9 +202,9 @@ type process struct {
 	dead   atomic.Bool
 }
 
-func (w *world) start(t *testing.T) *process {
-	p := &process{Table: w.machine.table, world: w}
-	p.sender = w.machine.senderOn(t, p, mails{p.send}, shortTexts{p.send})
+func (w *world) start() *process {
+	p := &process{Table: w.table, world: w}
+	p.sender = w.sender(p, p.send)
 	return p
 }
 
@@ -235,11 +212,11 @@ func (w *world) start(t *testing.T) *process {
 const visibility = 90 * time.Second
 
 // handle returns how long it takes until the event comes again, 0 if it does not.
-func (p *process) handle(t *testing.T, key table.Key) time.Duration {
+func (p *process) handle(key table.Key) time.Duration {
 	if p.world.chance(4) { // `ferry serve` looks by itself
-		p.sender.SendDue(t.Context())
+		p.sender.SendDue(p.world.Context())
 	}
-	again, err := p.sender.Handle(t.Context(), key)
+	again, err := p.sender.Handle(p.world.Context(), key)
 	if err != nil || p.dead.Load() {
 		return visibility
 	}
@@ -296,20 +273,20 @@ func (p *process) Query(ctx context.Context, q table.Query) (table.Page, error) 
 }
 
 // send is the provider: it fails before, while and after it takes a message.
-func (p *process) send(id string) (string, error) {
+func (p *process) send(_ context.Context, _ *notify.Sender, n notify.Notice) (string, error) {
 	if !p.dead.Load() && p.world.chance(20) {
 		p.kill()
 	}
 	if p.dead.Load() || p.world.chance(100) {
 		return "", errFault
 	}
-	p.world.count(p.world.taken, id)
+	p.world.count(p.world.taken, n.ID)
 	if p.world.chance(50) { // it was taken, but Ferry does not know
-		p.world.count(p.world.windows, id)
+		p.world.count(p.world.windows, n.ID)
 		return "", errFault
 	}
 	if p.world.chance(20) {
 		p.kill()
 	}
-	return "provider-" + id, nil
+	return "provider-" + n.ID, nil
 }

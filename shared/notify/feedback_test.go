@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/notify"
@@ -14,30 +13,36 @@ const tagged = `"mail":{"messageId":"m","destination":["ann@example.com"],"tags"
 
 func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name, text string
-		want       notify.Feedback
-		ok         bool
-	}{
-		{"a delivery", `{"eventType":"Delivery",` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Delivered}, true},
-		{"an address that does not exist", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"General","bouncedRecipients":[{"emailAddress":"ann@example.com","diagnosticCode":"smtp; 550 5.1.1 user unknown"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown", To: "ann@example.com"}, true},
-		{"an address that SES itself suppresses", `{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Bounced, Detail: "Permanent, OnAccountSuppressionList", To: "ann@example.com"}, true},
-		{"a mailbox that stayed full", `{"eventType":"Bounce","bounce":{"bounceType":"Transient","bounceSubType":"MailboxFull"},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Transient, MailboxFull"}, true},
-		{"a complaint", `{"eventType":"Complaint","complaint":{"complaintFeedbackType":"abuse","complainedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`,
-			notify.Feedback{ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com"}, true},
-		{"a mail that SES found bad", `{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`, notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content"}, true},
-		{"an opening, which is ignored", `{"eventType":"Open",` + tagged + `}`, notify.Feedback{}, false},
-		{"SES's test of the topic", "Successfully validated SNS topic for Amazon SES event publishing.", notify.Feedback{}, false},
-		{"a mail that is not from Ferry", `{"eventType":"Bounce","mail":{"tags":{}}}`, notify.Feedback{}, false},
-		{"a mail with two tags", `{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`, notify.Feedback{}, false},
-	}
-	for _, tt := range tests {
-		got, ok, err := notify.MailFeedback([]byte(tt.text))
-		if err != nil || ok != tt.ok || ok && got != tt.want {
-			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
+	for text, want := range map[string]notify.Feedback{ // none if it says nothing about a notice
+		`{"eventType":"Delivery",` + tagged + `}`: {ID: "1-a", Kind: notify.Delivered}, // a delivery
+		// an address that does not exist
+		`{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"General","bouncedRecipients":[{"emailAddress":"ann@example.com","diagnosticCode":"smtp; 550 5.1.1 user unknown"}]},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Bounced, Detail: "smtp; 550 5.1.1 user unknown", To: "ann@example.com",
+		},
+		// an address that SES itself suppresses
+		`{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Bounced, Detail: "Permanent, OnAccountSuppressionList", To: "ann@example.com",
+		},
+		// a mailbox that stayed full
+		`{"eventType":"Bounce","bounce":{"bounceType":"Transient","bounceSubType":"MailboxFull"},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Undelivered, Detail: "Transient, MailboxFull",
+		},
+		// a complaint
+		`{"eventType":"Complaint","complaint":{"complaintFeedbackType":"abuse","complainedRecipients":[{"emailAddress":"ann@example.com"}]},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Complained, Detail: "abuse", To: "ann@example.com",
+		},
+		// a mail that SES found bad
+		`{"eventType":"Reject","reject":{"reason":"Bad content"},` + tagged + `}`: {
+			ID: "1-a", Kind: notify.Undelivered, Detail: "Bad content",
+		},
+		`{"eventType":"Open",` + tagged + `}`:                               {}, // an opening, which is ignored
+		"Successfully validated SNS topic for Amazon SES event publishing.": {}, // SES's test of the topic
+		`{"eventType":"Bounce","mail":{"tags":{}}}`:                         {}, // a mail that is not from Ferry
+		`{"eventType":"Delivery","mail":{"tags":{"notice":["a","b"]}}}`:     {}, // a mail with two tags
+	} {
+		got, ok, err := notify.MailFeedback([]byte(text))
+		if err != nil || ok != (want.ID != "") || ok && got != want {
+			t.Errorf("%s: got %+v, %v, %v", text, got, ok, err)
 		}
 	}
 	if _, _, err := notify.MailFeedback([]byte("hello")); err == nil {
@@ -47,28 +52,22 @@ func TestMailFeedbackReadsEventsOfSES(t *testing.T) {
 
 func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	t.Parallel()
-	p := boottest.Service(t, nil)
-	remember := notify.Remember(p.Now)
+	db := open(t)
 	n := notify.Notice{ID: "1-a", Channel: files.SMS, Provider: "sns-1"}
-	must(t, p.Table.Write(t.Context(), remember(n, notify.Sent)...))
+	must(t, db.Write(t.Context(), notify.Remember(start)(n, notify.Sent)...))
 	line := func(id, status string) string {
 		return `{"notification":{"messageId":"` + id + `","timestamp":"2025-10-03 03:00:00.000"},"delivery":{"destination":"+39333XXXX567","providerResponse":"Unreachable"},"status":"` + status + `"}`
 	}
-	tests := []struct {
-		name, text string
-		want       notify.Feedback
-		ok         bool
-	}{
-		{"one that arrived", line("sns-1", "SUCCESS"), notify.Feedback{ID: "1-a", Kind: notify.Delivered}, true},
-		{"one that did not", line("sns-1", "FAILURE"), notify.Feedback{ID: "1-a", Kind: notify.Undelivered, Detail: "Unreachable"}, true},
-		{"one that is not from Ferry", line("sns-2", "SUCCESS"), notify.Feedback{}, false},
-		{"a line of something else", "START", notify.Feedback{}, false},
-		{"a line without a name", "{}", notify.Feedback{}, false},
-	}
-	for _, tt := range tests {
-		got, ok, err := notify.SMSFeedback(t.Context(), p.Table, []byte(tt.text))
-		if err != nil || ok != tt.ok || got != tt.want {
-			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
+	for text, want := range map[string]notify.Feedback{ // none if it says nothing about a notice
+		line("sns-1", "SUCCESS"): {ID: "1-a", Kind: notify.Delivered},                          // one that arrived
+		line("sns-1", "FAILURE"): {ID: "1-a", Kind: notify.Undelivered, Detail: "Unreachable"}, // one that did not
+		line("sns-2", "SUCCESS"): {},                                                           // one that is not from Ferry
+		"START":                  {},                                                           // a line of something else
+		"{}":                     {},                                                           // a line without a name
+	} {
+		got, ok, err := notify.SMSFeedback(t.Context(), db, []byte(text))
+		if err != nil || ok != (want.ID != "") || got != want {
+			t.Errorf("%s: got %+v, %v, %v", text, got, ok, err)
 		}
 	}
 }
@@ -90,8 +89,8 @@ func TestOnlySentTextMessagesAreRemembered(t *testing.T) {
 func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	pin := p.put(t, p.pinNotice())
-	p.pass(t, p.sender(t, nil))
+	pin := p.put(p.pinNotice())
+	p.pass(p.sender(p.table, nil))
 	for _, f := range []notify.Feedback{
 		{ID: pin.ID, Kind: notify.Delivered},
 		{ID: pin.ID, Kind: notify.Bounced, To: "Demo@example.net"},
@@ -104,7 +103,7 @@ func TestFeedbackOnAForgottenNoticeOnlySuppressesTheAddress(t *testing.T) {
 	for address, want := range map[string]notify.SuppressReason{
 		"demo@example.net": notify.AddressBounced, "eve@example.net": notify.AddressComplained, "+393331234567": "",
 	} {
-		expect.Equal(t, address, p.suppressed(t, address), want)
+		expect.Equal(t, address, p.suppressed(address), want)
 	}
-	expect.Equal(t, "the notice of the PIN", p.find(t, pin.ID).ID, "")
+	expect.Equal(t, "the notice of the PIN", p.find(pin.ID).ID, "")
 }

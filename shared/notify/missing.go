@@ -68,10 +68,7 @@ func (e *noticeEntry) prepareMissing(ctx context.Context, n *Notice) error {
 	if len(n.missing) == 0 {
 		return fmt.Errorf("%w: the list of what did not arrive is gone", ErrObsolete)
 	}
-	var before time.Time
-	if n.Counted != 0 {
-		before = time.UnixMilli(n.Counted)
-	}
+	before := time.UnixMilli(n.Counted) // if it was not counted, no window has begun by then
 	counted := func(at time.Time) table.Op {
 		return table.Update(n.Key()).Set("counted", at.UnixMilli()).If(n.sameLease())
 	}
@@ -81,9 +78,11 @@ func (e *noticeEntry) prepareMissing(ctx context.Context, n *Notice) error {
 }
 
 // missingLetter tells the uploader what did not arrive.
-func missingLetter(n Notice) letter {
-	t := TextsOf(n.Lang)
-	l := letter{Texts: t, Intro: t.MissingIntro, Footer: t.MissingFooter, Link: n.page("files")}
+func missingLetter(t Texts, n Notice) letter {
+	l := letter{
+		Texts: t, Intro: t.MissingIntro, Footer: t.MissingFooter,
+		Link: n.page("files"), Here: t.MissingHere, Button: t.MissingShow,
+	}
 	var names []string
 	for _, m := range n.missing {
 		to := fact{oneLine(contact.Readable(m.To)), t.WhyMissing(m.Why)}
@@ -102,8 +101,6 @@ func missingLetter(n Notice) letter {
 	if n.Owner != n.Sender { // the uploader has no page for another owner's file
 		l.Link = ""
 	}
-	l.LinkHere, l.NoLogin = t.MissingHere, ""
-	l.Download = t.MissingShow
 	return l
 }
 

@@ -67,15 +67,15 @@ type StreamRecord struct {
 // Notice reports whether the item is a notice.
 func (r StreamRecord) Notice() bool { return strings.HasPrefix(r.Key.PK, OutboxPrefix) }
 
-// message returns what is published for the record; ok is false if nothing is.
-func (r StreamRecord) message() (to Topic, m TopicMessage, ok bool) {
+// message returns what is published for the record, and to which topic: none if nothing is.
+func (r StreamRecord) message() (to Topic, m TopicMessage) {
 	switch {
 	case r.Notice():
-		return NoticesTopic, Pointer(r.Key, r.Channel), true
+		return NoticesTopic, Pointer(r.Key, r.Channel)
 	case strings.HasPrefix(r.Key.PK, EventPrefix) && r.Body != "" && r.Type != "":
-		return EventsTopic, TopicMessage{writable(r.Body), TypeAttribute, r.Type}, true
+		return EventsTopic, TopicMessage{writable(r.Body), TypeAttribute, r.Type}
 	}
-	return "", TopicMessage{}, false
+	return "", TopicMessage{}
 }
 
 // writable escapes, in JSON, the two characters that SQS does not allow in a
@@ -132,7 +132,7 @@ func Relay(ctx context.Context, topics Topics, records []StreamRecord) []error {
 		var messages []TopicMessage
 		var of []int // the records
 		for i, r := range records {
-			if topic, m, ok := r.message(); ok && topic == to {
+			if topic, m := r.message(); topic == to {
 				messages, of = append(messages, m), append(of, i)
 			}
 		}

@@ -19,13 +19,16 @@ import (
 // letter is the content of a mail. Its methods text and html write it.
 type letter struct {
 	Texts
-	Subject, Intro   string
-	Facts            []fact
-	Link, PIN, Valid string
-	Writes           string
-	Quote            []string // the sender's message, line by line
-	Footer           string
-	Unsubscribe      string // where the recipient unsubscribes, or empty
+	Subject, Intro string
+	Facts          []fact
+	PIN, Valid     string
+	Link           string // or empty
+	Here, Button   string // before the link, and on it
+	Note           string // after it, or empty
+	Writes         string
+	Quote          []string // the sender's message, line by line
+	Footer         string
+	Unsubscribe    string // where the recipient unsubscribes, or empty
 }
 
 type fact struct{ Label, Value string }
@@ -36,8 +39,8 @@ const (
 	longestSender = 40
 )
 
-func linkLetter(n Notice, service, link string) letter {
-	t, sender := TextsOf(n.Lang), n.sender()
+func linkLetter(t Texts, n Notice, service, link string) letter {
+	sender := n.sender()
 	intro := t.LinkIntro
 	if n.Files > 0 {
 		intro = fmt.Sprintf(t.BundleIntro, "%s", t.Count(n.Files, t.Files))
@@ -48,6 +51,9 @@ func linkLetter(n Notice, service, link string) letter {
 		Intro:   fmt.Sprintf(intro, sender),
 		Facts:   n.facts(t),
 		Link:    link,
+		Here:    t.LinkHere,
+		Button:  t.Download,
+		Note:    t.NoLogin,
 		Writes:  fmt.Sprintf(t.SenderWrites, sender),
 		Quote:   quote(n.Message),
 		Footer:  fmt.Sprintf(t.LinkFooter, sender, service),
@@ -58,9 +64,11 @@ func linkLetter(n Notice, service, link string) letter {
 	if n.Expires != 0 {
 		l.Facts = append(l.Facts, fact{t.Until, t.WriteTime(n.Expires, t.DateTime)})
 	}
-	l.Facts = append(l.Facts, n.Terms.facts(t)...)
+	if n.Limit != 0 {
+		l.Facts = append(l.Facts, fact{t.Allowed, strconv.FormatInt(n.Limit, 10)})
+	}
 	if n.Protected {
-		l.NoLogin = fmt.Sprintf(t.NeedsPassword, sender)
+		l.Note = fmt.Sprintf(t.NeedsPassword, sender)
 	}
 	return l
 }
@@ -73,16 +81,8 @@ type Terms struct {
 
 func termsOf(o files.Options) Terms { return Terms{Limit: o.Limit, Protected: o.Password != ""} }
 
-func (x Terms) facts(t Texts) (all []fact) {
-	if x.Limit != 0 {
-		all = append(all, fact{t.Allowed, strconv.FormatInt(x.Limit, 10)})
-	}
-	return all
-}
-
 // receiptLetter tells the uploader about the first download. The notice was created at the time of that download.
-func receiptLetter(n Notice) letter {
-	t := TextsOf(n.Lang)
+func receiptLetter(t Texts, n Notice) letter {
 	which := t.OwnLink
 	if n.Recipient != "" {
 		which = fmt.Sprintf(t.SentTo, oneLine(contact.Readable(n.Recipient)))
@@ -97,8 +97,7 @@ func receiptLetter(n Notice) letter {
 }
 
 // arrivedLetter tells the maker of a request what guests have sent.
-func arrivedLetter(n Notice) letter {
-	t := TextsOf(n.Lang)
+func arrivedLetter(t Texts, n Notice) letter {
 	var from []string
 	for _, name := range n.From {
 		from = append(from, cmp.Or(display(oneLine(name)), t.NoName))
@@ -111,50 +110,44 @@ func arrivedLetter(n Notice) letter {
 	if title := display(oneLine(n.Name)); title != "" {
 		facts = append([]fact{{t.RequestWord, title}}, facts...)
 	}
-	l := letter{
+	return letter{
 		Texts:   t,
 		Subject: t.subject(t.ArrivedSubject, cut(oneLine(n.Name), longestName, 0)),
 		Intro:   t.ArrivedIntro,
 		Facts:   facts,
 		Link:    n.page("files?request=" + n.By),
+		Here:    t.ArrivedHere,
+		Button:  t.ArrivedShow,
 		Footer:  t.ArrivedFooter,
 	}
-	l.LinkHere = t.ArrivedHere
-	l.Download = t.ArrivedShow
-	l.NoLogin = ""
-	return l
 }
 
-func pinLetter(n Notice, service, pin, link string) letter {
-	t := TextsOf(n.Lang)
+func pinLetter(t Texts, n Notice, service, pin, link string) letter {
 	minutes := (n.Expires - n.Created) / 60
-	l := letter{
+	return letter{
 		Texts:   t,
 		Subject: t.PINSubject,
 		Intro:   fmt.Sprintf(t.PINIntro, oneLine(n.User), service),
 		PIN:     pin,
 		Valid:   fmt.Sprintf(t.PINValid, t.Count(minutes, t.Minutes)),
 		Link:    link,
+		Here:    t.PINHere,
+		Button:  t.Choose,
 		Footer:  t.PINFooter,
 	}
-	l.LinkHere = t.PINHere
-	l.Download = t.Choose
-	l.NoLogin = ""
-	return l
 }
 
-func inviteLetter(n Notice, service, link string) letter {
-	t := TextsOf(n.Lang)
-	l := letter{
+func inviteLetter(t Texts, n Notice, service, link string) letter {
+	return letter{
 		Texts:   t,
 		Subject: fmt.Sprintf(t.InviteSubject, service),
 		Intro:   fmt.Sprintf(t.InviteIntro, oneLine(n.User), service),
 		Link:    link,
+		Here:    t.InviteHere,
+		Button:  t.Choose,
+		Note:    fmt.Sprintf(t.InviteValid, t.WriteTime(n.Expires, t.DateTime)),
 		Footer:  t.InviteFooter,
 	}
-	l.LinkHere, l.Download = t.InviteHere, t.Choose
-	l.NoLogin = fmt.Sprintf(t.InviteValid, t.WriteTime(n.Expires, t.DateTime))
-	return l
 }
 
 // subject joins a text and a name with a colon. Without a name there is no colon.
@@ -203,19 +196,20 @@ func isAddress(s string) bool {
 }
 
 func (s *Sender) letter(n Notice) (l letter, err error) {
+	t := TextsOf(n.Lang)
 	switch n.Kind {
 	case Link:
-		l = linkLetter(n, s.Service, n.link(s.Key))
+		l = linkLetter(t, n, s.Service, n.link(s.Key))
 	case Receipt:
-		l = receiptLetter(n)
+		l = receiptLetter(t, n)
 	case Arrived:
-		l = arrivedLetter(n)
+		l = arrivedLetter(t, n)
 	case Missing:
-		l = missingLetter(n)
+		l = missingLetter(t, n)
 	case PIN: // neither a PIN nor an invitation has an unsubscribe link
-		return pinLetter(n, s.Service, s.Key.PIN(n.Nonce), n.changeLink(s.Key)), nil
+		return pinLetter(t, n, s.Service, s.Key.PIN(n.Nonce), n.changeLink(s.Key)), nil
 	case Invite:
-		return inviteLetter(n, s.Service, n.changeLink(s.Key)), nil
+		return inviteLetter(t, n, s.Service, n.changeLink(s.Key)), nil
 	default:
 		return l, fmt.Errorf("%w: unknown kind %q", ErrPermanent, n.Kind)
 	}
@@ -238,14 +232,14 @@ func (l letter) text() string {
 	if l.PIN != "" {
 		fmt.Fprintf(&b, "%s\n\n%s\n\n", l.PIN, l.Valid)
 	}
-	if l.Link != "" && len(l.Facts) > 0 {
-		b.WriteString("\n")
-	}
 	if l.Link != "" {
-		fmt.Fprintf(&b, "%s\n%s\n", l.LinkHere, l.Link)
-	}
-	if l.NoLogin != "" && l.Link != "" {
-		fmt.Fprintf(&b, "\n%s\n", l.NoLogin)
+		if len(l.Facts) > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s\n%s\n", l.Here, l.Link)
+		if l.Note != "" {
+			fmt.Fprintf(&b, "\n%s\n", l.Note)
+		}
 	}
 	if len(l.Quote) > 0 {
 		fmt.Fprintf(&b, "\n%s\n\n> %s\n", l.Writes, strings.Join(l.Quote, "\n> "))
@@ -333,10 +327,10 @@ func (l letter) html() string {
 		m.add("pin", l.PIN, l.Valid)
 	}
 	if l.Link != "" {
-		m.add("link", l.Link, l.Download, l.Link, l.Link)
-	}
-	if l.Link != "" && l.NoLogin != "" {
-		m.add("note", l.NoLogin)
+		m.add("link", l.Link, l.Button, l.Link, l.Link)
+		if l.Note != "" {
+			m.add("note", l.Note)
+		}
 	}
 	if len(l.Quote) > 0 {
 		m.add("writes", l.Writes)

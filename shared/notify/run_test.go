@@ -13,7 +13,6 @@ import (
 
 	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
-	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 )
 
@@ -29,9 +28,9 @@ func until(t *testing.T, ok func() bool) {
 }
 
 // untilSent waits until a notice has left the outbox.
-func (p *machine) untilSent(t *testing.T, n notify.Notice) {
-	t.Helper()
-	until(t, func() bool { _, there := p.stored(t, n); return !there })
+func (p *machine) untilSent(n notify.Notice) {
+	p.Helper()
+	until(p.T, func() bool { _, there := p.stored(n); return !there })
 }
 
 // running runs a sender until stop is called.
@@ -42,21 +41,16 @@ func running(t *testing.T, s *notify.Sender) (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// mailFunc is a function that sends mails.
-type mailFunc func(context.Context, mail.Message) error
-
-func (f mailFunc) Send(ctx context.Context, m mail.Message) (string, error) { return m.ID, f(ctx, m) }
-
-// stuck holds mails to addresses that begin with "stuck" until release is closed.
-func stuck(release chan struct{}) mailFunc {
-	return func(ctx context.Context, m mail.Message) error {
-		if strings.HasPrefix(m.To, "stuck") {
+// stuck returns a Courier that holds mails to addresses that begin with "stuck" until release is closed.
+func stuck(release chan struct{}) notify.Courier {
+	return func(ctx context.Context, _ *notify.Sender, n notify.Notice) (string, error) {
+		if strings.HasPrefix(n.To, "stuck") {
 			select {
 			case <-release:
 			case <-ctx.Done():
 			}
 		}
-		return ctx.Err()
+		return "", ctx.Err()
 	}
 }
 
@@ -70,15 +64,15 @@ func (p *machine) to(address string) notify.Notice {
 func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	n := p.put(t, p.to("stuck@example.com"))
+	n := p.put(p.to("stuck@example.com"))
 	begun := make(chan struct{})
-	stop := running(t, p.sender(t, mailFunc(func(ctx context.Context, m mail.Message) error {
+	stop := running(t, p.sender(p.table, func(ctx context.Context, s *notify.Sender, n notify.Notice) (string, error) {
 		close(begun)
-		return stuck(nil)(ctx, m)
-	})))
+		return stuck(nil)(ctx, s, n)
+	}))
 	<-begun // a claim that is stored may still be under way, and be cut off
 	stop()
-	if n, there := p.stored(t, n); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() || strings.Contains(p.log.String(), tableFailed) {
+	if n, there := p.stored(n); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() || strings.Contains(p.log.String(), tableFailed) {
 		t.Errorf("the notice: %+v, %v; %s", n, there, p.log)
 	}
 }
@@ -86,31 +80,31 @@ func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
 func TestRunSendsEachNoticeWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	p.clock.t = time.Now()                                                         // so that Run's pauses and the clock agree
-	slow, before := p.put(t, p.to("stuck@example.com")), p.put(t, p.linkNotice(1)) // from before a restart
-	soon, failing := p.put(t, p.linkNotice(1)), p.put(t, p.to("failing@example.com"))
+	p.clock.advance(time.Since(start()))                                     // so that Run's pauses and the clock agree
+	slow, before := p.put(p.to("stuck@example.com")), p.put(p.linkNotice(1)) // from before a restart
+	soon, failing := p.put(p.linkNotice(1)), p.put(p.to("failing@example.com"))
 	due := table.Update(soon.Key()).Set("notBefore", time.Now().Add(300*time.Millisecond).UnixMilli())
 	must(t, p.table.Write(t.Context(), due))
 	release := make(chan struct{})
 	var tries atomic.Int64
-	s := p.sender(t, mailFunc(func(ctx context.Context, m mail.Message) error {
-		if m.To == failing.To && tries.Add(1) == 1 {
-			return errDown
+	s := p.sender(p.table, func(ctx context.Context, s *notify.Sender, n notify.Notice) (string, error) {
+		if n.To == failing.To && tries.Add(1) == 1 {
+			return "", errDown
 		}
-		return stuck(release)(ctx, m)
-	}))
+		return stuck(release)(ctx, s, n)
+	})
 	s.Now = time.Now
 	stop := running(t, s)
-	p.untilSent(t, before)
-	p.untilSent(t, soon)
-	p.untilSent(t, failing)
-	after := p.put(t, p.linkNotice(2))
+	p.untilSent(before)
+	p.untilSent(soon)
+	p.untilSent(failing)
+	after := p.put(p.linkNotice(2))
 	for range 10 {
 		s.Wake() // never blocks
 	}
-	p.untilSent(t, after)
+	p.untilSent(after)
 	close(release)
-	p.untilSent(t, slow)
+	p.untilSent(slow)
 	stop()
 	expect.Equal(t, "tries", tries.Load(), 2)
 }
@@ -124,11 +118,11 @@ func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
 		p := newMachine(t)
 		const total = 4 * notify.Parallel
 		for i := range int64(total) {
-			p.put(t, p.linkNotice(i+1))
+			p.put(p.linkNotice(i + 1))
 		}
 		var tried atomic.Int64
 		all := make(chan struct{})
-		sent, next := p.pass(t, p.sender(t, mailFunc(func(ctx context.Context, _ mail.Message) error {
+		hangs := func(ctx context.Context, _ *notify.Sender, _ notify.Notice) (string, error) {
 			if tried.Add(1) == notify.Parallel {
 				close(all)
 			}
@@ -136,9 +130,10 @@ func TestLaneWaitsForAHungServerOnlyOnce(t *testing.T) {
 			case <-all:
 			case <-ctx.Done():
 			}
-			return err
-		})))
-		if n := tried.Load(); sent != 0 || n != notify.Parallel || !next.Equal(start()) || p.waiting(t) != total {
+			return "", err
+		}
+		sent, next := p.pass(p.sender(p.table, hangs))
+		if n := tried.Load(); sent != 0 || n != notify.Parallel || !next.Equal(start()) || p.waiting() != total {
 			t.Errorf("%s: %d sent, %d tried, next %v: %s", name, sent, n, next, p.log)
 		}
 	}
@@ -151,8 +146,6 @@ func TestSlowDeliveryDoesNotDelayOthers(t *testing.T) {
 		then  func(*machine) notify.Notice
 	}{
 		"a mail behind one that takes long":              {1, link},
-		"a text message behind one mail":                 {1, text},
-		"a text message while no mail leaves at all":     {notify.Parallel, text},
 		"a text message while mails wait for the others": {3 * notify.Parallel, text},
 		"a code while many mails wait for the others":    {8 * notify.Batch, pin},
 	} {
@@ -161,18 +154,18 @@ func TestSlowDeliveryDoesNotDelayOthers(t *testing.T) {
 			p := newMachine(t)
 			var slow []notify.Notice
 			for range tt.stuck {
-				slow = append(slow, p.put(t, p.to("stuck@example.com")))
+				slow = append(slow, p.put(p.to("stuck@example.com")))
 				p.clock.advance(time.Millisecond) // the first is due first
 			}
 			release := make(chan struct{})
-			s := p.sender(t, stuck(release))
+			s := p.sender(p.table, stuck(release))
 			stop := running(t, s)
 			defer func() { close(release); stop() }()
-			until(t, func() bool { n, _ := p.stored(t, slow[0]); return n.Sending })
-			quick := p.put(t, tt.then(p))
+			until(t, func() bool { n, _ := p.stored(slow[0]); return n.Sending })
+			quick := p.put(tt.then(p))
 			s.Wake()
-			p.untilSent(t, quick)
-			if n, there := p.stored(t, slow[0]); !there || !n.Sending || n.Tries != 1 {
+			p.untilSent(quick)
+			if n, there := p.stored(slow[0]); !there || !n.Sending || n.Tries != 1 {
 				t.Errorf("the slow delivery was cut off: %+v, %v", n, there)
 			}
 		})

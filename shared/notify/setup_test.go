@@ -4,19 +4,21 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/keys"
 	"ferry/shared/notify"
 	"ferry/shared/notify/inbox"
-	"ferry/shared/notify/mail"
 	"ferry/shared/table"
 	"ferry/shared/table/sqlite"
 )
@@ -25,23 +27,12 @@ const base = "https://ferry.example.org/v1"
 
 func start() time.Time { return time.Date(2026, 8, 1, 14, 30, 0, 0, time.UTC) }
 
-// clock is a clock that tests set.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
+// clock is a clock that tests move.
+type clock struct{ ahead atomic.Int64 }
 
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
+func (c *clock) now() time.Time { return start().Add(time.Duration(c.ahead.Load())) }
 
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
+func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // buffer is a log that many goroutines write.
 type buffer struct {
@@ -62,24 +53,18 @@ func (b *buffer) String() string {
 }
 
 // must ends the test if there is an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = expect.NoErr
 
 func testKey(t *testing.T) keys.LinkKey {
 	t.Helper()
-	text, err := keys.RandomToken(bytes.NewReader(bytes.Repeat([]byte{7}, keys.TokenSize)))
-	must(t, err)
-	key, err := keys.Parse(text)
+	key, err := keys.Parse(strings.Repeat("BwcH", 10) + "Bwc")
 	must(t, err)
 	return key
 }
 
 // machine is a table on disk, a clock and an inbox.
 type machine struct {
+	*testing.T
 	path  string
 	table *sqlite.DB
 	clock *clock
@@ -91,47 +76,42 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	p := &machine{path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{t: start()}, log: &buffer{}, key: testKey(t)}
-	p.table = p.open(t)
+	p := &machine{T: t, path: filepath.Join(t.TempDir(), "ferry.db"), clock: &clock{}, log: &buffer{}, key: testKey(t)}
+	p.table = p.open()
 	p.inbox = inbox.New(p.table, p.clock.now)
 	return p
 }
 
-func (p *machine) open(t *testing.T) *sqlite.DB {
-	t.Helper()
+func (p *machine) open() *sqlite.DB {
+	p.Helper()
 	db, err := sqlite.Open(p.path, sqlite.Options{NoSync: true})
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
+	must(p, err)
+	p.Cleanup(func() { db.Close() })
 	return db
 }
 
-// sender returns a Sender that sends mails with m, or to the inbox if m is nil.
-func (p *machine) sender(t *testing.T, m mail.Sender) *notify.Sender {
-	t.Helper()
-	return p.senderOn(t, p.table, m, p.inbox.SMS())
-}
-
-func (p *machine) senderOn(t *testing.T, tab table.Table, m mail.Sender, s notify.TextSender) *notify.Sender {
-	t.Helper()
-	if m == nil {
-		m = p.inbox.Mail()
+// sender returns a Sender that sends all messages by a courier, or to the inbox if there is none.
+func (p *machine) sender(tab table.Table, c notify.Courier) *notify.Sender {
+	p.Helper()
+	couriers := p.inbox.Couriers()
+	if c != nil {
+		couriers = both(c)
 	}
-	couriers := byMail(m)
-	couriers[files.SMS] = notify.ByText(s)
-	return p.newSender(t, notify.Config{Table: tab, Couriers: couriers, From: "Ferry <ferry@example.org>"})
+	return p.newSender(notify.Config{Table: tab, Couriers: couriers})
 }
 
-// byMail returns the only Courier of a Sender: that of mails.
-func byMail(m mail.Sender) map[files.Channel]notify.Courier {
-	return map[files.Channel]notify.Courier{files.Mail: notify.ByMail(m)}
+// both returns a Courier for mails and text messages.
+func both(c notify.Courier) map[files.Channel]notify.Courier {
+	return map[files.Channel]notify.Courier{files.Mail: c, files.SMS: c}
 }
 
-func (p *machine) newSender(t *testing.T, c notify.Config) *notify.Sender {
-	t.Helper()
+func (p *machine) newSender(c notify.Config) *notify.Sender {
+	p.Helper()
 	c.Key, c.Now, c.Jitter = p.key, p.clock.now, func() float64 { return 0.5 }
-	c.Log = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: noDuration(t)}))
+	c.From = "Ferry <ferry@example.org>"
+	c.Log = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{ReplaceAttr: noDuration(p.T)}))
 	s, err := notify.NewSender(c)
-	must(t, err)
+	must(p, err)
 	return s
 }
 
@@ -169,16 +149,16 @@ func (p *machine) inviteNotice() notify.Notice {
 }
 
 func (p *machine) receiptNotice(id int64) notify.Notice {
-	return notify.Notice{
-		Kind: notify.Receipt, Channel: files.Mail, To: "demo@example.net", Lang: "en", Base: base,
-		Owner: "demo", Area: blob.Files, File: id, Name: "report.pdf", Length: 1_500_000, Recipient: "ann@example.com",
-	}
+	n := p.linkNotice(id)
+	n.Kind, n.Expires = notify.Receipt, 0
+	n.Recipient, n.To = n.To, n.ReplyTo
+	return n
 }
 
 // put writes the file's record and the notice in one transaction, as an
 // upload does, and returns the notice as stored.
-func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
-	t.Helper()
+func (p *machine) put(n notify.Notice) notify.Notice {
+	p.Helper()
 	p.made++
 	op := n.Op(p.clock.now(), fmt.Sprintf("%06d", p.made))
 	ops := []table.Op{op}
@@ -186,7 +166,7 @@ func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 		f := files.File{V: 1, Owner: n.Owner, Area: n.Area, ID: n.File, Name: n.Name, Length: n.Length, Expires: n.Expires}
 		ops = append(ops, table.Put(files.Key(f.Area, f.Owner, f.ID), f))
 	}
-	must(t, p.table.Write(context.Background(), ops...))
+	must(p, p.table.Write(context.Background(), ops...))
 	return op.Value.(notify.Notice)
 }
 
@@ -194,13 +174,13 @@ func (p *machine) put(t *testing.T, n notify.Notice) notify.Notice {
 func onlyID() string { return notify.ID(start(), "000001") }
 
 // pass delivers what is due. The table must not fail.
-func (p *machine) pass(t *testing.T, s *notify.Sender) (sent int, next time.Time) {
-	t.Helper()
+func (p *machine) pass(s *notify.Sender) (sent int, next time.Time) {
+	p.Helper()
 	before := len(p.log.String())
-	next = s.SendDue(t.Context())
+	next = s.SendDue(p.Context())
 	news := p.log.String()[before:]
 	if strings.Contains(news, tableFailed) {
-		t.Fatal(news)
+		p.Fatal(news)
 	}
 	return strings.Count(news, ` sent" `), next
 }
@@ -208,36 +188,31 @@ func (p *machine) pass(t *testing.T, s *notify.Sender) (sent int, next time.Time
 // tableFailed is in the log if a lane could not read or write.
 const tableFailed = "sending notices"
 
-func (p *machine) received(t *testing.T) []inbox.Message {
-	t.Helper()
-	messages, err := p.inbox.List(t.Context(), inbox.MaxList)
-	must(t, err)
+func (p *machine) received() []inbox.Message {
+	p.Helper()
+	messages, err := p.inbox.List(p.Context(), inbox.MaxList)
+	must(p, err)
 	return messages
 }
 
-func (p *machine) failed(t *testing.T) []notify.Notice {
-	t.Helper()
-	var failed []notify.Notice
-	for n, err := range notify.GivenUp(t.Context(), p.table) {
-		must(t, err)
-		failed = append(failed, n)
+// all returns the notices of a list.
+func (p *machine) all(list iter.Seq2[notify.Notice, error]) (all []notify.Notice) {
+	p.Helper()
+	for n, err := range list {
+		must(p, err)
+		all = append(all, n)
 	}
-	return failed
+	return all
 }
 
+func (p *machine) failed() []notify.Notice { return p.all(notify.GivenUp(p.Context(), p.table)) }
+
 // stored returns the notice and whether it is in the outbox.
-func (p *machine) stored(t *testing.T, n notify.Notice) (now notify.Notice, there bool) {
-	t.Helper()
-	now = p.find(t, n.ID)
+func (p *machine) stored(n notify.Notice) (now notify.Notice, there bool) {
+	p.Helper()
+	now = p.find(n.ID)
 	return now, now.ID != "" && now.Outcome == ""
 }
 
 // waiting counts what is in the outbox.
-func (p *machine) waiting(t *testing.T) (n int) {
-	t.Helper()
-	for _, err := range notify.Waiting(t.Context(), p.table) {
-		must(t, err)
-		n++
-	}
-	return n
-}
+func (p *machine) waiting() int { return len(p.all(notify.Waiting(p.Context(), p.table))) }

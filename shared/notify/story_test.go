@@ -36,8 +36,6 @@ type want struct {
 	operator   bool          // an operator sees it among those that were given up
 	delivered  time.Duration // after the start
 	suppressed notify.SuppressReason
-	logs       string
-	calls      string // to the table, for the last step, if a message brought the notice
 }
 
 // The ways in which a notice may stand.
@@ -61,16 +59,6 @@ func isFailed(says string, tries int64) want {
 // isGivenUp is isFailed for an operator to see.
 func isGivenUp(says string, tries int64) want {
 	return want{state: notify.Failed, says: says, tries: tries, operator: true}
-}
-
-func (w want) calling(calls string) want {
-	w.calls = calls
-	return w
-}
-
-func (w want) logging(text string) want {
-	w.logs = text
-	return w
 }
 
 func (w want) suppressing(reason notify.SuppressReason) want {
@@ -110,7 +98,6 @@ func text(p *machine) notify.Notice {
 
 // run is one notice with its provider and its table.
 type run struct {
-	*testing.T
 	*machine
 	notice   notify.Notice
 	provider *provider
@@ -126,7 +113,7 @@ type run struct {
 func begin(t *testing.T, notice func(*machine) notify.Notice, message bool) *run {
 	t.Helper()
 	p := newMachine(t)
-	r := &run{T: t, machine: p, notice: p.put(t, notice(p)), provider: &provider{}, calls: &double{Table: p.table}, message: message}
+	r := &run{machine: p, notice: p.put(notice(p)), provider: &provider{}, calls: &double{Table: p.table}, message: message}
 	r.last, r.ended = notify.Queued, map[notify.State]int{}
 	r.sender = r.another(r.calls)
 	return r
@@ -134,13 +121,13 @@ func begin(t *testing.T, notice func(*machine) notify.Notice, message bool) *run
 
 // another returns another sender through the same provider.
 func (r *run) another(tab table.Table) *notify.Sender {
-	s := r.senderOn(r.T, tab, mails{r.provider.take}, shortTexts{r.provider.take})
+	s := r.machine.sender(tab, r.provider.take)
 	s.OnEnd = []notify.OnEnd{count}
 	return s
 }
 
 func (r *run) state() notify.State {
-	if n := r.find(r.T, r.notice.ID); n.ID != "" {
+	if n := r.find(r.notice.ID); n.ID != "" {
 		return n.State()
 	}
 	return ""
@@ -148,7 +135,6 @@ func (r *run) state() notify.State {
 
 func (r *run) do(step func(*run)) {
 	r.Helper()
-	r.calls.calls = nil
 	step(r)
 	if now := r.state(); now != r.last {
 		r.last, r.endedAt = now, r.clock.now()
@@ -171,20 +157,17 @@ func count(n notify.Notice, s notify.State) []table.Op {
 // check checks how the notice stands, and that its parts agree.
 func (r *run) check(w want) {
 	r.Helper()
-	n, state := r.find(r.T, r.notice.ID), r.state()
-	operator := len(r.failed(r.T)) == 1
-	got := want{state, n.LastError, n.Tried(), len(r.provider.taken), r.again, operator, 0, "", w.logs, w.calls}
-	got.suppressed = r.suppressed(r.T, r.notice.To)
+	n, state := r.find(r.notice.ID), r.state()
+	operator := len(r.failed()) == 1
+	got := want{state, n.LastError, n.Tried(), len(r.provider.taken), r.again, operator, 0, ""}
+	got.suppressed = r.suppressed(r.notice.To)
 	if n.Delivered != 0 {
 		got.delivered = time.UnixMilli(n.Delivered).Sub(start())
-	}
-	if r.message && w.calls != "" {
-		got.calls = strings.Join(r.calls.calls, ", ")
 	}
 	if got != w {
 		r.Errorf("got  %+v\nwant %+v", got, w)
 	}
-	if waits := r.waiting(r.T) == 1; waits != (state == notify.Queued || state == notify.Sending) {
+	if waits := r.waiting() == 1; waits != (state == notify.Queued || state == notify.Sending) {
 		r.Errorf("it is in the outbox: %v", waits)
 	}
 	failed, sent := state == notify.Failed, state == notify.Sent
@@ -194,8 +177,7 @@ func (r *run) check(w want) {
 	if sent && (n.SentAt != r.endedAt.UnixMilli() || n.Provider != "provider-"+n.ID) {
 		r.Errorf("it was sent at %v, but is stored as %+v", r.endedAt, n)
 	}
-	log := r.log.String()
-	if !strings.Contains(log, w.logs) || operator && !strings.Contains(log, "level=ERROR") {
+	if log := r.log.String(); operator && !strings.Contains(log, "level=ERROR") {
 		r.Errorf("the log: %s", log)
 	}
 	for _, end := range []notify.State{notify.Sent, notify.Failed} {
@@ -210,7 +192,7 @@ func (r *run) try() (again time.Duration) {
 	if r.message {
 		return handle(r.T, r.sender, r.notice)
 	}
-	if _, next := r.pass(r.T, r.sender); !next.IsZero() {
+	if _, next := r.pass(r.sender); !next.IsZero() {
 		return max(time.Millisecond, next.Sub(r.clock.now()))
 	}
 	return 0
@@ -294,7 +276,7 @@ func reported(kind notify.FeedbackKind, detail string) func(*run) {
 	return func(r *run) {
 		f := notify.Feedback{ID: r.notice.ID, Kind: kind, Detail: detail}
 		err := notify.Record(r.Context(), r.calls, r.clock.now(), f, count)
-		if errors.Is(err, notify.ErrInOutbox) != (r.waiting(r.T) > 0) || err != nil && !errors.Is(err, notify.ErrInOutbox) {
+		if errors.Is(err, notify.ErrInOutbox) != (r.waiting() > 0) || err != nil && !errors.Is(err, notify.ErrInOutbox) {
 			r.Errorf("feedback on a notice that is %s: %v", r.last, err)
 		}
 	}
@@ -344,7 +326,7 @@ func beside(write int, happens, step func(*run)) func(*run) {
 	}
 }
 
-// provider takes mails and text messages, or refuses them with an error that the test sets.
+// provider is a Courier that takes messages, or refuses them with an error that the test sets.
 type provider struct {
 	mu    sync.Mutex
 	fail  error
@@ -352,58 +334,26 @@ type provider struct {
 	taken []string // the IDs
 }
 
-func (p *provider) take(id string) (string, error) {
+func (p *provider) take(_ context.Context, _ *notify.Sender, n notify.Notice) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries++
 	if p.fail != nil {
 		return "", p.fail
 	}
-	p.taken = append(p.taken, id)
-	return "provider-" + id, nil
+	p.taken = append(p.taken, n.ID)
+	return "provider-" + n.ID, nil
 }
 
-// mails and shortTexts are the ports to a provider that takes messages by their IDs.
-type (
-	mails struct {
-		take func(id string) (string, error)
-	}
-	shortTexts struct {
-		take func(id string) (string, error)
-	}
-)
-
-func (m mails) Send(_ context.Context, msg mail.Message) (string, error) { return m.take(msg.ID) }
-
-func (m shortTexts) Send(_ context.Context, msg notify.TextMessage) (string, error) {
-	return m.take(msg.ID)
-}
-
-// double is a table that records its calls, each of which costs money in the cloud, and does what
-// a test wants beside them.
+// double is a table that does what a test wants beside its calls.
 type double struct {
 	table.Table
 	write func(ops []table.Op) error // before each write; an error refuses it
 	read  func()                     // after the next read of an item
 	query func(table.Query)          // after each query
-
-	mu    sync.Mutex
-	calls []string
-}
-
-func (d *double) note(call string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.calls = append(d.calls, call)
-}
-
-func (d *double) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
-	d.note(fmt.Sprint("get ", len(keys)))
-	return d.Table.GetMany(ctx, keys...)
 }
 
 func (d *double) Get(ctx context.Context, key table.Key, into any) error {
-	d.note("get 1")
 	err := d.Table.Get(ctx, key, into)
 	if read := d.read; read != nil {
 		d.read = nil
@@ -413,7 +363,6 @@ func (d *double) Get(ctx context.Context, key table.Key, into any) error {
 }
 
 func (d *double) Query(ctx context.Context, q table.Query) (table.Page, error) {
-	d.note("query")
 	page, err := d.Table.Query(ctx, q)
 	if d.query != nil {
 		d.query(q)
@@ -422,7 +371,6 @@ func (d *double) Query(ctx context.Context, q table.Query) (table.Page, error) {
 }
 
 func (d *double) Write(ctx context.Context, ops ...table.Op) error {
-	d.note(fmt.Sprint("write ", len(ops)))
 	if d.write != nil {
 		if err := d.write(ops); err != nil {
 			return err
@@ -439,16 +387,16 @@ func handle(t *testing.T, s *notify.Sender, n notify.Notice) time.Duration {
 }
 
 // find returns what is known of one notice.
-func (p *machine) find(t *testing.T, id string) notify.Notice {
-	t.Helper()
-	all, err := notify.States(t.Context(), p.table, []string{id})
-	must(t, err)
+func (p *machine) find(id string) notify.Notice {
+	p.Helper()
+	all, err := notify.States(p.Context(), p.table, []string{id})
+	must(p, err)
 	return append(all, notify.Notice{})[0]
 }
 
-func (p *machine) suppressed(t *testing.T, address string) notify.SuppressReason {
-	t.Helper()
-	e, _, err := notify.Suppressed(t.Context(), p.table, address)
-	must(t, err)
+func (p *machine) suppressed(address string) notify.SuppressReason {
+	p.Helper()
+	e, _, err := notify.Suppressed(p.Context(), p.table, address)
+	must(p, err)
 	return e.Refused
 }

@@ -2,43 +2,16 @@ package notify_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/table"
-	"ferry/shared/table/dynamo"
-	"ferry/shared/table/tabletest"
 )
-
-// onTables runs a test on each kind of table.
-func onTables(t *testing.T, test func(*testing.T, table.Table)) {
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		test(t, open(t))
-	})
-	t.Run("DynamoDB", func(t *testing.T) {
-		t.Parallel()
-		if os.Getenv("FERRY_TEST_AWS") == "" {
-			t.Skip("needs stand-ins for AWS: go run ./infra/awslocal -- go test ./shared/notify")
-		}
-		cfg, err := config.LoadDefaultConfig(t.Context())
-		must(t, err)
-		client, name := dynamodb.NewFromConfig(cfg), "ferry-"+rand.Text()
-		must(t, tabletest.CreateTable(t.Context(), client, name))
-		t.Cleanup(func() { client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })
-		test(t, dynamo.New(client, name))
-	})
-}
 
 const ann = "ann@example.com"
 
@@ -96,34 +69,32 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 		{"both ended, the wish first", []step{stop(0), bounce, undo, allow}, nil},
 		{"both ended, the reason first", []step{stop(0), bounce, allow, undo}, nil},
 	}
-	onTables(t, func(t *testing.T, db table.Table) {
-		for _, tt := range tests { // one after another, as all use one address
-			must(t, db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))))
-			for _, do := range tt.steps {
-				must(t, do(t.Context(), db, ann))
-			}
-			e, ok, err := notify.Suppressed(t.Context(), db, " "+strings.ToUpper(ann))
-			if err != nil || ok != (tt.want != nil) || !slices.Equal(e.Causes(), tt.want) || ok && (e.To != ann || e.V != 2) {
-				t.Errorf("%s: %+v, %v, %v", tt.name, e, ok, err)
-			}
-			if items, err := db.GetMany(t.Context(), notify.SuppressedKey(ann)); err != nil || items[0].Found() != ok {
-				t.Errorf("%s: the address is stored, %v", tt.name, err)
-			}
-			p, f := newMachine(t), &provider{}
-			s := p.senderOn(t, db, mails{f.take}, nil)
-			for i, n := range []notify.Notice{p.receiptNotice(1), p.pinNotice()} {
-				n.To = ann
-				op := n.Op(p.clock.now(), fmt.Sprint(tt.name, i))
-				must(t, db.Write(t.Context(), op))
-				_, err := s.Handle(t.Context(), op.Key)
-				must(t, err)
-				onlyStopped := e.Refused == "" && n.Kind == notify.PIN
-				if arrived := slices.Contains(f.taken, op.Key.SK); arrived != (!ok || onlyStopped) {
-					t.Errorf("%s: the %s arrived: %v", tt.name, n.Kind, arrived)
-				}
+	for _, tt := range tests {
+		p, f := newMachine(t), &provider{}
+		db := p.table
+		for _, do := range tt.steps {
+			must(t, do(t.Context(), db, ann))
+		}
+		e, ok, err := notify.Suppressed(t.Context(), db, " "+strings.ToUpper(ann))
+		if err != nil || ok != (tt.want != nil) || !slices.Equal(e.Causes(), tt.want) || ok && (e.To != ann || e.V != 2) {
+			t.Errorf("%s: %+v, %v, %v", tt.name, e, ok, err)
+		}
+		if items, err := db.GetMany(t.Context(), notify.SuppressedKey(ann)); err != nil || items[0].Found() != ok {
+			t.Errorf("%s: the address is stored, %v", tt.name, err)
+		}
+		s := p.sender(db, f.take)
+		for i, n := range []notify.Notice{p.receiptNotice(1), p.pinNotice()} {
+			n.To = ann
+			op := n.Op(p.clock.now(), fmt.Sprint(tt.name, i))
+			must(t, db.Write(t.Context(), op))
+			_, err := s.Handle(t.Context(), op.Key)
+			must(t, err)
+			onlyStopped := e.Refused == "" && n.Kind == notify.PIN
+			if arrived := slices.Contains(f.taken, op.Key.SK); arrived != (!ok || onlyStopped) {
+				t.Errorf("%s: the %s arrived: %v", tt.name, n.Kind, arrived)
 			}
 		}
-	})
+	}
 }
 
 func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
@@ -136,18 +107,16 @@ func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
 		{"a wish, while a bounce is allowed", add(notify.AddressBounced, 0), stop(0), allow, notify.AddressStopped},
 		{"a bounce, while a wish is undone", stop(0), add(notify.AddressBounced, 0), undo, notify.AddressBounced},
 	}
-	onTables(t, func(t *testing.T, db table.Table) {
-		for _, tt := range tests {
-			must(t, db.Write(t.Context(), table.Delete(notify.SuppressedKey(ann))))
-			must(t, tt.begin(t.Context(), db, ann))
-			b := &double{Table: db, read: func() { must(t, tt.comes(t.Context(), db, ann)) }}
-			must(t, tt.ends(t.Context(), b, ann))
-			e, _, err := notify.Suppressed(t.Context(), db, ann)
-			if all := e.Causes(); err != nil || len(all) != 1 || all[0].Reason != tt.want {
-				t.Errorf("%s: %+v, %v", tt.name, e, err)
-			}
+	for _, tt := range tests {
+		db := open(t)
+		must(t, tt.begin(t.Context(), db, ann))
+		b := &double{Table: db, read: func() { must(t, tt.comes(t.Context(), db, ann)) }}
+		must(t, tt.ends(t.Context(), b, ann))
+		e, _, err := notify.Suppressed(t.Context(), db, ann)
+		if all := e.Causes(); err != nil || len(all) != 1 || all[0].Reason != tt.want {
+			t.Errorf("%s: %+v, %v", tt.name, e, err)
 		}
-	})
+	}
 }
 
 func TestAllowingAnAddressSaysWhetherThatChangedAnything(t *testing.T) {
@@ -163,23 +132,22 @@ func TestAllowingAnAddressSaysWhetherThatChangedAnything(t *testing.T) {
 
 func TestListHasEachAddressOnceUnderAKeyThatHidesIt(t *testing.T) {
 	t.Parallel()
-	onTables(t, func(t *testing.T, db table.Table) {
-		var want, got []string
-		for i := range 30 {
-			address := fmt.Sprintf("user%02d@example.com", i)
-			want = append(want, address)
-			if key := notify.SuppressedKey(address); strings.Contains(key.String(), "user") || len(key.SK) != 43 {
-				t.Errorf("%s is stored under %v", address, key)
-			}
-			must(t, add(notify.AddressBounced, 0)(t.Context(), db, address))
-			must(t, stop(0)(t.Context(), db, address))
+	db := open(t)
+	var want, got []string
+	for i := range 30 {
+		address := fmt.Sprintf("user%02d@example.com", i)
+		want = append(want, address)
+		if key := notify.SuppressedKey(address); strings.Contains(key.String(), "user") || len(key.SK) != 43 {
+			t.Errorf("%s is stored under %v", address, key)
 		}
-		for e, err := range notify.AllSuppressed(t.Context(), db) {
-			if got = append(got, e.To); err != nil || len(e.Causes()) != 2 {
-				t.Errorf("%+v, %v", e, err)
-			}
+		must(t, add(notify.AddressBounced, 0)(t.Context(), db, address))
+		must(t, stop(0)(t.Context(), db, address))
+	}
+	for e, err := range notify.AllSuppressed(t.Context(), db) {
+		if got = append(got, e.To); err != nil || len(e.Causes()) != 2 {
+			t.Errorf("%+v, %v", e, err)
 		}
-		slices.Sort(got)
-		expect.Equal(t, "the list", got, want)
-	})
+	}
+	slices.Sort(got)
+	expect.Equal(t, "the list", got, want)
 }

@@ -77,7 +77,7 @@ type Envelope struct{ From, To, ReplyTo *mail.Address }
 // ID that no server would accept is an ErrPermanent. A bad From is not: it is a mistake in the
 // settings, which can be corrected.
 func (m Message) Envelope() (e Envelope, err error) {
-	if !validID(m.ID) {
+	if len(m.ID) > MaxID || !form().MatchString(m.ID) {
 		return e, fmt.Errorf("%w: the message's ID must have only letters, digits and . _ -", ErrPermanent)
 	}
 	if e.From, err = parse(m.From); err != nil {
@@ -98,12 +98,14 @@ func (m Message) Envelope() (e Envelope, err error) {
 	return e, nil
 }
 
-// SubjectLine returns the subject with each run of white space and control characters
-// as one space. It breaks what looks like an encoded word (RFC 2047): that could bring
-// such characters back when the recipient's program decodes it.
-func (m Message) SubjectLine() string {
-	words := strings.FieldsFunc(m.Subject, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return strings.ReplaceAll(strings.Join(words, " "), "=?", "= ?")
+// SubjectLine returns the subject as one line. It breaks what looks like an encoded word
+// (RFC 2047): that could bring line breaks back when the recipient's program decodes it.
+func (m Message) SubjectLine() string { return strings.ReplaceAll(OneLine(m.Subject), "=?", "= ?") }
+
+// OneLine returns a text with each run of white space and control characters as one space.
+func OneLine(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return strings.Join(words, " ")
 }
 
 // Valid reports whether s is one address, with or without a display name,
@@ -133,9 +135,5 @@ func validLink(s string) bool {
 		!strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' })
 }
 
-// validID accepts words of letters, digits, _ and - with single dots between.
-func validID(id string) bool {
-	return len(id) <= MaxID && form().MatchString(id)
-}
-
+// form is that of an ID: words of letters, digits, _ and - with single dots between.
 var form = lazy.Regexp(`^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$`)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,8 +77,8 @@ func blames(err error) bool {
 // failure returns why one message of a call was refused.
 func failure(e types.BatchResultErrorEntry) error {
 	err := fmt.Errorf("publishing: %s: %s", aws.ToString(e.Code), aws.ToString(e.Message))
-	parameter, value := types.InvalidParameterException{}, types.InvalidParameterValueException{}
-	if code := aws.ToString(e.Code); e.SenderFault && (code == parameter.ErrorCode() || code == value.ErrorCode()) {
+	final := []string{"InvalidParameter", "ParameterValueInvalid"} // the codes of two of the exceptions above
+	if e.SenderFault && slices.Contains(final, aws.ToString(e.Code)) {
 		return fmt.Errorf("%w: %w", notify.ErrRefused, err)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/smithy-go"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify"
 	"ferry/shared/notify/sns"
 )
@@ -54,62 +55,68 @@ func TestOnlyInvalidMessagesAreRefusedForGood(t *testing.T) {
 		refused bool // the bad one
 		others  bool // they are accepted
 	}{
-		{"a message that is too long", &types.BatchRequestTooLongException{Message: text}, "", false, true, true},
-		{"a parameter that is refused in the call", &types.InvalidParameterException{Message: aws.String("Invalid parameter: Message too long")}, "", false, true, true},
-		{"a value that is refused in the call", &types.InvalidParameterValueException{Message: text}, "", false, true, true},
-		{"a malformed topic", &types.InvalidParameterException{Message: aws.String("Invalid parameter: TopicArn Reason: no")}, "", false, false, false},
-		{"a missing topic", &types.NotFoundException{Message: text}, "", false, false, false},
-		{"a missing permission", &types.AuthorizationErrorException{Message: text}, "", false, false, false},
-		{"a limit", &types.ThrottledException{Message: text}, "", false, false, false},
-		{"a limit of the key's service", &types.KMSThrottlingException{Message: text}, "", false, false, false},
-		{"an outage", &types.InternalErrorException{Message: text}, "", false, false, false},
-		{"a lost connection", errors.New("connection reset"), "", false, false, false},
-		{"a parameter of one message", nil, "InvalidParameter", true, true, true},
-		{"a value of one message", nil, "ParameterValueInvalid", true, true, true},
-		{"an outage for one message", nil, "InternalError", false, false, true},
-		{"a limit for one message", nil, "Throttled", true, false, true},
+		{
+			name:  "a message that is too long",
+			whole: &types.BatchRequestTooLongException{Message: text}, refused: true, others: true,
+		},
+		{
+			name:    "a parameter that is refused in the call",
+			whole:   &types.InvalidParameterException{Message: aws.String("Invalid parameter: Message too long")},
+			refused: true, others: true,
+		},
+		{
+			name:  "a value that is refused in the call",
+			whole: &types.InvalidParameterValueException{Message: text}, refused: true, others: true,
+		},
+		{
+			name:  "a malformed topic",
+			whole: &types.InvalidParameterException{Message: aws.String("Invalid parameter: TopicArn Reason: no")},
+		},
+		{name: "an outage", whole: &types.InternalErrorException{Message: text}},
+		{name: "a lost connection", whole: errors.New("connection reset")},
+		{name: "a parameter of one message", code: "InvalidParameter", sender: true, refused: true, others: true},
+		{name: "a value of one message", code: "ParameterValueInvalid", sender: true, refused: true, others: true},
+		{name: "an outage for one message", code: "InternalError", others: true},
+		{name: "a limit for one message", code: "Throttled", sender: true, others: true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			taken, calls := map[string]int{}, 0
-			topics := sns.Topics{Client: batches(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
-				calls++
-				var out awssns.PublishBatchOutput
-				for _, e := range in.PublishBatchRequestEntries {
-					if *e.Message != "bad" {
-						out.Successful = append(out.Successful, types.PublishBatchResultEntry{Id: e.Id})
-					} else if tt.whole != nil {
-						return nil, &smithy.OperationError{ServiceID: "SNS", OperationName: "PublishBatch", Err: tt.whole}
-					} else {
-						out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String(tt.code), Message: text, SenderFault: tt.sender})
-					}
-				}
-				for _, e := range in.PublishBatchRequestEntries {
-					taken[*e.Message]++
-				}
-				return &out, nil
-			})}
-			messages := make([]notify.TopicMessage, notify.MaxBatch)
-			for i := range messages {
-				messages[i] = notify.TopicMessage{Body: strconv.Itoa(i), Attribute: "type", Value: "x"}
-			}
-			messages[6].Body = "bad"
-			errs := topics.Publish(t.Context(), notify.EventsTopic, messages)
-			if len(errs) != len(messages) || calls > 10 {
-				t.Fatalf("%d outcomes of %d calls", len(errs), calls)
-			}
-			for i, err := range errs {
-				switch {
-				case i == 6 && (err == nil || errors.Is(err, notify.ErrRefused) != tt.refused || tt.whole != nil && !errors.Is(err, tt.whole)):
-					t.Errorf("the bad one: %v", err)
-				case i != 6 && (err == nil) != tt.others, i != 6 && errors.Is(err, notify.ErrRefused):
-					t.Errorf("message %d: %v", i, err)
-				case i != 6 && tt.others && taken[messages[i].Body] != 1:
-					t.Errorf("message %d was taken %d times", i, taken[messages[i].Body])
+		taken, calls := map[string]int{}, 0
+		topics := sns.Topics{Client: batches(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
+			calls++
+			var out awssns.PublishBatchOutput
+			for _, e := range in.PublishBatchRequestEntries {
+				if *e.Message != "bad" {
+					out.Successful = append(out.Successful, types.PublishBatchResultEntry{Id: e.Id})
+				} else if tt.whole != nil {
+					return nil, &smithy.OperationError{ServiceID: "SNS", OperationName: "PublishBatch", Err: tt.whole}
+				} else {
+					out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String(tt.code), Message: text, SenderFault: tt.sender})
 				}
 			}
-		})
+			for _, e := range in.PublishBatchRequestEntries {
+				taken[*e.Message]++
+			}
+			return &out, nil
+		})}
+		messages := make([]notify.TopicMessage, notify.MaxBatch)
+		for i := range messages {
+			messages[i] = notify.TopicMessage{Body: strconv.Itoa(i), Attribute: "type", Value: "x"}
+		}
+		messages[6].Body = "bad"
+		errs := topics.Publish(t.Context(), notify.EventsTopic, messages)
+		if len(errs) != len(messages) || calls > 10 {
+			t.Fatalf("%s: %d outcomes of %d calls", tt.name, len(errs), calls)
+		}
+		for i, err := range errs {
+			switch {
+			case i == 6 && (err == nil || errors.Is(err, notify.ErrRefused) != tt.refused || tt.whole != nil && !errors.Is(err, tt.whole)):
+				t.Errorf("%s: the bad one: %v", tt.name, err)
+			case i != 6 && (err == nil) != tt.others, i != 6 && errors.Is(err, notify.ErrRefused):
+				t.Errorf("%s: message %d: %v", tt.name, i, err)
+			case i != 6 && tt.others && taken[messages[i].Body] != 1:
+				t.Errorf("%s: message %d was taken %d times", tt.name, i, taken[messages[i].Body])
+			}
+		}
 	}
 }
 
@@ -142,21 +149,13 @@ func TestTextMessageReachesSNSComplete(t *testing.T) {
 
 func TestOnlyARefusedNumberFailsForGood(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name      string
-		to        string
-		err       error
-		permanent bool
-	}{
-		{"a malformed number", "123", nil, true},
-		{"a number that SNS refuses", "+393331234567", &types.InvalidParameterException{}, true},
-		{"too many requests", "+393331234567", &types.ThrottledException{}, false},
-		{"a missing permission", "+393331234567", &types.AuthorizationErrorException{}, false},
-		{"no network", "+393331234567", errors.New("no route"), false},
-	} {
-		_, err := sns.Sender{Client: &texts{err: tt.err}}.Send(t.Context(), notify.TextMessage{ID: "1", To: tt.to, Text: "hi"})
-		if err == nil || errors.Is(err, notify.ErrTextRefused) != tt.permanent {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+	send := func(to string, err error) error {
+		_, err = sns.Sender{Client: &texts{err: err}}.Send(t.Context(), notify.TextMessage{ID: "1", To: to, Text: "hi"})
+		return err
+	}
+	expect.Err(t, "a malformed number", send("123", nil), notify.ErrTextRefused)
+	expect.Err(t, "a number that SNS refuses", send("+393331234567", &types.InvalidParameterException{}), notify.ErrTextRefused)
+	if err := send("+393331234567", &types.ThrottledException{}); err == nil || errors.Is(err, notify.ErrTextRefused) {
+		t.Errorf("too many requests: %v", err)
 	}
 }

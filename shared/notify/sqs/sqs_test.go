@@ -7,6 +7,7 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"ferry/shared/boot/expect"
 	"ferry/shared/notify/sqs"
 )
 
@@ -30,9 +31,7 @@ func TestMessageIsHiddenForWholeSecondsWithinTheBounds(t *testing.T) {
 		24 * time.Hour:          12*3600 - 900,
 	} {
 		var c client
-		if err := (sqs.Queue{Client: &c, URL: "u"}).Delay(t.Context(), "r", wait); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoErr(t, sqs.Queue{Client: &c, URL: "u"}.Delay(t.Context(), "r", wait))
 		if c.asked.VisibilityTimeout != want || *c.asked.ReceiptHandle != "r" || *c.asked.QueueUrl != "u" {
 			t.Errorf("%s became %d s: %+v", wait, c.asked.VisibilityTimeout, c.asked)
 		}

@@ -11,54 +11,52 @@ import (
 
 func TestParseReadsGoodAddresses(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name    string
-		address string
-		want    server
-	}{
-		{"smtp means STARTTLS on port 587", "smtp://mx.example.org", server{"mx.example.org", 587, "", "", startTLS}},
-		{"smtps means TLS on port 465", "smtps://mx.example.org/", server{"mx.example.org", 465, "", "", implicitTLS}},
-		{"a port and a login are taken", "smtp://ann%40example.org:p%3Aw%2Fd@mx.example.org:2525", server{"mx.example.org", 2525, "ann@example.org", "p:w/d", startTLS}},
-		{"a loopback host needs no TLS", "smtp://127.0.0.1:1025", server{"127.0.0.1", 1025, "", "", noTLS}},
-		{"a loopback host may be IPv6 and take a password", "smtp://u:p@[::1]:1025", server{"::1", 1025, "u", "p", noTLS}},
-		{"a loopback host may have TLS", "smtp://localhost?tls=on", server{"localhost", 587, "", "", startTLS}},
-		{"TLS can be left out in a closed network", "smtp://relay:25?tls=off", server{"relay", 25, "", "", noTLS}},
-	}
-	for _, tt := range tests {
-		if got, err := parse(tt.address); err != nil || got != tt.want {
-			t.Errorf("%s: got %+v, %v", tt.name, got, err)
+	for address, want := range map[string]server{
+		// smtp means STARTTLS on port 587, smtps TLS on port 465
+		"smtp://mx.example.org":   {host: "mx.example.org", port: 587},
+		"smtps://mx.example.org/": {host: "mx.example.org", port: 465, security: implicitTLS},
+		// a port and a login are taken
+		"smtp://ann%40example.org:p%3Aw%2Fd@mx.example.org:2525": {
+			host: "mx.example.org", port: 2525, user: "ann@example.org", password: "p:w/d",
+		},
+		// a loopback host needs no TLS, even for a password, but may have it
+		"smtp://127.0.0.1:1025":   {host: "127.0.0.1", port: 1025, security: noTLS},
+		"smtp://u:p@[::1]:1025":   {host: "::1", port: 1025, user: "u", password: "p", security: noTLS},
+		"smtp://localhost?tls=on": {host: "localhost", port: 587},
+		// TLS can be left out in a closed network
+		"smtp://relay:25?tls=off": {host: "relay", port: 25, security: noTLS},
+	} {
+		if got, err := parse(address); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v", address, got, err)
 		}
 	}
 }
 
 func TestParseRefusesBadAddresses(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, address, says string }{
-		{"an empty one", "", "must begin with smtp://"},
-		{"a host alone", "mx.example.org:587", "must begin with smtp://"},
-		{"another protocol", "https://mx.example.org", "must begin with smtp://"},
-		{"no host", "smtp://:587", "names no host"},
-		{"a port out of range", "smtp://mx.example.org:70000", "not from 1 to 65535"},
-		{"a path", "smtp://mx.example.org/path", "after the host"},
-		{"an unknown option", "smtp://mx.example.org?starttls=no", "only ?tls=on or ?tls=off"},
-		{"an unknown value", "smtp://mx.example.org?tls=maybe", "only ?tls=on or ?tls=off"},
-		{"smtps without TLS", "smtps://mx.example.org?tls=off", "contradict"},
-		{"a user without password", "smtp://ann@mx.example.org", "both user and password"},
-		{"a password in the open", "smtp://ann:s3cret@mx.example.org?tls=off", "no password is sent"},
-		{"a slash in the password", "smtp://ann:s3/cret@mx.example.org", "percent-encoded"},
-		{"a hash in the password", "smtp://ann:5#s3cret@mx.example.org", "percent-encoded"},
-		{"a question mark in the password", "smtp://ann:5?s3cret@mx.example.org", "percent-encoded"},
-		{"a bad escape in the password", "smtp://ann:s3cret%zz@mx.example.org", "percent-encoded"},
-		{"a space in the password", "smtp://ann:s3 cret@mx.example.org", "percent-encoded"},
-	}
-	for _, tt := range tests {
-		_, err := New(tt.address)
-		if err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Fatalf("%s: got %v", tt.name, err)
+	for address, says := range map[string]string{
+		"":                                         "must begin with smtp://",  // an empty one
+		"mx.example.org:587":                       "must begin with smtp://",  // a host alone
+		"smtp://:587":                              "names no host",            // no host
+		"smtp://mx.example.org:70000":              "not from 1 to 65535",      // a port out of range
+		"smtp://mx.example.org/path":               "after the host",           // a path
+		"smtp://mx.example.org?starttls=no":        "only ?tls=on or ?tls=off", // an unknown option
+		"smtp://mx.example.org?tls=maybe":          "only ?tls=on or ?tls=off", // an unknown value
+		"smtps://mx.example.org?tls=off":           "contradict",               // smtps without TLS
+		"smtp://ann@mx.example.org":                "both user and password",   // a user without password
+		"smtp://ann:s3cret@mx.example.org?tls=off": "no password is sent",      // a password in the open
+		"smtp://ann:s3/cret@mx.example.org":        "percent-encoded",          // a slash in the password
+		"smtp://ann:5#s3cret@mx.example.org":       "percent-encoded",          // a hash in the password
+		"smtp://ann:5?s3cret@mx.example.org":       "percent-encoded",          // a question mark in the password
+		"smtp://ann:s3cret%zz@mx.example.org":      "percent-encoded",          // a bad escape in the password
+	} {
+		_, err := New(address)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Fatalf("%s: got %v", address, err)
 		}
 		for _, secret := range []string{"s3", "cret", "ann"} {
 			if strings.Contains(err.Error(), secret) {
-				t.Errorf("%s: %q in the error: %v", tt.name, secret, err)
+				t.Errorf("%s: %q in the error: %v", address, secret, err)
 			}
 		}
 	}
