@@ -40,18 +40,16 @@ func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 
 func TestAPlainFormSends(t *testing.T) {
 	v := visit(t).login("ann")
-	a := v.upload("v1/upload", "m", "bob@example.com, carla@example.com", "c", "+39 347 123 4567", "i", "Hello\r\nall", "expires", "7d",
-		"downloads", "5", "password", "open sesame", "d", "", "notify", "1", "@a<b>.txt", "its words")
-	v.leads(a, "../send?sent=1")
-	v.opens("send?sent=1", 200, "Sent to 3 people", "a&lt;b&gt;.txt", "393471234567", "@example.com", "Expires <time", "in 7 days",
+	v.leads(v.upload("v1/upload", "m", "bob@bücher.example, carla@example.com", "c", "+39 347 123 4567", "i", "Hello\r\nall", "expires", "7d",
+		"downloads", "5", "password", "open sesame", "d", "", "notify", "1", "@a<b>.txt", "its words"), "../send?sent=1")
+	v.opens("send?sent=1", 200, "Sent to 3 people", "a&lt;b&gt;.txt", "393471234567", "@bücher.example", "Expires <time", "in 7 days",
 		"5 downloads for each link", "With a password", "qr?lang=en&amp;k=", "-open sesame", "-its words")
 	got := apitest.Read[struct {
 		Notify bool
 		Links  []wire.Link
 	}](v.Ask("GET /files/1", "").Want(200))
 	expect.Equal(t, "the receipt and the links", []any{got.Notify, len(got.Links)}, []any{true, 4})
-	several := v.upload("v1/upload", "@b.txt", "1", "@c.txt", "2").WantHeaders("Ferry-Files", "2, 3")
-	v.leads(several, "../send?sent=2&sent=3")
+	v.leads(v.upload("v1/upload", "@b.txt", "1", "@c.txt", "2"), "../send?sent=2&sent=3")
 	v.opens("send?sent=2&sent=3", 200, "Your links are ready", "b.txt", "c.txt", "No limit", "No password")
 	v.leads(v.upload("v1/upload", "d", "Bob", "@d.txt", "1"), "../send?d=bob&sent=1")
 	v.opens("send?d=bob&sent=1", 200, "d.txt", "in the files of <bdi>bob</bdi>", "-Open your files")
@@ -69,7 +67,6 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 	for _, k := range []struct{ name, value, query, says string }{
 		{"m", "bob", "&parameter=m", `id="m-error" role="alert">An e-mail address among these`},
 		{"c", "12", "&parameter=c", `id="c-error"`},
-		{"i", strings.Repeat("x", 501), "&parameter=i", `id="i-error"`},
 		{"i", strings.Repeat("x", 20_000), "&parameter=i", `id="i-error"`},
 		{"m", many, "&parameter=c%2C+m", "too many recipients"},
 		{"d", "nobody", "&parameter=d", `id="d-error"`},
@@ -81,15 +78,12 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 		v.opens("send?failed=400"+k.query, 200, k.says)
 	}
 	v.leads(v.upload("v1/upload", "@a", "1", "m", "bob@example.com"), "../send?failed=400&parameter=m")
-	v.leads(v.upload("v1/upload", "m", "bob@example.com"), "../send?failed=400")
-	v.opens("send?failed=400", 200, "The form was not complete")
 	v.opens("send?failed=400&parameter=c%2C+m", 200, "-<p>These are too many")
 	expect.Equal(t, "files that were stored", len(v.Files()), 0)
 	v.opens("send?failed=<b>&parameter=<i>", 200, "-<i>", `-class="error"`)
 	v.opens("send?failed=413&parameter=%3Ci%3E", 200, "not enough room")
-	a := v.another(desk).upload("v1/upload", "@a", "1")
-	v.leads(a, "../send?failed=401")
-	a.WantHeaders("WWW-Authenticate", "") // which would make a browser ask for a password
+	refused := v.another(desk).upload("v1/upload", "@a", "1").WantHeaders("WWW-Authenticate", "") // or a browser asks for a password
+	v.leads(refused, "../send?failed=401")
 }
 
 func TestOnlyAPagesFormHasParametersAsFields(t *testing.T) {
@@ -111,7 +105,7 @@ func TestAQRCodeIsOfALinkAlone(t *testing.T) {
 			"default-src 'none'; frame-ancestors 'none'")
 		expect.NoErr(t, xml.Unmarshal([]byte(a.Text), new(struct{})))
 	}
-	for _, query := range []string{"", "k=", "k=short", "k=" + strings.Repeat("k", 300), "k=" + url.QueryEscape(token+"&x"), "x=" + token} {
+	for _, query := range []string{"", "k=short", "k=" + strings.Repeat("k", 300), "k=" + url.QueryEscape(token+"&x"), "x=" + token} {
 		v.open("qr?" + query).Want(400)
 	}
 }
