@@ -72,48 +72,15 @@ func begin(t *testing.T) check {
 }
 
 // by is the credential of a name and a password.
-func by(name, password, from string) identity.Credential {
-	return identity.Credential{Kind: identity.Form, Name: name, Password: password, Source: from}
+func by(name, password string) identity.Credential {
+	return identity.Credential{Kind: identity.Form, Name: name, Password: password, Source: source}
 }
 
-// try logs in, and returns the kind of the fault and when to retry.
-func (c check) try(t *testing.T, name, password, from string) (fault.Kind, time.Duration) {
+// login logs in with a password.
+func (c check) login(t *testing.T, name, password string) error {
 	t.Helper()
-	_, _, err := c.Login(t.Context(), by(name, password, from))
-	if err == nil {
-		return okay, 0
-	}
-	f := fault.Of(err)
-	if f == nil {
-		t.Fatalf("the login fails with %v", err)
-	}
-	return f.Kind, f.After
-}
-
-const okay fault.Kind = -1
-
-// want checks how a login ends.
-func (c check) want(t *testing.T, kind fault.Kind, name, password, from string) {
-	t.Helper()
-	if k, after := c.try(t, name, password, from); k != kind {
-		t.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, from, k, after, kind)
-	}
-}
-
-// wantWait checks that a login is refused for this long.
-func (c check) wantWait(t *testing.T, wait time.Duration, name, password, from string) {
-	t.Helper()
-	if k, after := c.try(t, name, password, from); k != fault.TooMany || after != wait {
-		t.Errorf("%s with %q from %s: %v, wait %v, want %v", name, password, from, k, after, wait)
-	}
-}
-
-// fail logs in n times, each time with another wrong password.
-func (c check) fail(t *testing.T, name string, n int, from string) {
-	t.Helper()
-	for i := range n {
-		c.want(t, fault.Unauthorized, name, fmt.Sprint("wrong", i), from)
-	}
+	_, _, err := c.Login(t.Context(), by(name, password))
+	return err
 }
 
 func TestFailedLoginsLookAlike(t *testing.T) {
@@ -123,12 +90,12 @@ func TestFailedLoginsLookAlike(t *testing.T) {
 	for name, password := range map[string]string{
 		"alice": "wrong", "nobody": right, "off": right, "../x": right, "": "", "new": "wrong",
 	} {
-		_, _, err := c.Login(t.Context(), by(name, password, source))
+		err := c.login(t, name, password)
 		expect.Fault(t, name, err, fault.Unauthorized)
 		said[fault.Of(err).Detail] = true
 	}
 	expect.Equal(t, "different answers", len(said), 1)
-	_, _, err := c.Login(t.Context(), by("new", right, source))
+	err := c.login(t, "new", right)
 	if !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "/auth/first") {
 		t.Errorf("a temporary password gives %v", err)
 	}
@@ -138,7 +105,7 @@ func TestBearerIsValidForItsTimeAndUser(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	login := func() string {
-		_, bearer, err := c.Login(t.Context(), by("ALICE", right, source))
+		_, bearer, err := c.Login(t.Context(), by("ALICE", right))
 		must(t, err)
 		return bearer
 	}
@@ -189,7 +156,7 @@ func TestLoginRenewsAWeakerHash(t *testing.T) {
 	must(t, err)
 	must(t, c.users.SetPassword(t.Context(), "alice", hash(t, weak, right), users.Active))
 	for range 2 {
-		c.want(t, okay, "alice", right, source)
+		must(t, c.login(t, "alice", right))
 		renewed := get(t, c.users, "alice").Password
 		if !strings.Contains(renewed, "$m=64,t=1,p=1$") {
 			t.Errorf("the hash is still %q", renewed)
@@ -216,12 +183,17 @@ func TestWaitDoesNotRevealWhoExists(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for _, name := range []string{"alice", "ALICE@x", "nobody", "off", "new"} {
-		c.fail(t, name, 5, source)
-		c.wantWait(t, time.Second, name, right, source)
+		for i := range 5 {
+			expect.Fault(t, name, c.login(t, name, fmt.Sprint("wrong", i)), fault.Unauthorized)
+		}
+		err := c.login(t, name, right)
+		expect.Fault(t, name+" at once", err, fault.TooMany)
+		expect.Equal(t, "the wait of "+name, fault.Of(err).After, time.Second)
 	}
 	c.advance(time.Second)
-	for name, want := range map[string]fault.Kind{"alice": okay, "nobody": fault.Unauthorized, "off": fault.Unauthorized, "new": fault.Unauthorized} {
-		c.want(t, want, name, right, source) // after the wait
+	must(t, c.login(t, "alice", right))
+	for _, name := range []string{"nobody", "off", "new"} {
+		expect.Fault(t, name+" after the wait", c.login(t, name, right), fault.Unauthorized)
 	}
 }
 
@@ -240,7 +212,7 @@ func TestSourceIsAnAddressOrAnIPv6Network(t *testing.T) {
 func TestCredentialIsReadFromTheHeader(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	_, bearer, err := c.Login(t.Context(), by("alice", right, source))
+	_, bearer, err := c.Login(t.Context(), by("alice", right))
 	must(t, err)
 	encode := func(s string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(s)) }
 	good := map[string]string{
@@ -295,7 +267,7 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 func TestFirstAccessTakesATemporaryPasswordAndNoBearer(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	_, bearer, err := c.Login(t.Context(), by("alice", right, source))
+	_, bearer, err := c.Login(t.Context(), by("alice", right))
 	must(t, err)
 	r := httptest.NewRequest("POST", "/", nil)
 	r.SetBasicAuth("new", right)

@@ -137,7 +137,6 @@ func TestEveryCallOfAPageIsOneOfTheInterface(t *testing.T) {
 			if got := v.send(request, "{}", "Origin", v.Root, "Sec-Fetch-Site", "same-origin"); got.Code >= 404 {
 				t.Errorf("%s: %d", request, got.Code)
 			}
-			v.send(request, "{}", "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site").Want(403)
 		}
 	}
 	if calls < 9 {

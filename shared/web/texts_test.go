@@ -120,21 +120,15 @@ func TestTheLanguagesHaveTheSameTexts(t *testing.T) {
 	for _, lang := range texts.Tags() {
 		texts := textsOf(t, lang)
 		for key, want := range english {
-			got, ok := texts[key]
-			if !ok {
-				t.Errorf("%s: the text %s is missing", lang, key)
-				continue
-			}
-			for i := range want {
-				if strings.TrimSpace(got[i]) == "" || parts(got[i]) != parts(want[i]) {
-					t.Errorf("%s: the text %s is %q, in English %q", lang, key, got[i], want[i])
+			for i, got := range texts[key] {
+				if strings.TrimSpace(got) == "" || parts(got) != parts(want[i]) {
+					t.Errorf("%s: the text %s is %q, in English %q", lang, key, got, want[i])
 				}
 			}
+			delete(texts, key)
 		}
 		for key := range texts {
-			if _, ok := english[key]; !ok {
-				t.Errorf("%s: the text %s is not one of English", lang, key)
-			}
+			t.Errorf("%s: the text %s is not one of English", lang, key)
 		}
 	}
 }

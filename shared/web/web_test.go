@@ -207,24 +207,18 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 // TestAnAddressOfTheInterfaceIsNoPage has what a program may ask for by mistake.
 func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 	v := visit(t)
-	for _, request := range []string{"GET v1", "GET v1/nothing", "GET v1/login", "PUT login", "DELETE login",
-		"POST static/x/style.css", "POST "} {
+	for _, request := range []string{"GET v1", "GET v1/login", "PUT login", "POST static/x/style.css", "POST "} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
-	for _, request := range []string{"GET nothing", "GET LOGIN", "GET login.html", "GET %2e%2e", "POST nothing", "POST requests", "GET logout"} {
+	for _, request := range []string{"GET nothing", "GET LOGIN", "GET %2e%2e", "POST nothing", "POST requests", "GET logout"} {
 		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "text/html; charset=utf-8")
 	}
 	for path, page := range map[string]string{
-		"login/": "./../login", "files/?x=%2F&y": "./../files?x=%2F&y", "l//": "./../../l", "a/b": "./../missing",
-		"a%20b/": "./../a%20b", "/": "./../missing", "a/b/c/": "./../../../missing", "//a.example/": "./../../../a.example",
+		"files/?x=%2F&y": "./../files?x=%2F&y", "l//": "./../../l", "a%20b/": "./../a%20b", "/": "./../missing",
+		"a/b/c/": "./../../../missing", "//a.example/": "./../../../a.example",
 	} {
 		v.leads(v.open(path), page)
 		v.send("GET "+path, "", "Accept", "*/*").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
-	}
-	for _, path := range []string{"", "login", "nothing"} {
-		get := v.open(path)
-		head := v.send("HEAD "+path, "").Want(get.Code).WantHeaders("Content-Type", get.Header.Get("Content-Type"))
-		expect.Equal(t, "the body of HEAD", head.Text, "")
 	}
 }
 

@@ -103,16 +103,3 @@ func TestAnAccountIsLookedAfter(t *testing.T) {
 		opens(b, "#password")
 	})
 }
-
-func TestMailsAreStoppedAndResumed(t *testing.T) {
-	each(t, true, func(_ *testing.T, s *apitest.Server, b *browsertest.Tab) {
-		s.As("alice").Upload("file=a&m=ann@example.com", "a")
-		all := linksIn(s.Mail())
-		b.Visit(all[len(all)-1])
-		b.WaitText("ann@example.com")
-		b.Seen("stop")
-		b.Press("main form button")
-		b.Seen("stopped")
-		b.Press("main form button")
-	})
-}
