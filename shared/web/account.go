@@ -19,12 +19,9 @@ type accountPage struct {
 	Tokens  []wire.Token  // for programs
 	Made    wire.Token    // the token just made, shown this once
 	Want    wire.NewToken // the new token as typed
-	Wrong   wrongAccount
+	Wrong   struct{ Name, Token, Old, New string } // what is wrong with the entries in the page's forms
 	Note    alert
 }
-
-// wrongAccount says what is wrong with the entries in the page's forms.
-type wrongAccount struct{ Name, Token, Old, New string }
 
 func (v *visit) showAccount() error {
 	p := accountPage{}

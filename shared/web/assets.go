@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"mime"
 	"net/http"
 	"path"
 	"regexp"
@@ -66,10 +65,7 @@ func newAssets(look service.Look) *assets {
 // kindOf returns the media type of a file. Package mime would also consult the machine's own list.
 func kindOf(name string) string {
 	kinds := map[string]string{".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-	if kind := kinds[path.Ext(name)]; kind != "" {
-		return kind + "; charset=utf-8"
-	}
-	return mime.TypeByExtension(path.Ext(name))
+	return kinds[path.Ext(name)] + "; charset=utf-8"
 }
 
 // withoutComments drops the comments of a script, a third of what browsers would otherwise load. A comment to

@@ -47,10 +47,7 @@ type shownLink struct {
 // panel gets a file from the API.
 func (v *visit) panel(id string, list filesPage) (*panel, error) {
 	v.again = v.gone
-	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
-		id = "0" // no file has this id
-	}
-	at := "GET /files/" + id
+	at := "GET /files/" + url.PathEscape(id)
 	if list.Backup {
 		at += "?area=backup"
 	}
@@ -92,14 +89,14 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 	s := shownLink{Link: l, Number: number}
 	s.EndsEarly = !l.Expires.IsZero() && l.Expires != p.Expires
 	s.Live = l.State != string(links.Ended) && l.State != string(links.Deleted)
-	var m message
+	var m wire.Notification
 	for _, n := range p.Notifications {
 		if n.ID == l.ID {
-			m = messageOf(n)
-			if n.State == string(notify.Failed) {
-				s.Problem = v.WhyMissing(n.LastError)
-			}
+			m = n
 		}
+	}
+	if m.State == string(notify.Failed) {
+		s.Problem = v.WhyMissing(m.LastError)
 	}
 	var left time.Duration
 	if !l.Expires.IsZero() {

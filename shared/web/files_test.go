@@ -110,7 +110,7 @@ func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {
 		`data-call="POST v1/files/1/links"`, `data-call="PATCH v1/files/1/links/own"`, `data-call="POST v1/files/1/links/own/renew"`,
 		`href="files?search=x"`, "In 7 days", "Remove the password", `src="qr?`, `-">Never<`)
 	v.opens(pageOf(v.LinksOf(v.Newest("ann"))[1]), 200, `<blockquote dir="auto">&lt;i&gt;all`, `<bdi>&lt;b&gt;&#34;x&#34;.txt</bdi>`, `-<b>"`, "-<i>all")
-	for _, query := range []string{"id=2", "id=x", "id=-1", "id=1&area=backup"} {
+	for _, query := range []string{"id=2", "id=x", "id=-1", "id=1&area=backup", "id=1%2Flinks", "id=.."} {
 		v.opens("files?"+query, 404, "no longer here")
 	}
 	v.another(desk).login("bob").open("files?id=1").Want(404)

@@ -20,9 +20,6 @@ type guestPage struct {
 	Done   bool       // something has just been sent
 }
 
-// Token returns the token of the request's link.
-func (p guestPage) Token() string { return p.Query.Get("k") }
-
 // Again returns the query of the page.
 func (p guestPage) Again() template.URL { return template.URL(p.Query.Encode()) }
 

@@ -19,7 +19,7 @@ type outcome struct {
 // outcomes returns the words in order of priority: if several apply, a file's row shows the first.
 func outcomes() []string {
 	return []string{
-		"failed", "bounced", "downloaded", "sending", "waiting", "delivered", "sent", "unread", "used-up", "expired", "ended",
+		"failed", "bounced", "downloaded", "sending", "waiting", "delivered", "sent", unread, "used-up", "expired", "ended",
 		"new", "live",
 	}
 }
@@ -50,27 +50,19 @@ func (p page) Became(o outcome) string {
 	return p.T("became." + o.word)
 }
 
-// message is the state of the message that brought a link.
-type message struct {
-	state           string // of package notify; empty if it is unknown, or there was no message
-	sent, delivered bool
-	unread          bool // it was not looked up
-}
-
-// messageOf returns the state of a message, from what the API says about it.
-func messageOf(n wire.Notification) message {
-	return message{state: n.State, sent: !n.Sent.IsZero(), delivered: !n.Delivered.IsZero()}
-}
+// unread is the state of a message that was not looked up.
+const unread = "unread"
 
 // soon is how long before its end an unused link is shown with a warning.
 const soon = 2 * 24 * time.Hour
 
-// became returns what became of a link.
-func became(state links.State, to string, downloads int64, m message, left time.Duration) outcome {
+// became returns what became of a link. The state of the message that brought it is empty if it is
+// unknown, or if there was no message.
+func became(state links.State, to string, downloads int64, m wire.Notification, left time.Duration) outcome {
 	switch {
-	case m.state == string(notify.Failed) && m.sent:
+	case m.State == string(notify.Failed) && !m.Sent.IsZero():
 		return outcome{word: "bounced"}
-	case m.state == string(notify.Failed):
+	case m.State == string(notify.Failed):
 		return outcome{word: "failed"}
 	case state == links.UsedUp:
 		return outcome{word: "used-up"}
@@ -84,13 +76,13 @@ func became(state links.State, to string, downloads int64, m message, left time.
 		return outcome{"downloaded", downloads}
 	case to == "":
 		return outcome{word: "live"}
-	case m.state == string(notify.Queued), m.state == string(notify.Sending):
+	case m.State == string(notify.Queued), m.State == string(notify.Sending):
 		return outcome{word: "sending"}
-	case left > 0 && left < soon, m.state == "" && !m.unread:
+	case left > 0 && left < soon, m.State == "":
 		return outcome{word: "waiting"}
-	case m.unread:
-		return outcome{word: "unread"}
-	case m.delivered:
+	case m.State == unread:
+		return outcome{word: unread}
+	case !m.Delivered.IsZero():
 		return outcome{word: "delivered"}
 	}
 	return outcome{word: "sent"}

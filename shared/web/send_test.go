@@ -43,7 +43,7 @@ func TestAPlainFormSends(t *testing.T) {
 	v.leads(v.upload("v1/upload", "m", "bob@bücher.example, carla@example.com", "c", "+39 347 123 4567", "i", "Hello\r\nall", "expires", "7d",
 		"downloads", "5", "password", "open sesame", "d", "", "notify", "1", "@a<b>.txt", "its words"), "../send?sent=1")
 	v.opens("send?sent=1", 200, "Sent to 3 people", "a&lt;b&gt;.txt", "393471234567", "@bücher.example", "Expires <time", "in 7 days",
-		"5 downloads for each link", "With a password", "qr?lang=en&amp;k=", "-open sesame", "-its words")
+		"5 downloads for each link", "With a password", "qr?k=", `&amp;lang=en" width="296"`, "-open sesame", "-its words")
 	got := apitest.Read[struct {
 		Notify bool
 		Links  []wire.Link
@@ -53,7 +53,7 @@ func TestAPlainFormSends(t *testing.T) {
 	v.opens("send?sent=2&sent=3", 200, "Your links are ready", "b.txt", "c.txt", "No limit", "No password")
 	v.leads(v.upload("v1/upload", "d", "Bob", "@d.txt", "1"), "../send?d=bob&sent=1")
 	v.opens("send?d=bob&sent=1", 200, "d.txt", "in the files of <bdi>bob</bdi>", "-Open your files")
-	v.opens("send?sent=1&language=de", 200, "qr?lang=de&amp;k=", `v1/download/file?lang=de&amp;k=`)
+	v.opens("send?sent=1&language=de", 200, `&amp;lang=de" width="296"`, `v1/download/file?lang=de&amp;k=`)
 	v.open("send?sent=99").Want(404)
 	v.open("send?sent=..%2Fme").Want(400)
 }

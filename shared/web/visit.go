@@ -250,12 +250,7 @@ func (v *visit) wrong(err error) string {
 	case f.Kind == fault.TooMany:
 		return v.T("error.wait", v.Wait(f.After))
 	}
-	for _, key := range []string{"error.parameter." + f.Parameter, fmt.Sprintf("error.%d", f.Kind)} {
-		if v.has(key) {
-			return v.T(key)
-		}
-	}
-	return v.T("error.internal")
+	return v.first("error.parameter."+f.Parameter, fmt.Sprintf("error.%d", f.Kind))
 }
 
 var pageAddress = lazy.Regexp(`^[a-z]+(\?[A-Za-z0-9._~%&=+-]*)?$`)

@@ -76,6 +76,16 @@ func (w words) T(key string, args ...any) string {
 	return fmt.Sprintf(text[0], args...)
 }
 
+// first returns the first text that one of these keys has, or else that something went wrong.
+func (w words) first(keys ...string) string {
+	for _, key := range keys {
+		if w.has(key) {
+			return w.T(key)
+		}
+	}
+	return w.T("error.internal")
+}
+
 func (w words) has(key string) bool { return w.own[key] != word{} }
 
 // N writes a number with the things that a key names.
