@@ -377,7 +377,7 @@ func (v *visit) gone(status int, wrong error) error {
 	if fault.Is(wrong, fault.NotFound) || fault.Is(wrong, fault.Invalid) {
 		return v.show(http.StatusNotFound, "gone", nil)
 	}
-	return v.showError(status, v.wrong(wrong))
+	return v.showError(status, wrong)
 }
 
 // Part returns a percentage of a number.

@@ -72,7 +72,7 @@ func (v *visit) requestOf(q url.Values, password string) (p guestPage, err error
 	return p, err
 }
 
-// isLocked reports whether a request wants a password, or a different one.
+// isLocked reports whether a link works, but wants a password, or a different one.
 func isLocked(err error) bool {
 	_, dead := errors.AsType[links.State](err)
 	return fault.Is(err, fault.Unauthorized) && !dead

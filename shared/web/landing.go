@@ -24,21 +24,21 @@ type landingPage struct {
 	// Link is the link's address in the API, relative to the page, and at the same below wire.Prefix.
 	// Download is the address that begins a download.
 	Link, at, Download string
-	Curl           string // the command that downloads it
-	Preview        string // image, film, sound or text; empty if there is none
-	Text           string // its first lines
-	Locked         bool   // the password is missing
-	Closed         bool   // a bundle whose content is hidden because its link has a limit
-	Wrong          string
-	Query          url.Values // of this page
-	Bundle         *bundlePage
+	Curl               string // the command that downloads it
+	Preview            string // image, film, sound or text; empty if there is none
+	Text               string // its first lines
+	Locked             bool   // the password is missing
+	Closed             bool   // a bundle whose content is hidden because its link has a limit
+	Wrong              string
+	Query              url.Values // of this page
+	Bundle             *bundlePage
 }
 
 // landing shows a link to whoever opens it. It counts nothing and uses up no download.
 func (v *visit) landing() error {
 	q := v.r.URL.Query()
 	p, err := v.link(q)
-	if _, dead := errors.AsType[links.State](err); fault.Is(err, fault.Unauthorized) && !dead && q.Has("claim") {
+	if isLocked(err) && q.Has("claim") {
 		q.Del("claim") // the claim has ended; the link has not
 		return v.to("l", q)
 	}
@@ -127,7 +127,7 @@ func (v *visit) deadOf(kind string, status int, wrong error) error {
 	case fault.Is(wrong, fault.Invalid), ok && !v.has("dead."+why+".title"):
 		why = kind + "unknown"
 	case !ok:
-		return v.showError(status, v.wrong(wrong))
+		return v.showError(status, wrong)
 	}
 	over, _ := errors.AsType[links.Over](wrong)
 	return v.show(status, "dead", deadPage{why, over.Sender, param.Time(over.Since)})

@@ -229,15 +229,15 @@ func (v *visit) writeError(w http.ResponseWriter, r *http.Request, status int) e
 		v.again = nil
 		return again(status, v.err)
 	}
-	wrong := v.wrong(v.err)
-	if key := fmt.Sprintf("error.%d", status); v.err == nil && v.has(key) { // it was refused before it reached a view
-		wrong = v.T(key)
-	}
-	return v.showError(status, wrong)
+	return v.showError(status, v.err)
 }
 
 // showError shows a page that says what went wrong.
-func (v *visit) showError(status int, wrong string) error {
+func (v *visit) showError(status int, err error) error {
+	wrong := v.wrong(err)
+	if err == nil { // it was refused before it reached a view
+		wrong = v.first(fmt.Sprintf("error.%d", status))
+	}
 	return v.show(status, "error", map[string]any{"Status": status, "Wrong": wrong})
 }
 

@@ -7,6 +7,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -93,10 +94,12 @@ func (v *visit) home() error {
 	}
 	base := v.ports.Base(v.r.Context())
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, err := v.w.Write([]byte("This is " + v.ports.Look.Title() + ", a file-transfer service.\n\n" +
-		"Upload:    curl -u USER -F file=@FILE " + base + "/upload\n" +
-		"List:      curl -u USER " + base + "/download/list\n" +
-		"Interface: " + base + "/openapi.json\n"))
+	_, err := fmt.Fprintf(v.w, `This is %s, a file-transfer service.
+
+Upload:    curl -u USER -F file=@FILE %[2]s/upload
+List:      curl -u USER %[2]s/download/list
+Interface: %[2]s/openapi.json
+`, v.ports.Look.Title(), base)
 	return err
 }
 
