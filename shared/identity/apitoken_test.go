@@ -52,28 +52,29 @@ func (c check) names(t *testing.T) (all []string) {
 func TestATokenIsGoodForAsLongAsItSays(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		want    identity.APIToken
+		scope   identity.Scope
+		idle    int64           // in seconds, for a login
 		expires time.Duration   // if set
 		uses    []time.Duration // since the token was made
 		ends    time.Duration
 		margin  time.Duration // as uses are recorded daily
 	}{
 		"a token that nobody uses": {
-			want: identity.APIToken{Scope: identity.ScopeUpload}, ends: 365 * day, margin: day,
+			scope: identity.ScopeUpload, ends: 365 * day, margin: day,
 		},
 		"a token that is used": {
-			want: identity.APIToken{Scope: identity.ScopeAll},
-			uses: []time.Duration{300 * day, 600 * day}, ends: 965 * day, margin: day,
+			scope: identity.ScopeAll,
+			uses:  []time.Duration{300 * day, 600 * day}, ends: 965 * day, margin: day,
 		},
 		"a token that expires": {
-			want: identity.APIToken{Scope: identity.ScopeDownload}, expires: time.Hour,
+			scope: identity.ScopeDownload, expires: time.Hour,
 			uses: []time.Duration{time.Minute}, ends: time.Hour,
 		},
 		"a token that expires late, unused": {
-			want: identity.APIToken{Scope: identity.ScopeDownload}, expires: 1000 * day, ends: 365 * day, margin: day,
+			scope: identity.ScopeDownload, expires: 1000 * day, ends: 365 * day, margin: day,
 		},
 		"the login of a device": {
-			want: identity.APIToken{Scope: identity.ScopeAccount, Idle: 90 * 24 * 3600},
+			scope: identity.ScopeAccount, idle: 90 * 24 * 3600,
 			uses: []time.Duration{89 * day}, ends: 179 * day, margin: day,
 		},
 	} {
@@ -81,14 +82,14 @@ func TestATokenIsGoodForAsLongAsItSays(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			made := c.now()
-			tt.want.Name = "a"
+			want := identity.APIToken{Name: "a", Scope: tt.scope, Idle: tt.idle}
 			if tt.expires != 0 {
-				tt.want.Expires = made.Add(tt.expires).Unix()
+				want.Expires = made.Add(tt.expires).Unix()
 			}
-			token, _ := c.token(t, tt.want)
+			token, _ := c.token(t, want)
 			for _, at := range tt.uses {
 				c.advance(made.Add(at).Sub(c.now()))
-				expect.Equal(t, fmt.Sprint("the scope after ", at), c.use(t, token), tt.want.Scope)
+				expect.Equal(t, fmt.Sprint("the scope after ", at), c.use(t, token), tt.scope)
 			}
 			c.advance(made.Add(tt.ends - time.Minute).Sub(c.now()))
 			expect.Equal(t, "the list a minute before the end", c.names(t), []string{"a"})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -87,9 +88,7 @@ func (v *visit) request(q question, failed *error) (*http.Request, error) {
 	for _, name := range []string{"Cookie", "Origin", "Sec-Fetch-Site", "User-Agent", "Accept-Language"} {
 		r.Header[name] = v.r.Header[name]
 	}
-	for name, values := range q.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, q.header)
 	r.Header.Set("Accept", cmp.Or(q.header.Get("Accept"), "application/json"))
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
