@@ -156,14 +156,14 @@ func TestTheLogoIsAnImageOfAModestSize(t *testing.T) {
 func TestSizesHaveUnits(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
-		"0": 0, "17": 17, "17B": 17, "5k": 5000, "5kB": 5000, "5 KB": 5000, "5KiB": 5120, "3M": 3e6, "3MiB": 3 << 20, " 5gb ": 5e9, "5GiB": 5 << 30,
-		"2TB": 2e12, "1Pi": 1 << 50, "9223372036854775807": 1<<63 - 1,
+		"0": 0, "17B": 17, "5 KB": 5000, "5KiB": 5120, "3M": 3e6, " 5gb ": 5e9, "2TB": 2e12, "1Pi": 1 << 50,
+		"9223372036854775807": 1<<63 - 1,
 	} {
 		if got, err := service.ParseSize(text); err != nil || got != want {
 			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "B", "GB", "-1", "1.5GB", "5iB", "5 XB", "1e9", "5GBB", "5G B", "9223372036854775808", "9224PB", "8192PiB", "１"} {
+	for _, text := range []string{"", "B", "-1", "1.5GB", "5iB", "5 XB", "5GBB", "9223372036854775808", "9224PB", "8192PiB", "１"} {
 		if got, err := service.ParseSize(text); err == nil {
 			t.Errorf("%q is %d", text, got)
 		}

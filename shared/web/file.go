@@ -102,7 +102,7 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 	if !l.Expires.IsZero() {
 		left = l.Expires.Sub(v.ports.Now())
 	}
-	s.Became = became(links.State(l.State), l.To, l.Used.Count, m, left)
+	s.Became = outcome{became(links.State(l.State), l.To, l.Used.Count, m, left), l.Used.Count}
 	if s.Became.word == "live" {
 		s.Became.word = "works"
 	}

@@ -307,7 +307,7 @@ func (v *visit) told(all [][]links.Link) (map[string]wire.Notification, error) {
 // tell adds who got a file, and what became of it.
 func (r *fileRow) tell(all []links.Link, told map[string]wire.Notification, now time.Time) {
 	var downloads int64
-	var each []outcome
+	var each []string
 	for _, l := range all {
 		if l.To != "" {
 			r.To = append(r.To, contact.Readable(l.To))
@@ -333,7 +333,7 @@ func (v *visit) addUploads(p *filesPage) error {
 	for i := range open.Uploads {
 		u := &open.Uploads[i]
 		u.sent = -1
-		if i >= measuredUploads || err != nil {
+		if i >= measuredUploads {
 			continue
 		}
 		if _, err := v.ask(question{at: "GET /uploads/" + u.ID}, u); err == nil { // otherwise it has just ended

@@ -56,53 +56,51 @@ const unread = "unread"
 // soon is how long before its end an unused link is shown with a warning.
 const soon = 2 * 24 * time.Hour
 
-// became returns what became of a link. The state of the message that brought it is empty if it is
-// unknown, or if there was no message.
-func became(state links.State, to string, downloads int64, m wire.Notification, left time.Duration) outcome {
+// became returns what became of a link, as a word. The state of the message that brought it is empty
+// if it is unknown, or if there was no message.
+func became(link links.State, to string, downloads int64, m wire.Notification, left time.Duration) string {
+	message := notify.State(m.State)
 	switch {
-	case m.State == string(notify.Failed) && !m.Sent.IsZero():
-		return outcome{word: "bounced"}
-	case m.State == string(notify.Failed):
-		return outcome{word: "failed"}
-	case state == links.UsedUp:
-		return outcome{word: "used-up"}
-	case state == links.Ended:
-		return outcome{word: "ended"}
-	case state.Over():
-		return outcome{word: "expired"}
-	case state.Waits():
-		return outcome{word: strings.ReplaceAll(string(state), " ", "-")}
+	case message == notify.Failed && !m.Sent.IsZero():
+		return "bounced"
+	case message == notify.Failed:
+		return "failed"
+	case link == links.UsedUp:
+		return "used-up"
+	case link == links.Ended:
+		return "ended"
+	case link.Over():
+		return "expired"
+	case link.Waits():
+		return strings.ReplaceAll(string(link), " ", "-")
 	case downloads > 0:
-		return outcome{"downloaded", downloads}
+		return "downloaded"
 	case to == "":
-		return outcome{word: "live"}
-	case m.State == string(notify.Queued), m.State == string(notify.Sending):
-		return outcome{word: "sending"}
-	case left > 0 && left < soon, m.State == "":
-		return outcome{word: "waiting"}
-	case m.State == unread:
-		return outcome{word: unread}
+		return "live"
+	case message == notify.Queued, message == notify.Sending:
+		return "sending"
+	case left > 0 && left < soon, message == "":
+		return "waiting"
+	case message == unread:
+		return unread
 	case !m.Delivered.IsZero():
-		return outcome{word: "delivered"}
+		return "delivered"
 	}
-	return outcome{word: "sent"}
+	return "sent"
 }
 
-// together returns what became of a file: the outcome of its links that has the highest priority. A
+// together returns what became of a file: the word of its links that has the highest priority. A
 // download by any link counts as one of the file.
-func together(all []outcome, downloads int64) outcome {
+func together(all []string, downloads int64) outcome {
 	if downloads > 0 {
-		all = append(all, outcome{"downloaded", downloads})
+		all = append(all, "downloaded")
 	}
-	rank := func(o outcome) int {
-		if i := slices.Index(outcomes(), o.word); i >= 0 {
+	rank := func(word string) int {
+		if i := slices.Index(outcomes(), word); i >= 0 {
 			return i
 		}
 		return slices.Index(outcomes(), "waiting") // a state that waits
 	}
-	first := slices.MinFunc(all, func(a, b outcome) int { return rank(a) - rank(b) })
-	if first.word == "downloaded" {
-		first.times = downloads
-	}
-	return first
+	first := slices.MinFunc(all, func(a, b string) int { return rank(a) - rank(b) })
+	return outcome{first, downloads}
 }

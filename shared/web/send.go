@@ -236,5 +236,5 @@ func (page) Readable(address string) string { return contact.Readable(address) }
 
 // Message returns what became of a message to a recipient.
 func (page) Message(n wire.Notification) outcome {
-	return became(links.Live, n.To, 0, n, 0)
+	return outcome{became(links.Live, n.To, 0, n, 0), 0}
 }
