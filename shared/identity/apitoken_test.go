@@ -16,7 +16,6 @@ import (
 	"ferry/shared/fault"
 	"ferry/shared/identity"
 	"ferry/shared/table"
-	"ferry/shared/users"
 )
 
 const day = 24 * time.Hour
