@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -88,8 +87,8 @@ func (v *visit) request(q question, failed *error) (*http.Request, error) {
 	for _, name := range []string{"Cookie", "Origin", "Sec-Fetch-Site", "User-Agent", "Accept-Language"} {
 		r.Header[name] = v.r.Header[name]
 	}
+	r.Header.Set("Accept", "application/json")
 	maps.Copy(r.Header, q.header)
-	r.Header.Set("Accept", cmp.Or(q.header.Get("Accept"), "application/json"))
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}

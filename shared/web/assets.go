@@ -11,11 +11,11 @@ import (
 	"math"
 	"net/http"
 	"path"
-	"regexp"
 	"strconv"
 	"sync"
 
 	"ferry/shared/api/param"
+	"ferry/shared/lazy"
 	"ferry/shared/service"
 )
 
@@ -74,10 +74,8 @@ func withoutComments(script []byte) []byte { return pieces().ReplaceAll(script, 
 
 // pieces matches template literals (\x60 is a back quote) and strings, which are kept, and comments with the space
 // before them.
-var pieces = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(\x60(?:[^\x60\\]|\\(?s:.))*\x60|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')` +
-		`|(?:^|\s+)//.*|\s*/\*(?s:.*?)\*/`)
-})
+var pieces = lazy.Regexp(`(\x60(?:[^\x60\\]|\\(?s:.))*\x60|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')` +
+	`|(?:^|\s+)//.*|\s*/\*(?s:.*?)\*/`)
 
 func packed(content []byte, level int) []byte {
 	var b bytes.Buffer

@@ -58,13 +58,13 @@ func (v *visit) panel(id string, list filesPage) (*panel, error) {
 	v.again = nil
 	p.Page, p.Close = list.Page("id", id), list.Page()
 	left := p.Expires.Sub(v.ports.Now())
-	for _, days := range []int{1, 7, 14, 30, 90} {
-		span := time.Duration(days) * 24 * time.Hour
-		if p.Expires.IsZero() || span < left {
-			p.Extends = append(p.Extends, strconv.Itoa(days)+"d")
+	for _, days := range []int64{1, 7, 14, 30, 90} {
+		text := strconv.FormatInt(days, 10) + "d"
+		if p.Expires.IsZero() || time.Duration(days)*24*time.Hour < left {
+			p.Extends = append(p.Extends, text)
 		}
-		if list.KeepDays == 0 || int64(days) <= list.KeepDays {
-			p.Lifetime = append(p.Lifetime, strconv.Itoa(days)+"d")
+		if list.KeepDays == 0 || days <= list.KeepDays {
+			p.Lifetime = append(p.Lifetime, text)
 		}
 	}
 	for i, l := range p.Links {

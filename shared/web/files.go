@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -98,9 +99,7 @@ func picked(q url.Values, names ...string) url.Values {
 // changed returns a query with some values changed, with its question mark.
 func changed(query url.Values, pairs ...string) string {
 	q := url.Values{}
-	for name := range query {
-		q.Set(name, query.Get(name))
-	}
+	maps.Copy(q, query)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		q.Set(pairs[i], pairs[i+1])
 		if pairs[i+1] == "" {
