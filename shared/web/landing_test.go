@@ -47,6 +47,7 @@ func TestALinksPageShowsWhatCannotRun(t *testing.T) {
 		"empty.txt": {"", ""},
 		"a.mp4":     {"x", "<video"},
 		"a.m4a":     {"x", "<audio"},
+		"x":         {"x", "1 B</span>"},
 	} {
 		a := v.opens(v.link("file="+name, k.content), 200, k.shows, "-<svg xmlns", "-<script>")
 		if k.shows == "" {

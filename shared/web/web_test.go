@@ -234,7 +234,7 @@ func TestOnlyPagesThatNeedTheStoreMayReachIt(t *testing.T) {
 	link := func(name string) string { return v.link("file="+name, "x") }
 	for page, reaches := range map[string]bool{
 		"send": true, request: true, link("a.png"): true, link("a.mp4"): true, link("a.txt"): false, link("a.bin"): false,
-		"r?k=x": false, "files": false,
+		"r?k=x": false, "files": false, "requests": false,
 	} {
 		from := map[bool]string{false: "'self'", true: "'self' https://files.example.com"}[reaches]
 		want := "; connect-src " + from + "; img-src " + from + " blob:; media-src " + from + "; form-action"
