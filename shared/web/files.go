@@ -365,7 +365,8 @@ func (p page) SentTo(r fileRow) string {
 	if from != "" || len(r.To) == 0 {
 		return from
 	}
-	if others := max(len(r.To), min(len(r.To)+1, len(r.Recipients))) - 1; len(r.To) > 1 && others > 0 {
+	if len(r.To) > 1 {
+		others := max(len(r.To), min(len(r.To)+1, len(r.Recipients))) - 1
 		return p.T("files.and-more", p.Isolate(r.To[0]), others)
 	}
 	return r.To[0]

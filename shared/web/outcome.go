@@ -39,15 +39,16 @@ func (o outcome) Colour() string {
 
 // Became returns the words of an outcome.
 func (p page) Became(o outcome) string {
-	switch {
-	case o.word == "downloaded" && o.times == 1:
-		return p.T("became.once")
-	case o.word == "downloaded" && o.times == 2:
-		return p.T("became.twice")
-	case o.word == "downloaded":
-		return p.N("became.times", o.times)
+	if o.word != "downloaded" {
+		return p.T("became." + o.word)
 	}
-	return p.T("became." + o.word)
+	switch o.times {
+	case 1:
+		return p.T("became.once")
+	case 2:
+		return p.T("became.twice")
+	}
+	return p.N("became.times", o.times)
 }
 
 // unread is the state of a message that was not looked up.

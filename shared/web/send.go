@@ -64,14 +64,11 @@ func (v *visit) sender() sendPage {
 		if several {
 			parameter = "many"
 		}
-		p.Wrong = map[string]string{parameter: v.unsent(status, parameter)}
+		p.Wrong = map[string]string{
+			parameter: v.first("send.js.wrong."+parameter, "send.js.wrong."+strconv.Itoa(status)),
+		}
 	}
 	return p
-}
-
-// unsent says why something was not sent: by the parameter that is wrong, or else by the status.
-func (v *visit) unsent(status int, parameter string) string {
-	return v.first("send.js.wrong."+parameter, "send.js.wrong."+strconv.Itoa(status))
 }
 
 // About returns what is wrong with one of these parameters, or empty.

@@ -90,7 +90,7 @@ func langOf(r *http.Request, u users.User) string {
 
 // findLogin finds who is logged in. It makes one call to the table. Without a valid login it
 // returns an Unauthorized fault.
-func (v *visit) findLogin() (err error) {
+func (v *visit) findLogin() error {
 	if !v.logins {
 		return errLoggedOut
 	}
@@ -98,19 +98,22 @@ func (v *visit) findLogin() (err error) {
 	if err == nil && found.Kind == identity.None {
 		err = errLoggedOut
 	}
-	if err == nil {
-		v.who, err = v.callers.Check(v.r.Context(), found)
+	if err != nil {
+		return err
 	}
-	if err == nil && !v.who.Scope.IsLogin() { // an API token is not a browser's login, and may do less
-		v.who, err = identity.Identity{}, errLoggedOut
+	who, err := v.callers.Check(v.r.Context(), found)
+	if err == nil && !who.Scope.IsLogin() { // an API token is not a browser's login, and may do less
+		err = errLoggedOut
 	}
-	if err == nil {
-		v.words = v.site.words(langOf(v.r, v.who.User))
+	if err != nil {
+		return err
 	}
-	if err == nil && v.r.Method == http.MethodGet { // the cookie's lifetime restarts with each use
+	v.who = who
+	v.words = v.site.words(langOf(v.r, who.User))
+	if v.r.Method == http.MethodGet { // the cookie's lifetime restarts with each use
 		http.SetCookie(v.w, v.cookie.Set(found.Bearer))
 	}
-	return err
+	return nil
 }
 
 var errLoggedOut = fault.New(fault.Unauthorized, "you are not logged in")
