@@ -226,7 +226,6 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 		"a bearer in quotes":                     `Bearer "` + bearer + `"`,
 		"a bearer without a scheme":              bearer,
 		"a bearer after a tab":                   "Bearer\t" + bearer,
-		"two bearers":                            "Bearer " + bearer + "," + bearer,
 		"a bearer with padding":                  "Bearer " + bearer + "=",
 		"a bearer as a token":                    "Token " + bearer,
 		"a bearer as a password":                 encode("alice:" + bearer),
@@ -241,7 +240,6 @@ func TestCredentialIsReadFromTheHeader(t *testing.T) {
 		"only the other scheme":                  "Basic",
 		"nothing":                                "",
 		"something very long":                    "Bearer " + strings.Repeat("A", 100_000),
-		"a long name":                            encode(strings.Repeat("a", 100_000) + ":x"),
 		"bytes that are not text":                encode("\xff\xfe:\x00"),
 	}
 	sources := 0
