@@ -18,7 +18,8 @@ import (
 func TestABrowserLogsInAndOut(t *testing.T) {
 	v := visit(t)
 	v.opens("login", 200, `name="user"`, `autocomplete="current-password"`, `href="forgot"`, "-alert")
-	v.shows(v.post("login", "user", "ann", "password", "wrong"), 401, `value="ann"`, "name or the password is wrong", `aria-invalid="true"`)
+	v.shows(v.post("login", "user", "ann", "password", "wrong"), 401,
+		`value="ann"`, "name or the password is wrong", `aria-invalid="true"`)
 	v.has("the log", v.Log.String(), `msg="login refused" address=127.0.0.1 login=password user=ann`)
 	v.leads(v.open("account?x=1"), "login?next=account%3Fx%3D1")
 	v.opens("login?next=account%3Fx%3D1", 200, `name="next" value="account?x=1"`)
@@ -43,7 +44,8 @@ func TestPagesOfLoginsHaveTheThrottlesOfTheInterface(t *testing.T) {
 	}
 	for v.post("login", "user", "ann", "password", "wrong").Code == 401 {
 	}
-	v.shows(v.post("login", "user", "ann", "password", apitest.Password), 429, "Too many tries. You can try again", "<time", `value="ann"`)
+	v.shows(v.post("login", "user", "ann", "password", apitest.Password), 429,
+		"Too many tries. You can try again", "<time", `value="ann"`)
 	v.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", apitest.Password)).Want(429)
 }
 
@@ -63,7 +65,8 @@ func TestAForgottenPasswordIsReplacedByTheLinkInTheMail(t *testing.T) {
 	change := func(code, password string) apitest.Answer {
 		return v.post("password", "k", valueOf(mailed, "k"), "code", code, "new", password, "user", "ann")
 	}
-	v.shows(change("12345678", "a new password"), 401, "This is not the code", "-a new password", `value="ann" autocomplete="username"`)
+	v.shows(change("12345678", "a new password"), 401,
+		"This is not the code", "-a new password", `value="ann" autocomplete="username"`)
 	v.shows(change(pin, "short"), 400, "This is too short", `value="`+pin+`"`, `-short"`)
 	v.shows(change(pin, ""), 400, "This is too short")
 	v.shows(change(pin, "password123"), 400, "This is easy to guess")

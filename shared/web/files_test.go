@@ -53,7 +53,8 @@ func TestAMessageThatFailedIsCorrectedAndSentAgain(t *testing.T) {
 	sent, panel := fmt.Sprint("send?sent=", f.ID), fmt.Sprint("files?id=", f.ID)
 	v.opens(sent, 200, "Sent to 2 people", "0 of 2 people reached", "data-waits", "-no such address")
 	v.Deliver()
-	v.opens(sent, 200, "1 of 2 people reached", "There is no such address.", ">Correct and send again</button>", `value="typo@example.com"`, "data-waits")
+	v.opens(sent, 200, "1 of 2 people reached", "There is no such address.",
+		">Correct and send again</button>", `value="typo@example.com"`, "data-waits")
 	page := v.opens(panel, 200, "There is no such address.", `value="typo@example.com"`)
 	link := allOf(page.Text, `name="link" value="([^"]*)"`)[0]
 	send := func(to, next string) apitest.Answer {

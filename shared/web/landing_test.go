@@ -63,7 +63,8 @@ func TestALinkWithAPasswordHidesItsNameUntilItIsOpened(t *testing.T) {
 	page := v.link("file=secret.txt&downloads=2", "hello", "Ferry-Link-Password", "open sesame")
 	v.opens(page, 200, "<bdi>ann</bdi> sends you a file with a password", "-secret", "-CRC64", `type="password"`, "2 downloads left")
 	token := valueOf(page, "k")
-	v.shows(v.post("l", "k", token, "password", "wrong"), 401, "This is not the password", `role="alert"`, `aria-invalid="true"`, "-secret")
+	v.shows(v.post("l", "k", token, "password", "wrong"), 401,
+		"This is not the password", `role="alert"`, `aria-invalid="true"`, "-secret")
 	v.post("l", "k", token, "password", "").Want(401)
 	a := v.post("l", "k", token, "password", "open sesame")
 	v.shows(a, 200, "secret.txt", "claim=", "2 downloads left", "curl -OJL -u :PASSWORD &#34;", "-hello")

@@ -70,7 +70,8 @@ func TestAProtectedRequestAsksForItsPasswordOnce(t *testing.T) {
 	token := valueOf(page, "k")
 	v.opens(page, 200, "You are asked for files", `name="k" value="`+token, "-Secret", "-ann<", "-ann ", "-asks you", `-role="alert"`)
 	v.has("the log", v.Log.String(), "-login refused") // for opening the page
-	v.shows(v.post("r", "k", token, "lang", "en", "password", "wrong"), 401, "This is not the password", `role="alert"`, "language=de", `-wrong"`)
+	v.shows(v.post("r", "k", token, "lang", "en", "password", "wrong"), 401,
+		"This is not the password", `role="alert"`, "language=de", `-wrong"`)
 	v.leads(v.post("r", "k", token, "lang", "en", "password", "open sesame"), "r?k="+token+"&lang=en")
 	v.opens(page, 200, "<bdi>ann</bdi> asks you", "Secret")
 	v.leads(v.upload("v1/requests/in?k="+token, "@a.txt", "1"), "../../r?k="+token+"&sent=1")

@@ -82,7 +82,8 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 	expect.Equal(t, "files that were stored", len(v.Files()), 0)
 	v.opens("send?failed=<b>&parameter=<i>", 200, "-<i>", `-class="error"`)
 	v.opens("send?failed=413&parameter=%3Ci%3E", 200, "not enough room")
-	refused := v.another(desk).upload("v1/upload", "@a", "1").WantHeaders("WWW-Authenticate", "") // or a browser asks for a password
+	refused := v.another(desk).upload("v1/upload", "@a", "1")
+	refused.WantHeaders("WWW-Authenticate", "") // which would make a browser ask for a password
 	v.leads(refused, "../send?failed=401")
 }
 
