@@ -98,11 +98,8 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 	if m.State == string(notify.Failed) {
 		s.Problem = v.WhyMissing(m.LastError)
 	}
-	var left time.Duration
-	if !l.Expires.IsZero() {
-		left = l.Expires.Sub(v.ports.Now())
-	}
-	s.Became = outcome{became(links.State(l.State), l.To, l.Used.Count, m, left), l.Used.Count}
+	word := became(links.State(l.State), l.To, l.Used.Count, m, l.Expires.Sub(v.ports.Now()))
+	s.Became = outcome{word, l.Used.Count}
 	if s.Became.word == "live" {
 		s.Became.word = "works"
 	}

@@ -312,11 +312,8 @@ func (r *fileRow) tell(all []links.Link, told map[string]wire.Notification, now 
 			r.To = append(r.To, contact.Readable(l.To))
 		}
 		downloads += l.Downloads
-		left := time.Duration(0)
-		l.File = r.File
-		if l.Ends() != 0 { // a lost link does not know its file
-			left = time.Unix(l.Ends(), 0).Sub(now)
-		}
+		l.File = r.File // which a lost link does not know
+		left := param.Time(l.Ends()).Sub(now)
 		each = append(each, became(l.State(now), l.To, l.Downloads, told[l.Recipient], left))
 	}
 	r.Became = together(each, downloads)
