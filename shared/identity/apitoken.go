@@ -282,8 +282,5 @@ func (s *Tokens) EndPrograms(ctx context.Context, u users.User) error {
 			ops = append(ops, table.Delete(t.key))
 		}
 	}
-	if len(ops) == 0 {
-		return nil
-	}
 	return fault.Wrap(s.Table.Write(ctx, ops...), "ending tokens")
 }

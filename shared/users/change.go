@@ -118,18 +118,15 @@ func (s *Service) Change(ctx context.Context, c Change) (user string, err error)
 	if c.Password == "" {
 		return found.User, s.current(ctx, found)
 	}
-	hash, err := s.Hasher.Hash(ctx, c.Password)
-	if err != nil {
-		return "", err
-	}
 	how := "first-access"
 	if found.PIN != "" {
 		how = "forgotten"
 	}
-	err = s.Table.Write(ctx, append(s.Outbox.PasswordChanged(ctx, found.User, how, found.Generation),
-		table.Delete(changeKey(c.Token)).If(table.Exists()),
-		setPassword(found.User, hash, Active).If(table.Equal("generation", found.Generation)),
-	)...)
+	ops, err := s.replace(ctx, found.User, c.Password, how, found.Generation)
+	if err != nil {
+		return "", err
+	}
+	err = s.Table.Write(ctx, append(ops, table.Delete(changeKey(c.Token)).If(table.Exists()))...)
 	if errors.Is(err, table.ErrCondition) {
 		return "", errDead
 	}
@@ -142,12 +139,22 @@ func (s *Service) ChangePassword(ctx context.Context, u User, password string) e
 	if err := CheckPassword(password, u.Name); err != nil {
 		return err
 	}
-	hash, err := s.Hasher.Hash(ctx, password)
+	ops, err := s.replace(ctx, u.Name, password, "changed", u.Generation)
 	if err != nil {
 		return err
 	}
-	return s.Write(ctx, append(s.Outbox.PasswordChanged(ctx, u.Name, "changed", u.Generation),
-		setPassword(u.Name, hash, Active).If(table.Equal("generation", u.Generation)))...)
+	return s.Write(ctx, ops...)
+}
+
+// replace returns the operations that give a user a new password and report it, unless the user is
+// no longer of the generation. how is as in Outbox.PasswordChanged.
+func (s *Service) replace(ctx context.Context, user, password, how string, generation int64) ([]table.Op, error) {
+	hash, err := s.Hasher.Hash(ctx, password)
+	if err != nil {
+		return nil, err
+	}
+	set := setPassword(user, hash, Active).If(table.Equal("generation", generation))
+	return append(s.Outbox.PasswordChanged(ctx, user, how, generation), set), nil
 }
 
 func (s *Service) token(ctx context.Context, token string) (change, error) {

@@ -107,6 +107,13 @@ type indexEntry struct {
 	Incarnation int64 `json:"incarnation,omitempty"`
 }
 
+// listEntry returns the operation that stores a user's entry in the list of users.
+func listEntry(u User, removed bool) table.Op {
+	return table.Put(table.Key{PK: table.UserList, SK: u.Name}, indexEntry{
+		V: table.Format, Removed: removed, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation,
+	})
+}
+
 // Service reads and changes accounts, for which it needs only Table and Now. It also offers the two
 // ways to get a new password: first access for a new user, and the link and PIN for a user who
 // forgot it. It is safe for concurrent use.
@@ -223,11 +230,7 @@ func (s *Service) AddAgain(ctx context.Context, u User, bad error) error {
 // store writes a user and the entry in the list, under conditions on each.
 func (s *Service) store(ctx context.Context, u User, profile table.Cond, entry ...table.Cond) error {
 	u.V, u.Created = table.Format, s.Now().Unix()
-	e := indexEntry{V: table.Format, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}
-	ops := []table.Op{
-		table.Put(Key(u.Name), u).If(profile),
-		table.Put(table.Key{PK: table.UserList, SK: u.Name}, e).If(entry...),
-	}
+	ops := []table.Op{table.Put(Key(u.Name), u).If(profile), listEntry(u, false).If(entry...)}
 	if u.Quota > 0 {
 		ops = append(ops, addToQuotaList(u.Name))
 	}
@@ -370,10 +373,7 @@ func (s *Service) Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.Write(ctx,
-		table.Delete(Key(name)).If(table.Equal("state", string(Disabled)),
-			table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation)),
-		table.Put(table.Key{PK: table.UserList, SK: name},
-			indexEntry{V: table.Format, Removed: true, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation}),
-	)
+	gone := table.Delete(Key(name)).If(table.Equal("state", string(Disabled)),
+		table.Equal("lastFile", u.LastFile), table.Equal("generation", u.Generation))
+	return s.Write(ctx, gone, listEntry(u, true))
 }

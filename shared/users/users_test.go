@@ -19,9 +19,13 @@ import (
 	"ferry/shared/users"
 )
 
+// store returns accounts on a table of their own.
 func store(t *testing.T) *users.Service {
 	t.Helper()
-	return &users.Service{Table: open(t), Now: time.Now}
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	return &users.Service{Table: db, Now: time.Now}
 }
 
 func add(t *testing.T, s *users.Service, name string, state users.State) {
@@ -90,23 +94,21 @@ func TestUsersAreListedInOrderWithoutRemovedOnes(t *testing.T) {
 
 func TestEnableRestoresTheState(t *testing.T) {
 	t.Parallel()
-	for _, state := range []users.State{users.FirstAccess, users.Active} {
-		s := store(t)
-		add(t, s, "alice", state)
-		for range 2 { // the second time changes nothing
-			must(t, s.Disable(t.Context(), "alice"))
-		}
-		if u := get(t, s, "alice"); u.State != users.Disabled || u.Generation != 1 || u.Password != "hash" {
-			t.Errorf("the disabled user is %+v", u)
-		}
-		for range 2 {
-			if got, err := s.Enable(t.Context(), "alice"); err != nil || got != state {
-				t.Errorf("enabling gives %q, %v; want %q", got, err, state)
-			}
-		}
-		if u := get(t, s, "alice"); u.State != state || u.Generation != 1 {
-			t.Errorf("the enabled user is %+v", u)
-		}
+	s := store(t)
+	add(t, s, "alice", users.FirstAccess)
+	for range 2 { // the second time changes nothing
+		must(t, s.Disable(t.Context(), "alice"))
+	}
+	if u := get(t, s, "alice"); u.State != users.Disabled || u.Generation != 1 || u.Password != "hash" {
+		t.Errorf("the disabled user is %+v", u)
+	}
+	for range 2 {
+		state, err := s.Enable(t.Context(), "alice")
+		must(t, err)
+		expect.Equal(t, "the state", state, users.FirstAccess)
+	}
+	if u := get(t, s, "alice"); u.State != users.FirstAccess || u.Generation != 1 {
+		t.Errorf("the enabled user is %+v", u)
 	}
 }
 
@@ -137,25 +139,6 @@ func TestUnknownUsersAreRefused(t *testing.T) {
 	expect.Err(t, "removing", s.Remove(t.Context(), "nobody"), users.ErrUnknown)
 	expect.Fault(t, "setting a password", s.SetPassword(t.Context(), "nobody", "x", users.Active), fault.Conflict)
 	expect.Fault(t, "removing a user who is not disabled", s.Remove(t.Context(), "active"), fault.Conflict)
-}
-
-func TestLaterUserOfANameContinuesItsCounters(t *testing.T) {
-	t.Parallel()
-	s := store(t)
-	for round := range int64(3) {
-		add(t, s, "alice", users.Active)
-		expect.Equal(t, "the first generation", get(t, s, "alice").Generation, round)
-		must(t, s.Disable(t.Context(), "alice"))
-		must(t, s.Remove(t.Context(), "alice"))
-	}
-}
-
-func open(t *testing.T) *sqlite.DB {
-	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "table.sqlite"), sqlite.Options{NoSync: true})
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
-	return db
 }
 
 func TestEditChangesOnlyWhatDiffers(t *testing.T) {
@@ -201,9 +184,9 @@ func (unread) GetMany(context.Context, ...table.Key) ([]table.Item, error) { ret
 
 func TestUsersAreNotMissingFromATableThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	add(t, &users.Service{Table: db, Now: time.Now}, "alice", users.Active)
-	err := users.KnowsLess(t.Context(), db, unread{db}, func(what string) { t.Errorf("%s", what) })
+	s := store(t)
+	add(t, s, "alice", users.Active)
+	err := users.KnowsLess(t.Context(), s.Table, unread{s.Table}, func(what string) { t.Errorf("%s", what) })
 	expect.Err(t, "reading", err, table.ErrBusy)
 }
 
@@ -214,13 +197,9 @@ func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
 	before := get(t, s, "alice")
 	after := before
 	after.Lang = "it"
-	for _, f := range []func() error{
-		func() error { return s.Disable(t.Context(), "alice") },
-		func() error { return s.Remove(t.Context(), "alice") },
-		func() error { add(t, s, "alice", users.Active); return nil },
-	} {
-		must(t, f())
-	}
+	must(t, s.Disable(t.Context(), "alice"))
+	must(t, s.Remove(t.Context(), "alice"))
+	add(t, s, "alice", users.Active)
 	if err := s.Edit(t.Context(), before, after); !fault.Is(err, fault.Conflict) || get(t, s, "alice").Lang != "" {
 		t.Errorf("%v, %+v", err, get(t, s, "alice"))
 	}
@@ -230,46 +209,30 @@ func TestEditIsRefusedForAnotherUserOfTheName(t *testing.T) {
 // removed between Add's read and its write.
 func TestAddDetectsAUserRemovedMeanwhile(t *testing.T) {
 	t.Parallel()
-	for what, rounds := range map[string][]string{
-		"an existing user": {"add"},
-		"a removed user":   {"add", "remove"},
-		"a new user":       {},
-	} {
+	for what, earlier := range map[string]bool{"a removed user": true, "a new user": false} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := apitest.New(t)
-			exists := false
-			addOrRemove := func(step string) {
-				if exists == (step == "add") {
-					return
-				}
-				exists = !exists
-				if step == "add" {
-					s.AddUser("alice", "an earlier password")
-					return
-				}
+			comesAndGoes := func() {
+				s.AddUser("alice", "an earlier password")
 				must(t, s.Data.Table.Write(t.Context(), table.Update(users.Key("alice")).Add("lastFile", 3)))
 				must(t, s.Users.Disable(t.Context(), "alice"))
 				must(t, s.Users.Remove(t.Context(), "alice"))
 			}
-			for _, step := range rounds {
-				addOrRemove(step)
+			if earlier {
+				comesAndGoes()
 			}
 			s.Calls.Before("table.Write", func() error {
 				s.Calls.Before("table.Write", nil)
-				addOrRemove("add")
-				addOrRemove("remove")
+				comesAndGoes()
 				return nil
 			})
 			store := &users.Service{Table: s.Data.Ports.Table, Now: s.Clock.Now}
 			late := users.User{Name: "alice", State: users.Active, Password: "hash"}
 			expect.Fault(t, "Add", store.Add(t.Context(), late), fault.Conflict)
-			s.Calls.Before("table.Write", nil)
-			addOrRemove("remove")
 			must(t, store.Add(t.Context(), late))
-			before, err := s.Users.Get(t.Context(), "alice")
-			if err != nil || before.LastFile < 3 || before.Generation < 1 {
-				t.Errorf("the new user has the last file %d and the generation %d, %v", before.LastFile, before.Generation, err)
+			if u := get(t, s.Users, "alice"); u.LastFile < 3 || u.Generation < 1 {
+				t.Errorf("the new user has the last file %d and the generation %d", u.LastFile, u.Generation)
 			}
 		})
 	}

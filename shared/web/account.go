@@ -15,16 +15,13 @@ import (
 // accountPage is what the account page shows.
 type accountPage struct {
 	Account wire.Account
-	Devices []wire.Token  // where the user is logged in
-	Tokens  []wire.Token  // for programs
-	Made    wire.Token    // the token just made, shown this once
-	Want    wire.NewToken // the new token as typed
-	Wrong   wrongAccount
+	Devices []wire.Token                           // where the user is logged in
+	Tokens  []wire.Token                           // for programs
+	Made    wire.Token                             // the token just made, shown this once
+	Want    wire.NewToken                          // the new token as typed
+	Wrong   struct{ Name, Token, Old, New string } // what is wrong with the entries in the page's forms
 	Note    alert
 }
-
-// wrongAccount says what is wrong with the entries in the page's forms.
-type wrongAccount struct{ Name, Token, Old, New string }
 
 func (v *visit) showAccount() error {
 	p := accountPage{}

@@ -2,13 +2,12 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"ferry/shared/envelope"
@@ -28,13 +27,12 @@ type question struct {
 // reply is the answer to a question.
 type reply struct {
 	header http.Header
-	status int
 	body   bytes.Buffer
 }
 
 // Header, WriteHeader and Write implement http.ResponseWriter.
 func (a *reply) Header() http.Header         { return a.header }
-func (a *reply) WriteHeader(status int)      { a.status = status }
+func (a *reply) WriteHeader(int)             {}
 func (a *reply) Write(p []byte) (int, error) { return a.body.Write(p) }
 
 // ask sends the API a request that any program could send, as the visitor and within this process,
@@ -52,10 +50,6 @@ func (v *visit) ask(q question, out any) (*reply, error) {
 		outer.Login = inner.Login
 		outer.User = inner.User
 		outer.Accepted = inner.Accepted
-	}
-	own := []int{http.StatusFound, http.StatusSeeOther, http.StatusNotModified} // an endpoint's redirects, not the mux's
-	if failed == nil && a.status >= http.StatusMultipleChoices && !slices.Contains(own, a.status) {
-		failed = fault.New(fault.NotFound, "no endpoint has this path") // for example, because the id in it is not one
 	}
 	if failed != nil || out == nil {
 		return a, failed
@@ -87,10 +81,8 @@ func (v *visit) request(q question, failed *error) (*http.Request, error) {
 	for _, name := range []string{"Cookie", "Origin", "Sec-Fetch-Site", "User-Agent", "Accept-Language"} {
 		r.Header[name] = v.r.Header[name]
 	}
-	for name, values := range q.header {
-		r.Header[name] = values
-	}
-	r.Header.Set("Accept", cmp.Or(q.header.Get("Accept"), "application/json"))
+	r.Header.Set("Accept", "application/json")
+	maps.Copy(r.Header, q.header)
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}

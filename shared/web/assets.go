@@ -9,14 +9,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"mime"
 	"net/http"
 	"path"
-	"regexp"
 	"strconv"
 	"sync"
 
 	"ferry/shared/api/param"
+	"ferry/shared/lazy"
 	"ferry/shared/service"
 )
 
@@ -66,10 +65,7 @@ func newAssets(look service.Look) *assets {
 // kindOf returns the media type of a file. Package mime would also consult the machine's own list.
 func kindOf(name string) string {
 	kinds := map[string]string{".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-	if kind := kinds[path.Ext(name)]; kind != "" {
-		return kind + "; charset=utf-8"
-	}
-	return mime.TypeByExtension(path.Ext(name))
+	return kinds[path.Ext(name)] + "; charset=utf-8"
 }
 
 // withoutComments drops the comments of a script, a third of what browsers would otherwise load. A comment to
@@ -78,10 +74,8 @@ func withoutComments(script []byte) []byte { return pieces().ReplaceAll(script, 
 
 // pieces matches template literals (\x60 is a back quote) and strings, which are kept, and comments with the space
 // before them.
-var pieces = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(\x60(?:[^\x60\\]|\\(?s:.))*\x60|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')` +
-		`|(?:^|\s+)//.*|\s*/\*(?s:.*?)\*/`)
-})
+var pieces = lazy.Regexp(`(\x60(?:[^\x60\\]|\\(?s:.))*\x60|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')` +
+	`|(?:^|\s+)//.*|\s*/\*(?s:.*?)\*/`)
 
 func packed(content []byte, level int) []byte {
 	var b bytes.Buffer

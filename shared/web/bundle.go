@@ -93,12 +93,10 @@ func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 	b := &bundlePage{All: all, Entries: int64(all), Searches: all > searchRows, Search: strings.TrimSpace(bounded(q.Get("q")))}
 	from, _ := strconv.Atoi(q.Get("from"))
 	from = max(0, min(from, bundle.MaxEntries)/entriesPage*entriesPage)
-	if from > 0 && b.Search == "" {
-		b.Start = strconv.Itoa(from)
-	}
 	if b.Search != "" {
 		from = 0
 	}
+	b.Start = number(from)
 	entries, more, err := v.entries(p, from, b.Search)
 	b.More = more
 	if err != nil {
@@ -110,12 +108,8 @@ func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 		b.Previous, b.Next = p.part(from-entriesPage, b.All), p.part(from+entriesPage, b.All)
 	}
 	b.addPictures(p, entries, q)
-	b.Tree = tree(p, entries, b.Search != "")
-	for _, e := range entries {
-		if !isFolder(e) {
-			b.Files++
-		}
-	}
+	root := tree(p, entries, b.Search != "")
+	b.Tree, b.Files = root.Inside, root.Files
 	b.Open = len(entries) <= openRows
 	view, mostly := q.Get("view"), 2*int64(len(b.Pictures)) > b.Files
 	b.ShowsPictures = len(b.Pictures) > 0 && (view == "pictures" || mostly && view != "list")
@@ -206,21 +200,20 @@ func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Valu
 		}
 	}
 	at = max(0, min(at, len(all)-1)) / maxPictures * maxPictures
-	b.Grid = pictures{Shown: all[at:min(at+maxPictures, len(all))], From: at + 1, To: min(at+maxPictures, len(all))}
+	to := min(at+maxPictures, len(all))
 	page := func(at int) string {
+		if at < 0 || at >= len(all) {
+			return ""
+		}
 		return p.Page("view", "pictures", "q", b.Search, "from", b.Start, "at", number(at))
 	}
-	b.Grid.Page = page(at)
-	if at > 0 {
-		b.Grid.Previous = page(at - maxPictures)
-	}
-	if b.Grid.To < len(all) {
-		b.Grid.Next = page(b.Grid.To)
+	b.Grid = pictures{
+		Shown: all[at:to], From: at + 1, To: to, Page: page(at), Previous: page(at - maxPictures), Next: page(to),
 	}
 }
 
-// tree returns entries in their folders, or as a flat list.
-func tree(p landingPage, entries []wire.Entry, flat bool) []*node {
+// tree returns the folder of all entries, in their folders or as a flat list.
+func tree(p landingPage, entries []wire.Entry, flat bool) *node {
 	root := &node{Folder: true}
 	folders := map[string]*node{"": root}
 	for _, e := range entries {
@@ -238,7 +231,7 @@ func tree(p landingPage, entries []wire.Entry, flat bool) []*node {
 		in.Inside = append(in.Inside, &node{Name: plain(name), Length: e.Length, Download: p.entry(e.Path)})
 	}
 	root.sum()
-	return root.Inside
+	return root
 }
 
 // split returns the folder that a file is shown in, with its slash, and the file's name there.

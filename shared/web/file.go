@@ -47,10 +47,7 @@ type shownLink struct {
 // panel gets a file from the API.
 func (v *visit) panel(id string, list filesPage) (*panel, error) {
 	v.again = v.gone
-	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
-		id = "0" // no file has this id
-	}
-	at := "GET /files/" + id
+	at := "GET /files/" + url.PathEscape(id)
 	if list.Backup {
 		at += "?area=backup"
 	}
@@ -61,13 +58,13 @@ func (v *visit) panel(id string, list filesPage) (*panel, error) {
 	v.again = nil
 	p.Page, p.Close = list.Page("id", id), list.Page()
 	left := p.Expires.Sub(v.ports.Now())
-	for _, days := range []int{1, 7, 14, 30, 90} {
-		span := time.Duration(days) * 24 * time.Hour
-		if p.Expires.IsZero() || span < left {
-			p.Extends = append(p.Extends, strconv.Itoa(days)+"d")
+	for _, days := range []int64{1, 7, 14, 30, 90} {
+		text := strconv.FormatInt(days, 10) + "d"
+		if p.Expires.IsZero() || time.Duration(days)*24*time.Hour < left {
+			p.Extends = append(p.Extends, text)
 		}
-		if list.KeepDays == 0 || int64(days) <= list.KeepDays {
-			p.Lifetime = append(p.Lifetime, strconv.Itoa(days)+"d")
+		if list.KeepDays == 0 || days <= list.KeepDays {
+			p.Lifetime = append(p.Lifetime, text)
 		}
 	}
 	for i, l := range p.Links {
@@ -92,20 +89,17 @@ func (v *visit) shownLink(p panel, l wire.Link, number int) shownLink {
 	s := shownLink{Link: l, Number: number}
 	s.EndsEarly = !l.Expires.IsZero() && l.Expires != p.Expires
 	s.Live = l.State != string(links.Ended) && l.State != string(links.Deleted)
-	var m message
+	var m wire.Notification
 	for _, n := range p.Notifications {
 		if n.ID == l.ID {
-			m = messageOf(n)
-			if n.State == string(notify.Failed) {
-				s.Problem = v.WhyMissing(n.LastError)
-			}
+			m = n
 		}
 	}
-	var left time.Duration
-	if !l.Expires.IsZero() {
-		left = l.Expires.Sub(v.ports.Now())
+	if m.State == string(notify.Failed) {
+		s.Problem = v.WhyMissing(m.LastError)
 	}
-	s.Became = became(links.State(l.State), l.To, l.Used.Count, m, left)
+	word := became(links.State(l.State), l.To, l.Used.Count, m, l.Expires.Sub(v.ports.Now()))
+	s.Became = outcome{word, l.Used.Count}
 	if s.Became.word == "live" {
 		s.Became.word = "works"
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -98,9 +99,7 @@ func picked(q url.Values, names ...string) url.Values {
 // changed returns a query with some values changed, with its question mark.
 func changed(query url.Values, pairs ...string) string {
 	q := url.Values{}
-	for name := range query {
-		q.Set(name, query.Get(name))
-	}
+	maps.Copy(q, query)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		q.Set(pairs[i], pairs[i+1])
 		if pairs[i+1] == "" {
@@ -279,43 +278,42 @@ func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
 // told returns the states of the messages that brought these links, where that matters: a recipient
 // who has downloaded the file has got the message. If there are too many to look up, the newest of
 // each file are looked up first.
-func (v *visit) told(all [][]links.Link) (map[string]message, error) {
+func (v *visit) told(all [][]links.Link) (map[string]wire.Notification, error) {
 	var ids []string
-	told := map[string]message{}
+	told := map[string]wire.Notification{}
 	for n := range otherLinks {
 		for _, of := range all {
 			if n >= len(of) || of[len(of)-1-n].To == "" {
 				continue
 			}
 			l := of[len(of)-1-n]
-			looked := l.Downloads == 0 && len(ids) < toldNotices
-			told[l.Recipient] = message{unread: !looked}
-			if looked {
+			if l.Downloads == 0 && len(ids) < toldNotices {
 				ids = append(ids, l.Recipient)
+			} else {
+				told[l.Recipient] = wire.Notification{State: unread}
 			}
 		}
 	}
 	known, err := notify.States(v.r.Context(), v.ports.Table, ids)
 	for _, n := range known {
-		told[n.ID] = message{state: string(n.State()), sent: n.SentAt != 0, delivered: n.Delivered != 0}
+		told[n.ID] = wire.Notification{
+			State: string(n.State()), Sent: param.Time(n.SentAt / 1000), Delivered: param.Time(n.Delivered / 1000),
+		}
 	}
 	return told, err
 }
 
 // tell adds who got a file, and what became of it.
-func (r *fileRow) tell(all []links.Link, told map[string]message, now time.Time) {
+func (r *fileRow) tell(all []links.Link, told map[string]wire.Notification, now time.Time) {
 	var downloads int64
-	var each []outcome
+	var each []string
 	for _, l := range all {
 		if l.To != "" {
 			r.To = append(r.To, contact.Readable(l.To))
 		}
 		downloads += l.Downloads
-		left := time.Duration(0)
-		l.File = r.File
-		if l.Ends() != 0 { // a lost link does not know its file
-			left = time.Unix(l.Ends(), 0).Sub(now)
-		}
+		l.File = r.File // which a lost link does not know
+		left := param.Time(l.Ends()).Sub(now)
 		each = append(each, became(l.State(now), l.To, l.Downloads, told[l.Recipient], left))
 	}
 	r.Became = together(each, downloads)
@@ -331,7 +329,7 @@ func (v *visit) addUploads(p *filesPage) error {
 	for i := range open.Uploads {
 		u := &open.Uploads[i]
 		u.sent = -1
-		if i >= measuredUploads || err != nil {
+		if i >= measuredUploads {
 			continue
 		}
 		if _, err := v.ask(question{at: "GET /uploads/" + u.ID}, u); err == nil { // otherwise it has just ended
@@ -360,17 +358,12 @@ func (p page) HowFar(u openUpload) string {
 
 // SentTo says who got a file, or who it is from.
 func (p page) SentTo(r fileRow) string {
-	switch {
-	case r.By.Request != "" && r.By.Called != "":
-		return p.T("files.from-guest", p.Isolate(r.By.Called))
-	case r.By.Request != "":
-		return p.T("files.from-request")
-	case r.Uploader() != "":
-		return p.T("files.from", p.Isolate(r.Uploader()))
-	case len(r.To) == 0:
-		return ""
+	from := p.Sender(r.By.Request, r.By.Called, r.Uploader())
+	if from != "" || len(r.To) == 0 {
+		return from
 	}
-	if others := max(len(r.To), min(len(r.To)+1, len(r.Recipients))) - 1; len(r.To) > 1 && others > 0 {
+	if len(r.To) > 1 {
+		others := max(len(r.To), min(len(r.To)+1, len(r.Recipients))) - 1
 		return p.T("files.and-more", p.Isolate(r.To[0]), others)
 	}
 	return r.To[0]
@@ -381,7 +374,7 @@ func (v *visit) gone(status int, wrong error) error {
 	if fault.Is(wrong, fault.NotFound) || fault.Is(wrong, fault.Invalid) {
 		return v.show(http.StatusNotFound, "gone", nil)
 	}
-	return v.showError(status, v.wrong(wrong))
+	return v.showError(status, wrong)
 }
 
 // Part returns a percentage of a number.

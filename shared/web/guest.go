@@ -20,9 +20,6 @@ type guestPage struct {
 	Done   bool       // something has just been sent
 }
 
-// Token returns the token of the request's link.
-func (p guestPage) Token() string { return p.Query.Get("k") }
-
 // Again returns the query of the page.
 func (p guestPage) Again() template.URL { return template.URL(p.Query.Encode()) }
 
@@ -75,7 +72,7 @@ func (v *visit) requestOf(q url.Values, password string) (p guestPage, err error
 	return p, err
 }
 
-// isLocked reports whether a request wants a password, or a different one.
+// isLocked reports whether a link works, but wants a password, or a different one.
 func isLocked(err error) bool {
 	_, dead := errors.AsType[links.State](err)
 	return fault.Is(err, fault.Unauthorized) && !dead

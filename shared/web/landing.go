@@ -21,24 +21,24 @@ import (
 // landingPage is what the page of a link shows.
 type landingPage struct {
 	About wire.About
-	// Link is the link's address in the API, relative to the page, and Download is the address that
-	// begins a download.
-	Link, Download string
-	Curl           string // the command that downloads it
-	Preview        string // image, film, sound or text; empty if there is none
-	Text           string // its first lines
-	Locked         bool   // the password is missing
-	Closed         bool   // a bundle whose content is hidden because its link has a limit
-	Wrong          string
-	Query          url.Values // of this page
-	Bundle         *bundlePage
+	// Link is the link's address in the API, relative to the page, and at the same below wire.Prefix.
+	// Download is the address that begins a download.
+	Link, at, Download string
+	Curl               string // the command that downloads it
+	Preview            string // image, film, sound or text; empty if there is none
+	Text               string // its first lines
+	Locked             bool   // the password is missing
+	Closed             bool   // a bundle whose content is hidden because its link has a limit
+	Wrong              string
+	Query              url.Values // of this page
+	Bundle             *bundlePage
 }
 
 // landing shows a link to whoever opens it. It counts nothing and uses up no download.
 func (v *visit) landing() error {
 	q := v.r.URL.Query()
 	p, err := v.link(q)
-	if _, dead := errors.AsType[links.State](err); fault.Is(err, fault.Unauthorized) && !dead && q.Has("claim") {
+	if isLocked(err) && q.Has("claim") {
 		q.Del("claim") // the claim has ended; the link has not
 		return v.to("l", q)
 	}
@@ -58,11 +58,11 @@ func (v *visit) showLink(p landingPage, q url.Values) (err error) {
 	case p.Locked, p.Closed:
 	case p.About.Bundle:
 		p.Bundle, err = v.bundle(p, q)
+		if err != nil {
+			return err
+		}
 	default:
-		err = v.preview(&p)
-	}
-	if err != nil {
-		return err
+		v.preview(&p)
 	}
 	if p.Bundle != nil && p.Bundle.Picture != nil {
 		return v.show(http.StatusOK, "picture", p)
@@ -85,7 +85,8 @@ func (v *visit) link(q url.Values) (p landingPage, err error) {
 	if !p.guarded() {
 		p.Query.Del("claim")
 	}
-	p.Link = strings.TrimPrefix(wire.Prefix, "/") + at + p.Query.Encode()
+	p.at = at + p.Query.Encode()
+	p.Link = strings.TrimPrefix(wire.Prefix, "/") + p.at
 	p.Download = p.Link + "&download=1"
 	v.query = p.Query
 	p.Curl = `"` + v.ports.Base(v.r.Context()) + at + url.Values{token: p.Query[token]}.Encode() + `"`
@@ -107,7 +108,7 @@ func bounded(text string) string {
 // the page, the call has Ferry's own User-Agent, and counts nothing.
 func (p landingPage) asked(more string) question {
 	return question{
-		at:     "GET " + strings.TrimPrefix(p.Link, strings.TrimPrefix(wire.Prefix, "/")) + more,
+		at:     "GET " + p.at + more,
 		header: http.Header{"User-Agent": {"Ferry"}, "Accept": {"*/*"}},
 	}
 }
@@ -126,7 +127,7 @@ func (v *visit) deadOf(kind string, status int, wrong error) error {
 	case fault.Is(wrong, fault.Invalid), ok && !v.has("dead."+why+".title"):
 		why = kind + "unknown"
 	case !ok:
-		return v.showError(status, v.wrong(wrong))
+		return v.showError(status, wrong)
 	}
 	over, _ := errors.AsType[links.Over](wrong)
 	return v.show(status, "dead", deadPage{why, over.Sender, param.Time(over.Since)})
@@ -193,33 +194,26 @@ const (
 )
 
 // preview adds what the page shows of the file's content, if its link has neither limit nor password.
-func (v *visit) preview(p *landingPage) error {
-	length := param.Value(p.About.Length)
-	if p.guarded() || length == 0 {
-		return nil
+func (v *visit) preview(p *landingPage) {
+	kind, length := wire.PreviewKind(p.About.Name, p.About.Type), param.Value(p.About.Length)
+	switch {
+	case p.guarded(), length == 0, kind == "", kind == "image" && length > maxPreviewImage:
+		return
+	case kind != "text":
+		p.Preview = kind
+		v.findStore(p.Query)
+		return
 	}
-	p.Preview = wire.PreviewKind(p.About.Name, p.About.Type)
-	if p.Preview == "image" && length > maxPreviewImage {
-		p.Preview = ""
-	}
-	if p.Preview != "text" {
-		if p.Preview != "" {
-			v.findStore(p.Query)
-		}
-		return nil
-	}
-	p.Preview = ""
 	q := p.asked("&preview")
 	q.header.Set("Range", "bytes=0-16383")
 	found, err := v.ask(q, nil)
 	if err != nil { // the file can still be downloaded
-		return nil
+		return
 	}
 	p.Text = firstLines(found.body.String())
 	if p.Text != "" {
-		p.Preview = "text"
+		p.Preview = kind
 	}
-	return nil
 }
 
 // firstLines returns the beginning of a text, or "" if it is not text.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"ferry/shared/envelope"
 	"ferry/shared/fault"
 	"ferry/shared/identity"
 	"ferry/shared/users"
@@ -100,11 +99,7 @@ func (v *visit) beginAgain(name string) error {
 
 // firstAccess leads new users to the page where they choose their password.
 func (v *visit) firstAccess(name, password string) error {
-	var found envelope.Body
-	if _, err := v.ask(question{at: "POST /auth/first", name: name, password: password}, &found); err != nil {
-		return err
-	}
-	token, err := changeToken(found)
+	token, err := v.changeToken(question{at: "POST /auth/first", name: name, password: password})
 	if err != nil {
 		return err
 	}

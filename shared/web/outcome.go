@@ -19,7 +19,7 @@ type outcome struct {
 // outcomes returns the words in order of priority: if several apply, a file's row shows the first.
 func outcomes() []string {
 	return []string{
-		"failed", "bounced", "downloaded", "sending", "waiting", "delivered", "sent", "unread", "used-up", "expired", "ended",
+		"failed", "bounced", "downloaded", "sending", "waiting", "delivered", "sent", unread, "used-up", "expired", "ended",
 		"new", "live",
 	}
 }
@@ -39,78 +39,70 @@ func (o outcome) Colour() string {
 
 // Became returns the words of an outcome.
 func (p page) Became(o outcome) string {
-	switch {
-	case o.word == "downloaded" && o.times == 1:
-		return p.T("became.once")
-	case o.word == "downloaded" && o.times == 2:
-		return p.T("became.twice")
-	case o.word == "downloaded":
-		return p.N("became.times", o.times)
+	if o.word != "downloaded" {
+		return p.T("became." + o.word)
 	}
-	return p.T("became." + o.word)
+	switch o.times {
+	case 1:
+		return p.T("became.once")
+	case 2:
+		return p.T("became.twice")
+	}
+	return p.N("became.times", o.times)
 }
 
-// message is the state of the message that brought a link.
-type message struct {
-	state           string // of package notify; empty if it is unknown, or there was no message
-	sent, delivered bool
-	unread          bool // it was not looked up
-}
-
-// messageOf returns the state of a message, from what the API says about it.
-func messageOf(n wire.Notification) message {
-	return message{state: n.State, sent: !n.Sent.IsZero(), delivered: !n.Delivered.IsZero()}
-}
+// unread is the state of a message that was not looked up.
+const unread = "unread"
 
 // soon is how long before its end an unused link is shown with a warning.
 const soon = 2 * 24 * time.Hour
 
-// became returns what became of a link.
-func became(state links.State, to string, downloads int64, m message, left time.Duration) outcome {
+// became returns what became of a link, as a word. The state of the message that brought it is empty
+// if it is unknown, or if there was no message. left is how long the link still works; it is negative
+// for one that never ends, whose end is the zero Time.
+func became(link links.State, to string, downloads int64, m wire.Notification, left time.Duration) string {
+	message := notify.State(m.State)
 	switch {
-	case m.state == string(notify.Failed) && m.sent:
-		return outcome{word: "bounced"}
-	case m.state == string(notify.Failed):
-		return outcome{word: "failed"}
-	case state == links.UsedUp:
-		return outcome{word: "used-up"}
-	case state == links.Ended:
-		return outcome{word: "ended"}
-	case state.Over():
-		return outcome{word: "expired"}
-	case state.Waits():
-		return outcome{word: strings.ReplaceAll(string(state), " ", "-")}
+	case message == notify.Failed && !m.Sent.IsZero():
+		return "bounced"
+	case message == notify.Failed:
+		return "failed"
+	case link == links.UsedUp:
+		return "used-up"
+	case link == links.Ended:
+		return "ended"
+	case link.Over():
+		return "expired"
+	case link.Waits():
+		return strings.ReplaceAll(string(link), " ", "-")
 	case downloads > 0:
-		return outcome{"downloaded", downloads}
+		return "downloaded"
 	case to == "":
-		return outcome{word: "live"}
-	case m.state == string(notify.Queued), m.state == string(notify.Sending):
-		return outcome{word: "sending"}
-	case left > 0 && left < soon, m.state == "" && !m.unread:
-		return outcome{word: "waiting"}
-	case m.unread:
-		return outcome{word: "unread"}
-	case m.delivered:
-		return outcome{word: "delivered"}
+		return "live"
+	case message == notify.Queued, message == notify.Sending:
+		return "sending"
+	case left > 0 && left < soon, message == "":
+		return "waiting"
+	case message == unread:
+		return unread
+	case !m.Delivered.IsZero():
+		return "delivered"
 	}
-	return outcome{word: "sent"}
+	return "sent"
 }
 
-// together returns what became of a file: the outcome of its links that has the highest priority. A
+// together returns what became of a file: the word of its links that has the highest priority. A
 // download by any link counts as one of the file.
-func together(all []outcome, downloads int64) outcome {
+func together(all []string, downloads int64) outcome {
 	if downloads > 0 {
-		all = append(all, outcome{"downloaded", downloads})
+		all = append(all, "downloaded")
 	}
-	rank := func(o outcome) int {
-		if i := slices.Index(outcomes(), o.word); i >= 0 {
+	rank := func(word string) int {
+		if i := slices.Index(outcomes(), word); i >= 0 {
 			return i
 		}
 		return slices.Index(outcomes(), "waiting") // a state that waits
 	}
-	first := slices.MinFunc(all, func(a, b outcome) int { return rank(a) - rank(b) })
-	if first.word == "downloaded" {
-		first.times = downloads
-	}
-	return first
+	first := slices.MinFunc(all, func(a, b string) int { return rank(a) - rank(b) })
+	return outcome{first, downloads}
 }

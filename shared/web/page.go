@@ -53,14 +53,13 @@ func (v *visit) page(name string, data any) page {
 	if f := fault.Of(v.err); f != nil {
 		p.Again = p.Now.Add(max(f.After, time.Second))
 	}
+	q := url.Values{}
+	maps.Copy(q, v.query)
+	if v.r.Method == "GET" { // the query of a form may mean something else
+		q = v.r.URL.Query()
+	}
+	maps.DeleteFunc(q, func(_ string, values []string) bool { return len(strings.Join(values, "")) > maxKept })
 	for _, l := range texts.All() {
-		q := maps.Clone(v.query)
-		if v.r.Method == "GET" { // the query of a form may mean something else
-			q = v.r.URL.Query()
-		} else if q == nil {
-			q = url.Values{}
-		}
-		maps.DeleteFunc(q, func(_ string, values []string) bool { return len(strings.Join(values, "")) > maxKept })
 		q.Set("language", l.Lang)
 		p.Languages = append(p.Languages, language{l.Lang, l.Name, "?" + q.Encode()})
 	}
@@ -69,9 +68,6 @@ func (v *visit) page(name string, data any) page {
 
 // Pages returns the names of the pages for users with an account.
 func (page) Pages() []string { return []string{"send", "files", "requests"} }
-
-// LanguageName returns the name of the page's language, in that language.
-func (p page) LanguageName() string { return p.Language.Name }
 
 // Asset returns the address of a file in static/.
 func (p page) Asset(name string) string { return p.assets.address(name) }

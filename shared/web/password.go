@@ -12,9 +12,13 @@ import (
 	"ferry/shared/users"
 )
 
-// changeToken returns the token in an answer of the API with the link that changes a password.
-func changeToken(answer envelope.Body) (string, error) {
-	u, err := url.Parse(answer.LinkURL)
+// changeToken asks the API for a link that changes a password, and returns the link's token.
+func (v *visit) changeToken(q question) (string, error) {
+	var found envelope.Body
+	if _, err := v.ask(q, &found); err != nil {
+		return "", err
+	}
+	u, err := url.Parse(found.LinkURL)
 	if err != nil {
 		return "", fault.Wrap(err, "reading a change link")
 	}
@@ -44,12 +48,8 @@ func (v *visit) forgot(form url.Values) error {
 	if _, valid := users.CanonicalName(in.User); !valid { // no user can have it, so this reveals nothing
 		return fault.New(fault.Invalid, "no user can have this name")
 	}
-	var found envelope.Body
 	q := url.Values{"u": {in.User}, "lang": {v.Lang}}
-	if _, err := v.ask(question{at: "GET /auth/forget?" + q.Encode()}, &found); err != nil {
-		return err
-	}
-	token, err := changeToken(found)
+	token, err := v.changeToken(question{at: "GET /auth/forget?" + q.Encode()})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (v *visit) showPassword() error {
 func (v *visit) checkToken(in *passwordForm) error {
 	v.again = func(status int, wrong error) error {
 		if status != http.StatusUnauthorized {
-			return v.showError(status, v.wrong(wrong))
+			return v.showError(status, wrong)
 		}
 		return v.show(status, "password-dead", nil)
 	}

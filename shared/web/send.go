@@ -64,19 +64,11 @@ func (v *visit) sender() sendPage {
 		if several {
 			parameter = "many"
 		}
-		p.Wrong = map[string]string{parameter: v.unsent(status, parameter)}
-	}
-	return p
-}
-
-// unsent says why something was not sent: by the parameter that is wrong, or else by the status.
-func (v *visit) unsent(status int, parameter string) string {
-	for _, key := range []string{parameter, strconv.Itoa(status)} {
-		if v.has("send.js.wrong." + key) {
-			return v.T("send.js.wrong." + key)
+		p.Wrong = map[string]string{
+			parameter: v.first("send.js.wrong."+parameter, "send.js.wrong."+strconv.Itoa(status)),
 		}
 	}
-	return v.T("error.internal")
+	return p
 }
 
 // About returns what is wrong with one of these parameters, or empty.
@@ -166,12 +158,6 @@ func (f sentFile) Own() wire.Link {
 	return f.Links[0]
 }
 
-// QR returns the address of the link's QR code.
-func (f sentFile) QR() string {
-	_, query, _ := strings.Cut(f.LinkURL, "?")
-	return "qr?" + query
-}
-
 // sent shows what has just been sent, with its links.
 func (v *visit) sent(q url.Values) error {
 	var all []sentFile
@@ -247,5 +233,5 @@ func (page) Readable(address string) string { return contact.Readable(address) }
 
 // Message returns what became of a message to a recipient.
 func (page) Message(n wire.Notification) outcome {
-	return became(links.Live, n.To, 0, messageOf(n), 0)
+	return outcome{became(links.Live, n.To, 0, n, 0), 0}
 }

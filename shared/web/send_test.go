@@ -40,22 +40,20 @@ func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 
 func TestAPlainFormSends(t *testing.T) {
 	v := visit(t).login("ann")
-	a := v.upload("v1/upload", "m", "bob@example.com, carla@example.com", "c", "+39 347 123 4567", "i", "Hello\r\nall", "expires", "7d",
-		"downloads", "5", "password", "open sesame", "d", "", "notify", "1", "@a<b>.txt", "its words")
-	v.leads(a, "../send?sent=1")
-	v.opens("send?sent=1", 200, "Sent to 3 people", "a&lt;b&gt;.txt", "393471234567", "@example.com", "Expires <time", "in 7 days",
-		"5 downloads for each link", "With a password", "qr?lang=en&amp;k=", "-open sesame", "-its words")
+	v.leads(v.upload("v1/upload", "m", "bob@bücher.example, carla@example.com", "c", "+39 347 123 4567", "i", "Hello\r\nall", "expires", "7d",
+		"downloads", "5", "password", "open sesame", "d", "", "notify", "1", "@a<b>.txt", "its words"), "../send?sent=1")
+	v.opens("send?sent=1", 200, "Sent to 3 people", "a&lt;b&gt;.txt", "393471234567", "@bücher.example", "Expires <time", "in 7 days",
+		"5 downloads for each link", "With a password", "qr?k=", `&amp;lang=en" width="296"`, "-open sesame", "-its words")
 	got := apitest.Read[struct {
 		Notify bool
 		Links  []wire.Link
 	}](v.Ask("GET /files/1", "").Want(200))
 	expect.Equal(t, "the receipt and the links", []any{got.Notify, len(got.Links)}, []any{true, 4})
-	several := v.upload("v1/upload", "@b.txt", "1", "@c.txt", "2").WantHeaders("Ferry-Files", "2, 3")
-	v.leads(several, "../send?sent=2&sent=3")
+	v.leads(v.upload("v1/upload", "@b.txt", "1", "@c.txt", "2"), "../send?sent=2&sent=3")
 	v.opens("send?sent=2&sent=3", 200, "Your links are ready", "b.txt", "c.txt", "No limit", "No password")
 	v.leads(v.upload("v1/upload", "d", "Bob", "@d.txt", "1"), "../send?d=bob&sent=1")
 	v.opens("send?d=bob&sent=1", 200, "d.txt", "in the files of <bdi>bob</bdi>", "-Open your files")
-	v.opens("send?sent=1&language=de", 200, "qr?lang=de&amp;k=", `v1/download/file?lang=de&amp;k=`)
+	v.opens("send?sent=1&language=de", 200, `&amp;lang=de" width="296"`, `v1/download/file?lang=de&amp;k=`)
 	v.open("send?sent=99").Want(404)
 	v.open("send?sent=..%2Fme").Want(400)
 }
@@ -66,30 +64,27 @@ func TestWhatIsWrongWithAPlainFormStandsBesideItsField(t *testing.T) {
 	for i := range 23 {
 		many += fmt.Sprintf("; a%d@example.com", i)
 	}
-	for _, k := range []struct{ name, value, query, says string }{
-		{"m", "bob", "&parameter=m", `id="m-error" role="alert">An e-mail address among these`},
-		{"c", "12", "&parameter=c", `id="c-error"`},
-		{"i", strings.Repeat("x", 501), "&parameter=i", `id="i-error"`},
-		{"i", strings.Repeat("x", 20_000), "&parameter=i", `id="i-error"`},
-		{"m", many, "&parameter=c%2C+m", "too many recipients"},
-		{"d", "nobody", "&parameter=d", `id="d-error"`},
-		{"downloads", "0", "&parameter=downloads", `id="downloads-error"`},
-		{"password", " x", "&parameter=password", `id="lock-error"`},
-		{"expires", "x", "&parameter=expires", "<p>The form was not complete"},
+	for name, k := range map[string]struct{ value, says string }{
+		"m":         {"bob", `id="m-error" role="alert">An e-mail address among these`},
+		"c":         {"12", `id="c-error"`},
+		"i":         {strings.Repeat("x", 20_000), `id="i-error"`},
+		"d":         {"nobody", `id="d-error"`},
+		"downloads": {"0", `id="downloads-error"`},
+		"password":  {" x", `id="lock-error"`},
+		"expires":   {"x", "<p>The form was not complete"},
 	} {
-		v.leads(v.upload("v1/upload", k.name, k.value, "@a", "1"), "../send?failed=400"+k.query)
-		v.opens("send?failed=400"+k.query, 200, k.says)
+		v.leads(v.upload("v1/upload", name, k.value, "@a", "1"), "../send?failed=400&parameter="+name)
+		v.opens("send?failed=400&parameter="+name, 200, k.says)
 	}
 	v.leads(v.upload("v1/upload", "@a", "1", "m", "bob@example.com"), "../send?failed=400&parameter=m")
-	v.leads(v.upload("v1/upload", "m", "bob@example.com"), "../send?failed=400")
-	v.opens("send?failed=400", 200, "The form was not complete")
-	v.opens("send?failed=400&parameter=c%2C+m", 200, "-<p>These are too many")
+	v.leads(v.upload("v1/upload", "m", many, "@a", "1"), "../send?failed=400&parameter=c%2C+m")
+	v.opens("send?failed=400&parameter=c%2C+m", 200, "too many recipients", "-<p>These are too many")
 	expect.Equal(t, "files that were stored", len(v.Files()), 0)
 	v.opens("send?failed=<b>&parameter=<i>", 200, "-<i>", `-class="error"`)
 	v.opens("send?failed=413&parameter=%3Ci%3E", 200, "not enough room")
-	a := v.another(desk).upload("v1/upload", "@a", "1")
-	v.leads(a, "../send?failed=401")
-	a.WantHeaders("WWW-Authenticate", "") // which would make a browser ask for a password
+	refused := v.another(desk).upload("v1/upload", "@a", "1")
+	refused.WantHeaders("WWW-Authenticate", "") // which would make a browser ask for a password
+	v.leads(refused, "../send?failed=401")
 }
 
 func TestOnlyAPagesFormHasParametersAsFields(t *testing.T) {
@@ -97,9 +92,6 @@ func TestOnlyAPagesFormHasParametersAsFields(t *testing.T) {
 	form, kind := apitest.Form("d", "nobody", "@a", "")
 	v.Ask("POST /upload", form, "Content-Type", kind, "Accept", "text/html").Want(200)
 	v.Send("POST /upload", form, "Content-Type", kind, "Accept", "text/html").Want(401)
-	for _, site := range []string{"cross-site", "same-site"} {
-		v.send("POST v1/upload", form, "Content-Type", kind, "Sec-Fetch-Site", site).Want(403)
-	}
 	v.send("POST v1/upload", form, "Content-Type", kind, "Accept", "*/*", "Sec-Fetch-Site", "same-origin").Want(200)
 }
 
@@ -111,7 +103,7 @@ func TestAQRCodeIsOfALinkAlone(t *testing.T) {
 			"default-src 'none'; frame-ancestors 'none'")
 		expect.NoErr(t, xml.Unmarshal([]byte(a.Text), new(struct{})))
 	}
-	for _, query := range []string{"", "k=", "k=short", "k=" + strings.Repeat("k", 300), "k=" + url.QueryEscape(token+"&x"), "x=" + token} {
+	for _, query := range []string{"", "k=short", "k=" + strings.Repeat("k", 300), "k=" + url.QueryEscape(token+"&x"), "x=" + token} {
 		v.open("qr?" + query).Want(400)
 	}
 }

@@ -51,5 +51,5 @@ func (v *visit) wrongStop(status int, wrong error) error {
 	if status == http.StatusUnauthorized || status == http.StatusBadRequest {
 		return v.show(status, "stop", stopPage{State: "wrong"})
 	}
-	return v.showError(status, v.wrong(wrong))
+	return v.showError(status, wrong)
 }

@@ -90,7 +90,7 @@ func langOf(r *http.Request, u users.User) string {
 
 // findLogin finds who is logged in. It makes one call to the table. Without a valid login it
 // returns an Unauthorized fault.
-func (v *visit) findLogin() (err error) {
+func (v *visit) findLogin() error {
 	if !v.logins {
 		return errLoggedOut
 	}
@@ -98,19 +98,22 @@ func (v *visit) findLogin() (err error) {
 	if err == nil && found.Kind == identity.None {
 		err = errLoggedOut
 	}
-	if err == nil {
-		v.who, err = v.callers.Check(v.r.Context(), found)
+	if err != nil {
+		return err
 	}
-	if err == nil && !v.who.Scope.IsLogin() { // an API token is not a browser's login, and may do less
-		v.who, err = identity.Identity{}, errLoggedOut
+	who, err := v.callers.Check(v.r.Context(), found)
+	if err == nil && !who.Scope.IsLogin() { // an API token is not a browser's login, and may do less
+		err = errLoggedOut
 	}
-	if err == nil {
-		v.words = v.site.words(langOf(v.r, v.who.User))
+	if err != nil {
+		return err
 	}
-	if err == nil && v.r.Method == http.MethodGet { // the cookie's lifetime restarts with each use
+	v.who = who
+	v.words = v.site.words(langOf(v.r, who.User))
+	if v.r.Method == http.MethodGet { // the cookie's lifetime restarts with each use
 		http.SetCookie(v.w, v.cookie.Set(found.Bearer))
 	}
-	return err
+	return nil
 }
 
 var errLoggedOut = fault.New(fault.Unauthorized, "you are not logged in")
@@ -229,15 +232,15 @@ func (v *visit) writeError(w http.ResponseWriter, r *http.Request, status int) e
 		v.again = nil
 		return again(status, v.err)
 	}
-	wrong := v.wrong(v.err)
-	if key := fmt.Sprintf("error.%d", status); v.err == nil && v.has(key) { // it was refused before it reached a view
-		wrong = v.T(key)
-	}
-	return v.showError(status, wrong)
+	return v.showError(status, v.err)
 }
 
 // showError shows a page that says what went wrong.
-func (v *visit) showError(status int, wrong string) error {
+func (v *visit) showError(status int, err error) error {
+	wrong := v.wrong(err)
+	if err == nil { // it was refused before it reached a view
+		wrong = v.first(fmt.Sprintf("error.%d", status))
+	}
 	return v.show(status, "error", map[string]any{"Status": status, "Wrong": wrong})
 }
 
@@ -250,12 +253,7 @@ func (v *visit) wrong(err error) string {
 	case f.Kind == fault.TooMany:
 		return v.T("error.wait", v.Wait(f.After))
 	}
-	for _, key := range []string{"error.parameter." + f.Parameter, fmt.Sprintf("error.%d", f.Kind)} {
-		if v.has(key) {
-			return v.T(key)
-		}
-	}
-	return v.T("error.internal")
+	return v.first("error.parameter."+f.Parameter, fmt.Sprintf("error.%d", f.Kind))
 }
 
 var pageAddress = lazy.Regexp(`^[a-z]+(\?[A-Za-z0-9._~%&=+-]*)?$`)

@@ -7,6 +7,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -57,21 +58,26 @@ func views() map[string]view {
 // New returns the handler. It needs the port Table and the link key, and Blobs for what is in bundles.
 func New(p *api.Ports) http.Handler {
 	s := newSite(p)
+	missing := func(detail string) http.Handler { // for a program, not a page
+		return p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error {
+			return fault.New(fault.NotFound, "%s", detail)
+		})
+	}
+	nothing := missing("no endpoint has this path") // for example, because the id in it is not one
 	inside := http.NewServeMux()
+	inside.Handle("/", nothing)
 	for _, e := range []api.Endpoint{
 		account.Change(), account.First(), account.Forget(), account.Me(), account.Stop(), account.Tokens(),
 		file.Download(), file.DownloadBackup(), file.Get(), file.List(), file.ListBackup(), file.Sharing(),
 		upload.Requests(), upload.Sessions(),
 	} {
-		e.Mount(inside, p, http.NotFoundHandler())
+		e.Mount(inside, p, nothing)
 	}
-	s.api = inside
+	s.api = api.Exact(inside, nothing)
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/{version}/{file}", s.assets)
 	mux.Handle("/", s.handler(known((*visit).missing)))
-	mux.Handle(wire.Prefix, p.Outlet().Handler(func(http.ResponseWriter, *http.Request) error { // for a program, not a page
-		return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", wire.Prefix)
-	}))
+	mux.Handle(wire.Prefix, missing("there is nothing at this address; see "+wire.Prefix+"/openapi.json"))
 	mux.Handle("GET /{$}", s.handler((*visit).home))
 	for at, f := range views() {
 		mux.Handle(strings.Replace(at, " ", " /", 1), s.handler(f))
@@ -93,10 +99,12 @@ func (v *visit) home() error {
 	}
 	base := v.ports.Base(v.r.Context())
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, err := v.w.Write([]byte("This is " + v.ports.Look.Title() + ", a file-transfer service.\n\n" +
-		"Upload:    curl -u USER -F file=@FILE " + base + "/upload\n" +
-		"List:      curl -u USER " + base + "/download/list\n" +
-		"Interface: " + base + "/openapi.json\n"))
+	_, err := fmt.Fprintf(v.w, `This is %s, a file-transfer service.
+
+Upload:    curl -u USER -F file=@FILE %[2]s/upload
+List:      curl -u USER %[2]s/download/list
+Interface: %[2]s/openapi.json
+`, v.ports.Look.Title(), base)
 	return err
 }
 

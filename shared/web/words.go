@@ -76,6 +76,16 @@ func (w words) T(key string, args ...any) string {
 	return fmt.Sprintf(text[0], args...)
 }
 
+// first returns the first text that one of these keys has, or else that something went wrong.
+func (w words) first(keys ...string) string {
+	for _, key := range keys {
+		if w.has(key) {
+			return w.T(key)
+		}
+	}
+	return w.T("error.internal")
+}
+
 func (w words) has(key string) bool { return w.own[key] != word{} }
 
 // N writes a number with the things that a key names.
@@ -100,10 +110,11 @@ func (w words) span(d time.Duration, up bool) string {
 		unit time.Duration
 	}{{"time.days", 24 * time.Hour}, {"time.hours", time.Hour}, {"time.minutes", time.Minute}} {
 		if d >= 2*u.unit || u.unit == time.Minute && d >= u.unit {
+			part := u.unit / 2
 			if up {
-				return w.N(u.key, int64((d+u.unit-1)/u.unit))
+				part = u.unit - 1
 			}
-			return w.N(u.key, int64((d+u.unit/2)/u.unit))
+			return w.N(u.key, int64((d+part)/u.unit))
 		}
 	}
 	return w.N("time.seconds", max(1, int64(d.Seconds()+0.5)))

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,15 +101,6 @@ func TestAFolderOfFilesBecomesABundle(t *testing.T) {
 		expect.NoErr(t, err)
 		expect.Equal(t, "entries", len(archive.File), len(want))
 		expect.Equal(t, "whether the bundle has the files", maps.Equal(filesIn(t, archive), want), true)
-		if tool, err := exec.LookPath("unzip"); err == nil {
-			unzip, unpacked := exec.Command(tool, "-q", filepath.Join(folder, "tree.zip")), t.TempDir()
-			expect.NoErr(t, os.WriteFile(unzip.Args[2], []byte(text), 0o644))
-			unzip.Dir, unzip.Env = unpacked, append(os.Environ(), "LC_ALL=C.UTF-8")
-			said, err := unzip.CombinedOutput()
-			if got := filesIn(t, os.DirFS(unpacked)); err != nil || len(said) > 0 || !maps.Equal(got, want) {
-				t.Errorf("unzip makes %d files, or other ones than the %d: %v, %s", len(got), len(want), err, said)
-			}
-		}
 	})
 }
 

@@ -89,6 +89,8 @@ func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		{"guest-failed", "r?failed=400&parameter=by&k=" + strings.Split(ask("Photos", "").LinkURL, "k=")[1], nil},
 		{"forgot-wrong", "", func() { b.Visit("forgot"); wrong("#user", "nobody else") }},
 		{"stop-bounced", "stop?t=" + s.Data.Ports.Key.Stop(bounced), nil},
+		{"stop", "stop?t=" + s.Data.Ports.Key.Stop("ann@example.com"), nil},
+		{"stopped", "", func() { b.Press("main form button") }},
 		{"login-throttled", "", func() {
 			for !strings.Contains(b.Words(), "Too many") {
 				b.Login("nobody", "wrong")

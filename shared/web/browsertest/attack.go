@@ -2,7 +2,6 @@ package browsertest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -43,9 +42,9 @@ type Forgery struct {
 }
 
 // Forms returns the requests that the forms on some pages send. fill holds values for their empty fields.
-func (b *Tab) Forms(fill map[string]string, pages ...string) (all []Forgery) {
+func (b *Tab) Forms(fill map[string]string, pages ...string) []Forgery {
 	b.Helper()
-	found := b.Text(`(async (fill, pages, all = {}) => {
+	return get[[]Forgery](b, `(async (fill, pages, all = {}) => {
 		for (const page of pages) {
 			const text = await (await fetch(page, {headers: {Accept: "text/html"}})).text();
 			for (const form of new DOMParser().parseFromString(text, "text/html").querySelectorAll("form[method=post]")) {
@@ -54,10 +53,8 @@ func (b *Tab) Forms(fill map[string]string, pages ...string) (all []Forgery) {
 				all[Request + Fields] = {Request, Fields, Call: !!call, Kind: call ? "application/json" : form.enctype};
 			}
 		}
-		return JSON.stringify(Object.values(all));
-	})(` + Quoted(fill) + "," + Quoted(pages) + ")")
-	b.must("reading the forms", json.Unmarshal([]byte(found), &all))
-	return all
+		return Object.values(all);
+	})(`+Quoted(fill)+","+Quoted(pages)+")")
 }
 
 // Forge makes the open page send a request to a service.

@@ -69,23 +69,20 @@ func Need(t testing.TB) {
 // agent is the User-Agent of an ordinary browser: that of a headless one would be taken for a robot.
 const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36"
 
-// shared is the one browser of all tabs.
-var shared = sync.OnceValue(func() (b struct {
-	ctx context.Context
-	end func()
-}) {
+// shared returns the one browser of all tabs, and what closes it.
+var shared = sync.OnceValues(func() (context.Context, context.CancelFunc) {
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(Executable()), chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-prefers-reduced-motion", true),
 		chromedp.Flag("hide-scrollbars", true), chromedp.UserAgent(agent),
 	}
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
-	b.ctx, b.end = chromedp.NewContext(allocator)
-	if err := chromedp.Do(b.ctx); err != nil {
+	ctx, end := chromedp.NewContext(allocator)
+	if err := chromedp.Do(ctx); err != nil {
 		panic(err)
 	}
 	begun.Store(true)
-	return b
+	return ctx, end
 })
 
 var begun atomic.Bool
@@ -93,6 +90,7 @@ var begun atomic.Bool
 // End closes the browser, if it was started.
 func End() {
 	if begun.Load() {
-		shared().end()
+		_, end := shared()
+		end()
 	}
 }

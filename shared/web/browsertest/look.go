@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -92,22 +91,19 @@ const contrast = `what => {
 	return (b + 0.05) / (a + 0.05);
 }`
 
-var axeSource = sync.OnceValues(func() ([]byte, error) {
-	return os.ReadFile(filepath.Join(os.Getenv("FERRY_AXE"), "axe.min.js"))
-})
-
 // axe runs rules of axe-core, or those with certain tags, if FERRY_AXE names the folder that contains it.
 func (b *Tab) axe(name, rules string) {
 	b.Helper()
-	if os.Getenv("FERRY_AXE") == "" {
+	folder := os.Getenv("FERRY_AXE")
+	if folder == "" {
 		return
 	}
-	source, err := axeSource()
-	b.must("reading axe-core", err)
 	if b.Scriptless { // timers then never fire, and axe-core waits for them
 		b.Is("window.setTimeout = f => { Promise.resolve().then(f); return 0 }, true")
 	}
 	if b.Is("!window.axe") {
+		source, err := os.ReadFile(filepath.Join(folder, "axe.min.js"))
+		b.must("reading axe-core", err)
 		_, err = chromedp.Run(b.Context, chromedp.Evaluate[bool](string(source)+";true"))
 		b.must("loading axe-core", err)
 	}

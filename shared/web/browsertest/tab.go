@@ -78,7 +78,8 @@ func newTab(h Host, root string, v View) *Tab {
 // start opens the window, unless the network is about to change.
 func (b *Tab) start() {
 	b.Helper()
-	ctx, cancel := chromedp.NewContext(shared().ctx, chromedp.WithNewBrowserContext())
+	whole, _ := shared()
+	ctx, cancel := chromedp.NewContext(whole, chromedp.WithNewBrowserContext())
 	// So that a browser that hangs fails one test, by name:
 	ctx, stop := context.WithTimeout(ctx, 30*time.Minute)
 	b.Context = ctx
@@ -106,15 +107,14 @@ func (b *Tab) Close() {
 // prepare applies the view's settings, and listens to the console.
 func (b *Tab) prepare() {
 	b.Helper()
-	set := func(doing string, err error) { b.must(doing, err) }
 	b.Resize(b.Width, b.Height)
 	_, err := chromedp.Call(b.Context, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
 		UserAgent: agent, AcceptLanguage: b.Lang,
 	})
-	set("setting the language", err)
+	b.must("setting the language", err)
 	if b.Scriptless {
 		_, err = chromedp.Call(b.Context, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-		set("turning scripts off", err)
+		b.must("turning scripts off", err)
 	}
 	ctx, messages, dialogs := b.Context, chromedp.Console(b.Context), chromedp.Events(b.Context, page.JavascriptDialogOpening)
 	go func() {
@@ -356,21 +356,15 @@ func (b *Tab) Downloads() string {
 // Saved waits for a file in a folder, and returns its content.
 func (b *Tab) Saved(folder, name string) []byte {
 	b.Helper()
-	content, err := os.ReadFile(b.SavedAt(folder, name))
-	b.must("reading what was saved", err)
-	return content
-}
-
-// SavedAt waits for a file in a folder, and returns its path.
-func (b *Tab) SavedAt(folder, name string) string {
-	b.Helper()
 	path := filepath.Join(folder, name)
 	b.Until(name+" is saved", func() bool {
 		_, err := os.Stat(path)
 		more, _ := filepath.Glob(filepath.Join(folder, "*.crdownload"))
 		return err == nil && len(more) == 0
 	})
-	return path
+	content, err := os.ReadFile(path)
+	b.must("reading what was saved", err)
+	return content
 }
 
 // Saves reports whether the window saves what an address returns, and keeps showing its page.
