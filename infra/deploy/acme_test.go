@@ -78,8 +78,12 @@ func TestServeGetsItsCertificateByACME(t *testing.T) {
 		"FERRY_TLS_DOMAIN=files.example.com", "FERRY_ADDR=" + addr, "FERRY_ACME_URL=https://" + directory + "/dir", "SSL_CERT_FILE=" + cert,
 		"FERRY_DATA=" + data, "FERRY_METRICS_ADDR=" + freeAddr(t),
 	}
-	out := start(t, env, program(t), "serve")
-	until(t, "a certificate", func() bool { return strings.Contains(read(t, out), "the certificate is ready") }, out, pebble)
+	certified := func(env ...string) (out string) {
+		out = start(t, env, program(t), "serve")
+		until(t, "a certificate", func() bool { return strings.Contains(read(t, out), "the certificate is ready") }, out, pebble)
+		return out
+	}
+	out := certified(env...)
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool(t, string(root)), ServerName: "files.example.com"},
 	}}
@@ -110,10 +114,7 @@ func TestServeGetsItsCertificateByACME(t *testing.T) {
 
 	// The certificate is kept: a restart asks for none.
 	before := strings.Count(read(t, pebble), "/finalize-order/")
-	again := append(env[:0:0], env...)
-	again[1], again[5] = "FERRY_ADDR="+freeAddr(t), "FERRY_METRICS_ADDR="
-	out = start(t, again, program(t), "serve")
-	until(t, "the certificate of a second start", func() bool { return strings.Contains(read(t, out), "the certificate is ready") }, out)
+	certified(append(env, "FERRY_ADDR="+freeAddr(t), "FERRY_METRICS_ADDR=")...)
 	if after := strings.Count(read(t, pebble), "/finalize-order/"); before == 0 || after != before {
 		t.Errorf("%d orders before the second start, %d after", before, after)
 	}
