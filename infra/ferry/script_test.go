@@ -48,7 +48,7 @@ type scene struct {
 //	later DURATION                       moves that service's clock
 //	log                                  prints that service's log
 //	serve ARGS                           starts ferry serve at $ADDR, whose URL is $URL, and prints its greeting
-//	stop                                 ends it, and tells its log
+//	end                                  ends that, and tells its log
 //	answers STATUS METHOD URL HEADER...  sends a request, compares the status, and prints the answer
 //	sql FILE STATEMENT                   changes a table
 //	outbox                               fills the table with notices: $WAITING, $FAILED and $PIN
@@ -60,7 +60,7 @@ func TestTheCommandDoesAsItsScriptsSay(t *testing.T) {
 		"ferry": func(s *scene, args ...string) { s.exits(append([]string{"0", "ferry"}, args...)...) },
 		"exits": (*scene).exits, "until": (*scene).until, "says": (*scene).says, "sentence": (*scene).sentence, "keep": (*scene).keep,
 		"as": (*scene).as, "service": (*scene).begin, "login": (*scene).login, "later": (*scene).later, "log": (*scene).printLog,
-		"serve": (*scene).serve, "stop": (*scene).stop, "answers": (*scene).answers,
+		"serve": (*scene).serve, "end": (*scene).end, "answers": (*scene).answers,
 		"sql": (*scene).sql, "outbox": (*scene).outbox, "aws": (*scene).aws, "asked": (*scene).wasAsked,
 	}
 	p := testscript.Params{Dir: "testdata/script", Cmds: map[string]func(*testscript.TestScript, bool, []string){}}
@@ -167,7 +167,7 @@ func (s *scene) serve(args ...string) {
 	io.WriteString(s.Stdout(), s.served.greeting)
 }
 
-func (s *scene) stop(...string) {
+func (s *scene) end(...string) {
 	if code := s.served.stop(s.t); code != exitOK {
 		s.Fatalf("the service ends with %d: %s", code, s.served.errs)
 	}
