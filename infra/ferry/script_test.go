@@ -40,7 +40,7 @@ type scene struct {
 //	until PATTERN ferry ARGS             runs it until it prints that
 //	says LINE...                         compares all that it told on standard error
 //	sentence TEXT                        it told one sentence, and the text is part of that
-//	keep NAME PATTERN                    sets a variable to what the group in the pattern finds in what it printed or told
+//	keep NAME PATTERN                    sets a variable to what the pattern's group finds in what it printed or told
 //	as NAME                              goes on in another home
 //	service                              starts a service at $ROOT with its data in $DATA and the users ann, bob and new,
 //	                                     who is in first access
@@ -53,19 +53,35 @@ type scene struct {
 //	sql FILE STATEMENT                   changes a table
 //	outbox                               fills the table with notices: $WAITING, $FAILED and $PIN
 //	aws                                  starts a stand-in for AWS
-//	asked WHAT...                        compares the first of what that was asked for
+//	asked WHAT...                        compares what it was asked for first
 func TestTheCommandDoesAsItsScriptsSay(t *testing.T) {
 	t.Parallel()
 	commands := map[string]func(s *scene, args ...string){
-		"ferry": func(s *scene, args ...string) { s.exits(append([]string{"0", "ferry"}, args...)...) },
-		"exits": (*scene).exits, "until": (*scene).until, "says": (*scene).says, "sentence": (*scene).sentence, "keep": (*scene).keep,
-		"as": (*scene).as, "service": (*scene).begin, "login": (*scene).login, "later": (*scene).later, "log": (*scene).printLog,
-		"serve": (*scene).serve, "end": (*scene).end, "answers": (*scene).answers,
-		"sql": (*scene).sql, "outbox": (*scene).outbox, "aws": (*scene).aws, "asked": (*scene).wasAsked,
+		"ferry":    func(s *scene, args ...string) { s.exits(append([]string{"0", "ferry"}, args...)...) },
+		"exits":    (*scene).exits,
+		"until":    (*scene).until,
+		"says":     (*scene).says,
+		"sentence": (*scene).sentence,
+		"keep":     (*scene).keep,
+		"as":       (*scene).as,
+		"service":  (*scene).begin,
+		"login":    (*scene).login,
+		"later":    (*scene).later,
+		"log":      (*scene).printLog,
+		"serve":    (*scene).serve,
+		"end":      (*scene).end,
+		"answers":  (*scene).answers,
+		"sql":      (*scene).sql,
+		"outbox":   (*scene).outbox,
+		"aws":      (*scene).aws,
+		"asked":    (*scene).wasAsked,
 	}
 	p := testscript.Params{Dir: "testdata/script", Cmds: map[string]func(*testscript.TestScript, bool, []string){}}
 	for name, do := range commands {
-		p.Cmds[name] = func(ts *testscript.TestScript, _ bool, args []string) {
+		p.Cmds[name] = func(ts *testscript.TestScript, negated bool, args []string) {
+			if negated {
+				ts.Fatalf("%s cannot be negated", name)
+			}
 			s := ts.Value("scene").(*scene)
 			s.TestScript = ts
 			do(s, args...)
