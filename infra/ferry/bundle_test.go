@@ -4,32 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"ferry/shared/boot/expect"
 )
-
-// wantSame checks that two folders have the same files, with the same times and modes, and the same folders.
-func (h *home) wantSame(one, other string) {
-	h.t.Helper()
-	list := func(dir string) string {
-		cmd := exec.Command("sh", "-c", `find . -type d -printf '%p\n' -o -printf '%p %m %Ts\n' | sort; find . -type f -exec cksum {} + | sort`)
-		cmd.Dir = filepath.Join(h.dir, dir)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			h.t.Error(err)
-		}
-		return string(out)
-	}
-	if a, b := list(one), list(other); a != b || a == "" {
-		h.t.Errorf("%s has\n%s\nand %s\n%s", one, a, other, b)
-	}
-}
 
 // makeTree makes a folder with what a bundle keeps.
 func (h *home) makeTree() {
@@ -44,44 +25,6 @@ func (h *home) makeTree() {
 	}
 	must(h.t, os.Chmod(filepath.Join(h.dir, "tree/run.sh"), 0o755))
 	must(h.t, os.MkdirAll(filepath.Join(h.dir, "tree/hollow"), 0o755))
-}
-
-func TestPeopleSendFoldersAsBundles(t *testing.T) {
-	t.Parallel()
-	service, h := annsService(t)
-	h.makeTree()
-	h.write("other/b.txt", []byte("third"))
-	h.write("same/tree/x", nil)
-	h.write("mine/tree/a.txt", []byte("mine"))
-	takeSteps(t, h.run, "bundles.txt", service.Root)
-	if h.read("got/b.txt") != "outside" || h.read("tree/b.txt") != "outside" || h.read("kept.zip") != h.read("named.ZIP") {
-		t.Error("the files differ")
-	}
-	must(t, os.Remove(filepath.Join(h.dir, "tree/b.txt")))
-	h.wantSame("tree", "got/tree")
-	h.wantSame("tree", "mine/tree")
-	if out, err := exec.Command("find", filepath.Join(h.dir, "some"), "-type", "f").Output(); err != nil || strings.Count(string(out), "\n") != 3 {
-		t.Errorf("%s, %v", out, err)
-	}
-	for _, gone := range []string{"none", "got/tree.zip.unpacking"} {
-		if _, err := os.Stat(filepath.Join(h.dir, gone)); err == nil {
-			t.Errorf("%s is left", gone)
-		}
-	}
-}
-
-func TestLinksInAFolderAreSkippedAndNamed(t *testing.T) {
-	t.Parallel()
-	_, h := annsService(t)
-	h.write("tree/a.txt", []byte("first"))
-	must(t, os.Symlink("/etc/passwd", filepath.Join(h.dir, "tree/link")))
-	must(t, os.Symlink("/etc", filepath.Join(h.dir, "tree/folder")))
-	must(t, syscall.Mkfifo(filepath.Join(h.dir, "tree/pipe"), 0o600))
-	h.run("", "up", "tree", "-q").want(t, exitOK, "skipped tree/link, which is not a regular file", "skipped tree/folder,", "skipped tree/pipe,")
-	h.run("", "get", "1", "-o", "got").want(t, exitOK)
-	if all, _ := os.ReadDir(filepath.Join(h.dir, "got/tree")); len(all) != 1 || h.read("got/tree/a.txt") != "first" {
-		t.Errorf("unpacked %v", all)
-	}
 }
 
 // TestOddNamesStopNoOthers: names in another charset are sent in UTF-8, and those that no bundle can
@@ -122,21 +65,6 @@ func TestOddNamesStopNoOthers(t *testing.T) {
 	}
 }
 
-func TestTooManyFilesAreRefusedBeforeAnythingIsSent(t *testing.T) {
-	t.Parallel()
-	s, h := annsService(t)
-	for i := range 10_001 {
-		h.write(fmt.Sprintf("tree/%d/%d", i/100, i), nil)
-	}
-	before := s.Log.String()
-	wantSentence(t, h.run("", "up", "tree"), exitUsage, "tree: a bundle can have at most 10,000 files and empty folders")
-	if s.Log.String() != before {
-		t.Error("a request was sent")
-	}
-	must(t, os.Remove(filepath.Join(h.dir, "tree/0/0")))
-	h.run("", "up", "tree").want(t, exitOK, "tree.zip: ")
-}
-
 func TestAnInterruptedBundleIsResumedUnlessAFileChanged(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
@@ -159,30 +87,6 @@ func TestAnInterruptedBundleIsResumedUnlessAFileChanged(t *testing.T) {
 		}
 	}
 	expect.Equal(t, "what is left", h.unfinished(), nil)
-}
-
-func TestAnUnpackedBundleCountsOnce(t *testing.T) {
-	t.Parallel()
-	_, h := annsService(t)
-	h.makeTree()
-	h.write("tree/long", bytes.Repeat([]byte("0123456789abcdef"), 3<<20)) // several ranges
-	h.write("secret", []byte(openSesame))
-	open := h.up("tree")
-	guarded := h.up("tree", "--downloads", "1", "--password-file", "secret")
-	stranger := newHome(t)
-	stranger.write("secret", []byte(openSesame))
-	stranger.run("", "get", open, "-o", "open").want(t, exitOK, "open: 7 files")
-	counted := func(id string) { // downloads are written a moment later
-		t.Helper()
-		eventually(t, &bytes.Buffer{}, func() bool { return !strings.Contains(h.run("", "show", id).out, "downloads  0") })
-		h.run("", "show", id).want(t, exitOK, "entries    8", "downloads  1, ")
-	}
-	counted("1")
-	wantSentence(t, stranger.run("", "get", guarded), exitPermission, "the link needs a password")
-	stranger.run("", "get", guarded, "-o", "guarded", "--password-file", "secret").want(t, exitOK, "guarded: 7 files")
-	counted("2")
-	wantSentence(t, stranger.run("", "get", guarded, "--password-file", "secret"), exitPermission, "this link is used up")
-	stranger.wantSame("open", "guarded")
 }
 
 // TestAloneMemoryDoesNotGrowWithABundle sends and unpacks a file that needs no room on the sender's disk.

@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -15,18 +13,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
-	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
-	"ferry/shared/client"
-	"ferry/shared/users"
 )
 
 const annsPassword = "a long password"
@@ -68,12 +60,6 @@ func (h *home) login(s *apitest.Server, name string) {
 	h.run(annsPassword, "login", s.Root, "--user", name, "--password-stdin").want(h.t, exitOK)
 }
 
-// bearer returns what is saved of a login.
-func (h *home) bearer() string {
-	h.t.Helper()
-	return regexp.MustCompile(`"bearer":"([^"]+)"`).FindStringSubmatch(h.read("config/ferry/login.json"))[1]
-}
-
 func (h *home) write(name string, content []byte) {
 	h.t.Helper()
 	path := filepath.Join(h.dir, name)
@@ -106,172 +92,9 @@ func annsService(t *testing.T) (*apitest.Server, *home) {
 	return s, h
 }
 
-func TestPeopleUseTheServiceThroughCommands(t *testing.T) {
-	t.Parallel()
-	service, h := annsService(t)
-	h.write("a.txt", []byte("first"))
-	h.write("b/a.txt", []byte("second"))
-	h.write("b/c/d.txt", []byte("third"))
-	must(t, os.Symlink("/etc/passwd", filepath.Join(h.dir, "b", "link")))
-	must(t, syscall.Mkfifo(filepath.Join(h.dir, "pipe"), 0o600))
-	takeSteps(t, h.run, "people.txt", service.Root)
-	if _, err := os.Stat(filepath.Join(h.dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder without a file stays: %v", err)
-	}
-	if got := h.read("got"); got != "third" && got != "second" {
-		t.Errorf("got holds %q", got)
-	}
-}
-
-// TestUsageIsSummedWhenItIsAskedFor looks at a user without a quota, whose uploads count nothing.
-func TestUsageIsSummedWhenItIsAskedFor(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := serve(t, dir)
-	for i, used := range []int{5, 9, 9} {
-		switch i {
-		case 0:
-			s.upload("a", "12345")
-		case 1:
-			s.upload("b", "6789")
-		case 2:
-			s.do("DELETE", "/files/1", "") // the backup area counts too
-		}
-		run := func(args ...string) result { return runFerry(t, dir, "", args...) }
-		run("user", "list", "--json").want(t, exitOK, fmt.Sprintf(`"used": %d,`, used))
-		run("user", "show", "demo", "--json").want(t, exitOK, fmt.Sprintf(`"used": %d,`, used))
-		run("user", "show", "demo").want(t, exitOK, fmt.Sprintf("used          %d B, without a quota", used))
-	}
-	if _, text := s.do("GET", "/me", ""); strings.Contains(text, "used") || strings.Contains(text, "quota") {
-		t.Errorf("an account without a quota shows %s", text)
-	}
-}
-
-func TestDownloadNeedsOnlyTheLink(t *testing.T) {
-	t.Parallel()
-	_, h := annsService(t)
-	h.write("fête.txt", []byte("content"))
-	link := h.up("fête.txt")
-	stranger := newHome(t)
-	r := stranger.run("", "get", link, "--json")
-	var got []reported
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != exitOK || len(got) != 1 || got[0].Path != "fête.txt" || got[0].Length != 7 {
-		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
-	}
-	if text := stranger.read("fête.txt"); text != "content" {
-		t.Errorf("the file holds %q", text)
-	}
-	if _, err := os.Stat(filepath.Join(stranger.dir, "config")); err == nil {
-		t.Error("a download by link created settings")
-	}
-}
-
-func TestLoginIsOnlyForItsOwnerAndItsService(t *testing.T) {
+func TestPasswdChangesThePasswordByAPIN(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)
-	dir := filepath.Join(h.dir, "config", "ferry")
-	for path, mode := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, "login.json"): 0o600} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v", path, info.Mode(), err)
-		}
-	}
-	if strings.Contains(h.read("config/ferry/login.json"), annsPassword) {
-		t.Error("the file holds the password")
-	}
-	other := apitest.New(t)
-	h.env = append(h.env, "FERRY_URL="+other.Root)
-	h.run("", "ls").want(t, exitPermission, "not logged in to "+other.Base)
-	if strings.Contains(other.Log.String(), h.bearer()) {
-		t.Error("the bearer went to another service")
-	}
-	h.env = h.env[:len(h.env)-1]
-	for range 2 {
-		s.Clock.Advance(80 * 24 * time.Hour)
-		h.run("", "ls").want(t, exitOK)
-	}
-	s.Clock.Advance(92 * 24 * time.Hour)
-	h.run("", "ls").want(t, exitPermission, "has expired; run ferry login")
-	h.env = append(h.env, "FERRY_PASSWORD="+annsPassword)
-	h.run("", "ls").want(t, exitOK)
-}
-
-func TestATokenWorksUntilItIsEnded(t *testing.T) {
-	t.Parallel()
-	s, h := annsService(t)
-	token := strings.TrimSpace(h.run("", "token", "add", "backup", "--scope", "all").out)
-	ask := func() int { return s.Send("GET /download/list", "", "Authorization", "Bearer "+token).Code }
-	if status := ask(); status != 200 {
-		t.Fatalf("the token gives %d", status)
-	}
-	var all []client.Token
-	must(t, json.Unmarshal([]byte(h.run("", "token", "list", "--json").out), &all))
-	if all[0].Name != "backup" {
-		slices.Reverse(all)
-	}
-	h.run("", "token", "rm", all[0].ID).want(t, exitOK, "has ended")
-	if status := ask(); status != 401 || all[0].Name != "backup" || all[0].Used.IsZero() || !all[1].This {
-		t.Errorf("the token gives %d; the list was %+v", status, all)
-	}
-	h.run("", "token", "rm", "--all").want(t, exitOK, "run ferry login")
-	h.run("", "ls").want(t, exitPermission)
-}
-
-func TestANewLoginAndALogoutEndTheLoginBefore(t *testing.T) {
-	t.Parallel()
-	s, h := annsService(t)
-	want := func(what, bearer string, status int) {
-		t.Helper()
-		expect.Equal(t, what, s.Send("GET /me", "", "Authorization", "Bearer "+bearer).Code, status)
-	}
-	first := h.bearer()
-	h.login(s, "ann")
-	second := h.bearer()
-	want("the first login", first, 401)
-	want("the second login", second, 200)
-	h.run("", "logout").want(t, exitOK)
-	want("the second login after logout", second, 401)
-}
-
-// TestFailedLoginsHaveTheirExitCodes compares them, with what is said, with a file.
-func TestFailedLoginsHaveTheirExitCodes(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	s.AddUser("ann", annsPassword)
-	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
-	h := newHome(t)
-	var said transcript
-	for _, k := range []struct {
-		stdin string
-		args  []string
-	}{
-		{"x", []string{"--user", "ann", "--password-stdin"}},
-		{"x", []string{"nonsense", "--user", "ann", "--password-stdin"}},
-		{"x", []string{s.Root, "--password-stdin"}},
-		{"x", []string{s.Root, "--user", "ann"}}, // there is no terminal to ask on
-		{"", []string{s.Root, "--user", "ann", "--password-stdin"}},
-		{"x", []string{s.Root + "/v2", "--user", "ann", "--password-stdin"}},
-		{"x", []string{"http://127.0.0.1:1", "--user", "ann", "--password-stdin"}},
-		{"wrong", []string{s.Root, "--user", "ann", "--password-stdin"}},
-		{"temporary password", []string{s.Root, "--user", "new", "--password-stdin"}},
-	} {
-		said.add(fmt.Sprint("login ", k.args), h.run(k.stdin, append([]string{"login"}, k.args...)...))
-	}
-	said.compare(t, "logins.txt", s.Root, "ROOT")
-}
-
-func TestPasswdChangesThePassword(t *testing.T) {
-	t.Parallel()
-	s, h := annsService(t)
-	s.AddUser("new", "temporary password", func(u *users.User) { u.State = users.FirstAccess })
-	r := h.run("temporary password\none of my own\none of my own\n", "passwd", "--first", "--user", "new")
-	if r.code != exitOK || !strings.Contains(r.err, "the password of new is changed") {
-		t.Fatalf("first access: code %d: %s", r.code, r.err)
-	}
-	h.run("", "ls").want(t, exitOK)
-	if r := h.run("temporary password\none\ntwo\n", "passwd", "--first", "--user", "new"); r.code == exitOK {
-		t.Errorf("two different passwords: %s", r.err)
-	}
-
 	cmd := h.command("", "passwd", "--user", "ann")
 	cmd.Stdin = nil
 	in, err := cmd.StdinPipe()
@@ -289,54 +112,6 @@ func TestPasswdChangesThePassword(t *testing.T) {
 		t.Fatalf("%v: %s", err, errs.String())
 	}
 	s.Login("ann", "my other password")
-}
-
-func TestShellCompletionKnowsTheCommands(t *testing.T) {
-	t.Parallel()
-	h := newHome(t)
-	script := "ferry() { " + asFerry + "=1 " + os.Args[0] + " \"$@\"; }\n" + h.run("", "completion", "bash").out
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("bash is not installed")
-	}
-	for line, want := range map[string]string{
-		"ferry u": "up uploads user", "ferry user di": "disable", "ferry up --me": "--message", "ferry completion f": "fish",
-		"ferry up af": "", "ferry ls --b": "--backup", "ferry request ": "add ls rm set",
-	} {
-		cmd := exec.CommandContext(t.Context(), "bash", "-c", script+`
-COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferry; printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' '`, "bash")
-		cmd.Args = append(cmd.Args, strings.Split(line, " ")...)
-		cmd.Dir = h.dir
-		if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != want {
-			t.Errorf("%q is completed to %q, %v, want %q", line, out, err, want)
-		}
-	}
-	for shell, check := range map[string][]string{"zsh": {"zsh", "-n"}, "fish": {"fish", "--no-execute"}} {
-		out := h.run("", "completion", shell)
-		if out.code != exitOK || !strings.Contains(out.out, "ferry complete") {
-			t.Errorf("%s: code %d: %s", shell, out.code, out.err)
-		}
-		if path, err := exec.LookPath(check[0]); err == nil {
-			h.write("script", []byte(out.out))
-			if text, err := exec.CommandContext(t.Context(), path, check[1], filepath.Join(h.dir, "script")).CombinedOutput(); err != nil {
-				t.Errorf("%s does not take it: %s", shell, text)
-			}
-		}
-	}
-}
-
-func TestLostBytesAreToldToThePersonWhoAsksForThem(t *testing.T) {
-	t.Parallel()
-	s, h := annsService(t)
-	h.write("a.txt", []byte("content"))
-	link := h.up("a.txt")
-	must(t, s.Data.Disk.Delete(t.Context(), blob.Files, s.Objects(blob.Files)[0]))
-	for _, args := range [][]string{{"get", "a.txt"}, {"get", link}, {"get", link, "-o", "-"}} {
-		r := h.run("", args...)
-		wantSentence(t, r, exitDamaged, "the service has lost the bytes of this file; tell its operator the request id ")
-		if id := strings.Fields(r.err); !strings.Contains(s.Log.String(), "id="+id[len(id)-1]+" ") {
-			t.Errorf("%v: the log has no such request: %s", args, r.err)
-		}
-	}
 }
 
 // TestAFolderStopsWhereTheNetworkFails uploads through a proxy that passes one file on, and

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 
@@ -26,9 +27,10 @@ complete -c ferry -n 'test (count (commandline -opc)) -gt 1' -F
 `
 
 func (c completionCommand) Run(out cli.Console) error {
-	return out.Print("%s", map[string]string{
+	_, err := io.WriteString(out.Out, map[string]string{
 		"bash": forBash, "zsh": "autoload -U +X bashcompinit && bashcompinit\n" + forBash, "fish": forFish,
 	}[c.Shell])
+	return err
 }
 
 // completeCommand is called by the shell.

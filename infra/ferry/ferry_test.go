@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -58,9 +57,13 @@ func ferry(ctx context.Context, dir string, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	config, cache := filepath.Join(dir, "config"), filepath.Join(dir, "cache")
-	cmd.Env = append(cmd.Env, asFerry+"=1", "HOME="+dir, "XDG_CONFIG_HOME="+config, "XDG_CACHE_HOME="+cache, "FERRY_DATA="+dir)
+	cmd.Env = append(append(cmd.Env, asFerry+"=1", "FERRY_DATA="+dir), homeIn(dir)...)
 	return cmd
+}
+
+// homeIn returns the variables that say where somebody's home is.
+func homeIn(dir string) []string {
+	return []string{"HOME=" + dir, "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"), "XDG_CACHE_HOME=" + filepath.Join(dir, "cache")}
 }
 
 // result is what a command left behind.
@@ -113,7 +116,7 @@ type server struct {
 	client   http.Transport // its own: a test that ends closes the idle connections of the default one
 }
 
-func serve(t *testing.T, dir string, args ...string) *server {
+func serve(t testing.TB, dir string, args ...string) *server {
 	t.Helper()
 	addr := freeAddr(t)
 	s := &server{addr: addr, base: "http://" + addr + "/v1", errs: &bytes.Buffer{}}
@@ -141,14 +144,14 @@ func serve(t *testing.T, dir string, args ...string) *server {
 }
 
 // start starts a command, which ends with the test.
-func start(t *testing.T, cmd *exec.Cmd) {
+func start(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
 // eventually waits for something that happens by itself. If it does not, the test ends with what was said.
-func eventually(t *testing.T, said fmt.Stringer, is func() bool) {
+func eventually(t testing.TB, said fmt.Stringer, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -236,49 +239,11 @@ func (s *server) begin() (body io.WriteCloser, ended <-chan int) {
 }
 
 // stop asks the server to end and returns its exit code.
-func (s *server) stop(t *testing.T) int {
+func (s *server) stop(t testing.TB) int {
 	t.Helper()
 	must(t, s.Process.Signal(syscall.SIGTERM))
 	_ = s.Wait()
 	return s.ProcessState.ExitCode()
-}
-
-func TestOperatorsManageUsers(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	run := func(stdin string, args ...string) result { return runFerry(t, dir, stdin, args...) }
-	takeSteps(t, run, "operators.txt", dir)
-}
-
-func TestAnInvitationLeadsToTheServiceThatSendsIt(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	runFerry(t, dir, "", "user", "add", "ann", "--email", "ann@example.com").want(t, exitOK, "an invitation goes to ann@example.com")
-	s := serve(t, dir)
-	eventually(t, s.errs, func() bool {
-		r := runFerry(t, dir, "", "inbox", "--json")
-		return strings.Contains(r.out, strings.TrimSuffix(s.base, "/")+"/auth/change?lang=en")
-	})
-}
-
-// takeSteps runs a script of testdata, where each step builds on those before. A step begins with what is tried, the
-// command with its standard input after <<<, and what its output must contain. The errors and the exit code that follow
-// are compared. ROOT stands for a text that differs from run to run.
-func takeSteps(t *testing.T, run func(stdin string, args ...string) result, file, root string) {
-	t.Helper()
-	script, err := os.ReadFile(filepath.Join("testdata", file))
-	must(t, err)
-	head := regexp.MustCompile(`(?m)^# .*\n\$ ferry (.*?)(?: <<< (.*))?\n(?:\| ((?:.*\n\| )*.*)\n)?`)
-	slow := regexp.MustCompile(`(?m) in \d+:\d\d, [\d.]+ .?B/s|^.*: \d+% of .*\n`) // told where it took some time
-	var said transcript
-	for _, step := range head.FindAllStringSubmatch(string(script), -1) {
-		r := run(step[2], strings.Fields(step[1])...)
-		if want := strings.ReplaceAll(step[3], "\n| ", "\n"); !strings.Contains(r.out, want) {
-			t.Errorf("%s%s", step[0], r.out)
-		}
-		fmt.Fprintf(&said, "%s%s(%d)\n", step[0], slow.ReplaceAllString(r.err, ""), r.code)
-	}
-	said.compare(t, file, root, "ROOT")
 }
 
 // wantSentence checks that a failure is one sentence, and no more.
@@ -289,75 +254,15 @@ func wantSentence(t *testing.T, r result, code int, contains string) {
 	}
 }
 
-func TestServeSaysInOneSentenceWhyItCannotStart(t *testing.T) {
+func TestServeDoesNotStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	start := func(t *testing.T, dir string, code int, says string, args ...string) {
-		t.Helper()
-		wantSentence(t, runFerry(t, dir, "", append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...), code, says)
-	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer taken.Close()
-	start(t, t.TempDir(), exitPort, "in use by another program", "--addr", taken.Addr().String())
-	damaged := t.TempDir()
-	file := filepath.Join(damaged, "table.sqlite")
-	must(t, os.WriteFile(file, bytes.Repeat([]byte("garbage "), 1000), 0o600))
-	for dir, code := range map[string]int{
-		damaged: exitDamaged, file: exitSettings, "/sys/ferry": exitPermission, "/proc/ferry": exitSettings, "/dev/null": exitSettings, "/dev/null/ferry": exitSettings,
-	} {
-		start(t, dir, code, dir)
-		wantSentence(t, runFerry(t, dir, "", "user", "add", "anna"), code, dir)
-	}
-	const proxy = "--proxy-secret=X-Proxy:0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f"
-	none := filepath.Join(t.TempDir(), "none.pem")
-	for args, says := range map[string]string{
-		"--addr=nonsense":                "nonsense is not an address to listen on",
-		"--addr=127.0.0.1:nonsense":      "127.0.0.1:nonsense is not an address to listen on",
-		"--addr=127.0.0.1:99999":         "127.0.0.1:99999 is not an address to listen on",
-		"--addr=[::1:80":                 "[::1:80 is not an address to listen on",
-		"--public-url=ftp://x":           `--public-url or FERRY_PUBLIC_URL="ftp://x": must be an address`,
-		"--max-body=much":                `--max-body or FERRY_MAX_BODY="much": not a size`,
-		"--backup-storage-class=GLACIER": `--backup-storage-class or FERRY_BACKUP_STORAGE_CLASS="GLACIER": must be STANDARD or GLACIER_IR`,
-		"--cors-origins=app.example.com": "--cors-origins or FERRY_CORS_ORIGINS",
-		"--smtp=mail.example.com":        "--smtp or FERRY_SMTP_URL",
-		"--client-header=X-Real-IP":      "SHA-256",
-		proxy:                            "header must be one",
-		"--client-header=X-Real-IP | --trust-proxy | " + proxy: "either --client-header or --trust-proxy",
-		"--tls-cert=" + none:                          "--tls-key",
-		"--tls-cert=" + none + " | --tls-key=" + none: "--tls-cert",
-		"--tls-cert=" + none + " | --tls-key=" + none + " | --tls-domain=files.example.com": "either",
-		"--http-addr=127.0.0.1:0":                      "--http-addr",
-		"--metrics-addr=127.0.0.1:none":                "127.0.0.1:none",
-		"--tls-domain=bad domain":                      `"bad domain"`,
-		"--tls-domain=files.example.com,*.example.com": `"*.example.com"`,
-		"--tls-domain=localhost":                       `"localhost"`,
-		"--tls-domain=192.0.2.1":                       `"192.0.2.1"`,
-		"--tls-domain=https://x.example.com":           `"https://x.example.com"`,
-		"--phone-region=XX":                            "FERRY_PHONE_REGION",
-		"--sms-countries=IT,UK":                        "no country UK",
-	} {
-		start(t, t.TempDir(), exitSettings, says, strings.Split(args, " | ")...)
-	}
-	t.Run("a full disk", func(t *testing.T) {
-		t.Parallel()
-		dir := smallDisk(t, "size=4m")
-		noSpace(t, nil, dir)
-		start(t, dir, exitFull, "space")
-	})
-	t.Run("a directory that may not be read", func(t *testing.T) {
-		t.Parallel()
-		if os.Getuid() == 0 {
-			t.Skip("root may read everything")
-		}
-		dir := t.TempDir()
-		must(t, os.Chmod(dir, 0))
-		start(t, dir, exitPermission, dir)
-	})
+	dir := smallDisk(t, "size=4m")
+	noSpace(t, nil, dir)
+	wantSentence(t, runFerry(t, dir, "", "serve", "--addr", "127.0.0.1:0"), exitFull, "space")
 }
 
 func TestNumberOfUploadsCanBeSet(t *testing.T) {
 	t.Parallel()
-	runFerry(t, t.TempDir(), "", "serve", "--max-uploads=-1").want(t, exitUsage)
 	s := serve(t, t.TempDir(), "--max-uploads", "1")
 	first, ended := s.begin()
 	io.WriteString(first, "it is under way") // read when the server asks for it
@@ -368,39 +273,6 @@ func TestNumberOfUploadsCanBeSet(t *testing.T) {
 	if status := <-ended; status != http.StatusOK {
 		t.Errorf("the first is answered with %d", status)
 	}
-}
-
-// TestAMisspeltSettingIsRefused writes the names without their beginning, as they are no
-// names of settings.
-func TestAMisspeltSettingIsRefused(t *testing.T) {
-	t.Parallel()
-	h := newHome(t)
-	run := func(name string, args ...string) result { // without data, each of them fails
-		h.env = []string{"FERRY_" + name + "=tcp://10.0.0.1:8190"}
-		return h.run("", args...)
-	}
-	for _, args := range []string{"serve", "user list", "outbox list", "sweep", "key", "check", "backup x", "restore-data x", "inbox"} {
-		wantSentence(t, run("KEPDAYS", strings.Fields(args)...), exitSettings, "KEPDAYS is not a setting; did you mean FERRY_KEEP_DAYS?")
-	}
-	for name, want := range map[string]string{
-		"KEEP_DAY": "KEEP_DAYS", "PULBIC_URL": "PUBLIC_URL", "TABEL": "TABLE", "SMPT_UL": "SMTP_URL", "DATA_": "DATA", "MOVERSS": "MOVERS",
-		"SMTP_URL_FIEL": "SMTP_URL_FILE", "KEPDAYS_FILE": "KEEP_DAYS_FILE", "PASWORD": "PASSWORD",
-	} {
-		wantSentence(t, run(name, "check"), exitSettings, "FERRY_"+name+" is not a setting; did you mean FERRY_"+want+"?")
-	}
-	for _, name := range []string{ // as Kubernetes sets them for a service that is named ferry
-		"PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT_8190_TCP", "PORT_8190_TCP_ADDR", "PORT_8190_TCP_PORT", "PORT_8190_TCP_PROTO",
-	} {
-		wantSentence(t, run(name, "check"), exitSettings, "there is no Ferry data here")
-	}
-	for _, name := range []string{"", "KEEPDAYSS2", "SMTP_PASSWORD", "PORTS", strings.Repeat("X", 100_000)} {
-		run(name, "check").want(t, exitSettings, "warning: FERRY_"+name+" is not a setting\n", "there is no Ferry data here")
-	}
-	wantSentence(t, run("LOG_FILE", "check"), exitSettings, "FERRY_LOG_FILE is not a setting: the log goes to standard error")
-	run("KEPDAYS", "ls").want(t, exitSettings, "KEPDAYS is not a setting; did you mean FERRY_KEEP_DAYS?", "ferry login")
-	h.env = []string{"FERRY_PORT=8080"}
-	h.run("", "check").want(t, exitSettings, "warning: FERRY_PORT is not a setting")
-	h.run("", "version").prints(t, exitOK, h.run("", "--version").out)
 }
 
 // TestEveryNameInTheCodeIsKnown looks for names of settings in all of the code, the

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,44 +52,6 @@ func TestCurlLinesInTheGreetingWork(t *testing.T) {
 	}
 }
 
-// TestServeSaysAtTheStartWhatWillSurpriseLater counts the warnings: there is a line for each
-// thing, and none without a reason.
-func TestServeSaysAtTheStartWhatWillSurpriseLater(t *testing.T) {
-	t.Parallel()
-	const (
-		plain, sender, loopback, proxy = "plain http", "FERRY_MAIL_FROM", "lead to this machine", "FERRY_TRUST_PROXY"
-		smtp, sms, from                = "--smtp=smtp://127.0.0.1:1", "--sms-url=http://127.0.0.1:1", "--mail-from=files@example.com"
-		proxied, good                  = "--trust-proxy", "--public-url=https://files.example.com/v1"
-	)
-	for _, k := range []struct{ args, want []string }{
-		{nil, nil},
-		{[]string{good}, []string{proxy}},
-		{[]string{good, "--trust-proxy=false"}, []string{proxy}},
-		{[]string{proxied, good, smtp, from}, nil},
-		{[]string{proxied, "--public-url=http://files.example.com/v1"}, []string{plain}},
-		{[]string{proxied, "--public-url=http://192.0.2.1:8080/v1", smtp}, []string{plain, sender}},
-		{[]string{proxied, "--public-url=http://[::1]:8080/v1"}, nil},
-		{[]string{smtp}, []string{sender, loopback}},
-		{[]string{proxied, good, smtp, "--mail-from=root@localhost"}, []string{sender}},
-		{[]string{proxied, "--public-url=https://localhost/v1", smtp, from}, []string{loopback}},
-		{[]string{sms, "--sms-from=Ferry"}, []string{loopback}},
-	} {
-		t.Run(strings.Join(k.args, " "), func(t *testing.T) {
-			t.Parallel()
-			s := serve(t, t.TempDir(), append(k.args, "--log=text", "--no-demo")...)
-			code, log := s.stop(t), s.errs.String()
-			if code != exitOK || strings.Count(log, "level=WARN") != len(k.want) {
-				t.Errorf("code %d: %s", code, log)
-			}
-			for _, want := range k.want {
-				if !strings.Contains(log, want) {
-					t.Errorf("no line has %q: %s", want, log)
-				}
-			}
-		})
-	}
-}
-
 // TestAnotherServerOnTheSameDataIsTold starts servers beside one that is then killed.
 func TestAnotherServerOnTheSameDataIsTold(t *testing.T) {
 	t.Parallel()
@@ -115,77 +76,5 @@ func TestAnotherServerOnTheSameDataIsTold(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "serving-*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
-	}
-}
-
-func TestServeSaysWhereMessagesGo(t *testing.T) {
-	t.Parallel()
-	const page, command = "/inbox\n", " inbox --data "
-	for _, tt := range []struct {
-		args         []string
-		unsent, want string
-		status       int // of the page
-	}{
-		{nil, "Mail and text messages are", page, 200},
-		{[]string{"--trust-proxy"}, "Mail and text messages are", command, 404},
-		{[]string{"--public-url=https://files.example.com/v1"}, "Mail and text messages are", command, 404},
-		{[]string{"--inbox=off"}, "Mail and text messages are", command, 404},
-		{[]string{"--trust-proxy", "--inbox=on"}, "Mail and text messages are", page, 200},
-		{[]string{"--smtp=smtp://127.0.0.1:1"}, "\nText messages are", "FERRY_SMS_URL", 404},
-		{[]string{"--smtp=smtp://127.0.0.1:1", "--inbox=on"}, "\nText messages are", page, 200},
-		{[]string{"--sms-url=http://127.0.0.1:1", "--sms-from=Ferry"}, "\nE-mails are", page, 200},
-	} {
-		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
-			t.Parallel()
-			s := serve(t, t.TempDir(), append(tt.args, "--no-demo")...)
-			if !strings.Contains(s.greeting, tt.unsent+" not sent: ") || !strings.Contains(s.greeting, tt.want) {
-				t.Errorf("the greeting is %s", s.greeting)
-			}
-			resp, err := http.Get("http://" + s.addr + "/inbox")
-			must(t, err)
-			resp.Body.Close()
-			if resp.StatusCode != tt.status {
-				t.Errorf("the inbox gets %d", resp.StatusCode)
-			}
-		})
-	}
-}
-
-func TestDemoIsOnlyForAPrivateService(t *testing.T) {
-	t.Parallel()
-	for _, k := range []struct {
-		args []string
-		demo bool
-	}{
-		{nil, true},
-		{[]string{"--public-url=https://files.example.com/v1"}, false},
-		{[]string{"--trust-proxy"}, false},
-		{[]string{"--client-header=X-Real-IP", "--proxy-secret=X-Proxy:" + strings.Repeat("0f", 32)}, false},
-		{[]string{"--no-demo"}, false},
-	} {
-		s := serve(t, t.TempDir(), k.args...)
-		if (s.password != "") != k.demo || strings.Contains(s.greeting, "There are no users yet") == k.demo {
-			t.Errorf("%v: %s", k.args, s.greeting)
-		}
-	}
-}
-
-// TestPasswordOfDemoReachesNoLog starts a service whose output goes to files, as with
-// systemd or in a container.
-func TestPasswordOfDemoReachesNoLog(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := serve(t, dir, "--log", "json")
-	if code := s.stop(t); code != exitOK || len(s.password) < 16 {
-		t.Fatalf("code %d, the password is %q", code, s.password)
-	}
-	if strings.Contains(s.greeting+s.errs.String(), s.password) {
-		t.Error("the password is in the output")
-	}
-	if s := serve(t, dir); s.password != "" {
-		t.Error("the second start makes another user")
-	}
-	if info, err := os.Stat(filepath.Join(dir, "demo.password")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file of the password: %v, %v", info, err)
 	}
 }

@@ -262,7 +262,7 @@ func checkNames(c cli.Console, known, environ []string, refuses bool) error {
 		if like != "" && refuses {
 			return cli.Fail(cli.ExitSettings, "%s", wrong)
 		}
-		c.Tell("ferry: warning: %s\n", cli.Printable(wrong))
+		c.Tell("ferry: warning: %s\n", wrong)
 	}
 	return nil
 }

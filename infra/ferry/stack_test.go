@@ -22,7 +22,7 @@ import (
 // A stand-in answers as CloudFormation does about the stack "ours", as its API reference
 // shows, and as DynamoDB does about a table without users, "newer" that of a later version. It tells the region and the action, or
 // the table, of each request.
-func inAWS(t *testing.T) (environment []string, asked chan string) {
+func inAWS(t testing.TB) (environment []string, asked chan string) {
 	t.Helper()
 	ours, err := os.ReadFile("testdata/stack.xml")
 	must(t, err)
@@ -57,44 +57,6 @@ func inAWS(t *testing.T) (environment []string, asked chan string) {
 	return append(strings.Fields("AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secret AWS_EC2_METADATA_DISABLED=true "+
 		"AWS_REGION= AWS_DEFAULT_REGION= AWS_PROFILE= AWS_ENDPOINT_URL_DYNAMODB="),
 		"AWS_ENDPOINT_URL="+s.URL, "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull), asked
-}
-
-func TestTheNameOfAStackIsEnough(t *testing.T) {
-	t.Parallel()
-	environment, asked := inAWS(t)
-	const describe = "Action=DescribeStacks&StackName=ours&Version=2010-05-15"
-	for _, c := range []struct {
-		name, args, env string
-		code            int
-		err             string
-		asked           string
-	}{
-		{"by flags", "user list --stack ours --region eu-south-1", "", exitOK, "", "eu-south-1 " + describe + "|eu-south-1 ours-Table-1|"},
-		{"by variables", "outbox suppressed", "FERRY_STACK=ours AWS_REGION=eu-west-1", exitOK, "", "eu-west-1 " + describe + "|eu-west-1 ours-Table-1|"},
-		{"of the default region", "user list --stack ours", "AWS_DEFAULT_REGION=eu-west-2", exitOK, "", "eu-west-2 " + describe + "|eu-west-2 ours-Table-1|"},
-		{"the region goes with a table too", "user list --table mine --region eu-west-3", "", exitOK, "", "eu-west-3 mine|"},
-		{"data of a later version", "user list --table newer --region eu-west-3", "", exitDamaged,
-			"ferry: table newer: this version of Ferry cannot use these data: it knows format 1, and version v9.8.7 wrote them in format 2", "eu-west-3 newer|"},
-		{"without a region", "user list --stack ours", "", exitSettings, "which region is the stack ours in? Set --region or AWS_REGION", ""},
-		{"another name", "key --stack none --region eu-south-1", "", exitSettings, "there is no stack none in eu-south-1", ""},
-		{"an unfinished stack", "sweep --stack begun --region eu-south-1", "", exitSettings, "is in state CREATE_IN_PROGRESS and has no output TableName", ""},
-		{"two answers", "user list --stack ours --region eu-south-1", "FERRY_TABLE=mine", exitUsage, "--stack already sets --table (FERRY_TABLE)", ""},
-		{"two answers in flags", "check --stack ours --files-bucket mine --region eu-south-1", "", exitUsage, "--stack already sets --files-bucket", ""},
-		{"an invitation needs more than a table", "user add ann --email ann@example.com --table mine --region eu-west-3", "", exitUsage, "needs --public-url and --key-parameter", ""},
-		{"no credentials", "user list --stack ours --region eu-south-1", "AWS_ACCESS_KEY_ID=", exitSettings, "ferry: there are no AWS credentials; ", ""},
-	} {
-		r := newHome(t, append(environment, strings.Fields(c.env)...)...).run("", strings.Fields(c.args)...)
-		if r.code != c.code || !strings.Contains(r.err, c.err) || r.code != exitOK && strings.Count(r.err, "\n") != 1 {
-			t.Errorf("%s: code %d, want %d with %q: %s", c.name, r.code, c.code, c.err, r.err)
-		}
-		got := ""
-		for len(asked) > 0 {
-			got += <-asked + "|"
-		}
-		if !strings.HasPrefix(got, c.asked) {
-			t.Errorf("%s: asked for %q, want %q", c.name, got, c.asked)
-		}
-	}
 }
 
 // TestAStackSaysHowLongItKeepsFiles compares what a sweep gets.

@@ -95,43 +95,6 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	expect.Equal(t, "what is left", h.unfinished(), nil)
 }
 
-func TestPartsThatAreTooLargeAreRefused(t *testing.T) {
-	t.Parallel()
-	_, h := annsService(t)
-	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
-	h.run("", "up", "big", "--part-size", "6GiB").want(t, exitRefused, "big: --part-size 6GiB: the parameter partSize must be at most")
-	h.run("", "up", "big", "--part-size", "much").want(t, exitUsage, "--part-size: much is not a size such as")
-}
-
-func TestSHA256OfALargeFileIsKeptOnRequest(t *testing.T) {
-	t.Parallel()
-	_, h := annsService(t)
-	h.write("big", bytes.Repeat([]byte("x"), 5<<20))
-	h.run("", "up", "big", "--sha256").want(t, exitOK)
-	h.run("", "get", "1", "-o", "copy").want(t, exitOK, "verified by sha-256 and crc64nvme")
-	expect.Equal(t, "the copy is right", h.read("copy") == h.read("big"), true)
-}
-
-// TestASessionCarriesFilesOfAnySize is for gateways that damage bodies, such as SAM's.
-func TestASessionCarriesFilesOfAnySize(t *testing.T) {
-	t.Parallel()
-	s, h := annsService(t)
-	contents := map[string]string{"empty": "", "small": "\x00\xff\r\n", "stdin": "from a pipe", "nothing": ""}
-	h.write("empty", nil)
-	h.write("small", []byte(contents["small"]))
-	for _, c := range []struct{ args, stdin string }{
-		{"up --each --session empty small", ""}, {"up --session - --name stdin", contents["stdin"]}, {"up --session - --name nothing", ""},
-	} {
-		h.run(c.stdin, strings.Fields(c.args)...).want(t, exitOK)
-	}
-	for name, want := range contents {
-		h.run("", "get", name, "-o", "-").prints(t, exitOK, want)
-	}
-	if strings.Contains(s.Log.String(), "path=/v1/upload ") {
-		t.Error("a file went up in one request")
-	}
-}
-
 func TestAnUploadIsNotResumedWithAnotherPassword(t *testing.T) {
 	t.Parallel()
 	s, h := annsService(t)

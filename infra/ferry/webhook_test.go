@@ -98,19 +98,3 @@ func buildReceiver(t *testing.T, addr string) string {
 	}
 	return program
 }
-
-func TestInvalidWebhooksAreRefusedInOneSentence(t *testing.T) {
-	t.Parallel()
-	cases := [][]string{
-		{"a webhook must be a URL", "--webhook", "example.com/S3CR3T"},
-		{"FERRY_WEBHOOK_SECRET", "--webhook", "http://127.0.0.1:9/S3CR3T", "--webhook-secret", "S3CR3T"},
-		{"FERRY_WEBHOOKS is for data on this machine", "--webhook", "http://127.0.0.1:9/S3CR3T", "--table", "t", "--files-bucket", "f", "--backup-bucket", "b", "--key-parameter", "k"},
-	}
-	for _, c := range cases {
-		r := runFerry(t, t.TempDir(), "", append([]string{"serve", "--addr", "127.0.0.1:0"}, c[1:]...)...)
-		wantSentence(t, r, exitSettings, c[0])
-		if strings.Contains(r.err+r.out, "S3CR3T") {
-			t.Errorf("a secret is shown: %s", r.err)
-		}
-	}
-}

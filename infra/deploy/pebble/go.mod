@@ -1,10 +1,13 @@
-// The ACME server that certificates are tested with. It has its own module, so that
-// Ferry does not depend on it.
+// The ACME server and the name server that certificates are tested with. They have their own
+// module, so that Ferry does not depend on them.
 module ferry/infra/deploy/pebble
 
 go 1.26.0
 
-tool github.com/letsencrypt/pebble/v2/cmd/pebble
+tool (
+	github.com/letsencrypt/pebble/v2/cmd/pebble
+	github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv
+)
 
 require (
 	github.com/go-jose/go-jose/v4 v4.1.4 // indirect

@@ -24,14 +24,24 @@ type Console struct {
 	Typed map[string]string // what was typed after each flag, for errors about it
 }
 
-// Print prints a result.
+// Print prints a result. What is filled in is one line, whoever wrote it.
 func (c Console) Print(format string, values ...any) error {
-	_, err := fmt.Fprintf(c.Out, format, values...)
+	_, err := fmt.Fprint(c.Out, filled(format, values))
 	return err
 }
 
-// Tell prints anything that is not a result.
-func (c Console) Tell(format string, values ...any) { fmt.Fprintf(c.Err, format, values...) }
+// Tell prints anything that is not a result. What is filled in is one line, whoever wrote it.
+func (c Console) Tell(format string, values ...any) { fmt.Fprint(c.Err, filled(format, values)) }
+
+// filled fills in a format. Texts become printable.
+func filled(format string, values []any) string {
+	for i, value := range values {
+		if text, ok := value.(string); ok {
+			values[i] = Printable(text)
+		}
+	}
+	return fmt.Sprintf(format, values...)
+}
 
 // Screen is where text is printed. No text can control a terminal, whoever wrote it: of the
 // characters that could, only line ends and tabs get through. What goes to raw directly is not

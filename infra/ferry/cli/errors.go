@@ -196,7 +196,7 @@ func Each(ctx context.Context, out Console, names []string, done string, f func(
 	return failed.Each(ctx, names, func(name string) error {
 		err := f(name)
 		if err == nil && done != "" {
-			out.Tell(done+"\n", Printable(name))
+			out.Tell(done+"\n", name)
 		}
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"strconv"
 	"strings"
 
 	"ferry/shared/fault"
@@ -13,6 +14,12 @@ import (
 func ReadLine(ctx context.Context, in io.Reader) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(Interruptible(ctx, in), 4096)).ReadString('\n')
 	return strings.TrimRight(line, "\r\n"), fault.Wrap(err, "reading the password", io.EOF)
+}
+
+// FileID returns the id of a file that was typed.
+func FileID(text string) (id int64, ok bool) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil && id > 0
 }
 
 // Await runs f, or returns the context's error as soon as the context ends: a read

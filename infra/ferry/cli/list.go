@@ -89,13 +89,7 @@ func (l Listing[T]) Print(out Console, all iter.Seq2[T, error]) error {
 		if err != nil {
 			return err
 		}
-		columns := l.Columns(v)
-		for i, column := range columns {
-			if text, ok := column.(string); ok {
-				columns[i] = Printable(text)
-			}
-		}
-		text := fmt.Sprintf(l.Format, columns...)
+		text := filled(l.Format, l.Columns(v))
 		if l.JSON {
 			var b strings.Builder
 			if err := writeJSON(&b, v, ""); err != nil {
@@ -103,12 +97,13 @@ func (l Listing[T]) Print(out Console, all iter.Seq2[T, error]) error {
 			}
 			text = strings.TrimRight(b.String(), "\n")
 		}
-		if err := out.Print("%s%s", before, text); err != nil {
+		if _, err := io.WriteString(out.Out, before+text); err != nil {
 			return err
 		}
 		before, after = between, last
 	}
-	return out.Print("%s", after)
+	_, err := io.WriteString(out.Out, after)
+	return err
 }
 
 // Values yields the elements of a list.

@@ -19,7 +19,8 @@ const (
 )
 
 // Meter shows the progress of a transfer: as a bar on a terminal, elsewhere as a line now and then.
-// For several files it shows the total, and below it the file under way. It is safe for concurrent use.
+// For several files it shows the total, and below it the file under way. It is safe for concurrent use. While
+// something else uses the terminal, it is locked.
 type Meter struct {
 	out      Screen
 	terminal bool
@@ -33,11 +34,11 @@ type Meter struct {
 	Growing     bool         // total grows with each file, so it is unknown how much is left
 	Earlier     atomic.Int64 // how much of done an earlier run has transferred
 
-	mu      sync.Mutex // held while anything uses the terminal
-	drawn   bool
-	marks   []mark // of the last seconds, for the rate
-	stop    chan struct{}
-	stopped sync.WaitGroup
+	sync.Mutex // held while anything uses the terminal
+	drawn      bool
+	marks      []mark // of the last seconds, for the rate
+	stop       chan struct{}
+	stopped    sync.WaitGroup
 }
 
 // underWay is a file in progress.
@@ -100,8 +101,8 @@ func (m *Meter) Begin(name string, bytes int64) {
 }
 
 func (m *Meter) show() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Lock()
+	defer m.Unlock()
 	done, total := max(0, m.done.Load()), m.total.Load()
 	if total == 0 { // not known yet, or nothing to show
 		return
@@ -188,18 +189,12 @@ func (m *Meter) Say(format string, args ...any) { m.Print(m.out, format, args...
 // Print prints a line without mixing it with the bar. The meter may be nil.
 func (m *Meter) Print(to io.Writer, format string, args ...any) {
 	if m != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
+		m.Lock()
+		defer m.Unlock()
 		m.Clear()
 	}
-	fmt.Fprintf(to, format+"\n", args...)
+	fmt.Fprint(to, filled(format+"\n", args))
 }
-
-// Lock makes the meter wait while something else uses the terminal, until Unlock.
-func (m *Meter) Lock() { m.mu.Lock() }
-
-// Unlock lets the meter continue.
-func (m *Meter) Unlock() { m.mu.Unlock() }
 
 // Clear removes the bar. The caller holds the lock.
 func (m *Meter) Clear() {
@@ -212,8 +207,8 @@ func (m *Meter) Clear() {
 func (m *Meter) End() {
 	close(m.stop)
 	m.stopped.Wait()
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Lock()
+	defer m.Unlock()
 	m.Clear()
 }
 

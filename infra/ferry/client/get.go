@@ -145,7 +145,7 @@ func (c Get) one(ctx context.Context, out cli.Console, m *cli.Meter, what string
 	if len(got.Verified) > 0 {
 		verified = "verified by " + strings.Join(got.Verified, " and ")
 	}
-	m.Say("%s: %s, %s", cli.Printable(got.Path), took(got.Length), verified)
+	m.Say("%s: %s, %s", got.Path, took(got.Length), verified)
 	return r, nil
 }
 
@@ -165,7 +165,7 @@ func (c Get) verify(ctx context.Context, out cli.Console, m *cli.Meter, f found)
 		m.Expect(r.Length)
 		m.Had(have)
 		if have > 0 {
-			m.Say("resuming the download of %s", cli.Printable(r.Name))
+			m.Say("resuming the download of %s", r.Name)
 		}
 	}}
 }

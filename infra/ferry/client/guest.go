@@ -61,9 +61,9 @@ func (u *uploader) join(ctx context.Context) error {
 		u.meter.Say("large uploads cannot be resumed later: %s", cli.Explain(unkept))
 	}
 	u.client = &identity{Client: cl, user: path}
-	to := cli.Printable(about.Maker)
+	to := about.Maker
 	if about.Title != "" {
-		to += ": " + cli.Printable(about.Title)
+		to += ": " + about.Title
 	}
 	u.meter.Say("sending to %s", to)
 	return nil

@@ -126,5 +126,5 @@ func (c linkRenewCommand) Run(ctx context.Context, out cli.Console, who *identit
 	if err != nil || c.JSON {
 		return cli.Report(out, err == nil, d, err)
 	}
-	return out.Print("%s\n", cli.Printable(d.Link))
+	return out.Print("%s\n", d.Link)
 }

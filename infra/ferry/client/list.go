@@ -153,7 +153,7 @@ const several = 10
 // one returns the id of the file that the user names by id or name. It looks for up to limit files
 // of that name, newest first, and refuses if it finds several.
 func (i *identity) one(ctx context.Context, a client.Area, name string, limit int) (int64, error) {
-	if id, ok := fileID(name); ok {
+	if id, ok := cli.FileID(name); ok {
 		return id, nil
 	}
 	found, err := i.Named(ctx, a, name, limit)
@@ -168,11 +168,6 @@ func (i *identity) one(ctx context.Context, a client.Area, name string, limit in
 		return 0, cli.Usage("several files are named %s; say which id: %s", cli.Printable(name), strings.Join(ids, ", "))
 	}
 	return found[0].ID, nil
-}
-
-func fileID(text string) (int64, bool) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	return id, err == nil && id > 0
 }
 
 type Uploads struct {

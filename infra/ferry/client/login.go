@@ -143,11 +143,8 @@ func logIn(ctx context.Context, cl *client.Client, user, password string) error 
 
 // device returns the name under which this device is listed.
 func device() string {
-	name, err := os.Hostname()
-	if err != nil || name == "" {
-		return "a device"
-	}
-	return name
+	name, _ := os.Hostname() // empty if it is not known
+	return cmp.Or(name, "a device")
 }
 
 // credentials returns the user and password in the flags and the environment, and asks for what is missing.

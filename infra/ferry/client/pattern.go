@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ferry/infra/ferry/cli"
 	"ferry/shared/client"
 )
 
@@ -17,7 +18,7 @@ func isPattern(name string) bool {
 
 // choose returns the files that an id, a name or a pattern selects.
 func choose(all []client.File, name string) (chosen []client.File) {
-	id, isID := fileID(name)
+	id, isID := cli.FileID(name)
 	pattern, matched := isPattern(name), []client.File(nil)
 	for _, f := range all {
 		if isID && f.ID == id || !isID && f.Name == name {

@@ -71,7 +71,7 @@ func (i *identity) moveEach(
 			var f client.File
 			if f, err = move(ctx, id); err == nil {
 				r.File = &f
-				i.out.Tell("%s (id %d) is %s\n", cli.Printable(cmp.Or(f.Name, name)), f.ID, done)
+				i.out.Tell("%s (id %d) is %s\n", cmp.Or(f.Name, name), f.ID, done)
 			}
 		}
 		r.Error = cli.Explain(err)

@@ -62,7 +62,7 @@ func (s sharing) printLink(out cli.Console, asJSON bool, link, name string) erro
 		line += "  " + name
 	}
 	if !asJSON {
-		if err := out.Print("%s\n", cli.Printable(line)); err != nil {
+		if err := out.Print("%s\n", line); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (c Share) Run(ctx context.Context, out cli.Console, who *identity) error {
 	}
 	for _, l := range made {
 		if l.LinkURL == "" {
-			out.Tell("a link is on its way to %s\n", cli.Printable(l.To))
+			out.Tell("a link is on its way to %s\n", l.To)
 		} else if err := c.printLink(out, c.JSON, l.LinkURL, ""); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ferry/infra/ferry/cli"
@@ -37,7 +36,7 @@ func printDetails(out cli.Console, asJSON bool, d client.Details) error {
 
 func (c Show) find(ctx context.Context, who *identity) (client.Details, error) {
 	if c.To != "" {
-		id, ok := fileID(c.File)
+		id, ok := cli.FileID(c.File)
 		if !ok {
 			return client.Details{}, cli.Usage("name a file of another user by its id")
 		}
@@ -50,16 +49,17 @@ func (c Show) find(ctx context.Context, who *identity) (client.Details, error) {
 	return who.File(ctx, area(c.Backup), id)
 }
 
-// facts prints lines of a label and a text, and skips those with an empty text. Nothing in them can
-// control the terminal.
+// facts prints lines of a label and a text, and skips those with an empty text.
 func facts(out cli.Console, lines [][2]string) error {
-	var b strings.Builder
 	for _, line := range lines {
-		if line[1] != "" {
-			fmt.Fprintf(&b, "%-10s %s\n", line[0], cli.Printable(line[1]))
+		if line[1] == "" {
+			continue
+		}
+		if err := out.Print("%-10s %s\n", line[0], line[1]); err != nil {
+			return err
 		}
 	}
-	return out.Print("%s", b.String())
+	return nil
 }
 
 // from says who sent a file, unless its owner did. A guest may not have given a name.

@@ -30,7 +30,7 @@ func (c tokenAddCommand) Run(ctx context.Context, out cli.Console, who *identity
 		return cli.PrintJSON(out, t)
 	}
 	out.Tell("This token is shown only now; ferry token list shows how long it lasts:\n")
-	return out.Print("%s\n", cli.Printable(t.Token))
+	return out.Print("%s\n", t.Token)
 }
 
 type tokenListCommand struct {

@@ -40,8 +40,7 @@ func (c Get) unpack(ctx context.Context, m *cli.Meter, f found, v client.Verify,
 		return r, err
 	}
 	r.Verified = []string{"crc-32"}
-	m.Say("%s: %s from %s, %s, verified by crc-32", cli.Printable(got.Path), cli.Count(got.Files, "file"), cli.Printable(got.Name),
-		took(got.Length))
+	m.Say("%s: %s from %s, %s, verified by crc-32", got.Path, cli.Count(got.Files, "file"), got.Name, took(got.Length))
 	if none := slices.Index(matched, false); none >= 0 {
 		return r, cli.Fail(cli.ExitNoFile, "nothing in the bundle matches %s", c.Only[none])
 	}

@@ -219,7 +219,7 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 		if f.ID != 0 { // guests get no id
 			id = fmt.Sprintf(" (id %d)", f.ID)
 		}
-		u.meter.Say("%s: %s%s", cli.Printable(f.Name), took(f.Length), id)
+		u.meter.Say("%s: %s%s", f.Name, took(f.Length), id)
 	case ctx.Err() == nil:
 		u.lost.Store(u.lost.Load() || client.IsNetwork(err))
 		u.failed.Add(it.path, err)
@@ -318,7 +318,7 @@ func (u *uploader) walk(named string, found func(path string, info fs.FileInfo, 
 			info, err = d.Info()
 		}
 		if err == nil && !d.IsDir() && !info.Mode().IsRegular() {
-			u.meter.Print(u.out.Err, "skipped %s, which is not a regular file", cli.Printable(path))
+			u.meter.Print(u.out.Err, "skipped %s, which is not a regular file", path)
 			return nil
 		}
 		return found(filepath.Clean(path), info, err)
@@ -355,7 +355,7 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 			return nil
 		})
 		if len(all)+len(refused) == before {
-			u.meter.Say("%s has no files", cli.Printable(named))
+			u.meter.Say("%s has no files", named)
 		}
 	}
 	return all, refused

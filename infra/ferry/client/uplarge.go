@@ -83,7 +83,7 @@ func (u *uploader) readState(
 		if what == "" {
 			return s, nil
 		}
-		u.meter.Print(u.out.Err, "%s since the upload of %s began, so it starts again", what, cli.Printable(name))
+		u.meter.Print(u.out.Err, "%s since the upload of %s began, so it starts again", what, name)
 		u.abort(ctx, s)
 	}
 	*s = state{path: s.path, Key: rand.Text(), File: where[0], Marks: marks}
@@ -103,14 +103,14 @@ func slowHash(password, salt string) string {
 func difference(before, now map[string]string) string {
 	for _, path := range slices.Sorted(maps.Keys(now)) {
 		if was, known := before[path]; !known {
-			return cli.Printable(path) + " is new"
+			return path + " is new"
 		} else if was != now[path] {
-			return cli.Printable(path) + " has changed"
+			return path + " has changed"
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(before)) {
 		if _, there := now[path]; !there {
-			return cli.Printable(path) + " is gone"
+			return path + " is gone"
 		}
 	}
 	return ""
@@ -172,7 +172,7 @@ func (u *uploader) resumable(
 ) (client.File, error) {
 	s, err := u.readState(ctx, src.Name, paths, marks)
 	if err != nil {
-		u.meter.Say("the upload of %s cannot be resumed later: %s", cli.Printable(src.Name), cli.Explain(err))
+		u.meter.Say("the upload of %s cannot be resumed later: %s", src.Name, cli.Explain(err))
 		return u.put(ctx, src, nil)
 	}
 	f, err := u.put(ctx, src, s)
@@ -204,7 +204,7 @@ func (u *uploader) put(ctx context.Context, src client.Source, s *state) (client
 		o.Key, o.Session = s.Key, s.Session
 		o.Began = func(session client.Session) error {
 			if session.ID == resumed {
-				u.meter.Say("resuming the upload of %s", cli.Printable(src.Name))
+				u.meter.Say("resuming the upload of %s", src.Name)
 				return nil
 			}
 			s.Session = session.ID

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"ferry/infra/ferry/cli"
@@ -46,14 +45,14 @@ func (c RestoreData) Run(ctx context.Context, out cli.Console) error {
 func (c RestoreData) restoreFile(ctx context.Context, out cli.Console) error {
 	user, number, _ := strings.Cut(c.File, "/")
 	owner, ok := users.CanonicalName(user)
-	id, failed := strconv.ParseInt(number, 10, 64)
-	if !ok || failed != nil || id < 1 {
+	id, isID := cli.FileID(number)
+	if !ok || !isID {
 		return cli.Usage("--file %s: want USER/ID, such as anna/12", c.File)
 	}
 	return openLocal(c.Data, local.Options{Existing: true}, func(d *local.Data) error {
 		f, err := backup.RestoreFile(ctx, d, c.From, owner, id)
 		if err == nil {
-			out.Print("%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, cli.Printable(f.Name), cli.Size(f.Length))
+			out.Print("%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, f.Name, cli.Size(f.Length))
 		}
 		return err
 	})
@@ -75,7 +74,7 @@ func copyData(out cli.Console, quiet bool, to string, run func(p backup.Progress
 	}
 	out.Print("%s\n", text)
 	for _, what := range copied.Damaged {
-		out.Tell("damaged: %s\n", cli.Printable(what))
+		out.Tell("damaged: %s\n", what)
 	}
 	if len(copied.Damaged) > 0 {
 		return cli.Fail(cli.ExitDamaged, "this is damaged or lost; everything else was copied, and nothing was removed")

@@ -193,7 +193,7 @@ func (c Check) finding(f files.Finding) string {
 	} else if f.Lost && f.ID > 0 && !c.InCloud() {
 		line += fmt.Sprintf("; get it from a backup: ferry restore-data BACKUP --file %s/%d", f.User, f.ID)
 	}
-	return cli.Printable(line)
+	return line
 }
 
 type Retention struct {

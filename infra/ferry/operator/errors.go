@@ -14,35 +14,40 @@ import (
 	"ferry/shared/users"
 )
 
+// known are the errors of a service's data with an exit code of their own.
+var known = []struct {
+	code   int
+	errors []error
+}{
+	{cli.ExitDamaged, []error{
+		sqlite.ErrOlder, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
+		backup.ErrForeign, table.ErrUnreadable, users.ErrDamaged, table.ErrFormat,
+	}},
+	{cli.ExitNoFile, []error{notify.ErrUnknown, backup.ErrNoFile}},
+	{cli.ExitExists, []error{backup.ErrTaken}},
+	{cli.ExitUsage, []error{backup.ErrInside}},
+	{cli.ExitUnknown, []error{users.ErrUnknown}},
+	{cli.ExitFull, []error{table.ErrFull, blob.ErrFull}},
+	{cli.ExitBusy, []error{notify.ErrLeased, table.ErrBusy}},
+	{cli.ExitRefused, []error{notify.ErrSent, notify.ErrFailed}},
+}
+
 // Known gives the errors of a service's data their exit codes, and says what to do about them.
 func Known(err error) error {
 	switch {
 	case cli.HasCode(err):
 		return err
-	case cli.IsAny(err, sqlite.ErrDamaged):
+	case errors.Is(err, sqlite.ErrDamaged):
 		return cli.WithCode(cli.ExitDamaged, &damaged{err})
-	case cli.IsAny(err,
-		sqlite.ErrOlder, sqlite.ErrNewer, local.ErrNoTable, local.ErrNoKey, local.ErrKey,
-		backup.ErrForeign, table.ErrUnreadable, users.ErrDamaged, table.ErrFormat):
-		return cli.WithCode(cli.ExitDamaged, err)
-	case cli.IsAny(err, notify.ErrUnknown, backup.ErrNoFile):
-		return cli.WithCode(cli.ExitNoFile, err)
 	case errors.Is(err, backup.ErrHasData):
 		return cli.Fail(cli.ExitExists, "%w; name another directory with --data", err)
-	case cli.IsAny(err, backup.ErrTaken):
-		return cli.WithCode(cli.ExitExists, err)
-	case cli.IsAny(err, backup.ErrInside):
-		return cli.WithCode(cli.ExitUsage, err)
-	case cli.IsAny(err, users.ErrUnknown):
-		return cli.WithCode(cli.ExitUnknown, err)
-	case cli.IsAny(err, table.ErrFull, blob.ErrFull):
-		return cli.WithCode(cli.ExitFull, err)
-	case cli.IsAny(err, notify.ErrLeased, table.ErrBusy):
-		return cli.WithCode(cli.ExitBusy, err)
-	case cli.IsAny(err, notify.ErrSent, notify.ErrFailed):
-		return cli.WithCode(cli.ExitRefused, err)
-	case cli.IsAny(err, local.ErrNoData):
+	case errors.Is(err, local.ErrNoData):
 		return cli.Fail(cli.ExitSettings, "%w; say where it is with --data or FERRY_DATA", err)
+	}
+	for _, k := range known {
+		if cli.IsAny(err, k.errors...) {
+			return cli.WithCode(k.code, err)
+		}
 	}
 	return err
 }

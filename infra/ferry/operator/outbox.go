@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"net/url"
 	"time"
@@ -261,7 +262,7 @@ func (c outboxAllow) Run(ctx context.Context, out cli.Console) error {
 			case left.Stopped != 0:
 				gets = "gets codes for a new password again, but nothing else: " + errStopped.Error()
 			}
-			out.Tell("%s %s\n", cli.Printable(address), gets)
+			out.Tell("%s %s\n", address, gets)
 			return nil
 		})
 	})
@@ -302,7 +303,7 @@ func (c Inbox) Run(ctx context.Context, out cli.Console) error {
 			if m.Subject != "" {
 				out.Print("Subject: %s\n", m.Subject)
 			}
-			out.Print("\n%s\n", m.Text)
+			fmt.Fprintf(out.Out, "\n%s\n", m.Text)
 		}
 		return nil
 	})

@@ -1,17 +1,16 @@
 package operator
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"ferry/infra/ferry/cli"
 	"ferry/shared/boot/local"
@@ -41,8 +40,8 @@ func canonical(name string) (string, error) {
 		return c, nil
 	}
 	quoted := fmt.Sprintf("%q", name)
-	if r := []rune(name); len(r) > users.MaxName { // enough to recognise it
-		quoted = fmt.Sprintf("%q...", string(r[:users.MaxName/2]))
+	if utf8.RuneCountInString(name) > users.MaxName { // enough to recognise it
+		quoted = fmt.Sprintf("%.*q...", users.MaxName/2, name)
 	}
 	return "", cli.Usage("%s cannot be a user's name: a name has 1 to %d of the letters a to z, digits and . _ - @ +, "+
 		"and does not begin with a dot", quoted, users.MaxName)
@@ -452,7 +451,7 @@ type userRemove struct {
 
 func (c userRemove) Run(ctx context.Context, out cli.Console) error {
 	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
-		if !c.Yes && !confirmed(out, u.Name) {
+		if !c.Yes && !confirmed(ctx, out, u.Name) {
 			return "", cli.Usage("nothing was removed; type the name, or use --yes")
 		}
 		// The user is disabled first, so that no file arrives during the removal.
@@ -472,10 +471,10 @@ func (c userRemove) Run(ctx context.Context, out cli.Console) error {
 	}, FilePorts()...)
 }
 
-func confirmed(out cli.Console, name string) bool {
+func confirmed(ctx context.Context, out cli.Console, name string) bool {
 	out.Tell("This removes %s and all of the user's files for good. Type the name to continue: ", name)
-	line, _ := bufio.NewReader(io.LimitReader(out.In, 1024)).ReadString('\n')
-	if !cli.IsTerminal(out.In) || !strings.HasSuffix(line, "\n") {
+	line, err := cli.ReadLine(ctx, out.In)
+	if !cli.IsTerminal(out.In) || err != nil {
 		out.Tell("\n") // the answer has not ended the question's line
 	}
 	return strings.TrimSpace(line) == name

@@ -334,7 +334,7 @@ func (c Command) makeDemo(ctx context.Context, out cli.Console, p *service.Servi
 		}
 		shown, login = "the password in "+file+"\n(", `"demo:$(cat `+cli.Quoted(file)+`)"`
 	}
-	out.Print(`
+	fmt.Fprintf(out.Out, `
 This is the first start: there is a user "demo" now, with %[1]s%[3]s makes a new one). Try it in another terminal:
 
   echo "Hello, Ferry" > hello.txt
