@@ -23,7 +23,6 @@ import (
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/service"
-	"ferry/shared/table"
 )
 
 func TestEachLogLineHasItsMetrics(t *testing.T) {
@@ -92,79 +91,52 @@ func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
 	}
 }
 
-// TestTheRequestIDIsLoggedAtEachStage follows an ID from the gateway's event to the
-// mail: the function's log, the answer, the outbox, the public event, and the logs of
-// relay and email.
+// TestTheRequestIDIsLoggedAtEachStage follows an ID from the gateway's event to the mail: the
+// answer, the outbox, and the logs of upload and email. Those of relay are in package worker.
 func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	t.Parallel()
 	const id = "JKJaXmPLvHcESHA="
-	ports := boottest.Service(t, map[string]string{"FERRY_EVENTS": "on"})
-	var cloud boottest.Cloud
-	var log bytes.Buffer
-	ports.Log = slog.New(slog.NewJSONHandler(&log, nil))
-	f := lambda.With(ports)
-
-	e := load(t, "upload")
+	ports, cloud, log := counted(t)
+	f, e := lambda.With(ports), load(t, "upload")
 	e.RequestContext.RequestID = id
 	e.MultiValueQueryStringParameters["m"] = []string{"carla@example.com"}
 	delete(e.MultiValueQueryStringParameters, "d")
 	answer := sendTo(t, f, f.Handler(upload.Upload()), e)
-	if got := answer.MultiValueHeaders["X-Request-Id"]; len(got) != 1 || got[0] != id {
-		t.Errorf("the answer's id is %v", got)
+	expect.Equal(t, "the answer's id", answer.MultiValueHeaders["X-Request-Id"], []string{id})
+	logged(t, log, "request", "id", id)
+	for n, err := range notify.Waiting(t.Context(), ports.Table) {
+		expect.NoErr(t, err)
+		carry(t, ports, cloud, notify.Pointer(n.Key(), "mail").Body)
 	}
-	logged(t, &log, "request", "id", id)
+	logged(t, log, "notice sent", "request", id)
+}
 
-	var stream events.DynamoDBEvent
-	var n notify.Notice
-	newest(t, ports.Table, "outbox#", &n)
-	stream.Records = append(stream.Records, inserted(n.Key(), n.LogID, map[string]string{"channel": string(n.Channel)}))
-	var p notify.RecordedEvent
-	newest(t, ports.Table, notify.EventPrefix, &p)
-	stream.Records = append(stream.Records, inserted(p.Key(), p.LogID, map[string]string{"type": string(p.Type), "body": p.Body}))
-	if n.LogID != id || p.LogID != id {
-		t.Errorf("the notice has the request %q, the event %q", n.LogID, p.LogID)
-	}
-	log.Reset()
-	_, err := worker.RelayerHandler(&worker.Worker{Service: ports, Providers: cloud.Providers()})(t.Context(), stream)
-	expect.NoErr(t, err)
-	logged(t, &log, "a record was passed on", "request", id)
-	for _, m := range cloud.Published[notify.EventsTopic] {
-		var body struct{ RequestID string }
-		if err := json.Unmarshal([]byte(m.Body), &body); err != nil || body.RequestID != id {
-			t.Errorf("the event is %s, %v", m.Body, err)
-		}
-	}
-
-	log.Reset()
-	for _, m := range cloud.Published[notify.NoticesTopic] {
-		carry(t, ports, &cloud, m.Body)
-	}
-	logged(t, &log, "notice sent", "request", id)
+// counted returns a service whose log has metrics, and what its functions use besides.
+func counted(t *testing.T) (*service.Service, *boottest.Cloud, *bytes.Buffer) {
+	t.Helper()
+	ports, log := boottest.Service(t, nil), new(bytes.Buffer)
+	ports.Log = slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(log, nil), Stack: "ferry"})
+	return ports, new(boottest.Cloud), log
 }
 
 // TestMetricsComeFromLinesThatAreReallyLogged makes functions log each line that is
 // counted.
 func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	t.Parallel()
-	ports := boottest.Service(t, nil)
-	var cloud boottest.Cloud
-	var log bytes.Buffer
-	ports.Log = slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&log, nil), Stack: "ferry"})
-	f := lambda.With(ports)
-
-	e := load(t, "authlogin")
+	ports, cloud, log := counted(t)
+	f, e := lambda.With(ports), load(t, "authlogin")
 	e.MultiValueHeaders["authorization"] = []string{"Basic YWxpY2U6d3Jvbmc="} // alice:wrong
 	answer := sendTo(t, f, f.Handler(account.Login()), e)
 	for _, name := range []string{lambda.Requests, lambda.ClientErrors} {
-		logged(t, &log, "request", name, 1.0)
+		logged(t, log, "request", name, 1.0)
 	}
-	logged(t, &log, "login refused", lambda.LoginsFailed, 1.0)
-	logged(t, &log, "request", lambda.Bytes, float64(len(answer.Body)))
+	logged(t, log, "login refused", lambda.LoginsFailed, 1.0)
+	logged(t, log, "request", lambda.Bytes, float64(len(answer.Body)))
 
 	broken := lambda.With(service.New(service.Ports{Now: ports.Now, Log: ports.Log}, ports.Settings))
 	log.Reset()
 	sendTo(t, broken, broken.Handler(account.Login()), e)
-	logged(t, &log, "request", lambda.ServerErrors, 1.0)
+	logged(t, log, "request", lambda.ServerErrors, 1.0)
 
 	for _, c := range []struct {
 		err           error
@@ -178,10 +150,10 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		expect.NoErr(t, ports.Table.Write(t.Context(), op))
 		cloud.MailErr = c.err
 		log.Reset()
-		carry(t, ports, &cloud, notify.Pointer(op.Key, "mail").Body)
-		logged(t, &log, c.message, c.name, 1.0)
+		carry(t, ports, cloud, notify.Pointer(op.Key, "mail").Body)
+		logged(t, log, c.message, c.name, 1.0)
 		if c.name != lambda.NoticesFailed && !regexp.MustCompile(`"ageMs":\d+,.*"NoticeSeconds":`).Match(log.Bytes()) {
-			t.Errorf("%s has no age: %s", c.message, &log)
+			t.Errorf("%s has no age: %s", c.message, log)
 		}
 	}
 }
@@ -192,31 +164,6 @@ func carry(t *testing.T, p *service.Service, cloud *boottest.Cloud, body string)
 	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: body}}
 	_, err := worker.CourierHandler(&worker.Worker{Service: p, Providers: cloud.Providers()})(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
 	expect.NoErr(t, err)
-}
-
-// newest returns the newest item of the partitions with a prefix.
-func newest(t *testing.T, all table.Table, prefix string, into any) {
-	t.Helper()
-	var found table.Item
-	err := all.Scan(t.Context(), func(item table.Item) error {
-		if len(item.Key.PK) > len(prefix) && item.Key.PK[:len(prefix)] == prefix && item.Key.SK > found.Key.SK {
-			found = item
-		}
-		return nil
-	})
-	if err != nil || found.Decode(into) != nil {
-		t.Fatalf("nothing is in %s: %v", prefix, err)
-	}
-}
-
-func inserted(key table.Key, request string, image map[string]string) events.DynamoDBEventRecord {
-	r := events.DynamoDBEventRecord{EventName: "INSERT"}
-	r.Change.Keys = map[string]events.DynamoDBAttributeValue{"pk": events.NewStringAttribute(key.PK), "sk": events.NewStringAttribute(key.SK)}
-	r.Change.NewImage = map[string]events.DynamoDBAttributeValue{"request": events.NewStringAttribute(request)}
-	for name, v := range image {
-		r.Change.NewImage[name] = events.NewStringAttribute(v)
-	}
-	return r
 }
 
 // logged fails the test unless there are lines with this message and each has the value.
