@@ -76,7 +76,7 @@ func value(f *dto.MetricFamily, labels ...string) float64 {
 	return -1
 }
 
-func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
+func TestMetricsTellWhatTheServiceDoesByPrometheusConventions(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
 	m.Ask("PUT /upload?file=x&m=carla@example.com", "twelve bytes").Want(200)
@@ -88,7 +88,7 @@ func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
 	m.Send("GET /download/list", "", "Authorization", apitest.Basic("alice", "a wrong password")).Want(401)
 	m.Send("GET /download/file?k=invented", "").Want(401)
 
-	_, f := m.scrape()
+	text, f := m.scrape()
 	for _, c := range []struct {
 		name   string
 		labels []string
@@ -117,14 +117,26 @@ func TestMetricsTellWhatTheServiceDoes(t *testing.T) {
 	if sent := value(f["ferry_sent_bytes_total"], "route", "GET /v1/files/{id}"); sent < 20*100 {
 		t.Errorf("%v bytes were sent", sent)
 	}
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	expect.NoErr(t, err)
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "ferry_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
 }
 
-func TestMetricsShowTheAgeOfTheOldestNoticeInEachState(t *testing.T) {
+func TestMetricsShowTheAgeOfTheOldestNoticeInEachStateAndOfTheOldestEvent(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
 	m.Upload("file=x&m=carla@example.com", "abc")
+	expect.NoErr(t, m.Service.Sender.Spread(t.Context()))
 	m.Clock.Advance(90e9)
 	_, f := m.scrape()
+	expect.Equal(t, "events that wait", value(f["ferry_outbox_events"]), 1)
+	if age := value(f["ferry_outbox_events_oldest_seconds"]); age < 90 || age > 150 {
+		t.Errorf("the oldest event is %v s old", age)
+	}
 	for state, least := range map[string]float64{"queued": 90, "sending": 0, "failed": 0} {
 		if age := value(f["ferry_outbox_oldest_seconds"], "state", state); age < least || age > least+60 {
 			t.Errorf("the oldest notice that is %s is %v s old", state, age)
@@ -164,31 +176,4 @@ func TestMetricsCountTheOpenUploadSessionsOfAllUsers(t *testing.T) {
 	m.wantValue(1, "ferry_upload_sessions_open")
 	bob.Ask("DELETE "+second, "").Want(204)
 	m.wantValue(0, "ferry_upload_sessions_open")
-}
-
-func TestMetricsCountEventsThatWaitForAWebhook(t *testing.T) {
-	t.Parallel()
-	m := newMeasured(t)
-	m.Upload("file=x", "abc")
-	expect.NoErr(t, m.Service.Sender.Spread(t.Context()))
-	m.Clock.Advance(90e9)
-	_, f := m.scrape()
-	n, age := value(f["ferry_outbox_events"]), value(f["ferry_outbox_events_oldest_seconds"])
-	if n != 1 || age < 90 || age > 150 {
-		t.Errorf("%v events wait, the oldest for %v s", n, age)
-	}
-}
-
-func TestMetricsFollowPrometheusConventions(t *testing.T) {
-	t.Parallel()
-	m := newMeasured(t)
-	m.Send("GET /health", "").Want(200)
-	text, _ := m.scrape()
-	problems, err := promlint.New(strings.NewReader(text)).Lint()
-	expect.NoErr(t, err)
-	for _, p := range problems {
-		if strings.HasPrefix(p.Metric, "ferry_") {
-			t.Errorf("%s: %s", p.Metric, p.Text)
-		}
-	}
 }
