@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"ferry/shared/boot/expect"
 )
 
 // everything gives each parameter a value other than its default, except PublicUrl,
@@ -50,7 +51,7 @@ func TestTheStackMatchesTheReviewedFile(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "testdata/stack.txt", strings.Join(text, "\n")+"\n")
+	expect.Golden(t, "stack.txt", strings.Join(text, "\n")+"\n")
 }
 
 // written returns the resources and outputs as lines, without the hashes in the names
@@ -75,7 +76,7 @@ func TestTheExpandedTemplateIsTheOneThatSAMMakes(t *testing.T) {
 	check(t, err)
 	text, err = json.Marshal(expansion{hash(t), text})
 	check(t, err)
-	golden(t, keptFile, string(text)+"\n")
+	expect.Golden(t, keptFile, string(text)+"\n")
 }
 
 // lines writes a value as JSON, with a line for each part if it is long.
@@ -117,21 +118,4 @@ func compact(v any) string {
 		text = regexp.MustCompile(short[0]).ReplaceAllString(text, short[1])
 	}
 	return text
-}
-
-// golden compares a text with a file, which it writes first if UPDATE_GOLDEN is set.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		check(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	check(t, err)
-	if path == keptFile { // one line, far too long to print
-		if got != string(want) {
-			t.Errorf("%s is not what SAM makes now (set UPDATE_GOLDEN=1 to accept)", path)
-		}
-		return
-	}
-	same(t, path+" (set UPDATE_GOLDEN=1 to accept)", strings.Split(got, "\n"), strings.Split(string(want), "\n"))
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"time"
@@ -14,10 +13,8 @@ import (
 	"ferry/shared/api/param"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/lambda"
 	"ferry/shared/bundle"
 	"ferry/shared/files"
-	"ferry/shared/identity"
 	"ferry/shared/links"
 	"ferry/shared/users"
 )
@@ -27,11 +24,9 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.must(200, "GET", path+token)
 	s.must(200, "GET", path+token, header("User-Agent", "curl/8")) // by a person
 	s.must(401, "GET", path+"unknown")
-	s.ports.RedirectOver = 1
-	s.h = lambda.With(s.ports).Handler(s.endpoint())
+	s.redirecting(1)
 	s.must(302, "GET", path+token, header("User-Agent", "curl/8"))
-	s.ports.RedirectOver = 0
-	s.h = lambda.With(s.ports).Handler(s.endpoint())
+	s.redirecting(0)
 	s.guarded(path, area, id)
 	moves := []func(context.Context, users.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore}
 	if area == blob.Backup {
@@ -47,6 +42,12 @@ func download(s *stage, path string, area blob.Area, id int64) {
 	s.mustFail("GET", path+token, header("User-Agent", "curl/8"))
 }
 
+// redirecting has the endpoint redirect to files that are larger, or to none.
+func (s *stage) redirecting(over int64) {
+	s.ports.RedirectOver = over
+	s.serve(s.endpoint)
+}
+
 // bundled takes a file out of a bundle, in both areas: its bytes follow the record later.
 func (s *stage) bundled(path string, area blob.Area) {
 	s.Helper()
@@ -55,30 +56,24 @@ func (s *stage) bundled(path string, area blob.Area) {
 	s.check(w.Add(bundle.Entry{Path: "a.txt"}, make([]byte, 6<<20)))
 	s.check(w.Add(bundle.Entry{Path: "small.txt"}, []byte("hello")))
 	s.check(w.Close())
+	s.store("alice", files.Sending{}, files.Part{Name: "b.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 2}})
 	alice := s.get("alice")
-	up, err := s.real.Files().Begin(s.Context(), "alice", files.ByOf(identity.Identity{User: alice}), -1, files.Sending{})
-	s.check(err)
-	s.check(up.Add(s.Context(), files.Part{Name: "b.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 2}}))
-	_, err = up.Commit(s.Context(), 1)
-	s.check(err)
-	person, id := header("User-Agent", "curl/8"), s.get("alice").LastFile
+	person, id := header("User-Agent", "curl/8"), alice.LastFile
 	take := func() {
 		link := path + s.real.Key.File(area, "alice", id)
 		s.must(200, "GET", link+"&entries", person)
 		s.must(200, "GET", link+"&entry=small.txt", person)
-		s.ports.RedirectOver = 1
-		s.h = lambda.With(s.ports).Handler(s.endpoint())
+		s.redirecting(1)
 		s.network.faults["UploadPartCopy"] = refused(403, "AccessDenied")
 		s.mustFail("GET", link+"&entry=a.txt", person) // the next goes on with what is there
 		s.must(302, "GET", link+"&entry=a.txt", person)
 		s.must(302, "GET", link+"&entry=small.txt", person)
-		s.ports.RedirectOver = 0
-		s.h = lambda.With(s.ports).Handler(s.endpoint())
+		s.redirecting(0)
 	}
 	if area == blob.Files {
 		take()
 	}
-	_, err = s.lazy().Delete(s.Context(), alice, id)
+	_, err := s.lazy().Delete(s.Context(), alice, id)
 	s.check(err)
 	if area == blob.Backup {
 		take() // from the other bucket
@@ -95,16 +90,7 @@ func (s *stage) bundled(path string, area blob.Area) {
 func (s *stage) guarded(path string, area blob.Area, id int64) {
 	s.Helper()
 	service := s.real.Links()
-	f, err := s.lazy().Get(s.Context(), s.get("alice"), area, id)
-	s.check(err)
-	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
-	s.check(err)
-	edit := func(limit int64, hash string) {
-		_, err = service.Edit(s.Context(), s.lazy(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
-		s.check(err)
-	}
-	edit(2, hash)
-	s.ahead += time.Minute // past what a function remembers
+	s.guard(area, id, 2, s.hash())
 	token := s.real.Key.File(area, "alice", id)
 	person := header("User-Agent", "curl/8")
 	s.must(401, "GET", path+token, person)
@@ -116,7 +102,17 @@ func (s *stage) guarded(path string, area blob.Area, id int64) {
 	for range 2 {
 		s.must(200, "GET", path+token+"&claim="+claim, person)
 	}
-	edit(0, "")
+	s.guard(area, id, 0, "")
+}
+
+// guard gives the own link of a file a limit and a password, or takes both away.
+func (s *stage) guard(area blob.Area, id, limit int64, hash string) {
+	s.Helper()
+	f, err := s.lazy().Get(s.Context(), s.get("alice"), area, id)
+	s.check(err)
+	_, err = s.real.Links().Edit(s.Context(), s.lazy(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
+	s.check(err)
+	s.ahead += time.Minute // past what a function remembers
 }
 
 // downloadFile also downloads a file whose uploader wants a notice of its first download.
@@ -211,9 +207,7 @@ func asking(s *stage) {
 // guest returns the header of a new guest of a request.
 func (s *stage) guest(link string) func(*http.Request) {
 	s.Helper()
-	w := httptest.NewRecorder()
-	s.h.ServeHTTP(w, httptest.NewRequestWithContext(s.Context(), "GET", "https://gateway.example/v1"+link, nil))
-	return header("Ferry-Guest", w.Header().Get("Ferry-Guest"))
+	return header("Ferry-Guest", s.must(200, "GET", link).Get("Ferry-Guest"))
 }
 
 // guestUploads runs sessions of guests: two are completed, and one has no room.
@@ -222,16 +216,10 @@ func (s *stage) guestUploads(send func(path string)) {
 	guest := header("Authorization", "Bearer "+s.request(func(q *links.Request) { q.MaxFiles = 2 }))
 	secret := ""
 	begin := func(status int, options ...func(*http.Request)) string {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(s.Context(), "POST", "https://gateway.example/v1/uploads", nil)
-		for _, o := range append(options, guest, content("application/json", `{"name":"a.txt","length":3}`)) {
-			o(r)
-		}
-		if s.h.ServeHTTP(w, r); w.Code != status {
-			s.Fatalf("a guest's session: status %d, want %d (%s)", w.Code, status, w.Header().Get("Ferry-Error"))
-		}
-		secret = w.Header().Get("Ferry-Guest")
-		return strings.TrimPrefix(w.Header().Get("Location"), "https://files.example.com/v1")
+		body := content("application/json", `{"name":"a.txt","length":3}`)
+		answer := s.must(status, "POST", "/uploads", append(options, guest, body)...)
+		secret = answer.Get("Ferry-Guest")
+		return s.session(answer)
 	}
 	own := begin(201)
 	as := header("Ferry-Guest", secret)

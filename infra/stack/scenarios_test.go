@@ -8,9 +8,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,11 +16,9 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
-	"ferry/shared/boot/local"
 	"ferry/shared/boot/worker"
 	"ferry/shared/files"
 	"ferry/shared/identity"
@@ -200,7 +196,7 @@ func upload(s *stage) {
 func (s *stage) later(ahead time.Duration) {
 	s.Helper()
 	s.lead = ahead
-	s.h = lambda.With(s.ports).Handler(s.endpoint())
+	s.serve(s.endpoint)
 }
 
 // broken makes a form whose first file is complete and whose second is cut off.
@@ -219,15 +215,8 @@ func broken() func(*http.Request) {
 func uploads(s *stage) {
 	s.user("dave", func(u *users.User) { u.Quota = 1000 })
 	plan := func(fields string, status int, options ...func(*http.Request)) string {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(s.Context(), "POST", "https://gateway.example/v1/uploads", nil)
-		for _, o := range append(options, bearer(), content("application/json", `{"name":"a.txt","length":3`+fields+`}`)) {
-			o(r)
-		}
-		if s.h.ServeHTTP(w, r); w.Code != status {
-			s.Fatalf("beginning with %q: status %d, want %d", fields, w.Code, status)
-		}
-		return strings.TrimPrefix(w.Header().Get("Location"), "https://files.example.com/v1")
+		body := content("application/json", `{"name":"a.txt","length":3`+fields+`}`)
+		return s.session(s.must(status, "POST", "/uploads", append(options, bearer(), body)...))
 	}
 	send := func(path string) {
 		service := s.real.Files()
@@ -279,18 +268,16 @@ func uploads(s *stage) {
 	s.guestUploads(send)
 }
 
+// session returns the path of a session that has begun.
+func (s *stage) session(answer http.Header) string {
+	return strings.TrimPrefix(answer.Get("Location"), s.real.PublicURL)
+}
+
 // lazy returns a service that leaves the bytes of what it moves where they are.
 func (s *stage) lazy() *files.Service {
 	service := s.real.Files()
 	service.Mover = func(context.Context, *files.Service, string, int64) error { return nil }
 	return service
-}
-
-func (s *stage) endpoint() api.Endpoint {
-	s.Helper()
-	name := s.Name()[strings.LastIndexByte(s.Name(), '/')+1:]
-	i := slices.IndexFunc(local.Endpoints(), func(e api.Endpoint) bool { return e.Name == name })
-	return local.Endpoints()[i]
 }
 
 func filesDelete(s *stage) {
@@ -343,7 +330,7 @@ func sweepAll(s *stage) {
 	s.user("dave", func(u *users.User) { u.Quota = 1000 })
 	s.user("erin", nil)
 	for _, name := range []string{"dave", "erin", "alice"} {
-		s.put(name)
+		s.send(name, files.Sending{})
 	}
 	s.send("alice", files.Sending{Tell: files.Contact{To: "alice@example.com"}, Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
@@ -362,7 +349,7 @@ func sweepAll(s *stage) {
 	}
 	s.sweep(0)  // it is not old enough to be a leftover
 	s.sweep(31) // the mail's link is dead by then
-	s.put("alice")
+	s.send("alice", files.Sending{})
 	s.sweep(62)
 	ctx, cancel := context.WithTimeout(s.Context(), 30*time.Second) // too little, so it calls itself
 	defer cancel()

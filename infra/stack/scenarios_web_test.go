@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"ferry/shared/api/account"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
-	"ferry/shared/boot/lambda"
 	"ferry/shared/bundle"
 	"ferry/shared/files"
 	"ferry/shared/identity"
@@ -31,24 +29,18 @@ func own() func(*http.Request) {
 // asks sends requests to an endpoint that pages ask, on the ports of their function.
 func (s *stage) asks(e api.Endpoint, send func()) {
 	s.Helper()
-	h, prefix := s.h, s.prefix
-	s.h, s.prefix = lambda.With(s.ports).Handler(e), e.Prefix
+	pages := s.endpoint
+	s.serve(e)
 	send()
-	s.h, s.prefix = h, prefix
+	s.serve(pages)
 }
 
 // login returns the cookie that a browser gets.
 func (s *stage) login(name string) func(*http.Request) {
 	s.Helper()
-	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(s.Context(), "POST", "https://gateway.example/login", nil)
-	own()(r)
-	form(url.Values{"user": {name}, "password": {boottest.Password}})(r)
-	if s.h.ServeHTTP(w, r); w.Code != 303 || len(w.Result().Cookies()) != 1 {
-		s.Fatalf("the login of %s: status %d", name, w.Code)
-	}
-	cookie := w.Result().Cookies()[0]
-	return func(r *http.Request) { r.AddCookie(cookie) }
+	as := form(url.Values{"user": {name}, "password": {boottest.Password}})
+	cookie, _, _ := strings.Cut(s.must(303, "POST", "/login", own(), as).Get("Set-Cookie"), ";")
+	return header("Cookie", cookie)
 }
 
 // pages opens the pages, sends their forms, and asks what they ask of the interface.
@@ -109,9 +101,7 @@ func (s *stage) guests() {
 	s.Helper()
 	s.must(200, "GET", "/r?k="+s.request(nil), own())
 	s.must(401, "GET", "/r?k=unknown", own())
-	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
-	s.check(err)
-	made := s.request(func(q *links.Request) { q.Password = hash })
+	made := s.request(func(q *links.Request) { q.Password = s.hash() })
 	s.must(200, "GET", "/r?k="+made, own())
 	s.guesses("POST", "/r", func(password string) func(*http.Request) {
 		return form(url.Values{"k": {made}, "password": {password}})
@@ -132,16 +122,9 @@ func (s *stage) landing() {
 	}
 	open(blob.Files, "k")
 	s.must(200, "GET", "/l?k="+s.real.Key.File(blob.Files, "alice", all[1])) // by a robot, which counts as a preview
-	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
-	s.check(err)
-	f, err := s.lazy().Get(s.Context(), s.get("alice"), blob.Files, all[2])
-	s.check(err)
-	limit := int64(2)
-	_, err = s.real.Links().Edit(s.Context(), s.lazy(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
-	s.check(err)
-	s.ahead += time.Minute // past what a function remembers
+	s.guard(blob.Files, all[2], 2, s.hash())
 	s.guesses("POST", "/l", func(password string) func(*http.Request) {
-		return form(url.Values{"k": {s.real.Key.File(blob.Files, "alice", f.ID)}, "password": {password}})
+		return form(url.Values{"k": {s.real.Key.File(blob.Files, "alice", all[2])}, "password": {password}})
 	}, own())
 	s.delete(all)
 	open(blob.Backup, "z")
@@ -169,11 +152,7 @@ func (s *stage) texts() []int64 {
 		{Name: "a.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 1}}, {Name: "b.txt", Body: strings.NewReader("hello"), Size: 5},
 		{Name: "c.txt", Body: strings.NewReader("hello"), Size: 5},
 	} {
-		up, err := s.real.Files().Begin(s.Context(), "alice", files.ByOf(identity.Identity{User: s.get("alice")}), -1, files.Sending{})
-		s.check(err)
-		s.check(up.Add(s.Context(), part))
-		_, err = up.Commit(s.Context(), 1)
-		s.check(err)
+		s.store("alice", files.Sending{}, part)
 	}
 	last := s.get("alice").LastFile
 	return []int64{last - 2, last - 1, last}

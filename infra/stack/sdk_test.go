@@ -77,7 +77,7 @@ func (s *stage) open(name string) {
 	s.real, err = boottest.Fill(s.Context(), s.real)
 	s.check(err)
 
-	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, cloud: &s.cloud, faults: map[string]failure{}}
+	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, stage: s, faults: map[string]failure{}}
 	cfg.HTTPClient = s.network
 	cfg.APIOptions = append(cfg.APIOptions, s.network.watch)
 	cfg.Retryer = func() aws.Retryer {
@@ -85,9 +85,6 @@ func (s *stage) open(name string) {
 	}
 	for _, name := range readMain(s.T, name).ports() {
 		open(cfg, &s.ports.Ports, openers(s.worker)[name])
-	}
-	if s.ports.Blobs != nil {
-		s.ports.Blobs, s.ports.Parts = slowStore{s.ports.Blobs, s}, slowParts{s.ports.Parts, s}
 	}
 	s.keys = &lambda.Cloud{Config: cfg, Getenv: os.Getenv}
 }
@@ -100,37 +97,6 @@ func openers(w *worker.Worker) map[string]lambda.Opener {
 		"Topics": w.Opener(worker.Backends{Topics: ferrysns.OpenTopics}), "Queue": w.Opener(worker.Backends{Queue: ferrysqs.Open}),
 		"Mail": w.Opener(worker.Backends{Courier: worker.Mail(ses.Open)}), "SMS": w.Opener(worker.Backends{Courier: worker.SMS(ferrysns.OpenText)}),
 	}
-}
-
-// slowStore takes a while to store a file, after which a quota may be new.
-type slowStore struct {
-	blob.Store
-	*stage
-}
-
-func (s slowStore) Create(ctx context.Context, a blob.Area, key string, body io.Reader, size int64) (blob.Written, error) {
-	s.ahead += 2 * time.Second
-	return s.Store.Create(ctx, a, key, body, size)
-}
-
-// slowParts takes as long to complete a file.
-type slowParts struct {
-	blob.Parts
-	*stage
-}
-
-func (s slowParts) Upload(a blob.Area, key, id string, l blob.Layout) blob.Upload {
-	return slowUpload{s.Parts.Upload(a, key, id, l), s.stage}
-}
-
-type slowUpload struct {
-	blob.Upload
-	*stage
-}
-
-func (u slowUpload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
-	u.ahead += 2 * time.Second
-	return u.Upload.Complete(ctx, sum)
 }
 
 // sender sends parts by their signed requests, as clients do.

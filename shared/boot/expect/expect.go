@@ -81,7 +81,7 @@ func Golden(t testing.TB, name, got string) {
 	old, now := strings.Split(string(want), "\n"), append(strings.Split(got, "\n"), "(its end)")
 	for i := range now {
 		if i >= len(old) && got != string(want) || i < len(old) && now[i] != old[i] {
-			t.Errorf("%s:%d differs, see git diff after UPDATE_GOLDEN=1; the text has there\n%s", path, i+1, now[i])
+			t.Errorf("%s:%d differs, see git diff after UPDATE_GOLDEN=1; the text has there\n%.500s", path, i+1, now[i])
 			return
 		}
 	}

@@ -100,9 +100,9 @@ func TestOnlyTheStagesProxyTellsWhoItsClientIs(t *testing.T) {
 		want    string
 		refused bool
 	}{
-		"through it":                 {stage: stage, want: "198.51.100.10"},
-		"through it, and refused":    {stage: stage, want: "198.51.100.10", refused: true},
-		"past it":                    {want: "203.0.113.7"},
+		"through it":                {stage: stage, want: "198.51.100.10"},
+		"through it, and refused":   {stage: stage, want: "198.51.100.10", refused: true},
+		"past it":                   {want: "203.0.113.7"},
 		"with a malformed variable": {stage: map[string]string{"clientHeader": "X-Forwarded-For"}, want: "203.0.113.7"},
 	} {
 		var log bytes.Buffer
