@@ -130,10 +130,6 @@ func (s countedStore) Delete(ctx context.Context, area blob.Area, key string) er
 	return s.calls.do("blob.Delete", func() error { return s.Store.Delete(ctx, area, key) })
 }
 
-func (s countedStore) CopyRange(ctx context.Context, area blob.Area, key string, off, n int64, toKey string) error {
-	return s.calls.do("blob.CopyRange", func() error { return s.Store.CopyRange(ctx, area, key, off, n, toKey) })
-}
-
 func (s countedStore) SetAside(ctx context.Context, area blob.Area, key string, day time.Time) error {
 	return s.calls.do("blob.SetAside", func() error { return s.Store.SetAside(ctx, area, key, day) })
 }
