@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"mime/multipart"
 	"net"
 	"net/url"
 	"os"
@@ -40,7 +39,7 @@ func (b *bench) pages() (all []measurement) {
 	}{
 		{"send", "#start .primary", true, path("send")},
 		{"a file", "main a.primary", false, func(s *subject) string { s.files(1, 1, ""); return s.link() }},
-		{"a bundle", "main a.primary", false, (*subject).bundle},
+		{"a bundle", "main a.primary", false, func(s *subject) string { return s.bundle(50, "file %02d.bin") }},
 		{"files", "main .head a.button", true, func(s *subject) string { s.files(5, 10, ""); return path("files")(s) }},
 		{"account", "main form[action=logout] button", true, path("account")},
 		{"requests", "main a.primary", true, func(s *subject) string { s.guestPage(); return path("requests")(s) }},
@@ -51,7 +50,7 @@ func (b *bench) pages() (all []measurement) {
 		some = some[:2]
 	}
 	for _, p := range some {
-		all = append(all, measurement{"pages", "page of " + p.name + " on slow 3G: working button", "s", "", 0, 0, false,
+		all = append(all, measurement{"pages", "page of " + p.name + " on slow 3G: working button", "s", "", 0, 0,
 			func(s *subject) {
 				server := b.servePages(s)
 				at := p.at(server)
@@ -62,9 +61,9 @@ func (b *bench) pages() (all []measurement) {
 	what := fmt.Sprintf("tab that sends %d MB as ", size/1e6)
 	rate := fmt.Sprintf("sending %d MiB by a page over 1 Gbit/s, against ferry up", b.large>>20)
 	return append(all,
-		measurement{"pages", what + "one file: its memory at most", "MiB", "", 0, 0, false, b.sendingTab(size, 1)},
-		measurement{"pages", what + "a bundle of 20: its memory at most", "MiB", "", 0, 0, false, b.sendingTab(size, 20)},
-		measurement{"pages", rate, "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0, true, b.overALine},
+		measurement{"pages", what + "one file: its memory at most", "MiB", "", 0, 0, b.sendingTab(size, 1)},
+		measurement{"pages", what + "a bundle of 20: its memory at most", "MiB", "", 0, 0, b.sendingTab(size, 20)},
+		measurement{"pages", rate, "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0, b.overALine},
 	)
 }
 
@@ -96,15 +95,10 @@ func (b *bench) servePages(s *subject) *subject {
 // root is the address that pages are below.
 func (s *subject) root() string { return strings.TrimSuffix(s.url, "v1") }
 
-// bundle uploads a bundle of 50 files, and returns its link.
-func (s *subject) bundle() string {
-	var text bytes.Buffer
-	w := multipart.NewWriter(&text)
-	for i := range 50 {
-		must(must(w.CreateFormFile("file", fmt.Sprintf("file %02d.bin", i))).Write([]byte("0123456789abcdef")))
-	}
-	check(w.Close())
-	s.load(1, 1, "POST", s.url+"/upload?bundle=photos.zip", text.Bytes(), w.FormDataContentType())
+// bundle uploads a bundle of files, and returns its link.
+func (s *subject) bundle(files int, name string) string {
+	body, kind := form(files, name, []byte("0123456789abcdef"))
+	s.load(1, 1, "POST", s.url+"/upload?bundle=all.zip", body, kind)
 	return s.link()
 }
 
@@ -241,16 +235,14 @@ func (b *bench) overALine(s *subject) {
 	go shape(l, must(url.Parse(s.url)).Host, 125_000_000)
 	s.url = public
 	s.login()
+	s.enter(b)
 	path := b.source(b.large)
 	s.op = func() float64 {
 		if byHand {
-			check(os.Chtimes(path, time.Time{}, time.Now()))
-			cmd := s.ferry(b, "up", path, "--url", s.url)
-			cmd.Env = append(cmd.Env, "FERRY_USER="+user, "FERRY_PASSWORD="+password)
-			return s.timed(float64(b.large)/1e6, cmd)
+			return s.up(b, b.large, path, path)
 		}
 		tab := b.tab(s, true)
 		defer tab.Close()
-		return float64(b.large) / 1e6 / send(tab, func(float64) {}, path)
+		return megabytes(b.large) / send(tab, func(float64) {}, path)
 	}
 }
