@@ -2,13 +2,15 @@ package lambda_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"regexp"
-	"slices"
+	"strconv"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -25,68 +27,48 @@ import (
 	"ferry/shared/service"
 )
 
+// TestEachLogLineHasItsMetrics has rows of a message, its attributes, and its metrics.
 func TestEachLogLineHasItsMetrics(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		message string
-		attrs   []any
-		want    map[string]float64
-	}{
-		"a request":              {"request", []any{"path", "/v1/upload", "status", 200, "bytes", int64(123)}, map[string]float64{"Requests": 1, "Bytes": 123}},
-		"a request that failed":  {"request", []any{"status", 500, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ServerErrors": 1}},
-		"a wrong request":        {"request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1}},
-		"a refused password":     {"login refused", []any{"address", "203.0.113.7", "login", "basic"}, map[string]float64{"LoginsFailed": 1}},
-		"a failed grant":         {"login refused", []any{"login", "password"}, map[string]float64{"LoginsFailed": 1}},
-		"an expired bearer":      {"login refused", []any{"login", "bearer"}, nil},
-		"a notice that was sent": {"notice sent", []any{"ageMs", int64(1500)}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
-		"a notice that waits":    {"notice not sent yet", []any{"ageMs", int64(90_000)}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
-		"a notice given up":      {"notice given up", nil, map[string]float64{"NoticesFailed": 1}},
-		"anything else":          {"swept", []any{"status", 500}, nil},
-	} {
-		var out bytes.Buffer
-		slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&out, nil), Stack: "ferry"}).With("id", "1").Info(test.message, test.attrs...)
-		var line map[string]any
-		if err := json.Unmarshal(out.Bytes(), &line); err != nil || line["id"] != "1" {
-			t.Fatalf("%s: the line is %s, %v", name, &out, err)
-		}
-		for metric, want := range test.want {
-			expect.Equal(t, name+": "+metric, line[metric], any(want))
-		}
-		wantDescribed(t, out.Bytes(), test.want)
-	}
-}
-
-// wantDescribed reads the line as CloudWatch does.
-func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
-	t.Helper()
-	var got struct {
-		Stack string
-		AWS   *struct {
-			Timestamp         int64
-			CloudWatchMetrics []struct {
-				Namespace  string
-				Dimensions [][]string
-				Metrics    []struct{ Name, Unit string }
+	const table = `
+		request | path=/v1/upload status=200 bytes=123 | Requests=1 Bytes=123
+		request | status=500 bytes=1 | Requests=1 Bytes=1 ServerErrors=1
+		request | path=/v1/upload status=401 bytes=1 | Requests=1 Bytes=1 ClientErrors=1
+		login refused | address=203.0.113.7 login=basic | LoginsFailed=1
+		login refused | login=password | LoginsFailed=1
+		login refused | login=pin | LoginsFailed=1
+		login refused | login=bearer |
+		notice sent | ageMs=1500 | NoticesSent=1 NoticeSeconds=1.5
+		notice not sent yet | ageMs=90000 | NoticesDelayed=1 NoticeSeconds=90
+		notice given up | | NoticesFailed=1
+		swept | status=500 |`
+	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
+		cells := strings.Split(row, "|")
+		var attrs []any
+		for _, word := range strings.Fields(cells[1]) {
+			name, value, _ := strings.Cut(word, "=")
+			attrs = append(attrs, name, value)
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+				attrs[len(attrs)-1] = n
 			}
-		} `json:"_aws"`
-	}
-	expect.NoErr(t, json.Unmarshal(line, &got))
-	if want == nil {
-		if got.AWS != nil {
-			t.Errorf("the line has metrics: %s", line)
 		}
-		return
-	}
-	if got.AWS == nil || len(got.AWS.CloudWatchMetrics) != 1 || got.Stack != "ferry" || time.Since(time.UnixMilli(got.AWS.Timestamp)).Abs() > time.Minute {
-		t.Fatalf("the line is %s", line)
-	}
-	d := got.AWS.CloudWatchMetrics[0]
-	if d.Namespace != "Ferry" || len(d.Dimensions) != 1 || !slices.Equal(d.Dimensions[0], []string{"Stack"}) || len(d.Metrics) != len(want) {
-		t.Errorf("the description is %+v", d)
-	}
-	for _, m := range d.Metrics {
-		if _, ok := want[m.Name]; !ok || m.Unit == "" {
-			t.Errorf("the metric %+v is described", m)
+		var out bytes.Buffer
+		log := slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&out, nil), Stack: "ferry"}).With("id", "1")
+		log.Info(strings.TrimSpace(cells[0]), attrs...)
+		var line map[string]any
+		expect.NoErr(t, json.Unmarshal(out.Bytes(), &line))
+		expect.Equal(t, row+": the id", line["id"], "1")
+		var metrics []string
+		for _, word := range strings.Fields(cells[2]) {
+			name, value, _ := strings.Cut(word, "=")
+			expect.Equal(t, row+": "+name, fmt.Sprint(line[name]), value)
+			unit := cmp.Or(map[string]string{"Bytes": "Bytes", "NoticeSeconds": "Seconds"}[name], "Count")
+			metrics = append(metrics, fmt.Sprintf(`{"Name":%q,"Unit":%q}`, name, unit))
+		}
+		described := regexp.MustCompile(`"Stack":"ferry","_aws":` + regexp.QuoteMeta(
+			`{"CloudWatchMetrics":[{"Dimensions":[["Stack"]],"Metrics":[`+strings.Join(metrics, ",")+`],"Namespace":"Ferry"}],`) + `"Timestamp":1\d{12}}`)
+		if described.MatchString(out.String()) != (metrics != nil) || (line["_aws"] != nil) != (metrics != nil) {
+			t.Errorf("%s: the line is %s", row, &out)
 		}
 	}
 }
