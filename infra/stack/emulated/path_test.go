@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -130,8 +129,6 @@ func (d *deployed) listen() func() []string {
 
 var link = regexp.MustCompile(`https?://[^\s"<>\\]+/download/file\?[^\s"<>\\]+`)
 
-// links also lets the stream repeat the notices in any order, and the queues bring each
-// message twice.
 func links(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@path.example.com"))
 	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@path.example.com", "SmsSending": "on", "Metrics": "on", "Events": "on"})
@@ -155,13 +152,11 @@ func links(t *testing.T, c *Cloud) {
 	d.eventually("the events of the downloads", func() bool {
 		return fmt.Sprint(events()) == "[file.downloaded file.downloaded file.uploaded link.sent link.sent]"
 	})
-	all := d.notices(4)
-	for channel, n := range all {
+	for channel, n := range d.notices(4) {
 		if n.State() != notify.Sent || n.Provider == "" {
 			t.Errorf("%s is %s, as %q", channel, n.State(), n.Provider)
 		}
 	}
-	d.again(all)
 	for _, queue := range []string{"MailQueue", "SmsQueue"} {
 		d.eventually("the end of the messages", func() bool {
 			return d.depth(queue, "ApproximateNumberOfMessages") == "0" && d.depth(queue, "ApproximateNumberOfMessagesNotVisible") == "0"
@@ -181,30 +176,6 @@ func (d *deployed) metrics() {
 	check(d, err)
 	if !bytes.Contains(log, []byte(`"Requests":1,`)) || !bytes.Contains(log, []byte(`"Namespace":"Ferry"`)) {
 		d.Errorf("there are no metrics in the log: %s", log)
-	}
-}
-
-// again repeats notices as the stream and the queues may do.
-func (d *deployed) again(all map[files.Channel]notify.Notice) {
-	d.Helper()
-	var records []events.DynamoDBEventRecord
-	for channel, n := range all {
-		key := map[string]events.DynamoDBAttributeValue{"pk": events.NewStringAttribute(n.Key().PK), "sk": events.NewStringAttribute(n.Key().SK)}
-		image := maps.Clone(key)
-		image["channel"] = events.NewStringAttribute(string(channel))
-		records = append(records, events.DynamoDBEventRecord{
-			EventName: "INSERT", Change: events.DynamoDBStreamRecord{Keys: key, NewImage: image, SequenceNumber: string(channel)},
-		})
-		message := events.SQSMessage{MessageId: "1", Body: notify.Pointer(n.Key(), channel).Body, EventSource: "aws:sqs"}
-		sender := map[files.Channel]string{files.Mail: "email", files.SMS: "sms"}[channel]
-		if answer := d.invoke(sender, d.event(events.SQSEvent{Records: []events.SQSMessage{message, message}})); string(answer) != `{"batchItemFailures":[]}` {
-			d.Errorf("%s answers %s", sender, answer)
-		}
-	}
-	for range 3 {
-		records = append(records, records[0])
-		rand.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
-		d.invoke("relay", d.event(events.DynamoDBEvent{Records: records}))
 	}
 }
 
@@ -260,13 +231,10 @@ func (d *deployed) remove(address string, m types.Message) {
 	check(d, err)
 }
 
-// bounce first asks for a text message, which this stack does not send.
 func bounce(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@bounce.example.com"))
-	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@bounce.example.com", "Events": "on"})
-	heard := d.listen()
-	mail, phone := "nobody@"+d.name+".example.com", d.phone()
-	d.call("PUT", "/upload?file=x&"+url.Values{"m": {mail}, "c": {phone}}.Encode(), "text/plain", "x", 400)
+	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@bounce.example.com"})
+	mail := "nobody@" + d.name + ".example.com"
 	d.upload(url.Values{"m": {mail}}, "the whole report")
 	state := func() string { return string(d.call("GET", "/files/4", "", "", 200)) }
 	d.eventually("the mail", func() bool { return strings.Contains(state(), `"sent"`) })
@@ -285,7 +253,6 @@ func bounce(t *testing.T, c *Cloud) {
 	if _, ok, err := notify.Suppressed(t.Context(), d.ports.Table, mail); err != nil || !ok {
 		t.Errorf("the address is suppressed: %v, %v", ok, err)
 	}
-	d.eventually("the event of the bounce", func() bool { return strings.Count(fmt.Sprint(heard()), "link.failed") == 1 })
 }
 
 var noticeID = regexp.MustCompile(`\d{13}-[0-9A-Za-z_-]{16}`)
