@@ -79,13 +79,19 @@ func (s *Server) Files() []string {
 	return append(all, s.inFolder("tmp")...)
 }
 
+// inFolder returns the paths in a data folder, which may be missing.
+func (s *Server) inFolder(name string) []string {
+	s.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.Dir, name, "*"))
+	check(s.TB, "looking into "+name, err)
+	return paths
+}
+
 // Sessions returns the folders of open upload sessions.
 func (s *Server) Sessions() []string {
 	s.Helper()
 	s.InProcess("it looks into the folder of sessions")
-	paths, err := filepath.Glob(filepath.Join(s.Dir, "parts", "*"))
-	check(s.TB, "looking for sessions", err)
-	return paths
+	return s.inFolder("parts")
 }
 
 // Spoil makes an item of the table unreadable, as damage to its file would.
