@@ -186,7 +186,7 @@ func failures() map[string]func(*stage, *network) {
 		},
 		"requests": func(s *stage, n *network) {
 			n.faults["PutObject"] = lost
-			s.must(200, "PUT", "/requests/in?file=a.txt&k="+s.request(nil), content("text/plain", "abc"))
+			s.must(200, "PUT", "/requests/in?file=a.txt&k="+s.request(), content("text/plain", "abc"))
 		},
 		"sweep": func(s *stage, n *network) {
 			s.send("alice", files.Sending{})

@@ -109,24 +109,17 @@ func oauthRevoke(s *stage) {
 func me(s *stage) {
 	s.authenticated("GET", "/me")
 	change := content("application/json", `{"old":"`+boottest.Password+`","new":"another way to go"}`)
-	s.must(403, "POST", "/me/password", bearer(), content("application/json", `{"old":"wrong","new":"another way to go"}`))
 	s.must(204, "POST", "/me/password", bearer(), change)
 }
 
 func tokens(s *stage) {
 	s.authenticated("GET", "/tokens")
-	add := func(scope string) {
-		s.must(201, "POST", "/tokens", bearer(), content("application/json", `{"name":"a","scope":"`+scope+`"}`))
-	}
 	for range identity.MaxTokens + 1 { // the last one ends the first
-		add("login")
+		s.must(201, "POST", "/tokens", bearer(), content("application/json", `{"name":"a","scope":"login"}`))
 	}
-	add("upload")
 	all, err := s.real.Tokens().List(s.Context(), s.get("alice"))
 	s.check(err)
 	s.must(204, "DELETE", "/tokens/"+all[0].ID, bearer())
-	s.ahead += 100 * 24 * time.Hour
-	s.must(201, "POST", "/tokens", basic("alice", boottest.Password), content("application/json", `{"name":"a","scope":"login"}`))
 	s.must(204, "DELETE", "/tokens", basic("alice", boottest.Password))
 }
 
@@ -238,13 +231,9 @@ func uploads(s *stage) {
 	s.must(200, "POST", another+"/complete", bearer())
 	s.must(204, "DELETE", plan(`,"d":"dave"`, 201), bearer())
 	plan(`,"length":1000,"d":"dave"`, 413)
-	s.later(45 * time.Minute) // the reservation of its room is renewed, and then made again
+	s.later(45 * time.Minute) // the reservation of its room is renewed
 	lapsing := plan(`,"d":"dave"`, 201)
 	s.later(90 * time.Minute)
-	s.must(200, "POST", lapsing+"/parts", basic("alice", boottest.Password), numbers)
-	_, err := s.real.Files().RemoveAll(s.Context(), "dave")
-	s.check(err)
-	s.later(3 * time.Hour)
 	s.must(200, "POST", lapsing+"/parts", basic("alice", boottest.Password), numbers)
 	s.later(0)
 	s.user("frank", func(u *users.User) { u.KeepDays = 1 })
@@ -260,10 +249,6 @@ func uploads(s *stage) {
 		plan("", 201, header("Idempotency-Key", "k"))
 	}
 	plan(`,"d":"nobody"`, 400, header("Idempotency-Key", "another"))
-	gone := plan("", 201) // swept away
-	_, err = s.real.Blobs.Sweep(s.Context(), s.real.Now().Add(2*blob.PartsLife), nil)
-	s.check(err)
-	s.must(404, "POST", gone+"/complete", bearer())
 	s.authenticated("GET", "/uploads")
 	s.guestUploads(send)
 }

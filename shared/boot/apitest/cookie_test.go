@@ -100,7 +100,7 @@ func TestACookieIsNoLoginWhereOthersCouldReadIt(t *testing.T) {
 func TestPagesAreForNoOtherOrigin(t *testing.T) {
 	t.Parallel()
 	s, cookie := browser(t)
-	for _, path := range []string{"/", "/login", "/account", "/files", "/nothing", "/inbox", "/static/x/style.css"} {
+	for _, path := range []string{"/login", "/files", "/nothing", "/inbox", "/static/x/style.css"} {
 		for _, method := range []string{http.MethodGet, http.MethodOptions} {
 			r, err := http.NewRequestWithContext(t.Context(), method, s.Root+path, nil)
 			expect.NoErr(t, err)
