@@ -32,7 +32,7 @@ func (b *bench) pages() (all []measurement) {
 	}{
 		{"send", "#start .primary", true, path("send")},
 		{"a file", "main a.primary", false, func(s *subject) string { s.files(1, 1, ""); return s.link() }},
-		{"a bundle", "main a.primary", false, func(s *subject) string { return s.bundle(50, "file %02d.bin") }},
+		{"a bundle", "main a.primary", false, (*subject).bundle},
 		{"files", "main .head a.button", true, func(s *subject) string { s.files(5, 10, ""); return path("files")(s) }},
 		{"account", "main form[action=logout] button", true, path("account")},
 		{"requests", "main a.primary", true, func(s *subject) string { s.guestPage(); return path("requests")(s) }},
@@ -45,7 +45,9 @@ func (b *bench) pages() (all []measurement) {
 	for _, p := range some {
 		all = append(all, measurement{"pages", "page of " + p.name + " on slow 3G: working button", "s", "", 0, 0,
 			func(s *subject) {
-				server := b.servePages(s)
+				server := &subject{name: s.name, tool: s.tool} // its memory says nothing about the pages
+				b.serve(server, "on")
+				server.login()
 				at := p.at(server)
 				s.op = func() float64 { return b.visit(s, server, at, p.button, p.user) }
 			}})
@@ -69,21 +71,12 @@ func (b *bench) tab(s *subject, user bool) *browsertest.Tab {
 	return tab
 }
 
-// servePages starts a server with a user. It is not a subject of the measurement, because its
-// memory says nothing about the pages.
-func (b *bench) servePages(s *subject) *subject {
-	server := &subject{name: s.name, tool: s.tool}
-	b.serve(server, "on")
-	server.login()
-	return server
-}
-
 // root is the address that pages are below.
 func (s *subject) root() string { return strings.TrimSuffix(s.url, "v1") }
 
-// bundle uploads a bundle of files, and returns its link.
-func (s *subject) bundle(files int, name string) string {
-	body, kind := form(files, name, []byte("0123456789abcdef"))
+// bundle uploads a bundle of 50 files, and returns its link.
+func (s *subject) bundle() string {
+	body, kind := form(50, "file %02d.bin", []byte("0123456789abcdef"))
 	s.load(1, 1, "POST", s.url+"/upload?bundle=all.zip", body, kind)
 	return s.link()
 }
