@@ -249,6 +249,10 @@ func uploads(s *stage) {
 		plan("", 201, header("Idempotency-Key", "k"))
 	}
 	plan(`,"d":"nobody"`, 400, header("Idempotency-Key", "another"))
+	gone := plan("", 201) // swept away
+	_, err := s.real.Blobs.Sweep(s.Context(), s.real.Now().Add(2*blob.PartsLife), nil)
+	s.check(err)
+	s.must(404, "POST", gone+"/complete", bearer())
 	s.authenticated("GET", "/uploads")
 	s.guestUploads(send)
 }

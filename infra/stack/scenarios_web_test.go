@@ -94,7 +94,7 @@ func pages(s *stage) {
 }
 
 // landing opens the pages of a bundle and of texts, one of them with a limit and a password, in both
-// areas.
+// areas, and without the bytes.
 func (s *stage) landing() {
 	s.Helper()
 	all := s.texts()
@@ -111,6 +111,8 @@ func (s *stage) landing() {
 	}, own())
 	s.delete(all)
 	open(blob.Backup, "z")
+	s.lose(blob.Files)
+	s.mustFail("GET", "/l?z="+s.real.Key.File(blob.Backup, "alice", all[0]), own())
 }
 
 // texts stores a bundle and two texts, and returns their ids.
