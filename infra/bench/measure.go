@@ -69,7 +69,8 @@ func timed(amount float64, cmd *exec.Cmd) float64 {
 }
 
 func (b *bench) curl(args ...string) float64 {
-	return timed(megabytes(b.large), exec.CommandContext(b.ctx, "curl", append(args, "-sS", "--fail", "-o", os.DevNull)...))
+	args = append(args, "-sS", "--fail", "-o", os.DevNull)
+	return timed(megabytes(b.large), exec.CommandContext(b.ctx, "curl", args...))
 }
 
 // upload sends the large file.
@@ -140,7 +141,8 @@ func (b *bench) sessions(s *subject) {
 	if s.name == control {
 		s.op = func() float64 {
 			defer os.Remove(path + ".copy")
-			return timed(megabytes(size), exec.CommandContext(b.ctx, "sh", "-c", `cp "$1" "$1.copy" && sync "$1.copy"`, "sh", path))
+			cmd := exec.CommandContext(b.ctx, "sh", "-c", `cp "$1" "$1.copy" && sync "$1.copy"`, "sh", path)
+			return timed(megabytes(size), cmd)
 		}
 		return
 	}
