@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+
+	"ferry/infra/stack/emulated"
 )
 
 // inFront serves DynamoDB Local at another address, as a patient client of it, until this process ends.
@@ -16,19 +16,14 @@ func inFront(address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("listening in front of DynamoDB Local: %w", err)
-	}
-	proxy := &httputil.ReverseProxy{
+	address, _, err = emulated.Serve(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: patient{&http.Transport{MaxIdleConnsPerHost: 100}},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { // the client has gone, or the server has ended
 			w.WriteHeader(http.StatusBadGateway)
 		},
-	}
-	go http.Serve(l, proxy)
-	return "http://" + l.Addr().String(), nil
+	})
+	return address, err
 }
 
 // patient repeats a request that has waited too long for a lock of DynamoDB Local, and so has done

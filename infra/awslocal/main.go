@@ -19,8 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -131,13 +129,9 @@ func lendStacks(ctx context.Context, env []string) (address string, err error) {
 			return "", err
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
 	open := func() (*emulated.Cloud, error) { return emulated.Open(ctx, ".", ".") }
-	go http.Serve(l, emulated.Lend(open)) // runs until this process ends
-	return "http://" + l.Addr().String(), nil
+	address, _, err = emulated.Serve(emulated.Lend(open))
+	return address, err
 }
 
 // command runs args, and interrupts it when the context ends.

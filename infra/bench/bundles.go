@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"mime/multipart"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,10 +17,9 @@ const small = 1000
 func (b *bench) bundles() []measurement {
 	large := func(text string) string { return fmt.Sprintf(text, b.large>>20) }
 	return []measurement{
-		{"bundles", "ferry up of 1,000 files of 4 KiB, against --each, 16 at once", "1/s", ">= 10", b.rounds, 0, true, b.smallBundle},
-		{"bundles", large("ferry up of a bundle of %d MiB, against one file"), "MB/s", ">= 0.80", b.rounds, 0, true, b.largeBundle},
-		{"bundles", large("ferry get that unpacks %d MiB, against its upload"), "MB/s", ">= 0.70", b.rounds, 0, true, b.unpack},
-		{"visitors", "first page of a bundle of 10,000 entries, 20 at once after a start, against 400 MiB", "s", "<= 1.60", b.rounds, 0, true, b.visitors},
+		{"bundles", "ferry up of 1,000 files of 4 KiB, against --each, 16 at once", "1/s", ">= 10", b.rounds, 0, b.smallBundle},
+		{"bundles", large("ferry up of a bundle of %d MiB, against one file"), "MB/s", ">= 0.80", b.rounds, 0, b.largeBundle},
+		{"bundles", large("ferry get that unpacks %d MiB, against its upload"), "MB/s", ">= 0.70", b.rounds, 0, b.unpack},
 	}
 }
 
@@ -33,10 +30,15 @@ func (b *bench) as(s *subject, control string) (isControl bool) {
 	}
 	b.serve(s, "on")
 	s.login()
-	login := s.ferry(b, "login", s.url, "--user", user, "--password-stdin")
-	login.Stdin = strings.NewReader(password)
-	check(login.Run())
+	s.enter(b)
 	return isControl
+}
+
+// enter logs in the client.
+func (s *subject) enter(b *bench) {
+	cmd := s.ferry(b, "login", s.url, "--user", user, "--password-stdin")
+	cmd.Stdin = strings.NewReader(password)
+	check(cmd.Run())
 }
 
 // ferry returns a command of the client, which keeps its login with the server's data.
@@ -48,11 +50,16 @@ func (s *subject) ferry(b *bench, args ...string) *exec.Cmd {
 
 // timed runs a command of the client, and notes its memory.
 func (s *subject) timed(amount float64, cmd *exec.Cmd) float64 {
-	cmd.Stdout, cmd.Stderr = nil, os.Stderr
-	start := time.Now()
-	check(cmd.Run())
+	speed := timed(amount, cmd)
 	s.note = fmt.Sprintf(", client %d MiB", cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
-	return amount / time.Since(start).Seconds()
+	return speed
+}
+
+// up sends a file or folder. It makes one of the files look new, because the client would otherwise
+// resume an upload.
+func (s *subject) up(b *bench, size int64, path, renewed string) float64 {
+	check(os.Chtimes(renewed, time.Time{}, time.Now()))
+	return s.timed(megabytes(size), s.ferry(b, "up", path))
 }
 
 // smallBundle sends many small files as one bundle. The control sends each file separately.
@@ -70,9 +77,8 @@ func (b *bench) smallBundle(s *subject) {
 	s.op = func() float64 { return s.timed(small, s.ferry(b, args...)) }
 }
 
-// tree returns a folder with files of 64 MiB that add up to the size of a large file. touch makes
-// them look new, because the client would otherwise resume an upload.
-func (b *bench) tree() (dir string, touch func()) {
+// tree returns a folder with files of 64 MiB that add up to the size of a large file, and one of them.
+func (b *bench) tree() (dir, file string) {
 	dir = filepath.Join(b.dir, "tree")
 	const each = 64 << 20
 	check(os.MkdirAll(dir, 0o700))
@@ -81,28 +87,22 @@ func (b *bench) tree() (dir string, touch func()) {
 			check(os.Link(b.source(each), name))
 		}
 	}
-	return dir, func() { check(os.Chtimes(filepath.Join(dir, "0"), time.Time{}, time.Now())) }
+	return dir, filepath.Join(dir, "0")
 }
 
 func (b *bench) largeBundle(s *subject) {
-	path, touch := b.tree()
+	path, renewed := b.tree()
 	if b.as(s, "one file") {
 		path = b.source(b.large)
-		touch = func() { check(os.Chtimes(path, time.Time{}, time.Now())) }
+		renewed = path
 	}
-	s.op = func() float64 {
-		touch()
-		return s.timed(float64(b.large)/1e6, s.ferry(b, "up", path))
-	}
+	s.op = func() float64 { return s.up(b, b.large, path, renewed) }
 }
 
 // unpack downloads a bundle and unpacks it as it arrives. The control uploads the bundle.
 func (b *bench) unpack(s *subject) {
-	path, touch := b.tree()
-	upload := func() float64 {
-		touch()
-		return s.timed(float64(b.large)/1e6, s.ferry(b, "up", path))
-	}
+	path, renewed := b.tree()
+	upload := func() float64 { return s.up(b, b.large, path, renewed) }
 	if b.as(s, "its upload") {
 		s.op = upload
 		return
@@ -111,31 +111,6 @@ func (b *bench) unpack(s *subject) {
 	to := filepath.Join(s.dir, "unpacked")
 	s.op = func() float64 {
 		check(os.RemoveAll(to))
-		return s.timed(float64(b.large)/1e6, s.ferry(b, "get", s.link(), "-o", to))
-	}
-}
-
-// visitors opens the page of a large bundle in several browsers at once, on a server that has just
-// started. The control's garbage collector may use 400 MiB.
-func (b *bench) visitors(s *subject) {
-	const entries, visitors = 10_000, 20
-	var env []string
-	if s.name == control {
-		s.name, s.tool, env = "400 MiB", filepath.Join(b.dir, "ferry"), []string{"GOMEMLIMIT=400MiB"}
-	}
-	b.serve(s, "off", env...)
-	s.login()
-	var text bytes.Buffer
-	w := multipart.NewWriter(&text)
-	for i := range entries {
-		must(w.CreateFormFile("file", fmt.Sprintf("a folder/and another one/file number %d.txt", i)))
-	}
-	check(w.Close())
-	must(s.send(http.DefaultClient, "POST", s.url+"/upload?bundle=large.zip", text.Bytes(), w.FormDataContentType()))
-	_, token, _ := strings.Cut(s.link(), "k=")
-	page := strings.TrimSuffix(s.url, "v1") + "l?k=" + token
-	s.op = func() float64 {
-		s.restart()
-		return visitors / s.load(visitors, visitors, "GET", page, nil, "")
+		return s.timed(megabytes(b.large), s.ferry(b, "get", s.link(), "-o", to))
 	}
 }

@@ -32,7 +32,7 @@ func main() {
 	}
 	b := &bench{rounds: 5, large: 1 << 30, requests: 3000, area: 100_000}
 	quick := flag.Bool("quick", false, "smaller files and fewer rounds: shows that it works, but measures little")
-	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, bundles, visitors, pages, start")
+	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, bundles, pages, start")
 	old := flag.String("old", "", "another ferry binary to measure in the same rounds")
 	flag.Parse()
 	if *quick {
@@ -73,12 +73,11 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// measurement is something to measure for ferry and, if there is one, for a control. If it sends
-// small requests, the server's CPU time is reported too.
+// measurement is something to measure for ferry and, in rounds, for a control. Without rounds it is
+// measured once, and has no control. If it sends small requests, the server's CPU time is reported too.
 type measurement struct {
 	name, what, unit, target string
 	rounds, requests         int
-	control                  bool
 	start                    func(*subject) // sets op
 }
 
@@ -121,7 +120,7 @@ func (b *bench) all(only, old string) (err error) {
 		fmt.Fprintf(os.Stderr, "measuring %s ...\n", m.what)
 		var subjects []*subject
 		for _, name := range []string{control, "ferry", "old"} {
-			if name == control && m.control || tools[name] != "" && (name == "ferry" || m.name != "start") {
+			if name == control && m.rounds > 0 || tools[name] != "" && (name == "ferry" || m.name != "start") {
 				subjects = append(subjects, &subject{name: name, tool: tools[name]})
 				m.start(subjects[len(subjects)-1])
 			}

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,20 +21,18 @@ import (
 
 func (b *bench) measurements() []measurement {
 	large := func(text string) string { return fmt.Sprintf(text, b.large>>20) }
-	form, raw := b.upload("-F", "file=@", ""), b.upload("-T", "", "?file=large")
 	return []measurement{
-		{"large", large("upload of %d MiB, curl -F"), "MB/s", ">= 0.80", b.rounds, 0, true, b.on("on", form)},
-		{"large", large("download of %d MiB, curl"), "MB/s", ">= 0.95", b.rounds, 0, true, b.on("on", b.download)},
-		{"large", large("download of %d MiB that was just stored, curl"), "MB/s", ">= 0.95", b.rounds, 0, true, b.on("on", b.downloadNew)},
-		{"small", "uploads of 4 KiB, 16 at once", "1/s", ">= 0.50", b.rounds, b.requests, true, b.on("on", b.post)},
-		{"small", "downloads of 4 KiB, 16 at once", "1/s", ">= 0.60", b.rounds, b.requests, true, b.on("on", b.get)},
-		{"list", fmt.Sprintf("page of 100 from %d files", b.area), "µs", "<= 1.20", 2 * b.rounds, 300, true, b.list},
-		{"nosync", large("upload of %d MiB, curl -T, no fsync"), "MB/s", "", b.rounds, 0, false, b.on("off", raw)},
-		{"nosync", large("upload of %d MiB, curl -F, no fsync"), "MB/s", "", b.rounds, 0, true, b.on("off", form)},
-		{"nosync", "uploads of 4 KiB, no fsync", "1/s", "", b.rounds, b.requests, true, b.on("off", b.post)},
-		{"nosync", "memory of an idle server", "MB", "", 0, 0, false, b.idle},
-		{"sessions", large("ferry up of 4 x %d MiB"), "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0, true, b.sessions},
-		{"notices", "notices by mail, 4 at once", "1/s", ">= 0.25", b.rounds, 0, true, b.notices},
+		{"large", large("upload of %d MiB, curl -F"), "MB/s", ">= 0.80", b.rounds, 0, b.on("on", b.upload)},
+		{"large", large("download of %d MiB, curl"), "MB/s", ">= 0.95", b.rounds, 0, b.on("on", b.download)},
+		{"large", large("download of %d MiB that was just stored, curl"), "MB/s", ">= 0.95", b.rounds, 0, b.on("on", b.downloadNew)},
+		{"small", "uploads of 4 KiB, 16 at once", "1/s", ">= 0.50", b.rounds, b.requests, b.on("on", b.post)},
+		{"small", "downloads of 4 KiB, 16 at once", "1/s", ">= 0.60", b.rounds, b.requests, b.on("on", b.get)},
+		{"list", fmt.Sprintf("page of 100 from %d files", b.area), "µs", "<= 1.20", 2 * b.rounds, 300, b.list},
+		{"nosync", large("upload of %d MiB, curl -F, no fsync"), "MB/s", "", b.rounds, 0, b.on("off", b.upload)},
+		{"nosync", "uploads of 4 KiB, no fsync", "1/s", "", b.rounds, b.requests, b.on("off", b.post)},
+		{"nosync", "memory of an idle server", "MB", "", 0, 0, b.idle},
+		{"sessions", large("ferry up of 4 x %d MiB"), "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0, b.sessions},
+		{"notices", "notices by mail, 4 at once", "1/s", ">= 0.25", b.rounds, 0, b.notices},
 	}
 }
 
@@ -61,30 +58,31 @@ func (b *bench) source(size int64) string {
 	return path
 }
 
-// rate runs a command that sends a number of bytes, and returns its megabytes per second.
-func rate(bytes int64, cmd *exec.Cmd) float64 {
+func megabytes(bytes int64) float64 { return float64(bytes) / 1e6 }
+
+// timed runs a command that does an amount of something, and returns how much it does per second.
+func timed(amount float64, cmd *exec.Cmd) float64 {
 	cmd.Stderr = os.Stderr
 	start := time.Now()
 	check(cmd.Run())
-	return float64(bytes) / 1e6 / time.Since(start).Seconds()
+	return amount / time.Since(start).Seconds()
 }
 
 func (b *bench) curl(args ...string) float64 {
-	return rate(b.large, exec.CommandContext(b.ctx, "curl", append(args, "-sS", "--fail", "-o", os.DevNull)...))
+	args = append(args, "-sS", "--fail", "-o", os.DevNull)
+	return timed(megabytes(b.large), exec.CommandContext(b.ctx, "curl", args...))
 }
 
-// upload sends the large file with curl's -F or -T.
-func (b *bench) upload(flag, file, query string) func(*subject) {
-	return func(s *subject) {
-		path := file + b.source(b.large)
-		s.op = func() float64 {
-			return b.curl("-H", "Authorization: "+s.authorization, flag, path, s.url+"/upload"+query)
-		}
+// upload sends the large file.
+func (b *bench) upload(s *subject) {
+	file := "file=@" + b.source(b.large)
+	s.op = func() float64 {
+		return b.curl("-H", "Authorization: "+s.authorization, "-F", file, s.url+"/upload")
 	}
 }
 
 func (b *bench) download(s *subject) {
-	b.upload("-F", "file=@", "")(s)
+	b.upload(s)
 	s.op()
 	link := s.link()
 	s.op = func() float64 { return b.curl(link) }
@@ -92,7 +90,7 @@ func (b *bench) download(s *subject) {
 
 // downloadNew downloads a file that was just uploaded, a different one each time.
 func (b *bench) downloadNew(s *subject) {
-	b.upload("-F", "file=@", "")(s)
+	b.upload(s)
 	upload, n := s.op, 0
 	s.op = func() float64 {
 		upload()
@@ -136,39 +134,38 @@ func (b *bench) idle(s *subject) {
 	}
 }
 
-// sessions sends a file larger than most machines' memory with `ferry up`, in parts. The file looks
-// new each time, because the client would otherwise resume an upload. The control copies the file
-// on the same disk.
+// sessions sends a file larger than most machines' memory with `ferry up`, in parts. The control
+// copies the file on the same disk.
 func (b *bench) sessions(s *subject) {
-	path := b.source(4 * b.large)
+	path, size := b.source(4*b.large), 4*b.large
 	if s.name == control {
 		s.op = func() float64 {
 			defer os.Remove(path + ".copy")
-			return rate(4*b.large, exec.CommandContext(b.ctx, "sh", "-c", `cp "$1" "$1.copy" && sync "$1.copy"`, "sh", path))
+			cmd := exec.CommandContext(b.ctx, "sh", "-c", `cp "$1" "$1.copy" && sync "$1.copy"`, "sh", path)
+			return timed(megabytes(size), cmd)
 		}
 		return
 	}
 	b.serve(s, "on")
-	s.op = func() (speed float64) {
-		check(os.Chtimes(path, time.Time{}, time.Now()))
-		cmd := exec.CommandContext(b.ctx, s.tool, "up", path, "--url", s.url)
-		cmd.Env = append(os.Environ(), "FERRY_USER="+user, "FERRY_PASSWORD="+password,
-			"HOME="+s.dir, "XDG_CACHE_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir)
-		speed = rate(4*b.large, cmd)
-		s.note = fmt.Sprintf(", client %d MiB", cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
-		return speed
+	s.enter(b)
+	s.op = func() float64 { return s.up(b, size, path, path) }
+}
+
+// form returns a form of files whose names have their numbers, and its type.
+func form(files int, name string, content []byte) (body []byte, kind string) {
+	var text bytes.Buffer
+	w := multipart.NewWriter(&text)
+	for i := range files {
+		must(must(w.CreateFormFile("file", fmt.Sprintf(name, i))).Write(content))
 	}
+	check(w.Close())
+	return text.Bytes(), w.FormDataContentType()
 }
 
 // files sends forms with a number of files of 4 KiB, and returns the forms per second.
 func (p *process) files(forms, each int, query string) float64 {
-	var text bytes.Buffer
-	w := multipart.NewWriter(&text)
-	for range each {
-		must(must(w.CreateFormFile("file", "small.bin")).Write(bytes.Repeat([]byte("0123456789abcdef"), 256)))
-	}
-	check(w.Close())
-	return p.load(forms, 16, "POST", p.url+"/upload"+query, text.Bytes(), w.FormDataContentType())
+	body, kind := form(each, "small-%d.bin", bytes.Repeat([]byte("0123456789abcdef"), 256))
+	return p.load(forms, 16, "POST", p.url+"/upload"+query, body, kind)
 }
 
 // parallel calls do a number of times, several calls at once, and returns the calls per second.
@@ -234,7 +231,7 @@ func (b *bench) functions() (all []measurement) {
 	check(emulated.Build(b.ctx, ".", here, "./functions/..."))
 	for _, main := range must(filepath.Glob("functions/*/main.go")) {
 		name := filepath.Base(filepath.Dir(main))
-		all = append(all, measurement{"start", "start of " + name, "ms", "<= 2.50", 8 * b.rounds, 0, true, func(s *subject) {
+		all = append(all, measurement{"start", "start of " + name, "ms", "<= 2.50", 8 * b.rounds, 0, func(s *subject) {
 			program := map[bool]string{true: "empty", false: name}[s.name == control]
 			s.op = func() float64 {
 				took, memory := b.startOnce(here + program)

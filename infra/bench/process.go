@@ -84,16 +84,6 @@ func (b *bench) serve(s *subject, sync string, env ...string) {
 	s.start(addr)
 }
 
-// restart ends a server and starts it again, so that nothing is cached.
-func (p *process) restart() {
-	check(p.Process.Signal(syscall.SIGTERM))
-	check(p.Wait())
-	env := p.Env
-	p.Cmd = exec.Command(p.Path, p.Args[1:]...)
-	p.Env = env
-	p.start(strings.TrimSuffix(strings.TrimPrefix(p.url, "http://"), "/v1"))
-}
-
 // start starts a server and waits until it listens.
 func (p *process) start(addr string) {
 	p.Stderr, p.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -151,7 +141,7 @@ func receive(r *http.Request, path string, sync bool) {
 
 // startOnce starts a function and ends it at its first poll of the runtime API. It returns
 // how many milliseconds that took, and the function's memory then.
-func (b *bench) startOnce(path string) (took float64, memory int64) {
+func (b *bench) startOnce(path string) (took float64, used int64) {
 	api := must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener)
 	defer api.Close()
 	cmd := exec.CommandContext(b.ctx, path)
@@ -167,8 +157,8 @@ func (b *bench) startOnce(path string) (took float64, memory int64) {
 	poll := must(api.Accept())
 	defer poll.Close()
 	must(http.ReadRequest(bufio.NewReader(poll)))
-	took, memory = time.Since(began).Seconds()*1000, (&process{Cmd: cmd}).memory("VmHWM:")
+	took, used = time.Since(began).Seconds()*1000, memory(cmd.Process.Pid, "VmHWM:")
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	return took, memory
+	return took, used
 }

@@ -41,7 +41,7 @@ $`).FindStringSubmatch(out.String())
 	if said == nil || said[1] != said[2] {
 		t.Fatalf("it says:\n%s", &out)
 	}
-	check(t, boottest.Fixture{Function: "email"}.Notices(t.Context(), p)) // as a function in a container does
+	check(t, boottest.Notices(t.Context(), p)) // as a function in a container does
 	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		resp, err := http.Get(said[3])
 		check(t, err)

@@ -42,7 +42,7 @@ const (
 func runSAM(ctx context.Context, out io.Writer, args []string) error {
 	p, environment, err := fill(ctx)
 	if err == nil {
-		err = boottest.Fixture{Function: "email"}.Notices(ctx, p)
+		err = boottest.Notices(ctx, p)
 	}
 	if err == nil && slices.Contains(args, "start-api") {
 		err = demo(ctx, out, p, environment, args)
@@ -91,18 +91,14 @@ func showMail(ctx context.Context, p *service.Service) (address string, err erro
 	if err != nil {
 		return "", err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("listening for the inbox: %w", err)
-	}
 	go s.Run(ctx)
-	go http.Serve(l, s.Handler())
 	go func() {
 		for range time.Tick(time.Second) {
 			s.Sender.Wake() // a function in a container cannot do this
 		}
 	}()
-	return "http://" + l.Addr().String() + "/inbox", nil
+	address, _, err = emulated.Serve(s.Handler())
+	return address + "/inbox", err
 }
 
 // fill makes a table, buckets and more with the data that events/ refer to. It returns

@@ -73,27 +73,78 @@ func (d document) takes(parameter string) error {
 func TestAParameterAcceptsOnlyValidValues(t *testing.T) {
 	t.Parallel()
 	tpl := read(t)
-	for _, good := range append(everything(),
-		"PublicUrl=https://files.example.com/v1", "PublicUrl=", "DomainName=",
-		"CertificateArn=arn:aws:acm:eu-south-1:123456789012:certificate/6c1e0a9e-0000-4000-8000-000000000000",
-		"KeepDays=0", "BackupDays=3650", "UndoDays=1", "NoticesPerHour=0", "MaxBody=4600000", "CorsOrigins=*", "CorsOrigins=https://a.example.com,http://localhost:3000", "CorsOrigins=",
-		"SenderName=Ferry & Co.", "SmsOriginationIdentity=12345", "SmsCountries=IT", "SweepSchedule=rate(1 day)", "SweepSchedule=cron(0 3 * * ? *)",
-		"Deployment=Linear10PercentEvery1Minute", "AlarmEmail=",
-		"ServiceName=Zoë & Co.", "Accent=", "Logo=", "Imprint=https://example.com", "Imprint=", "Privacy=http://example.com/a?b=c#d", "Intro=", "Home=send",
-	) {
-		check(t, tpl.takes(good))
+	const good = everything + `
+PublicUrl=https://files.example.com/v1
+PublicUrl=
+DomainName=
+CertificateArn=arn:aws:acm:eu-south-1:123456789012:certificate/6c1e0a9e-0000-4000-8000-000000000000
+KeepDays=0
+BackupDays=3650
+UndoDays=1
+NoticesPerHour=0
+MaxBody=4600000
+CorsOrigins=*
+CorsOrigins=https://a.example.com,http://localhost:3000
+CorsOrigins=
+SenderName=Ferry & Co.
+SmsOriginationIdentity=12345
+SmsCountries=IT
+SweepSchedule=rate(1 day)
+SweepSchedule=cron(0 3 * * ? *)
+Deployment=Linear10PercentEvery1Minute
+AlarmEmail=
+ServiceName=Zoë & Co.
+Accent=
+Logo=
+Imprint=https://example.com
+Imprint=
+Privacy=http://example.com/a?b=c#d
+Intro=
+Home=send`
+	for parameter := range strings.SplitSeq(good, "\n") {
+		check(t, tpl.takes(parameter))
 	}
-	for _, bad := range []string{
-		"PublicUrl=https://files.example.com", "PublicUrl=files.example.com/v1", "DomainName=https://files.example.com", "DomainName=files", "DomainName=files.example.com/v1",
-		"CertificateArn=6c1e0a9e", "PhoneRegion=39", "PhoneRegion=UK", "HideUsers=yes", "KeepDays=-1", "KeepDays=40000", "NoticesPerHour=-1", "MaxBody=5000000",
-		"CorsOrigins=https://a.example.com, https://b.example.com", "CorsOrigins=a.example.com", "CorsOrigins=https://a.example.com/",
-		"SenderAddress=Ferry <ferry@example.com>", "SenderName=", `SenderName="Ferry"`, "SmsSenderId=+39333", "SmsOriginationIdentity=Ferry", "SmsCountries=IT, US", "SmsCountries=IT,UK", "SmsCountries=it", "SweepSchedule=daily", "LogRetentionDays=31",
-		"Metrics=true", "Deployment=Canary", "AlarmEmail=ops",
-		"ServiceName=", "Accent=blue", "Accent=#0b5", "Logo=logo.svg", "Logo=data:text/html;base64,PHN2Zy8+", "Imprint=example.com", "Privacy=javascript:alert(1)",
-		"Privacy=https://example.com/a b", "Home=files",
-	} {
-		if tpl.takes(bad) == nil {
-			t.Errorf("%s is accepted", bad)
+	const bad = `PublicUrl=https://files.example.com
+PublicUrl=files.example.com/v1
+DomainName=https://files.example.com
+DomainName=files
+DomainName=files.example.com/v1
+CertificateArn=6c1e0a9e
+PhoneRegion=39
+PhoneRegion=UK
+HideUsers=yes
+KeepDays=-1
+KeepDays=40000
+NoticesPerHour=-1
+MaxBody=5000000
+CorsOrigins=https://a.example.com, https://b.example.com
+CorsOrigins=a.example.com
+CorsOrigins=https://a.example.com/
+SenderAddress=Ferry <ferry@example.com>
+SenderName=
+SenderName="Ferry"
+SmsSenderId=+39333
+SmsOriginationIdentity=Ferry
+SmsCountries=IT, US
+SmsCountries=IT,UK
+SmsCountries=it
+SweepSchedule=daily
+LogRetentionDays=31
+Metrics=true
+Deployment=Canary
+AlarmEmail=ops
+ServiceName=
+Accent=blue
+Accent=#0b5
+Logo=logo.svg
+Logo=data:text/html;base64,PHN2Zy8+
+Imprint=example.com
+Privacy=javascript:alert(1)
+Privacy=https://example.com/a b
+Home=files`
+	for parameter := range strings.SplitSeq(bad, "\n") {
+		if tpl.takes(parameter) == nil {
+			t.Errorf("%s is accepted", parameter)
 		}
 	}
 }
@@ -160,27 +211,33 @@ func TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor(t *testing.T) {
 
 func TestADeploymentBeginsWithTheCredentialsAndEndsWithTheFirstUser(t *testing.T) {
 	const user, name, ask = "  bin/ferry user add NAME --stack %s --region %s\n", "\n--stack-name\n%s\n", "AWS region, such as eu-west-1: "
-	for _, c := range []struct {
-		name, sam, typed string // without anything typed, a profile has the region
-		sts              int
-		args             []string
-		says, end        string
-		built, fails     bool
+	for what, c := range map[string]struct {
+		sam   string // samTells without one
+		typed string // without anything typed, a profile has the region
+		sts   int    // 200 without one
+		args  []string
+		says  string
+		end   string
+		built bool
 	}{
-		{"the stack", samTells, "", 200, nil, fmt.Sprintf(name, "ferry"), fmt.Sprintf(user, "ferry", "eu-south-1"), true, false},
-		{"another one", samTells, "", 200, []string{"STACK=other"}, fmt.Sprintf(name, "other"), fmt.Sprintf(user, "other", "eu-south-1"), true, false},
-		{"a region that is typed", samTells, "eu-west-1\n", 200, nil, ask, fmt.Sprintf(user, "ferry", "eu-west-1"), true, false},
-		{"no region", samTells, "\n", 200, nil, ask + "deploy: nothing was deployed: say the region", "", false, true},
-		{"wrong credentials", samTells, "", 403, nil, "the AWS credentials do not work", "", false, true},
-		{"a build that fails", "echo the compiler says why; exit 1", "", 200, nil, "the compiler says why", "", true, true},
-		{"a deployment that fails", "[ $1 = build ]", "", 200, nil, "as arn:aws:iam::123456789012:user/Ann\n", "", true, true},
+		"the stack": {says: fmt.Sprintf(name, "ferry"), end: fmt.Sprintf(user, "ferry", "eu-south-1"), built: true},
+		"another one": {
+			args: []string{"STACK=other"},
+			says: fmt.Sprintf(name, "other"), end: fmt.Sprintf(user, "other", "eu-south-1"), built: true,
+		},
+		"a region that is typed":  {typed: "eu-west-1\n", says: ask, end: fmt.Sprintf(user, "ferry", "eu-west-1"), built: true},
+		"no region":               {typed: "\n", says: ask + "deploy: nothing was deployed: say the region"},
+		"wrong credentials":       {sts: 403, says: "the AWS credentials do not work"},
+		"a build that fails":      {sam: "echo the compiler says why; exit 1", says: "the compiler says why", built: true},
+		"a deployment that fails": {sam: "[ $1 = build ]", says: "as arn:aws:iam::123456789012:user/Ann\n", built: true},
 	} {
-		said, log, err := deployment(t, c.sts, c.sam, c.typed, c.args...)
-		if (err != nil) != c.fails || !strings.Contains(said, c.says) || !strings.HasSuffix(said, c.end) || strings.Contains(said, "user add") != (c.end != "") {
-			t.Errorf("%s: %v:\n%s", c.name, err, said)
+		fails := c.end == ""
+		said, log, err := deployment(t, cmp.Or(c.sts, 200), cmp.Or(c.sam, samTells), c.typed, c.args...)
+		if (err != nil) != fails || !strings.Contains(said, c.says) || !strings.HasSuffix(said, c.end) || strings.Contains(said, "user add") == fails {
+			t.Errorf("%s: %v:\n%s", what, err, said)
 		}
-		if strings.HasPrefix(log, "ferry is built\n") != c.built || !c.fails && strings.Contains(said, "ferry is built") {
-			t.Errorf("%s: the build says %q, and the deployment\n%s", c.name, log, said)
+		if strings.HasPrefix(log, "ferry is built\n") != c.built || !fails && strings.Contains(said, "ferry is built") {
+			t.Errorf("%s: the build says %q, and the deployment\n%s", what, log, said)
 		}
 	}
 }

@@ -6,31 +6,63 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"ferry/shared/boot/expect"
 )
 
 // everything gives each parameter a value other than its default, except PublicUrl,
 // which would hide DomainName.
-func everything() []string {
-	return []string{
-		"DomainName=files.example.com", "CertificateArn=arn:aws:acm:eu-south-1:1:certificate/x", "PhoneRegion=IT",
-		"ServiceName=Acme Files", "Accent=#0b5cad", "Logo=data:image/svg+xml;base64,PHN2Zy8+", "Imprint=https://example.com/imprint",
-		"Privacy=https://example.com/privacy", "Intro=For our customers.", "Home=login",
-		"Events=on", "HideUsers=on", "KeepDays=31", "BackupDays=91", "BackupStorageClass=GLACIER_IR", "UndoDays=8", "NoticesPerHour=101", "NoticesPerDay=501",
-		"NoticesPerRecipient=51", "MaxBody=4500000", "RedirectOver=4000000", "LinkBytesPerHour=2TB",
-		"CorsOrigins=https://app.example.com,https://b.example.com", "ThrottleRate=102", "ThrottleBurst=202",
-		"ClientHeader=X-Forwarded-For/2", "ProxySecret=X-Proxy:" + strings.Repeat("0f", 32),
-		"SenderAddress=ferry@example.com", "SenderName=Ferryman", "MailConcurrency=3", "SmsSending=on",
-		"SmsSenderId=Ferry", "SmsOriginationIdentity=+12065550100", "SmsCountries=IT,FR", "SmsConcurrency=4", "SmsStatusLogs=on", "SweepSchedule=rate(2 days)", "SweepConcurrency=20", "Movers=51",
-		"LogRetentionDays=90", "Metrics=on", "Dashboard=on", "Deployment=Canary10Percent5Minutes",
-		"AlarmEmail=ops@example.com", "AlarmConcurrency=501", "Architecture=x86_64",
-	}
-}
+const everything = `DomainName=files.example.com
+CertificateArn=arn:aws:acm:eu-south-1:1:certificate/x
+PhoneRegion=IT
+ServiceName=Acme Files
+Accent=#0b5cad
+Logo=data:image/svg+xml;base64,PHN2Zy8+
+Imprint=https://example.com/imprint
+Privacy=https://example.com/privacy
+Intro=For our customers.
+Home=login
+Events=on
+HideUsers=on
+KeepDays=31
+BackupDays=91
+BackupStorageClass=GLACIER_IR
+UndoDays=8
+NoticesPerHour=101
+NoticesPerDay=501
+NoticesPerRecipient=51
+MaxBody=4500000
+RedirectOver=4000000
+LinkBytesPerHour=2TB
+CorsOrigins=https://app.example.com,https://b.example.com
+ThrottleRate=102
+ThrottleBurst=202
+ClientHeader=X-Forwarded-For/2
+ProxySecret=X-Proxy:0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f
+SenderAddress=ferry@example.com
+SenderName=Ferryman
+MailConcurrency=3
+SmsSending=on
+SmsSenderId=Ferry
+SmsOriginationIdentity=+12065550100
+SmsCountries=IT,FR
+SmsConcurrency=4
+SmsStatusLogs=on
+SweepSchedule=rate(2 days)
+SweepConcurrency=20
+Movers=51
+LogRetentionDays=90
+Metrics=on
+Dashboard=on
+Deployment=Canary10Percent5Minutes
+AlarmEmail=ops@example.com
+AlarmConcurrency=501
+Architecture=x86_64`
 
 // TestTheStackMatchesTheReviewedFile compares everything that CloudFormation makes with a
 // file, which shows each change of the template or of what SAM makes of it: all
@@ -42,7 +74,7 @@ func TestTheStackMatchesTheReviewedFile(t *testing.T) {
 	text := slices.Concat(
 		lines("Parameters", asked.Parameters), lines("Rules", asked.Rules), lines("Conditions", asked.Conditions), plain,
 	)
-	for _, parameters := range [][]string{everything(), {"PublicUrl=https://cdn.example.com/v1"}} {
+	for _, parameters := range [][]string{strings.Split(everything, "\n"), {"PublicUrl=https://cdn.example.com/v1"}} {
 		text = append(text, "", "With "+strings.Join(parameters, ", "), "")
 		for _, line := range written(made(t, parameters...)) {
 			if !slices.Contains(plain, line) {
@@ -50,7 +82,7 @@ func TestTheStackMatchesTheReviewedFile(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "testdata/stack.txt", strings.Join(text, "\n")+"\n")
+	expect.Golden(t, "stack.txt", strings.Join(text, "\n")+"\n")
 }
 
 // written returns the resources and outputs as lines, without the hashes in the names
@@ -75,7 +107,7 @@ func TestTheExpandedTemplateIsTheOneThatSAMMakes(t *testing.T) {
 	check(t, err)
 	text, err = json.Marshal(expansion{hash(t), text})
 	check(t, err)
-	golden(t, keptFile, string(text)+"\n")
+	expect.Golden(t, keptFile, string(text)+"\n")
 }
 
 // lines writes a value as JSON, with a line for each part if it is long.
@@ -117,21 +149,4 @@ func compact(v any) string {
 		text = regexp.MustCompile(short[0]).ReplaceAllString(text, short[1])
 	}
 	return text
-}
-
-// golden compares a text with a file, which it writes first if UPDATE_GOLDEN is set.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		check(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	check(t, err)
-	if path == keptFile { // one line, far too long to print
-		if got != string(want) {
-			t.Errorf("%s is not what SAM makes now (set UPDATE_GOLDEN=1 to accept)", path)
-		}
-		return
-	}
-	same(t, path+" (set UPDATE_GOLDEN=1 to accept)", strings.Split(got, "\n"), strings.Split(string(want), "\n"))
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -34,7 +35,7 @@ const (
 type network struct {
 	*uses
 	next   aws.HTTPClient
-	cloud  *boottest.Cloud
+	stage  *stage
 	faults map[string]failure
 }
 
@@ -46,6 +47,9 @@ func (n *network) Do(r *http.Request) (*http.Response, error) {
 	operation := awsmiddleware.GetOperationName(r.Context())
 	if operation == "" { // the SDK did not make this call
 		operation = n.noteTarget(r)
+	}
+	if operation == "PutObject" || operation == "CompleteMultipartUpload" { // takes a while, after which a quota may be new
+		n.stage.ahead += 2 * time.Second
 	}
 	if f, ok := n.fault(operation); ok {
 		return f(r, n.next)
@@ -69,9 +73,9 @@ func (n *network) fault(operation string) (failure, bool) {
 func (n *network) answer(operation string, r *http.Request) (*http.Response, error) {
 	switch operation {
 	case "SendEmail":
-		return answer(200, `{"MessageId":"mail-1"}`), n.cloud.MailErr
+		return answer(200, `{"MessageId":"mail-1"}`), n.stage.cloud.MailErr
 	case "Publish":
-		return answer(200, "<PublishResponse><PublishResult><MessageId>sms-1</MessageId></PublishResult></PublishResponse>"), n.cloud.SMSErr
+		return answer(200, "<PublishResponse><PublishResult><MessageId>sms-1</MessageId></PublishResult></PublishResponse>"), n.stage.cloud.SMSErr
 	case "PublishBatch":
 		return published(r)
 	case "Invoke":
@@ -182,10 +186,10 @@ func failures() map[string]func(*stage, *network) {
 		},
 		"requests": func(s *stage, n *network) {
 			n.faults["PutObject"] = lost
-			s.must(200, "PUT", "/requests/in?file=a.txt&k="+s.request(nil), content("text/plain", "abc"))
+			s.must(200, "PUT", "/requests/in?file=a.txt&k="+s.request(), content("text/plain", "abc"))
 		},
 		"sweep": func(s *stage, n *network) {
-			s.put("alice")
+			s.send("alice", files.Sending{})
 			alice := s.get("alice")
 			sweeping := s.worker.Files()
 			for _, move := range []func(context.Context, users.User, int64) (*files.Listed, error){s.lazy().Delete, s.lazy().Restore} {

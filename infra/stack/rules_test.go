@@ -74,15 +74,15 @@ func TestEachAlarmHasAPageInTheRunbook(t *testing.T) {
 // while unused; what has a monthly price must be optional.
 func TestAnIdleStackCostsOnlyItsStorage(t *testing.T) {
 	t.Parallel()
-	free := []string{
-		"AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::ApiGatewayV2::ApiMapping", "AWS::ApiGatewayV2::DomainName",
-		"AWS::Lambda::Function", "AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::Version", "AWS::Lambda::Alias",
-		"AWS::IAM::Role", "AWS::IAM::Policy", "AWS::Logs::LogGroup", "AWS::Logs::SubscriptionFilter", "AWS::Events::Rule", "Custom::LinkKey", "Custom::Digest",
-		"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::S3::BucketPolicy",
-		"AWS::SNS::Topic", "AWS::SNS::TopicPolicy", "AWS::SNS::Subscription", "AWS::SQS::Queue", "AWS::SQS::QueuePolicy",
-		"AWS::SES::ConfigurationSet", "AWS::SES::ConfigurationSetEventDestination", "AWS::SES::EmailIdentity",
-		"AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup",
-	}
+	free := strings.Fields(`
+		AWS::ApiGatewayV2::Api AWS::ApiGatewayV2::Stage AWS::ApiGatewayV2::ApiMapping
+		AWS::ApiGatewayV2::DomainName AWS::Lambda::Function AWS::Lambda::Permission
+		AWS::Lambda::EventSourceMapping AWS::Lambda::EventInvokeConfig AWS::Lambda::Version AWS::Lambda::Alias
+		AWS::IAM::Role AWS::IAM::Policy AWS::Logs::LogGroup AWS::Logs::SubscriptionFilter AWS::Events::Rule
+		Custom::LinkKey Custom::Digest AWS::DynamoDB::Table AWS::S3::Bucket AWS::S3::BucketPolicy
+		AWS::SNS::Topic AWS::SNS::TopicPolicy AWS::SNS::Subscription AWS::SQS::Queue AWS::SQS::QueuePolicy
+		AWS::SES::ConfigurationSet AWS::SES::ConfigurationSetEventDestination AWS::SES::EmailIdentity
+		AWS::CodeDeploy::Application AWS::CodeDeploy::DeploymentGroup`)
 	chosen := []string{"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
 	for id, r := range transformed(t).Resources {
 		kind, condition := show(at(r, "Type")), at(r, "Condition")

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -77,7 +77,7 @@ func (s *stage) open(name string) {
 	s.real, err = boottest.Fill(s.Context(), s.real)
 	s.check(err)
 
-	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, cloud: &s.cloud, faults: map[string]failure{}}
+	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, stage: s, faults: map[string]failure{}}
 	cfg.HTTPClient = s.network
 	cfg.APIOptions = append(cfg.APIOptions, s.network.watch)
 	cfg.Retryer = func() aws.Retryer {
@@ -85,9 +85,6 @@ func (s *stage) open(name string) {
 	}
 	for _, name := range readMain(s.T, name).ports() {
 		open(cfg, &s.ports.Ports, openers(s.worker)[name])
-	}
-	if s.ports.Blobs != nil {
-		s.ports.Blobs, s.ports.Parts = slowStore{s.ports.Blobs, s}, slowParts{s.ports.Parts, s}
 	}
 	s.keys = &lambda.Cloud{Config: cfg, Getenv: os.Getenv}
 }
@@ -100,37 +97,6 @@ func openers(w *worker.Worker) map[string]lambda.Opener {
 		"Topics": w.Opener(worker.Backends{Topics: ferrysns.OpenTopics}), "Queue": w.Opener(worker.Backends{Queue: ferrysqs.Open}),
 		"Mail": w.Opener(worker.Backends{Courier: worker.Mail(ses.Open)}), "SMS": w.Opener(worker.Backends{Courier: worker.SMS(ferrysns.OpenText)}),
 	}
-}
-
-// slowStore takes a while to store a file, after which a quota may be new.
-type slowStore struct {
-	blob.Store
-	*stage
-}
-
-func (s slowStore) Create(ctx context.Context, a blob.Area, key string, body io.Reader, size int64) (blob.Written, error) {
-	s.ahead += 2 * time.Second
-	return s.Store.Create(ctx, a, key, body, size)
-}
-
-// slowParts takes as long to complete a file.
-type slowParts struct {
-	blob.Parts
-	*stage
-}
-
-func (s slowParts) Upload(a blob.Area, key, id string, l blob.Layout) blob.Upload {
-	return slowUpload{s.Parts.Upload(a, key, id, l), s.stage}
-}
-
-type slowUpload struct {
-	blob.Upload
-	*stage
-}
-
-func (u slowUpload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
-	u.ahead += 2 * time.Second
-	return u.Upload.Complete(ctx, sum)
 }
 
 // sender sends parts by their signed requests, as clients do.
@@ -173,8 +139,9 @@ func (u sendingUpload) Write(ctx context.Context, number int, r io.Reader, sum *
 func (u *uses) watch(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("NotePermissions",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-			if !u.noteTable(in.Parameters) && !u.noteBucket(in.Parameters) && !u.noteMessage(in.Parameters) {
-				u.note("an unknown call", awsmiddleware.GetOperationName(ctx))
+			operation := awsmiddleware.GetOperationName(ctx)
+			if !u.noteTable(in.Parameters) && !u.noteBucket(operation, in.Parameters) && !u.noteMessage(in.Parameters) {
+				u.note("an unknown call", operation)
 			}
 			return next.HandleInitialize(ctx, in)
 		}), middleware.After)
@@ -227,49 +194,34 @@ func (u *uses) noteTable(call any) (known bool) {
 	return true
 }
 
-func (u *uses) noteBucket(call any) (known bool) {
-	object := func(bucket *string, action string) { u.note(areaOf(*bucket)+"/*", "s3:"+action) }
-	made := func(bucket, key *string, action string) { // objects of files in bundles have a folder of their own
-		if strings.HasPrefix(*key, files.Entries) {
-			u.note(areaOf(*bucket)+"/"+files.Entries+"*", "s3:"+action)
-		} else {
-			object(bucket, action)
-		}
-	}
-	switch c := call.(type) {
-	case *awss3.PutObjectInput:
-		made(c.Bucket, c.Key, "PutObject")
-	case *awss3.CreateMultipartUploadInput:
-		made(c.Bucket, c.Key, "PutObject")
-	case *awss3.UploadPartInput:
-		made(c.Bucket, c.Key, "PutObject")
-	case *awss3.CompleteMultipartUploadInput:
-		made(c.Bucket, c.Key, "PutObject")
-	case *awss3.CopyObjectInput:
-		from, _, _ := strings.Cut(*c.CopySource, "/")
-		object(&from, "GetObject")
-		object(c.Bucket, "PutObject")
-	case *awss3.UploadPartCopyInput:
-		from, _, _ := strings.Cut(*c.CopySource, "/")
-		object(&from, "GetObject")
-		made(c.Bucket, c.Key, "PutObject")
-	case *awss3.GetObjectInput:
-		object(c.Bucket, "GetObject")
-	case *awss3.HeadObjectInput:
-		object(c.Bucket, "GetObject")
-	case *awss3.DeleteObjectInput:
-		object(c.Bucket, "DeleteObject")
-	case *awss3.AbortMultipartUploadInput:
-		made(c.Bucket, c.Key, "AbortMultipartUpload")
-	case *awss3.ListPartsInput:
-		made(c.Bucket, c.Key, "ListMultipartUploadParts")
-	case *awss3.ListObjectsV2Input:
-		u.note(areaOf(*c.Bucket), "s3:ListBucket")
-	case *awss3.ListMultipartUploadsInput:
-		u.note(areaOf(*c.Bucket), "s3:ListBucketMultipartUploads")
-	default:
+func (u *uses) noteBucket(operation string, call any) (known bool) {
+	action, known := map[string]string{
+		"PutObject": "PutObject", "CreateMultipartUpload": "PutObject", "UploadPart": "PutObject", "CompleteMultipartUpload": "PutObject",
+		"CopyObject": "PutObject", "UploadPartCopy": "PutObject", "GetObject": "GetObject", "HeadObject": "GetObject",
+		"DeleteObject": "DeleteObject", "AbortMultipartUpload": "AbortMultipartUpload", "ListParts": "ListMultipartUploadParts",
+		"ListObjectsV2": "ListBucket", "ListMultipartUploads": "ListBucketMultipartUploads",
+	}[operation]
+	if !known {
 		return false
 	}
+	field := func(name string) string {
+		if f := reflect.ValueOf(call).Elem().FieldByName(name); f.IsValid() && !f.IsNil() {
+			return f.Elem().String()
+		}
+		return ""
+	}
+	if from, _, copies := strings.Cut(field("CopySource"), "/"); copies {
+		u.note(areaOf(from)+"/*", "s3:GetObject")
+	}
+	resource := areaOf(field("Bucket"))
+	switch {
+	case strings.HasPrefix(operation, "ListObjects"), operation == "ListMultipartUploads":
+	case strings.HasPrefix(field("Key"), files.Entries) && action != "GetObject" && action != "DeleteObject":
+		resource += "/" + files.Entries + "*" // objects of files in bundles have a folder of their own
+	default:
+		resource += "/*"
+	}
+	u.note(resource, "s3:"+action)
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/api"
 	"ferry/shared/blob"
 	"ferry/shared/boot/boottest"
 	"ferry/shared/boot/lambda"
@@ -26,16 +27,16 @@ import (
 // AWS. real has all ports to the same data, and its calls are not noted.
 type stage struct {
 	*testing.T
-	real    *service.Service
-	ports   *service.Service
-	network *network       // between ports and AWS
-	worker  *worker.Worker // with ports
-	keys    *lambda.Cloud  // of the Parameter Store
-	cloud   boottest.Cloud
-	h       http.Handler
-	prefix  string        // of its paths
-	ahead   time.Duration // of the clock
-	lead    time.Duration // of the endpoint's clock before the others'
+	real     *service.Service
+	ports    *service.Service
+	network  *network       // between ports and AWS
+	worker   *worker.Worker // with ports
+	keys     *lambda.Cloud  // of the Parameter Store
+	cloud    boottest.Cloud
+	endpoint api.Endpoint
+	h        http.Handler  // of the endpoint
+	ahead    time.Duration // of the clock
+	lead     time.Duration // of the endpoint's clock before the others'
 }
 
 func newStage(t *testing.T, name string) *stage {
@@ -53,11 +54,14 @@ func newStage(t *testing.T, name string) *stage {
 	p.Hasher, p.Tries = s.real.Hasher, s.real.Tries
 	for _, e := range local.Endpoints() {
 		if e.Name == name {
-			s.h, s.prefix = lambda.With(p).Handler(e), e.Prefix
+			s.serve(e)
 		}
 	}
 	return s
 }
+
+// serve begins a function with an endpoint anew.
+func (s *stage) serve(e api.Endpoint) { s.endpoint, s.h = e, lambda.With(s.ports).Handler(e) }
 
 func (s *stage) check(err error) {
 	s.Helper()
@@ -66,41 +70,33 @@ func (s *stage) check(err error) {
 	}
 }
 
-// try sends a request that may fail.
-func (s *stage) try(method, path string, options ...func(*http.Request)) int {
-	r := httptest.NewRequestWithContext(s.Context(), method, "https://gateway.example"+s.prefix+path, nil)
+// do sends a request.
+func (s *stage) do(method, path string, options ...func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(s.Context(), method, "https://gateway.example"+s.endpoint.Prefix+path, nil)
 	for _, o := range options {
 		o(r)
 	}
 	w := httptest.NewRecorder()
 	s.h.ServeHTTP(w, r)
-	return w.Code
-}
-
-// do sends a request, which must not fail because a port is missing.
-func (s *stage) do(method, path string, options ...func(*http.Request)) int {
-	s.Helper()
-	status := s.try(method, path, options...)
-	if status >= 500 {
-		s.Fatalf("%s %s: status %d", method, path, status)
-	}
-	return status
-}
-
-// must sends a request that must get this status.
-func (s *stage) must(status int, method, path string, options ...func(*http.Request)) {
-	s.Helper()
-	if got := s.do(method, path, options...); got != status {
-		s.Fatalf("%s %s: status %d, want %d", method, path, got, status)
-	}
+	return w
 }
 
 // mustFail sends a request that must get a server error.
 func (s *stage) mustFail(method, path string, options ...func(*http.Request)) {
 	s.Helper()
-	if got := s.try(method, path, options...); got < 500 {
-		s.Fatalf("%s %s: status %d, want an error", method, path, got)
+	if w := s.do(method, path, options...); w.Code < 500 {
+		s.Fatalf("%s %s: status %d, want an error", method, path, w.Code)
 	}
+}
+
+// must sends a request that must get this status, and returns the answer's headers.
+func (s *stage) must(status int, method, path string, options ...func(*http.Request)) http.Header {
+	s.Helper()
+	w := s.do(method, path, options...)
+	if w.Code != status {
+		s.Fatalf("%s %s: status %d, want %d (%s)", method, path, w.Code, status, w.Header().Get("Ferry-Error"))
+	}
+	return w.Header()
 }
 
 func basic(name, password string) func(*http.Request) {
@@ -130,9 +126,7 @@ func bearer() func(*http.Request) {
 // user adds a user with the password of alice.
 func (s *stage) user(name string, change func(*users.User)) users.User {
 	s.Helper()
-	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
-	s.check(err)
-	u := users.User{Name: name, State: users.Active, Password: hash}
+	u := users.User{Name: name, State: users.Active, Password: s.hash()}
 	if change != nil {
 		change(&u)
 	}
@@ -140,17 +134,23 @@ func (s *stage) user(name string, change func(*users.User)) users.User {
 	return u
 }
 
-// put stores a file.
-func (s *stage) put(owner string) { s.Helper(); s.send(owner, files.Sending{}) }
+// hash returns the hash of alice's password.
+func (s *stage) hash() string {
+	s.Helper()
+	hash, err := s.real.Hasher.Hash(s.Context(), boottest.Password)
+	s.check(err)
+	return hash
+}
 
 // send stores a file, with recipients or a receipt.
 func (s *stage) send(owner string, sending files.Sending) {
 	s.Helper()
-	up, err := s.real.Files().Begin(s.Context(), owner, files.By{User: owner}, 3, sending)
-	s.check(err)
-	s.check(up.Add(s.Context(), files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3}))
-	_, err = up.Commit(s.Context(), 0)
-	s.check(err)
+	s.store(owner, sending, files.Part{Name: "abc", Body: strings.NewReader("abc"), Size: 3})
+}
+
+func (s *stage) store(owner string, sending files.Sending, part files.Part) {
+	s.Helper()
+	s.check(boottest.Store(s.Context(), s.real.Files(), files.By{User: owner}, sending, part))
 }
 
 // guesses sends wrong passwords until one is throttled, and the right one after the
@@ -158,11 +158,14 @@ func (s *stage) send(owner string, sending files.Sending) {
 func (s *stage) guesses(method, path string, login func(password string) func(*http.Request), options ...func(*http.Request)) {
 	s.Helper()
 	for i := range 7 {
-		s.do(method, path, append(options, login(fmt.Sprintf("wrong-password-%d", i)))...)
+		if w := s.do(method, path, append(options, login(fmt.Sprintf("wrong-password-%d", i)))...); w.Code >= 500 {
+			s.Fatalf("%s %s with a wrong password: status %d", method, path, w.Code)
+		}
 	}
 	s.ahead += 10 * time.Minute
-	if status := s.do(method, path, append(options, login(boottest.Password))...); status == 401 || status == 429 {
-		s.Fatalf("the right password: status %d", status)
+	w := s.do(method, path, append(options, login(boottest.Password))...)
+	if w.Code == 401 || w.Code == 429 || w.Code >= 500 {
+		s.Fatalf("the right password: status %d", w.Code)
 	}
 }
 
@@ -171,8 +174,9 @@ func (s *stage) guesses(method, path string, login func(password string) func(*h
 func (s *stage) withToken(method, path string, options ...func(*http.Request)) {
 	s.Helper()
 	token := s.token(identity.ScopeDownload)
-	if status := s.do(method, path, append(options, header("Authorization", "Bearer "+token))...); status != 200 && status != 403 {
-		s.Fatalf("with a token: status %d", status)
+	w := s.do(method, path, append(options, header("Authorization", "Bearer "+token))...)
+	if w.Code != 200 && w.Code != 403 {
+		s.Fatalf("with a token: status %d", w.Code)
 	}
 }
 

@@ -115,7 +115,7 @@ func run(options ...string) ([]byte, error) {
 }
 
 // keptFile is template.yaml with its loops expanded, for machines without SAM.
-const keptFile = "testdata/expanded.json"
+const keptFile = "expanded.json" // in testdata
 
 // expansion is the content of keptFile.
 type expansion struct {
@@ -124,7 +124,7 @@ type expansion struct {
 }
 
 func kept(t testing.TB) ([]byte, error) {
-	text, err := os.ReadFile(keptFile)
+	text, err := os.ReadFile(filepath.Join("testdata", keptFile))
 	if err != nil {
 		return nil, err
 	}

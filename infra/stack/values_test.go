@@ -33,7 +33,7 @@ func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 // TestTheGatewayAllowsPagesWhatTheServerAllows compares the template with package envelope.
 func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 	t.Parallel()
-	d := made(t, everything()...)
+	d := made(t, strings.Split(everything, "\n")...)
 	c := at(d.Resources["Api"], "Properties", "Body", "x-amazon-apigateway-cors")
 	for name, want := range map[string][]string{
 		"allowMethods": envelope.Methods(), "allowHeaders": {"Authorization", "*"}, "exposeHeaders": envelope.Exposed(),
@@ -66,7 +66,7 @@ func texts(v any) []string {
 
 func TestTheDashboardShowsEachMetric(t *testing.T) {
 	t.Parallel()
-	body := show(at(made(t, everything()...).Resources["OverviewDashboard"], "Properties", "DashboardBody"))
+	body := show(at(made(t, strings.Split(everything, "\n")...).Resources["OverviewDashboard"], "Properties", "DashboardBody"))
 	if !json.Valid([]byte(body)) {
 		t.Errorf("the dashboard is not JSON: %s", body)
 	}

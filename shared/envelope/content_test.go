@@ -1,6 +1,7 @@
 package envelope_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +23,9 @@ func TestABodyThatIsNotAsItsSenderMeansIsRefused(t *testing.T) {
 		r.Header.Set("Content-Type", form)
 		w := httptest.NewRecorder()
 		nothing := func(http.ResponseWriter, *http.Request) error { return nil }
-		envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler)}.Handler(nothing).ServeHTTP(w, r)
+		nowhere := func(context.Context) string { return "" }
+		o := envelope.Outlet{Now: time.Now, Log: slog.New(slog.DiscardHandler), Base: nowhere}
+		o.Handler(nothing).ServeHTTP(w, r)
 		return w
 	}
 	for header, want := range map[string]int{

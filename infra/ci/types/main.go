@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,28 +49,23 @@ func check(platform string, packages []string) error {
 	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,ImportPath,GoFiles,ImportMap,Module"}, packages...)...)
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor)
 	list.Stderr = os.Stderr
-	out, err := list.StdoutPipe()
+	out, err := list.Output()
 	if err != nil {
-		return err
-	}
-	if err := list.Start(); err != nil {
 		return err
 	}
 	all := known{"unsafe": types.Unsafe}
 	sizes := types.SizesFor("gc", processor)
-	for in := json.NewDecoder(out); ; {
+	for in := json.NewDecoder(bytes.NewReader(out)); in.More(); {
 		var p listed
 		err := in.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			return list.Wait()
-		}
 		if err == nil && p.ImportPath != "unsafe" {
 			err = all.add(p, sizes)
 		}
 		if err != nil {
-			return errors.Join(err, list.Process.Kill(), list.Wait())
+			return err
 		}
 	}
+	return nil
 }
 
 func (all known) add(p listed, sizes types.Sizes) error {

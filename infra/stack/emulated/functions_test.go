@@ -50,7 +50,7 @@ var responseURL = regexp.MustCompile(`("ResponseURL": ")[^"]*"`)
 // of CloudFormation, what it puts at the event's address. The function must not fail.
 func (s *Stack) Answer(ctx context.Context, function string, event []byte) ([]byte, error) {
 	put := make(chan []byte, 1)
-	address, server, err := startServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	address, server, err := Serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body) // a text that is cut off is not the expected one
 		put <- text
 	}))
@@ -89,7 +89,7 @@ func linkKey(t *testing.T, c *Cloud) {
 	}
 	first := stored() // all links are made with it
 	again := boottest.Load(t, "linkkey")
-	check(t, again.Expect.Check(d.invoke(again.Function, again.Event)))
+	check(t, again.Expect.Check(d.invoke("linkkey", again.Event)))
 	if stored() != first {
 		t.Error("the key has changed")
 	}

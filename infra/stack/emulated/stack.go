@@ -61,7 +61,7 @@ type Result struct {
 // Deploy creates a stack and waits until it is complete.
 func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]string) (*Stack, error) {
 	s := &Stack{cloud: c, name: name}
-	root, front, err := startServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	root, front, err := Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.RLock()
 		defer s.requests.RUnlock()
 		s.api.ServeHTTP(w, r)
@@ -88,14 +88,14 @@ func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]s
 	return s, nil
 }
 
-// startServer starts an HTTP server on loopback.
-func startServer(h http.Handler) (address string, server *http.Server, err error) {
+// Serve starts an HTTP server on loopback, which runs until it is closed.
+func Serve(h http.Handler) (address string, server *http.Server, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		return "", nil, fmt.Errorf("listening on loopback: %w", err)
 	}
 	server = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	go server.Serve(l) // until it is closed
+	go server.Serve(l)
 	return "http://" + l.Addr().String(), server, nil
 }
 

@@ -94,15 +94,36 @@ func (w *walk) trouble() {
 }
 
 func (w *walk) needLogin() {
-	for _, request := range []string{
-		"POST /v1/auth/first", "POST /v1/upload?file=x", "GET /v1/download/list", "GET /v1/download/list/backup", "GET /v1/files/1",
-		"DELETE /v1/files/1", "POST /v1/files/1/restore", "POST /v1/uploads", "GET /v1/uploads", "GET /v1/uploads/x",
-		"DELETE /v1/uploads/x", "POST /v1/uploads/x/parts", "POST /v1/uploads/x/complete",
-		"PATCH /v1/files/1", "POST /v1/files/1/links", "PATCH /v1/files/1/links/own", "DELETE /v1/files/1/links/own",
-		"POST /v1/files/1/links/own/renew", "GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens", "DELETE /v1/tokens/x", "POST /v1/me/password",
-		"GET /v1/requests", "POST /v1/requests", "PATCH /v1/requests/x", "DELETE /v1/requests/x",
-	} {
-		w.ask(401, request, "", "")
+	const requests = `
+		POST /v1/auth/first
+		POST /v1/upload?file=x
+		GET /v1/download/list
+		GET /v1/download/list/backup
+		GET /v1/files/1
+		DELETE /v1/files/1
+		POST /v1/files/1/restore
+		POST /v1/uploads
+		GET /v1/uploads
+		GET /v1/uploads/x
+		DELETE /v1/uploads/x
+		POST /v1/uploads/x/parts
+		POST /v1/uploads/x/complete
+		PATCH /v1/files/1
+		POST /v1/files/1/links
+		PATCH /v1/files/1/links/own
+		DELETE /v1/files/1/links/own
+		POST /v1/files/1/links/own/renew
+		GET /v1/tokens
+		POST /v1/tokens
+		DELETE /v1/tokens
+		DELETE /v1/tokens/x
+		POST /v1/me/password
+		GET /v1/requests
+		POST /v1/requests
+		PATCH /v1/requests/x
+		DELETE /v1/requests/x`
+	for request := range strings.SplitSeq(strings.TrimSpace(requests), "\n") {
+		w.ask(401, strings.TrimSpace(request), "", "")
 	}
 }
 

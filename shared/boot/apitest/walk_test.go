@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -145,36 +146,43 @@ func (w *walk) expand(text string) string {
 
 // found is what later steps need from an answer or a message. The address of a part may be
 // that of the store; k and z are the tokens of alice's first file.
-var found = map[string]*regexp.Regexp{
-	"bearer":  regexp.MustCompile(`"(?:bearer|access_token)":"([\w-]+)"`),
-	"session": regexp.MustCompile(`"id":"([\w-]{20,})"`),
-	"token":   regexp.MustCompile(`"token":"(ferry_[\w-]+)"`),
-	"tokenID": regexp.MustCompile(`"id":"([\w-]{16})","name":"backup`),
-	"part":    regexp.MustCompile(`"url":"(?:https://ferry.example)?([^"]+)"`),
-	"request": regexp.MustCompile(`"id":"([0-9a-f]{16})","linkURL"`),
-	"asked":   regexp.MustCompile(`"linkURL":"https?://[^/]+(/v1/requests/in[^"]+)`),
-	"in":      regexp.MustCompile(`k=(in_[\w-]+)`),
-	"guest":   regexp.MustCompile(`Ferry-Guest: (\S+)`),
-	"etag":    regexp.MustCompile(`Etag: (".*")`),
-	"id":      regexp.MustCompile(`"files":\[\{"id":(\d+)`),
-	"file":    regexp.MustCompile(`"linkURL":"https?://[^/]+(/v1/download/[^"]+)`),
-	"claim":   regexp.MustCompile(`Location: https?://[^/]+(/v1/download/[^\n]+claim=[^\n]+)`),
-	"k":       regexp.MustCompile(`"name":"é[^}]*k=([\w-]+)`),
-	"z":       regexp.MustCompile(`"name":"é[^}]*z=([\w-]+)`),
-	"change":  regexp.MustCompile(`(/v1/auth/change\?lang=\w+&k=[\w-]+)`),
-	"reset":   regexp.MustCompile(`Location: password\?k=([\w-]+)`),
-	"pin":     regexp.MustCompile(`\\n(\d{8})\\n`),
-	"cookie":  regexp.MustCompile(`Set-Cookie: ((?:__Host-)?ferry=[\w-]+)`),
-	"asset":   regexp.MustCompile(`href="(static/[0-9a-f]+/style.css)"`),
-	"shown":   regexp.MustCompile(`"name":"shown[^}]*k=([\w-]+)`),
-	"tree":    regexp.MustCompile(`"name":"tree[^}]*k=([\w-]+)`),
-	"mails":   regexp.MustCompile(`/v1/notifications/stop[^"\\ ]*[?&]t=([\w-]+)`),
-	"sent":    regexp.MustCompile(`\\nhttps?://[^/]+(/v1/download/[^"\\]+)`),
-	"stop":    regexp.MustCompile(`\\nhttps?://[^/]+(/v1/notifications/stop[^"\\]+)`),
-}
+var found = sync.OnceValue(func() map[string]*regexp.Regexp {
+	const table = `
+	bearer  "(?:bearer|access_token)":"([\w-]+)"
+	session "id":"([\w-]{20,})"
+	token   "token":"(ferry_[\w-]+)"
+	tokenID "id":"([\w-]{16})","name":"backup
+	part    "url":"(?:https://ferry.example)?([^"]+)"
+	request "id":"([0-9a-f]{16})","linkURL"
+	asked   "linkURL":"https?://[^/]+(/v1/requests/in[^"]+)
+	in      k=(in_[\w-]+)
+	guest   Ferry-Guest: (\S+)
+	etag    Etag: (".*")
+	id      "files":\[\{"id":(\d+)
+	file    "linkURL":"https?://[^/]+(/v1/download/[^"]+)
+	claim   Location: https?://[^/]+(/v1/download/[^\n]+claim=[^\n]+)
+	k       "name":"é[^}]*k=([\w-]+)
+	z       "name":"é[^}]*z=([\w-]+)
+	change  (/v1/auth/change\?lang=\w+&k=[\w-]+)
+	reset   Location: password\?k=([\w-]+)
+	pin     \\n(\d{8})\\n
+	cookie  Set-Cookie: ((?:__Host-)?ferry=[\w-]+)
+	asset   href="(static/[0-9a-f]+/style.css)"
+	shown   "name":"shown[^}]*k=([\w-]+)
+	tree    "name":"tree[^}]*k=([\w-]+)
+	mails   /v1/notifications/stop[^"\\ ]*[?&]t=([\w-]+)
+	sent    \\nhttps?://[^/]+(/v1/download/[^"\\]+)
+	stop    \\nhttps?://[^/]+(/v1/notifications/stop[^"\\]+)`
+	all := map[string]*regexp.Regexp{}
+	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
+		name, pattern, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all[name] = regexp.MustCompile(strings.TrimSpace(pattern))
+	}
+	return all
+})
 
 func (w *walk) learn(text string) {
-	for name, re := range found {
+	for name, re := range found() {
 		m := re.FindStringSubmatch(text)
 		if m == nil || w.vars[name] == m[1] {
 			continue

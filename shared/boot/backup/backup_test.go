@@ -114,35 +114,37 @@ func (s backedUp) change(dir string, f files.File, content string) {
 	expect.NoErr(s.TB, err)
 }
 
+// TestABackupHealsItsCopiesAndNamesDamageOnEachRun has rows of a file, its bytes in the data and in the backup after
+// the damage, and what a plain run does: it names the file, or has mended the copy. With --verify it names each file
+// whose source is damaged.
 func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 	t.Parallel()
+	const table = `
+		a copy is shorter                       | 2 same short   | healed
+		a copy is missing                       | 2 same none    | healed
+		a folder is in place of a copy          | 2 same folder  | healed
+		a copy has other bytes                  | 2 same other   |
+		the source is shorter                   | 2 short same   | named, healed
+		the source is missing                   | 2 none same    | named, healed
+		the source cannot be read               | 2 folder same  | named, healed
+		the source has other bytes              | 2 other same   | healed
+		the source is bad, and has no copy      | 2 other none   | named
+		the source is bad, and its copy shorter | 2 other short  | named
+		a small source is missing               | 1 none same    | named, healed
+		a small source has other bytes          | 1 others same  | named, healed
+		a small copy has other bytes            | 1 same others  | healed
+		a small source is bad, without a copy   | 1 others none  | named`
 	const same = "same"
-	for name, c := range map[string]struct {
-		id             int64
-		source, copied string // their bytes after the damage; empty is none
-		named          bool   // by a plain run; --verify names each file whose source is damaged
-		healed         bool   // whether a plain run has mended the copy
-	}{
-		"a copy is shorter":                       {id: 2, source: same, copied: short, healed: true},
-		"a copy is missing":                       {id: 2, source: same, healed: true},
-		"a folder is in place of a copy":          {id: 2, source: same, copied: folder, healed: true},
-		"a copy has other bytes":                  {id: 2, source: same, copied: other},
-		"the source is shorter":                   {id: 2, source: short, copied: same, named: true, healed: true},
-		"the source is missing":                   {id: 2, copied: same, named: true, healed: true},
-		"the source cannot be read":               {id: 2, source: folder, copied: same, named: true, healed: true},
-		"the source has other bytes":              {id: 2, source: other, copied: same, healed: true},
-		"the source is bad, and has no copy":      {id: 2, source: other, named: true},
-		"the source is bad, and its copy shorter": {id: 2, source: other, copied: short, named: true},
-		"a small source is missing":               {id: 1, copied: same, named: true, healed: true},
-		"a small source has other bytes":          {id: 1, source: "other", copied: same, named: true, healed: true},
-		"a small copy has other bytes":            {id: 1, source: same, copied: "other", healed: true},
-		"a small source is bad, without a copy":   {id: 1, source: "other", named: true},
-	} {
-		t.Run(name, func(t *testing.T) {
+	contentOf := map[string]string{"short": short, "other": other, "folder": folder, "none": "", "others": "other", same: same}
+	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
+		cells := strings.Split(row, "|")
+		t.Run(strings.TrimSpace(cells[0]), func(t *testing.T) {
 			t.Parallel()
-			s := newBackedUp(t)
-			f, content := s.record(c.id), contents[c.id-1]
-			for dir, is := range map[string]string{s.Dir: c.source, s.to: c.copied} {
+			s, words := newBackedUp(t), strings.Fields(cells[1])
+			id, source, copied := int64(words[0][0]-'0'), contentOf[words[1]], contentOf[words[2]]
+			named, healed := strings.Contains(cells[2], "named"), strings.Contains(cells[2], "healed")
+			f, content := s.record(id), contents[id-1]
+			for dir, is := range map[string]string{s.Dir: source, s.to: copied} {
 				if is != same {
 					s.change(dir, f, is)
 				}
@@ -150,16 +152,16 @@ func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 			key := string(f.Area) + "/" + f.Blob
 			run := func(what string, verify, named, good bool) {
 				t.Helper()
-				s.backup(what, verify, map[bool][]string{true: {fmt.Sprintf("ann/%d x", c.id)}}[named]...)
+				s.backup(what, verify, map[bool][]string{true: {fmt.Sprintf("ann/%d x", id)}}[named]...)
 				expect.Equal(t, what+": the copy is good", stored(t, s.to)[key] == content, good)
 			}
-			damaged, whole := c.source != same, c.source == same || c.copied == same
-			run("a plain run", false, c.named, c.healed)
-			run("another one", false, c.named, c.healed)
+			damaged, whole := source != same, source == same || copied == same
+			run("a plain run", false, named, healed)
+			run("another one", false, named, healed)
 			run("a verification", true, damaged, whole)
 			run("a plain run after it", false, damaged, whole)
 			bad, err := os.ReadFile(filepath.Join(s.to, "damaged", key))
-			if hasBytes := damaged && c.source != "" && c.source != folder; hasBytes != (err == nil) || hasBytes && string(bad) != c.source {
+			if hasBytes := damaged && source != "" && source != folder; hasBytes != (err == nil) || hasBytes && string(bad) != source {
 				t.Errorf("the damaged bytes are %.10q, %v", bad, err)
 			}
 			s.change(s.Dir, f, content)
@@ -167,7 +169,7 @@ func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 			left, _ := filepath.Glob(filepath.Join(s.to, "damaged", "*", "*", folder))
 			_, noFolder := os.Stat(filepath.Join(s.to, "damaged"))
 			_, noTable := os.Stat(filepath.Join(s.to, "table.sqlite.kept"))
-			if kept := c.copied == folder; kept != (len(left) == 1) || kept == (noFolder != nil) || noTable == nil {
+			if kept := copied == folder; kept != (len(left) == 1) || kept == (noFolder != nil) || noTable == nil {
 				t.Errorf("left: %q, %v, %v", left, noFolder, noTable)
 			}
 		})

@@ -60,19 +60,15 @@ func (c *Cloud) Delay(_ context.Context, receipt string, wait time.Duration) err
 	return c.QueueErr
 }
 
-// Couriers returns the providers of all channels.
+// Couriers returns the providers of all channels. That of text messages names them sms-1, sms-2 and so on.
 func (c *Cloud) Couriers() map[files.Channel]notify.Courier {
-	return map[files.Channel]notify.Courier{files.Mail: notify.ByMail(c.Mail()), files.SMS: notify.ByText(c.SMS())}
+	texts := provider[notify.TextMessage]{c, "sms-%d", &c.Texts, &c.SMSErr}
+	return map[files.Channel]notify.Courier{files.Mail: notify.ByMail(c.Mail()), files.SMS: notify.ByText(texts)}
 }
 
 // Mail returns the provider of mail. It names messages mail-1, mail-2 and so on.
 func (c *Cloud) Mail() mail.Sender {
 	return provider[mail.Message]{c, "mail-%d", &c.Mails, &c.MailErr}
-}
-
-// SMS returns the provider of text messages. It names them sms-1, sms-2 and so on.
-func (c *Cloud) SMS() notify.TextSender {
-	return provider[notify.TextMessage]{c, "sms-%d", &c.Texts, &c.SMSErr}
 }
 
 type provider[M any] struct {

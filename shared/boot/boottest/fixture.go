@@ -1,7 +1,6 @@
 package boottest
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -17,10 +16,9 @@ import (
 // Fixture is a file of events/: an event as Lambda gets it and, under "expect",
 // the answer that the function must give. Lambda ignores the latter.
 type Fixture struct {
-	Name     string
-	Function string // gets the event
-	Event    []byte
-	Expect   Expect
+	Name   string
+	Event  []byte
+	Expect Expect
 }
 
 // Expect is an answer. Headers and Body are regular expressions; a header that
@@ -36,24 +34,13 @@ type Expect struct {
 // Load reads the fixture of this name from events/.
 func Load(t testing.TB, name string) Fixture {
 	t.Helper()
-	f, err := Read(name, filepath.Join(Root(t), "events", name+".json"))
+	event, err := os.ReadFile(filepath.Join(Root(t), "events", name+".json"))
 	check(t, err)
-	return f
-}
-
-// Read reads a file as the fixture of this name.
-func Read(name, path string) (Fixture, error) {
-	event, err := os.ReadFile(path)
-	if err != nil {
-		return Fixture{}, fmt.Errorf("reading an event: %w", err)
-	}
-	f := Fixture{Name: name, Function: cmp.Or(map[string]string{"feedbacksms": "feedback"}[name], name), Event: event}
+	f := Fixture{Name: name, Event: event}
 	var doc struct{ Expect Expect }
-	if err := json.Unmarshal(f.Event, &doc); err != nil {
-		return f, fmt.Errorf("reading %s: %w", path, err)
-	}
+	f.Decode(t, &doc)
 	f.Expect = doc.Expect
-	return f, nil
+	return f
 }
 
 // Decode reads the event.

@@ -81,21 +81,26 @@ func stored(ctx context.Context, s *service.Service) error {
 		{"old plan.txt", "text/plain", "it is old!\n"},
 		{"plan.txt", "text/plain", "it is new!\n"},
 	} {
-		size := int64(len(f.content))
-		up, err := s.Files().Begin(ctx, "alice", files.By{User: "alice"}, size, files.Sending{})
-		if err == nil {
-			err = up.Add(ctx, files.Part{Name: f.name, Type: f.kind, Body: strings.NewReader(f.content), Size: size})
-		}
-		if err == nil {
-			_, err = up.Commit(ctx, 0)
-		}
-		if err != nil {
+		part := files.Part{Name: f.name, Type: f.kind, Body: strings.NewReader(f.content), Size: int64(len(f.content))}
+		if err := Store(ctx, s.Files(), files.By{User: "alice"}, files.Sending{}, part); err != nil {
 			return err
 		}
 	}
 	alice, err := s.Users().Get(ctx, "alice")
 	if err == nil {
 		_, err = s.Files().Delete(ctx, alice, 2)
+	}
+	return err
+}
+
+// Store stores a file in the uploader's own area.
+func Store(ctx context.Context, s *files.Service, by files.By, sending files.Sending, part files.Part) error {
+	up, err := s.Begin(ctx, by.User, by, part.Size, sending)
+	if err == nil {
+		err = up.Add(ctx, part)
+	}
+	if err == nil {
+		_, err = up.Commit(ctx, 0)
 	}
 	return err
 }

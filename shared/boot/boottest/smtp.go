@@ -16,7 +16,6 @@ import (
 
 // SMTPOptions change how the server behaves.
 type SMTPOptions struct {
-	Address  string            // host:port to listen on; empty picks a free port
 	Implicit bool              // TLS from the start
 	Silent   bool              // not even a greeting
 	Hang     string            // the command that is never answered; "." is the message
@@ -47,7 +46,7 @@ type Talk struct {
 
 // NewSMTP returns a server that listens on a loopback port until the context ends.
 func NewSMTP(ctx context.Context, o SMTPOptions) (*SMTPServer, error) {
-	l, err := net.Listen("tcp", cmp.Or(o.Address, "127.0.0.1:0"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}

@@ -49,18 +49,12 @@ func TestAFunctionWithoutPortsNeedsNothingFromAWS(t *testing.T) {
 
 func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
 	t.Parallel()
-	for name, values := range map[string]map[string]string{
-		"a setting":   {"FERRY_MAX_BODY": "4 MB"},
-		"credentials": {},
-	} {
-		open := func(*lambda.Cloud, *service.Ports) {}
-		if _, err := lambda.New(environment(values), open); err == nil {
-			t.Errorf("%s: no error", name)
+	for variable, value := range map[string]string{"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE", "FERRY_SMS_COUNTRIES": "UK"} {
+		set := credentials()
+		set[variable] = value
+		if _, err := lambda.New(environment(set), lambda.Check(param.CheckCountries)); err == nil || !strings.Contains(err.Error(), value) {
+			t.Errorf("with %s=%s: %v", variable, value, err)
 		}
-	}
-	keys := map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s", "FERRY_SMS_COUNTRIES": "UK"}
-	if _, err := lambda.New(environment(keys), lambda.Check(param.CheckCountries)); err == nil || !strings.Contains(err.Error(), "no country UK") {
-		t.Errorf("a country that does not exist: %v", err)
 	}
 }
 
@@ -68,7 +62,7 @@ func TestAFunctionThatCannotBeginAnswersAndTriesAgain(t *testing.T) {
 	t.Parallel()
 	local := boottest.Service(t, nil)
 	calls := 0
-	f, err := lambda.New(environment(map[string]string{"AWS_REGION": "r", "AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s"}),
+	f, err := lambda.New(environment(credentials()),
 		func(c *lambda.Cloud, p *service.Ports) {
 			p.Table, p.Log, p.Hasher, p.Tries = local.Table, local.Log, local.Hasher, local.Tries
 			c.First(func(context.Context) error {

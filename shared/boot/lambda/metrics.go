@@ -58,25 +58,23 @@ func (h *MetricsHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func of(r slog.Record) (values []slog.Attr) {
 	attrs := map[string]slog.Value{}
 	r.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value; return true })
+	count := map[string]string{
+		"notice sent": NoticesSent, "notice not sent yet": NoticesDelayed, "notice given up": NoticesFailed,
+	}[r.Message]
 	switch r.Message {
 	case "request":
 		values = append(values, slog.Int64(Requests, 1), slog.Int64(Bytes, attrs["bytes"].Int64()))
 		switch code := attrs["status"].Int64(); {
 		case code >= 500:
-			values = append(values, slog.Int64(ServerErrors, 1))
+			count = ServerErrors
 		case code >= 400:
-			values = append(values, slog.Int64(ClientErrors, 1))
+			count = ClientErrors
 		}
-		return values
 	case envelope.LoginRefused:
 		if slices.Contains([]string{"basic", "password", "pin"}, attrs["login"].String()) {
-			return []slog.Attr{slog.Int64(LoginsFailed, 1)}
+			count = LoginsFailed
 		}
-		return nil
 	}
-	count := map[string]string{
-		"notice sent": NoticesSent, "notice not sent yet": NoticesDelayed, "notice given up": NoticesFailed,
-	}[r.Message]
 	if count != "" {
 		values = append(values, slog.Int64(count, 1))
 	}

@@ -2,13 +2,15 @@ package lambda_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"regexp"
-	"slices"
+	"strconv"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -23,148 +25,100 @@ import (
 	"ferry/shared/notify"
 	"ferry/shared/notify/mail"
 	"ferry/shared/service"
-	"ferry/shared/table"
 )
 
+// TestEachLogLineHasItsMetrics has rows of a message, its attributes, and its metrics.
 func TestEachLogLineHasItsMetrics(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		message string
-		attrs   []any
-		want    map[string]float64
-	}{
-		"a request":              {"request", []any{"path", "/v1/upload", "status", 200, "bytes", int64(123)}, map[string]float64{"Requests": 1, "Bytes": 123}},
-		"a request that failed":  {"request", []any{"status", 500, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ServerErrors": 1}},
-		"a wrong request":        {"request", []any{"path", "/v1/upload", "status", 401, "bytes", int64(1)}, map[string]float64{"Requests": 1, "Bytes": 1, "ClientErrors": 1}},
-		"a refused password":     {"login refused", []any{"address", "203.0.113.7", "login", "basic"}, map[string]float64{"LoginsFailed": 1}},
-		"a failed grant":         {"login refused", []any{"login", "password"}, map[string]float64{"LoginsFailed": 1}},
-		"an expired bearer":      {"login refused", []any{"login", "bearer"}, nil},
-		"a notice that was sent": {"notice sent", []any{"ageMs", int64(1500)}, map[string]float64{"NoticesSent": 1, "NoticeSeconds": 1.5}},
-		"a notice that waits":    {"notice not sent yet", []any{"ageMs", int64(90_000)}, map[string]float64{"NoticesDelayed": 1, "NoticeSeconds": 90}},
-		"a notice given up":      {"notice given up", nil, map[string]float64{"NoticesFailed": 1}},
-		"anything else":          {"swept", []any{"status", 500}, nil},
-	} {
-		var out bytes.Buffer
-		slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&out, nil), Stack: "ferry"}).With("id", "1").Info(test.message, test.attrs...)
-		var line map[string]any
-		if err := json.Unmarshal(out.Bytes(), &line); err != nil || line["id"] != "1" {
-			t.Fatalf("%s: the line is %s, %v", name, &out, err)
-		}
-		for metric, want := range test.want {
-			expect.Equal(t, name+": "+metric, line[metric], any(want))
-		}
-		wantDescribed(t, out.Bytes(), test.want)
-	}
-}
-
-// wantDescribed reads the line as CloudWatch does.
-func wantDescribed(t *testing.T, line []byte, want map[string]float64) {
-	t.Helper()
-	var got struct {
-		Stack string
-		AWS   *struct {
-			Timestamp         int64
-			CloudWatchMetrics []struct {
-				Namespace  string
-				Dimensions [][]string
-				Metrics    []struct{ Name, Unit string }
+	const table = `
+		request | path=/v1/upload status=200 bytes=123 | Requests=1 Bytes=123
+		request | status=500 bytes=1 | Requests=1 Bytes=1 ServerErrors=1
+		request | path=/v1/upload status=401 bytes=1 | Requests=1 Bytes=1 ClientErrors=1
+		login refused | address=203.0.113.7 login=basic | LoginsFailed=1
+		login refused | login=password | LoginsFailed=1
+		login refused | login=pin | LoginsFailed=1
+		login refused | login=bearer |
+		notice sent | ageMs=1500 | NoticesSent=1 NoticeSeconds=1.5
+		notice not sent yet | ageMs=90000 | NoticesDelayed=1 NoticeSeconds=90
+		notice given up | | NoticesFailed=1
+		swept | status=500 |`
+	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
+		cells := strings.Split(row, "|")
+		var attrs []any
+		for _, word := range strings.Fields(cells[1]) {
+			name, value, _ := strings.Cut(word, "=")
+			attrs = append(attrs, name, value)
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+				attrs[len(attrs)-1] = n
 			}
-		} `json:"_aws"`
-	}
-	expect.NoErr(t, json.Unmarshal(line, &got))
-	if want == nil {
-		if got.AWS != nil {
-			t.Errorf("the line has metrics: %s", line)
 		}
-		return
-	}
-	if got.AWS == nil || len(got.AWS.CloudWatchMetrics) != 1 || got.Stack != "ferry" || time.Since(time.UnixMilli(got.AWS.Timestamp)).Abs() > time.Minute {
-		t.Fatalf("the line is %s", line)
-	}
-	d := got.AWS.CloudWatchMetrics[0]
-	if d.Namespace != "Ferry" || len(d.Dimensions) != 1 || !slices.Equal(d.Dimensions[0], []string{"Stack"}) || len(d.Metrics) != len(want) {
-		t.Errorf("the description is %+v", d)
-	}
-	for _, m := range d.Metrics {
-		if _, ok := want[m.Name]; !ok || m.Unit == "" {
-			t.Errorf("the metric %+v is described", m)
+		var out bytes.Buffer
+		log := slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&out, nil), Stack: "ferry"}).With("id", "1")
+		log.Info(strings.TrimSpace(cells[0]), attrs...)
+		var line map[string]any
+		expect.NoErr(t, json.Unmarshal(out.Bytes(), &line))
+		expect.Equal(t, row+": the id", line["id"], "1")
+		var metrics []string
+		for _, word := range strings.Fields(cells[2]) {
+			name, value, _ := strings.Cut(word, "=")
+			expect.Equal(t, row+": "+name, fmt.Sprint(line[name]), value)
+			unit := cmp.Or(map[string]string{"Bytes": "Bytes", "NoticeSeconds": "Seconds"}[name], "Count")
+			metrics = append(metrics, fmt.Sprintf(`{"Name":%q,"Unit":%q}`, name, unit))
+		}
+		described := regexp.MustCompile(`"Stack":"ferry","_aws":` + regexp.QuoteMeta(
+			`{"CloudWatchMetrics":[{"Dimensions":[["Stack"]],"Metrics":[`+strings.Join(metrics, ",")+`],"Namespace":"Ferry"}],`) + `"Timestamp":1\d{12}}`)
+		if described.MatchString(out.String()) != (metrics != nil) || (line["_aws"] != nil) != (metrics != nil) {
+			t.Errorf("%s: the line is %s", row, &out)
 		}
 	}
 }
 
-// TestTheRequestIDIsLoggedAtEachStage follows an ID from the gateway's event to the
-// mail: the function's log, the answer, the outbox, the public event, and the logs of
-// relay and email.
+// TestTheRequestIDIsLoggedAtEachStage follows an ID from the gateway's event to the mail: the
+// answer, the outbox, and the logs of upload and email. Those of relay are in package worker.
 func TestTheRequestIDIsLoggedAtEachStage(t *testing.T) {
 	t.Parallel()
 	const id = "JKJaXmPLvHcESHA="
-	ports := boottest.Service(t, map[string]string{"FERRY_EVENTS": "on"})
-	var cloud boottest.Cloud
-	var log bytes.Buffer
-	ports.Log = slog.New(slog.NewJSONHandler(&log, nil))
-	f := lambda.With(ports)
-
-	e := load(t, "upload")
+	ports, cloud, log := counted(t)
+	f, e := lambda.With(ports), load(t, "upload")
 	e.RequestContext.RequestID = id
 	e.MultiValueQueryStringParameters["m"] = []string{"carla@example.com"}
 	delete(e.MultiValueQueryStringParameters, "d")
 	answer := sendTo(t, f, f.Handler(upload.Upload()), e)
-	if got := answer.MultiValueHeaders["X-Request-Id"]; len(got) != 1 || got[0] != id {
-		t.Errorf("the answer's id is %v", got)
+	expect.Equal(t, "the answer's id", answer.MultiValueHeaders["X-Request-Id"], []string{id})
+	logged(t, log, "request", "id", id)
+	for n, err := range notify.Waiting(t.Context(), ports.Table) {
+		expect.NoErr(t, err)
+		carry(t, ports, cloud, notify.Pointer(n.Key(), "mail").Body)
 	}
-	logged(t, &log, "request", "id", id)
+	logged(t, log, "notice sent", "request", id)
+}
 
-	var stream events.DynamoDBEvent
-	var n notify.Notice
-	newest(t, ports.Table, "outbox#", &n)
-	stream.Records = append(stream.Records, inserted(n.Key(), n.LogID, map[string]string{"channel": string(n.Channel)}))
-	var p notify.RecordedEvent
-	newest(t, ports.Table, notify.EventPrefix, &p)
-	stream.Records = append(stream.Records, inserted(p.Key(), p.LogID, map[string]string{"type": string(p.Type), "body": p.Body}))
-	if n.LogID != id || p.LogID != id {
-		t.Errorf("the notice has the request %q, the event %q", n.LogID, p.LogID)
-	}
-	log.Reset()
-	_, err := worker.RelayerHandler(&worker.Worker{Service: ports, Providers: cloud.Providers()})(t.Context(), stream)
-	expect.NoErr(t, err)
-	logged(t, &log, "a record was passed on", "request", id)
-	for _, m := range cloud.Published[notify.EventsTopic] {
-		var body struct{ RequestID string }
-		if err := json.Unmarshal([]byte(m.Body), &body); err != nil || body.RequestID != id {
-			t.Errorf("the event is %s, %v", m.Body, err)
-		}
-	}
-
-	log.Reset()
-	for _, m := range cloud.Published[notify.NoticesTopic] {
-		carry(t, ports, &cloud, m.Body)
-	}
-	logged(t, &log, "notice sent", "request", id)
+// counted returns a service whose log has metrics, and what its functions use besides.
+func counted(t *testing.T) (*service.Service, *boottest.Cloud, *bytes.Buffer) {
+	t.Helper()
+	ports, log := boottest.Service(t, nil), new(bytes.Buffer)
+	ports.Log = slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(log, nil), Stack: "ferry"})
+	return ports, new(boottest.Cloud), log
 }
 
 // TestMetricsComeFromLinesThatAreReallyLogged makes functions log each line that is
 // counted.
 func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 	t.Parallel()
-	ports := boottest.Service(t, nil)
-	var cloud boottest.Cloud
-	var log bytes.Buffer
-	ports.Log = slog.New(&lambda.MetricsHandler{Handler: slog.NewJSONHandler(&log, nil), Stack: "ferry"})
-	f := lambda.With(ports)
-
-	e := load(t, "authlogin")
+	ports, cloud, log := counted(t)
+	f, e := lambda.With(ports), load(t, "authlogin")
 	e.MultiValueHeaders["authorization"] = []string{"Basic YWxpY2U6d3Jvbmc="} // alice:wrong
 	answer := sendTo(t, f, f.Handler(account.Login()), e)
 	for _, name := range []string{lambda.Requests, lambda.ClientErrors} {
-		logged(t, &log, "request", name, 1.0)
+		logged(t, log, "request", name, 1.0)
 	}
-	logged(t, &log, "login refused", lambda.LoginsFailed, 1.0)
-	logged(t, &log, "request", lambda.Bytes, float64(len(answer.Body)))
+	logged(t, log, "login refused", lambda.LoginsFailed, 1.0)
+	logged(t, log, "request", lambda.Bytes, float64(len(answer.Body)))
 
 	broken := lambda.With(service.New(service.Ports{Now: ports.Now, Log: ports.Log}, ports.Settings))
 	log.Reset()
 	sendTo(t, broken, broken.Handler(account.Login()), e)
-	logged(t, &log, "request", lambda.ServerErrors, 1.0)
+	logged(t, log, "request", lambda.ServerErrors, 1.0)
 
 	for _, c := range []struct {
 		err           error
@@ -178,10 +132,10 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		expect.NoErr(t, ports.Table.Write(t.Context(), op))
 		cloud.MailErr = c.err
 		log.Reset()
-		carry(t, ports, &cloud, notify.Pointer(op.Key, "mail").Body)
-		logged(t, &log, c.message, c.name, 1.0)
+		carry(t, ports, cloud, notify.Pointer(op.Key, "mail").Body)
+		logged(t, log, c.message, c.name, 1.0)
 		if c.name != lambda.NoticesFailed && !regexp.MustCompile(`"ageMs":\d+,.*"NoticeSeconds":`).Match(log.Bytes()) {
-			t.Errorf("%s has no age: %s", c.message, &log)
+			t.Errorf("%s has no age: %s", c.message, log)
 		}
 	}
 }
@@ -192,31 +146,6 @@ func carry(t *testing.T, p *service.Service, cloud *boottest.Cloud, body string)
 	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: body}}
 	_, err := worker.CourierHandler(&worker.Worker{Service: p, Providers: cloud.Providers()})(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
 	expect.NoErr(t, err)
-}
-
-// newest returns the newest item of the partitions with a prefix.
-func newest(t *testing.T, all table.Table, prefix string, into any) {
-	t.Helper()
-	var found table.Item
-	err := all.Scan(t.Context(), func(item table.Item) error {
-		if len(item.Key.PK) > len(prefix) && item.Key.PK[:len(prefix)] == prefix && item.Key.SK > found.Key.SK {
-			found = item
-		}
-		return nil
-	})
-	if err != nil || found.Decode(into) != nil {
-		t.Fatalf("nothing is in %s: %v", prefix, err)
-	}
-}
-
-func inserted(key table.Key, request string, image map[string]string) events.DynamoDBEventRecord {
-	r := events.DynamoDBEventRecord{EventName: "INSERT"}
-	r.Change.Keys = map[string]events.DynamoDBAttributeValue{"pk": events.NewStringAttribute(key.PK), "sk": events.NewStringAttribute(key.SK)}
-	r.Change.NewImage = map[string]events.DynamoDBAttributeValue{"request": events.NewStringAttribute(request)}
-	for name, v := range image {
-		r.Change.NewImage[name] = events.NewStringAttribute(v)
-	}
-	return r
 }
 
 // logged fails the test unless there are lines with this message and each has the value.

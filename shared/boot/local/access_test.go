@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -56,76 +57,74 @@ func (l *logged) send(method, path, body string, headers ...string) (status int,
 	return w.Code, lines
 }
 
+// each sends the requests of a table, whose rows are LOGIN USER | REQUEST | HEADER | BODY, and checks the last of the
+// lines that each logs. A dash stands for no login and no user.
+func (l *logged) each(lines int, message, table string, replace ...string) {
+	l.Helper()
+	for row := range strings.SplitSeq(strings.NewReplacer(replace...).Replace(strings.TrimSpace(table)), "\n") {
+		cells := append(strings.Split(row, "|"), "", "")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		method, path, _ := strings.Cut(cells[1], " ")
+		name, value, _ := strings.Cut(cells[2], ": ")
+		status, all := l.send(method, path, cells[3], name, value)
+		if len(all) != lines {
+			l.Errorf("%s answers %d and logs %v", cells[1], status, all)
+			continue
+		}
+		line := all[lines-1]
+		text := func(name string) string {
+			v, _ := line[name].(string)
+			return cmp.Or(v, "-")
+		}
+		_, timed := all[0]["ms"].(float64)
+		if !timed || text("msg") != message || text("address") != "203.0.113.7" || line["id"] != all[0]["id"] ||
+			text("login")+" "+text("user") != strings.Join(strings.Fields(cells[0]), " ") {
+			l.Errorf("%s logs %v", cells[1], all)
+		}
+		if refused := lines == 2; refused && (status != 401 || text("level") != "WARN") {
+			l.Errorf("%s answers %d and logs %v", cells[1], status, line)
+		}
+	}
+}
+
+const form = "Content-Type: application/x-www-form-urlencoded"
+
 func TestTheAccessLogTellsWhoCameFromWhereAndHow(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t)
 	alice := l.As("alice")
 	link := strings.TrimPrefix(alice.Upload("file=x", "abc").LinkURL, l.Root)
 	_, part := session(alice, `{"name":"x","length":3}`)
-	basic, bearer := []string{"Authorization", apitest.Basic("alice", password)}, []string{"Authorization", "Bearer " + alice.Bearer}
-	for _, c := range []struct {
-		login, user        string
-		method, path, body string
-		headers            []string
-	}{
-		{"basic", "alice", "GET", "/v1/download/list", "", basic},
-		{"basic", "alice", "POST", "/v1/auth/login", "", basic},
-		{"bearer", "alice", "GET", "/v1/download/list?limit=1", "", bearer},
-		{"link", "alice", "GET", link, "", nil},
-		{"session", "alice", "PUT", strings.TrimPrefix(part, l.Root), "abc", nil},
-		{"password", "alice", "POST", "/v1/oauth2/token", "grant_type=password&username=alice&password=" + url.QueryEscape(password),
-			[]string{"Content-Type", "application/x-www-form-urlencoded"}},
-		{"", "", "GET", "/v1/health", "", nil},
-		{"", "", "GET", "/nothing?k=secret", "", nil},
-	} {
-		_, lines := l.send(c.method, c.path, c.body, c.headers...)
-		if len(lines) != 1 {
-			t.Errorf("%s %s logs %v", c.method, c.path, lines)
-			continue
-		}
-		line := lines[0]
-		login, _ := line["login"].(string)
-		user, _ := line["user"].(string)
-		if _, timed := line["ms"].(float64); line["msg"] != "request" || line["address"] != "203.0.113.7" || login != c.login || user != c.user || !timed {
-			t.Errorf("%s %s logs %v", c.method, c.path, line)
-		}
-	}
+	l.each(1, "request", `
+		basic alice    | GET /v1/download/list         | Authorization: $basic
+		basic alice    | POST /v1/auth/login           | Authorization: $basic
+		bearer alice   | GET /v1/download/list?limit=1 | Authorization: Bearer $bearer
+		link alice     | GET $link
+		session alice  | PUT $part                     | | abc
+		password alice | POST /v1/oauth2/token         | $form | grant_type=password&username=alice&password=$password
+		- -            | GET /v1/health
+		- -            | GET /nothing?k=secret`,
+		"$basic", apitest.Basic("alice", password), "$bearer", alice.Bearer, "$link", link,
+		"$part", strings.TrimPrefix(part, l.Root), "$form", form, "$password", url.QueryEscape(password))
 }
 
 func TestEachRefusedLoginIsALineOfItsOwn(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t)
+	l.sent = []string{"typed"}
 	_, token, _ := strings.Cut(l.Send("GET /auth/forget?u=alice", "").Want(200).LinkURL, "k=")
-	guess := []string{"Authorization", apitest.Basic("alice", "a wrong password")}
-	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
-	for _, c := range []struct {
-		login, user        string // empty: the line has none
-		method, path, body string
-		headers            []string
-	}{
-		{"basic", "alice", "GET", "/v1/download/list", "", guess},
-		{"basic", "alice", "POST", "/v1/auth/login", "", guess},
-		{"basic", "", "POST", "/v1/auth/login", "", []string{"Authorization", apitest.Basic("a password typed as name", "x")}},
-		{"password", "alice", "POST", "/v1/oauth2/token", "grant_type=password&username=alice&password=wrong", form},
-		{"bearer", "", "GET", "/v1/download/list", "", []string{"Authorization", "Bearer invented"}},
-		{"link", "", "GET", "/v1/download/file?k=invented", "", nil},
-		{"pin", "alice", "POST", "/v1/auth/change", "k=" + token + "&p=00000000", form},
-	} {
-		status, lines := l.send(c.method, c.path, c.body, c.headers...)
-		if len(lines) != 2 || status != 401 {
-			t.Errorf("%s %s answers %d and logs %v", c.method, c.path, status, lines)
-			continue
-		}
-		line := lines[1]
-		user, _ := line["user"].(string)
-		if line["msg"] != "login refused" || line["level"] != "WARN" || line["address"] != "203.0.113.7" || line["login"] != c.login ||
-			user != c.user || line["id"] != lines[0]["id"] {
-			t.Errorf("%s %s logs %v", c.method, c.path, line)
-		}
-		if strings.Contains(l.log.String(), "typed") {
-			t.Errorf("the log shows an unknown name: %s", &l.log)
-		}
-	}
+	l.each(2, "login refused", `
+		basic alice    | GET /v1/download/list | Authorization: $guess
+		basic alice    | POST /v1/auth/login   | Authorization: $guess
+		basic -        | POST /v1/auth/login   | Authorization: $unknown
+		password alice | POST /v1/oauth2/token | $form | grant_type=password&username=alice&password=wrong
+		bearer -       | GET /v1/download/list | Authorization: Bearer invented
+		link -         | GET /v1/download/file?k=invented
+		pin alice      | POST /v1/auth/change  | $form | k=$token&p=00000000`,
+		"$guess", apitest.Basic("alice", "a wrong password"), "$unknown", apitest.Basic("a password typed as name", "x"),
+		"$form", form, "$token", token)
 	_, lines := l.send("PUT", "/v1/upload?file=x", "abc", "Authorization", apitest.Basic("alice", password), "Repr-Digest", "sha-256=:AAAA:")
 	expect.Equal(t, "lines of a request that is refused after the login", len(lines), 1)
 	for i := range 10 {

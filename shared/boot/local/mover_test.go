@@ -15,31 +15,29 @@ import (
 	"ferry/shared/users"
 )
 
-// gate holds copies up until it is opened.
-type gate struct {
+// copies is a store that copies once first has returned nil.
+type copies struct {
 	blob.Store
-	open chan struct{}
+	first func(context.Context) error
 }
 
-func (g gate) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
-	select {
-	case <-g.open:
-	case <-ctx.Done():
-		return ctx.Err()
+func (s copies) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+	if err := s.first(ctx); err != nil {
+		return err
 	}
-	return g.Store.Copy(ctx, from, fromKey, to, toKey)
+	return s.Store.Copy(ctx, from, fromKey, to, toKey)
 }
 
-// deleting returns a service with one mover and a changed store, and the last of the files that
-// its user has stored and deleted.
-func deleting(t *testing.T, dir string, n int64, change func(blob.Store) blob.Store) (*local.Service, files.File) {
+// deleting returns a service with one mover, which calls first before each copy, and the last of the
+// files that its user has stored and deleted.
+func deleting(t *testing.T, dir string, n int64, first func(context.Context) error) (*local.Service, files.File) {
 	t.Helper()
 	d, err := local.Open(dir, local.Options{NoSync: true})
 	expect.NoErr(t, err)
 	t.Cleanup(func() { expect.NoErr(t, d.Close()) })
 	alice := users.User{Name: "alice", State: users.Active}
 	expect.NoErr(t, (&users.Service{Table: d.Ports.Table, Now: d.Ports.Now}).Add(t.Context(), alice))
-	d.Ports.Blobs = change(d.Ports.Blobs)
+	d.Ports.Blobs = copies{d.Ports.Blobs, first}
 	s, err := local.NewService(d.Ports, service.Settings{Movers: 1}, local.ServiceOptions{From: "ferry@example.com"})
 	expect.NoErr(t, err)
 	up, err := s.Files().Begin(t.Context(), "alice", files.By{User: "alice"}, n, files.Sending{})
@@ -67,8 +65,14 @@ func TestADeletionDoesNotWaitForTheBytes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				g := gate{open: make(chan struct{})}
-				s, _ := deleting(t, dir, 3, func(store blob.Store) blob.Store { g.Store = store; return g })
+				open := make(chan struct{})
+				s, _ := deleting(t, dir, 3, func(ctx context.Context) error {
+					select {
+					case <-open:
+					case <-ctx.Done():
+					}
+					return ctx.Err()
+				})
 				running, end := context.WithCancel(t.Context())
 				ended := make(chan struct{})
 				go func() {
@@ -80,13 +84,13 @@ func TestADeletionDoesNotWaitForTheBytes(t *testing.T) {
 					close(ended)
 				}()
 				if moved == 2 {
-					close(g.open)
+					close(open)
 					synctest.Wait()
 				}
 				end()
 				<-ended
 				if moved == 3 {
-					close(g.open)
+					close(open)
 				}
 				if r, err := s.Sweep(t.Context()); err != nil || r.Moved != moved {
 					t.Errorf("the sweep reported %+v, %v; %d were left to it", r, err, moved)
@@ -101,26 +105,17 @@ func TestAMoverThatHangsTriesAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		var hung *hangs
-		s, deleted := deleting(t, dir, 1, func(store blob.Store) blob.Store { hung = &hangs{Store: store}; return hung })
+		tries := 0
+		s, deleted := deleting(t, dir, 1, func(ctx context.Context) error {
+			if tries++; tries == 1 {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
 		time.Sleep(time.Hour)
 		s.EndMoves()
-		if _, err := hung.Store.Open(t.Context(), blob.Backup, deleted.Blob); err != nil || hung.tries != 2 {
-			t.Errorf("after %d tries: %v", hung.tries, err)
+		if _, err := s.Blobs.Open(t.Context(), blob.Backup, deleted.Blob); err != nil || tries != 2 {
+			t.Errorf("after %d tries: %v", tries, err)
 		}
 	})
-}
-
-// hangs is a store whose first copy ends with its context.
-type hangs struct {
-	blob.Store
-	tries int
-}
-
-func (h *hangs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
-	if h.tries++; h.tries == 1 {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	return h.Store.Copy(ctx, from, fromKey, to, toKey)
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"ferry/shared/files"
 )
 
@@ -15,16 +17,16 @@ const moveTime, moveTries = 10 * time.Minute, 100
 
 // movers move the bytes of files in the background.
 type movers struct {
-	busy   chan struct{} // full if all movers are busy
 	log    *slog.Logger
-	mu     sync.Mutex // held to begin a move, and to end all moves
-	moving sync.WaitGroup
+	mu     sync.Mutex      // held to begin a move, and to end all moves
+	moving errgroup.Group  // of as many as there are movers
 	ending context.Context // done when the movers must stop
 	stop   func()
 }
 
 func newMovers(n int, log *slog.Logger) *movers {
-	m := &movers{busy: make(chan struct{}, n), log: log}
+	m := &movers{log: log}
+	m.moving.SetLimit(n)
 	m.ending, m.stop = context.WithCancel(context.Background())
 	return m
 }
@@ -36,13 +38,7 @@ func (m *movers) move(_ context.Context, s *files.Service, owner string, id int6
 	if m.ending.Err() != nil {
 		return errors.New("the service is shutting down")
 	}
-	select {
-	case m.busy <- struct{}{}:
-	default:
-		return errors.New("all movers are busy")
-	}
-	m.moving.Go(func() {
-		defer func() { <-m.busy }()
+	begun := m.moving.TryGo(func() error {
 		var err error
 		for try, late := 0, true; try < moveTries && late; try++ {
 			ctx, cancel := context.WithTimeout(m.ending, moveTime)
@@ -53,7 +49,11 @@ func (m *movers) move(_ context.Context, s *files.Service, owner string, id int6
 		if err != nil {
 			m.log.Error("the bytes of a file could not be moved", "owner", owner, "id", id, "error", err.Error())
 		}
+		return nil
 	})
+	if !begun {
+		return errors.New("all movers are busy")
+	}
 	return nil
 }
 
@@ -61,5 +61,5 @@ func (m *movers) end() {
 	m.mu.Lock()
 	m.stop()
 	m.mu.Unlock()
-	m.moving.Wait()
+	_ = m.moving.Wait() // what fails is logged
 }

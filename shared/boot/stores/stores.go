@@ -4,6 +4,7 @@
 package stores
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -39,10 +40,7 @@ func (at Place) getenv(variable string) string {
 		"FERRY_TABLE": at.Table, "FERRY_FILES_BUCKET": at.FilesBucket,
 		"FERRY_BACKUP_BUCKET": at.BackupBucket, "FERRY_KEY_PARAMETER": at.KeyParameter,
 	}[variable]
-	if name != "" {
-		return name
-	}
-	return os.Getenv(variable)
+	return cmp.Or(name, os.Getenv(variable))
 }
 
 // Need is what a command uses besides the table. In AWS nothing else is opened, as the command may
@@ -59,7 +57,6 @@ const (
 type Stores struct {
 	service.Ports
 	beside *sqlite.DB // the table in the folder; nil if the table is elsewhere
-	remote []lambda.Opener
 }
 
 // Open opens the ports at a place.
@@ -68,16 +65,10 @@ func Open(ctx context.Context, at Place, o local.Options, needs ...Need) (*Store
 	if err != nil {
 		return nil, err
 	}
-	s, folder := &Stores{Ports: p}, local.NewFolder(at.Dir, o)
-	err = s.openTable(at, folder)
-	if err == nil {
-		err = s.openFiles(at, folder, needs)
-	}
-	if err == nil {
-		err = s.openKey(at, folder, needs)
-	}
-	if err == nil {
-		err = s.openRemote(ctx, at)
+	s := &Stores{Ports: p}
+	remote, err := s.openFolder(at, local.NewFolder(at.Dir, o), needs)
+	if err == nil && len(remote) > 0 {
+		err = s.openRemote(ctx, at, remote)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -93,54 +84,42 @@ func (s *Stores) Close() error {
 	return s.beside.Close()
 }
 
-func (s *Stores) openTable(at Place, folder *local.Folder) (err error) {
+// openFolder opens what is in the folder. It returns openers of what else is needed.
+func (s *Stores) openFolder(at Place, folder *local.Folder, needs []Need) (remote []lambda.Opener, err error) {
 	if at.inFolder(at.Table) {
-		s.beside, err = folder.Table()
+		if s.beside, err = folder.Table(); err != nil {
+			return nil, err
+		}
 		s.Table = s.beside
-		return err
+	} else {
+		remote = append(remote, lambda.Table(dynamo.Open))
+		s.CountWait = lambda.CountWait
 	}
-	s.remote = append(s.remote, lambda.Table(dynamo.Open))
-	s.CountWait = lambda.CountWait
-	return nil
-}
-
-func (s *Stores) openFiles(at Place, folder *local.Folder, needs []Need) error {
 	if at.inFolder(at.FilesBucket + at.BackupBucket) {
 		store, err := folder.Disk(s.beside)
-		if err == nil {
-			local.UseDisk(&s.Ports, store)
+		if err != nil {
+			return nil, err
 		}
-		return err
+		local.UseDisk(&s.Ports, store)
+	} else if slices.Contains(needs, Files) {
+		remote = append(remote, lambda.Blobs(s3.Open))
 	}
-	if slices.Contains(needs, Files) {
-		s.remote = append(s.remote, lambda.Blobs(s3.Open))
-	}
-	return nil
-}
-
-func (s *Stores) openKey(at Place, folder *local.Folder, needs []Need) (err error) {
 	if at.inFolder(at.KeyParameter) {
 		s.Key, err = folder.Key()
-		return err
+	} else if slices.Contains(needs, Key) {
+		remote = append(remote, lambda.LinkKey)
 	}
-	if slices.Contains(needs, Key) {
-		s.remote = append(s.remote, lambda.LinkKey)
-	}
-	return nil
+	return remote, err
 }
 
-// openRemote opens what is in AWS.
-func (s *Stores) openRemote(ctx context.Context, at Place) error {
-	if len(s.remote) == 0 {
-		return nil
-	}
+func (s *Stores) openRemote(ctx context.Context, at Place, remote []lambda.Opener) error {
 	cfg, err := at.AWS(ctx)
 	if err != nil {
 		return err
 	}
 	set := service.Settings{BackupClass: at.BackupClass}
 	cloud := &lambda.Cloud{Config: cfg, Getenv: at.getenv, Settings: set}
-	if err := cloud.Open(&s.Ports, s.remote...); err != nil {
+	if err := cloud.Open(&s.Ports, remote...); err != nil {
 		return err
 	}
 	return cloud.Begin(ctx)

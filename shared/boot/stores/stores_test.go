@@ -2,6 +2,8 @@ package stores_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,6 +66,18 @@ func TestOnlyWhatIsNeededOfAStackMustHaveAName(t *testing.T) {
 	for _, name := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET", "FERRY_KEY_PARAMETER"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("%s is missing: %v", name, err)
+		}
+	}
+}
+
+func TestAFolderThatIsAFileIsRefusedByTheTableAndByTheFiles(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	expect.NoErr(t, os.WriteFile(file, nil, 0o600))
+	for _, table := range []string{"", "table"} {
+		at := stores.Place{Dir: file, Table: table, AWS: inAWS}
+		if _, err := stores.Open(t.Context(), at, local.Options{}, stores.Files); err == nil {
+			t.Errorf("with the table %q it is opened", table)
 		}
 	}
 }

@@ -97,11 +97,12 @@ func TestEachFunctionHandlesItsQueueEvent(t *testing.T) {
 	}
 }
 
-func TestEachChannelHasItsProvider(t *testing.T) {
+func TestEachChannelHasItsProviderAndAMessageThatPointsToNothingIsDropped(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
+	nothing := events.SQSMessage{MessageId: "0", Body: `{"pk":"user#alice","sk":"user"}`}
 	mail, text := p.notice("a", files.Mail, "ann@example.com"), p.notice("b", files.SMS, "+393331234567")
-	expect.Equal(t, "what must come again", p.handle(t.Context(), message("1", mail), message("2", text)), nil)
+	expect.Equal(t, "what must come again", p.handle(t.Context(), nothing, message("1", mail), message("2", text)), nil)
 	if len(p.cloud.Mails) != 1 || p.cloud.Mails[0].To != "ann@example.com" || len(p.cloud.Texts) != 1 || p.cloud.Texts[0].To != "+393331234567" {
 		t.Errorf("sent were %v and %v", p.cloud.Mails, p.cloud.Texts)
 	}
@@ -118,17 +119,11 @@ func TestAFailureHidesTheMessageUntilTheRetry(t *testing.T) {
 	if wait := p.cloud.Delayed["receipt-1"]; wait <= 0 || wait > time.Second {
 		t.Errorf("it is hidden for %v", wait)
 	}
+	p.cloud.QueueErr = errors.New("no queue")
+	expect.Equal(t, "what must come again without the queue", p.handle(t.Context(), message("1", key)), []string{"1"})
 	p.ahead, p.cloud.MailErr = time.Second, nil
 	expect.Equal(t, "what must come again then", p.handle(t.Context(), message("1", key)), nil)
 	expect.Equal(t, "the notice", p.state(key), notify.Sent)
-}
-
-func TestAMessageThatPointsToNothingIsDropped(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	if again := p.handle(t.Context(), events.SQSMessage{MessageId: "1", Body: `{"pk":"user#alice","sk":"user"}`}, events.SQSMessage{MessageId: "2"}); again != nil {
-		t.Errorf("these must come again: %v", again)
-	}
 }
 
 func TestANoticeWithoutEnoughTimeLeftComesAgainAtOnce(t *testing.T) {
@@ -140,15 +135,6 @@ func TestANoticeWithoutEnoughTimeLeftComesAgainAtOnce(t *testing.T) {
 	if wait, ok := p.cloud.Delayed["receipt-1"]; len(again) != 1 || !ok || wait != 0 || len(p.cloud.Mails) != 0 {
 		t.Errorf("these must come again: %v after %v, and %v were sent", again, p.cloud.Delayed, p.cloud.Mails)
 	}
-}
-
-func TestNothingIsLostIfTheQueueDoesNotAnswer(t *testing.T) {
-	t.Parallel()
-	p := begin(t)
-	p.cloud.MailErr, p.cloud.QueueErr = errors.New("down"), errors.New("no queue")
-	key := p.notice("a", files.Mail, "ann@example.com")
-	expect.Equal(t, "what must come again", p.handle(t.Context(), message("1", key)), []string{"1"})
-	expect.Equal(t, "the notice", p.state(key), notify.Queued)
 }
 
 // code puts a code for a password into the outbox, and returns the topic's event about it.

@@ -116,18 +116,15 @@ func TestAKeyIsNeverReplaced(t *testing.T) {
 		"ParameterAlreadyExists:http://internal.amazon.com/coral/com.amazonaws.ssm/": cfn.RequestCreate,
 		"#ParameterAlreadyExists": cfn.RequestUpdate, "no error on delete": cfn.RequestDelete,
 	} {
-		t.Run(exists, func(t *testing.T) {
-			t.Parallel()
-			s, handle := keySetup(bytesOf(7))
-			s.values["/ferry/stack/link-key"], s.exists = "the old one", exists
-			id, _, err := handle(t.Context(), keyEvent(t, kind))
-			if err != nil || id != "/ferry/stack/link-key" || s.values["/ferry/stack/link-key"] != "the old one" {
-				t.Errorf("id %q, value %q, %v", id, s.values["/ferry/stack/link-key"], err)
-			}
-			if kind == cfn.RequestDelete && slices.Contains(s.actions, "PutParameter") {
-				t.Errorf("the calls are %v", s.actions)
-			}
-		})
+		s, handle := keySetup(bytesOf(7))
+		s.values["/ferry/stack/link-key"], s.exists = "the old one", exists
+		id, _, err := handle(t.Context(), keyEvent(t, kind))
+		if err != nil || id != "/ferry/stack/link-key" || s.values[id] != "the old one" {
+			t.Errorf("%s: id %q, value %q, %v", exists, id, s.values[id], err)
+		}
+		if kind == cfn.RequestDelete && slices.Contains(s.actions, "PutParameter") {
+			t.Errorf("the calls are %v", s.actions)
+		}
 	}
 }
 

@@ -66,28 +66,23 @@ type Worker struct {
 func Run[Handler any](handler func(*Worker) Handler, b Backends, ports ...lambda.Opener) {
 	var with Providers
 	f := lambda.Open(os.Getenv, append(ports, with.Opener(b))...)
-	awslambda.Start(&program{Function: f, handler: func(s *service.Service) awslambda.Handler {
-		return awslambda.NewHandler(handler(&Worker{s, with}))
-	}})
+	var once sync.Once
+	var made awslambda.Handler // at the first event for which there is a service
+	awslambda.Start(program(func(ctx context.Context, event []byte) ([]byte, error) {
+		s, err := f.Service(ctx)
+		if err != nil {
+			return nil, err
+		}
+		once.Do(func() { made = awslambda.NewHandler(handler(&Worker{s, with})) })
+		return made.Invoke(ctx, event)
+	}))
 }
 
-// program makes its handler at the first event for which there is a service.
-type program struct {
-	*lambda.Function
-	handler func(*service.Service) awslambda.Handler
-	once    sync.Once
-	made    awslambda.Handler
-}
+// program is an awslambda.Handler.
+type program func(ctx context.Context, event []byte) ([]byte, error)
 
 // Invoke implements awslambda.Handler.
-func (p *program) Invoke(ctx context.Context, event []byte) ([]byte, error) {
-	s, err := p.Service(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p.once.Do(func() { p.made = p.handler(s) })
-	return p.made.Invoke(ctx, event)
-}
+func (p program) Invoke(ctx context.Context, event []byte) ([]byte, error) { return p(ctx, event) }
 
 // Opener returns an opener of what is not a service's port.
 func (w *Providers) Opener(b Backends) lambda.Opener {
