@@ -20,6 +20,7 @@ func (b *bench) bundles() []measurement {
 		{"bundles", "ferry up of 1,000 files of 4 KiB, against --each, 16 at once", "1/s", ">= 10", b.rounds, 0, b.smallBundle},
 		{"bundles", large("ferry up of a bundle of %d MiB, against one file"), "MB/s", ">= 0.80", b.rounds, 0, b.largeBundle},
 		{"bundles", large("ferry get that unpacks %d MiB, against its upload"), "MB/s", ">= 0.70", b.rounds, 0, b.unpack},
+		{"visitors", "first page of a bundle of 10,000 entries, 20 at once after a start, against 400 MiB", "s", "<= 1.60", b.rounds, 0, b.visitors},
 	}
 }
 
@@ -112,5 +113,24 @@ func (b *bench) unpack(s *subject) {
 	s.op = func() float64 {
 		check(os.RemoveAll(to))
 		return s.timed(megabytes(b.large), s.ferry(b, "get", s.link(), "-o", to))
+	}
+}
+
+// visitors opens the page of a large bundle in several browsers at once, on a server that has just
+// started. The control's garbage collector may use 400 MiB.
+func (b *bench) visitors(s *subject) {
+	const entries, visitors = 10_000, 20
+	var env []string
+	if s.name == control {
+		s.name, s.tool, env = "400 MiB", filepath.Join(b.dir, "ferry"), []string{"GOMEMLIMIT=400MiB"}
+	}
+	b.serve(s, "off", env...)
+	s.login()
+	s.bundle(entries, "a folder/and another one/file number %d.txt")
+	_, token, _ := strings.Cut(s.link(), "k=")
+	page := s.root() + "l?k=" + token
+	s.op = func() float64 {
+		s.restart()
+		return visitors / s.load(visitors, visitors, "GET", page, nil, "")
 	}
 }

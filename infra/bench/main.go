@@ -32,7 +32,7 @@ func main() {
 	}
 	b := &bench{rounds: 5, large: 1 << 30, requests: 3000, area: 100_000}
 	quick := flag.Bool("quick", false, "smaller files and fewer rounds: shows that it works, but measures little")
-	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, bundles, pages, start")
+	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, bundles, visitors, pages, start")
 	old := flag.String("old", "", "another ferry binary to measure in the same rounds")
 	flag.Parse()
 	if *quick {

@@ -84,6 +84,16 @@ func (b *bench) serve(s *subject, sync string, env ...string) {
 	s.start(addr)
 }
 
+// restart ends a server and starts it again, so that nothing is cached.
+func (p *process) restart() {
+	check(p.Process.Signal(syscall.SIGTERM))
+	check(p.Wait())
+	env := p.Env
+	p.Cmd = exec.Command(p.Path, p.Args[1:]...)
+	p.Env = env
+	p.start(strings.TrimSuffix(strings.TrimPrefix(p.url, "http://"), "/v1"))
+}
+
 // start starts a server and waits until it listens.
 func (p *process) start(addr string) {
 	p.Stderr, p.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
