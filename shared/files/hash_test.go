@@ -24,11 +24,9 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
 			service := func() *files.Service {
-				p := c.Service
-				return files.New(files.Config{
-					Table: p.Table, Key: p.Key, Random: p.Random, Now: p.Now,
-					Blobs: p.Blobs, Parts: p.Parts, Users: p.Users(), Outbox: p.Outbox(), Links: p.Links(), HashStep: 2 << 20,
-				})
+				config := c.Service.Files().Config
+				config.HashStep = 2 << 20
+				return files.New(config)
 			}
 			sess, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: stated}, nil)
 			c.must(err)

@@ -1,7 +1,6 @@
 package files_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -111,8 +110,8 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, all := newChecked(t)
-			f, service := all[2], s.Service.Files()
+			s := newChecked(t)
+			f, service := s.sent, s.Service.Files()
 			objects := len(s.Objects(blob.Backup))
 			c.before(s, f)
 			from, put := []string(nil), store(s, "abc")
@@ -138,43 +137,10 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 	}
 }
 
-// newKeyCaller starts a service with some files, whose link key the test may change.
-func newKeyCaller(t *testing.T, files int) caller {
-	t.Helper()
-	c := newCaller(t)
-	c.InProcess("it changes the key of all links")
-	c.caller().Fill(files)
-	return c
-}
-
 func (c caller) revoke() {
 	c.Helper()
 	c.Clock.Advance(time.Minute)
 	c.must(failure(c.Data.Ports.Key.Rotate(c.Context(), c.Data.Ports.Table, c.Data.Ports.Random, 1)))
-}
-
-// overtaking runs a renewal when something else has read a file's record, and is about to
-// make the file invisible or to renew its links too.
-type overtaking struct {
-	table.Table
-	once  sync.Once
-	other func()
-}
-
-func (o *overtaking) Write(ctx context.Context, ops ...table.Op) error {
-	if ops[0].Kind == table.KindDelete {
-		o.once.Do(o.other)
-	}
-	return o.Table.Write(ctx, ops...)
-}
-
-// overtaken returns the caller's domain, into which a renewal comes once.
-func (c caller) overtaken() *files.Service {
-	return c.service(&overtaking{Table: c.Data.Table, other: func() {
-		if n, err := c.Service.Links().Renew(c.Context(), 1); n != 1 || err != nil {
-			c.Errorf("%d files have new links: %v", n, err)
-		}
-	}})
 }
 
 func failure[T any](_ T, err error) error { return err }
@@ -201,12 +167,18 @@ func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := newKeyCaller(t, 1)
+			c := newCaller(t)
+			c.caller().Fill(1)
 			if k.area == blob.Backup {
 				c.ask("DELETE /files/1")
 			}
 			c.revoke()
-			c.must(k.do(c, c.overtaken()))
+			s, _ := c.meanwhile(func() {
+				if n, err := c.Service.Links().Renew(t.Context(), 1); n != 1 || err != nil {
+					t.Errorf("%d files have new links: %v", n, err)
+				}
+			}, 0)
+			c.must(k.do(c, s))
 			c.wantConsistent(k.left)
 			for _, f := range c.stored() {
 				if text := c.read(f.Area, 1); f.Key != 2 || f.Area == k.area || text != "x" {
@@ -221,7 +193,8 @@ func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 func TestMovesBesideARenewalLeaveNoLinkBehind(t *testing.T) {
 	t.Parallel()
 	const n = 60
-	c := newKeyCaller(t, n)
+	c := newCaller(t)
+	c.caller().Fill(n)
 	c.revoke()
 	s, owner := c.Service.Files(), c.user()
 	var all sync.WaitGroup
@@ -247,7 +220,8 @@ func TestMovesBesideARenewalLeaveNoLinkBehind(t *testing.T) {
 
 func TestAFileThatChangesAllTheTimeIsBusy(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t, 1)
+	c := newCaller(t)
+	c.caller().Fill(1)
 	tries := 0
 	c.Calls.Before("table.Write", func() error {
 		tries++

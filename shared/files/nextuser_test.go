@@ -1,9 +1,7 @@
 package files_test
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -79,18 +77,6 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 	third.sweep(time.Hour)
 	wantOnlyOwn("after a sweep")
 	third.wantConsistent(1)
-}
-
-func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
-	t.Parallel()
-	first := newCaller(t)
-	u := first.beginUpload("content")
-	second := first.replaceUser()
-	second.must(failure(u.Commit(t.Context(), 0)))
-	second.Clock.Advance(31 * 24 * time.Hour)
-	second.sweep(time.Hour)
-	second.wantConsistent(0)
-	expect.Equal(t, "items in the backup area", len(second.Partitions("backup#")), 0)
 }
 
 // TestSweepKeepsFilesOfUserAddedDuringIt replaces a user after a sweep has read
@@ -179,29 +165,6 @@ func TestNoRoomIsUsedForRemovedUser(t *testing.T) {
 			c.wantConsistent(0)
 		})
 	}
-}
-
-// TestBodyOutlivingItsUserIsNotStoredForTheNext replaces a user while the body of
-// that user's request is read.
-func TestBodyOutlivingItsUserIsNotStoredForTheNext(t *testing.T) {
-	t.Parallel()
-	first := newCaller(t)
-	var second caller
-	body := io.MultiReader(strings.NewReader("con"), readHook(func() { second = first.replaceUser() }), strings.NewReader("tent"))
-	first.upload("file=a", body, 7)
-	list := second.caller().Ask("GET /download/list", "").Want(200)
-	expect.Equal(t, "files of the next user", len(list.Files), 0)
-	second.Clock.Advance(31 * day)
-	second.must(failure(second.Service.Sweep(context.WithoutCancel(t.Context()))))
-	second.wantConsistent(0)
-}
-
-// readHook is an empty reader that calls a function when it is read.
-type readHook func()
-
-func (r readHook) Read([]byte) (int, error) {
-	r()
-	return 0, io.EOF
 }
 
 func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {

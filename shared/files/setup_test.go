@@ -34,13 +34,8 @@ type caller struct {
 // newCaller starts a service and logs in its one user, alice.
 func newCaller(t *testing.T, change ...func(*users.User)) caller {
 	t.Helper()
-	return callerOf(apitest.New(t), change...)
-}
-
-func callerOf(s *apitest.Server, change ...func(*users.User)) caller {
-	s.Helper()
-	s.AddUser("alice", password, change...)
-	return caller{server{Server: s}, "alice", s.Login("alice", password)}
+	a := apitest.New(t).Add("alice", change...)
+	return caller{server{Server: a.Server}, a.Name, a.Bearer}
 }
 
 func (c caller) caller() apitest.Caller {
