@@ -42,6 +42,16 @@ func (c caller) user() users.User {
 	return u
 }
 
+// overtake runs f before the next call of this name.
+func (c caller) overtake(call string, f func()) {
+	c.Helper()
+	c.Calls.Before(call, func() error {
+		c.Calls.Before(call, nil)
+		f()
+		return nil
+	})
+}
+
 // find returns the file's own link, as s finds it.
 func (c caller) find(s *links.Service, f files.File) links.Link {
 	c.Helper()
