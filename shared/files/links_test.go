@@ -173,12 +173,12 @@ func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 				c.ask("DELETE /files/1")
 			}
 			c.revoke()
-			s, _ := c.meanwhile(func() {
+			c.overtake(func() {
 				if n, err := c.Service.Links().Renew(t.Context(), 1); n != 1 || err != nil {
 					t.Errorf("%d files have new links: %v", n, err)
 				}
-			}, 0)
-			c.must(k.do(c, s))
+			})
+			c.must(k.do(c, c.Service.Files()))
 			c.wantConsistent(k.left)
 			for _, f := range c.stored() {
 				if text := c.read(f.Area, 1); f.Key != 2 || f.Area == k.area || text != "x" {

@@ -30,15 +30,10 @@ func (c caller) replaceUser(change ...func(*users.User)) caller {
 	return caller{c.server, c.name, c.Login(c.name, password)}
 }
 
+// beginUpload stores the bytes of an upload, but does not commit it.
 func (c caller) beginUpload(content string) *files.Upload {
 	c.Helper()
-	return c.beginAt(c.Service.Files(), content)
-}
-
-// beginAt stores the bytes of an upload, but does not commit it.
-func (c caller) beginAt(s *files.Service, content string) *files.Upload {
-	c.Helper()
-	u, err := s.Begin(c.Context(), c.name, c.by(), int64(len(content)), files.Sending{})
+	u, err := c.Service.Files().Begin(c.Context(), c.name, c.by(), int64(len(content)), files.Sending{})
 	c.must(err)
 	c.must(u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))}))
 	return u
@@ -61,7 +56,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 			t.Errorf("the upload of %s got %+v, %v", of, page, err)
 		}
 	}
-	third.must(third.give(100, nothing)) // so that the use is kept
+	third.must(third.give(100)) // so that the use is kept
 	wantOnlyOwn := func(when string) {
 		t.Helper()
 		if all := third.stored(); len(all) != 1 || all[0].Name != "own" {
@@ -137,34 +132,6 @@ func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
 	_, err = second.Service.Files().Delete(t.Context(), before, second.user().LastFile)
 	expect.Fault(t, "the deletion", err, fault.NotFound)
 	second.wantConsistent(1)
-}
-
-// TestNoRoomIsUsedForRemovedUser removes or replaces the owner after an upload has its
-// id and before its commit.
-func TestNoRoomIsUsedForRemovedUser(t *testing.T) {
-	t.Parallel()
-	for what, meanwhile := range map[string]func(caller){
-		"the owner is removed":  caller.remove,
-		"the owner is replaced": func(c caller) { c.replaceUser(quota(100)) },
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c := newCaller(t, quota(100))
-			c.Calls.Before("table.Write", func() error {
-				c.Calls.Before("table.Write", nil)
-				meanwhile(c)
-				return nil
-			})
-			if w := c.upload("file=a", unsized(60), 60); w.Code < 400 {
-				t.Errorf("the upload got status %d, want an error", w.Code)
-			}
-			if what == "the owner is removed" {
-				c.AddUser("alice", password, quota(100)) // the name is free
-			}
-			c.wantUsed(what, 0)
-			c.wantConsistent(0)
-		})
-	}
 }
 
 func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
