@@ -173,7 +173,7 @@ func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 				c.ask("DELETE /files/1")
 			}
 			c.revoke()
-			c.overtake(func() {
+			c.Calls.Once("table.Write", func() {
 				if n, err := c.Service.Links().Renew(t.Context(), 1); n != 1 || err != nil {
 					t.Errorf("%d files have new links: %v", n, err)
 				}

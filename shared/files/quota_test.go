@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/service"
@@ -127,7 +128,7 @@ func (r *room) change(verb, what, step string) error {
 		r.Clock.Advance(span)
 		return err
 	case "meanwhile":
-		r.overtake(func() { r.tell(strings.ReplaceAll(strings.TrimPrefix(step, "meanwhile "), ", ", "\n"), r.do) })
+		r.Calls.Once("table.Write", func() { apitest.Tell(r, strings.ReplaceAll(strings.TrimPrefix(step, "meanwhile "), ", ", "\n"), r.do) })
 	default:
 		r.Fatalf("there is no step %s", step)
 	}
@@ -153,21 +154,21 @@ func TestAQuotaIsKept(t *testing.T) {
 	for what, script := range map[string]string{
 		"by uploads that state their length, and by others": `
 			quota 100
-			upload a 101 > exceed the quota: 100 bytes are left
-			stream a 101 > exceed the quota: 100 bytes are left
+			upload a 101 > 413 exceed the quota: 100 bytes are left
+			stream a 101 > 413 exceed the quota: 100 bytes are left
 			upload a 60
-			upload b 41 > exceed the quota: 40 bytes are left
-			stream b 1000 > exceed the quota: 40 bytes are left
+			upload b 41 > 413 exceed the quota: 40 bytes are left
+			stream b 1000 > 413 exceed the quota: 40 bytes are left
 			stream b 30
 			begin c 6
-			cut c 5 > the body's length is not the stated one
+			cut c 5 > 400 the body's length is not the stated one
 			abort c
 			used > 90: 90 in 2 files, 0 reserved
 			stream c 10
 			upload empty 0
 			stream empty 0
-			upload d 1 > exceed the quota: 0 bytes are left
-			stream d 1 > exceed the quota: 0 bytes are left
+			upload d 1 > 413 exceed the quota: 0 bytes are left
+			stream d 1 > 413 exceed the quota: 0 bytes are left
 			used > 100: 100 in 5 files, 0 reserved`,
 		"by several files together": `
 			quota 1000
@@ -178,7 +179,7 @@ func TestAQuotaIsKept(t *testing.T) {
 			commit a
 			begin b -1
 			add b 400
-			add b 400 > exceed the quota: 700 bytes are left
+			add b 400 > 413 exceed the quota: 700 bytes are left
 			abort b
 			begin c -1
 			add c 300
@@ -191,21 +192,21 @@ func TestAQuotaIsKept(t *testing.T) {
 			used > 0: 0 in 0 files, 0 reserved
 			upload a 10
 			add slow 7
-			commit slow > other uploads took the room meanwhile, or the user was removed
+			commit slow > 413 other uploads took the room meanwhile, or the user was removed
 			used > 10: 10 in 1 files, 0 reserved`,
 		"by a slow upload of unknown length": `
 			quota 10
 			begin slow -1 bob
 			upload a 10
 			add slow 7
-			commit slow > other uploads took the room meanwhile
+			commit slow > 413 other uploads took the room meanwhile
 			used > 10: 10 in 1 files, 0 reserved`,
 		"by files until they are purged": `
 			quota 100
 			upload a 60
 			delete 1
 			restore 1
-			upload b 41 > exceed the quota
+			upload b 41 > 413 exceed the quota
 			delete 1
 			used > 60: 60 in 1 files, 0 reserved
 			purge 1
@@ -221,8 +222,8 @@ func TestAQuotaIsKept(t *testing.T) {
 		"by others, who do not learn how much room is left": `
 			quota 100
 			upload a 63
-			upload b 50 bob > the destination user has no room for this
-			stream b 50 bob > the destination user has no room for this
+			upload b 50 bob > 413 the destination user has no room for this
+			stream b 50 bob > 413 the destination user has no room for this
 			upload b 37 bob
 			used > 100: 100 in 2 files, 0 reserved`,
 		"and a later user of the name is not charged for an earlier one": `
@@ -236,7 +237,7 @@ func TestAQuotaIsKept(t *testing.T) {
 			remove
 			return
 			quota 50
-			commit slow > or the user was removed
+			commit slow > 413 or the user was removed
 			wait 25h
 			sweep
 			used > 0: 0 in 0 files, 0 reserved`,
@@ -245,7 +246,7 @@ func TestAQuotaIsKept(t *testing.T) {
 			begin a 60
 			add a 60
 			meanwhile remove
-			commit a > or the user was removed
+			commit a > 413 or the user was removed
 			return
 			quota 100
 			used > 0: 0 in 0 files, 0 reserved`,
@@ -254,7 +255,7 @@ func TestAQuotaIsKept(t *testing.T) {
 			begin a 60
 			add a 60
 			meanwhile remove, return, quota 100
-			commit a > or the user was removed
+			commit a > 413 or the user was removed
 			used > 0: 0 in 0 files, 0 reserved`,
 		"that comes later, and knows what is there": `
 			upload a 60
@@ -262,20 +263,20 @@ func TestAQuotaIsKept(t *testing.T) {
 			session s 4
 			delete 1
 			meanwhile upload b 1
-			quota 100 > got a file at the same moment
+			quota 100 > 409 got a file at the same moment
 			quota 100
 			used > 91: 91 in 3 files, 0 reserved
 			part s 4
 			complete s
 			used > 95: 95 in 4 files, 0 reserved
-			upload a 6 > exceed the quota: 5 bytes are left
+			upload a 6 > 413 exceed the quota: 5 bytes are left
 			upload a 5`,
 		"that comes while an upload ends": `
 			begin a 5
 			add a 5
 			wait 2s
 			meanwhile quota 100
-			commit a > was given a quota
+			commit a > 409 was given a quota
 			upload a 5
 			used > 5: 5 in 1 files, 0 reserved`,
 		"that comes in the cloud while an upload ends": `
@@ -284,13 +285,13 @@ func TestAQuotaIsKept(t *testing.T) {
 			add a 5
 			wait 2s
 			meanwhile quota 100
-			commit a > was given a quota
+			commit a > 409 was given a quota
 			used > 0: 0 in 0 files, 0 reserved`,
 		"that comes while a session ends": `
 			session s 4
 			part s 4
 			meanwhile quota 100
-			complete s > given a quota
+			complete s > 409 given a quota
 			complete s
 			used > 4: 4 in 1 files, 0 reserved`,
 		"that comes while a file is purged": `
@@ -306,7 +307,7 @@ func TestAQuotaIsKept(t *testing.T) {
 			add a 5
 			quota 0
 			meanwhile commit a
-			quota 100 > got a file at the same moment
+			quota 100 > 409 got a file at the same moment
 			quota 100
 			used > 5: 5 in 1 files, 0 reserved`,
 		"that is taken and given again, though some of it is used": `
@@ -316,14 +317,14 @@ func TestAQuotaIsKept(t *testing.T) {
 			add a 5
 			quota 0
 			meanwhile commit a
-			quota 100 > got a file at the same moment
+			quota 100 > 409 got a file at the same moment
 			quota 100
 			used > 12: 12 in 2 files, 0 reserved`,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := room{caller: newCaller(t), uploads: map[string]*files.Upload{}, sessions: map[string]files.Session{}}
-			r.tell(script, r.do)
+			apitest.Tell(t, script, r.do)
 			r.wantConsistent(len(r.stored()))
 		})
 	}

@@ -62,27 +62,6 @@ func (c caller) upload(query string, body io.Reader, length int64) *httptest.Res
 	return w
 }
 
-// tell does each step of a script. After > comes what a step says, if it is not just done.
-func (c caller) tell(script string, do func(step string) error) {
-	c.Helper()
-	for line := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
-		step, want, _ := strings.Cut(strings.TrimSpace(line), " > ")
-		if err := do(step); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			c.Fatalf("%s: %v, want %q", step, err, want)
-		}
-	}
-}
-
-// overtake runs f before the next write to the table.
-func (c caller) overtake(f func()) {
-	c.Helper()
-	c.Calls.Before("table.Write", func() error {
-		c.Calls.Before("table.Write", nil)
-		f()
-		return nil
-	})
-}
-
 // by returns what the caller stores files by.
 func (c caller) by() files.By {
 	c.Helper()

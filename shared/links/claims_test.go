@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/boot/local"
 	"ferry/shared/fault"
@@ -97,7 +98,7 @@ func (s *story) change(verb, what string) (err error) {
 	case "wait":
 		s.Clock.Advance(span)
 	case "meanwhile":
-		s.overtake("table.Write", func() { s.must(s.do(what)) })
+		s.Calls.Once("table.Write", func() { s.must(s.do(what)) })
 	default:
 		s.Fatalf("there is no step %s", verb)
 	}
@@ -120,14 +121,14 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			take ann
 			left > 1
 			take bob
-			take eve > used up
-			open > used up
+			take eve > 401 used up
+			open > 401 used up
 			take ann
 			limit 3
 			take eve
 			limit 1
 			claim tom
-			take tom > used up
+			take tom > 401 used up
 			limit 0
 			open`,
 		"a claim lasts for an hour, and for a day once it has taken a download": `
@@ -136,10 +137,10 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			claim bob
 			take ann
 			wait 61m
-			take bob > has ended
+			take bob > 401 has ended
 			take ann
 			wait 23h
-			take ann > has ended
+			take ann > 401 has ended
 			left > 4`,
 		"a claim of a wrong clock ends": `
 			limit 5
@@ -147,8 +148,8 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			wait -36h
 			take ann
 			wait 36h
-			take ann > open the link again
-			take ann > open the link again
+			take ann > 401 open the link again
+			take ann > 401 open the link again
 			claim ann
 			take ann
 			left > 3`,
@@ -156,7 +157,7 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			limit 5
 			claim ann
 			renew
-			take ann > open the link again
+			take ann > 401 open the link again
 			claim bob
 			take bob`,
 		"another password ends the claims of the one before": `
@@ -165,16 +166,16 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			claim ann
 			take ann
 			wait 61m
-			take ann > has ended
+			take ann > 401 has ended
 			claim ann
 			password another hash
-			take ann > has ended
+			take ann > 401 has ended
 			claim ann
 			take ann
 			limit 3
 			take ann
 			password
-			take ann > has ended
+			take ann > 401 has ended
 			claim ann
 			take ann
 			limit 0
@@ -184,29 +185,29 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			claim ann
 			take ann
 			resume ann
-			resume bob > another download
-			resume > another download
+			resume bob > this is another download
+			resume > this is another download
 			claim bob
 			take bob
 			resume bob
-			resume eve > used up
+			resume eve > 401 used up
 			wait 23h59m
 			resume ann
 			wait 1m
-			resume ann > used up`,
+			resume ann > 401 used up`,
 		"nobody resumes what nobody has to take": `
 			password a hash
 			claim ann
 			take ann
-			resume ann > another download`,
+			resume ann > this is another download`,
 		"nobody resumes a download of a link that has ended": `
 			limit 2
 			claim ann
 			take ann
 			end
-			resume ann > was ended
-			take ann > was ended
-			limit 3 > has ended
+			resume ann > 401 was ended
+			take ann > 401 was ended
+			limit 3 > 409 has ended
 			end`,
 		"nobody resumes a download of a link that has expired": `
 			limit 2
@@ -214,8 +215,8 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			claim ann
 			take ann
 			wait 2h
-			resume ann > has expired
-			take ann > has expired
+			resume ann > 401 has expired
+			take ann > 401 has expired
 			until 1h
 			resume ann`,
 		"a file that is restored brings its downloads back": `
@@ -223,67 +224,67 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			claim ann
 			take ann
 			delete
-			resume ann > used up
-			take ann > used up
+			resume ann > 401 used up
+			take ann > 401 used up
 			restore
 			take ann
 			resume ann
-			open > used up`,
+			open > 401 used up`,
 		"a link that waits takes nothing, and loses nothing": `
 			limit 1
 			claim ann
 			claim bob
 			mark held
-			take ann > being checked
+			take ann > 403 being checked
 			left > 1
 			mark
 			take ann
 			mark held
-			take ann > being checked
-			resume ann > being checked
-			take bob > used up
+			take ann > 403 being checked
+			resume ann > 403 being checked
+			take bob > 401 used up
 			mark
 			resume ann
 			mark refused
-			resume ann > was refused`,
+			resume ann > 401 was refused`,
 		"a link that waits says why it leads nowhere at the moment": `
 			mark held
 			wait 1m
 			delete
-			open > was deleted
+			open > 401 was deleted
 			restore
-			open > being checked
+			open > 403 being checked
 			until 1h
 			wait 1h
-			open > has expired`,
+			open > 401 has expired`,
 		"a renewed link has the limits, and no uses": `
 			limit 1
 			claim ann
 			take ann
 			renew
-			open-earlier > used up
-			resume ann > another download
+			open-earlier > 401 used up
+			resume ann > this is another download
 			left > 1
 			renew
-			open-earlier > was ended`,
+			open-earlier > 401 was ended`,
 		"a link keeps the reason of its end": `
 			end
 			delete
-			open > was ended
+			open > 401 was ended
 			restore
-			open > was ended
+			open > 401 was ended
 			delete
 			wait 721h
 			drop
-			open > no such link`,
+			open > 401 no such link`,
 		"a revoked key ends what led to a file": `
 			revoke
-			open > was ended`,
+			open > 401 was ended`,
 		"a revoked key does not change why a link had ended": `
 			until 1h
 			wait 2h
 			revoke
-			open > has expired`,
+			open > 401 has expired`,
 		"a link is kept with a file that is now kept for ever": `
 			keep 24h
 			keep
@@ -292,8 +293,8 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			open`,
 		"a lost link comes back": `
 			lose
-			open > no such link
-			limit 3 > was lost
+			open > 401 no such link
+			limit 3 > 404 was lost
 			delete
 			restore
 			open`,
@@ -302,7 +303,7 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			lose
 			delete
 			restore
-			open > was ended
+			open > 401 was ended
 			renew
 			open`,
 		"a limit that came beside another name is known": `
@@ -311,25 +312,25 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			lose
 			delete
 			restore
-			open > was ended`,
+			open > 401 was ended`,
 		"a link ends while its file is deleted": `
 			meanwhile end
 			delete
-			open > was ended
+			open > 401 was ended
 			restore
-			open > was ended`,
+			open > 401 was ended`,
 		"a link ends while its file changes": `
 			meanwhile end
 			keep 24h
-			open > was ended`,
+			open > 401 was ended`,
 		"a link ends while another is made": `
 			meanwhile end
 			share
-			open > was ended`,
+			open > 401 was ended`,
 		"a link ends while it is changed": `
 			meanwhile end
-			limit 5 > has ended
-			open > was ended`,
+			limit 5 > 409 has ended
+			open > 401 was ended`,
 		"a link is protected while its file is deleted": `
 			meanwhile password a hash
 			delete
@@ -344,7 +345,7 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			until 2h
 			open > it needs a claim
 			wait 2h
-			open > has expired`,
+			open > 401 has expired`,
 		"a link is protected while it gets a limit": `
 			meanwhile password a hash
 			limit 3
@@ -357,21 +358,21 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			meanwhile take ann
 			renew
 			left > 2
-			open-earlier > was ended`,
+			open-earlier > 401 was ended`,
 		"a limit is lowered while a download is taken": `
 			limit 2
 			claim ann
 			claim bob
 			take ann
 			meanwhile limit 1
-			take bob > used up`,
+			take bob > 401 used up`,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t, forever)
 			c.Upload("file=a", "content")
 			s := story{caller: c, file: c.Newest("alice"), claims: map[string]string{}}
-			s.tell(script, s.do)
+			apitest.Tell(t, script, s.do)
 		})
 	}
 }

@@ -238,7 +238,7 @@ func TestARenewalKeepsWhatHappensToALinkMeanwhile(t *testing.T) {
 			c.must(c.download(c.links, c.Newest("alice"), "192.0.2.1"))
 			c.links.Flush(t.Context())
 			c.rotate(1)
-			c.overtake("table.Write", func() { k.meanwhile(c) })
+			c.Calls.Once("table.Write", func() { k.meanwhile(c) })
 			c.renew(k.renewed)
 			own := c.uses(c.Newest("alice"))[0]
 			expect.Equal(t, "the downloads that the new link knows", own.Downloads, 1)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -136,11 +137,11 @@ func (a *asked) change(verb, what string) error {
 	case "wait":
 		a.Clock.Advance(span)
 	case "meanwhile":
-		a.overtake("table.Write", func() { a.must(a.do(what)) })
+		a.Calls.Once("table.Write", func() { a.must(a.do(what)) })
 	case "withdraw":
 		return notify.Cancel(ctx, a.Data.Table, now, a.Outbox()[0].ID)
 	case "notices":
-		return errors.New(strings.Join(a.notices(), ", "))
+		return errors.New(strings.Join(a.notices(), ", ")) // which is empty if there are none
 	default:
 		a.Fatalf("there is no step %s", verb)
 	}
@@ -166,43 +167,43 @@ func TestARequestTakesWhatItsOwnerAllows(t *testing.T) {
 			send ann 1
 			send ann 1
 			send bob 1
-			send bob 1 > at most 3 files
+			send bob 1 > 403 at most 3 files
 			files 4
 			send bob 1
 			arrived > 4 files, 4 bytes`,
 		"so many bytes": `
 			bytes 100
 			send ann 85
-			send ann 16 > at most 100 bytes
+			send ann 16 > 413 at most 100 bytes
 			send ann 15
-			send ann 1 > at most 100 bytes
+			send ann 1 > 413 at most 100 bytes
 			send ann 0
 			arrived > 3 files, 100 bytes`,
 		"a session has its room when it begins": `
 			bytes 10
 			files 2
 			begin ann 8
-			send bob 3 > at most 10 bytes
-			begin bob 3 > at most 10 bytes
+			send bob 3 > 413 at most 10 bytes
+			begin bob 3 > 413 at most 10 bytes
 			send bob 2
-			send bob 0 > at most 2 files
+			send bob 0 > 403 at most 2 files
 			abort ann
 			send bob 8
-			send bob 1 > at most 2 files`,
+			send bob 1 > 403 at most 2 files`,
 		"a session counts once": `
 			files 2
 			begin ann 5
 			complete ann
 			arrived > 1 files, 5 bytes
 			send ann 1
-			begin ann 1 > at most 2 files`,
+			begin ann 1 > 403 at most 2 files`,
 		"ten thousand files": `
 			had 9998
 			begin ann 1
 			send bob 1
-			send bob 1 > at most 10000 files
+			send bob 1 > 403 at most 10000 files
 			complete ann
-			send bob 1 > at most 10000 files`,
+			send bob 1 > 403 at most 10000 files`,
 		"ten thousand files, of which nobody counts those under way as long as it is far": `
 			had 9900
 			begin ann 1
@@ -215,35 +216,35 @@ func TestARequestTakesWhatItsOwnerAllows(t *testing.T) {
 		"as many files as a bundle has": `
 			files 10
 			begin ann 9 3
-			begin bob 9 8 > at most 10 files
+			begin bob 9 8 > 403 at most 10 files
 			begin bob 9 7
-			send eve 1 > at most 10 files
+			send eve 1 > 403 at most 10 files
 			abort bob
 			send eve 1`,
 		"a bundle of all that it takes": `
 			begin ann 9 10000
-			send bob 1 > at most 10000 files`,
+			send bob 1 > 403 at most 10000 files`,
 		"few sessions of one address": `
 			begin ann 1
 			begin ann 1
 			begin ann 1
 			begin ann 1
 			begin axel 1
-			begin axel 1 > too many uploads
+			begin axel 1 > 429 too many uploads
 			begin bob 1
 			abort ann
 			begin axel 1`,
 		"a hundred sessions": `
 			crowd 99
 			begin ann 1
-			begin bob 1 > too many uploads
+			begin bob 1 > 429 too many uploads
 			wait 168h
 			begin bob 1`,
 		"a thousand times an hour from one address": `
 			busy 999
 			send ann 1
-			send ann 1 > 1000 times within an hour
-			begin ann 1 > 1000 times within an hour
+			send ann 1 > 429 1000 times within an hour
+			begin ann 1 > 429 1000 times within an hour
 			send bob 1
 			wait 1h
 			send ann 1`,
@@ -252,45 +253,45 @@ func TestARequestTakesWhatItsOwnerAllows(t *testing.T) {
 			send ann 1
 			open
 			end
-			open > was ended
-			send ann 1 > is ended
-			begin ann 1 > is ended
-			end > no open request
-			files 3 > no open request`,
+			open > 401 was ended
+			send ann 1 > 403 is ended
+			begin ann 1 > 403 is ended
+			end > 404 no open request
+			files 3 > 404 no open request`,
 		"nothing of a session after its end": `
 			begin ann 1
 			end
-			complete ann > is ended`,
+			complete ann > 403 is ended`,
 		"nothing after it expired": `
 			expires 1h
 			begin ann 1
 			wait 1h
-			open > has expired
-			send ann 1 > is expired
-			complete ann > is expired
-			files 3 > no open request`,
+			open > 401 has expired
+			send ann 1 > 403 is expired
+			complete ann > 403 is expired
+			files 3 > 404 no open request`,
 		"nothing for an owner who is disabled": `
 			begin ann 1
 			disable
-			open > was ended
-			send ann 1 > disabled or removed
-			complete ann > disabled or removed`,
+			open > 401 was ended
+			send ann 1 > 401 disabled or removed
+			complete ann > 403 disabled or removed`,
 		"nothing for another owner of the name": `
 			begin ann 1
 			replace
-			open > no such link
-			send ann 1 > disabled or removed
-			complete ann > disabled or removed`,
+			open > 401 no such link
+			send ann 1 > 401 disabled or removed
+			complete ann > 403 disabled or removed`,
 		"nothing by a revoked link": `
 			revoke
-			open > was ended
+			open > 401 was ended
 			renew
 			open
 			send ann 1`,
 		"the last file once, of two who send it": `
 			files 1
 			meanwhile send bob 1
-			send ann 1 > at most 1 files
+			send ann 1 > 403 at most 1 files
 			arrived > 1 files, 1 bytes`,
 		"what two send at once": `
 			meanwhile send bob 2
@@ -298,21 +299,21 @@ func TestARequestTakesWhatItsOwnerAllows(t *testing.T) {
 			arrived > 2 files, 3 bytes`,
 		"nothing of what comes when it ends": `
 			meanwhile end
-			send ann 1 > is ended`,
+			send ann 1 > 403 is ended`,
 		"no more than its owner allows meanwhile": `
 			send ann 1
 			meanwhile files 1
-			send ann 1 > at most 1 files`,
+			send ann 1 > 403 at most 1 files`,
 		"what comes while its owner changes it": `
 			meanwhile send bob 2
 			files 1
 			arrived > 1 files, 2 bytes
-			send ann 1 > at most 1 files`,
+			send ann 1 > 403 at most 1 files`,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			a := ask(t)
-			a.tell(script, a.do)
+			apitest.Tell(t, script, a.do)
 		})
 	}
 }
@@ -373,7 +374,7 @@ func TestWhoSentWhatIsTold(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			a := ask(t)
-			a.tell(script, a.do)
+			apitest.Tell(t, script, a.do)
 		})
 	}
 }
@@ -395,7 +396,7 @@ func TestManyGuestsAtOnceSendNoMoreThanARequestTakes(t *testing.T) {
 	}
 	all.Wait()
 	expect.Equal(t, "files that were sent", sent.Load(), 3)
-	a.tell("arrived > 3 files, 15 bytes", a.do)
+	apitest.Tell(t, "arrived > 3 files, 15 bytes", a.do)
 }
 
 func TestAUserHasAHundredOpenRequests(t *testing.T) {

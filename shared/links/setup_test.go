@@ -2,7 +2,6 @@ package links_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,27 +40,6 @@ func (c caller) user() users.User {
 	u, err := c.Users.Get(c.Context(), "alice")
 	c.must(err)
 	return u
-}
-
-// overtake runs f before the next call of this name.
-func (c caller) overtake(call string, f func()) {
-	c.Helper()
-	c.Calls.Before(call, func() error {
-		c.Calls.Before(call, nil)
-		f()
-		return nil
-	})
-}
-
-// tell does each step of a script. After > comes what a step says, if it is not just done.
-func (c caller) tell(script string, do func(step string) error) {
-	c.Helper()
-	for line := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
-		step, want, _ := strings.Cut(strings.TrimSpace(line), " > ")
-		if err := do(step); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			c.Fatalf("%s: %v, want %q", step, err, want)
-		}
-	}
 }
 
 // find returns the file's own link, as s finds it.
