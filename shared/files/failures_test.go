@@ -207,27 +207,13 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 	t.Parallel()
 	const content = "the bytes"
 	for what, meanwhile := range map[string]struct {
-		area blob.Area // empty if it is gone
-		do   func(ctx context.Context, c caller) error
+		area   blob.Area // empty if it is gone
+		script string
 	}{
-		"restored": {blob.Files, func(ctx context.Context, c caller) error {
-			_, err := c.Service.Files().Restore(ctx, c.user(), 1)
-			return err
-		}},
-		"restored, without its bytes": {blob.Files, func(ctx context.Context, c caller) error {
-			_, err := c.lazy().Restore(ctx, c.user(), 1)
-			return err
-		}},
-		"restored and deleted again": {blob.Backup, func(ctx context.Context, c caller) error {
-			_, err := c.lazy().Restore(ctx, c.user(), 1)
-			if err == nil {
-				_, err = c.Service.Files().Delete(ctx, c.user(), 1)
-			}
-			return err
-		}},
-		"purged": {"", func(ctx context.Context, c caller) error {
-			return c.Service.Files().Purge(ctx, c.user(), 1)
-		}},
+		"restored":                    {blob.Files, "restore 1"},
+		"restored, without its bytes": {blob.Files, "restore-lazily 1"},
+		"restored and deleted again":  {blob.Backup, "restore-lazily 1\ndelete 1"},
+		"purged":                      {"", "purge 1"},
 	} {
 		for n := 1; n <= 3; n++ { // the copy, the end of the move, the removal of the old bytes
 			t.Run(fmt.Sprintf("%s before call %d", what, n), func(t *testing.T) {
@@ -243,9 +229,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 							return nil
 						}
 						at = 1000 // what comes meanwhile is not counted
-						if err := meanwhile.do(t.Context(), c); err != nil {
-							t.Errorf("meanwhile: %v", err)
-						}
+						apitest.Tell(t, meanwhile.script, (&room{caller: c}).do)
 						if meanwhile.area != "" && c.read(meanwhile.area, 1) != content {
 							t.Errorf("meanwhile the link gives %q", c.read(meanwhile.area, 1))
 						}

@@ -147,23 +147,18 @@ func failure[T any](_ T, err error) error { return err }
 
 func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 	t.Parallel()
-	sweep := func(after time.Duration) func(caller, *files.Service) error {
-		return func(c caller, s *files.Service) error {
-			c.Clock.Advance(after)
-			return failure((&files.Sweeper{Service: s, Grace: 2 * after}).Run(c.Context()))
-		}
-	}
 	for what, k := range map[string]struct {
 		area blob.Area // where the file was
 		left int
-		do   func(caller, *files.Service) error
+		step string
+		wait time.Duration
 	}{
-		"a deletion":              {blob.Files, 1, func(c caller, s *files.Service) error { return failure(s.Delete(c.Context(), c.user(), 1)) }},
-		"a restoration":           {blob.Backup, 1, func(c caller, s *files.Service) error { return failure(s.Restore(c.Context(), c.user(), 1)) }},
-		"a sweep that moves it":   {blob.Files, 1, sweep(31 * day)},
-		"a sweep that removes it": {blob.Backup, 0, sweep(91 * day)},
-		"a purge":                 {blob.Backup, 0, func(c caller, s *files.Service) error { return s.Purge(c.Context(), c.user(), 1) }},
-		"the removal of its user": {blob.Files, 0, func(c caller, s *files.Service) error { return failure(s.RemoveAll(c.Context(), c.name)) }},
+		"a deletion":              {area: blob.Files, left: 1, step: "delete 1"},
+		"a restoration":           {area: blob.Backup, left: 1, step: "restore 1"},
+		"a sweep that moves it":   {area: blob.Files, left: 1, step: "sweep", wait: 31 * day},
+		"a sweep that removes it": {area: blob.Backup, step: "sweep", wait: 91 * day},
+		"a purge":                 {area: blob.Backup, step: "purge 1"},
+		"the removal of its user": {area: blob.Files, step: "clear"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -173,12 +168,13 @@ func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 				c.ask("DELETE /files/1")
 			}
 			c.revoke()
+			c.Clock.Advance(k.wait)
 			c.Calls.Once("table.Write", func() {
 				if n, err := c.Service.Links().Renew(t.Context(), 1); n != 1 || err != nil {
 					t.Errorf("%d files have new links: %v", n, err)
 				}
 			})
-			c.must(k.do(c, c.Service.Files()))
+			c.must((&room{caller: c}).do(k.step))
 			c.wantConsistent(k.left)
 			for _, f := range c.stored() {
 				if text := c.read(f.Area, 1); f.Key != 2 || f.Area == k.area || text != "x" {

@@ -107,6 +107,8 @@ func (r *room) change(verb, what, step string) error {
 		return failure(all.Delete(ctx, r.user(), n))
 	case "restore":
 		return failure(all.Restore(ctx, r.user(), n))
+	case "restore-lazily":
+		return failure(r.lazy().Restore(ctx, r.user(), n))
 	case "purge":
 		return all.Purge(ctx, r.user(), n)
 	case "quota":

@@ -35,7 +35,7 @@ type caller struct {
 func newCaller(t *testing.T, change ...func(*users.User)) caller {
 	t.Helper()
 	a := apitest.New(t).Add("alice", change...)
-	return caller{server{Server: a.Server}, a.Name, a.Bearer}
+	return caller{server{a.Server}, a.Name, a.Bearer}
 }
 
 func (c caller) caller() apitest.Caller {
@@ -119,14 +119,11 @@ func (c caller) wantConsistent(want int) {
 func fixedURL(s *service.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
 
 // server is a service with the user alice, and with gone, who was removed. Tests set its clock.
-type server struct {
-	*apitest.Server
-	start time.Time
-}
+type server struct{ *apitest.Server }
 
 func newSweepServer(t *testing.T) server {
 	t.Helper()
-	s := server{apitest.New(t), time.Now()}
+	s := server{apitest.New(t)}
 	s.AddUser("alice", "a password of alice")
 	s.AddUser("gone", "a password of gone")
 	s.removeUser("gone")

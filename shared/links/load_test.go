@@ -191,19 +191,6 @@ func TestEachHourIsBegunWhileAnswersTakeLong(t *testing.T) {
 	}
 }
 
-func TestASourceWhoseCountWasLostCountsAgain(t *testing.T) {
-	t.Parallel()
-	c, shared, s, f := newCrowd(t, "")
-	lost := context.DeadlineExceeded
-	shared.lost.Store(&lost)
-	expect.Err(t, "a count that gets no answer", c.download(s, f, "192.0.2.1"), lost)
-	shared.lost.Store(nil)
-	for range 3 {
-		c.must(c.download(s, f, "192.0.2.1"))
-	}
-	expect.Equal(t, "downloads", c.use(f).Downloads, 1)
-}
-
 // TestUsesThatTheTableRefusedAreWrittenLater, though nobody uses their links again.
 func TestUsesThatTheTableRefusedAreWrittenLater(t *testing.T) {
 	t.Parallel()

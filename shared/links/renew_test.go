@@ -96,31 +96,31 @@ func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
 	}
 }
 
-func TestAMovedFileGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
+func TestAFileThatChangesGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
 	t.Parallel()
-	c := newCaller(t)
-	sent := c.LinksOf(c.SendToTwo(""))
-	c.rotate(1)
-	c.Ask("DELETE /files/1", "").Want(200)
-	c.Get(c.Ask("GET /download/list/backup", "").File().LinkURL)
-	c.Ask("POST /files/1/restore", "").Want(200)
-	c.WantStatuses("of the restored file", c.shown(), 200)
-	c.WantStatuses("sent before", sent, 401)
-	c.renew(0)
-}
-
-func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t)
-	sent := c.LinksOf(c.SendToTwo(""))
-	c.rotate(1)
-	service, f := c.Service.Files(), c.Newest("alice")
-	now, err := service.Rekey(t.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)
-	c.must(err)
-	c.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
-	c.WantStatuses("of the file", c.shown(), 200)
-	c.WantStatuses("sent before", sent, 401)
-	c.renew(0)
+	for what, change := range map[string]func(caller){
+		"it moves": func(c caller) {
+			c.Ask("DELETE /files/1", "").Want(200)
+			c.Get(c.Ask("GET /download/list/backup", "").File().LinkURL)
+			c.Ask("POST /files/1/restore", "").Want(200)
+		},
+		"its bytes get a new key": func(c caller) {
+			s, f := c.Service.Files(), c.Newest("alice")
+			c.must(failure(s.Rekey(c.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)))
+			c.must(s.MoveBytes(c.Context(), f.Owner, f.ID))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t)
+			sent := c.LinksOf(c.SendToTwo(""))
+			c.rotate(1)
+			change(c)
+			c.WantStatuses("of the file", c.shown(), 200)
+			c.WantStatuses("sent before", sent, 401)
+			c.renew(0)
+		})
+	}
 }
 
 // The first of several files may wait for the last one for hours, and its records for a
