@@ -41,6 +41,11 @@ type room struct {
 	sessions map[string]files.Session
 }
 
+func newRoom(t *testing.T) *room {
+	t.Helper()
+	return &room{caller: newCaller(t), uploads: map[string]*files.Upload{}, sessions: map[string]files.Session{}}
+}
+
 // do is a step such as: upload NAME BYTES, or upload NAME BYTES USER.
 func (r *room) do(step string) (err error) {
 	var verb, name, who string
@@ -85,10 +90,19 @@ func (r *room) do(step string) (err error) {
 	case "session":
 		r.sessions[name], err = all.BeginSession(ctx, by(), files.Plan{Owner: "alice", Name: name, Length: int64(n)}, nil)
 		return err
-	case "part":
-		return failure(all.WritePart(ctx, r.sessions[name], 1, part(n).Body, nil))
-	case "complete":
-		return failure(all.Complete(ctx, r.sessions[name], nil))
+	case "ask", "part", "complete", "end":
+		sess, err := all.Session(ctx, by(), r.sessions[name].ID, true)
+		switch {
+		case err != nil:
+			return err
+		case verb == "ask":
+			return all.Expect(ctx, &sess, nil, 1)
+		case verb == "part":
+			return failure(all.WritePart(ctx, sess, 1, part(n).Body, nil))
+		case verb == "complete":
+			return failure(all.Complete(ctx, sess, nil))
+		}
+		return all.EndSession(ctx, sess)
 	default:
 		return r.change(verb, name, step)
 	}
@@ -113,6 +127,13 @@ func (r *room) change(verb, what, step string) error {
 		return all.Purge(ctx, r.user(), n)
 	case "quota":
 		return r.give(n)
+	case "disk":
+		r.Data.Ports.Free = func() (int64, error) { return n, nil }
+		r.Restart()
+	case "sessions":
+		for i := range n {
+			r.must(r.do(fmt.Sprintf("session %d 1", i)))
+		}
 	case "disable":
 		return r.Users.Disable(ctx, "alice")
 	case "clear":
@@ -259,6 +280,31 @@ func TestAQuotaIsKept(t *testing.T) {
 			meanwhile remove, return, quota 100
 			commit a > 413 or the user was removed
 			used > 0: 0 in 0 files, 0 reserved`,
+		"by a session, which holds its room for an hour, and longer if somebody asks for its parts": `
+			quota 100
+			session s 90
+			wait 50m
+			ask s
+			wait 50m
+			session t 11 > 413 exceed the quota: 10 bytes are left
+			wait 11m
+			upload a 50
+			ask s > 413 exceed the quota: 50 bytes are left
+			complete s > 413 exceed the quota: 50 bytes are left
+			used > 50: 50 in 1 files, 0 reserved
+			quota 150
+			ask s
+			used > 140: 50 in 1 files, 1 reserved
+			part s 90
+			complete s
+			complete s
+			used > 140: 140 in 2 files, 0 reserved`,
+		"by a session, which gives its room back at its end": `
+			quota 100
+			session s 90 bob
+			session t 11 bob > 413 no room
+			end s 0 bob
+			upload a 100`,
 		"that comes later, and knows what is there": `
 			upload a 60
 			upload a 30
@@ -325,9 +371,56 @@ func TestAQuotaIsKept(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := room{caller: newCaller(t), uploads: map[string]*files.Upload{}, sessions: map[string]files.Session{}}
+			r := newRoom(t)
 			apitest.Tell(t, script, r.do)
 			r.wantConsistent(len(r.stored()))
+		})
+	}
+}
+
+func TestOpenSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	for what, script := range map[string]string{
+		"there are a hundred": `
+			sessions 100
+			session s 1 > 429 you have 100 open uploads
+			session t 1 bob
+			end 7
+			session s 1
+			session u 1 > 429 you have 100 open uploads
+			wait 168h
+			session u 1`,
+		"they fit the disk with what has arrived": `
+			disk 100
+			session s 80
+			session t 21 > 507 your open uploads and this one need more room
+			part s 80
+			disk 20
+			session t 21 > 507 your open uploads
+			session t 20
+			complete s
+			session u 1 > 507 your open uploads
+			end t
+			session u 20`,
+		"they expire in a week": `
+			session s 4
+			wait 167h
+			part s 4
+			wait 1h
+			complete s > 404 has expired
+			part s 4 > 404 has expired`,
+		"they end once": `
+			session s 4
+			part s 4
+			complete s
+			end s > 409 the upload is complete
+			session t 4
+			end t
+			complete t > 404 no upload session`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			apitest.Tell(t, script, newRoom(t).do)
 		})
 	}
 }
