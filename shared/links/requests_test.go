@@ -204,11 +204,6 @@ func TestARequestTakesWhatItsOwnerAllows(t *testing.T) {
 			send bob 1 > 403 at most 10000 files
 			complete ann
 			send bob 1 > 403 at most 10000 files`,
-		"ten thousand files, of which nobody counts those under way as long as it is far": `
-			had 9900
-			begin ann 1
-			send bob 1
-			arrived > 9901 files`,
 		"more than ten thousand files, if its owner says so": `
 			files 20000
 			had 10000
