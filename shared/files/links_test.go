@@ -113,8 +113,8 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 			s := newChecked(t)
 			f, service := s.sent, s.Service.Files()
 			objects := len(s.Objects(blob.Backup))
-			c.before(s, f)
-			from, put := []string(nil), store(s, "abc")
+			c.before(s.server, f)
+			from, put := []string(nil), store(s.server, "abc")
 			if c.moves {
 				from, put = []string{"files/D0-never/3-0000000000000000000003-alice"}, nil
 				s.must(s.Data.Disk.Copy(t.Context(), f.Area, f.Blob, blob.Files, "D0-never/3-0000000000000000000003-alice"))

@@ -151,7 +151,7 @@ func (r *room) change(verb, what, step string) error {
 		r.Clock.Advance(span)
 		return err
 	case "meanwhile":
-		r.Calls.Once("table.Write", func() { apitest.Tell(r, strings.ReplaceAll(strings.TrimPrefix(step, "meanwhile "), ", ", "\n"), r.do) })
+		r.Calls.Once("table.Write", func() { apitest.Tell(r.TB, strings.ReplaceAll(strings.TrimPrefix(step, "meanwhile "), ", ", "\n"), r.do) })
 	default:
 		r.Fatalf("there is no step %s", step)
 	}
