@@ -92,7 +92,7 @@ func (h holds) do(step string) (err error) {
 
 func TestAKeyIsHeldByOneRequest(t *testing.T) {
 	t.Parallel()
-	for what, script := range map[string]string{
+	apitest.Stories(t, map[string]string{
 		"of one user": `
 			hold a
 			hold b another > 409 was used for another request, after 0s
@@ -139,12 +139,7 @@ func TestAKeyIsHeldByOneRequest(t *testing.T) {
 			hold b another
 			done b second
 			hold c another > the result is second`,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			apitest.Tell(t, script, holds{newClaims(t), map[string]*files.Hold{}}.do)
-		})
-	}
+	}, func(t *testing.T) func(string) error { return holds{newClaims(t), map[string]*files.Hold{}}.do })
 }
 
 func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {

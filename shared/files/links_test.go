@@ -2,45 +2,17 @@ package files_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table"
-	"ferry/shared/wire"
 )
-
-func TestLinksAreTheSameInEveryList(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := apitest.Open(t, dir, fixedURL)
-	s.Base = s.Root + wire.Prefix
-	alice := s.Add("alice")
-	first := alice.Ask("POST /upload?file=a", "1").Want(200).Files
-	want := fmt.Sprint(first, alice.Ask("POST /upload?file=b", "2").Want(200).Files)
-	list := func() string {
-		all := s.Send("GET /download/list", "", "Authorization", "Bearer "+alice.Bearer).Want(200).Files
-		return fmt.Sprint(all[1:], all)
-	}
-	for range 3 {
-		if got := list(); got != want {
-			t.Fatalf("the list is %s, want %s", got, want)
-		}
-	}
-	s.Close()
-	s = apitest.Open(t, dir, fixedURL)
-	s.Base = s.Root + wire.Prefix
-	if got := list(); got != want {
-		t.Fatalf("after a restart the list is %s, want %s", got, want)
-	}
-}
 
 func TestACheckFindsNothingAfterLinksWereChanged(t *testing.T) {
 	t.Parallel()
@@ -80,44 +52,43 @@ func (s server) linkKeys(f files.File) (all []table.Key) {
 // TestAFileGetsANewKeyForItsBytes uses a file in the backup area, which has two links.
 func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 	t.Parallel()
-	store := func(s server, content string) func(files.File) error {
-		return func(f files.File) error {
-			_, err := s.Data.Disk.Create(t.Context(), f.Area, f.Blob, strings.NewReader(content), -1)
-			return err
-		}
-	}
-	nothing := func(server, files.File) {}
+	const elsewhere = "D0-never/3-0000000000000000000003-alice"
 	for name, c := range map[string]struct {
-		before  func(server, files.File)
+		before  func(checked)
 		moves   bool // the bytes lie elsewhere, and are moved
 		refused bool
 	}{
-		"the bytes are stored under it": {before: nothing},
-		"the bytes are moved to it":     {before: nothing, moves: true},
-		"its record and links are unreadable": {before: func(s server, f files.File) {
-			for _, key := range append(s.linkKeys(f), keyOf(f)) {
+		"the bytes are stored under it": {},
+		"the bytes are moved to it":     {moves: true},
+		"its record and links are unreadable": {before: func(s checked) {
+			for _, key := range append(s.linkKeys(s.sent), keyOf(s.sent)) {
 				s.Spoil(key)
 			}
 		}},
-		"its links are missing": {before: func(s server, f files.File) {
-			for _, key := range s.linkKeys(f) {
+		"its links are missing": {before: func(s checked) {
+			for _, key := range s.linkKeys(s.sent) {
 				s.write(table.Delete(key))
 			}
 		}},
-		"its key was renewed meanwhile": {before: func(s server, f files.File) { s.update(keyOf(f), "key", int64(2)) }, refused: true},
-		"it was moved meanwhile":        {before: func(s server, f files.File) { s.update(keyOf(f), "blob", "D0-never/3-0000000000000000000003-alice") }, refused: true},
-		"it was removed meanwhile":      {before: func(s server, f files.File) { s.write(table.Delete(keyOf(f))) }, refused: true},
+		"its key was renewed meanwhile": {refused: true, before: func(s checked) { s.update(keyOf(s.sent), "key", int64(2)) }},
+		"it was moved meanwhile":        {refused: true, before: func(s checked) { s.update(keyOf(s.sent), "blob", elsewhere) }},
+		"it was removed meanwhile":      {refused: true, before: func(s checked) { s.lose(s.sent) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newChecked(t)
 			f, service := s.sent, s.Service.Files()
 			objects := len(s.Objects(blob.Backup))
-			c.before(s.server, f)
-			from, put := []string(nil), store(s.server, "abc")
+			if c.before != nil {
+				c.before(s)
+			}
+			var from []string
+			put := func(f files.File) error {
+				return failure(s.Data.Disk.Create(t.Context(), f.Area, f.Blob, strings.NewReader("abc"), -1))
+			}
 			if c.moves {
-				from, put = []string{"files/D0-never/3-0000000000000000000003-alice"}, nil
-				s.must(s.Data.Disk.Copy(t.Context(), f.Area, f.Blob, blob.Files, "D0-never/3-0000000000000000000003-alice"))
+				from, put = []string{"files/" + elsewhere}, nil
+				s.must(s.Data.Disk.Copy(t.Context(), f.Area, f.Blob, blob.Files, elsewhere))
 			}
 			now, err := service.Rekey(t.Context(), f, from, put)
 			if c.refused {

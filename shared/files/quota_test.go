@@ -151,7 +151,9 @@ func (r *room) change(verb, what, step string) error {
 		r.Clock.Advance(span)
 		return err
 	case "meanwhile":
-		r.Calls.Once("table.Write", func() { apitest.Tell(r.TB, strings.ReplaceAll(strings.TrimPrefix(step, "meanwhile "), ", ", "\n"), r.do) })
+		r.Calls.Once("table.Write", func() {
+			apitest.Tell(r.TB, strings.ReplaceAll(strings.TrimPrefix(step, "meanwhile "), ", ", "\n"), r.do)
+		})
 	default:
 		r.Fatalf("there is no step %s", step)
 	}
@@ -380,7 +382,7 @@ func TestAQuotaIsKept(t *testing.T) {
 
 func TestOpenSessionsAreBounded(t *testing.T) {
 	t.Parallel()
-	for what, script := range map[string]string{
+	apitest.Stories(t, map[string]string{
 		"there are a hundred": `
 			sessions 100
 			session s 1 > 429 you have 100 open uploads
@@ -417,12 +419,7 @@ func TestOpenSessionsAreBounded(t *testing.T) {
 			session t 4
 			end t
 			complete t > 404 no upload session`,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			apitest.Tell(t, script, newRoom(t).do)
-		})
-	}
+	}, func(t *testing.T) func(string) error { return newRoom(t).do })
 }
 
 // TestQuotaHoldsForConcurrentUploads has uploads that state their length, and others.

@@ -12,10 +12,8 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
-	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/identity"
-	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/users"
 )
@@ -114,9 +112,6 @@ func (c caller) wantConsistent(want int) {
 		}
 	}
 }
-
-// fixedURL makes links independent of the port of a test's server.
-func fixedURL(s *service.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
 
 // server is a service with the user alice, and with gone, who was removed. Tests set its clock.
 type server struct{ *apitest.Server }

@@ -86,7 +86,7 @@ func (s server) do(step string) error {
 
 func TestASweepDoesWhatIsDue(t *testing.T) {
 	t.Parallel()
-	for what, script := range map[string]string{
+	apitest.Stories(t, map[string]string{
 		"it removes old objects without a record, of which some have the id of one": `
 			put alice
 			orphan files -1 1 alice
@@ -202,12 +202,7 @@ func TestASweepDoesWhatIsDue(t *testing.T) {
 			due
 			wait 24h
 			sweep`,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			apitest.Tell(t, script, newSweepServer(t).do)
-		})
-	}
+	}, func(t *testing.T) func(string) error { return newSweepServer(t).do })
 }
 
 // sweeps runs a sweep, which must report this.

@@ -110,7 +110,7 @@ func forever(s *service.Settings, _ *local.ServiceOptions) { s.Retention.KeepDay
 
 func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 	t.Parallel()
-	for what, script := range map[string]string{
+	apitest.Stories(t, map[string]string{
 		"claims take nothing, and a download is taken once for each": `
 			limit 2
 			open > it needs a claim
@@ -366,15 +366,11 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			take ann
 			meanwhile limit 1
 			take bob > 401 used up`,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c := newCaller(t, forever)
-			c.Upload("file=a", "content")
-			s := story{caller: c, file: c.Newest("alice"), claims: map[string]string{}}
-			apitest.Tell(t, script, s.do)
-		})
-	}
+	}, func(t *testing.T) func(string) error {
+		c := newCaller(t, forever)
+		c.Upload("file=a", "content")
+		return (&story{caller: c, file: c.Newest("alice"), claims: map[string]string{}}).do
+	})
 }
 
 // TestManyAtOnceTakeNoMoreThanTheLimit has fifty connections. The last twenty who took a download are

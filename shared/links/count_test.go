@@ -227,7 +227,7 @@ func TestEachRefusalDoublesThePause(t *testing.T) {
 // count twice.
 func TestACountThatFailsIsMadeUpFor(t *testing.T) {
 	t.Parallel()
-	for what, script := range map[string]string{
+	apitest.Stories(t, map[string]string{
 		"it is refused, and none of the first is left out": `
 			jam
 			try
@@ -260,32 +260,29 @@ func TestACountThatFailsIsMadeUpFor(t *testing.T) {
 			download 192.0.2.1
 			download 192.0.2.1
 			count > 1 downloads`,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c, shared, s, f := newCrowd(t)
-			apitest.Tell(t, script, func(step string) error {
-				verb, source, _ := strings.Cut(step, " ")
-				switch verb {
-				case "jam":
-					shared.jam(s.Token(f))
-				case "lose":
-					lost := context.DeadlineExceeded
-					shared.lost.Store(&lost)
-				case "free":
-					shared.jammed.Store(nil)
-					shared.lost.Store(nil)
-				case "try":
-					_ = c.download(s, f, source)
-				case "download":
-					return c.download(s, f, source)
-				case "count":
-					return fmt.Errorf("%d downloads, about %v", c.use(f).Downloads, c.use(f).About)
-				}
-				return nil
-			})
-		})
-	}
+	}, func(t *testing.T) func(string) error {
+		c, shared, s, f := newCrowd(t)
+		return func(step string) error {
+			verb, source, _ := strings.Cut(step, " ")
+			switch verb {
+			case "jam":
+				shared.jam(s.Token(f))
+			case "lose":
+				lost := context.DeadlineExceeded
+				shared.lost.Store(&lost)
+			case "free":
+				shared.jammed.Store(nil)
+				shared.lost.Store(nil)
+			case "try":
+				_ = c.download(s, f, source)
+			case "download":
+				return c.download(s, f, source)
+			case "count":
+				return fmt.Errorf("%d downloads, about %v", c.use(f).Downloads, c.use(f).About)
+			}
+			return nil
+		}
+	})
 }
 
 // TestReceiptWaitsLongerThanACount: nothing makes up for it if nobody downloads again.

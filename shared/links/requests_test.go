@@ -161,7 +161,7 @@ func (a *asked) notices() (all []string) {
 
 func TestARequestTakesWhatItsOwnerAllows(t *testing.T) {
 	t.Parallel()
-	for what, script := range map[string]string{
+	apitest.Stories(t, map[string]string{
 		"so many files": `
 			files 3
 			send ann 1
@@ -304,18 +304,12 @@ func TestARequestTakesWhatItsOwnerAllows(t *testing.T) {
 			files 1
 			arrived > 1 files, 2 bytes
 			send ann 1 > 403 at most 1 files`,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			a := ask(t)
-			apitest.Tell(t, script, a.do)
-		})
-	}
+	}, func(t *testing.T) func(string) error { return ask(t).do })
 }
 
 func TestWhoSentWhatIsTold(t *testing.T) {
 	t.Parallel()
-	for what, script := range map[string]string{
+	apitest.Stories(t, map[string]string{
 		"to each guest what they have sent": `
 			send ann 1
 			send bob 2
@@ -365,13 +359,7 @@ func TestWhoSentWhatIsTold(t *testing.T) {
 		"to nobody who does not want to know": `
 			send ann 1
 			notices`,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			a := ask(t)
-			apitest.Tell(t, script, a.do)
-		})
-	}
+	}, func(t *testing.T) func(string) error { return ask(t).do })
 }
 
 func TestManyGuestsAtOnceSendNoMoreThanARequestTakes(t *testing.T) {

@@ -36,3 +36,14 @@ func (c *Calls) Once(name string, f func()) {
 		return nil
 	})
 }
+
+// Stories tells scripts, each in a test of its own, for which begin returns what does a step.
+func Stories(t *testing.T, scripts map[string]string, begin func(t *testing.T) (do func(step string) error)) {
+	t.Helper()
+	for what, script := range scripts {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			Tell(t, script, begin(t))
+		})
+	}
+}
