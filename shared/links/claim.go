@@ -117,7 +117,7 @@ func (l Link) with(who string, now time.Time) []Taker {
 // up, if the taker who took a download within a day. If the link leads nowhere, the fault says
 // why. It makes no call.
 func (s *Service) GoOn(l Link, area blob.Area, who string) (Link, error) {
-	l.taken = l.Limit > 0 && who != "" && l.took(who, s.Now().Add(-takenLife))
+	l.taken = l.Limit > 0 && l.took(who, s.Now().Add(-takenLife))
 	return l, s.check(l, area)
 }
 

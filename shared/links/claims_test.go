@@ -186,7 +186,6 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			take ann
 			resume ann
 			resume bob > this is another download
-			resume > this is another download
 			claim bob
 			take bob
 			resume bob
@@ -195,6 +194,11 @@ func TestALinkGivesWhatItsLimitsAllow(t *testing.T) {
 			resume ann
 			wait 1m
 			resume ann > 401 used up`,
+		"whoever is not known resumes nothing": `
+			limit 2
+			claim
+			take
+			resume > this is another download`,
 		"nobody resumes what nobody has to take": `
 			password a hash
 			claim ann
