@@ -140,8 +140,10 @@ func (a *asked) change(verb, what string) error {
 		a.Calls.Once("table.Write", func() { a.must(a.do(what)) })
 	case "withdraw":
 		return notify.Cancel(ctx, a.Data.Table, now, a.Outbox()[0].ID)
-	case "notices":
-		return errors.New(strings.Join(a.notices(), ", ")) // which is empty if there are none
+	case "notice":
+		if all := a.notices(); int(n) < len(all) {
+			return errors.New(all[n])
+		}
 	default:
 		a.Fatalf("there is no step %s", verb)
 	}
@@ -335,7 +337,11 @@ func TestWhoSentWhatIsTold(t *testing.T) {
 			send eve 6
 			wait 30m
 			send ann 7
-			notices > 1m0s: 2 files, 3 bytes ["ann" "bob"], 11m30s: 3 files, 12 bytes ["carl" ""], 21m25s: 1 files, 6 bytes ["eve"], 42m25s: 1 files, 7 bytes ["ann"]`,
+			notice 0 > 1m0s: 2 files, 3 bytes ["ann" "bob"]
+			notice 1 > 11m30s: 3 files, 12 bytes ["carl" ""]
+			notice 2 > 21m25s: 1 files, 6 bytes ["eve"]
+			notice 3 > 42m25s: 1 files, 7 bytes ["ann"]
+			notice 4`,
 		"to the owner with at most ten names": `
 			notify
 			send a 1
@@ -349,16 +355,16 @@ func TestWhoSentWhatIsTold(t *testing.T) {
 			send i 1
 			send j 1
 			send k 1
-			notices > 1m0s: 11 files, 11 bytes ["a" "b" "c" "d" "e" "f" "g" "h" "i" "j"]`,
+			notice 0 > 1m0s: 11 files, 11 bytes ["a" "b" "c" "d" "e" "f" "g" "h" "i" "j"]`,
 		"to the owner by another notice, if the first is taken away": `
 			notify
 			send ann 1
 			withdraw
 			send bob 2
-			notices > 10m0s: 1 files, 2 bytes ["bob"]`,
+			notice 0 > 10m0s: 1 files, 2 bytes ["bob"]`,
 		"to nobody who does not want to know": `
 			send ann 1
-			notices`,
+			notice 0`,
 	}, func(t *testing.T) func(string) error { return ask(t).do })
 }
 
