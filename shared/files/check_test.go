@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -64,9 +65,14 @@ func (s server) wantFindings(what string, change func(*files.Check), want ...str
 // large is the content of a file that is not kept in the table.
 func large() string { return strings.Repeat("0123456789", 10_000) }
 
-// newChecked returns a server whose user alice has a quota and three files: a small one,
-// a large one, and one in the backup area with a recipient.
-func newChecked(t *testing.T) (server, []files.File) {
+// checked is a server whose user alice has a quota and three files: a small one, a large one, and
+// one in the backup area with a recipient.
+type checked struct {
+	server
+	small, big, sent files.File
+}
+
+func newChecked(t *testing.T) checked {
 	t.Helper()
 	s := newSweepServer(t)
 	s.update(users.Key("alice"), "quota", int64(1<<30))
@@ -79,7 +85,7 @@ func newChecked(t *testing.T) (server, []files.File) {
 	sent, err := s.Service.Files().Delete(t.Context(), s.user("alice"), 3)
 	s.must(err)
 	s.wantFindings("whole data", nil)
-	return s, []files.File{small, big, sent.File}
+	return checked{s, small, big, sent.File}
 }
 
 func (s server) update(key table.Key, attr string, value any) {
@@ -109,145 +115,147 @@ func (s server) linkOf(f files.File) table.Key {
 
 func TestEachKindOfDamageIsFound(t *testing.T) {
 	t.Parallel()
-	flip := func(s server, f files.File) {
-		content, err := os.ReadFile(s.path(f))
-		s.must(err)
-		content[5000] ^= 1
-		s.must(os.WriteFile(s.path(f), content, 0o600))
-	}
 	for name, c := range map[string]struct {
-		damage       func(server, []files.File)
-		want, mended string // in check and in repair
-		quick, left  string // in a quick check, and in a check after the repair
+		damage func(checked)
+		finds  string // with a zero byte between two findings
+		// mends is what a repair finds, which then leaves nothing. If it is empty, the repair finds the same, and so does a
+		// check after it.
+		mends string
+		bytes bool // only a check that reads the bytes finds it
 	}{
 		"the bytes of a small file are missing": {
-			func(s server, all []files.File) {
-				s.must(s.Data.Table.Blobs().Delete(s.Context(), all[0].Area, all[0].Blob))
+			damage: func(s checked) {
+				s.must(s.Data.Table.Blobs().Delete(s.Context(), s.small.Area, s.small.Blob))
 			},
-			"bytes alice 1 the bytes are missing false", "bytes alice 1 the bytes are missing false", "bytes", "bytes",
+			finds: "bytes alice 1 the bytes are missing false",
 		},
-		"the bytes cannot be read": {
-			func(s server, all []files.File) {
-				s.must(os.Remove(s.path(all[1])))
-				s.must(os.Mkdir(s.path(all[1]), 0o700))
-			},
-			"bytes alice 2 the bytes cannot be read: ", "bytes alice 2", "bytes alice 2 the bytes cannot be read: ", "bytes",
-		},
+		"the bytes cannot be read": {damage: checked.bury, finds: "bytes alice 2 the bytes cannot be read: "},
 		"a file is shorter": {
-			func(s server, all []files.File) { s.must(os.Truncate(s.path(all[1]), 10)) },
-			"size alice 2 there are 10 bytes, but the record says 100000 false", "size alice 2", "size", "size",
+			damage: func(s checked) { s.must(os.Truncate(s.path(s.big), 10)) },
+			finds:  "size alice 2 there are 10 bytes, but the record says 100000 false",
 		},
 		"a byte is another": {
-			func(s server, all []files.File) { flip(s, all[1]) },
-			"checksum alice 2 the CRC64NVME is", "checksum alice 2", "", "checksum",
+			damage: func(s checked) {
+				content, err := os.ReadFile(s.path(s.big))
+				s.must(err)
+				content[5000] ^= 1
+				s.must(os.WriteFile(s.path(s.big), content, 0o600))
+			},
+			finds: "checksum alice 2 the CRC64NVME is", bytes: true,
 		},
 		"a link is missing": {
-			func(s server, all []files.File) {
-				for _, key := range s.linkKeys(all[2]) {
-					if key != s.linkOf(all[2]) {
+			damage: func(s checked) {
+				for _, key := range s.linkKeys(s.sent) {
+					if key != s.linkOf(s.sent) {
 						s.write(table.Delete(key))
 					}
 				}
 			},
-			"link alice 3 a link is missing false", "link alice 3 a link is missing true", "link", "",
+			finds: "link alice 3 a link is missing false",
+			mends: "link alice 3 a link is missing true",
 		},
 		"a link differs": {
-			func(s server, all []files.File) {
+			damage: func(s checked) {
 				var l links.Link
-				s.must(s.Data.Table.Get(s.Context(), s.linkOf(all[0]), &l))
+				s.must(s.Data.Table.Get(s.Context(), s.linkOf(s.small), &l))
 				l.File.Length++
-				s.write(table.Put(s.linkOf(all[0]), l))
+				s.write(table.Put(s.linkOf(s.small), l))
 			},
-			"link alice 1 a link differs from the record false", "link alice 1 a link differs from the record true", "link", "",
+			finds: "link alice 1 a link differs from the record false",
+			mends: "link alice 1 a link differs from the record true",
 		},
 		"a record is another file's": {
-			func(s server, all []files.File) { s.write(table.Put(files.Key(blob.Files, "alice", 3), all[0])) },
-			"record alice 3 the record is damaged false", "record", "record", "record",
+			damage: func(s checked) { s.write(table.Put(files.Key(blob.Files, "alice", 3), s.small)) },
+			finds:  "record alice 3 the record is damaged false",
 		},
 		"a record is no JSON": {
-			func(s server, all []files.File) { s.Spoil(files.Key(blob.Files, "alice", 2)) },
-			"record alice 2 the record is damaged; a link has a copy", "record alice 2 the record is damaged; a link has a copy, from which --repair writes it again true",
-			"record", "",
+			damage: func(s checked) { s.Spoil(keyOf(s.big)) },
+			finds:  "record alice 2 the record is damaged; a link has a copy, from which --repair writes it again false",
+			mends:  "record alice 2 the record is damaged; a link has a copy, from which --repair writes it again true",
 		},
 		"a record and its link are no JSON": {
-			func(s server, all []files.File) {
-				s.Spoil(files.Key(blob.Files, "alice", 2))
-				s.Spoil(s.linkOf(all[1]))
+			damage: func(s checked) {
+				s.Spoil(keyOf(s.big))
+				s.Spoil(s.linkOf(s.big))
 			},
-			"link  0 the link cannot be read false\x00record alice 2 the record is damaged false", "link\x00record", "link\x00record", "link\x00record",
+			finds: "link  0 the link cannot be read false\x00record alice 2 the record is damaged false",
 		},
 		"a link is no JSON": {
-			func(s server, all []files.File) { s.Spoil(s.linkOf(all[2])) },
-			"link  0 the link cannot be read false", "link alice 3 a link cannot be read true", "link", "",
+			damage: func(s checked) { s.Spoil(s.linkOf(s.sent)) },
+			finds:  "link  0 the link cannot be read false",
+			mends:  "link alice 3 a link cannot be read true",
 		},
 		"another item is no JSON": {
-			func(s server, all []files.File) {
-				s.write(table.Put(table.Key{PK: "receipt#alice", SK: "x"}, all[0]))
+			damage: func(s checked) {
+				s.write(table.Put(table.Key{PK: "receipt#alice", SK: "x"}, s.small))
 				s.Spoil(table.Key{PK: "receipt#alice", SK: "x"})
 			},
-			"item  0 the item cannot be read false", "item", "item", "item",
+			finds: "item  0 the item cannot be read false",
 		},
 		"a user's item is gone": {
-			func(s server, all []files.File) { s.write(table.Delete(users.Key("alice"))) },
-			"user alice 0 the user is missing or cannot be read, but was not removed; their files stay: ", "user", "user", "user",
+			damage: func(s checked) { s.write(table.Delete(users.Key("alice"))) },
+			finds:  "user alice 0 the user is missing or cannot be read, but was not removed; their files stay: ",
 		},
 		"a user's item is no JSON": {
-			func(s server, all []files.File) { s.Spoil(users.Key("alice")) },
-			"ferry user add alice --with-files false", "user", "user", "user",
+			damage: func(s checked) { s.Spoil(users.Key("alice")) },
+			finds:  "ferry user add alice --with-files false",
 		},
 		"the record of a moved file names other bytes": {
-			func(s server, all []files.File) {
-				s.update(files.Key(blob.Backup, "alice", 3), "blob", s.dated(60, 3, "alice"))
+			damage: func(s checked) {
+				s.update(keyOf(s.sent), "blob", s.dated(60, 3, "alice"))
 				s.Clock.Advance(2 * time.Hour)
 			},
-			"bytes alice 3 the bytes are missing; the record is wrong\x00leftover alice 3", "from which --repair writes it again true", "bytes\x00leftover", "",
+			finds: "bytes alice 3 the bytes are missing; the record is wrong\x00leftover alice 3",
+			mends: "from which --repair writes it again true",
 		},
 		"bytes cannot be read, and others of the same owner and id are left": {
-			func(s server, all []files.File) {
-				s.must(os.Remove(s.path(all[1])))
-				s.must(os.Mkdir(s.path(all[1]), 0o700))
+			damage: func(s checked) {
+				s.bury()
 				s.object(blob.Backup, s.dated(9, 2, "alice"))
 				s.Clock.Advance(2 * time.Hour)
 			},
-			"bytes alice 2 the bytes cannot be read\x00leftover alice 2 no record names these 9 bytes; they stay", "bytes\x00leftover", "bytes\x00leftover", "bytes\x00leftover",
+			finds: "bytes alice 2 the bytes cannot be read\x00leftover alice 2 no record names these 9 bytes; they stay",
 		},
 		"a user's last file is below the files": {
-			func(s server, all []files.File) { s.update(users.Key("alice"), "lastFile", int64(1)) },
-			"user alice 0 the last file is 1, but there is a file 3; was an older table restored? false", "user alice 0 the last file is 1", "user", "",
+			damage: func(s checked) { s.update(users.Key("alice"), "lastFile", int64(1)) },
+			finds:  "user alice 0 the last file is 1, but there is a file 3; was an older table restored? false",
+			mends:  "user alice 0 the last file is 1",
 		},
 		"a move's new place is known and the bytes lie at another": {
-			func(s server, all []files.File) {
-				s.must(s.Data.Disk.Copy(s.Context(), blob.Files, all[1].Blob, blob.Backup, s.dated(9, 2, "alice")))
-				s.must(s.Data.Disk.Delete(s.Context(), blob.Files, all[1].Blob))
-			},
-			"bytes alice 2 the bytes are missing; they lie at backup/D2-", "gives them back true", "bytes", "",
+			damage: func(s checked) { s.misplace(s.big) },
+			finds:  "bytes alice 2 the bytes are missing; they lie at backup/D2-",
+			mends:  "gives them back true",
 		},
 		"the quota is wrong": {
-			func(s server, _ []files.File) { s.update(users.Key("alice"), "used", int64(5)) },
-			"quota alice 0 5 bytes count as used, but files and reservations have 100010 false", "100010 true", "quota", "",
+			damage: func(s checked) { s.update(users.Key("alice"), "used", int64(5)) },
+			finds:  "quota alice 0 5 bytes count as used, but files and reservations have 100010 false",
+			mends:  "100010 true",
 		},
 		"an object has no record": {
-			func(s server, _ []files.File) {
+			damage: func(s checked) {
 				s.orphan(blob.Backup, kept("alice", 9))
 				s.Clock.Advance(2 * time.Hour)
 			},
-			"leftover alice 9 no record names these 9 bytes; they will be removed within 30 days due", "leftover alice 9 no record names these 9 bytes true", "leftover", "",
+			finds: "leftover alice 9 no record names these 9 bytes; they will be removed within 30 days due",
+			mends: "leftover alice 9 no record names these 9 bytes true",
 		},
 		"an object whose day is to come has no record": {
-			func(s server, _ []files.File) {
+			damage: func(s checked) {
 				s.orphan(blob.Backup, s.dated(2, 3, "alice"))
 				s.Clock.Advance(2 * time.Hour)
 			},
-			"no record names these 9 bytes; they will be removed on 20", "leftover alice 3 no record names these 9 bytes true", "leftover", "",
+			finds: "no record names these 9 bytes; they will be removed on 20",
+			mends: "leftover alice 3 no record names these 9 bytes true",
 		},
 		"a link is of an earlier record of its file": {
-			func(s server, all []files.File) {
-				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, links.Link{File: all[0]}))
+			damage: func(s checked) {
+				s.write(table.Put(table.Key{PK: "link#x", SK: "link"}, links.Link{File: s.small}))
 			},
-			"link alice 1 a link belongs to no file false", "link alice 1 a link belongs to no file true", "link", "",
+			finds: "link alice 1 a link belongs to no file false",
+			mends: "link alice 1 a link belongs to no file true",
 		},
 		"a temporary file and parts are left": {
-			func(s server, _ []files.File) {
+			damage: func(s checked) {
 				tmp, parts := filepath.Join(s.Dir, "tmp", rand.Text()), filepath.Join(s.Dir, "parts", rand.Text())
 				s.must(errors.Join(os.WriteFile(tmp, []byte("half"), 0o600), os.MkdirAll(parts, 0o700)))
 				for path, age := range map[string]time.Duration{tmp: 2 * time.Hour, parts: blob.PartsLife + 2*time.Hour} {
@@ -255,42 +263,61 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 					s.must(os.Chtimes(path, then, then))
 				}
 			},
-			"leftover  0 an interrupted request left this; it will be removed by the next sweep due\x00leftover", "leftover  0 an interrupted request left this true\x00leftover",
-			"leftover\x00leftover", "",
+			finds: "leftover  0 an interrupted request left this; it will be removed by the next sweep due\x00leftover",
+			mends: "leftover  0 an interrupted request left this true\x00leftover",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, all := newChecked(t)
-			c.damage(s, all)
+			s := newChecked(t)
+			c.damage(s)
 			split := func(text string) []string { return sorted(strings.Split(text, "\x00")...) }
 			objects := len(s.Files())
-			s.wantFindings("a check", nil, split(c.want)...)
-			s.wantFindings("a quick check", func(c *files.Check) { c.Quick = true }, split(c.quick)...)
-			s.wantFindings("a repair", repairing, split(c.mended)...)
-			s.wantFindings("a check after the repair", nil, split(c.left)...)
-			if now := len(s.Files()); now != objects && !strings.Contains(c.mended, "leftover") {
+			found, quick, left := split(c.finds), split(c.finds), split(c.finds)
+			if c.bytes {
+				quick = nil
+			}
+			if c.mends != "" {
+				left = nil
+			}
+			s.wantFindings("a check", nil, found...)
+			s.wantFindings("a quick check", func(c *files.Check) { c.Quick = true }, quick...)
+			s.wantFindings("a repair", repairing, split(cmp.Or(c.mends, c.finds))...)
+			s.wantFindings("a check after the repair", nil, left...)
+			if now := len(s.Files()); now != objects && !strings.Contains(c.mends, "leftover") {
 				t.Errorf("of %d objects %d are left", objects, now)
 			}
 		})
 	}
 }
 
+// bury puts a folder in the place of the large file, which then cannot be read.
+func (s checked) bury() {
+	s.must(os.Remove(s.path(s.big)))
+	s.must(os.Mkdir(s.path(s.big), 0o700))
+}
+
+// misplace moves the bytes of a file to where no record names them.
+func (s server) misplace(f files.File) {
+	s.must(s.Data.Disk.Copy(s.Context(), f.Area, f.Blob, blob.Backup, s.dated(9, f.ID, "alice")))
+	s.must(s.Data.Disk.Delete(s.Context(), f.Area, f.Blob))
+}
+
 // TestARepairedLinkKeepsItsCounts lets a link that was used differ from its record.
 func TestARepairedLinkKeepsItsCounts(t *testing.T) {
 	t.Parallel()
-	s, all := newChecked(t)
+	s := newChecked(t)
 	service := s.Service.Links()
-	l, err := service.Find(t.Context(), blob.Files, service.Token(all[0]), "")
+	l, err := service.Find(t.Context(), blob.Files, service.Token(s.small), "")
 	s.must(err)
 	err = service.Used(t.Context(), l, links.Used{Whole: true, Source: "a source"})
 	s.must(err)
 	service.Flush(t.Context())
-	renamed := all[0]
+	renamed := s.small
 	renamed.Name = "renamed"
-	s.write(table.Put(files.Key(blob.Files, "alice", 1), renamed))
+	s.write(table.Put(keyOf(renamed), renamed))
 	s.wantFindings("a repair", repairing, "link alice 1 a link differs")
-	l, err = service.Find(t.Context(), blob.Files, service.Token(all[0]), "")
+	l, err = service.Find(t.Context(), blob.Files, service.Token(s.small), "")
 	if err != nil || l.File.Name != "renamed" || l.Downloads != 1 {
 		t.Errorf("the link is %+v, %v", l, err)
 	}
@@ -299,15 +326,15 @@ func TestARepairedLinkKeepsItsCounts(t *testing.T) {
 
 func TestARepairedLinkWorksAgain(t *testing.T) {
 	t.Parallel()
-	s, all := newChecked(t)
+	s := newChecked(t)
 	for _, key := range s.keys("link#") {
 		s.write(table.Delete(key))
 	}
 	s.wantFindings("a repair", repairing, "link alice 1", "link alice 2", "link alice 3", "link alice 3")
-	if to, err := s.leads(all[0]); err != nil || to.Blob != all[0].Blob {
+	if to, err := s.leads(s.small); err != nil || to.Blob != s.small.Blob {
 		t.Errorf("the link leads to %+v, %v", to, err)
 	}
-	uses, err := s.Service.Links().Of(t.Context(), all[2])
+	uses, err := s.Service.Links().Of(t.Context(), s.sent)
 	if err != nil || len(uses) != 2 || uses[1].Recipient == "" {
 		t.Errorf("the recipient's link is %+v, %v", uses, err)
 	}
@@ -340,7 +367,7 @@ func (t waiting) Get(ctx context.Context, key table.Key, into any) error {
 // moves and purges change all the time.
 func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 	t.Parallel()
-	s, _ := newChecked(t)
+	s := newChecked(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	own := s.Service.Files()
@@ -387,7 +414,7 @@ func TestNothingIsReportedWhileFilesComeAndGo(t *testing.T) {
 // TestAQuotaIsCorrectedExactly puts quotas right while uploads and purges go on.
 func TestAQuotaIsCorrectedExactly(t *testing.T) {
 	t.Parallel()
-	s, _ := newChecked(t)
+	s := newChecked(t)
 	service := s.Service.Files()
 	for round := range 5 {
 		s.write(table.Update(users.Key("alice")).Add("used", -5000))

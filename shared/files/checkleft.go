@@ -87,7 +87,7 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 		if l.Owner != f.Owner || l.ID != f.ID || l.Length != f.Length {
 			continue
 		}
-		written, err := blob.Measure(ctx, c.Blobs, l.Area, l.Blob, false, nil)
+		written, err := c.measure(ctx, l.File, false, nil)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -193,7 +193,7 @@ func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err err
 	if err != nil || named {
 		return false, err
 	}
-	_, err = blob.Measure(ctx, c.Blobs, l.Area, l.Blob, true, nil)
+	_, err = c.measure(ctx, l.File, true, nil)
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // lose removes the record of a file, wherever it is.
-func (s server) lose(f files.File) { s.write(table.Delete(files.Key(f.Area, f.Owner, f.ID))) }
+func (s server) lose(f files.File) { s.write(table.Delete(keyOf(f))) }
 
 // leads returns what a file's own link leads to.
 func (s server) leads(f files.File) (files.File, error) {
@@ -29,31 +29,36 @@ func TestARecordThatOnlyALinkStillHasIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	const missing = "record alice %d the record is missing; a link has a copy, from which --repair writes it again %v"
 	for name, c := range map[string]struct {
-		file   int // index
-		damage func(s server, f files.File)
+		id     int // of the file
+		damage func(checked)
 		more   string // that a repair finds besides
 		left   string
 	}{
-		"of a small file":                    {0, func(server, files.File) {}, "", ""},
-		"of a deleted file with a recipient": {2, func(server, files.File) {}, "", ""},
-		"of a large file, a day later":       {1, func(s server, _ files.File) { s.Clock.Advance(26 * time.Hour) }, "", ""},
-		"whose own link is lost too": {2, func(s server, f files.File) { s.write(table.Delete(s.linkOf(f))) },
-			"link alice 3 a link is missing true", ""},
-		"whose bytes are damaged": {1, func(s server, f files.File) { s.must(os.Truncate(s.path(f), 10)) },
-			"size alice 2 there are 10 bytes", "size alice 2"},
-		"whose bytes lie elsewhere": {1, func(s server, f files.File) {
-			s.must(s.Data.Disk.Copy(s.Context(), f.Area, f.Blob, blob.Backup, s.dated(9, 2, "alice")))
-			s.must(s.Data.Disk.Delete(s.Context(), f.Area, f.Blob))
-		}, "bytes alice 2 the bytes are missing; they lie at backup/D2-", ""},
-		"of a user who has lost the last id": {1, func(s server, _ files.File) { s.update(users.Key("alice"), "lastFile", int64(1)) },
-			"user alice 0 the last file is 1, but there is a file 3", ""},
+		"of a small file":                    {id: 1},
+		"of a deleted file with a recipient": {id: 3},
+		"of a large file, a day later":       {id: 2, damage: func(s checked) { s.Clock.Advance(26 * time.Hour) }},
+		"whose own link is lost too": {id: 3,
+			damage: func(s checked) { s.write(table.Delete(s.linkOf(s.sent))) },
+			more:   "link alice 3 a link is missing true"},
+		"whose bytes are damaged": {id: 2,
+			damage: func(s checked) { s.must(os.Truncate(s.path(s.big), 10)) },
+			more:   "size alice 2 there are 10 bytes",
+			left:   "size alice 2"},
+		"whose bytes lie elsewhere": {id: 2,
+			damage: func(s checked) { s.misplace(s.big) },
+			more:   "bytes alice 2 the bytes are missing; they lie at backup/D2-"},
+		"of a user who has lost the last id": {id: 2,
+			damage: func(s checked) { s.update(users.Key("alice"), "lastFile", int64(1)) },
+			more:   "user alice 0 the last file is 1, but there is a file 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, all := newChecked(t)
-			f := all[c.file]
+			s := newChecked(t)
+			f := []files.File{s.small, s.big, s.sent}[c.id-1]
 			s.lose(f)
-			c.damage(s, f)
+			if c.damage != nil {
+				c.damage(s)
+			}
 			for _, quick := range []bool{true, false} {
 				_, found := s.check(func(c *files.Check) { c.Quick = quick })
 				if len(found) == 0 || !strings.Contains(strings.Join(found, "\n"), fmt.Sprintf(missing, f.ID, false)) ||
@@ -84,35 +89,35 @@ func sorted(all ...string) []string {
 func TestALinkThatLeadsToNothingIsKeptForAWeek(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		damage func(s server, f files.File)
+		damage func(checked)
 		finds  []string
 	}{
-		"its record and its bytes are lost": {func(s server, f files.File) {
-			s.lose(f)
-			s.must(s.Data.Disk.Delete(s.Context(), f.Area, f.Blob))
+		"its record and its bytes are lost": {func(s checked) {
+			s.lose(s.big)
+			s.must(s.Data.Disk.Delete(s.Context(), s.big.Area, s.big.Blob))
 		}, []string{"quota alice"}},
-		"its file has a record in the other area": {func(s server, f files.File) {
-			s.lose(f)
-			f.Area = blob.Backup
-			s.write(table.Put(files.Key(f.Area, f.Owner, f.ID), f))
+		"its file has a record in the other area": {func(s checked) {
+			s.lose(s.big)
+			s.big.Area = blob.Backup
+			s.write(table.Put(keyOf(s.big), s.big))
 		}, []string{"bytes alice 2"}},
-		"its file's user was removed": {func(s server, f files.File) {
+		"its file's user was removed": {func(s checked) {
 			s.removeUser("alice")
-			for _, f.ID = range []int64{1, 2, 3} {
-				s.write(table.Delete(files.Key(blob.Files, "alice", f.ID)), table.Delete(files.Key(blob.Backup, "alice", f.ID)))
+			for _, f := range []files.File{s.small, s.big, s.sent} {
+				s.lose(f)
 			}
 		}, []string{"link alice 1", "link alice 3", "link alice 3"}},
-		"it is none of the file's that it names": {func(s server, f files.File) {
-			s.lose(f)
+		"it is none of the file's that it names": {func(s checked) {
+			s.lose(s.big)
 			var l links.Link
-			s.must(s.Data.Table.Get(s.Context(), s.linkOf(f), &l))
-			s.write(table.Delete(s.linkOf(f)), table.Put(table.Key{PK: "link#x", SK: "link"}, l))
+			s.must(s.Data.Table.Get(s.Context(), s.linkOf(s.big), &l))
+			s.write(table.Delete(s.linkOf(s.big)), table.Put(table.Key{PK: "link#x", SK: "link"}, l))
 		}, []string{"quota alice"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, all := newChecked(t)
-			c.damage(s, all[1])
+			s := newChecked(t)
+			c.damage(s)
 			before := s.Partitions("link#")
 			s.wantFindings("a repair", repairing, sorted(append(c.finds, "link alice 2 a link belongs to no file true")...)...)
 			kept := func(days int) (n int) {
@@ -177,7 +182,7 @@ func TestBytesThatAnOlderTableCannotKnowAreToldAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := newChecked(t)
+			s := newChecked(t)
 			s.object(blob.Files, s.dated(30, c.id, c.owner))
 			for what, change := range map[string]func(*files.Check){"a check": nil, "a repair": repairing} {
 				_, got := s.check(change)

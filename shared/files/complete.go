@@ -74,10 +74,8 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 		ID: sess.FileID, Name: sess.Name, Type: sess.Type, SHA256: sess.SHA256, Blob: sess.Blob, By: sess.By, Contents: contents,
 	}, written, owner, sess.Expiry)
 	room := sess.reservation().charge(f.Length)
-	if room == nil && owner.Quota > 0 { // the quota came after the session
-		room = append(room, table.Update(users.Key(sess.Owner)).Add("used", f.Length).If(table.Exists()))
-	} else if room == nil {
-		room = s.unlimited(sess.Owner, read)
+	if room == nil { // a quota may have come after the session
+		room = s.charge(owner, read, f.Length)
 	}
 	return s.finish(ctx, sess, f, room)
 }

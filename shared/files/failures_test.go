@@ -8,61 +8,45 @@ import (
 	"time"
 
 	"ferry/shared/blob"
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
-	"ferry/shared/service"
+	"ferry/shared/keys"
 	"ferry/shared/table"
 )
 
-var errLost = errors.New("the answer was lost")
-
-// lossyTable is a table that does each write and then returns an error, as if the
-// answer had been lost.
-type lossyTable struct{ table.Table }
-
-func (l lossyTable) Write(ctx context.Context, ops ...table.Op) error {
-	return errors.Join(l.Table.Write(ctx, ops...), errLost)
-}
-
-func (l lossyTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
-	_, err := l.Table.WriteThenQuery(ctx, q, ops...)
-	return table.Page{}, errors.Join(err, errLost)
-}
-
-// service returns the caller's service with another table.
-func (c caller) service(t table.Table) *files.Service {
-	p := c.Data.Ports
-	p.Table = t
-	return service.New(p, c.Service.Settings).Files()
-}
-
+// TestWriteWhoseAnswerIsLostLosesNoBytes has a file in each area, and an upload that is not committed yet.
 func TestWriteWhoseAnswerIsLostLosesNoBytes(t *testing.T) {
 	t.Parallel()
-	for what, act := range map[string]func(c caller, s *files.Service) error{
-		"an upload commits": func(c caller, s *files.Service) error {
-			return failure(c.beginAt(s, "content").Commit(c.Context(), 0))
-		},
-		"an upload commits and lists": func(c caller, s *files.Service) error {
-			return failure(c.beginAt(s, "content").Commit(c.Context(), files.PageSize))
-		},
-		"a file is deleted": func(c caller, s *files.Service) error {
-			c.put("file=a", "content")
-			return failure(s.Delete(c.Context(), c.user(), 1))
-		},
-		"a file is restored": func(c caller, s *files.Service) error {
-			c.put("file=a", "content")
-			c.ask("DELETE /files/1")
-			return failure(s.Restore(c.Context(), c.user(), 1))
-		},
+	for what, k := range map[string]struct {
+		call string // whose answer is lost
+		act  func(caller, *files.Upload) error
+		left int
+	}{
+		"an upload commits": {call: "table.Write", left: 3,
+			act: func(c caller, u *files.Upload) error { return failure(u.Commit(c.Context(), 0)) }},
+		"an upload commits and lists": {call: "table.Query", left: 3,
+			act: func(c caller, u *files.Upload) error { return failure(u.Commit(c.Context(), files.PageSize)) }},
+		"a file is deleted": {call: "table.Write", left: 2, act: func(c caller, _ *files.Upload) error {
+			return failure(c.Service.Files().Delete(c.Context(), c.user(), 1))
+		}},
+		"a file is restored": {call: "table.Write", left: 2, act: func(c caller, _ *files.Upload) error {
+			return failure(c.Service.Files().Restore(c.Context(), c.user(), 2))
+		}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			expect.Err(t, "the call", act(c, c.service(lossyTable{c.Data.Table})), errLost)
+			c.caller().Fill(2)
+			c.ask("DELETE /files/2")
+			u := c.beginUpload("content")
+			c.Calls.Before(k.call, func() error { return apitest.ErrLost })
+			expect.Err(t, "the call", k.act(c, u), apitest.ErrLost)
+			c.Calls.Before(k.call, nil)
 			c.Clock.Advance(2 * time.Hour)
 			c.repair()
-			c.wantConsistent(1)
+			c.wantConsistent(k.left)
 		})
 	}
 }
@@ -121,12 +105,10 @@ func (c crampedTable) Write(ctx context.Context, ops ...table.Op) error {
 func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	p := c.Service
 	var sess files.Session
-	service := files.New(files.Config{
-		Table: crampedTable{p.Table, p.Parts, &sess}, Key: p.Key, Random: p.Random, Now: p.Now,
-		Blobs: p.Blobs, Parts: p.Parts, Users: p.Users(), Outbox: p.Outbox(), Links: p.Links(), Retention: p.Retention,
-	})
+	config := c.Service.Files().Config
+	config.Table = crampedTable{config.Table, config.Parts, &sess}
+	service := files.New(config)
 	var err error
 	sess, err = service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 1}, nil)
 	c.must(err)
@@ -138,8 +120,7 @@ func TestEndingSessionFreesRoomOnFullDisk(t *testing.T) {
 // read returns what the file's own link in an area gives.
 func (c caller) read(area blob.Area, id int64) string {
 	c.Helper()
-	path := map[blob.Area]string{blob.Files: "/download/file?k=", blob.Backup: "/download/file/backup?z="}[area]
-	return c.Send("GET "+path+c.Data.Ports.Key.File(area, c.name, id), "").Text
+	return c.Send("GET "+keys.DownloadLink(c.Base, "en", area)+c.Data.Ports.Key.File(area, c.name, id), "").Text
 }
 
 // beforeCalls calls a function before each call that a mover makes.
@@ -226,27 +207,13 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 	t.Parallel()
 	const content = "the bytes"
 	for what, meanwhile := range map[string]struct {
-		area blob.Area // empty if it is gone
-		do   func(ctx context.Context, c caller) error
+		area   blob.Area // empty if it is gone
+		script string
 	}{
-		"restored": {blob.Files, func(ctx context.Context, c caller) error {
-			_, err := c.Service.Files().Restore(ctx, c.user(), 1)
-			return err
-		}},
-		"restored, without its bytes": {blob.Files, func(ctx context.Context, c caller) error {
-			_, err := c.lazy().Restore(ctx, c.user(), 1)
-			return err
-		}},
-		"restored and deleted again": {blob.Backup, func(ctx context.Context, c caller) error {
-			_, err := c.lazy().Restore(ctx, c.user(), 1)
-			if err == nil {
-				_, err = c.Service.Files().Delete(ctx, c.user(), 1)
-			}
-			return err
-		}},
-		"purged": {"", func(ctx context.Context, c caller) error {
-			return c.Service.Files().Purge(ctx, c.user(), 1)
-		}},
+		"restored":                    {blob.Files, "restore 1"},
+		"restored, without its bytes": {blob.Files, "restore-lazily 1"},
+		"restored and deleted again":  {blob.Backup, "restore-lazily 1\ndelete 1"},
+		"purged":                      {"", "purge 1"},
 	} {
 		for n := 1; n <= 3; n++ { // the copy, the end of the move, the removal of the old bytes
 			t.Run(fmt.Sprintf("%s before call %d", what, n), func(t *testing.T) {
@@ -262,9 +229,7 @@ func TestAMoveLosesNothingWhenItIsOvertakenAtAnyCall(t *testing.T) {
 							return nil
 						}
 						at = 1000 // what comes meanwhile is not counted
-						if err := meanwhile.do(t.Context(), c); err != nil {
-							t.Errorf("meanwhile: %v", err)
-						}
+						apitest.Tell(t, meanwhile.script, (&room{caller: c}).do)
 						if meanwhile.area != "" && c.read(meanwhile.area, 1) != content {
 							t.Errorf("meanwhile the link gives %q", c.read(meanwhile.area, 1))
 						}

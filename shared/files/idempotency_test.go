@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
 	"ferry/shared/files"
@@ -41,78 +42,111 @@ func newClaims(t *testing.T) *claims {
 
 func (w *claims) advance(d time.Duration) { w.ahead.Add(int64(d)) }
 
-// request returns a request by alice, with the given changes.
-func request(change ...func(*files.KeyRequest)) files.KeyRequest {
-	r := files.KeyRequest{
+// request returns a request by alice.
+func request() files.KeyRequest {
+	return files.KeyRequest{
 		By: files.By{User: "alice"}, Key: "k", Fingerprint: files.Fingerprint("POST", "/upload"), HoldFor: time.Minute,
 	}
-	for _, c := range change {
-		c(&r)
-	}
-	return r
 }
 
-func different(r *files.KeyRequest) { r.Fingerprint = files.Fingerprint("POST", "/uploads") }
-
-// mustClaim claims a free key.
-func (w *claims) mustClaim(r files.KeyRequest) *files.Hold {
+func (w *claims) must(c *files.Hold, err error) *files.Hold {
 	w.Helper()
-	c, err := w.Hold(w.Context(), r)
 	expect.NoErr(w.T, err)
-	if result, ok := c.Result(); ok {
-		w.Fatalf("the key already has the result %s", result)
-	}
 	return c
 }
 
-// wantConflict fails unless the key is refused. It returns when to retry.
-func (w *claims) wantConflict(r files.KeyRequest) time.Duration {
-	w.Helper()
-	c, err := w.Hold(w.Context(), r)
-	if !fault.Is(err, fault.Conflict) {
-		w.Fatalf("claiming gave %v, %v, want a Conflict", c, err)
+// holds are those of a script's requests, by name.
+type holds struct {
+	*claims
+	of map[string]*files.Hold
+}
+
+// do is a step such as: hold NAME BODY KEY USER INCARNATION, of which all but the name may be missing.
+func (h holds) do(step string) (err error) {
+	var verb, name, more string
+	r := request()
+	_, _ = fmt.Sscan(step, &verb, &name, &more, &r.Key, &r.By.User, &r.By.UserIncarnation)
+	switch verb {
+	case "hold":
+		r.Fingerprint += more
+		h.of[name], err = h.Hold(h.Context(), r)
+		if f := fault.Of(err); f != nil {
+			return fmt.Errorf("%w, after %s", f, f.After)
+		}
+		if result, ok := h.of[name].Result(); ok {
+			h.of[name].Release(h.Context()) // a result stays
+			return fmt.Errorf("the result is %s", result)
+		}
+	case "done":
+		c := h.of[name]
+		return c.Lost(h.Table.Write(h.Context(), c.Done(more)...))
+	case "release":
+		h.of[name].Release(h.Context())
+	case "wait":
+		span, err := time.ParseDuration(name)
+		h.advance(span)
+		return err
 	}
-	return fault.Of(err).After
+	return err
 }
 
-// wantResult fails unless the request gets the result of an earlier one.
-func (w *claims) wantResult(r files.KeyRequest, want string) {
-	w.Helper()
-	c, err := w.Hold(w.Context(), r)
-	expect.NoErr(w.T, err)
-	if got, ok := c.Result(); !ok || got != want {
-		w.Fatalf("the result is %q, %v, want %q", got, ok, want)
-	}
-	c.Release(w.Context()) // a result stays
-}
-
-// finish commits the result.
-func (w *claims) finish(c *files.Hold, result string) error {
-	return c.Lost(w.Table.Write(w.Context(), c.Done(result)...))
-}
-
-func (w *claims) mustFinish(c *files.Hold, result string) {
-	w.Helper()
-	expect.NoErr(w.T, w.finish(c, result))
-}
-
-func TestKeyBelongsToOneRequestOfOneUser(t *testing.T) {
+func TestAKeyIsHeldByOneRequest(t *testing.T) {
 	t.Parallel()
-	w := newClaims(t)
-	first := w.mustClaim(request())
-	expect.Equal(t, "when a different request may be repeated", w.wantConflict(request(different)), 0)
-	w.mustFinish(first, "first")
-	expect.Equal(t, "when a different request may be repeated", w.wantConflict(request(different)), 0)
-	w.mustClaim(request(func(r *files.KeyRequest) { r.Key = "another" }))
-	w.mustClaim(request(func(r *files.KeyRequest) { r.By.User = "bob" }))
-	w.mustClaim(request(func(r *files.KeyRequest) { r.By.UserIncarnation = 1 }))
+	apitest.Stories(t, map[string]string{
+		"of one user": `
+			hold a
+			hold b another > 409 was used for another request, after 0s
+			done a first
+			hold b another > 409 was used for another request, after 0s
+			hold b - another-key
+			hold c - k bob
+			hold d - k alice 1`,
+		"until it fails": `
+			hold a
+			release a
+			release a
+			hold b another
+			done b second
+			release a
+			hold c another > the result is second`,
+		"which cannot commit once it has released it": `
+			hold a
+			release a
+			done a first > 409 took over
+			hold b`,
+		"until its lease expires and another takes over": `
+			hold a
+			wait 59s
+			hold b > 409 is still running, after 1s
+			wait 1s
+			hold b
+			done a first > 409 took over
+			release a
+			done b second
+			hold c > the result is second`,
+		"also after its lease, if no other came": `
+			hold a
+			wait 2m
+			done a first
+			hold b > the result is first`,
+		"for a day": `
+			hold a
+			done a first
+			wait 23h59m59s
+			hold b > the result is first
+			hold b > the result is first
+			wait 1s
+			hold b another
+			done b second
+			hold c another > the result is second`,
+	}, func(t *testing.T) func(string) error { return holds{newClaims(t), map[string]*files.Hold{}}.do })
 }
 
 func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {
 	t.Parallel()
 	for what, before := range map[string]func(*claims){
 		"none came before":             func(*claims) {},
-		"the lease of one has expired": func(w *claims) { w.mustClaim(request()); w.advance(time.Hour) },
+		"the lease of one has expired": func(w *claims) { w.must(w.Hold(w.Context(), request())); w.advance(time.Hour) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -140,66 +174,10 @@ func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {
 	}
 }
 
-func TestFailedRequestCanBeRepeated(t *testing.T) {
-	t.Parallel()
-	w := newClaims(t)
-	first := w.mustClaim(request())
-	first.Release(t.Context())
-	first.Release(t.Context())
-	w.mustFinish(w.mustClaim(request(different)), "second")
-	first.Release(t.Context()) // it no longer holds the key
-	w.wantResult(request(different), "second")
-}
-
-func TestReleasedRequestCannotCommit(t *testing.T) {
-	t.Parallel()
-	w := newClaims(t)
-	first := w.mustClaim(request())
-	first.Release(t.Context())
-	expect.Fault(t, "a commit under way", w.finish(first, "first"), fault.Conflict)
-	w.mustClaim(request())
-}
-
-func TestExpiredLeaseLetsAnotherRequestTakeTheKey(t *testing.T) {
-	t.Parallel()
-	w := newClaims(t)
-	first := w.mustClaim(request())
-	w.advance(59 * time.Second)
-	expect.Equal(t, "when to retry", w.wantConflict(request()), time.Second)
-	w.advance(time.Second)
-	second := w.mustClaim(request())
-	expect.Fault(t, "the commit of the slow first request", w.finish(first, "first"), fault.Conflict)
-	first.Release(t.Context())
-	w.mustFinish(second, "second")
-	w.wantResult(request(), "second")
-}
-
-func TestSlowRequestMayFinishAfterItsLeaseIfNoOtherCame(t *testing.T) {
-	t.Parallel()
-	w := newClaims(t)
-	first := w.mustClaim(request())
-	w.advance(2 * time.Minute)
-	w.mustFinish(first, "first")
-	w.wantResult(request(), "first")
-}
-
-func TestResultIsForgottenAfterADay(t *testing.T) {
-	t.Parallel()
-	w := newClaims(t)
-	w.mustFinish(w.mustClaim(request()), "first")
-	w.advance(files.KeyMemory - time.Second)
-	for range 3 {
-		w.wantResult(request(), "first")
-	}
-	w.advance(time.Second)
-	w.mustFinish(w.mustClaim(request(different)), "second")
-	w.wantResult(request(different), "second")
-}
-
 func TestRequestWithoutKeyClaimsNothing(t *testing.T) {
 	t.Parallel()
 	w := newClaims(t)
-	c, err := w.Hold(t.Context(), request(func(r *files.KeyRequest) { r.Key = "" }))
+	c, err := w.Hold(t.Context(), files.KeyRequest{By: files.By{User: "alice"}})
 	if c != nil || err != nil {
 		t.Fatalf("%v, %v", c, err)
 	}
@@ -216,7 +194,7 @@ func TestRequestWithoutKeyClaimsNothing(t *testing.T) {
 func TestOnlyRefusalOfTheClaimItselfMeansTheKeyIsLost(t *testing.T) {
 	t.Parallel()
 	w := newClaims(t)
-	c := w.mustClaim(request())
+	c := w.must(w.Hold(t.Context(), request()))
 	for _, err := range []error{nil, table.ErrBusy, &table.ConditionError{Op: 1}} {
 		if got := c.Lost(err); !errors.Is(got, err) || fault.Of(got) != nil {
 			t.Errorf("Lost changed %v to %v", err, got)

@@ -29,8 +29,6 @@ type Links interface {
 	// fault is Forbidden or TooLarge, or TooMany if it will allow more later. It makes at most
 	// two calls to the table.
 	Admit(ctx context.Context, owner string, by By, t Taking) ([]table.Op, error)
-	// Check returns the fault that Admit would return at this moment.
-	Check(ctx context.Context, owner string, by By, t Taking) error
 	// RemoveRequests removes all requests of a user.
 	RemoveRequests(ctx context.Context, owner string) error
 

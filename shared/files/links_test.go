@@ -1,47 +1,18 @@
 package files_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ferry/shared/blob"
-	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
 	"ferry/shared/files"
 	"ferry/shared/links"
 	"ferry/shared/table"
-	"ferry/shared/wire"
 )
-
-func TestLinksAreTheSameInEveryList(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := apitest.Open(t, dir, fixedURL)
-	s.Base = s.Root + wire.Prefix
-	alice := s.Add("alice")
-	first := alice.Ask("POST /upload?file=a", "1").Want(200).Files
-	want := fmt.Sprint(first, alice.Ask("POST /upload?file=b", "2").Want(200).Files)
-	list := func() string {
-		all := s.Send("GET /download/list", "", "Authorization", "Bearer "+alice.Bearer).Want(200).Files
-		return fmt.Sprint(all[1:], all)
-	}
-	for range 3 {
-		if got := list(); got != want {
-			t.Fatalf("the list is %s, want %s", got, want)
-		}
-	}
-	s.Close()
-	s = apitest.Open(t, dir, fixedURL)
-	s.Base = s.Root + wire.Prefix
-	if got := list(); got != want {
-		t.Fatalf("after a restart the list is %s, want %s", got, want)
-	}
-}
 
 func TestACheckFindsNothingAfterLinksWereChanged(t *testing.T) {
 	t.Parallel()
@@ -81,44 +52,43 @@ func (s server) linkKeys(f files.File) (all []table.Key) {
 // TestAFileGetsANewKeyForItsBytes uses a file in the backup area, which has two links.
 func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 	t.Parallel()
-	store := func(s server, content string) func(files.File) error {
-		return func(f files.File) error {
-			_, err := s.Data.Disk.Create(t.Context(), f.Area, f.Blob, strings.NewReader(content), -1)
-			return err
-		}
-	}
-	nothing := func(server, files.File) {}
+	const elsewhere = "D0-never/3-0000000000000000000003-alice"
 	for name, c := range map[string]struct {
-		before  func(server, files.File)
+		before  func(checked)
 		moves   bool // the bytes lie elsewhere, and are moved
 		refused bool
 	}{
-		"the bytes are stored under it": {before: nothing},
-		"the bytes are moved to it":     {before: nothing, moves: true},
-		"its record and links are unreadable": {before: func(s server, f files.File) {
-			for _, key := range append(s.linkKeys(f), keyOf(f)) {
+		"the bytes are stored under it": {},
+		"the bytes are moved to it":     {moves: true},
+		"its record and links are unreadable": {before: func(s checked) {
+			for _, key := range append(s.linkKeys(s.sent), keyOf(s.sent)) {
 				s.Spoil(key)
 			}
 		}},
-		"its links are missing": {before: func(s server, f files.File) {
-			for _, key := range s.linkKeys(f) {
+		"its links are missing": {before: func(s checked) {
+			for _, key := range s.linkKeys(s.sent) {
 				s.write(table.Delete(key))
 			}
 		}},
-		"its key was renewed meanwhile": {before: func(s server, f files.File) { s.update(keyOf(f), "key", int64(2)) }, refused: true},
-		"it was moved meanwhile":        {before: func(s server, f files.File) { s.update(keyOf(f), "blob", "D0-never/3-0000000000000000000003-alice") }, refused: true},
-		"it was removed meanwhile":      {before: func(s server, f files.File) { s.write(table.Delete(keyOf(f))) }, refused: true},
+		"its key was renewed meanwhile": {refused: true, before: func(s checked) { s.update(keyOf(s.sent), "key", int64(2)) }},
+		"it was moved meanwhile":        {refused: true, before: func(s checked) { s.update(keyOf(s.sent), "blob", elsewhere) }},
+		"it was removed meanwhile":      {refused: true, before: func(s checked) { s.lose(s.sent) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, all := newChecked(t)
-			f, service := all[2], s.Service.Files()
+			s := newChecked(t)
+			f, service := s.sent, s.Service.Files()
 			objects := len(s.Objects(blob.Backup))
-			c.before(s, f)
-			from, put := []string(nil), store(s, "abc")
+			if c.before != nil {
+				c.before(s)
+			}
+			var from []string
+			put := func(f files.File) error {
+				return failure(s.Data.Disk.Create(t.Context(), f.Area, f.Blob, strings.NewReader("abc"), -1))
+			}
 			if c.moves {
-				from, put = []string{"files/D0-never/3-0000000000000000000003-alice"}, nil
-				s.must(s.Data.Disk.Copy(t.Context(), f.Area, f.Blob, blob.Files, "D0-never/3-0000000000000000000003-alice"))
+				from, put = []string{"files/" + elsewhere}, nil
+				s.must(s.Data.Disk.Copy(t.Context(), f.Area, f.Blob, blob.Files, elsewhere))
 			}
 			now, err := service.Rekey(t.Context(), f, from, put)
 			if c.refused {
@@ -138,75 +108,44 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 	}
 }
 
-// newKeyCaller starts a service with some files, whose link key the test may change.
-func newKeyCaller(t *testing.T, files int) caller {
-	t.Helper()
-	c := newCaller(t)
-	c.InProcess("it changes the key of all links")
-	c.caller().Fill(files)
-	return c
-}
-
 func (c caller) revoke() {
 	c.Helper()
 	c.Clock.Advance(time.Minute)
 	c.must(failure(c.Data.Ports.Key.Rotate(c.Context(), c.Data.Ports.Table, c.Data.Ports.Random, 1)))
 }
 
-// overtaking runs a renewal when something else has read a file's record, and is about to
-// make the file invisible or to renew its links too.
-type overtaking struct {
-	table.Table
-	once  sync.Once
-	other func()
-}
-
-func (o *overtaking) Write(ctx context.Context, ops ...table.Op) error {
-	if ops[0].Kind == table.KindDelete {
-		o.once.Do(o.other)
-	}
-	return o.Table.Write(ctx, ops...)
-}
-
-// overtaken returns the caller's domain, into which a renewal comes once.
-func (c caller) overtaken() *files.Service {
-	return c.service(&overtaking{Table: c.Data.Table, other: func() {
-		if n, err := c.Service.Links().Renew(c.Context(), 1); n != 1 || err != nil {
-			c.Errorf("%d files have new links: %v", n, err)
-		}
-	}})
-}
-
 func failure[T any](_ T, err error) error { return err }
 
 func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 	t.Parallel()
-	sweep := func(after time.Duration) func(caller, *files.Service) error {
-		return func(c caller, s *files.Service) error {
-			c.Clock.Advance(after)
-			return failure((&files.Sweeper{Service: s, Grace: 2 * after}).Run(c.Context()))
-		}
-	}
 	for what, k := range map[string]struct {
 		area blob.Area // where the file was
 		left int
-		do   func(caller, *files.Service) error
+		step string
+		wait time.Duration
 	}{
-		"a deletion":              {blob.Files, 1, func(c caller, s *files.Service) error { return failure(s.Delete(c.Context(), c.user(), 1)) }},
-		"a restoration":           {blob.Backup, 1, func(c caller, s *files.Service) error { return failure(s.Restore(c.Context(), c.user(), 1)) }},
-		"a sweep that moves it":   {blob.Files, 1, sweep(31 * day)},
-		"a sweep that removes it": {blob.Backup, 0, sweep(91 * day)},
-		"a purge":                 {blob.Backup, 0, func(c caller, s *files.Service) error { return s.Purge(c.Context(), c.user(), 1) }},
-		"the removal of its user": {blob.Files, 0, func(c caller, s *files.Service) error { return failure(s.RemoveAll(c.Context(), c.name)) }},
+		"a deletion":              {area: blob.Files, left: 1, step: "delete 1"},
+		"a restoration":           {area: blob.Backup, left: 1, step: "restore 1"},
+		"a sweep that moves it":   {area: blob.Files, left: 1, step: "sweep", wait: 31 * day},
+		"a sweep that removes it": {area: blob.Backup, step: "sweep", wait: 91 * day},
+		"a purge":                 {area: blob.Backup, step: "purge 1"},
+		"the removal of its user": {area: blob.Files, step: "clear"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			c := newKeyCaller(t, 1)
+			c := newCaller(t)
+			c.caller().Fill(1)
 			if k.area == blob.Backup {
 				c.ask("DELETE /files/1")
 			}
 			c.revoke()
-			c.must(k.do(c, c.overtaken()))
+			c.Clock.Advance(k.wait)
+			c.Calls.Once("table.Write", func() {
+				if n, err := c.Service.Links().Renew(t.Context(), 1); n != 1 || err != nil {
+					t.Errorf("%d files have new links: %v", n, err)
+				}
+			})
+			c.must((&room{caller: c}).do(k.step))
 			c.wantConsistent(k.left)
 			for _, f := range c.stored() {
 				if text := c.read(f.Area, 1); f.Key != 2 || f.Area == k.area || text != "x" {
@@ -221,7 +160,8 @@ func TestWhatARenewalOvertakesLeavesNoLinkBehind(t *testing.T) {
 func TestMovesBesideARenewalLeaveNoLinkBehind(t *testing.T) {
 	t.Parallel()
 	const n = 60
-	c := newKeyCaller(t, n)
+	c := newCaller(t)
+	c.caller().Fill(n)
 	c.revoke()
 	s, owner := c.Service.Files(), c.user()
 	var all sync.WaitGroup
@@ -247,7 +187,8 @@ func TestMovesBesideARenewalLeaveNoLinkBehind(t *testing.T) {
 
 func TestAFileThatChangesAllTheTimeIsBusy(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t, 1)
+	c := newCaller(t)
+	c.caller().Fill(1)
 	tries := 0
 	c.Calls.Before("table.Write", func() error {
 		tries++

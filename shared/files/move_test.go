@@ -135,17 +135,13 @@ func TestSweepFreesTheRoomOfFilesWithoutBytes(t *testing.T) {
 }
 
 // lazy returns a service whose movers do nothing.
-func (c caller) lazy() *files.Service {
-	s := c.Service.Files()
-	s.Mover = func(context.Context, *files.Service, string, int64) error { return nil }
-	return s
-}
+func (s server) lazy() *files.Service { return s.moving(nil) }
 
-// busy returns a service that has no mover free.
-func (c caller) busy() *files.Service {
-	s := c.Service.Files()
-	s.Mover = func(context.Context, *files.Service, string, int64) error { return errors.New("all are busy") }
-	return s
+// moving returns a service whose movers do nothing but return an error.
+func (s server) moving(err error) *files.Service {
+	config := s.Service.Files().Config
+	config.Mover = func(context.Context, *files.Service, string, int64) error { return err }
+	return files.New(config)
 }
 
 // TestAMoverIsToldOfEachMove has the mover do its work after the answer, twice.
@@ -177,7 +173,9 @@ func TestAMoverIsToldOfEachMove(t *testing.T) {
 func TestTheNextSweepMovesTheBytesThatNobodyMoved(t *testing.T) {
 	t.Parallel()
 	for what, remove := range map[string]func(caller) error{
-		"no mover is free": func(c caller) error { return failure(c.busy().Delete(t.Context(), c.user(), 1)) },
+		"no mover is free": func(c caller) error {
+			return failure(c.moving(errors.New("all are busy")).Delete(t.Context(), c.user(), 1))
+		},
 		"a move fails": func(c caller) error {
 			ctx, leave := context.WithCancel(t.Context())
 			c.Calls.Before("blob.Copy", func() error { leave(); return errors.New("away") })

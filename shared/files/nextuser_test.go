@@ -1,9 +1,7 @@
 package files_test
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -32,15 +30,10 @@ func (c caller) replaceUser(change ...func(*users.User)) caller {
 	return caller{c.server, c.name, c.Login(c.name, password)}
 }
 
+// beginUpload stores the bytes of an upload, but does not commit it.
 func (c caller) beginUpload(content string) *files.Upload {
 	c.Helper()
-	return c.beginAt(c.Service.Files(), content)
-}
-
-// beginAt stores the bytes of an upload, but does not commit it.
-func (c caller) beginAt(s *files.Service, content string) *files.Upload {
-	c.Helper()
-	u, err := s.Begin(c.Context(), c.name, c.by(), int64(len(content)), files.Sending{})
+	u, err := c.Service.Files().Begin(c.Context(), c.name, c.by(), int64(len(content)), files.Sending{})
 	c.must(err)
 	c.must(u.Add(c.Context(), files.Part{Name: "slow", Body: strings.NewReader(content), Size: int64(len(content))}))
 	return u
@@ -63,7 +56,7 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 			t.Errorf("the upload of %s got %+v, %v", of, page, err)
 		}
 	}
-	third.must(third.give(100, nothing)) // so that the use is kept
+	third.must(third.give(100)) // so that the use is kept
 	wantOnlyOwn := func(when string) {
 		t.Helper()
 		if all := third.stored(); len(all) != 1 || all[0].Name != "own" {
@@ -79,18 +72,6 @@ func TestUploadOutlivingItsUserNeverReachesTheNextUser(t *testing.T) {
 	third.sweep(time.Hour)
 	wantOnlyOwn("after a sweep")
 	third.wantConsistent(1)
-}
-
-func TestSweepPurgesExpiredFileOfEarlierUserWithoutMovingIt(t *testing.T) {
-	t.Parallel()
-	first := newCaller(t)
-	u := first.beginUpload("content")
-	second := first.replaceUser()
-	second.must(failure(u.Commit(t.Context(), 0)))
-	second.Clock.Advance(31 * 24 * time.Hour)
-	second.sweep(time.Hour)
-	second.wantConsistent(0)
-	expect.Equal(t, "items in the backup area", len(second.Partitions("backup#")), 0)
 }
 
 // TestSweepKeepsFilesOfUserAddedDuringIt replaces a user after a sweep has read
@@ -151,57 +132,6 @@ func TestRequestOfRemovedUserSeesNothingOfTheNext(t *testing.T) {
 	_, err = second.Service.Files().Delete(t.Context(), before, second.user().LastFile)
 	expect.Fault(t, "the deletion", err, fault.NotFound)
 	second.wantConsistent(1)
-}
-
-// TestNoRoomIsUsedForRemovedUser removes or replaces the owner after an upload has its
-// id and before its commit.
-func TestNoRoomIsUsedForRemovedUser(t *testing.T) {
-	t.Parallel()
-	for what, meanwhile := range map[string]func(caller){
-		"the owner is removed":  caller.remove,
-		"the owner is replaced": func(c caller) { c.replaceUser(quota(100)) },
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c := newCaller(t, quota(100))
-			c.Calls.Before("table.Write", func() error {
-				c.Calls.Before("table.Write", nil)
-				meanwhile(c)
-				return nil
-			})
-			if w := c.upload("file=a", unsized(60), 60); w.Code < 400 {
-				t.Errorf("the upload got status %d, want an error", w.Code)
-			}
-			if what == "the owner is removed" {
-				c.AddUser("alice", password, quota(100)) // the name is free
-			}
-			c.wantUsed(what, 0)
-			c.wantConsistent(0)
-		})
-	}
-}
-
-// TestBodyOutlivingItsUserIsNotStoredForTheNext replaces a user while the body of
-// that user's request is read.
-func TestBodyOutlivingItsUserIsNotStoredForTheNext(t *testing.T) {
-	t.Parallel()
-	first := newCaller(t)
-	var second caller
-	body := io.MultiReader(strings.NewReader("con"), readHook(func() { second = first.replaceUser() }), strings.NewReader("tent"))
-	first.upload("file=a", body, 7)
-	list := second.caller().Ask("GET /download/list", "").Want(200)
-	expect.Equal(t, "files of the next user", len(list.Files), 0)
-	second.Clock.Advance(31 * day)
-	second.must(failure(second.Service.Sweep(context.WithoutCancel(t.Context()))))
-	second.wantConsistent(0)
-}
-
-// readHook is an empty reader that calls a function when it is read.
-type readHook func()
-
-func (r readHook) Read([]byte) (int, error) {
-	r()
-	return 0, io.EOF
 }
 
 func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {

@@ -83,8 +83,9 @@ type counted struct {
 func (s *Service) countOpened(ctx context.Context, by By) (n counted, err error) {
 	key := openedKey(by)
 	var was openedItem
-	if err = s.Table.Get(ctx, key, &was); err != nil && !errors.Is(err, table.ErrNotFound) {
-		return n, fmt.Errorf("counting upload sessions: %w", err)
+	err = fault.Wrap(s.Table.Get(ctx, key, &was), "counting upload sessions", table.ErrNotFound)
+	if err != nil {
+		return n, err
 	}
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: SessionsOf(by), Limit: PageSize}) {
 		var sess Session

@@ -63,25 +63,26 @@ func (u *Upload) room() int64 { return u.target.Quota - u.target.Used }
 // use returns the operation that counts the stored files as used. It is refused if
 // they do not fit, or if the owner is no longer the same.
 func (u *Upload) use() []table.Op {
-	if u.target.Quota == 0 {
-		return u.s.unlimited(u.owner, u.read)
-	}
 	bytes := int64(0)
 	for _, f := range u.stored {
 		bytes += f.Length
 	}
-	return []table.Op{table.Update(users.Key(u.owner)).Add("used", bytes).
-		If(table.Exists(), table.AtMost("used", u.target.Quota-bytes), table.AtMost("incarnation", u.maxIncarnation))}
+	return u.s.charge(u.target, u.read, bytes,
+		table.AtMost("used", u.target.Quota-bytes), table.AtMost("incarnation", u.maxIncarnation))
 }
 
-// unlimited returns the check that an owner who had no quota when read still has none: a new
-// quota must not miss an uncounted change. In a table that processes share the check would cost
-// every upload two write units, so quick uploads skip it.
-func (s *Service) unlimited(owner string, read time.Time) []table.Op {
-	if s.Shared && s.Now().Sub(read) < time.Second {
+// charge returns the operation that counts bytes of an owner as used, under these conditions. If the
+// owner had no quota when read, it only checks that there still is none: a new quota must not miss
+// an uncounted change. In a table that processes share the check would cost every upload two write
+// units, so quick uploads skip it.
+func (s *Service) charge(owner users.User, read time.Time, bytes int64, conds ...table.Cond) []table.Op {
+	switch {
+	case owner.Quota > 0:
+		return []table.Op{table.Update(users.Key(owner.Name)).Add("used", bytes).If(table.Exists()).If(conds...)}
+	case s.Shared && s.Now().Sub(read) < time.Second:
 		return nil
 	}
-	return []table.Op{table.Check(users.Key(owner), table.AtMost("quota", 0))}
+	return []table.Op{table.Check(users.Key(owner.Name), table.AtMost("quota", 0))}
 }
 
 // reserve makes the reservation of a session.
@@ -198,11 +199,8 @@ func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 	if err != nil || owner.Incarnation > f.Incarnation {
 		return nil, err
 	}
-	if owner.Quota == 0 {
-		return s.unlimited(f.Owner, s.Now()), nil
-	}
-	return []table.Op{table.Update(users.Key(f.Owner)).Add("used", -f.Length).
-		If(table.Exists(), table.AtMost("incarnation", f.Incarnation))}, nil
+	owner.Name = f.Owner // there may be none
+	return s.charge(owner, s.Now(), -f.Length, table.AtMost("incarnation", f.Incarnation)), nil
 }
 
 // endReservations gives back an owner's reservations that expire by the given

@@ -2,17 +2,17 @@ package files_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
-	"ferry/shared/fault"
 	"ferry/shared/files"
 	"ferry/shared/service"
 	"ferry/shared/table"
@@ -34,370 +34,448 @@ func (c caller) wantUsed(what string, want int64) {
 // unsized returns a body of n bytes that does not state its length.
 func unsized(n int) io.Reader { return io.MultiReader(strings.NewReader(strings.Repeat("x", n))) }
 
-func TestUploadOverQuotaIsRefused(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t, quota(100))
-	for _, k := range []struct {
-		what   string
-		body   io.Reader
-		length int64
-		status int
-		used   int64
-	}{
-		{"a file that does not fit", unsized(101), 101, 413, 0},
-		{"a file of unknown length that does not fit", unsized(101), -1, 413, 0},
-		{"a file that fits", unsized(60), 60, 200, 60},
-		{"a second file that does not fit", unsized(41), 41, 413, 60},
-		{"a second file of unknown length that does not fit", unsized(1000), -1, 413, 60},
-		{"a second file of unknown length that fits", unsized(30), -1, 200, 90},
-		{"a file that is shorter than stated", unsized(5), 10, 400, 90},
-		{"a file that just fits", unsized(10), -1, 200, 100},
-		{"an empty file when there is no room", unsized(0), 0, 200, 100},
-		{"an empty file of unknown length when there is no room", unsized(0), -1, 200, 100},
-		{"one byte too many", unsized(1), 1, 413, 100},
-		{"one byte too many of unknown length", unsized(1), -1, 413, 100},
-	} {
-		w := c.upload("file=a", k.body, k.length)
-		expect.Equal(t, k.what, w.Code, k.status)
-		c.wantUsed(k.what, k.used)
-	}
-	c.wantConsistent(5)
+// room is what happens to the room of alice. Uploads and sessions have names.
+type room struct {
+	caller
+	uploads  map[string]*files.Upload
+	sessions map[string]files.Session
 }
 
-func TestQuotaLimitsTheWholeForm(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t, quota(1000))
-	const head = "--b\r\nContent-Disposition: form-data; name=f; filename=a\r\n\r\n"
-	form := func(sizes ...int) string {
-		var s strings.Builder
-		for _, n := range sizes {
-			s.WriteString(head + strings.Repeat("x", n) + "\r\n")
+func newRoom(t *testing.T) *room {
+	t.Helper()
+	return &room{caller: newCaller(t), uploads: map[string]*files.Upload{}, sessions: map[string]files.Session{}}
+}
+
+// do is a step such as: upload NAME BYTES, or upload NAME BYTES USER.
+func (r *room) do(step string) (err error) {
+	var verb, name, who string
+	var n int
+	_, _ = fmt.Sscan(step, &verb, &name, &n, &who)
+	ctx, all := r.Context(), r.Service.Files()
+	by := func() files.By {
+		if who != "" {
+			return files.By{User: who}
 		}
-		return s.String() + "--b--\r\n"
+		return r.by()
 	}
-	for _, k := range []struct {
-		what   string
-		sizes  []int
-		status int
-		used   int64
-	}{
-		{"three files", []int{100, 200, 0}, 200, 300},
-		{"two files that are too long together", []int{400, 400}, 413, 300},
-		{"two files that fit", []int{300, 400}, 200, 1000},
-	} {
-		r := c.Request("POST", "/upload", io.MultiReader(strings.NewReader(form(k.sizes...))),
-			"Authorization", "Bearer "+c.bearer, "Content-Type", "multipart/form-data; boundary=b")
-		expect.Equal(t, k.what, r.StatusCode, k.status)
-		c.wantUsed(k.what, k.used)
+	part := func(size int) files.Part {
+		return files.Part{Name: name, Body: strings.NewReader(strings.Repeat("x", max(n, 0))), Size: int64(size)}
 	}
-	c.wantConsistent(5)
+	switch verb {
+	case "upload", "stream":
+		size := n
+		if verb == "stream" {
+			size = -1
+		}
+		u, err := all.Begin(ctx, "alice", by(), int64(size), files.Sending{})
+		if err != nil {
+			return err
+		}
+		if err := u.Add(ctx, part(size)); err != nil {
+			u.Abort(ctx)
+			return err
+		}
+		return failure(u.Commit(ctx, 0))
+	case "begin":
+		r.uploads[name], err = all.Begin(ctx, "alice", by(), int64(n), files.Sending{})
+		return err
+	case "add":
+		return r.uploads[name].Add(ctx, part(-1))
+	case "cut":
+		return r.uploads[name].Add(ctx, part(n+1))
+	case "abort":
+		r.uploads[name].Abort(ctx)
+	case "commit":
+		return failure(r.uploads[name].Commit(ctx, 0))
+	case "session":
+		r.sessions[name], err = all.BeginSession(ctx, by(), files.Plan{Owner: "alice", Name: name, Length: int64(n)}, nil)
+		return err
+	case "ask", "part", "complete", "end":
+		sess, err := all.Session(ctx, by(), r.sessions[name].ID, true)
+		switch {
+		case err != nil:
+			return err
+		case verb == "ask":
+			return all.Expect(ctx, &sess, nil, 1)
+		case verb == "part":
+			return failure(all.WritePart(ctx, sess, 1, part(n).Body, nil))
+		case verb == "complete":
+			return failure(all.Complete(ctx, sess, nil))
+		}
+		return all.EndSession(ctx, sess)
+	default:
+		return r.change(verb, name, step)
+	}
+	return nil
 }
 
-func TestQuotaHoldsForConcurrentUploads(t *testing.T) {
-	t.Parallel()
-	const size, fit = 30, 33
-	for what, length := range map[string]int64{"their length is stated": size, "their length is unknown": -1} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c := newCaller(t, quota(size*fit+size-1))
-			var stored, refused atomic.Int64
-			var wg sync.WaitGroup
-			for range 50 {
-				wg.Go(func() {
-					switch w := c.upload("file=a", unsized(size), length); w.Code {
-					case 200:
-						stored.Add(1)
-					case 413:
-						refused.Add(1)
-					default:
-						t.Errorf("an upload gave status %d (%s)", w.Code, w.Header().Get("Ferry-Error"))
-					}
-				})
-			}
-			wg.Wait()
-			expect.Equal(t, "stored uploads", stored.Load(), fit)
-			c.wantUsed("after all uploads", size*stored.Load())
-			c.wantConsistent(int(stored.Load()))
+// change is a step of the owner, of the operator, or of time.
+func (r *room) change(verb, what, step string) error {
+	ctx, all := r.Context(), r.Service.Files()
+	n, _ := strconv.ParseInt(what, 10, 64)
+	switch verb {
+	case "used":
+		sum := fmt.Sprintf("%d in %d files, %d reserved", r.sum(), len(r.stored()), len(r.Partitions("reserved#")))
+		return fmt.Errorf("%d: %s", r.user().Used, sum)
+	case "delete":
+		return failure(all.Delete(ctx, r.user(), n))
+	case "restore":
+		return failure(all.Restore(ctx, r.user(), n))
+	case "restore-lazily":
+		return failure(r.lazy().Restore(ctx, r.user(), n))
+	case "purge":
+		return all.Purge(ctx, r.user(), n)
+	case "quota":
+		return r.give(n)
+	case "disk":
+		r.Data.Ports.Free = func() (int64, error) { return n, nil }
+		r.Restart()
+	case "sessions":
+		for i := range n {
+			r.must(r.do(fmt.Sprintf("session %d 1", i)))
+		}
+	case "disable":
+		return r.Users.Disable(ctx, "alice")
+	case "clear":
+		return failure(all.RemoveAll(ctx, "alice"))
+	case "remove":
+		r.remove()
+	case "return":
+		r.AddUser("alice", password)
+	case "cloud":
+		r.CountAtOnce()
+	case "sweep":
+		r.sweep(time.Hour)
+	case "wait":
+		span, err := time.ParseDuration(what)
+		r.Clock.Advance(span)
+		return err
+	case "meanwhile":
+		r.Calls.Once("table.Write", func() {
+			apitest.Tell(r.TB, strings.ReplaceAll(strings.TrimPrefix(step, "meanwhile "), ", ", "\n"), r.do)
 		})
+	default:
+		r.Fatalf("there is no step %s", step)
 	}
+	return nil
 }
 
-// TestASlowUploadKeepsNoRoomFromOthers uploads while another user's upload to the same
-// area is under way, and ends that one last.
-func TestASlowUploadKeepsNoRoomFromOthers(t *testing.T) {
-	t.Parallel()
-	for what, length := range map[string]int64{"its length is stated": 7, "its length is unknown": -1} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			c := newCaller(t, quota(10))
-			c.AddUser("bob", password)
-			slow, err := c.Service.Files().Begin(t.Context(), "alice", files.By{User: "bob"}, length, files.Sending{})
-			c.must(err)
-			c.wantUsed("before the bytes arrive", 0)
-			if w := c.upload("file=a", unsized(10), 10); w.Code != 200 {
-				t.Fatalf("the owner's upload gave status %d", w.Code)
-			}
-			err = slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: length})
-			if err == nil {
-				_, err = slow.Commit(t.Context(), 0)
-			}
-			if !fault.Is(err, fault.TooLarge) || strings.ContainsAny(err.Error(), "0123456789") {
-				t.Errorf("the slow upload gave %v, want TooLarge without a number", err)
-			}
-			c.wantUsed("at the end", 10)
-			c.wantConsistent(1)
-		})
-	}
-}
-
-func TestFailedUploadGivesItsRoomBack(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t, quota(100))
-	cut := io.MultiReader(strings.NewReader("half of"), brokenReader{})
-	for what, try := range map[string]func() int{
-		"a body that is cut off": func() int { return c.upload("file=a", cut, 50).Code },
-		"a form without a file": func() int {
-			return c.Request("POST", "/upload", strings.NewReader("--b--\r\n"), "Authorization", "Bearer "+c.bearer, "Content-Type", "multipart/form-data; boundary=b").StatusCode
-		},
-		"a digest that does not match": func() int {
-			return c.Request("POST", "/upload?file=a", strings.NewReader("x"), "Authorization", "Bearer "+c.bearer, "Repr-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:").StatusCode
-		},
-		"a store that fails": func() int {
-			c.Calls.Before("blob.Create", func() error { return errors.New("away") })
-			defer c.Calls.Before("blob.Create", nil)
-			return c.upload("file=a", unsized(50), 50).Code
-		},
-	} {
-		if status := try(); status != 400 && (status != 500 || what != "a store that fails") {
-			t.Errorf("%s gave status %d", what, status)
-		}
-		c.wantUsed(what, 0)
-		c.wantConsistent(0)
-	}
-	expect.Equal(t, "a later upload that needs all the room", c.upload("file=a", unsized(100), 100).Code, 200)
-}
-
-type brokenReader struct{}
-
-func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-func TestFileTakesRoomUntilItIsPurged(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t, quota(100))
-	c.put("file=a", strings.Repeat("x", 60))
-	for _, request := range []string{"DELETE /files/1", "POST /files/1/restore", "DELETE /files/1"} {
-		c.ask(request)
-		c.wantUsed("after "+request, 60)
-	}
-	c.Clock.Advance(91 * day)
-	c.sweep(time.Hour)
-	expect.Equal(t, "bytes in use after the purge", c.user().Used, 0)
-	c.bearer = c.Login("alice", password)
-	c.put("file=b", strings.Repeat("x", 100))
-	c.wantUsed("after the next upload", 100)
-}
-
-func TestQuotaOfAnotherUserIsNotDisclosed(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t)
-	c.AddUser("bob", password, quota(100))
-	c.As("bob").Upload("file=a", strings.Repeat("x", 63))
-	var said []string
-	for _, length := range []int64{50, -1} {
-		w := c.upload("file=a&d=bob", unsized(50), length)
-		expect.Equal(t, "a file too large for bob", w.Code, 413)
-		said = append(said, w.Header().Get("Ferry-Error"))
-	}
-	if said[0] == "" || said[0] != said[1] || strings.ContainsAny(said[0], "0123456789") {
-		t.Errorf("the faults are %q, want one text for both, without a number", said)
-	}
-	expect.Equal(t, "a file that fits", c.upload("file=a&d=bob", unsized(37), 37).Code, 200)
-	if u, err := c.Users.Get(t.Context(), "bob"); err != nil || u.Used != 100 || fmt.Sprint(c.user().Used) != "0" {
-		t.Errorf("bob uses %d, %v; alice %d", u.Used, err, c.user().Used)
-	}
-}
-
-// TestReservationsOfRemovedUserAreNotChargedToTheNext removes a user during
-// uploads to that user, and gives the name to another.
-func TestReservationsOfRemovedUserAreNotChargedToTheNext(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t, quota(100))
-	c.AddUser("bob", password)
-	service := c.Service.Files()
-	plan := files.Plan{Owner: "alice", Name: "b", Length: 30}
-	c.must(failure(service.BeginSession(t.Context(), files.By{User: "bob"}, plan, nil)))
-	slow, err := service.Begin(t.Context(), "alice", files.By{User: "bob"}, 7, files.Sending{})
-	c.must(err)
-	c.must(slow.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
-	c.must(c.Users.Disable(t.Context(), "alice"))
-	c.must(failure(service.RemoveAll(t.Context(), "alice")))
-	expect.Equal(t, "bytes in use after RemoveAll", c.user().Used, 0)
-	c.must(c.Users.Remove(t.Context(), "alice"))
-	c.AddUser("alice", password, quota(50))
-	expect.Fault(t, "the upload to the removed user", failure(slow.Commit(t.Context(), 0)), fault.TooLarge)
-	c.wantUsed("after the commit", 0)
-	c.Clock.Advance(25 * time.Hour)
-	c.sweep(time.Hour)
-	c.wantUsed("after a day", 0)
-	c.wantConsistent(0)
-}
-
-// TestUseIsKnownWhenAQuotaComesLater gives a quota to a user who has files in both areas
-// and room reserved, and refuses it while a file comes.
-func TestUseIsKnownWhenAQuotaComesLater(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t)
-	for _, n := range []int{60, 30} {
-		if w := c.upload("file=a", unsized(n), int64(n)); w.Code != 200 {
-			t.Fatal(w.Code)
-		}
-	}
-	users, service := &users.Service{Table: c.Data.Table, Now: c.Data.Ports.Now}, c.Service.Files()
-	open, err := service.BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
-	c.must(err)
-	c.must(failure(service.Delete(t.Context(), c.user(), 1)))
-	limit := func() error {
-		before := c.user()
-		after := before
-		var err error
-		after.Used, err = service.Used(t.Context(), before)
-		c.must(err)
-		if after.Quota = 100; after.Used == 91 { // only in the second round
-			return users.Edit(t.Context(), before, after)
-		}
-		c.upload("file=a", unsized(1), 1)
-		return users.Edit(t.Context(), before, after)
-	}
-	if err := limit(); !fault.Is(err, fault.Conflict) || c.user().Quota != 0 {
-		t.Errorf("while a file comes: %v", err)
-	}
-	c.must(limit())
-	c.wantUsed("after the change", 91)
-	c.must(failure(service.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)))
-	c.must(failure(service.Complete(t.Context(), open, nil)))
-	c.wantUsed("after the end of a session without a reservation", 95)
-	expect.Equal(t, "more than the quota", c.upload("file=a", unsized(6), 6).Code, 413)
-	expect.Equal(t, "what is left of the quota", c.upload("file=a", unsized(5), 5).Code, 200)
-}
-
-// interrupted is a table before whose first write something else happens.
-type interrupted struct {
-	table.Table
-	once   *sync.Once
-	do     func()
-	checks *int // in all writes
-}
-
-func (i interrupted) Write(ctx context.Context, ops ...table.Op) error {
-	i.once.Do(i.do)
-	for _, op := range ops {
-		if op.Kind == table.KindCheck {
-			*i.checks++
-		}
-	}
-	return i.Table.Write(ctx, ops...)
-}
-
-// give gives the caller a quota as ferry user edit does; first may happen in between.
-func (c caller) give(quota int64, first func()) error {
+// give gives the caller a quota as ferry user edit does.
+func (c caller) give(quota int64) (err error) {
 	c.Helper()
-	users := &users.Service{Table: c.Data.Table, Now: c.Data.Ports.Now}
+	users := &users.Service{Table: c.Data.Ports.Table, Now: c.Data.Ports.Now}
 	before := c.user()
 	after := before
 	after.Quota = quota
-	var err error
 	if before.Quota == 0 {
 		after.Used, err = c.Service.Files().Used(c.Context(), before)
 		c.must(err)
 	}
-	first()
 	return users.Edit(c.Context(), before, after)
 }
 
-func nothing() {}
-
-// meanwhile returns a service in whose first write to the table something else happens.
-func (c caller) meanwhile(do func(), wait time.Duration) (*files.Service, *int) {
-	p, checks := c.Data.Ports, 0
-	p.Table, p.CountWait = interrupted{c.Data.Table, &sync.Once{}, do, &checks}, wait
-	return service.New(p, c.Service.Settings).Files(), &checks
+func TestAQuotaIsKept(t *testing.T) {
+	t.Parallel()
+	for what, script := range map[string]string{
+		"by uploads that state their length, and by others": `
+			quota 100
+			upload a 101 > 413 exceed the quota: 100 bytes are left
+			stream a 101 > 413 exceed the quota: 100 bytes are left
+			upload a 60
+			upload b 41 > 413 exceed the quota: 40 bytes are left
+			stream b 1000 > 413 exceed the quota: 40 bytes are left
+			stream b 30
+			begin c 6
+			cut c 5 > 400 the body's length is not the stated one
+			abort c
+			used > 90: 90 in 2 files, 0 reserved
+			stream c 10
+			upload empty 0
+			stream empty 0
+			upload d 1 > 413 exceed the quota: 0 bytes are left
+			stream d 1 > 413 exceed the quota: 0 bytes are left
+			used > 100: 100 in 5 files, 0 reserved`,
+		"by several files together": `
+			quota 1000
+			begin a -1
+			add a 100
+			add a 200
+			add a 0
+			commit a
+			begin b -1
+			add b 400
+			add b 400 > 413 exceed the quota: 700 bytes are left
+			abort b
+			begin c -1
+			add c 300
+			add c 400
+			commit c
+			used > 1000: 1000 in 5 files, 0 reserved`,
+		"by a slow upload, which keeps no room from others": `
+			quota 10
+			begin slow 7 bob
+			used > 0: 0 in 0 files, 0 reserved
+			upload a 10
+			add slow 7
+			commit slow > 413 other uploads took the room meanwhile, or the user was removed
+			used > 10: 10 in 1 files, 0 reserved`,
+		"by a slow upload of unknown length": `
+			quota 10
+			begin slow -1 bob
+			upload a 10
+			add slow 7
+			commit slow > 413 other uploads took the room meanwhile
+			used > 10: 10 in 1 files, 0 reserved`,
+		"by files until they are purged": `
+			quota 100
+			upload a 60
+			delete 1
+			restore 1
+			upload b 41 > 413 exceed the quota
+			delete 1
+			used > 60: 60 in 1 files, 0 reserved
+			purge 1
+			upload b 100
+			used > 100: 100 in 1 files, 0 reserved`,
+		"by files until a sweep purges them": `
+			quota 100
+			upload a 60
+			delete 1
+			wait 2184h
+			sweep
+			used > 0: 0 in 0 files, 0 reserved`,
+		"by others, who do not learn how much room is left": `
+			quota 100
+			upload a 63
+			upload b 50 bob > 413 the destination user has no room for this
+			stream b 50 bob > 413 the destination user has no room for this
+			upload b 37 bob
+			used > 100: 100 in 2 files, 0 reserved`,
+		"and a later user of the name is not charged for an earlier one": `
+			quota 100
+			session s 30 bob
+			begin slow 7 bob
+			add slow 7
+			disable
+			clear
+			used > 0: 0 in 0 files, 0 reserved
+			remove
+			return
+			quota 50
+			commit slow > 413 or the user was removed
+			wait 25h
+			sweep
+			used > 0: 0 in 0 files, 0 reserved`,
+		"and nothing is charged for a user who is removed meanwhile": `
+			quota 100
+			begin a 60
+			add a 60
+			meanwhile remove
+			commit a > 413 or the user was removed
+			return
+			quota 100
+			used > 0: 0 in 0 files, 0 reserved`,
+		"and nothing is charged to a user of the same name meanwhile": `
+			quota 100
+			begin a 60
+			add a 60
+			meanwhile remove, return, quota 100
+			commit a > 413 or the user was removed
+			used > 0: 0 in 0 files, 0 reserved`,
+		"by a session, which holds its room for an hour, and longer if somebody asks for its parts": `
+			quota 100
+			session s 90
+			wait 50m
+			ask s
+			wait 50m
+			session t 11 > 413 exceed the quota: 10 bytes are left
+			wait 11m
+			upload a 50
+			ask s > 413 exceed the quota: 50 bytes are left
+			complete s > 413 exceed the quota: 50 bytes are left
+			used > 50: 50 in 1 files, 0 reserved
+			quota 150
+			ask s
+			used > 140: 50 in 1 files, 1 reserved
+			part s 90
+			complete s
+			complete s
+			used > 140: 140 in 2 files, 0 reserved`,
+		"by a session, which gives its room back at its end": `
+			quota 100
+			session s 90 bob
+			session t 11 bob > 413 no room
+			end s 0 bob
+			upload a 100`,
+		"that comes later, and knows what is there": `
+			upload a 60
+			upload a 30
+			session s 4
+			delete 1
+			meanwhile upload b 1
+			quota 100 > 409 got a file at the same moment
+			quota 100
+			used > 91: 91 in 3 files, 0 reserved
+			part s 4
+			complete s
+			used > 95: 95 in 4 files, 0 reserved
+			upload a 6 > 413 exceed the quota: 5 bytes are left
+			upload a 5`,
+		"that comes while an upload ends": `
+			begin a 5
+			add a 5
+			wait 2s
+			meanwhile quota 100
+			commit a > 409 was given a quota
+			upload a 5
+			used > 5: 5 in 1 files, 0 reserved`,
+		"that comes in the cloud while an upload ends": `
+			cloud
+			begin a 5
+			add a 5
+			wait 2s
+			meanwhile quota 100
+			commit a > 409 was given a quota
+			used > 0: 0 in 0 files, 0 reserved`,
+		"that comes while a session ends": `
+			session s 4
+			part s 4
+			meanwhile quota 100
+			complete s > 409 given a quota
+			complete s
+			used > 4: 4 in 1 files, 0 reserved`,
+		"that comes while a file is purged": `
+			upload a 5
+			upload b 5
+			delete 1
+			meanwhile quota 100
+			purge 1
+			used > 5: 5 in 1 files, 0 reserved`,
+		"that is taken and given again while an upload ends that knew the first one": `
+			quota 100
+			begin a 5
+			add a 5
+			quota 0
+			meanwhile commit a
+			quota 100 > 409 got a file at the same moment
+			quota 100
+			used > 5: 5 in 1 files, 0 reserved`,
+		"that is taken and given again, though some of it is used": `
+			quota 100
+			upload a 7
+			begin a 5
+			add a 5
+			quota 0
+			meanwhile commit a
+			quota 100 > 409 got a file at the same moment
+			quota 100
+			used > 12: 12 in 2 files, 0 reserved`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newRoom(t)
+			apitest.Tell(t, script, r.do)
+			r.wantConsistent(len(r.stored()))
+		})
+	}
 }
 
-// TestAQuotaThatIsGivenMeanwhileMissesNothing: who has read that there is none must not
-// change what the quota counts.
-func TestAQuotaThatIsGivenMeanwhileMissesNothing(t *testing.T) {
+func TestOpenSessionsAreBounded(t *testing.T) {
 	t.Parallel()
-	t.Run("an upload", func(t *testing.T) {
-		t.Parallel()
-		for _, cloud := range []time.Duration{0, time.Second} {
-			c := newCaller(t)
-			s, checks := c.meanwhile(func() { c.must(c.give(100, nothing)) }, cloud)
-			u := c.beginAt(s, "12345")
-			c.Clock.Advance(2 * time.Second)
-			if _, err := u.Commit(t.Context(), 0); !fault.Is(err, fault.Conflict) || *checks != 1 {
-				t.Errorf("the commit made %d checks, and gave %v", *checks, err)
+	apitest.Stories(t, map[string]string{
+		"there are a hundred": `
+			sessions 100
+			session s 1 > 429 you have 100 open uploads
+			session t 1 bob
+			end 7
+			session s 1
+			session u 1 > 429 you have 100 open uploads
+			wait 168h
+			session u 1`,
+		"they fit the disk with what has arrived": `
+			disk 100
+			session s 80
+			session t 21 > 507 your open uploads and this one need more room
+			part s 80
+			disk 20
+			session t 21 > 507 your open uploads
+			session t 20
+			complete s
+			session u 1 > 507 your open uploads
+			end t
+			session u 20`,
+		"they expire in a week": `
+			session s 4
+			wait 167h
+			part s 4
+			wait 1h
+			complete s > 404 has expired
+			part s 4 > 404 has expired`,
+		"they end once": `
+			session s 4
+			part s 4
+			complete s
+			end s > 409 the upload is complete
+			session t 4
+			end t
+			complete t > 404 no upload session`,
+	}, func(t *testing.T) func(string) error { return newRoom(t).do })
+}
+
+// TestQuotaHoldsForConcurrentUploads has uploads that state their length, and others.
+func TestQuotaHoldsForConcurrentUploads(t *testing.T) {
+	t.Parallel()
+	const size, fit = 30, 33
+	c := newCaller(t, quota(size*fit+size-1))
+	var stored atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			switch w := c.upload("file=a", unsized(size), []int64{size, -1}[i%2]); w.Code {
+			case 200:
+				stored.Add(1)
+			case 413:
+			default:
+				t.Errorf("an upload gave status %d (%s)", w.Code, w.Header().Get("Ferry-Error"))
 			}
-			c.wantUsed("after the upload", 0)
-			expect.Equal(t, "another one", c.upload("file=a", unsized(5), 5).Code, 200)
-			c.wantUsed("after another one", 5)
-			c.wantConsistent(1)
+		})
+	}
+	wg.Wait()
+	expect.Equal(t, "stored uploads", stored.Load(), fit)
+	c.wantUsed("after all uploads", size*fit)
+	c.wantConsistent(fit)
+}
+
+// checking counts the checks in all writes.
+type checking struct {
+	table.Table
+	n *int
+}
+
+func (c checking) Write(ctx context.Context, ops ...table.Op) error {
+	for _, op := range ops {
+		if op.Kind == table.KindCheck {
+			*c.n++
 		}
-	})
-	t.Run("a session", func(t *testing.T) {
-		t.Parallel()
-		c := newCaller(t)
-		s, _ := c.meanwhile(func() { c.must(c.give(100, nothing)) }, 0)
-		open, err := c.Service.Files().BeginSession(t.Context(), c.by(), files.Plan{Owner: c.name, Name: "a", Length: 4}, nil)
-		c.must(err)
-		_, err = s.WritePart(t.Context(), open, 1, strings.NewReader("four"), nil)
-		c.must(err)
-		expect.Fault(t, "the completion", failure(s.Complete(t.Context(), open, nil)), fault.Conflict)
-		_, err = s.Complete(t.Context(), open, nil)
-		c.must(err)
-		c.wantUsed("after the second completion", 4)
-	})
-	t.Run("a purge", func(t *testing.T) {
-		t.Parallel()
-		c := newCaller(t)
-		for range 2 {
-			c.upload("file=a", unsized(5), 5)
-		}
-		_, err := c.Service.Files().Delete(t.Context(), c.user(), 1)
-		c.must(err)
-		s, _ := c.meanwhile(func() { c.must(c.give(100, nothing)) }, 0)
-		c.must(s.Purge(t.Context(), c.user(), 1))
-		c.wantUsed("after the purge", 5)
-	})
+	}
+	return c.Table.Write(ctx, ops...)
 }
 
 // TestAQuickCommitPaysForNoCheck: in a shared table each would cost two write units.
 func TestAQuickCommitPaysForNoCheck(t *testing.T) {
 	t.Parallel()
-	c := newCaller(t)
-	s, checks := c.meanwhile(nothing, time.Second)
-	now := s.Now()
-	s.Now = func() time.Time { return now }
-	u := c.beginAt(s, "12345")
-	c.must(failure(u.Commit(t.Context(), 0)))
-	c.must(failure(s.Delete(t.Context(), c.user(), 1)))
-	c.must(s.Purge(t.Context(), c.user(), 1))
-	expect.Equal(t, "checks", *checks, 0)
-}
-
-// TestAQuotaThatWasTakenAndIsGivenAgainMissesNothing: an upload that began under the first
-// one counts its bytes while those of the other files are added up.
-func TestAQuotaThatWasTakenAndIsGivenAgainMissesNothing(t *testing.T) {
-	t.Parallel()
-	for _, before := range []int{0, 7} {
-		c := newCaller(t, quota(100))
-		if before > 0 {
-			c.upload("file=a", unsized(before), int64(before))
-		}
-		u := c.beginUpload("12345")
-		c.must(c.give(0, nothing))
-		err := c.give(100, func() { c.must(failure(u.Commit(t.Context(), 0))) })
-		expect.Fault(t, "the quota is given", err, fault.Conflict)
-		c.must(c.give(100, nothing))
-		c.wantUsed("then", int64(before)+5)
+	for after, want := range map[time.Duration]int{0: 0, time.Second: 1} {
+		c, checks := newCaller(t), 0
+		p := c.Data.Ports
+		p.Table, p.CountWait = checking{p.Table, &checks}, time.Second
+		s := service.New(p, c.Service.Settings).Files()
+		u, err := s.Begin(t.Context(), "alice", c.by(), 5, files.Sending{})
+		c.must(err)
+		c.must(u.Add(t.Context(), files.Part{Name: "a", Body: unsized(5), Size: 5}))
+		c.Clock.Advance(after)
+		c.must(failure(u.Commit(t.Context(), 0)))
+		c.must(failure(s.Delete(t.Context(), c.user(), 1)))
+		c.must(s.Purge(t.Context(), c.user(), 1))
+		expect.Equal(t, "checks", checks, want)
 	}
 }

@@ -298,7 +298,7 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
 	}
 	if sess.By.Request != "" { // the request may have ended
-		err = s.Links.Check(ctx, sess.Owner, sess.By, Taking{Of: sess.ID})
+		_, err = s.Links.Admit(ctx, sess.Owner, sess.By, Taking{Of: sess.ID})
 	}
 	return sess, err
 }
@@ -453,7 +453,7 @@ func (s *Service) checkRoom(ctx context.Context, sess Session, number int) error
 	bytes := l.Offset(number) + l.Size(number)
 	if sess.By.Request != "" {
 		taking := Taking{Files: []File{{Length: bytes}}, Of: sess.ID}
-		if err := s.Links.Check(ctx, sess.Owner, sess.By, taking); err != nil {
+		if _, err := s.Links.Admit(ctx, sess.Owner, sess.By, taking); err != nil {
 			return err
 		}
 	}

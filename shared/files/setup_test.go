@@ -12,10 +12,8 @@ import (
 	"ferry/shared/blob"
 	"ferry/shared/boot/apitest"
 	"ferry/shared/boot/expect"
-	"ferry/shared/boot/local"
 	"ferry/shared/files"
 	"ferry/shared/identity"
-	"ferry/shared/service"
 	"ferry/shared/table"
 	"ferry/shared/users"
 )
@@ -34,13 +32,8 @@ type caller struct {
 // newCaller starts a service and logs in its one user, alice.
 func newCaller(t *testing.T, change ...func(*users.User)) caller {
 	t.Helper()
-	return callerOf(apitest.New(t), change...)
-}
-
-func callerOf(s *apitest.Server, change ...func(*users.User)) caller {
-	s.Helper()
-	s.AddUser("alice", password, change...)
-	return caller{server{Server: s}, "alice", s.Login("alice", password)}
+	a := apitest.New(t).Add("alice", change...)
+	return caller{server{a.Server}, a.Name, a.Bearer}
 }
 
 func (c caller) caller() apitest.Caller {
@@ -120,18 +113,12 @@ func (c caller) wantConsistent(want int) {
 	}
 }
 
-// fixedURL makes links independent of the port of a test's server.
-func fixedURL(s *service.Settings, _ *local.ServiceOptions) { s.PublicURL = "https://ferry.example/v1" }
-
 // server is a service with the user alice, and with gone, who was removed. Tests set its clock.
-type server struct {
-	*apitest.Server
-	start time.Time
-}
+type server struct{ *apitest.Server }
 
 func newSweepServer(t *testing.T) server {
 	t.Helper()
-	s := server{apitest.New(t), time.Now()}
+	s := server{apitest.New(t)}
 	s.AddUser("alice", "a password of alice")
 	s.AddUser("gone", "a password of gone")
 	s.removeUser("gone")

@@ -75,9 +75,9 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	s.report, s.leftovers = SweepReport{}, 0
 	s.owners.Clear()
 	var was sweepState
-	err := s.Table.Get(ctx, stateKey(), &was)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return s.report, fmt.Errorf("reading where the sweep is: %w", err)
+	err := fault.Wrap(s.Table.Get(ctx, stateKey(), &was), "reading where the sweep is", table.ErrNotFound)
+	if err != nil {
+		return s.report, err
 	}
 	now, done := was, true
 	now.V = table.Format
@@ -140,7 +140,7 @@ func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err erro
 			objects[d.Area] = append(objects[d.Area], blob.Object{Key: d.Key, Modified: time.Unix(d.Modified, 0)})
 		}
 		for area, objects := range objects {
-			n, err := s.visit(ctx, area, objects, func(o blob.Object, next int64) error {
+			n, err := s.visit(ctx, area, objects, func(_ context.Context, _ blob.Area, o blob.Object, next int64) error {
 				ops, later := []table.Op{table.Delete(items[o.Key])}, due(max(dayOf(next), today), area, o)
 				switch {
 				case next > 0 && later.Key == items[o.Key]:
@@ -176,9 +176,7 @@ func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err erro
 	}
 	for _, area := range []blob.Area{blob.Backup, blob.Files} { // so that the files moved now are not looked at again
 		done, err := s.each(ctx, area, folder(0, at.Day), skip, func(chunk []blob.Object) (int, error) {
-			return s.visit(ctx, area, chunk, func(o blob.Object, next int64) error {
-				return s.postpone(ctx, area, o, next)
-			})
+			return s.visit(ctx, area, chunk, s.postpone)
 		})
 		if err != nil || !done {
 			return false, err
@@ -266,9 +264,7 @@ func (s *Sweeper) walkArea(ctx context.Context, at *sweepState) (done bool, err 
 	}
 	area := at.Area
 	return s.each(ctx, area, at.After, skip, func(chunk []blob.Object) (int, error) {
-		n, err := s.visit(ctx, area, chunk, func(o blob.Object, next int64) error {
-			return s.postpone(ctx, area, o, next)
-		})
+		n, err := s.visit(ctx, area, chunk, s.postpone)
 		if n > 0 {
 			at.After = chunk[n-1].Key
 		}
@@ -310,7 +306,7 @@ func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) 
 		}
 	}
 	if len(expired) > 0 {
-		_, err = s.visit(ctx, area, expired, func(blob.Object, int64) error { return nil })
+		_, err = s.visit(ctx, area, expired, func(context.Context, blob.Area, blob.Object, int64) error { return nil })
 	}
 	return fault.Wrap(err, "sweeping the oldest files of a user")
 }

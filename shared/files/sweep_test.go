@@ -2,8 +2,11 @@ package files_test
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,22 +23,186 @@ import (
 	"ferry/shared/users"
 )
 
-func TestSweepRemovesOldObjectsWithoutRecord(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	kept := s.put("alice", "a file with a record").Blob
-	for _, area := range blob.Areas() {
-		s.orphan(area, s.dated(-1, 1, "alice"))  // the record of this id names other bytes
-		s.orphan(area, s.dated(-1, 77, "alice")) // from an upload that was cut off
-		s.orphan(area, s.dated(-1, 1, "gone"))
-		s.orphan(area, "alice/readme.txt") // not a key that Ferry makes
+// nothingOf matches what a report says of what did not happen.
+var nothingOf = regexp.MustCompile(`\w+:(0|false) ?`)
+
+// do is a step, such as: orphan AREA DAYS ID OWNER, for an object in whose key is the day that many days from now.
+func (s server) do(step string) error {
+	var verb, what, owner string
+	var days, id int64
+	_, _ = fmt.Sscan(step, &verb, &what, &days, &id, &owner)
+	span, _ := time.ParseDuration(what)
+	switch verb {
+	case "user":
+		s.AddUser(what, password, func(u *users.User) { u.KeepDays, u.BackupDays = days, id })
+	case "remove":
+		s.removeUser(what)
+	case "put":
+		s.put(what, "a")
+	case "orphan":
+		s.orphan(blob.Area(what), s.dated(int(days), id, owner))
+	case "newer": // than the table
+		s.object(blob.Area(what), s.dated(int(days), id, owner))
+	case "foreign":
+		s.object(blob.Area(what), "alice/readme.txt")
+	case "wait":
+		s.Clock.Advance(span)
+	case "settle":
+		s.sweep()
+	case "sweep", "did":
+		r := s.sweep()
+		r.Complete = false
+		if verb == "did" {
+			r.Seen = 0 // on its day a file may be seen before it expires
+		}
+		if r != (files.SweepReport{}) {
+			return errors.New(nothingOf.ReplaceAllString(fmt.Sprintf("%+v", r), ""))
+		}
+	case "due":
+		return errors.New(strings.Repeat("x", len(s.Partitions("due "))))
+	case "lose-due":
+		for _, key := range s.keys("due ") {
+			s.write(table.Delete(key))
+		}
+	case "damage-due":
+		s.update(table.Key{PK: "due", SK: "2000-01-01/files/x"}, "key", int64(1))
+	case "files", "backup":
+		var all []string
+		for _, key := range s.Objects(blob.Area(verb)) {
+			if owner, id, ok := files.ParseBlobKey(key); ok {
+				key = fmt.Sprint(id, "-", owner)
+			}
+			all = append(all, key)
+		}
+		slices.Sort(all)
+		return errors.New(strings.Join(all, " "))
+	case "check":
+		s.wantFindings(step, nil)
+	default:
+		s.Fatalf("there is no step %s", step)
 	}
-	s.Clock.Advance(59 * time.Minute)
-	s.sweeps("the first sweep", files.SweepReport{Seen: 14})
-	s.Clock.Advance(2 * time.Minute)
-	s.sweeps("the second sweep", files.SweepReport{Seen: 6, Orphans: 6})
-	s.wantObjects(blob.Files, kept, "alice/readme.txt")
-	s.wantObjects(blob.Backup, "alice/readme.txt")
+	return nil
+}
+
+func TestASweepDoesWhatIsDue(t *testing.T) {
+	t.Parallel()
+	apitest.Stories(t, map[string]string{
+		"it removes old objects without a record, of which some have the id of one": `
+			put alice
+			orphan files -1 1 alice
+			orphan files -1 77 alice
+			orphan files -1 1 gone
+			foreign files
+			orphan backup -1 1 alice
+			orphan backup -1 77 alice
+			orphan backup -1 1 gone
+			foreign backup
+			wait 59m
+			sweep > {Seen:14 }
+			wait 2m
+			sweep > {Seen:6 Orphans:6 }
+			files > 1-alice alice/readme.txt
+			backup > alice/readme.txt
+			check`,
+		"leftovers wait for the day in their keys": `
+			orphan files 1 7 alice
+			orphan backup 3 8 gone
+			sweep
+			wait 24h
+			sweep > {Seen:1 Orphans:1 }
+			wait 24h
+			sweep
+			wait 24h
+			sweep > {Seen:1 Orphans:1 }
+			wait 24h
+			sweep
+			files
+			backup`,
+		"it keeps what is not old yet for another day": `
+			orphan files -1 7 alice
+			settle
+			due > x
+			files > 7-alice
+			wait 2h
+			sweep > {Seen:1 Orphans:1 }
+			due`,
+		"a walk finds what earlier days still have": `
+			orphan files -1 7 alice
+			settle
+			lose-due
+			sweep
+			wait 384h
+			sweep
+			wait 384h
+			did > {Orphans:1 }`,
+		"it keeps objects newer than the table": `
+			put alice
+			newer files -1 16 alice
+			wait 2h
+			did
+			files > 1-alice 16-alice`,
+		"files move when they expire, and are then purged": `
+			user brief 1 2
+			user half 0 365
+			put alice
+			put brief
+			put half
+			settle
+			wait 22h
+			did
+			wait 4h
+			did > {Moved:1 }
+			wait 46h
+			did
+			wait 4h
+			did > {Purged:1 }
+			wait 642h
+			did
+			wait 4h
+			did > {Moved:2 }
+			wait 2158h
+			did
+			wait 4h
+			did > {Purged:1 }
+			wait 6596h
+			did
+			wait 4h
+			did > {Purged:1 }
+			wait 20h
+			did
+			files
+			backup
+			check`,
+		"files of a removed user are purged on their day": `
+			put alice
+			remove alice
+			sweep
+			wait 744h
+			sweep > {Seen:1 Purged:1 }
+			files
+			check`,
+		"a damaged item of what is due holds up nothing else": `
+			orphan files -1 7 alice
+			settle
+			damage-due
+			wait 2h
+			sweep > {Seen:1 Orphans:1 Failed:1 }`,
+		"a walk is not put off by a clock that was ahead": `
+			wait 960000h
+			settle
+			wait -960000h
+			orphan files -1 7 alice
+			wait 2h
+			did > {Orphans:1 }`,
+		"a retention of millions of days, which end in a year of five digits, is not due each day": `
+			user long 3650000 0
+			put long
+			files > 1-long
+			settle
+			due
+			wait 24h
+			sweep`,
+	}, func(t *testing.T) func(string) error { return newSweepServer(t).do })
 }
 
 // sweeps runs a sweep, which must report this.
@@ -49,52 +216,6 @@ func (s server) sweeps(what string, want files.SweepReport) {
 func (s server) dated(days int, id int64, owner string) string {
 	when := s.Clock.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly)
 	return fmt.Sprintf("D%x-%s/%d-%022d-%s", id%16, when, id, id, owner)
-}
-
-func TestLeftoversWaitForTheDayInTheirKeys(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	first, later := s.dated(1, 7, "alice"), s.dated(3, 8, "gone")
-	s.orphan(blob.Files, first)
-	s.orphan(blob.Backup, later)
-	for day, want := range []files.SweepReport{{}, {Seen: 1, Orphans: 1}, {}, {Seen: 1, Orphans: 1}, {}} {
-		s.sweeps(fmt.Sprintf("the sweep after %d days", day), want)
-		s.Clock.Advance(24 * time.Hour)
-	}
-	s.wantObjects(blob.Files)
-	s.wantObjects(blob.Backup)
-}
-
-// TestSweepKeepsWhatIsNotOldYetForAnotherDay stores an object whose day has come before it
-// is as old as the grace.
-func TestSweepKeepsWhatIsNotOldYetForAnotherDay(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	key := s.dated(-1, 7, "alice")
-	s.orphan(blob.Files, key)
-	s.sweep()
-	if items := s.Partitions("due "); len(items) != 1 {
-		t.Fatalf("the days to come have %v, want one item", items)
-	}
-	s.wantObjects(blob.Files, key)
-	s.Clock.Advance(2 * time.Hour)
-	expect.Equal(t, "leftovers removed after the grace", s.sweep().Orphans, 1)
-	expect.Equal(t, "items for days to come", len(s.Partitions("due ")), 0)
-}
-
-// TestWalkFindsWhatEarlierDaysStillHave loses the item of a day to come.
-func TestWalkFindsWhatEarlierDaysStillHave(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
-	s.sweep()
-	for _, key := range s.keys("due ") {
-		s.write(table.Delete(key))
-	}
-	for days, want := range []int{0, 0, 1} {
-		expect.Equal(t, fmt.Sprintf("leftovers removed by sweep %d", days), s.sweep().Orphans, want)
-		s.Clock.Advance(16 * day)
-	}
 }
 
 // TestAWalkComesEvery30Days sweeps every day, at the same time, while each list takes a second.
@@ -112,65 +233,6 @@ func TestAWalkComesEvery30Days(t *testing.T) {
 		s.Clock.Advance(day - s.Clock.Now().Sub(began))
 	}
 	expect.Equal(t, "the runs that walked", walked, []int{0, 30, 60})
-}
-
-// TestSweepKeepsObjectsNewerThanTheTable stores an object with an id that the table has
-// not given out, as if the table had been restored from an earlier backup.
-func TestSweepKeepsObjectsNewerThanTheTable(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	kept := s.put("alice", "an earlier file").Blob
-	later := s.dated(-1, 16, "alice") // in the first shard
-	s.object(blob.Files, later)
-	s.Clock.Advance(2 * time.Hour)
-	expect.Equal(t, "leftovers removed", s.sweep().Orphans, 0)
-	s.wantObjects(blob.Files, later, kept)
-}
-
-func TestSweepMovesAndThenPurgesExpiredFiles(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	s.AddUser("brief", "a password of brief", func(u *users.User) { u.KeepDays, u.BackupDays = 1, 2 })
-	s.AddUser("half", "a password of half", func(u *users.User) { u.BackupDays = 365 })
-	for _, owner := range []string{"alice", "brief", "half"} {
-		s.put(owner, "a")
-	}
-	s.sweep() // and walk, which is due again after 30 days
-	for _, step := range []struct {
-		hour int // not quite whole days, to allow for time zones that change their clocks
-		want files.SweepReport
-	}{
-		{22, files.SweepReport{}},
-		{26, files.SweepReport{Moved: 1}},
-		{72, files.SweepReport{}},
-		{76, files.SweepReport{Purged: 1}},
-		{30*24 - 2, files.SweepReport{}},
-		{30*24 + 2, files.SweepReport{Moved: 2}},
-		{120 * 24, files.SweepReport{}},
-		{120*24 + 4, files.SweepReport{Purged: 1}},
-		{395 * 24, files.SweepReport{}},
-		{395*24 + 4, files.SweepReport{Purged: 1}},
-		{396 * 24, files.SweepReport{}},
-	} {
-		s.Clock.Advance(s.start.Add(time.Duration(step.hour) * time.Hour).Sub(s.Clock.Now()))
-		step.want.Complete = true
-		r := s.sweep()
-		r.Seen = 0 // on its day a file may be seen before it expires
-		expect.Equal(t, fmt.Sprintf("the sweep after %d hours", step.hour), r, step.want)
-	}
-	expect.Equal(t, "links that are left", len(s.Partitions("link#")), 0)
-}
-
-func TestSweepPurgesFilesOfARemovedUserOnTheirDay(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	s.put("alice", "a")
-	s.removeUser("alice")
-	s.sweeps("the first sweep", files.SweepReport{})
-	s.Clock.Advance(31 * day)
-	s.sweeps("a sweep after a month", files.SweepReport{Seen: 1, Purged: 1})
-	s.wantObjects(blob.Files)
-	expect.Equal(t, "records that are left", len(s.Partitions("files#")), 0)
 }
 
 func TestOneFailedObjectDoesNotStopTheSweep(t *testing.T) {
@@ -224,44 +286,14 @@ func TestSweepGivesBackReservationsOfIdleSessions(t *testing.T) {
 	expect.Equal(t, "reservations", len(s.Partitions("reserved#")), 0)
 }
 
-// TestADamagedReservationHoldsUpNoOtherUser puts one that cannot be read before another's.
-func TestADamagedReservationHoldsUpNoOtherUser(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	for _, name := range []string{"first", "second"} {
-		s.AddUser(name, "a password of "+name, func(u *users.User) { u.Quota = 100 })
-	}
-	s.update(table.Key{PK: "reserved#first", SK: "1"}, "bytes", "many")
-	plan := files.Plan{Owner: "second", Name: "x", Length: 20}
-	s.must(failure(s.Service.Files().BeginSession(t.Context(), s.by("second"), plan, nil)))
-	s.Clock.Advance(61 * time.Minute)
-	if r := s.sweep(); r.Failed != 0 || !strings.Contains(s.Log.String(), `level=ERROR msg="an item of the table cannot be read" key="reserved#first 1"`) {
-		t.Errorf("the sweep reported %+v, and logged %s", r, s.Log)
-	}
-	expect.Equal(t, "bytes in use of the second user", s.user("second").Used, 0)
-}
-
-// TestADamagedDueItemHoldsUpNothingElse puts one before an object that is due on another day.
-func TestADamagedDueItemHoldsUpNothingElse(t *testing.T) {
-	t.Parallel()
-	s := newSweepServer(t)
-	s.orphan(blob.Files, s.dated(-1, 7, "alice"))
-	s.sweep()
-	s.update(table.Key{PK: "due", SK: "2000-01-01/files/x"}, "key", int64(1))
-	s.Clock.Advance(2 * time.Hour)
-	s.sweeps("the sweep", files.SweepReport{Seen: 1, Orphans: 1, Failed: 1})
-}
-
 // TestSweepKeepsWhatASessionCompletesMeanwhile completes a session after the sweep has
 // looked for its record.
 func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSweepServer(t)
-	p := s.Service
-	service := files.New(files.Config{
-		Table: p.Table, Key: p.Key, Random: p.Random, Now: p.Now,
-		Blobs: p.Blobs, Parts: p.Parts, Users: p.Users(), Outbox: p.Outbox(), Links: p.Links(), HashStep: 1,
-	})
+	config := s.Service.Files().Config
+	config.HashStep, config.Retention = 1, files.Retention{} // a walk looks at what is kept for ever
+	service := files.New(config)
 	sum := sha256.Sum256([]byte("ab"))
 	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
 	s.must(err)

@@ -19,7 +19,8 @@ const objectTime = 10 * time.Minute
 // for what must change. then gets each object, and when to look at it again. visit returns how
 // many it started before time ran out.
 func (s *Sweeper) visit(
-	ctx context.Context, area blob.Area, objects []blob.Object, then func(o blob.Object, next int64) error,
+	ctx context.Context, area blob.Area, objects []blob.Object,
+	then func(ctx context.Context, area blob.Area, o blob.Object, next int64) error,
 ) (visited int, err error) {
 	if !s.inTime(ctx) {
 		return 0, nil
@@ -57,7 +58,7 @@ func (s *Sweeper) visit(
 				s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
 				next = s.Now().Add(tryAgain).Unix()
 			}
-			return then(o, next)
+			return then(ctx, area, o, next)
 		})
 	}
 	return visited, nil

@@ -42,6 +42,14 @@ func (s server) keys(prefix string) (all []table.Key) {
 	return all
 }
 
+// wantLogged checks that the log names an item.
+func (c caller) wantLogged(unreadable table.Key) {
+	c.Helper()
+	if log := c.Log.String(); !strings.Contains(log, `level=ERROR msg="an item of the table cannot be read" key="`+unreadable.String()) {
+		c.Errorf("the log does not name %s: %s", unreadable, log)
+	}
+}
+
 // wantListed checks the ids that an answer lists, and that the log names an item.
 func (c caller) wantListed(a apitest.Answer, unreadable table.Key, want ...int64) {
 	c.Helper()
@@ -50,9 +58,7 @@ func (c caller) wantListed(a apitest.Answer, unreadable table.Key, want ...int64
 		ids = append(ids, f.ID)
 	}
 	expect.Equal(c.TB, "the listed ids", ids, want)
-	if log := c.Log.String(); !strings.Contains(log, `level=ERROR msg="an item of the table cannot be read" key="`+unreadable.String()) {
-		c.Errorf("the log does not name %s: %s", unreadable, log)
-	}
+	c.wantLogged(unreadable)
 }
 
 func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
@@ -133,6 +139,7 @@ func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 		if used := c.user().Used; listed != 1 || w.Code != 200 || used != 5+7 {
 			c.Errorf("%d sessions are listed, an upload has status %d, %d bytes are in use, of which 5 are lost", listed, w.Code, used)
 		}
+		c.wantLogged(held)
 		if _, err := s.Used(c.Context(), c.user()); err == nil || !strings.Contains(err.Error(), held.String()) {
 			c.Errorf("adding up gives %v", err)
 		}

@@ -117,7 +117,7 @@ func (l Link) with(who string, now time.Time) []Taker {
 // up, if the taker who took a download within a day. If the link leads nowhere, the fault says
 // why. It makes no call.
 func (s *Service) GoOn(l Link, area blob.Area, who string) (Link, error) {
-	l.taken = l.Limit > 0 && who != "" && l.took(who, s.Now().Add(-takenLife))
+	l.taken = l.Limit > 0 && l.took(who, s.Now().Add(-takenLife))
 	return l, s.check(l, area)
 }
 
@@ -129,7 +129,11 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 	ctx = context.WithoutCancel(ctx)
 	for try := range s.turns().Loop(ctx) {
 		if try.Failed > 0 {
-			now, err := s.reread(ctx, l, claim)
+			now, err := s.read(ctx, l.Token, claim)
+			err = fault.Wrap(err, "taking a download", table.ErrNotFound)
+			if err == nil {
+				err = s.checkClaim(now, claim) // it may have taken a download while the clock was wrong
+			}
 			if err != nil {
 				return now, err
 			}
@@ -158,20 +162,6 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 		}
 	}
 	return l, crowded()
-}
-
-// reread returns a link as it is now, if it still leads to the same area.
-func (s *Service) reread(ctx context.Context, l Link, claim string) (Link, error) {
-	now, err := s.read(ctx, l.Token, claim)
-	switch {
-	case errors.Is(err, table.ErrNotFound):
-		return now, unknown.fault()
-	case err != nil:
-		return now, fault.Wrap(err, "taking a download")
-	case now.Dead == "" && now.File.Area != l.File.Area:
-		return now, Deleted.fault()
-	}
-	return now, s.checkClaim(now, claim) // it may have taken a download while the clock was wrong
 }
 
 // turns is the backoff of a request that others were faster than.

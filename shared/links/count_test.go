@@ -132,10 +132,10 @@ func TestThousandDownloadsOfOneLinkHoldNoneUp(t *testing.T) {
 }
 
 // newCrowd returns the domain of links on a table that others share, and the newest file of a caller.
-func newCrowd(t *testing.T, query string) (caller, *crowded, *links.Service, files.File) {
+func newCrowd(t *testing.T) (caller, *crowded, *links.Service, files.File) {
 	t.Helper()
 	c := newCaller(t, apitest.Listening)
-	c.Upload("file=a"+query, "content")
+	c.Upload("file=a", "content")
 	shared, began := &crowded{Table: c.Data.Table}, time.Now()
 	p := c.Data.Ports
 	p.Table, p.Now = shared, func() time.Time { return began.Add(time.Duration(shared.ahead.Load())) }
@@ -145,14 +145,6 @@ func newCrowd(t *testing.T, query string) (caller, *crowded, *links.Service, fil
 
 func (c caller) use(f files.File) links.Use { return c.uses(f)[0].Use }
 
-// wantUse checks the count of a file's own link, and whether it is an estimate.
-func (c caller) wantUse(what string, f files.File, downloads int64, about bool) {
-	c.Helper()
-	if u := c.use(f); u.Downloads != downloads || u.About != about {
-		c.Errorf("%s: %+v, want %d downloads, about: %v", what, u, downloads, about)
-	}
-}
-
 // TestHotLinkIsWrittenSeldom: the table refuses a count, and the uses of the next second are
 // written together, as an estimate.
 func TestHotLinkIsWrittenSeldom(t *testing.T) {
@@ -160,7 +152,7 @@ func TestHotLinkIsWrittenSeldom(t *testing.T) {
 	for _, source := range []string{"", "192.0.2.%d"} {
 		t.Run("source "+source, func(t *testing.T) {
 			t.Parallel()
-			c, shared, s, f := newCrowd(t, "")
+			c, shared, s, f := newCrowd(t)
 			next := func(i int) string {
 				if source == "" {
 					return ""
@@ -168,7 +160,7 @@ func TestHotLinkIsWrittenSeldom(t *testing.T) {
 				return fmt.Sprintf(source, i)
 			}
 			c.must(c.download(s, f, next(-1)))
-			c.wantUse("the first download", f, 1, false)
+			expect.Equal(t, "downloads after the first", c.use(f).Downloads, 1)
 			shared.jam(s.Token(f))
 			if err := c.download(s, f, next(-2)); err == nil {
 				t.Error("the table is jammed, but it counted")
@@ -231,33 +223,66 @@ func TestEachRefusalDoublesThePause(t *testing.T) {
 	})
 }
 
-func TestRefusedCountIsMadeUpFor(t *testing.T) {
+// TestACountThatFailsIsMadeUpFor: if there is no answer, it is not known whether it was made, so making up for it may
+// count twice.
+func TestACountThatFailsIsMadeUpFor(t *testing.T) {
 	t.Parallel()
-	c, shared, s, f := newCrowd(t, "")
-	shared.jam(s.Token(f))
-	for range 3 { // none of the first is left out
-		_ = c.download(s, f, "")
-	}
-	shared.jammed.Store(nil)
-	c.must(c.download(s, f, ""))
-	c.wantUse("the use is", f, 4, true)
-}
-
-// TestCountWithoutAnAnswerMakesTheNumberAnEstimate: whether it was made is not known, so
-// making up for it may count twice.
-func TestCountWithoutAnAnswerMakesTheNumberAnEstimate(t *testing.T) {
-	t.Parallel()
-	for _, source := range []string{"", "192.0.2.1"} {
-		c, shared, s, f := newCrowd(t, "")
-		c.must(c.download(s, f, ""))
-		lost := context.DeadlineExceeded
-		shared.lost.Store(&lost)
-		expect.Err(t, "without an answer", c.download(s, f, source), lost)
-		shared.lost.Store(nil)
-		c.wantUse("after a count that was not made", f, 1, false)
-		c.must(c.download(s, f, ""))
-		c.wantUse("after the next one", f, 2, true)
-	}
+	apitest.Stories(t, map[string]string{
+		"it is refused, and none of the first is left out": `
+			jam
+			try
+			try
+			try
+			free
+			download
+			count > 4 downloads, about true`,
+		"it gets no answer": `
+			download
+			lose
+			download > counting context deadline exceeded
+			free
+			count > 1 downloads, about false
+			download
+			count > 2 downloads, about true`,
+		"that of a source gets no answer": `
+			download
+			lose
+			download 192.0.2.1 > counting context deadline exceeded
+			free
+			count > 1 downloads, about false
+			download
+			count > 2 downloads, about true`,
+		"that of a source gets no answer, and it comes again": `
+			lose
+			download 192.0.2.1 > counting context deadline exceeded
+			free
+			download 192.0.2.1
+			download 192.0.2.1
+			download 192.0.2.1
+			count > 1 downloads`,
+	}, func(t *testing.T) func(string) error {
+		c, shared, s, f := newCrowd(t)
+		return func(step string) error {
+			verb, source, _ := strings.Cut(step, " ")
+			switch verb {
+			case "jam":
+				shared.jam(s.Token(f))
+			case "lose":
+				lost := context.DeadlineExceeded
+				shared.lost.Store(&lost)
+			case "free":
+				shared.jammed.Store(nil)
+				shared.lost.Store(nil)
+			case "try":
+				_ = c.download(s, f, source)
+			case "download":
+				return c.download(s, f, source)
+			case "count":
+				return fmt.Errorf("%d downloads, about %v", c.use(f).Downloads, c.use(f).About)
+			}
+			return nil
+		}
+	})
 }
 
 // TestReceiptWaitsLongerThanACount: nothing makes up for it if nobody downloads again.
@@ -282,7 +307,7 @@ func TestReceiptWaitsLongerThanACount(t *testing.T) {
 
 func TestLinkIsReadOnceASecond(t *testing.T) {
 	t.Parallel()
-	c, shared, s, f := newCrowd(t, "")
+	c, shared, s, f := newCrowd(t)
 	reads := func(times int) int64 {
 		t.Helper()
 		shared.gets.Store(0)
@@ -306,7 +331,7 @@ func TestLinkIsReadOnceASecond(t *testing.T) {
 
 func TestRememberedLinkExpiresInTime(t *testing.T) {
 	t.Parallel()
-	c, shared, s, f := newCrowd(t, "")
+	c, shared, s, f := newCrowd(t)
 	c.must(c.download(s, f, ""))
 	shared.ahead.Add(int64(time.Unix(f.Expires, 0).Sub(s.Now()) - 500*time.Millisecond))
 	look := func() error { _, err := s.Find(t.Context(), f.Area, s.Token(f), ""); return err }

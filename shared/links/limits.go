@@ -135,13 +135,21 @@ func (l Link) State(now time.Time) State {
 // Gives reports whether a link in this state leads to its file.
 func (s State) Gives() bool { return s == Live }
 
+// ends says why a link leads nowhere for good, for each state in which that is so.
+var ends = map[State]string{
+	Expired:  "this link has expired",
+	UsedUp:   "this link is used up: it has reached its limit of downloads",
+	Ended:    "this link was ended by its owner",
+	Deleted:  "the file of this link was deleted",
+	Restored: "this link led to a deleted file, which was restored with its earlier links",
+	Refused:  "the file of this link was refused",
+	unknown:  wire.NoLink,
+}
+
 // Over reports whether a link in this state leads nowhere for good.
 func (s State) Over() bool {
-	switch s {
-	case Expired, UsedUp, Ended, Deleted, Restored, Refused, unknown:
-		return true
-	}
-	return false
+	_, over := ends[s]
+	return over
 }
 
 // Waits reports whether a link in this state may lead to its file later: it must not be removed, and
@@ -176,21 +184,15 @@ func (l Link) over(s State) Over {
 
 // fault returns the fault that says why a link does not lead to its file, or nil if it does.
 func (s State) fault() error {
-	why := map[State]string{
-		Expired:  "this link has expired",
-		UsedUp:   "this link is used up: it has reached its limit of downloads",
-		Ended:    "this link was ended by its owner",
-		Deleted:  "the file of this link was deleted",
-		Restored: "this link led to a deleted file, which was restored with its earlier links",
-		Held:     "the file of this link is being checked: try again later",
-		Refused:  "the file of this link was refused",
-		unknown:  wire.NoLink,
-	}[s]
+	f := &fault.Fault{Kind: fault.Unauthorized, Detail: ends[s], Cause: s}
 	switch {
 	case s.Gives():
 		return nil
 	case s.Waits():
-		return &fault.Fault{Kind: fault.Forbidden, Detail: why, Cause: s}
+		f.Kind = fault.Forbidden
 	}
-	return &fault.Fault{Kind: fault.Unauthorized, Detail: why, Cause: s}
+	if s == Held {
+		f.Detail = "the file of this link is being checked: try again later"
+	}
+	return f
 }

@@ -229,8 +229,9 @@ func (s *Service) Find(ctx context.Context, area blob.Area, token, claim string)
 		return l, s.check(l, area)
 	}
 	l, err := s.read(ctx, token, claim)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return Link{}, fmt.Errorf("reading a link: %w", err)
+	err = fault.Wrap(err, "reading a link", table.ErrNotFound)
+	if err != nil {
+		return Link{}, err
 	}
 	if err = s.check(l, area); err == nil && claim != "" && l.Guarded() {
 		err = s.checkClaim(l, claim)
@@ -284,8 +285,9 @@ func (s *Service) check(l Link, area blob.Area) error {
 func (s *Service) FindAgain(ctx context.Context, l Link) (files.File, error) {
 	s.forget(l)
 	now, err := s.read(ctx, l.Token, "")
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return files.File{}, fmt.Errorf("reading a link: %w", err)
+	err = fault.Wrap(err, "reading a link", table.ErrNotFound)
+	if err != nil {
+		return files.File{}, err
 	}
 	now.taken = l.taken
 	return now.File, s.check(now, l.File.Area)

@@ -222,72 +222,15 @@ func TestFailedCallNeitherLosesNorDoublesReceipt(t *testing.T) {
 	}
 }
 
-// lossyTable is a table that does each write and then returns an error, as if the
-// answer had been lost.
-type lossyTable struct{ table.Table }
-
-var errLost = errors.New("the answer was lost")
-
-func (l lossyTable) Write(ctx context.Context, ops ...table.Op) error {
-	return errors.Join(l.Table.Write(ctx, ops...), errLost)
-}
-
 func TestReceiptIsQueuedOnceEvenIfTheAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	f, s := c.SendToTwo("&notify=1"), c.with(lossyTable{c.Data.Table})
+	f, s := c.SendToTwo("&notify=1"), c.with(c.Data.Ports.Table)
+	c.Calls.Before("table.Write", func() error { return apitest.ErrLost })
 	for range 2 {
-		expect.Err(t, "counting", c.download(s, f, ""), errLost)
+		expect.Err(t, "counting", c.download(s, f, ""), apitest.ErrLost)
 	}
 	expect.Equal(t, "receipts", len(c.receipts()), 1)
-}
-
-// failingTable is a table whose call number n fails.
-type failingTable struct {
-	table.Table
-	n *int
-}
-
-func (f failingTable) fails() error {
-	if *f.n--; *f.n == 0 {
-		return errors.New("away")
-	}
-	return nil
-}
-
-func (f failingTable) Get(ctx context.Context, key table.Key, into any) error {
-	if err := f.fails(); err != nil {
-		return err
-	}
-	return f.Table.Get(ctx, key, into)
-}
-
-func (f failingTable) Write(ctx context.Context, ops ...table.Op) error {
-	if err := f.fails(); err != nil {
-		return err
-	}
-	return f.Table.Write(ctx, ops...)
-}
-
-// TestFailedCountLeavesReceiptDue fails each call of a count in turn, and then
-// counts downloads through the same link.
-func TestFailedCountLeavesReceiptDue(t *testing.T) {
-	t.Parallel()
-	for n := 1; n <= 2; n++ {
-		c := newCaller(t)
-		f, left := c.SendToTwo("&notify=1"), 0
-		s := c.with(failingTable{c.Data.Table, &left})
-		link := c.find(s, f)
-		left = n
-		if err := s.Used(t.Context(), link, links.Used{Whole: true}); len(c.receipts()) != 0 || err == nil {
-			t.Errorf("when call %d fails, the count gave %v, and %d receipts", n, err, len(c.receipts()))
-		}
-		for range 2 {
-			if err := c.download(s, f, ""); len(c.receipts()) != 1 || err != nil {
-				t.Errorf("after that the count gave %v, and %d receipts", err, len(c.receipts()))
-			}
-		}
-	}
 }
 
 // busyTable is a table whose transactions are always busy.

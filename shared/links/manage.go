@@ -81,27 +81,28 @@ func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File,
 		return nil, nil, err
 	}
 	f.Limited = f.Limited || o.Options != (files.Options{}) || o.Until != 0
-	uses := []Use{{Later: true}}
+	var uses []Use
 	if len(o.To) == 0 {
 		id, err := keys.RandomID(s.Random, 8)
 		if err != nil {
 			return nil, nil, err
 		}
-		uses[0].Recipient = "link-" + id
+		uses = []Use{{Recipient: "link-" + id}}
 	}
 	about := *f
 	if o.Until != 0 {
 		about.Expires = o.Until
 	}
-	for i, m := range o.To {
+	for _, m := range o.To {
 		op, err := outbox.Message(ctx, m, about, o.Options)
 		if err != nil {
 			return nil, nil, err
 		}
 		ops = append(ops, op)
-		uses = append(uses[:i], Use{Recipient: op.Key.SK, Channel: m.Channel, To: m.To, Text: m.Text, Later: true})
+		uses = append(uses, Use{Recipient: op.Key.SK, Channel: m.Channel, To: m.To, Text: m.Text})
 	}
 	for _, use := range uses {
+		use.Later = true
 		f.Recipients = append(f.Recipients, use.Recipient)
 		l := Link{Use: use, Token: s.tokenOf(*f, use.Recipient)}
 		if l.Limits, err = s.newLimits(o.Options, o.Until); err != nil {

@@ -21,6 +21,14 @@ const renewsAtOnce = 16
 // errRenewed is returned for a file whose links something else has renewed or removed meanwhile.
 var errRenewed = errors.New("the links were renewed meanwhile")
 
+// renewal is one run of Renew.
+type renewal struct {
+	*Service
+	files        *files.Service
+	version      int64
+	done, failed atomic.Int64
+}
+
 // renewedUpTo is the last user whose links were renewed.
 type renewedUpTo struct {
 	User string `json:"user"`
@@ -37,18 +45,21 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 	if err != nil {
 		return 0, err
 	}
-	var done, failed atomic.Int64
-	err = s.users().Names(ctx, at.User, func(u users.User, _ error) error {
-		before := done.Load()
-		for _, area := range []blob.Area{blob.Backup, blob.Files} {
-			if err := s.renewArea(ctx, files.Key(area, u.Name, 0).PK, int64(version), &done, &failed); err != nil {
+	all := &users.Service{Table: s.Table, Now: s.Now}
+	r := &renewal{Service: s, version: int64(version), files: files.New(files.Config{
+		Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now, Users: all, Links: s,
+	})}
+	err = all.Names(ctx, at.User, func(u users.User, _ error) error {
+		before := r.done.Load()
+		for _, area := range blob.Areas() {
+			if err := r.area(ctx, files.Key(area, u.Name, 0).PK); err != nil {
 				return err
 			}
 		}
-		if err := s.renewRequests(ctx, u, int64(version), &failed); err != nil {
+		if err := r.requests(ctx, u); err != nil {
 			return err
 		}
-		if done.Load() == before {
+		if r.done.Load() == before {
 			return nil
 		}
 		return s.Table.Write(ctx, table.Put(key, renewedUpTo{u.Name}))
@@ -56,63 +67,59 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 	if err == nil {
 		err = s.Table.Write(ctx, table.Delete(key))
 	}
-	if n := failed.Load(); err == nil && n > 0 {
+	if n := r.failed.Load(); err == nil && n > 0 {
 		err = fmt.Errorf("files and requests that did not get new links: %d; repeat the command when their records are repaired",
 			n)
 	}
-	return done.Load(), fault.Wrap(err, "renewing links")
+	return r.done.Load(), fault.Wrap(err, "renewing links")
 }
 
-// renewRequests gives new links to the requests of a user.
-func (s *Service) renewRequests(ctx context.Context, u users.User, version int64, failed *atomic.Int64) error {
-	all, err := s.Requests(ctx, u)
-	for _, r := range all {
-		if max(1, r.Key) != version {
+// requests gives new links to the requests of a user.
+func (r *renewal) requests(ctx context.Context, u users.User) error {
+	all, err := r.Requests(ctx, u)
+	for _, one := range all {
+		if max(1, one.Key) != r.version {
 			continue
 		}
-		_, err := s.EditRequest(ctx, u, r.ID, func(*Request) {})
+		_, err := r.EditRequest(ctx, u, one.ID, func(*Request) {})
 		switch {
 		case err == nil || fault.Is(err, fault.NotFound): // or it has just ended
 		case ctx.Err() != nil:
 			return err
 		default:
-			failed.Add(1)
-			s.Log.Error("a request could not get a new link", "id", r.ID, "error", err)
+			r.failed.Add(1)
+			r.Log.Error("a request could not get a new link", "id", one.ID, "error", err)
 		}
 	}
 	return err
 }
 
-func (s *Service) users() *users.Service { return &users.Service{Table: s.Table, Now: s.Now} }
-
-func (s *Service) renewArea(ctx context.Context, pk string, version int64, done, failed *atomic.Int64) error {
-	all := files.New(files.Config{
-		Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now, Users: s.users(), Links: s,
-	})
+// area gives new links to the files of a partition.
+func (r *renewal) area(ctx context.Context, pk string) error {
 	var g errgroup.Group
 	g.SetLimit(renewsAtOnce)
-	for item, err := range table.Each(ctx, s.Table, table.Query{PK: pk, Limit: table.MaxKeys}) {
+	for item, err := range table.Each(ctx, r.Table, table.Query{PK: pk, Limit: table.MaxKeys}) {
 		if err != nil {
 			return errors.Join(err, g.Wait())
 		}
 		f, damaged := files.DecodeFile(item)
-		if damaged == nil && max(1, f.Key) != version {
+		if damaged == nil && max(1, f.Key) != r.version {
 			continue
 		}
 		g.Go(func() error {
 			err := damaged
 			if err == nil {
-				err = s.renew(ctx, all, f)
+				err = r.file(ctx, f)
 			}
 			switch {
 			case err == nil:
-				done.Add(1)
+				r.done.Add(1)
 			case errors.Is(err, errRenewed):
 			case ctx.Err() != nil:
 				return err
 			default: // it must not hold up all others
-				failed.Add(1)
-				s.Log.Error("a file could not get new links", "key", item.Key.String(), "error", err)
+				r.failed.Add(1)
+				r.Log.Error("a file could not get new links", "key", item.Key.String(), "error", err)
 			}
 			return nil
 		})
@@ -120,13 +127,13 @@ func (s *Service) renewArea(ctx context.Context, pk string, version int64, done,
 	return g.Wait()
 }
 
-// renew replaces the links of a file, unless something else does.
-func (s *Service) renew(ctx context.Context, all *files.Service, f files.File) error {
-	_, err := all.Amend(ctx, f, func(now *files.File) ([]table.Op, error) {
+// file replaces the links of a file, unless something else does.
+func (r *renewal) file(ctx context.Context, f files.File) error {
+	_, err := r.files.Amend(ctx, f, func(now *files.File) ([]table.Op, error) {
 		if now.Key != f.Key {
 			return nil, errRenewed
 		}
-		now.Key = s.Key.Version()
+		now.Key = r.Key.Version()
 		return nil, nil
 	})
 	if fault.Is(err, fault.NotFound) { // a move renews them too

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,24 +18,11 @@ import (
 	"ferry/shared/table"
 )
 
-// newKeyCaller starts a service whose link key the test may change.
-func newKeyCaller(t *testing.T) caller {
-	t.Helper()
-	c := newCaller(t)
-	c.InProcess("it changes the key of all links")
-	return c
-}
-
-func (c caller) rotate() {
+// rotate makes a new version of the key a minute later, and revokes one, if there is one to revoke.
+func (c caller) rotate(revoke int) {
 	c.Helper()
 	c.Clock.Advance(time.Minute)
-	c.must(failure(c.Data.Ports.Key.Rotate(c.Context(), c.Data.Ports.Table, c.Data.Ports.Random, 0)))
-}
-
-func (c caller) revoke(version int) {
-	c.Helper()
-	c.Clock.Advance(time.Minute)
-	c.must(failure(c.Data.Ports.Key.Rotate(c.Context(), c.Data.Ports.Table, c.Data.Ports.Random, version)))
+	c.must(failure(c.Data.Ports.Key.Rotate(c.Context(), c.Data.Ports.Table, c.Data.Ports.Random, revoke)))
 }
 
 // renew gives new links, and checks of how many files.
@@ -58,10 +44,10 @@ func (c caller) shown() (all []string) {
 
 func TestLinksThatWereSentOutliveARotatedKey(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
+	c := newCaller(t)
 	old := c.SendToTwo("")
 	sent, first := c.LinksOf(old), c.shown()
-	c.rotate()
+	c.rotate(0)
 	c.WantStatuses("after the rotation", sent, 200)
 	c.Upload("file=b", "content")
 	if now := c.shown(); now[1] != first[0] || c.Newest("alice").Key != 2 || old.Key != 0 {
@@ -76,12 +62,12 @@ func TestLinksThatWereSentOutliveARotatedKey(t *testing.T) {
 
 func TestARevokedVersionEndsItsLinksAndOwnersGetNewOnes(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
+	c := newCaller(t)
 	sent := c.LinksOf(c.SendToTwo(""))
-	c.rotate()
+	c.rotate(0)
 	c.Upload("file=b", "content")
 	shown := c.shown()
-	c.revoke(1)
+	c.rotate(1)
 	c.WantStatuses("at once", append(sent, shown[1]), 401)
 	c.WantStatuses("of another version", shown[:1], 200)
 	c.WantStatuses("shown before the renewal", c.shown()[1:], 401)
@@ -97,55 +83,55 @@ func TestARevokedVersionEndsItsLinksAndOwnersGetNewOnes(t *testing.T) {
 
 func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
+	c := newCaller(t)
 	f := c.SendToTwo("")
 	link, err := c.links.Find(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]), "")
 	c.must(err)
 	c.must(c.links.Used(t.Context(), link, links.Used{Whole: true, Source: "192.0.2.1"}))
 	c.links.Flush(t.Context())
-	c.revoke(1)
+	c.rotate(1)
 	c.renew(1)
 	if all := c.uses(c.Newest("alice")); len(all) != 3 || all[1].Downloads != 1 || all[1].Recipient != f.Recipients[0] {
 		t.Errorf("%+v", all)
 	}
 }
 
-func TestAMovedFileGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
+func TestAFileThatChangesGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
-	sent := c.LinksOf(c.SendToTwo(""))
-	c.revoke(1)
-	c.Ask("DELETE /files/1", "").Want(200)
-	c.Get(c.Ask("GET /download/list/backup", "").File().LinkURL)
-	c.Ask("POST /files/1/restore", "").Want(200)
-	c.WantStatuses("of the restored file", c.shown(), 200)
-	c.WantStatuses("sent before", sent, 401)
-	c.renew(0)
-}
-
-func TestAFileWhoseBytesGetANewKeyGetsANewLinkIfItsOwnWasRevoked(t *testing.T) {
-	t.Parallel()
-	c := newKeyCaller(t)
-	sent := c.LinksOf(c.SendToTwo(""))
-	c.revoke(1)
-	service, f := c.Service.Files(), c.Newest("alice")
-	now, err := service.Rekey(t.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)
-	c.must(err)
-	c.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
-	c.WantStatuses("of the file", c.shown(), 200)
-	c.WantStatuses("sent before", sent, 401)
-	c.renew(0)
+	for what, change := range map[string]func(caller){
+		"it moves": func(c caller) {
+			c.Ask("DELETE /files/1", "").Want(200)
+			c.Get(c.Ask("GET /download/list/backup", "").File().LinkURL)
+			c.Ask("POST /files/1/restore", "").Want(200)
+		},
+		"its bytes get a new key": func(c caller) {
+			s, f := c.Service.Files(), c.Newest("alice")
+			c.must(failure(s.Rekey(c.Context(), f, []string{string(f.Area) + "/" + f.Blob}, nil)))
+			c.must(s.MoveBytes(c.Context(), f.Owner, f.ID))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t)
+			sent := c.LinksOf(c.SendToTwo(""))
+			c.rotate(1)
+			change(c)
+			c.WantStatuses("of the file", c.shown(), 200)
+			c.WantStatuses("sent before", sent, 401)
+			c.renew(0)
+		})
+	}
 }
 
 // The first of several files may wait for the last one for hours, and its records for a
 // renewal that is then over.
 func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
+	c := newCaller(t)
 	u, err := c.Service.Files().Begin(t.Context(), "alice", files.ByOf(identity.Identity{User: c.user()}), -1, files.Sending{})
 	c.must(err)
 	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
-	c.revoke(1)
+	c.rotate(1)
 	c.renew(0)
 	if _, err := u.Commit(t.Context(), 0); err != nil || c.Newest("alice").Key != 2 {
 		t.Errorf("the file has version %d of the key: %v", c.Newest("alice").Key, err)
@@ -155,9 +141,9 @@ func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing
 
 func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
+	c := newCaller(t)
 	c.AddUser("bob", "a password for tests")
-	c.rotate()
+	c.rotate(0)
 	var answers []apitest.Envelope
 	for range 2 {
 		answers = append(answers, c.Ask("POST /upload?file=a&d=bob", "content", "Idempotency-Key", "one").Want(200).Envelope)
@@ -169,7 +155,7 @@ func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 
 func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
+	c := newCaller(t)
 	for range 3 {
 		c.Upload("file=a", "content")
 	}
@@ -179,32 +165,12 @@ func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
 	for _, key := range []table.Key{{PK: "link#" + link, SK: "link"}, files.Key(blob.Files, "alice", 1)} {
 		c.must(c.Data.Table.Write(c.Context(), table.Update(key).Set("file", "damaged").Set("id", "damaged").If(table.Exists())))
 	}
-	c.revoke(1)
+	c.rotate(1)
 	renewed, err := c.links.Renew(t.Context(), 1)
 	if err == nil || !strings.Contains(err.Error(), "new links: 1;") || renewed != 3 {
 		t.Errorf("%d files have new links: %v", renewed, err)
 	}
 	expect.Equal(t, "items of the renewal", len(c.Partitions("linkkey")), 1)
-}
-
-// overtaking runs a renewal when something else has read a file's record, and is about to
-// make the file invisible or to renew its links too.
-type overtaking struct {
-	table.Table
-	once  sync.Once
-	other func()
-}
-
-func (o *overtaking) Write(ctx context.Context, ops ...table.Op) error {
-	if ops[0].Kind == table.KindDelete || strings.HasPrefix(ops[0].Key.PK, "files#") {
-		o.once.Do(o.other)
-	}
-	return o.Table.Write(ctx, ops...)
-}
-
-// overtaken returns the domain of links, into which a renewal comes once.
-func (c caller) overtaken() *links.Service {
-	return c.with(&overtaking{Table: c.Data.Table, other: func() { c.renew(1) }})
 }
 
 // reading ends at the n-th store of a position, and notes which partitions are read.
@@ -230,14 +196,14 @@ func (r *reading) Query(ctx context.Context, q table.Query) (table.Page, error) 
 
 func TestAnInterruptedRenewalResumesAtTheUserWhereItStopped(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
+	c := newCaller(t)
 	for _, name := range []string{"bob", "carl"} {
 		c.AddUser(name, "a password for tests")
 		c.Upload("file=a&d="+name, "content")
 		c.Upload("file=b&d="+name, "content")
 	}
 	c.Upload("file=a", "content")
-	c.revoke(1)
+	c.rotate(1)
 	r := &reading{Table: c.Data.Table, left: 1}
 	s := c.with(r)
 	if renewed, err := s.Renew(t.Context(), 1); err == nil || renewed != 3 {
@@ -253,27 +219,30 @@ func TestAnInterruptedRenewalResumesAtTheUserWhereItStopped(t *testing.T) {
 	expect.Equal(t, "items of the renewal", len(c.Partitions("linkkey")), 1)
 }
 
-func TestTwoRenewalsAtOnceKeepTheDownloadsOfAFile(t *testing.T) {
+func TestARenewalKeepsWhatHappensToALinkMeanwhile(t *testing.T) {
 	t.Parallel()
-	c := newKeyCaller(t)
-	c.Upload("file=a", "content")
-	c.must(c.download(c.links, c.Newest("alice"), "192.0.2.1"))
-	c.links.Flush(t.Context())
-	c.revoke(1)
-	expect.NoErr(t, failure(c.overtaken().Renew(t.Context(), 1)))
-	expect.Equal(t, "downloads", c.uses(c.Newest("alice"))[0].Downloads, 1)
-}
-
-func TestARenewalIsRepeatedIfALinkChangesMeanwhile(t *testing.T) {
-	t.Parallel()
-	c := newKeyCaller(t)
-	c.SendToTwo("")
-	c.revoke(1)
-	c.Calls.Before("table.Write", func() error {
-		c.Calls.Before("table.Write", nil)
-		c.Ask("PATCH /files/1/links/own", `{"downloads": 3}`).Want(200)
-		return nil
-	})
-	c.renew(1)
-	expect.Equal(t, "the limit of the new link", c.uses(c.Newest("alice"))[0].Limit, 3)
+	for what, k := range map[string]struct {
+		meanwhile func(caller)
+		renewed   int64
+		limit     int64
+	}{
+		"another renewal": {meanwhile: func(c caller) { c.renew(1) }},
+		"a limit": {renewed: 1, limit: 3, meanwhile: func(c caller) {
+			c.Ask("PATCH /files/1/links/own", `{"downloads": 3}`).Want(200)
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t)
+			c.Upload("file=a", "content")
+			c.must(c.download(c.links, c.Newest("alice"), "192.0.2.1"))
+			c.links.Flush(t.Context())
+			c.rotate(1)
+			c.Calls.Once("table.Write", func() { k.meanwhile(c) })
+			c.renew(k.renewed)
+			own := c.uses(c.Newest("alice"))[0]
+			expect.Equal(t, "the downloads that the new link knows", own.Downloads, 1)
+			expect.Equal(t, "its limit", own.Limit, k.limit)
+		})
+	}
 }

@@ -235,9 +235,30 @@ func (s *Service) RemoveRequests(ctx context.Context, owner string) error {
 
 // Admit implements files.Links.
 func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.Taking) ([]table.Op, error) {
-	r, source, err := s.admit(ctx, owner, by, t)
+	items, err := s.Table.GetMany(ctx, requestKey(owner, by.Request), sourceKey(by))
+	var r Request
+	var source limit.Hour
+	if err == nil {
+		err = items[0].Decode(&r)
+	}
+	if errors.Is(err, table.ErrNotFound) { // the request was removed with its owner
+		r.Ended, err = 1, nil
+	}
+	if err == nil {
+		err = fault.Wrap(items[1].Decode(&source), "", table.ErrNotFound)
+	}
 	if err != nil {
+		return nil, fault.Wrap(err, "reading a request")
+	}
+	if state := r.state(s.Now()); !state.Gives() {
+		return nil, fault.New(fault.Forbidden, "this request is %s: no more files can be sent", state)
+	}
+	if err := s.bound(ctx, &r, by, t); err != nil {
 		return nil, err
+	}
+	source, wait := source.Next(s.Now(), maxSends)
+	if wait > 0 {
+		return nil, fault.Wait(wait, "you have sent %d times within an hour", maxSends)
 	}
 	if t.Anew {
 		r.Notice = ""
@@ -253,45 +274,8 @@ func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.
 	), nil
 }
 
-// Check implements files.Links.
-func (s *Service) Check(ctx context.Context, owner string, by files.By, t files.Taking) error {
-	_, _, err := s.admit(ctx, owner, by, t)
-	return err
-}
-
 func sourceKey(by files.By) table.Key {
 	return table.Key{PK: requestItems(by.Request), SK: "source#" + by.Source}
-}
-
-// admit returns a request and the count of what a source has sent to it, both with what the guest
-// stores now.
-func (s *Service) admit(
-	ctx context.Context, owner string, by files.By, t files.Taking,
-) (r Request, source limit.Hour, err error) {
-	items, err := s.Table.GetMany(ctx, requestKey(owner, by.Request), sourceKey(by))
-	if err == nil {
-		err = items[0].Decode(&r)
-	}
-	if errors.Is(err, table.ErrNotFound) { // the request was removed with its owner
-		r.Ended, err = 1, nil
-	}
-	if err == nil {
-		err = fault.Wrap(items[1].Decode(&source), "", table.ErrNotFound)
-	}
-	if err != nil {
-		return r, source, fault.Wrap(err, "reading a request")
-	}
-	if state := r.state(s.Now()); !state.Gives() {
-		return r, source, fault.New(fault.Forbidden, "this request is %s: no more files can be sent", state)
-	}
-	if err := s.bound(ctx, &r, by, t); err != nil {
-		return r, source, err
-	}
-	source, wait := source.Next(s.Now(), maxSends)
-	if wait > 0 {
-		return r, source, fault.Wait(wait, "you have sent %d times within an hour", maxSends)
-	}
-	return r, source, nil
 }
 
 // bound adds what a guest stores to what has arrived, or returns the fault of a limit.

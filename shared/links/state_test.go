@@ -2,7 +2,6 @@ package links_test
 
 import (
 	"testing"
-	"time"
 
 	"ferry/shared/boot/expect"
 	"ferry/shared/fault"
@@ -94,6 +93,25 @@ func TestWaitingLinksMakeNoRoomForOthers(t *testing.T) {
 	c.must(c.share(links.Order{}))
 }
 
+// TestNewLinksTakeNoRoomOfOneThatLivesAgain: the one that was used up gets another limit meanwhile.
+func TestNewLinksTakeNoRoomOfOneThatLivesAgain(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.Upload("file=a", "content")
+	for range links.MaxLive - 1 {
+		c.must(c.share(links.Order{Options: files.Options{Limit: 1}}))
+	}
+	f := c.Newest("alice")
+	of, err := c.links.Of(t.Context(), f)
+	c.must(err)
+	used, two := of[7], int64(2)
+	c.must(failure(c.links.Take(t.Context(), used, "a claim", "somebody")))
+	c.Calls.Once("table.Write", func() {
+		c.must(failure(c.links.Edit(t.Context(), c.Service.Files(), f, used.Recipient, true, links.Change{Limit: &two})))
+	})
+	expect.Fault(t, "one more", c.share(links.Order{}), fault.Conflict)
+}
+
 func TestAWaitingLinkIsSentToAnotherAddressInstead(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
@@ -105,17 +123,4 @@ func TestAWaitingLinkIsSentToAnotherAddressInstead(t *testing.T) {
 	expect.Equal(t, "links", len(now.Recipients), 2)
 	c.mark(now, files.Ready)
 	c.WantStatuses("once the file is ready", c.LinksOf(now), 200)
-}
-
-// TestAWaitingLinkEndsForTheReasonOfTheMoment: that it waited is not why it leads nowhere.
-func TestAWaitingLinkEndsForTheReasonOfTheMoment(t *testing.T) {
-	t.Parallel()
-	c := newCaller(t)
-	f := c.SendToTwo("")
-	c.mark(f, files.Held)
-	c.Clock.Advance(time.Minute)
-	c.Ask("DELETE /files/1", "").Want(200)
-	c.Send("GET "+c.LinksOf(f)[0], "").Want(401, "was deleted")
-	c.Ask("POST /files/1/restore", "").Want(200)
-	c.Send("GET "+c.LinksOf(f)[0], "").Want(403, "being checked")
 }

@@ -199,7 +199,7 @@ func (h handler) bound(r *http.Request, p params, u identity.Identity) error {
 		bytes = max(0, r.ContentLength)
 	}
 	first := files.Taking{Files: []files.File{{Length: bytes}}}
-	if err := h.links.Check(r.Context(), p.owner, files.ByOf(u), first); err != nil {
+	if _, err := h.links.Admit(r.Context(), p.owner, files.ByOf(u), first); err != nil {
 		return err
 	}
 	return envelope.LimitBody(r, most)
