@@ -17,9 +17,9 @@ func TestCtrlCEndsAWaitForInput(t *testing.T) {
 	t.Parallel()
 	_, h := annsService(t)
 	for _, k := range []struct{ args, input, says string }{
-		{"up -", strings.Repeat("x", client.SmallFile+1), "sending standard input"},
-		{"passwd --first --user ann", "", "temporary password: "},
-		{"login http://files.invalid --user ann --password-stdin", "", "ferry: warning: "},
+		{args: "up -", input: strings.Repeat("x", client.SmallFile+1), says: "sending standard input"},
+		{args: "passwd --first --user ann", says: "temporary password: "},
+		{args: "login http://files.invalid --user ann --password-stdin", says: "ferry: warning: "},
 	} {
 		cmd := h.command("", strings.Fields(k.args)...)
 		cmd.Stdin = nil

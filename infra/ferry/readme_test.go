@@ -25,17 +25,17 @@ func TestCommandsInTheREADMEWork(t *testing.T) {
 		blocks int
 		wants  map[string]int
 	}{
-		{"README.md", 2, map[string]int{
+		{name: "README.md", blocks: 2, wants: map[string]int{
 			"\nhttp://": 1, `"name":"hello.txt"`: 3, `"status":0`: 3,
 			"logged in to ": 1, "hello.txt: 13 B": 1, "copy.txt: 13 B": 1, "verified by sha-256 and crc64nvme": 1,
 		}},
-		{"shared/api/README.md", 6, map[string]int{
+		{name: "shared/api/README.md", blocks: 6, wants: map[string]int{
 			`"name":"hello.txt"`: 8, `"name":"raw.txt"`: 1, "Hello, Ferry": 3, `"path":"texts/hello.txt"`: 1, `"protected":true`: 2, `"state":"ended"`: 1, "handlerAuthForget:succsessfully": 1,
 			"handlerAuthLogin:succsessfully": 1, `"bearer":`: 1, `"status":0`: 9,
 			`"title":"Photos of the trip"`: 2, `{"files":[{"name":"hello.txt","length":13}`: 2, // a request
 			`"state":"open"`: 1, `"number":2,"size":757120`: 1, `"name":"big.bin"`: 2, // the session
 		}},
-		{"infra/ferry/README.md", 1, map[string]int{
+		{name: "infra/ferry/README.md", blocks: 1, wants: map[string]int{
 			"logged in to ": 1, "copy.img: 30.0 MB": 1, "verified by crc64nvme": 1, "is restored": 1, "pictures: 2 files from photos.zip": 1,
 			`"name": "disk.img"`: 1, "logged out of ": 1,
 		}},

@@ -102,8 +102,8 @@ func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
 		starve func(t *testing.T, s *server, dir string) (relieve func())
 		status int // of an upload that becomes a file
 	}{
-		"file descriptors": {"", noDescriptors, 503},
-		"disk space":       {"size=8m", noSpace, 507},
+		"file descriptors": {starve: noDescriptors, status: 503},
+		"disk space":       {disk: "size=8m", starve: noSpace, status: 507},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

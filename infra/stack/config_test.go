@@ -186,11 +186,11 @@ const samTells = `if [ $1 = build ]; then make -n build-Health; else printf '%s\
 // the parameters.
 func TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor(t *testing.T) {
 	for _, c := range []struct{ argument, processor, parameters string }{
-		{"A=B", "GOARCH=arm64", `{'Architecture': 'arm64'}`},
-		{"ARCHITECTURE=x86_64", "GOARCH=amd64", `{'Architecture': 'x86_64'}`},
-		{"SET=Metrics=on Architecture=x86_64", "GOARCH=amd64", `{'Architecture': 'x86_64', 'Metrics': 'on'}`},
-		{`SET=SenderName="My 'own' Ferry" SweepSchedule="rate(30 minutes)"`, "GOARCH=arm64",
-			`{'Architecture': 'arm64', 'SenderName': "My 'own' Ferry", 'SweepSchedule': 'rate(30 minutes)'}`},
+		{argument: "A=B", processor: "GOARCH=arm64", parameters: `{'Architecture': 'arm64'}`},
+		{argument: "ARCHITECTURE=x86_64", processor: "GOARCH=amd64", parameters: `{'Architecture': 'x86_64'}`},
+		{argument: "SET=Metrics=on Architecture=x86_64", processor: "GOARCH=amd64", parameters: `{'Architecture': 'x86_64', 'Metrics': 'on'}`},
+		{argument: `SET=SenderName="My 'own' Ferry" SweepSchedule="rate(30 minutes)"`, processor: "GOARCH=arm64",
+			parameters: `{'Architecture': 'arm64', 'SenderName': "My 'own' Ferry", 'SweepSchedule': 'rate(30 minutes)'}`},
 	} {
 		said, log, err := deployment(t, 200, samTells, "", c.argument)
 		given := regexp.MustCompile("\n--parameter-overrides\n(.*)\n").FindStringSubmatch(said)

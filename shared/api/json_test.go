@@ -12,20 +12,20 @@ import (
 func TestJSONIsNeverRepairedInSilence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ what, body, want string }{
-		{"UTF-8", `{"text":"é😀"}`, "é😀"},
-		{"a byte order mark", "\ufeff" + `{"text":"a"}`, "a"},
-		{"a replacement character", `{"text":"` + "\ufffd" + `"}`, "\ufffd"},
-		{"an escaped replacement character", `{"text":"\ufffd\uFFFD"}`, "\ufffd\ufffd"},
-		{"a surrogate pair", `{"text":"\ud83d\ude00\uD83D\uDE00"}`, "😀😀"},
-		{"an escaped backslash before what looks like half of one", `{"text":"\\ud83d \\\\ud83d"}`, `\ud83d \\ud83d`},
-		{"Latin-1", "{\"text\":\"caf\xe9\"}", ""},
-		{"Latin-1 in a name", "{\"t\xe9xt\":\"a\"}", ""},
-		{"the first half alone", `{"text":"\ud83d"}`, ""},
-		{"the first half before another escape", `{"text":"\ud83d\n\ude00"}`, ""},
-		{"the first half twice", `{"text":"\uD83D\ud83d\ude00"}`, ""},
-		{"the second half alone", `{"text":"\\\ude00"}`, ""},
-		{"half of a pair in a name", `{"te\ud83dxt":"a"}`, ""},
-		{"UTF-16", "\xff\xfe{\x00}\x00", ""},
+		{what: "UTF-8", body: `{"text":"é😀"}`, want: "é😀"},
+		{what: "a byte order mark", body: "\ufeff" + `{"text":"a"}`, want: "a"},
+		{what: "a replacement character", body: `{"text":"` + "\ufffd" + `"}`, want: "\ufffd"},
+		{what: "an escaped replacement character", body: `{"text":"\ufffd\uFFFD"}`, want: "\ufffd\ufffd"},
+		{what: "a surrogate pair", body: `{"text":"\ud83d\ude00\uD83D\uDE00"}`, want: "😀😀"},
+		{what: "an escaped backslash before what looks like half of one", body: `{"text":"\\ud83d \\\\ud83d"}`, want: `\ud83d \\ud83d`},
+		{what: "Latin-1", body: "{\"text\":\"caf\xe9\"}"},
+		{what: "Latin-1 in a name", body: "{\"t\xe9xt\":\"a\"}"},
+		{what: "the first half alone", body: `{"text":"\ud83d"}`},
+		{what: "the first half before another escape", body: `{"text":"\ud83d\n\ude00"}`},
+		{what: "the first half twice", body: `{"text":"\uD83D\ud83d\ude00"}`},
+		{what: "the second half alone", body: `{"text":"\\\ude00"}`},
+		{what: "half of a pair in a name", body: `{"te\ud83dxt":"a"}`},
+		{what: "UTF-16", body: "\xff\xfe{\x00}\x00"},
 	} {
 		var in struct{ Text string }
 		err := api.JSON(httptest.NewRequest("POST", "/", strings.NewReader(c.body)), &in, false)

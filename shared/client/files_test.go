@@ -109,14 +109,14 @@ func TestAFileThatTheAnswerDoesNotNameIsNotGuessed(t *testing.T) {
 		named, listed string
 		want          int64 // 0 is an error
 	}{
-		"an older service":                  {"", mine, 0},
-		"a service that names it":           {"7", other + "," + mine, 7},
-		"one that names another":            {"9", other + "," + mine, 0},
-		"one that names several":            {"7, 8", other + "," + mine, 0},
-		"one that names what is no file":    {"0", `{"name":"a","length":1}`, 0},
-		"one that names it and lists none":  {"7", "", 0},
-		"one that names it in another way":  {"07", mine, 0},
-		"one whose file has got a new name": {"7", `{"id":7,"name":"b","length":1}`, 7},
+		"an older service":                  {listed: mine},
+		"a service that names it":           {named: "7", listed: other + "," + mine, want: 7},
+		"one that names another":            {named: "9", listed: other + "," + mine},
+		"one that names several":            {named: "7, 8", listed: other + "," + mine},
+		"one that names what is no file":    {named: "0", listed: `{"name":"a","length":1}`},
+		"one that names it and lists none":  {named: "7"},
+		"one that names it in another way":  {named: "07", listed: mine},
+		"one whose file has got a new name": {named: "7", listed: `{"id":7,"name":"b","length":1}`, want: 7},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -17,22 +17,22 @@ func TestNamesThatAFileSystemDoesNotTakeAreRefused(t *testing.T) {
 		paths string
 		says  string
 	}{
-		{"ordinary names", windows, "a.txt b/a.txt b/com b/com10 lpt.1 b/.x console.log", ""},
-		{"case clashes where case counts", linux, "a A b/c B/c", ""},
-		{"device names on Linux", linux, "con aux.c nul.txt COM1 a:b a. ?", ""},
-		{"case clashes of files", mac, "a/x.txt a/X.TXT", `"a/X.TXT" has the same name as "a/x.txt"`},
-		{"case clashes of folders", mac, "a/x A/y", `"A/y" has the same name as "a"`},
-		{"a file and a folder", mac, "a/ A", `"A" has the same name as "a"`},
-		{"names that differ in form", mac, "e\u0301 \u00e9", "has the same name as"},
-		{"sigma at the end", mac, "ας ασ", "has the same name as"},
-		{"a device", windows, "x CON", `"CON" has the name "CON", which Windows does not allow`},
-		{"a device with an ending", windows, "a/nul.tar.gz", "does not allow"},
-		{"a device as a folder", windows, "aux/x", "does not allow"},
-		{"a device with a space", windows, "lpt1\u00a0 prn\u2003.x", ""},
-		{"a numbered device", windows, "com¹", "does not allow"},
-		{"a stream of a file", windows, "a:b", "does not allow"},
-		{"a dot at the end", windows, "a./b", "does not allow"},
-		{"a wildcard", windows, "a/b?", "does not allow"},
+		{what: "ordinary names", on: windows, paths: "a.txt b/a.txt b/com b/com10 lpt.1 b/.x console.log"},
+		{what: "case clashes where case counts", on: linux, paths: "a A b/c B/c"},
+		{what: "device names on Linux", on: linux, paths: "con aux.c nul.txt COM1 a:b a. ?"},
+		{what: "case clashes of files", on: mac, paths: "a/x.txt a/X.TXT", says: `"a/X.TXT" has the same name as "a/x.txt"`},
+		{what: "case clashes of folders", on: mac, paths: "a/x A/y", says: `"A/y" has the same name as "a"`},
+		{what: "a file and a folder", on: mac, paths: "a/ A", says: `"A" has the same name as "a"`},
+		{what: "names that differ in form", on: mac, paths: "e\u0301 \u00e9", says: "has the same name as"},
+		{what: "sigma at the end", on: mac, paths: "ας ασ", says: "has the same name as"},
+		{what: "a device", on: windows, paths: "x CON", says: `"CON" has the name "CON", which Windows does not allow`},
+		{what: "a device with an ending", on: windows, paths: "a/nul.tar.gz", says: "does not allow"},
+		{what: "a device as a folder", on: windows, paths: "aux/x", says: "does not allow"},
+		{what: "a device with a space", on: windows, paths: "lpt1\u00a0 prn\u2003.x"},
+		{what: "a numbered device", on: windows, paths: "com¹", says: "does not allow"},
+		{what: "a stream of a file", on: windows, paths: "a:b", says: "does not allow"},
+		{what: "a dot at the end", on: windows, paths: "a./b", says: "does not allow"},
+		{what: "a wildcard", on: windows, paths: "a/b?", says: "does not allow"},
 	} {
 		var entries []bundle.Entry
 		for path := range strings.SplitSeq(k.paths, " ") {

@@ -152,10 +152,10 @@ func TestHTTPSIsDemandedWhereItIsSpoken(t *testing.T) {
 		over func(*http.Request)
 		want string
 	}{
-		"plain http":                {local, plain, ""},
-		"an unknown address":        {"", plain, ""},
-		"TLS of its own":            {local, byTLS, "max-age=31536000"},
-		"TLS of a proxy or gateway": {"https://files.example.com/v1", plain, "max-age=31536000"},
+		"plain http":                {base: local, over: plain},
+		"an unknown address":        {over: plain},
+		"TLS of its own":            {base: local, over: byTLS, want: "max-age=31536000"},
+		"TLS of a proxy or gateway": {base: "https://files.example.com/v1", over: plain, want: "max-age=31536000"},
 	} {
 		o := envelope.Outlet{Base: func(context.Context) string { return c.base }}
 		rec, _ := handle(o, func(http.ResponseWriter, *http.Request) error { return errors.New("x") }, c.over)
@@ -301,13 +301,13 @@ func TestTheBodyOfARefusedClientIsReadWhileItComes(t *testing.T) {
 		pieces        int
 		arrive        bool
 	}{
-		"for 29 seconds":               {2, 1, 1 << 10, time.Second, 29, true},
-		"for a minute":                 {2, 1, 1 << 10, time.Second, 60, false},
-		"60 MiB":                       {2, 0, 6 << 20, time.Second, 10, true},
-		"80 MiB":                       {2, 0, 8 << 20, time.Second, 10, false},
-		"with a pause of 6 seconds":    {2, 0, 1 << 10, 6 * time.Second, 2, false},
-		"for 4 seconds, with no place": {1, 1, 1 << 10, time.Second, 4, true},
-		"for 9 seconds, with no place": {1, 1, 1 << 10, time.Second, 9, false},
+		"for 29 seconds":               {places: 2, taken: 1, size: 1 << 10, pause: time.Second, pieces: 29, arrive: true},
+		"for a minute":                 {places: 2, taken: 1, size: 1 << 10, pause: time.Second, pieces: 60},
+		"60 MiB":                       {places: 2, size: 6 << 20, pause: time.Second, pieces: 10, arrive: true},
+		"80 MiB":                       {places: 2, size: 8 << 20, pause: time.Second, pieces: 10},
+		"with a pause of 6 seconds":    {places: 2, size: 1 << 10, pause: 6 * time.Second, pieces: 2},
+		"for 4 seconds, with no place": {places: 1, taken: 1, size: 1 << 10, pause: time.Second, pieces: 4, arrive: true},
+		"for 9 seconds, with no place": {places: 1, taken: 1, size: 1 << 10, pause: time.Second, pieces: 9},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -399,12 +399,12 @@ func TestSlowBodyEndsUnlessItIsAFile(t *testing.T) {
 		handle        func(*http.Request) error
 		bytes, status int
 	}{
-		"a form":                     {readAll, 1000, 400},
-		"a form within 28 seconds":   {readAll, 15, 200},
-		"a body that nobody reads":   {func(*http.Request) error { return nil }, 1000, 200},
-		"a body that is refused":     {func(*http.Request) error { return fault.New(fault.NotFound, "no") }, 1000, 404},
-		"a file":                     {func(r *http.Request) error { envelope.LongBody(r); return readAll(r) }, 20, 200},
-		"a file after its beginning": {func(r *http.Request) error { r.Body.Read(make([]byte, 1)); envelope.LongBody(r); return readAll(r) }, 20, 200},
+		"a form":                     {handle: readAll, bytes: 1000, status: 400},
+		"a form within 28 seconds":   {handle: readAll, bytes: 15, status: 200},
+		"a body that nobody reads":   {handle: func(*http.Request) error { return nil }, bytes: 1000, status: 200},
+		"a body that is refused":     {handle: func(*http.Request) error { return fault.New(fault.NotFound, "no") }, bytes: 1000, status: 404},
+		"a file":                     {handle: func(r *http.Request) error { envelope.LongBody(r); return readAll(r) }, bytes: 20, status: 200},
+		"a file after its beginning": {handle: func(r *http.Request) error { r.Body.Read(make([]byte, 1)); envelope.LongBody(r); return readAll(r) }, bytes: 20, status: 200},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -429,10 +429,10 @@ func TestFileThatComesTooSlowlyIsEnded(t *testing.T) {
 		pause  time.Duration
 		status int
 	}{
-		"a little less all the time":  {5585, 6 * time.Second, 408},
-		"just enough all the time":    {5586, 6 * time.Second, 200},
-		"nothing after the beginning": {100_000, time.Hour, 408},
-		"much with pauses":            {100_000, 59 * time.Second, 200},
+		"a little less all the time":  {size: 5585, pause: 6 * time.Second, status: 408},
+		"just enough all the time":    {size: 5586, pause: 6 * time.Second, status: 200},
+		"nothing after the beginning": {size: 100_000, pause: time.Hour, status: 408},
+		"much with pauses":            {size: 100_000, pause: 59 * time.Second, status: 200},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

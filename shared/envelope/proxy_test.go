@@ -19,21 +19,21 @@ func TestOnlyTheProxyTellsWhoItsClientIs(t *testing.T) {
 		secret       http.Header
 		want         string
 	}{
-		{"CloudFront-Viewer-Address", "198.51.100.10:46532", right, "198.51.100.10"},
-		{"cloudfront-viewer-address", "2001:db8::1:4653", right, "2001:db8::1"},
-		{"CloudFront-Viewer-Address", "[2001:db8::1]:4653", right, "2001:db8::1"},
-		{"CloudFront-Viewer-Address", "198.51.100.10", right, "192.0.2.1"},
-		{"X-Forwarded-For", "6.6.6.6, 198.51.100.10", right, "198.51.100.10"},
-		{"X-Forwarded-For/1", "198.51.100.10:8080", right, "198.51.100.10"},
-		{"X-Forwarded-For/2", "6.6.6.6,198.51.100.10 , 192.0.2.77", right, "198.51.100.10"},
-		{"X-Forwarded-For/2", "198.51.100.10", right, "192.0.2.1"},
-		{"X-Real-IP", "2001:db8::1", right, "2001:db8::1"},
-		{"X-Real-IP", "somebody", right, "192.0.2.1"},
-		{"X-Real-IP", "", right, "192.0.2.1"},
-		{"X-Real-IP", "198.51.100.10", nil, "192.0.2.1"},
-		{"X-Real-IP", "198.51.100.10", http.Header{"X-Proxy": {"open sesam"}}, "192.0.2.1"},
-		{"X-Real-IP", "198.51.100.10", http.Header{"X-Proxy": {""}}, "192.0.2.1"},
-		{"X-Real-IP", "198.51.100.10", http.Header{"X-Proxy": {hash}}, "192.0.2.1"},
+		{client: "CloudFront-Viewer-Address", told: "198.51.100.10:46532", secret: right, want: "198.51.100.10"},
+		{client: "cloudfront-viewer-address", told: "2001:db8::1:4653", secret: right, want: "2001:db8::1"},
+		{client: "CloudFront-Viewer-Address", told: "[2001:db8::1]:4653", secret: right, want: "2001:db8::1"},
+		{client: "CloudFront-Viewer-Address", told: "198.51.100.10", secret: right, want: "192.0.2.1"},
+		{client: "X-Forwarded-For", told: "6.6.6.6, 198.51.100.10", secret: right, want: "198.51.100.10"},
+		{client: "X-Forwarded-For/1", told: "198.51.100.10:8080", secret: right, want: "198.51.100.10"},
+		{client: "X-Forwarded-For/2", told: "6.6.6.6,198.51.100.10 , 192.0.2.77", secret: right, want: "198.51.100.10"},
+		{client: "X-Forwarded-For/2", told: "198.51.100.10", secret: right, want: "192.0.2.1"},
+		{client: "X-Real-IP", told: "2001:db8::1", secret: right, want: "2001:db8::1"},
+		{client: "X-Real-IP", told: "somebody", secret: right, want: "192.0.2.1"},
+		{client: "X-Real-IP", secret: right, want: "192.0.2.1"},
+		{client: "X-Real-IP", told: "198.51.100.10", want: "192.0.2.1"},
+		{client: "X-Real-IP", told: "198.51.100.10", secret: http.Header{"X-Proxy": {"open sesam"}}, want: "192.0.2.1"},
+		{client: "X-Real-IP", told: "198.51.100.10", secret: http.Header{"X-Proxy": {""}}, want: "192.0.2.1"},
+		{client: "X-Real-IP", told: "198.51.100.10", secret: http.Header{"X-Proxy": {hash}}, want: "192.0.2.1"},
 	} {
 		p, err := ParseProxy(c.client, "x-proxy:"+hash)
 		if err != nil {

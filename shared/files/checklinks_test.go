@@ -175,10 +175,10 @@ func TestBytesThatAnOlderTableCannotKnowAreToldAtOnce(t *testing.T) {
 		id    int64
 		want  string
 	}{
-		"an id above the last one":  {"alice", 4, "they stay: it is newer than the table: was an older table restored? false"},
-		"a user whom it lacks":      {"eve", 1, "they stay: its user is lost, but was not removed false"},
-		"an id that was given out":  {"alice", 3, ""},
-		"one of a user who is gone": {"gone", 9, ""},
+		"an id above the last one":  {owner: "alice", id: 4, want: "they stay: it is newer than the table: was an older table restored? false"},
+		"a user whom it lacks":      {owner: "eve", id: 1, want: "they stay: its user is lost, but was not removed false"},
+		"an id that was given out":  {owner: "alice", id: 3},
+		"one of a user who is gone": {owner: "gone", id: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -360,13 +360,13 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 		moved      int // days after the completion
 		items      int // that the completion writes
 	}{
-		"completed three days later":          {30, 3, func(*apitest.Server) {}, 30, 0},
-		"completed after the day in its key":  {1, 3, func(*apitest.Server) {}, 1, 1},
-		"completed on the day in its key":     {3, 3, func(*apitest.Server) {}, 3, 0},
-		"completed under a shorter retention": {30, 3, func(s *apitest.Server) { keepFor(s, 2) }, 2, 1},
-		"completed under the first retention": {0, 3, func(s *apitest.Server) { keepFor(s, 2) }, 2, 1},
-		"completed when nothing expires":      {30, 3, func(s *apitest.Server) { keepFor(s, 0) }, -1, 0},
-		"kept for ever from the beginning":    {0, 0, func(*apitest.Server) {}, -1, 0},
+		"completed three days later":          {keep: 30, days: 3, meanwhile: func(*apitest.Server) {}, moved: 30},
+		"completed after the day in its key":  {keep: 1, days: 3, meanwhile: func(*apitest.Server) {}, moved: 1, items: 1},
+		"completed on the day in its key":     {keep: 3, days: 3, meanwhile: func(*apitest.Server) {}, moved: 3},
+		"completed under a shorter retention": {keep: 30, days: 3, meanwhile: func(s *apitest.Server) { keepFor(s, 2) }, moved: 2, items: 1},
+		"completed under the first retention": {days: 3, meanwhile: func(s *apitest.Server) { keepFor(s, 2) }, moved: 2, items: 1},
+		"completed when nothing expires":      {keep: 30, days: 3, meanwhile: func(s *apitest.Server) { keepFor(s, 0) }, moved: -1},
+		"kept for ever from the beginning":    {meanwhile: func(*apitest.Server) {}, moved: -1},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

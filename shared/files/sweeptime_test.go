@@ -198,12 +198,12 @@ func TestSweepOf100000FilesMakesCallsForThoseThatAreDueAlone(t *testing.T) {
 		want  files.SweepReport
 		more  calls
 	}{
-		{"nothing due", 1, files.SweepReport{}, calls{}},
-		{"files to move", 10, files.SweepReport{Seen: due, Moved: due},
-			calls{"table.GetMany": 1 + due, "blob.Copy": due, "table.Write": 2 * due, "blob.Delete": due}},
-		{"files to purge", 6, files.SweepReport{Seen: due, Purged: due},
-			calls{"table.Get": due, "table.GetMany": 1, "table.Write": due, "blob.Delete": due}},
-		{"nothing left", 1, files.SweepReport{}, calls{}},
+		{what: "nothing due", after: 1, want: files.SweepReport{}, more: calls{}},
+		{what: "files to move", after: 10, want: files.SweepReport{Seen: due, Moved: due},
+			more: calls{"table.GetMany": 1 + due, "blob.Copy": due, "table.Write": 2 * due, "blob.Delete": due}},
+		{what: "files to purge", after: 6, want: files.SweepReport{Seen: due, Purged: due},
+			more: calls{"table.Get": due, "table.GetMany": 1, "table.Write": due, "blob.Delete": due}},
+		{what: "nothing left", after: 1, want: files.SweepReport{}, more: calls{}},
 	} {
 		s.Clock.Advance(time.Duration(step.after) * day)
 		step.want.Complete = true

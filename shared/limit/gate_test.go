@@ -80,10 +80,10 @@ func TestGuessesDoNotFillTheQueueForACPU(t *testing.T) {
 		try           func(i int) guess
 		refused, most int
 	}{
-		"one password of one user": {func(int) guess { return guess{"alice", "wrong"} }, 9, 1},
-		"passwords of one user":    {func(i int) guess { return guess{"alice", fmt.Sprint("guess ", i)} }, 5, 1},
-		"many users":               {func(i int) guess { return guess{fmt.Sprint("user", i), "wrong"} }, 50, atOnce},
-		"impossible names":         {func(i int) guess { return guess{"no/user", fmt.Sprint("guess ", i)} }, 50, atOnce},
+		"one password of one user": {try: func(int) guess { return guess{"alice", "wrong"} }, refused: 9, most: 1},
+		"passwords of one user":    {try: func(i int) guess { return guess{"alice", fmt.Sprint("guess ", i)} }, refused: 5, most: 1},
+		"many users":               {try: func(i int) guess { return guess{fmt.Sprint("user", i), "wrong"} }, refused: 50, most: atOnce},
+		"impossible names":         {try: func(i int) guess { return guess{"no/user", fmt.Sprint("guess ", i)} }, refused: 50, most: atOnce},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -105,10 +105,10 @@ func TestFirstDownloadQueuesOneReceipt(t *testing.T) {
 		robots bool
 		want   int
 	}{
-		"many people use the file's own link": {[]int{0}, false, 1},
-		"many people use a recipient's link":  {[]int{2}, false, 1},
-		"many people use all links":           {[]int{0, 1, 2}, false, 1},
-		"only robots use the links":           {[]int{0, 1, 2}, true, 0},
+		"many people use the file's own link": {links: []int{0}, want: 1},
+		"many people use a recipient's link":  {links: []int{2}, want: 1},
+		"many people use all links":           {links: []int{0, 1, 2}, want: 1},
+		"only robots use the links":           {links: []int{0, 1, 2}, robots: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

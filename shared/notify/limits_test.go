@@ -60,40 +60,40 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 		steps  []limitStep
 	}{
 		"nothing is bounded by default": {notify.Limits{}, []limitStep{
-			{"0 10:00", toAnn, 0}, {"0 10:00", toAnn, 0}, {"0 10:00", release(ann, "0 10:00"), 0},
+			{at: "0 10:00", do: toAnn}, {at: "0 10:00", do: toAnn}, {at: "0 10:00", do: release(ann, "0 10:00")},
 		}},
 		"an hour has a limit, and the next starts again": {notify.Limits{PerHour: 2}, []limitStep{
-			{"0 10:10", toAnn, 0}, {"0 10:20", toBob, 0}, {"0 10:45", toAnn, 15 * time.Minute}, {"0 11:00", toAnn, 0},
+			{at: "0 10:10", do: toAnn}, {at: "0 10:20", do: toBob}, {at: "0 10:45", do: toAnn, wait: 15 * time.Minute}, {at: "0 11:00", do: toAnn},
 		}},
 		"each user has separate windows, of which the longest counts": {notify.Limits{PerHour: 1, PerDay: 1}, []limitStep{
-			{"0 10:00", toAnn, 0}, {"0 10:00", reserve("bob", ann), 0}, {"0 10:00", reserve("bob", ann), 14 * time.Hour},
+			{at: "0 10:00", do: toAnn}, {at: "0 10:00", do: reserve("bob", ann)}, {at: "0 10:00", do: reserve("bob", ann), wait: 14 * time.Hour},
 		}},
 		"a recipient has one limit a day for all senders": {notify.Limits{PerRecipient: 1}, []limitStep{
-			{"0 10:00", toAnn, 0}, {"0 23:00", reserve("bob", ann), time.Hour}, {"0 23:00", reserve("bob", bob), 0}, {"1 00:00", reserve("bob", ann), 0},
+			{at: "0 10:00", do: toAnn}, {at: "0 23:00", do: reserve("bob", ann), wait: time.Hour}, {at: "0 23:00", do: reserve("bob", bob)}, {at: "1 00:00", do: reserve("bob", ann)},
 		}},
 		"case and the form of a domain do not matter": {notify.Limits{PerRecipient: 1}, []limitStep{
-			{"0 23:00", reserve("alice", "ann@xn--bcher-kva.example"), 0}, {"0 23:00", reserve("bob", "Ann@Bücher.example"), time.Hour},
+			{at: "0 23:00", do: reserve("alice", "ann@xn--bcher-kva.example")}, {at: "0 23:00", do: reserve("bob", "Ann@Bücher.example"), wait: time.Hour},
 		}},
 		"each recipient counts for the user": {notify.Limits{PerHour: 3}, []limitStep{
-			{"0 10:30", toBoth, 0}, {"0 10:30", toBoth, 30 * time.Minute}, {"0 10:30", toAnn, 0},
+			{at: "0 10:30", do: toBoth}, {at: "0 10:30", do: toBoth, wait: 30 * time.Minute}, {at: "0 10:30", do: toAnn},
 		}},
 		"a refused request counts nowhere": {notify.Limits{PerHour: 2, PerRecipient: 1}, []limitStep{
-			{"0 10:30", toAnn, 0}, {"0 10:30", reserve("alice", bob, ann), 13*time.Hour + 30*time.Minute}, {"0 10:30", toBob, 0},
+			{at: "0 10:30", do: toAnn}, {at: "0 10:30", do: reserve("alice", bob, ann), wait: 13*time.Hour + 30*time.Minute}, {at: "0 10:30", do: toBob},
 		}},
 		"without a recipient nothing is counted": {notify.Limits{PerHour: 1}, []limitStep{
-			{"0 10:30", reserve("alice"), 0}, {"0 10:30", reserve("alice"), 0}, {"0 10:30", toAnn, 0},
+			{at: "0 10:30", do: reserve("alice")}, {at: "0 10:30", do: reserve("alice")}, {at: "0 10:30", do: toAnn},
 		}},
 		"what is reserved again counts in another hour, and not again in the day": {notify.Limits{PerHour: 2, PerDay: 2}, []limitStep{
-			{"0 11:00", reserveSince("0 10:50", mark(), ann), 0}, {"0 11:00", reserveSince("0 10:50", mark(), ann), 0},
-			{"0 11:00", reserveSince("0 10:50", mark(), ann), time.Hour}, {"0 12:00", toBoth, 0},
+			{at: "0 11:00", do: reserveSince("0 10:50", mark(), ann)}, {at: "0 11:00", do: reserveSince("0 10:50", mark(), ann)},
+			{at: "0 11:00", do: reserveSince("0 10:50", mark(), ann), wait: time.Hour}, {at: "0 12:00", do: toBoth},
 		}},
 		"what is released does not count": {notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}, []limitStep{
-			{"0 10:50", toAnn, 0}, {"0 10:50", toAnn, 0}, {"0 10:50", toBob, 10 * time.Minute},
-			{"0 10:50", release(ann, "0 10:50", "0 10:50"), 0},
-			{"0 10:50", toAnn, 0}, {"0 10:50", toBob, 0}, {"0 10:50", toBob, 10 * time.Minute},
-			{"0 11:10", release(bob, "0 10:50"), 0}, // the hour is over, and the day is not
-			{"0 11:10", toBob, 0}, {"0 11:10", toBob, 0}, {"0 11:10", toAnn, 12*time.Hour + 50*time.Minute},
-			{"2 00:00", release(bob, "0 10:50"), 0}, // the day is over
+			{at: "0 10:50", do: toAnn}, {at: "0 10:50", do: toAnn}, {at: "0 10:50", do: toBob, wait: 10 * time.Minute},
+			{at: "0 10:50", do: release(ann, "0 10:50", "0 10:50")},
+			{at: "0 10:50", do: toAnn}, {at: "0 10:50", do: toBob}, {at: "0 10:50", do: toBob, wait: 10 * time.Minute},
+			{at: "0 11:10", do: release(bob, "0 10:50")}, // the hour is over, and the day is not
+			{at: "0 11:10", do: toBob}, {at: "0 11:10", do: toBob}, {at: "0 11:10", do: toAnn, wait: 12*time.Hour + 50*time.Minute},
+			{at: "2 00:00", do: release(bob, "0 10:50")}, // the day is over
 		}},
 	} {
 		var now time.Time

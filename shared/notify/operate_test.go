@@ -73,11 +73,11 @@ func TestOperatorNeverOvertakesASender(t *testing.T) {
 	claim, retry := died(errDown), func(r *run) { retried(nil)(r); sentByAnother(r) }
 	retriedLate, cancelledLate := retried(notify.ErrLeased), cancelled(notify.ErrLeased)
 	tell(t, []story{
-		{"a retry beside a claim", link, steps{beside(1, claim, retriedLate)}, isSending(1, 0)},
-		{"a cancel beside a claim", link, steps{beside(1, claim, cancelledLate)}, isSending(1, 0)},
-		{"a retry of what was given up beside another", link, steps{refused, beside(1, retry, retriedLate)}, isSent("", 2, 1)},
-		{"a retry of what was cancelled beside another", link, steps{cancelled(nil), beside(1, retry, retriedLate)}, isSent("", 1, 1)},
-		{"a PIN that is cancelled leaves nothing", pin, steps{cancelled(nil)}, want{}},
+		{name: "a retry beside a claim", notice: link, steps: steps{beside(1, claim, retriedLate)}, want: isSending(1, 0)},
+		{name: "a cancel beside a claim", notice: link, steps: steps{beside(1, claim, cancelledLate)}, want: isSending(1, 0)},
+		{name: "a retry of what was given up beside another", notice: link, steps: steps{refused, beside(1, retry, retriedLate)}, want: isSent("", 2, 1)},
+		{name: "a retry of what was cancelled beside another", notice: link, steps: steps{cancelled(nil), beside(1, retry, retriedLate)}, want: isSent("", 1, 1)},
+		{name: "a PIN that is cancelled leaves nothing", notice: pin, steps: steps{cancelled(nil)}, want: want{}},
 	})
 }
 
@@ -120,12 +120,12 @@ func TestNoticeThatIsTooLateIsEnded(t *testing.T) {
 	ended, waits := reminded(0, 1), reminded(1, 0)
 	retry := func(r *run) { retried(nil)(r); r.clock.advance(time.Hour) }
 	tell(t, []story{
-		{"a link that has just expired", lasting(day), steps{after(day), ended, reminded(0, 0)}, isFailed(over, 0)},
-		{"a PIN that has expired", pin, steps{after(2 * time.Hour), ended}, want{}},
-		{"a link that never expires, after weeks", lasting(0), steps{after(89 * day), waits}, isQueued("", 0, 0)},
-		{"a link that never expires, after months", lasting(0), steps{after(90 * day), ended}, isFailed(tooLate, 0)},
-		{"one that an operator has retried", lasting(0), steps{after(91 * day), retry, waits}, isQueued("", 0, 0)},
-		{"one that a sender claims meanwhile", lasting(day), steps{after(2 * day), beside(1, claimedBeside, ended)}, isSending(1, 0)},
+		{name: "a link that has just expired", notice: lasting(day), steps: steps{after(day), ended, reminded(0, 0)}, want: isFailed(over, 0)},
+		{name: "a PIN that has expired", notice: pin, steps: steps{after(2 * time.Hour), ended}, want: want{}},
+		{name: "a link that never expires, after weeks", notice: lasting(0), steps: steps{after(89 * day), waits}, want: isQueued("", 0, 0)},
+		{name: "a link that never expires, after months", notice: lasting(0), steps: steps{after(90 * day), ended}, want: isFailed(tooLate, 0)},
+		{name: "one that an operator has retried", notice: lasting(0), steps: steps{after(91 * day), retry, waits}, want: isQueued("", 0, 0)},
+		{name: "one that a sender claims meanwhile", notice: lasting(day), steps: steps{after(2 * day), beside(1, claimedBeside, ended)}, want: isSending(1, 0)},
 	})
 }
 

@@ -32,12 +32,12 @@ func TestMessagesInEachLanguage(t *testing.T) {
 			notice notify.Notice
 			says   string
 		}{
-			{"link-mail-en", link, said.LinkHere},
-			{"", text, fmt.Sprintf(said.Shared, text.Sender, text.Name)},
-			{"pin-mail-en", p.pinNotice(), said.PINHere},
-			{"receipt-mail-en", receipt, said.ReceiptIntro},
-			{"invite-mail-en", p.inviteNotice(), said.InviteHere},
-			{"arrived-mail-en", arrived, said.ArrivedIntro},
+			{golden: "link-mail-en", notice: link, says: said.LinkHere},
+			{notice: text, says: fmt.Sprintf(said.Shared, text.Sender, text.Name)},
+			{golden: "pin-mail-en", notice: p.pinNotice(), says: said.PINHere},
+			{golden: "receipt-mail-en", notice: receipt, says: said.ReceiptIntro},
+			{golden: "invite-mail-en", notice: p.inviteNotice(), says: said.InviteHere},
+			{golden: "arrived-mail-en", notice: arrived, says: said.ArrivedIntro},
 		} {
 			k.notice.Lang = lang
 			p.put(k.notice)
@@ -78,30 +78,30 @@ func TestAMailSaysWhatItsNoticeHolds(t *testing.T) {
 		has, lacks string
 	}{
 		"the link of a file in the backup area": {
-			func(n *notify.Notice) { n.Area, n.Lang = blob.Backup, "it" }, "\n" + backup + "\n", "",
+			change: func(n *notify.Notice) { n.Area, n.Lang = blob.Backup, "it" }, has: "\n" + backup + "\n",
 		},
-		"no date if it never expires": {func(n *notify.Notice) { n.Expires = 0 }, "", "Available until"},
-		"a limit of downloads":        {func(n *notify.Notice) { n.Limit = 3 }, "\nDownloads allowed: 3\n", ""},
+		"no date if it never expires": {change: func(n *notify.Notice) { n.Expires = 0 }, lacks: "Available until"},
+		"a limit of downloads":        {change: func(n *notify.Notice) { n.Limit = 3 }, has: "\nDownloads allowed: 3\n"},
 		"a password": {
-			func(n *notify.Notice) { n.Protected = true }, "a password that demo gives you", "no password",
+			change: func(n *notify.Notice) { n.Protected = true }, has: "a password that demo gives you", lacks: "no password",
 		},
 		"no name if there is none": {
-			func(n *notify.Notice) { n.Name = "\u200b\u202e" }, "demo sent you a file\ndemo sent you a file.\n", "File:",
+			change: func(n *notify.Notice) { n.Name = "\u200b\u202e" }, has: "demo sent you a file\ndemo sent you a file.\n", lacks: "File:",
 		},
 		"text from right to left by itself": {
-			func(n *notify.Notice) { n.Sender, n.Name = "דנה", "تقرير 2026.pdf" },
-			"\u2068דנה\u2069 sent you a file.\n\nFrom: demo@example.net\nFile: \u2068تقرير 2026.pdf\u2069\n", "",
+			change: func(n *notify.Notice) { n.Sender, n.Name = "דנה", "تقرير 2026.pdf" },
+			has:    "\u2068דנה\u2069 sent you a file.\n\nFrom: demo@example.net\nFile: \u2068تقرير 2026.pdf\u2069\n",
 		},
-		"the sender's address":   {func(*notify.Notice) {}, "\nFrom: demo@example.net\nFile", ""},
-		"it only once":           {func(n *notify.Notice) { n.Sender = n.ReplyTo }, "demo@example.net" + plain, ""},
-		"none that is not known": {func(n *notify.Notice) { n.ReplyTo = "" }, "demo" + plain, ""},
+		"the sender's address":   {change: func(*notify.Notice) {}, has: "\nFrom: demo@example.net\nFile"},
+		"it only once":           {change: func(n *notify.Notice) { n.Sender = n.ReplyTo }, has: "demo@example.net" + plain},
+		"none that is not known": {change: func(n *notify.Notice) { n.ReplyTo = "" }, has: "demo" + plain},
 		"none that could deceive": {
-			func(n *notify.Notice) { n.Sender, n.ReplyTo = "evil.com", `"https://evil.com"@example.net` },
-			"evil .com" + plain, "",
+			change: func(n *notify.Notice) { n.Sender, n.ReplyTo = "evil.com", `"https://evil.com"@example.net` },
+			has:    "evil .com" + plain,
 		},
 		"the upload's own link in a receipt": {
-			func(n *notify.Notice) { n.Kind, n.Name = notify.Receipt, "evil.com" },
-			"\nLink: the one in your list of files\n", "evil.com",
+			change: func(n *notify.Notice) { n.Kind, n.Name = notify.Receipt, "evil.com" },
+			has:    "\nLink: the one in your list of files\n", lacks: "evil.com",
 		},
 	} {
 		subject, text, _ := sendOne(t, k.change)
@@ -115,9 +115,9 @@ func TestAMailSaysWhatItsNoticeHolds(t *testing.T) {
 func TestAMailShowsANameAsItIsAndNoProgramMakesALinkOfIt(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct{ name, subject, text, html string }{
-		{"Hochzeit.zip", "Hochzeit", "Hochzeit .zip", "Hochzeit<span>.</span>zip"},
-		{"evil.com.pdf", "evil .com.pdf", "evil .com.pdf", "evil<span>.</span>com.pdf"},
-		{"https://evil", "https ://evil", "https ://evil", "https<span>:</span>//evil"},
+		{name: "Hochzeit.zip", subject: "Hochzeit", text: "Hochzeit .zip", html: "Hochzeit<span>.</span>zip"},
+		{name: "evil.com.pdf", subject: "evil .com.pdf", text: "evil .com.pdf", html: "evil<span>.</span>com.pdf"},
+		{name: "https://evil", subject: "https ://evil", text: "https ://evil", html: "https<span>:</span>//evil"},
 	} {
 		subject, text, page := sendOne(t, func(n *notify.Notice) { n.Name, n.Message = k.name, "see "+k.name })
 		if subject != "demo sent you a file: "+k.subject || !strings.Contains(text, "File: "+k.text+"\n") || !strings.Contains(text, "> see "+k.text+"\n") ||
@@ -133,8 +133,8 @@ func TestAMailOfABundleSaysHowManyFilesItHasAndNamesTen(t *testing.T) {
 		files         int
 		subject, text string
 	}{
-		{30, "demo sent you 30\u00a0files: trip", "Contains: 0.jpg\n  1.jpg\n  2.jpg\n  3.jpg\n  4.jpg\n  5.jpg\n  6.jpg\n  7.jpg\n  8.jpg\n  9.jpg\n  and 20\u00a0files more\n"},
-		{2, "demo sent you 2\u00a0files: trip", "Contains: 0.jpg\n  1.jpg\nAvailable"},
+		{files: 30, subject: "demo sent you 30\u00a0files: trip", text: "Contains: 0.jpg\n  1.jpg\n  2.jpg\n  3.jpg\n  4.jpg\n  5.jpg\n  6.jpg\n  7.jpg\n  8.jpg\n  9.jpg\n  and 20\u00a0files more\n"},
+		{files: 2, subject: "demo sent you 2\u00a0files: trip", text: "Contains: 0.jpg\n  1.jpg\nAvailable"},
 	} {
 		var c files.Contents
 		for i := range k.files {
@@ -184,18 +184,18 @@ func TestTextMessageFitsOneSegmentIfItCan(t *testing.T) {
 		name, file, message, want string
 		segments                  int
 	}{
-		{"with a long name shortened", long, "", `demo sent you "quarterly-report-quarterly-...eport-.pdf": ` + link, 1},
-		{"without a name that costs a segment", "报告 🚢.pdf", "", "demo sent you a file: " + link, 1},
-		{"with a short message", "a.pdf", "hi", `demo sent you "a.pdf": ` + link + ` "hi"`, 1},
-		{"with the whole message, even a long one", "a.pdf", strings.Repeat("word ", 100), `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`, 5},
-		{"with a message that cannot end its quotation", "a\".pdf", "x\" https://evil/\ny", `demo sent you "a'.pdf": ` + link + ` "x' https ://evil/ y"`, 1},
-		{"with a message that seems to end its quotation", "a”.pdf", "“x”", `demo sent you "a'.pdf": ` + link + ` "'x'"`, 1},
-		{"with plain quotes and dashes where that saves a segment", "l’été – fin….pdf", "", `demo sent you "l'été - fin....pdf": ` + link, 1},
-		{"without accents that cost a segment", "información.pdf", "", `demo sent you "informacion.pdf": ` + link, 1},
-		{"with accents that cost no segment", "información.pdf", "🚢", `demo sent you "información.pdf": ` + link + ` "🚢"`, 2},
-		{"with a name that is written from right to left", "תקציר.pdf", "🚢", "demo sent you \"\u2068תקציר.pdf\u2069\": " + link + ` "🚢"`, 2},
-		{"without what would be a link", "evil.com", "see evil.co.uk", `demo sent you "evil .com": ` + link + ` "see evil .co .uk"`, 1},
-		{"without a name if there is none", "", "", "demo sent you a file: " + link, 1},
+		{name: "with a long name shortened", file: long, want: `demo sent you "quarterly-report-quarterly-...eport-.pdf": ` + link, segments: 1},
+		{name: "without a name that costs a segment", file: "报告 🚢.pdf", want: "demo sent you a file: " + link, segments: 1},
+		{name: "with a short message", file: "a.pdf", message: "hi", want: `demo sent you "a.pdf": ` + link + ` "hi"`, segments: 1},
+		{name: "with the whole message, even a long one", file: "a.pdf", message: strings.Repeat("word ", 100), want: `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`, segments: 5},
+		{name: "with a message that cannot end its quotation", file: "a\".pdf", message: "x\" https://evil/\ny", want: `demo sent you "a'.pdf": ` + link + ` "x' https ://evil/ y"`, segments: 1},
+		{name: "with a message that seems to end its quotation", file: "a”.pdf", message: "“x”", want: `demo sent you "a'.pdf": ` + link + ` "'x'"`, segments: 1},
+		{name: "with plain quotes and dashes where that saves a segment", file: "l’été – fin….pdf", want: `demo sent you "l'été - fin....pdf": ` + link, segments: 1},
+		{name: "without accents that cost a segment", file: "información.pdf", want: `demo sent you "informacion.pdf": ` + link, segments: 1},
+		{name: "with accents that cost no segment", file: "información.pdf", message: "🚢", want: `demo sent you "información.pdf": ` + link + ` "🚢"`, segments: 2},
+		{name: "with a name that is written from right to left", file: "תקציר.pdf", message: "🚢", want: "demo sent you \"\u2068תקציר.pdf\u2069\": " + link + ` "🚢"`, segments: 2},
+		{name: "without what would be a link", file: "evil.com", message: "see evil.co.uk", want: `demo sent you "evil .com": ` + link + ` "see evil .co .uk"`, segments: 1},
+		{name: "without a name if there is none", want: "demo sent you a file: " + link, segments: 1},
 	}
 	for _, tt := range tests {
 		_, text, _ := sendOne(t, func(n *notify.Notice) {
@@ -219,10 +219,10 @@ func TestAProviderGetsTheAddressesOfAMail(t *testing.T) {
 		notice               notify.Notice
 		unsubscribe, replyTo string
 	}{
-		{p.linkNotice(1), stop, "demo@example.net"},
-		{spy, stop, ""},
-		{p.pinNotice(), "", ""},
-		{p.inviteNotice(), "", ""},
+		{notice: p.linkNotice(1), unsubscribe: stop, replyTo: "demo@example.net"},
+		{notice: spy, unsubscribe: stop},
+		{notice: p.pinNotice()},
+		{notice: p.inviteNotice()},
 	} {
 		var got lastMail
 		n := p.put(k.notice)

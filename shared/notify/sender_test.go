@@ -170,9 +170,9 @@ func TestLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 		notice         func(*machine) notify.Notice
 		quoted, masked string
 	}{
-		{link, "<ann@example.com> " + address + " and k=" + token + " and " + address[:len(address)-3] + "...", "to=a***@example.com"},
-		{pin, "code " + code + " for demo@example.net, call +393331234567", "to=d***@example.net"},
-		{text, "+393331234567", "to=+39***67"},
+		{notice: link, quoted: "<ann@example.com> " + address + " and k=" + token + " and " + address[:len(address)-3] + "...", masked: "to=a***@example.com"},
+		{notice: pin, quoted: "code " + code + " for demo@example.net, call +393331234567", masked: "to=d***@example.net"},
+		{notice: text, quoted: "+393331234567", masked: "to=+39***67"},
 	} {
 		r := begin(t, tt.notice, true)
 		tried(errors.New("451 suspicious: " + tt.quoted))(r)

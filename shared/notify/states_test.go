@@ -31,13 +31,13 @@ const (
 func TestNoticeIsSentOnce(t *testing.T) {
 	once := isSent("", 1, 1)
 	tell(t, []story{
-		{"a link by mail", link, steps{sent}, once},
-		{"a link by text message", text, steps{sent}, once},
-		{"a PIN, which leaves nothing", pin, steps{sent}, want{taken: 1}},
-		{"another time", link, steps{sent, sent}, once},
-		{"a PIN until it expires", pin, steps{after(15*time.Minute - time.Second), sent}, want{taken: 1}},
-		{"one from a clock that was ahead", ahead(link), steps{after(-year), sent}, once},
-		{"a text message, whatever mails did", text, steps{suppress(notify.AddressBounced), sent}, once.suppressing(notify.AddressBounced)},
+		{name: "a link by mail", notice: link, steps: steps{sent}, want: once},
+		{name: "a link by text message", notice: text, steps: steps{sent}, want: once},
+		{name: "a PIN, which leaves nothing", notice: pin, steps: steps{sent}, want: want{taken: 1}},
+		{name: "another time", notice: link, steps: steps{sent, sent}, want: once},
+		{name: "a PIN until it expires", notice: pin, steps: steps{after(15*time.Minute - time.Second), sent}, want: want{taken: 1}},
+		{name: "one from a clock that was ahead", notice: ahead(link), steps: steps{after(-year), sent}, want: once},
+		{name: "a text message, whatever mails did", notice: text, steps: steps{suppress(notify.AddressBounced), sent}, want: once.suppressing(notify.AddressBounced)},
 	})
 }
 
@@ -54,24 +54,24 @@ func TestNoticeThatCannotBeSentFails(t *testing.T) {
 	obsolete := func(says string) want { return isFailed(says, 1) }
 	bounced := givenUp("the address takes no mail from here: it bounced").suppressing(notify.AddressBounced)
 	tell(t, []story{
-		{"a refused mail", link, steps{refused}, isGivenUp(permanent, 1)},
-		{"a refused text message", text, steps{tried(notify.ErrTextRefused)}, givenUp("sms: refused for good")},
-		{"a refused PIN, which only an operator may see", pin, steps{refused}, isGivenUp(permanent, 1)},
-		{"a mail without a provider", link, steps{withoutProviders, sent}, givenUp("no provider is configured for the channel \"mail\"")},
-		{"a mail to an address that bounced", link, steps{suppress(notify.AddressBounced), sent}, bounced},
-		{"a mail whose link has expired", link, steps{after(7 * day), sent}, obsolete(over)},
-		{"a mail whose file was removed", link, steps{removed, sent}, obsolete(gone)},
-		{"a mail whose file's own time is over", link, steps{outdated, sent}, obsolete(outlived)},
-		{"a PIN that has expired", pin, steps{after(15 * time.Minute), sent}, want{}},
+		{name: "a refused mail", notice: link, steps: steps{refused}, want: isGivenUp(permanent, 1)},
+		{name: "a refused text message", notice: text, steps: steps{tried(notify.ErrTextRefused)}, want: givenUp("sms: refused for good")},
+		{name: "a refused PIN, which only an operator may see", notice: pin, steps: steps{refused}, want: isGivenUp(permanent, 1)},
+		{name: "a mail without a provider", notice: link, steps: steps{withoutProviders, sent}, want: givenUp("no provider is configured for the channel \"mail\"")},
+		{name: "a mail to an address that bounced", notice: link, steps: steps{suppress(notify.AddressBounced), sent}, want: bounced},
+		{name: "a mail whose link has expired", notice: link, steps: steps{after(7 * day), sent}, want: obsolete(over)},
+		{name: "a mail whose file was removed", notice: link, steps: steps{removed, sent}, want: obsolete(gone)},
+		{name: "a mail whose file's own time is over", notice: link, steps: steps{outdated, sent}, want: obsolete(outlived)},
+		{name: "a PIN that has expired", notice: pin, steps: steps{after(15 * time.Minute), sent}, want: want{}},
 	})
 }
 
 func TestNoticeThatFailsForNowIsTriedAgain(t *testing.T) {
 	once := isQueued("down", 1, first)
 	tell(t, []story{
-		{"after a while", link, steps{down}, once},
-		{"but not too early", link, steps{down, after(first / 3), sent}, isQueued("down", 1, first*2/3)},
-		{"in time", link, steps{down, waited, sent}, isSent("down", 2, 1)},
+		{name: "after a while", notice: link, steps: steps{down}, want: once},
+		{name: "but not too early", notice: link, steps: steps{down, after(first / 3), sent}, want: isQueued("down", 1, first*2/3)},
+		{name: "in time", notice: link, steps: steps{down, waited, sent}, want: isSent("down", 2, 1)},
 	})
 }
 
@@ -79,10 +79,10 @@ func TestNoticeOfASenderThatDiesIsTriedAgainWhenItsLeaseEnds(t *testing.T) {
 	ended := after(notify.Lease)
 	early := after(notify.Lease - time.Millisecond)
 	tell(t, []story{
-		{"the lease has not ended", link, steps{died(errDown), early, sent}, isSending(1, time.Millisecond)},
-		{"the lease has ended", link, steps{died(errDown), ended, sent}, isSent("", 2, 1)},
-		{"the message goes out twice if the provider had taken it", link, steps{died(nil), ended, sent}, isSent("", 2, 2)},
-		{"and fails", link, steps{died(errDown), ended, down}, isQueued("down", 2, 2*first)},
+		{name: "the lease has not ended", notice: link, steps: steps{died(errDown), early, sent}, want: isSending(1, time.Millisecond)},
+		{name: "the lease has ended", notice: link, steps: steps{died(errDown), ended, sent}, want: isSent("", 2, 1)},
+		{name: "the message goes out twice if the provider had taken it", notice: link, steps: steps{died(nil), ended, sent}, want: isSent("", 2, 2)},
+		{name: "and fails", notice: link, steps: steps{died(errDown), ended, down}, want: isQueued("down", 2, 2*first)},
 	})
 }
 
@@ -96,12 +96,12 @@ func TestSendersDoNotOvertakeEachOther(t *testing.T) {
 	taken, first := isSending(2, 0), isSent("", 1, 1)
 	taken.taken, first.again = 1, notify.Lease
 	tell(t, []story{
-		{"one claims before the other", link, steps{beside(1, died(errDown), sent)}, isSending(1, notify.Lease)},
-		{"one sends before the other claims", link, steps{beside(1, sentByAnother, sent)}, first},
-		{"one has sent after its lease", link, steps{beside(2, late, sent)}, taken},
-		{"one has failed for now after its lease", link, steps{beside(2, late, down)}, isSending(2, time.Millisecond)},
-		{"one has failed for good after its lease", link, steps{beside(2, late, refused)}, isSending(2, 0)},
-		{"one had nothing to send after its lease", link, steps{removed, beside(2, late, sent)}, isSending(2, 0)},
+		{name: "one claims before the other", notice: link, steps: steps{beside(1, died(errDown), sent)}, want: isSending(1, notify.Lease)},
+		{name: "one sends before the other claims", notice: link, steps: steps{beside(1, sentByAnother, sent)}, want: first},
+		{name: "one has sent after its lease", notice: link, steps: steps{beside(2, late, sent)}, want: taken},
+		{name: "one has failed for now after its lease", notice: link, steps: steps{beside(2, late, down)}, want: isSending(2, time.Millisecond)},
+		{name: "one has failed for good after its lease", notice: link, steps: steps{beside(2, late, refused)}, want: isSending(2, 0)},
+		{name: "one had nothing to send after its lease", notice: link, steps: steps{removed, beside(2, late, sent)}, want: isSending(2, 0)},
 	})
 }
 
@@ -145,14 +145,14 @@ func TestNoticeIsGivenUpInTheEnd(t *testing.T) {
 		tries, mostTries   int
 		waited, mostWaited time.Duration
 	}{
-		"after a day":                 {link, nil, errDown, 30, 50, day, day + time.Hour},
-		"after days in the outbox":    {link, steps{after(3 * day)}, errDown, 12, 12, least, most},
-		"from a clock that was ahead": {ahead(link), steps{after(-year)}, errDown, 12, 12, least, most},
-		"after an operator's retry":   {link, steps{refused, after(2 * day), retried(nil)}, errDown, 30, 50, day, day + time.Hour},
-		"after a quota":               {link, steps{times(48, tried(quota), waited)}, errDown, 12, 12, least, most},
-		"without a quota":             {receipt, steps{after(month)}, quota, 72, maxReceives / 2, 3 * day, 3*day + time.Hour},
-		"without a quota, retried":    {receipt, steps{tried(quota), after(4 * day), retried(nil)}, quota, 72, maxReceives / 2, 3 * day, 3*day + time.Hour},
-		"a code without a rate":       {pin, nil, rate, 200, 1000, 15 * time.Minute, 15*time.Minute + 4*time.Second},
+		"after a day":                 {notice: link, fail: errDown, tries: 30, mostTries: 50, waited: day, mostWaited: day + time.Hour},
+		"after days in the outbox":    {notice: link, before: steps{after(3 * day)}, fail: errDown, tries: 12, mostTries: 12, waited: least, mostWaited: most},
+		"from a clock that was ahead": {notice: ahead(link), before: steps{after(-year)}, fail: errDown, tries: 12, mostTries: 12, waited: least, mostWaited: most},
+		"after an operator's retry":   {notice: link, before: steps{refused, after(2 * day), retried(nil)}, fail: errDown, tries: 30, mostTries: 50, waited: day, mostWaited: day + time.Hour},
+		"after a quota":               {notice: link, before: steps{times(48, tried(quota), waited)}, fail: errDown, tries: 12, mostTries: 12, waited: least, mostWaited: most},
+		"without a quota":             {notice: receipt, before: steps{after(month)}, fail: quota, tries: 72, mostTries: maxReceives / 2, waited: 3 * day, mostWaited: 3*day + time.Hour},
+		"without a quota, retried":    {notice: receipt, before: steps{tried(quota), after(4 * day), retried(nil)}, fail: quota, tries: 72, mostTries: maxReceives / 2, waited: 3 * day, mostWaited: 3*day + time.Hour},
+		"a code without a rate":       {notice: pin, fail: rate, tries: 200, mostTries: 1000, waited: 15 * time.Minute, mostWaited: 15*time.Minute + 4*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,13 +191,13 @@ func TestARefusalForALimitIsNoTry(t *testing.T) {
 	long := times(20, tried(rate), waited)
 	const longest = 45 * time.Minute // with a jitter of one half
 	tell(t, []story{
-		{"a rate", link, steps{tried(rate)}, held(mail.ErrRate, first)},
-		{"a rate, for long", link, steps{long, tried(rate)}, held(mail.ErrRate, longest)},
-		{"a rate, for long, then another failure", link, steps{long, down}, isQueued("down", 1, first)},
-		{"a rate, for long, then none", link, steps{long, sent}, isSent(mail.ErrRate.Error(), 1, 1)},
-		{"a quota", link, steps{tried(quota)}, held(mail.ErrQuota, longest)},
-		{"a rate, for a code, which is tried every few seconds", pin, steps{long, tried(rate)}, held(mail.ErrRate, 4*first)},
-		{"a quota, for a code", pin, steps{tried(quota)}, held(mail.ErrQuota, first)},
+		{name: "a rate", notice: link, steps: steps{tried(rate)}, want: held(mail.ErrRate, first)},
+		{name: "a rate, for long", notice: link, steps: steps{long, tried(rate)}, want: held(mail.ErrRate, longest)},
+		{name: "a rate, for long, then another failure", notice: link, steps: steps{long, down}, want: isQueued("down", 1, first)},
+		{name: "a rate, for long, then none", notice: link, steps: steps{long, sent}, want: isSent(mail.ErrRate.Error(), 1, 1)},
+		{name: "a quota", notice: link, steps: steps{tried(quota)}, want: held(mail.ErrQuota, longest)},
+		{name: "a rate, for a code, which is tried every few seconds", notice: pin, steps: steps{long, tried(rate)}, want: held(mail.ErrRate, 4*first)},
+		{name: "a quota, for a code", notice: pin, steps: steps{tried(quota)}, want: held(mail.ErrQuota, first)},
 	})
 }
 
@@ -261,17 +261,17 @@ func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 	both := bounced
 	complained.delivered, both.delivered = time.Minute, time.Minute
 	tell(t, []story{
-		{"a delivery", link, steps{sent, later, delivery}, delivered},
-		{"a delivery reported twice", link, steps{sent, later, delivery, later, delivery}, delivered},
-		{"a bounce", link, steps{sent, later, bounce}, bounced},
-		{"a bounce after a delivery", link, steps{sent, later, delivery, later, bounce}, both},
-		{"a complaint", link, steps{sent, later, delivery, complaint}, complained},
-		{"a complaint after a bounce", link, steps{sent, bounce, complaint}, bounced},
-		{"a message that was lost", link, steps{sent, lost}, saying(failed, "not delivered: phone is off")},
-		{"a bounce of what was given up", link, steps{refused, bounce}, isGivenUp(permanent, 1)},
-		{"a bounce before it was sent, which must come again", link, steps{bounce}, isQueued("", 0, 0)},
-		{"a bounce with a long detail, which is cut", link, steps{sent, long}, saying(bounced, "bounced: "+strings.Repeat("so ", 100))},
-		{"a bounce of a PIN, which is not known any more", pin, steps{sent, bounce}, want{taken: 1}},
+		{name: "a delivery", notice: link, steps: steps{sent, later, delivery}, want: delivered},
+		{name: "a delivery reported twice", notice: link, steps: steps{sent, later, delivery, later, delivery}, want: delivered},
+		{name: "a bounce", notice: link, steps: steps{sent, later, bounce}, want: bounced},
+		{name: "a bounce after a delivery", notice: link, steps: steps{sent, later, delivery, later, bounce}, want: both},
+		{name: "a complaint", notice: link, steps: steps{sent, later, delivery, complaint}, want: complained},
+		{name: "a complaint after a bounce", notice: link, steps: steps{sent, bounce, complaint}, want: bounced},
+		{name: "a message that was lost", notice: link, steps: steps{sent, lost}, want: saying(failed, "not delivered: phone is off")},
+		{name: "a bounce of what was given up", notice: link, steps: steps{refused, bounce}, want: isGivenUp(permanent, 1)},
+		{name: "a bounce before it was sent, which must come again", notice: link, steps: steps{bounce}, want: isQueued("", 0, 0)},
+		{name: "a bounce with a long detail, which is cut", notice: link, steps: steps{sent, long}, want: saying(bounced, "bounced: "+strings.Repeat("so ", 100))},
+		{name: "a bounce of a PIN, which is not known any more", notice: pin, steps: steps{sent, bounce}, want: want{taken: 1}},
 	})
 }
 
@@ -330,9 +330,9 @@ func TestNoticeThatMovesDuringALookUpIsFound(t *testing.T) {
 		want  notify.State
 		reads []int
 	}{
-		"it is sent":     {sent, notify.Sent, []int{9, 3}},
-		"it is given up": {refused, notify.Failed, []int{9, 3}},
-		"it stays":       {func(*run) {}, notify.Queued, []int{9}},
+		"it is sent":     {moves: sent, want: notify.Sent, reads: []int{9, 3}},
+		"it is given up": {moves: refused, want: notify.Failed, reads: []int{9, 3}},
+		"it stays":       {moves: func(*run) {}, want: notify.Queued, reads: []int{9}},
 	} {
 		r := begin(t, link, true)
 		before, behind := r.put(r.linkNotice(2)), r.put(r.linkNotice(3))
@@ -358,11 +358,11 @@ func TestEndedNoticeIsKeptAsLongAsItsFileWithinBounds(t *testing.T) {
 		expires, keeps time.Duration
 		end            func(*run)
 	}{
-		"as the file":                  {10 * day, 10 * day, sent},
-		"a file that goes tomorrow":    {day, 3 * day, sent},
-		"a file that stays for a year": {year, 90 * day, sent},
-		"a file that never expires":    {0, 90 * day, sent},
-		"one that was given up":        {0, month, refused},
+		"as the file":                  {expires: 10 * day, keeps: 10 * day, end: sent},
+		"a file that goes tomorrow":    {expires: day, keeps: 3 * day, end: sent},
+		"a file that stays for a year": {expires: year, keeps: 90 * day, end: sent},
+		"a file that never expires":    {keeps: 90 * day, end: sent},
+		"one that was given up":        {keeps: month, end: refused},
 	} {
 		r := begin(t, lasting(tt.expires), true)
 		tt.end(r)

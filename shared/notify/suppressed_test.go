@@ -54,20 +54,20 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 		steps []step
 		want  causes
 	}{
-		{"nothing", nil, nil},
-		{"a bounce", []step{bounce}, causes{bounced}},
-		{"a complaint", []step{complaint}, causes{complained}},
-		{"a wish", []step{stop(0)}, causes{stopped}},
-		{"a bounce over a wish", []step{stop(0), bounce}, causes{bounced, stopped}},
-		{"a wish over a bounce", []step{bounce, stop(later)}, causes{bounced, stoppedLater}},
-		{"a wish that is repeated keeps its time", []step{stop(0), stop(later)}, causes{stopped}},
-		{"a complaint takes a bounce's place", []step{bounce, stop(0), complaint}, causes{complained, stopped}},
-		{"an undo leaves the bounce", []step{stop(0), bounce, undo}, causes{bounced}},
-		{"an undo without a wish leaves the bounce", []step{bounce, undo}, causes{bounced}},
-		{"allowing leaves the wish", []step{stop(0), bounce, allow}, causes{stopped}},
-		{"allowing what is only stopped leaves the wish", []step{stop(0), allow}, causes{stopped}},
-		{"both ended, the wish first", []step{stop(0), bounce, undo, allow}, nil},
-		{"both ended, the reason first", []step{stop(0), bounce, allow, undo}, nil},
+		{name: "nothing"},
+		{name: "a bounce", steps: []step{bounce}, want: causes{bounced}},
+		{name: "a complaint", steps: []step{complaint}, want: causes{complained}},
+		{name: "a wish", steps: []step{stop(0)}, want: causes{stopped}},
+		{name: "a bounce over a wish", steps: []step{stop(0), bounce}, want: causes{bounced, stopped}},
+		{name: "a wish over a bounce", steps: []step{bounce, stop(later)}, want: causes{bounced, stoppedLater}},
+		{name: "a wish that is repeated keeps its time", steps: []step{stop(0), stop(later)}, want: causes{stopped}},
+		{name: "a complaint takes a bounce's place", steps: []step{bounce, stop(0), complaint}, want: causes{complained, stopped}},
+		{name: "an undo leaves the bounce", steps: []step{stop(0), bounce, undo}, want: causes{bounced}},
+		{name: "an undo without a wish leaves the bounce", steps: []step{bounce, undo}, want: causes{bounced}},
+		{name: "allowing leaves the wish", steps: []step{stop(0), bounce, allow}, want: causes{stopped}},
+		{name: "allowing what is only stopped leaves the wish", steps: []step{stop(0), allow}, want: causes{stopped}},
+		{name: "both ended, the wish first", steps: []step{stop(0), bounce, undo, allow}},
+		{name: "both ended, the reason first", steps: []step{stop(0), bounce, allow, undo}},
 	}
 	for _, tt := range tests {
 		p, f := newMachine(t), &provider{}
@@ -104,8 +104,8 @@ func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
 		begin, comes, ends step
 		want               notify.SuppressReason
 	}{
-		{"a wish, while a bounce is allowed", add(notify.AddressBounced, 0), stop(0), allow, notify.AddressStopped},
-		{"a bounce, while a wish is undone", stop(0), add(notify.AddressBounced, 0), undo, notify.AddressBounced},
+		{name: "a wish, while a bounce is allowed", begin: add(notify.AddressBounced, 0), comes: stop(0), ends: allow, want: notify.AddressStopped},
+		{name: "a bounce, while a wish is undone", begin: stop(0), comes: add(notify.AddressBounced, 0), ends: undo, want: notify.AddressBounced},
 	}
 	for _, tt := range tests {
 		db := open(t)

@@ -164,14 +164,14 @@ func TestAnswerDecidesWhenAnEventIsRetried(t *testing.T) {
 		taken      bool          // at once
 		again      time.Duration // 0: never
 	}{
-		{"200", 200, "", true, 0},
-		{"a redirect", 307, "", false, time.Second},
-		{"a refusal", 400, "", false, time.Second},
-		{"gone", 410, "", false, 0},
-		{"later", 429, "120", false, 120 * time.Second},
-		{"much later", 503, "999999999", false, time.Hour},
-		{"a date", 503, "Fri, 31 Dec 2100 23:59:59 GMT", false, time.Second},
-		{"a negative wait", 503, "-5", false, time.Second},
+		{what: "200", status: 200, taken: true},
+		{what: "a redirect", status: 307, again: time.Second},
+		{what: "a refusal", status: 400, again: time.Second},
+		{what: "gone", status: 410},
+		{what: "later", status: 429, retryAfter: "120", again: 120 * time.Second},
+		{what: "much later", status: 503, retryAfter: "999999999", again: time.Hour},
+		{what: "a date", status: 503, retryAfter: "Fri, 31 Dec 2100 23:59:59 GMT", again: time.Second},
+		{what: "a negative wait", status: 503, retryAfter: "-5", again: time.Second},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()

@@ -92,13 +92,13 @@ func TestAnswersAndEventsAreDescribedExactly(t *testing.T) {
 		good   string
 		bad    [][2]string // what is replaced, and by what
 	}{
-		{list, `{"status":0,"description":"handlerDownloadList:succsessfully","apiver":"v1 (3.6.0)","user":"a","files":[],` +
-			`"time":"2025-10-03 09:12:50.123456789 +0200 CEST m=+42.123456789"}`, [][2]string{
+		{schema: list, good: `{"status":0,"description":"handlerDownloadList:succsessfully","apiver":"v1 (3.6.0)","user":"a","files":[],` +
+			`"time":"2025-10-03 09:12:50.123456789 +0200 CEST m=+42.123456789"}`, bad: [][2]string{
 			{`"user"`, `"more":1,"user"`}, {`"user":"a",`, ``}, {"succsessfully", "successfully"}, {" m=+", " "}, {`:0,`, `:"0",`},
 		}},
-		{event, `{"specversion":"1.0","id":"1759482770123-89abcdef01234567","source":"https://ferry.example.com/v1","type":"file.deleted",` +
+		{schema: event, good: `{"specversion":"1.0","id":"1759482770123-89abcdef01234567","source":"https://ferry.example.com/v1","type":"file.deleted",` +
 			`"subject":"files/alice/7","time":"2025-10-03T09:12:50.123Z","datacontenttype":"application/json","data":` +
-			`{"owner":"alice","id":7,"name":"x","length":5,"modified":1,"area":"backup","crc64nvme":"xLtyZIRLp3M=","reason":"user"}}`, [][2]string{
+			`{"owner":"alice","id":7,"name":"x","length":5,"modified":1,"area":"backup","crc64nvme":"xLtyZIRLp3M=","reason":"user"}}`, bad: [][2]string{
 			{`"specversion":"1.0",`, ``}, {`"1.0"`, `"0.3"`}, {`89abcdef`, `x`}, {`"subject":"files/`, `"subject":"file/`}, {`T09:12`, ` 09:12`},
 			{`"file.deleted"`, `"file.uploaded"`}, {`,"reason":"user"`, ``}, {`"reason":"user"`, `"reason":"whim"`}, {`"id":7`, `"id":"7"`},
 			{`"id":7`, `"id":7,"linkURL":"https://x"`}, {`"data":`, `"token":"x","data":`}, {`"name":"x",`, ``},

@@ -46,10 +46,10 @@ func TestDataAreOfOneFormatOrRefused(t *testing.T) {
 		op   table.Op
 		want string
 	}{
-		{"this version's", table.Put(key, format{table.Format, "v1"}), ""},
-		{"those of an earlier version", table.Put(key, format{table.Format - 1, "v0"}), "it knows format 1, and version v0 wrote them in format 0"},
-		{"those of a later version", table.Put(key, format{table.Format + 1, "v2"}), "it knows format 1, and version v2 wrote them in format 2"},
-		{"those of before the first release", table.Delete(key), "it knows format 1, and a version from before the first release wrote them"},
+		{what: "this version's", op: table.Put(key, format{table.Format, "v1"})},
+		{what: "those of an earlier version", op: table.Put(key, format{table.Format - 1, "v0"}), want: "it knows format 1, and version v0 wrote them in format 0"},
+		{what: "those of a later version", op: table.Put(key, format{table.Format + 1, "v2"}), want: "it knows format 1, and version v2 wrote them in format 2"},
+		{what: "those of before the first release", op: table.Delete(key), want: "it knows format 1, and a version from before the first release wrote them"},
 	} {
 		expect.NoErr(t, db.Write(t.Context(), c.op))
 		err := table.CheckFormat(t.Context(), db)

@@ -61,14 +61,14 @@ func TestHashMatchesOnlyItsPassword(t *testing.T) {
 		password, typed string
 		want            bool
 	}{
-		"the same":                            {"a password", "a password", true},
-		"another":                             {"a password", "a passwore", false},
-		"an empty one":                        {"a password", "", false},
-		"the same in decomposed form":         {"pässwörd", "pa\u0308sswo\u0308rd", true},
-		"the longest":                         {longest, longest, true},
-		"the longest with an extra character": {longest, longest + "x", false},
-		"the longest, in decomposed form":     {strings.Repeat("ṩ", 128), strings.Repeat("s\u0323\u0307", 128), true},
-		"a trailing zero byte":                {"a password", "a password\x00", false},
+		"the same":                            {password: "a password", typed: "a password", want: true},
+		"another":                             {password: "a password", typed: "a passwore"},
+		"an empty one":                        {password: "a password"},
+		"the same in decomposed form":         {password: "pässwörd", typed: "pa\u0308sswo\u0308rd", want: true},
+		"the longest":                         {password: longest, typed: longest, want: true},
+		"the longest with an extra character": {password: longest, typed: longest + "x"},
+		"the longest, in decomposed form":     {password: strings.Repeat("ṩ", 128), typed: strings.Repeat("s\u0323\u0307", 128), want: true},
+		"a trailing zero byte":                {password: "a password", typed: "a password\x00"},
 	} {
 		expect.Equal(t, what, verify(t, h, hash(t, h, c.password), c.typed), c.want)
 	}

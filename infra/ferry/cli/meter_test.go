@@ -18,11 +18,11 @@ func TestProgressFitsOnOneLine(t *testing.T) {
 		more  int64
 		want  string
 	}{
-		{0, 0, "big\uFFFD.iso [                        ] 0% of 4.0 GB"},
-		{time.Second, 40_000_000, "big\uFFFD.iso [                        ] 1% of 4.0 GB, 40.0 MB/s, 1:39 left"},
-		{time.Second, 1_960_000_000, "big\uFFFD.iso [============            ] 50% of 4.0 GB, 1.0 GB/s, 0:02 left"},
-		{time.Second, -500_000_000, "big\uFFFD.iso [=========               ] 37% of 4.0 GB, 500 MB/s, 0:05 left"},
-		{time.Second, 2_500_000_000, "big\uFFFD.iso [========================] 100% of 4.0 GB, 1.0 GB/s"},
+		{want: "big\uFFFD.iso [                        ] 0% of 4.0 GB"},
+		{after: time.Second, more: 40_000_000, want: "big\uFFFD.iso [                        ] 1% of 4.0 GB, 40.0 MB/s, 1:39 left"},
+		{after: time.Second, more: 1_960_000_000, want: "big\uFFFD.iso [============            ] 50% of 4.0 GB, 1.0 GB/s, 0:02 left"},
+		{after: time.Second, more: -500_000_000, want: "big\uFFFD.iso [=========               ] 37% of 4.0 GB, 500 MB/s, 0:05 left"},
+		{after: time.Second, more: 2_500_000_000, want: "big\uFFFD.iso [========================] 100% of 4.0 GB, 1.0 GB/s"},
 	} {
 		at = at.Add(k.after)
 		m.Add(k.more)
@@ -53,11 +53,11 @@ func TestSeveralFilesShowTheirTotalAndTheOneUnderWay(t *testing.T) {
 		bytes             int64
 		want              string
 	}{
-		"a large one":            {true, false, 2_000_000_000, "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A"},
-		"small ones at once":     {true, false, 0, "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  big.iso\x1b[K\x1b[1A"},
-		"no total":               {true, true, 2_000_000_000, "\r1 of 3 files: 2.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A"},
-		"without a terminal":     {false, false, 2_000_000_000, "1 of 3 files: 50% of 4.0 GB; 50% of 2.0 GB  big.iso\n"},
-		"neither nor a terminal": {false, true, 0, "1 of 3 files: 2.0 GB; big.iso\n"},
+		"a large one":            {terminal: true, bytes: 2_000_000_000, want: "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A"},
+		"small ones at once":     {terminal: true, want: "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  big.iso\x1b[K\x1b[1A"},
+		"no total":               {terminal: true, growing: true, bytes: 2_000_000_000, want: "\r1 of 3 files: 2.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A"},
+		"without a terminal":     {bytes: 2_000_000_000, want: "1 of 3 files: 50% of 4.0 GB; 50% of 2.0 GB  big.iso\n"},
+		"neither nor a terminal": {growing: true, want: "1 of 3 files: 2.0 GB; big.iso\n"},
 	} {
 		var out bytes.Buffer
 		m := &Meter{out: Screen{Raw: &out}, terminal: k.terminal, columns: 90, now: time.Now, Growing: k.growing}

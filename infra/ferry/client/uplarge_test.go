@@ -37,11 +37,11 @@ func TestPatternsMeanEntriesOfABundle(t *testing.T) {
 	for _, k := range []struct {
 		pattern, yes, no string
 	}{
-		{"photos/*", "photos/a photos/b/c photos/b/", "photos/ a/photos/b photo"},
-		{"photos", "photos/ photos/a x/photos/a photos", "photo/a photoss"},
-		{"photos/", "photos/a", "photo/a"},
-		{"*.jpg", "a.jpg b/c/d.jpg x.jpg/a", "a.jpeg"},
-		{"a/*/c", "a/b/c a/b/c/d", "a/c a/b/d"},
+		{pattern: "photos/*", yes: "photos/a photos/b/c photos/b/", no: "photos/ a/photos/b photo"},
+		{pattern: "photos", yes: "photos/ photos/a x/photos/a photos", no: "photo/a photoss"},
+		{pattern: "photos/", yes: "photos/a", no: "photo/a"},
+		{pattern: "*.jpg", yes: "a.jpg b/c/d.jpg x.jpg/a", no: "a.jpeg"},
+		{pattern: "a/*/c", yes: "a/b/c a/b/c/d", no: "a/c a/b/d"},
 	} {
 		for paths, want := range map[string]bool{k.yes: true, k.no: false} {
 			for path := range strings.FieldsSeq(paths) {

@@ -45,10 +45,10 @@ func TestThePublicURLFollowsTheDomainAndThePort(t *testing.T) {
 		addr  string
 		want  string
 	}{
-		{where{}, "127.0.0.1:8080", "http://127.0.0.1:8080/v1"},
-		{where{Cert: "x"}, "127.0.0.1:8080", "https://127.0.0.1:8080/v1"},
-		{where{Domains: domain}, "[::]:443", "https://files.example.com/v1"},
-		{where{Domains: domain}, "[::]:8443", "https://files.example.com:8443/v1"},
+		{where: where{}, addr: "127.0.0.1:8080", want: "http://127.0.0.1:8080/v1"},
+		{where: where{Cert: "x"}, addr: "127.0.0.1:8080", want: "https://127.0.0.1:8080/v1"},
+		{where: where{Domains: domain}, addr: "[::]:443", want: "https://files.example.com/v1"},
+		{where: where{Domains: domain}, addr: "[::]:8443", want: "https://files.example.com:8443/v1"},
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", c.addr)
 		expect.NoErr(t, err)

@@ -330,7 +330,7 @@ func moves(t *testing.T, c *Cloud) {
 	for _, step := range []struct {
 		method, path string
 		to           blob.Area
-	}{{"DELETE", "/files/1", blob.Backup}, {"POST", "/files/1/restore", blob.Files}} {
+	}{{method: "DELETE", path: "/files/1", to: blob.Backup}, {method: "POST", path: "/files/1/restore", to: blob.Files}} {
 		d.call(step.method, step.path, "", "", 200)
 		d.eventually("the bytes in the "+string(step.to)+" area", func() bool {
 			var f files.File

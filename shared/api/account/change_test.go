@@ -102,9 +102,9 @@ func (w reset) wantPassword(password string) {
 func TestForgottenPasswordCanBeChanged(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct{ query, kind, body string }{ // TOKEN and PIN stand for the right ones
-		"in a form":                          {"", urlencoded, "k=TOKEN&p=PIN&z=a+new+password"},
-		"in a form that overrides the query": {"k=TOKEN&p=00000000&z=the+one+in+the+query", urlencoded, "p=PIN&z=a+new+password"},
-		"with the specification's type":      {"k=TOKEN&p=PIN&z=a+new+password", "application/json", "{}"},
+		"in a form":                          {kind: urlencoded, body: "k=TOKEN&p=PIN&z=a+new+password"},
+		"in a form that overrides the query": {query: "k=TOKEN&p=00000000&z=the+one+in+the+query", kind: urlencoded, body: "p=PIN&z=a+new+password"},
+		"with the specification's type":      {query: "k=TOKEN&p=PIN&z=a+new+password", kind: "application/json", body: "{}"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -132,10 +132,10 @@ func TestRefusedChangeLeavesThePassword(t *testing.T) {
 		status int
 		says   string
 	}{
-		"without a PIN":                         {change, 403, "first access"},
-		"with a wrong PIN":                      {"&p=WRONG" + change, 401, "PIN"},
-		"with the user's name":                  {"&p=PIN&z=Ann-ann-ann1", 400, "guess"},
-		"with a short password and a wrong PIN": {"&p=WRONG&z=short", 400, "10 to 128"},
+		"without a PIN":                         {query: change, status: 403, says: "first access"},
+		"with a wrong PIN":                      {query: "&p=WRONG" + change, status: 401, says: "PIN"},
+		"with the user's name":                  {query: "&p=PIN&z=Ann-ann-ann1", status: 400, says: "guess"},
+		"with a short password and a wrong PIN": {query: "&p=WRONG&z=short", status: 400, says: "10 to 128"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -219,12 +219,12 @@ func TestChangeLinkExpires(t *testing.T) {
 		after  time.Duration
 		status int
 	}{
-		"a forgotten password in time":  {forgot, 14 * time.Minute, 200},
-		"a forgotten password too late": {forgot, 15 * time.Minute, 401},
-		"a first access in time":        {first, 59 * time.Minute, 200},
-		"a first access too late":       {first, time.Hour, 401},
-		"an invitation in time":         {invited, users.InviteLife - time.Minute, 200},
-		"an invitation too late":        {invited, users.InviteLife, 401},
+		"a forgotten password in time":  {begin: forgot, after: 14 * time.Minute, status: 200},
+		"a forgotten password too late": {begin: forgot, after: 15 * time.Minute, status: 401},
+		"a first access in time":        {begin: first, after: 59 * time.Minute, status: 200},
+		"a first access too late":       {begin: first, after: time.Hour, status: 401},
+		"an invitation in time":         {begin: invited, after: users.InviteLife - time.Minute, status: 200},
+		"an invitation too late":        {begin: invited, after: users.InviteLife, status: 401},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

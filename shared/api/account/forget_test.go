@@ -101,7 +101,7 @@ func TestForgetHasBoundsPerUserAndSource(t *testing.T) {
 		user    string
 		mails   int // the most in a day
 	}{
-		"a user": {nil, "alice", 10}, "a user who does not exist": {hidden, "nobody", 0}, "a hidden disabled user": {hidden, "off", 0},
+		"a user": {user: "alice", mails: 10}, "a user who does not exist": {options: hidden, user: "nobody"}, "a hidden disabled user": {options: hidden, user: "off"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +141,7 @@ func TestForgetHasABoundPerSource(t *testing.T) {
 		options []apitest.Option
 		status  int
 		items   int // for each of the first 20
-	}{"names are not hidden": {nil, 401, 0}, "names are hidden": {[]apitest.Option{hiding}, 200, 2}} {
+	}{"names are not hidden": {status: 401}, "names are hidden": {options: []apitest.Option{hiding}, status: 200, items: 2}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := startForget(t, k.options...)

@@ -216,9 +216,9 @@ func TestADamagedBundleIsNotSentAsGood(t *testing.T) {
 		old, new string
 		want     int
 	}{
-		"the directory":    {"PK\x01\x02", "PK\x01\x03", 500}, // nobody has asked for it yet
-		"an entry's bytes": {"hello", "jello", 409},
-		"a local header":   {"PK\x03\x04\x14\x00\x00\x08\x00", "PK\x03\x04\x14\x00\x01\x08\x00", 409},
+		"the directory":    {old: "PK\x01\x02", new: "PK\x01\x03", want: 500}, // nobody has asked for it yet
+		"an entry's bytes": {old: "hello", new: "jello", want: 409},
+		"a local header":   {old: "PK\x03\x04\x14\x00\x00\x08\x00", new: "PK\x03\x04\x14\x00\x01\x08\x00", want: 409},
 	} {
 		link := link
 		if k.want == 500 {

@@ -46,10 +46,10 @@ func TestDamagedFileIsNeverServedAsGood(t *testing.T) {
 			stored              []byte
 			whole, head, ranged int // the status, or cutOff
 		}{
-			{"a flipped byte", flipped, whole, 200, 206},
-			{"a truncated file", content[1:], 500, 500, 500},
-			{"a longer file", append(bytes.Clone(content), 'x'), 500, 500, 500},
-			{"a missing file", nil, 500, 500, 500},
+			{damage: "a flipped byte", stored: flipped, whole: whole, head: 200, ranged: 206},
+			{damage: "a truncated file", stored: content[1:], whole: 500, head: 500, ranged: 500},
+			{damage: "a longer file", stored: append(bytes.Clone(content), 'x'), whole: 500, head: 500, ranged: 500},
+			{damage: "a missing file", whole: 500, head: 500, ranged: 500},
 		} {
 			t.Run(name+", "+k.damage, func(t *testing.T) {
 				t.Parallel()

@@ -64,14 +64,14 @@ func TestPrefetchingBrowserCountsAsRobot(t *testing.T) {
 		name, value string
 		want        bool
 	}{
-		{"Sec-Purpose", "prefetch", true},
-		{"Sec-Purpose", "prefetch;prerender", true},
-		{"Sec-Purpose", "prefetch;anonymous-client-ip", true},
-		{"Purpose", "prefetch", true},
-		{"X-Purpose", "preview", true},
-		{"X-Moz", "prefetch", true},
-		{"Purpose", "navigation", false},
-		{"Sec-Fetch-Mode", "navigate", false},
+		{name: "Sec-Purpose", value: "prefetch", want: true},
+		{name: "Sec-Purpose", value: "prefetch;prerender", want: true},
+		{name: "Sec-Purpose", value: "prefetch;anonymous-client-ip", want: true},
+		{name: "Purpose", value: "prefetch", want: true},
+		{name: "X-Purpose", value: "preview", want: true},
+		{name: "X-Moz", value: "prefetch", want: true},
+		{name: "Purpose", value: "navigation"},
+		{name: "Sec-Fetch-Mode", value: "navigate"},
 	} {
 		r := request("User-Agent", firefox)
 		r.Header.Set(c.name, c.value)

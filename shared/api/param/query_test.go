@@ -130,17 +130,17 @@ func TestOnlyABrowserThatOpensAnAddressGetsAPage(t *testing.T) {
 func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ what, query, user, accept, want string }{
-		{"the default is English", "", "", "", "en"},
-		{"the link's language wins", "lang=fr", "it", "de", "fr"},
-		{"the user's language is next", "", "it", "de", "it"},
-		{"the client's language is last", "", "", "de", "de"},
-		{"the client's best language wins", "", "", "de;q=0.5, es;q=0.9, fr;q=0.1", "es"},
-		{"an unknown language is ignored", "", "", "ja, pt;q=0.9, it;q=0.1", "it"},
-		{"an unknown language of a link is ignored", "lang=ja", "de", "", "de"},
-		{"regions do not matter", "lang=de-CH", "", "", "de"},
-		{"regions may follow an underscore", "", "fr_CA", "", "fr"},
-		{"case does not matter", "lang=IT", "", "", "it"},
-		{"nonsense is ignored", "lang=%2F..%2F", "<b>", "????", "en"},
+		{what: "the default is English", want: "en"},
+		{what: "the link's language wins", query: "lang=fr", user: "it", accept: "de", want: "fr"},
+		{what: "the user's language is next", user: "it", accept: "de", want: "it"},
+		{what: "the client's language is last", accept: "de", want: "de"},
+		{what: "the client's best language wins", accept: "de;q=0.5, es;q=0.9, fr;q=0.1", want: "es"},
+		{what: "an unknown language is ignored", accept: "ja, pt;q=0.9, it;q=0.1", want: "it"},
+		{what: "an unknown language of a link is ignored", query: "lang=ja", user: "de", want: "de"},
+		{what: "regions do not matter", query: "lang=de-CH", want: "de"},
+		{what: "regions may follow an underscore", user: "fr_CA", want: "fr"},
+		{what: "case does not matter", query: "lang=IT", want: "it"},
+		{what: "nonsense is ignored", query: "lang=%2F..%2F", user: "<b>", accept: "????", want: "en"},
 	} {
 		r, err := http.NewRequest("GET", "/?"+c.query, nil)
 		expect.NoErr(t, err)

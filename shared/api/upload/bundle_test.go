@@ -31,7 +31,7 @@ func TestAFormBecomesABundle(t *testing.T) {
 	c := begin(t)
 	parts := []formPart{
 		aFile("dir/a.txt", "one"), {disposition: `name="comment"`, content: "x"}, aFile("./b ü.txt", ""),
-		{`name=other; filename="dir/empty/"`, nil, ""}, {disposition: `name="password"`, content: "open sesame"},
+		{disposition: `name=other; filename="dir/empty/"`}, {disposition: `name="password"`, content: "open sesame"},
 	}
 	f := c.form("bundle=my%20files.zip&downloads=5", parts).Want(200).File()
 	expect.Equal(t, "the name", f.Name, "my files.zip")

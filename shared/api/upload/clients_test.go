@@ -86,13 +86,13 @@ func TestCurlUploadsAFile(t *testing.T) {
 		how     string // FILE stands for the file's path
 		query   string
 	}{
-		"a small form":                         {small, nil, "-F file=@FILE", ""},
-		"a large form":                         {large, nil, "-F file=@FILE", ""},
-		"a large form that does not ask first": {large, []string{"-H", "Expect:"}, "-F file=@FILE", ""},
-		"a form in chunks":                     {large, chunked, "-F file=@FILE", ""},
-		"-T":                                   {large, nil, "-T FILE", "?file=sent.bin"},
-		"-T in chunks":                         {large, chunked, "-T FILE", "?file=sent.bin"},
-		"--data-binary":                        {large, nil, "--data-binary @FILE", "?file=sent.bin"},
+		"a small form":                         {content: small, how: "-F file=@FILE"},
+		"a large form":                         {content: large, how: "-F file=@FILE"},
+		"a large form that does not ask first": {content: large, headers: []string{"-H", "Expect:"}, how: "-F file=@FILE"},
+		"a form in chunks":                     {content: large, headers: chunked, how: "-F file=@FILE"},
+		"-T":                                   {content: large, how: "-T FILE", query: "?file=sent.bin"},
+		"-T in chunks":                         {content: large, headers: chunked, how: "-T FILE", query: "?file=sent.bin"},
+		"--data-binary":                        {content: large, how: "--data-binary @FILE", query: "?file=sent.bin"},
 	} {
 		how := strings.Fields(strings.Replace(k.how, "FILE", tempFile(t, "sent.bin", k.content), 1))
 		f := c.curl(append(append(slices.Clone(k.headers), how...), c.Base+"/upload"+k.query)...)

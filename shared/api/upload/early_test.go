@@ -26,13 +26,13 @@ var refused = []struct {
 	length                int64
 	status                int
 }{
-	{"a wrong password", "file=x", "another password", 1 << 20, 401},
-	{"a body with a stated length that is too large", "file=x", apitest.Password, 3 << 20, 413},
-	{"no name for the file", "", apitest.Password, 1 << 20, 400},
-	{"an unknown destination", "file=x&d=nobody", apitest.Password, 1 << 20, 400},
-	{"a malformed number", "file=x&c=123", apitest.Password, 1 << 20, 400},
-	{"a malformed query", "file=%zz", apitest.Password, 1 << 20, 400},
-	{"a body over the quota", "file=x", apitest.Password, 2<<20 - 1, 413},
+	{what: "a wrong password", query: "file=x", password: "another password", length: 1 << 20, status: 401},
+	{what: "a body with a stated length that is too large", query: "file=x", password: apitest.Password, length: 3 << 20, status: 413},
+	{what: "no name for the file", password: apitest.Password, length: 1 << 20, status: 400},
+	{what: "an unknown destination", query: "file=x&d=nobody", password: apitest.Password, length: 1 << 20, status: 400},
+	{what: "a malformed number", query: "file=x&c=123", password: apitest.Password, length: 1 << 20, status: 400},
+	{what: "a malformed query", query: "file=%zz", password: apitest.Password, length: 1 << 20, status: 400},
+	{what: "a body over the quota", query: "file=x", password: apitest.Password, length: 2<<20 - 1, status: 413},
 }
 
 func startRefusing(t *testing.T) *apitest.Server {
@@ -261,20 +261,20 @@ func TestInterruptedUploadLeavesNothing(t *testing.T) {
 	some := strings.Repeat("x", 1<<20)
 	chunk := func(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 	for _, k := range []struct{ what, head, body string }{
-		{"a raw body of known length", length, some},
-		{"a raw body of known length, before its first byte", length, ""},
-		{"a raw body in chunks, between two chunks", chunked, chunk(some)},
-		{"a raw body in chunks, within a chunk", chunked, chunk(some) + "100000\r\nabc"},
-		{"a raw body in chunks, before the end mark", chunked, chunk(some) + "0\r\n"},
-		{"a raw body in malformed chunks", chunked, chunk(some) + "what is this\r\n"},
-		{"a raw body in chunks, with one longer than stated", chunked, "3\r\nabcdef\r\n0\r\n\r\n"},
-		{"a form within a file", form + length, header + some},
-		{"a form within a file's header", form + length, header[:60]},
-		{"a form after a whole file", form + length, header + some + "\r\n" + header + "second\r\n--b\r\n"},
-		{"a form in its second file", form + length, header + "first\r\n" + header + some},
-		{"a form before its end mark", form + length, header + "first\r\n--b"},
-		{"a form in chunks", form + chunked, chunk(header + some)},
-		{"a form in chunks after a whole file", form + chunked, chunk(header + "first\r\n--b\r\n")},
+		{what: "a raw body of known length", head: length, body: some},
+		{what: "a raw body of known length, before its first byte", head: length},
+		{what: "a raw body in chunks, between two chunks", head: chunked, body: chunk(some)},
+		{what: "a raw body in chunks, within a chunk", head: chunked, body: chunk(some) + "100000\r\nabc"},
+		{what: "a raw body in chunks, before the end mark", head: chunked, body: chunk(some) + "0\r\n"},
+		{what: "a raw body in malformed chunks", head: chunked, body: chunk(some) + "what is this\r\n"},
+		{what: "a raw body in chunks, with one longer than stated", head: chunked, body: "3\r\nabcdef\r\n0\r\n\r\n"},
+		{what: "a form within a file", head: form + length, body: header + some},
+		{what: "a form within a file's header", head: form + length, body: header[:60]},
+		{what: "a form after a whole file", head: form + length, body: header + some + "\r\n" + header + "second\r\n--b\r\n"},
+		{what: "a form in its second file", head: form + length, body: header + "first\r\n" + header + some},
+		{what: "a form before its end mark", head: form + length, body: header + "first\r\n--b"},
+		{what: "a form in chunks", head: form + chunked, body: chunk(header + some)},
+		{what: "a form in chunks after a whole file", head: form + chunked, body: chunk(header + "first\r\n--b\r\n")},
 	} {
 		for how, abruptly := range map[string]bool{"properly": false, "abruptly": true} {
 			t.Run(k.what+", cut off "+how, func(t *testing.T) {

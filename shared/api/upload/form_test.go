@@ -27,23 +27,23 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 		parts []formPart
 		want  contents
 	}{
-		"a file of 0 bytes": {"", []formPart{aFile("empty", "")}, contents{"empty": ""}},
+		"a file of 0 bytes": {parts: []formPart{aFile("empty", "")}, want: contents{"empty": ""}},
 		"fields before and between": {
-			"", []formPart{text("x", "no"), aFile("e", "1"), text("file2", "no"), {"name=other; filename=f", nil, "2"}},
-			contents{"e": "1", "f": "2"},
+			parts: []formPart{text("x", "no"), aFile("e", "1"), text("file2", "no"), {disposition: "name=other; filename=f", content: "2"}},
+			want:  contents{"e": "1", "f": "2"},
 		},
-		"a part named file without a file name": {"", []formPart{text("file", "plain")}, contents{"file": "plain"}},
-		"one that the query names":              {"file=a.txt", []formPart{text("file", "plain")}, contents{"a.txt": "plain"}},
+		"a part named file without a file name": {parts: []formPart{text("file", "plain")}, want: contents{"file": "plain"}},
+		"one that the query names":              {query: "file=a.txt", parts: []formPart{text("file", "plain")}, want: contents{"a.txt": "plain"}},
 		"several files, which the query cannot name": {
-			"file=ignored", []formPart{aFile("h", "1"), aFile("i", "2")}, contents{"h": "1", "i": "2"},
+			query: "file=ignored", parts: []formPart{aFile("h", "1"), aFile("i", "2")}, want: contents{"h": "1", "i": "2"},
 		},
-		"a file and an input without a choice": {"", []formPart{aFile("", ""), aFile("j", "1")}, contents{"j": "1"}},
-		"an impossible name":                   {"", []formPart{aFile("..", "1")}, contents{"file": "1"}},
+		"a file and an input without a choice": {parts: []formPart{aFile("", ""), aFile("j", "1")}, want: contents{"j": "1"}},
+		"an impossible name":                   {parts: []formPart{aFile("..", "1")}, want: contents{"file": "1"}},
 		"names that are no UTF-8": {
-			"", []formPart{aFile("a\xe9", "1"), {"name=file; filename=\x80 b", nil, "2"}},
-			contents{"aé": "1", "€ b": "2"},
+			parts: []formPart{aFile("a\xe9", "1"), {disposition: "name=file; filename=\x80 b", content: "2"}},
+			want:  contents{"aé": "1", "€ b": "2"},
 		},
-		"two files of one name": {"", []formPart{aFile("m", "1"), aFile("m", "1")}, contents{"m": "1"}},
+		"two files of one name": {parts: []formPart{aFile("m", "1"), aFile("m", "1")}, want: contents{"m": "1"}},
 	} {
 		before := len(c.names())
 		e := c.form(k.query, k.parts).Want(200)
@@ -88,7 +88,7 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 	}
 	for what, parts := range map[string][]formPart{
 		"only fields": {{`name="x"`, nil, "1"}}, "no file chosen": {aFile("", "")},
-		"too many files": slices.Repeat(someFiles("a"), files.MaxFiles+1), "too many fields": slices.Repeat([]formPart{{`name="x"`, nil, "1"}}, 201),
+		"too many files": slices.Repeat(someFiles("a"), files.MaxFiles+1), "too many fields": slices.Repeat([]formPart{{disposition: `name="x"`, content: "1"}}, 201),
 	} {
 		c.form("", parts).Want(400)
 		c.wantNothing(what)
@@ -103,9 +103,9 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 		query                 string
 		files, notices, links int
 	}{
-		"without recipients":  {"notify=1", 20, 0, 20},
-		"with a recipient":    {"notify=1&m=bob@example.com", 16, 16, 32},
-		"with two recipients": {"notify=1&m=bob@example.com&c=%2B393471234567", 12, 24, 36},
+		"without recipients":  {query: "notify=1", files: 20, links: 20},
+		"with a recipient":    {query: "notify=1&m=bob@example.com", files: 16, notices: 16, links: 32},
+		"with two recipients": {query: "notify=1&m=bob@example.com&c=%2B393471234567", files: 12, notices: 24, links: 36},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -246,13 +246,13 @@ func TestWrongDigestStoresNothing(t *testing.T) {
 		parts  []formPart // nil for a raw body
 		says   string
 	}{
-		"of a raw body":                  {wrong, nil, differs},
-		"of a form":                      {wrong, []formPart{plain}, differs},
-		"of the second of two parts":     {"", []formPart{fine, labelled}, differs},
-		"of the first of two parts":      {"", []formPart{labelled, fine}, differs},
-		"of a form with several files":   {digestOf("content"), []formPart{plain, plain}, "a single file"},
-		"of a form, other than a part's": {digestOf("content"), []formPart{labelled}, "differs"},
-		"that cannot be read, of a part": {"", []formPart{aFile("x", "1", "Repr-Digest", "x")}, "RFC 9530"},
+		"of a raw body":                  {header: wrong, says: differs},
+		"of a form":                      {header: wrong, parts: []formPart{plain}, says: differs},
+		"of the second of two parts":     {parts: []formPart{fine, labelled}, says: differs},
+		"of the first of two parts":      {parts: []formPart{labelled, fine}, says: differs},
+		"of a form with several files":   {header: digestOf("content"), parts: []formPart{plain, plain}, says: "a single file"},
+		"of a form, other than a part's": {header: digestOf("content"), parts: []formPart{labelled}, says: "differs"},
+		"that cannot be read, of a part": {parts: []formPart{aFile("x", "1", "Repr-Digest", "x")}, says: "RFC 9530"},
 	} {
 		c.digest(k.header, k.parts).Want(400, k.says)
 		c.wantNothing(what)

@@ -117,8 +117,8 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 		later time.Duration // from begin to completion of the sessions
 		wait  time.Duration // the expected Retry-After; 0 if both are completed
 	}{
-		"in the same hour they count once": {notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2}, 30 * time.Minute, 0},
-		"in another hour they count again": {notify.Limits{PerHour: 2, PerDay: 4}, time.Hour, time.Hour},
+		"in the same hour they count once": {most: notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2}, later: 30 * time.Minute},
+		"in another hour they count again": {most: notify.Limits{PerHour: 2, PerDay: 4}, later: time.Hour, wait: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -164,9 +164,9 @@ func TestANumberThatGetsNoTextMessagesIsRefused(t *testing.T) {
 		number    string
 		says      string // empty if it is accepted
 	}{
-		{[]string{"IT", "US"}, nil, "+12015550123", ""},
-		{[]string{"IT", "US"}, nil, "+18767890123", "number in JM, but text messages go only to IT, US"}, // Jamaica shares the code
-		{nil, []files.Channel{files.Mail}, "+393471234567", "no text messages"},
+		{countries: []string{"IT", "US"}, number: "+12015550123"},
+		{countries: []string{"IT", "US"}, number: "+18767890123", says: "number in JM, but text messages go only to IT, US"}, // Jamaica shares the code
+		{channels: []files.Channel{files.Mail}, number: "+393471234567", says: "no text messages"},
 	} {
 		c := begin(t, func(s *service.Settings, _ *local.ServiceOptions) {
 			s.SMSCountries, s.Channels = k.countries, k.channels

@@ -132,10 +132,10 @@ func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
 	const form, two = "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=f; filename=1\r\n\r\n1\r\n" +
 		"--b\r\nContent-Disposition: form-data; name=f; filename=2\r\n\r\n2\r\n--b--\r\n"
 	for what, k := range map[string]struct{ query, owner, kind, body, accept string }{
-		"into the caller's area": {"file=a", "ann", "", "hello", "*/*"},
-		"as text":                {"file=a", "ann", "", "hello", "text/plain"},
-		"into another's area":    {"file=a&d=bob", "bob", "", "hello", "*/*"},
-		"one of two files":       {"", "ann", form, two, "*/*"},
+		"into the caller's area": {query: "file=a", owner: "ann", body: "hello", accept: "*/*"},
+		"as text":                {query: "file=a", owner: "ann", body: "hello", accept: "text/plain"},
+		"into another's area":    {query: "file=a&d=bob", owner: "bob", body: "hello", accept: "*/*"},
+		"one of two files":       {owner: "ann", kind: form, body: two, accept: "*/*"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +173,7 @@ func TestARepeatDoesNotIgnoreThatItHasAPassword(t *testing.T) {
 		key     string
 		headers []string
 		parts   []formPart
-	}{{"both", header, []formPart{file}}, {"another", nil, []formPart{password, file}}} {
+	}{{key: "both", headers: header, parts: []formPart{file}}, {key: "another", parts: []formPart{password, file}}} {
 		for range 2 {
 			link := c.form("", k.parts, append(k.headers, files.KeyHeader, k.key)...).Want(200).File().LinkURL
 			c.Send("GET "+link, "").Want(401)

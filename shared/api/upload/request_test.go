@@ -282,11 +282,11 @@ func TestARequestTakesTenThousandFilesUnlessItsMakerSaysMore(t *testing.T) {
 		session    bool // one is under way
 		status     int
 	}{
-		{"the last but one", "{}", links.UsualFiles - 2, true, 200},
-		{"the last", "{}", links.UsualFiles - 1, false, 200},
-		{"one more", "{}", links.UsualFiles, false, 403},
-		{"the last beside a session", "{}", links.UsualFiles - 1, true, 403},
-		{"one more of a request that takes more", `{"files":20000}`, links.UsualFiles, false, 200},
+		{name: "the last but one", asks: "{}", arrived: links.UsualFiles - 2, session: true, status: 200},
+		{name: "the last", asks: "{}", arrived: links.UsualFiles - 1, status: 200},
+		{name: "one more", asks: "{}", arrived: links.UsualFiles, status: 403},
+		{name: "the last beside a session", asks: "{}", arrived: links.UsualFiles - 1, session: true, status: 403},
+		{name: "one more of a request that takes more", asks: `{"files":20000}`, arrived: links.UsualFiles, status: 200},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()

@@ -120,15 +120,15 @@ func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 		status int
 		words  []string
 	}{
-		"too short":        {good, data[:999], 400, []string{"1000 bytes"}},
-		"too long":         {good, data + "x", 400, []string{"1000 bytes"}},
-		"another checksum": {summed, data, 400, []string{hexOf(data), hexOf(other)}},
-		"another number":   {alter(good, "/parts/1?", "/parts/2?"), data, 403, nil},
-		"another session":  {alter(good, s.ID, "1-x"), data, 403, nil},
-		"a later expiry":   {alter(good, "?e=", "?e=9"), data, 403, nil},
-		"no signature":     {alter(good, "&s=", "&x="), data, 403, nil},
-		"a missing header": {part{Method: "PUT", URL: summed.URL}, data, 403, nil},
-		"an extra header":  {part{Method: "PUT", URL: good.URL, Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": crc(other)}}, data, 403, nil},
+		"too short":        {part: good, data: data[:999], status: 400, words: []string{"1000 bytes"}},
+		"too long":         {part: good, data: data + "x", status: 400, words: []string{"1000 bytes"}},
+		"another checksum": {part: summed, data: data, status: 400, words: []string{hexOf(data), hexOf(other)}},
+		"another number":   {part: alter(good, "/parts/1?", "/parts/2?"), data: data, status: 403},
+		"another session":  {part: alter(good, s.ID, "1-x"), data: data, status: 403},
+		"a later expiry":   {part: alter(good, "?e=", "?e=9"), data: data, status: 403},
+		"no signature":     {part: alter(good, "&s=", "&x="), data: data, status: 403},
+		"a missing header": {part: part{Method: "PUT", URL: summed.URL}, data: data, status: 403},
+		"an extra header":  {part: part{Method: "PUT", URL: good.URL, Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": crc(other)}}, data: data, status: 403},
 	} {
 		c.put(tc.part, tc.data).Want(tc.status, tc.words...)
 		c.complete(s, "").Want(400, "missing, beginning with 1")

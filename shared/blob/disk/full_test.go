@@ -73,7 +73,7 @@ func TestFilesAreKeptForADelete(t *testing.T) {
 	for i, k := range []struct {
 		free, total uint64
 		full        bool
-	}{{1000, 1e6, false}, {999, 1e6, true}, {6, 60, false}, {5, 60, true}, {0, 0, false}} {
+	}{{free: 1000, total: 1e6}, {free: 999, total: 1e6, full: true}, {free: 6, total: 60}, {free: 5, total: 60, full: true}, {}} {
 		s.SetInodes(k.free, k.total)
 		key := fmt.Sprintf("ann/%d", i)
 		_, begun := s.Begin(t.Context(), blob.Files, key+"-parts", blob.Layout{Length: 10, PartSize: 10})
@@ -117,10 +117,10 @@ func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
 		fails error
 		want  error
 	}{
-		{"while the disk is full", syscall.ENOSPC, blob.ErrFull},
-		{"with room again", nil, nil},
-		{"while the disk fails", syscall.EIO, syscall.EIO},
-		{"after it has failed", nil, syscall.EIO},
+		{when: "while the disk is full", fails: syscall.ENOSPC, want: blob.ErrFull},
+		{when: "with room again"},
+		{when: "while the disk fails", fails: syscall.EIO, want: syscall.EIO},
+		{when: "after it has failed", want: syscall.EIO},
 	} {
 		fails = k.fails
 		expect.Err(t, k.when, putLarge(t, s, "ann/"+strings.ReplaceAll(k.when, " ", "-")), k.want)

@@ -116,26 +116,26 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{"creating 8 MiB", create("o/8", 8*mib, 8*mib), "PutObject:1"},
-		{"creating 8 MiB of unknown size", create("o/8u", 8*mib, -1), "PutObject:1"},
-		{"creating a taken key", refused(create("o/8", 1, 1), blob.ErrExists), "PutObject:1"},
-		{"creating one byte more than 8 MiB", create("o/9", 8*mib+1, -1),
-			"CompleteMultipartUpload:1 CreateMultipartUpload:1 UploadPart:2"},
-		{"an upload cut short", refused(create("o/cut", 7*mib, 8*mib), blob.ErrLength), ""},
-		{"reading from the start", func() error { return read(ctx, store, "o/8", 0, 1, 2) }, "GetObject:1"},
-		{"reading a range", func() error { return read(ctx, store, "o/8", 1000, 1001) }, "GetObject:2"},
-		{"describing", func() error { return failure(store.Describe(ctx, blob.Files, "o/8")) }, "HeadObject:1"},
-		{"copying", func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") }, "CopyObject:1"},
-		{"copying an object too large for one call",
-			func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
-			"CompleteMultipartUpload:1 CopyObject:1 CreateMultipartUpload:1 HeadObject:2 ListMultipartUploads:1 " +
+		{name: "creating 8 MiB", do: create("o/8", 8*mib, 8*mib), want: "PutObject:1"},
+		{name: "creating 8 MiB of unknown size", do: create("o/8u", 8*mib, -1), want: "PutObject:1"},
+		{name: "creating a taken key", do: refused(create("o/8", 1, 1), blob.ErrExists), want: "PutObject:1"},
+		{name: "creating one byte more than 8 MiB", do: create("o/9", 8*mib+1, -1),
+			want: "CompleteMultipartUpload:1 CreateMultipartUpload:1 UploadPart:2"},
+		{name: "an upload cut short", do: refused(create("o/cut", 7*mib, 8*mib), blob.ErrLength)},
+		{name: "reading from the start", do: func() error { return read(ctx, store, "o/8", 0, 1, 2) }, want: "GetObject:1"},
+		{name: "reading a range", do: func() error { return read(ctx, store, "o/8", 1000, 1001) }, want: "GetObject:2"},
+		{name: "describing", do: func() error { return failure(store.Describe(ctx, blob.Files, "o/8")) }, want: "HeadObject:1"},
+		{name: "copying", do: func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") }, want: "CopyObject:1"},
+		{name: "copying an object too large for one call",
+			do: func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
+			want: "CompleteMultipartUpload:1 CopyObject:1 CreateMultipartUpload:1 HeadObject:2 ListMultipartUploads:1 " +
 				"UploadPartCopy:4"},
-		{"deleting", func() error { return store.Delete(ctx, blob.Files, "o/8") }, "DeleteObject:1"},
-		{"listing", func() error { return failure(store.List(ctx, blob.Files, "", blob.MaxList)) }, "ListObjectsV2:1"},
-		{"sweeping", func() error { return failure(store.Sweep(ctx, time.Now(), nil)) }, "ListMultipartUploads:2"},
-		{"signing", func() error {
+		{name: "deleting", do: func() error { return store.Delete(ctx, blob.Files, "o/8") }, want: "DeleteObject:1"},
+		{name: "listing", do: func() error { return failure(store.List(ctx, blob.Files, "", blob.MaxList)) }, want: "ListObjectsV2:1"},
+		{name: "sweeping", do: func() error { return failure(store.Sweep(ctx, time.Now(), nil)) }, want: "ListMultipartUploads:2"},
+		{name: "signing", do: func() error {
 			return failure(store.SignGet(ctx, blob.Files, "o/8", blob.Signed{Expires: time.Minute}))
-		}, ""},
+		}},
 	} {
 		must(t, step.do())
 		if got := counted.take(); got != step.want {

@@ -72,12 +72,12 @@ func TestEachMethodOfPartsMakesTheStatedCalls(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{"beginning", func() error { s = begin(t, store); return nil }, "CreateMultipartUpload:1"},
-		{"signing and sending", func() error { s.send(1); s.send(2); return nil }, ""},
-		{"listing", func() error { return failure(s.upload.List(t.Context())) }, "ListParts:1"},
-		{"completing", func() error { return failure(s.complete()) }, "CompleteMultipartUpload:1 ListParts:1"},
-		{"completing again", func() error { return failure(s.complete()) }, "HeadObject:1 ListParts:1"},
-		{"ending", func() error { return s.upload.Abort(t.Context()) }, "AbortMultipartUpload:1"},
+		{name: "beginning", do: func() error { s = begin(t, store); return nil }, want: "CreateMultipartUpload:1"},
+		{name: "signing and sending", do: func() error { s.send(1); s.send(2); return nil }},
+		{name: "listing", do: func() error { return failure(s.upload.List(t.Context())) }, want: "ListParts:1"},
+		{name: "completing", do: func() error { return failure(s.complete()) }, want: "CompleteMultipartUpload:1 ListParts:1"},
+		{name: "completing again", do: func() error { return failure(s.complete()) }, want: "HeadObject:1 ListParts:1"},
+		{name: "ending", do: func() error { return s.upload.Abort(t.Context()) }, want: "AbortMultipartUpload:1"},
 	} {
 		must(t, step.do())
 		if got := counted.take(); got != step.want {

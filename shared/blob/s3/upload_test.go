@@ -27,13 +27,13 @@ type kind struct {
 
 func kinds() map[string]kind {
 	return map[string]kind{
-		"nothing":           {0, 0, 10_000},
-		"one-byte":          {1, 1, 10_000},
-		"one-call":          {8 * mib, 8 * mib, 10_000},
-		"parts":             {9 * mib, 9 * mib, 10_000},
-		"unannounced":       {10*mib + 1, -1, 10_000},
-		"streamed":          {11 * mib, 11 * mib, 2},
-		"streamed-unevenly": {15*mib + 1, 15*mib + 1, 3},
+		"nothing":           {parts: 10_000},
+		"one-byte":          {size: 1, announced: 1, parts: 10_000},
+		"one-call":          {size: 8 * mib, announced: 8 * mib, parts: 10_000},
+		"parts":             {size: 9 * mib, announced: 9 * mib, parts: 10_000},
+		"unannounced":       {size: 10*mib + 1, announced: -1, parts: 10_000},
+		"streamed":          {size: 11 * mib, announced: 11 * mib, parts: 2},
+		"streamed-unevenly": {size: 15*mib + 1, announced: 15*mib + 1, parts: 3},
 	}
 }
 

@@ -290,20 +290,20 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 		damage func(s backedUp, f files.File)
 		want   error
 	}{
-		"a large file is lost":       {2, lose, nil},
-		"a small file is lost":       {1, lose, nil},
-		"a small file is another":    {1, func(s backedUp, f files.File) { s.change(s.Dir, f, "other") }, nil},
-		"it has moved since":         {2, func(s backedUp, f files.File) { s.move(2); lose(s, f) }, nil},
-		"its record cannot be read":  {2, unreadable, nil},
-		"and its bytes are others":   {1, func(s backedUp, f files.File) { s.change(s.Dir, f, "other"); unreadable(s, f) }, nil},
-		"that of one that has moved": {2, func(s backedUp, f files.File) { s.move(2); unreadable(s, f) }, nil},
-		"the backup is bad too": {2, func(s backedUp, f files.File) {
+		"a large file is lost":       {id: 2, damage: lose},
+		"a small file is lost":       {id: 1, damage: lose},
+		"a small file is another":    {id: 1, damage: func(s backedUp, f files.File) { s.change(s.Dir, f, "other") }},
+		"it has moved since":         {id: 2, damage: func(s backedUp, f files.File) { s.move(2); lose(s, f) }},
+		"its record cannot be read":  {id: 2, damage: unreadable},
+		"and its bytes are others":   {id: 1, damage: func(s backedUp, f files.File) { s.change(s.Dir, f, "other"); unreadable(s, f) }},
+		"that of one that has moved": {id: 2, damage: func(s backedUp, f files.File) { s.move(2); unreadable(s, f) }},
+		"the backup is bad too": {id: 2, damage: func(s backedUp, f files.File) {
 			lose(s, f)
 			s.change(s.to, f, other)
-		}, backup.ErrNoFile},
-		"its user has removed it": {2, func(s backedUp, f files.File) {
+		}, want: backup.ErrNoFile},
+		"its user has removed it": {id: 2, damage: func(s backedUp, f files.File) {
 			expect.NoErr(s.TB, s.Data.Table.Write(s.Context(), table.Delete(files.Key(f.Area, f.Owner, f.ID))))
-		}, backup.ErrNoFile},
+		}, want: backup.ErrNoFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

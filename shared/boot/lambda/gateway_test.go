@@ -76,8 +76,8 @@ func TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething(t *testing.T) {
 		stage, origin string
 		want          int
 	}{
-		{"", evil, 403}, {"https://a.example.com," + app, app, 200}, {"any", evil, 200},
-		{"", "https://a1b2c3d4e5.execute-api.eu-south-1.amazonaws.com", 200}, {"malformed", "null", 403},
+		{origin: evil, want: 403}, {stage: "https://a.example.com," + app, origin: app, want: 200}, {stage: "any", origin: evil, want: 200},
+		{origin: "https://a1b2c3d4e5.execute-api.eu-south-1.amazonaws.com", want: 200}, {stage: "malformed", origin: "null", want: 403},
 	} {
 		event := load(t, "upload")
 		event.StageVariables = map[string]string{"corsOrigins": c.stage}
@@ -243,13 +243,13 @@ func TestTextThatTheGatewayDamagedIsRefused(t *testing.T) {
 		length string // as sent; empty for a body in chunks
 		status int
 	}{
-		{"UTF-8", "Grüße\n", "8", 200},
-		{"UTF-8 with a replacement character of its own", "a\ufffdb", "5", 200},
-		{"UTF-8 in chunks", "Grüße\n", "", 200},
-		{"Latin-1 that the gateway has replaced", "Gr\ufffd\ufffde\n", "6", 415},
-		{"Latin-1 that the gateway has converted", "Grüße\n", "6", 415},
-		{"Latin-1 in chunks", "Gr\ufffd\ufffde\n", "", 415},
-		{"a name in Latin-1 that the gateway has replaced: \ufffd", "a", "1", 400},
+		{name: "UTF-8", body: "Grüße\n", length: "8", status: 200},
+		{name: "UTF-8 with a replacement character of its own", body: "a\ufffdb", length: "5", status: 200},
+		{name: "UTF-8 in chunks", body: "Grüße\n", status: 200},
+		{name: "Latin-1 that the gateway has replaced", body: "Gr\ufffd\ufffde\n", length: "6", status: 415},
+		{name: "Latin-1 that the gateway has converted", body: "Grüße\n", length: "6", status: 415},
+		{name: "Latin-1 in chunks", body: "Gr\ufffd\ufffde\n", status: 415},
+		{name: "a name in Latin-1 that the gateway has replaced: \ufffd", body: "a", length: "1", status: 400},
 	} {
 		event := load(t, "upload")
 		event.MultiValueQueryStringParameters = map[string][]string{"file": {c.name}}
@@ -269,9 +269,9 @@ func TestLinksHaveTheGatewaysAddressNeverOneThatTheCallerChose(t *testing.T) {
 	for _, c := range []struct {
 		name, public, stage, want string
 	}{
-		{"the gateway's own", "", "$default", domain + "/v1/"},
-		{"with a stage", "", "test", domain + "/test/v1/"},
-		{"the configured one", "https://files.example.com/v1", "$default", "https://files.example.com/v1/"},
+		{name: "the gateway's own", stage: "$default", want: domain + "/v1/"},
+		{name: "with a stage", stage: "test", want: domain + "/test/v1/"},
+		{name: "the configured one", public: "https://files.example.com/v1", stage: "$default", want: "https://files.example.com/v1/"},
 	} {
 		event := load(t, "downloadlist")
 		event.RequestContext.Stage = c.stage

@@ -168,10 +168,10 @@ func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 		status     int
 		text, want string
 	}{
-		"a missing parameter":        {400, `{"__type":"ParameterNotFound"}`, "ParameterNotFound"},
-		"no permission":              {400, `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`, "not authorized"},
-		"a value that is not a key":  {200, parameter("sesame"), "43 characters"},
-		"an answer that is not JSON": {200, "<html>sesame", "not JSON"},
+		"a missing parameter":        {status: 400, text: `{"__type":"ParameterNotFound"}`, want: "ParameterNotFound"},
+		"no permission":              {status: 400, text: `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`, want: "not authorized"},
+		"a value that is not a key":  {status: 200, text: parameter("sesame"), want: "43 characters"},
+		"an answer that is not JSON": {status: 200, text: "<html>sesame", want: "not JSON"},
 	} {
 		var calls atomic.Int32
 		cloud, p := open(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -124,9 +124,9 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		err           error
 		message, name string
 	}{
-		{nil, "notice sent", lambda.NoticesSent},
-		{errors.New("busy"), "notice not sent yet", lambda.NoticesDelayed},
-		{mail.ErrPermanent, "notice given up", lambda.NoticesFailed},
+		{message: "notice sent", name: lambda.NoticesSent},
+		{err: errors.New("busy"), message: "notice not sent yet", name: lambda.NoticesDelayed},
+		{err: mail.ErrPermanent, message: "notice given up", name: lambda.NoticesFailed},
 	} {
 		op := notify.Notice{Kind: notify.Link, Channel: files.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
 		expect.NoErr(t, ports.Table.Write(t.Context(), op))

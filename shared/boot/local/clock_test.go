@@ -20,57 +20,57 @@ func TestClockThatWasAYearAheadLocksNobodyOut(t *testing.T) {
 		want  int
 	}{
 		"wrong passwords": {
-			func(c apitest.Caller) string {
+			ahead: func(c apitest.Caller) string {
 				for i := range 8 {
 					c.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", fmt.Sprint("wrong ", i)))
 					c.Clock.Advance(8 * time.Second)
 				}
 				return ""
 			},
-			func(c apitest.Caller, _ string) apitest.Answer {
+			then: func(c apitest.Caller, _ string) apitest.Answer {
 				return c.Send("POST /auth/login", "", "Authorization", apitest.Basic("ann", password))
-			}, 200,
+			}, want: 200,
 		},
 		"forgotten passwords": {
-			func(c apitest.Caller) string {
+			ahead: func(c apitest.Caller) string {
 				for range 3 {
 					c.Send("GET /auth/forget?u=ann", "").Want(200)
 				}
 				return ""
 			},
-			func(c apitest.Caller, _ string) apitest.Answer { return c.Send("GET /auth/forget?u=ann", "") }, 200,
+			then: func(c apitest.Caller, _ string) apitest.Answer { return c.Send("GET /auth/forget?u=ann", "") }, want: 200,
 		},
-		"a bearer": {func(apitest.Caller) string { return "" }, list, 401},
+		"a bearer": {ahead: func(apitest.Caller) string { return "" }, then: list, want: 401},
 		"a change link": {
-			func(c apitest.Caller) string {
+			ahead: func(c apitest.Caller) string {
 				return c.Send("POST /auth/first", "", "Authorization", apitest.Basic("new", password)).Want(200).LinkURL
 			},
-			func(c apitest.Caller, link string) apitest.Answer { return c.Send("POST "+link, "") }, 401,
+			then: func(c apitest.Caller, link string) apitest.Answer { return c.Send("POST "+link, "") }, want: 401,
 		},
 		"a session": {
-			func(c apitest.Caller) string { path, _ := session(c, `{"name":"x","length":5}`); return path },
-			func(c apitest.Caller, path string) apitest.Answer { return c.As("ann").Ask("GET "+path, "") }, 404,
+			ahead: func(c apitest.Caller) string { path, _ := session(c, `{"name":"x","length":5}`); return path },
+			then:  func(c apitest.Caller, path string) apitest.Answer { return c.As("ann").Ask("GET "+path, "") }, want: 404,
 		},
 		"a reservation": {
-			func(c apitest.Caller) string {
+			ahead: func(c apitest.Caller) string {
 				path, _ := session(c, `{"name":"x","length":10,"d":"eve"}`)
 				return path
 			},
-			func(c apitest.Caller, _ string) apitest.Answer {
+			then: func(c apitest.Caller, _ string) apitest.Answer {
 				return c.As("ann").Ask("POST /uploads", `{"name":"y","length":10,"d":"eve"}`)
-			}, 201,
+			}, want: 201,
 		},
 		"a part's URL": {
-			func(c apitest.Caller) string { _, part := session(c, `{"name":"x","length":5}`); return part },
-			func(c apitest.Caller, part string) apitest.Answer { return c.Send("PUT "+part, "hello") }, 403,
+			ahead: func(c apitest.Caller) string { _, part := session(c, `{"name":"x","length":5}`); return part },
+			then:  func(c apitest.Caller, part string) apitest.Answer { return c.Send("PUT "+part, "hello") }, want: 403,
 		},
 		"a key": {
-			func(c apitest.Caller) string {
+			ahead: func(c apitest.Caller) string {
 				return c.Upload("file=x", "hello", "Idempotency-Key", "1").LinkURL
 			},
-			func(c apitest.Caller, _ string) apitest.Answer { // another request: a remembered key would be a 409
+			then: func(c apitest.Caller, _ string) apitest.Answer { // another request: a remembered key would be a 409
 				return c.As("ann").Ask("POST /upload?file=y", "hello", "Idempotency-Key", "1")
-			}, 200,
+			}, want: 200,
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -108,9 +108,9 @@ func TestASweepThatCannotGoOnFails(t *testing.T) {
 		cloud.SweepEvent
 		left time.Duration
 	}{
-		"it cannot be called again":        {&again{err: errors.New("denied")}, cloud.SweepEvent{}, 30 * time.Second},
-		"it has run a hundred times":       {new(again), cloud.SweepEvent{Again: 100}, 30 * time.Second},
-		"objects failed in an earlier run": {new(again), cloud.SweepEvent{Again: 1, Failed: 2}, 15 * time.Minute},
+		"it cannot be called again":        {again: &again{err: errors.New("denied")}, SweepEvent: cloud.SweepEvent{}, left: 30 * time.Second},
+		"it has run a hundred times":       {again: new(again), SweepEvent: cloud.SweepEvent{Again: 100}, left: 30 * time.Second},
+		"objects failed in an earlier run": {again: new(again), SweepEvent: cloud.SweepEvent{Again: 1, Failed: 2}, left: 15 * time.Minute},
 	} {
 		if r, err := k.handle(t, boottest.Service(t, nil), k.left, k.SweepEvent); err == nil || r.Complete != (k.left > time.Minute) {
 			t.Errorf("%s: %+v, %v", what, r, err)

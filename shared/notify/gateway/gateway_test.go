@@ -69,15 +69,15 @@ func TestTheExamplesOfTheREADMEReachTheirProviders(t *testing.T) {
 	must(t, err)
 	lines := regexp.MustCompile(`(?m)^ *(export FERRY_SMS_URL=.*)$`).FindAllStringSubmatch(string(text), -1)
 	wants := []struct{ path, kind, body, authorization, answer, name string }{
-		{"POST /2010-04-01/Accounts/ACCOUNT_SID/Messages.json", "application/x-www-form-urlencoded",
-			"To=%2B393331234567&From=%2B12065550100&Body=bob%3A+%22a%26b%3D%C3%A9%22.pdf+https%3A%2F%2Ffiles.example.com%2Fv1%2Fx%3Flang%3Den%26z%3D%7Bto%7D%0A",
-			"ACCOUNT_SID AUTH_TOKEN", `{"sid":"SM1","status":"queued"}`, "SM1"},
-		{"POST /v1/messages", "application/json",
-			`{"message_type":"text","channel":"sms","to":"393331234567","from":"Ferry","text":"bob: \"a\u0026b=é\".pdf https://files.example.com/v1/x?lang=en\u0026z={to}\n"}`,
-			"API_KEY API_SECRET", `{"message_uuid":"aaaaaaaa-bbbb"}`, "aaaaaaaa-bbbb"},
-		{"POST /send", "application/json",
-			`{"phone": "+393331234567", "message": "bob: \"a\u0026b=é\".pdf https://files.example.com/v1/x?lang=en\u0026z={to}\n"}`,
-			"Bearer TOKEN", `accepted`, ""},
+		{path: "POST /2010-04-01/Accounts/ACCOUNT_SID/Messages.json", kind: "application/x-www-form-urlencoded",
+			body:          "To=%2B393331234567&From=%2B12065550100&Body=bob%3A+%22a%26b%3D%C3%A9%22.pdf+https%3A%2F%2Ffiles.example.com%2Fv1%2Fx%3Flang%3Den%26z%3D%7Bto%7D%0A",
+			authorization: "ACCOUNT_SID AUTH_TOKEN", answer: `{"sid":"SM1","status":"queued"}`, name: "SM1"},
+		{path: "POST /v1/messages", kind: "application/json",
+			body:          `{"message_type":"text","channel":"sms","to":"393331234567","from":"Ferry","text":"bob: \"a\u0026b=é\".pdf https://files.example.com/v1/x?lang=en\u0026z={to}\n"}`,
+			authorization: "API_KEY API_SECRET", answer: `{"message_uuid":"aaaaaaaa-bbbb"}`, name: "aaaaaaaa-bbbb"},
+		{path: "POST /send", kind: "application/json",
+			body:          `{"phone": "+393331234567", "message": "bob: \"a\u0026b=é\".pdf https://files.example.com/v1/x?lang=en\u0026z={to}\n"}`,
+			authorization: "Bearer TOKEN", answer: `accepted`},
 	}
 	if len(lines) != len(wants) {
 		t.Fatalf("the page has %d examples, want %d", len(lines), len(wants))

@@ -70,24 +70,24 @@ func TestEachMethodMakesOneCall(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{"a write of 100 puts", func() error { return tbl.Write(ctx, puts...) }, "TransactWriteItems:1"},
-		{"a put", func() error { return tbl.Write(ctx, table.Put(key(0), value{Name: "n"})) }, "PutItem:1"},
-		{"a refused put", func() error {
+		{name: "a write of 100 puts", do: func() error { return tbl.Write(ctx, puts...) }, want: "TransactWriteItems:1"},
+		{name: "a put", do: func() error { return tbl.Write(ctx, table.Put(key(0), value{Name: "n"})) }, want: "PutItem:1"},
+		{name: "a refused put", do: func() error {
 			err := tbl.Write(ctx, table.Put(key(0), value{}).If(table.NotExists()))
 			expect.Err(t, "a refused put", err, table.ErrCondition)
 			return nil
-		}, "PutItem:1"},
-		{"an update", func() error {
+		}, want: "PutItem:1"},
+		{name: "an update", do: func() error {
 			return tbl.Update(ctx, table.Update(key(0)).Add("count", 1), &value{})
-		}, "UpdateItem:1"},
-		{"a check", func() error { return tbl.Write(ctx, table.Check(key(0), table.Exists())) }, "TransactWriteItems:1"},
-		{"a get", func() error { return tbl.Get(ctx, key(0), &value{}) }, "GetItem:1"},
-		{"a get of 100 items", func() error { _, err := tbl.GetMany(ctx, keys...); return err }, "BatchGetItem:1"},
-		{"a query", func() error { _, err := tbl.Query(ctx, table.Query{PK: "p", Limit: 100}); return err }, "Query:1"},
-		{"a scan of a small table", func() error { return tbl.Scan(ctx, func(table.Item) error { return nil }) }, "Scan:1"},
-		{"a delete", func() error { return tbl.Write(ctx, table.Delete(key(0))) }, "DeleteItem:1"},
-		{"a write without operations", func() error { return tbl.Write(ctx) }, ""},
-		{"a get without keys", func() error { _, err := tbl.GetMany(ctx); return err }, ""},
+		}, want: "UpdateItem:1"},
+		{name: "a check", do: func() error { return tbl.Write(ctx, table.Check(key(0), table.Exists())) }, want: "TransactWriteItems:1"},
+		{name: "a get", do: func() error { return tbl.Get(ctx, key(0), &value{}) }, want: "GetItem:1"},
+		{name: "a get of 100 items", do: func() error { _, err := tbl.GetMany(ctx, keys...); return err }, want: "BatchGetItem:1"},
+		{name: "a query", do: func() error { _, err := tbl.Query(ctx, table.Query{PK: "p", Limit: 100}); return err }, want: "Query:1"},
+		{name: "a scan of a small table", do: func() error { return tbl.Scan(ctx, func(table.Item) error { return nil }) }, want: "Scan:1"},
+		{name: "a delete", do: func() error { return tbl.Write(ctx, table.Delete(key(0))) }, want: "DeleteItem:1"},
+		{name: "a write without operations", do: func() error { return tbl.Write(ctx) }},
+		{name: "a get without keys", do: func() error { _, err := tbl.GetMany(ctx); return err }},
 	} {
 		must(t, step.do())
 		if got := counted.take(); got != step.want {

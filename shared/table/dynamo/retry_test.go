@@ -66,14 +66,14 @@ func TestCancellationReasonsBecomeErrors(t *testing.T) {
 		refused int // the Op of the ConditionError
 		calls   int // 0 for as many as patience allows
 	}{
-		{"the only refused operation is named", canceled("None", "ConditionalCheckFailed"), table.ErrCondition, 1, 1},
-		{"the first of several refused ones is named", canceled("ConditionalCheckFailed", "ConditionalCheckFailed"), table.ErrCondition, 0, 1},
-		{"a refusal beside a conflict is a refusal", canceled("TransactionConflict", "ConditionalCheckFailed"), table.ErrCondition, 1, 1},
-		{"a lasting conflict is busy", canceled("None", "TransactionConflict"), table.ErrBusy, 0, 0},
-		{"lasting throttling is busy", canceled("ThrottlingError", "None"), table.ErrBusy, 0, 0},
-		{"lasting lack of capacity is busy", &types.ProvisionedThroughputExceededException{}, table.ErrBusy, 0, 0},
-		{"an item that is too large is neither", canceled("ValidationError", "None"), nil, 0, 1},
-		{"another error is passed on", errors.New("no route"), nil, 0, 1},
+		{name: "the only refused operation is named", err: canceled("None", "ConditionalCheckFailed"), is: table.ErrCondition, refused: 1, calls: 1},
+		{name: "the first of several refused ones is named", err: canceled("ConditionalCheckFailed", "ConditionalCheckFailed"), is: table.ErrCondition, calls: 1},
+		{name: "a refusal beside a conflict is a refusal", err: canceled("TransactionConflict", "ConditionalCheckFailed"), is: table.ErrCondition, refused: 1, calls: 1},
+		{name: "a lasting conflict is busy", err: canceled("None", "TransactionConflict"), is: table.ErrBusy},
+		{name: "lasting throttling is busy", err: canceled("ThrottlingError", "None"), is: table.ErrBusy},
+		{name: "lasting lack of capacity is busy", err: &types.ProvisionedThroughputExceededException{}, is: table.ErrBusy},
+		{name: "an item that is too large is neither", err: canceled("ValidationError", "None"), calls: 1},
+		{name: "another error is passed on", err: errors.New("no route"), calls: 1},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

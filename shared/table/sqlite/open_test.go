@@ -54,14 +54,14 @@ func TestOpenSaysWhyAFileCannotBeUsed(t *testing.T) {
 		below   string
 		want    error
 	}{
-		"a text file is damaged":               {write([]byte(strings.Repeat("not a database, but long enough\n", 200))), "", sqlite.ErrDamaged},
-		"another program's table is damaged":   {statement("CREATE TABLE cars (name TEXT)"), "", sqlite.ErrDamaged},
-		"another program's version is damaged": {statement("PRAGMA user_version = 7"), "", sqlite.ErrDamaged},
-		"an older layout is refused":           {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 1"), "", sqlite.ErrOlder},
-		"a newer layout is refused":            {statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 3"), "", sqlite.ErrNewer},
-		"a folder is refused":                  {func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }, "", syscall.EISDIR},
-		"a path below a file is refused":       {write(nil), "table.db", syscall.ENOTDIR},
-		"a dangling link is refused":           {func(t *testing.T, path string) { must(t, os.Symlink(filepath.Join(t.TempDir(), "no", "such"), path)) }, "", fs.ErrNotExist},
+		"a text file is damaged":               {prepare: write([]byte(strings.Repeat("not a database, but long enough\n", 200))), want: sqlite.ErrDamaged},
+		"another program's table is damaged":   {prepare: statement("CREATE TABLE cars (name TEXT)"), want: sqlite.ErrDamaged},
+		"another program's version is damaged": {prepare: statement("PRAGMA user_version = 7"), want: sqlite.ErrDamaged},
+		"an older layout is refused":           {prepare: statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 1"), want: sqlite.ErrOlder},
+		"a newer layout is refused":            {prepare: statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 3"), want: sqlite.ErrNewer},
+		"a folder is refused":                  {prepare: func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }, want: syscall.EISDIR},
+		"a path below a file is refused":       {prepare: write(nil), below: "table.db", want: syscall.ENOTDIR},
+		"a dangling link is refused":           {prepare: func(t *testing.T, path string) { must(t, os.Symlink(filepath.Join(t.TempDir(), "no", "such"), path)) }, want: fs.ErrNotExist},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

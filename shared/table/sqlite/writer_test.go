@@ -150,11 +150,11 @@ func TestABatchTakesWaitingRequestsUpToItsBounds(t *testing.T) {
 		return w
 	}
 	for name, tc := range map[string]struct{ n, size, want int }{
-		"nothing waits":     {0, 0, 1},
-		"a few wait":        {5, 1000, 6},
-		"many wait":         {1000, 1000, maxBatch},
-		"large ones wait":   {10, maxBatchBytes / 2, 2},
-		"a huge one begins": {10, 2 * maxBatchBytes, 1},
+		"nothing waits":     {want: 1},
+		"a few wait":        {n: 5, size: 1000, want: 6},
+		"many wait":         {n: 1000, size: 1000, want: maxBatch},
+		"large ones wait":   {n: 10, size: maxBatchBytes / 2, want: 2},
+		"a huge one begins": {n: 10, size: 2 * maxBatchBytes, want: 1},
 	} {
 		expect.Equal(t, name, len(fill(tc.n, tc.size).batch(&request{size: tc.size})), tc.want)
 	}

@@ -136,12 +136,12 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 		change func(*mail.Message)
 		sent   bool
 	}{
-		{"in the subject", func(m *mail.Message) { m.Subject = evil }, true},
-		{"in a long subject of another script", func(m *mail.Message) { m.Subject = strings.Repeat("ü你", 100) + evil }, true},
-		{"in the subject without a space", func(m *mail.Message) { m.Subject = strings.Repeat("x", 500) + "\nBcc:y" }, true},
-		{"as an encoded word", func(m *mail.Message) { m.Subject = "=?utf-8?q?Hi=0D=0ABcc:_spy@example.org?=" }, true},
-		{"in the bodies", func(m *mail.Message) { m.Text, m.HTML = evil, evil }, true},
-		{"in the recipient", func(m *mail.Message) { m.To += "\r\nBcc: spy@example.org" }, false},
+		{name: "in the subject", change: func(m *mail.Message) { m.Subject = evil }, sent: true},
+		{name: "in a long subject of another script", change: func(m *mail.Message) { m.Subject = strings.Repeat("ü你", 100) + evil }, sent: true},
+		{name: "in the subject without a space", change: func(m *mail.Message) { m.Subject = strings.Repeat("x", 500) + "\nBcc:y" }, sent: true},
+		{name: "as an encoded word", change: func(m *mail.Message) { m.Subject = "=?utf-8?q?Hi=0D=0ABcc:_spy@example.org?=" }, sent: true},
+		{name: "in the bodies", change: func(m *mail.Message) { m.Text, m.HTML = evil, evil }, sent: true},
+		{name: "in the recipient", change: func(m *mail.Message) { m.To += "\r\nBcc: spy@example.org" }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -180,22 +180,22 @@ func TestAReplySaysWhetherToTryAgain(t *testing.T) {
 		command, reply string
 		want           error
 	}{
-		{"RCPT", "550 5.1.1 no such user ann@example.com", mail.ErrPermanent},
-		{".", "554 5.7.1 too many links, looks like spam", mail.ErrPermanent},
-		{"DATA", "554 5.5.1 no valid recipients", mail.ErrPermanent},
-		{"RCPT", "450 4.2.0 greylisted", nil},
-		{"MAIL", "553 5.7.1 not yours", nil},               // the settings may be corrected
-		{"RCPT", "530 5.7.0 authentication required", nil}, // so may these
-		{"EHLO", "554 go away", nil},
-		{".", "454 Throttling failure: Maximum sending rate exceeded.", mail.ErrRate},
-		{".", "454 Throttling failure: Daily message quota exceeded.", mail.ErrQuota},
-		{"MAIL", "421 4.7.28 unusual rate of mail from your address", mail.ErrRate},
-		{"MAIL", "450 4.7.1 Error: too much mail from 192.0.2.1", mail.ErrRate},
-		{"RCPT", "451 4.7.1 too many messages, slow down", mail.ErrRate},
-		{"RCPT", "452 4.5.3 your daily sending quota is exceeded", mail.ErrQuota},
-		{"RCPT", "452 4.2.2 the mailbox is over its daily quota", nil},
-		{"RCPT", "451 4.3.0 corporate policy server is down", nil},
-		{"RCPT", "450 4.7.1 <news@daily.example>: recipient address rejected: try again later", nil},
+		{command: "RCPT", reply: "550 5.1.1 no such user ann@example.com", want: mail.ErrPermanent},
+		{command: ".", reply: "554 5.7.1 too many links, looks like spam", want: mail.ErrPermanent},
+		{command: "DATA", reply: "554 5.5.1 no valid recipients", want: mail.ErrPermanent},
+		{command: "RCPT", reply: "450 4.2.0 greylisted"},
+		{command: "MAIL", reply: "553 5.7.1 not yours"},               // the settings may be corrected
+		{command: "RCPT", reply: "530 5.7.0 authentication required"}, // so may these
+		{command: "EHLO", reply: "554 go away"},
+		{command: ".", reply: "454 Throttling failure: Maximum sending rate exceeded.", want: mail.ErrRate},
+		{command: ".", reply: "454 Throttling failure: Daily message quota exceeded.", want: mail.ErrQuota},
+		{command: "MAIL", reply: "421 4.7.28 unusual rate of mail from your address", want: mail.ErrRate},
+		{command: "MAIL", reply: "450 4.7.1 Error: too much mail from 192.0.2.1", want: mail.ErrRate},
+		{command: "RCPT", reply: "451 4.7.1 too many messages, slow down", want: mail.ErrRate},
+		{command: "RCPT", reply: "452 4.5.3 your daily sending quota is exceeded", want: mail.ErrQuota},
+		{command: "RCPT", reply: "452 4.2.2 the mailbox is over its daily quota"},
+		{command: "RCPT", reply: "451 4.3.0 corporate policy server is down"},
+		{command: "RCPT", reply: "450 4.7.1 <news@daily.example>: recipient address rejected: try again later"},
 	} {
 		srv := start(t, boottest.SMTPOptions{Replies: map[string]string{tt.command: tt.reply, "HELO": tt.reply}})
 		_, err := send(t, srv, message())
@@ -223,11 +223,11 @@ func TestAnAddressOfAnyScriptReachesItsServer(t *testing.T) {
 		to, reply    string
 		rcpt, header string // the last is Reply-To; without rcpt it fails for good
 	}{
-		"a domain of another script":                       {nil, "ann@bücher.example", "eve@例子.example", domain, reply},
-		"the same with SMTPUTF8":                           {[]string{"SMTPUTF8"}, "ann@bücher.example", "eve@例子.example", domain, reply},
-		"letters before the @ at a server that takes them": {[]string{"SMTPUTF8"}, "jörg@bücher.example", "", "jörg@xn--bcher-kva.example", ""},
-		"letters before the @ at a server that does not":   {nil, "jörg@bücher.example", "", "", ""},
-		"a reply address that the server cannot take":      {nil, domain, "jörg@example.com", domain, ""},
+		"a domain of another script":                       {to: "ann@bücher.example", reply: "eve@例子.example", rcpt: domain, header: reply},
+		"the same with SMTPUTF8":                           {offer: []string{"SMTPUTF8"}, to: "ann@bücher.example", reply: "eve@例子.example", rcpt: domain, header: reply},
+		"letters before the @ at a server that takes them": {offer: []string{"SMTPUTF8"}, to: "jörg@bücher.example", rcpt: "jörg@xn--bcher-kva.example"},
+		"letters before the @ at a server that does not":   {to: "jörg@bücher.example"},
+		"a reply address that the server cannot take":      {to: domain, reply: "jörg@example.com", rcpt: domain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
