@@ -81,6 +81,6 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(d):
-		return nil
+		return context.Cause(ctx)
 	}
 }

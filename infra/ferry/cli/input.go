@@ -10,10 +10,10 @@ import (
 	"ferry/shared/fault"
 )
 
-// ReadLine reads a password, which is one line.
+// ReadLine reads a password or a name, which is one line.
 func ReadLine(ctx context.Context, in io.Reader) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(Interruptible(ctx, in), 4096)).ReadString('\n')
-	return strings.TrimRight(line, "\r\n"), fault.Wrap(err, "reading the password", io.EOF)
+	return strings.TrimRight(line, "\r\n"), fault.Wrap(err, "reading the answer", io.EOF)
 }
 
 // FileID returns the id of a file that was typed.

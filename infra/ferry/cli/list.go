@@ -117,7 +117,7 @@ func Values[T any](all []T) iter.Seq2[T, error] {
 	}
 }
 
-// Whenever is like when, but for a time that may not be set.
+// Whenever is like When, but for a time that may not be set.
 func Whenever(t time.Time) string {
 	if t.IsZero() {
 		return "never"

@@ -451,8 +451,11 @@ type userRemove struct {
 
 func (c userRemove) Run(ctx context.Context, out cli.Console) error {
 	return c.on(ctx, out, func(p *service.Service, u users.User) (string, error) {
-		if !c.Yes && !confirmed(ctx, out, u.Name) {
-			return "", cli.Usage("nothing was removed; type the name, or use --yes")
+		if !c.Yes {
+			err := confirm(ctx, out, u.Name)
+			if err != nil {
+				return "", err
+			}
 		}
 		// The user is disabled first, so that no file arrives during the removal.
 		err := p.Users().Disable(ctx, u.Name)
@@ -471,13 +474,17 @@ func (c userRemove) Run(ctx context.Context, out cli.Console) error {
 	}, FilePorts()...)
 }
 
-func confirmed(ctx context.Context, out cli.Console, name string) bool {
+// confirm asks for the user's name.
+func confirm(ctx context.Context, out cli.Console, name string) error {
 	out.Tell("This removes %s and all of the user's files for good. Type the name to continue: ", name)
 	line, err := cli.ReadLine(ctx, out.In)
 	if !cli.IsTerminal(out.In) || err != nil {
 		out.Tell("\n") // the answer has not ended the question's line
 	}
-	return strings.TrimSpace(line) == name
+	if err == nil && strings.TrimSpace(line) != name {
+		err = cli.Usage("nothing was removed; type the name, or use --yes")
+	}
+	return err
 }
 
 // AddUser adds a new user or, with withFiles, one whose record is lost or unreadable.

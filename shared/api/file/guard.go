@@ -55,8 +55,11 @@ func (d *download) guard() (done bool, err error) {
 }
 
 // take takes a download of the link for the claim.
-func (d *download) take() (err error) {
-	d.link, err = d.links.Take(d.r.Context(), d.link, d.claim, d.taker)
+func (d *download) take() error {
+	taken, err := d.links.Take(d.r.Context(), d.link, d.claim, d.taker)
+	if err == nil {
+		d.link = taken
+	}
 	return err
 }
 

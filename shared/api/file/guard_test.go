@@ -270,9 +270,12 @@ func TestAboutAndPreviewCountNoDownload(t *testing.T) {
 	wantText(t, s.Send("GET "+link+"&about", "").Want(200), `"sender":"ann"`, `"name":"a.txt"`, `"protected":false`)
 	expect.Equal(t, "the preview", s.Get(link+"&preview"), "0123456789")
 	guarded := s.Upload("file=b.txt&downloads=1", "1", "Ferry-Link-Password", right).LinkURL
-	a := s.Send("GET "+guarded+"&about", "").Want(200)
-	if wantText(t, a, `"left":1`, `"protected":true`); strings.Contains(a.Text, "b.txt") {
-		t.Errorf("it tells %s", a.Text)
+	for _, claim := range []string{"", "&claim"} {
+		a := s.Send("GET "+guarded+"&about"+claim, "").Want(200)
+		wantText(t, a, `"left":1`, `"protected":true`)
+		if strings.Contains(a.Text, "b.txt") {
+			t.Errorf("it tells %s", a.Text)
+		}
 	}
 	s.Send("GET "+guarded+"&preview", "").Want(403)
 	s.Get(link)

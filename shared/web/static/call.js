@@ -77,7 +77,7 @@ function fieldsOf(form) {
  * @param {HTMLFormElement} form @param {string} text @param {string} parameter
  */
 function complain(form, text, parameter) {
-  const names = parameter.split(", ");
+  const names = parameter.split(", ").filter((name) => name !== "");
   const field = fieldsOf(form).find((e) => {
     const also = (e.dataset.parameters ?? "").split(" ");
     return names.some((name) => e.name === name || also.includes(name));
