@@ -18,9 +18,11 @@ func (h *home) ended(s *apitest.Server, by os.Signal, args ...string) result {
 	h.t.Helper()
 	var parts atomic.Int64
 	third, over := make(chan struct{}), make(chan struct{})
-	whole := s.HTTP.Config.Handler
-	defer func() { s.HTTP.Config.Handler = whole }()
-	s.HTTP.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := s.HTTP.Config.Handler.(*apitest.Handler)
+	var whole *http.HandlerFunc
+	ready := make(chan struct{})
+	whole = handler.Swap(func(w http.ResponseWriter, r *http.Request) {
+		<-ready
 		n := int64(0)
 		if r.Method == http.MethodPut {
 			n = parts.Add(1)
@@ -31,8 +33,10 @@ func (h *home) ended(s *apitest.Server, by os.Signal, args ...string) result {
 		if n >= 3 {
 			<-over
 		}
-		whole.ServeHTTP(w, r)
+		(*whole)(w, r)
 	})
+	close(ready)
+	defer func() { handler.Swap(*whole) }()
 	cmd := h.command("", args...)
 	return outcome(cmd, func() error {
 		must(h.t, cmd.Start())

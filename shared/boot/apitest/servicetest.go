@@ -82,6 +82,17 @@ func New(t testing.TB, options ...Option) *Server {
 	return Open(t, t.TempDir(), options...)
 }
 
+// Handler passes requests to another handler, which a test may replace while clients are connected.
+type Handler struct {
+	now atomic.Pointer[http.HandlerFunc]
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*h.now.Load())(w, r) }
+
+// Swap replaces the handler that answers, and returns the previous one.
+func (h *Handler) Swap(f http.HandlerFunc) (before *http.HandlerFunc) { return h.now.Swap(&f) }
+
 // Open starts a service on the data of a folder.
 func Open(t testing.TB, dir string, options ...Option) *Server {
 	t.Helper()
@@ -105,7 +116,9 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	data.Ports.Parts = countedParts{data.Disk, calls}
 	s, err := local.NewService(data.Ports, settings, so)
 	check(t, "making the service", err)
-	unstarted.Config.Handler = s.Handler()
+	handler := &Handler{}
+	handler.Swap(http.HandlerFunc(s.Handler().ServeHTTP))
+	unstarted.Config.Handler = handler
 	unstarted.Start()
 	end := sync.OnceFunc(func() {
 		unstarted.Close()
