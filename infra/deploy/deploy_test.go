@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ferry/shared/web/browsertest"
 )
 
 const password = "a long password"
@@ -245,6 +247,7 @@ func based(t *testing.T, docker func(...string) string, image string) string {
 func TestTheImageServes(t *testing.T) {
 	t.Parallel()
 	docker, text, root := docker(t), read(t, "Dockerfile"), t.TempDir()
+	browsertest.Alone(t)
 	from := regexp.MustCompile(`(?m)^FROM (\S+) AS base$`).FindStringSubmatch(text)[1]
 	file := write(t, root+"/Dockerfile", strings.Replace(text, from, based(t, docker, from), 1))
 	check(t, os.MkdirAll(root+"/bin/release", 0o755))
