@@ -179,6 +179,7 @@ func TestTheBoundOfALinkCostsNoCall(t *testing.T) {
 	calls := map[int64]map[string]int{}
 	for _, bound := range []int64{0, 1 << 40} {
 		s := begin(t, givingAtMost(bound))
+		s.CountAtOnce()
 		link := s.share("a", "0123456789")
 		s.Calls.Reset()
 		s.Get(link)
