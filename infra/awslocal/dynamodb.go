@@ -25,12 +25,33 @@ func dynamoDB() standIn {
 					return err
 				}
 			}
-			return tool(ctx, dir, "mvn", "-B", "-q", "dependency:copy-dependencies", "-DoutputDirectory=lib")
+			return tool(
+				ctx,
+				dir,
+				"mvn",
+				"-B",
+				"-q",
+				"dependency:copy-dependencies",
+				"-DoutputDirectory=lib",
+			)
 		},
 		func(ctx context.Context, dir, _ string, port int) *exec.Cmd {
 			lib := filepath.Join(dir, "lib")
-			return exec.CommandContext(ctx, "java", "-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"),
-				filepath.Join(dir, "Loopback.java"), "-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
+			return exec.CommandContext(
+				ctx,
+				"java",
+				"-Djava.library.path="+lib,
+				"-cp",
+				filepath.Join(
+					lib,
+					"*",
+				),
+				filepath.Join(dir, "Loopback.java"),
+				"-inMemory",
+				"-disableTelemetry",
+				"-port",
+				strconv.Itoa(port),
+			)
 		},
 	}
 }

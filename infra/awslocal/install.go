@@ -23,7 +23,9 @@ func install(ctx context.Context, all []standIn) ([]string, error) {
 	var installs sync.WaitGroup
 	for i, s := range all {
 		installs.Go(func() {
-			dirs[i], errs[i] = once(cache, s.name, s.inputs, func(dir string) error { return s.install(ctx, dir) })
+			dirs[i], errs[i] = once(cache, s.name, s.inputs, func(dir string) error {
+				return s.install(ctx, dir)
+			})
 		})
 	}
 	installs.Wait()

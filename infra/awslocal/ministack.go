@@ -33,13 +33,30 @@ func ministack() standIn {
 			if err := tool(ctx, dir, "python3", "-m", "venv", dir); err != nil {
 				return err
 			}
-			return tool(ctx, dir, pythonOf(dir), "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "-r", requirements)
+			return tool(
+				ctx,
+				dir,
+				pythonOf(dir),
+				"-m",
+				"pip",
+				"install",
+				"-q",
+				"--no-compile",
+				"--no-deps",
+				"-r",
+				requirements,
+			)
 		},
 		func(ctx context.Context, dir, data string, port int) *exec.Cmd {
 			cmd := exec.CommandContext(ctx, pythonOf(dir), "-c", ministackProgram)
 			cmd.Env = append(os.Environ(), "LAMBDA_EXECUTOR=local",
-				"TMPDIR="+filepath.Join(data, "programs"), "BIND_HOST=127.0.0.1", "MINISTACK_HOST=127.0.0.1",
-				fmt.Sprintf("GATEWAY_PORT=%d", port), fmt.Sprintf("AWS_ENDPOINT_URL=http://127.0.0.1:%d", port), "AUTH=true",
+				"TMPDIR="+filepath.Join(
+					data,
+					"programs",
+				), "BIND_HOST=127.0.0.1", "MINISTACK_HOST=127.0.0.1",
+				fmt.Sprintf("GATEWAY_PORT=%d",
+					port), fmt.Sprintf("AWS_ENDPOINT_URL=http://127.0.0.1:%d",
+					port), "AUTH=true",
 				"AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY="+secretKey, "AWS_EC2_METADATA_DISABLED=true")
 			return cmd
 		},

@@ -28,7 +28,10 @@ type standIn struct {
 }
 
 // start runs a server until stop is called, and returns when it answers.
-func (s standIn) start(ctx context.Context, dir, data string) (url string, stop func(), err error) {
+func (s standIn) start(
+	ctx context.Context,
+	dir, data string,
+) (url string, stop func(), err error) {
 	port, err := freePort()
 	if err != nil {
 		return "", nil, err
@@ -43,7 +46,9 @@ func (s standIn) start(ctx context.Context, dir, data string) (url string, stop 
 	cmd := s.command(life, dir, data, port)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = childAttr()
-	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, stopTimeout
+	cmd.Cancel, cmd.WaitDelay = func() error {
+		return cmd.Process.Signal(syscall.SIGTERM)
+	}, stopTimeout
 	if err := cmd.Start(); err != nil {
 		end()
 		return "", nil, fmt.Errorf("starting %s: %w", s.name, err)

@@ -31,7 +31,9 @@ func versitygw() (standIn, error) {
 	module := filepath.Join(strings.TrimSpace(string(root)), "infra", "awslocal", "versitygw")
 	sums, unread := os.ReadFile(filepath.Join(module, "go.sum"))
 	program, unreadable := os.ReadFile(filepath.Join(module, "main.go"))
-	return standIn{"versitygw", [][]byte{sums, program, []byte(runtime.Version()), []byte(runtime.GOARCH)},
+	return standIn{
+		"versitygw",
+		[][]byte{sums, program, []byte(runtime.Version()), []byte(runtime.GOARCH)},
 		func(ctx context.Context, dir string) error {
 			return tool(ctx, module, "go", "build", "-trimpath", "-ldflags=-s -w",
 				"-o", filepath.Join(dir, "versitygw"), ".")
@@ -39,7 +41,11 @@ func versitygw() (standIn, error) {
 		func(ctx context.Context, dir, data string, port int) *exec.Cmd {
 			cmd := exec.CommandContext(ctx, filepath.Join(dir, "versitygw"),
 				fmt.Sprintf("127.0.0.1:%d", port), region, fmt.Sprint(copyThreshold), data)
-			cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
+			cmd.Env = append(
+				os.Environ(),
+				"ROOT_ACCESS_KEY_ID="+accessKey,
+				"ROOT_SECRET_ACCESS_KEY="+secretKey,
+			)
 			return cmd
 		},
 	}, errors.Join(err, unread, unreadable)

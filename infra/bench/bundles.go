@@ -17,10 +17,42 @@ const small = 1000
 func (b *bench) bundles() []measurement {
 	large := func(text string) string { return fmt.Sprintf(text, b.large>>20) }
 	return []measurement{
-		{"bundles", "ferry up of 1,000 files of 4 KiB, against --each, 16 at once", "1/s", ">= 10", b.rounds, 0, b.smallBundle},
-		{"bundles", large("ferry up of a bundle of %d MiB, against one file"), "MB/s", ">= 0.80", b.rounds, 0, b.largeBundle},
-		{"bundles", large("ferry get that unpacks %d MiB, against its upload"), "MB/s", ">= 0.70", b.rounds, 0, b.unpack},
-		{"visitors", "first page of a bundle of 10,000 entries, 20 at once after a start, against 400 MiB", "s", "<= 1.60", b.rounds, 0, b.visitors},
+		{
+			"bundles",
+			"ferry up of 1,000 files of 4 KiB, against --each, 16 at once",
+			"1/s",
+			">= 10",
+			b.rounds,
+			0,
+			b.smallBundle,
+		},
+		{
+			"bundles",
+			large("ferry up of a bundle of %d MiB, against one file"),
+			"MB/s",
+			">= 0.80",
+			b.rounds,
+			0,
+			b.largeBundle,
+		},
+		{
+			"bundles",
+			large("ferry get that unpacks %d MiB, against its upload"),
+			"MB/s",
+			">= 0.70",
+			b.rounds,
+			0,
+			b.unpack,
+		},
+		{
+			"visitors",
+			"first page of a bundle of 10,000 entries, 20 at once after a start, against 400 MiB",
+			"s",
+			"<= 1.60",
+			b.rounds,
+			0,
+			b.visitors,
+		},
 	}
 }
 
@@ -45,14 +77,20 @@ func (s *subject) enter(b *bench) {
 // ferry returns a command of the client, which keeps its login with the server's data.
 func (s *subject) ferry(b *bench, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(b.ctx, s.tool, args...)
-	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_CACHE_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir)
+	cmd.Env = append(
+		os.Environ(),
+		"HOME="+s.dir,
+		"XDG_CACHE_HOME="+s.dir,
+		"XDG_CONFIG_HOME="+s.dir,
+	)
 	return cmd
 }
 
 // timed runs a command of the client, and notes its memory.
 func (s *subject) timed(amount float64, cmd *exec.Cmd) float64 {
 	speed := timed(amount, cmd)
-	s.note = fmt.Sprintf(", client %d MiB", cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+	s.note = fmt.Sprintf(", client %d MiB",
+		cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
 	return speed
 }
 
@@ -73,7 +111,9 @@ func (b *bench) smallBundle(s *subject) {
 	}
 	args := []string{"up", tree}
 	if b.as(s, "each file") {
-		args = append([]string{"up", "--each", "--connections", "16"}, must(filepath.Glob(tree+"/*"))...)
+		args = append([]string{
+			"up", "--each", "--connections", "16",
+		}, must(filepath.Glob(tree+"/*"))...)
 	}
 	s.op = func() float64 { return s.timed(small, s.ferry(b, args...)) }
 }
@@ -122,7 +162,10 @@ func (b *bench) visitors(s *subject) {
 	const entries, visitors = 10_000, 20
 	var env []string
 	if s.name == control {
-		s.name, s.tool, env = "400 MiB", filepath.Join(b.dir, "ferry"), []string{"GOMEMLIMIT=400MiB"}
+		s.name, s.tool, env = "400 MiB", filepath.Join(
+			b.dir,
+			"ferry",
+		), []string{"GOMEMLIMIT=400MiB"}
 	}
 	b.serve(s, "off", env...)
 	s.login()

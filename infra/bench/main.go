@@ -31,8 +31,16 @@ func main() {
 		return
 	}
 	b := &bench{rounds: 5, large: 1 << 30, requests: 3000, area: 100_000}
-	quick := flag.Bool("quick", false, "smaller files and fewer rounds: shows that it works, but measures little")
-	only := flag.String("only", "", "measure only these: large, small, list, nosync, sessions, notices, bundles, visitors, pages, start")
+	quick := flag.Bool(
+		"quick",
+		false,
+		"smaller files and fewer rounds: shows that it works, but measures little",
+	)
+	only := flag.String(
+		"only",
+		"",
+		"measure only these: large, small, list, nosync, sessions, notices, bundles, visitors, pages, start",
+	)
 	old := flag.String("old", "", "another ferry binary to measure in the same rounds")
 	flag.Parse()
 	if *quick {
@@ -103,7 +111,9 @@ func (b *bench) all(only, old string) (err error) {
 	b.dir = must(os.MkdirTemp(os.Getenv("FERRY_BENCH_DIR"), "ferry-bench-"))
 	defer os.RemoveAll(b.dir)
 	defer b.end()
-	wanted := func(name string) bool { return only == "" || slices.Contains(strings.Split(only, ","), name) }
+	wanted := func(name string) bool {
+		return only == "" || slices.Contains(strings.Split(only, ","), name)
+	}
 	tools := map[string]string{"ferry": filepath.Join(b.dir, "ferry"), "old": old}
 	check(emulated.Build(b.ctx, ".", tools["ferry"], "./infra/ferry"))
 	all := append(b.measurements(), b.bundles()...)
@@ -120,7 +130,8 @@ func (b *bench) all(only, old string) (err error) {
 		fmt.Fprintf(os.Stderr, "measuring %s ...\n", m.what)
 		var subjects []*subject
 		for _, name := range []string{control, "ferry", "old"} {
-			if name == control && m.rounds > 0 || tools[name] != "" && (name == "ferry" || m.name != "start") {
+			if name == control && m.rounds > 0 ||
+				tools[name] != "" && (name == "ferry" || m.name != "start") {
 				subjects = append(subjects, &subject{name: name, tool: tools[name]})
 				m.start(subjects[len(subjects)-1])
 			}
@@ -128,7 +139,11 @@ func (b *bench) all(only, old string) (err error) {
 		m.run(subjects)
 		m.print(w, subjects)
 		if ratio := median(subjects[len(subjects)-1].ratios); m.name == "start" && ratio > 2.5 {
-			err = errors.Join(err, fmt.Errorf("%s takes %.2f times as long as that of an empty function", m.what, ratio))
+			err = errors.Join(
+				err,
+				fmt.Errorf("%s takes %.2f times as long as that of an empty function",
+					m.what, ratio),
+			)
 		}
 		b.end()
 	}
@@ -153,7 +168,15 @@ func (m measurement) run(subjects []*subject) {
 
 func (m measurement) print(w *tabwriter.Writer, subjects []*subject) {
 	for i, s := range subjects {
-		row := []string{m.what, s.name, fmt.Sprintf("%.1f %s", median(s.values), m.unit), "", "", "", s.note}
+		row := []string{
+			m.what,
+			s.name,
+			fmt.Sprintf("%.1f %s", median(s.values), m.unit),
+			"",
+			"",
+			"",
+			s.note,
+		}
 		if i > 0 {
 			row[3] = fmt.Sprintf("%.2f", median(s.ratios))
 		}

@@ -22,16 +22,58 @@ import (
 func (b *bench) measurements() []measurement {
 	large := func(text string) string { return fmt.Sprintf(text, b.large>>20) }
 	return []measurement{
-		{"large", large("upload of %d MiB, curl -F"), "MB/s", ">= 0.80", b.rounds, 0, b.on("on", b.upload)},
-		{"large", large("download of %d MiB, curl"), "MB/s", ">= 0.95", b.rounds, 0, b.on("on", b.download)},
-		{"large", large("download of %d MiB that was just stored, curl"), "MB/s", ">= 0.95", b.rounds, 0, b.on("on", b.downloadNew)},
-		{"small", "uploads of 4 KiB, 16 at once", "1/s", ">= 0.50", b.rounds, b.requests, b.on("on", b.post)},
-		{"small", "downloads of 4 KiB, 16 at once", "1/s", ">= 0.60", b.rounds, b.requests, b.on("on", b.get)},
-		{"list", fmt.Sprintf("page of 100 from %d files", b.area), "µs", "<= 1.20", 2 * b.rounds, 300, b.list},
-		{"nosync", large("upload of %d MiB, curl -F, no fsync"), "MB/s", "", b.rounds, 0, b.on("off", b.upload)},
-		{"nosync", "uploads of 4 KiB, no fsync", "1/s", "", b.rounds, b.requests, b.on("off", b.post)},
+		{
+			"large", large("upload of %d MiB, curl -F"), "MB/s", ">= 0.80", b.rounds, 0,
+			b.on("on", b.upload),
+		},
+		{
+			"large", large("download of %d MiB, curl"), "MB/s", ">= 0.95", b.rounds, 0,
+			b.on("on", b.download),
+		},
+		{
+			"large",
+			large("download of %d MiB that was just stored, curl"),
+			"MB/s",
+			">= 0.95",
+			b.rounds,
+			0,
+			b.on("on", b.downloadNew),
+		},
+		{
+			"small", "uploads of 4 KiB, 16 at once", "1/s", ">= 0.50", b.rounds, b.requests,
+			b.on("on", b.post),
+		},
+		{
+			"small", "downloads of 4 KiB, 16 at once", "1/s", ">= 0.60", b.rounds, b.requests,
+			b.on("on", b.get),
+		},
+		{
+			"list",
+			fmt.Sprintf("page of 100 from %d files", b.area),
+			"µs",
+			"<= 1.20",
+			2 * b.rounds,
+			300,
+			b.list,
+		},
+		{
+			"nosync",
+			large("upload of %d MiB, curl -F, no fsync"),
+			"MB/s",
+			"",
+			b.rounds,
+			0,
+			b.on("off", b.upload),
+		},
+		{
+			"nosync", "uploads of 4 KiB, no fsync", "1/s", "", b.rounds, b.requests,
+			b.on("off", b.post),
+		},
 		{"nosync", "memory of an idle server", "MB", "", 0, 0, b.idle},
-		{"sessions", large("ferry up of 4 x %d MiB"), "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0, b.sessions},
+		{
+			"sessions", large("ferry up of 4 x %d MiB"), "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0,
+			b.sessions,
+		},
 		{"notices", "notices by mail, 4 at once", "1/s", ">= 0.25", b.rounds, 0, b.notices},
 	}
 }
@@ -122,7 +164,9 @@ func (b *bench) list(s *subject) {
 	b.serve(s, "off")
 	s.login()
 	s.files(forms, 20, "")
-	s.op = func() float64 { return 1e6 / s.load(300, 1, "GET", s.url+"/download/list?limit=100", nil, "") }
+	s.op = func() float64 {
+		return 1e6 / s.load(300, 1, "GET", s.url+"/download/list?limit=100", nil, "")
+	}
 }
 
 // idle measures the memory of a server that has just started.
@@ -141,7 +185,14 @@ func (b *bench) sessions(s *subject) {
 	if s.name == control {
 		s.op = func() float64 {
 			defer os.Remove(path + ".copy")
-			cmd := exec.CommandContext(b.ctx, "sh", "-c", `cp "$1" "$1.copy" && sync "$1.copy"`, "sh", path)
+			cmd := exec.CommandContext(
+				b.ctx,
+				"sh",
+				"-c",
+				`cp "$1" "$1.copy" && sync "$1.copy"`,
+				"sh",
+				path,
+			)
 			return timed(megabytes(size), cmd)
 		}
 		return
@@ -181,8 +232,16 @@ func parallel(times, atOnce int, do func() error) float64 {
 }
 
 // load sends requests, several at once, and returns how many succeeded per second.
-func (p *process) load(requests, atOnce int, method, url string, body []byte, kind string) float64 {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce, DisableCompression: true}}
+func (p *process) load(
+	requests, atOnce int,
+	method, url string,
+	body []byte,
+	kind string,
+) float64 {
+	client := &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: atOnce,
+		DisableCompression:  true,
+	}}
 	defer client.CloseIdleConnections()
 	return parallel(requests, atOnce, func() error {
 		_, err := p.send(client, method, url, body, kind)
@@ -190,7 +249,12 @@ func (p *process) load(requests, atOnce int, method, url string, body []byte, ki
 	})
 }
 
-func (p *process) send(client *http.Client, method, url string, body []byte, kind string) ([]byte, error) {
+func (p *process) send(
+	client *http.Client,
+	method, url string,
+	body []byte,
+	kind string,
+) ([]byte, error) {
 	r := must(http.NewRequest(method, url, bytes.NewReader(body)))
 	r.Header.Set("Content-Type", kind)
 	r.Header.Set("Authorization", p.authorization)
@@ -202,14 +266,21 @@ func (p *process) send(client *http.Client, method, url string, body []byte, kin
 	answer, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode >= 300 {
 		path, _, _ := strings.Cut(url, "?")
-		err = fmt.Errorf("%s %s: %s (%s)", method, path, resp.Status, resp.Header.Get("Ferry-Error"))
+		err = fmt.Errorf("%s %s: %s (%s)",
+			method, path, resp.Status, resp.Header.Get("Ferry-Error"))
 	}
 	return answer, err
 }
 
 // ask sends one request and reads the answer.
 func (p *process) ask(method, path, body string, into any) {
-	answer := must(p.send(http.DefaultClient, method, p.url+path, []byte(body), "application/json"))
+	answer := must(p.send(
+		http.DefaultClient,
+		method,
+		p.url+path,
+		[]byte(body),
+		"application/json",
+	))
 	check(json.Unmarshal(answer, into))
 }
 
@@ -231,14 +302,22 @@ func (b *bench) functions() (all []measurement) {
 	check(emulated.Build(b.ctx, ".", here, "./functions/..."))
 	for _, main := range must(filepath.Glob("functions/*/main.go")) {
 		name := filepath.Base(filepath.Dir(main))
-		all = append(all, measurement{"start", "start of " + name, "ms", "<= 2.50", 8 * b.rounds, 0, func(s *subject) {
-			program := map[bool]string{true: "empty", false: name}[s.name == control]
-			s.op = func() float64 {
-				took, memory := b.startOnce(here + program)
-				s.note = fmt.Sprintf("%d MiB", memory>>20)
-				return took
-			}
-		}})
+		all = append(all, measurement{
+			"start",
+			"start of " + name,
+			"ms",
+			"<= 2.50",
+			8 * b.rounds,
+			0,
+			func(s *subject) {
+				program := map[bool]string{true: "empty", false: name}[s.name == control]
+				s.op = func() float64 {
+					took, memory := b.startOnce(here + program)
+					s.note = fmt.Sprintf("%d MiB", memory>>20)
+					return took
+				}
+			},
+		})
 	}
 	return all
 }

@@ -18,9 +18,19 @@ func (b *bench) notices(s *subject) {
 	sink := must(boottest.NewSMTP(b.ctx, boottest.SMTPOptions{}))
 	if s.name == control {
 		log := must(os.Create(filepath.Join(b.dir, "sent")))
-		text := []byte("Subject: a file\r\n\r\n" + strings.Repeat("a line of the message\r\n", 150))
+		text := []byte("Subject: a file\r\n\r\n" + strings.Repeat(
+			"a line of the message\r\n",
+			150,
+		))
 		mail := func() error {
-			if err := smtp.SendMail(sink.Address, nil, "ferry@example.org", []string{"ann@example.com"}, text); err != nil {
+			err := smtp.SendMail(
+				sink.Address,
+				nil,
+				"ferry@example.org",
+				[]string{"ann@example.com"},
+				text,
+			)
+			if err != nil {
 				return err
 			}
 			if _, err := log.WriteString("sent\n"); err != nil {

@@ -38,11 +38,22 @@ func (b *bench) pages() (all []measurement) {
 		at           func(*subject) string
 	}{
 		{"send", "#start .primary", true, path("send")},
-		{"a file", "main a.primary", false, func(s *subject) string { s.files(1, 1, ""); return s.link() }},
-		{"a bundle", "main a.primary", false, func(s *subject) string { return s.bundle(50, "file %02d.bin") }},
-		{"files", "main .head a.button", true, func(s *subject) string { s.files(5, 10, ""); return path("files")(s) }},
+		{"a file", "main a.primary", false, func(s *subject) string {
+			s.files(1, 1, "")
+			return s.link()
+		}},
+		{"a bundle", "main a.primary", false, func(s *subject) string {
+			return s.bundle(50, "file %02d.bin")
+		}},
+		{"files", "main .head a.button", true, func(s *subject) string {
+			s.files(5, 10, "")
+			return path("files")(s)
+		}},
 		{"account", "main form[action=logout] button", true, path("account")},
-		{"requests", "main a.primary", true, func(s *subject) string { s.guestPage(); return path("requests")(s) }},
+		{"requests", "main a.primary", true, func(s *subject) string {
+			s.guestPage()
+			return path("requests")(s)
+		}},
 		{"login", "main button.primary", false, path("login")},
 		{"a guest", "#start .primary", false, (*subject).guestPage},
 	}
@@ -50,19 +61,39 @@ func (b *bench) pages() (all []measurement) {
 		some = some[:2]
 	}
 	for _, p := range some {
-		all = append(all, measurement{"pages", "page of " + p.name + " on slow 3G: working button", "s", "", 0, 0,
+		all = append(all, measurement{
+			"pages",
+			"page of " + p.name + " on slow 3G: working button",
+			"s",
+			"",
+			0,
+			0,
 			func(s *subject) {
 				server := b.servePages(s)
 				at := p.at(server)
 				s.op = func() float64 { return b.visit(s, server, at, p.button, p.user) }
-			}})
+			},
+		})
 	}
 	size := min(2_000_000_000, 2*b.large)
 	what := fmt.Sprintf("tab that sends %d MB as ", size/1e6)
 	rate := fmt.Sprintf("sending %d MiB by a page over 1 Gbit/s, against ferry up", b.large>>20)
 	return append(all,
-		measurement{"pages", what + "one file: its memory at most", "MiB", "", 0, 0, b.sendingTab(size, 1)},
-		measurement{"pages", what + "a bundle of 20: its memory at most", "MiB", "", 0, 0, b.sendingTab(size, 20)},
+		measurement{
+			"pages", what + "one file: its memory at most", "MiB", "", 0, 0, b.sendingTab(
+				size,
+				1,
+			),
+		},
+		measurement{
+			"pages",
+			what + "a bundle of 20: its memory at most",
+			"MiB",
+			"",
+			0,
+			0,
+			b.sendingTab(size, 20),
+		},
 		measurement{"pages", rate, "MB/s", ">= 0.70", (b.rounds + 1) / 2, 0, b.overALine},
 	)
 }
@@ -70,9 +101,11 @@ func (b *bench) pages() (all []measurement) {
 // tab opens a window that has visited nothing, with a login if user is set.
 func (b *bench) tab(s *subject, user bool) *browsertest.Tab {
 	host := browsertest.Host{
-		Dir:    b.dir,
-		Report: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
-		Fail:   func(format string, args ...any) { check(fmt.Errorf(format, args...)) },
+		Dir: b.dir,
+		Report: func(format string, args ...any) {
+			fmt.Fprintf(os.Stderr, format+"\n", args...)
+		},
+		Fail: func(format string, args ...any) { check(fmt.Errorf(format, args...)) },
 	}
 	tab := browsertest.OpenFor(host, s.root(), browsertest.Phone())
 	if user {
@@ -147,8 +180,12 @@ func (b *bench) visit(s, server *subject, at, button string, user bool) float64 
 	if !found.Works {
 		check(fmt.Errorf("%s has no button that works", tab.Address()))
 	}
-	s.note = fmt.Sprintf("first paint %.1f s, %.1f kB in %d answers", found.Paint/1e3, float64(received.Load())/1e3,
-		answers.Load())
+	s.note = fmt.Sprintf(
+		"first paint %.1f s, %.1f kB in %d answers",
+		found.Paint/1e3,
+		float64(received.Load())/1e3,
+		answers.Load(),
+	)
 	return max(found.Paint, found.Ready) / 1e3
 }
 
@@ -197,8 +234,13 @@ func (b *bench) sendingTab(size int64, files int) func(*subject) {
 					at90 = now
 				}
 			}, paths...)
-			s.note = fmt.Sprintf("at 10 %% %d MiB, at 90 %% %d MiB, the browser's own process at most %d MiB, %.0f MB/s",
-				at10>>20, at90>>20, browser>>20, float64(size)/1e6/took)
+			s.note = fmt.Sprintf(
+				"at 10 %% %d MiB, at 90 %% %d MiB, the browser's own process at most %d MiB, %.0f MB/s",
+				at10>>20,
+				at90>>20,
+				browser>>20,
+				float64(size)/1e6/took,
+			)
 			return float64(most >> 20)
 		}
 	}

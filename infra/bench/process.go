@@ -73,11 +73,27 @@ func (b *bench) serve(s *subject, sync string, env ...string) {
 	s.Cmd = exec.CommandContext(b.ctx, must(os.Executable()), control, addr, s.dir, sync)
 	if s.name != control {
 		s.url += "/v1"
-		add := exec.CommandContext(b.ctx, s.tool, "user", "add", user, "--active", "--password-stdin", "--data", s.dir)
+		add := exec.CommandContext(
+			b.ctx,
+			s.tool,
+			"user",
+			"add",
+			user,
+			"--active",
+			"--password-stdin",
+			"--data",
+			s.dir,
+		)
 		add.Stdin = strings.NewReader(password + "\n")
 		check(add.Run())
 		s.Cmd = exec.CommandContext(b.ctx, s.tool, "serve")
-		env = append(env, "FERRY_DATA="+s.dir, "FERRY_ADDR="+addr, "FERRY_FSYNC="+sync, "FERRY_LOG=off")
+		env = append(
+			env,
+			"FERRY_DATA="+s.dir,
+			"FERRY_ADDR="+addr,
+			"FERRY_FSYNC="+sync,
+			"FERRY_LOG=off",
+		)
 		s.Env = append(os.Environ(), env...)
 	}
 	b.started = append(b.started, s.process)
@@ -111,7 +127,8 @@ func (p *process) start(addr string) {
 // login logs in. The control needs no login.
 func (s *subject) login() {
 	if s.name != control {
-		s.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+		s.authorization = "Basic " +
+			base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 		var login struct{ Bearer string }
 		s.ask("POST", "/auth/login", "", &login)
 		s.authorization = "Bearer " + login.Bearer
@@ -156,11 +173,23 @@ func (b *bench) startOnce(path string) (took float64, used int64) {
 	defer api.Close()
 	cmd := exec.CommandContext(b.ctx, path)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + api.Addr().String(), "AWS_REGION=eu-south-1", "FERRY_MOVER=sweep",
-		"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_SESSION_TOKEN=session", "FERRY_TABLE=table",
-		"FERRY_FILES_BUCKET=files", "FERRY_BACKUP_BUCKET=backup", "FERRY_KEY_PARAMETER=/link-key", "FERRY_MAIL_EVENTS=mail",
-		"FERRY_NOTICES_TOPIC=arn:aws:sns:eu-south-1:1:notices", "FERRY_EVENTS_TOPIC=arn:aws:sns:eu-south-1:1:events",
-		"FERRY_QUEUE=https://sqs.eu-south-1.amazonaws.com/1/mail", "FERRY_MAIL_FROM=a@example.com"}
+	cmd.Env = []string{
+		"AWS_LAMBDA_RUNTIME_API=" + api.Addr().String(),
+		"AWS_REGION=eu-south-1",
+		"FERRY_MOVER=sweep",
+		"AWS_ACCESS_KEY_ID=id",
+		"AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_SESSION_TOKEN=session",
+		"FERRY_TABLE=table",
+		"FERRY_FILES_BUCKET=files",
+		"FERRY_BACKUP_BUCKET=backup",
+		"FERRY_KEY_PARAMETER=/link-key",
+		"FERRY_MAIL_EVENTS=mail",
+		"FERRY_NOTICES_TOPIC=arn:aws:sns:eu-south-1:1:notices",
+		"FERRY_EVENTS_TOPIC=arn:aws:sns:eu-south-1:1:events",
+		"FERRY_QUEUE=https://sqs.eu-south-1.amazonaws.com/1/mail",
+		"FERRY_MAIL_FROM=a@example.com",
+	}
 	began := time.Now()
 	check(api.SetDeadline(began.Add(10 * time.Second)))
 	check(cmd.Start())

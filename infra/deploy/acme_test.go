@@ -25,7 +25,10 @@ func pair(t *testing.T) (cert, key string) {
 	secret, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
 	check(t, err)
 	dir := t.TempDir()
-	return write(t, dir+"/cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}))),
+	return write(t, dir+"/cert.pem", string(pem.EncodeToMemory(&pem.Block{
+			Type:  "CERTIFICATE",
+			Bytes: own.Certificate[0],
+		}))),
 		write(t, dir+"/key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 }
 
@@ -42,7 +45,17 @@ func TestServeGetsItsCertificateByACME(t *testing.T) {
 	t.Parallel()
 	dir, addr, directory, management := t.TempDir(), freeAddr(t), freeAddr(t), freeAddr(t)
 	const pebbles = "github.com/letsencrypt/pebble/v2/cmd/"
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", "pebble", "-o", dir+"/", pebbles+"pebble", pebbles+"pebble-challtestsrv")
+	build := exec.CommandContext(
+		t.Context(),
+		"go",
+		"build",
+		"-C",
+		"pebble",
+		"-o",
+		dir+"/",
+		pebbles+"pebble",
+		pebbles+"pebble-challtestsrv",
+	)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as ferry
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the ACME server: %v\n%s", err, out)
@@ -55,12 +68,32 @@ func TestServeGetsItsCertificateByACME(t *testing.T) {
 	}})
 	check(t, err)
 	names := freeAddr(t) // of a server that answers all questions for an IPv4 address with 127.0.0.1
-	start(t, nil, dir+"/pebble-challtestsrv", "-dnsserver="+names, "-management="+freeAddr(t), "-defaultIPv6=", "-http01=", "-https01=", "-tlsalpn01=", "-doh=")
+	start(
+		t,
+		nil,
+		dir+"/pebble-challtestsrv",
+		"-dnsserver="+names,
+		"-management="+freeAddr(t),
+		"-defaultIPv6=",
+		"-http01=",
+		"-https01=",
+		"-tlsalpn01=",
+		"-doh=",
+	)
 	until(t, "the start of the name server", func() bool {
 		conn, err := net.Dial("tcp", names)
 		return err == nil && conn.Close() == nil
 	})
-	pebble := start(t, []string{"PEBBLE_VA_NOSLEEP=1"}, dir+"/pebble", "-strict", "-config", write(t, dir+"/config.json", string(config)), "-dnsserver", names)
+	pebble := start(
+		t,
+		[]string{"PEBBLE_VA_NOSLEEP=1"},
+		dir+"/pebble",
+		"-strict",
+		"-config",
+		write(t, dir+"/config.json", string(config)),
+		"-dnsserver",
+		names,
+	)
 	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool(t, read(t, cert))}}}
 	var root []byte
 	until(t, "the start of pebble", func() bool {
@@ -75,12 +108,15 @@ func TestServeGetsItsCertificateByACME(t *testing.T) {
 
 	data := filepath.Join(dir, "data")
 	env := []string{
-		"FERRY_TLS_DOMAIN=files.example.com", "FERRY_ADDR=" + addr, "FERRY_ACME_URL=https://" + directory + "/dir", "SSL_CERT_FILE=" + cert,
+		"FERRY_TLS_DOMAIN=files.example.com", "FERRY_ADDR=" +
+			addr, "FERRY_ACME_URL=https://" + directory + "/dir", "SSL_CERT_FILE=" + cert,
 		"FERRY_DATA=" + data, "FERRY_METRICS_ADDR=" + freeAddr(t),
 	}
 	certified := func(env ...string) (out string) {
 		out = start(t, env, program(t), "serve")
-		until(t, "a certificate", func() bool { return strings.Contains(read(t, out), "the certificate is ready") }, out, pebble)
+		until(t, "a certificate", func() bool {
+			return strings.Contains(read(t, out), "the certificate is ready")
+		}, out, pebble)
 		return out
 	}
 	out := certified(env...)
@@ -91,13 +127,19 @@ func TestServeGetsItsCertificateByACME(t *testing.T) {
 	check(t, err)
 	resp.Body.Close()
 	issuer := resp.TLS.PeerCertificates[0].Issuer.CommonName
-	if resp.StatusCode != 200 || !strings.Contains(issuer, "Pebble") || resp.Header.Get("Strict-Transport-Security") == "" {
+	if resp.StatusCode != 200 ||
+		!strings.Contains(issuer, "Pebble") ||
+		resp.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("%s, issued by %s, %v", resp.Status, issuer, resp.Header)
 	}
-	if text := read(t, out); !strings.Contains(text, "https://files.example.com:"+port+"/v1") || strings.Contains(text, "password") {
+	if text := read(t, out); !strings.Contains(text, "https://files.example.com:"+port+"/v1") ||
+		strings.Contains(text, "password") {
 		t.Errorf("it says %s", text)
 	}
-	if _, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: pool(t, string(root)), ServerName: "other.example.com"}); err == nil {
+	if _, err := tls.Dial("tcp", addr, &tls.Config{
+		RootCAs:    pool(t, string(root)),
+		ServerName: "other.example.com",
+	}); err == nil {
 		t.Error("another name gets a certificate too")
 	}
 	check(t, run(t, env, "", "health"))

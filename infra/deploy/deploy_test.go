@@ -157,12 +157,23 @@ func TestTheSystemdUnitIsValidAndHardened(t *testing.T) {
 	analyze, text := tool(t, "systemd-analyze"), read(t, "ferry.service")
 	secrets := strings.NewReplacer("#LoadCredential", "LoadCredential", "#Environment", "Environment").Replace(text)
 	for name, text := range map[string]string{"as it is": text, "with secrets": secrets} {
-		unit := write(t, filepath.Join(t.TempDir(), "ferry.service"), replaced(t, text, "/usr/local/bin/ferry", "/bin/true"))
-		if out, err := exec.Command(analyze, "verify", unit).CombinedOutput(); err != nil || strings.Contains(string(out), "ferry.service") {
+		unit := write(
+			t,
+			filepath.Join(t.TempDir(), "ferry.service"),
+			replaced(t, text, "/usr/local/bin/ferry", "/bin/true"),
+		)
+		if out, err := exec.Command(analyze, "verify", unit).CombinedOutput(); err != nil ||
+			strings.Contains(string(out), "ferry.service") {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 		// The scale ends at 10 (unsafe); 20 here is 2.0.
-		if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", unit).CombinedOutput(); err != nil {
+		if out, err := exec.Command(
+			analyze,
+			"security",
+			"--offline=true",
+			"--threshold=20",
+			unit,
+		).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
@@ -217,7 +228,8 @@ func docker(t *testing.T) func(args ...string) string {
 // based returns a base image or, if it cannot be had, a stand-in of its own: the files of it that ferry needs.
 func based(t *testing.T, docker func(...string) string, image string) string {
 	t.Helper()
-	if exec.Command("docker", "image", "inspect", image).Run() == nil || exec.Command("docker", "pull", "-q", image).Run() == nil {
+	if exec.Command("docker", "image", "inspect", image).Run() == nil ||
+		exec.Command("docker", "pull", "-q", image).Run() == nil {
 		return image
 	}
 	var files bytes.Buffer
@@ -253,11 +265,35 @@ func TestTheImageServes(t *testing.T) {
 	check(t, os.MkdirAll(root+"/bin/release", 0o755))
 	check(t, os.Link(program(t), root+"/bin/release/ferry-linux-"+runtime.GOARCH))
 	// Its label makes it another image than that of a test beside this one, which is removed while this one runs.
-	image := docker("build", "-q", "--label", "test="+rand.Text(), "--build-arg", "ARCH="+runtime.GOARCH, "-f", file, root)
+	image := docker(
+		"build",
+		"-q",
+		"--label",
+		"test="+rand.Text(),
+		"--build-arg",
+		"ARCH="+runtime.GOARCH,
+		"-f",
+		file,
+		root,
+	)
 	t.Cleanup(func() { docker("rmi", "-f", image) })
 
-	id := docker("run", "-d", "-p", "127.0.0.1:0:8080", "-v", "/data", "--read-only", "--cap-drop=ALL", "--health-interval=1s",
-		"-e", "FERRY_PUBLIC_URL=https://files.example.com/v1", "-e", "FERRY_TRUST_PROXY=true", image)
+	id := docker(
+		"run",
+		"-d",
+		"-p",
+		"127.0.0.1:0:8080",
+		"-v",
+		"/data",
+		"--read-only",
+		"--cap-drop=ALL",
+		"--health-interval=1s",
+		"-e",
+		"FERRY_PUBLIC_URL=https://files.example.com/v1",
+		"-e",
+		"FERRY_TRUST_PROXY=true",
+		image,
+	)
 	t.Cleanup(func() { docker("rm", "-f", "-v", id) })
 	healthy := func() (base string) {
 		until(t, "health", func() bool { return docker("inspect", "-f", "{{.State.Health.Status}}", id) == "healthy" })
@@ -270,7 +306,9 @@ func TestTheImageServes(t *testing.T) {
 		}
 	}
 	base := healthy()
-	if who := strings.Fields(docker("top", id, "-eo", "pid,uid,gid")); len(who) != 6 || who[4] != "65532" || who[5] != "65532" {
+	if who := strings.Fields(docker("top", id, "-eo", "pid,uid,gid")); len(who) != 6 ||
+		who[4] != "65532" ||
+		who[5] != "65532" {
 		t.Errorf("it runs as %v", who)
 	}
 	docker("exec", "-i", id, "/ferry", "user", "add", "ann", "--active", "--password-stdin")
@@ -288,7 +326,8 @@ func TestFail2banReadsARefusedLogin(t *testing.T) {
 	t.Parallel()
 	addr := freeAddr(t)
 	out := serve(t, t.TempDir(), "FERRY_ADDR="+addr, "FERRY_TRUST_PROXY=true")
-	forged := url.PathEscape("\n" + `{"time":"","level":"WARN","msg":"login refused","address":"192.0.2.1","login":"basic"`)
+	forged := url.PathEscape("\n" +
+		`{"time":"","level":"WARN","msg":"login refused","address":"192.0.2.1","login":"basic"`)
 	for path, authorization := range map[string]string{
 		"/v1/download/list": "Basic YW5uOndyb25n", "/v1/files/1": "Bearer invented", "/v1/" + forged: "Basic YW5uOndyb25n", // ann:wrong
 	} {
@@ -304,7 +343,13 @@ func TestFail2banReadsARefusedLogin(t *testing.T) {
 	log := read(t, out)
 	for _, before := range []string{"", "host ferry[12]: "} { // as in a file, and as in the journal
 		lines := write(t, t.TempDir()+"/log", before+strings.ReplaceAll(strings.TrimSpace(log), "\n", "\n"+before)+"\n")
-		found, err := exec.Command(tool(t, "fail2ban-regex"), "-o", "ip", lines, "fail2ban/filter.conf").CombinedOutput()
+		found, err := exec.Command(
+			tool(t, "fail2ban-regex"),
+			"-o",
+			"ip",
+			lines,
+			"fail2ban/filter.conf",
+		).CombinedOutput()
 		if err != nil || string(found) != "203.0.113.7\n" {
 			t.Errorf("the filter finds %s, %v in\n%s", found, err, log)
 		}
@@ -333,7 +378,9 @@ func TestAReleaseIsTheSameInEachCheckout(t *testing.T) {
 		sums = append(sums, read(t, dir+"/bin/release/SHA256SUMS"))
 		out, err := exec.Command(dir+"/bin/release/ferry-linux-amd64", "version").Output()
 		commit, _ := exec.Command(git, "-C", dir, "rev-parse", "HEAD").Output()
-		if err != nil || !strings.Contains(string(out), "commit "+strings.TrimSpace(string(commit))+",") || strings.Contains(string(out), "unknown") {
+		if err != nil ||
+			!strings.Contains(string(out), "commit "+strings.TrimSpace(string(commit))+",") ||
+			strings.Contains(string(out), "unknown") {
 			t.Errorf("ferry version prints %s, %v", out, err)
 		}
 	}

@@ -42,7 +42,9 @@ func begin(ctx context.Context, in io.Reader, out io.Writer) (region string, err
 	}
 	who, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return "", fmt.Errorf("nothing was deployed: the AWS credentials do not work (AWS_PROFILE names a profile): %w", err)
+		return "", fmt.Errorf(
+			"nothing was deployed: the AWS credentials do not work (AWS_PROFILE names a profile): %w", err,
+		)
 	}
 	fmt.Fprintf(out, "deploying to %s, as %s\n", cfg.Region, aws.ToString(who.Arn))
 	return cfg.Region, nil

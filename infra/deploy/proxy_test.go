@@ -18,7 +18,14 @@ import (
 func behind(t *testing.T, backend, public string, client *http.Client, proxy func() (out string)) {
 	t.Helper()
 	metrics := freeAddr(t)
-	log := serve(t, t.TempDir(), "FERRY_ADDR="+backend, "FERRY_PUBLIC_URL="+public, "FERRY_TRUST_PROXY=true", "FERRY_METRICS_ADDR="+metrics)
+	log := serve(
+		t,
+		t.TempDir(),
+		"FERRY_ADDR="+backend,
+		"FERRY_PUBLIC_URL="+public,
+		"FERRY_TRUST_PROXY=true",
+		"FERRY_METRICS_ADDR="+metrics,
+	)
 	out := proxy()
 	until(t, "the start of the proxy", func() bool {
 		resp, err := client.Get(public + "/health")
@@ -57,7 +64,8 @@ func behind(t *testing.T, backend, public string, client *http.Client, proxy fun
 		t.Fatalf("the link is %s", link)
 	}
 	download(t, client, link)
-	if text := read(t, log); strings.Contains(text, "203.0.113.9") || !strings.Contains(text, `"address":"127.0.0.1","login":"basic","user":"ann"`) {
+	if text := read(t, log); strings.Contains(text, "203.0.113.9") ||
+		!strings.Contains(text, `"address":"127.0.0.1","login":"basic","user":"ann"`) {
 		t.Errorf("the log shows another address: %s", text)
 	}
 }
@@ -66,8 +74,20 @@ func TestFerryWorksBehindNginx(t *testing.T) {
 	t.Parallel()
 	backend, front := freeAddr(t), freeAddr(t)
 	plain := freeAddr(t)
-	nginx, roots := withNginx(t, front, "127.0.0.1:8080", backend, "location /", "location /files/", "listen 80;", "listen "+plain+";")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
+	nginx, roots := withNginx(
+		t,
+		front,
+		"127.0.0.1:8080",
+		backend,
+		"location /",
+		"location /files/",
+		"listen 80;",
+		"listen "+plain+";",
+	)
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: roots},
+		ForceAttemptHTTP2: true,
+	}}
 	behind(t, backend, "https://"+front+"/files/v1", client, nginx)
 	public := []string{front}
 	if hasIPv6() {
@@ -82,9 +102,16 @@ func TestFerryWorksBehindNginx(t *testing.T) {
 			t.Errorf("%s: %s, %s", at, resp.Status, resp.Proto)
 		}
 	}
-	resp, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), "GET", "http://"+plain+"/files/send?a=b", nil))
+	resp, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(
+		t.Context(),
+		"GET",
+		"http://"+plain+"/files/send?a=b",
+		nil,
+	))
 	check(t, err)
-	if to := resp.Header.Get("Location"); resp.Body.Close() != nil || resp.StatusCode != 301 || to != "https://127.0.0.1/files/send?a=b" {
+	if to := resp.Header.Get("Location"); resp.Body.Close() != nil ||
+		resp.StatusCode != 301 ||
+		to != "https://127.0.0.1/files/send?a=b" {
 		t.Errorf("port 80 answers %s, %s", resp.Status, to)
 	}
 }
@@ -133,13 +160,23 @@ func TestNginxProvesWhoItsClientIs(t *testing.T) {
 	check(t, err)
 	backend, front := freeAddr(t), freeAddr(t)
 	headers := replaced(t, block(""), "9f2c...", read(t, dir+"/secret"))
-	begin, roots := withNginx(t, front, "127.0.0.1:8080", backend, `proxy_set_header Connection "";`, `proxy_set_header Connection "";`+"\n"+headers)
+	begin, roots := withNginx(
+		t,
+		front,
+		"127.0.0.1:8080",
+		backend,
+		`proxy_set_header Connection "";`,
+		`proxy_set_header Connection "";`+"\n"+headers,
+	)
 	log := serve(t, t.TempDir(), "FERRY_ADDR="+backend, "FERRY_PUBLIC_URL=https://"+front+"/v1",
 		"FERRY_CLIENT_HEADER=X-Real-IP", "FERRY_PROXY_SECRET="+strings.TrimSpace(string(hash)))
 	out := begin()
 	asks := func(base string) {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 7)}}
-		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DialContext: dialer.DialContext}}
+		client := &http.Client{Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: roots},
+			DialContext:     dialer.DialContext,
+		}}
 		defer client.CloseIdleConnections()
 		until(t, "an answer of "+base, func() bool {
 			req, err := http.NewRequestWithContext(t.Context(), "GET", base+"/v1/download/list", nil)
@@ -158,7 +195,8 @@ func TestNginxProvesWhoItsClientIs(t *testing.T) {
 	asks("https://" + front)
 	asks("http://" + backend)
 	text := read(t, log)
-	if n := strings.Count(text, `"address":"127.0.0.7","login":"basic","user":"ann"`); n != 2 || strings.Contains(text, "203.0.113.9") {
+	if n := strings.Count(text, `"address":"127.0.0.7","login":"basic","user":"ann"`); n != 2 ||
+		strings.Contains(text, "203.0.113.9") {
 		t.Errorf("%d of 2 requests have their client's address: %s", n, text)
 	}
 }
@@ -167,8 +205,21 @@ func TestFerryWorksBehindCaddy(t *testing.T) {
 	t.Parallel()
 	caddy, dir := tool(t, "caddy"), t.TempDir()
 	backend, front := freeAddr(t), freeAddr(t)
-	config := write(t, dir+"/Caddyfile", "{\n\tadmin off\n}\n"+replaced(t, read(t, "Caddyfile"), "files.example.com {", "http://"+front+" {", "127.0.0.1:8080", backend))
+	config := write(
+		t,
+		dir+"/Caddyfile",
+		"{\n\tadmin off\n}\n"+replaced(
+			t,
+			read(t, "Caddyfile"),
+			"files.example.com {",
+			"http://"+front+" {",
+			"127.0.0.1:8080",
+			backend,
+		),
+	)
 	behind(t, backend, "http://"+front+"/v1", &http.Client{}, func() string {
-		return start(t, []string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir}, caddy, "run", "--adapter", "caddyfile", "--config", config)
+		return start(t, []string{
+			"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir,
+		}, caddy, "run", "--adapter", "caddyfile", "--config", config)
 	})
 }

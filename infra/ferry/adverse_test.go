@@ -34,7 +34,8 @@ func TestCtrlCEndsAWaitForInput(t *testing.T) {
 		}
 		_ = cmd.Process.Signal(os.Interrupt)
 		text, _ := io.ReadAll(errs)
-		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt || !strings.HasSuffix(string(text), "ferry: interrupted\n") {
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupt ||
+			!strings.HasSuffix(string(text), "ferry: interrupted\n") {
 			t.Errorf("ferry %s: code %d: %s", k.args, cmd.ProcessState.ExitCode(), text)
 		}
 	}

@@ -74,7 +74,8 @@ func wantDownloads(t *testing.T, s *server) {
 		}
 		for _, f := range files {
 			if status, text := s.get(f.LinkURL); status != http.StatusOK || int64(len(text)) != f.Length {
-				t.Errorf("%s is listed but not complete: status %d, %d of %d bytes", f.Name, status, len(text), f.Length)
+				t.Errorf("%s is listed but not complete: status %d, %d of %d bytes",
+					f.Name, status, len(text), f.Length)
 			}
 		}
 	}

@@ -51,7 +51,11 @@ func TestOddNamesStopNoOthers(t *testing.T) {
 		t.Errorf("what is in a folder that is left out is named:\n%s", r.err)
 	}
 	h.run("", "get", "1", "-o", "got").want(t, exitOK)
-	for name, want := range map[string]string{"got/tree/a.txt": "first", "got/tree/café.txt": "latin", "got/tree/é/€.txt": "deep"} {
+	for name, want := range map[string]string{
+		"got/tree/a.txt":    "first",
+		"got/tree/café.txt": "latin",
+		"got/tree/é/€.txt":  "deep",
+	} {
 		if got := h.read(name); got != want {
 			t.Errorf("%s has %q", name, got)
 		}
@@ -71,14 +75,16 @@ func TestAnInterruptedBundleIsResumedUnlessAFileChanged(t *testing.T) {
 	h.makeTree()
 	h.write("tree/large", bytes.Repeat([]byte("0123456789abcdef"), 6<<20)) // 96 MiB
 	up := []string{"up", "tree", "b.txt", "--part-size", "5MiB"}
-	if r := h.ended(s, os.Interrupt, up...); r.code != exitInterrupt || !strings.Contains(r.err, "interrupted; run the same command again") {
+	if r := h.ended(s, os.Interrupt, up...); r.code != exitInterrupt ||
+		!strings.Contains(r.err, "interrupted; run the same command again") {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
 	h.ended(s, os.Kill, up...)
 	h.run("", up...).want(t, exitOK, "resuming the upload of tree.zip", "(id 1)")
 	h.ended(s, os.Kill, up...)
 	h.write("tree/a.txt", []byte("other"))
-	h.run("", up...).want(t, exitOK, "tree/a.txt has changed since the upload of tree.zip began, so it starts again", "(id 3)")
+	h.run("", up...).
+		want(t, exitOK, "tree/a.txt has changed since the upload of tree.zip began, so it starts again", "(id 3)")
 	h.run("", "uploads", "--json").want(t, exitOK, "[]") // that of id 2 is aborted
 	h.run("", "get", "tree.zip", "-o", "got").want(t, exitOK)
 	for _, name := range []string{"a.txt", "large", "big.bin"} {

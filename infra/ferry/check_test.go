@@ -38,7 +38,8 @@ func TestACheckBesideAServerNamesEachFault(t *testing.T) {
 		t.Helper()
 		r := runFerry(t, s.Dir, "", append([]string{"check"}, args...)...)
 		if r.code != code || !strings.Contains(r.out, out) || !strings.Contains(r.err, errs) {
-			t.Errorf("ferry check %q: code %d, want %d, with %q and %q\n%s%s", args, r.code, code, out, errs, r.out, r.err)
+			t.Errorf("ferry check %q: code %d, want %d, with %q and %q\n%s%s",
+				args, r.code, code, out, errs, r.out, r.err)
 		}
 		return r.out
 	}
@@ -73,7 +74,9 @@ func TestACheckOfAStackReadsNoBytes(t *testing.T) {
 	cfg, err := config.LoadDefaultConfig(ctx)
 	must(t, err)
 	name := "ferry-" + strings.ToLower(rand.Text())
-	db, objects := dynamodb.NewFromConfig(cfg), awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
+	db, objects := dynamodb.NewFromConfig(cfg), awss3.NewFromConfig(cfg, func(o *awss3.Options) {
+		o.UsePathStyle = true
+	})
 	must(t, tabletest.CreateTable(ctx, db, name))
 	t.Cleanup(func() { db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}) })
 	buckets := s3.Buckets{blob.Files: name + "-files", blob.Backup: name + "-backup"}

@@ -143,7 +143,11 @@ func TestAFolderStopsWhereTheNetworkFails(t *testing.T) {
 			t.Errorf("%+v", one)
 		}
 	}
-	if r.code != exitPort || !strings.Contains(r.err, "\nferry: stopped, as the network failed: 4 of 5 files are left (--json names them)\n") ||
+	if r.code != exitPort ||
+		!strings.Contains(
+			r.err,
+			"\nferry: stopped, as the network failed: 4 of 5 files are left (--json names them)\n",
+		) ||
 		!strings.Contains(r.err, "\nferry: folder/2: ") || strings.Contains(r.err, "folder/3") {
 		t.Errorf("code %d: %s", r.code, r.err)
 	}
@@ -162,7 +166,9 @@ func TestEachLinkIsOfItsOwnFile(t *testing.T) {
 	}
 	h.write("hello.txt", []byte("a greeting"))
 	h.write("photos/hello.txt", []byte("a portrait"))
-	for _, args := range []string{"site", "site --to bob", "photos/hello.txt hello.txt", "hello.txt photos/hello.txt --session"} {
+	for _, args := range []string{
+		"site", "site --to bob", "photos/hello.txt hello.txt", "hello.txt photos/hello.txt --session",
+	} {
 		r := h.run("", append([]string{"up", "--each", "--json"}, strings.Fields(args)...)...)
 		r.want(t, exitOK)
 		var all []reported

@@ -19,7 +19,8 @@ func TestClientsDoAsTheirPageSays(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../shared/api/CLIENTS.md")
 	must(t, err)
-	blocks := regexp.MustCompile("(?s)<!-- A test runs this: ([^>]*?) -->\n```(\\w+)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	blocks := regexp.MustCompile("(?s)<!-- A test runs this: ([^>]*?) -->\n```(\\w+)\n(.*?)```").
+		FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != 7 {
 		t.Fatalf("the page has %d blocks to run", len(blocks))
 	}
@@ -41,7 +42,9 @@ func TestClientsDoAsTheirPageSays(t *testing.T) {
 				t.Skipf("the Python module %s is not installed: pip install -r infra/ci/requirements.txt", module)
 			}
 			run := map[string][]string{
-				"sh": {"bash", "-eu", "block"}, "js": {"node", "block.mjs"}, "python": {"python3", "block"}, "java": {"java", "block.java"},
+				"sh": {
+					"bash", "-eu", "block",
+				}, "js": {"node", "block.mjs"}, "python": {"python3", "block"}, "java": {"java", "block.java"},
 			}[language]
 			dir := t.TempDir()
 			lines := strings.NewReplacer("http://127.0.0.1:8080/v1", s.base, "PASSWORD", s.password).Replace(lines)
@@ -51,7 +54,9 @@ func TestClientsDoAsTheirPageSays(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), run[0], run[1:]...)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "no_proxy=*", "NO_PROXY=*")
 			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), s.base+"/download/file?lang=en&k=") || !strings.HasSuffix(strings.TrimSpace(string(out)), "Hello, Ferry") {
+			if err != nil ||
+				!strings.Contains(string(out), s.base+"/download/file?lang=en&k=") ||
+				!strings.HasSuffix(strings.TrimSpace(string(out)), "Hello, Ferry") {
 				t.Errorf("it printed %s: %v", out, err)
 			}
 		})
@@ -64,7 +69,8 @@ func TestShareXUploadsByItsSettings(t *testing.T) {
 	text, err := os.ReadFile("../../shared/api/CLIENTS.md")
 	must(t, err)
 	s := serve(t, t.TempDir())
-	block := regexp.MustCompile("(?s)<!-- A test plays this. -->\n```json\n(.*?)```").FindStringSubmatch(string(text))[1]
+	block := regexp.MustCompile("(?s)<!-- A test plays this. -->\n```json\n(.*?)```").
+		FindStringSubmatch(string(text))[1]
 	var sxcu struct {
 		RequestMethod, RequestURL, Body, FileFormName, URL, ErrorMessage string
 		Headers                                                          map[string]string
@@ -72,7 +78,8 @@ func TestShareXUploadsByItsSettings(t *testing.T) {
 	text = []byte(strings.NewReplacer("http://127.0.0.1:8080/v1", s.base, "PASSWORD", s.password).Replace(block))
 	must(t, json.Unmarshal(text, &sxcu))
 	const boundary = "--------------------8dc4f0a1b2c3d4e"
-	body := "--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + sxcu.FileFormName + "\"; filename=\"Bild ü.png\"\r\n" +
+	body := "--" + boundary + "\r\nContent-Disposition: form-data; name=\"" +
+		sxcu.FileFormName + "\"; filename=\"Bild ü.png\"\r\n" +
 		"Content-Type: image/png\r\n\r\nHello, Ferry\r\n--" + boundary + "--\r\n"
 	r, err := http.NewRequestWithContext(t.Context(), sxcu.RequestMethod, sxcu.RequestURL, strings.NewReader(body))
 	must(t, err)
@@ -94,7 +101,9 @@ func TestShareXUploadsByItsSettings(t *testing.T) {
 	must(t, err)
 	defer got.Body.Close()
 	bytes, err := io.ReadAll(got.Body)
-	if err != nil || string(bytes) != "Hello, Ferry" || !strings.Contains(got.Header.Get("Content-Disposition"), "Bild%20%C3%BC.png") {
+	if err != nil ||
+		string(bytes) != "Hello, Ferry" ||
+		!strings.Contains(got.Header.Get("Content-Disposition"), "Bild%20%C3%BC.png") {
 		t.Errorf("ShareX gets %s, whose link gives %s as %v: %v", said, bytes, got.Header, err)
 	}
 }

@@ -28,7 +28,9 @@ complete -c ferry -n 'test (count (commandline -opc)) -gt 1' -F
 
 func (c completionCommand) Run(out cli.Console) error {
 	_, err := io.WriteString(out.Out, map[string]string{
-		"bash": forBash, "zsh": "autoload -U +X bashcompinit && bashcompinit\n" + forBash, "fish": forFish,
+		"bash": forBash,
+		"zsh":  "autoload -U +X bashcompinit && bashcompinit\n" + forBash,
+		"fish": forFish,
 	}[c.Shell])
 	return err
 }

@@ -87,7 +87,8 @@ func wantAll(t *testing.T, dir string, all []answered) {
 	s := serve(t, dir)
 	for _, a := range all {
 		if status, got := s.get(a.link); status != http.StatusOK || got != a.content {
-			t.Errorf("%s was confirmed but is not complete: status %d, %d bytes of %d", a.name, status, len(got), len(a.content))
+			t.Errorf("%s was confirmed but is not complete: status %d, %d bytes of %d",
+				a.name, status, len(got), len(a.content))
 		}
 	}
 	if code := s.stop(t); code != exitOK {

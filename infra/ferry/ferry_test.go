@@ -63,7 +63,11 @@ func ferry(ctx context.Context, dir string, args ...string) *exec.Cmd {
 
 // homeIn returns the variables that say where somebody's home is.
 func homeIn(dir string) []string {
-	return []string{"HOME=" + dir, "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"), "XDG_CACHE_HOME=" + filepath.Join(dir, "cache")}
+	return []string{
+		"HOME=" + dir,
+		"XDG_CONFIG_HOME=" + filepath.Join(dir, "config"),
+		"XDG_CACHE_HOME=" + filepath.Join(dir, "cache"),
+	}
 }
 
 // result is what a command left behind.
@@ -249,8 +253,12 @@ func (s *server) stop(t testing.TB) int {
 // wantSentence checks that a failure is one sentence, and no more.
 func wantSentence(t *testing.T, r result, code int, contains string) {
 	t.Helper()
-	if r.code != code || strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "ferry: ") || !strings.Contains(r.err, contains) {
-		t.Errorf("ferry %s: code %d, want %d; wanted one sentence with %q, got:\n%s", r.args, r.code, code, contains, r.err)
+	if r.code != code ||
+		strings.Count(r.err, "\n") != 1 ||
+		!strings.HasPrefix(r.err, "ferry: ") ||
+		!strings.Contains(r.err, contains) {
+		t.Errorf("ferry %s: code %d, want %d; wanted one sentence with %q, got:\n%s",
+			r.args, r.code, code, contains, r.err)
 	}
 }
 
@@ -295,7 +303,12 @@ func TestEveryNameInTheCodeIsKnown(t *testing.T) {
 	}
 	k, err := kong.New(&commands{}, vars())
 	must(t, err)
-	if err := checkNames(cli.Console{Err: cli.Screen{Raw: io.Discard}}, settingNames(k.Model.Node), environ, true); err != nil {
+	if err := checkNames(
+		cli.Console{Err: cli.Screen{Raw: io.Discard}},
+		settingNames(k.Model.Node),
+		environ,
+		true,
+	); err != nil {
 		t.Error(err)
 	}
 }

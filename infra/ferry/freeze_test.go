@@ -32,8 +32,24 @@ const (
 func TestHelpTextsDoNotChange(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	var said strings.Builder
-	fmt.Fprintln(&said, "exit codes", exitOK, exitOther, exitUsage, exitDamaged, exitNoFile, exitUnknown, exitPort, exitExists, exitFull,
-		exitBusy, exitRefused, exitPermission, exitSettings, exitInterrupt)
+	fmt.Fprintln(
+		&said,
+		"exit codes",
+		exitOK,
+		exitOther,
+		exitUsage,
+		exitDamaged,
+		exitNoFile,
+		exitUnknown,
+		exitPort,
+		exitExists,
+		exitFull,
+		exitBusy,
+		exitRefused,
+		exitPermission,
+		exitSettings,
+		exitInterrupt,
+	)
 	calls := []string{"", "nothing", "up", "ls --nothing", "completion bash", "completion zsh", "completion fish"}
 	for _, c := range walk(kong.Must(&commands{}, vars()).Model.Node) {
 		calls = append(calls, c.Path()+" --help")
@@ -41,7 +57,12 @@ func TestHelpTextsDoNotChange(t *testing.T) {
 	screen := cli.Screen{Raw: &said}
 	for _, args := range calls {
 		fmt.Fprintf(&said, "$ ferry %s\n", args)
-		code := run(t.Context(), strings.Fields(args), cli.Console{Program: "ferry", In: strings.NewReader(""), Out: screen, Err: screen})
+		code := run(t.Context(), strings.Fields(args), cli.Console{
+			Program: "ferry",
+			In:      strings.NewReader(""),
+			Out:     screen,
+			Err:     screen,
+		})
 		fmt.Fprintf(&said, "(%d)\n", code)
 	}
 	expect.Golden(t, "help.txt", said.String())

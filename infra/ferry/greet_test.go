@@ -17,7 +17,8 @@ func TestCommandInTheGreetingWorks(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "it's a folder")
 	s := serve(t, dir)
-	line := regexp.MustCompile(`(?m)^\((?:it is not shown again; )?(.*) makes a new one\)`).FindStringSubmatch(s.greeting)
+	line := regexp.MustCompile(`(?m)^\((?:it is not shown again; )?(.*) makes a new one\)`).
+		FindStringSubmatch(s.greeting)
 	if line == nil {
 		t.Fatalf("the greeting is %s", s.greeting)
 	}
@@ -47,7 +48,8 @@ func TestCurlLinesInTheGreetingWork(t *testing.T) {
 			link = links[0]
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(folder, "got", "hello.txt")); string(text) != "Hello, Ferry\n" || len(lines) != 4 {
+	if text, err := os.ReadFile(filepath.Join(folder, "got", "hello.txt")); string(text) != "Hello, Ferry\n" ||
+		len(lines) != 4 {
 		t.Errorf("%q, %v, %q", text, err, lines)
 	}
 }

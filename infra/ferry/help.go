@@ -21,7 +21,12 @@ func addHelp(k *kong.Kong) error {
 		name, text, _ := strings.Cut(section, "\n")
 		texts[name] = strings.TrimSpace(text)
 	}
-	shared := strings.NewReplacer("${patterns}", texts["patterns"], "${exit_codes}", texts["exit_codes"])
+	shared := strings.NewReplacer(
+		"${patterns}",
+		texts["patterns"],
+		"${exit_codes}",
+		texts["exit_codes"],
+	)
 	line := func(text string) string { return strings.ReplaceAll(text, "\n", " ") }
 	for _, n := range walk(k.Model.Node) {
 		name := strings.TrimSpace("ferry " + n.Path())

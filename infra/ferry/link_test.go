@@ -52,10 +52,12 @@ func TestAPersonIsAskedForThePassword(t *testing.T) {
 			lines = lines[1:]
 		}
 	}
-	if said := typing("one", "two", "three"); strings.Count(said, "Password of the link: ") != 3 || !strings.Contains(said, "the password is wrong") {
+	if said := typing("one", "two", "three"); strings.Count(said, "Password of the link: ") != 3 ||
+		!strings.Contains(said, "the password is wrong") {
 		t.Errorf("three wrong passwords: %s", said)
 	}
-	if said := typing("wrong", openSesame); !strings.Contains(said, "Wrong password.") || stranger.read("a.txt") != "content" {
+	if said := typing("wrong", openSesame); !strings.Contains(said, "Wrong password.") ||
+		stranger.read("a.txt") != "content" {
 		t.Errorf("the right password: %s", said)
 	}
 }
@@ -93,7 +95,10 @@ func TestALongListHasABound(t *testing.T) {
 	s, h := annsService(t)
 	apitest.Caller{Server: s, Bearer: s.Login("ann", annsPassword)}.Fill(205)
 	r := h.run("", "ls", "-l")
-	if r.code != exitOK || strings.Count(r.out, "\n") != 1+200 || !strings.Contains(r.err, "the newest 200 files") || !strings.Contains(r.out, "\n       6  ") {
+	if r.code != exitOK ||
+		strings.Count(r.out, "\n") != 1+200 ||
+		!strings.Contains(r.err, "the newest 200 files") ||
+		!strings.Contains(r.out, "\n       6  ") {
 		t.Errorf("code %d, %d lines: %s", r.code, strings.Count(r.out, "\n"), r.err)
 	}
 }

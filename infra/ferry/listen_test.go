@@ -73,7 +73,8 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	metrics := freeAddr(t)
 	s := serve(t, t.TempDir(), "--metrics-addr", metrics)
-	if resp, body := get(t, "http://"+metrics+"/metrics"); resp.StatusCode != 200 || !strings.Contains(body, "ferry_disk_free_bytes") {
+	if resp, body := get(t, "http://"+metrics+"/metrics"); resp.StatusCode != 200 ||
+		!strings.Contains(body, "ferry_disk_free_bytes") {
 		t.Errorf("%s: %s", resp.Status, body)
 	}
 	if resp, _ := get(t, "http://"+s.addr+"/metrics"); resp.StatusCode != 404 {
@@ -99,7 +100,8 @@ func TestAPathPrefixWorksWithoutRewriting(t *testing.T) {
 		"/team%20a/files/v1/health": 200, "/v1/health": 200, "/team%20a/files/": 200, "/team%20a/files": 302, "/": 200,
 		"/team%20a/filesv1/health": 404, "/files/v1/health": 404, "/team%20a/files//v1/health": 404, "/team%20a/files/nothing": 404,
 	} {
-		if resp, body := get(t, root+path); resp.StatusCode != want || want == 404 && !strings.Contains(body, `"status":404`) {
+		if resp, body := get(t, root+path); resp.StatusCode != want ||
+			want == 404 && !strings.Contains(body, `"status":404`) {
 			t.Errorf("%s: %s %s", path, resp.Status, body)
 		}
 	}
@@ -117,7 +119,8 @@ func TestAPathPrefixWorksWithoutRewriting(t *testing.T) {
 			t.Errorf("up %s: code %d: %s%s", name, up.code, up.out, up.err)
 			continue
 		}
-		if r := h.run("", "get", link, "-o", "copy-"+name); r.code != exitOK || h.read("copy-"+name) != string(content) {
+		if r := h.run("", "get", link, "-o", "copy-"+name); r.code != exitOK ||
+			h.read("copy-"+name) != string(content) {
 			t.Errorf("get %s: code %d: %s", name, r.code, r.err)
 		}
 	}
@@ -166,7 +169,10 @@ func writePair(t *testing.T, dir string) *x509.CertPool {
 	must(t, err)
 	private, _ := x509.MarshalPKCS8PrivateKey(key)
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for name, text := range map[string][]byte{"cert.pem": cert, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
+	for name, text := range map[string][]byte{
+		"cert.pem": cert,
+		"key.pem":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	} {
 		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	roots := x509.NewCertPool()
@@ -217,7 +223,11 @@ func TestAChangedCertificateIsUsedWithoutARestart(t *testing.T) {
 	if err != nil || state.NegotiatedProtocol != "http/1.1" {
 		t.Errorf("protocol %q, %v", state.NegotiatedProtocol, err)
 	}
-	if _, err := handshake(addr, &tls.Config{RootCAs: first, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil {
+	if _, err := handshake(addr, &tls.Config{
+		RootCAs:    first,
+		MaxVersion: tls.VersionTLS11,
+		MinVersion: tls.VersionTLS10,
+	}); err == nil {
 		t.Error("TLS 1.1 is accepted")
 	}
 	must(t, os.WriteFile(cert, []byte("half of a renewal"), 0o600))
@@ -237,9 +247,16 @@ func TestPlainHTTPOnlyRedirectsToThePortOfThePublicURL(t *testing.T) {
 	t.Parallel()
 	pair, plain := t.TempDir(), ""
 	writePair(t, pair)
-	for public, port := range map[string]string{"": "", "https://files.example.com/v1": "none", "https://files.example.com:8443/v1": ":8443"} {
+	for public, port := range map[string]string{
+		"":                                  "",
+		"https://files.example.com/v1":      "none",
+		"https://files.example.com:8443/v1": ":8443",
+	} {
 		plain = freeAddr(t)
-		args := []string{"--tls-cert", filepath.Join(pair, "cert.pem"), "--tls-key", filepath.Join(pair, "key.pem"), "--http-addr", plain}
+		args := []string{
+			"--tls-cert", filepath.Join(pair, "cert.pem"), "--tls-key", filepath.Join(pair, "key.pem"), "--http-addr",
+			plain,
+		}
 		addr, _ := secured(t, append(args, "--public-url", public)...)
 		if port == "" {
 			port = strings.TrimPrefix(addr, "127.0.0.1")
@@ -280,7 +297,8 @@ func TestASignalLetsRequestsFinish(t *testing.T) {
 		send.Close()
 		status := <-ended
 		if _ = s.Wait(); status != 200 || s.ProcessState.ExitCode() != exitOK {
-			t.Errorf("%s: the upload ended with status %d, the service with code %d: %s", signal, status, s.ProcessState.ExitCode(), s.errs)
+			t.Errorf("%s: the upload ended with status %d, the service with code %d: %s",
+				signal, status, s.ProcessState.ExitCode(), s.errs)
 		}
 	}
 }
@@ -303,7 +321,10 @@ func TestAnAddressThatNoLinkCanHaveIsRefused(t *testing.T) {
 	t.Parallel()
 	pair := t.TempDir()
 	writePair(t, pair)
-	certificate := []string{"serve", "--addr", ":0", "--tls-cert", filepath.Join(pair, "cert.pem"), "--tls-key", filepath.Join(pair, "key.pem")}
+	certificate := []string{
+		"serve", "--addr", ":0", "--tls-cert", filepath.Join(pair, "cert.pem"), "--tls-key",
+		filepath.Join(pair, "key.pem"),
+	}
 	for scheme, args := range map[string][]string{"http": {"serve", "--addr", "[::]:0"}, "https": certificate} {
 		r := runFerry(t, t.TempDir(), "", args...)
 		line := regexp.MustCompile(` FERRY_PUBLIC_URL=` + scheme + `://(.+):\d+/v1\n$`).FindStringSubmatch(r.err)
@@ -317,7 +338,14 @@ func TestAnAddressThatNoLinkCanHaveIsRefused(t *testing.T) {
 		l.Close()
 	}
 	_, port, _ := net.SplitHostPort(freeAddr(t))
-	cmd := ferry(t.Context(), t.TempDir(), "serve", "--addr", "0.0.0.0:"+port, "--public-url=http://127.0.0.1:"+port+"/v1")
+	cmd := ferry(
+		t.Context(),
+		t.TempDir(),
+		"serve",
+		"--addr",
+		"0.0.0.0:"+port,
+		"--public-url=http://127.0.0.1:"+port+"/v1",
+	)
 	start(t, cmd)
 	healthy(t, "--addr", "0.0.0.0:"+port) // with a public URL it starts
 }
@@ -332,11 +360,16 @@ func TestALowPortSaysWhatToDo(t *testing.T) {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
 	text, err := cmd.CombinedOutput()
-	if first, _ := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start"); err == nil || string(first) != "1024\n" {
+	if first, _ := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start"); err == nil ||
+		string(first) != "1024\n" {
 		t.Skip("here everybody may use low ports")
 	}
-	wantSentence(t, result{err: string(text), code: cmd.ProcessState.ExitCode()}, exitPort, "cannot listen on "+addr+": permission denied; ")
-	if !regexp.MustCompile(`AmbientCapabilities=CAP_NET_BIND_SERVICE .* setcap cap_net_bind_service=\+ep .* 1024 .* FERRY_ADDR`).Match(text) {
+	wantSentence(t, result{
+		err:  string(text),
+		code: cmd.ProcessState.ExitCode(),
+	}, exitPort, "cannot listen on "+addr+": permission denied; ")
+	if !regexp.MustCompile(`AmbientCapabilities=CAP_NET_BIND_SERVICE .* setcap cap_net_bind_service=\+ep .* 1024 .* FERRY_ADDR`).
+		Match(text) {
 		t.Errorf("it says %s", text)
 	}
 }

@@ -16,7 +16,9 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 	t.Parallel()
 	profile, entry := users.Key("bob"), table.Key{PK: "users", SK: "bob"}
 	for what, damage := range map[string]func(s *apitest.Server) error{
-		"a lost item":        func(s *apitest.Server) error { return s.Data.Table.Write(t.Context(), table.Delete(profile)) },
+		"a lost item": func(s *apitest.Server) error {
+			return s.Data.Table.Write(t.Context(), table.Delete(profile))
+		},
 		"an unreadable item": func(s *apitest.Server) error { s.Spoil(profile); return nil },
 		"no item at all": func(s *apitest.Server) error {
 			return s.Data.Table.Write(t.Context(), table.Delete(profile), table.Delete(entry))
@@ -32,7 +34,13 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 			s.AddUser("eve", annsPassword)
 			bearer := s.Login("bob", annsPassword)
 			link := apitest.Caller{Server: s, Bearer: bearer}.Upload("file=a", "content").LinkURL
-			_, err := s.Data.Disk.Create(t.Context(), blob.Backup, "D0-never/9-0123456789012345678901-bob", strings.NewReader("x"), 1)
+			_, err := s.Data.Disk.Create(
+				t.Context(),
+				blob.Backup,
+				"D0-never/9-0123456789012345678901-bob",
+				strings.NewReader("x"),
+				1,
+			)
 			step := func(code int, says, stdin, args string) {
 				t.Helper()
 				runFerry(t, s.Dir, stdin, strings.Fields(args)...).want(t, code, says)
@@ -57,7 +65,8 @@ func TestALostOrUnreadableUserIsAddedAgainWithFilesOrRemoved(t *testing.T) {
 
 			must(t, damage(s))
 			step(exitOK, "and 2 files were removed", "", "user remove bob --yes")
-			if left := len(s.Partitions("link#")) + len(s.Partitions("files#")) + len(s.Partitions("user#bob")); left != 0 || opens() {
+			if left := len(s.Partitions("link#")) + len(s.Partitions("files#")) + len(s.Partitions("user#bob")); left != 0 ||
+				opens() {
 				t.Errorf("%d items are left", left)
 			}
 			step(exitUnknown, "there is no user bob", "", "user remove bob --yes")

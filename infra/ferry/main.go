@@ -41,7 +41,10 @@ func main() {
 	// The first signal asks to end; a second one ends at once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], cli.Console{
-		Program: os.Args[0], In: os.Stdin, Out: cli.Screen{Raw: os.Stdout}, Err: cli.Screen{Raw: os.Stderr},
+		Program: os.Args[0],
+		In:      os.Stdin,
+		Out:     cli.Screen{Raw: os.Stdout},
+		Err:     cli.Screen{Raw: os.Stderr},
 	}))
 }
 
@@ -95,7 +98,8 @@ func run(ctx context.Context, args []string, c cli.Console) int {
 		err = command.Run(parser)
 	}
 	if err != nil {
-		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
+		if ctx.Err() != nil &&
+			(errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 			err = cli.ErrInterrupted
 		}
 		err = operator.Known(err)
@@ -200,7 +204,10 @@ func version(info *debug.BuildInfo) string {
 		commit += " with changes"
 	}
 	return fmt.Sprintf("ferry %s, commit %s, date %s, interface %s, data format %d, %s %s/%s",
-		cmp.Or(info.Main.Version, "(devel)"), commit, cmp.Or(known["vcs.time"], "unknown"), envelope.APIVersion,
+		cmp.Or(
+			info.Main.Version,
+			"(devel)",
+		), commit, cmp.Or(known["vcs.time"], "unknown"), envelope.APIVersion,
 		table.Format, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
@@ -208,7 +215,10 @@ func version(info *debug.BuildInfo) string {
 func vars() kong.Vars {
 	tags := texts.Tags()
 	last := len(tags) - 1
-	return kong.Vars{"usual_data": operator.UsualData, "languages": strings.Join(tags[:last], ", ") + " or " + tags[last]}
+	return kong.Vars{
+		"usual_data": operator.UsualData,
+		"languages":  strings.Join(tags[:last], ", ") + " or " + tags[last],
+	}
 }
 
 // fromFile reads a setting NAME from the file that the variable NAME_FILE names, so that
@@ -246,12 +256,17 @@ func settingNames(root *kong.Node) []string {
 // command refuses a variable that differs from a setting by at most two letters.
 func checkNames(c cli.Console, known, environ []string, refuses bool) error {
 	if os.Getenv("FERRY_LOG_FILE") != "" {
-		return cli.Fail(cli.ExitSettings, "FERRY_LOG_FILE is not a setting: the log goes to standard error, "+
-			"which you can redirect to a file with 2> FILE")
+		return cli.Fail(
+			cli.ExitSettings,
+			"FERRY_LOG_FILE is not a setting: the log goes to standard error, "+
+				"which you can redirect to a file with 2> FILE",
+		)
 	}
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		if !strings.HasPrefix(name, "FERRY_") || slices.Contains(known, name) || isOfKubernetes(name, value) {
+		if !strings.HasPrefix(name, "FERRY_") ||
+			slices.Contains(known, name) ||
+			isOfKubernetes(name, value) {
 			continue
 		}
 		wrong := name + " is not a setting"
@@ -269,7 +284,8 @@ func checkNames(c cli.Console, known, environ []string, refuses bool) error {
 
 // isOfKubernetes reports whether a variable is one that Kubernetes sets for a service named ferry.
 func isOfKubernetes(name, value string) bool {
-	return strings.HasPrefix(name, "FERRY_SERVICE_") || strings.HasPrefix(name, "FERRY_PORT_") ||
+	return strings.HasPrefix(name, "FERRY_SERVICE_") ||
+		strings.HasPrefix(name, "FERRY_PORT_") ||
 		name == "FERRY_PORT" && strings.Contains(value, "://")
 }
 
@@ -277,7 +293,8 @@ func isOfKubernetes(name, value string) bool {
 func similar(name string, known []string) string {
 	for n := 1; n <= 2; n++ {
 		near := func(k string) bool { // n letters must be a small part of the name
-			return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n && param.Within(name, k, n)
+			return len(strings.TrimSuffix(k, "_FILE")) >= len("FERRY_")+3*n &&
+				param.Within(name, k, n)
 		}
 		if i := slices.IndexFunc(known, near); i >= 0 {
 			return known[i]
@@ -297,7 +314,8 @@ func settings(k *kong.Context) (service.Settings, error) {
 	}
 	s, err := service.ReadSettings(func(name string) string { return values[name] })
 	if err != nil {
-		err = cli.Fail(cli.ExitSettings, "%s", strings.NewReplacer(flags...).Replace(err.Error()))
+		err = cli.Fail(cli.ExitSettings, "%s", strings.NewReplacer(flags...).
+			Replace(err.Error()))
 	}
 	return s, err
 }

@@ -38,7 +38,16 @@ func unread(t *testing.T, port string) (sum int64) {
 	for line := range strings.Lines(string(table)) {
 		var at, local, remote, state string
 		var sending, received int64
-		if _, err := fmt.Sscanf(line, "%s %s %s %s %x:%x", &at, &local, &remote, &state, &sending, &received); err != nil {
+		if _, err := fmt.Sscanf(
+			line,
+			"%s %s %s %s %x:%x",
+			&at,
+			&local,
+			&remote,
+			&state,
+			&sending,
+			&received,
+		); err != nil {
 			continue
 		}
 		if end := fmt.Sprintf(":%04X", number); strings.HasSuffix(local, end) || strings.HasSuffix(remote, end) {
@@ -74,8 +83,13 @@ func TestAloneStalledFormsOfAGuestTakeTheMemoryOfTheirPlaces(t *testing.T) {
 		must(t, err)
 		defer conn.Close()
 		must(t, conn.SetDeadline(time.Now().Add(10*time.Minute)))
-		fmt.Fprintf(conn, "POST /v1%s&bundle=a.zip HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"+
-			"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", path, form.Len()+100)
+		fmt.Fprintf(
+			conn,
+			"POST /v1%s&bundle=a.zip HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"+
+				"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+			path,
+			form.Len()+100,
+		)
 		line, err := bufio.NewReader(conn).ReadString('\n')
 		must(t, err)
 		if !strings.Contains(line, " 100 ") {

@@ -60,7 +60,8 @@ func runLines(t *testing.T, page string, want int) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../..", page))
 	must(t, err)
-	blocks := regexp.MustCompile("(?s)<!-- A test runs the lines[^>]*-->\n```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	blocks := regexp.MustCompile("(?s)<!-- A test runs the lines[^>]*-->\n```sh\n(.*?)```").
+		FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != want {
 		t.Fatalf("the page has %d blocks to run, want %d", len(blocks), want)
 	}

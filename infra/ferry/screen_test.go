@@ -84,7 +84,11 @@ func TestNoServiceControlsATerminal(t *testing.T) {
 	}
 	link := strings.TrimSpace(ann.run("", "up", "a.txt", "-q").out)
 	request := ann.request("--title", "Photos")
-	apitest.Caller{Server: s, Name: "ann", Bearer: s.Login("ann", annsPassword)}.Ask("POST /uploads", `{"name":"big.bin","length":9000000}`).Want(201)
+	apitest.Caller{
+		Server: s,
+		Name:   "ann",
+		Bearer: s.Login("ann", annsPassword),
+	}.Ask("POST /uploads", `{"name":"big.bin","length":9000000}`).Want(201)
 	calls := map[string]string{
 		"login": "login --user ann", "up": "up a.txt tree --each --qr", "ls": "ls --links", "ls -l": "ls -l", "ls --json": "ls --json",
 		"show": "show 1", "get": "get LINK -o got/ -f", "get by id": "get 1 -o got/", "share": "share 1 --mail carla@example.com", "set": "set 1 --name b.txt",
@@ -100,7 +104,12 @@ func TestNoServiceControlsATerminal(t *testing.T) {
 	}
 	for _, refuses := range []bool{false, true} {
 		root := hostile(t, s.Root, refuses)
-		fill := strings.NewReplacer("LINK", strings.Replace(link, s.Root, root, 1), "REQUEST", strings.Replace(request, s.Root, root, 1))
+		fill := strings.NewReplacer(
+			"LINK",
+			strings.Replace(link, s.Root, root, 1),
+			"REQUEST",
+			strings.Replace(request, s.Root, root, 1),
+		)
 		hurt := false
 		for name, args := range calls {
 			h := newHome(t, "FERRY_URL="+root, "FERRY_USER=ann", "FERRY_PASSWORD="+annsPassword)

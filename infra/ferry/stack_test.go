@@ -38,18 +38,24 @@ func inAWS(t testing.TB) (environment []string, asked chan string) {
 			answer := `{"Count":0,"Items":[]}`
 			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
 				format := map[bool]int{false: table.Format, true: table.Format + 1}[what == "newer"]
-				answer = fmt.Sprintf(`{"Item":{"pk":{"S":"format"},"sk":{"S":"format"},"v":{"N":"%d"},"version":{"S":"v9.8.7"}}}`, format)
+				answer = fmt.Sprintf(
+					`{"Item":{"pk":{"S":"format"},"sk":{"S":"format"},"v":{"N":"%d"},"version":{"S":"v9.8.7"}}}`, format,
+				)
 			}
 			w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(answer))))
 			io.WriteString(w, answer)
 		case strings.Contains(what, "StackName=ours"):
 			w.Write(ours)
 		case strings.Contains(what, "StackName=begun"):
-			strings.NewReplacer("UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "TableName", "Other").WriteString(w, string(ours))
+			strings.NewReplacer("UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "TableName", "Other").
+				WriteString(w, string(ours))
 		default:
 			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, `<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type>`+
-				`<Code>ValidationError</Code><Message>Stack with id none does not exist</Message></Error><RequestId>1</RequestId></ErrorResponse>`)
+			fmt.Fprint(
+				w,
+				`<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type>`+
+					`<Code>ValidationError</Code><Message>Stack with id none does not exist</Message></Error><RequestId>1</RequestId></ErrorResponse>`,
+			)
 		}
 		asked <- region.FindStringSubmatch(r.Header.Get("Authorization"))[1] + " " + what
 	}))
@@ -67,7 +73,10 @@ func TestAStackSaysHowLongItKeepsFiles(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	const names = "ours r ours-Table-1 ours-files ours-backup /ferry/ours/link-key true "
-	for flags, want := range map[string]string{"": "7 0 GLACIER_IR", " --keep-days 9 --backup-storage-class STANDARD": "9 0 STANDARD"} {
+	for flags, want := range map[string]string{
+		"": "7 0 GLACIER_IR",
+		" --keep-days 9 --backup-storage-class STANDARD": "9 0 STANDARD",
+	} {
 		var all struct {
 			Sweep operator.Sweep `cmd:""`
 		}
@@ -77,8 +86,27 @@ func TestAStackSaysHowLongItKeepsFiles(t *testing.T) {
 		set, err := settings(k)
 		must(t, err)
 		s := all.Sweep.Store
-		if got := fmt.Sprint(s.Stack, " ", s.Region, " ", s.Table, " ", s.FilesBucket, " ", s.BackupBucket, " ", s.KeyParameter, " ", s.Events, " ",
-			set.Retention.KeepDays, " ", set.Retention.BackupDays, " ", set.BackupClass); got != names+want {
+		if got := fmt.Sprint(
+			s.Stack,
+			" ",
+			s.Region,
+			" ",
+			s.Table,
+			" ",
+			s.FilesBucket,
+			" ",
+			s.BackupBucket,
+			" ",
+			s.KeyParameter,
+			" ",
+			s.Events,
+			" ",
+			set.Retention.KeepDays,
+			" ",
+			set.Retention.BackupDays,
+			" ",
+			set.BackupClass,
+		); got != names+want {
 			t.Errorf("%q: %s, want %s", flags, got, names+want)
 		}
 	}

@@ -116,7 +116,8 @@ func TestNothingOfTheEnvironmentIsRemembered(t *testing.T) {
 			relieve := k.starve(t, s, dir)
 			for range 3 {
 				for kind, body := range kinds() {
-					if status, text := u.do("POST", "/upload?file=x", body); status != k.status && (status != 200 || kind == "a file") {
+					if status, text := u.do("POST", "/upload?file=x", body); status != k.status &&
+						(status != 200 || kind == "a file") {
 						t.Errorf("an upload without %s, %s: status %d: %s", what, kind, status, text)
 					}
 				}
@@ -146,7 +147,8 @@ func noDescriptors(t *testing.T, s *server, _ string) func() {
 		if err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_NOFILE, nil, &was); err != nil {
 			t.Skipf("cannot limit the server: %v", err)
 		}
-		if err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: soft, Max: was.Max}, nil); err != nil {
+		err := unix.Prlimit(s.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: soft, Max: was.Max}, nil)
+		if err != nil {
 			t.Skipf("cannot limit the server: %v", err)
 		}
 		return was.Cur

@@ -26,14 +26,20 @@ func TestDataOfAnotherFormatAreRefusedUnchanged(t *testing.T) {
 		err string
 	}{
 		"before the first release": {table.Delete(format), "it knows format 1, and a version from before the first release wrote them"},
-		"a later version":          {table.Put(format, item{2, "v9.8.7"}), "it knows format 1, and version v9.8.7 wrote them in format 2"},
+		"a later version": {table.Put(
+			format,
+			item{2, "v9.8.7"},
+		), "it knows format 1, and version v9.8.7 wrote them in format 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, good, empty := t.TempDir(), filepath.Join(t.TempDir(), "good"), filepath.Join(t.TempDir(), "empty")
 			s := apitest.Open(t, dir)
 			s.AddUser("anna", "a long password")
-			apitest.Caller{Server: s, Bearer: s.Login("anna", "a long password")}.Upload("file=x", strings.Repeat("large", 10_000))
+			apitest.Caller{
+				Server: s,
+				Bearer: s.Login("anna", "a long password"),
+			}.Upload("file=x", strings.Repeat("large", 10_000))
 			s.Close()
 			runFerry(t, dir, "", "backup", good).want(t, exitOK)
 			d, err := local.Open(dir, local.Options{Existing: true})

@@ -70,7 +70,10 @@ func TestInterruptedUploadIsResumedOrAborted(t *testing.T) {
 	s, h := annsService(t)
 	h.write("big.bin", bytes.Repeat([]byte("0123456789abcdef"), 4<<20)) // 64 MiB
 	up := []string{"up", "big.bin", "--part-size", "5242880"}
-	if r := h.ended(s, os.Interrupt, up...); r.code != exitInterrupt || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "interrupted; run the same command again") || r.out != "" {
+	if r := h.ended(s, os.Interrupt, up...); r.code != exitInterrupt ||
+		strings.Count(r.err, "\n") != 1 ||
+		!strings.Contains(r.err, "interrupted; run the same command again") ||
+		r.out != "" {
 		t.Fatalf("code %d: %s%s", r.code, r.out, r.err)
 	}
 	h.run("", "uploads", "--json").want(t, exitOK, `"name":"big.bin"`)

@@ -51,15 +51,21 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err := c.Verify(ctx, sender); err != nil {
 		return err
 	}
-	s, err := c.Deploy(ctx, "invoke", map[string]string{"SenderAddress": sender, "SmsSending": "on"})
+	s, err := c.Deploy(ctx, "invoke", map[string]string{
+		"SenderAddress": sender,
+		"SmsSending":    "on",
+	})
 	if err != nil {
 		return err
 	}
 	if _, err := emulated.Fill(ctx, c.Config, s.Deployed, slog.New(slog.DiscardHandler)); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	fmt.Fprintf(out, "the stack answers at %s; alice has the password %q\n", s.Base, boottest.Password)
-	fmt.Fprintf(out, "mail: %[1]s/_ministack/ses/messages, text messages: %[1]s/_ministack/sns/sms-messages\n", c.Address)
+	fmt.Fprintf(out, "the stack answers at %s; alice has the password %q\n",
+		s.Base, boottest.Password)
+	fmt.Fprintf(
+		out, "mail: %[1]s/_ministack/ses/messages, text messages: %[1]s/_ministack/sns/sms-messages\n", c.Address,
+	)
 	<-ctx.Done()
 	return s.Close()
 }

@@ -62,7 +62,13 @@ func runSAM(ctx context.Context, out io.Writer, args []string) error {
 }
 
 // demo adds a user for the README's commands, and prints how these commands begin here.
-func demo(ctx context.Context, out io.Writer, p *service.Service, environment map[string]string, args []string) error {
+func demo(
+	ctx context.Context,
+	out io.Writer,
+	p *service.Service,
+	environment map[string]string,
+	args []string,
+) error {
 	port, password := "3000", rand.Text()
 	if i := slices.Index(args, "--port"); i > 0 && i+1 < len(args) {
 		port = args[i+1]
@@ -71,23 +77,36 @@ func demo(ctx context.Context, out io.Writer, p *service.Service, environment ma
 	environment["FERRY_PUBLIC_URL"] = base
 	hash, err := p.Hasher.Hash(ctx, password)
 	if err == nil {
-		user := users.User{Name: "demo", Email: "demo@example.com", State: users.Active, Password: hash}
+		user := users.User{
+			Name:     "demo",
+			Email:    "demo@example.com",
+			State:    users.Active,
+			Password: hash,
+		}
 		err = p.Users().Add(ctx, user)
 	}
 	if err != nil {
 		return err
 	}
 	inbox, err := showMail(ctx, p)
-	fmt.Fprintf(out, "LOGIN=demo:%[1]s\nFERRY=%[2]s\nfiles that are not text, which SAM damages in a body: "+
-		"FERRY_PASSWORD=%[1]s bin/ferry up --session FILE --url %[2]s --user demo\nmail and text messages: %[3]s\n",
-		password, base, inbox)
+	fmt.Fprintf(
+		out,
+		"LOGIN=demo:%[1]s\nFERRY=%[2]s\nfiles that are not text, which SAM damages in a body: "+
+			"FERRY_PASSWORD=%[1]s bin/ferry up --session FILE --url %[2]s --user demo\nmail and text messages: %[3]s\n",
+		password,
+		base,
+		inbox,
+	)
 	return err
 }
 
 // showMail delivers waiting messages to an inbox, and returns the inbox's address: here no table
 // stream calls the functions that would send them. Both run until this process ends.
 func showMail(ctx context.Context, p *service.Service) (address string, err error) {
-	s, err := local.NewService(p.Ports, p.Settings, local.ServiceOptions{From: sender, ShowInbox: true})
+	s, err := local.NewService(p.Ports, p.Settings, local.ServiceOptions{
+		From:      sender,
+		ShowInbox: true,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -115,13 +134,17 @@ func fill(ctx context.Context) (*service.Service, map[string]string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithBaseEndpoint(os.Getenv(emulated.AddressVariable)))
+	cfg, err := config.LoadDefaultConfig(
+		ctx,
+		config.WithBaseEndpoint(os.Getenv(emulated.AddressVariable)),
+	)
 	if err == nil {
 		err = (&emulated.Cloud{Config: cfg}).Verify(ctx, sender)
 	}
 	d.Environment["AWS_ENDPOINT_URL"], d.Environment["FERRY_MAIL_FROM"] = address, sender
 	for _, variable := range []string{"FERRY_NOTICES_TOPIC", "FERRY_EVENTS_TOPIC"} {
-		topic, failed := sns.NewFromConfig(cfg).CreateTopic(ctx, &sns.CreateTopicInput{Name: &variable})
+		topic, failed := sns.NewFromConfig(cfg).
+			CreateTopic(ctx, &sns.CreateTopicInput{Name: &variable})
 		if err = errors.Join(err, failed); err != nil {
 			return nil, nil, err
 		}
@@ -135,15 +158,29 @@ func fill(ctx context.Context) (*service.Service, map[string]string, error) {
 func sam(ctx context.Context, environment map[string]any, args ...string) (*exec.Cmd, error) {
 	text, err := json.MarshalIndent(environment, "", "  ")
 	if err == nil {
-		err = errors.Join(os.MkdirAll(filepath.Dir(environmentFile), 0o755), os.WriteFile(environmentFile, text, 0o600))
+		err = errors.Join(
+			os.MkdirAll(filepath.Dir(environmentFile), 0o755),
+			os.WriteFile(environmentFile, text, 0o600),
+		)
 	}
-	args = append(args, "--template-file", built+"/template.yaml", "--language-extensions", "--skip-pull-image",
-		"--env-vars", environmentFile, "--parameter-overrides", "Architecture="+architecture())
+	args = append(
+		args,
+		"--template-file",
+		built+"/template.yaml",
+		"--language-extensions",
+		"--skip-pull-image",
+		"--env-vars",
+		environmentFile,
+		"--parameter-overrides",
+		"Architecture="+architecture(),
+	)
 	cmd := exec.CommandContext(ctx, "sam", args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "SAM_CLI_CONTAINER_CONNECTION_TIMEOUT=600") // SAM's 20 s are too short on a busy machine
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                      // a second interrupt would keep it from removing its containers
-	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, time.Minute
+	cmd.Cancel, cmd.WaitDelay = func() error {
+		return cmd.Process.Signal(os.Interrupt)
+	}, time.Minute
 	return cmd, err
 }
 
@@ -174,7 +211,10 @@ func relay() (string, error) {
 		if found := signed.FindStringSubmatch(scope); found != nil {
 			to = os.Getenv("AWS_ENDPOINT_URL_" + strings.ToUpper(found[1]))
 		}
-		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", strings.TrimPrefix(to, "http://"), r.In.Host
+		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", strings.TrimPrefix(
+			to,
+			"http://",
+		), r.In.Host
 	}})
 	return fmt.Sprintf("http://%s:%d", host, l.Addr().(*net.TCPAddr).Port), nil
 }
@@ -189,7 +229,12 @@ func baseImage(ctx context.Context) error {
 		return fmt.Errorf("asking docker: %s%w", out, err)
 	}
 	if out, err := exec.CommandContext(ctx, "sh", "-c", script, name).CombinedOutput(); err != nil {
-		return fmt.Errorf("install busybox-static, as the registry of %s cannot be reached\n%s%w", name, out, err)
+		return fmt.Errorf(
+			"install busybox-static, as the registry of %s cannot be reached\n%s%w",
+			name,
+			out,
+			err,
+		)
 	}
 	return nil
 }

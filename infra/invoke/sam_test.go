@@ -37,7 +37,15 @@ func TestSAMRunsTheFunctionsOnThisMachine(t *testing.T) {
 	browsertest.Alone(t)
 	t.Setenv("SAM_CLI_TELEMETRY", "0")
 	t.Chdir("../..")
-	build := exec.CommandContext(t.Context(), "sam", "build", "-b", built, "--parameter-overrides", "Architecture="+architecture())
+	build := exec.CommandContext(
+		t.Context(),
+		"sam",
+		"build",
+		"-b",
+		built,
+		"--parameter-overrides",
+		"Architecture="+architecture(),
+	)
 	build.Env = append(os.Environ(), "ARCHITECTURE="+architecture())
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("sam build: %v: %s", err, out)
@@ -47,7 +55,9 @@ func TestSAMRunsTheFunctionsOnThisMachine(t *testing.T) {
 	t.Run("a function answers one event", func(t *testing.T) {
 		var out bytes.Buffer
 		for try := 0; out.Len() == 0 && try < 10; try++ { // SAM prints nothing if a function does not answer it in time
-			check(t, run(t.Context(), &out, []string{"sam", "local", "invoke", "OpenAPI", "--event", "events/openapi.json"}))
+			check(t, run(t.Context(), &out, []string{
+				"sam", "local", "invoke", "OpenAPI", "--event", "events/openapi.json",
+			}))
 		}
 		answers(t, "openapi", out.Bytes())
 	})
@@ -131,7 +141,15 @@ func startAPI(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	check(t, err)
 	block := regexp.MustCompile("(?s)```sh\nLOGIN=.*?\n```").FindString(string(readme))
-	script := strings.NewReplacer("demo:PASSWORD", login, "http://127.0.0.1:8080/v1", base, "```sh", "set -eu -o pipefail").Replace(block)
+	script := strings.NewReplacer(
+		"demo:PASSWORD",
+		login,
+		"http://127.0.0.1:8080/v1",
+		base,
+		"```sh",
+		"set -eu -o pipefail",
+	).
+		Replace(block)
 	session, err := os.ReadFile("shared/api/README.md") // with bytes that are no text, and parts that go to the S3 server
 	check(t, err)
 	script += regexp.MustCompile("(?s)\nhead -c 6000000.*?\n```").FindString(string(session))
@@ -140,7 +158,9 @@ curl -sf -u $LOGIN -X POST $FERRY/auth/login
 LINK=$(curl -sf -u $LOGIN $FERRY/download/list | grep -o 'http[^"]*' | head -1)
 curl -sfL "$LINK" | cmp - big.bin                # by a redirect
 head -c 1000 /dev/urandom > small.bin
-FERRY_PASSWORD=${LOGIN#demo:} go -C ` + root + ` run ./infra/ferry up --session "$PWD/small.bin" --url $FERRY --user demo
+FERRY_PASSWORD=${LOGIN#demo:} go -C ` +
+		root +
+		` run ./infra/ferry up --session "$PWD/small.bin" --url $FERRY --user demo
 LINK=$(curl -sf -u $LOGIN $FERRY/download/list | grep -o 'http[^"]*' | head -1)
 curl -sfL "$LINK" | cmp - small.bin
 `

@@ -167,13 +167,27 @@ func deployment(t *testing.T, sts int, sam, typed string, args ...string) (said,
 	}
 	cloud := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(sts)
-		fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/Ann</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`)
+		fmt.Fprint(
+			w,
+			`<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/Ann</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`,
+		)
 	}))
 	defer cloud.Close()
-	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-s", "deploy", "FERRY=echo ferry is built"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "make", append([]string{
+		"-s", "deploy", "FERRY=echo ferry is built",
+	}, args...)...)
 	cmd.Stdin, cmd.Dir = strings.NewReader(typed), root
-	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+cloud.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION=",
-		"AWS_DEFAULT_REGION=", "AWS_PROFILE=", "AWS_CONFIG_FILE="+filepath.Join(folder, "config"), "PATH="+folder+":"+os.Getenv("PATH"))
+	cmd.Env = append(
+		os.Environ(),
+		"AWS_ENDPOINT_URL="+cloud.URL,
+		"AWS_ACCESS_KEY_ID=id",
+		"AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_REGION=",
+		"AWS_DEFAULT_REGION=",
+		"AWS_PROFILE=",
+		"AWS_CONFIG_FILE="+filepath.Join(folder, "config"),
+		"PATH="+folder+":"+os.Getenv("PATH"),
+	)
 	out, err := cmd.CombinedOutput()
 	text, _ := os.ReadFile(path) // none if nothing was built
 	return string(out), string(text), err
@@ -188,7 +202,11 @@ func TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor(t *testing.T) {
 	for _, c := range []struct{ argument, processor, parameters string }{
 		{argument: "A=B", processor: "GOARCH=arm64", parameters: `{'Architecture': 'arm64'}`},
 		{argument: "ARCHITECTURE=x86_64", processor: "GOARCH=amd64", parameters: `{'Architecture': 'x86_64'}`},
-		{argument: "SET=Metrics=on Architecture=x86_64", processor: "GOARCH=amd64", parameters: `{'Architecture': 'x86_64', 'Metrics': 'on'}`},
+		{
+			argument:   "SET=Metrics=on Architecture=x86_64",
+			processor:  "GOARCH=amd64",
+			parameters: `{'Architecture': 'x86_64', 'Metrics': 'on'}`,
+		},
 		{argument: `SET=SenderName="My 'own' Ferry" SweepSchedule="rate(30 minutes)"`, processor: "GOARCH=arm64",
 			parameters: `{'Architecture': 'arm64', 'SenderName': "My 'own' Ferry", 'SweepSchedule': 'rate(30 minutes)'}`},
 	} {
@@ -202,7 +220,13 @@ func TestMakeDeploysWhatItIsToldForTheProcessorThatItBuildsFor(t *testing.T) {
 			t.Skip("SAM is not installed: pip install -r infra/ci/requirements.txt")
 		}
 		const parse = `import sys; from samcli.cli.types import CfnParameterOverridesType as T; print(T().convert((sys.argv[1],), None, None))`
-		got, err := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(sam), "python3"), "-c", parse, given[1]).Output()
+		got, err := exec.CommandContext(
+			t.Context(),
+			filepath.Join(filepath.Dir(sam), "python3"),
+			"-c",
+			parse,
+			given[1],
+		).Output()
 		if err != nil || string(got) != c.parameters+"\n" {
 			t.Errorf("%s: %v, want %s:\n%s", c.argument, err, c.parameters, got)
 		}
@@ -225,15 +249,31 @@ func TestADeploymentBeginsWithTheCredentialsAndEndsWithTheFirstUser(t *testing.T
 			args: []string{"STACK=other"},
 			says: fmt.Sprintf(name, "other"), end: fmt.Sprintf(user, "other", "eu-south-1"), built: true,
 		},
-		"a region that is typed":  {typed: "eu-west-1\n", says: ask, end: fmt.Sprintf(user, "ferry", "eu-west-1"), built: true},
-		"no region":               {typed: "\n", says: ask + "deploy: nothing was deployed: say the region"},
-		"wrong credentials":       {sts: 403, says: "the AWS credentials do not work"},
-		"a build that fails":      {sam: "echo the compiler says why; exit 1", says: "the compiler says why", built: true},
-		"a deployment that fails": {sam: "[ $1 = build ]", says: "as arn:aws:iam::123456789012:user/Ann\n", built: true},
+		"a region that is typed": {
+			typed: "eu-west-1\n",
+			says:  ask,
+			end:   fmt.Sprintf(user, "ferry", "eu-west-1"),
+			built: true,
+		},
+		"no region":         {typed: "\n", says: ask + "deploy: nothing was deployed: say the region"},
+		"wrong credentials": {sts: 403, says: "the AWS credentials do not work"},
+		"a build that fails": {
+			sam:   "echo the compiler says why; exit 1",
+			says:  "the compiler says why",
+			built: true,
+		},
+		"a deployment that fails": {
+			sam:   "[ $1 = build ]",
+			says:  "as arn:aws:iam::123456789012:user/Ann\n",
+			built: true,
+		},
 	} {
 		fails := c.end == ""
 		said, log, err := deployment(t, cmp.Or(c.sts, 200), cmp.Or(c.sam, samTells), c.typed, c.args...)
-		if (err != nil) != fails || !strings.Contains(said, c.says) || !strings.HasSuffix(said, c.end) || strings.Contains(said, "user add") == fails {
+		if (err != nil) != fails ||
+			!strings.Contains(said, c.says) ||
+			!strings.HasSuffix(said, c.end) ||
+			strings.Contains(said, "user add") == fails {
 			t.Errorf("%s: %v:\n%s", what, err, said)
 		}
 		if strings.HasPrefix(log, "ferry is built\n") != c.built || !fails && strings.Contains(said, "ferry is built") {

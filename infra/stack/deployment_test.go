@@ -54,7 +54,8 @@ func TestTheDescriptionOfAVersionIsNeverTooLong(t *testing.T) {
 	for _, names := range [][]string{with, without} {
 		d := made(t, tpl.longest(names)...)
 		for id, r := range d.Resources {
-			if text := show(at(r, "Properties", "Description")); at(r, "Type") == "AWS::Lambda::Version" && len(text) > 256 {
+			if text := show(at(r, "Properties", "Description")); at(r, "Type") == "AWS::Lambda::Version" &&
+				len(text) > 256 {
 				t.Errorf("%s is described by up to %d characters", id, len(text))
 			}
 		}

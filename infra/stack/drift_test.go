@@ -91,7 +91,9 @@ func TestRoutesWithoutALoginThatCostMuchHaveAThrottleOfTheirOwn(t *testing.T) {
 			switch name := strings.TrimPrefix(route, "POST /{page}"); {
 			case e.Name == "openapi":
 				want[route] = `{"ThrottlingBurstLimit":20,"ThrottlingRateLimit":2}`
-			case name == "", slices.Contains([]string{"authlogin", "authfirst", "authforget", "authchange", "oauthtoken"}, e.Name):
+			case name == "", slices.Contains([]string{
+				"authlogin", "authfirst", "authforget", "authchange", "oauthtoken",
+			}, e.Name):
 				want[route] = `{"ThrottlingBurstLimit":100,"ThrottlingRateLimit":20}`
 			}
 		}
@@ -128,11 +130,17 @@ func TestEachEventMatchesARouteOfItsFunction(t *testing.T) {
 		}
 		boottest.Load(t, e.Name).Decode(t, &event)
 		route := event.HTTPMethod + " " + event.Resource
-		if event.Resource != "$default" && !slices.Contains(routes(e), route) || (event.Resource == "$default") != (len(e.Routes) == 0) {
+		if event.Resource != "$default" && !slices.Contains(routes(e), route) ||
+			(event.Resource == "$default") != (len(e.Routes) == 0) {
 			t.Errorf("events/%s.json is for the route %s, not one of %v", e.Name, route, routes(e))
 		}
 		c := event.RequestContext
-		if event.Version != "1.0" || c.DomainName == "" || c.Stage != "$default" || c.ResourcePath != event.Resource || c.Path != event.Path || len(event.MultiValueHeaders) == 0 {
+		if event.Version != "1.0" ||
+			c.DomainName == "" ||
+			c.Stage != "$default" ||
+			c.ResourcePath != event.Resource ||
+			c.Path != event.Path ||
+			len(event.MultiValueHeaders) == 0 {
 			t.Errorf("events/%s.json is incomplete: %+v", e.Name, event)
 		}
 	}

@@ -128,7 +128,9 @@ func TestEachSettingReachesAFunction(t *testing.T) {
 		if name == "FERRY_PLAIN_LOGIN" { // a gateway has https
 			continue
 		}
-		if !slices.ContainsFunc(slices.Collect(maps.Values(used())), func(all []string) bool { return slices.Contains(all, name) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(used())), func(all []string) bool {
+			return slices.Contains(all, name)
+		}) {
 			t.Errorf("no function gets %s", name)
 		}
 	}
@@ -151,7 +153,14 @@ func TestAFunctionLinksOnlyWhatItsPortsNeed(t *testing.T) {
 		google.golang.org/protobuf/proto
 		github.com/prometheus/client_golang/prometheus
 		golang.org/x/crypto/acme`
-	services := map[string]string{"Table": "dynamodb", "Blobs": "s3", "Topics": "sns", "SMS": "sns", "Queue": "sqs", "Mail": "sesv2"}
+	services := map[string]string{
+		"Table":  "dynamodb",
+		"Blobs":  "s3",
+		"Topics": "sns",
+		"SMS":    "sns",
+		"Queue":  "sqs",
+		"Mail":   "sesv2",
+	}
 	for _, name := range names() {
 		want := map[string]bool{}
 		for _, p := range readMain(t, name).ports() {

@@ -72,7 +72,10 @@ func TestTheStackMatchesTheReviewedFile(t *testing.T) {
 	t.Parallel()
 	asked, plain := read(t), written(made(t))
 	text := slices.Concat(
-		lines("Parameters", asked.Parameters), lines("Rules", asked.Rules), lines("Conditions", asked.Conditions), plain,
+		lines(
+			"Parameters",
+			asked.Parameters,
+		), lines("Rules", asked.Rules), lines("Conditions", asked.Conditions), plain,
 	)
 	for _, parameters := range [][]string{strings.Split(everything, "\n"), {"PublicUrl=https://cdn.example.com/v1"}} {
 		text = append(text, "", "With "+strings.Join(parameters, ", "), "")

@@ -75,7 +75,10 @@ func (n *network) answer(operation string, r *http.Request) (*http.Response, err
 	case "SendEmail":
 		return answer(200, `{"MessageId":"mail-1"}`), n.stage.cloud.MailErr
 	case "Publish":
-		return answer(200, "<PublishResponse><PublishResult><MessageId>sms-1</MessageId></PublishResult></PublishResponse>"), n.stage.cloud.SMSErr
+		return answer(
+			200,
+			"<PublishResponse><PublishResult><MessageId>sms-1</MessageId></PublishResult></PublishResponse>",
+		), n.stage.cloud.SMSErr
 	case "PublishBatch":
 		return published(r)
 	case "Invoke":
@@ -110,7 +113,10 @@ func published(r *http.Request) (*http.Response, error) {
 		}
 		fmt.Fprintf(&taken, "<member><Id>%s</Id></member>", id)
 	}
-	return answer(200, "<PublishBatchResponse><PublishBatchResult><Successful>"+taken.String()+"</Successful></PublishBatchResult></PublishBatchResponse>"), nil
+	return answer(
+		200,
+		"<PublishBatchResponse><PublishBatchResult><Successful>"+taken.String()+"</Successful></PublishBatchResult></PublishBatchResponse>",
+	), nil
 }
 
 // noteTarget notes a call of the small client for the link key and the table itself.

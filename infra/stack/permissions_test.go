@@ -91,7 +91,8 @@ func granted(t *testing.T, tpl document, f fn) []string {
 					all = append(all, action+" "+key)
 				}
 			case "s3":
-				resource := strings.NewReplacer("!GetAtt ", "", "!Sub ", "", ".Arn", "", "${", "", "}", "").Replace(s.Resources[0])
+				resource := strings.NewReplacer("!GetAtt ", "", "!Sub ", "", ".Arn", "", "${", "", "}", "").
+					Replace(s.Resources[0])
 				all = append(all, action+" "+resource)
 			default:
 				all = append(all, action)
@@ -124,8 +125,14 @@ func mapped(f fn) []string {
 	}
 	for _, e := range f.events("DynamoDB") {
 		stream := show(e["Stream"])
-		all = append(all, "dynamodb:DescribeStream "+stream, "dynamodb:GetRecords "+stream, "dynamodb:GetShardIterator "+stream, "dynamodb:ListStreams !Sub ${Table.Arn}/stream/*",
-			"sqs:SendMessage "+show(at(e, "DestinationConfig", "OnFailure", "Destination")))
+		all = append(
+			all,
+			"dynamodb:DescribeStream "+stream,
+			"dynamodb:GetRecords "+stream,
+			"dynamodb:GetShardIterator "+stream,
+			"dynamodb:ListStreams !Sub ${Table.Arn}/stream/*",
+			"sqs:SendMessage "+show(at(e, "DestinationConfig", "OnFailure", "Destination")),
+		)
 	}
 	if dead := at(f.Props, "DeadLetterQueue", "TargetArn"); dead != nil {
 		all = append(all, "sqs:SendMessage "+show(dead))

@@ -100,7 +100,12 @@ func TestManyGuestsAtOnceSendNoMoreThanARequestAllowsFromDynamoDB(t *testing.T) 
 	var all sync.WaitGroup
 	var begun, stored, lost atomic.Int64
 	for i := range 40 {
-		by := files.By{UserIncarnation: alice.Incarnation, Request: made.ID, Guest: fmt.Sprint(i), Source: fmt.Sprint(i)}
+		by := files.By{
+			UserIncarnation: alice.Incarnation,
+			Request:         made.ID,
+			Guest:           fmt.Sprint(i),
+			Source:          fmt.Sprint(i),
+		}
 		service := service.New(p.Ports, p.Settings).Files()
 		all.Go(func() {
 			if i%2 == 0 && admitted(t, &lost, func() error {
@@ -118,7 +123,8 @@ func TestManyGuestsAtOnceSendNoMoreThanARequestAllowsFromDynamoDB(t *testing.T) 
 	check(t, err)
 	total := begun.Load() + now[0].Files // some of them may have had no answer
 	if total > 5 || total < 5-lost.Load() || now[0].Files < stored.Load() || now[0].Files > stored.Load()+lost.Load() {
-		t.Errorf("%d sessions began, %d files were stored, %d had no answer, and the request has %+v", begun.Load(), stored.Load(), lost.Load(), now)
+		t.Errorf("%d sessions began, %d files were stored, %d had no answer, and the request has %+v",
+			begun.Load(), stored.Load(), lost.Load(), now)
 	}
 }
 

@@ -34,7 +34,8 @@ func TestTheStreamBringsOnlyWhatIsRelayed(t *testing.T) {
 	t.Parallel()
 	filters := at(read(t).functions()["relay"].events("DynamoDB")[0], "FilterCriteria", "Filters")
 	const pattern = `{"eventName":["INSERT"],"dynamodb":{"Keys":{"pk":{"S":[{"prefix":%q},{"prefix":%q}]}}}}`
-	if got, want := show(filters), fmt.Sprintf("[map[Pattern:"+pattern+"]]", notify.OutboxPrefix, notify.EventPrefix); got != want {
+	if got, want := show(filters), fmt.Sprintf("[map[Pattern:"+pattern+"]]",
+		notify.OutboxPrefix, notify.EventPrefix); got != want {
 		t.Errorf("the filters are %s, want %s", got, want)
 	}
 }
@@ -90,7 +91,8 @@ func TestAnIdleStackCostsOnlyItsStorage(t *testing.T) {
 		case slices.Contains(free, kind):
 		case slices.Contains(chosen, kind) && condition != nil:
 		default:
-			t.Errorf("%s is of the type %s, with the condition %v: what does it cost while nobody uses it?", id, kind, condition)
+			t.Errorf("%s is of the type %s, with the condition %v: what does it cost while nobody uses it?",
+				id, kind, condition)
 		}
 	}
 }

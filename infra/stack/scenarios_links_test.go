@@ -51,7 +51,12 @@ func (s *stage) bundled(path string, area blob.Area) {
 	w := bundle.NewWriter(&archive)
 	s.check(w.Add(bundle.Entry{Path: "a.txt"}, make([]byte, 6<<20)))
 	s.check(w.Close())
-	s.store("alice", files.Sending{}, files.Part{Name: "b.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 1}})
+	s.store("alice", files.Sending{}, files.Part{
+		Name:     "b.zip",
+		Body:     &archive,
+		Size:     -1,
+		Contents: &files.Contents{Entries: 1},
+	})
 	alice := s.get("alice")
 	person, id := header("User-Agent", "curl/8"), alice.LastFile
 	take := func() {
@@ -86,7 +91,9 @@ func (s *stage) guarded(path string, area blob.Area, id int64) {
 	s.guard(area, id, 2, s.hash())
 	token := s.real.Key.File(area, "alice", id)
 	person := header("User-Agent", "curl/8")
-	s.guesses("GET", path+token, func(password string) func(*http.Request) { return header(param.PasswordHeader, password) }, person)
+	s.guesses("GET", path+token, func(password string) func(*http.Request) {
+		return header(param.PasswordHeader, password)
+	}, person)
 	link, err := service.Find(s.Context(), area, token, "")
 	s.check(err)
 	claim, err := service.NewClaim(link)
@@ -102,7 +109,10 @@ func (s *stage) guard(area blob.Area, id, limit int64, hash string) {
 	s.Helper()
 	f, err := s.lazy().Get(s.Context(), s.get("alice"), area, id)
 	s.check(err)
-	_, err = s.real.Links().Edit(s.Context(), s.lazy(), f, links.Own, true, links.Change{Limit: &limit, Password: &hash})
+	_, err = s.real.Links().Edit(s.Context(), s.lazy(), f, links.Own, true, links.Change{
+		Limit:    &limit,
+		Password: &hash,
+	})
 	s.check(err)
 	s.ahead += time.Minute // past what a function remembers
 }

@@ -70,7 +70,10 @@ func (s *stage) unique() string {
 func (s *stage) deliver(key table.Key) {
 	s.Helper()
 	m := events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: notify.Pointer(key, "").Body}
-	_, err := worker.CourierHandler(s.worker)(s.Context(), worker.CourierEvent{Records: []worker.CourierRecord{{SQSMessage: m}}})
+	_, err := worker.CourierHandler(s.worker)(
+		s.Context(),
+		worker.CourierEvent{Records: []worker.CourierRecord{{SQSMessage: m}}},
+	)
 	s.check(err)
 }
 
@@ -81,7 +84,18 @@ func feedbackAll(s *stage) {
 		Table: s.real.Table, Key: s.real.Key, Couriers: s.cloud.Couriers(), From: mailFrom, Now: s.real.Now, Log: s.real.Log,
 	})
 	s.check(err)
-	n := notify.Notice{V: 1, ID: "1759460400000-0a1b2c3d4e5f6071", Kind: notify.Link, Channel: files.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1, Sender: "alice", ReplyTo: "alice@example.com"}
+	n := notify.Notice{
+		V:       1,
+		ID:      "1759460400000-0a1b2c3d4e5f6071",
+		Kind:    notify.Link,
+		Channel: files.Mail,
+		To:      "carla@example.com",
+		Owner:   "alice",
+		Area:    blob.Files,
+		File:    1,
+		Sender:  "alice",
+		ReplyTo: "alice@example.com",
+	}
 	report := func(name string) {
 		s.check(worker.FeedbackHandler(s.worker)(s.Context(), json.RawMessage(boottest.Load(s, name).Event)))
 	}

@@ -69,7 +69,10 @@ const (
 )
 
 func makeKey(s *stage) {
-	_, _, err := worker.LinkKeyHandler(s.keys, keyParameter, tableName, rand.Reader)(s.Context(), cfn.Event{RequestType: cfn.RequestCreate})
+	_, _, err := worker.LinkKeyHandler(s.keys, keyParameter, tableName, rand.Reader)(
+		s.Context(),
+		cfn.Event{RequestType: cfn.RequestCreate},
+	)
 	s.check(err)
 }
 
@@ -171,10 +174,24 @@ func upload(s *stage) {
 	s.must(200, "POST", "/upload?file=a.txt&m=carla@example.com&i=hello&notify=1", bearer(), text)
 	s.must(200, "POST", "/upload?file=a.txt&d=dave", bearer(), text)
 	for _, n := range []int{1001, 999} { // more than the quota, and than what is left of it
-		s.must(413, "POST", "/upload?file=a.txt", basic("dave", boottest.Password), content("text/plain", strings.Repeat("a", n)))
+		s.must(
+			413,
+			"POST",
+			"/upload?file=a.txt",
+			basic("dave", boottest.Password),
+			content("text/plain", strings.Repeat("a", n)),
+		)
 	}
 	for _, kind := range []string{"application/json", "text/plain"} {
-		s.must(200, "POST", "/upload?file=a.txt", bearer(), text, header("Idempotency-Key", "k"), header("Accept", kind))
+		s.must(
+			200,
+			"POST",
+			"/upload?file=a.txt",
+			bearer(),
+			text,
+			header("Idempotency-Key", "k"),
+			header("Accept", kind),
+		)
 	}
 	s.user("fred", nil)
 	s.check(s.real.Table.Write(s.Context(), table.Update(users.Key("fred")).Set("password", []string{"damaged"})))
@@ -311,7 +328,10 @@ func notificationsStop(s *stage) {
 	for range 2 { // undoing then leaves the bounce
 		s.must(200, "POST", path)
 		s.must(200, "POST", path, form(url.Values{"undo": {"1"}}))
-		s.check(s.real.Table.Write(s.Context(), notify.Suppress("ann@example.com", notify.AddressBounced, "", s.real.Now())))
+		s.check(s.real.Table.Write(
+			s.Context(),
+			notify.Suppress("ann@example.com", notify.AddressBounced, "", s.real.Now()),
+		))
 	}
 }
 
@@ -321,7 +341,10 @@ func sweepAll(s *stage) {
 	for _, name := range []string{"dave", "erin", "alice"} {
 		s.send(name, files.Sending{})
 	}
-	s.send("alice", files.Sending{Tell: files.Contact{To: "alice@example.com"}, Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
+	s.send("alice", files.Sending{
+		Tell:       files.Contact{To: "alice@example.com"},
+		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}},
+	})
 	plan := files.Plan{Owner: "dave", Name: "x", Length: 10} // nobody goes on with it, which leaves its reservation
 	_, err := s.real.Files().BeginSession(s.Context(), files.By{User: "dave"}, plan, nil)
 	s.check(err)
@@ -331,7 +354,10 @@ func sweepAll(s *stage) {
 	leftover := fmt.Sprintf("D0-2020-01-01/1-%022d-zoe", 1)
 	_, err = s.real.Blobs.Create(s.Context(), blob.Files, leftover, strings.NewReader(""), 0)
 	s.check(err)
-	s.check(s.real.Table.Write(s.Context(), notify.Notice{Kind: notify.Link, Channel: files.SMS}.Op(s.real.Now(), "late")))
+	s.check(s.real.Table.Write(s.Context(), notify.Notice{
+		Kind:    notify.Link,
+		Channel: files.SMS,
+	}.Op(s.real.Now(), "late")))
 	for _, area := range blob.Areas() { // a crash leaves its parts
 		_, err := s.real.Parts.Begin(s.Context(), area, "zoe/1-parts", blob.Layout{Length: 3, PartSize: 3})
 		s.check(err)

@@ -61,7 +61,18 @@ func pages(s *stage) {
 	cookie := s.login("alice")
 	s.send("alice", files.Sending{Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}})
 	sent := fmt.Sprint("id=", s.get("alice").LastFile)
-	for _, page := range []string{"send", "send?sent=1&sent=3", "qr?k=" + s.real.Key.File(blob.Files, "alice", 1), "account", "files", "files?q=a", "files?" + sent, "files?area=backup", "files?area=backup&id=2", "requests"} {
+	for _, page := range []string{
+		"send",
+		"send?sent=1&sent=3",
+		"qr?k=" + s.real.Key.File(blob.Files, "alice", 1),
+		"account",
+		"files",
+		"files?q=a",
+		"files?" + sent,
+		"files?area=backup",
+		"files?area=backup&id=2",
+		"requests",
+	} {
 		s.must(200, "GET", "/"+page, cookie)
 	}
 	do := func(status int, page string, fields ...string) {
@@ -123,7 +134,12 @@ func (s *stage) texts() []int64 {
 	s.check(w.Add(bundle.Entry{Path: "a.txt"}, []byte("hello")))
 	s.check(w.Close())
 	for _, part := range []files.Part{
-		{Name: "a.zip", Body: &archive, Size: -1, Contents: &files.Contents{Entries: 1}}, {Name: "b.txt", Body: strings.NewReader("hello"), Size: 5},
+		{
+			Name:     "a.zip",
+			Body:     &archive,
+			Size:     -1,
+			Contents: &files.Contents{Entries: 1},
+		}, {Name: "b.txt", Body: strings.NewReader("hello"), Size: 5},
 		{Name: "c.txt", Body: strings.NewReader("hello"), Size: 5},
 	} {
 		s.store("alice", files.Sending{}, part)

@@ -77,7 +77,12 @@ func (s *stage) open(name string) {
 	s.real, err = boottest.Fill(s.Context(), s.real)
 	s.check(err)
 
-	s.network = &network{uses: &uses{all: map[string]bool{}}, next: cfg.HTTPClient, stage: s, faults: map[string]failure{}}
+	s.network = &network{
+		uses:   &uses{all: map[string]bool{}},
+		next:   cfg.HTTPClient,
+		stage:  s,
+		faults: map[string]failure{},
+	}
 	cfg.HTTPClient = s.network
 	cfg.APIOptions = append(cfg.APIOptions, s.network.watch)
 	cfg.Retryer = func() aws.Retryer {
@@ -235,7 +240,8 @@ func (u *uses) noteMessage(call any) (known bool) {
 	}
 	switch c := call.(type) {
 	case *sns.PublishBatchInput:
-		return one("!Ref NoticesTopic", "sns:Publish", c.TopicArn, noticesTopic) || one("!Ref EventsTopic", "sns:Publish", c.TopicArn, eventsTopic)
+		return one("!Ref NoticesTopic", "sns:Publish", c.TopicArn, noticesTopic) ||
+			one("!Ref EventsTopic", "sns:Publish", c.TopicArn, eventsTopic)
 	case *sns.PublishInput:
 		if c.PhoneNumber != nil {
 			u.note("number", "sns:Publish")
@@ -244,7 +250,8 @@ func (u *uses) noteMessage(call any) (known bool) {
 	case *sqs.ChangeMessageVisibilityInput:
 		return one("queue", "sqs:ChangeMessageVisibility", c.QueueUrl, queueURL)
 	case *sesv2.SendEmailInput:
-		return one("identity", "ses:SendEmail", c.FromEmailAddress, mailFrom) && one("configuration-set", "ses:SendEmail", c.ConfigurationSetName, mailEvents)
+		return one("identity", "ses:SendEmail", c.FromEmailAddress, mailFrom) &&
+			one("configuration-set", "ses:SendEmail", c.ConfigurationSetName, mailEvents)
 	}
 	return false
 }

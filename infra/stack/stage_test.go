@@ -155,7 +155,11 @@ func (s *stage) store(owner string, sending files.Sending, part files.Part) {
 
 // guesses sends wrong passwords until one is throttled, and the right one after the
 // wait, which counts as a try until it succeeds.
-func (s *stage) guesses(method, path string, login func(password string) func(*http.Request), options ...func(*http.Request)) {
+func (s *stage) guesses(
+	method, path string,
+	login func(password string) func(*http.Request),
+	options ...func(*http.Request),
+) {
 	s.Helper()
 	for i := range 7 {
 		if w := s.do(method, path, append(options, login(fmt.Sprintf("wrong-password-%d", i)))...); w.Code >= 500 {

@@ -42,7 +42,9 @@ func TestADayThatASweepDestroyedComesBackByTheRunbook(t *testing.T) {
 	d, err := boottest.Make(ctx, "undo")
 	check(t, err)
 	d.Environment["OLD"] = "undo-old"
-	tables, buckets := dynamodb.NewFromConfig(cfg), awss3.NewFromConfig(cfg, func(o *awss3.Options) { o.UsePathStyle = true })
+	tables, buckets := dynamodb.NewFromConfig(cfg), awss3.NewFromConfig(cfg, func(o *awss3.Options) {
+		o.UsePathStyle = true
+	})
 	check(t, tabletest.CreateTable(ctx, tables, d.Environment["OLD"]))
 	for _, name := range []string{"FERRY_FILES_BUCKET", "FERRY_BACKUP_BUCKET"} {
 		_, err = buckets.PutBucketVersioning(ctx, &awss3.PutBucketVersioningInput{
@@ -125,7 +127,10 @@ func copyTable(t *testing.T, c *dynamodb.Client, from, to string) {
 	check(t, err)
 	for _, item := range out.Items {
 		put := types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}
-		_, err := c.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{to: {put}}})
+		_, err := c.BatchWriteItem(
+			t.Context(),
+			&dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{to: {put}}},
+		)
 		check(t, err)
 	}
 }

@@ -16,11 +16,18 @@ import (
 // TestTheOutputsSayWhatIsMissing has what the reviewed file has not.
 func TestTheOutputsSayWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	always := []string{"BaseUrl", "TableName", "FilesBucketName", "BackupBucketName", "KeyParameterName", "EventsTopicArn", "DomainMissing"}
+	always := []string{
+		"BaseUrl", "TableName", "FilesBucketName", "BackupBucketName", "KeyParameterName", "EventsTopicArn",
+		"DomainMissing",
+	}
 	for parameters, more := range map[string][]string{
-		"SenderAddress=ferry@example.com":                    {"EventsMissing", "MailLimit", "AlarmsMissing", "SmsMissing"},
-		"SmsSending=on AlarmEmail=ops@example.com Events=on": {"MailMissing", "SmsLimit", "SmsEverywhere", "AlarmTopicArn"},
-		"SmsSending=on SmsCountries=IT,US":                   {"EventsMissing", "MailMissing", "AlarmsMissing", "SmsLimit"},
+		"SenderAddress=ferry@example.com": {
+			"EventsMissing", "MailLimit", "AlarmsMissing", "SmsMissing",
+		},
+		"SmsSending=on AlarmEmail=ops@example.com Events=on": {
+			"MailMissing", "SmsLimit", "SmsEverywhere", "AlarmTopicArn",
+		},
+		"SmsSending=on SmsCountries=IT,US": {"EventsMissing", "MailMissing", "AlarmsMissing", "SmsLimit"},
 	} {
 		outputs := made(t, strings.Fields(parameters)...).Outputs
 		same(t, "the outputs with "+parameters, slices.Collect(maps.Keys(outputs)), append(more, always...))
@@ -46,7 +53,10 @@ func TestTheGatewayAllowsPagesWhatTheServerAllows(t *testing.T) {
 	variable := func(d document, name string) string {
 		return show(at(d.Resources["ApiApiGatewayDefaultStage"], "Properties", "StageVariables", name))
 	}
-	for origins, want := range map[string]string{"*": "any", "https://a.example.com:8443,http://localhost": "https://a.example.com:8443,http://localhost"} {
+	for origins, want := range map[string]string{
+		"*": "any",
+		"https://a.example.com:8443,http://localhost": "https://a.example.com:8443,http://localhost",
+	} {
 		if got := variable(made(t, "CorsOrigins="+origins), "corsOrigins"); got != want {
 			t.Errorf("with %s the functions get the origins %v", origins, got)
 		}
@@ -66,7 +76,11 @@ func texts(v any) []string {
 
 func TestTheDashboardShowsEachMetric(t *testing.T) {
 	t.Parallel()
-	body := show(at(made(t, strings.Split(everything, "\n")...).Resources["OverviewDashboard"], "Properties", "DashboardBody"))
+	body := show(at(
+		made(t, strings.Split(everything, "\n")...).Resources["OverviewDashboard"],
+		"Properties",
+		"DashboardBody",
+	))
 	if !json.Valid([]byte(body)) {
 		t.Errorf("the dashboard is not JSON: %s", body)
 	}

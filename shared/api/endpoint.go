@@ -81,7 +81,8 @@ func (e Endpoint) Mount(mux *http.ServeMux, p *Ports, fallback http.Handler) {
 			continue
 		}
 		mux.Handle(r.pattern(e.Prefix), h)
-		if r.Method == http.MethodGet && !slices.Contains(e.Routes, Route{http.MethodHead, r.Path, r.Needs}) {
+		if r.Method == http.MethodGet &&
+			!slices.Contains(e.Routes, Route{http.MethodHead, r.Path, r.Needs}) {
 			mux.Handle(http.MethodHead+" "+e.Prefix+r.Path, fallback)
 		}
 	}
@@ -108,7 +109,9 @@ type Handler = func(http.ResponseWriter, *http.Request, identity.Identity) error
 
 // Authenticated returns a handler for callers with a valid credential whose scope allows the route.
 // The handler must be called by a mux, which notes in the request which route this is.
-func (p *Ports) Authenticated(f Handler) http.Handler { return p.AuthenticatedTo(p.Outlet(), f) }
+func (p *Ports) Authenticated(f Handler) http.Handler {
+	return p.AuthenticatedTo(p.Outlet(), f)
+}
 
 // AuthenticatedTo is Authenticated with a given outlet instead of the ports' own.
 func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler {
@@ -127,7 +130,11 @@ func (p *Ports) AuthenticatedTo(outlet envelope.Outlet, f Handler) http.Handler 
 
 // identify returns the caller, from the Authorization header or, without one, from a browser's
 // cookie.
-func (p *Ports) identify(w http.ResponseWriter, r *http.Request, callers identity.Authenticator) (id identity.Identity, err error) {
+func (p *Ports) identify(
+	w http.ResponseWriter,
+	r *http.Request,
+	callers identity.Authenticator,
+) (id identity.Identity, err error) {
 	c := identity.Read(r)
 	if cookie, ok := p.Cookie(r.Context()); ok && c.Kind == identity.None {
 		if c, err = cookie.Read(r); err != nil {
@@ -151,7 +158,12 @@ func (p *Ports) Cookie(ctx context.Context) (c identity.Cookie, ok bool) {
 func (p *Ports) ByRoute(handlers map[string]Handler, query ...string) http.Handler {
 	mux := http.NewServeMux()
 	for route, f := range handlers {
-		mux.Handle(strings.Replace(route, " ", " "+wire.Prefix, 1), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
+		mux.Handle(strings.Replace(
+			route,
+			" ",
+			" "+wire.Prefix,
+			1,
+		), p.Authenticated(func(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 			if err := param.OnlyKnown(r, query...); err != nil {
 				return err
 			}

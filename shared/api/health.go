@@ -17,7 +17,12 @@ func newHealth(p *Ports) http.Handler {
 	return p.Outlet().Handler(func(w http.ResponseWriter, r *http.Request) error {
 		err := p.Table.Get(r.Context(), table.Key{PK: "health", SK: "health"}, new(struct{}))
 		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			return &fault.Fault{Kind: fault.Unavailable, Detail: "the table does not answer", After: busyFor, Cause: err}
+			return &fault.Fault{
+				Kind:   fault.Unavailable,
+				Detail: "the table does not answer",
+				After:  busyFor,
+				Cause:  err,
+			}
 		}
 		return envelope.Write(w, p.Now(), envelope.Body{Description: envelope.Health})
 	})

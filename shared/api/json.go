@@ -21,7 +21,10 @@ import (
 const maxJSON = 64 << 10
 
 // WithJSON returns a handler that hands the JSON of a request's body to f.
-func WithJSON[T any](mayBeEmpty bool, f func(http.ResponseWriter, *http.Request, identity.Identity, T) error) Handler {
+func WithJSON[T any](
+	mayBeEmpty bool,
+	f func(http.ResponseWriter, *http.Request, identity.Identity, T) error,
+) Handler {
 	return func(w http.ResponseWriter, r *http.Request, u identity.Identity) error {
 		var in T
 		if err := JSON(r, &in, mayBeEmpty); err != nil {
@@ -44,7 +47,9 @@ func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 		return err
 	}
 	if !utf8.Valid(body) || hasHalf(body) {
-		return fault.New(fault.Invalid, "the JSON in the body is not valid UTF-8: the client must send it as UTF-8")
+		return fault.New(
+			fault.Invalid, "the JSON in the body is not valid UTF-8: the client must send it as UTF-8",
+		)
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) == nil {
@@ -57,7 +62,11 @@ func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return &fault.Fault{Kind: fault.Invalid, Detail: "the body is not the expected JSON: " + plain(err), Cause: err}
+		return &fault.Fault{
+			Kind:   fault.Invalid,
+			Detail: "the body is not the expected JSON: " + plain(err),
+			Cause:  err,
+		}
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return fault.New(fault.Invalid, "the body has more than one JSON value")
@@ -70,7 +79,9 @@ func JSON(r *http.Request, into any, mayBeEmpty bool) error {
 
 // hasHalf reports whether JSON has an escape such as \ud83d that is half of a character.
 func hasHalf(body []byte) bool {
-	return slices.ContainsFunc(escapes().FindAllSubmatch(body, -1), func(found [][]byte) bool { return found[1] != nil })
+	return slices.ContainsFunc(escapes().FindAllSubmatch(body, -1), func(found [][]byte) bool {
+		return found[1] != nil
+	})
 }
 
 // plain says what is wrong with JSON, without naming Go types.
@@ -80,7 +91,8 @@ func plain(err error) string {
 	switch {
 	case wrong != nil:
 		// The types of embedded fields are part of the path.
-		return fmt.Sprintf("%q cannot be a %s", wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:], wrong.Value)
+		return fmt.Sprintf("%q cannot be a %s",
+			wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:], wrong.Value)
 	case syntax != nil:
 		return fmt.Sprintf("syntax error at byte %d", syntax.Offset)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -17,7 +17,11 @@ func TestJSONIsNeverRepairedInSilence(t *testing.T) {
 		{what: "a replacement character", body: `{"text":"` + "\ufffd" + `"}`, want: "\ufffd"},
 		{what: "an escaped replacement character", body: `{"text":"\ufffd\uFFFD"}`, want: "\ufffd\ufffd"},
 		{what: "a surrogate pair", body: `{"text":"\ud83d\ude00\uD83D\uDE00"}`, want: "😀😀"},
-		{what: "an escaped backslash before what looks like half of one", body: `{"text":"\\ud83d \\\\ud83d"}`, want: `\ud83d \\ud83d`},
+		{
+			what: "an escaped backslash before what looks like half of one",
+			body: `{"text":"\\ud83d \\\\ud83d"}`,
+			want: `\ud83d \\ud83d`,
+		},
 		{what: "Latin-1", body: "{\"text\":\"caf\xe9\"}"},
 		{what: "Latin-1 in a name", body: "{\"t\xe9xt\":\"a\"}"},
 		{what: "the first half alone", body: `{"text":"\ud83d"}`},
@@ -33,7 +37,8 @@ func TestJSONIsNeverRepairedInSilence(t *testing.T) {
 			t.Errorf("%s: %q, %v", c.what, in.Text, err)
 		}
 	}
-	if err := api.JSON(httptest.NewRequest("POST", "/", strings.NewReader("\ufeff \n")), &struct{}{}, true); err != nil {
+	err := api.JSON(httptest.NewRequest("POST", "/", strings.NewReader("\ufeff \n")), &struct{}{}, true)
+	if err != nil {
 		t.Errorf("a byte order mark and nothing else: %v", err)
 	}
 }

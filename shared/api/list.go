@@ -23,17 +23,34 @@ func WriteList(
 		shown[i] = Shown(f.File, link+f.Token)
 	}
 	if page.Next != 0 {
-		path := map[blob.Area]string{blob.Files: "/download/list", blob.Backup: "/download/list/backup"}[area]
+		path := map[blob.Area]string{
+			blob.Files:  "/download/list",
+			blob.Backup: "/download/list/backup",
+		}[area]
 		search := ""
 		if page.Search != "" {
 			search = "&search=" + url.QueryEscape(page.Search)
 		}
-		w.Header().Set("Link", fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d%s>; rel="next"`, p.Base(r.Context()), path, param.Lang(r, u), limit, page.Next, search))
+		w.Header().Set(
+			"Link",
+			fmt.Sprintf(`<%s%s?lang=%s&limit=%d&after=%d%s>; rel="next"`,
+				p.Base(r.Context()), path, param.Lang(r, u), limit, page.Next, search),
+		)
 	}
-	return envelope.Write(w, p.Now(), envelope.Body{Description: envelope.List, User: u.Name, Files: shown})
+	return envelope.Write(w, p.Now(), envelope.Body{
+		Description: envelope.List,
+		User:        u.Name,
+		Files:       shown,
+	})
 }
 
 // Shown returns a file as an answer shows it, with a link.
 func Shown(f files.File, link string) envelope.File {
-	return envelope.File{ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, LinkURL: link}
+	return envelope.File{
+		ID:       f.ID,
+		Name:     f.Name,
+		Length:   f.Length,
+		Modified: f.Modified,
+		LinkURL:  link,
+	}
 }

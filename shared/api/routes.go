@@ -28,8 +28,13 @@ func routes() map[string][]Route {
 		"filesget":           to(download, "GET HEAD /files/{id}"),
 		"filesrestore":       to(all, "POST /files/{id}/restore"),
 		"health":             to(anybody, "GET HEAD /health"),
-		"links": to(all, "PATCH /files/{id}", "POST /files/{id}/links", "PATCH DELETE /files/{id}/links/{n}",
-			"POST /files/{id}/links/own/renew"),
+		"links": to(
+			all,
+			"PATCH /files/{id}",
+			"POST /files/{id}/links",
+			"PATCH DELETE /files/{id}/links/{n}",
+			"POST /files/{id}/links/own/renew",
+		),
 		"me":                append(to(download, "GET /me"), to(login, "POST /me/password")...),
 		"notificationsstop": to(anybody, "GET POST /notifications/stop"),
 		"oauthrevoke":       to(anybody, "POST /oauth2/revoke"),
@@ -37,10 +42,18 @@ func routes() map[string][]Route {
 		"openapi":           to(anybody, "GET HEAD /openapi.json"),
 		"requests": append(to(anybody, "GET HEAD POST PUT /requests/in"),
 			to(all, "POST GET HEAD /requests", "PATCH DELETE /requests/{id}")...),
-		"tokens": append(to(login, "POST /tokens"), to(all, "GET HEAD DELETE /tokens", "DELETE /tokens/{id}")...),
+		"tokens": append(to(
+			login,
+			"POST /tokens",
+		), to(all, "GET HEAD DELETE /tokens", "DELETE /tokens/{id}")...),
 		"upload": to(upload, "POST PUT /upload", "PUT /upload/{name}"),
-		"uploads": to(upload, "POST GET HEAD /uploads", "GET HEAD DELETE /uploads/{id}", "POST /uploads/{id}/parts",
-			"POST /uploads/{id}/complete"),
+		"uploads": to(
+			upload,
+			"POST GET HEAD /uploads",
+			"GET HEAD DELETE /uploads/{id}",
+			"POST /uploads/{id}/parts",
+			"POST /uploads/{id}/complete",
+		),
 	}
 }
 
@@ -89,13 +102,18 @@ func Methods(path string) (all []string) {
 func NotAllowed(path string) error {
 	allow := Methods(path)
 	return &fault.Fault{
-		Kind: fault.MethodNotAllowed, Allow: allow, Detail: "this address accepts " + strings.Join(allow, ", "),
+		Kind:   fault.MethodNotAllowed,
+		Allow:  allow,
+		Detail: "this address accepts " + strings.Join(allow, ", "),
 	}
 }
 
 // Fits reports whether a path after wire.Prefix matches the route.
 func (r Route) Fits(path string) bool {
-	return slices.EqualFunc(strings.Split(r.Path, "/"), strings.Split(path, "/"), func(t, s string) bool {
+	return slices.EqualFunc(strings.Split(
+		r.Path,
+		"/",
+	), strings.Split(path, "/"), func(t, s string) bool {
 		return t == s || strings.HasPrefix(t, "{") && s != ""
 	})
 }
@@ -108,6 +126,13 @@ func Named(name string, handler func(*Ports) http.Handler) Endpoint {
 // Pages returns the endpoint of all pages, which are not below wire.Prefix.
 func Pages(handler func(*Ports) http.Handler) Endpoint {
 	return Endpoint{
-		Name: "web", New: handler, Routes: to("", "GET HEAD /", "GET HEAD POST /{page}", "GET HEAD /static/{version}/{file}"),
+		Name: "web",
+		New:  handler,
+		Routes: to(
+			"",
+			"GET HEAD /",
+			"GET HEAD POST /{page}",
+			"GET HEAD /static/{version}/{file}",
+		),
 	}
 }

@@ -46,14 +46,18 @@ func (s *Slots) Take(user, part string, n int) (release func(), err error) {
 	switch {
 	case s.all+n > s.most:
 		return nil, &fault.Fault{
-			Kind: fault.Unavailable, Detail: "too many uploads are running; try again", After: busyFor,
+			Kind:   fault.Unavailable,
+			Detail: "too many uploads are running; try again",
+			After:  busyFor,
 		}
 	case s.taken[user]+n > each:
 		return nil, fault.Wait(busyFor,
 			"too many of your uploads are running: the limit is %d", each)
 	case part != "" && s.taken[part] >= writersOfPart:
 		return nil, &fault.Fault{
-			Kind: fault.Conflict, Detail: "the part is already being sent twice; try again", After: busyFor,
+			Kind:   fault.Conflict,
+			Detail: "the part is already being sent twice; try again",
+			After:  busyFor,
 		}
 	}
 	s.add(n, user, part)

@@ -45,13 +45,16 @@ func TestPagesNumbersAndLayoutsOutOfRangeAreErrors(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"one entry":       blob.CheckLimit(1),
-		"a whole page":    blob.CheckLimit(blob.MaxList),
-		"part 1":          layout.CheckNumber(1),
-		"part 3 of 3":     layout.CheckNumber(3),
-		"unknown length":  blob.Layout{Length: -1, PartSize: 1}.Check(blob.S3Limits()),
-		"no bytes":        blob.Layout{PartSize: 1}.Check(blob.S3Limits()),
-		"the most of all": blob.Layout{Length: blob.MaxParts * blob.MaxPartSize, PartSize: blob.MaxPartSize}.Check(blob.S3Limits()),
+		"one entry":      blob.CheckLimit(1),
+		"a whole page":   blob.CheckLimit(blob.MaxList),
+		"part 1":         layout.CheckNumber(1),
+		"part 3 of 3":    layout.CheckNumber(3),
+		"unknown length": blob.Layout{Length: -1, PartSize: 1}.Check(blob.S3Limits()),
+		"no bytes":       blob.Layout{PartSize: 1}.Check(blob.S3Limits()),
+		"the most of all": blob.Layout{
+			Length:   blob.MaxParts * blob.MaxPartSize,
+			PartSize: blob.MaxPartSize,
+		}.Check(blob.S3Limits()),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

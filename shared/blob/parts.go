@@ -50,7 +50,9 @@ func (e *SumError) Error() string {
 // MissingError lists the first few parts that are missing or incomplete.
 type MissingError struct{ Numbers []int }
 
-func (e *MissingError) Error() string { return fmt.Sprintf("blob: parts %v are missing", e.Numbers) }
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("blob: parts %v are missing", e.Numbers)
+}
 
 // maxMissing bounds the list of a MissingError.
 const maxMissing = 10
@@ -85,8 +87,12 @@ func (l Layout) Size(number int) int64 {
 // Check returns an error for a layout beyond a store's limits. MinPart is not checked: a file that
 // has only one part may be smaller.
 func (l Layout) Check(most Limits) error {
-	if l.Length < -1 || l.PartSize < 1 || l.PartSize > most.MaxPart || l.Count() > most.MaxParts {
-		return fmt.Errorf("blob: an object of %d bytes cannot have parts of %d bytes", l.Length, l.PartSize)
+	if l.Length < -1 ||
+		l.PartSize < 1 ||
+		l.PartSize > most.MaxPart ||
+		l.Count() > most.MaxParts {
+		return fmt.Errorf("blob: an object of %d bytes cannot have parts of %d bytes",
+			l.Length, l.PartSize)
 	}
 	return nil
 }

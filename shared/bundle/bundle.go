@@ -127,7 +127,8 @@ func (l *Layout) add(e Entry) error {
 	e.Offset = e.Header + int64(len(e.local()))
 	l.size += int64(len(e.record()))
 	if l.size > MaxDirectory {
-		return &Error{Reason: fmt.Sprintf("has names that need more than %d MiB together", MaxDirectory>>20)}
+		return &Error{Reason: fmt.Sprintf("has names that need more than %d MiB together",
+			MaxDirectory>>20)}
 	}
 	l.Directory = e.Offset + e.Length
 	l.Entries = append(l.Entries, e)

@@ -34,7 +34,10 @@ func samples() []made {
 		{bundle.Entry{Path: "tree/日本語/ファイル.txt", Modified: at}, "日本語"},
 		{bundle.Entry{Path: "tree/русский файл.txt", Modified: at}, "привет"},
 		{bundle.Entry{Path: "tree/ملف عربي.txt", Modified: at}, "مرحبا"},
-		{bundle.Entry{Path: "tree/emoji \U0001f469\u200d\U0001f52c.txt", Modified: at}, strings.Repeat("0123456789", 1000)},
+		{bundle.Entry{
+			Path:     "tree/emoji \U0001f469\u200d\U0001f52c.txt",
+			Modified: at,
+		}, strings.Repeat("0123456789", 1000)},
 		{bundle.Entry{Path: "a.txt", Modified: at.Add(2 * time.Second)}, "a"},
 	}
 }
@@ -160,7 +163,10 @@ func TestABundleHasLimits(t *testing.T) {
 		entries []bundle.Entry
 		want    string
 	}{
-		"too long":      {numbered(bundle.MaxEntries, most+2), "the bundle has names that need more than 4 MiB together"},
+		"too long": {numbered(
+			bundle.MaxEntries,
+			most+2,
+		), "the bundle has names that need more than 4 MiB together"},
 		"a huge length": {[]bundle.Entry{{Path: "a", Length: 1<<63 - 1}}, `"a" has an impossible length`},
 		"a huge sum": {[]bundle.Entry{{Path: "a", Length: 1 << 61}, {Path: "b", Length: 1 << 62}},
 			`"b" has an impossible length`},

@@ -75,7 +75,13 @@ func (e Entry) appendCommon(b, large []byte) []byte {
 // appendNames appends the path and the extra fields.
 func (e Entry) appendNames(b, large []byte) []byte {
 	b = append(b, e.Path...)
-	b = fields(b, uint16(timeField), uint16(timeLength-4), uint8(modifiedAt), uint32(e.Modified.Unix()))
+	b = fields(
+		b,
+		uint16(timeField),
+		uint16(timeLength-4),
+		uint8(modifiedAt),
+		uint32(e.Modified.Unix()),
+	)
 	return append(b, large...)
 }
 
@@ -128,5 +134,14 @@ func (l *Layout) end() (b []byte) {
 		b = fields(b, uint32(locatorSignature), uint32(0), l.Directory+l.size, uint32(1)) // of one disk, the first
 	}
 	disks, comment := uint32(0), uint16(0)
-	return fields(b, uint32(endSignature), disks, uint16(n), uint16(n), uint32(l.size), narrow(l.Directory), comment)
+	return fields(
+		b,
+		uint32(endSignature),
+		disks,
+		uint16(n),
+		uint16(n),
+		uint32(l.size),
+		narrow(l.Directory),
+		comment,
+	)
 }

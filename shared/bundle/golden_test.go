@@ -88,11 +88,21 @@ func goldenBytes(seed uint32, n int64) []byte {
 
 func (g goldenBundle) plan() ([]bundle.Entry, *bundle.Layout, error) {
 	for i := range g.Count {
-		g.Entries = append(g.Entries, goldenEntry{Path: fmt.Sprintf("%s%d.txt", g.Prefix, i), Length: int64(i % 3), Seed: uint32(i), Modified: 1e12})
+		g.Entries = append(g.Entries, goldenEntry{
+			Path:     fmt.Sprintf("%s%d.txt", g.Prefix, i),
+			Length:   int64(i % 3),
+			Seed:     uint32(i),
+			Modified: 1e12,
+		})
 	}
 	var all []bundle.Entry
 	for _, e := range g.Entries {
-		all = append(all, bundle.Entry{Path: e.Path, Length: e.Length, Modified: time.UnixMilli(e.Modified), Executable: e.Executable})
+		all = append(all, bundle.Entry{
+			Path:       e.Path,
+			Length:     e.Length,
+			Modified:   time.UnixMilli(e.Modified),
+			Executable: e.Executable,
+		})
 	}
 	l, err := bundle.Plan(all)
 	return all, l, err
@@ -126,7 +136,8 @@ func measured(t *testing.T, g goldenBundle) goldenBundle {
 		}
 		g.Tail = hex.EncodeToString(l.Tail())
 		r := behind{l.Directory, l.Tail()}
-		if got, err := bundle.Read(t.Context(), from(r), l.Length); err != nil || !slices.Equal(got.Entries, l.Entries) {
+		if got, err := bundle.Read(t.Context(), from(r), l.Length); err != nil ||
+			!slices.Equal(got.Entries, l.Entries) {
 			t.Errorf("%s reads back as %+v, %v", g.Name, got, err)
 		}
 		opensInGo(t, r, l)
@@ -187,9 +198,29 @@ func goldenBundles() []goldenBundle {
 		{Path: "tree/run.sh.d/", Executable: true},
 	}...)
 	times := []goldenEntry{}
-	for i, at := range []int64{0, 1, 999, 1000, -1, -62135596800000, 315532799999, 315532800000, 315532801000, 951782400000, 4102444800000,
-		2147483646999, 2147483647000, 2147483648000, 1e15} {
-		times = append(times, goldenEntry{Path: fmt.Sprintf("%02d", i), Length: int64(i), Seed: uint32(i), Modified: at})
+	for i, at := range []int64{
+		0,
+		1,
+		999,
+		1000,
+		-1,
+		-62135596800000,
+		315532799999,
+		315532800000,
+		315532801000,
+		951782400000,
+		4102444800000,
+		2147483646999,
+		2147483647000,
+		2147483648000,
+		1e15,
+	} {
+		times = append(times, goldenEntry{
+			Path:     fmt.Sprintf("%02d", i),
+			Length:   int64(i),
+			Seed:     uint32(i),
+			Modified: at,
+		})
 	}
 	long := known(1e12, []goldenEntry{
 		{Path: "before", Length: 100},
@@ -226,8 +257,14 @@ func largeBundles() []goldenBundle {
 		}},
 		{Name: "just not ZIP64", Entries: []goldenEntry{{Path: "x", Length: 0xFFFFFFFE, CRC32: 2}}},
 		{Name: "just ZIP64", Entries: []goldenEntry{{Path: "x", Length: 0xFFFFFFFF, CRC32: 3}}},
-		{Name: "the directory begins just before", Entries: []goldenEntry{{Path: "x", Length: 0xFFFFFFFE - 40, CRC32: 4}}},
-		{Name: "the directory begins just there", Entries: []goldenEntry{{Path: "x", Length: 0xFFFFFFFF - 40, CRC32: 4}}},
+		{
+			Name:    "the directory begins just before",
+			Entries: []goldenEntry{{Path: "x", Length: 0xFFFFFFFE - 40, CRC32: 4}},
+		},
+		{
+			Name:    "the directory begins just there",
+			Entries: []goldenEntry{{Path: "x", Length: 0xFFFFFFFF - 40, CRC32: 4}},
+		},
 		{Name: "the second file begins just there", Entries: []goldenEntry{
 			{Path: "x", Length: 0xFFFFFFFF - 40, CRC32: 4}, {Path: "y"}}},
 		{Name: "5 TiB", Entries: []goldenEntry{
@@ -239,9 +276,13 @@ func goldenPaths() []string {
 	long := strings.Repeat("x", 255)
 	return []string{
 		"a", "a/", "a/b/c.txt", " ", ". ", "...", "a b", "CON", "nul.txt", "a:b", "ab:", "-", "a\u200bb", "a\u00a0b", "\u202egpj.exe", "~", "a*?\"<>|",
-		"\U0001f469\u200d\U0001f52c", "a\u2028b", "\ufeff", long, long + "/", strings.Repeat(long+"/", 4), strings.Repeat("é", 127) + "e",
+		"\U0001f469\u200d\U0001f52c", "a\u2028b", "\ufeff", long, long + "/", strings.Repeat(
+			long+"/",
+			4,
+		), strings.Repeat("é", 127) + "e",
 		"", "/", "/a", "//", "a//b", "a//", ".", "..", "./a", "../a", "a/..", "a/../b", "a/.", "a/./b", "../", "./",
-		`a\b`, `\`, "C:", "c:/x", "z:x", "Z:", "a\x00b", "a\nb", "\x7f", "a\u0085b", "a\u009fb", "\t", long + "x", "a/" + long + "x/b",
+		`a\b`, `\`, "C:", "c:/x", "z:x", "Z:", "a\x00b", "a\nb", "\x7f", "a\u0085b", "a\u009fb", "\t", long +
+			"x", "a/" + long + "x/b",
 		strings.Repeat("é", 128), strings.Repeat(long+"/", 4) + "x",
 	}
 }
@@ -255,9 +296,18 @@ func goldenRefusals() []goldenRefusal {
 	}
 	deep := strings.Repeat(strings.Repeat("x", 250)+"/", 4)
 	return []goldenRefusal{
-		{}, of("a", "a"), of("a/", "a/"), of("a", "a/"), of("a/", "a"), of("a", "a/b"), of("a/b", "a"), of("a/b/c", "a"), of("a", "a/b/c"),
+		{}, of(
+			"a",
+			"a",
+		), of(
+			"a/",
+			"a/",
+		), of("a", "a/"), of("a/", "a"), of("a", "a/b"), of("a/b", "a"), of("a/b/c", "a"), of("a", "a/b/c"),
 		of("a/b", "a/b/c/d/"), of("a", "a!", "a b", "a.", "a/b"), of("a!", "a b", "a/b", "a"), of("x", "日本", "日本/語"),
-		of("ok", "../up"), {Entries: []goldenEntry{{Path: "folder/", Length: 1}}}, {Entries: []goldenEntry{{Path: "a", Length: -1}}},
+		of("ok", "../up"), {Entries: []goldenEntry{{
+			Path:   "folder/",
+			Length: 1,
+		}}}, {Entries: []goldenEntry{{Path: "a", Length: -1}}},
 		{Count: 4100, Prefix: deep}, {Count: bundle.MaxEntries + 1}, {Count: 1<<16 + 1},
 	}
 }

@@ -110,7 +110,11 @@ func tools() []tool {
 			unpack: cmd("unzip", "unzip", "-q"), times: true, executable: true,
 		},
 		{
-			name: "7-Zip", test: cmd("7zip", "7zz", "t"), unpack: cmd("7zip", "7zz", "x"), times: true, executable: true,
+			name: "7-Zip", test: cmd(
+				"7zip",
+				"7zz",
+				"t",
+			), unpack: cmd("7zip", "7zz", "x"), times: true, executable: true,
 			names: func(t *testing.T, dir, archive string) (names []string) {
 				t.Helper()
 				for _, line := range lines(run(t, "7zip", dir, "7zz", "l", "-slt", "-ba", archive)) {
@@ -124,7 +128,11 @@ func tools() []tool {
 			},
 		},
 		{
-			name: "bsdtar", test: cmd("libarchive-tools", "bsdtar", "-xOf"), names: list("libarchive-tools", "bsdtar", "-tf"),
+			name: "bsdtar", test: cmd(
+				"libarchive-tools",
+				"bsdtar",
+				"-xOf",
+			), names: list("libarchive-tools", "bsdtar", "-tf"),
 			unpack: cmd("libarchive-tools", "bsdtar", "-xpf"), times: true, executable: true,
 		},
 		{

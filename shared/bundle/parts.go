@@ -178,7 +178,9 @@ func (p *Parts) chunks(ctx context.Context, number int) iter.Seq2[[]byte, error]
 // isShort reports whether a piece is a whole file that is opened once for both its header, which
 // needs its checksum, and its bytes.
 func (p *Parts) isShort(c piece) bool {
-	return c.kind == content && c.length <= shortFile && c.length == p.layout.Entries[c.entry].Length
+	return c.kind == content &&
+		c.length <= shortFile &&
+		c.length == p.layout.Entries[c.entry].Length
 }
 
 // short returns the bytes of a short file, which are a single chunk.
@@ -192,8 +194,15 @@ func (p *Parts) short(ctx context.Context, number int, c piece) (text []byte, er
 
 // content passes a part's share of a file to take, in chunks. It remembers the share's checksum
 // before it passes the last chunk, and withholds that chunk if the share has changed.
-func (p *Parts) content(ctx context.Context, number int, c piece, take func([]byte) error) error {
-	failed := func(err error) error { return fmt.Errorf("reading %q: %w", p.layout.Entries[c.entry].Path, err) }
+func (p *Parts) content(
+	ctx context.Context,
+	number int,
+	c piece,
+	take func([]byte) error,
+) error {
+	failed := func(err error) error {
+		return fmt.Errorf("reading %q: %w", p.layout.Entries[c.entry].Path, err)
+	}
 	file, err := p.open(c.entry)
 	if err != nil {
 		return failed(err)
@@ -237,7 +246,10 @@ func (p *Parts) checksum(ctx context.Context, entry int) (sum uint32, err error)
 		next, known := p.known(number, entry)
 		if !known {
 			unread := func([]byte) error { return context.Cause(ctx) }
-			if err := p.content(ctx, number, piece{content, entry, from - e.Offset, to - from}, unread); err != nil {
+			err := p.content(ctx, number, piece{
+				content, entry, from - e.Offset, to - from,
+			}, unread)
+			if err != nil {
 				return 0, err
 			}
 			next, _ = p.known(number, entry)

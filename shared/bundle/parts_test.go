@@ -182,7 +182,9 @@ func TestErrorsOfFilesNameThem(t *testing.T) {
 	} {
 		r := bundle.NewParts(l, 1<<20, open).Open(t.Context(), 1)
 		for range 2 { // the error stays
-			if n, err := r.Read(make([]byte, 100)); n > 0 || !errors.Is(err, gone) || err.Error() != `reading "dir/file": gone` {
+			if n, err := r.Read(make([]byte, 100)); n > 0 ||
+				!errors.Is(err, gone) ||
+				err.Error() != `reading "dir/file": gone` {
 				t.Errorf("%s: %d bytes, %v", name, n, err)
 			}
 		}

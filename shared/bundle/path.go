@@ -43,7 +43,8 @@ func CheckPath(path string) error {
 			return &Error{path, fmt.Sprintf("has the path element %q", element)}
 		}
 		if len(element) > maxElement {
-			return &Error{path, fmt.Sprintf("has a path element of more than %d bytes", maxElement)}
+			return &Error{path, fmt.Sprintf("has a path element of more than %d bytes",
+				maxElement)}
 		}
 	}
 	return nil
@@ -66,7 +67,8 @@ func (l *Layout) place(path string) error {
 	switch {
 	case found:
 		return &Error{path, "occurs twice"}
-	case at < len(l.keys) && strings.HasPrefix(l.keys[at], key+"\x00"), at > 0 && key == l.keys[at-1]+"\x00":
+	case at < len(l.keys) &&
+		strings.HasPrefix(l.keys[at], key+"\x00"), at > 0 && key == l.keys[at-1]+"\x00":
 		return &Error{path, "is both a file and a folder"}
 	case at > 0 && strings.HasPrefix(key, l.keys[at-1]+"\x00"):
 		file := strings.ReplaceAll(l.keys[at-1], "\x00", "/")

@@ -46,7 +46,9 @@ func Read(ctx context.Context, source Source, size int64) (*Layout, error) {
 	return parseTail(tail[int64(len(tail))-(size-end.directory):], end)
 }
 
-func notZIP() error { return &Error{Reason: "is not a ZIP archive, or something follows the archive"} }
+func notZIP() error {
+	return &Error{Reason: "is not a ZIP archive, or something follows the archive"}
+}
 
 func readRange(ctx context.Context, source Source, off, n int64) ([]byte, error) {
 	b := make([]byte, n)
@@ -78,13 +80,17 @@ func parseEnd(tail []byte, size int64) (ending, error) {
 	if binary.LittleEndian.Uint32(b[16:]) == wide {
 		after += end64Length + locatorLength
 	}
-	e := ending{entries: int(binary.LittleEndian.Uint16(b[10:])), size: int64(binary.LittleEndian.Uint32(b[12:]))}
+	e := ending{
+		entries: int(binary.LittleEndian.Uint16(b[10:])),
+		size:    int64(binary.LittleEndian.Uint32(b[12:])),
+	}
 	e.directory = size - after - e.size
 	switch {
 	case e.entries > MaxEntries:
 		return ending{}, &Error{Reason: fmt.Sprintf("has more than %d entries", MaxEntries)}
 	case e.size > MaxDirectory:
-		return ending{}, &Error{Reason: fmt.Sprintf("has a directory of more than %d MiB", MaxDirectory>>20)}
+		return ending{}, &Error{Reason: fmt.Sprintf("has a directory of more than %d MiB",
+			MaxDirectory>>20)}
 	case e.directory < 0:
 		return ending{}, &Error{Reason: "is shorter than its directory"}
 	}
@@ -127,7 +133,8 @@ func parseTail(tail []byte, end ending) (*Layout, error) {
 
 // cutRecord returns the first record of a directory. It has the length that it claims.
 func cutRecord(directory []byte) ([]byte, error) {
-	if len(directory) < recordLength || binary.LittleEndian.Uint32(directory) != recordSignature {
+	if len(directory) < recordLength ||
+		binary.LittleEndian.Uint32(directory) != recordSignature {
 		return nil, &Error{Reason: "has fewer entries in its directory than it claims"}
 	}
 	n := recordLength

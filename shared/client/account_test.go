@@ -19,7 +19,12 @@ func TestAPurgeFreesTheRoomThatTheAccountShows(t *testing.T) {
 	uses := func(want int64) {
 		t.Helper()
 		a, err := c.Account(ctx)
-		if err != nil || a.Name != "bob" || a.Quota == nil || a.Quota.Limit != 1000 || a.Quota.Used != want || a.Notices.Day == nil {
+		if err != nil ||
+			a.Name != "bob" ||
+			a.Quota == nil ||
+			a.Quota.Limit != 1000 ||
+			a.Quota.Used != want ||
+			a.Notices.Day == nil {
 			t.Errorf("the account is %+v, %v; it should use %d bytes", a, err, want)
 		}
 	}
@@ -39,12 +44,16 @@ func TestAPurgeFreesTheRoomThatTheAccountShows(t *testing.T) {
 // using returns a client that sends this token.
 func using(t *testing.T, s *apitest.Server, token string) *client.Client {
 	t.Helper()
-	return newClient(t, client.Options{URL: s.Base, Retry: quick(), Bearer: func(_ context.Context, refused string) (string, error) {
-		if refused != "" {
-			return "", client.ErrNoLogin
-		}
-		return token, nil
-	}})
+	return newClient(t, client.Options{
+		URL:   s.Base,
+		Retry: quick(),
+		Bearer: func(_ context.Context, refused string) (string, error) {
+			if refused != "" {
+				return "", client.ErrNoLogin
+			}
+			return token, nil
+		},
+	})
 }
 
 func TestADeviceMakesAndEndsTokens(t *testing.T) {
@@ -64,7 +73,12 @@ func TestADeviceMakesAndEndsTokens(t *testing.T) {
 	}
 	wantStatus(t, "the account for the token", failed(program.Account(ctx)), 403)
 	all, err := device.Tokens(ctx)
-	if err != nil || len(all) != 2 || all[0].ID != made.ID || all[0].Token != "" || all[0].Used.IsZero() || !all[1].This {
+	if err != nil ||
+		len(all) != 2 ||
+		all[0].ID != made.ID ||
+		all[0].Token != "" ||
+		all[0].Used.IsZero() ||
+		!all[1].This {
 		t.Errorf("the tokens are %+v, %v", all, err)
 	}
 	must(t, device.EndToken(ctx, made.ID))

@@ -192,7 +192,11 @@ func (u *unpacking) finish(a *arriving) error {
 	u.mu.Lock()
 	delete(u.arriving, a.entry)
 	if a.sum != a.CRC32 {
-		u.wrong = append(u.wrong, fmt.Errorf("%w: %q has the CRC-32 %08x, not %08x", ErrDigest, a.Path, a.sum, a.CRC32))
+		u.wrong = append(
+			u.wrong,
+			fmt.Errorf("%w: %q has the CRC-32 %08x, not %08x",
+				ErrDigest, a.Path, a.sum, a.CRC32),
+		)
 	}
 	u.mu.Unlock()
 	if err := a.file.Close(); err != nil || a.sum != a.CRC32 {

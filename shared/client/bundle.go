@@ -15,9 +15,14 @@ import (
 // is sent. open opens the file of an entry, by its index in the layout; several goroutines call it
 // at once. If a file changes, the error names it, and wraps ErrChanged.
 func Bundle(name string, l *bundle.Layout, open func(entry int) (bundle.File, error)) Source {
-	s := Source{Name: name, Type: "application/zip", Length: l.Length, parts: func(size int64) parts {
-		return bundle.NewParts(l, size, open)
-	}}
+	s := Source{
+		Name:   name,
+		Type:   "application/zip",
+		Length: l.Length,
+		parts: func(size int64) parts {
+			return bundle.NewParts(l, size, open)
+		},
+	}
 	for _, e := range l.Entries {
 		if !e.IsFolder() {
 			s.files++

@@ -69,7 +69,9 @@ func (tr tree) wantIn(t *testing.T, dir string) {
 			return err
 		}
 		info, err := d.Info()
-		if err != nil || !info.ModTime().Equal(theTime()) || (info.Mode()&0o111 != 0) != strings.HasSuffix(name, ".sh") {
+		if err != nil ||
+			!info.ModTime().Equal(theTime()) ||
+			(info.Mode()&0o111 != 0) != strings.HasSuffix(name, ".sh") {
 			t.Errorf("%s has the time %v and the mode %v, %v", name, info.ModTime(), info.Mode(), err)
 		}
 		found[name], err = os.ReadFile(path)
@@ -84,8 +86,14 @@ func (tr tree) wantIn(t *testing.T, dir string) {
 // usualTree has a file that is longer than a part, before and after small ones.
 func usualTree() tree {
 	return tree{
-		"tree/a.txt": []byte("first"), "tree/big.bin": bytesOf(1, 2*partSize+4321), "tree/empty": nil, "tree/empty folder/": nil,
-		"tree/run.sh": []byte("#!/bin/sh\n"), "tree/été/日本語.txt": []byte("nom"), "tree/имя/файл": bytesOf(2, 300_000), "z.txt": []byte("last"),
+		"tree/a.txt": []byte("first"), "tree/big.bin": bytesOf(
+			1,
+			2*partSize+4321,
+		), "tree/empty": nil, "tree/empty folder/": nil,
+		"tree/run.sh": []byte("#!/bin/sh\n"), "tree/été/日本語.txt": []byte("nom"), "tree/имя/файл": bytesOf(
+			2,
+			300_000,
+		), "z.txt": []byte("last"),
 	}
 }
 
@@ -99,7 +107,10 @@ func TestABundleComesBackAsItWasSent(t *testing.T) {
 		t.Errorf("%+v, and the progress ends at %d", f, sent.Load())
 	}
 	dir := t.TempDir()
-	u, err := c.Unpack(t.Context(), f.Link, client.UnpackOptions{Path: dir, Verify: client.Verify{Progress: func(n int64) { got.Add(n) }}})
+	u, err := c.Unpack(t.Context(), f.Link, client.UnpackOptions{
+		Path:   dir,
+		Verify: client.Verify{Progress: func(n int64) { got.Add(n) }},
+	})
 	if err != nil || u.Files != 7 || u.Length != got.Load() {
 		t.Errorf("%+v of %d bytes, %v", u, got.Load(), err)
 	}
@@ -129,9 +140,13 @@ func TestAFileThatChangesEndsItsBundleAndIsNamed(t *testing.T) {
 	_, c := start(t)
 	tr := usualTree()
 	var once sync.Once
-	_, err := c.Put(t.Context(), tr.source(t), client.PutOptions{PartSize: partSize, Connections: 1, Progress: func(int64) {
-		once.Do(func() { tr["tree/big.bin"][2*partSize-1000]++ })
-	}})
+	_, err := c.Put(t.Context(), tr.source(t), client.PutOptions{
+		PartSize:    partSize,
+		Connections: 1,
+		Progress: func(int64) {
+			once.Do(func() { tr["tree/big.bin"][2*partSize-1000]++ })
+		},
+	})
 	if !errors.Is(err, client.ErrChanged) || !strings.Contains(err.Error(), `"tree/big.bin" changed`) {
 		t.Error(err)
 	}

@@ -33,7 +33,8 @@ func withClaim(link string, to *url.URL) string {
 	}
 	asked, got := from.Query(), to.Query()
 	// What a chat has added to the token is not in the service's answer.
-	same := strings.HasPrefix(asked.Get("k"), got.Get("k")) && strings.HasPrefix(asked.Get("z"), got.Get("z")) &&
+	same := strings.HasPrefix(asked.Get("k"), got.Get("k")) &&
+		strings.HasPrefix(asked.Get("z"), got.Get("z")) &&
 		got.Get("k")+got.Get("z") != ""
 	if !same || asked.Has("claim") || got.Get("claim") == "" {
 		return ""
@@ -47,7 +48,10 @@ func withClaim(link string, to *url.URL) string {
 func (c *Client) claim(ctx context.Context, link, password string) (address string, err error) {
 	header := http.Header{"Range": {"bytes=0-0"}}
 	if password != "" { // unlike other headers, this one is defined for more than ASCII
-		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(":"+password)))
+		header.Set(
+			"Authorization",
+			"Basic "+base64.StdEncoding.EncodeToString([]byte(":"+password)),
+		)
 	}
 	err = c.askLink(ctx, http.MethodGet, link, header, func(resp *http.Response) error {
 		address = claimed(link, resp)
@@ -93,7 +97,9 @@ func earlierClaim(path, link string) string {
 	}
 	for _, name := range names {
 		r, _ := readRecord(filepath.Join(folder, name))
-		if at, err := url.Parse(r.Claim); err == nil && r.Claim != "" && withClaim(link, at) == r.Claim {
+		if at, err := url.Parse(r.Claim); err == nil &&
+			r.Claim != "" &&
+			withClaim(link, at) == r.Claim {
 			return r.Claim
 		}
 	}

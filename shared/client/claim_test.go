@@ -78,7 +78,8 @@ func behindStore(t *testing.T, s *apitest.Server, content []byte) (root string, 
 	requests = &atomic.Int64{}
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
-		if r.URL.RawQuery != "signed" || r.Header.Get("Authorization")+r.Header.Get("Ferry-Link-Password")+r.Header.Get("Referer") != "" {
+		if r.URL.RawQuery != "signed" ||
+			r.Header.Get("Authorization")+r.Header.Get("Ferry-Link-Password")+r.Header.Get("Referer") != "" {
 			t.Errorf("the store gets %s with %v", r.URL, r.Header)
 		}
 		w.Header().Set("ETag", `"store"`)
@@ -96,7 +97,8 @@ func behindStore(t *testing.T, s *apitest.Server, content []byte) (root string, 
 		ModifyResponse: func(r *http.Response) error {
 			if given(r.Request) && r.StatusCode < 300 {
 				_ = r.Body.Close()
-				r.StatusCode, r.Header, r.Body, r.ContentLength = 302, http.Header{"Location": {store.URL + "/big?signed"}}, http.NoBody, 0
+				r.StatusCode, r.Header, r.Body, r.ContentLength = 302, http.Header{"Location": {store.URL +
+					"/big?signed"}}, http.NoBody, 0
 			}
 			return nil
 		},
@@ -134,7 +136,8 @@ func TestADownloadTakesOneOfALimitedLink(t *testing.T) {
 			if f.wantBytes(dir); f.left() != 0 || k.store != (requests.Load() > 0) {
 				t.Errorf("%d downloads are left; the store got %d requests", f.left(), requests.Load())
 			}
-			if _, err := owner.Copy(t.Context(), link, io.Discard, client.Verify{}); client.StatusOf(err) != 401 || !strings.Contains(err.Error(), "used up") {
+			if _, err := owner.Copy(t.Context(), link, io.Discard, client.Verify{}); client.StatusOf(err) != 401 ||
+				!strings.Contains(err.Error(), "used up") {
 				t.Errorf("one more download: %v", err)
 			}
 		})
@@ -159,7 +162,10 @@ func (s shared) interrupted(base, dir string) {
 	s.Helper()
 	weak := newClient(s.T, client.Options{URL: base, HTTP: cutter(1<<20, 1000).client(), Retry: client.Retry{Tries: 1}})
 	for range 100 {
-		_, err := weak.Fetch(s.Context(), s.file.Link, client.FetchOptions{Path: dir, Verify: client.Verify{Password: typed()}})
+		_, err := weak.Fetch(s.Context(), s.file.Link, client.FetchOptions{
+			Path:   dir,
+			Verify: client.Verify{Password: typed()},
+		})
 		if parts, _ := filepath.Glob(filepath.Join(dir, "*.part")); err == nil || len(parts) > 0 && s.left() == 0 {
 			return
 		}
@@ -195,7 +201,9 @@ func TestADownloadThatWaitedTooLongTakesAnother(t *testing.T) {
 	f.interrupted(s.Base, dir)
 	s.Clock.Advance(25 * time.Hour)
 	o := client.FetchOptions{Path: dir, Verify: client.Verify{Reopened: func() { told++ }}}
-	if _, err := owner.Fetch(t.Context(), f.file.Link, o); client.StatusOf(err) != 401 || !strings.Contains(err.Error(), "used up") || told != 0 {
+	if _, err := owner.Fetch(t.Context(), f.file.Link, o); client.StatusOf(err) != 401 ||
+		!strings.Contains(err.Error(), "used up") ||
+		told != 0 {
 		t.Errorf("told %d times: %v", told, err)
 	}
 	more := int64(2)
@@ -242,7 +250,12 @@ func TestAPasswordIsAskedUntilItIsRight(t *testing.T) {
 	_, owner := start(t)
 	f := share(t, owner, 100, client.Delivery{Limits: client.Limits{Password: linkPassword}})
 	expect.Err(t, "the file behind it", failed(owner.Head(t.Context(), f.file.Link)), client.ErrPassword)
-	expect.Err(t, "without a password", failed(owner.Copy(t.Context(), f.file.Link, io.Discard, client.Verify{})), client.ErrPassword)
+	expect.Err(
+		t,
+		"without a password",
+		failed(owner.Copy(t.Context(), f.file.Link, io.Discard, client.Verify{})),
+		client.ErrPassword,
+	)
 	dir := t.TempDir()
 	o := client.FetchOptions{Path: dir, Verify: client.Verify{Password: typed("wrong", "also wrong")}}
 	must(t, failed(owner.Fetch(t.Context(), f.file.Link, o)))
@@ -254,7 +267,8 @@ func TestAPasswordIsAskedUntilItIsRight(t *testing.T) {
 		}
 		return "wrong", nil
 	}
-	if _, err := owner.Fetch(t.Context(), f.file.Link, o); !errors.Is(err, io.EOF) || !errors.Is(seen, client.ErrPassword) {
+	if _, err := owner.Fetch(t.Context(), f.file.Link, o); !errors.Is(err, io.EOF) ||
+		!errors.Is(seen, client.ErrPassword) {
 		t.Errorf("a wrong password is %v, the download %v", seen, err)
 	}
 }

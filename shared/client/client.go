@@ -75,9 +75,16 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, http: withoutRedirects(o.HTTP), retry: o.Retry.withDefaults(), login: o.Bearer}
+	c := &Client{
+		base:  base,
+		http:  withoutRedirects(o.HTTP),
+		retry: o.Retry.withDefaults(),
+		login: o.Bearer,
+	}
 	if c.login == nil && o.User != "" {
-		c.login = func(ctx context.Context, _ string) (string, error) { return c.Login(ctx, o.User, o.Password) }
+		c.login = func(ctx context.Context, _ string) (string, error) {
+			return c.Login(ctx, o.User, o.Password)
+		}
 	}
 	return c, nil
 }
@@ -92,19 +99,28 @@ func BaseURL(text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || !isWeb(u) || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return "", fmt.Errorf("%q is not the URL of a service, such as https://files.example.com/v1", text)
+		return "", fmt.Errorf(
+			"%q is not the URL of a service, such as https://files.example.com/v1",
+			text,
+		)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	if u.Path == "" {
 		u.Path = "/v1"
 	}
 	if !strings.HasSuffix(u.Path, "/v1") {
-		return "", fmt.Errorf("%s is not the URL of a service: it must end in /v1, such as %s/v1", u, u)
+		return "", fmt.Errorf(
+			"%s is not the URL of a service: it must end in /v1, such as %s/v1",
+			u,
+			u,
+		)
 	}
 	return u.String(), nil
 }
 
-func isWeb(u *url.URL) bool { return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") }
+func isWeb(u *url.URL) bool {
+	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
 
 // withoutRedirects returns a client like h, or a new one if h is nil, that hands
 // redirects to the caller.
@@ -114,7 +130,9 @@ func withoutRedirects(h *http.Client) *http.Client {
 	t.DisableCompression = true // otherwise ranges and lengths would not be the file's
 	t.WriteBufferSize, t.ReadBufferSize = 64<<10, 64<<10
 	own := *cmp.Or(h, &http.Client{Transport: t})
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	own.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}
 	return &own
 }
 
@@ -126,24 +144,42 @@ func (c *Client) Health(ctx context.Context) error {
 // Login returns a new bearer, valid for an hour. A wrong password is an *Error with
 // status 401; after too many of them the status is 429.
 func (c *Client) Login(ctx context.Context, user, password string) (bearer string, err error) {
-	return c.ask(ctx, request{method: "POST", path: "/auth/login", basic: url.UserPassword(user, password)})
+	return c.ask(ctx, request{
+		method: "POST",
+		path:   "/auth/login",
+		basic:  url.UserPassword(user, password),
+	})
 }
 
 // Logout ends a bearer at once.
 func (c *Client) Logout(ctx context.Context, bearer string) error {
-	return c.call(ctx, request{method: "POST", path: "/oauth2/revoke", anonymous: true, form: url.Values{"token": {bearer}}}, nil)
+	return c.call(ctx, request{
+		method:    "POST",
+		path:      "/oauth2/revoke",
+		anonymous: true,
+		form:      url.Values{"token": {bearer}},
+	}, nil)
 }
 
 // Forgot makes the service mail a PIN, and returns the link that takes it, for Change.
 func (c *Client) Forgot(ctx context.Context, user string) (link string, err error) {
-	return c.ask(ctx, request{method: "GET", path: "/auth/forget", anonymous: true, query: url.Values{"u": {user}}})
+	return c.ask(ctx, request{
+		method:    "GET",
+		path:      "/auth/forget",
+		anonymous: true,
+		query:     url.Values{"u": {user}},
+	})
 }
 
 // First returns the link under which a new user chooses a password; password
 // is the temporary one. A user who is not in first access gets an *Error with
 // status 403.
 func (c *Client) First(ctx context.Context, user, password string) (link string, err error) {
-	return c.ask(ctx, request{method: "POST", path: "/auth/first", basic: url.UserPassword(user, password)})
+	return c.ask(ctx, request{
+		method: "POST",
+		path:   "/auth/first",
+		basic:  url.UserPassword(user, password),
+	})
 }
 
 // ask sends a request once and returns the bearer or the link in the answer.
@@ -167,7 +203,12 @@ func (c *Client) Change(ctx context.Context, link, pin, password string) error {
 		return fmt.Errorf("%w: its link has no token", ErrAnswer)
 	}
 	form := url.Values{"k": {u.Query().Get("k")}, "p": {pin}, "z": {password}} // in the body, as queries end up in logs
-	return c.once(ctx, request{method: "POST", path: "/auth/change", anonymous: true, form: form}, nil)
+	return c.once(ctx, request{
+		method:    "POST",
+		path:      "/auth/change",
+		anonymous: true,
+		form:      form,
+	}, nil)
 }
 
 // Account is the account of the client's user. Limits that do not exist are nil.

@@ -33,7 +33,10 @@ func TestCompletionThatMakesProgressIsRetried(t *testing.T) {
 					w.WriteHeader(http.StatusServiceUnavailable)
 					return
 				}
-				fmt.Fprint(w, `{"status":0,"description":"handlerUpload:succsessfully","apiver":"v1 (3.6.0)","user":"x","files":[{"id":7,"name":"large","length":1,"modified":1,"linkURL":"http://127.0.0.1/v1/download/file?k=x"}]}`)
+				fmt.Fprint(
+					w,
+					`{"status":0,"description":"handlerUpload:succsessfully","apiver":"v1 (3.6.0)","user":"x","files":[{"id":7,"name":"large","length":1,"modified":1,"linkURL":"http://127.0.0.1/v1/download/file?k=x"}]}`,
+				)
 			})
 			f, err := c.Put(t.Context(), client.Source{Length: 1}, client.PutOptions{Session: "7-x"})
 			if (err == nil) != test.ok || test.ok && f.Name != "large" {

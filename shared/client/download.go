@@ -42,8 +42,11 @@ func (c *Client) Head(ctx context.Context, link string) (remote Remote, err erro
 		}
 		_, params, _ := mime.ParseMediaType(resp.Header.Get("Content-Disposition"))
 		remote = Remote{
-			Name: localName(params["filename"]), Length: resp.ContentLength, ETag: tag,
-			SHA256: reprDigest(resp.Header), CRC64NVME: resp.Header.Get("X-Amz-Checksum-Crc64nvme"),
+			Name:      localName(params["filename"]),
+			Length:    resp.ContentLength,
+			ETag:      tag,
+			SHA256:    reprDigest(resp.Header),
+			CRC64NVME: resp.Header.Get("X-Amz-Checksum-Crc64nvme"),
 		}
 		return nil
 	})
@@ -82,7 +85,11 @@ func (c *Client) askLink(
 	})
 }
 
-func (c *Client) getLink(ctx context.Context, method, link string, header http.Header) (*http.Response, error) {
+func (c *Client) getLink(
+	ctx context.Context,
+	method, link string,
+	header http.Header,
+) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, link, nil)
 	if err != nil || !isWeb(req.URL) {
 		return nil, errors.New("not a download link")
@@ -133,7 +140,13 @@ func (v Verify) from(c *Client, link, claim string) *origin {
 	if v.Reopened == nil {
 		v.Reopened = func() {}
 	}
-	o := &origin{client: c, link: link, at: cmp.Or(claim, link), verify: v, keep: func(string) error { return nil }}
+	o := &origin{
+		client: c,
+		link:   link,
+		at:     cmp.Or(claim, link),
+		verify: v,
+		keep:   func(string) error { return nil },
+	}
 	o.tag.Store("")
 	return o
 }
@@ -177,7 +190,9 @@ func newDigests(r Remote, v Verify) (all digests) {
 	}
 	crc := cmp.Or(v.CRC64NVME, r.CRC64NVME)
 	if _, err := wire.ParseCRC64(crc); err == nil {
-		all = append(all, digest{crc64nvme.New(), "crc64nvme", crc, base64.StdEncoding.EncodeToString})
+		all = append(all, digest{
+			crc64nvme.New(), "crc64nvme", crc, base64.StdEncoding.EncodeToString,
+		})
 	}
 	return all
 }
@@ -194,7 +209,8 @@ func (all digests) Write(b []byte) (int, error) {
 func (all digests) check() (names []string, err error) {
 	for _, d := range all {
 		if got := d.text(d.Sum(nil)); got != d.want {
-			return nil, fmt.Errorf("%w: their %s is %s, not %s", ErrDigest, strings.ToUpper(d.name), got, d.want)
+			return nil, fmt.Errorf("%w: their %s is %s, not %s",
+				ErrDigest, strings.ToUpper(d.name), got, d.want)
 		}
 		names = append(names, d.name)
 	}

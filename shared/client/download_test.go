@@ -58,7 +58,10 @@ func TestOtherBytesAreNeitherResumedNorOverwritten(t *testing.T) {
 	dir := t.TempDir()
 	one, err := c.Upload(t.Context(), "a", "", []byte("first content"), client.Delivery{})
 	must(t, err)
-	for name, text := range map[string]string{"a.part": "other content", "a.part.json": `{"etag":"\"x\"","length":13,"missing":[{"From":5,"To":13}]}`} {
+	for name, text := range map[string]string{
+		"a.part":      "other content",
+		"a.part.json": `{"etag":"\"x\"","length":13,"missing":[{"From":5,"To":13}]}`,
+	} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	if _, err := c.Fetch(t.Context(), one.Link, client.FetchOptions{Path: dir}); err != nil {
@@ -94,7 +97,12 @@ func TestBytesBehindALinkAreCompared(t *testing.T) {
 			t.Errorf("%s leaves %v", text, left)
 		}
 		wrong := client.FetchOptions{Path: dir, Force: true, Verify: client.Verify{CRC64NVME: wire.CRC64Text(1)}} // as the record says
-		expect.Err(t, text+", of which the record says something else", failed(c.Fetch(t.Context(), link, wrong)), client.ErrDigest)
+		expect.Err(
+			t,
+			text+", of which the record says something else",
+			failed(c.Fetch(t.Context(), link, wrong)),
+			client.ErrDigest,
+		)
 		expect.Err(t, text+" into a stream", failed(c.Copy(t.Context(), link, &bytes.Buffer{}, client.Verify{})), want)
 	}
 }
@@ -178,7 +186,8 @@ func TestRangesAreFetchedAtOnceAndExpiredAddressesRenewed(t *testing.T) {
 		t.Errorf("the file has other bytes: %v", err)
 	}
 	if have.Load() != int64(len(content)) || s.signed.Load() < 3 || s.alone.Load() {
-		t.Errorf("%d bytes of progress, %d addresses, one request at a time: %t", have.Load(), s.signed.Load(), s.alone.Load())
+		t.Errorf("%d bytes of progress, %d addresses, one request at a time: %t",
+			have.Load(), s.signed.Load(), s.alone.Load())
 	}
 }
 
@@ -198,7 +207,11 @@ func TestLostBytesAreToldAndAskedForOnce(t *testing.T) {
 	large.lost.Store(1 << 30)
 	for link, most := range map[string]int64{f.Link: 1, small.link(): 3, large.link(): 1 + 8} {
 		var count counted
-		c := newClient(t, client.Options{URL: s.Base, HTTP: &http.Client{Transport: &count}, Retry: client.Retry{Min: time.Hour}})
+		c := newClient(t, client.Options{
+			URL:   s.Base,
+			HTTP:  &http.Client{Transport: &count},
+			Retry: client.Retry{Min: time.Hour},
+		})
 		_, err := c.Fetch(t.Context(), link, client.FetchOptions{Path: t.TempDir()})
 		if !errors.Is(err, client.ErrLost) || !told.MatchString(err.Error()) || count.Load() > most {
 			t.Errorf("after %d requests: %v", count.Load(), err)
@@ -237,18 +250,38 @@ func TestTheLongestNamesAreDownloaded(t *testing.T) {
 	for _, length := range []int{231, 232, 241, 242, 250, 251, 254, 255} {
 		for _, letter := range []string{"x", "é"} {
 			name := strings.Repeat(letter, (length-4)/len(letter))
-			f, err := c.Upload(t.Context(), name+".txt", "", content, client.Delivery{Limits: client.Limits{Downloads: 1}})
+			f, err := c.Upload(
+				t.Context(),
+				name+".txt",
+				"",
+				content,
+				client.Delivery{Limits: client.Limits{Downloads: 1}},
+			)
 			must(t, err)
 			dir := t.TempDir()
 			stopped, stop := context.WithCancel(t.Context())
-			_, err = c.Fetch(stopped, f.Link, client.FetchOptions{Path: dir, Verify: client.Verify{Started: func(client.Remote, int64) { stop() }}})
+			_, err = c.Fetch(stopped, f.Link, client.FetchOptions{
+				Path:   dir,
+				Verify: client.Verify{Started: func(client.Remote, int64) { stop() }},
+			})
 			begun, _ := os.ReadDir(dir)
 			got, again := c.Fetch(t.Context(), f.Link, client.FetchOptions{Path: dir})
 			left, _ := os.ReadDir(dir)
-			if !errors.Is(err, context.Canceled) || len(begun) != 2 || again != nil || got.Path != filepath.Join(dir, name+".txt") || len(left) != 1 {
-				t.Errorf("%d bytes: %v, %d files, then %s, %v, %d files", len(got.Name), err, len(begun), got.Path, again, len(left))
+			if !errors.Is(err, context.Canceled) ||
+				len(begun) != 2 ||
+				again != nil ||
+				got.Path != filepath.Join(dir, name+".txt") ||
+				len(left) != 1 {
+				t.Errorf("%d bytes: %v, %d files, then %s, %v, %d files",
+					len(got.Name), err, len(begun), got.Path, again, len(left))
 			}
-			f, err = c.Upload(t.Context(), name+".zip", "", tr.archive(t), client.Delivery{Limits: client.Limits{Downloads: 1}})
+			f, err = c.Upload(
+				t.Context(),
+				name+".zip",
+				"",
+				tr.archive(t),
+				client.Delivery{Limits: client.Limits{Downloads: 1}},
+			)
 			must(t, err)
 			dir = t.TempDir()
 			_, err = c.Unpack(t.Context(), f.Link, client.UnpackOptions{Path: dir})

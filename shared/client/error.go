@@ -74,7 +74,9 @@ func (e *Error) Error() string {
 func (e *Error) Is(target error) bool {
 	return target == ErrPassword && e.password ||
 		target == ErrNotFound && (e.Status == http.StatusNotFound || e.Detail == wire.NoLink) ||
-		target == ErrLost && e.Status == http.StatusInternalServerError && strings.HasPrefix(e.Detail, wire.LostBytes) ||
+		target == ErrLost &&
+			e.Status == http.StatusInternalServerError &&
+			strings.HasPrefix(e.Detail, wire.LostBytes) ||
 		target == ErrUnknownUser && e.Status == http.StatusBadRequest && e.Parameter == "d"
 }
 
@@ -97,17 +99,25 @@ func refusal(resp *http.Response) *Error {
 	var said envelope
 	_ = json.Unmarshal(text, &said) // not every refusal has one
 	return &Error{
-		Status: resp.StatusCode, Description: cmp.Or(said.Description, http.StatusText(resp.StatusCode)),
-		Detail: resp.Header.Get("Ferry-Error"), Parameter: resp.Header.Get("Ferry-Parameter"), RetryAfter: retryAfter(resp.Header),
-		password: resp.StatusCode == http.StatusUnauthorized && asksForPassword(resp.Header),
+		Status:      resp.StatusCode,
+		Description: cmp.Or(said.Description, http.StatusText(resp.StatusCode)),
+		Detail:      resp.Header.Get("Ferry-Error"),
+		Parameter:   resp.Header.Get("Ferry-Parameter"),
+		RetryAfter:  retryAfter(resp.Header),
+		password:    resp.StatusCode == http.StatusUnauthorized && asksForPassword(resp.Header),
 	}
 }
 
 // asksForPassword reports whether a refusal asks for the password of a link. Some gateways rename
 // the field.
 func asksForPassword(h http.Header) bool {
-	fields := slices.Concat(h.Values("WWW-Authenticate"), h.Values("X-Amzn-Remapped-WWW-Authenticate"))
-	return slices.ContainsFunc(fields, func(field string) bool { return strings.Contains(field, `Basic realm="link"`) })
+	fields := slices.Concat(
+		h.Values("WWW-Authenticate"),
+		h.Values("X-Amzn-Remapped-WWW-Authenticate"),
+	)
+	return slices.ContainsFunc(fields, func(field string) bool {
+		return strings.Contains(field, `Basic realm="link"`)
+	})
 }
 
 // retryAfter reads the field Retry-After in its two forms (RFC 9110, section 10.2.3).

@@ -29,10 +29,17 @@ func startService() (url, dir string, end func()) {
 	server := httptest.NewUnstartedServer(nil)
 	url = "http://" + server.Listener.Addr().String() + "/v1"
 	data, err := local.Open(filepath.Join(dir, "data"), local.Options{
-		Hash: users.Params{Memory: 64, Time: 1, Threads: 1}, Now: time.Now, NoSync: true, Log: slog.New(slog.DiscardHandler),
+		Hash: users.Params{
+			Memory:  64,
+			Time:    1,
+			Threads: 1,
+		}, Now: time.Now, NoSync: true, Log: slog.New(slog.DiscardHandler),
 	})
 	check(err)
-	s, err := local.NewService(data.Ports, service.Settings{PublicURL: url}, local.ServiceOptions{From: "Ferry <ferry@localhost>", Grace: time.Hour})
+	s, err := local.NewService(data.Ports, service.Settings{PublicURL: url}, local.ServiceOptions{
+		From:  "Ferry <ferry@localhost>",
+		Grace: time.Hour,
+	})
 	check(err)
 	hash, err := data.Ports.Hasher.Hash(context.Background(), password)
 	check(err)

@@ -60,7 +60,8 @@ func (c *Client) Fetch(ctx context.Context, link string, o FetchOptions) (Fetche
 	if err := c.fill(ctx, from, p, o.Connections); err != nil {
 		return got, err
 	}
-	got.Verified, err = newDigests(remote, o.Verify).read(ctx, io.NewSectionReader(p.file, 0, remote.Length))
+	got.Verified, err = newDigests(remote, o.Verify).
+		read(ctx, io.NewSectionReader(p.file, 0, remote.Length))
 	if errors.Is(err, ErrDigest) {
 		p.forget() // the next Fetch must not resume wrong bytes
 	}
@@ -124,7 +125,10 @@ func (c *Client) fill(ctx context.Context, o *origin, p *partial, connections in
 // pieces returns how many connections fetch in parallel, and how much each fetches at a time: only
 // a store gets several. A request for one byte of a large file shows where its bytes come from; a
 // service does not count it as a download.
-func (o *origin) pieces(ctx context.Context, wanted int) (connections int, size int64, err error) {
+func (o *origin) pieces(
+	ctx context.Context,
+	wanted int,
+) (connections int, size int64, err error) {
 	if o.remote.Length <= rangeSize {
 		return 1, o.remote.Length, nil
 	}

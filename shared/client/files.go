@@ -65,7 +65,13 @@ func (c *Client) Files(ctx context.Context, a Area) iter.Seq2[File, error] {
 	if a == BackupArea {
 		path += "/backup"
 	}
-	return pages(ctx, c, path, func(e envelope) []File { return e.Files }, func(f File) int64 { return f.ID })
+	return pages(
+		ctx,
+		c,
+		path,
+		func(e envelope) []File { return e.Files },
+		func(f File) int64 { return f.ID },
+	)
 }
 
 func filePath(id int64) string { return fmt.Sprintf("/files/%d", id) }
@@ -144,7 +150,12 @@ const passwordHeader = "Ferry-Link-Password"
 
 // Upload sends a small file in one request, with its SHA-256. A retry after a lost
 // answer stores nothing twice. kind is a media type, or empty.
-func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, d Delivery) (File, error) {
+func (c *Client) Upload(
+	ctx context.Context,
+	name, kind string,
+	content []byte,
+	d Delivery,
+) (File, error) {
 	clean := wire.CleanFileName(name)
 	if clean == "" {
 		return File{}, fmt.Errorf("%q is not a file name", name)
@@ -152,11 +163,17 @@ func (c *Client) Upload(ctx context.Context, name, kind string, content []byte, 
 	query := d.Query()
 	query.Set("file", clean)
 	sum := sha256.Sum256(content)
-	r := request{method: "POST", path: "/upload", query: query, body: content, header: http.Header{
-		"Content-Type":    {cmp.Or(kind, "application/octet-stream")},
-		"Repr-Digest":     {"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"},
-		"Idempotency-Key": {rand.Text()},
-	}}
+	r := request{
+		method: "POST",
+		path:   "/upload",
+		query:  query,
+		body:   content,
+		header: http.Header{
+			"Content-Type":    {cmp.Or(kind, "application/octet-stream")},
+			"Repr-Digest":     {"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"},
+			"Idempotency-Key": {rand.Text()},
+		},
+	}
 	if d.Password != "" {
 		r.header.Set(passwordHeader, d.Password)
 	}

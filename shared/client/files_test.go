@@ -23,7 +23,12 @@ func TestFileIsUploadedListedDeletedAndRestored(t *testing.T) {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	d, err := c.File(ctx, client.UserArea, f.ID)
-	if err != nil || d.Name != f.Name || d.Type != "text/plain" || d.Area != "files" || d.SHA256 == "" || d.CRC64NVME == "" {
+	if err != nil ||
+		d.Name != f.Name ||
+		d.Type != "text/plain" ||
+		d.Area != "files" ||
+		d.SHA256 == "" ||
+		d.CRC64NVME == "" {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	gone, err := c.Delete(ctx, f.ID)
@@ -67,7 +72,8 @@ func TestMissingLoginIsReported(t *testing.T) {
 	bearer, err := c.Login(t.Context(), "ann", password)
 	must(t, err)
 	must(t, c.Logout(t.Context(), bearer))
-	expect.Err(t, "with an ended bearer", failed(using(t, s, bearer).File(t.Context(), client.UserArea, 1)), client.ErrNoLogin)
+	expect.Err(t, "with an ended bearer", failed(using(t, s, bearer).
+		File(t.Context(), client.UserArea, 1)), client.ErrNoLogin)
 }
 
 func TestAnUploadForNobodyOrWithoutANameIsRefused(t *testing.T) {
@@ -158,12 +164,18 @@ func TestPasswordIsChanged(t *testing.T) {
 
 func TestWrongAddressIsRecognised(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "files.example.com", "ftp://x", "http://", "http://x/?a=b", "http://user:pass@x/v1", "http://x/files"} {
+	for _, text := range []string{
+		"", "files.example.com", "ftp://x", "http://", "http://x/?a=b", "http://user:pass@x/v1", "http://x/files",
+	} {
 		if _, err := client.New(client.Options{URL: text}); err == nil {
 			t.Errorf("%q is taken for a service", text)
 		}
 	}
-	for text, want := range map[string]string{"http://x": "http://x/v1", "https://x:1/v1/": "https://x:1/v1", "http://x/a/v1": "http://x/a/v1"} {
+	for text, want := range map[string]string{
+		"http://x":        "http://x/v1",
+		"https://x:1/v1/": "https://x:1/v1",
+		"http://x/a/v1":   "http://x/a/v1",
+	} {
 		if got, err := client.BaseURL(text); got != want || err != nil {
 			t.Errorf("%q is %q, %v", text, got, err)
 		}
@@ -183,13 +195,21 @@ func TestSenderSeesWhoWasNotified(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
 	s.AddUser("bob", password)
-	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{To: "bob", Mail: []string{"carla@example.com"}, Notify: true})
+	f, err := c.Upload(t.Context(), "a", "", []byte("content"), client.Delivery{
+		To:     "bob",
+		Mail:   []string{"carla@example.com"},
+		Notify: true,
+	})
 	must(t, err)
 	d, err := c.Sent(t.Context(), "bob", f.ID)
 	if err != nil || !d.Notify || len(d.Notifications) != 1 {
 		t.Fatalf("the details are %+v, %v", d, err)
 	}
-	if n := d.Notifications[0]; n.To != "carla@example.com" || n.Channel != "mail" || n.State != "queued" || n.Created.IsZero() || !n.Sent.IsZero() {
+	if n := d.Notifications[0]; n.To != "carla@example.com" ||
+		n.Channel != "mail" ||
+		n.State != "queued" ||
+		n.Created.IsZero() ||
+		!n.Sent.IsZero() {
 		t.Errorf("the notification is %+v", n)
 	}
 	expect.Err(t, "a file that was not sent", failed(c.Sent(t.Context(), "bob", 99)), client.ErrNotFound)

@@ -12,7 +12,10 @@ import (
 
 func FuzzARangeIsTakenOnlyIfItIsTheRequestedOne(f *testing.F) {
 	f.Add("bytes 3-6/10", int64(3), int64(7), int64(10))
-	for _, stated := range []string{"bytes 3-/10", "bytes 3-5/10", "bytes 3-6/*", "bytes */10", "bytes 3-x/10", "bytes 3-6,8-9/10", "bytes  3-6/10", "3-6/10", ""} {
+	for _, stated := range []string{
+		"bytes 3-/10", "bytes 3-5/10", "bytes 3-6/*", "bytes */10", "bytes 3-x/10", "bytes 3-6,8-9/10",
+		"bytes  3-6/10", "3-6/10", "",
+	} {
 		f.Add(stated, int64(3), int64(7), int64(10))
 	}
 	f.Fuzz(func(t *testing.T, stated string, from, to, length int64) {
@@ -20,7 +23,11 @@ func FuzzARangeIsTakenOnlyIfItIsTheRequestedOne(f *testing.F) {
 			return
 		}
 		o := &origin{remote: Remote{Length: length}}
-		resp := &http.Response{StatusCode: 206, Header: http.Header{"Content-Range": {stated}}, Body: io.NopCloser(strings.NewReader(""))}
+		resp := &http.Response{
+			StatusCode: 206,
+			Header:     http.Header{"Content-Range": {stated}},
+			Body:       io.NopCloser(strings.NewReader("")),
+		}
 		body, err := o.body(resp, span{from, to})
 		exact := stated == fmt.Sprintf("bytes %d-%d/%d", from, to-1, length)
 		if (err == nil) != exact || (body == nil) != (err != nil) {

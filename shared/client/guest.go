@@ -78,7 +78,11 @@ func Join(ctx context.Context, link string, o GuestOptions) (*Client, RequestAbo
 		return nil, RequestAbout{}, errors.New("this is not the link of a request for files")
 	}
 	before, _, _ := strings.Cut(u.Path, "/v1/")
-	c, err := New(Options{URL: fmt.Sprintf("%s://%s%s/v1", u.Scheme, u.Host, before), HTTP: o.HTTP, Retry: o.Retry})
+	c, err := New(Options{
+		URL:   fmt.Sprintf("%s://%s%s/v1", u.Scheme, u.Host, before),
+		HTTP:  o.HTTP,
+		Retry: o.Retry,
+	})
 	if err != nil {
 		return nil, RequestAbout{}, err
 	}
@@ -101,7 +105,13 @@ func Join(ctx context.Context, link string, o GuestOptions) (*Client, RequestAbo
 // lost, a retry would come from another guest, and would store the file twice.
 func (c *Client) join(ctx context.Context, password string) (about RequestAbout, err error) {
 	var h http.Header
-	r := request{method: "GET", path: "/requests/in", anonymous: true, query: url.Values{"k": {c.guest.token}}, answered: &h}
+	r := request{
+		method:    "GET",
+		path:      "/requests/in",
+		anonymous: true,
+		query:     url.Values{"k": {c.guest.token}},
+		answered:  &h,
+	}
 	r.header = http.Header{"Accept": {"application/json"}}
 	if c.guest.secret != "" {
 		r.header.Set(guestHeader, c.guest.secret)
@@ -126,7 +136,11 @@ func (c *Client) GuestSecret() string {
 }
 
 // withPassword calls try with passwords from ask, as long as err says that another one is needed.
-func withPassword(err error, ask func(wrong error) (string, error), try func(password string) error) error {
+func withPassword(
+	err error,
+	ask func(wrong error) (string, error),
+	try func(password string) error,
+) error {
 	var wrong error
 	for errors.Is(err, ErrPassword) && ask != nil {
 		password, noAnswer := ask(wrong)

@@ -34,7 +34,11 @@ func TestAGuestUploadsByALinkAloneOverABadLine(t *testing.T) {
 
 	large := client.Source{Name: "large.bin", Length: 12 << 20, Content: bytes.NewReader(bytesOf(1, 12<<20))}
 	var session string
-	_, err = guest.Put(t.Context(), large, client.PutOptions{Delivery: client.Delivery{Mail: []string{"bob@example.com"}}})
+	_, err = guest.Put(
+		t.Context(),
+		large,
+		client.PutOptions{Delivery: client.Delivery{Mail: []string{"bob@example.com"}}},
+	)
 	wantStatus(t, "with a recipient", err, 400)
 	_, err = guest.Put(t.Context(), large, client.PutOptions{
 		Began: func(s client.Session) error { session = s.ID; return errors.New("interrupted") },

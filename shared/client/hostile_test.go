@@ -22,12 +22,19 @@ func TestPlantedLinkIsNotFollowed(t *testing.T) {
 	must(t, err)
 	remote, err := c.Head(t.Context(), f.Link)
 	must(t, err)
-	record, _ := json.Marshal(map[string]any{"etag": remote.ETag, "length": remote.Length, "missing": []map[string]int64{{"From": 0, "To": remote.Length}}})
+	record, _ := json.Marshal(map[string]any{
+		"etag":    remote.ETag,
+		"length":  remote.Length,
+		"missing": []map[string]int64{{"From": 0, "To": remote.Length}},
+	})
 	for _, name := range []string{"a.part", "a.part.json", "a.part.json.new"} {
 		for _, recorded := range []bool{false, true} {
 			dir := t.TempDir()
 			victim := filepath.Join(dir, "victim")
-			for path, text := range map[string][]byte{victim: []byte("precious"), filepath.Join(dir, "a.part.json"): record} {
+			for path, text := range map[string][]byte{
+				victim:                            []byte("precious"),
+				filepath.Join(dir, "a.part.json"): record,
+			} {
 				if err := os.WriteFile(path, text, 0o600); err != nil || path != victim && !recorded {
 					_ = os.Remove(path)
 				}
@@ -54,9 +61,13 @@ func TestListWithoutEndEnds(t *testing.T) {
 		"two pages in turns": func(asked int) (string, string) {
 			return fmt.Sprint("after=", asked%2), fmt.Sprintf(`{"id":%d}`, asked%2)
 		},
-		"always an older page":  func(asked int) (string, string) { return fmt.Sprint("after=", 1<<50-asked), "" },
-		"always newer files":    func(asked int) (string, string) { return fmt.Sprint("after=", asked), fmt.Sprintf(`{"id":%d}`, asked) },
-		"a longer address each": func(asked int) (string, string) { return "after=" + strings.Repeat("x", 200*asked), "" },
+		"always an older page": func(asked int) (string, string) { return fmt.Sprint("after=", 1<<50-asked), "" },
+		"always newer files": func(asked int) (string, string) {
+			return fmt.Sprint("after=", asked), fmt.Sprintf(`{"id":%d}`, asked)
+		},
+		"a longer address each": func(asked int) (string, string) {
+			return "after=" + strings.Repeat("x", 200*asked), ""
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

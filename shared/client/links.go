@@ -42,8 +42,17 @@ func (c *Client) AddLinks(ctx context.Context, id int64, l NewLinks) ([]Link, er
 
 // ChangeLink changes a link of a file, and returns the changed link. An unknown file or link is an
 // ErrNotFound; a link that has ended is an *Error with status 409.
-func (c *Client) ChangeLink(ctx context.Context, id int64, link string, change ChangeLink) (Link, error) {
-	return result[Link](ctx, c, request{method: "PATCH", path: linkPath(id, link), json: change})
+func (c *Client) ChangeLink(
+	ctx context.Context,
+	id int64,
+	link string,
+	change ChangeLink,
+) (Link, error) {
+	return result[Link](ctx, c, request{
+		method: "PATCH",
+		path:   linkPath(id, link),
+		json:   change,
+	})
 }
 
 // EndLink ends a link of a file at once. Repeating it is no error.
@@ -53,7 +62,10 @@ func (c *Client) EndLink(ctx context.Context, id int64, link string) (Link, erro
 
 // RenewLink ends a file's own link and makes a new one with the same limits.
 func (c *Client) RenewLink(ctx context.Context, id int64) (Details, error) {
-	return result[Details](ctx, c, request{method: "POST", path: linkPath(id, OwnLink) + "/renew"})
+	return result[Details](ctx, c, request{
+		method: "POST",
+		path:   linkPath(id, OwnLink) + "/renew",
+	})
 }
 
 // ChangeFile changes a file of the user area, and returns the changed file.

@@ -21,7 +21,10 @@ func (u *unpacking) checkNames() error {
 		top, _, _ := strings.Cut(u.target(e), "/")
 		top = fold(top)
 		if top == fold(u.temporary()) || strings.HasPrefix(top, fold(u.note())) {
-			return &bundle.Error{Path: e.Path, Reason: "has a name that unpacking needs for itself"}
+			return &bundle.Error{
+				Path:   e.Path,
+				Reason: "has a name that unpacking needs for itself",
+			}
 		}
 	}
 	return system.check(u.entries)
@@ -47,7 +50,10 @@ func (s fileSystem) check(entries []bundle.Entry) error {
 		for p := path.Clean(e.Path); s.ignoresCase && p != "."; p = path.Dir(p) {
 			folded := fold(p)
 			if other := spelt[folded]; other != "" && other != p {
-				reason := fmt.Sprintf("has the same name as %q, as this file system ignores case", other)
+				reason := fmt.Sprintf(
+					"has the same name as %q, as this file system ignores case",
+					other,
+				)
 				return &bundle.Error{Path: e.Path, Reason: reason}
 			}
 			spelt[folded] = p
@@ -74,5 +80,7 @@ func reserved(name string) bool {
 	if !isPort {
 		number, isPort = strings.CutPrefix(base, "LPT")
 	}
-	return isPort && utf8.RuneCountInString(number) == 1 && strings.Contains("0123456789¹²³", number)
+	return isPort &&
+		utf8.RuneCountInString(number) == 1 &&
+		strings.Contains("0123456789¹²³", number)
 }

@@ -20,7 +20,12 @@ func TestNamesThatAFileSystemDoesNotTakeAreRefused(t *testing.T) {
 		{what: "ordinary names", on: windows, paths: "a.txt b/a.txt b/com b/com10 lpt.1 b/.x console.log"},
 		{what: "case clashes where case counts", on: linux, paths: "a A b/c B/c"},
 		{what: "device names on Linux", on: linux, paths: "con aux.c nul.txt COM1 a:b a. ?"},
-		{what: "case clashes of files", on: mac, paths: "a/x.txt a/X.TXT", says: `"a/X.TXT" has the same name as "a/x.txt"`},
+		{
+			what:  "case clashes of files",
+			on:    mac,
+			paths: "a/x.txt a/X.TXT",
+			says:  `"a/X.TXT" has the same name as "a/x.txt"`,
+		},
 		{what: "case clashes of folders", on: mac, paths: "a/x A/y", says: `"A/y" has the same name as "a"`},
 		{what: "a file and a folder", on: mac, paths: "a/ A", says: `"A" has the same name as "a"`},
 		{what: "names that differ in form", on: mac, paths: "e\u0301 \u00e9", says: "has the same name as"},

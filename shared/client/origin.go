@@ -66,7 +66,11 @@ func (o *origin) address() string {
 // reclaim returns the address to ask instead if an answer calls for it: the link redirects to a
 // claim, or the claim has ended. Otherwise it returns "". If there are several connections, one
 // makes the claim for all.
-func (o *origin) reclaim(ctx context.Context, asked string, resp *http.Response) (next string, err error) {
+func (o *origin) reclaim(
+	ctx context.Context,
+	asked string,
+	resp *http.Response,
+) (next string, err error) {
 	next = claimed(o.link, resp)
 	ended := asked != o.link && resp.StatusCode == http.StatusUnauthorized
 	if next == "" && !ended {
@@ -194,9 +198,14 @@ func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 		o.store.CompareAndSwap(store, nil)
 		return o.open(ctx, s)
 	case hasStatus(err, 404):
-		return nil, &Error{Status: http.StatusInternalServerError, Detail: wire.LostBytes + store.request}
+		return nil, &Error{
+			Status: http.StatusInternalServerError,
+			Detail: wire.LostBytes + store.request,
+		}
 	}
-	if tag := resp.Header.Get("ETag"); err == nil && tag != "" && !strings.HasPrefix(tag, "W/") {
+	if tag := resp.Header.Get("ETag"); err == nil &&
+		tag != "" &&
+		!strings.HasPrefix(tag, "W/") {
 		o.tag.CompareAndSwap("", tag)
 	}
 	return body, err
@@ -204,7 +213,10 @@ func (o *origin) open(ctx context.Context, s span) (io.ReadCloser, error) {
 
 // ask requests a span from the service. It returns the response, or keeps and
 // returns the address in a store that the service redirects to.
-func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store *address, err error) {
+func (o *origin) ask(
+	ctx context.Context,
+	s span,
+) (resp *http.Response, store *address, err error) {
 	asked := o.address()
 	resp, err = o.get(ctx, asked, s, o.remote.ETag)
 	if err != nil {
@@ -237,7 +249,12 @@ func (o *origin) ask(ctx context.Context, s span) (resp *http.Response, store *a
 
 // get requests a span of the file with this ETag. It requests a whole file without
 // a range, so that the service compares it with its checksum.
-func (o *origin) get(ctx context.Context, address string, s span, tag string) (*http.Response, error) {
+func (o *origin) get(
+	ctx context.Context,
+	address string,
+	s span,
+	tag string,
+) (*http.Response, error) {
 	header := http.Header{}
 	if s != (span{0, o.remote.Length}) {
 		header.Set("Range", fmt.Sprintf("bytes=%d-%d", s.From, s.To-1))
@@ -252,7 +269,8 @@ func (o *origin) get(ctx context.Context, address string, s span, tag string) (*
 func (o *origin) body(resp *http.Response, s span) (_ io.ReadCloser, err error) {
 	switch resp.StatusCode {
 	case http.StatusOK:
-		if s != (span{0, o.remote.Length}) || resp.ContentLength >= 0 && resp.ContentLength != o.remote.Length {
+		if s != (span{0, o.remote.Length}) ||
+			resp.ContentLength >= 0 && resp.ContentLength != o.remote.Length {
 			err = ErrChanged
 		}
 	case http.StatusPartialContent:

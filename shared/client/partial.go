@@ -60,7 +60,10 @@ type record struct {
 // openPartial opens what an earlier download of the same file has left, or starts
 // over. Other users may write to this folder too, so it follows no links.
 func openPartial(path string, r Remote) (p *partial, err error) {
-	p = &partial{path: filepath.Join(filepath.Dir(path), beginning(filepath.Base(path))) + ".part", remote: r}
+	p = &partial{
+		path:   filepath.Join(filepath.Dir(path), beginning(filepath.Base(path))) + ".part",
+		remote: r,
+	}
 	if !p.resume() {
 		p.spans = []*span{{0, r.Length}}
 		p.file, err = createOwn(p.path, 0o666)

@@ -94,8 +94,18 @@ func (c *Client) Put(ctx context.Context, src Source, o PutOptions) (File, error
 
 // despiteRivals transfers a session. It retries because another Put of the same session may have interfered: it has
 // completed the session, is about to, or is sending a part again.
-func (c *Client) despiteRivals(ctx context.Context, src Source, o PutOptions, st Status) (f File, err error) {
-	backoff := retry.Backoff{First: rivalPause, Longest: 4 * rivalPause, Steady: true, Tries: rivals + 1}
+func (c *Client) despiteRivals(
+	ctx context.Context,
+	src Source,
+	o PutOptions,
+	st Status,
+) (f File, err error) {
+	backoff := retry.Backoff{
+		First:   rivalPause,
+		Longest: 4 * rivalPause,
+		Steady:  true,
+		Tries:   rivals + 1,
+	}
 	for try := range backoff.Loop(ctx) {
 		if try.Failed > 0 {
 			now, failed := c.Status(ctx, st.ID)
@@ -135,7 +145,8 @@ func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, 
 	}
 	if id != "" {
 		st, err := c.Status(ctx, id)
-		if err == nil && st.check(src.Length) == nil || err != nil && !errors.Is(err, ErrNotFound) {
+		if err == nil && st.check(src.Length) == nil ||
+			err != nil && !errors.Is(err, ErrNotFound) {
 			return st, err
 		}
 	}
@@ -144,12 +155,23 @@ func (c *Client) resume(ctx context.Context, src Source, o PutOptions) (Status, 
 }
 
 // attempt sends what has not arrived, and completes the session.
-func (c *Client) attempt(ctx context.Context, src Source, o PutOptions, st Status) (f File, err error) {
+func (c *Client) attempt(
+	ctx context.Context,
+	src Source,
+	o PutOptions,
+	st Status,
+) (f File, err error) {
 	if st.State == "done" {
 		o.Had(src.Length)
 		return c.complete(ctx, st.Session, "", nil)
 	}
-	p := &put{client: c, session: st, source: src, parts: src.cut(st.Session), sums: make([]uint64, st.Parts)}
+	p := &put{
+		client:  c,
+		session: st,
+		source:  src,
+		parts:   src.cut(st.Session),
+		sums:    make([]uint64, st.Parts),
+	}
 	var counted atomic.Int64
 	p.progress = func(n int64) { counted.Add(n); o.Progress(n) }
 	p.had = func(n int64) { counted.Add(n); o.Had(n) }
@@ -202,7 +224,11 @@ type sections struct {
 }
 
 func (s sections) Open(_ context.Context, number int) io.ReadCloser {
-	return io.NopCloser(io.NewSectionReader(s.content, int64(number-1)*s.session.PartSize, s.session.size(number)))
+	return io.NopCloser(io.NewSectionReader(
+		s.content,
+		int64(number-1)*s.session.PartSize,
+		s.session.size(number),
+	))
 }
 
 func (s sections) Order() (numbers []int) {
@@ -236,7 +262,11 @@ func (p *put) send(ctx context.Context, connections int) (whole uint64, err erro
 }
 
 // each calls do for all parts, several at once. The first error ends it.
-func (p *put) each(ctx context.Context, connections int, do func(context.Context, part) error) error {
+func (p *put) each(
+	ctx context.Context,
+	connections int,
+	do func(context.Context, part) error,
+) error {
 	return parallel(ctx, connections, slices.Values(p.parts.Order()), func(ctx context.Context, number int) error {
 		open := func(ctx context.Context) io.ReadCloser { return p.parts.Open(ctx, number) }
 		return do(ctx, part{number: number, size: p.session.size(number), open: open})
@@ -244,7 +274,12 @@ func (p *put) each(ctx context.Context, connections int, do func(context.Context
 }
 
 // parallel calls do for each of several things, for a few at once; 0 is the usual number. The first error ends it.
-func parallel[T any](ctx context.Context, atOnce int, all iter.Seq[T], do func(context.Context, T) error) error {
+func parallel[T any](
+	ctx context.Context,
+	atOnce int,
+	all iter.Seq[T],
+	do func(context.Context, T) error,
+) error {
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, cmp.Or(atOnce, 4)))
 	for one := range all {
@@ -275,7 +310,9 @@ func (p *put) missing(ctx context.Context, one part) error {
 		if _, err := io.ReadFull(ending{ctx, r}, text); err != nil {
 			return changed(fmt.Errorf("reading %s: %w", p.source.Name, err))
 		}
-		one.open = func(context.Context) io.ReadCloser { return io.NopCloser(bytes.NewReader(text)) }
+		one.open = func(context.Context) io.ReadCloser {
+			return io.NopCloser(bytes.NewReader(text))
+		}
 	}
 	if err := p.read(ctx, one); err != nil {
 		return err
@@ -323,13 +360,23 @@ func (p *put) sum(ctx context.Context, one part) (uint64, error) {
 // PutStream uploads r, of any length, in parts while it is read. Each part is kept in a temporary
 // file until it has arrived, at most four at a time. After an error nobody can resume the upload,
 // so it is aborted. Only the source's Name and Type are used; Progress counts what arrives.
-func (c *Client) PutStream(ctx context.Context, src Source, r io.Reader, o PutOptions) (f File, err error) {
+func (c *Client) PutStream(
+	ctx context.Context,
+	src Source,
+	r io.Reader,
+	o PutOptions,
+) (f File, err error) {
 	src.Length, src.SHA256 = -1, ""
 	session, err := c.begin(ctx, src, o, rand.Text())
 	if err != nil {
 		return File{}, err
 	}
-	p := put{client: c, session: Status{Session: session}, source: src, progress: given(o.Progress, func(int64) {})}
+	p := put{
+		client:   c,
+		session:  Status{Session: session},
+		source:   src,
+		progress: given(o.Progress, func(int64) {}),
+	}
 	s := &stream{put: p, in: r}
 	if err = s.send(ctx); err == nil {
 		f, err = c.complete(ctx, session, wire.CRC64Text(s.sum), &s.length)
@@ -379,7 +426,9 @@ func (s *stream) read(number int) (*part, error) {
 	_ = os.Remove(f.Name()) // where an open file can be removed, a kill leaves nothing
 	sum, n, err := wire.CRC64NVME(io.TeeReader(io.LimitReader(s.in, s.session.PartSize), f))
 	next := &part{number: number, size: n, sum: sum, file: f}
-	next.open = func(context.Context) io.ReadCloser { return io.NopCloser(io.NewSectionReader(f, 0, n)) }
+	next.open = func(context.Context) io.ReadCloser {
+		return io.NopCloser(io.NewSectionReader(f, 0, n))
+	}
 	if err != nil {
 		err = fmt.Errorf("reading %s: %w", s.source.Name, err)
 	}

@@ -26,18 +26,27 @@ import (
 const partSize = 5 << 20
 
 func source(content []byte) client.Source {
-	return client.Source{Name: "big.bin", Type: "application/x-big", Length: int64(len(content)), Content: bytes.NewReader(content)}
+	return client.Source{
+		Name:    "big.bin",
+		Type:    "application/x-big",
+		Length:  int64(len(content)),
+		Content: bytes.NewReader(content),
+	}
 }
 
 // wantStored checks that a file has arrived as it was sent.
 func wantStored(t *testing.T, c *client.Client, f client.File, content []byte) {
 	t.Helper()
 	d, err := c.File(t.Context(), client.UserArea, f.ID)
-	if err != nil || d.Name != "big.bin" || d.Type != "application/x-big" || d.CRC64NVME != wire.CRC64Text(crc64nvme.Checksum(content)) {
+	if err != nil ||
+		d.Name != "big.bin" ||
+		d.Type != "application/x-big" ||
+		d.CRC64NVME != wire.CRC64Text(crc64nvme.Checksum(content)) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	var got bytes.Buffer
-	if _, err := c.Copy(t.Context(), f.Link, &got, client.Verify{CRC64NVME: d.CRC64NVME}); err != nil || !bytes.Equal(got.Bytes(), content) {
+	if _, err := c.Copy(t.Context(), f.Link, &got, client.Verify{CRC64NVME: d.CRC64NVME}); err != nil ||
+		!bytes.Equal(got.Bytes(), content) {
 		t.Errorf("got %d of %d bytes back, or they differ: %v", got.Len(), len(content), err)
 	}
 }
@@ -63,7 +72,9 @@ func TestAnUploadInPartsSurvivesCutConnections(t *testing.T) {
 		put := func() (client.File, error) {
 			sent.Store(0)
 			return c.Put(t.Context(), source(content), client.PutOptions{
-				PartSize: partSize, Connections: 3, Key: fmt.Sprint("key", tries), Progress: func(n int64) { sent.Add(n) },
+				PartSize: partSize, Connections: 3, Key: fmt.Sprint("key", tries), Progress: func(n int64) {
+					sent.Add(n)
+				},
 				Began: func(s client.Session) error { sessions[s.ID] = true; return nil },
 			})
 		}
@@ -91,15 +102,21 @@ func TestArrivedPartsAreNotSentAgain(t *testing.T) {
 	var sent reading
 	var had, moved atomic.Int64
 	sent.ReaderAt = bytes.NewReader(content)
-	f, err := c.Put(t.Context(), client.Source{Name: "big.bin", Length: int64(len(content)), Content: &sent}, client.PutOptions{
+	f, err := c.Put(t.Context(), client.Source{
+		Name:    "big.bin",
+		Length:  int64(len(content)),
+		Content: &sent,
+	}, client.PutOptions{
 		Session: session, Had: func(n int64) { had.Add(n) }, Progress: func(n int64) { moved.Add(n) },
 	})
 	if err != nil || f.ID != st.FileID() {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	// A part that was under way when its client stopped may have arrived after all.
-	if least := int64(len(st.Arrived)) * partSize; had.Load() < least || had.Load()+moved.Load() != int64(len(content)) {
-		t.Errorf("%d bytes were there and %d sent, want at least %d of %d there", had.Load(), moved.Load(), least, len(content))
+	if least := int64(len(st.Arrived)) * partSize; had.Load() < least ||
+		had.Load()+moved.Load() != int64(len(content)) {
+		t.Errorf("%d bytes were there and %d sent, want at least %d of %d there",
+			had.Load(), moved.Load(), least, len(content))
 	}
 	// Everything is read for the checksums, and missing parts once more.
 	if most := int64(len(content) + 2*partSize); sent.n.Load() > most {
@@ -158,16 +175,23 @@ func TestUploadResumesWhenItsObjectIsCompleteButNoFileYet(t *testing.T) {
 	content := bytesOf(9, 2*partSize+1)
 	first := connect(t, s, "ann", func(o *client.Options) { o.Retry.Tries = 1 })
 	session := ""
-	_, err := first.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Began: func(begun client.Session) error {
-		session = begun.ID
-		s.Calls.Before("table.Write", func() error { return io.ErrUnexpectedEOF }) // the next write is that of the record
-		return nil
-	}})
+	_, err := first.Put(t.Context(), source(content), client.PutOptions{
+		PartSize: partSize,
+		Began: func(begun client.Session) error {
+			session = begun.ID
+			s.Calls.Before("table.Write", func() error { return io.ErrUnexpectedEOF }) // the next write is that of the record
+			return nil
+		},
+	})
 	if s.Calls.Before("table.Write", nil); client.StatusOf(err) != 500 {
 		t.Fatalf("the first Put ended with %v", err)
 	}
 	var sent int64
-	f, err := whole.Put(t.Context(), source(content), client.PutOptions{Connections: 1, Session: session, Progress: func(n int64) { sent += n }})
+	f, err := whole.Put(t.Context(), source(content), client.PutOptions{
+		Connections: 1,
+		Session:     session,
+		Progress:    func(n int64) { sent += n },
+	})
 	if err != nil || sent != int64(len(content)) {
 		t.Fatalf("the progress ends at %d of %d bytes, %v", sent, len(content), err)
 	}
@@ -209,7 +233,10 @@ func TestUploadWithTheSameKeyFindsItsSessionAfterACrash(t *testing.T) {
 	_, c := start(t)
 	content := bytesOf(6, partSize+1)
 	first, second := crashed(t, c, content), ""
-	f, err := c.Put(t.Context(), source(content), client.PutOptions{Key: "one", Began: func(s client.Session) error { second = s.ID; return nil }})
+	f, err := c.Put(t.Context(), source(content), client.PutOptions{
+		Key:   "one",
+		Began: func(s client.Session) error { second = s.ID; return nil },
+	})
 	if err != nil || first != second {
 		t.Fatalf("sessions %s and %s: %v", first, second, err)
 	}
@@ -263,9 +290,14 @@ func TestFileThatChangesDuringUploadIsNotStored(t *testing.T) {
 		"other bytes each time":    {Name: "a", Length: partSize, Content: &restless{}},
 		"shorter than it was":      {Name: "a", Length: partSize, Content: bytes.NewReader(make([]byte, partSize-1))},
 		"shorter while it is sent": {Name: "a", Length: partSize, Content: &shrinking{}},
-		"changed at the end": {Name: "a", Length: partSize, Content: bytes.NewReader(make([]byte, partSize)), Check: func() error {
-			return client.ErrChanged
-		}},
+		"changed at the end": {
+			Name:    "a",
+			Length:  partSize,
+			Content: bytes.NewReader(make([]byte, partSize)),
+			Check: func() error {
+				return client.ErrChanged
+			},
+		},
 	} {
 		expect.Err(t, what, failed(c.Put(t.Context(), src, client.PutOptions{})), client.ErrChanged)
 	}
@@ -280,9 +312,13 @@ func TestLoginThatExpiresDuringUploadIsRenewed(t *testing.T) {
 	s, c := start(t)
 	content := bytesOf(7, 2*partSize)
 	var once sync.Once
-	f, err := c.Put(t.Context(), source(content), client.PutOptions{PartSize: partSize, Connections: 1, Progress: func(int64) {
-		once.Do(func() { s.Clock.Advance(2 * time.Hour) }) // the address of the part in progress expires too
-	}})
+	f, err := c.Put(t.Context(), source(content), client.PutOptions{
+		PartSize:    partSize,
+		Connections: 1,
+		Progress: func(int64) {
+			once.Do(func() { s.Clock.Advance(2 * time.Hour) }) // the address of the part in progress expires too
+		},
+	})
 	must(t, err)
 	wantStored(t, c, f, content)
 }
@@ -315,12 +351,20 @@ func TestFileOfAnySizeGoesToAnotherUser(t *testing.T) {
 	s.AddUser("bob", password)
 	for _, n := range []int{0, 1, partSize} {
 		content := bytesOf(9, n)
-		f, err := c.Put(t.Context(), source(content), client.PutOptions{Delivery: client.Delivery{To: "bob", Mail: []string{"bob@example.com"}, Message: "for you"}})
+		f, err := c.Put(t.Context(), source(content), client.PutOptions{Delivery: client.Delivery{
+			To:      "bob",
+			Mail:    []string{"bob@example.com"},
+			Message: "for you",
+		}})
 		must(t, err)
 		wantStored(t, connect(t, s, "bob"), f, content)
 	}
 	for message, fails := range map[string]bool{"caf\xe9": true, `\ufffd \\ufffd`: false} {
-		_, err := c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{To: "bob", Mail: []string{"bob@example.com"}, Message: message}})
+		_, err := c.Put(t.Context(), source(nil), client.PutOptions{Delivery: client.Delivery{
+			To:      "bob",
+			Mail:    []string{"bob@example.com"},
+			Message: message,
+		}})
 		if (err != nil) != fails {
 			t.Errorf("a message of %q: %v", message, err)
 		}

@@ -72,7 +72,12 @@ func (c *Client) once(ctx context.Context, r request, into any) error {
 }
 
 // try sends a request and returns the bearer that it carried.
-func (c *Client) try(ctx context.Context, r request, refused string, into any) (bearer string, err error) {
+func (c *Client) try(
+	ctx context.Context,
+	r request,
+	refused string,
+	into any,
+) (bearer string, err error) {
 	w := watch(ctx, 5*idle)
 	defer w.end()
 	req, err := c.build(w.ctx, r)
@@ -171,7 +176,8 @@ func decode(resp *http.Response, into any) error {
 	if err != nil {
 		return &network{resp.Request.URL.Host, cause(resp.Request.Context(), err)}
 	}
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") || json.Unmarshal(text, into) != nil {
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") ||
+		json.Unmarshal(text, into) != nil {
 		return ErrAnswer
 	}
 	return nil
@@ -193,7 +199,13 @@ const (
 
 // pages yields the items of a list, newest first, and fetches each page when it is needed.
 // when returns a number that is higher for newer items. It ends after an error.
-func pages[T any](ctx context.Context, c *Client, path string, items func(envelope) []T, when func(T) int64) iter.Seq2[T, error] {
+func pages[T any](
+	ctx context.Context,
+	c *Client,
+	path string,
+	items func(envelope) []T,
+	when func(T) int64,
+) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		oldest, query := int64(math.MaxInt64), url.Values{"limit": {"1000"}}
 		for count := 0; query != nil; count++ {
@@ -204,7 +216,13 @@ func pages[T any](ctx context.Context, c *Client, path string, items func(envelo
 			before := oldest
 			var e envelope
 			var h http.Header
-			if err := c.call(ctx, request{method: "GET", path: path, query: query, answered: &h}, &e); err != nil {
+			err := c.call(ctx, request{
+				method:   "GET",
+				path:     path,
+				query:    query,
+				answered: &h,
+			}, &e)
+			if err != nil {
 				yield(*new(T), err)
 				return
 			}
@@ -230,7 +248,9 @@ func pages[T any](ctx context.Context, c *Client, path string, items func(envelo
 func next(h http.Header) url.Values {
 	for _, link := range h.Values("Link") {
 		target, params, ok := strings.Cut(strings.TrimPrefix(link, "<"), ">")
-		if u, err := url.Parse(target); ok && err == nil && strings.Contains(params, `rel="next"`) {
+		if u, err := url.Parse(target); ok &&
+			err == nil &&
+			strings.Contains(params, `rel="next"`) {
 			return u.Query()
 		}
 	}

@@ -84,10 +84,20 @@ func (c *Client) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 
 // begin opens a session, which lasts for days. Within a day the same key returns the
 // same session.
-func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string) (s Session, err error) {
+func (c *Client) begin(
+	ctx context.Context,
+	src Source,
+	o PutOptions,
+	key string,
+) (s Session, err error) {
 	body := wire.NewSession{
-		Name: wire.UTF8(src.Name), Type: src.Type, Delivery: o.Delivery, SHA256: src.SHA256, PartSize: o.PartSize,
-		Bundle: src.parts != nil, Files: src.files,
+		Name:     wire.UTF8(src.Name),
+		Type:     src.Type,
+		Delivery: o.Delivery,
+		SHA256:   src.SHA256,
+		PartSize: o.PartSize,
+		Bundle:   src.parts != nil,
+		Files:    src.files,
 	}
 	if src.Length >= 0 {
 		body.Length = &src.Length
@@ -95,7 +105,12 @@ func (c *Client) begin(ctx context.Context, src Source, o PutOptions, key string
 	if c.guest != nil {
 		body.By = c.guest.name
 	}
-	r := request{method: "POST", path: "/uploads", json: body, header: http.Header{"Idempotency-Key": {key}}}
+	r := request{
+		method: "POST",
+		path:   "/uploads",
+		json:   body,
+		header: http.Header{"Idempotency-Key": {key}},
+	}
 	if err = c.call(ctx, r, &s); err != nil {
 		return Session{}, err
 	}
@@ -110,11 +125,17 @@ func (c *Client) sign(ctx context.Context, id string, p part) (wire.SignedPart, 
 	sums := map[string]string{strconv.Itoa(p.number): wire.CRC64Text(p.sum)}
 	body := wire.SignParts{Numbers: []int{p.number}, CRC64NVME: sums, Length: p.length}
 	var answer wire.SignedParts
-	if err := c.once(ctx, request{method: "POST", path: sessionPath(id) + "/parts", json: body}, &answer); err != nil {
+	err := c.once(ctx, request{
+		method: "POST",
+		path:   sessionPath(id) + "/parts",
+		json:   body,
+	}, &answer)
+	if err != nil {
 		return wire.SignedPart{}, err
 	}
 	if len(answer.Parts) != 1 {
-		return wire.SignedPart{}, fmt.Errorf("%w: it does not have the requested part", ErrAnswer)
+		return wire.SignedPart{}, fmt.Errorf("%w: it does not have the requested part",
+			ErrAnswer)
 	}
 	return answer.Parts[0], nil
 }
@@ -124,7 +145,12 @@ func (c *Client) sign(ctx context.Context, id string, p part) (wire.SignedPart, 
 // same answer. A try may make progress and still get a 503, as when the service
 // compares a large file's SHA-256: while the answers change, such tries do not count,
 // unless there are far more than one per MiB.
-func (c *Client) complete(ctx context.Context, s Session, crc string, length *int64) (File, error) {
+func (c *Client) complete(
+	ctx context.Context,
+	s Session,
+	crc string,
+	length *int64,
+) (File, error) {
 	body := wire.Complete{CRC64NVME: crc, Length: length}
 	r := request{method: "POST", path: sessionPath(s.ID) + "/complete", json: body}
 	var e envelope
@@ -152,7 +178,12 @@ func (c *Client) complete(ctx context.Context, s Session, crc string, length *in
 
 // sendPart sends one part, without retries. The service refuses bytes other than
 // those that the part was signed for.
-func (c *Client) sendPart(ctx context.Context, p wire.SignedPart, content io.ReadCloser, progress func(int64)) error {
+func (c *Client) sendPart(
+	ctx context.Context,
+	p wire.SignedPart,
+	content io.ReadCloser,
+	progress func(int64),
+) error {
 	w := watch(ctx, idle)
 	defer w.end()
 	body := &sending{r: content, watch: w, progress: progress, size: p.Size}

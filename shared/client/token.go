@@ -16,9 +16,17 @@ type NewToken = wire.NewToken
 // LoginDevice returns a token that is good for everything until 90 days after its last use. name is
 // what a list of tokens shows, such as the host's name. A wrong password is an *Error with status
 // 401.
-func (c *Client) LoginDevice(ctx context.Context, user, password, name string) (token string, err error) {
+func (c *Client) LoginDevice(
+	ctx context.Context,
+	user, password, name string,
+) (token string, err error) {
 	var t Token
-	r := request{method: "POST", path: "/tokens", basic: url.UserPassword(user, password), json: NewToken{Name: name, Scope: "login"}}
+	r := request{
+		method: "POST",
+		path:   "/tokens",
+		basic:  url.UserPassword(user, password),
+		json:   NewToken{Name: name, Scope: "login"},
+	}
 	if err := c.once(ctx, r, &t); err != nil {
 		return "", err
 	}
@@ -54,5 +62,9 @@ func (c *Client) EndTokens(ctx context.Context) error {
 // ChangePassword sets a new password and ends all tokens, logins and bearers, including this
 // client's. A wrong old password is an *Error with status 403.
 func (c *Client) ChangePassword(ctx context.Context, old, password string) error {
-	return c.once(ctx, request{method: "POST", path: "/me/password", json: wire.NewPassword{Old: old, New: password}}, nil)
+	return c.once(ctx, request{
+		method: "POST",
+		path:   "/me/password",
+		json:   wire.NewPassword{Old: old, New: password},
+	}, nil)
 }

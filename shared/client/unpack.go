@@ -43,7 +43,11 @@ type Unpacked struct {
 // temporary name until it is complete and its CRC-32 is right. Files that are already here are not
 // loaded again, so an interrupted Unpack is resumed by another one. It writes nothing outside the
 // folder. If something is in the way, or cannot have its name here, it writes nothing at all.
-func (c *Client) Unpack(ctx context.Context, link string, o UnpackOptions) (got Unpacked, err error) {
+func (c *Client) Unpack(
+	ctx context.Context,
+	link string,
+	o UnpackOptions,
+) (got Unpacked, err error) {
 	base := cmp.Or(o.Path, ".")
 	from := o.Verify.from(c, link, earlierClaim(base, link))
 	progress := from.verify.Progress
@@ -133,7 +137,12 @@ func (u *unpacking) note() string { return u.temporary() + ".part.json" }
 
 // keep records the address of a claim before it is used.
 func (u *unpacking) keep(claim string) error {
-	r := record{ETag: u.remote.ETag, Length: u.remote.Length, Missing: []*span{{0, u.remote.Length}}, Claim: claim}
+	r := record{
+		ETag:    u.remote.ETag,
+		Length:  u.remote.Length,
+		Missing: []*span{{0, u.remote.Length}},
+		Claim:   claim,
+	}
 	return r.write(filepath.Join(u.root.Name(), u.note()))
 }
 
@@ -223,7 +232,11 @@ func (u *unpacking) have(ctx context.Context, e bundle.Entry) (bool, error) {
 }
 
 // sameBytes compares a file with the CRC-32 of its entry.
-func (u *unpacking) sameBytes(ctx context.Context, target string, e bundle.Entry) (bool, error) {
+func (u *unpacking) sameBytes(
+	ctx context.Context,
+	target string,
+	e bundle.Entry,
+) (bool, error) {
 	f, err := u.root.Open(target)
 	if err != nil {
 		return false, err

@@ -37,7 +37,11 @@ func TestAHostileArchiveIsRefused(t *testing.T) {
 		archive []byte
 		says    string
 	}{
-		"a way up":                       {harmless.archive(t, "aa/evil", "../evil"), `"../evil.txt" has the path element ".."`},
+		"a way up": {harmless.archive(
+			t,
+			"aa/evil",
+			"../evil",
+		), `"../evil.txt" has the path element ".."`},
 		"a header with another name":     {once, `"aa/evil.txt" has a local header that does not agree`},
 		"no archive":                     {bytesOf(1, 100), "is not a ZIP archive"},
 		"the name of the unpacking room": {tree{"evil.zip.unpacking/1": []byte("x")}.archive(t), "a name that unpacking needs"},
@@ -61,7 +65,9 @@ func TestWrongBytesAreToldAndTheOthersKept(t *testing.T) {
 	must(t, err)
 	dir := t.TempDir()
 	_, err = c.Unpack(t.Context(), f.Link, client.UnpackOptions{Path: dir})
-	if !errors.Is(err, client.ErrDigest) || !strings.Contains(fmt.Sprint(err), `"b.txt" has the CRC-32 `) || !strings.HasSuffix(err.Error(), "other files with wrong bytes: 1") {
+	if !errors.Is(err, client.ErrDigest) ||
+		!strings.Contains(fmt.Sprint(err), `"b.txt" has the CRC-32 `) ||
+		!strings.HasSuffix(err.Error(), "other files with wrong bytes: 1") {
 		t.Error(err)
 	}
 	tree{"a.txt": tr["a.txt"], "d.txt": tr["d.txt"]}.wantIn(t, dir)
@@ -97,12 +103,24 @@ func TestWhatIsInTheWayStays(t *testing.T) {
 		make   func(dir string) error
 		forced bool // whether force replaces it
 	}{
-		"another file":               {func(dir string) error { return os.WriteFile(filepath.Join(dir, "a.txt"), []byte("mine"), 0o600) }, true},
-		"a file of the same length":  {func(dir string) error { return os.WriteFile(filepath.Join(dir, "a.txt"), []byte("third"), 0o600) }, true},
-		"a link":                     {func(dir string) error { return os.Symlink(filepath.Join(outside, "a"), filepath.Join(dir, "a.txt")) }, true},
-		"a folder":                   {func(dir string) error { return os.MkdirAll(filepath.Join(dir, "a.txt"), 0o700) }, false},
-		"a file instead of a folder": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "tree"), nil, 0o600) }, false},
-		"a folder that leads out":    {func(dir string) error { return os.Symlink(outside, filepath.Join(dir, "tree")) }, false},
+		"another file": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "a.txt"), []byte("mine"), 0o600)
+		}, true},
+		"a file of the same length": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "a.txt"), []byte("third"), 0o600)
+		}, true},
+		"a link": {func(dir string) error {
+			return os.Symlink(filepath.Join(outside, "a"), filepath.Join(dir, "a.txt"))
+		}, true},
+		"a folder": {func(dir string) error {
+			return os.MkdirAll(filepath.Join(dir, "a.txt"), 0o700)
+		}, false},
+		"a file instead of a folder": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "tree"), nil, 0o600)
+		}, false},
+		"a folder that leads out": {func(dir string) error {
+			return os.Symlink(outside, filepath.Join(dir, "tree"))
+		}, false},
 	} {
 		for _, force := range []bool{false, true} {
 			dir := t.TempDir()
@@ -168,11 +186,17 @@ func TestStretchesOfALongFileAreLoadedAtOnce(t *testing.T) {
 	t.Parallel()
 	s, up := start(t)
 	tr := tree{"a": []byte("first"), "long": bytesOf(7, 40<<20), "z": []byte("last")}
-	f := tr.put(t, up, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{Downloads: 1, Password: linkPassword}}})
+	f := tr.put(t, up, client.PutOptions{Delivery: client.Delivery{Limits: client.Limits{
+		Downloads: 1,
+		Password:  linkPassword,
+	}}})
 	root, requests := behindStore(t, s, tr.archive(t))
 	cut, dir := cutter(4<<20, 12), t.TempDir()
 	c := connect(t, s, "", func(o *client.Options) { o.HTTP, o.Retry.Tries = cut.client(), 40 })
-	_, err := c.Unpack(t.Context(), strings.Replace(f.Link, s.Root, root, 1), client.UnpackOptions{Path: dir, Verify: client.Verify{Password: typed()}})
+	_, err := c.Unpack(t.Context(), strings.Replace(f.Link, s.Root, root, 1), client.UnpackOptions{
+		Path:   dir,
+		Verify: client.Verify{Password: typed()},
+	})
 	if err != nil || requests.Load() < 4 || cut.cuts < 3 {
 		t.Errorf("%d requests, %d cuts, %v", requests.Load(), cut.cuts, err)
 	}
@@ -181,7 +205,10 @@ func TestStretchesOfALongFileAreLoadedAtOnce(t *testing.T) {
 
 func TestAFlatBundleGetsAFolder(t *testing.T) {
 	_, c := start(t)
-	for _, tr := range []tree{{"a": []byte("first"), "b": []byte("second")}, {"folder/a": []byte("first"), "folder/b": []byte("second")}} {
+	for _, tr := range []tree{{
+		"a": []byte("first"),
+		"b": []byte("second"),
+	}, {"folder/a": []byte("first"), "folder/b": []byte("second")}} {
 		f := tr.put(t, c, client.PutOptions{})
 		dir := t.TempDir()
 		t.Chdir(dir)

@@ -31,7 +31,11 @@ var (
 func ParseAddress(text string) (string, error) {
 	a, err := mail.ParseAddress(text)
 	at := strings.LastIndexByte(text, '@')
-	if err != nil || a.Address != text || a.Name != "" || len(text) > maxBytes || Visible(text) != text ||
+	if err != nil ||
+		a.Address != text ||
+		a.Name != "" ||
+		len(text) > maxBytes ||
+		Visible(text) != text ||
 		strings.ContainsFunc(text[:at], notInLocal) || !isMailDomain(text[at+1:]) {
 		return "", ErrAddress
 	}
@@ -90,17 +94,21 @@ func IsASCII(s string) bool {
 
 // notInLocal reports characters that may not come before the @. mail.ParseAddress has checked
 // the ASCII ones.
-func notInLocal(r rune) bool { return r == '%' || r == '!' || r > unicode.MaxASCII && !IsWord(r) }
+func notInLocal(r rune) bool {
+	return r == '%' || r == '!' || r > unicode.MaxASCII && !IsWord(r)
+}
 
 // isMailDomain reports whether domain is a name with a dot, not the address of a machine:
 // no top-level domain begins with a digit.
 func isMailDomain(domain string) bool {
 	labels := strings.Split(domain, ".")
 	first, _ := utf8.DecodeRuneInString(labels[len(labels)-1])
-	return len(labels) > 1 && unicode.IsLetter(first) && !slices.ContainsFunc(labels, func(label string) bool {
-		return label == "" || len(label) > maxLabel || strings.Trim(label, "-") != label ||
-			strings.ContainsFunc(label, func(r rune) bool { return !IsWord(r) && r != '-' })
-	})
+	return len(labels) > 1 &&
+		unicode.IsLetter(first) &&
+		!slices.ContainsFunc(labels, func(label string) bool {
+			return label == "" || len(label) > maxLabel || strings.Trim(label, "-") != label ||
+				strings.ContainsFunc(label, func(r rune) bool { return !IsWord(r) && r != '-' })
+		})
 }
 
 // IsWord reports whether a character belongs to words of a script: letters, marks and digits.

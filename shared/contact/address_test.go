@@ -76,12 +76,42 @@ func TestOnlyOnePlainAddressIsARecipient(t *testing.T) {
 func TestAnAddressHasOneForm(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ typed, kept, canonical, shown string }{
-		"ASCII stays":              {typed: "Ann@Example.com", kept: "Ann@Example.com", canonical: "ann@example.com", shown: "Ann@example.com"},
-		"a domain with an umlaut":  {typed: "ann@bücher.example", kept: "ann@xn--bcher-kva.example", canonical: "ann@xn--bcher-kva.example", shown: "ann@bücher.example"},
-		"it in capitals":           {typed: "ann@BÜCHER.Example", kept: "ann@xn--bcher-kva.example", canonical: "ann@xn--bcher-kva.example", shown: "ann@bücher.example"},
-		"it as A-labels":           {typed: "ann@XN--Bcher-Kva.example", kept: "ann@XN--Bcher-Kva.example", canonical: "ann@xn--bcher-kva.example", shown: "ann@bücher.example"},
-		"a sharp s is not two":     {typed: "x@straße.example", kept: "x@xn--strae-oqa.example", canonical: "x@xn--strae-oqa.example", shown: "x@straße.example"},
-		"A-labels that decode not": {typed: "x@xn--a.example", kept: "x@xn--a.example", canonical: "x@xn--a.example", shown: "x@xn--a.example"},
+		"ASCII stays": {
+			typed:     "Ann@Example.com",
+			kept:      "Ann@Example.com",
+			canonical: "ann@example.com",
+			shown:     "Ann@example.com",
+		},
+		"a domain with an umlaut": {
+			typed:     "ann@bücher.example",
+			kept:      "ann@xn--bcher-kva.example",
+			canonical: "ann@xn--bcher-kva.example",
+			shown:     "ann@bücher.example",
+		},
+		"it in capitals": {
+			typed:     "ann@BÜCHER.Example",
+			kept:      "ann@xn--bcher-kva.example",
+			canonical: "ann@xn--bcher-kva.example",
+			shown:     "ann@bücher.example",
+		},
+		"it as A-labels": {
+			typed:     "ann@XN--Bcher-Kva.example",
+			kept:      "ann@XN--Bcher-Kva.example",
+			canonical: "ann@xn--bcher-kva.example",
+			shown:     "ann@bücher.example",
+		},
+		"a sharp s is not two": {
+			typed:     "x@straße.example",
+			kept:      "x@xn--strae-oqa.example",
+			canonical: "x@xn--strae-oqa.example",
+			shown:     "x@straße.example",
+		},
+		"A-labels that decode not": {
+			typed:     "x@xn--a.example",
+			kept:      "x@xn--a.example",
+			canonical: "x@xn--a.example",
+			shown:     "x@xn--a.example",
+		},
 	} {
 		kept, err := contact.ParseAddress(c.typed)
 		if err != nil || kept != c.kept {

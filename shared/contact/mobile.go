@@ -70,7 +70,10 @@ func clean(text string) (digits string, international, ok bool) {
 			international = true
 		case digit != "":
 			digits += digit
-		case !strings.ContainsRune(" \u00a0\u200b\u2060-\u2010\u2011\u2012\u2013\u2014\u2212.()/", c):
+		case !strings.ContainsRune(
+			" \u00a0\u200b\u2060-\u2010\u2011\u2012\u2013\u2014\u2212.()/",
+			c,
+		):
 			return "", false, false
 		}
 	}

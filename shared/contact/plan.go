@@ -88,7 +88,8 @@ func (p plan) checkMobile(number string) error {
 
 // planOf returns the plan of a region, or one without a code.
 func planOf(region string) plan {
-	if found := find(func(_, r string) bool { return r == region }); len(found) > 0 && region != world {
+	if found := find(func(_, r string) bool { return r == region }); len(found) > 0 &&
+		region != world {
 		return found[0]
 	}
 	return plan{}

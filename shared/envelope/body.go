@@ -76,7 +76,11 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	case b.err == io.EOF:
 		_ = b.control.SetReadDeadline(time.Time{})
 	case slow:
-		return n, &fault.Fault{Kind: fault.TooSlow, Detail: "the body arrives too slowly; send it again", Cause: b.err}
+		return n, &fault.Fault{
+			Kind:   fault.TooSlow,
+			Detail: "the body arrives too slowly; send it again",
+			Cause:  b.err,
+		}
 	case b.err != nil:
 		return n, BrokenBody(b.err)
 	}
@@ -86,10 +90,15 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 // BrokenBody returns the fault for a body that is cut off, too slow, or not what its
 // headers say.
 func BrokenBody(cause error) error {
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](cause); tooLarge || fault.Of(cause) != nil {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](cause); tooLarge ||
+		fault.Of(cause) != nil {
 		return cause
 	}
-	return &fault.Fault{Kind: fault.Invalid, Detail: "the body is cut off or malformed", Cause: cause}
+	return &fault.Fault{
+		Kind:   fault.Invalid,
+		Detail: "the body is cut off or malformed",
+		Cause:  cause,
+	}
 }
 
 // LimitBody limits the body of a request that came through Outlet.Handler; 0 is no
@@ -108,17 +117,21 @@ func LimitBody(r *http.Request, limit int64) error {
 // such, but a piece of one (RFC 9110, section 14.5) or an encoded one (section 15.5.16). length is
 // the length of the body in bytes, or -1 if it is not known or the body has more than the file.
 func CheckContent(h http.Header, length int64) error {
-	if piece := strings.Join(h.Values("Content-Range"), ", "); piece != "" && !isWhole(piece, length) {
+	if piece := strings.Join(h.Values("Content-Range"), ", "); piece != "" &&
+		!isWhole(piece, length) {
 		return Piece("Content-Range")
 	}
 	for name, plain := range map[string][]string{
-		"Content-Encoding": {"identity"}, "Content-Transfer-Encoding": {"7bit", "8bit", "binary"},
+		"Content-Encoding":          {"identity"},
+		"Content-Transfer-Encoding": {"7bit", "8bit", "binary"},
 	} {
 		coding := strings.ToLower(strings.Join(h.Values(name), ", "))
 		if coding != "" && !slices.Contains(plain, coding) {
 			return &fault.Fault{
-				Kind: fault.Unsupported, Allow: []string{"identity"},
-				Detail: fmt.Sprintf("send the bytes as they are: the %s %.40q is not supported", name, coding),
+				Kind:  fault.Unsupported,
+				Allow: []string{"identity"},
+				Detail: fmt.Sprintf("send the bytes as they are: the %s %.40q is not supported",
+					name, coding),
 			}
 		}
 	}
@@ -128,14 +141,18 @@ func CheckContent(h http.Header, length int64) error {
 // Piece returns the fault for a request that sends a piece of a file as if it were the whole file.
 // what is the header or parameter that says so.
 func Piece(what string) error {
-	return fault.New(fault.Invalid, "the %s says that this is a piece of a file: to send a file in parts, begin an upload session with POST /uploads", what)
+	return fault.New(
+		fault.Invalid, "the %s says that this is a piece of a file: to send a file in parts, begin an upload session with POST /uploads", what,
+	)
 }
 
 // isWhole reports whether a Content-Range covers all of a file.
 func isWhole(piece string, length int64) bool {
 	_, total, _ := strings.Cut(piece, "/")
 	n, err := strconv.ParseInt(total, 10, 64)
-	return err == nil && piece == fmt.Sprintf("bytes 0-%d/%d", n-1, n) && (length < 0 || length == n)
+	return err == nil &&
+		piece == fmt.Sprintf("bytes 0-%d/%d", n-1, n) &&
+		(length < 0 || length == n)
 }
 
 // checkContent is CheckContent for a whole request. Bodies of methods other than POST, PUT and
@@ -180,7 +197,11 @@ func (b *requestBody) detach(parent context.Context) (ctx context.Context, end f
 // wrapBody returns the request with a requestBody, which is at its end if there is no body. The
 // request is a copy: if the body of the server's own request were replaced, the server would read
 // that body before it answers, even if the client waits for the answer.
-func wrapBody(w http.ResponseWriter, r *http.Request, c *fault.Caller) (*http.Request, *requestBody) {
+func wrapBody(
+	w http.ResponseWriter,
+	r *http.Request,
+	c *fault.Caller,
+) (*http.Request, *requestBody) {
 	if r.ContentLength == 0 || r.Body == nil {
 		return r, &requestBody{err: io.EOF}
 	}

@@ -85,8 +85,12 @@ func (o Origins) allow(origin string) bool {
 // scheme's default port.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(strings.ToLower(strings.TrimSuffix(text, "/")))
-	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.Scheme+"://"+u.Host != u.String() ||
-		strings.ContainsFunc(u.Host, notInHost) || u.Host[0] != '[' && strings.Contains(u.Hostname(), ":") {
+	if err != nil ||
+		u.Scheme == "" ||
+		u.Hostname() == "" ||
+		u.Scheme+"://"+u.Host != u.String() ||
+		strings.ContainsFunc(u.Host, notInHost) ||
+		u.Host[0] != '[' && strings.Contains(u.Hostname(), ":") {
 		return "", fmt.Errorf("%q is not an origin such as https://app.example.com", text)
 	}
 	usual := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
@@ -121,7 +125,8 @@ func (o Origins) Handler(prefix string, next http.Handler) http.Handler {
 			origin = "*"
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
-		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		if r.Method == http.MethodOptions &&
+			r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", methods)
 			if names := askedHeaders(r.Header); names != nil {
 				h.Set("Access-Control-Allow-Headers", strings.Join(names, ", "))

@@ -19,7 +19,13 @@ import (
 const app = "https://app.example.com"
 
 // ask sends a request to an endpoint below /v1, which pages of the origins may use.
-func ask(t *testing.T, origins string, o envelope.Outlet, request string, headers ...string) *httptest.ResponseRecorder {
+func ask(
+	t *testing.T,
+	origins string,
+	o envelope.Outlet,
+	request string,
+	headers ...string,
+) *httptest.ResponseRecorder {
 	t.Helper()
 	allowed, err := envelope.ParseOrigins(origins)
 	expect.NoErr(t, err)
@@ -37,8 +43,18 @@ func ask(t *testing.T, origins string, o envelope.Outlet, request string, header
 // preflight is what a browser asks before a page sends headers of its own.
 func preflight(t *testing.T, origins, origin, headers string) *httptest.ResponseRecorder {
 	t.Helper()
-	return ask(t, origins, envelope.Outlet{}, "OPTIONS /v1/upload", "Origin", origin, "Access-Control-Request-Method", "PUT",
-		"Access-Control-Request-Headers", headers)
+	return ask(
+		t,
+		origins,
+		envelope.Outlet{},
+		"OPTIONS /v1/upload",
+		"Origin",
+		origin,
+		"Access-Control-Request-Method",
+		"PUT",
+		"Access-Control-Request-Headers",
+		headers,
+	)
 }
 
 // TestAPreflightAllowsWhatIsAskedFor: Dropzone, Fine Uploader and tracing add headers of their own.
@@ -50,7 +66,9 @@ func TestAPreflightAllowsWhatIsAskedFor(t *testing.T) {
 		"": "", "x y,x\tz,\"q\",ä,(,,ok": "ok", many: strings.ReplaceAll(strings.TrimSuffix(many, ",x-c"), ",", ", "),
 	} {
 		w := preflight(t, app, app, asked)
-		if got := w.Header().Get("Access-Control-Allow-Headers"); w.Code != 204 || got != want || w.Header().Get("Access-Control-Allow-Credentials") != "" {
+		if got := w.Header().Get("Access-Control-Allow-Headers"); w.Code != 204 ||
+			got != want ||
+			w.Header().Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s: status %d, %q", asked, w.Code, got)
 		}
 	}
@@ -80,7 +98,10 @@ func TestOriginsHoldForTheServicesPathsAlone(t *testing.T) {
 		w := ask(t, cells[0], envelope.Outlet{}, cells[1], "Origin", cells[2])
 		h := w.Header()
 		exposes := strings.Contains(h.Get("Access-Control-Expose-Headers"), "Ferry-Error") // also of an error, as this one
-		if h.Get("Access-Control-Allow-Origin") != cells[3] || h.Get("Vary") != cells[4] || exposes != (cells[3] != "") || w.Code != 404 {
+		if h.Get("Access-Control-Allow-Origin") != cells[3] ||
+			h.Get("Vary") != cells[4] ||
+			exposes != (cells[3] != "") ||
+			w.Code != 404 {
 			t.Errorf("%q: status %d, %v", cells, w.Code, h)
 		}
 		if w := preflight(t, cells[0], cells[2], ""); cells[1] == "GET /v1/x" && (w.Code == 204) != (cells[3] != "") {
@@ -130,7 +151,8 @@ func TestPageOfAnotherSiteChangesNothing(t *testing.T) {
 		read := ask(t, cells[2], o, "GET /v1/x", headers...)
 		free := ask(t, cells[2], envelope.Outlet{Base: o.Base, AnySite: true}, "POST /v1/x", headers...)
 		if read.Code != 404 || free.Code != 404 {
-			t.Errorf("%s: to read has status %d, and to change what the address allows %d", cells[1], read.Code, free.Code)
+			t.Errorf("%s: to read has status %d, and to change what the address allows %d",
+				cells[1], read.Code, free.Code)
 		}
 	}
 }
@@ -144,12 +166,23 @@ func TestAnotherSiteIsRefusedByEachEndpointBeforeItDoesAnything(t *testing.T) {
 		"POST /files/1/restore",
 	} {
 		login := apitest.Basic("ann", apitest.Password)
-		c.Send(request, "", "Authorization", login, "Origin", "https://evil.example.com", "Sec-Fetch-Site", "cross-site").Want(403, "another site")
+		c.Send(
+			request,
+			"",
+			"Authorization",
+			login,
+			"Origin",
+			"https://evil.example.com",
+			"Sec-Fetch-Site",
+			"cross-site",
+		).
+			Want(403, "another site")
 	}
 	if calls := c.Calls.Reset(); len(calls) > 0 {
 		t.Errorf("they cost %v", calls)
 	}
-	c.Send("POST /notifications/stop?t=x", "", "Origin", "https://evil.example.com", "Sec-Fetch-Site", "cross-site").Want(401)
+	c.Send("POST /notifications/stop?t=x", "", "Origin", "https://evil.example.com", "Sec-Fetch-Site", "cross-site").
+		Want(401)
 }
 
 func TestOriginsAreReadAsBrowsersWriteThem(t *testing.T) {
@@ -159,7 +192,14 @@ func TestOriginsAreReadAsBrowsersWriteThem(t *testing.T) {
 		"http://127.0.0.1:80": "http://127.0.0.1", "http://[::1]:5173": "http://[::1]:5173", "capacitor://localhost": "capacitor://localhost",
 		"http://localhost:443": "http://localhost:443",
 	} {
-		if got := ask(t, text, envelope.Outlet{}, "GET /v1/x", "Origin", origin).Header().Get("Access-Control-Allow-Origin"); got != origin {
+		if got := ask(
+			t,
+			text,
+			envelope.Outlet{},
+			"GET /v1/x",
+			"Origin",
+			origin,
+		).Header().Get("Access-Control-Allow-Origin"); got != origin {
 			t.Errorf("%q allows %q, want %q", text, got, origin)
 		}
 	}
@@ -178,7 +218,10 @@ func TestMalformedOriginIsRefused(t *testing.T) {
 }
 
 func FuzzAnOriginIsReadAsBrowsersWriteIt(f *testing.F) {
-	for _, text := range []string{app, "*", "https://a:443,http://[::1]:80, *", "https://a b", "https://a\r\nX: y", "https://*.a", "https://a:", "https://a:0443", "https://ä", "https://[::1", "HTTPS://A/", "https://a@b", "A://::"} {
+	for _, text := range []string{
+		app, "*", "https://a:443,http://[::1]:80, *", "https://a b", "https://a\r\nX: y", "https://*.a", "https://a:",
+		"https://a:0443", "https://ä", "https://[::1", "HTTPS://A/", "https://a@b", "A://::",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -188,9 +231,18 @@ func FuzzAnOriginIsReadAsBrowsersWriteIt(f *testing.F) {
 		}
 		for _, origin := range o {
 			u, err := url.Parse(origin)
-			if origin != "*" && (err != nil || u.Host == "" || u.User != nil || u.Path+u.RawQuery+u.Fragment != "" || strings.HasSuffix(u.Host, ":") ||
-				u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" || strings.ToLower(origin) != origin ||
-				strings.ContainsFunc(origin, func(r rune) bool { return r <= ' ' || r > '~' || r == '*' || r == ',' })) {
+			if origin != "*" &&
+				(err != nil ||
+					u.Host == "" ||
+					u.User != nil ||
+					u.Path+u.RawQuery+u.Fragment != "" ||
+					strings.HasSuffix(u.Host, ":") ||
+					u.Scheme == "https" && u.Port() == "443" ||
+					u.Scheme == "http" && u.Port() == "80" ||
+					strings.ToLower(origin) != origin ||
+					strings.ContainsFunc(origin, func(r rune) bool {
+						return r <= ' ' || r > '~' || r == '*' || r == ','
+					})) {
 				t.Errorf("%q is read as %q", text, origin)
 			}
 			if again, err := envelope.ParseOrigins(origin); err != nil || len(again) != 1 || again[0] != origin {

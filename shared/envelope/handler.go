@@ -136,7 +136,11 @@ func (o Outlet) checkSite(r *http.Request) error {
 	if allowed.allow(r.Header.Get("Origin")) {
 		return nil
 	}
-	return &fault.Fault{Kind: fault.Forbidden, Detail: "a web page of another site may not do this", Cause: cause}
+	return &fault.Fault{
+		Kind:   fault.Forbidden,
+		Detail: "a web page of another site may not do this",
+		Cause:  cause,
+	}
 }
 
 // call turns a panic into an error.
@@ -189,7 +193,9 @@ func (o Outlet) fail(w *recorder, r *http.Request, err error) (failed error) {
 		h.Add("WWW-Authenticate", `Bearer realm="ferry"`)
 	}
 	if o.WriteError != nil {
-		failed = call(func(w http.ResponseWriter, r *http.Request) error { return o.WriteError(w, r, status) }, w, r)
+		failed = call(func(w http.ResponseWriter, r *http.Request) error {
+			return o.WriteError(w, r, status)
+		}, w, r)
 	}
 	if o.WriteError == nil || failed != nil && w.Status == 0 {
 		_ = WriteError(w, o.Now(), status) // the client may be gone
@@ -204,14 +210,28 @@ func classify(err error) *fault.Fault {
 	}
 	tooLarge, _ := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case errors.Is(err, table.ErrBusy), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // too many files are open
-		return &fault.Fault{Kind: fault.Unavailable, Detail: "the service is busy; try again", After: time.Second}
+	case errors.Is(
+		err,
+		table.ErrBusy,
+	), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // too many files are open
+		return &fault.Fault{
+			Kind:   fault.Unavailable,
+			Detail: "the service is busy; try again",
+			After:  time.Second,
+		}
 	case errors.Is(err, table.ErrFull), errors.Is(err, blob.ErrFull):
-		return fault.New(fault.Full, "the service has no room left for this; nothing was stored")
+		return fault.New(
+			fault.Full, "the service has no room left for this; nothing was stored",
+		)
 	case tooLarge != nil:
 		return fault.New(fault.TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &fault.Fault{Kind: fault.Unavailable, Detail: "the request took too long; try again", After: time.Second, Cause: err}
+		return &fault.Fault{
+			Kind:   fault.Unavailable,
+			Detail: "the request took too long; try again",
+			After:  time.Second,
+			Cause:  err,
+		}
 	}
 	return &fault.Fault{Kind: fault.Internal}
 }
@@ -241,9 +261,19 @@ func tidyQuery(r *http.Request) *http.Request {
 
 // log writes the line of a request, and one more if its login was refused. Programs such as
 // fail2ban read the second line: its first attributes and their order must not change.
-func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, err error, gone bool) {
+func (o Outlet) log(
+	r *http.Request,
+	w *recorder,
+	id string,
+	start time.Time,
+	err error,
+	gone bool,
+) {
 	who := slices.DeleteFunc([]slog.Attr{
-		slog.String("address", fault.Address(r).String()), slog.String("login", w.Login), slog.String("user", w.User),
+		slog.String(
+			"address",
+			fault.Address(r).String(),
+		), slog.String("login", w.Login), slog.String("user", w.User),
 	}, func(a slog.Attr) bool { return a.Value.String() == "" })
 	level, attrs := slog.LevelInfo, []slog.Attr{
 		slog.String("id", id),
@@ -259,7 +289,9 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 		switch {
 		case gone:
 			attrs = append(attrs, slog.Bool("clientGone", true))
-		case w.failed == nil || w.failed.Kind == fault.Internal || w.Status >= 500 && w.failed.Cause != nil:
+		case w.failed == nil ||
+			w.failed.Kind == fault.Internal ||
+			w.Status >= 500 && w.failed.Cause != nil:
 			level = slog.LevelError
 		case w.Status >= 500: // callers can cause these: too many requests at once, a full disk
 			level = slog.LevelWarn
@@ -267,7 +299,10 @@ func (o Outlet) log(r *http.Request, w *recorder, id string, start time.Time, er
 	}
 	o.Log.LogAttrs(r.Context(), level, "request", attrs...)
 	if w.failed != nil && w.Refused(int(w.failed.Kind)) {
-		o.Log.LogAttrs(r.Context(), slog.LevelWarn, LoginRefused, append(who, slog.String("id", id))...)
+		o.Log.LogAttrs(r.Context(), slog.LevelWarn, LoginRefused, append(
+			who,
+			slog.String("id", id),
+		)...)
 	}
 }
 

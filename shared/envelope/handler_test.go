@@ -35,7 +35,11 @@ func handler(o envelope.Outlet, log io.Writer, f envelope.HandlerFunc) http.Hand
 }
 
 // handle lets f answer a request, and returns the response and the log.
-func handle(o envelope.Outlet, f envelope.HandlerFunc, change ...func(*http.Request)) (*httptest.ResponseRecorder, string) {
+func handle(
+	o envelope.Outlet,
+	f envelope.HandlerFunc,
+	change ...func(*http.Request),
+) (*httptest.ResponseRecorder, string) {
 	var log strings.Builder
 	rec, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/path?query=secret", nil)
 	for _, c := range change {
@@ -74,22 +78,30 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		"a bad parameter":                        fault.Parameter("c", detail),
 		"characters that a header must not have": fault.New(fault.Invalid, "a\r\nb: é"),
 		"no credential":                          fault.New(fault.Unauthorized, detail),
-		"a wrong method":                         &fault.Fault{Kind: fault.MethodNotAllowed, Detail: detail, Allow: []string{"GET", "PUT"}},
-		"a wrapped fault":                        fmt.Errorf("doing: %w", fault.New(fault.Conflict, detail)),
-		"too large a body":                       &http.MaxBytesError{Limit: 5},
-		"an unsupported coding":                  &fault.Fault{Kind: fault.Unsupported, Detail: detail, Allow: []string{"identity"}},
-		"too many":                               fault.Wait(1500*time.Millisecond, detail),
-		"an unknown error":                       cause,
-		"an internal fault":                      &fault.Fault{Detail: "the cause"},
-		"lost bytes":                             &fault.Fault{Kind: fault.Lost, Detail: detail, Cause: cause},
-		"a busy table":                           fmt.Errorf("writing: %w", table.ErrBusy),
-		"no file descriptor":                     &os.PathError{Op: "open", Path: "x", Err: syscall.EMFILE},
-		"no file descriptor on the machine":      syscall.ENFILE,
-		"a deadline":                             context.DeadlineExceeded,
-		"too many uploads":                       &fault.Fault{Kind: fault.Unavailable, Detail: detail, After: time.Second},
-		"a dead table":                           &fault.Fault{Kind: fault.Unavailable, Detail: detail, Cause: cause},
-		"a full table":                           table.ErrFull,
-		"a full store":                           fmt.Errorf("storing: %w", blob.ErrFull),
+		"a wrong method": &fault.Fault{
+			Kind:   fault.MethodNotAllowed,
+			Detail: detail,
+			Allow:  []string{"GET", "PUT"},
+		},
+		"a wrapped fault":  fmt.Errorf("doing: %w", fault.New(fault.Conflict, detail)),
+		"too large a body": &http.MaxBytesError{Limit: 5},
+		"an unsupported coding": &fault.Fault{
+			Kind:   fault.Unsupported,
+			Detail: detail,
+			Allow:  []string{"identity"},
+		},
+		"too many":                          fault.Wait(1500*time.Millisecond, detail),
+		"an unknown error":                  cause,
+		"an internal fault":                 &fault.Fault{Detail: "the cause"},
+		"lost bytes":                        &fault.Fault{Kind: fault.Lost, Detail: detail, Cause: cause},
+		"a busy table":                      fmt.Errorf("writing: %w", table.ErrBusy),
+		"no file descriptor":                &os.PathError{Op: "open", Path: "x", Err: syscall.EMFILE},
+		"no file descriptor on the machine": syscall.ENFILE,
+		"a deadline":                        context.DeadlineExceeded,
+		"too many uploads":                  &fault.Fault{Kind: fault.Unavailable, Detail: detail, After: time.Second},
+		"a dead table":                      &fault.Fault{Kind: fault.Unavailable, Detail: detail, Cause: cause},
+		"a full table":                      table.ErrFull,
+		"a full store":                      fmt.Errorf("storing: %w", blob.ErrFull),
 	}
 	for _, cells := range rowsOf(strings.ReplaceAll(rows, "DETAIL", detail)) {
 		status, level := cells[0], cells[1]
@@ -100,7 +112,8 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 			}
 			return errs[what]
 		})
-		want := fmt.Sprintf(`{"status":%s,"description":%q,"apiver":"v1 (3.6.0)","time":"`, status, http.StatusText(rec.Code))
+		want := fmt.Sprintf(`{"status":%s,"description":%q,"apiver":"v1 (3.6.0)","time":"`,
+			status, http.StatusText(rec.Code))
 		if fmt.Sprint(rec.Code) != status || !strings.HasPrefix(rec.Body.String(), want) {
 			t.Errorf("%s: status %d, %s", what, rec.Code, rec.Body)
 		}
@@ -108,10 +121,14 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 		if got := rec.Header().Get("Ferry-Error"); got != says || rec.Header().Get(name) != value {
 			t.Errorf("%s: Ferry-Error is %q, want %q, and the headers are %v", what, got, says, rec.Header())
 		}
-		if all := fmt.Sprint(rec.Header()); rec.Header().Get("X-Content-Type-Options") != "nosniff" || strings.Contains(all, "of a success") || strings.Contains(all+rec.Body.String(), "the cause") {
+		if all := fmt.Sprint(rec.Header()); rec.Header().Get("X-Content-Type-Options") != "nosniff" ||
+			strings.Contains(all, "of a success") ||
+			strings.Contains(all+rec.Body.String(), "the cause") {
 			t.Errorf("%s: the response says too much, or allows sniffing: %s", what, all)
 		}
-		if !strings.Contains(log, "level="+level) || strings.Contains(log, "secret") || !strings.Contains(log, rec.Header().Get("X-Request-Id")) {
+		if !strings.Contains(log, "level="+level) ||
+			strings.Contains(log, "secret") ||
+			!strings.Contains(log, rec.Header().Get("X-Request-Id")) {
 			t.Errorf("%s: the log is %s", what, log)
 		}
 	}
@@ -120,7 +137,10 @@ func TestEachKindOfErrorHasItsResponse(t *testing.T) {
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	t.Parallel()
 	rec, log := handle(envelope.Outlet{}, func(http.ResponseWriter, *http.Request) error { panic("the cause") })
-	if rec.Code != 500 || strings.Contains(rec.Body.String(), "cause") || !strings.Contains(log, "the cause") || !strings.Contains(log, "handler_test.go") {
+	if rec.Code != 500 ||
+		strings.Contains(rec.Body.String(), "cause") ||
+		!strings.Contains(log, "the cause") ||
+		!strings.Contains(log, "handler_test.go") {
 		t.Errorf("status %d, %s, the log is %s", rec.Code, rec.Body, log)
 	}
 }
@@ -136,7 +156,10 @@ func TestAnErrorWhosePageFailsIsTheEnvelope(t *testing.T) {
 			return fault.New(fault.NotFound, "there is no such page")
 		}
 		rec, log := handle(envelope.Outlet{WriteError: write}, missing)
-		if rec.Code != 404 || !strings.Contains(rec.Body.String(), `"status":404`) || !strings.Contains(log, "no such page") || !strings.Contains(log, "the template is wrong") {
+		if rec.Code != 404 ||
+			!strings.Contains(rec.Body.String(), `"status":404`) ||
+			!strings.Contains(log, "no such page") ||
+			!strings.Contains(log, "the template is wrong") {
 			t.Errorf("%s: status %d, %s; the log: %s", what, rec.Code, rec.Body, log)
 		}
 	}
@@ -177,7 +200,9 @@ func TestFailureMidResponseCutsTheConnection(t *testing.T) {
 		_, err = io.ReadAll(resp.Body)
 	}
 	server.Close() // waits for the end of the handler
-	if err == nil || !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "the disk is gone") {
+	if err == nil ||
+		!strings.Contains(log.String(), "level=ERROR") ||
+		!strings.Contains(log.String(), "the disk is gone") {
 		t.Errorf("reading ends with %v, and the log is %s", err, log.String())
 	}
 }
@@ -276,7 +301,8 @@ func TestErrorKeepsTheConnectionOnlyIfTheBodyWasRead(t *testing.T) {
 		in := bufio.NewReader(conn)
 		const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 		for _, path := range []string{"/read", "/read", "/unread"} {
-			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(smuggled), smuggled)
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s",
+				path, len(smuggled), smuggled)
 			resp, err := http.ReadResponse(in, nil)
 			expect.NoErr(t, err)
 			io.Copy(io.Discard, resp.Body)
@@ -301,12 +327,26 @@ func TestTheBodyOfARefusedClientIsReadWhileItComes(t *testing.T) {
 		pieces        int
 		arrive        bool
 	}{
-		"for 29 seconds":               {places: 2, taken: 1, size: 1 << 10, pause: time.Second, pieces: 29, arrive: true},
-		"for a minute":                 {places: 2, taken: 1, size: 1 << 10, pause: time.Second, pieces: 60},
-		"60 MiB":                       {places: 2, size: 6 << 20, pause: time.Second, pieces: 10, arrive: true},
-		"80 MiB":                       {places: 2, size: 8 << 20, pause: time.Second, pieces: 10},
-		"with a pause of 6 seconds":    {places: 2, size: 1 << 10, pause: 6 * time.Second, pieces: 2},
-		"for 4 seconds, with no place": {places: 1, taken: 1, size: 1 << 10, pause: time.Second, pieces: 4, arrive: true},
+		"for 29 seconds": {
+			places: 2,
+			taken:  1,
+			size:   1 << 10,
+			pause:  time.Second,
+			pieces: 29,
+			arrive: true,
+		},
+		"for a minute":              {places: 2, taken: 1, size: 1 << 10, pause: time.Second, pieces: 60},
+		"60 MiB":                    {places: 2, size: 6 << 20, pause: time.Second, pieces: 10, arrive: true},
+		"80 MiB":                    {places: 2, size: 8 << 20, pause: time.Second, pieces: 10},
+		"with a pause of 6 seconds": {places: 2, size: 1 << 10, pause: 6 * time.Second, pieces: 2},
+		"for 4 seconds, with no place": {
+			places: 1,
+			taken:  1,
+			size:   1 << 10,
+			pause:  time.Second,
+			pieces: 4,
+			arrive: true,
+		},
 		"for 9 seconds, with no place": {places: 1, taken: 1, size: 1 << 10, pause: time.Second, pieces: 9},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -399,12 +439,28 @@ func TestSlowBodyEndsUnlessItIsAFile(t *testing.T) {
 		handle        func(*http.Request) error
 		bytes, status int
 	}{
-		"a form":                     {handle: readAll, bytes: 1000, status: 400},
-		"a form within 28 seconds":   {handle: readAll, bytes: 15, status: 200},
-		"a body that nobody reads":   {handle: func(*http.Request) error { return nil }, bytes: 1000, status: 200},
-		"a body that is refused":     {handle: func(*http.Request) error { return fault.New(fault.NotFound, "no") }, bytes: 1000, status: 404},
-		"a file":                     {handle: func(r *http.Request) error { envelope.LongBody(r); return readAll(r) }, bytes: 20, status: 200},
-		"a file after its beginning": {handle: func(r *http.Request) error { r.Body.Read(make([]byte, 1)); envelope.LongBody(r); return readAll(r) }, bytes: 20, status: 200},
+		"a form":                   {handle: readAll, bytes: 1000, status: 400},
+		"a form within 28 seconds": {handle: readAll, bytes: 15, status: 200},
+		"a body that nobody reads": {handle: func(*http.Request) error { return nil }, bytes: 1000, status: 200},
+		"a body that is refused": {
+			handle: func(*http.Request) error { return fault.New(fault.NotFound, "no") },
+			bytes:  1000,
+			status: 404,
+		},
+		"a file": {
+			handle: func(r *http.Request) error { envelope.LongBody(r); return readAll(r) },
+			bytes:  20,
+			status: 200,
+		},
+		"a file after its beginning": {
+			handle: func(r *http.Request) error {
+				r.Body.Read(make([]byte, 1))
+				envelope.LongBody(r)
+				return readAll(r)
+			},
+			bytes:  20,
+			status: 200,
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

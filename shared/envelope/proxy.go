@@ -57,7 +57,8 @@ func ParseProxy(client, secret string) (p Proxy, err error) {
 }
 
 func isHeader(name string) bool {
-	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+	return name != "" &&
+		strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 // Handler passes requests from the proxy to next with their client's address. Other requests keep
@@ -76,7 +77,8 @@ func (p Proxy) Handler(next http.Handler) http.Handler {
 
 // address returns the client's address, if the proxy has sent the request and names its client.
 func (p Proxy) address(h http.Header) netip.Addr {
-	if hash := sha256.Sum256([]byte(h.Get(p.name))); p.name != "" && subtle.ConstantTimeCompare(hash[:], p.hash[:]) == 0 {
+	if hash := sha256.Sum256([]byte(h.Get(p.name))); p.name != "" &&
+		subtle.ConstantTimeCompare(hash[:], p.hash[:]) == 0 {
 		return netip.Addr{}
 	}
 	entries := strings.Split(strings.Join(h.Values(p.client), ","), ",")

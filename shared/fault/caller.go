@@ -56,7 +56,9 @@ func NewCaller(ctx context.Context) context.Context {
 // Refused reports whether a login was refused, judging by the status of the answer. A 429 means a
 // login too soon after failed ones.
 func (c *Caller) Refused(status int) bool {
-	return c.Login != "" && !c.Accepted && (status == http.StatusUnauthorized || status == http.StatusTooManyRequests)
+	return c.Login != "" &&
+		!c.Accepted &&
+		(status == http.StatusUnauthorized || status == http.StatusTooManyRequests)
 }
 
 // Address returns the client's address; the zero Addr means that it is unknown.

@@ -93,7 +93,8 @@ func Of(err error) *Fault {
 // Wrap adds to err what was being done. It returns nil if err is nil or one of the expected
 // errors.
 func Wrap(err error, doing string, expected ...error) error {
-	if err == nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) }) {
+	if err == nil ||
+		slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) }) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", doing, err)

@@ -37,7 +37,13 @@ func (s server) orphans(owner string, n int) (keys []string) {
 	for i := range n {
 		key := s.dated(-1, int64(i+100), owner)
 		keys = append(keys, key)
-		_, err := s.Data.Disk.Create(s.Context(), blob.Files, key, strings.NewReader([]string{"small", large()}[i%2]), -1)
+		_, err := s.Data.Disk.Create(
+			s.Context(),
+			blob.Files,
+			key,
+			strings.NewReader([]string{"small", large()}[i%2]),
+			-1,
+		)
 		s.must(err)
 	}
 	if owner == "alice" {
@@ -143,7 +149,9 @@ func TestNothingOfALostUserIsRemoved(t *testing.T) {
 				t.Errorf("the sweep reported %+v", r)
 			}
 			_, found := s.check(removingMany)
-			if !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, "they stay: its user is lost") }) {
+			if !slices.ContainsFunc(found, func(f string) bool {
+				return strings.Contains(f, "they stay: its user is lost")
+			}) {
 				t.Errorf("the repair found %q", found)
 			}
 			if n := len(s.Files()); n != 3 || len(s.aside()) != 0 || kept.ID != 1 {

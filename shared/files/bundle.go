@@ -29,7 +29,11 @@ func BundleFault(err error) error {
 
 // Directory reads the layout of a bundle of length bytes from its directory. It makes one or two
 // reads. content is the bundle's bytes.
-func Directory(ctx context.Context, content io.ReadSeeker, length int64) (*bundle.Layout, error) {
+func Directory(
+	ctx context.Context,
+	content io.ReadSeeker,
+	length int64,
+) (*bundle.Layout, error) {
 	return bundle.Read(ctx, func(_ context.Context, off, n int64) (io.ReadCloser, error) {
 		_, err := content.Seek(off, io.SeekStart)
 		return io.NopCloser(io.LimitReader(content, n)), err
@@ -85,7 +89,9 @@ func (s *Service) checkBundle(ctx context.Context, sess Session) (c Contents, er
 		}
 	}
 	if err == nil && sess.Files > 0 && c.Files() != sess.Files {
-		err = fault.Parameter("files", "the bundle has %d files, but %d were stated; begin a new upload", c.Files(), sess.Files)
+		err = fault.Parameter(
+			"files", "the bundle has %d files, but %d were stated; begin a new upload", c.Files(), sess.Files,
+		)
 	}
 	bad := BundleFault(err)
 	if fault.Is(bad, fault.Invalid) {

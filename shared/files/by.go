@@ -22,8 +22,11 @@ type By struct {
 func ByOf(caller identity.Identity) By {
 	if g := caller.Guest; g != nil {
 		return By{
-			UserIncarnation: g.Owner.Incarnation, Request: g.Request, Guest: g.ID, Called: g.Name,
-			Source: keys.HashToken(g.Request + " " + g.Source)[:16],
+			UserIncarnation: g.Owner.Incarnation,
+			Request:         g.Request,
+			Guest:           g.ID,
+			Called:          g.Name,
+			Source:          keys.HashToken(g.Request + " " + g.Source)[:16],
 		}
 	}
 	return By{User: caller.Name, UserIncarnation: caller.Incarnation}

@@ -19,7 +19,12 @@ type Edit struct {
 
 // Change changes the name or the expiry of a file in the user area. The file may be moving. If
 // the id is unknown, the fault is NotFound. It makes three calls to the table.
-func (s *Service) Change(ctx context.Context, owner users.User, id int64, e Edit) (File, error) {
+func (s *Service) Change(
+	ctx context.Context,
+	owner users.User,
+	id int64,
+	e Edit,
+) (File, error) {
 	f, err := s.Get(ctx, owner, blob.Files, id)
 	if err != nil {
 		return File{}, err
@@ -45,7 +50,11 @@ func (s *Service) Change(ctx context.Context, owner users.User, id int64, e Edit
 // that change returns. change gets the record that will be stored, and is called again if the
 // file was changed meanwhile. If the file was moved or removed since f was read, the fault is
 // NotFound.
-func (s *Service) Amend(ctx context.Context, f File, change func(now *File) ([]table.Op, error)) (now File, err error) {
+func (s *Service) Amend(
+	ctx context.Context,
+	f File,
+	change func(now *File) ([]table.Op, error),
+) (now File, err error) {
 	err = s.Retry(ctx, f, func(f File) error {
 		now = f
 		now.Recipients, now.Changes = slices.Clone(f.Recipients), f.Changes+1
@@ -59,7 +68,9 @@ func (s *Service) Amend(ctx context.Context, f File, change func(now *File) ([]t
 		}
 		ops = slices.Concat([]table.Op{now.amended().If(f.Unchanged()...)}, links, ops)
 		if len(ops) > table.MaxOps {
-			return fault.New(fault.Conflict, "too many links to change at once: ask for fewer new ones")
+			return fault.New(
+				fault.Conflict, "too many links to change at once: ask for fewer new ones",
+			)
 		}
 		return s.Table.Write(ctx, ops...)
 	})

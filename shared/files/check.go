@@ -139,7 +139,13 @@ func (c *Check) found(ctx context.Context, f Finding) (told bool, err error) {
 
 // About returns a finding about a file's bytes.
 func (f File) About(kind, what string, values ...any) Finding {
-	return Finding{Kind: kind, User: f.Owner, ID: f.ID, Key: f.place(), What: fmt.Sprintf(what, values...)}
+	return Finding{
+		Kind: kind,
+		User: f.Owner,
+		ID:   f.ID,
+		Key:  f.place(),
+		What: fmt.Sprintf(what, values...),
+	}
 }
 
 // items scans all items. Those that other steps compare are only noted.
@@ -181,7 +187,11 @@ func (c *Check) items(ctx context.Context) error {
 			err = c.noteUser(item, kind, name)
 		}
 		if err != nil {
-			_, err = c.found(inner, Finding{Kind: BadItem, Key: item.Key.String(), What: "the item cannot be read"})
+			_, err = c.found(inner, Finding{
+				Kind: BadItem,
+				Key:  item.Key.String(),
+				What: "the item cannot be read",
+			})
 		}
 		if err != nil {
 			return err
@@ -201,7 +211,14 @@ func (c *Check) damagedRecord(ctx context.Context, key table.Key) error {
 	user := c.holding(owner)
 	user.has(id)
 	user.unsure = true
-	c.damaged[key] = &Finding{Kind: BadRecord, User: owner, ID: id, Key: key.PK, What: "the record is damaged", Lost: true}
+	c.damaged[key] = &Finding{
+		Kind: BadRecord,
+		User: owner,
+		ID:   id,
+		Key:  key.PK,
+		What: "the record is damaged",
+		Lost: true,
+	}
 	return ctx.Err()
 }
 
@@ -276,7 +293,11 @@ func (c *Check) file(ctx context.Context, f File) error {
 		}
 	}
 	if len(bad) == 0 && moves {
-		bad = []Finding{f.About(BadMove, "the bytes have not moved from %s yet", strings.Join(f.From, " and "))}
+		bad = []Finding{f.About(
+			BadMove,
+			"the bytes have not moved from %s yet",
+			strings.Join(f.From, " and "),
+		)}
 		bad[0].Mended = c.Repair && c.bring(ctx, now) == nil
 	}
 	for _, f := range append(bad, links...) {
@@ -322,7 +343,12 @@ func (c *Check) bytes(ctx context.Context, f File) ([]Finding, error) {
 	case err != nil:
 		bad = f.About(BadBytes, "the bytes cannot be read: %v", err)
 	case written.Size != f.Length:
-		bad = f.About(BadSize, "there are %d bytes, but the record says %d", written.Size, f.Length)
+		bad = f.About(
+			BadSize,
+			"there are %d bytes, but the record says %d",
+			written.Size,
+			f.Length,
+		)
 	case !c.Quick && sum != f.CRC64:
 		bad = f.About(BadChecksum, "the CRC64NVME is %s, but the record says %s", sum, f.CRC64)
 	default:

@@ -31,7 +31,10 @@ func (s server) check(change func(*files.Check)) (files.CheckReport, []string) {
 		Service: s.Service.Files(), Grace: time.Hour,
 		Expect: func(int64) {}, Done: func(int64) {},
 		Found: func(f files.Finding) {
-			all = append(all, fmt.Sprintf("%s %s %d %s %v", f.Kind, f.User, f.ID, f.What, map[bool]any{true: "due", false: f.Mended}[f.Due]))
+			all = append(all, fmt.Sprintf("%s %s %d %s %v", f.Kind, f.User, f.ID, f.What, map[bool]any{
+				true:  "due",
+				false: f.Mended,
+			}[f.Due]))
 		},
 	}
 	if change != nil {
@@ -258,7 +261,10 @@ func TestEachKindOfDamageIsFound(t *testing.T) {
 			damage: func(s checked) {
 				tmp, parts := filepath.Join(s.Dir, "tmp", rand.Text()), filepath.Join(s.Dir, "parts", rand.Text())
 				s.must(errors.Join(os.WriteFile(tmp, []byte("half"), 0o600), os.MkdirAll(parts, 0o700)))
-				for path, age := range map[string]time.Duration{tmp: 2 * time.Hour, parts: blob.PartsLife + 2*time.Hour} {
+				for path, age := range map[string]time.Duration{
+					tmp:   2 * time.Hour,
+					parts: blob.PartsLife + 2*time.Hour,
+				} {
 					then := s.Clock.Now().Add(-age)
 					s.must(os.Chtimes(path, then, then))
 				}

@@ -66,7 +66,10 @@ func (c *Check) note(area blob.Area, o blob.Object) {
 		c.unseen++
 		return
 	}
-	c.left = append(c.left, &leftover{File: stored(area, o), old: c.Now().Sub(o.Modified) > c.Grace})
+	c.left = append(c.left, &leftover{
+		File: stored(area, o),
+		old:  c.Now().Sub(o.Modified) > c.Grace,
+	})
 }
 
 // named reports whether the record with an object's owner and id names the object, and returns
@@ -97,7 +100,8 @@ func (c *Check) giveBack(ctx context.Context, f File, bad *Finding) error {
 		c.mu.Lock()
 		l.back, bad.Lost = true, false
 		c.mu.Unlock()
-		bad.What += fmt.Sprintf("; they lie at %s, from where --repair gives them back", l.place())
+		bad.What += fmt.Sprintf("; they lie at %s, from where --repair gives them back",
+			l.place())
 		if !c.Repair {
 			return nil
 		}
@@ -148,7 +152,9 @@ func (c *Check) leftovers(ctx context.Context) error {
 		c.report.Many = known
 	}
 	if c.unseen > 0 {
-		what := fmt.Sprintf("no record names %d further objects, which were not looked at; run it again", c.unseen)
+		what := fmt.Sprintf(
+			"no record names %d further objects, which were not looked at; run it again", c.unseen,
+		)
 		if _, err := c.found(ctx, Finding{Kind: Leftover, Key: "-", What: what}); err != nil {
 			return err
 		}
@@ -182,7 +188,9 @@ func (c *Check) chooseLeft(ctx context.Context) error {
 
 // tooMany reports whether a leftover must stay because there are so many. Those of removed users
 // never must.
-func (c *Check) tooMany(removed bool) bool { return c.report.Many > 0 && !removed && !c.RemoveMany }
+func (c *Check) tooMany(removed bool) bool {
+	return c.report.Many > 0 && !removed && !c.RemoveMany
+}
 
 // stillLeft reports whether an object is still a leftover.
 func (c *Check) stillLeft(ctx context.Context, l *leftover) (still bool, err error) {
@@ -239,7 +247,13 @@ func (c *Check) dueDay(key string) string {
 // unfinished reports what interrupted requests left. A repair or the next sweep removes it.
 func (c *Check) unfinished(ctx context.Context) error {
 	_, err := c.Blobs.Sweep(ctx, c.Now().Add(-c.Grace), func(name string) bool {
-		bad := Finding{Kind: Leftover, Key: name, What: "an interrupted request left this", Mended: c.Repair, Due: !c.Repair}
+		bad := Finding{
+			Kind:   Leftover,
+			Key:    name,
+			What:   "an interrupted request left this",
+			Mended: c.Repair,
+			Due:    !c.Repair,
+		}
 		if bad.Due {
 			bad.What += "; it will be removed by the next sweep"
 		}

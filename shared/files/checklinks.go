@@ -105,12 +105,15 @@ func newer(a, b File) int {
 // it.
 func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {
 	_, err := c.measure(ctx, f, true, nil)
-	if err != nil && !errors.Is(err, blob.ErrNotFound) && (!c.Blobs.Local() || ctx.Err() != nil) {
+	if err != nil &&
+		!errors.Is(err, blob.ErrNotFound) &&
+		(!c.Blobs.Local() || ctx.Err() != nil) {
 		return false, fault.Wrap(err, "looking for the bytes of a link")
 	}
-	return !errors.Is(err, blob.ErrNotFound) || slices.ContainsFunc(c.left, func(l *leftover) bool {
-		return l.Owner == f.Owner && l.ID == f.ID && l.Length == f.Length
-	}), nil
+	return !errors.Is(err, blob.ErrNotFound) ||
+		slices.ContainsFunc(c.left, func(l *leftover) bool {
+			return l.Owner == f.Owner && l.ID == f.ID && l.Length == f.Length
+		}), nil
 }
 
 // writeAgain reports a lost record. A repair writes it from a link's copy, and then rewrites the
@@ -118,10 +121,22 @@ func (c *Check) hasBytes(ctx context.Context, f File) (bool, error) {
 func (c *Check) writeAgain(ctx context.Context, s stray) error {
 	f := *s.bad.Copy
 	elsewhere := f
-	elsewhere.Area = map[blob.Area]blob.Area{blob.Files: blob.Backup, blob.Backup: blob.Files}[f.Area]
-	bad := Finding{Kind: BadRecord, User: f.Owner, ID: f.ID, Key: f.key().PK,
+	elsewhere.Area = map[blob.Area]blob.Area{
+		blob.Files:  blob.Backup,
+		blob.Backup: blob.Files,
+	}[f.Area]
+	bad := Finding{
+		Kind: BadRecord,
+		User: f.Owner,
+		ID:   f.ID,
+		Key:  f.key().PK,
 		What: "the record is missing; a link has a copy, from which --repair writes it again",
-		Mend: []table.Op{f.put().If(table.NotExists()), table.Check(elsewhere.key(), table.NotExists()), s.bad.Still}}
+		Mend: []table.Op{
+			f.put().If(table.NotExists()),
+			table.Check(elsewhere.key(), table.NotExists()),
+			s.bad.Still,
+		},
+	}
 	if _, err := c.found(ctx, bad); err != nil {
 		return err
 	}

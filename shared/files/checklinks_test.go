@@ -119,7 +119,10 @@ func TestALinkThatLeadsToNothingIsKeptForAWeek(t *testing.T) {
 			s := newChecked(t)
 			c.damage(s)
 			before := s.Partitions("link#")
-			s.wantFindings("a repair", repairing, sorted(append(c.finds, "link alice 2 a link belongs to no file true")...)...)
+			s.wantFindings("a repair", repairing, sorted(append(
+				c.finds,
+				"link alice 2 a link belongs to no file true",
+			)...)...)
 			kept := func(days int) (n int) {
 				s.must(failure(s.Data.Table.DeleteExpired(t.Context(), s.Clock.Now().AddDate(0, 0, days))))
 				for key, item := range s.Partitions("removed#link#") {
@@ -175,8 +178,16 @@ func TestBytesThatAnOlderTableCannotKnowAreToldAtOnce(t *testing.T) {
 		id    int64
 		want  string
 	}{
-		"an id above the last one":  {owner: "alice", id: 4, want: "they stay: it is newer than the table: was an older table restored? false"},
-		"a user whom it lacks":      {owner: "eve", id: 1, want: "they stay: its user is lost, but was not removed false"},
+		"an id above the last one": {
+			owner: "alice",
+			id:    4,
+			want:  "they stay: it is newer than the table: was an older table restored? false",
+		},
+		"a user whom it lacks": {
+			owner: "eve",
+			id:    1,
+			want:  "they stay: its user is lost, but was not removed false",
+		},
 		"an id that was given out":  {owner: "alice", id: 3},
 		"one of a user who is gone": {owner: "gone", id: 9},
 	} {

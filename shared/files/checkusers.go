@@ -82,11 +82,18 @@ func (c *Check) known(ctx context.Context, name string, h *holding) error {
 	bad := Finding{Kind: BadUser, User: name, Key: users.Key(name).PK}
 	switch {
 	case u.lost:
-		bad.What = fmt.Sprintf("the user is missing or cannot be read, but was not removed; their files stay: "+
-			"restore a backup, or make the user again with ferry user add %s --with-files", name)
+		bad.What = fmt.Sprintf(
+			"the user is missing or cannot be read, but was not removed; their files stay: "+
+				"restore a backup, or make the user again with ferry user add %s --with-files",
+			name,
+		)
 	case u.LastFile < h.id:
-		bad.What = fmt.Sprintf("the last file is %d, but there is a file %d; was an older table restored?", u.LastFile, h.id)
-		bad.Mend = []table.Op{table.Update(users.Key(name)).Set("lastFile", h.id).If(table.AtMost("lastFile", u.LastFile))}
+		bad.What = fmt.Sprintf(
+			"the last file is %d, but there is a file %d; was an older table restored?", u.LastFile, h.id,
+		)
+		bad.Mend = []table.Op{table.Update(users.Key(name)).
+			Set("lastFile", h.id).
+			If(table.AtMost("lastFile", u.LastFile))}
 	}
 	if bad.What != "" {
 		_, err = c.found(ctx, bad)
@@ -129,10 +136,19 @@ func (c *Check) compareQuota(ctx context.Context, name string) (sure bool, err e
 	if err != nil || now.Used != u.Used || now.LastFile != u.LastFile {
 		return false, err
 	}
-	what := fmt.Sprintf("%d bytes count as used, but files and reservations have %d", u.Used, sum.used)
+	what := fmt.Sprintf("%d bytes count as used, but files and reservations have %d",
+		u.Used, sum.used)
 	mend := table.Update(users.Key(name)).Set("used", sum.used).
-		If(u.SameUse(), table.AtMost("lastFile", u.LastFile), table.AtMost("generation", u.Generation))
+		If(
+			u.SameUse(),
+			table.AtMost("lastFile", u.LastFile),
+			table.AtMost("generation", u.Generation),
+		)
 	return c.found(ctx, Finding{
-		Kind: BadQuota, User: name, Key: users.Key(name).PK, What: what, Mend: []table.Op{mend},
+		Kind: BadQuota,
+		User: name,
+		Key:  users.Key(name).PK,
+		What: what,
+		Mend: []table.Op{mend},
 	})
 }

@@ -32,18 +32,24 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 		return s.completedFile(ctx, sess)
 	}
 	if sess.Length < 0 {
-		return nil, fault.Parameter("length", "length is missing: this session began without one")
+		return nil, fault.Parameter(
+			"length", "length is missing: this session began without one",
+		)
 	}
 	read := s.Now()
 	owner, err := s.user(ctx, sess.Owner)
 	if err != nil {
 		return nil, s.badOwner(ctx, sess.Owner, err)
 	}
-	if owner.Name == "" || owner.Incarnation != sess.Incarnation || owner.State == users.Disabled {
+	if owner.Name == "" ||
+		owner.Incarnation != sess.Incarnation ||
+		owner.State == users.Disabled {
 		return nil, errNoDestination()
 	}
 	if at := sess.Expiry.At; at != 0 && at <= s.Now().Unix() {
-		return nil, fault.Parameter("expires", "the date of expires has passed: begin a new upload")
+		return nil, fault.Parameter(
+			"expires", "the date of expires has passed: begin a new upload",
+		)
 	}
 	if err := s.holdRoom(ctx, &sess); fault.Is(err, fault.Conflict) {
 		return s.overtaken(ctx, sess, err)
@@ -55,7 +61,11 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 	}
 	written, err := s.upload(sess).Complete(ctx, sum)
 	if errors.Is(err, blob.ErrNoUpload) {
-		return s.overtaken(ctx, sess, fault.New(fault.NotFound, "the parts are gone; begin a new upload"))
+		return s.overtaken(
+			ctx,
+			sess,
+			fault.New(fault.NotFound, "the parts are gone; begin a new upload"),
+		)
 	}
 	if err != nil && sess.Streamed { // the length may have been wrong
 		_ = s.Table.Write(ctx, sess.reservation().charge(0)...) // if this fails, the reservation lapses
@@ -71,7 +81,13 @@ func (s *Service) Complete(ctx context.Context, sess Session, sum *uint64) (*Lis
 		return nil, completeFault(err)
 	}
 	f := s.newRecord(File{
-		ID: sess.FileID, Name: sess.Name, Type: sess.Type, SHA256: sess.SHA256, Blob: sess.Blob, By: sess.By, Contents: contents,
+		ID:       sess.FileID,
+		Name:     sess.Name,
+		Type:     sess.Type,
+		SHA256:   sess.SHA256,
+		Blob:     sess.Blob,
+		By:       sess.By,
+		Contents: contents,
 	}, written, owner, sess.Expiry)
 	room := sess.reservation().charge(f.Length)
 	if room == nil { // a quota may have come after the session
@@ -104,7 +120,12 @@ func (s *Service) recountNotices(ctx context.Context, sess *Session) error {
 }
 
 // finish turns a session into a file, in one transaction.
-func (s *Service) finish(ctx context.Context, sess Session, f File, room []table.Op) (*Listed, error) {
+func (s *Service) finish(
+	ctx context.Context,
+	sess Session,
+	f File,
+	room []table.Op,
+) (*Listed, error) {
 	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	done := sess
@@ -117,15 +138,26 @@ func (s *Service) finish(ctx context.Context, sess Session, f File, room []table
 		return nil, err
 	}
 	ops = append(ops,
-		table.Put(sessionKey(sess.ID), done).If(table.Equal("done", false)).Expire(sess.forgotten()))
-	ops = slices.Concat(ops, sess.indexed(table.Delete), []table.Op{sess.opened(-1)}, s.missed(f), room)
+		table.Put(sessionKey(sess.ID), done).
+			If(table.Equal("done", false)).
+			Expire(sess.forgotten()))
+	ops = slices.Concat(
+		ops,
+		sess.indexed(table.Delete),
+		[]table.Op{sess.opened(-1)},
+		s.missed(f),
+		room,
+	)
 	taking := Taking{Files: []File{f}, Of: sess.ID}
 	err = s.bounded(ctx, sess.Owner, sess.By, taking, func(more []table.Op) (int, error) {
 		return len(ops), s.Table.Write(ctx, slices.Concat(ops, more)...)
 	})
 	if errors.Is(err, table.ErrCondition) {
-		return s.overtaken(ctx, sess, &fault.Fault{Kind: fault.Conflict, Cause: err,
-			Detail: "the upload was ended, or its user was removed or given a quota; try again"})
+		return s.overtaken(ctx, sess, &fault.Fault{
+			Kind:   fault.Conflict,
+			Cause:  err,
+			Detail: "the upload was ended, or its user was removed or given a quota; try again",
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("storing the record: %w", err)
@@ -136,7 +168,11 @@ func (s *Service) finish(ctx context.Context, sess Session, f File, room []table
 
 // overtaken returns the file if another request has completed the session, and
 // the given error otherwise.
-func (s *Service) overtaken(ctx context.Context, sess Session, otherwise error) (*Listed, error) {
+func (s *Service) overtaken(
+	ctx context.Context,
+	sess Session,
+	otherwise error,
+) (*Listed, error) {
 	now, err := s.session(ctx, sess.ID)
 	if fault.Is(err, fault.NotFound) { // the session was ended, so no record will name its object
 		s.discard(ctx, File{Area: blob.Files, Blob: sess.Blob})
@@ -152,7 +188,14 @@ func (s *Service) overtaken(ctx context.Context, sess Session, otherwise error) 
 }
 
 func (s *Service) completedFile(ctx context.Context, sess Session) (*Listed, error) {
-	f := File{By: sess.By, Owner: sess.Owner, Area: blob.Files, ID: sess.FileID, Name: sess.Name, Length: sess.Length}
+	f := File{
+		By:     sess.By,
+		Owner:  sess.Owner,
+		Area:   blob.Files,
+		ID:     sess.FileID,
+		Name:   sess.Name,
+		Length: sess.Length,
+	}
 	kept, err := s.kept(ctx, s.listed(f))
 	if err != nil {
 		return nil, err
@@ -162,11 +205,23 @@ func (s *Service) completedFile(ctx context.Context, sess Session) (*Listed, err
 
 func completeFault(err error) error {
 	if errors.Is(err, blob.ErrLength) {
-		return &fault.Fault{Kind: fault.Invalid, Detail: "more parts have arrived than length says", Cause: err}
+		return &fault.Fault{
+			Kind:   fault.Invalid,
+			Detail: "more parts have arrived than length says",
+			Cause:  err,
+		}
 	}
 	if missing, ok := errors.AsType[*blob.MissingError](err); ok {
-		numbers := strings.ReplaceAll(strings.Trim(fmt.Sprint(missing.Numbers), "[]"), " ", ", ")
-		return &fault.Fault{Kind: fault.Invalid, Cause: err, Detail: "parts are missing, beginning with " + numbers}
+		numbers := strings.ReplaceAll(
+			strings.Trim(fmt.Sprint(missing.Numbers), "[]"),
+			" ",
+			", ",
+		)
+		return &fault.Fault{
+			Kind:   fault.Invalid,
+			Cause:  err,
+			Detail: "parts are missing, beginning with " + numbers,
+		}
 	}
 	return sumFault(err, "the file")
 }
@@ -222,12 +277,19 @@ func (s *Service) saveHash(ctx context.Context, sess Session, sum hash.Hash) (er
 	if sess.Hash, err = sum.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
 		return fmt.Errorf("saving a SHA-256: %w", err)
 	}
-	err = s.Table.Write(ctx, table.Put(sessionKey(sess.ID), sess).If(table.Equal("done", false)).Expire(sess.forgotten()))
+	err = s.Table.Write(ctx, table.Put(sessionKey(sess.ID), sess).
+		If(table.Equal("done", false)).
+		Expire(sess.forgotten()))
 	if err != nil && !errors.Is(err, table.ErrCondition) { // refused if another request completed or ended it
 		return fmt.Errorf("storing an upload session: %w", err)
 	}
-	return &fault.Fault{Kind: fault.Unavailable, After: time.Second,
-		Detail: fmt.Sprintf("the SHA-256 is being compared, %d of %d bytes so far; complete the upload again to continue", sess.Hashed, sess.Length)}
+	return &fault.Fault{
+		Kind:  fault.Unavailable,
+		After: time.Second,
+		Detail: fmt.Sprintf(
+			"the SHA-256 is being compared, %d of %d bytes so far; complete the upload again to continue", sess.Hashed, sess.Length,
+		),
+	}
 }
 
 // endMismatched ends the session before it removes the object. If the session

@@ -54,7 +54,8 @@ func (s *Service) blobKey(owner string, id, expires int64) (string, error) {
 		return "", err
 	}
 	shard := int(crc32.ChecksumIEEE([]byte(random)) % shards)
-	return fmt.Sprintf("%s/%d-%s-%s", folder(shard, dayOf(expires)), id, random[:randomLength], owner), nil
+	return fmt.Sprintf("%s/%d-%s-%s",
+		folder(shard, dayOf(expires)), id, random[:randomLength], owner), nil
 }
 
 // keyParts are the parts of a key.
@@ -110,7 +111,9 @@ func parseKey(key string) (k keyParts, ok bool) {
 		len(rest) <= randomLength+1 || rest[randomLength] != '-' {
 		return k, false
 	}
-	return keyParts{rest[randomLength+1:], id, name[:len(name)-len(rest)+randomLength], day}, true
+	return keyParts{
+		rest[randomLength+1:], id, name[:len(name)-len(rest)+randomLength], day,
+	}, true
 }
 
 // parseFolder returns the shard and the day with which a key begins. The day is empty for

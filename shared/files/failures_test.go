@@ -62,7 +62,8 @@ func TestSweepClearsUpAfterFailedCommit(t *testing.T) {
 	}
 	c.Calls.Before("table.Write", nil)
 	if n := len(c.Objects(blob.Files)); n != 1 || len(c.stored()) != 0 || c.user().Used != 0 {
-		t.Fatalf("there are %d objects, %d records and %d bytes in use, want 1, 0 and 0", n, len(c.stored()), c.user().Used)
+		t.Fatalf("there are %d objects, %d records and %d bytes in use, want 1, 0 and 0",
+			n, len(c.stored()), c.user().Used)
 	}
 	c.Clock.Advance(31 * day)
 	c.sweep(time.Hour)

@@ -141,7 +141,13 @@ type Page struct {
 // newest on if after is 0. It makes one call to the table. A page that is not
 // the last may still be shorter than limit: files that have expired, or are of
 // another incarnation of the owner, are left out.
-func (s *Service) List(ctx context.Context, owner users.User, area blob.Area, after int64, limit int) (Page, error) {
+func (s *Service) List(
+	ctx context.Context,
+	owner users.User,
+	area blob.Area,
+	after int64,
+	limit int,
+) (Page, error) {
 	q := newestFirst(owner.Name, area, limit)
 	if after > 0 {
 		q.After = sortKey(after)
@@ -156,13 +162,22 @@ func (s *Service) List(ctx context.Context, owner users.User, area blob.Area, af
 // Search returns a page of up to limit files whose names contain text, ignoring case. It makes
 // one call to the table, and looks at no more files than table.MaxPage; so a page that is not the
 // last may be short, or empty. If text is empty, Search is List.
-func (s *Service) Search(ctx context.Context, owner users.User, area blob.Area, text string, after int64, limit int) (Page, error) {
+func (s *Service) Search(
+	ctx context.Context,
+	owner users.User,
+	area blob.Area,
+	text string,
+	after int64,
+	limit int,
+) (Page, error) {
 	if text == "" {
 		return s.List(ctx, owner, area, after, limit)
 	}
 	page, err := s.List(ctx, owner, area, after, table.MaxPage)
 	page.Search, text = text, fold(text)
-	page.Files = slices.DeleteFunc(page.Files, func(f *Listed) bool { return !strings.Contains(fold(f.Name), text) })
+	page.Files = slices.DeleteFunc(page.Files, func(f *Listed) bool {
+		return !strings.Contains(fold(f.Name), text)
+	})
 	if len(page.Files) > limit {
 		page.Files = page.Files[:limit]
 		page.Next = page.Files[limit-1].ID
@@ -200,7 +215,11 @@ func (s *Service) page(ctx context.Context, found table.Page, owner users.User) 
 // record as it is now. If the file was moved or removed since f was read, reread may return an
 // error instead, which Open returns. If the bytes are still missing, or their number differs from
 // the record's, the error is ErrLost.
-func (s *Service) Open(ctx context.Context, f File, reread Reread) (b io.ReadSeekCloser, err error) {
+func (s *Service) Open(
+	ctx context.Context,
+	f File,
+	reread Reread,
+) (b io.ReadSeekCloser, err error) {
 	_, err = s.look(ctx, f, reread, func(f File) (length int64, err error) {
 		if b, err = s.Blobs.Open(ctx, f.Area, f.Blob); err != nil {
 			return 0, err
@@ -221,7 +240,12 @@ type Reread func(context.Context) (File, error)
 
 // SignGet returns a URL for the bytes of a file, after checking them as Open does. It makes one
 // call to the store.
-func (s *Service) SignGet(ctx context.Context, f File, reread Reread, how blob.Signed) (string, error) {
+func (s *Service) SignGet(
+	ctx context.Context,
+	f File,
+	reread Reread,
+	how blob.Signed,
+) (string, error) {
 	f, err := s.look(ctx, f, reread, func(f File) (int64, error) {
 		written, err := blob.Measure(ctx, s.Blobs, f.Area, f.Blob, true, nil)
 		return written.Size, err
@@ -244,7 +268,13 @@ const copyTime = 20 * time.Second
 // object of their own. It makes two calls to the store if that day's copy is there. If copying
 // takes too long, the fault is TooMany, and a repeated call resumes the copy. If the store cannot
 // copy ranges, the error is blob.ErrUnsupported.
-func (s *Service) SignRange(ctx context.Context, f File, reread Reread, off, n int64, how blob.Signed) (string, error) {
+func (s *Service) SignRange(
+	ctx context.Context,
+	f File,
+	reread Reread,
+	off, n int64,
+	how blob.Signed,
+) (string, error) {
 	copying, cancel := context.WithTimeout(ctx, copyTime)
 	defer cancel()
 	var key string
@@ -258,8 +288,12 @@ func (s *Service) SignRange(ctx context.Context, f File, reread Reread, off, n i
 		return written.Size, err
 	})
 	if err != nil && copying.Err() != nil && ctx.Err() == nil {
-		return "", &fault.Fault{Kind: fault.TooMany, After: 5 * time.Second, Cause: err,
-			Detail: "the store is still preparing this file; try again"}
+		return "", &fault.Fault{
+			Kind:   fault.TooMany,
+			After:  5 * time.Second,
+			Cause:  err,
+			Detail: "the store is still preparing this file; try again",
+		}
 	}
 	if err != nil {
 		return "", err
@@ -332,7 +366,9 @@ func (s *Service) wanted(e Expiry, stored time.Time, owner users.User) (int64, e
 		return most, nil
 	case most != 0 && at > most+int64(expirySlack.Seconds()):
 		days := cmp.Or(owner.KeepDays, s.Retention.KeepDays)
-		return most, fault.Parameter("expires", "the parameter expires is too late: files are kept for %d days after their upload", days)
+		return most, fault.Parameter(
+			"expires", "the parameter expires is too late: files are kept for %d days after their upload", days,
+		)
 	case most != 0:
 		at = min(at, most)
 	}
@@ -355,8 +391,10 @@ func (s *Service) listed(f File) *Listed { return &Listed{File: f, Token: s.Link
 // DecodeFile returns the file of a record. The error is table.ErrUnreadable if the record is
 // damaged or another file's.
 func DecodeFile(item table.Item) (f File, err error) {
-	if err = item.Decode(&f); err == nil && (f.key() != item.Key || blob.CheckKey(f.Blob) != nil) {
-		err = fmt.Errorf("it names %s and the bytes %q: %w", f.key(), f.Blob, table.ErrUnreadable)
+	if err = item.Decode(&f); err == nil &&
+		(f.key() != item.Key || blob.CheckKey(f.Blob) != nil) {
+		err = fmt.Errorf("it names %s and the bytes %q: %w",
+			f.key(), f.Blob, table.ErrUnreadable)
 	}
 	return f.Completed(), fault.Wrap(err, fmt.Sprintf("reading the record %s", item.Key))
 }
@@ -371,5 +409,7 @@ func (s *Service) decodeRecord(item table.Item) (*Listed, error) {
 
 // unreadable logs an item that is left out so that it does not hold up anything else.
 func (s *Service) unreadable(ctx context.Context, key table.Key, err error) {
-	s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", key.String(), "error", err)
+	s.Log.ErrorContext(ctx, "an item of the table cannot be read",
+		"key", key.String(),
+		"error", err)
 }

@@ -30,7 +30,11 @@ func FuzzAKeyOfBytesStaysInItsFolder(f *testing.F) {
 		}
 		path := filepath.Join("/data/files", filepath.FromSlash(key))
 		in, err := filepath.Rel("/data/files", path)
-		if err != nil || filepath.ToSlash(in) != key || !filepath.IsLocal(in) || strings.Count(key, "/") != 1 || len(key) > 257 ||
+		if err != nil ||
+			filepath.ToSlash(in) != key ||
+			!filepath.IsLocal(in) ||
+			strings.Count(key, "/") != 1 ||
+			len(key) > 257 ||
 			strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' || r == ':' }) {
 			t.Errorf("%q is %q", key, path)
 		}

@@ -53,6 +53,8 @@ func (s *Service) bounded(
 		t.Anew = refused.Op < before+len(more)-1 // the last operation is that of the request itself
 	}
 	return &fault.Fault{
-		Kind: fault.Unavailable, Detail: "many people are sending files through this link right now; try again", After: time.Second,
+		Kind:   fault.Unavailable,
+		Detail: "many people are sending files through this link right now; try again",
+		After:  time.Second,
 	}
 }

@@ -34,7 +34,12 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				config.HashStep = 2 << 20
 				return files.New(config)
 			}
-			sess, err := service().BeginSession(t.Context(), c.by(), files.Plan{Owner: "alice", Name: "large", Length: int64(len(content)), SHA256: k.stated}, nil)
+			sess, err := service().BeginSession(t.Context(), c.by(), files.Plan{
+				Owner:  "alice",
+				Name:   "large",
+				Length: int64(len(content)),
+				SHA256: k.stated,
+			}, nil)
 			c.must(err)
 			layout := service().Layout(sess)
 			for number := 1; number <= layout.Count(); number++ {
@@ -49,7 +54,8 @@ func TestHashOfLargeFileIsCheckedOverSeveralRequests(t *testing.T) {
 				_, err = service().Complete(t.Context(), now, nil)
 				if fault.Is(err, fault.Unavailable) && waits < 10 {
 					waits++
-					if want := fmt.Sprintf("%d of %d bytes", waits*2<<20, len(content)); !strings.Contains(err.Error(), want) {
+					if want := fmt.Sprintf("%d of %d bytes",
+						waits*2<<20, len(content)); !strings.Contains(err.Error(), want) {
 						t.Fatalf("the fault is %v, want it to say %q", err, want)
 					}
 					continue

@@ -75,7 +75,12 @@ func ReadKey(h http.Header) (string, error) {
 	key := values[0]
 	hidden := strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 	if len(values) > 1 || key == "" || len(key) > maxKey || hidden {
-		return "", fault.New(fault.Invalid, "%s must be one value of 1 to %d visible ASCII characters", KeyHeader, maxKey)
+		return "", fault.New(
+			fault.Invalid,
+			"%s must be one value of 1 to %d visible ASCII characters",
+			KeyHeader,
+			maxKey,
+		)
 	}
 	return key, nil
 }
@@ -122,8 +127,11 @@ func (s *Service) Hold(ctx context.Context, r KeyRequest) (*Hold, error) {
 		return nil, err
 	}
 	c := &Hold{s: s, key: holdKey(r), item: holdItem{
-		V: table.Format, State: holdRunning, Unique: unique, Fingerprint: r.Fingerprint,
-		Expires: s.Now().Add(r.HoldFor).Unix(),
+		V:           table.Format,
+		State:       holdRunning,
+		Unique:      unique,
+		Fingerprint: r.Fingerprint,
+		Expires:     s.Now().Add(r.HoldFor).Unix(),
 	}}
 	err = s.Table.Write(ctx, c.put(table.NotExists()).Relax())
 	if errors.Is(err, table.ErrCondition) {
@@ -140,7 +148,10 @@ func (s *Service) Hold(ctx context.Context, r KeyRequest) (*Hold, error) {
 // the earlier one's keys.
 func holdKey(r KeyRequest) table.Key {
 	hash := Fingerprint(r.Key, fmt.Sprint(r.By.UserIncarnation))
-	return table.Key{PK: "idem#" + cmp.Or(r.By.User, "request:"+r.By.Guest) + "#" + hash, SK: "idem"}
+	return table.Key{
+		PK: "idem#" + cmp.Or(r.By.User, "request:"+r.By.Guest) + "#" + hash,
+		SK: "idem",
+	}
 }
 
 func (c *Hold) put(cond table.Cond) table.Op {
@@ -187,7 +198,11 @@ func errOtherRequest() error {
 }
 
 func errRunning(after time.Duration) error {
-	return &fault.Fault{Kind: fault.Conflict, Detail: "a request with this " + KeyHeader + " is still running", After: after}
+	return &fault.Fault{
+		Kind:   fault.Conflict,
+		Detail: "a request with this " + KeyHeader + " is still running",
+		After:  after,
+	}
 }
 
 // Result returns the result of an earlier request with the same key and
@@ -215,8 +230,16 @@ func (c *Hold) Done(result string) []table.Op {
 // Lost returns a Conflict fault if a transaction failed with err because another
 // request has taken over the key. It returns any other err unchanged.
 func (c *Hold) Lost(err error) error {
-	if refused, ok := errors.AsType[*table.ConditionError](err); ok && c != nil && refused.Op == 0 {
-		return &fault.Fault{Kind: fault.Conflict, Detail: "the request took so long that another one with its " + KeyHeader + " took over", Cause: err}
+	if refused, ok := errors.AsType[*table.ConditionError](err); ok &&
+		c != nil &&
+		refused.Op == 0 {
+		return &fault.Fault{
+			Kind: fault.Conflict,
+			Detail: "the request took so long that another one with its " +
+				KeyHeader +
+				" took over",
+			Cause: err,
+		}
 	}
 	return err
 }
@@ -254,7 +277,12 @@ func rememberFiles(c *Hold, stored []File, sending Sending) []table.Op {
 	all := make([]rememberedFile, len(stored))
 	for i, f := range stored {
 		all[i] = rememberedFile{
-			ID: f.ID, Name: f.Name, Length: f.Length, Modified: f.Modified, CRC64: f.CRC64, Key: f.Key,
+			ID:        f.ID,
+			Name:      f.Name,
+			Length:    f.Length,
+			Modified:  f.Modified,
+			CRC64:     f.CRC64,
+			Key:       f.Key,
 			Protected: sending.Password != "",
 		}
 	}
@@ -307,7 +335,12 @@ func (r *Repeat) Add(ctx context.Context, p Part) error {
 	}
 	read := body.Written()
 	id := r.first[len(r.seen)].ID
-	r.seen = append(r.seen, File{ID: id, Name: p.Name, Length: read.Size, CRC64: fmt.Sprintf("%016x", read.CRC64NVME)})
+	r.seen = append(r.seen, File{
+		ID:     id,
+		Name:   p.Name,
+		Length: read.Size,
+		CRC64:  fmt.Sprintf("%016x", read.CRC64NVME),
+	})
 	return ctx.Err()
 }
 
@@ -366,7 +399,11 @@ func (s *Service) kept(ctx context.Context, stored ...*Listed) (now []*Listed, e
 		f, err := s.records.Read(item, s.decodeRecord)
 		switch {
 		case errors.Is(err, table.ErrNotFound), err == nil && f.Expired(s.Now()):
-			return nil, fault.New(fault.Gone, "file %d has been deleted since this request stored it", stored[i].ID)
+			return nil, fault.New(
+				fault.Gone,
+				"file %d has been deleted since this request stored it",
+				stored[i].ID,
+			)
 		case err != nil:
 			s.unreadable(ctx, item.Key, err)
 			f = stored[i]

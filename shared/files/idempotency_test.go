@@ -145,8 +145,11 @@ func TestAKeyIsHeldByOneRequest(t *testing.T) {
 func TestOnlyOneOfManyEqualRequestsRuns(t *testing.T) {
 	t.Parallel()
 	for what, before := range map[string]func(*claims){
-		"none came before":             func(*claims) {},
-		"the lease of one has expired": func(w *claims) { w.must(w.Hold(w.Context(), request())); w.advance(time.Hour) },
+		"none came before": func(*claims) {},
+		"the lease of one has expired": func(w *claims) {
+			w.must(w.Hold(w.Context(), request()))
+			w.advance(time.Hour)
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +224,9 @@ func TestKeyMustBeVisibleASCII(t *testing.T) {
 		"invalid UTF-8":       {[]string{"\xff"}, false},
 	} {
 		key, err := files.ReadKey(http.Header{files.KeyHeader: c.values})
-		if (err == nil) != c.good || err != nil && !fault.Is(err, fault.Invalid) || err == nil && key != strings.Join(c.values, "") {
+		if (err == nil) != c.good ||
+			err != nil && !fault.Is(err, fault.Invalid) ||
+			err == nil && key != strings.Join(c.values, "") {
 			t.Errorf("%s: %q, %v", what, key, err)
 		}
 	}
@@ -230,7 +235,9 @@ func TestKeyMustBeVisibleASCII(t *testing.T) {
 func TestFingerprintDependsOnEveryPart(t *testing.T) {
 	t.Parallel()
 	seen := map[string][]string{}
-	for _, parts := range [][]string{nil, {""}, {"", ""}, {"ab"}, {"a", "b"}, {"b", "a"}, {"ab", ""}, {"1:a"}, {"a1:b"}} {
+	for _, parts := range [][]string{
+		nil, {""}, {"", ""}, {"ab"}, {"a", "b"}, {"b", "a"}, {"ab", ""}, {"1:a"}, {"a1:b"},
+	} {
 		f := files.Fingerprint(parts...)
 		if before, ok := seen[f]; ok {
 			t.Errorf("%q and %q have the same fingerprint", before, parts)

@@ -70,9 +70,15 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 				s.write(table.Delete(key))
 			}
 		}},
-		"its key was renewed meanwhile": {refused: true, before: func(s checked) { s.update(keyOf(s.sent), "key", int64(2)) }},
-		"it was moved meanwhile":        {refused: true, before: func(s checked) { s.update(keyOf(s.sent), "blob", elsewhere) }},
-		"it was removed meanwhile":      {refused: true, before: func(s checked) { s.lose(s.sent) }},
+		"its key was renewed meanwhile": {
+			refused: true,
+			before:  func(s checked) { s.update(keyOf(s.sent), "key", int64(2)) },
+		},
+		"it was moved meanwhile": {
+			refused: true,
+			before:  func(s checked) { s.update(keyOf(s.sent), "blob", elsewhere) },
+		},
+		"it was removed meanwhile": {refused: true, before: func(s checked) { s.lose(s.sent) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +107,9 @@ func TestAFileGetsANewKeyForItsBytes(t *testing.T) {
 			s.must(service.MoveBytes(t.Context(), now.Owner, now.ID))
 			s.must(s.Data.Disk.Delete(t.Context(), f.Area, f.Blob))
 			s.wantFindings("at the end", nil)
-			if of, err := s.Service.Links().Of(t.Context(), now); err != nil || len(of) != 2 || of[1].File.Blob == f.Blob {
+			if of, err := s.Service.Links().Of(t.Context(), now); err != nil ||
+				len(of) != 2 ||
+				of[1].File.Blob == f.Blob {
 				t.Errorf("%+v, %v", of, err)
 			}
 		})

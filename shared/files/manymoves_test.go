@@ -194,7 +194,12 @@ func (s *slow) run(t *testing.T, limit time.Duration) files.SweepReport {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	sweeper := files.Sweeper{Service: service.New(p, service.Settings{}).Files(), Grace: time.Hour, Reserve: limit / 15, AtOnce: 50}
+	sweeper := files.Sweeper{
+		Service: service.New(p, service.Settings{}).Files(),
+		Grace:   time.Hour,
+		Reserve: limit / 15,
+		AtOnce:  50,
+	}
 	r, err := sweeper.Run(ctx)
 	if err != nil || r.Failed != 0 || ctx.Err() != nil {
 		t.Fatalf("the sweep reported %+v, %v", r, cmp.Or(err, ctx.Err()))
@@ -215,7 +220,8 @@ func TestAMillionMovesTakeFourHours(t *testing.T) {
 			moved, complete = moved+r.Moved, r.Complete
 		}
 		if len(s.ids) != 0 || s.copied != stored || s.left > 0 || moved != stored {
-			t.Errorf("%d files were moved and %d copied, %d are left; the large one takes %v more", moved, s.copied, len(s.ids), s.left)
+			t.Errorf("%d files were moved and %d copied, %d are left; the large one takes %v more",
+				moved, s.copied, len(s.ids), s.left)
 		}
 		if took := s.finished.Sub(begun); took > 4*time.Hour/scale {
 			t.Errorf("%d moves took %v", stored, took)

@@ -19,7 +19,10 @@ import (
 // Delete moves a file from its owner's user area to the backup area, and returns
 // its new record. If the id is unknown, the fault is NotFound.
 func (s *Service) Delete(ctx context.Context, owner users.User, id int64) (*Listed, error) {
-	return s.moveByID(ctx, owner, id, blob.Files, blob.Backup, Event{What: Deleted, Reason: ByUser})
+	return s.moveByID(ctx, owner, id, blob.Files, blob.Backup, Event{
+		What:   Deleted,
+		Reason: ByUser,
+	})
 }
 
 // Restore moves a file back from the backup area to the user area.
@@ -27,7 +30,13 @@ func (s *Service) Restore(ctx context.Context, owner users.User, id int64) (*Lis
 	return s.moveByID(ctx, owner, id, blob.Backup, blob.Files, Event{What: Restored})
 }
 
-func (s *Service) moveByID(ctx context.Context, owner users.User, id int64, from, to blob.Area, e Event) (*Listed, error) {
+func (s *Service) moveByID(
+	ctx context.Context,
+	owner users.User,
+	id int64,
+	from, to blob.Area,
+	e Event,
+) (*Listed, error) {
 	f, err := s.Get(ctx, owner, from, id)
 	if err == nil {
 		f, err = s.move(ctx, owner, f, to, e)
@@ -60,7 +69,11 @@ func (s *Service) MoveBytes(ctx context.Context, owner string, id int64) error {
 
 // orLater moves the bytes of a file. If that fails, it makes the next sweep look at their old
 // place, whatever day is in the key there. It does so even if the request has ended.
-func (s *Service) orLater(ctx context.Context, f File, move func(context.Context, File) error) error {
+func (s *Service) orLater(
+	ctx context.Context,
+	f File,
+	move func(context.Context, File) error,
+) error {
 	err := move(ctx, f)
 	if err == nil {
 		return nil
@@ -68,12 +81,20 @@ func (s *Service) orLater(ctx context.Context, f File, move func(context.Context
 	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	at, now := f.places()[1], s.Now()
-	return errors.Join(err, s.Table.Write(ctx, due(dayOf(now.Unix()), at.Area, blob.Object{Key: at.Blob, Modified: now})))
+	return errors.Join(err, s.Table.Write(ctx, due(dayOf(now.Unix()), at.Area, blob.Object{
+		Key:      at.Blob,
+		Modified: now,
+	})))
 }
 
 // Get returns one of the owner's files in this area. It makes one call to the
 // table. If the id is unknown, the fault is NotFound.
-func (s *Service) Get(ctx context.Context, owner users.User, area blob.Area, id int64) (File, error) {
+func (s *Service) Get(
+	ctx context.Context,
+	owner users.User,
+	area blob.Area,
+	id int64,
+) (File, error) {
 	f, err := s.get(ctx, area, owner.Name, id)
 	if err == nil && (f.Expired(s.Now()) || f.Incarnation != owner.Incarnation) {
 		return File{}, errNoFile(area)
@@ -87,12 +108,19 @@ func (s *Service) Get(ctx context.Context, owner users.User, area blob.Area, id 
 func (s *Service) Sent(ctx context.Context, by By, owner string, id int64) (File, error) {
 	f, err := s.get(ctx, blob.Files, owner, id)
 	if fault.Is(err, fault.NotFound) || err == nil && (f.Expired(s.Now()) || f.By != by) {
-		return File{}, fault.New(fault.NotFound, "you have sent no file with that id to that user")
+		return File{}, fault.New(
+			fault.NotFound, "you have sent no file with that id to that user",
+		)
 	}
 	return f, err
 }
 
-func (s *Service) get(ctx context.Context, area blob.Area, owner string, id int64) (File, error) {
+func (s *Service) get(
+	ctx context.Context,
+	area blob.Area,
+	owner string,
+	id int64,
+) (File, error) {
 	var f File
 	err := s.Table.Get(ctx, Key(area, owner, id), &f)
 	if errors.Is(err, table.ErrNotFound) {
@@ -111,13 +139,18 @@ func (f File) publish() []table.Op { return []table.Op{f.put().If(table.NotExist
 
 // unpublish returns the operation that, with those of its links, makes a file invisible. It is
 // refused if the file has changed since it was read.
-func (f File) unpublish() []table.Op { return []table.Op{table.Delete(f.key()).If(f.Unchanged()...)} }
+func (f File) unpublish() []table.Op {
+	return []table.Op{table.Delete(f.key()).If(f.Unchanged()...)}
+}
 
 // Unchanged returns the conditions that a file's record still names the same bytes, that its
 // links have the same version of their key, and that nothing else in the record was changed in
 // place.
 func (f File) Unchanged() []table.Cond {
-	return []table.Cond{table.Equal("blob", f.Blob), table.AtMost("key", max(1, f.Key)), table.AtMost("changes", f.Changes)}
+	return []table.Cond{
+		table.Equal("blob", f.Blob), table.AtMost("key", max(1, f.Key)),
+		table.AtMost("changes", f.Changes),
+	}
 }
 
 // move puts a file into the other area, and records the event: one transaction moves the
@@ -164,10 +197,18 @@ func (s *Service) Retry(ctx context.Context, f File, change func(File) error) er
 	return fmt.Errorf("a file that changes all the time: %w", table.ErrBusy)
 }
 
-func (s *Service) tryMove(ctx context.Context, owner users.User, f File, to blob.Area, event Event) (File, error) {
+func (s *Service) tryMove(
+	ctx context.Context,
+	owner users.User,
+	f File,
+	to blob.Area,
+	event Event,
+) (File, error) {
 	if len(f.From) >= maxFrom {
 		return File{}, &fault.Fault{
-			Kind: fault.Unavailable, Detail: "the file is still being moved; try again later", After: time.Minute,
+			Kind:   fault.Unavailable,
+			Detail: "the file is still being moved; try again later",
+			After:  time.Minute,
 		}
 	}
 	moved := f
@@ -184,7 +225,12 @@ func (s *Service) tryMove(ctx context.Context, owner users.User, f File, to blob
 	event.File = moved
 	reported, err := s.Outbox.Event(ctx, event)
 	if err == nil {
-		err = s.Table.Write(ctx, slices.Concat(f.unpublish(), moved.publish(), links, reported)...)
+		err = s.Table.Write(ctx, slices.Concat(
+			f.unpublish(),
+			moved.publish(),
+			links,
+			reported,
+		)...)
 	}
 	return moved, err
 }
@@ -241,7 +287,12 @@ func (f File) Find(do func(at File) error, reread func() (File, error)) error {
 }
 
 // measure is blob.Measure of a file's bytes, wherever they are.
-func (s *Service) measure(ctx context.Context, f File, sizeOnly bool, read func(int64)) (w blob.Written, err error) {
+func (s *Service) measure(
+	ctx context.Context,
+	f File,
+	sizeOnly bool,
+	read func(int64),
+) (w blob.Written, err error) {
 	err = f.Find(func(at File) error {
 		w, err = blob.Measure(ctx, s.Blobs, at.Area, at.Blob, sizeOnly, read)
 		return err
@@ -303,7 +354,12 @@ func (s *Service) overtakenMove(ctx context.Context, f File) error {
 // a move from the places in from, each AREA/KEY, or store first puts the bytes under the new key.
 // If the file has changed since f was read, the error is table.ErrCondition, and the bytes that
 // were stored are removed. An unreadable record is replaced by f.
-func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(File) error) (File, error) {
+func (s *Service) Rekey(
+	ctx context.Context,
+	f File,
+	from []string,
+	store func(File) error,
+) (File, error) {
 	now := f
 	now.From, now.Moved = from, s.Now().Unix()
 	var err error
@@ -316,7 +372,11 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 	links, err := s.Links.Replace(ctx, f, &now)
 	var item table.Item
 	if err == nil {
-		err = fault.Wrap(s.Table.Get(ctx, f.key(), &item), "reading a file's record", table.ErrNotFound)
+		err = fault.Wrap(
+			s.Table.Get(ctx, f.key(), &item),
+			"reading a file's record",
+			table.ErrNotFound,
+		)
 	}
 	if err == nil {
 		record := now.put().If(f.Unchanged()...)
@@ -335,7 +395,11 @@ func (s *Service) Rekey(ctx context.Context, f File, from []string, store func(F
 // looks twice, as the file may move while the areas are read.
 func (s *Service) current(ctx context.Context, owner string, id int64) (f File, err error) {
 	for range 2 {
-		items, err := s.Table.GetMany(ctx, Key(blob.Files, owner, id), Key(blob.Backup, owner, id))
+		items, err := s.Table.GetMany(
+			ctx,
+			Key(blob.Files, owner, id),
+			Key(blob.Backup, owner, id),
+		)
 		if err != nil {
 			return f, fmt.Errorf("reading a file's record: %w", err)
 		}
@@ -354,7 +418,11 @@ func (s *Service) current(ctx context.Context, owner string, id int64) (f File, 
 // table if there is nothing to purge.
 func (s *Service) Purge(ctx context.Context, owner users.User, id int64) error {
 	for range changeTries {
-		found, err := s.Table.GetMany(ctx, Key(blob.Backup, owner.Name, id), Key(blob.Files, owner.Name, id))
+		found, err := s.Table.GetMany(
+			ctx,
+			Key(blob.Backup, owner.Name, id),
+			Key(blob.Files, owner.Name, id),
+		)
 		if err != nil {
 			return fmt.Errorf("reading a file's record: %w", err)
 		}
@@ -396,7 +464,12 @@ func (s *Service) remove(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	err = s.Table.Write(ctx, slices.Concat(f.unpublish(), s.Links.Remove(f), freed, reported)...)
+	err = s.Table.Write(ctx, slices.Concat(
+		f.unpublish(),
+		s.Links.Remove(f),
+		freed,
+		reported,
+	)...)
 	if err != nil {
 		return fmt.Errorf("removing a file's record: %w", err)
 	}

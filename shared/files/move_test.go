@@ -159,7 +159,9 @@ func TestAMoverIsToldOfEachMove(t *testing.T) {
 	if _, err := service.Delete(t.Context(), c.user(), 1); err != nil || fmt.Sprint(told) != "[alice 1]" {
 		t.Fatalf("told was %v, %v", told, err)
 	}
-	if calls := c.Calls.Reset(); calls["blob.Copy"] != 0 || calls["table.Write"] != 1 || c.read(blob.Backup, 1) != "12" {
+	if calls := c.Calls.Reset(); calls["blob.Copy"] != 0 ||
+		calls["table.Write"] != 1 ||
+		c.read(blob.Backup, 1) != "12" {
 		t.Errorf("the calls were %v, and the link gives %q", calls, c.read(blob.Backup, 1))
 	}
 	for range 2 {

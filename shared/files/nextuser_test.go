@@ -152,7 +152,9 @@ func TestRemovingUserRemovesAllFilesAndNoOthers(t *testing.T) {
 		t.Fatalf("%d files were removed, %v", removed, err)
 	}
 	expect.Equal(t, "records that are left", len(c.Partitions("files#alice "))+len(c.Partitions("backup#")), 0)
-	if user, backup := c.Objects(blob.Files), c.Objects(blob.Backup); len(user) != 1 || len(backup) != 0 || len(c.Partitions("link#")) != 1 {
+	if user, backup := c.Objects(blob.Files), c.Objects(blob.Backup); len(user) != 1 ||
+		len(backup) != 0 ||
+		len(c.Partitions("link#")) != 1 {
 		t.Errorf("there are %v, %v and %d links, want one object and link", user, backup, len(c.Partitions("link#")))
 	}
 	c.Clock.Advance(-31 * day)
@@ -193,11 +195,14 @@ func TestFileIsNeverTakenForOneThatItsOwnerStored(t *testing.T) {
 				link, err := links.Find(t.Context(), area, links.Token(f), "")
 				c.must(err)
 				for at, f := range map[string]files.File{"record": f, "list": page.Files[0].File, "link": link.File} {
-					if f.By != by || (f.Uploader() == "") != (by.User == "alice") || (f.By == files.ByOf(identity.Identity{User: owner})) != (by == alice) {
+					if f.By != by ||
+						(f.Uploader() == "") != (by.User == "alice") ||
+						(f.By == files.ByOf(identity.Identity{User: owner})) != (by == alice) {
 						t.Errorf("in the %s area, the %s says that %+v stored it, want %+v", area, at, f.By, by)
 					}
 				}
-				if _, err := s.Sent(t.Context(), alice, "alice", id); area == blob.Files && (err == nil) != (by == alice) {
+				if _, err := s.Sent(t.Context(), alice, "alice", id); area == blob.Files &&
+					(err == nil) != (by == alice) {
 					t.Errorf("looked for as sent by the owner: %v", err)
 				}
 			}

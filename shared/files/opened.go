@@ -50,9 +50,12 @@ func (s *Service) open(ctx context.Context, sess Session, ops []table.Op) error 
 	}
 	need, room := sess.stated(), free
 	for {
-		bound := sess.opened(1).Expire(sess.forgotten()).If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
+		bound := sess.opened(1).
+			Expire(sess.forgotten()).
+			If(table.AtMost("open", maxOpen-1), table.AtMost("bytes", room-need))
 		err = s.Table.Write(ctx, append(slices.Clip(ops), bound)...)
-		if refused, ok := errors.AsType[*table.ConditionError](err); !ok || refused.Op != len(ops) {
+		if refused, ok := errors.AsType[*table.ConditionError](err); !ok ||
+			refused.Op != len(ops) {
 			return err
 		}
 		now, recount := s.countOpened(ctx, sess.By)
@@ -60,8 +63,14 @@ func (s *Service) open(ctx context.Context, sess Session, ops []table.Op) error 
 		case recount != nil:
 			return recount
 		case now.open >= maxOpen:
-			return &fault.Fault{Kind: fault.TooMany, After: max(time.Second, now.first.Sub(s.Now())), Cause: err,
-				Detail: fmt.Sprintf("you have %d open uploads, the most that a user may have; complete or end one first", now.open)}
+			return &fault.Fault{
+				Kind:  fault.TooMany,
+				After: max(time.Second, now.first.Sub(s.Now())),
+				Cause: err,
+				Detail: fmt.Sprintf(
+					"you have %d open uploads, the most that a user may have; complete or end one first", now.open,
+				),
+			}
 		case now.bytes > free+now.arrived-need:
 			// With a Cause the fault would be logged as an error, but the caller only asked for
 			// too much.
@@ -93,7 +102,9 @@ func (s *Service) countOpened(ctx context.Context, by By) (n counted, err error)
 			continue // the list leaves it out too
 		}
 		var parts []blob.Part
-		if err == nil && (sess.By == by || by.Request != "") && !table.Ended(s.Now(), sess.Expires, SessionLife) {
+		if err == nil &&
+			(sess.By == by || by.Request != "") &&
+			!table.Ended(s.Now(), sess.Expires, SessionLife) {
 			if n.open++; n.open == 1 {
 				n.first = time.Unix(sess.Expires, 0)
 			}
@@ -113,6 +124,10 @@ func (s *Service) countOpened(ctx context.Context, by By) (n counted, err error)
 		return n, nil
 	}
 	err = s.Table.Write(ctx,
-		table.Update(key).Set("open", n.open).Set("bytes", n.bytes).Add("rev", 1).If(table.AtMost("rev", was.Rev)))
+		table.Update(key).
+			Set("open", n.open).
+			Set("bytes", n.bytes).
+			Add("rev", 1).
+			If(table.AtMost("rev", was.Rev)))
 	return n, fault.Wrap(err, "counting upload sessions", table.ErrCondition)
 }

@@ -68,17 +68,28 @@ func (u *Upload) use() []table.Op {
 		bytes += f.Length
 	}
 	return u.s.charge(u.target, u.read, bytes,
-		table.AtMost("used", u.target.Quota-bytes), table.AtMost("incarnation", u.maxIncarnation))
+		table.AtMost(
+			"used",
+			u.target.Quota-bytes,
+		), table.AtMost("incarnation", u.maxIncarnation))
 }
 
 // charge returns the operation that counts bytes of an owner as used, under these conditions. If the
 // owner had no quota when read, it only checks that there still is none: a new quota must not miss
 // an uncounted change. In a table that processes share the check would cost every upload two write
 // units, so quick uploads skip it.
-func (s *Service) charge(owner users.User, read time.Time, bytes int64, conds ...table.Cond) []table.Op {
+func (s *Service) charge(
+	owner users.User,
+	read time.Time,
+	bytes int64,
+	conds ...table.Cond,
+) []table.Op {
 	switch {
 	case owner.Quota > 0:
-		return []table.Op{table.Update(users.Key(owner.Name)).Add("used", bytes).If(table.Exists()).If(conds...)}
+		return []table.Op{table.Update(users.Key(owner.Name)).
+			Add("used", bytes).
+			If(table.Exists()).
+			If(conds...)}
 	case s.Shared && s.Now().Sub(read) < time.Second:
 		return nil
 	}
@@ -91,7 +102,11 @@ func (u *Upload) reserve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &reservation{owner: u.owner, key: table.Key{PK: reservations(u.owner), SK: unique}, bytes: u.max}
+	r := &reservation{
+		owner: u.owner,
+		key:   table.Key{PK: reservations(u.owner), SK: unique},
+		bytes: u.max,
+	}
 	freed, err := u.s.take(ctx, u.target, r, u.s.Now().Add(sessionHold))
 	if errors.Is(err, table.ErrCondition) {
 		return errQuota(u.own(), u.room()+freed)
@@ -109,10 +124,17 @@ func (s *Service) take(
 	ctx context.Context, owner users.User, r *reservation, until time.Time, with ...table.Op,
 ) (freed int64, err error) {
 	ops := append([]table.Op{
-		table.Put(r.key, reservationItem{V: table.Format, Bytes: r.bytes, Expires: until.Unix()}).If(table.NotExists()),
+		table.Put(r.key, reservationItem{
+			V:       table.Format,
+			Bytes:   r.bytes,
+			Expires: until.Unix(),
+		}).If(table.NotExists()),
 		// The generation shows whether the owner was disabled or replaced meanwhile.
 		table.Update(users.Key(r.owner)).Add("used", r.bytes).
-			If(table.AtMost("used", owner.Quota-r.bytes), table.Equal("generation", owner.Generation)),
+			If(
+				table.AtMost("used", owner.Quota-r.bytes),
+				table.Equal("generation", owner.Generation),
+			),
 	}, with...)
 	if r.bytes > owner.Quota {
 		return 0, table.ErrCondition
@@ -135,7 +157,8 @@ func errQuota(own bool, left int64) error {
 	if !own { // how much room another user has is private
 		return fault.New(fault.TooLarge, "the destination user has no room for this")
 	}
-	return fault.New(fault.TooLarge, "this would exceed the quota: %d bytes are left", max(left, 0))
+	return fault.New(fault.TooLarge, "this would exceed the quota: %d bytes are left",
+		max(left, 0))
 }
 
 // charge returns the operations that replace the reservation with a charge for a file of this
@@ -177,7 +200,10 @@ func (s *Service) tally(ctx context.Context, owner users.User) (t tally, err err
 				Blob        string `json:"blob"`
 			}
 			if err == nil {
-				err = fault.Wrap(item.Decode(&held), "the item "+item.Key.String()+" is damaged; see ferry check")
+				err = fault.Wrap(
+					item.Decode(&held),
+					"the item "+item.Key.String()+" is damaged; see ferry check",
+				)
 			}
 			if err != nil {
 				return t, fmt.Errorf("adding up files: %w", err)
@@ -205,7 +231,11 @@ func (s *Service) freeRoom(ctx context.Context, f File) ([]table.Op, error) {
 
 // endReservations gives back an owner's reservations that expire by the given
 // time, and returns how many bytes they held. Idle sessions leave them behind.
-func (s *Service) endReservations(ctx context.Context, owner string, until int64) (freed int64, err error) {
+func (s *Service) endReservations(
+	ctx context.Context,
+	owner string,
+	until int64,
+) (freed int64, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: reservations(owner), Limit: PageSize}) {
 		var r reservationItem
 		if err != nil {
@@ -216,7 +246,8 @@ func (s *Service) endReservations(ctx context.Context, owner string, until int64
 			s.unreadable(ctx, item.Key, bad)
 		}
 		left := r.Expires - until
-		if bad != nil && until < math.MaxInt64 || left > 0 && left <= int64((sessionHold+table.Skew).Seconds()) {
+		if bad != nil && until < math.MaxInt64 ||
+			left > 0 && left <= int64((sessionHold+table.Skew).Seconds()) {
 			continue // more left than that comes from a clock that ran ahead
 		}
 		old := &reservation{owner: owner, key: item.Key, bytes: r.Bytes}

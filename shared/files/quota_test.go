@@ -88,7 +88,11 @@ func (r *room) do(step string) (err error) {
 	case "commit":
 		return failure(r.uploads[name].Commit(ctx, 0))
 	case "session":
-		r.sessions[name], err = all.BeginSession(ctx, by(), files.Plan{Owner: "alice", Name: name, Length: int64(n)}, nil)
+		r.sessions[name], err = all.BeginSession(ctx, by(), files.Plan{
+			Owner:  "alice",
+			Name:   name,
+			Length: int64(n),
+		}, nil)
 		return err
 	case "ask", "part", "complete", "end":
 		sess, err := all.Session(ctx, by(), r.sessions[name].ID, true)

@@ -99,7 +99,11 @@ func (s Session) forgotten() time.Time { return time.Unix(s.Expires, 0).Add(sess
 
 // Layout says how the file of a session is divided into parts.
 func (s *Service) Layout(sess Session) blob.Layout {
-	return blob.Layout{Length: sess.Length, PartSize: sess.PartSize, MaxParts: s.Parts.Limits().MaxParts}
+	return blob.Layout{
+		Length:   sess.Length,
+		PartSize: sess.PartSize,
+		MaxParts: s.Parts.Limits().MaxParts,
+	}
 }
 
 func sessionKey(id string) table.Key { return table.Key{PK: "upload#" + id, SK: "upload"} }
@@ -147,7 +151,12 @@ func PartSize(most blob.Limits, length, wish int64) int64 {
 // store's session, and the record. It makes one more if there are recipients,
 // whose notices count from now on, and one more if the owner has a quota: room
 // is reserved for an hour, see holdRoom.
-func (s *Service) BeginSession(ctx context.Context, by By, p Plan, hold *Hold) (Session, error) {
+func (s *Service) BeginSession(
+	ctx context.Context,
+	by By,
+	p Plan,
+	hold *Hold,
+) (Session, error) {
 	u := &Upload{s: s, owner: p.Owner, by: by, sending: p.Sending, max: p.stated()}
 	if err := u.begin(ctx, u.reserve); err != nil {
 		return Session{}, err
@@ -161,9 +170,15 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, hold *Hold) (
 	now := s.Now()
 	k, _ := parseKey(key)
 	sess := Session{
-		Plan: p, By: by, V: table.Format, ID: k.session, Blob: key, FileID: u.id,
+		Plan:        p,
+		By:          by,
+		V:           table.Format,
+		ID:          k.session,
+		Blob:        key,
+		FileID:      u.id,
 		Incarnation: u.maxIncarnation,
-		Created:     now.UnixMilli(), Expires: now.Add(SessionLife).Unix(),
+		Created:     now.UnixMilli(),
+		Expires:     now.Add(SessionLife).Unix(),
 	}
 	sess.PartSize = PartSize(s.Parts.Limits(), p.Length, p.PartSize)
 	if p.Streamed && p.PartSize == 0 {
@@ -178,7 +193,9 @@ func (s *Service) BeginSession(ctx context.Context, by By, p Plan, hold *Hold) (
 	}
 	ops := append(hold.Done(sess.ID),
 		table.Put(sessionKey(sess.ID), sess).If(table.NotExists()).Expire(sess.forgotten()))
-	ops = append(ops, sess.indexed(func(k table.Key) table.Op { return table.Put(k, sess).Expire(sess.forgotten()) })...)
+	ops = append(ops, sess.indexed(func(k table.Key) table.Op {
+		return table.Put(k, sess).Expire(sess.forgotten())
+	})...)
 	err = s.bounded(ctx, sess.Owner, by, Taking{Begun: &sess}, func(more []table.Op) (int, error) {
 		return len(ops), s.open(ctx, sess, slices.Concat(ops, more))
 	})
@@ -239,8 +256,18 @@ func (s *Service) session(ctx context.Context, id string) (sess Session, err err
 // Sessions returns a page of the open sessions that a user began, or that bring files
 // to the user's area, newest first. next is where to continue, or empty on the last
 // page.
-func (s *Service) Sessions(ctx context.Context, by By, after string, limit int) (page []Session, next string, err error) {
-	found, err := s.Table.Query(ctx, table.Query{PK: SessionsOf(by), Descending: true, After: after, Limit: limit})
+func (s *Service) Sessions(
+	ctx context.Context,
+	by By,
+	after string,
+	limit int,
+) (page []Session, next string, err error) {
+	found, err := s.Table.Query(ctx, table.Query{
+		PK:         SessionsOf(by),
+		Descending: true,
+		After:      after,
+		Limit:      limit,
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing upload sessions: %w", err)
 	}
@@ -295,7 +322,9 @@ func (s *Service) Receiving(ctx context.Context, id string) (Session, error) {
 		return sess, err
 	}
 	if u.State != users.Active || sess.By.UserIncarnation != u.Incarnation {
-		return sess, fault.New(fault.Forbidden, "the user who began this upload was disabled or removed")
+		return sess, fault.New(
+			fault.Forbidden, "the user who began this upload was disabled or removed",
+		)
 	}
 	if sess.By.Request != "" { // the request may have ended
 		_, err = s.Links.Admit(ctx, sess.Owner, sess.By, Taking{Of: sess.ID})
@@ -308,15 +337,28 @@ func (s *Service) WritePart(
 	ctx context.Context, sess Session, number int, r io.Reader, sum *uint64,
 ) (blob.Part, error) {
 	if err := s.Layout(sess).CheckNumber(number); err != nil {
-		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d", s.Layout(sess).Count())
+		return blob.Part{}, fault.New(fault.Invalid, "the file has parts 1 to %d",
+			s.Layout(sess).Count())
 	}
 	part, err := s.upload(sess).Write(ctx, number, r, sum)
 	switch {
 	case errors.Is(err, blob.ErrLength):
-		return part, &fault.Fault{Kind: fault.Invalid, Cause: err,
-			Detail: fmt.Sprintf("part %d must have %d bytes, but fewer or more were sent", number, s.Layout(sess).Size(number))}
+		return part, &fault.Fault{
+			Kind:  fault.Invalid,
+			Cause: err,
+			Detail: fmt.Sprintf(
+				"part %d must have %d bytes, but fewer or more were sent",
+				number,
+				s.Layout(sess).
+					Size(number),
+			),
+		}
 	case errors.Is(err, blob.ErrSuperseded):
-		return part, &fault.Fault{Kind: fault.Conflict, Detail: "the part is being sent a second time", Cause: err}
+		return part, &fault.Fault{
+			Kind:   fault.Conflict,
+			Detail: "the part is being sent a second time",
+			Cause:  err,
+		}
 	case errors.Is(err, blob.ErrNoUpload):
 		return part, errNoSession()
 	}
@@ -328,8 +370,12 @@ func errDone() error { return fault.New(fault.Conflict, "the upload is complete"
 // sumFault turns the store's error into a fault if a checksum was wrong.
 func sumFault(err error, what string) error {
 	if sum, ok := errors.AsType[*blob.SumError](err); ok {
-		return &fault.Fault{Kind: fault.Invalid, Cause: err,
-			Detail: fmt.Sprintf("the CRC64NVME of %s is %016x, but %016x was stated", what, sum.Got, sum.Stated)}
+		return &fault.Fault{
+			Kind:  fault.Invalid,
+			Cause: err,
+			Detail: fmt.Sprintf("the CRC64NVME of %s is %016x, but %016x was stated",
+				what, sum.Got, sum.Stated),
+		}
 	}
 	return err
 }
@@ -370,7 +416,11 @@ func (s Session) reservation() *reservation {
 	if s.Reserved == "" {
 		return nil
 	}
-	r := &reservation{owner: s.Owner, bytes: max(s.Length, 0), key: table.Key{PK: reservations(s.Owner), SK: s.Reserved}}
+	r := &reservation{
+		owner: s.Owner,
+		bytes: max(s.Length, 0),
+		key:   table.Key{PK: reservations(s.Owner), SK: s.Reserved},
+	}
 	if s.Streamed && s.Length >= 0 {
 		r.key.SK += fmt.Sprintf("-%d", s.Length) // besides the empty one made at the start
 	}
@@ -403,13 +453,21 @@ func (s *Service) holdRoom(ctx context.Context, sess *Session) error {
 		return nil
 	}
 	until := now.Add(sessionHold)
-	mark := table.Update(sessionKey(sess.ID)).Set("reservedUntil", until.Unix()).If(table.Equal("done", false))
-	err := s.Table.Write(ctx, mark, table.Update(r.key).Set("expires", until.Unix()).If(table.Exists()))
+	mark := table.Update(sessionKey(sess.ID)).
+		Set("reservedUntil", until.Unix()).
+		If(table.Equal("done", false))
+	err := s.Table.Write(ctx, mark, table.Update(r.key).
+		Set("expires", until.Unix()).
+		If(table.Exists()))
 	if lapsed, ok := errors.AsType[*table.ConditionError](err); ok && lapsed.Op == 1 {
 		err = s.reserveAgain(ctx, sess, r, until, mark)
 	}
 	if errors.Is(err, table.ErrCondition) {
-		return &fault.Fault{Kind: fault.Conflict, Detail: "the upload was completed or ended", Cause: err}
+		return &fault.Fault{
+			Kind:   fault.Conflict,
+			Detail: "the upload was completed or ended",
+			Cause:  err,
+		}
 	}
 	sess.ReservedUntil = until.Unix()
 	return fault.Wrap(err, "reserving room")

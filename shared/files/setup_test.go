@@ -104,7 +104,8 @@ func (c caller) wantConsistent(want int) {
 		}
 	}
 	if len(all) != want || len(objects) != want || len(c.Partitions("link#")) != want {
-		c.Fatalf("there are %d records, %d objects and %d links, want %d of each", len(all), len(objects), len(c.Partitions("link#")), want)
+		c.Fatalf("there are %d records, %d objects and %d links, want %d of each",
+			len(all), len(objects), len(c.Partitions("link#")), want)
 	}
 	for _, f := range all {
 		if !objects[fmt.Sprint(f.Area, " ", f.Blob)] {
@@ -157,7 +158,11 @@ func (s server) put(owner, content string) files.File {
 	s.Helper()
 	u, err := s.Service.Files().Begin(s.Context(), owner, files.By{User: owner}, int64(len(content)), files.Sending{})
 	if err == nil {
-		err = u.Add(s.Context(), files.Part{Name: "a file", Body: strings.NewReader(content), Size: int64(len(content))})
+		err = u.Add(s.Context(), files.Part{
+			Name: "a file",
+			Body: strings.NewReader(content),
+			Size: int64(len(content)),
+		})
 	}
 	s.must(err)
 	stored, err := u.Commit(s.Context(), 0)

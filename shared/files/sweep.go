@@ -75,7 +75,11 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 	s.report, s.leftovers = SweepReport{}, 0
 	s.owners.Clear()
 	var was sweepState
-	err := fault.Wrap(s.Table.Get(ctx, stateKey(), &was), "reading where the sweep is", table.ErrNotFound)
+	err := fault.Wrap(
+		s.Table.Get(ctx, stateKey(), &was),
+		"reading where the sweep is",
+		table.ErrNotFound,
+	)
 	if err != nil {
 		return s.report, err
 	}
@@ -92,8 +96,13 @@ func (s *Sweeper) Run(ctx context.Context) (SweepReport, error) {
 		return s.report, failed
 	}
 	if s.report.Kept > 0 {
-		s.Log.Error("there are more leftovers than a run removes; was an older table restored? see ferry check",
-			"removed", s.leftovers, "kept", s.report.Kept)
+		s.Log.Error(
+			"there are more leftovers than a run removes; was an older table restored? see ferry check",
+			"removed",
+			s.leftovers,
+			"kept",
+			s.report.Kept,
+		)
 	}
 	if now != was {
 		failed := s.Table.Write(ctx, table.Put(stateKey(), now))
@@ -133,15 +142,23 @@ func (s *Sweeper) noted(ctx context.Context, _ *sweepState) (done bool, err erro
 			q.After = item.Key.SK
 			if err := item.Decode(&d); err != nil { // a damaged item must not hold up all others
 				s.count(&s.report.Failed)
-				s.Log.Error("an item of what is due cannot be read", "item", item.Key, "error", err)
+				s.Log.Error("an item of what is due cannot be read",
+					"item", item.Key, "error", err)
 				continue
 			}
 			items[d.Key] = item.Key
-			objects[d.Area] = append(objects[d.Area], blob.Object{Key: d.Key, Modified: time.Unix(d.Modified, 0)})
+			objects[d.Area] = append(objects[d.Area], blob.Object{
+				Key:      d.Key,
+				Modified: time.Unix(d.Modified, 0),
+			})
 		}
 		for area, objects := range objects {
 			n, err := s.visit(ctx, area, objects, func(_ context.Context, _ blob.Area, o blob.Object, next int64) error {
-				ops, later := []table.Op{table.Delete(items[o.Key])}, due(max(dayOf(next), today), area, o)
+				ops, later := []table.Op{table.Delete(items[o.Key])}, due(
+					max(dayOf(next), today),
+					area,
+					o,
+				)
 				switch {
 				case next > 0 && later.Key == items[o.Key]:
 					return nil
@@ -175,7 +192,10 @@ func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err erro
 		return ""
 	}
 	for _, area := range []blob.Area{blob.Backup, blob.Files} { // so that the files moved now are not looked at again
-		done, err := s.each(ctx, area, folder(0, at.Day), skip, func(chunk []blob.Object) (int, error) {
+		done, err := s.each(ctx, area, folder(
+			0,
+			at.Day,
+		), skip, func(chunk []blob.Object) (int, error) {
 			return s.visit(ctx, area, chunk, s.postpone)
 		})
 		if err != nil || !done {
@@ -188,12 +208,20 @@ func (s *Sweeper) days(ctx context.Context, at *sweepState) (done bool, err erro
 
 // postpone writes a due item for an object that a sweep must look at again, unless its key's day
 // or a walk will show it.
-func (s *Sweeper) postpone(ctx context.Context, area blob.Area, o blob.Object, next int64) error {
+func (s *Sweeper) postpone(
+	ctx context.Context,
+	area blob.Area,
+	o blob.Object,
+	next int64,
+) error {
 	today := dayOf(s.Now().Unix())
 	if k, ok := parseKey(o.Key); !ok || next <= 0 || k.day >= today {
 		return nil
 	}
-	return fault.Wrap(s.Table.Write(ctx, due(max(dayOf(next), today), area, o)), "noting when an object is due")
+	return fault.Wrap(
+		s.Table.Write(ctx, due(max(dayOf(next), today), area, o)),
+		"noting when an object is due",
+	)
 }
 
 // walkEvery is how often a walk looks at what the day keys miss.
@@ -219,7 +247,10 @@ func (s *Sweeper) walk(ctx context.Context, at *sweepState) (done bool, err erro
 		if done, err = s.walkArea(ctx, at); err != nil || !done {
 			return false, err
 		}
-		at.Area, at.After = map[blob.Area]blob.Area{blob.Backup: blob.Files, blob.Files: walkUsers}[at.Area], ""
+		at.Area, at.After = map[blob.Area]blob.Area{
+			blob.Backup: blob.Files,
+			blob.Files:  walkUsers,
+		}[at.Area], ""
 	}
 	err = s.Users.Names(ctx, at.After, func(u users.User, bad error) (err error) {
 		if !s.inTime(ctx) {
@@ -280,13 +311,18 @@ func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err er
 			return false, err
 		}
 		_, err := s.endReservations(ctx, user, s.Now().Unix())
-		err = errors.Join(err, s.sweepOldest(ctx, blob.Backup, user), s.sweepOldest(ctx, blob.Files, user))
+		err = errors.Join(
+			err,
+			s.sweepOldest(ctx, blob.Backup, user),
+			s.sweepOldest(ctx, blob.Files, user),
+		)
 		if ctx.Err() != nil {
 			return false, err
 		}
 		if err != nil { // one damaged item must not hold up all other users
 			s.count(&s.report.Failed)
-			s.Log.Error("a user's lapsed reservations or oldest files could not be swept", "user", user, "error", err)
+			s.Log.Error("a user's lapsed reservations or oldest files could not be swept",
+				"user", user, "error", err)
 		}
 		at.User = user
 	}
@@ -297,7 +333,10 @@ func (s *Sweeper) lapsed(ctx context.Context, at *sweepState) (done bool, err er
 // sweepOldest sweeps the expired files among a user's oldest in an area, whether or not their
 // bytes exist. As older files expire, each file's turn comes.
 func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) error {
-	found, err := s.Table.Query(ctx, table.Query{PK: partition(area, user), Limit: table.MaxKeys})
+	found, err := s.Table.Query(ctx, table.Query{
+		PK:    partition(area, user),
+		Limit: table.MaxKeys,
+	})
 	var expired []blob.Object
 	for _, item := range found.Items {
 		var f File
@@ -306,7 +345,9 @@ func (s *Sweeper) sweepOldest(ctx context.Context, area blob.Area, user string) 
 		}
 	}
 	if len(expired) > 0 {
-		_, err = s.visit(ctx, area, expired, func(context.Context, blob.Area, blob.Object, int64) error { return nil })
+		_, err = s.visit(ctx, area, expired, func(context.Context, blob.Area, blob.Object, int64) error {
+			return nil
+		})
 	}
 	return fault.Wrap(err, "sweeping the oldest files of a user")
 }

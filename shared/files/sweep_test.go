@@ -295,7 +295,12 @@ func TestSweepKeepsWhatASessionCompletesMeanwhile(t *testing.T) {
 	config.HashStep, config.Retention = 1, files.Retention{} // a walk looks at what is kept for ever
 	service := files.New(config)
 	sum := sha256.Sum256([]byte("ab"))
-	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{Owner: "alice", Name: "x", Length: 2, SHA256: sum[:]}, nil)
+	sess, err := service.BeginSession(t.Context(), s.by("alice"), files.Plan{
+		Owner:  "alice",
+		Name:   "x",
+		Length: 2,
+		SHA256: sum[:],
+	}, nil)
 	s.must(err)
 	s.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("ab"), nil)))
 	expect.Fault(t, "half of the hash", failure(service.Complete(t.Context(), sess, nil)), fault.Unavailable)
@@ -360,13 +365,35 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 		moved      int // days after the completion
 		items      int // that the completion writes
 	}{
-		"completed three days later":          {keep: 30, days: 3, meanwhile: func(*apitest.Server) {}, moved: 30},
-		"completed after the day in its key":  {keep: 1, days: 3, meanwhile: func(*apitest.Server) {}, moved: 1, items: 1},
-		"completed on the day in its key":     {keep: 3, days: 3, meanwhile: func(*apitest.Server) {}, moved: 3},
-		"completed under a shorter retention": {keep: 30, days: 3, meanwhile: func(s *apitest.Server) { keepFor(s, 2) }, moved: 2, items: 1},
-		"completed under the first retention": {days: 3, meanwhile: func(s *apitest.Server) { keepFor(s, 2) }, moved: 2, items: 1},
-		"completed when nothing expires":      {keep: 30, days: 3, meanwhile: func(s *apitest.Server) { keepFor(s, 0) }, moved: -1},
-		"kept for ever from the beginning":    {meanwhile: func(*apitest.Server) {}, moved: -1},
+		"completed three days later": {keep: 30, days: 3, meanwhile: func(*apitest.Server) {}, moved: 30},
+		"completed after the day in its key": {
+			keep:      1,
+			days:      3,
+			meanwhile: func(*apitest.Server) {},
+			moved:     1,
+			items:     1,
+		},
+		"completed on the day in its key": {keep: 3, days: 3, meanwhile: func(*apitest.Server) {}, moved: 3},
+		"completed under a shorter retention": {
+			keep:      30,
+			days:      3,
+			meanwhile: func(s *apitest.Server) { keepFor(s, 2) },
+			moved:     2,
+			items:     1,
+		},
+		"completed under the first retention": {
+			days:      3,
+			meanwhile: func(s *apitest.Server) { keepFor(s, 2) },
+			moved:     2,
+			items:     1,
+		},
+		"completed when nothing expires": {
+			keep:      30,
+			days:      3,
+			meanwhile: func(s *apitest.Server) { keepFor(s, 0) },
+			moved:     -1,
+		},
+		"kept for ever from the beginning": {meanwhile: func(*apitest.Server) {}, moved: -1},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -377,7 +404,8 @@ func TestFileThatExpiresOnAnotherDayThanItsKeySaysIsMovedThen(t *testing.T) {
 			for after := range 40 {
 				r := s.sweepYoung()
 				if (r.Moved == 1) != (after == k.moved) || r.Failed > 0 {
-					t.Errorf("the file %s was completed on a day, and after %d days the sweep reported %+v", f.Blob, after, r)
+					t.Errorf("the file %s was completed on a day, and after %d days the sweep reported %+v",
+						f.Blob, after, r)
 				}
 				s.Clock.Advance(day)
 			}

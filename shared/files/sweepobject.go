@@ -51,11 +51,15 @@ func (s *Sweeper) visit(
 			switch {
 			case err != nil && inTime.Err() != nil:
 				s.count(&s.report.Unfinished)
-				s.Log.Warn("an object takes long; it continues in the next run", "area", area, "key", o.Key, "error", err)
+				s.Log.Warn("an object takes long; it continues in the next run",
+					"area", area,
+					"key", o.Key,
+					"error", err)
 				next = s.Now().Unix()
 			case err != nil:
 				s.count(&s.report.Failed)
-				s.Log.Error("an object could not be swept", "area", area, "key", o.Key, "error", err)
+				s.Log.Error("an object could not be swept",
+					"area", area, "key", o.Key, "error", err)
 				next = s.Now().Add(tryAgain).Unix()
 			}
 			return then(ctx, area, o, next)
@@ -66,7 +70,11 @@ func (s *Sweeper) visit(
 
 // recordsOf returns the item of the record for each object whose key Ferry made.
 // An object without a record has an item that is not found.
-func (s *Sweeper) recordsOf(ctx context.Context, area blob.Area, objects []blob.Object) (map[string]table.Item, error) {
+func (s *Sweeper) recordsOf(
+	ctx context.Context,
+	area blob.Area,
+	objects []blob.Object,
+) (map[string]table.Item, error) {
 	var known []string
 	var keys []table.Key
 	for _, o := range objects {
@@ -126,7 +134,10 @@ func (s *Sweeper) sweepObject(
 	case ownerGone:
 		return oldAt.Unix(), nil
 	case f.Expired(s.Now()):
-		moved, err := s.move(ctx, owner.User, f, blob.Backup, Event{What: Deleted, Reason: ByRetention})
+		moved, err := s.move(ctx, owner.User, f, blob.Backup, Event{
+			What:   Deleted,
+			Reason: ByRetention,
+		})
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return gone, nil // its owner moved it first
@@ -165,7 +176,8 @@ func (s *Sweeper) sweepUnnamed(
 		why, of, err = s.needed(ctx, now, o.Key)
 	}
 	if why != "" {
-		s.Log.Error("an object that no record names is kept", "area", area, "key", o.Key, "why", why)
+		s.Log.Error("an object that no record names is kept",
+			"area", area, "key", o.Key, "why", why)
 	}
 	if err != nil || keep || why != "" || !s.mayRemove(of) {
 		return s.Now().Add(tryAgain).Unix(), err
@@ -175,7 +187,11 @@ func (s *Sweeper) sweepUnnamed(
 
 // needed returns why an object that no record names may still be needed, or "", and the object's
 // owner. f is the record with that owner and id, if there is one.
-func (s *Sweeper) needed(ctx context.Context, f File, key string) (why string, of owner, err error) {
+func (s *Sweeper) needed(
+	ctx context.Context,
+	f File,
+	key string,
+) (why string, of owner, err error) {
 	name, id, _ := ParseBlobKey(key)
 	of, err = s.owner(ctx, name)
 	switch {
@@ -258,7 +274,9 @@ func (s *Sweeper) owner(ctx context.Context, name string) (owner, error) {
 			s.owners.Store(name, o)
 		}
 		if err == nil && o.lost && !s.quiet {
-			s.Log.Error("a user is lost, but was not removed; their files stay as they are: see ferry check", "user", name)
+			s.Log.Error(
+				"a user is lost, but was not removed; their files stay as they are: see ferry check", "user", name,
+			)
 		}
 		return o, err
 	})

@@ -125,7 +125,8 @@ func TestConcurrentSweepsDoNoHarm(t *testing.T) {
 		records[key] = item
 	}
 	if len(records) != stored || len(s.Partitions("files#")) != 0 || len(s.Partitions("link#")) != stored {
-		t.Fatalf("%d records in the backup area, %d left, %d links", len(records), len(s.Partitions("files#")), len(s.Partitions("link#")))
+		t.Fatalf("%d records in the backup area, %d left, %d links",
+			len(records), len(s.Partitions("files#")), len(s.Partitions("link#")))
 	}
 	expect.Equal(t, "objects in the backup area", len(s.Objects(blob.Backup)), stored)
 	s.wantObjects(blob.Files)

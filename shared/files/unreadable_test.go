@@ -45,7 +45,10 @@ func (s server) keys(prefix string) (all []table.Key) {
 // wantLogged checks that the log names an item.
 func (c caller) wantLogged(unreadable table.Key) {
 	c.Helper()
-	if log := c.Log.String(); !strings.Contains(log, `level=ERROR msg="an item of the table cannot be read" key="`+unreadable.String()) {
+	if log := c.Log.String(); !strings.Contains(
+		log,
+		`level=ERROR msg="an item of the table cannot be read" key="`+unreadable.String(),
+	) {
 		c.Errorf("the log does not name %s: %s", unreadable, log)
 	}
 }
@@ -65,7 +68,11 @@ func TestAnUnreadableRecordIsLeftOutAndStopsNothingElse(t *testing.T) {
 	eachDamage(t, "id", func(c caller, damage func(table.Key)) {
 		c.caller().Fill(4)
 		c.ask("DELETE /files/1")
-		middle, newest, backup := files.Key(blob.Files, "alice", 3), files.Key(blob.Files, "alice", 4), files.Key(blob.Backup, "alice", 1)
+		middle, newest, backup := files.Key(
+			blob.Files,
+			"alice",
+			3,
+		), files.Key(blob.Files, "alice", 4), files.Key(blob.Backup, "alice", 1)
 		damage(middle)
 		c.wantListed(c.caller().Ask("GET /download/list", ""), middle, 4, 2)
 		damage(newest)
@@ -115,7 +122,11 @@ func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 		s := c.Service.Files()
 		begin := func(n int) {
 			for range n {
-				c.must(failure(s.BeginSession(c.Context(), c.by(), files.Plan{Owner: "alice", Name: "a", Length: 5}, nil)))
+				c.must(failure(s.BeginSession(c.Context(), c.by(), files.Plan{
+					Owner:  "alice",
+					Name:   "a",
+					Length: 5,
+				}, nil)))
 				c.Clock.Advance(time.Second)
 			}
 		}
@@ -137,7 +148,8 @@ func TestAnUnreadableSessionOrReservationStopsNoOther(t *testing.T) {
 		c.bearer = c.Login("alice", password)
 		w := c.upload("file=a", strings.NewReader("content"), -1)
 		if used := c.user().Used; listed != 1 || w.Code != 200 || used != 5+7 {
-			c.Errorf("%d sessions are listed, an upload has status %d, %d bytes are in use, of which 5 are lost", listed, w.Code, used)
+			c.Errorf("%d sessions are listed, an upload has status %d, %d bytes are in use, of which 5 are lost",
+				listed, w.Code, used)
 		}
 		c.wantLogged(held)
 		if _, err := s.Used(c.Context(), c.user()); err == nil || !strings.Contains(err.Error(), held.String()) {
@@ -162,11 +174,18 @@ func TestAnUnreadableUserIsStoppedAlone(t *testing.T) {
 	eachDamage(t, "lastFile", func(c caller, damage func(table.Key)) {
 		c.AddUser("bob", password)
 		bob := caller{c.server, "bob", c.Login("bob", password)}
-		session, err := c.Service.Files().BeginSession(c.Context(), c.by(), files.Plan{Owner: "bob", Name: "a", Length: 0}, nil)
+		session, err := c.Service.Files().BeginSession(c.Context(), c.by(), files.Plan{
+			Owner:  "bob",
+			Name:   "a",
+			Length: 0,
+		}, nil)
 		c.must(err)
 		damage(users.Key("bob"))
 		for _, a := range []apitest.Answer{
-			c.caller().Ask("POST /upload?file=a&d=bob", "content"), c.caller().Ask("POST /uploads", `{"name":"a","length":5,"d":"bob"}`),
+			c.caller().Ask(
+				"POST /upload?file=a&d=bob",
+				"content",
+			), c.caller().Ask("POST /uploads", `{"name":"a","length":5,"d":"bob"}`),
 			c.caller().Ask("POST /uploads/"+session.ID+"/complete", ""),
 		} {
 			a.Want(409, "account of bob cannot be read")

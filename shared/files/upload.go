@@ -50,7 +50,10 @@ type Contact struct {
 
 // MaxFiles returns the most files in one upload whose items all fit into one transaction.
 func (s Sending) MaxFiles() int {
-	return min(MaxFiles, (table.MaxOps-opsPerUpload)/(opsPerFile+opsPerRecipient*len(s.Recipients)))
+	return min(
+		MaxFiles,
+		(table.MaxOps-opsPerUpload)/(opsPerFile+opsPerRecipient*len(s.Recipients)),
+	)
 }
 
 // Addresses returns the addresses and numbers of recipients.
@@ -111,7 +114,13 @@ type Upload struct {
 // If the owner does not exist, the fault is Invalid, or Unauthorized if the
 // owner is the uploader. If the uploader or a recipient has reached the limit
 // of notices, it is TooMany.
-func (s *Service) Begin(ctx context.Context, owner string, by By, max int64, sending Sending) (*Upload, error) {
+func (s *Service) Begin(
+	ctx context.Context,
+	owner string,
+	by By,
+	max int64,
+	sending Sending,
+) (*Upload, error) {
 	u := &Upload{s: s, owner: owner, by: by, max: max, sending: sending}
 	return u, u.begin(ctx, u.checkRoom)
 }
@@ -141,7 +150,8 @@ func (u *Upload) begin(ctx context.Context, room func(context.Context) error) er
 // there are recipients.
 func (u *Upload) Add(ctx context.Context, p Part) error {
 	if most := u.sending.MaxFiles(); len(u.stored) == most {
-		return fault.New(fault.Invalid, "one request with %d recipients takes at most %d files", len(u.sending.Recipients), most)
+		return fault.New(fault.Invalid, "one request with %d recipients takes at most %d files",
+			len(u.sending.Recipients), most)
 	}
 	if u.id == 0 {
 		if err := u.takeID(ctx); err != nil {
@@ -195,9 +205,14 @@ func bodyFault(err error) error {
 	var digest *blob.DigestError
 	switch {
 	case errors.Is(err, blob.ErrLength):
-		return &fault.Fault{Kind: fault.Invalid, Detail: "the body's length is not the stated one", Cause: err}
+		return &fault.Fault{
+			Kind:   fault.Invalid,
+			Detail: "the body's length is not the stated one",
+			Cause:  err,
+		}
 	case errors.As(err, &digest):
-		return fault.New(fault.Invalid, "the SHA-256 of the body is %x, but %x was stated", digest.Got, digest.Stated)
+		return fault.New(fault.Invalid, "the SHA-256 of the body is %x, but %x was stated",
+			digest.Got, digest.Stated)
 	}
 	return fmt.Errorf("storing a file: %w", err)
 }
@@ -212,7 +227,9 @@ func (u *Upload) takeID(ctx context.Context) error {
 		return err
 	}
 	u.counted = append(u.counted, at)
-	op := table.Update(users.Key(u.owner)).Add("lastFile", 1).If(table.Exists(), table.AtMost("incarnation", u.maxIncarnation))
+	op := table.Update(users.Key(u.owner)).
+		Add("lastFile", 1).
+		If(table.Exists(), table.AtMost("incarnation", u.maxIncarnation))
 	u.read = u.s.Now()
 	err = u.s.Table.Update(ctx, op.Relax(), &u.target)
 	if errors.Is(err, table.ErrCondition) || err == nil && u.target.State == users.Disabled {
@@ -232,7 +249,8 @@ func (u *Upload) takeID(ctx context.Context) error {
 func (s *Service) badOwner(ctx context.Context, name string, err error) error {
 	if _, bad := s.user(ctx, name); errors.Is(bad, table.ErrUnreadable) {
 		s.unreadable(ctx, users.Key(name), bad)
-		return fault.New(fault.Conflict, "the account of %s cannot be read; tell the operator", name)
+		return fault.New(fault.Conflict, "the account of %s cannot be read; tell the operator",
+			name)
 	}
 	return err
 }
@@ -300,7 +318,11 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 		if all := slices.Concat(ops, more); limit == 0 {
 			err = u.s.Table.Write(ctx, all...)
 		} else {
-			found, err = u.s.Table.WriteThenQuery(ctx, newestFirst(u.owner, blob.Files, limit), all...)
+			found, err = u.s.Table.WriteThenQuery(ctx, newestFirst(
+				u.owner,
+				blob.Files,
+				limit,
+			), all...)
 		}
 		return len(ops), err
 	})
@@ -311,10 +333,14 @@ func (u *Upload) commit(ctx context.Context, limit int) (found table.Page, err e
 		return found, lost
 	}
 	if errors.Is(err, table.ErrCondition) && u.target.Quota > 0 {
-		return found, fault.New(fault.TooLarge, "other uploads took the room meanwhile, or the user was removed")
+		return found, fault.New(
+			fault.TooLarge, "other uploads took the room meanwhile, or the user was removed",
+		)
 	}
 	if errors.Is(err, table.ErrCondition) {
-		return found, fault.New(fault.Conflict, "the user was given a quota or removed meanwhile; upload again")
+		return found, fault.New(
+			fault.Conflict, "the user was given a quota or removed meanwhile; upload again",
+		)
 	}
 	return found, fault.Wrap(err, "storing the records")
 }
@@ -333,7 +359,11 @@ func (u *Upload) operations(ctx context.Context) ([]table.Op, error) {
 // publishNew returns the operations that make a new file visible and queue its notices. It also
 // completes the record: hours may have passed since the bytes were stored, and the key may have
 // been revoked meanwhile.
-func (s *Service) publishNew(ctx context.Context, f *File, sending Sending) ([]table.Op, error) {
+func (s *Service) publishNew(
+	ctx context.Context,
+	f *File,
+	sending Sending,
+) ([]table.Op, error) {
 	var notices []table.Op
 	for _, m := range sending.Recipients {
 		op, err := s.Outbox.Message(ctx, m, *f, sending.Options)
@@ -370,7 +400,10 @@ func (u *Upload) Abort(ctx context.Context) {
 // refused reports whether err means that a write did not happen. A fault comes from a check
 // before the write, because a table returns no faults.
 func refused(err error) bool {
-	return fault.Of(err) != nil || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrBusy) || errors.Is(err, table.ErrFull)
+	return fault.Of(err) != nil ||
+		errors.Is(err, table.ErrCondition) ||
+		errors.Is(err, table.ErrBusy) ||
+		errors.Is(err, table.ErrFull)
 }
 
 // discard removes bytes that no record names. The errors can be ignored, since

@@ -97,7 +97,10 @@ func newAPIToken(random io.Reader, user string) (string, error) {
 		return "", fmt.Errorf("making a token: %w", err)
 	}
 	b = append(b, user...)
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))), nil
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(
+		b,
+		crc32.ChecksumIEEE(b),
+	)), nil
 }
 
 // tokenUser returns the name of the user of an API token. ok is false for anything else, which is
@@ -118,7 +121,11 @@ func tokenUser(token string) (user string, ok bool) {
 // are as in want. If the user already has MaxTokens, a new login ends the one that was unused for
 // longest, and for any other token the fault is Conflict. It makes two calls to the table, and
 // two more for each time that another token is made meanwhile.
-func (s *Tokens) Make(ctx context.Context, u users.User, want APIToken) (token string, made APIToken, err error) {
+func (s *Tokens) Make(
+	ctx context.Context,
+	u users.User,
+	want APIToken,
+) (token string, made APIToken, err error) {
 	if want, err = s.check(want); err != nil {
 		return "", APIToken{}, err
 	}
@@ -153,8 +160,13 @@ func (s *Tokens) check(t APIToken) (APIToken, error) {
 		t.Idle = int64(tokenIdle.Seconds())
 	}
 	switch n := utf8.RuneCountInString(t.Name); {
-	case n == 0 || n > MaxTokenName || strings.ContainsFunc(t.Name, unicode.IsControl) || !utf8.ValidString(t.Name):
-		return t, fault.Parameter("name", "name is required: at most %d characters that say what the token is for", MaxTokenName)
+	case n == 0 ||
+		n > MaxTokenName ||
+		strings.ContainsFunc(t.Name, unicode.IsControl) ||
+		!utf8.ValidString(t.Name):
+		return t, fault.Parameter(
+			"name", "name is required: at most %d characters that say what the token is for", MaxTokenName,
+		)
 	case !slices.Contains(Scopes(), t.Scope):
 		return t, fault.Parameter("scope", "scope must be upload, download, all or login")
 	case t.Expires != 0 && t.Expires <= now.Unix():
@@ -173,7 +185,9 @@ func (s *Tokens) room(ctx context.Context, u users.User, login bool) ([]table.Op
 	same := slices.DeleteFunc(live, func(t APIToken) bool { return t.Scope.IsLogin() != login })
 	if len(same) >= MaxTokens {
 		if !login {
-			return nil, fault.New(fault.Conflict, "you have %d API tokens, the most that a user may have: end one first", len(same))
+			return nil, fault.New(
+				fault.Conflict, "you have %d API tokens, the most that a user may have: end one first", len(same),
+			)
 		}
 		idlest := slices.MinFunc(same, func(a, b APIToken) int {
 			return cmp.Compare(max(a.Created, a.Used), max(b.Created, b.Used))
@@ -190,13 +204,19 @@ func (s *Tokens) room(ctx context.Context, u users.User, login bool) ([]table.Op
 // step returns the operation that counts a new token. It fails if another one was added since
 // count was read.
 func (s *Tokens) step(u users.User, count int64) table.Op {
-	return table.Update(table.Key{PK: tokensOf(u.Name), SK: tokenCount}).Set("v", table.Format).Set("n", count+1).
+	return table.Update(table.Key{
+		PK: tokensOf(u.Name),
+		SK: tokenCount,
+	}).Set("v", table.Format).Set("n", count+1).
 		If(table.AtMost("n", count)).Expire(s.Now().Add(2 * tokenIdle))
 }
 
 // read returns a user's tokens, the keys of those that have ended, and how many were made. It
 // makes one call to the table.
-func (s *Tokens) read(ctx context.Context, u users.User) (live []APIToken, dead []table.Key, count int64, err error) {
+func (s *Tokens) read(
+	ctx context.Context,
+	u users.User,
+) (live []APIToken, dead []table.Key, count int64, err error) {
 	for item, err := range table.Each(ctx, s.Table, table.Query{PK: tokensOf(u.Name)}) {
 		var t struct {
 			tokenItem
@@ -259,12 +279,17 @@ func (s *Tokens) EndLogins(ctx context.Context, u users.User) error {
 	}
 	ops := []table.Op{
 		table.Update(users.Key(u.Name)).Add("generation", 1).If(table.Exists(),
-			table.AtMost("incarnation", u.Incarnation), table.AtMost("generation", u.Generation)),
+			table.AtMost(
+				"incarnation",
+				u.Incarnation,
+			), table.AtMost("generation", u.Generation)),
 		s.step(u, count),
 	}
 	for _, t := range live {
 		if !t.Scope.IsLogin() {
-			ops = append(ops, table.Update(t.key).Set("generation", u.Generation+1).If(table.Exists()))
+			ops = append(ops, table.Update(t.key).
+				Set("generation", u.Generation+1).
+				If(table.Exists()))
 		}
 	}
 	return s.Users.Write(ctx, ops...)

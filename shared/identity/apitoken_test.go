@@ -194,7 +194,10 @@ func TestFiftyTokensAreTheMost(t *testing.T) {
 		all.Go(func() {
 			for range 15 {
 				for {
-					_, a, err := c.tokens.Make(t.Context(), u, identity.APIToken{Name: "a", Scope: identity.ScopeUpload})
+					_, a, err := c.tokens.Make(t.Context(), u, identity.APIToken{
+						Name:  "a",
+						Scope: identity.ScopeUpload,
+					})
 					if strings.HasPrefix(a.ID, "-") {
 						t.Errorf("ferry token rm takes the id %s for a flag", a.ID)
 					}
@@ -229,7 +232,11 @@ func TestTheDeviceUnusedForLongestIsLoggedOut(t *testing.T) {
 	c := begin(t)
 	var tokens []string
 	for i := range identity.MaxTokens {
-		token, _ := c.token(t, identity.APIToken{Name: fmt.Sprint(i), Scope: identity.ScopeAccount, Idle: int64(identity.DeviceIdle.Seconds())})
+		token, _ := c.token(t, identity.APIToken{
+			Name:  fmt.Sprint(i),
+			Scope: identity.ScopeAccount,
+			Idle:  int64(identity.DeviceIdle.Seconds()),
+		})
 		tokens = append(tokens, token)
 		c.advance(time.Minute)
 	}
@@ -249,7 +256,10 @@ func TestATokenNeedsANameAndAScope(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for parameter, wants := range map[string][]identity.APIToken{
-		"name":    {{Scope: "all"}, {Name: strings.Repeat("ä", 101), Scope: "all"}, {Name: "a\nb", Scope: "all"}, {Name: "\xff", Scope: "all"}},
+		"name": {{Scope: "all"}, {
+			Name:  strings.Repeat("ä", 101),
+			Scope: "all",
+		}, {Name: "a\nb", Scope: "all"}, {Name: "\xff", Scope: "all"}},
 		"scope":   {{Name: "a", Scope: "everything"}},
 		"expires": {{Name: "a", Scope: "all", Expires: 1}},
 	} {

@@ -29,7 +29,12 @@ func CookieOf(base string, plain bool) (c Cookie, ok bool) {
 		return Cookie{}, false
 	}
 	path := u.EscapedPath() // as in a browser's requests
-	c = Cookie{Name: loginCookie, Path: path + "/", Secure: u.Scheme == "https", origin: strings.ToLower(u.Scheme + "://" + u.Host)}
+	c = Cookie{
+		Name:   loginCookie,
+		Path:   path + "/",
+		Secure: u.Scheme == "https",
+		origin: strings.ToLower(u.Scheme + "://" + u.Host),
+	}
 	switch {
 	case c.Secure && c.Path == "/":
 		c.Name = "__Host-" + c.Name
@@ -59,9 +64,13 @@ func (c Cookie) Read(r *http.Request) (Credential, error) {
 	case len(all) == 0 || all[0].Value == "":
 		return Credential{}, nil
 	case len(all) > 1: // a neighbour can set one for some paths, and its login would act there
-		return Credential{}, fault.New(fault.Forbidden, "the browser sends two cookies named %s: delete this site's cookies, and log in again", c.Name)
+		return Credential{}, fault.New(
+			fault.Forbidden, "the browser sends two cookies named %s: delete this site's cookies, and log in again", c.Name,
+		)
 	case !c.IsOwn(r):
-		return Credential{}, fault.New(fault.Forbidden, "a web page of another site may not do this")
+		return Credential{}, fault.New(
+			fault.Forbidden, "a web page of another site may not do this",
+		)
 	}
 	return Credential{Kind: Bearer, Bearer: all[0].Value, Source: Source(r)}, nil
 }
@@ -85,6 +94,12 @@ func (c Cookie) Set(token string) *http.Cookie {
 		age = -1
 	}
 	return &http.Cookie{
-		Name: c.Name, Value: token, Path: c.Path, MaxAge: age, Secure: c.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name:     c.Name,
+		Value:    token,
+		Path:     c.Path,
+		MaxAge:   age,
+		Secure:   c.Secure,
+		HttpOnly: true,
+		SameSite: http.SameSiteLaxMode,
 	}
 }

@@ -51,9 +51,13 @@ func (c Credential) unexpected() error {
 	if c.Kind == None {
 		return fault.New(fault.Unauthorized, "an Authorization header is missing")
 	}
-	return fault.New(fault.Unauthorized, "the Authorization header is not valid for this address")
+	return fault.New(
+		fault.Unauthorized, "the Authorization header is not valid for this address",
+	)
 }
 
 // errDenied answers every bad credential, so that nobody can tell a wrong password
 // from an unknown user.
-var errDenied = fault.New(fault.Unauthorized, "the user does not exist or the credential is not valid")
+var errDenied = fault.New(
+	fault.Unauthorized, "the user does not exist or the credential is not valid",
+)

@@ -59,7 +59,11 @@ func begin(t *testing.T) check {
 	h, err := users.NewHasher(users.Params{Memory: 64, Time: 1, Threads: 1}, rand.Reader, c.now)
 	must(t, err)
 	s := &users.Service{Table: db, Now: c.now}
-	for name, state := range map[string]users.State{"alice": users.Active, "new": users.FirstAccess, "off": users.Disabled} {
+	for name, state := range map[string]users.State{
+		"alice": users.Active,
+		"new":   users.FirstAccess,
+		"off":   users.Disabled,
+	} {
 		must(t, s.Add(t.Context(), users.User{Name: name, State: state, Password: hash(t, h, right)}))
 	}
 	return check{

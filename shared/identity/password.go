@@ -44,7 +44,10 @@ func (p *Passwords) User(ctx context.Context, c Credential) (users.User, error) 
 // hadFailures reports that failed tries are on record, which Login clears. It makes one call to
 // the table, one more if the password is wrong, and one more for each wrong password that is
 // tried meanwhile.
-func (p *Passwords) verify(ctx context.Context, c Credential) (u users.User, hadFailures bool, err error) {
+func (p *Passwords) verify(
+	ctx context.Context,
+	c Credential,
+) (u users.User, hadFailures bool, err error) {
 	if c.Kind != Basic && c.Kind != Form {
 		return u, false, c.unexpected()
 	}
@@ -59,7 +62,8 @@ func (p *Passwords) verify(ctx context.Context, c Credential) (u users.User, had
 	}
 	hadFailures, err = p.check(ctx, g, c.Password, func(items []table.Item) (string, error) {
 		for _, item := range items {
-			if err := fault.Wrap(item.Decode(&u), "reading user", table.ErrNotFound); err != nil {
+			err := fault.Wrap(item.Decode(&u), "reading user", table.ErrNotFound)
+			if err != nil {
 				return "", err
 			}
 		}
@@ -109,7 +113,10 @@ func (p *Passwords) CheckOther(ctx context.Context, id, hash, password, source s
 
 // Login checks a name and a password and makes a bearer. It makes two calls to
 // the table, and a third when the hash is renewed with stronger parameters.
-func (p *Passwords) Login(ctx context.Context, c Credential) (u users.User, bearer string, err error) {
+func (p *Passwords) Login(
+	ctx context.Context,
+	c Credential,
+) (u users.User, bearer string, err error) {
 	u, hadFailures, err := p.verify(ctx, c)
 	if err != nil {
 		return users.User{}, "", err

@@ -22,7 +22,10 @@ func Scopes() []Scope { return []Scope{ScopeUpload, ScopeDownload, ScopeAll, Sco
 
 // Allows reports whether a credential of this scope may do what needs the scope need.
 func (s Scope) Allows(need Scope) bool {
-	return s == ScopeGuest && need == ScopeUpload || s == ScopeAccount || s == ScopeAll && need != ScopeAccount || s == need && s != ""
+	return s == ScopeGuest && need == ScopeUpload ||
+		s == ScopeAccount ||
+		s == ScopeAll && need != ScopeAccount ||
+		s == need && s != ""
 }
 
 // IsLogin reports whether a token of this scope is the login of a device or a browser. Other tokens
@@ -35,7 +38,14 @@ func (id Identity) Allow(need Scope) error {
 	case need != "" && id.Scope.Allows(need):
 		return nil
 	case need == ScopeAccount:
-		return fault.New(fault.Forbidden, "this needs the password, or the login of a device: an API token cannot do it")
+		return fault.New(
+			fault.Forbidden, "this needs the password, or the login of a device: an API token cannot do it",
+		)
 	}
-	return fault.New(fault.Forbidden, "the scope of this token, %s, does not allow this: it needs %s", id.Scope, need)
+	return fault.New(
+		fault.Forbidden,
+		"the scope of this token, %s, does not allow this: it needs %s",
+		id.Scope,
+		need,
+	)
 }

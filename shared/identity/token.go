@@ -52,7 +52,12 @@ func bearerKey(token string) table.Key {
 // putBearer returns the operation that stores a bearer of a user.
 func putBearer(token string, u users.User, now time.Time) table.Op {
 	expires := now.Add(Lifetime)
-	item := bearerItem{V: table.Format, User: u.Name, Generation: u.Generation, Expires: expires.Unix()}
+	item := bearerItem{
+		V:          table.Format,
+		User:       u.Name,
+		Generation: u.Generation,
+		Expires:    expires.Unix(),
+	}
 	return table.Put(bearerKey(token), item).Expire(expires)
 }
 
@@ -81,7 +86,9 @@ func (s *Tokens) apiToken(ctx context.Context, token string) (Identity, error) {
 	}
 	key := tokenKey(name, token)
 	var t tokenItem
-	u, err := s.holder(ctx, key, name, &t, func(u users.User) bool { return t.valid(u, s.Now()) })
+	u, err := s.holder(ctx, key, name, &t, func(u users.User) bool {
+		return t.valid(u, s.Now())
+	})
 	if err != nil {
 		return Identity{}, err
 	}
@@ -90,7 +97,9 @@ func (s *Tokens) apiToken(ctx context.Context, token string) (Identity, error) {
 }
 
 func (t tokenItem) valid(u users.User, now time.Time) bool {
-	return t.Generation == u.Generation && now.Before(t.Ends().Add(useEvery)) && (t.Expires == 0 || now.Unix() < t.Expires)
+	return t.Generation == u.Generation &&
+		now.Before(t.Ends().Add(useEvery)) &&
+		(t.Expires == 0 || now.Unix() < t.Expires)
 }
 
 // used records the use of a token, unless one was recorded in the last day. Of several requests

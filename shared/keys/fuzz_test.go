@@ -24,15 +24,23 @@ func FuzzATokenCarriesWhatItWasMadeFor(f *testing.F) {
 			t.Errorf("the token for %q carries %q, %v", name, got, ok)
 		}
 		stop := key.Stop(name)
-		if got, ok := key.StopAddress(stop); ok != (strings.TrimSpace(name) != "") || ok && !strings.EqualFold(key.Stop(got), stop) {
+		if got, ok := key.StopAddress(stop); ok != (strings.TrimSpace(name) != "") ||
+			ok && !strings.EqualFold(key.Stop(got), stop) {
 			t.Errorf("the stop token for %q is for %q, %v", name, got, ok)
 		}
 		if got, ok := key.StopAddress(token); ok && key.Stop(got) != token {
 			t.Errorf("%q stops mail to %q", token, got)
 		}
-		for param, link := range map[string]string{"t": keys.StopLink("https://example.com/v1", name, stop), "k": keys.ChangeLink("https://example.com/v1", name, stop)} {
+		for param, link := range map[string]string{
+			"t": keys.StopLink("https://example.com/v1", name, stop),
+			"k": keys.ChangeLink("https://example.com/v1", name, stop),
+		} {
 			u, err := url.Parse(link)
-			if err != nil || u.Query().Get("lang") != name || u.Query().Get(param) != stop || len(u.Query()) != 2 || u.Host != "example.com" {
+			if err != nil ||
+				u.Query().Get("lang") != name ||
+				u.Query().Get(param) != stop ||
+				len(u.Query()) != 2 ||
+				u.Host != "example.com" {
 				t.Errorf("the link is %q", link)
 			}
 		}

@@ -75,7 +75,12 @@ type keyring struct {
 }
 
 // Open reads the key from its store.
-func Open(ctx context.Context, s Store, now func() time.Time, log *slog.Logger) (LinkKey, error) {
+func Open(
+	ctx context.Context,
+	s Store,
+	now func() time.Time,
+	log *slog.Logger,
+) (LinkKey, error) {
 	r := &keyring{Store: s, now: now, log: log}
 	return LinkKey{ring: r}, r.load(ctx)
 }
@@ -168,7 +173,13 @@ func (k LinkKey) File(area blob.Area, owner string, id int64) string {
 
 // Renewed returns the token that a file has after its own link was renewed this many times.
 func (k LinkKey) Renewed(area blob.Area, owner string, id, times int64) string {
-	return encode(k.derive("file", string(area), owner, strconv.FormatInt(id, 10), strconv.FormatInt(times, 10)))
+	return encode(k.derive(
+		"file",
+		string(area),
+		owner,
+		strconv.FormatInt(id, 10),
+		strconv.FormatInt(times, 10),
+	))
 }
 
 // Recipient returns the token of the link to a file that one recipient gets, in the
@@ -221,12 +232,15 @@ func (k LinkKey) Nonce(random io.Reader) (string, error) {
 
 // PIN returns the 8 digits for a nonce.
 func (k LinkKey) PIN(nonce string) string {
-	return fmt.Sprintf("%08d", binary.BigEndian.Uint64(k.ofNonce(nonce).derive("pin", nonce))%100_000_000)
+	return fmt.Sprintf("%08d", binary.BigEndian.Uint64(k.ofNonce(nonce).
+		derive("pin", nonce))%100_000_000)
 }
 
 // Change returns the change token for a nonce. So a mail can have the link, while the table has
 // only the nonce and the token's hash.
-func (k LinkKey) Change(nonce string) string { return encode(k.ofNonce(nonce).derive("change", nonce)) }
+func (k LinkKey) Change(nonce string) string {
+	return encode(k.ofNonce(nonce).derive("change", nonce))
+}
 
 // ofNonce returns the key in the version that a nonce names.
 func (k LinkKey) ofNonce(nonce string) LinkKey {
@@ -270,7 +284,12 @@ func (k LinkKey) derive(parts ...string) []byte {
 // Rotate makes a new version for the links of new files, and returns the number of the
 // newest. If revoke names a version, it ends that version's links, and makes a new one only if
 // that was the newest. All processes know of it after Propagation.
-func (k LinkKey) Rotate(ctx context.Context, t table.Table, random io.Reader, revoke int) (newest int, err error) {
+func (k LinkKey) Rotate(
+	ctx context.Context,
+	t table.Table,
+	random io.Reader,
+	revoke int,
+) (newest int, err error) {
 	r := k.ring
 	r.mu.Lock()
 	defer r.mu.Unlock()

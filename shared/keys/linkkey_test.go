@@ -32,7 +32,12 @@ func newKeyHolder(t *testing.T) *keyHolder {
 	db, err := sqlite.Open(t.TempDir()+"/table", sqlite.Options{NoSync: true})
 	expect.NoErr(t, err)
 	t.Cleanup(func() { db.Close() })
-	return &keyHolder{T: t, text: strings.Repeat("A", 43) + "\n", now: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), table: db}
+	return &keyHolder{
+		T:     t,
+		text:  strings.Repeat("A", 43) + "\n",
+		now:   time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC),
+		table: db,
+	}
 }
 
 // process opens the key for a process of its own.
@@ -47,7 +52,9 @@ func (h *keyHolder) process() service.Ports {
 // without opens it for a process that makes no links.
 func (h *keyHolder) without() service.Ports {
 	h.Helper()
-	return h.open(keys.Store{Read: func(ctx context.Context) (string, error) { return keys.PublicVersions(ctx, h.table) }})
+	return h.open(keys.Store{Read: func(ctx context.Context) (string, error) {
+		return keys.PublicVersions(ctx, h.table)
+	}})
 }
 
 func (h *keyHolder) open(s keys.Store) service.Ports {
@@ -74,7 +81,9 @@ func TestAKeyWithOneVersionHasTheOldTextForm(t *testing.T) {
 	t.Parallel()
 	p := newKeyHolder(t).process() // its text ends with a line
 	want := key(t, "A").File(blob.Files, "alice", 1)
-	if got := p.Key.File(blob.Files, "alice", 1); got != want || p.Key.Version() != 0 || p.Key.Of(0).File(blob.Files, "alice", 1) != want {
+	if got := p.Key.File(blob.Files, "alice", 1); got != want ||
+		p.Key.Version() != 0 ||
+		p.Key.Of(0).File(blob.Files, "alice", 1) != want {
 		t.Errorf("version %d, token %s, want %s", p.Key.Version(), got, want)
 	}
 }
@@ -88,7 +97,13 @@ func TestARotatedKeyMakesNewTokensAndStillKnowsTheOldOnes(t *testing.T) {
 	pin, change := p.Key.PIN(nonce), p.Key.Change(nonce)
 	h.rotate(p)
 	for name, k := range map[string]keys.LinkKey{"the same process": p.Key, "a new one": h.process().Key} {
-		if address, ok := k.StopAddress(stop); !ok || address != "ann@example.com" || !k.IsPart(part, "x") || k.IsPart(part, "y") || k.PIN(nonce) != pin || k.Change(nonce) != change || err != nil {
+		if address, ok := k.StopAddress(stop); !ok ||
+			address != "ann@example.com" ||
+			!k.IsPart(part, "x") ||
+			k.IsPart(part, "y") ||
+			k.PIN(nonce) != pin ||
+			k.Change(nonce) != change ||
+			err != nil {
 			t.Errorf("%s does not know what was made before", name)
 		}
 		if k.Version() != 2 || k.Of(0).File(blob.Files, "alice", 1) != file || k.File(blob.Files, "alice", 1) == file ||
@@ -109,11 +124,17 @@ func TestNothingOfARevokedVersionIsAccepted(t *testing.T) {
 	stop, part := p.Key.Stop("ann@example.com"), p.Key.Part("x")
 	h.revoke(p, 1)
 	for name, k := range map[string]keys.LinkKey{"the same process": p.Key, "a new one": h.process().Key} {
-		if _, ok := k.StopAddress(stop); ok || k.IsPart(part, "x") || !k.Revoked(0) || k.Revoked(2) || k.Version() != 2 {
+		if _, ok := k.StopAddress(stop); ok ||
+			k.IsPart(part, "x") ||
+			!k.Revoked(0) ||
+			k.Revoked(2) ||
+			k.Version() != 2 {
 			t.Errorf("%s accepts it", name)
 		}
 	}
-	if versions := p.Key.Versions(); !versions[0].Made.IsZero() || !versions[0].Revoked.Equal(h.now) || !versions[1].Made.Equal(h.now) {
+	if versions := p.Key.Versions(); !versions[0].Made.IsZero() ||
+		!versions[0].Revoked.Equal(h.now) ||
+		!versions[1].Made.Equal(h.now) {
 		t.Errorf("the versions are %+v", versions)
 	}
 }

@@ -56,7 +56,12 @@ func wrong(name string, n int) []guess {
 
 func TestConcurrentWrongPasswordsGetNoExtraTries(t *testing.T) {
 	t.Parallel()
-	for what, before := range map[string]int{"nothing before": 0, "three before": 3, "four before": 4, "five before, after the wait": 5} {
+	for what, before := range map[string]int{
+		"nothing before":              0,
+		"three before":                3,
+		"four before":                 4,
+		"five before, after the wait": 5,
+	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
@@ -81,9 +86,21 @@ func TestGuessesDoNotFillTheQueueForACPU(t *testing.T) {
 		refused, most int
 	}{
 		"one password of one user": {try: func(int) guess { return guess{"alice", "wrong"} }, refused: 9, most: 1},
-		"passwords of one user":    {try: func(i int) guess { return guess{"alice", fmt.Sprint("guess ", i)} }, refused: 5, most: 1},
-		"many users":               {try: func(i int) guess { return guess{fmt.Sprint("user", i), "wrong"} }, refused: 50, most: atOnce},
-		"impossible names":         {try: func(i int) guess { return guess{"no/user", fmt.Sprint("guess ", i)} }, refused: 50, most: atOnce},
+		"passwords of one user": {
+			try:     func(i int) guess { return guess{"alice", fmt.Sprint("guess ", i)} },
+			refused: 5,
+			most:    1,
+		},
+		"many users": {
+			try:     func(i int) guess { return guess{fmt.Sprint("user", i), "wrong"} },
+			refused: 50,
+			most:    atOnce,
+		},
+		"impossible names": {
+			try:     func(i int) guess { return guess{"no/user", fmt.Sprint("guess ", i)} },
+			refused: 50,
+			most:    atOnce,
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +115,9 @@ func TestGuessesDoNotFillTheQueueForACPU(t *testing.T) {
 				tries = append(tries, k.try(i))
 			}
 			answers, checked := c.atOnce(tries...)
-			if answers[fault.Unauthorized] != k.refused || answers[fault.TooMany] != 300-k.refused || checked != int64(k.refused) {
+			if answers[fault.Unauthorized] != k.refused ||
+				answers[fault.TooMany] != 300-k.refused ||
+				checked != int64(k.refused) {
 				t.Errorf("the answers are %v after %d checks, want %d refused", answers, checked, k.refused)
 			}
 			if highest.Load() > 0 {
@@ -222,7 +241,8 @@ func TestRightPasswordBesideAFewWrongOnesIsAccepted(t *testing.T) {
 	c := begin(t)
 	for i := range 20 {
 		from := fmt.Sprint("192.0.2.", 10+i)
-		if answers, _ := c.at(from).atOnce(append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 || answers[fault.Unauthorized] != 4 {
+		if answers, _ := c.at(from).atOnce(append(wrong("alice", 4), guess{"alice", right})...); answers[okay] != 1 ||
+			answers[fault.Unauthorized] != 4 {
 			t.Errorf("from %s the answers are %v", from, answers)
 		}
 	}

@@ -105,8 +105,16 @@ type try struct {
 // call to the table, one more if the guess is wrong, and one more for each wrong guess that is made
 // meanwhile.
 func (l Limiter) Check(ctx context.Context, g Guess) (hadFailures bool, err error) {
-	t := &try{Limiter: l, Guess: g, pair: counter{key: key(g.Of, g.Source), free: freePerPair, most: 1}}
-	t.counters = []*counter{{key: key("source", g.Source), free: freePerSource, most: int64(g.AtOnce)}}
+	t := &try{
+		Limiter: l,
+		Guess:   g,
+		pair:    counter{key: key(g.Of, g.Source), free: freePerPair, most: 1},
+	}
+	t.counters = []*counter{{
+		key:  key("source", g.Source),
+		free: freePerSource,
+		most: int64(g.AtOnce),
+	}}
 	if g.Of != "" {
 		t.counters = append(t.counters, &t.pair)
 	}
@@ -138,7 +146,8 @@ func (t *try) read(ctx context.Context, also ...table.Key) ([]table.Item, error)
 		c.item = countItem{}
 		c.unsaved = t.Tries.unsaved(c.key, t.Now())
 		c.found = items[i].Found()
-		if err := fault.Wrap(items[i].Decode(&c.item), "reading wrong guesses", table.ErrNotFound); err != nil {
+		err := fault.Wrap(items[i].Decode(&c.item), "reading wrong guesses", table.ErrNotFound)
+		if err != nil {
 			return nil, err
 		}
 		c.stale = c.found && !c.item.fresh(t.Now())
@@ -236,7 +245,11 @@ func (t *try) succeeded(ctx context.Context) error {
 	if !t.claimed {
 		return nil
 	}
-	return fault.Wrap(t.Table.Write(ctx, Forget(t.Of, t.Source)), "forgetting wrong guesses", table.ErrFull)
+	return fault.Wrap(
+		t.Table.Write(ctx, Forget(t.Of, t.Source)),
+		"forgetting wrong guesses",
+		table.ErrFull,
+	)
 }
 
 // count returns the operation that adds a failure. A stale count starts again. If another try
@@ -249,7 +262,9 @@ func (t *try) count(c *counter) table.Op {
 	} else {
 		op = op.Add("count", 1)
 	}
-	return op.Set("v", int64(table.Format)).Set("last", now.UnixMilli()).Expire(now.Add(forgetAfter))
+	return op.Set("v", int64(table.Format)).
+		Set("last", now.UnixMilli()).
+		Expire(now.Add(forgetAfter))
 }
 
 // unsaved counts a failure in this process if the table could not. A full disk must not

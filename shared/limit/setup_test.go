@@ -62,7 +62,12 @@ func (c check) at(from string) check {
 }
 
 func (c check) guess(name, password string) limit.Guess {
-	g := limit.Guess{Source: c.from, Of: "user#" + name, AtOnce: atOnce, Mark: sha256.Sum256([]byte(name + " " + password))}
+	g := limit.Guess{
+		Source: c.from,
+		Of:     "user#" + name,
+		AtOnce: atOnce,
+		Mark:   sha256.Sum256([]byte(name + " " + password)),
+	}
 	g.Wrong = fault.New(fault.Unauthorized, "the guess is wrong")
 	if name == "no/user" { // nobody can have this name
 		g.Of = ""

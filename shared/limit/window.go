@@ -48,14 +48,22 @@ func (w Window) Left(item table.Item) (int64, error) {
 func Reserve(
 	ctx context.Context, t table.Table, before, now time.Time, windows []Window, with ...table.Op,
 ) error {
-	windows = slices.DeleteFunc(windows, func(w Window) bool { return !w.begin(before).Before(w.begin(now)) })
+	windows = slices.DeleteFunc(windows, func(w Window) bool {
+		return !w.begin(before).Before(w.begin(now))
+	})
 	if len(windows) == 0 {
 		return nil
 	}
 	ops := with
 	for _, w := range windows {
 		if w.Add > w.Most {
-			return fault.New(fault.Invalid, "%s are limited to %d, but this asks for %d at once", w.What, w.Most, w.Add)
+			return fault.New(
+				fault.Invalid,
+				"%s are limited to %d, but this asks for %d at once",
+				w.What,
+				w.Most,
+				w.Add,
+			)
 		}
 		add := table.Update(w.Key(now)).Add("n", w.Add).If(table.AtMost("n", w.Most-w.Add))
 		ops = append(ops, add.Expire(w.End(now)).Relax())
@@ -70,7 +78,13 @@ func Reserve(
 
 // Release gives back what was reserved at these times. It makes one call to the table, or none if
 // all those periods have ended.
-func Release(ctx context.Context, t table.Table, now time.Time, windows []Window, reserved ...time.Time) error {
+func Release(
+	ctx context.Context,
+	t table.Table,
+	now time.Time,
+	windows []Window,
+	reserved ...time.Time,
+) error {
 	counts := map[table.Key]int64{}
 	for _, at := range reserved {
 		for _, w := range windows {

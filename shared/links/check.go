@@ -24,7 +24,11 @@ func (s *Service) Copy(item table.Item) (f files.File, is bool, err error) {
 }
 
 // Compare implements files.Links.
-func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool) (all []files.Finding, err error) {
+func (s *Service) Compare(
+	ctx context.Context,
+	f files.File,
+	quick, repair bool,
+) (all []files.Finding, err error) {
 	keys := s.keys(f)
 	items, err := s.Table.GetMany(ctx, keys...)
 	if err != nil {
@@ -32,7 +36,10 @@ func (s *Service) Compare(ctx context.Context, f files.File, quick, repair bool)
 	}
 	for i, item := range items {
 		l, err := decode(item)
-		bad, unchanged := f.About(files.BadLink, "a link differs from the record"), table.AtMost("downloads", l.Downloads)
+		bad, unchanged := f.About(
+			files.BadLink,
+			"a link differs from the record",
+		), table.AtMost("downloads", l.Downloads)
 		switch {
 		case !item.Found() && !f.Expired(s.Now()): // the table may have dropped an expired one
 			bad.What, unchanged = "a link is missing", table.NotExists()
@@ -84,7 +91,11 @@ func (s *Service) mend(f files.File, i int, l Link, unchanged table.Cond) []tabl
 }
 
 // Stray implements files.Links.
-func (s *Service) Stray(ctx context.Context, key table.Key, of files.File) (*files.Finding, error) {
+func (s *Service) Stray(
+	ctx context.Context,
+	key table.Key,
+	of files.File,
+) (*files.Finding, error) {
 	stays, own, err := s.stays(ctx, key, of)
 	if err != nil || own {
 		return nil, err
@@ -104,7 +115,8 @@ func (s *Service) Stray(ctx context.Context, key table.Key, of files.File) (*fil
 		alive := []table.Cond{table.Exists(), table.AtMost("deadAt", 0)}
 		bad.Still = table.Check(key, alive...)
 		bad.Mend = []table.Op{
-			table.Check(files.Key(of.Area, of.Owner, of.ID), stays...), table.Delete(key).If(alive...),
+			table.Check(files.Key(of.Area, of.Owner, of.ID), stays...), table.Delete(key).
+				If(alive...),
 			table.Put(aside(key), now).Expire(s.Now().AddDate(0, 0, blob.KeptDays)),
 		}
 		f := now.File.Completed()
@@ -121,7 +133,11 @@ func aside(key table.Key) table.Key { return table.Key{PK: "removed#" + key.PK, 
 // stays reports whether a link belongs to its file. If not, it also returns the conditions under
 // which that remains so. A link of a damaged record counts as belonging to it, because the record
 // may be rebuilt from the link.
-func (s *Service) stays(ctx context.Context, key table.Key, of files.File) (stays []table.Cond, own bool, err error) {
+func (s *Service) stays(
+	ctx context.Context,
+	key table.Key,
+	of files.File,
+) (stays []table.Cond, own bool, err error) {
 	var item table.Item
 	err = s.Table.Get(ctx, files.Key(of.Area, of.Owner, of.ID), &item)
 	if errors.Is(err, table.ErrNotFound) {

@@ -46,7 +46,10 @@ const (
 )
 
 func claimKey(token, claim string) table.Key {
-	return table.Key{PK: partition + keys.HashToken(token), SK: "claim#" + keys.HashToken(claim)}
+	return table.Key{
+		PK: partition + keys.HashToken(token),
+		SK: "claim#" + keys.HashToken(claim),
+	}
 }
 
 // NewClaim returns a claim for a guarded link.
@@ -76,7 +79,9 @@ func (s *Service) checkClaim(l Link, claim string) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Unauthorized, "this address was for one download and has ended: open the link again")
+	return fault.New(
+		fault.Unauthorized, "this address was for one download and has ended: open the link again",
+	)
 }
 
 // claimed is what the table knows about a claim that has taken a download.
@@ -102,14 +107,18 @@ func (l Link) hash(who string) string {
 // took reports whether the link remembers a download by the taker who, after the time since.
 func (l Link) took(who string, since time.Time) bool {
 	hash := l.hash(who)
-	return slices.ContainsFunc(l.Takers, func(t Taker) bool { return t.Who == hash && t.At > since.Unix() })
+	return slices.ContainsFunc(l.Takers, func(t Taker) bool {
+		return t.Who == hash && t.At > since.Unix()
+	})
 }
 
 // with returns the link's takers: it adds who as the last, and drops those from more than a day
 // ago.
 func (l Link) with(who string, now time.Time) []Taker {
 	last, since := Taker{l.hash(who), now.Unix()}, now.Add(-takenLife).Unix()
-	all := slices.DeleteFunc(slices.Clone(l.Takers), func(t Taker) bool { return t.Who == last.Who || t.At <= since })
+	all := slices.DeleteFunc(slices.Clone(l.Takers), func(t Taker) bool {
+		return t.Who == last.Who || t.At <= since
+	})
 	return append(all[max(0, len(all)-takersMax+1):], last)
 }
 
@@ -150,7 +159,9 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 			take, most = take.Set("takers", l.with(who, now)), l.Taken // so that no other taker is lost
 		}
 		err := s.Table.Write(ctx,
-			table.Put(claimKey(l.Token, claim), claimed{table.Format, until.Unix()}).Expire(until).If(table.NotExists()),
+			table.Put(claimKey(l.Token, claim), claimed{table.Format, until.Unix()}).
+				Expire(until).
+				If(table.NotExists()),
 			take.If(table.Exists(), table.AtMost("taken", most), table.Equal("limit", l.Limit)),
 		)
 		if err == nil {
@@ -166,12 +177,19 @@ func (s *Service) Take(ctx context.Context, l Link, claim, who string) (Link, er
 
 // turns is the backoff of a request that others were faster than.
 func (s *Service) turns() retry.Backoff {
-	return retry.Backoff{First: 2 * takeWait, Longest: 2 * takeWait, For: takeTime, Clock: s.Now}
+	return retry.Backoff{
+		First:   2 * takeWait,
+		Longest: 2 * takeWait,
+		For:     takeTime,
+		Clock:   s.Now,
+	}
 }
 
 // crowded is the fault if others were faster all the time.
 func crowded() error {
 	return &fault.Fault{
-		Kind: fault.Unavailable, Detail: "many people are opening this link right now; try again", After: time.Second,
+		Kind:   fault.Unavailable,
+		Detail: "many people are opening this link right now; try again",
+		After:  time.Second,
 	}
 }

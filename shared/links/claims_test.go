@@ -433,7 +433,12 @@ func TestALinkGivesItsBytesOrTenTimesItsFileInAnHour(t *testing.T) {
 		"no bound":                 {length: 1, sent: 10, answers: 500},
 	} {
 		now := time.Now().Truncate(time.Hour)
-		s := links.New(links.Config{Table: checked{}, Now: func() time.Time { return now }, Bytes: k.bound, CountWait: time.Hour})
+		s := links.New(links.Config{
+			Table:     checked{},
+			Now:       func() time.Time { return now },
+			Bytes:     k.bound,
+			CountWait: time.Hour,
+		})
 		l := links.Link{Token: "a", File: files.File{Length: k.length}}
 		for range 2 {
 			n := int64(0)

@@ -176,7 +176,9 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 			source = keys.HashToken(l.Token + " " + u.Source)[:sourceSize]
 		}
 		known := append(recent(h.link.Sources, now), recent(h.seen, now)...)
-		counts, paused = u.Whole && !u.Robot && !(source != "" && has(known, source)), now.Before(h.paused)
+		counts, paused = u.Whole &&
+			!u.Robot &&
+			!(source != "" && has(known, source)), now.Before(h.paused)
 		if u.Robot {
 			h.previews, h.lastPreview = h.previews+1, now.Unix()
 		}
@@ -188,7 +190,10 @@ func (s *Service) add(l Link, u Used) (counts, paused bool) {
 		}
 		if counts && source != "" && !paused { // else there are too many to remember
 			source += strconv.FormatInt(now.Unix(), 36)
-			h.sources, h.seen = append(h.sources, source), append(h.seen[max(0, len(h.seen)-maxSources+1):], source)
+			h.sources, h.seen = append(
+				h.sources,
+				source,
+			), append(h.seen[max(0, len(h.seen)-maxSources+1):], source)
 		}
 		if s.due(h) && (s.CountWait == 0 || h.writing || paused) {
 			s.arm()
@@ -210,7 +215,9 @@ func recent(sources []string, now time.Time) (all []string) {
 
 // has reports whether a source, or its hash, is among the sources.
 func has(sources []string, one string) bool {
-	return slices.ContainsFunc(sources, func(s string) bool { return s[:sourceSize] == one[:sourceSize] })
+	return slices.ContainsFunc(sources, func(s string) bool {
+		return s[:sourceSize] == one[:sourceSize]
+	})
 }
 
 // errCounted is returned if all sources of a delta were counted before.

@@ -178,7 +178,16 @@ func TestHotLinkIsWrittenSeldom(t *testing.T) {
 				t.Errorf("after 2,003 downloads: %+v in %d updates", u, n)
 			}
 			expect.Equal(t, "events: that of the upload and of each download", len(c.Partitions("event#")), 2004)
-			if shown := c.Text(c.Request("GET", "/files/1", nil, "Authorization", "Bearer "+c.Bearer)); !strings.Contains(shown, `"about":true`) {
+			if shown := c.Text(c.Request(
+				"GET",
+				"/files/1",
+				nil,
+				"Authorization",
+				"Bearer "+c.Bearer,
+			)); !strings.Contains(
+				shown,
+				`"about":true`,
+			) {
 				t.Errorf("its owner sees %s", shown)
 			}
 			c.must(c.download(s, f, next(2001)))

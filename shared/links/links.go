@@ -206,7 +206,9 @@ func (s *Service) OfMany(ctx context.Context, all []files.File, others int) ([][
 			case err == nil:
 				l.read = now
 			case !errors.Is(err, table.ErrNotFound):
-				s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", item.Key.String(), "error", err)
+				s.Log.ErrorContext(ctx, "an item of the table cannot be read",
+					"key", item.Key.String(),
+					"error", err)
 				l = Link{}
 			}
 			if j > 0 {
@@ -254,7 +256,10 @@ func (s *Service) cached(token string) (l Link, ok bool) {
 	if h := s.live[token]; h != nil {
 		l = h.link
 	}
-	return l, l.Downloads > 0 && !l.Guarded() && !l.receiptDue() && s.Now().Sub(l.read) < s.Memory
+	return l, l.Downloads > 0 &&
+		!l.Guarded() &&
+		!l.receiptDue() &&
+		s.Now().Sub(l.read) < s.Memory
 }
 
 // forget makes the next request read a link from the table again.
@@ -325,7 +330,12 @@ func (s *Service) Add(f *files.File, sending files.Sending) (ops []table.Op, err
 		var l Link
 		if i > 0 {
 			m := sending.Recipients[i-1]
-			l.Use = Use{Recipient: f.Recipients[i-1], Channel: m.Channel, To: m.To, Text: m.Text}
+			l.Use = Use{
+				Recipient: f.Recipients[i-1],
+				Channel:   m.Channel,
+				To:        m.To,
+				Text:      m.Text,
+			}
 		}
 		if l.Limits, err = s.newLimits(sending.Options, 0); err != nil {
 			return nil, err
@@ -362,7 +372,11 @@ var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Replace implements files.Links. The uses of links that stay where they are still count
 // meanwhile.
-func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) (ops []table.Op, err error) {
+func (s *Service) Replace(
+	ctx context.Context,
+	old files.File,
+	now *files.File,
+) (ops []table.Op, err error) {
 	if s.Key.Revoked(old.Key) {
 		now.Key = s.Key.Version()
 	}
@@ -384,7 +398,8 @@ func (s *Service) Replace(ctx context.Context, old files.File, now *files.File) 
 		case i > 0 && !slices.Contains(now.Recipients, id): // it made room for others
 			ops = append(ops, s.bury(was[i], Ended, before))
 		case at == was[i] && found:
-			ops = append(ops, s.expire(table.Update(at).Set("file", now.Stored()), *now).If(table.Exists()))
+			ops = append(ops, s.expire(table.Update(at).Set("file", now.Stored()), *now).
+				If(table.Exists()))
 		default:
 			if at != was[i] {
 				ops = append(ops, s.bury(was[i], reason, before))
@@ -426,7 +441,8 @@ func (s *Service) bury(at table.Key, why State, l Link) table.Op {
 	if before := l.State(s.Now()); before.Over() && before != unknown {
 		over = l.over(before)
 	}
-	op := table.Put(at, dead{table.Format, over.State, over.Sender, over.Since}).Expire(s.Now().Add(deadMemory))
+	op := table.Put(at, dead{table.Format, over.State, over.Sender, over.Since}).
+		Expire(s.Now().Add(deadMemory))
 	if l.Limit > 0 {
 		op = op.If(table.AtMost("taken", l.Taken))
 	}

@@ -79,9 +79,17 @@ func TestFileOfSessionHasLinksAndReceipt(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	service := c.Service.Files()
-	sess, err := service.BeginSession(t.Context(), files.ByOf(identity.Identity{User: c.user()}), files.Plan{Owner: "alice", Name: "a", Length: 1, Sending: files.Sending{
-		Recipients: []files.Message{{Channel: files.Mail, To: "carla@example.com"}}, Tell: files.Contact{To: "alice@example.com"},
-	}}, nil)
+	sess, err := service.BeginSession(t.Context(), files.ByOf(identity.Identity{User: c.user()}), files.Plan{
+		Owner:  "alice",
+		Name:   "a",
+		Length: 1,
+		Sending: files.Sending{
+			Recipients: []files.Message{{
+				Channel: files.Mail,
+				To:      "carla@example.com",
+			}}, Tell: files.Contact{To: "alice@example.com"},
+		},
+	}, nil)
 	c.must(err)
 	c.must(failure(service.WritePart(t.Context(), sess, 1, strings.NewReader("x"), nil)))
 	for range 2 { // a repeated completion changes nothing
@@ -150,7 +158,11 @@ func TestReceiptSaysWhatWasDownloadedAndByWhom(t *testing.T) {
 		t.Fatalf("there are %d receipts", len(got))
 	}
 	n := got[0]
-	if n.Channel != files.Mail || n.To != "alice@example.com" || n.Lang != "it" || n.Base != c.Base || n.Owner != "alice" ||
+	if n.Channel != files.Mail ||
+		n.To != "alice@example.com" ||
+		n.Lang != "it" ||
+		n.Base != c.Base ||
+		n.Owner != "alice" ||
 		n.File != f.ID || n.Name != "a" || n.Length != 7 || n.Recipient != "carla@example.com" {
 		t.Errorf("the receipt is %+v", n)
 	}
@@ -290,7 +302,9 @@ func TestFileMovedSinceItsLookUpIsNotLost(t *testing.T) {
 	f, s := c.Newest("alice"), c.Service.Files()
 	found := c.find(c.links, f)
 	open := func() (io.ReadSeekCloser, error) {
-		return s.Open(t.Context(), found.File, func(ctx context.Context) (files.File, error) { return c.links.FindAgain(ctx, found) })
+		return s.Open(t.Context(), found.File, func(ctx context.Context) (files.File, error) {
+			return c.links.FindAgain(ctx, found)
+		})
 	}
 	c.must(failure(s.Delete(c.Context(), c.user(), f.ID)))
 	expect.Fault(t, "after a move", failure(open()), fault.Unauthorized)
@@ -364,11 +378,17 @@ func TestALinkKnowsItsChannel(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.Upload("file=a", "content")
-	f, made, err := c.Service.Links().Make(t.Context(), c.Service.Files(), c.Newest("alice"), files.By{User: "alice"}, links.Order{To: []files.Message{
-		{Channel: files.Mail, To: "carla@example.com"},
-		{Channel: files.SMS, To: "+393401234567"},
-		{Channel: "pigeon", To: "dovecot@example.com"},
-	}})
+	f, made, err := c.Service.Links().Make(
+		t.Context(),
+		c.Service.Files(),
+		c.Newest("alice"),
+		files.By{User: "alice"},
+		links.Order{To: []files.Message{
+			{Channel: files.Mail, To: "carla@example.com"},
+			{Channel: files.SMS, To: "+393401234567"},
+			{Channel: "pigeon", To: "dovecot@example.com"},
+		}},
+	)
 	c.must(err)
 	read, err := c.Service.Links().Of(t.Context(), f)
 	c.must(err)

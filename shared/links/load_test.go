@@ -72,7 +72,11 @@ func (s *slow) Write(ctx context.Context, ops ...table.Op) error {
 func (s *slow) service(wait time.Duration) *links.Service {
 	return links.New(links.Config{
 		Table: s, Now: time.Now, Random: rand.Reader,
-		Outbox: notify.Outbox{Table: s, Now: time.Now, Random: rand.Reader}, Queued: func() {}, CountWait: wait, Bytes: 1 << 40,
+		Outbox: notify.Outbox{
+			Table:  s,
+			Now:    time.Now,
+			Random: rand.Reader,
+		}, Queued: func() {}, CountWait: wait, Bytes: 1 << 40,
 		Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -140,7 +144,10 @@ func TestDownloadsBesideAWriteThatFailsAreCounted(t *testing.T) {
 				s := &slow{first: first}
 				service := s.service(countWait)
 				s.use(20, 10*time.Millisecond, func() {
-					check(t, service.Used(t.Context(), links.Link{Token: "slow", Use: links.Use{Downloads: 1}}, links.Used{Whole: true}))
+					check(t, service.Used(t.Context(), links.Link{
+						Token: "slow",
+						Use:   links.Use{Downloads: 1},
+					}, links.Used{Whole: true}))
 				})
 				expect.Equal(t, "downloads, all but that of the failed write", s.downloads.Load(), 19)
 			})
@@ -175,7 +182,12 @@ func TestEachHourIsBegunWhileAnswersTakeLong(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, countWait} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &slow{takes: time.Millisecond, linkOf: func() links.Link { return links.Link{File: files.File{Area: blob.Files}, Use: links.Use{Downloads: 1}} }}
+			s := &slow{
+				takes: time.Millisecond,
+				linkOf: func() links.Link {
+					return links.Link{File: files.File{Area: blob.Files}, Use: links.Use{Downloads: 1}}
+				},
+			}
 			service := s.service(wait)
 			s.use(3*60, time.Minute, func() {
 				l, err := service.Find(t.Context(), blob.Files, "hot", "")
@@ -200,7 +212,10 @@ func TestUsesThatTheTableRefusedAreWrittenLater(t *testing.T) {
 		for i := range 100 {
 			token := fmt.Sprint("link ", i)
 			c.jam(token)
-			check(t, s.Used(t.Context(), links.Link{Token: token, Use: links.Use{Downloads: 1}}, links.Used{Whole: true}))
+			check(t, s.Used(t.Context(), links.Link{
+				Token: token,
+				Use:   links.Use{Downloads: 1},
+			}, links.Used{Whole: true}))
 		}
 		c.jammed.Store(nil)
 		time.Sleep(time.Minute) // each flush may wait for a write that the table refuses late

@@ -32,17 +32,27 @@ func (s *Service) Get(ctx context.Context, f files.File, id string) (Link, error
 	}
 	l, err := s.read(ctx, s.tokenOf(f, id), "")
 	if errors.Is(err, table.ErrNotFound) {
-		return l, fault.New(fault.NotFound, "this link was lost: make another, or renew the file's own link")
+		return l, fault.New(
+			fault.NotFound, "this link was lost: make another, or renew the file's own link",
+		)
 	}
 	return l, fault.Wrap(err, "reading a link")
 }
 
-func errNoLink() error { return fault.New(fault.NotFound, "this file has no link with that id") }
+func errNoLink() error {
+	return fault.New(fault.NotFound, "this file has no link with that id")
+}
 
 // Make makes links to a file in the user area, and queues the messages that bring them. If a file
 // has too many links, those that lead nowhere any more make room; if MaxLive are live, the fault
 // is Conflict. It makes three calls to the table, and one more if messages are counted.
-func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by files.By, o Order) (files.File, []Link, error) {
+func (s *Service) Make(
+	ctx context.Context,
+	all *files.Service,
+	f files.File,
+	by files.By,
+	o Order,
+) (files.File, []Link, error) {
 	at, err := all.Outbox.Reserve(ctx, by, files.Addresses(o.To), time.Time{})
 	if err != nil {
 		return f, nil, err
@@ -60,7 +70,12 @@ func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by
 	})
 	if err != nil {
 		if len(o.To) > 0 {
-			_ = all.Outbox.Release(context.WithoutCancel(ctx), []time.Time{at}, by, files.Addresses(o.To))
+			_ = all.Outbox.Release(
+				context.WithoutCancel(ctx),
+				[]time.Time{at},
+				by,
+				files.Addresses(o.To),
+			)
 		}
 		return f, nil, err
 	}
@@ -68,7 +83,12 @@ func (s *Service) Make(ctx context.Context, all *files.Service, f files.File, by
 }
 
 // order adds links to a record, and returns them with the operations that queue their messages.
-func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File, o Order) (made []Link, ops []table.Op, err error) {
+func (s *Service) order(
+	ctx context.Context,
+	outbox files.Outbox,
+	f *files.File,
+	o Order,
+) (made []Link, ops []table.Op, err error) {
 	if o.Instead != "" {
 		if err := s.instead(ctx, f, &o); err != nil {
 			return nil, nil, err
@@ -99,7 +119,12 @@ func (s *Service) order(ctx context.Context, outbox files.Outbox, f *files.File,
 			return nil, nil, err
 		}
 		ops = append(ops, op)
-		uses = append(uses, Use{Recipient: op.Key.SK, Channel: m.Channel, To: m.To, Text: m.Text})
+		uses = append(uses, Use{
+			Recipient: op.Key.SK,
+			Channel:   m.Channel,
+			To:        m.To,
+			Text:      m.Text,
+		})
 	}
 	for _, use := range uses {
 		use.Later = true
@@ -153,7 +178,8 @@ func (s *Service) makeRoom(ctx context.Context, f *files.File, wanted int) error
 		}
 	}
 	if over > 0 {
-		return fault.New(fault.Conflict, "a file can have %d links: end some of them first", MaxLive)
+		return fault.New(fault.Conflict, "a file can have %d links: end some of them first",
+			MaxLive)
 	}
 	return nil
 }
@@ -175,7 +201,9 @@ func (s *Service) Edit(
 		case l.Ended != 0 && c.End, c == Change{}:
 			return nil
 		case l.Ended != 0:
-			return fault.New(fault.Conflict, "this link has ended: make another, or renew the file's own link")
+			return fault.New(
+				fault.Conflict, "this link has ended: make another, or renew the file's own link",
+			)
 		}
 		op, err := s.edit(&l, c)
 		if err != nil {
@@ -183,7 +211,9 @@ func (s *Service) Edit(
 		}
 		// The edit counts as a change of the record, so that a move or a renewal at the same
 		// moment does not write back the link as it was.
-		record := table.Update(files.Key(f.Area, f.Owner, f.ID)).Set("limited", true).Set("changes", f.Changes+1)
+		record := table.Update(files.Key(f.Area, f.Owner, f.ID)).
+			Set("limited", true).
+			Set("changes", f.Changes+1)
 		return s.Table.Write(ctx, op.If(table.Exists()), record.If(f.Unchanged()...))
 	})
 	if err == nil {
@@ -217,7 +247,11 @@ func (l Link) ID() string { return cmp.Or(l.Recipient, Own) }
 
 // RenewOwn ends a file's own link and makes a new one, with the same limits. It makes two calls
 // to the table.
-func (s *Service) RenewOwn(ctx context.Context, all *files.Service, f files.File) (files.File, error) {
+func (s *Service) RenewOwn(
+	ctx context.Context,
+	all *files.Service,
+	f files.File,
+) (files.File, error) {
 	return all.Amend(ctx, f, func(now *files.File) ([]table.Op, error) {
 		now.Renewed++
 		return nil, nil

@@ -41,13 +41,22 @@ type renewedUpTo struct {
 func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err error) {
 	key := table.Key{PK: "linkkey", SK: fmt.Sprint("renewal-", version)}
 	var at renewedUpTo
-	err = fault.Wrap(s.Table.Get(ctx, key, &at), "reading where the renewal is", table.ErrNotFound)
+	err = fault.Wrap(
+		s.Table.Get(ctx, key, &at),
+		"reading where the renewal is",
+		table.ErrNotFound,
+	)
 	if err != nil {
 		return 0, err
 	}
 	all := &users.Service{Table: s.Table, Now: s.Now}
 	r := &renewal{Service: s, version: int64(version), files: files.New(files.Config{
-		Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now, Users: all, Links: s,
+		Table:  s.Table,
+		Key:    s.Key,
+		Random: s.Random,
+		Now:    s.Now,
+		Users:  all,
+		Links:  s,
 	})}
 	err = all.Names(ctx, at.User, func(u users.User, _ error) error {
 		before := r.done.Load()
@@ -68,8 +77,10 @@ func (s *Service) Renew(ctx context.Context, version int) (renewed int64, err er
 		err = s.Table.Write(ctx, table.Delete(key))
 	}
 	if n := r.failed.Load(); err == nil && n > 0 {
-		err = fmt.Errorf("files and requests that did not get new links: %d; repeat the command when their records are repaired",
-			n)
+		err = fmt.Errorf(
+			"files and requests that did not get new links: %d; repeat the command when their records are repaired",
+			n,
+		)
 	}
 	return r.done.Load(), fault.Wrap(err, "renewing links")
 }
@@ -119,7 +130,8 @@ func (r *renewal) area(ctx context.Context, pk string) error {
 				return err
 			default: // it must not hold up all others
 				r.failed.Add(1)
-				r.Log.Error("a file could not get new links", "key", item.Key.String(), "error", err)
+				r.Log.Error("a file could not get new links",
+					"key", item.Key.String(), "error", err)
 			}
 			return nil
 		})

@@ -85,7 +85,12 @@ func TestTheDownloadsOfAFileOutliveItsLinks(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	f := c.SendToTwo("")
-	link, err := c.links.Find(t.Context(), f.Area, c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]), "")
+	link, err := c.links.Find(
+		t.Context(),
+		f.Area,
+		c.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, f.Recipients[0]),
+		"",
+	)
 	c.must(err)
 	c.must(c.links.Used(t.Context(), link, links.Used{Whole: true, Source: "192.0.2.1"}))
 	c.links.Flush(t.Context())
@@ -128,7 +133,13 @@ func TestAFileThatChangesGetsANewLinkIfItsKeyWasRevoked(t *testing.T) {
 func TestAFileThatWasStoredBeforeItsKeyWasRevokedGetsALinkOfTheNewest(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
-	u, err := c.Service.Files().Begin(t.Context(), "alice", files.ByOf(identity.Identity{User: c.user()}), -1, files.Sending{})
+	u, err := c.Service.Files().Begin(
+		t.Context(),
+		"alice",
+		files.ByOf(identity.Identity{User: c.user()}),
+		-1,
+		files.Sending{},
+	)
 	c.must(err)
 	c.must(u.Add(t.Context(), files.Part{Name: "a", Body: strings.NewReader("content"), Size: 7}))
 	c.rotate(1)
@@ -146,7 +157,10 @@ func TestARepeatedUploadAfterARotationIsAnsweredWithTheSameLink(t *testing.T) {
 	c.rotate(0)
 	var answers []apitest.Envelope
 	for range 2 {
-		answers = append(answers, c.Ask("POST /upload?file=a&d=bob", "content", "Idempotency-Key", "one").Want(200).Envelope)
+		answers = append(
+			answers,
+			c.Ask("POST /upload?file=a&d=bob", "content", "Idempotency-Key", "one").Want(200).Envelope,
+		)
 	}
 	link := answers[0].Files[0].LinkURL
 	c.WantStatuses("of the upload", []string{link}, 200)
@@ -163,7 +177,10 @@ func TestADamagedRecordOrLinkHoldsUpNoRenewalOfOthers(t *testing.T) {
 	c.Upload("file=a&d=bob", "content")
 	link := keys.HashToken(c.links.Token(c.Newest("alice")))
 	for _, key := range []table.Key{{PK: "link#" + link, SK: "link"}, files.Key(blob.Files, "alice", 1)} {
-		c.must(c.Data.Table.Write(c.Context(), table.Update(key).Set("file", "damaged").Set("id", "damaged").If(table.Exists())))
+		c.must(c.Data.Table.Write(c.Context(), table.Update(key).
+			Set("file", "damaged").
+			Set("id", "damaged").
+			If(table.Exists())))
 	}
 	c.rotate(1)
 	renewed, err := c.links.Renew(t.Context(), 1)

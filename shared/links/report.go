@@ -38,18 +38,31 @@ func receiptDue(f files.File, to files.Contact) []table.Op {
 	return []table.Op{table.Put(receiptKey(f), receipt{table.Format, to})}
 }
 
-func (l Link) receiptDue() bool { return l.File.Notify && !l.ReceiptDone && l.File.Area == blob.Files }
+func (l Link) receiptDue() bool {
+	return l.File.Notify && !l.ReceiptDone && l.File.Area == blob.Files
+}
 
 // writeFirst writes an operation that counts a download, and queues the receipt. It does
 // nothing if the receipt is no longer due, or the link no longer exists.
-func (s *Service) writeFirst(ctx context.Context, l Link, counting table.Op) (queued bool, err error) {
+func (s *Service) writeFirst(
+	ctx context.Context,
+	l Link,
+	counting table.Op,
+) (queued bool, err error) {
 	var due receipt
 	err = s.Table.Get(ctx, receiptKey(l.File), &due)
 	if errors.Is(err, table.ErrUnreadable) {
-		s.Log.ErrorContext(ctx, "an item of the table cannot be read", "key", receiptKey(l.File).String(), "error", err)
+		s.Log.ErrorContext(ctx, "an item of the table cannot be read",
+			"key", receiptKey(l.File).String(),
+			"error", err)
 	}
 	if err != nil {
-		return false, fault.Wrap(err, "reading whether a receipt is due", table.ErrNotFound, table.ErrUnreadable)
+		return false, fault.Wrap(
+			err,
+			"reading whether a receipt is due",
+			table.ErrNotFound,
+			table.ErrUnreadable,
+		)
 	}
 	to := ""
 	if l.SeenBy(l.File.Uploader() == "", true) {
@@ -59,7 +72,8 @@ func (s *Service) writeFirst(ctx context.Context, l Link, counting table.Op) (qu
 	if err != nil {
 		return false, err
 	}
-	err = s.Table.Write(ctx, counting, table.Delete(receiptKey(l.File)).If(table.Exists()), notice)
+	err = s.Table.Write(ctx, counting, table.Delete(receiptKey(l.File)).
+		If(table.Exists()), notice)
 	if err == nil {
 		s.Queued()
 	}
@@ -69,7 +83,11 @@ func (s *Service) writeFirst(ctx context.Context, l Link, counting table.Op) (qu
 // report records the event of a download. The event is not in one transaction with the count,
 // because transactions on one link exclude each other.
 func (s *Service) report(ctx context.Context, l Link) error {
-	ops, err := s.Outbox.Event(ctx, files.Event{What: files.Downloaded, File: l.File, Link: l.Recipient})
+	ops, err := s.Outbox.Event(ctx, files.Event{
+		What: files.Downloaded,
+		File: l.File,
+		Link: l.Recipient,
+	})
 	if len(ops) > 0 {
 		return s.atMost(ctx, followUp, func(ctx context.Context) error {
 			return fault.Wrap(s.Table.Write(ctx, ops[0].Relax()), "recording a download")
@@ -80,7 +98,11 @@ func (s *Service) report(ctx context.Context, l Link) error {
 
 // atMost runs f and waits at most d for it, so that it delays no answer longer. After that f
 // continues in the background. If only this process uses the table, atMost waits for f to end.
-func (s *Service) atMost(ctx context.Context, d time.Duration, f func(context.Context) error) error {
+func (s *Service) atMost(
+	ctx context.Context,
+	d time.Duration,
+	f func(context.Context) error,
+) error {
 	if s.CountWait == 0 {
 		return f(ctx)
 	}

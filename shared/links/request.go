@@ -76,13 +76,19 @@ func (s *Service) RequestToken(r Request) string {
 
 // NewRequest stores a request. If its owner has too many, the fault is Conflict. It makes two
 // calls to the table.
-func (s *Service) NewRequest(ctx context.Context, owner users.User, r Request) (Request, error) {
+func (s *Service) NewRequest(
+	ctx context.Context,
+	owner users.User,
+	r Request,
+) (Request, error) {
 	all, err := s.Requests(ctx, owner)
 	if err != nil {
 		return r, err
 	}
 	if len(all) >= MaxRequests {
-		return r, fault.New(fault.Conflict, "you have %d requests, the most that a user may have: end some first", MaxRequests)
+		return r, fault.New(
+			fault.Conflict, "you have %d requests, the most that a user may have: end some first", MaxRequests,
+		)
 	}
 	if r.ID, err = keys.RandomID(s.Random, keys.RequestID/2); err != nil {
 		return r, err
@@ -118,7 +124,9 @@ func (s *Service) Requests(ctx context.Context, owner users.User) (all []Request
 			all = append(all, r)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Request) int { return cmp.Compare(b.Created, a.Created) })
+	slices.SortStableFunc(all, func(a, b Request) int {
+		return cmp.Compare(b.Created, a.Created)
+	})
 	return all, nil
 }
 
@@ -135,7 +143,12 @@ func (r Request) state(now time.Time) State {
 // EditRequest changes a request of a user. It makes two calls to the table, and two more for each
 // time that guests were faster. If they always are, the fault is Unavailable. A request whose
 // link's key was revoked gets a new link.
-func (s *Service) EditRequest(ctx context.Context, owner users.User, id string, change func(*Request)) (r Request, err error) {
+func (s *Service) EditRequest(
+	ctx context.Context,
+	owner users.User,
+	id string,
+	change func(*Request),
+) (r Request, err error) {
 	ctx = context.WithoutCancel(ctx)
 	for range s.turns().Loop(ctx) {
 		r, err = s.openRequest(ctx, owner, id)
@@ -148,7 +161,10 @@ func (s *Service) EditRequest(ctx context.Context, owner users.User, id string, 
 			r.Key = s.Key.Version()
 		}
 		r.Rev++
-		if err = s.Table.Write(ctx, r.put().If(table.Exists(), table.AtMost("rev", was))); !errors.Is(err, table.ErrCondition) {
+		if err = s.Table.Write(
+			ctx,
+			r.put().If(table.Exists(), table.AtMost("rev", was)),
+		); !errors.Is(err, table.ErrCondition) {
 			return r, fault.Wrap(err, "changing a request")
 		}
 	}
@@ -171,12 +187,19 @@ func (s *Service) EndRequest(ctx context.Context, owner users.User, id string) e
 	return fault.Wrap(err, "ending a request")
 }
 
-func errNoRequest() error { return fault.New(fault.NotFound, "there is no open request with that id") }
+func errNoRequest() error {
+	return fault.New(fault.NotFound, "there is no open request with that id")
+}
 
 // openRequest returns a request of a user, unless it has ended.
-func (s *Service) openRequest(ctx context.Context, owner users.User, id string) (r Request, err error) {
+func (s *Service) openRequest(
+	ctx context.Context,
+	owner users.User,
+	id string,
+) (r Request, err error) {
 	err = s.Table.Get(ctx, requestKey(owner.Name, id), &r)
-	if errors.Is(err, table.ErrNotFound) || err == nil && (r.Incarnation != owner.Incarnation || r.state(s.Now()).Over()) {
+	if errors.Is(err, table.ErrNotFound) ||
+		err == nil && (r.Incarnation != owner.Incarnation || r.state(s.Now()).Over()) {
 		return r, errNoRequest()
 	}
 	return r, fault.Wrap(err, "reading a request")
@@ -197,7 +220,10 @@ func requestPlace(token string) (owner, id string, ok bool) {
 
 // FindRequest returns the request of a link's token, and the request's owner. If the link leads
 // nowhere, the fault is Unauthorized and says why. It makes one call to the table.
-func (s *Service) FindRequest(ctx context.Context, token string) (r Request, maker users.User, err error) {
+func (s *Service) FindRequest(
+	ctx context.Context,
+	token string,
+) (r Request, maker users.User, err error) {
 	owner, id, ok := requestPlace(token)
 	if !ok {
 		return r, maker, unknown.fault()
@@ -234,7 +260,12 @@ func (s *Service) RemoveRequests(ctx context.Context, owner string) error {
 }
 
 // Admit implements files.Links.
-func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.Taking) ([]table.Op, error) {
+func (s *Service) Admit(
+	ctx context.Context,
+	owner string,
+	by files.By,
+	t files.Taking,
+) ([]table.Op, error) {
 	items, err := s.Table.GetMany(ctx, requestKey(owner, by.Request), sourceKey(by))
 	var r Request
 	var source limit.Hour
@@ -251,7 +282,8 @@ func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.
 		return nil, fault.Wrap(err, "reading a request")
 	}
 	if state := r.state(s.Now()); !state.Gives() {
-		return nil, fault.New(fault.Forbidden, "this request is %s: no more files can be sent", state)
+		return nil, fault.New(fault.Forbidden, "this request is %s: no more files can be sent",
+			state)
 	}
 	if err := s.bound(ctx, &r, by, t); err != nil {
 		return nil, err
@@ -269,8 +301,15 @@ func (s *Service) Admit(ctx context.Context, owner string, by files.By, t files.
 	}
 	return append(more,
 		table.Put(sourceKey(by), source).Expire(s.Now().Add(time.Hour)),
-		table.Update(requestKey(owner, r.ID)).Add("rev", 1).If(table.Exists(), table.AtMost("rev", r.Rev)).
-			Set("files", r.Files).Set("bytes", r.Bytes).Set("notice", r.Notice).Set("due", r.Due).Set("from", r.From).Set("many", r.Many),
+		table.Update(requestKey(owner, r.ID)).
+			Add("rev", 1).
+			If(table.Exists(), table.AtMost("rev", r.Rev)).
+			Set("files", r.Files).
+			Set("bytes", r.Bytes).
+			Set("notice", r.Notice).
+			Set("due", r.Due).
+			Set("from", r.From).
+			Set("many", r.Many),
 	), nil
 }
 
@@ -297,7 +336,10 @@ func (s *Service) bound(ctx context.Context, r *Request, by files.By, t files.Ta
 		open.add(*t.Begun, by)
 	}
 	if t.Begun != nil && (open.sessions > maxGuests || open.bySource > maxGuest) {
-		return fault.Wait(time.Minute, "too many uploads through this link are open; complete or end one first")
+		return fault.Wait(
+			time.Minute,
+			"too many uploads through this link are open; complete or end one first",
+		)
 	}
 	return r.room(open.files, open.bytes)
 }
@@ -309,14 +351,19 @@ func (r Request) room(files, bytes int64) error {
 	case r.Files+files > most:
 		return fault.New(fault.Forbidden, "this request takes at most %d files", most)
 	case r.MaxBytes > 0 && r.Bytes+bytes > r.MaxBytes:
-		return fault.New(fault.TooLarge, "this request takes at most %d bytes in total", r.MaxBytes)
+		return fault.New(fault.TooLarge, "this request takes at most %d bytes in total",
+			r.MaxBytes)
 	}
 	return nil
 }
 
 // arrived returns the operations that show files to the guest as sent, and tell the request's
 // owner. All files that arrive while a notice waits are in that notice.
-func (s *Service) arrived(r *Request, by files.By, stored []files.File) (ops []table.Op, err error) {
+func (s *Service) arrived(
+	r *Request,
+	by files.By,
+	stored []files.File,
+) (ops []table.Op, err error) {
 	if len(stored) == 0 {
 		return nil, nil
 	}
@@ -370,7 +417,12 @@ func sentKey(by files.By, id string) table.Key {
 // table.
 func (s *Service) SentBy(ctx context.Context, by files.By) (all []wire.SentFile, err error) {
 	after := sentKey(by, "~") // after all ids
-	page, err := s.Table.Query(ctx, table.Query{PK: after.PK, After: after.SK, Descending: true, Limit: table.MaxPage})
+	page, err := s.Table.Query(ctx, table.Query{
+		PK:         after.PK,
+		After:      after.SK,
+		Descending: true,
+		Limit:      table.MaxPage,
+	})
 	for _, item := range page.Items {
 		if !strings.HasPrefix(item.Key.SK, sentKey(by, "").SK) {
 			break

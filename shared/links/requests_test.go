@@ -120,7 +120,11 @@ func (a *asked) change(verb, what string) error {
 	case "crowd":
 		for i := range n {
 			by := files.By{Request: a.made.ID, Guest: fmt.Sprint(i), Source: fmt.Sprint(i / 5)}
-			a.must(failure(a.Service.Files().BeginSession(ctx, by, files.Plan{Owner: "alice", Name: "a", Length: 1}, nil)))
+			a.must(failure(a.Service.Files().BeginSession(ctx, by, files.Plan{
+				Owner:  "alice",
+				Name:   "a",
+				Length: 1,
+			}, nil)))
 		}
 	case "disable":
 		return a.Users.Disable(ctx, "alice")
@@ -411,7 +415,14 @@ func TestATokenOfNoRequestLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	zeros := strings.Repeat("0", keys.RequestID)
-	for _, place := range []string{"", "short", strings.Repeat("\xff", keys.RequestID) + "alice", zeros + "\xff", zeros + "ALICE", zeros + "alice"} {
+	for _, place := range []string{
+		"",
+		"short",
+		strings.Repeat("\xff", keys.RequestID) + "alice",
+		zeros + "\xff",
+		zeros + "ALICE",
+		zeros + "alice",
+	} {
 		token := "in_" + base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("x", keys.TokenSize)+place))
 		_, _, err := c.links.FindRequest(t.Context(), token)
 		expect.Fault(t, fmt.Sprintf("a token of %q", place), err, fault.Unauthorized)

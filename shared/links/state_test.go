@@ -107,7 +107,14 @@ func TestNewLinksTakeNoRoomOfOneThatLivesAgain(t *testing.T) {
 	used, two := of[7], int64(2)
 	c.must(failure(c.links.Take(t.Context(), used, "a claim", "somebody")))
 	c.Calls.Once("table.Write", func() {
-		c.must(failure(c.links.Edit(t.Context(), c.Service.Files(), f, used.Recipient, true, links.Change{Limit: &two})))
+		c.must(failure(c.links.Edit(
+			t.Context(),
+			c.Service.Files(),
+			f,
+			used.Recipient,
+			true,
+			links.Change{Limit: &two},
+		)))
 	})
 	expect.Fault(t, "one more", c.share(links.Order{}), fault.Conflict)
 }

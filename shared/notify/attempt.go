@@ -96,16 +96,26 @@ func (s *Sender) mark(ctx context.Context, e entry, outcome error) (due time.Tim
 	default:
 		due = now.Add(s.backoff(tries))
 		if errors.Is(outcome, mail.ErrLater) {
-			due = now.Add(retry.Backoff{First: laterRetry, Longest: lastRetry}.Bound(int(tries)))
+			due = now.Add(retry.Backoff{
+				First:   laterRetry,
+				Longest: lastRetry,
+			}.Bound(int(tries)))
 		}
-		if refused, ok := errors.AsType[*refusedError](outcome); ok && refused.wait > due.Sub(now) {
+		if refused, ok := errors.AsType[*refusedError](outcome); ok &&
+			refused.wait > due.Sub(now) {
 			due = now.Add(min(lastRetry, refused.wait))
 		}
 		if errors.Is(outcome, mail.ErrQuota) {
 			s.quotaFrees.Store(max(s.quotaFrees.Load(), due.UnixMilli()))
 		}
-		log.Warn(what+" not sent yet", "error", outcome, "retry", due, "ageMs", age.Milliseconds())
-		return due, unlessTaken("postponing an entry", s.Table.Write(ctx, e.postpone(due, outcome)...))
+		log.Warn(what+" not sent yet",
+			"error", outcome,
+			"retry", due,
+			"ageMs", age.Milliseconds())
+		return due, unlessTaken(
+			"postponing an entry",
+			s.Table.Write(ctx, e.postpone(due, outcome)...),
+		)
 	}
 	err = s.Table.Write(ctx, e.end(now, outcome)...)
 	if err == nil {
@@ -116,7 +126,9 @@ func (s *Sender) mark(ctx context.Context, e entry, outcome error) (due time.Tim
 
 // unlessTaken wraps the error of a write. A failed condition is not an error: another sender was
 // faster, or took the entry after the lease expired.
-func unlessTaken(what string, err error) error { return fault.Wrap(err, what, table.ErrCondition) }
+func unlessTaken(what string, err error) error {
+	return fault.Wrap(err, what, table.ErrCondition)
+}
 
 // clampDue converts a stored due time, in Unix milliseconds. A time further ahead than any retry
 // was stored by a wrong clock: the entry is due now.

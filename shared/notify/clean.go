@@ -27,7 +27,23 @@ func oneLine(s string) string {
 // quote splits a user's text at everything that a mail program may show as a line break, and
 // makes each line safe to show. An empty text has no lines.
 func quote(s string) []string {
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(truncate(s))
+	s = strings.NewReplacer(
+		"\r\n",
+		"\n",
+		"\r",
+		"\n",
+		"\v",
+		"\n",
+		"\f",
+		"\n",
+		"\u0085",
+		"\n",
+		"\u2028",
+		"\n",
+		"\u2029",
+		"\n",
+	).
+		Replace(truncate(s))
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return nil
@@ -82,7 +98,10 @@ func cut(text string, longest, tail int) string {
 	}
 	const gap = "..." // the ellipsis is not in the GSM alphabet
 	head := max(longest-tail-len(gap), 0)
-	return strings.TrimRightFunc(string(runes[:head]), joins) + gap + strings.TrimLeftFunc(string(runes[len(runes)-tail:]), joins)
+	return strings.TrimRightFunc(string(runes[:head]), joins) + gap + strings.TrimLeftFunc(
+		string(runes[len(runes)-tail:]),
+		joins,
+	)
 }
 
 func joins(r rune) bool { return unicode.In(r, unicode.M, unicode.Join_Control, unicode.Sk) }

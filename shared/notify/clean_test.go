@@ -116,7 +116,10 @@ func FuzzUserTextIsNotALink(f *testing.F) {
 }
 
 func FuzzAnAcceptedAddressIsSafeInAMail(f *testing.F) {
-	for _, text := range []string{"ann@example.com", "用户@例子.中国", "a\u202enn@example.com", "root@127.0.0.1", "x%y@z", `"a b"@example.com`, "a@b.com\r\nBcc: c@d.com"} {
+	for _, text := range []string{
+		"ann@example.com", "用户@例子.中国", "a\u202enn@example.com", "root@127.0.0.1", "x%y@z",
+		`"a b"@example.com`, "a@b.com\r\nBcc: c@d.com",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -133,7 +136,8 @@ func FuzzAnAcceptedAddressIsSafeInAMail(f *testing.F) {
 			t.Errorf("%q is accepted", text)
 		}
 		// What shows it, shows it as it is.
-		if shown := strings.ReplaceAll(notify.Display(text), " ", ""); shown != text && shown != "\u2068"+text+"\u2069" {
+		if shown := strings.ReplaceAll(notify.Display(text), " ", ""); shown != text &&
+			shown != "\u2068"+text+"\u2069" {
 			t.Errorf("%q is shown as %q", text, shown)
 		}
 		sent := mail.Message{ID: "1", From: "ferry@example.com", To: text}

@@ -55,8 +55,14 @@ type FileFacts struct {
 func FactsOf(f files.File) FileFacts {
 	crc, _ := hex.DecodeString(f.CRC64) // it was encoded by package files
 	facts := FileFacts{
-		ID: f.ID, Name: f.Name, Length: f.Length, Type: f.Type, Modified: f.Modified, Area: f.Area,
-		CRC64NVME: base64.StdEncoding.EncodeToString(crc), SHA256: hex.EncodeToString(f.SHA256),
+		ID:        f.ID,
+		Name:      f.Name,
+		Length:    f.Length,
+		Type:      f.Type,
+		Modified:  f.Modified,
+		Area:      f.Area,
+		CRC64NVME: base64.StdEncoding.EncodeToString(crc),
+		SHA256:    hex.EncodeToString(f.SHA256),
 	}
 	if f.Expires != 0 {
 		// This works in any year. The JSON of time.Time ends at 9999.
@@ -134,7 +140,12 @@ func (r RecordedEvent) Key() table.Key { return shardedKey(EventPrefix, r.ID) }
 // the transaction of the change that the event reports. logID is that of the HTTP request that
 // caused it, or empty. once distinguishes the event from all others of its type: the event's id
 // is made from it, and receivers recognize repeats by the id.
-func (o Outbox) record(logID string, what EventType, subject, once string, data any) []table.Op {
+func (o Outbox) record(
+	logID string,
+	what EventType,
+	subject, once string,
+	data any,
+) []table.Op {
 	if !o.Listening {
 		return nil
 	}
@@ -142,10 +153,24 @@ func (o Outbox) record(logID string, what EventType, subject, once string, data 
 	sum := sha256.Sum256([]byte(string(what) + "\x00" + once))
 	id := fmt.Sprintf("%013d-%x", now.UnixMilli(), sum[:8])
 	body, _ := json.Marshal(cloudEvent{ // structs of text and numbers always marshal
-		SpecVersion: "1.0", ID: id, Source: cmp.Or(o.Source, anonymous), Type: what, Subject: subject,
-		Time: now.Format(time.RFC3339Nano), ContentType: "application/json", LogID: logID, Data: data,
+		SpecVersion: "1.0",
+		ID:          id,
+		Source:      cmp.Or(o.Source, anonymous),
+		Type:        what,
+		Subject:     subject,
+		Time:        now.Format(time.RFC3339Nano),
+		ContentType: "application/json",
+		LogID:       logID,
+		Data:        data,
 	})
-	e := RecordedEvent{V: table.Format, ID: id, Type: what, Time: now.UnixMilli(), Body: string(body), LogID: logID}
+	e := RecordedEvent{
+		V:     table.Format,
+		ID:    id,
+		Type:  what,
+		Time:  now.UnixMilli(),
+		Body:  string(body),
+		LogID: logID,
+	}
 	return []table.Op{table.Put(e.Key(), e).Expire(now.Add(eventLife))}
 }
 
@@ -162,8 +187,13 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 	}
 	once = strings.TrimLeft(string(e.Reason)+" "+once, " ")
 	data := fileData{
-		Owner: e.File.Owner, FileFacts: FactsOf(e.File), Uploader: e.File.Uploader(),
-		Guest: e.File.By.Called, Asked: e.File.By.Request, Reason: e.Reason, Notification: e.Link,
+		Owner:        e.File.Owner,
+		FileFacts:    FactsOf(e.File),
+		Uploader:     e.File.Uploader(),
+		Guest:        e.File.By.Called,
+		Asked:        e.File.By.Request,
+		Reason:       e.Reason,
+		Notification: e.Link,
 	}
 	subject := fileSubject(e.File.Owner, e.File.ID)
 	return o.record(fault.LogID(ctx), EventType(e.What), subject, once, data), nil
@@ -172,15 +202,31 @@ func (o Outbox) Event(ctx context.Context, e files.Event) ([]table.Op, error) {
 func fileSubject(owner string, id int64) string { return fmt.Sprintf("files/%s/%d", owner, id) }
 
 // PasswordChanged implements users.Outbox.
-func (o Outbox) PasswordChanged(ctx context.Context, user, how string, generation int64) []table.Op {
-	return o.record(fault.LogID(ctx), PasswordChanged, "users/"+user, fmt.Sprint(user, "#", generation), passwordData{user, how})
+func (o Outbox) PasswordChanged(
+	ctx context.Context,
+	user, how string,
+	generation int64,
+) []table.Op {
+	return o.record(
+		fault.LogID(ctx),
+		PasswordChanged,
+		"users/"+user,
+		fmt.Sprint(user, "#", generation),
+		passwordData{user, how},
+	)
 }
 
 // LinkEnded is an OnEnd. It records that a provider has accepted the message with a
 // link, or that the link will never reach its recipient.
 func (o Outbox) LinkEnded(n Notice, s State) []table.Op {
 	what, l := LinkSent, linkData{
-		Notification: n.ID, Channel: string(n.Channel), To: Mask(n.To), Owner: n.Owner, ID: n.File, Name: n.Name, Sender: n.Sender,
+		Notification: n.ID,
+		Channel:      string(n.Channel),
+		To:           Mask(n.To),
+		Owner:        n.Owner,
+		ID:           n.File,
+		Name:         n.Name,
+		Sender:       n.Sender,
 	}
 	if s != Sent {
 		what, l.Error = LinkFailed, cmp.Or(n.LastError, "unknown")
@@ -206,5 +252,9 @@ func NoteListening(ctx context.Context, t table.Table, on bool) error {
 // Listening returns what NoteListening stored last.
 func Listening(ctx context.Context, t table.Table) (on bool, err error) {
 	err = t.Get(ctx, listeningKey(), &struct{}{})
-	return err == nil, fault.Wrap(err, "reading whether events have listeners", table.ErrNotFound)
+	return err == nil, fault.Wrap(
+		err,
+		"reading whether events have listeners",
+		table.ErrNotFound,
+	)
 }

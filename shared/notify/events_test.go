@@ -20,13 +20,27 @@ import (
 var moment = time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("CET", 3600))
 
 func recorder(source string) notify.Outbox {
-	return notify.Outbox{Source: source, Listening: true, Now: func() time.Time { return moment }, Random: strings.NewReader("12345678")}
+	return notify.Outbox{
+		Source:    source,
+		Listening: true,
+		Now:       func() time.Time { return moment },
+		Random:    strings.NewReader("12345678"),
+	}
 }
 
 // happened returns the operations that record what happened to a file.
 func happened(t *testing.T, o notify.Outbox, what files.What, reason files.Reason, blob string) []table.Op {
 	t.Helper()
-	f := files.File{Owner: "alice", ID: 7, Name: `a "<b>".txt`, Length: 5, Modified: 1, Area: "files", CRC64: "c4bb7264844ba773", Blob: blob}
+	f := files.File{
+		Owner:    "alice",
+		ID:       7,
+		Name:     `a "<b>".txt`,
+		Length:   5,
+		Modified: 1,
+		Area:     "files",
+		CRC64:    "c4bb7264844ba773",
+		Blob:     blob,
+	}
 	ops, err := o.Event(fault.WithLogID(t.Context(), "request-1"), files.Event{What: what, File: f, Reason: reason})
 	must(t, err)
 	return ops
@@ -65,7 +79,10 @@ func TestRecordedEventIsACloudEvent(t *testing.T) {
 	if data["name"] != `a "<b>".txt` || data["reason"] != "user" || data["id"] != 7.0 {
 		t.Errorf("the data are %v", data)
 	}
-	if other := recorded(t, newPassword(t, recorder(""), "alice", 3)); !strings.Contains(other.Body, `"source":"ferry"`) {
+	if other := recorded(
+		t,
+		newPassword(t, recorder(""), "alice", 3),
+	); !strings.Contains(other.Body, `"source":"ferry"`) {
 		t.Errorf("without an address there is no source: %s", other.Body)
 	}
 	if got.Type != notify.EventType(files.Deleted) || got.Time != moment.UnixMilli() || got.V != 1 {
@@ -82,8 +99,16 @@ func TestEventIDDependsOnWhatHappened(t *testing.T) {
 	password := func(user string, generation int) []table.Op { return newPassword(t, recorder(""), user, generation) }
 	all := func() [][]table.Op {
 		return [][]table.Op{
-			file(files.Uploaded, "", "a"), file(files.Uploaded, "", "b"), file(files.Restored, "", "a"), file(files.Downloaded, "", "a"),
-			file(files.Deleted, files.ByUser, "a"), file(files.Deleted, files.ByPurge, "a"), file(files.Deleted, files.ByPurge, "b"),
+			file(
+				files.Uploaded,
+				"",
+				"a",
+			), file(files.Uploaded, "", "b"), file(files.Restored, "", "a"), file(files.Downloaded, "", "a"),
+			file(
+				files.Deleted,
+				files.ByUser,
+				"a",
+			), file(files.Deleted, files.ByPurge, "a"), file(files.Deleted, files.ByPurge, "b"),
 			link(notify.Sent), link(notify.Failed), password("alice", 1), password("alice", 2), password("bob", 1),
 		}
 	}
@@ -219,7 +244,8 @@ func TestRecordsArePublishedInTensAtOnceWithAnErrorForEach(t *testing.T) {
 		}
 	}
 	if len(s.sent[notify.NoticesTopic]) != 45 || len(s.sent[notify.EventsTopic]) != 45 {
-		t.Errorf("%d notices and %d events were published", len(s.sent[notify.NoticesTopic]), len(s.sent[notify.EventsTopic]))
+		t.Errorf("%d notices and %d events were published",
+			len(s.sent[notify.NoticesTopic]), len(s.sent[notify.EventsTopic]))
 	}
 }
 

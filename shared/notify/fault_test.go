@@ -61,9 +61,12 @@ func TestNoFaultLosesANoticeAndOnlyTheCrashWindowDoublesOne(t *testing.T) {
 		t.Errorf("%d are left in the outbox, %d failed", p.waiting(), len(p.failed()))
 	}
 	if doubled == 0 || doubled > windows || w.kills.Load() < 100 {
-		t.Errorf("%d doubled, %d failures in the crash window, %d kills: the test shows nothing", doubled, windows, w.kills.Load())
+		t.Errorf("%d doubled, %d failures in the crash window, %d kills: the test shows nothing",
+			doubled, windows, w.kills.Load())
 	}
-	t.Logf("%d notices; %d extra messages, at most %d allowed (one for each failure in the crash window); %d processes killed", len(stored), doubled, windows, w.kills.Load())
+	t.Logf(
+		"%d notices; %d extra messages, at most %d allowed (one for each failure in the crash window); %d processes killed", len(stored), doubled, windows, w.kills.Load(),
+	)
 
 	w.quiet = true
 	before := w.total()

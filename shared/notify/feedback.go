@@ -44,7 +44,13 @@ type Feedback struct {
 // Record stores feedback, which may come several times and in any order: a failed
 // notice stays failed. The address is suppressed even if the notice is no longer
 // known. also adds operations for a notice that fails.
-func Record(ctx context.Context, t table.Table, now time.Time, f Feedback, also ...OnEnd) error {
+func Record(
+	ctx context.Context,
+	t table.Table,
+	now time.Time,
+	f Feedback,
+	also ...OnEnd,
+) error {
 	items, err := lookUp(ctx, t, f.ID)
 	if err != nil {
 		return err
@@ -75,7 +81,9 @@ func (f Feedback) apply(n Notice, now time.Time, also []OnEnd) []table.Op {
 		what = "not delivered"
 	}
 	n = n.failed(now, strings.TrimSuffix(what+": "+f.detail(), ": "))
-	ops := []table.Op{op.Set("state", string(Failed)).Set("failedAt", n.FailedAt).Set("lastError", n.LastError)}
+	ops := []table.Op{op.Set("state", string(Failed)).
+		Set("failedAt", n.FailedAt).
+		Set("lastError", n.LastError)}
 	return append(ops, n.onEnd(also)...)
 }
 
@@ -169,14 +177,22 @@ type textStatus struct {
 // SMSFeedback reads a line of the delivery status log of text messages, and finds
 // its notice. ok is false if there is none: the log contains all messages of the
 // account.
-func SMSFeedback(ctx context.Context, t table.Table, line []byte) (f Feedback, ok bool, err error) {
+func SMSFeedback(
+	ctx context.Context,
+	t table.Table,
+	line []byte,
+) (f Feedback, ok bool, err error) {
 	var s textStatus
 	if json.Unmarshal(line, &s) != nil || s.Notification.MessageID == "" {
 		return f, false, nil
 	}
 	var of textOwner
 	if err := t.Get(ctx, providerKey(s.Notification.MessageID), &of); err != nil {
-		return f, false, fault.Wrap(err, "looking for the notice of a text message", table.ErrNotFound)
+		return f, false, fault.Wrap(
+			err,
+			"looking for the notice of a text message",
+			table.ErrNotFound,
+		)
 	}
 	f = Feedback{ID: of.Notice, Kind: Delivered}
 	if s.Status != "SUCCESS" {
@@ -196,7 +212,10 @@ type textOwner struct {
 }
 
 func providerKey(id string) table.Key {
-	return table.Key{PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""), SK: "provider"}
+	return table.Key{
+		PK: "provider#" + strings.ToValidUTF8(id[:min(len(id), 200)], ""),
+		SK: "provider",
+	}
 }
 
 // Remember returns an OnEnd that stores the provider's ID of each sent text message, so that
@@ -206,6 +225,7 @@ func Remember(now func() time.Time) OnEnd {
 		if s != Sent || n.Channel != files.SMS || n.Provider == "" {
 			return nil
 		}
-		return []table.Op{table.Put(providerKey(n.Provider), textOwner{1, n.ID}).Expire(now().Add(statusWait))}
+		return []table.Op{table.Put(providerKey(n.Provider), textOwner{1, n.ID}).
+			Expire(now().Add(statusWait))}
 	}
 }

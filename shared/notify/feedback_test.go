@@ -56,7 +56,10 @@ func TestStatusOfATextMessageFindsItsNotice(t *testing.T) {
 	n := notify.Notice{ID: "1-a", Channel: files.SMS, Provider: "sns-1"}
 	must(t, db.Write(t.Context(), notify.Remember(start)(n, notify.Sent)...))
 	line := func(id, status string) string {
-		return `{"notification":{"messageId":"` + id + `","timestamp":"2025-10-03 03:00:00.000"},"delivery":{"destination":"+39333XXXX567","providerResponse":"Unreachable"},"status":"` + status + `"}`
+		return `{"notification":{"messageId":"` +
+			id +
+			`","timestamp":"2025-10-03 03:00:00.000"},"delivery":{"destination":"+39333XXXX567","providerResponse":"Unreachable"},"status":"` +
+			status + `"}`
 	}
 	for text, want := range map[string]notify.Feedback{ // none if it says nothing about a notice
 		line("sns-1", "SUCCESS"): {ID: "1-a", Kind: notify.Delivered},                          // one that arrived

@@ -36,12 +36,20 @@ func (o Outbox) Reserve(
 	for _, mark := range marks {
 		ops = append(ops, mark(now))
 	}
-	return now, fault.Wrap(limit.Reserve(ctx, o.Table, before, now, o.windows(by.User, to), ops...), "counting notices")
+	return now, fault.Wrap(
+		limit.Reserve(ctx, o.Table, before, now, o.windows(by.User, to), ops...),
+		"counting notices",
+	)
 }
 
 // Release implements files.Outbox. It makes one call to the table, or none if nothing is
 // limited. Windows that have ended no longer matter.
-func (o Outbox) Release(ctx context.Context, reserved []time.Time, by files.By, to []string) error {
+func (o Outbox) Release(
+	ctx context.Context,
+	reserved []time.Time,
+	by files.By,
+	to []string,
+) error {
 	err := limit.Release(ctx, o.Table, o.Now(), o.windows(by.User, to), reserved...)
 	return fault.Wrap(err, "giving back the count of notices")
 }
@@ -51,12 +59,17 @@ func (o Outbox) Release(ctx context.Context, reserved []time.Time, by files.By, 
 func (o Outbox) windows(user string, to []string) (all []limit.Window) {
 	for _, address := range to {
 		all = append(all, limit.Window{
-			PK: "limit#to#" + hashRecipient(address), Length: day, Add: 1, Most: o.Limits.PerRecipient,
-			What: "notices per recipient and day",
+			PK:     "limit#to#" + hashRecipient(address),
+			Length: day,
+			Add:    1,
+			Most:   o.Limits.PerRecipient,
+			What:   "notices per recipient and day",
 		})
 	}
 	all = append(all, o.userWindows(user, int64(len(to)))...)
-	return slices.DeleteFunc(all, func(w limit.Window) bool { return w.Most == 0 || w.Add == 0 })
+	return slices.DeleteFunc(all, func(w limit.Window) bool {
+		return w.Most == 0 || w.Add == 0
+	})
 }
 
 // userWindows returns the windows in which n messages of a user count, limited or not.
@@ -64,7 +77,13 @@ func (o Outbox) userWindows(user string, n int64) []limit.Window {
 	pk := "limit#user#" + user
 	return []limit.Window{
 		{PK: pk, Length: day, Add: n, Most: o.Limits.PerDay, What: "notices per user and day"},
-		{PK: pk, Length: time.Hour, Add: n, Most: o.Limits.PerHour, What: "notices per user and hour"},
+		{
+			PK:     pk,
+			Length: time.Hour,
+			Add:    n,
+			Most:   o.Limits.PerHour,
+			What:   "notices per user and hour",
+		},
 	}
 }
 

@@ -33,7 +33,9 @@ func reserve(user string, to ...string) func(*testing.T, notify.Outbox) error {
 // reserveSince reserves again for alice what was reserved earlier, with a mark.
 func reserveSince(since string, mark table.Op, to ...string) func(*testing.T, notify.Outbox) error {
 	return func(t *testing.T, o notify.Outbox) error {
-		_, err := o.Reserve(t.Context(), files.By{User: "alice"}, to, clockAt(since), func(time.Time) table.Op { return mark })
+		_, err := o.Reserve(t.Context(), files.By{User: "alice"}, to, clockAt(since), func(time.Time) table.Op {
+			return mark
+		})
 		return err
 	}
 }
@@ -63,28 +65,66 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 			{at: "0 10:00", do: toAnn}, {at: "0 10:00", do: toAnn}, {at: "0 10:00", do: release(ann, "0 10:00")},
 		}},
 		"an hour has a limit, and the next starts again": {notify.Limits{PerHour: 2}, []limitStep{
-			{at: "0 10:10", do: toAnn}, {at: "0 10:20", do: toBob}, {at: "0 10:45", do: toAnn, wait: 15 * time.Minute}, {at: "0 11:00", do: toAnn},
+			{
+				at: "0 10:10",
+				do: toAnn,
+			}, {
+				at: "0 10:20",
+				do: toBob,
+			}, {at: "0 10:45", do: toAnn, wait: 15 * time.Minute}, {at: "0 11:00", do: toAnn},
 		}},
-		"each user has separate windows, of which the longest counts": {notify.Limits{PerHour: 1, PerDay: 1}, []limitStep{
-			{at: "0 10:00", do: toAnn}, {at: "0 10:00", do: reserve("bob", ann)}, {at: "0 10:00", do: reserve("bob", ann), wait: 14 * time.Hour},
+		"each user has separate windows, of which the longest counts": {notify.Limits{
+			PerHour: 1,
+			PerDay:  1,
+		}, []limitStep{
+			{
+				at: "0 10:00",
+				do: toAnn,
+			}, {at: "0 10:00", do: reserve("bob", ann)}, {at: "0 10:00", do: reserve("bob", ann), wait: 14 * time.Hour},
 		}},
 		"a recipient has one limit a day for all senders": {notify.Limits{PerRecipient: 1}, []limitStep{
-			{at: "0 10:00", do: toAnn}, {at: "0 23:00", do: reserve("bob", ann), wait: time.Hour}, {at: "0 23:00", do: reserve("bob", bob)}, {at: "1 00:00", do: reserve("bob", ann)},
+			{
+				at: "0 10:00",
+				do: toAnn,
+			}, {
+				at:   "0 23:00",
+				do:   reserve("bob", ann),
+				wait: time.Hour,
+			}, {at: "0 23:00", do: reserve("bob", bob)}, {at: "1 00:00", do: reserve("bob", ann)},
 		}},
 		"case and the form of a domain do not matter": {notify.Limits{PerRecipient: 1}, []limitStep{
-			{at: "0 23:00", do: reserve("alice", "ann@xn--bcher-kva.example")}, {at: "0 23:00", do: reserve("bob", "Ann@Bücher.example"), wait: time.Hour},
+			{
+				at: "0 23:00",
+				do: reserve("alice", "ann@xn--bcher-kva.example"),
+			}, {at: "0 23:00", do: reserve("bob", "Ann@Bücher.example"), wait: time.Hour},
 		}},
 		"each recipient counts for the user": {notify.Limits{PerHour: 3}, []limitStep{
-			{at: "0 10:30", do: toBoth}, {at: "0 10:30", do: toBoth, wait: 30 * time.Minute}, {at: "0 10:30", do: toAnn},
+			{
+				at: "0 10:30",
+				do: toBoth,
+			}, {at: "0 10:30", do: toBoth, wait: 30 * time.Minute}, {at: "0 10:30", do: toAnn},
 		}},
 		"a refused request counts nowhere": {notify.Limits{PerHour: 2, PerRecipient: 1}, []limitStep{
-			{at: "0 10:30", do: toAnn}, {at: "0 10:30", do: reserve("alice", bob, ann), wait: 13*time.Hour + 30*time.Minute}, {at: "0 10:30", do: toBob},
+			{
+				at: "0 10:30",
+				do: toAnn,
+			}, {
+				at:   "0 10:30",
+				do:   reserve("alice", bob, ann),
+				wait: 13*time.Hour + 30*time.Minute,
+			}, {at: "0 10:30", do: toBob},
 		}},
 		"without a recipient nothing is counted": {notify.Limits{PerHour: 1}, []limitStep{
 			{at: "0 10:30", do: reserve("alice")}, {at: "0 10:30", do: reserve("alice")}, {at: "0 10:30", do: toAnn},
 		}},
-		"what is reserved again counts in another hour, and not again in the day": {notify.Limits{PerHour: 2, PerDay: 2}, []limitStep{
-			{at: "0 11:00", do: reserveSince("0 10:50", mark(), ann)}, {at: "0 11:00", do: reserveSince("0 10:50", mark(), ann)},
+		"what is reserved again counts in another hour, and not again in the day": {notify.Limits{
+			PerHour: 2,
+			PerDay:  2,
+		}, []limitStep{
+			{
+				at: "0 11:00",
+				do: reserveSince("0 10:50", mark(), ann),
+			}, {at: "0 11:00", do: reserveSince("0 10:50", mark(), ann)},
 			{at: "0 11:00", do: reserveSince("0 10:50", mark(), ann), wait: time.Hour}, {at: "0 12:00", do: toBoth},
 		}},
 		"what is released does not count": {notify.Limits{PerHour: 2, PerDay: 3, PerRecipient: 2}, []limitStep{
@@ -92,7 +132,10 @@ func TestNoticesAreBoundedInEachWindow(t *testing.T) {
 			{at: "0 10:50", do: release(ann, "0 10:50", "0 10:50")},
 			{at: "0 10:50", do: toAnn}, {at: "0 10:50", do: toBob}, {at: "0 10:50", do: toBob, wait: 10 * time.Minute},
 			{at: "0 11:10", do: release(bob, "0 10:50")}, // the hour is over, and the day is not
-			{at: "0 11:10", do: toBob}, {at: "0 11:10", do: toBob}, {at: "0 11:10", do: toAnn, wait: 12*time.Hour + 50*time.Minute},
+			{
+				at: "0 11:10",
+				do: toBob,
+			}, {at: "0 11:10", do: toBob}, {at: "0 11:10", do: toAnn, wait: 12*time.Hour + 50*time.Minute},
 			{at: "2 00:00", do: release(bob, "0 10:50")}, // the day is over
 		}},
 	} {
@@ -115,7 +158,11 @@ func TestReservingAgainIsMarkedOnceAWindowHasBegunSince(t *testing.T) {
 	t.Parallel()
 	var now time.Time
 	tab := open(t)
-	counter := notify.Outbox{Table: tab, Now: func() time.Time { return now }, Limits: notify.Limits{PerHour: 1, PerDay: 1}}
+	counter := notify.Outbox{
+		Table:  tab,
+		Now:    func() time.Time { return now },
+		Limits: notify.Limits{PerHour: 1, PerDay: 1},
+	}
 	for _, c := range []struct {
 		at    string
 		marks int64 // after that
@@ -129,7 +176,10 @@ func TestReservingAgainIsMarkedOnceAWindowHasBegunSince(t *testing.T) {
 		}
 	}
 	now = clockAt("1 12:00")
-	if err := reserveSince("0 10:50", mark().If(table.AtMost("n", 1)), ann)(t, counter); !errors.Is(err, table.ErrCondition) {
+	if err := reserveSince("0 10:50", mark().If(table.AtMost("n", 1)), ann)(
+		t,
+		counter,
+	); !errors.Is(err, table.ErrCondition) {
 		t.Errorf("with a mark that is refused: %v", err)
 	}
 	must(t, reserve("alice", ann)(t, counter)) // what was refused has not counted
@@ -165,7 +215,11 @@ func TestConcurrentReservationsStayWithinTheLimit(t *testing.T) {
 func TestCountsHoldNoAddressAndExpireWithTheirWindow(t *testing.T) {
 	t.Parallel()
 	db, now := open(t), clockAt("0 10:00")
-	counter := notify.Outbox{Table: db, Now: func() time.Time { return now }, Limits: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5}}
+	counter := notify.Outbox{
+		Table:  db,
+		Now:    func() time.Time { return now },
+		Limits: notify.Limits{PerHour: 5, PerDay: 5, PerRecipient: 5},
+	}
 	must(t, reserve("alice", ann)(t, counter))
 	for _, c := range []struct {
 		when string

@@ -37,18 +37,35 @@ func missedOf(mail string) string { return "missing#" + mail }
 func TellMissing(now func() time.Time) OnEnd {
 	return func(n Notice, s State) []table.Op {
 		why := reason(n.LastError)
-		if s != Failed || n.ReplyTo == "" || contact.Canonical(n.To) == contact.Canonical(n.ReplyTo) || why == "ended" || why == "cancelled" {
+		if s != Failed ||
+			n.ReplyTo == "" ||
+			contact.Canonical(n.To) == contact.Canonical(n.ReplyTo) ||
+			why == "ended" ||
+			why == "cancelled" {
 			return nil
 		}
 		at := now()
 		upload := cmp.Or(n.LogID, fmt.Sprint(n.File))
-		mail := Notice{ID: "m-" + keys.HashToken(n.Sender + " " + n.ReplyTo + " " + upload)[:22]}
+		mail := Notice{ID: "m-" +
+			keys.HashToken(n.Sender + " " + n.ReplyTo + " " + upload)[:22]}
 		op := table.Update(mail.Key()).Add("tries", 1).Add("waits", 1).
-			Set("v", int64(table.Format)).Set("id", mail.ID).Set("kind", string(Missing)).Set("channel", string(files.Mail)).
-			Set("to", n.ReplyTo).Set("lang", n.Lang).Set("base", n.Base).Set("request", n.LogID).Set("sender", n.Sender).
-			Set("owner", n.Owner).Set("created", at.Unix()).Set("notBefore", at.Add(missingWait).UnixMilli())
+			Set("v", int64(table.Format)).
+			Set("id", mail.ID).
+			Set("kind", string(Missing)).
+			Set("channel", string(files.Mail)).
+			Set("to", n.ReplyTo).
+			Set("lang", n.Lang).
+			Set("base", n.Base).
+			Set("request", n.LogID).
+			Set("sender", n.Sender).
+			Set("owner", n.Owner).
+			Set("created", at.Unix()).
+			Set("notBefore", at.Add(missingWait).UnixMilli())
 		about := missed{V: table.Format, To: n.To, File: n.File, Name: n.Name, Why: n.LastError}
-		return []table.Op{op, table.Put(table.Key{PK: missedOf(mail.ID), SK: n.ID}, about).Expire(at.Add(keepFailed))}
+		return []table.Op{op, table.Put(table.Key{
+			PK: missedOf(mail.ID),
+			SK: n.ID,
+		}, about).Expire(at.Add(keepFailed))}
 	}
 }
 
@@ -80,8 +97,12 @@ func (e *noticeEntry) prepareMissing(ctx context.Context, n *Notice) error {
 // missingLetter tells the uploader what did not arrive.
 func missingLetter(t Texts, n Notice) letter {
 	l := letter{
-		Texts: t, Intro: t.MissingIntro, Footer: t.MissingFooter,
-		Link: n.page("files"), Here: t.MissingHere, Button: t.MissingShow,
+		Texts:  t,
+		Intro:  t.MissingIntro,
+		Footer: t.MissingFooter,
+		Link:   n.page("files"),
+		Here:   t.MissingHere,
+		Button: t.MissingShow,
 	}
 	var names []string
 	for _, m := range n.missing {

@@ -61,7 +61,10 @@ func (p *machine) mails() (all []string) {
 func TestTheUploaderGetsOneMailForAllThatDidNotArrive(t *testing.T) {
 	t.Parallel()
 	p := newMachine(t)
-	s := p.teller(p.table, map[string]string{"a@x.example": "550 5.1.1 unknown user", "b@x.example": "552 5.2.2 mailbox full"})
+	s := p.teller(p.table, map[string]string{
+		"a@x.example": "550 5.1.1 unknown user",
+		"b@x.example": "552 5.2.2 mailbox full",
+	})
 	p.uploaded("one", "a@x.example", "b@x.example", "c@x.example")
 	p.uploaded("two", "a@x.example")
 	p.pass(s)
@@ -155,7 +158,9 @@ func TestABounceIsToldAndNoCrashOrRepeatDoublesOrLosesIt(t *testing.T) {
 	p.clock.advance(10 * time.Minute)
 	p.pass(s)
 	got := p.mails()
-	if len(got) != 1 || !strings.Contains(got[0], "a@x.example: There is") || !strings.Contains(got[0], "b@x.example: There is") {
+	if len(got) != 1 ||
+		!strings.Contains(got[0], "a@x.example: There is") ||
+		!strings.Contains(got[0], "b@x.example: There is") {
 		t.Errorf("the uploader got %q", got)
 	}
 }
@@ -171,7 +176,10 @@ func TestWhatFailsWhileTheMailIsSentIsToldToo(t *testing.T) {
 	beside.write = func(ops []table.Op) error {
 		if ops[0].Kind == table.KindDelete { // the mail was sent, and this is about to be stored
 			beside.write = nil
-			return notify.Record(t.Context(), p.table, p.clock.now(), notify.Feedback{ID: all[1].ID, Kind: notify.Bounced}, notify.TellMissing(p.clock.now))
+			return notify.Record(t.Context(), p.table, p.clock.now(), notify.Feedback{
+				ID:   all[1].ID,
+				Kind: notify.Bounced,
+			}, notify.TellMissing(p.clock.now))
 		}
 		return nil
 	}

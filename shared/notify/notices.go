@@ -119,7 +119,9 @@ const (
 
 // ID returns the ID of a notice made at a time; unique distinguishes it from
 // others of the same millisecond.
-func ID(now time.Time, unique string) string { return fmt.Sprintf("%013d-%s", now.UnixMilli(), unique) }
+func ID(now time.Time, unique string) string {
+	return fmt.Sprintf("%013d-%s", now.UnixMilli(), unique)
+}
 
 // Op returns the operation that puts the notice in the outbox. It belongs in the transaction of
 // the change that the notice reports. now and unique make its ID.
@@ -260,12 +262,15 @@ func (e *noticeEntry) hold(now time.Time) (until time.Time, ops []table.Op) {
 	if !now.Before(until) || e.n.Channel != files.Mail || e.n.Kind == PIN || e.heldEnough(now) {
 		return until, nil
 	}
-	return until, []table.Op{e.wait(table.Update(e.n.Key()).If(e.n.untouched()...), until, mail.ErrQuota)}
+	return until, []table.Op{e.wait(table.Update(e.n.Key()).
+		If(e.n.untouched()...), until, mail.ErrQuota)}
 }
 
 // wait makes the notice wait for a limit of the provider, and shows its uploader why.
 func (e *noticeEntry) wait(op table.Op, until time.Time, limit error) table.Op {
-	return op.Set("notBefore", until.UnixMilli()).Set("lastError", limit.Error()).Set("sending", false).
+	return op.Set("notBefore", until.UnixMilli()).
+		Set("lastError", limit.Error()).
+		Set("sending", false).
 		Set("held", cmp.Or(e.n.Held, e.Now().Unix()))
 }
 
@@ -289,10 +294,14 @@ func (e *noticeEntry) lease(until time.Time) []table.Op {
 
 func (e *noticeEntry) postpone(until time.Time, outcome error) []table.Op {
 	if e.limit != nil {
-		return []table.Op{e.wait(table.Update(e.n.Key()).If(e.n.sameLease()).Add("waits", 1), until, e.limit)}
+		return []table.Op{e.wait(table.Update(e.n.Key()).
+			If(e.n.sameLease()).
+			Add("waits", 1), until, e.limit)}
 	}
 	return []table.Op{table.Update(e.n.Key()).If(e.n.sameLease()).
-		Set("notBefore", until.UnixMilli()).Set("lastError", brief(outcome)).Set("sending", false)}
+		Set("notBefore", until.UnixMilli()).
+		Set("lastError", brief(outcome)).
+		Set("sending", false)}
 }
 
 // end keeps the notice for the uploader to see, and a failed one for an operator too, unless it

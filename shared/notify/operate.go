@@ -49,7 +49,11 @@ func Find(ctx context.Context, t table.Table, id string) (Notice, error) {
 }
 
 // findItems returns a notice and the three items that may hold it.
-func findItems(ctx context.Context, t table.Table, id string) (n Notice, items []table.Item, err error) {
+func findItems(
+	ctx context.Context,
+	t table.Table,
+	id string,
+) (n Notice, items []table.Item, err error) {
 	if items, err = lookUp(ctx, t, id); err == nil {
 		n, err = latest(items)
 	}
@@ -76,7 +80,11 @@ func Retry(ctx context.Context, t table.Table, now time.Time, id string) error {
 	case n.leased(now):
 		return ErrLeased
 	default:
-		ops = []table.Op{table.Update(n.Key()).If(n.untouched()...).Set("notBefore", now.UnixMilli()).Set("retried", now.Unix()).Set("sending", false)}
+		ops = []table.Op{table.Update(n.Key()).
+			If(n.untouched()...).
+			Set("notBefore", now.UnixMilli()).
+			Set("retried", now.Unix()).
+			Set("sending", false)}
 	}
 	return operated("retrying", t.Write(ctx, ops...))
 }
@@ -111,7 +119,8 @@ func Cancel(ctx context.Context, t table.Table, now time.Time, id string, also .
 	case n.leased(now):
 		return ErrLeased
 	}
-	return operated("cancelling", t.Write(ctx, n.failed(now, Cancelled).end(now, also, n.untouched()...)...))
+	return operated("cancelling", t.Write(ctx, n.failed(now, Cancelled).
+		end(now, also, n.untouched()...)...))
 }
 
 // leased reports whether a sender has the notice now.

@@ -31,7 +31,13 @@ func waysTo() map[string]steps {
 
 // operated tells what an operator does with a notice in each state. Where a state has an error, the notice stays as it
 // was; elsewhere another step follows, and then the notice stands as wanted.
-func operated(t *testing.T, do func(error) func(*run), refused map[string]error, then func(*run), wants map[string]want) {
+func operated(
+	t *testing.T,
+	do func(error) func(*run),
+	refused map[string]error,
+	then func(*run),
+	wants map[string]want,
+) {
 	t.Parallel()
 	for where, way := range waysTo() {
 		t.Run(where, func(t *testing.T) {
@@ -54,7 +60,11 @@ func operated(t *testing.T, do func(error) func(*run), refused map[string]error,
 
 func TestOperatorRetriesANoticeThatDidNotArrive(t *testing.T) {
 	operated(t, retried, map[string]error{"claimed": notify.ErrLeased, "sent": notify.ErrSent}, sent, map[string]want{
-		"new": isSent("", 1, 1), "postponed": isSent("down", 2, 1), "dead": isSent("", 2, 1), "given up": isSent("", 2, 1),
+		"new": isSent(
+			"",
+			1,
+			1,
+		), "postponed": isSent("down", 2, 1), "dead": isSent("", 2, 1), "given up": isSent("", 2, 1),
 		"bounced": isSent("", 2, 2), "cancelled": isSent("", 1, 1), "obsolete": isFailed(gone, 2),
 	})
 }
@@ -73,10 +83,30 @@ func TestOperatorNeverOvertakesASender(t *testing.T) {
 	claim, retry := died(errDown), func(r *run) { retried(nil)(r); sentByAnother(r) }
 	retriedLate, cancelledLate := retried(notify.ErrLeased), cancelled(notify.ErrLeased)
 	tell(t, []story{
-		{name: "a retry beside a claim", notice: link, steps: steps{beside(1, claim, retriedLate)}, want: isSending(1, 0)},
-		{name: "a cancel beside a claim", notice: link, steps: steps{beside(1, claim, cancelledLate)}, want: isSending(1, 0)},
-		{name: "a retry of what was given up beside another", notice: link, steps: steps{refused, beside(1, retry, retriedLate)}, want: isSent("", 2, 1)},
-		{name: "a retry of what was cancelled beside another", notice: link, steps: steps{cancelled(nil), beside(1, retry, retriedLate)}, want: isSent("", 1, 1)},
+		{
+			name:   "a retry beside a claim",
+			notice: link,
+			steps:  steps{beside(1, claim, retriedLate)},
+			want:   isSending(1, 0),
+		},
+		{
+			name:   "a cancel beside a claim",
+			notice: link,
+			steps:  steps{beside(1, claim, cancelledLate)},
+			want:   isSending(1, 0),
+		},
+		{
+			name:   "a retry of what was given up beside another",
+			notice: link,
+			steps:  steps{refused, beside(1, retry, retriedLate)},
+			want:   isSent("", 2, 1),
+		},
+		{
+			name:   "a retry of what was cancelled beside another",
+			notice: link,
+			steps:  steps{cancelled(nil), beside(1, retry, retriedLate)},
+			want:   isSent("", 1, 1),
+		},
 		{name: "a PIN that is cancelled leaves nothing", notice: pin, steps: steps{cancelled(nil)}, want: want{}},
 	})
 }
@@ -120,12 +150,37 @@ func TestNoticeThatIsTooLateIsEnded(t *testing.T) {
 	ended, waits := reminded(0, 1), reminded(1, 0)
 	retry := func(r *run) { retried(nil)(r); r.clock.advance(time.Hour) }
 	tell(t, []story{
-		{name: "a link that has just expired", notice: lasting(day), steps: steps{after(day), ended, reminded(0, 0)}, want: isFailed(over, 0)},
+		{
+			name:   "a link that has just expired",
+			notice: lasting(day),
+			steps:  steps{after(day), ended, reminded(0, 0)},
+			want:   isFailed(over, 0),
+		},
 		{name: "a PIN that has expired", notice: pin, steps: steps{after(2 * time.Hour), ended}, want: want{}},
-		{name: "a link that never expires, after weeks", notice: lasting(0), steps: steps{after(89 * day), waits}, want: isQueued("", 0, 0)},
-		{name: "a link that never expires, after months", notice: lasting(0), steps: steps{after(90 * day), ended}, want: isFailed(tooLate, 0)},
-		{name: "one that an operator has retried", notice: lasting(0), steps: steps{after(91 * day), retry, waits}, want: isQueued("", 0, 0)},
-		{name: "one that a sender claims meanwhile", notice: lasting(day), steps: steps{after(2 * day), beside(1, claimedBeside, ended)}, want: isSending(1, 0)},
+		{
+			name:   "a link that never expires, after weeks",
+			notice: lasting(0),
+			steps:  steps{after(89 * day), waits},
+			want:   isQueued("", 0, 0),
+		},
+		{
+			name:   "a link that never expires, after months",
+			notice: lasting(0),
+			steps:  steps{after(90 * day), ended},
+			want:   isFailed(tooLate, 0),
+		},
+		{
+			name:   "one that an operator has retried",
+			notice: lasting(0),
+			steps:  steps{after(91 * day), retry, waits},
+			want:   isQueued("", 0, 0),
+		},
+		{
+			name:   "one that a sender claims meanwhile",
+			notice: lasting(day),
+			steps:  steps{after(2 * day), beside(1, claimedBeside, ended)},
+			want:   isSending(1, 0),
+		},
 	})
 }
 
@@ -133,7 +188,10 @@ const tooLate = "the notice is obsolete: it has waited too long"
 
 // claimedBeside is a claim of a sender that still thinks that the notice is good.
 func claimedBeside(r *run) {
-	op := table.Update(r.notice.Key()).Add("tries", 1).Set("sending", true).Set("notBefore", r.clock.now().Add(notify.Lease).UnixMilli())
+	op := table.Update(r.notice.Key()).
+		Add("tries", 1).
+		Set("sending", true).
+		Set("notBefore", r.clock.now().Add(notify.Lease).UnixMilli())
 	must(r.T, r.table.Write(r.Context(), op))
 }
 
@@ -175,7 +233,9 @@ func TestOneRunEndsABoundedNumberOfNotices(t *testing.T) {
 		must(t, p.table.Write(t.Context(), some...))
 	}
 	for _, want := range []int{notify.MaxEnded, 7, 0} {
-		if r, err := notify.Remind(t.Context(), p.table, &relayed{}, start().Add(2*time.Hour)); err != nil || r.Ended != want || r.Pointed != 0 {
+		if r, err := notify.Remind(t.Context(), p.table, &relayed{}, start().Add(2*time.Hour)); err != nil ||
+			r.Ended != want ||
+			r.Pointed != 0 {
 			t.Errorf("%+v, want %d, %v", r, want, err)
 		}
 	}

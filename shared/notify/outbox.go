@@ -24,17 +24,40 @@ type Outbox struct {
 }
 
 // Message implements files.Outbox.
-func (o Outbox) Message(ctx context.Context, m files.Message, f files.File, link files.Options) (table.Op, error) {
+func (o Outbox) Message(
+	ctx context.Context,
+	m files.Message,
+	f files.File,
+	link files.Options,
+) (table.Op, error) {
 	return o.about(ctx, f, Notice{
-		Kind: Link, Channel: m.Channel, To: m.To, Lang: m.Lang, Base: m.Base, Expires: f.Expires,
-		Sender: m.Sender, ReplyTo: m.ReplyTo, Message: m.Text, Terms: termsOf(link),
+		Kind:    Link,
+		Channel: m.Channel,
+		To:      m.To,
+		Lang:    m.Lang,
+		Base:    m.Base,
+		Expires: f.Expires,
+		Sender:  m.Sender,
+		ReplyTo: m.ReplyTo,
+		Message: m.Text,
+		Terms:   termsOf(link),
 	})
 }
 
 // Receipt implements links.Outbox. A receipt is about the past, so it does not expire.
-func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, link string) (table.Op, error) {
+func (o Outbox) Receipt(
+	ctx context.Context,
+	to files.Contact,
+	f files.File,
+	link string,
+) (table.Op, error) {
 	return o.about(ctx, f, Notice{
-		Kind: Receipt, Channel: files.Mail, To: to.To, Lang: to.Lang, Base: to.Base, Recipient: link,
+		Kind:      Receipt,
+		Channel:   files.Mail,
+		To:        to.To,
+		Lang:      to.Lang,
+		Base:      to.Base,
+		Recipient: link,
 	})
 }
 
@@ -42,8 +65,17 @@ func (o Outbox) Receipt(ctx context.Context, to files.Contact, f files.File, lin
 func (o Outbox) Arrived(to files.Contact, a files.Arrival, due time.Time) (table.Op, error) {
 	unique, err := keys.RandomID(o.Random, 8)
 	notice := Notice{
-		Kind: Arrived, Channel: files.Mail, To: to.To, Lang: to.Lang, Base: to.Base, NotBefore: due.UnixMilli(),
-		Name: a.Title, Files: a.Files, Length: a.Bytes, By: a.Request, From: a.From,
+		Kind:      Arrived,
+		Channel:   files.Mail,
+		To:        to.To,
+		Lang:      to.Lang,
+		Base:      to.Base,
+		NotBefore: due.UnixMilli(),
+		Name:      a.Title,
+		Files:     a.Files,
+		Length:    a.Bytes,
+		By:        a.Request,
+		From:      a.From,
 	}
 	return notice.Op(o.Now(), unique), err
 }
@@ -51,7 +83,11 @@ func (o Outbox) Arrived(to files.Contact, a files.Arrival, due time.Time) (table
 // ArrivedToo implements links.Outbox.
 func (o Outbox) ArrivedToo(notice string, a files.Arrival) table.Op {
 	n := Notice{ID: notice}
-	return table.Update(n.Key()).Add("files", a.Files).Add("length", a.Bytes).Set("from", a.From).If(n.untouched()...)
+	return table.Update(n.Key()).
+		Add("files", a.Files).
+		Add("length", a.Bytes).
+		Set("from", a.From).
+		If(n.untouched()...)
 }
 
 // about queues a notice about a file.
@@ -70,13 +106,33 @@ func (o Outbox) about(ctx context.Context, f files.File, n Notice) (table.Op, er
 }
 
 // PIN implements users.Outbox.
-func (o Outbox) PIN(ctx context.Context, u users.User, nonce, base, lang string, expires time.Time) table.Op {
-	return o.toUser(ctx, u, nonce, Notice{Kind: PIN, Lang: lang, Base: base, Expires: expires.Unix()})
+func (o Outbox) PIN(
+	ctx context.Context,
+	u users.User,
+	nonce, base, lang string,
+	expires time.Time,
+) table.Op {
+	return o.toUser(ctx, u, nonce, Notice{
+		Kind:    PIN,
+		Lang:    lang,
+		Base:    base,
+		Expires: expires.Unix(),
+	})
 }
 
 // Invite implements users.Outbox.
-func (o Outbox) Invite(ctx context.Context, u users.User, nonce, base string, expires time.Time) table.Op {
-	return o.toUser(ctx, u, nonce, Notice{Kind: Invite, Lang: u.Lang, Base: base, Expires: expires.Unix()})
+func (o Outbox) Invite(
+	ctx context.Context,
+	u users.User,
+	nonce, base string,
+	expires time.Time,
+) table.Op {
+	return o.toUser(ctx, u, nonce, Notice{
+		Kind:    Invite,
+		Lang:    u.Lang,
+		Base:    base,
+		Expires: expires.Unix(),
+	})
 }
 
 // toUser queues a mail about a user's password.

@@ -34,7 +34,9 @@ type refusedError struct {
 	wait   time.Duration // how long the receiver asks to wait, or 0
 }
 
-func (e *refusedError) Error() string { return fmt.Sprintf("the receiver answers %d", e.status) }
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the receiver answers %d", e.status)
+}
 
 // Receiver is an address, set by an operator, to which signed events are posted as Standard
 // Webhooks specifies (https://www.standardwebhooks.com). The address may be in a private
@@ -52,7 +54,8 @@ type Receiver struct {
 // malformed. Events are signed with each of the secrets.
 func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 	if len(urls) > MaxWebhooks {
-		return nil, fmt.Errorf("%d webhooks, but at most %d are allowed", len(urls), MaxWebhooks)
+		return nil, fmt.Errorf("%d webhooks, but at most %d are allowed",
+			len(urls), MaxWebhooks)
 	}
 	if len(urls) > 0 && len(secrets) == 0 {
 		return nil, errors.New("there is no webhook secret")
@@ -69,7 +72,13 @@ func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 		}
 		sum := sha256.Sum256([]byte(text))
 		id := base64.RawURLEncoding.EncodeToString(sum[:16])
-		all = append(all, &Receiver{ID: id, Name: u.Scheme + "://" + u.Host, Client: client, url: text, secrets: secrets})
+		all = append(all, &Receiver{
+			ID:      id,
+			Name:    u.Scheme + "://" + u.Host,
+			Client:  client,
+			url:     text,
+			secrets: secrets,
+		})
 	}
 	return all, nil
 }
@@ -77,7 +86,10 @@ func NewReceivers(urls []string, secrets []WebhookSecret) ([]*Receiver, error) {
 // ParseAddress parses an operator's setting: the address of a program to post to with NewClient.
 func ParseAddress(text string) (u *url.URL, ok bool) {
 	u, err := url.Parse(text)
-	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Fragment == ""
+	return u, err == nil &&
+		(u.Scheme == "http" || u.Scheme == "https") &&
+		u.Hostname() != "" &&
+		u.Fragment == ""
 }
 
 // NewClient returns a client that posts to such addresses. It follows no redirect: another
@@ -86,8 +98,11 @@ func NewClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes = 64 << 10
 	return &http.Client{
-		Transport: transport, Timeout: postTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: transport,
+		Timeout:   postTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}
 }
 
@@ -159,7 +174,10 @@ func (s WebhookSecret) GoString() string { return s.String() }
 func NewWebhookSecret(random io.Reader) (string, error) {
 	key := make([]byte, minSecret)
 	_, err := io.ReadFull(random, key)
-	return secretPrefix + base64.StdEncoding.EncodeToString(key), fault.Wrap(err, "making a webhook secret")
+	return secretPrefix + base64.StdEncoding.EncodeToString(key), fault.Wrap(
+		err,
+		"making a webhook secret",
+	)
 }
 
 // ParseWebhookSecrets reads one secret or, while receivers change to a new one,
@@ -169,7 +187,8 @@ func ParseWebhookSecrets(text string) ([]WebhookSecret, error) {
 	for _, word := range strings.Fields(text) {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(word, secretPrefix))
 		if err != nil || len(key) < minSecret || len(key) > maxSecret { // the text stays out of the error
-			return nil, fmt.Errorf("a webhook secret is %s and then base64 of %d to %d bytes", secretPrefix, minSecret, maxSecret)
+			return nil, fmt.Errorf("a webhook secret is %s and then base64 of %d to %d bytes",
+				secretPrefix, minSecret, maxSecret)
 		}
 		all = append(all, WebhookSecret{key})
 	}

@@ -192,7 +192,13 @@ type RemindReport struct {
 // no sender was running. It ends notices that are too late to send: without a sender nothing
 // else does. It stops at the first partition with an error. also adds operations for a notice
 // that fails.
-func Remind(ctx context.Context, t table.Table, topics Topics, now time.Time, also ...OnEnd) (r RemindReport, err error) {
+func Remind(
+	ctx context.Context,
+	t table.Table,
+	topics Topics,
+	now time.Time,
+	also ...OnEnd,
+) (r RemindReport, err error) {
 	var waiting []TopicMessage
 	point := func() error {
 		r.Pointed += len(waiting)

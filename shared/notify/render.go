@@ -46,17 +46,20 @@ func linkLetter(t Texts, n Notice, service, link string) letter {
 		intro = fmt.Sprintf(t.BundleIntro, "%s", t.Count(n.Files, t.Files))
 	}
 	l := letter{
-		Texts:   t,
-		Subject: t.subject(fmt.Sprintf(strings.TrimSuffix(intro, "."), cut(sender, longestSender, 0)), fileName(n.Name)),
-		Intro:   fmt.Sprintf(intro, sender),
-		Facts:   n.facts(t),
-		Link:    link,
-		Here:    t.LinkHere,
-		Button:  t.Download,
-		Note:    t.NoLogin,
-		Writes:  fmt.Sprintf(t.SenderWrites, sender),
-		Quote:   quote(n.Message),
-		Footer:  fmt.Sprintf(t.LinkFooter, sender, service),
+		Texts: t,
+		Subject: t.subject(
+			fmt.Sprintf(strings.TrimSuffix(intro, "."), cut(sender, longestSender, 0)),
+			fileName(n.Name),
+		),
+		Intro:  fmt.Sprintf(intro, sender),
+		Facts:  n.facts(t),
+		Link:   link,
+		Here:   t.LinkHere,
+		Button: t.Download,
+		Note:   t.NoLogin,
+		Writes: fmt.Sprintf(t.SenderWrites, sender),
+		Quote:  quote(n.Message),
+		Footer: fmt.Sprintf(t.LinkFooter, sender, service),
 	}
 	if isAddress(n.ReplyTo) && n.ReplyTo != sender {
 		l.Facts = append([]fact{{t.From, n.ReplyTo}}, l.Facts...)
@@ -79,7 +82,9 @@ type Terms struct {
 	Protected bool  `json:"protected,omitempty"` // the link needs a password
 }
 
-func termsOf(o files.Options) Terms { return Terms{Limit: o.Limit, Protected: o.Password != ""} }
+func termsOf(o files.Options) Terms {
+	return Terms{Limit: o.Limit, Protected: o.Password != ""}
+}
 
 // receiptLetter tells the uploader about the first download. The notice was created at the time of that download.
 func receiptLetter(t Texts, n Notice) letter {
@@ -91,8 +96,12 @@ func receiptLetter(t Texts, n Notice) letter {
 		Texts:   t,
 		Subject: t.subject(t.ReceiptSubject, fileName(n.Name)),
 		Intro:   t.ReceiptIntro,
-		Facts:   append(n.facts(t), fact{t.When, t.WriteTime(n.Created, t.DateTime)}, fact{t.LinkWord, which}),
-		Footer:  t.ReceiptFooter,
+		Facts: append(
+			n.facts(t),
+			fact{t.When, t.WriteTime(n.Created, t.DateTime)},
+			fact{t.LinkWord, which},
+		),
+		Footer: t.ReceiptFooter,
 	}
 }
 
@@ -288,7 +297,8 @@ func linkTextOf(n Notice, t Texts, link string, longest int, spell func(string) 
 
 // link is the recipient's own download link of the file that the notice is about.
 func (n Notice) link(key keys.LinkKey) string {
-	return keys.DownloadLink(n.Base, n.Lang, n.Area) + key.Of(n.key).Recipient(n.Area, n.Owner, n.File, n.ID)
+	return keys.DownloadLink(n.Base, n.Lang, n.Area) + key.Of(n.key).
+		Recipient(n.Area, n.Owner, n.File, n.ID)
 }
 
 // changeLink is the link to choosing a password.

@@ -81,19 +81,29 @@ func TestAMailSaysWhatItsNoticeHolds(t *testing.T) {
 			change: func(n *notify.Notice) { n.Area, n.Lang = blob.Backup, "it" }, has: "\n" + backup + "\n",
 		},
 		"no date if it never expires": {change: func(n *notify.Notice) { n.Expires = 0 }, lacks: "Available until"},
-		"a limit of downloads":        {change: func(n *notify.Notice) { n.Limit = 3 }, has: "\nDownloads allowed: 3\n"},
+		"a limit of downloads": {
+			change: func(n *notify.Notice) { n.Limit = 3 },
+			has:    "\nDownloads allowed: 3\n",
+		},
 		"a password": {
-			change: func(n *notify.Notice) { n.Protected = true }, has: "a password that demo gives you", lacks: "no password",
+			change: func(n *notify.Notice) {
+				n.Protected = true
+			}, has: "a password that demo gives you", lacks: "no password",
 		},
 		"no name if there is none": {
-			change: func(n *notify.Notice) { n.Name = "\u200b\u202e" }, has: "demo sent you a file\ndemo sent you a file.\n", lacks: "File:",
+			change: func(n *notify.Notice) {
+				n.Name = "\u200b\u202e"
+			}, has: "demo sent you a file\ndemo sent you a file.\n", lacks: "File:",
 		},
 		"text from right to left by itself": {
 			change: func(n *notify.Notice) { n.Sender, n.Name = "דנה", "تقرير 2026.pdf" },
 			has:    "\u2068דנה\u2069 sent you a file.\n\nFrom: demo@example.net\nFile: \u2068تقرير 2026.pdf\u2069\n",
 		},
-		"the sender's address":   {change: func(*notify.Notice) {}, has: "\nFrom: demo@example.net\nFile"},
-		"it only once":           {change: func(n *notify.Notice) { n.Sender = n.ReplyTo }, has: "demo@example.net" + plain},
+		"the sender's address": {change: func(*notify.Notice) {}, has: "\nFrom: demo@example.net\nFile"},
+		"it only once": {
+			change: func(n *notify.Notice) { n.Sender = n.ReplyTo },
+			has:    "demo@example.net" + plain,
+		},
 		"none that is not known": {change: func(n *notify.Notice) { n.ReplyTo = "" }, has: "demo" + plain},
 		"none that could deceive": {
 			change: func(n *notify.Notice) { n.Sender, n.ReplyTo = "evil.com", `"https://evil.com"@example.net` },
@@ -120,7 +130,9 @@ func TestAMailShowsANameAsItIsAndNoProgramMakesALinkOfIt(t *testing.T) {
 		{name: "https://evil", subject: "https ://evil", text: "https ://evil", html: "https<span>:</span>//evil"},
 	} {
 		subject, text, page := sendOne(t, func(n *notify.Notice) { n.Name, n.Message = k.name, "see "+k.name })
-		if subject != "demo sent you a file: "+k.subject || !strings.Contains(text, "File: "+k.text+"\n") || !strings.Contains(text, "> see "+k.text+"\n") ||
+		if subject != "demo sent you a file: "+k.subject ||
+			!strings.Contains(text, "File: "+k.text+"\n") ||
+			!strings.Contains(text, "> see "+k.text+"\n") ||
 			strings.Count(page, k.html) < 2 || strings.Contains(subject+text+page, "\x00") {
 			t.Errorf("%s: %q\n%s\n%s", k.name, subject, text, page)
 		}
@@ -133,7 +145,11 @@ func TestAMailOfABundleSaysHowManyFilesItHasAndNamesTen(t *testing.T) {
 		files         int
 		subject, text string
 	}{
-		{files: 30, subject: "demo sent you 30\u00a0files: trip", text: "Contains: 0.jpg\n  1.jpg\n  2.jpg\n  3.jpg\n  4.jpg\n  5.jpg\n  6.jpg\n  7.jpg\n  8.jpg\n  9.jpg\n  and 20\u00a0files more\n"},
+		{
+			files:   30,
+			subject: "demo sent you 30\u00a0files: trip",
+			text:    "Contains: 0.jpg\n  1.jpg\n  2.jpg\n  3.jpg\n  4.jpg\n  5.jpg\n  6.jpg\n  7.jpg\n  8.jpg\n  9.jpg\n  and 20\u00a0files more\n",
+		},
 		{files: 2, subject: "demo sent you 2\u00a0files: trip", text: "Contains: 0.jpg\n  1.jpg\nAvailable"},
 	} {
 		var c files.Contents
@@ -141,7 +157,9 @@ func TestAMailOfABundleSaysHowManyFilesItHasAndNamesTen(t *testing.T) {
 			c.Add(fmt.Sprint(i, ".jpg"))
 		}
 		c.Add("empty/")
-		subject, text, _ := sendOne(t, func(n *notify.Notice) { n.Name, n.Files, n.First = "trip.zip", c.Files(), c.First })
+		subject, text, _ := sendOne(t, func(n *notify.Notice) {
+			n.Name, n.Files, n.First = "trip.zip", c.Files(), c.First
+		})
 		if subject != k.subject || !strings.Contains(text, k.text) {
 			t.Errorf("%q\n%s", subject, text)
 		}
@@ -171,7 +189,10 @@ func TestUserTextCannotLookLikeOurs(t *testing.T) {
 		}
 	}
 	expect.Equal(t, "lines that announce the link", own, 1)
-	if strings.Contains(page, "<script>") || strings.Contains(page, `href="https://evil`) || strings.Count(page, "</blockquote>") != 1 || strings.Contains(page+text, "evil.example.org") {
+	if strings.Contains(page, "<script>") ||
+		strings.Contains(page, `href="https://evil`) ||
+		strings.Count(page, "</blockquote>") != 1 ||
+		strings.Contains(page+text, "evil.example.org") {
 		t.Errorf("markup got through: %s", page)
 	}
 }
@@ -184,17 +205,79 @@ func TestTextMessageFitsOneSegmentIfItCan(t *testing.T) {
 		name, file, message, want string
 		segments                  int
 	}{
-		{name: "with a long name shortened", file: long, want: `demo sent you "quarterly-report-quarterly-...eport-.pdf": ` + link, segments: 1},
-		{name: "without a name that costs a segment", file: "报告 🚢.pdf", want: "demo sent you a file: " + link, segments: 1},
-		{name: "with a short message", file: "a.pdf", message: "hi", want: `demo sent you "a.pdf": ` + link + ` "hi"`, segments: 1},
-		{name: "with the whole message, even a long one", file: "a.pdf", message: strings.Repeat("word ", 100), want: `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`, segments: 5},
-		{name: "with a message that cannot end its quotation", file: "a\".pdf", message: "x\" https://evil/\ny", want: `demo sent you "a'.pdf": ` + link + ` "x' https ://evil/ y"`, segments: 1},
-		{name: "with a message that seems to end its quotation", file: "a”.pdf", message: "“x”", want: `demo sent you "a'.pdf": ` + link + ` "'x'"`, segments: 1},
-		{name: "with plain quotes and dashes where that saves a segment", file: "l’été – fin….pdf", want: `demo sent you "l'été - fin....pdf": ` + link, segments: 1},
-		{name: "without accents that cost a segment", file: "información.pdf", want: `demo sent you "informacion.pdf": ` + link, segments: 1},
-		{name: "with accents that cost no segment", file: "información.pdf", message: "🚢", want: `demo sent you "información.pdf": ` + link + ` "🚢"`, segments: 2},
-		{name: "with a name that is written from right to left", file: "תקציר.pdf", message: "🚢", want: "demo sent you \"\u2068תקציר.pdf\u2069\": " + link + ` "🚢"`, segments: 2},
-		{name: "without what would be a link", file: "evil.com", message: "see evil.co.uk", want: `demo sent you "evil .com": ` + link + ` "see evil .co .uk"`, segments: 1},
+		{
+			name:     "with a long name shortened",
+			file:     long,
+			want:     `demo sent you "quarterly-report-quarterly-...eport-.pdf": ` + link,
+			segments: 1,
+		},
+		{
+			name:     "without a name that costs a segment",
+			file:     "报告 🚢.pdf",
+			want:     "demo sent you a file: " + link,
+			segments: 1,
+		},
+		{
+			name:     "with a short message",
+			file:     "a.pdf",
+			message:  "hi",
+			want:     `demo sent you "a.pdf": ` + link + ` "hi"`,
+			segments: 1,
+		},
+		{
+			name:     "with the whole message, even a long one",
+			file:     "a.pdf",
+			message:  strings.Repeat("word ", 100),
+			want:     `demo sent you "a.pdf": ` + link + ` "` + strings.TrimSpace(strings.Repeat("word ", 100)) + `"`,
+			segments: 5,
+		},
+		{
+			name:     "with a message that cannot end its quotation",
+			file:     "a\".pdf",
+			message:  "x\" https://evil/\ny",
+			want:     `demo sent you "a'.pdf": ` + link + ` "x' https ://evil/ y"`,
+			segments: 1,
+		},
+		{
+			name:     "with a message that seems to end its quotation",
+			file:     "a”.pdf",
+			message:  "“x”",
+			want:     `demo sent you "a'.pdf": ` + link + ` "'x'"`,
+			segments: 1,
+		},
+		{
+			name:     "with plain quotes and dashes where that saves a segment",
+			file:     "l’été – fin….pdf",
+			want:     `demo sent you "l'été - fin....pdf": ` + link,
+			segments: 1,
+		},
+		{
+			name:     "without accents that cost a segment",
+			file:     "información.pdf",
+			want:     `demo sent you "informacion.pdf": ` + link,
+			segments: 1,
+		},
+		{
+			name:     "with accents that cost no segment",
+			file:     "información.pdf",
+			message:  "🚢",
+			want:     `demo sent you "información.pdf": ` + link + ` "🚢"`,
+			segments: 2,
+		},
+		{
+			name:     "with a name that is written from right to left",
+			file:     "תקציר.pdf",
+			message:  "🚢",
+			want:     "demo sent you \"\u2068תקציר.pdf\u2069\": " + link + ` "🚢"`,
+			segments: 2,
+		},
+		{
+			name:     "without what would be a link",
+			file:     "evil.com",
+			message:  "see evil.co.uk",
+			want:     `demo sent you "evil .com": ` + link + ` "see evil .co .uk"`,
+			segments: 1,
+		},
 		{name: "without a name if there is none", want: "demo sent you a file: " + link, segments: 1},
 	}
 	for _, tt := range tests {
@@ -202,7 +285,8 @@ func TestTextMessageFitsOneSegmentIfItCan(t *testing.T) {
 			n.Channel, n.To, n.Name, n.Message = files.SMS, "+393331234567", tt.file, tt.message
 		})
 		if text != tt.want || notify.Segments(text) != tt.segments {
-			t.Errorf("%s: got %q in %d segments\nwant %q in %d", tt.name, text, notify.Segments(text), tt.want, tt.segments)
+			t.Errorf("%s: got %q in %d segments\nwant %q in %d",
+				tt.name, text, notify.Segments(text), tt.want, tt.segments)
 		}
 	}
 }
@@ -227,7 +311,11 @@ func TestAProviderGetsTheAddressesOfAMail(t *testing.T) {
 		var got lastMail
 		n := p.put(k.notice)
 		p.pass(p.sender(p.table, notify.ByMail(&got)))
-		if got.Unsubscribe != k.unsubscribe || got.ReplyTo != k.replyTo || got.To != n.To || got.ID != n.ID || got.From != "Ferry <ferry@example.org>" {
+		if got.Unsubscribe != k.unsubscribe ||
+			got.ReplyTo != k.replyTo ||
+			got.To != n.To ||
+			got.ID != n.ID ||
+			got.From != "Ferry <ferry@example.org>" {
 			t.Errorf("%s: %+v", n.Kind, got)
 		}
 	}
@@ -247,7 +335,9 @@ func TestANameOrSentenceInASubjectThatIsTooLongEndsInAnEllipsis(t *testing.T) {
 		n.Sender, n.Name = "Association of the friends of long names and addresses", name
 	})
 	const want = "Association of the friends of long na... sent you a file: "
-	if !strings.HasPrefix(subject, want) || !strings.HasSuffix(subject, "min...s 2026.pdf") || !strings.Contains(text, "File: "+name+"\n") {
+	if !strings.HasPrefix(subject, want) ||
+		!strings.HasSuffix(subject, "min...s 2026.pdf") ||
+		!strings.Contains(text, "File: "+name+"\n") {
 		t.Errorf("got %q", subject)
 	}
 }

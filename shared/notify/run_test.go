@@ -72,7 +72,10 @@ func TestDeliveryThatHangsIsCutOffSoonAfterTheContextEnds(t *testing.T) {
 	}))
 	<-begun // a claim that is stored may still be under way, and be cut off
 	stop()
-	if n, there := p.stored(n); !there || n.LastError == "" || n.NotBefore >= start().Add(notify.Lease).UnixMilli() || strings.Contains(p.log.String(), tableFailed) {
+	if n, there := p.stored(n); !there ||
+		n.LastError == "" ||
+		n.NotBefore >= start().Add(notify.Lease).UnixMilli() ||
+		strings.Contains(p.log.String(), tableFailed) {
 		t.Errorf("the notice: %+v, %v; %s", n, there, p.log)
 	}
 }

@@ -96,8 +96,13 @@ type lane struct {
 func (s *Sender) newLane(query table.Query, read reader, partitions ...string) *lane {
 	query.Limit = 4 * batch
 	return &lane{
-		Sender: s, query: query, partitions: partitions, read: read,
-		wake: make(signal, 1), failed: make(signal, 1), slots: make(chan struct{}, parallel),
+		Sender:     s,
+		query:      query,
+		partitions: partitions,
+		read:       read,
+		wake:       make(signal, 1),
+		failed:     make(signal, 1),
+		slots:      make(chan struct{}, parallel),
 	}
 }
 
@@ -108,7 +113,10 @@ func (l *lane) run(ctx context.Context) {
 		// A receiver that has taken nothing for a whole batch gets a backoff, even if entries
 		// are due: 1 s, 2 s and so on, up to 1 min.
 		if missed := l.missed.Load() / batch; missed > 0 {
-			_ = retry.Sleep(ctx, retry.Backoff{First: firstRetry, Longest: longestRest}.Bound(int(missed)))
+			_ = retry.Sleep(ctx, retry.Backoff{
+				First:   firstRetry,
+				Longest: longestRest,
+			}.Bound(int(missed)))
 		}
 		if !more {
 			l.pause(ctx)
@@ -131,7 +139,10 @@ func (l *lane) look(ctx context.Context) (more bool) {
 // due returns entries that are due, the longest overdue first, and when the next one is due:
 // now if more are left. It makes one call to the table for each partition, and for each 256
 // items there that are not due.
-func (l *lane) due(ctx context.Context, now time.Time) (due []entry, next time.Time, err error) {
+func (l *lane) due(
+	ctx context.Context,
+	now time.Time,
+) (due []entry, next time.Time, err error) {
 	q := l.query
 	for _, q.PK = range l.partitions {
 		last := len(due) + batch
@@ -160,7 +171,9 @@ func (l *lane) due(ctx context.Context, now time.Time) (due []entry, next time.T
 			due = append(due, e)
 		}
 	}
-	slices.SortFunc(due, func(a, b entry) int { return cmp.Compare(a.due().UnixMilli(), b.due().UnixMilli()) })
+	slices.SortFunc(due, func(a, b entry) int {
+		return cmp.Compare(a.due().UnixMilli(), b.due().UnixMilli())
+	})
 	return due, next, nil
 }
 
@@ -182,7 +195,8 @@ func (l *lane) begin(ctx context.Context, due []entry) (all bool) {
 		}
 		l.underWay.Go(func() {
 			retry, outcome, err := l.try(ctx, e)
-			if errors.Is(outcome, context.DeadlineExceeded) || errors.Is(outcome, os.ErrDeadlineExceeded) {
+			if errors.Is(outcome, context.DeadlineExceeded) ||
+				errors.Is(outcome, os.ErrDeadlineExceeded) {
 				hangs.Store(true)
 			}
 			l.note(ctx, retry, err)

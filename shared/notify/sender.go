@@ -72,17 +72,25 @@ type Sender struct {
 // address.
 func NewSender(c Config) (*Sender, error) {
 	if c.Couriers[files.Mail] != nil && !mail.Valid(c.From) {
-		return nil, fmt.Errorf("%q is not an address to send mail from; it must look like Ferry <ferry@example.org>", c.From)
+		return nil, fmt.Errorf(
+			"%q is not an address to send mail from; it must look like Ferry <ferry@example.org>", c.From,
+		)
 	}
 	if c.Jitter == nil {
 		c.Jitter = rand.Float64
 	}
 	c.Service = cmp.Or(c.Service, "Ferry")
 	s := &Sender{Config: c, backlog: backlog}
-	codes, others := table.Query{After: afterCodes, Descending: true}, table.Query{After: afterCodes}
+	codes, others := table.Query{
+		After:      afterCodes,
+		Descending: true,
+	}, table.Query{After: afterCodes}
 	s.lanes = []*lane{s.newLane(codes, s.readNotice, partitions(OutboxPrefix)...)}
 	for _, channel := range files.Channels() {
-		s.lanes = append(s.lanes, s.newLane(others, s.noticeReader(channel), partitions(OutboxPrefix)...))
+		s.lanes = append(
+			s.lanes,
+			s.newLane(others, s.noticeReader(channel), partitions(OutboxPrefix)...),
+		)
 	}
 	for _, r := range c.Webhooks {
 		h := &hook{Sender: s, Receiver: r, queue: "webhook#" + r.ID}
@@ -107,7 +115,8 @@ func (e *noticeEntry) deliver(ctx context.Context) error {
 	}
 	send := e.Couriers[n.Channel]
 	if send == nil {
-		return fmt.Errorf("%w: no provider is configured for the channel %q", ErrPermanent, n.Channel)
+		return fmt.Errorf("%w: no provider is configured for the channel %q",
+			ErrPermanent, n.Channel)
 	}
 	e.n.Provider, err = send(ctx, e.Sender, n)
 	e.limit = mail.Limit(err)
@@ -176,7 +185,8 @@ func (n Notice) checkAddress(item table.Item) error {
 	}
 	for _, cause := range e.Causes() {
 		if !n.isPassword() || cause.Reason != AddressStopped {
-			return fmt.Errorf("%w: the address takes no mail from here: %s", ErrPermanent, cause.Reason.sentence())
+			return fmt.Errorf("%w: the address takes no mail from here: %s",
+				ErrPermanent, cause.Reason.sentence())
 		}
 	}
 	return nil
@@ -206,7 +216,12 @@ func (s *Sender) mail(n Notice) (mail.Message, error) {
 		return mail.Message{}, err
 	}
 	m := mail.Message{
-		ID: n.ID, From: s.From, To: n.To, Subject: l.Subject, Text: l.text(), HTML: l.html(),
+		ID:          n.ID,
+		From:        s.From,
+		To:          n.To,
+		Subject:     l.Subject,
+		Text:        l.text(),
+		HTML:        l.html(),
 		Unsubscribe: l.Unsubscribe,
 	}
 	if n.Kind == Missing { // if more has failed to arrive, it is a different message
@@ -224,7 +239,11 @@ func ByText(provider TextSender) Courier {
 		if n.Kind != Link {
 			return "", fmt.Errorf("%w: no text message for the kind %q", ErrPermanent, n.Kind)
 		}
-		return provider.Send(ctx, TextMessage{ID: n.ID, To: n.To, Text: linkText(n, n.link(s.Key))})
+		return provider.Send(ctx, TextMessage{
+			ID:   n.ID,
+			To:   n.To,
+			Text: linkText(n, n.link(s.Key)),
+		})
 	}
 }
 
@@ -251,7 +270,9 @@ type TextSender interface {
 // Check returns an ErrTextRefused for a message that no provider would take.
 func (m TextMessage) Check() error {
 	if m.ID == "" || m.Text == "" || !e164().MatchString(m.To) {
-		return fmt.Errorf("%w: a text message needs an ID, a text, and a number of the form +391234567890", ErrTextRefused)
+		return fmt.Errorf(
+			"%w: a text message needs an ID, a text, and a number of the form +391234567890", ErrTextRefused,
+		)
 	}
 	return nil
 }

@@ -41,7 +41,10 @@ func TestManySendersSendEachNoticeOnce(t *testing.T) {
 	}
 	wg.Wait()
 	slices.Sort(f.taken)
-	if len(slices.Compact(f.taken)) != total || f.tries != total || p.waiting() != 0 || strings.Contains(p.log.String(), tableFailed) {
+	if len(slices.Compact(f.taken)) != total ||
+		f.tries != total ||
+		p.waiting() != 0 ||
+		strings.Contains(p.log.String(), tableFailed) {
 		t.Errorf("%d notices were sent by %d mails, %d wait: %s", total, f.tries, p.waiting(), p.log)
 	}
 }
@@ -126,14 +129,20 @@ func TestUnreadableNoticeDoesNotDelayOthers(t *testing.T) {
 		}
 	}
 	for name, put := range map[string]func(*machine) table.Op{
-		"an item of another shape":         item(odd{V: 1, ID: poison().SK, Tries: "many"}),
-		"an item of a later version":       item(odd{V: 2, ID: poison().SK}),
-		"an item without an ID":            item(odd{V: 1}),
-		"an item in the wrong place":       func(p *machine) table.Op { op := link(p).Op(start(), "x"); op.Key.SK += "-y"; return op },
-		"a notice of an unknown kind":      changed(func(n *notify.Notice) { n.Kind = "fax" }),
-		"a notice for an unknown channel":  changed(func(n *notify.Notice) { n.Channel = "pigeon" }),
-		"a notice to a malformed address":  changed(func(n *notify.Notice) { n.To = "nobody" }),
-		"a PIN that is to be sent as text": changed(func(n *notify.Notice) { n.Channel, n.To = files.SMS, "+393331234567" }),
+		"an item of another shape":   item(odd{V: 1, ID: poison().SK, Tries: "many"}),
+		"an item of a later version": item(odd{V: 2, ID: poison().SK}),
+		"an item without an ID":      item(odd{V: 1}),
+		"an item in the wrong place": func(p *machine) table.Op {
+			op := link(p).Op(start(), "x")
+			op.Key.SK += "-y"
+			return op
+		},
+		"a notice of an unknown kind":     changed(func(n *notify.Notice) { n.Kind = "fax" }),
+		"a notice for an unknown channel": changed(func(n *notify.Notice) { n.Channel = "pigeon" }),
+		"a notice to a malformed address": changed(func(n *notify.Notice) { n.To = "nobody" }),
+		"a PIN that is to be sent as text": changed(func(n *notify.Notice) {
+			n.Channel, n.To = files.SMS, "+393331234567"
+		}),
 	} {
 		for by, message := range map[string]bool{"found by a lane": false, "brought by a message": true} {
 			t.Run(name+", "+by, func(t *testing.T) {
@@ -170,8 +179,16 @@ func TestLogHoldsNoSecretAndNoWholeAddress(t *testing.T) {
 		notice         func(*machine) notify.Notice
 		quoted, masked string
 	}{
-		{notice: link, quoted: "<ann@example.com> " + address + " and k=" + token + " and " + address[:len(address)-3] + "...", masked: "to=a***@example.com"},
-		{notice: pin, quoted: "code " + code + " for demo@example.net, call +393331234567", masked: "to=d***@example.net"},
+		{
+			notice: link,
+			quoted: "<ann@example.com> " + address + " and k=" + token + " and " + address[:len(address)-3] + "...",
+			masked: "to=a***@example.com",
+		},
+		{
+			notice: pin,
+			quoted: "code " + code + " for demo@example.net, call +393331234567",
+			masked: "to=d***@example.net",
+		},
 		{notice: text, quoted: "+393331234567", masked: "to=+39***67"},
 	} {
 		r := begin(t, tt.notice, true)

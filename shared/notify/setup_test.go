@@ -163,7 +163,15 @@ func (p *machine) put(n notify.Notice) notify.Notice {
 	op := n.Op(p.clock.now(), fmt.Sprintf("%06d", p.made))
 	ops := []table.Op{op}
 	if n.Kind == notify.Link {
-		f := files.File{V: 1, Owner: n.Owner, Area: n.Area, ID: n.File, Name: n.Name, Length: n.Length, Expires: n.Expires}
+		f := files.File{
+			V:       1,
+			Owner:   n.Owner,
+			Area:    n.Area,
+			ID:      n.File,
+			Name:    n.Name,
+			Length:  n.Length,
+			Expires: n.Expires,
+		}
 		ops = append(ops, table.Put(files.Key(f.Area, f.Owner, f.ID), f))
 	}
 	must(p, p.table.Write(context.Background(), ops...))

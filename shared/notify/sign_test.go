@@ -85,7 +85,8 @@ func TestNewSecretIsValidAndNotPrinted(t *testing.T) {
 	secrets, err := notify.ParseWebhookSecrets(text)
 	must(t, err)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
-		if printed := fmt.Sprintf(format, secrets); strings.Contains(printed, "255") || strings.Contains(printed, "ff") {
+		if printed := fmt.Sprintf(format, secrets); strings.Contains(printed, "255") ||
+			strings.Contains(printed, "ff") {
 			t.Errorf("%s shows %s", format, printed)
 		}
 	}
@@ -94,7 +95,10 @@ func TestNewSecretIsValidAndNotPrinted(t *testing.T) {
 func TestInvalidWebhookAddressIsRefusedAndNotQuoted(t *testing.T) {
 	t.Parallel()
 	secrets, _ := notify.ParseWebhookSecrets("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	for _, address := range []string{"", "example.com/S3CR3T", "ftp://example.com/S3CR3T", "http:///S3CR3T", "http://:80/S3CR3T", "://S3CR3T", "https://example.com/#S3CR3T", "http://a b/S3CR3T"} {
+	for _, address := range []string{
+		"", "example.com/S3CR3T", "ftp://example.com/S3CR3T", "http:///S3CR3T", "http://:80/S3CR3T", "://S3CR3T",
+		"https://example.com/#S3CR3T", "http://a b/S3CR3T",
+	} {
 		_, err := notify.NewReceivers([]string{address}, secrets)
 		if err == nil || strings.Contains(err.Error(), "S3CR3T") {
 			t.Errorf("%q: %v", address, err)

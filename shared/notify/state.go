@@ -94,7 +94,9 @@ func States(ctx context.Context, t table.Table, ids []string) ([]Notice, error) 
 // missing from all three; then they are read again.
 func lookUp(ctx context.Context, t table.Table, ids ...string) ([]table.Item, error) {
 	all := make([]table.Item, 3*len(ids))
-	missing := func(i int) bool { return !slices.ContainsFunc(all[3*i:3*i+3], table.Item.Found) }
+	missing := func(i int) bool {
+		return !slices.ContainsFunc(all[3*i:3*i+3], table.Item.Found)
+	}
 	for range 2 {
 		var keys []table.Key
 		for i, id := range ids {

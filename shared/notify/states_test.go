@@ -35,9 +35,19 @@ func TestNoticeIsSentOnce(t *testing.T) {
 		{name: "a link by text message", notice: text, steps: steps{sent}, want: once},
 		{name: "a PIN, which leaves nothing", notice: pin, steps: steps{sent}, want: want{taken: 1}},
 		{name: "another time", notice: link, steps: steps{sent, sent}, want: once},
-		{name: "a PIN until it expires", notice: pin, steps: steps{after(15*time.Minute - time.Second), sent}, want: want{taken: 1}},
+		{
+			name:   "a PIN until it expires",
+			notice: pin,
+			steps:  steps{after(15*time.Minute - time.Second), sent},
+			want:   want{taken: 1},
+		},
 		{name: "one from a clock that was ahead", notice: ahead(link), steps: steps{after(-year), sent}, want: once},
-		{name: "a text message, whatever mails did", notice: text, steps: steps{suppress(notify.AddressBounced), sent}, want: once.suppressing(notify.AddressBounced)},
+		{
+			name:   "a text message, whatever mails did",
+			notice: text,
+			steps:  steps{suppress(notify.AddressBounced), sent},
+			want:   once.suppressing(notify.AddressBounced),
+		},
 	})
 }
 
@@ -55,13 +65,38 @@ func TestNoticeThatCannotBeSentFails(t *testing.T) {
 	bounced := givenUp("the address takes no mail from here: it bounced").suppressing(notify.AddressBounced)
 	tell(t, []story{
 		{name: "a refused mail", notice: link, steps: steps{refused}, want: isGivenUp(permanent, 1)},
-		{name: "a refused text message", notice: text, steps: steps{tried(notify.ErrTextRefused)}, want: givenUp("sms: refused for good")},
-		{name: "a refused PIN, which only an operator may see", notice: pin, steps: steps{refused}, want: isGivenUp(permanent, 1)},
-		{name: "a mail without a provider", notice: link, steps: steps{withoutProviders, sent}, want: givenUp("no provider is configured for the channel \"mail\"")},
-		{name: "a mail to an address that bounced", notice: link, steps: steps{suppress(notify.AddressBounced), sent}, want: bounced},
+		{
+			name:   "a refused text message",
+			notice: text,
+			steps:  steps{tried(notify.ErrTextRefused)},
+			want:   givenUp("sms: refused for good"),
+		},
+		{
+			name:   "a refused PIN, which only an operator may see",
+			notice: pin,
+			steps:  steps{refused},
+			want:   isGivenUp(permanent, 1),
+		},
+		{
+			name:   "a mail without a provider",
+			notice: link,
+			steps:  steps{withoutProviders, sent},
+			want:   givenUp("no provider is configured for the channel \"mail\""),
+		},
+		{
+			name:   "a mail to an address that bounced",
+			notice: link,
+			steps:  steps{suppress(notify.AddressBounced), sent},
+			want:   bounced,
+		},
 		{name: "a mail whose link has expired", notice: link, steps: steps{after(7 * day), sent}, want: obsolete(over)},
 		{name: "a mail whose file was removed", notice: link, steps: steps{removed, sent}, want: obsolete(gone)},
-		{name: "a mail whose file's own time is over", notice: link, steps: steps{outdated, sent}, want: obsolete(outlived)},
+		{
+			name:   "a mail whose file's own time is over",
+			notice: link,
+			steps:  steps{outdated, sent},
+			want:   obsolete(outlived),
+		},
 		{name: "a PIN that has expired", notice: pin, steps: steps{after(15 * time.Minute), sent}, want: want{}},
 	})
 }
@@ -70,7 +105,12 @@ func TestNoticeThatFailsForNowIsTriedAgain(t *testing.T) {
 	once := isQueued("down", 1, first)
 	tell(t, []story{
 		{name: "after a while", notice: link, steps: steps{down}, want: once},
-		{name: "but not too early", notice: link, steps: steps{down, after(first / 3), sent}, want: isQueued("down", 1, first*2/3)},
+		{
+			name:   "but not too early",
+			notice: link,
+			steps:  steps{down, after(first / 3), sent},
+			want:   isQueued("down", 1, first*2/3),
+		},
 		{name: "in time", notice: link, steps: steps{down, waited, sent}, want: isSent("down", 2, 1)},
 	})
 }
@@ -79,9 +119,19 @@ func TestNoticeOfASenderThatDiesIsTriedAgainWhenItsLeaseEnds(t *testing.T) {
 	ended := after(notify.Lease)
 	early := after(notify.Lease - time.Millisecond)
 	tell(t, []story{
-		{name: "the lease has not ended", notice: link, steps: steps{died(errDown), early, sent}, want: isSending(1, time.Millisecond)},
+		{
+			name:   "the lease has not ended",
+			notice: link,
+			steps:  steps{died(errDown), early, sent},
+			want:   isSending(1, time.Millisecond),
+		},
 		{name: "the lease has ended", notice: link, steps: steps{died(errDown), ended, sent}, want: isSent("", 2, 1)},
-		{name: "the message goes out twice if the provider had taken it", notice: link, steps: steps{died(nil), ended, sent}, want: isSent("", 2, 2)},
+		{
+			name:   "the message goes out twice if the provider had taken it",
+			notice: link,
+			steps:  steps{died(nil), ended, sent},
+			want:   isSent("", 2, 2),
+		},
 		{name: "and fails", notice: link, steps: steps{died(errDown), ended, down}, want: isQueued("down", 2, 2*first)},
 	})
 }
@@ -96,12 +146,37 @@ func TestSendersDoNotOvertakeEachOther(t *testing.T) {
 	taken, first := isSending(2, 0), isSent("", 1, 1)
 	taken.taken, first.again = 1, notify.Lease
 	tell(t, []story{
-		{name: "one claims before the other", notice: link, steps: steps{beside(1, died(errDown), sent)}, want: isSending(1, notify.Lease)},
-		{name: "one sends before the other claims", notice: link, steps: steps{beside(1, sentByAnother, sent)}, want: first},
+		{
+			name:   "one claims before the other",
+			notice: link,
+			steps:  steps{beside(1, died(errDown), sent)},
+			want:   isSending(1, notify.Lease),
+		},
+		{
+			name:   "one sends before the other claims",
+			notice: link,
+			steps:  steps{beside(1, sentByAnother, sent)},
+			want:   first,
+		},
 		{name: "one has sent after its lease", notice: link, steps: steps{beside(2, late, sent)}, want: taken},
-		{name: "one has failed for now after its lease", notice: link, steps: steps{beside(2, late, down)}, want: isSending(2, time.Millisecond)},
-		{name: "one has failed for good after its lease", notice: link, steps: steps{beside(2, late, refused)}, want: isSending(2, 0)},
-		{name: "one had nothing to send after its lease", notice: link, steps: steps{removed, beside(2, late, sent)}, want: isSending(2, 0)},
+		{
+			name:   "one has failed for now after its lease",
+			notice: link,
+			steps:  steps{beside(2, late, down)},
+			want:   isSending(2, time.Millisecond),
+		},
+		{
+			name:   "one has failed for good after its lease",
+			notice: link,
+			steps:  steps{beside(2, late, refused)},
+			want:   isSending(2, 0),
+		},
+		{
+			name:   "one had nothing to send after its lease",
+			notice: link,
+			steps:  steps{removed, beside(2, late, sent)},
+			want:   isSending(2, 0),
+		},
 	})
 }
 
@@ -109,7 +184,10 @@ func TestSendersDoNotOvertakeEachOther(t *testing.T) {
 func TestRetriesBackOffToAnHour(t *testing.T) {
 	t.Parallel()
 	for jitter, want := range map[float64][]time.Duration{
-		0: {500 * time.Millisecond, time.Second, 2 * time.Second, 1024 * time.Second, 30 * time.Minute, 30 * time.Minute},
+		0: {
+			500 * time.Millisecond, time.Second, 2 * time.Second, 1024 * time.Second, 30 * time.Minute,
+			30 * time.Minute,
+		},
 		1: {time.Second, 2 * time.Second, 4 * time.Second, 2048 * time.Second, time.Hour, time.Hour},
 	} {
 		for i, tries := range []int64{1, 2, 3, 12, 13, 1 << 40} {
@@ -145,14 +223,76 @@ func TestNoticeIsGivenUpInTheEnd(t *testing.T) {
 		tries, mostTries   int
 		waited, mostWaited time.Duration
 	}{
-		"after a day":                 {notice: link, fail: errDown, tries: 30, mostTries: 50, waited: day, mostWaited: day + time.Hour},
-		"after days in the outbox":    {notice: link, before: steps{after(3 * day)}, fail: errDown, tries: 12, mostTries: 12, waited: least, mostWaited: most},
-		"from a clock that was ahead": {notice: ahead(link), before: steps{after(-year)}, fail: errDown, tries: 12, mostTries: 12, waited: least, mostWaited: most},
-		"after an operator's retry":   {notice: link, before: steps{refused, after(2 * day), retried(nil)}, fail: errDown, tries: 30, mostTries: 50, waited: day, mostWaited: day + time.Hour},
-		"after a quota":               {notice: link, before: steps{times(48, tried(quota), waited)}, fail: errDown, tries: 12, mostTries: 12, waited: least, mostWaited: most},
-		"without a quota":             {notice: receipt, before: steps{after(month)}, fail: quota, tries: 72, mostTries: maxReceives / 2, waited: 3 * day, mostWaited: 3*day + time.Hour},
-		"without a quota, retried":    {notice: receipt, before: steps{tried(quota), after(4 * day), retried(nil)}, fail: quota, tries: 72, mostTries: maxReceives / 2, waited: 3 * day, mostWaited: 3*day + time.Hour},
-		"a code without a rate":       {notice: pin, fail: rate, tries: 200, mostTries: 1000, waited: 15 * time.Minute, mostWaited: 15*time.Minute + 4*time.Second},
+		"after a day": {
+			notice:     link,
+			fail:       errDown,
+			tries:      30,
+			mostTries:  50,
+			waited:     day,
+			mostWaited: day + time.Hour,
+		},
+		"after days in the outbox": {
+			notice:     link,
+			before:     steps{after(3 * day)},
+			fail:       errDown,
+			tries:      12,
+			mostTries:  12,
+			waited:     least,
+			mostWaited: most,
+		},
+		"from a clock that was ahead": {
+			notice:     ahead(link),
+			before:     steps{after(-year)},
+			fail:       errDown,
+			tries:      12,
+			mostTries:  12,
+			waited:     least,
+			mostWaited: most,
+		},
+		"after an operator's retry": {
+			notice:     link,
+			before:     steps{refused, after(2 * day), retried(nil)},
+			fail:       errDown,
+			tries:      30,
+			mostTries:  50,
+			waited:     day,
+			mostWaited: day + time.Hour,
+		},
+		"after a quota": {
+			notice:     link,
+			before:     steps{times(48, tried(quota), waited)},
+			fail:       errDown,
+			tries:      12,
+			mostTries:  12,
+			waited:     least,
+			mostWaited: most,
+		},
+		"without a quota": {
+			notice:     receipt,
+			before:     steps{after(month)},
+			fail:       quota,
+			tries:      72,
+			mostTries:  maxReceives / 2,
+			waited:     3 * day,
+			mostWaited: 3*day + time.Hour,
+		},
+		"without a quota, retried": {
+			notice:     receipt,
+			before:     steps{tried(quota), after(4 * day), retried(nil)},
+			fail:       quota,
+			tries:      72,
+			mostTries:  maxReceives / 2,
+			waited:     3 * day,
+			mostWaited: 3*day + time.Hour,
+		},
+		"a code without a rate": {
+			notice:     pin,
+			fail:       rate,
+			tries:      200,
+			mostTries:  1000,
+			waited:     15 * time.Minute,
+			mostWaited: 15*time.Minute + 4*time.Second,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,7 +311,8 @@ func TestNoticeIsGivenUpInTheEnd(t *testing.T) {
 			if waited := r.clock.now().Sub(begun); waited < tt.waited || waited > tt.mostWaited {
 				t.Errorf("it was given up after %v", waited)
 			}
-			if failed := r.failed(); r.waiting() != 0 || r.notice.Kind != notify.PIN && (len(failed) != 1 || failed[0].LastError != tt.fail.Error()) {
+			if failed := r.failed(); r.waiting() != 0 ||
+				r.notice.Kind != notify.PIN && (len(failed) != 1 || failed[0].LastError != tt.fail.Error()) {
 				t.Errorf("given up: %+v", failed)
 			}
 		})
@@ -193,10 +334,25 @@ func TestARefusalForALimitIsNoTry(t *testing.T) {
 	tell(t, []story{
 		{name: "a rate", notice: link, steps: steps{tried(rate)}, want: held(mail.ErrRate, first)},
 		{name: "a rate, for long", notice: link, steps: steps{long, tried(rate)}, want: held(mail.ErrRate, longest)},
-		{name: "a rate, for long, then another failure", notice: link, steps: steps{long, down}, want: isQueued("down", 1, first)},
-		{name: "a rate, for long, then none", notice: link, steps: steps{long, sent}, want: isSent(mail.ErrRate.Error(), 1, 1)},
+		{
+			name:   "a rate, for long, then another failure",
+			notice: link,
+			steps:  steps{long, down},
+			want:   isQueued("down", 1, first),
+		},
+		{
+			name:   "a rate, for long, then none",
+			notice: link,
+			steps:  steps{long, sent},
+			want:   isSent(mail.ErrRate.Error(), 1, 1),
+		},
 		{name: "a quota", notice: link, steps: steps{tried(quota)}, want: held(mail.ErrQuota, longest)},
-		{name: "a rate, for a code, which is tried every few seconds", notice: pin, steps: steps{long, tried(rate)}, want: held(mail.ErrRate, 4*first)},
+		{
+			name:   "a rate, for a code, which is tried every few seconds",
+			notice: pin,
+			steps:  steps{long, tried(rate)},
+			want:   held(mail.ErrRate, 4*first),
+		},
 		{name: "a quota, for a code", notice: pin, steps: steps{tried(quota)}, want: held(mail.ErrQuota, first)},
 	})
 }
@@ -215,7 +371,10 @@ func TestWhileAQuotaIsUsedUpOneMailIsTriedAndTheOthersWait(t *testing.T) {
 			t.Errorf("another mail was tried, or is again after %v", again)
 		}
 		n = r.find(n.ID)
-		if n.State() != notify.Queued || n.LastError != mail.ErrQuota.Error() || n.Tried() != 0 || n.Held != start().Unix() {
+		if n.State() != notify.Queued ||
+			n.LastError != mail.ErrQuota.Error() ||
+			n.Tried() != 0 ||
+			n.Held != start().Unix() {
 			t.Errorf("another mail is %+v", n)
 		}
 	}
@@ -251,7 +410,10 @@ func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 	const said = "bounced: smtp; 550 5.1.1 <a***@example.com> unknown"
 	bounce := reported(notify.Bounced, "smtp; 550 5.1.1 <ann@example.com> unknown")
 	delivery, complaint := reported(notify.Delivered, ""), reported(notify.Complained, "")
-	lost, long := reported(notify.Undelivered, "phone is off"), reported(notify.Bounced, strings.Repeat("so ", 5000)+"\r\n")
+	lost, long := reported(
+		notify.Undelivered,
+		"phone is off",
+	), reported(notify.Bounced, strings.Repeat("so ", 5000)+"\r\n")
 	later := after(time.Minute)
 	delivered, failed := isSent("", 1, 1), isFailed("", 1)
 	delivered.delivered, failed.taken = time.Minute, 1
@@ -262,16 +424,51 @@ func TestFeedbackMayComeInAnyOrder(t *testing.T) {
 	complained.delivered, both.delivered = time.Minute, time.Minute
 	tell(t, []story{
 		{name: "a delivery", notice: link, steps: steps{sent, later, delivery}, want: delivered},
-		{name: "a delivery reported twice", notice: link, steps: steps{sent, later, delivery, later, delivery}, want: delivered},
+		{
+			name:   "a delivery reported twice",
+			notice: link,
+			steps:  steps{sent, later, delivery, later, delivery},
+			want:   delivered,
+		},
 		{name: "a bounce", notice: link, steps: steps{sent, later, bounce}, want: bounced},
-		{name: "a bounce after a delivery", notice: link, steps: steps{sent, later, delivery, later, bounce}, want: both},
+		{
+			name:   "a bounce after a delivery",
+			notice: link,
+			steps:  steps{sent, later, delivery, later, bounce},
+			want:   both,
+		},
 		{name: "a complaint", notice: link, steps: steps{sent, later, delivery, complaint}, want: complained},
 		{name: "a complaint after a bounce", notice: link, steps: steps{sent, bounce, complaint}, want: bounced},
-		{name: "a message that was lost", notice: link, steps: steps{sent, lost}, want: saying(failed, "not delivered: phone is off")},
-		{name: "a bounce of what was given up", notice: link, steps: steps{refused, bounce}, want: isGivenUp(permanent, 1)},
-		{name: "a bounce before it was sent, which must come again", notice: link, steps: steps{bounce}, want: isQueued("", 0, 0)},
-		{name: "a bounce with a long detail, which is cut", notice: link, steps: steps{sent, long}, want: saying(bounced, "bounced: "+strings.Repeat("so ", 100))},
-		{name: "a bounce of a PIN, which is not known any more", notice: pin, steps: steps{sent, bounce}, want: want{taken: 1}},
+		{
+			name:   "a message that was lost",
+			notice: link,
+			steps:  steps{sent, lost},
+			want:   saying(failed, "not delivered: phone is off"),
+		},
+		{
+			name:   "a bounce of what was given up",
+			notice: link,
+			steps:  steps{refused, bounce},
+			want:   isGivenUp(permanent, 1),
+		},
+		{
+			name:   "a bounce before it was sent, which must come again",
+			notice: link,
+			steps:  steps{bounce},
+			want:   isQueued("", 0, 0),
+		},
+		{
+			name:   "a bounce with a long detail, which is cut",
+			notice: link,
+			steps:  steps{sent, long},
+			want:   saying(bounced, "bounced: "+strings.Repeat("so ", 100)),
+		},
+		{
+			name:   "a bounce of a PIN, which is not known any more",
+			notice: pin,
+			steps:  steps{sent, bounce},
+			want:   want{taken: 1},
+		},
 	})
 }
 

@@ -113,7 +113,13 @@ type run struct {
 func begin(t *testing.T, notice func(*machine) notify.Notice, message bool) *run {
 	t.Helper()
 	p := newMachine(t)
-	r := &run{machine: p, notice: p.put(notice(p)), provider: &provider{}, calls: &double{Table: p.table}, message: message}
+	r := &run{
+		machine:  p,
+		notice:   p.put(notice(p)),
+		provider: &provider{},
+		calls:    &double{Table: p.table},
+		message:  message,
+	}
 	r.last, r.ended = notify.Queued, map[notify.State]int{}
 	r.sender = r.another(r.calls)
 	return r
@@ -276,7 +282,8 @@ func reported(kind notify.FeedbackKind, detail string) func(*run) {
 	return func(r *run) {
 		f := notify.Feedback{ID: r.notice.ID, Kind: kind, Detail: detail}
 		err := notify.Record(r.Context(), r.calls, r.clock.now(), f, count)
-		if errors.Is(err, notify.ErrInOutbox) != (r.waiting() > 0) || err != nil && !errors.Is(err, notify.ErrInOutbox) {
+		if errors.Is(err, notify.ErrInOutbox) != (r.waiting() > 0) ||
+			err != nil && !errors.Is(err, notify.ErrInOutbox) {
 			r.Errorf("feedback on a notice that is %s: %v", r.last, err)
 		}
 	}
@@ -304,7 +311,9 @@ func reminded(pointed, ended int) func(*run) {
 	return func(r *run) {
 		var topics relayed
 		got, err := notify.Remind(r.Context(), r.calls, &topics, r.clock.now(), count)
-		if want := (notify.RemindReport{Pointed: pointed, Ended: ended}); err != nil || got != want || len(topics.sent[notify.NoticesTopic]) != pointed {
+		if want := (notify.RemindReport{Pointed: pointed, Ended: ended}); err != nil ||
+			got != want ||
+			len(topics.sent[notify.NoticesTopic]) != pointed {
 			r.Errorf("%+v by %v, %v", got, topics.sent, err)
 		}
 	}

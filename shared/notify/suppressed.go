@@ -28,8 +28,9 @@ const (
 // sentence says what happened; "it" is the address.
 func (r SuppressReason) sentence() string {
 	return map[SuppressReason]string{
-		AddressBounced: "it bounced", AddressComplained: "its owner called a mail spam",
-		AddressStopped: "its owner wants none",
+		AddressBounced:    "it bounced",
+		AddressComplained: "its owner called a mail spam",
+		AddressStopped:    "its owner wants none",
 	}[r]
 }
 
@@ -72,7 +73,9 @@ func (e Suppression) Causes() []SuppressCause {
 
 // unchanged returns the conditions that the item has not changed since it was read.
 func (e Suppression) unchanged() []table.Cond {
-	return []table.Cond{table.Exists(), same("refusedAt", e.RefusedAt), same("stopped", e.Stopped)}
+	return []table.Cond{
+		table.Exists(), same("refusedAt", e.RefusedAt), same("stopped", e.Stopped),
+	}
 }
 
 // same returns the condition that a number is n; a missing one is 0.
@@ -86,17 +89,24 @@ func same(attr string, n int64) table.Cond {
 // SuppressedKey returns the key of an address's entry.
 func SuppressedKey(address string) table.Key {
 	sum := sha256.Sum256([]byte(contact.Canonical(address)))
-	return table.Key{PK: suppressedPrefix + strconv.Itoa(int(sum[0]%shards)), SK: base64.RawURLEncoding.EncodeToString(sum[:])}
+	return table.Key{
+		PK: suppressedPrefix + strconv.Itoa(int(sum[0]%shards)),
+		SK: base64.RawURLEncoding.EncodeToString(sum[:]),
+	}
 }
 
 // Suppress returns the operation that puts an address on the list. The owner's opt-out and the
 // provider's reason do not replace each other.
 func Suppress(address string, reason SuppressReason, detail string, now time.Time) table.Op {
-	op := table.Update(SuppressedKey(address)).Set("v", int64(suppressedFormat)).Set("to", contact.Canonical(address))
+	op := table.Update(SuppressedKey(address)).
+		Set("v", int64(suppressedFormat)).
+		Set("to", contact.Canonical(address))
 	if reason == AddressStopped {
 		return op.Set("stopped", now.UnixMilli())
 	}
-	return op.Set("refused", string(reason)).Set("detail", detail).Set("refusedAt", now.UnixMilli())
+	return op.Set("refused", string(reason)).
+		Set("detail", detail).
+		Set("refusedAt", now.UnixMilli())
 }
 
 // readSuppressed reads the item under an address's key. If it is not found, the
@@ -108,16 +118,28 @@ func readSuppressed(item table.Item) (e Suppression, err error) {
 
 // Suppressed returns an address's entry; ok is false if it gets mail. It makes one
 // call to the table.
-func Suppressed(ctx context.Context, t table.Table, address string) (e Suppression, ok bool, err error) {
+func Suppressed(
+	ctx context.Context,
+	t table.Table,
+	address string,
+) (e Suppression, ok bool, err error) {
 	err = t.Get(ctx, SuppressedKey(address), &e)
-	return e, len(e.Causes()) > 0, fault.Wrap(err, "looking for a suppressed address", table.ErrNotFound)
+	return e, len(e.Causes()) > 0, fault.Wrap(
+		err,
+		"looking for a suppressed address",
+		table.ErrNotFound,
+	)
 }
 
 // StopMail stores the opt-out of an address's owner. The time of the first opt-out stays. It makes
 // one call to the table.
 func StopMail(ctx context.Context, t table.Table, address string, now time.Time) error {
 	op := Suppress(address, AddressStopped, "", now).If(table.AtMost("stopped", 0))
-	return fault.Wrap(t.Update(ctx, op, &Suppression{}), "stopping the mail to an address", table.ErrCondition)
+	return fault.Wrap(
+		t.Update(ctx, op, &Suppression{}),
+		"stopping the mail to an address",
+		table.ErrCondition,
+	)
 }
 
 // ResumeMail ends only the owner's opt-out. It makes two calls to the table, or one if there was no
@@ -129,7 +151,11 @@ func ResumeMail(ctx context.Context, t table.Table, address string) error {
 
 // AllowMail ends only the provider's reason, and returns the address's entry; was is
 // false if there was no such reason.
-func AllowMail(ctx context.Context, t table.Table, address string) (was bool, left Suppression, err error) {
+func AllowMail(
+	ctx context.Context,
+	t table.Table,
+	address string,
+) (was bool, left Suppression, err error) {
 	return lift(ctx, t, address, func(e *Suppression) {
 		e.Refused = ""
 		e.Detail = ""
@@ -139,7 +165,12 @@ func AllowMail(ctx context.Context, t table.Table, address string) (was bool, le
 
 // lift changes an address's entry; was is false if that makes no difference. An entry left
 // without a reason is deleted.
-func lift(ctx context.Context, t table.Table, address string, change func(*Suppression)) (was bool, left Suppression, err error) {
+func lift(
+	ctx context.Context,
+	t table.Table,
+	address string,
+	change func(*Suppression),
+) (was bool, left Suppression, err error) {
 	for range attempts {
 		before, _, err := Suppressed(ctx, t, address)
 		if err != nil {

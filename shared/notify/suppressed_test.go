@@ -45,7 +45,11 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 	const later = time.Hour
 	bounce, complaint := add(notify.AddressBounced, 0), add(notify.AddressComplained, later)
 	bounced := notify.SuppressCause{Reason: notify.AddressBounced, Detail: "said", At: start().UnixMilli()}
-	complained := notify.SuppressCause{Reason: notify.AddressComplained, Detail: "said", At: start().Add(later).UnixMilli()}
+	complained := notify.SuppressCause{
+		Reason: notify.AddressComplained,
+		Detail: "said",
+		At:     start().Add(later).UnixMilli(),
+	}
 	stopped := notify.SuppressCause{Reason: notify.AddressStopped, At: start().UnixMilli()}
 	stoppedLater := notify.SuppressCause{Reason: notify.AddressStopped, At: start().Add(later).UnixMilli()}
 	type causes = []notify.SuppressCause
@@ -61,7 +65,11 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 		{name: "a bounce over a wish", steps: []step{stop(0), bounce}, want: causes{bounced, stopped}},
 		{name: "a wish over a bounce", steps: []step{bounce, stop(later)}, want: causes{bounced, stoppedLater}},
 		{name: "a wish that is repeated keeps its time", steps: []step{stop(0), stop(later)}, want: causes{stopped}},
-		{name: "a complaint takes a bounce's place", steps: []step{bounce, stop(0), complaint}, want: causes{complained, stopped}},
+		{
+			name:  "a complaint takes a bounce's place",
+			steps: []step{bounce, stop(0), complaint},
+			want:  causes{complained, stopped},
+		},
 		{name: "an undo leaves the bounce", steps: []step{stop(0), bounce, undo}, want: causes{bounced}},
 		{name: "an undo without a wish leaves the bounce", steps: []step{bounce, undo}, want: causes{bounced}},
 		{name: "allowing leaves the wish", steps: []step{stop(0), bounce, allow}, want: causes{stopped}},
@@ -76,7 +84,10 @@ func TestProvidersReasonAndOwnersWishAreIndependent(t *testing.T) {
 			must(t, do(t.Context(), db, ann))
 		}
 		e, ok, err := notify.Suppressed(t.Context(), db, " "+strings.ToUpper(ann))
-		if err != nil || ok != (tt.want != nil) || !slices.Equal(e.Causes(), tt.want) || ok && (e.To != ann || e.V != 2) {
+		if err != nil ||
+			ok != (tt.want != nil) ||
+			!slices.Equal(e.Causes(), tt.want) ||
+			ok && (e.To != ann || e.V != 2) {
 			t.Errorf("%s: %+v, %v, %v", tt.name, e, ok, err)
 		}
 		if items, err := db.GetMany(t.Context(), notify.SuppressedKey(ann)); err != nil || items[0].Found() != ok {
@@ -104,8 +115,20 @@ func TestReasonAddedWhileAnotherEndsIsKept(t *testing.T) {
 		begin, comes, ends step
 		want               notify.SuppressReason
 	}{
-		{name: "a wish, while a bounce is allowed", begin: add(notify.AddressBounced, 0), comes: stop(0), ends: allow, want: notify.AddressStopped},
-		{name: "a bounce, while a wish is undone", begin: stop(0), comes: add(notify.AddressBounced, 0), ends: undo, want: notify.AddressBounced},
+		{
+			name:  "a wish, while a bounce is allowed",
+			begin: add(notify.AddressBounced, 0),
+			comes: stop(0),
+			ends:  allow,
+			want:  notify.AddressStopped,
+		},
+		{
+			name:  "a bounce, while a wish is undone",
+			begin: stop(0),
+			comes: add(notify.AddressBounced, 0),
+			ends:  undo,
+			want:  notify.AddressBounced,
+		},
 	}
 	for _, tt := range tests {
 		db := open(t)
@@ -124,7 +147,9 @@ func TestAllowingAnAddressSaysWhetherThatChangedAnything(t *testing.T) {
 	db := open(t)
 	must(t, add(notify.AddressBounced, 0)(t.Context(), db, ann))
 	for i, want := range []bool{true, false} {
-		if was, left, err := notify.AllowMail(t.Context(), db, "aNN@example.com"); err != nil || was != want || left.Causes() != nil {
+		if was, left, err := notify.AllowMail(t.Context(), db, "aNN@example.com"); err != nil ||
+			was != want ||
+			left.Causes() != nil {
 			t.Errorf("time %d: %v, %+v, %v", i+1, was, left, err)
 		}
 	}

@@ -74,7 +74,10 @@ func (s *Sender) spreadSome(ctx context.Context) (more bool, err error) {
 	}
 	ops, copies := s.moves(found)
 	if err := s.Table.Write(ctx, ops...); err != nil { // look again if another process has moved some
-		return errors.Is(err, table.ErrCondition), unlessTaken("moving events into the outbox", err)
+		return errors.Is(
+			err,
+			table.ErrCondition,
+		), unlessTaken("moving events into the outbox", err)
 	}
 	for i, h := range s.hooks {
 		h.waiting.Add(copies[i])
@@ -111,7 +114,8 @@ func (s *Sender) moves(found []table.Item) (ops []table.Op, copies []int64) {
 		e.V, e.LogID = table.Format, ""
 		for i, h := range s.hooks {
 			if h.waiting.Load()+copies[i] >= s.backlog {
-				s.Log.Error("event dropped: too many wait for the webhook", "webhook", h.Name, "id", e.ID, "type", e.Type)
+				s.Log.Error("event dropped: too many wait for the webhook",
+					"webhook", h.Name, "id", e.ID, "type", e.Type)
 				continue
 			}
 			copies[i]++

@@ -336,7 +336,9 @@ func TestNoSecretIsLogged(t *testing.T) {
 	p.clock.advance(25 * time.Hour)
 	p.deliver(d)
 	log := p.log.String()
-	if strings.Count(log, "event not sent yet") != 4 || strings.Count(log, "event given up") != 4 || !strings.Contains(log, "webhook=http://"+host) {
+	if strings.Count(log, "event not sent yet") != 4 ||
+		strings.Count(log, "event given up") != 4 ||
+		!strings.Contains(log, "webhook=http://"+host) {
 		t.Errorf("the log is %s", log)
 	}
 	for _, word := range []string{"hunter2", "T0K3N", "S3CR3T", strings.TrimPrefix(secret, "whsec_"), "v1,", "alice"} {

@@ -27,7 +27,9 @@ func newDescription(p *api.Ports) http.Handler {
 		h.Add("Vary", "Accept-Encoding")
 		if param.TakesGzip(r) {
 			h.Set("Content-Encoding", "gzip")
-			once, _ := packed.LoadOrStore(base, sync.OnceValue(func() string { return pack(base) }))
+			once, _ := packed.LoadOrStore(base, sync.OnceValue(func() string {
+				return pack(base)
+			}))
 			text = once.(func() string)()
 		}
 		_, err := io.WriteString(w, text)

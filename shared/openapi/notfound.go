@@ -23,15 +23,22 @@ func NewNotFound(p *api.Ports) http.Handler {
 		path, ok := strings.CutPrefix(r.URL.Path, wire.Prefix)
 		allow := api.Methods(path)
 		switch {
-		case !ok && (r.Method == http.MethodGet || r.Method == http.MethodHead) && param.Asked(r) == param.AsPage:
+		case !ok &&
+			(r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+			param.Asked(r) == param.AsPage:
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("Location", pageFor(r))
 			w.WriteHeader(http.StatusSeeOther)
 			return nil
 		case !ok:
-			return fault.New(fault.NotFound, "there is no such page; see %s/openapi.json", wire.Prefix)
+			return fault.New(fault.NotFound, "there is no such page; see %s/openapi.json",
+				wire.Prefix)
 		case len(allow) == 0:
-			return fault.New(fault.NotFound, "there is nothing at this address; see %s/openapi.json", wire.Prefix)
+			return fault.New(
+				fault.NotFound,
+				"there is nothing at this address; see %s/openapi.json",
+				wire.Prefix,
+			)
 		// A gateway may send preflights to its $default route, and then adds the headers that
 		// allow them to the answer. Without those a browser takes the answer as a no.
 		case r.Method == http.MethodOptions && r.Header.Get("Origin") != "" &&
@@ -51,7 +58,10 @@ func NewNotFound(p *api.Ports) http.Handler {
 // path.
 func pageFor(r *http.Request) string {
 	path := r.URL.EscapedPath()
-	name, up := strings.Trim(path, "/"), "./"+strings.Repeat("../", max(0, strings.Count(path, "/")-1))
+	name, up := strings.Trim(
+		path,
+		"/",
+	), "./"+strings.Repeat("../", max(0, strings.Count(path, "/")-1))
 	if strings.Contains(name, "/") || name == "" {
 		return up + "missing"
 	}

@@ -13,7 +13,10 @@ import (
 func TestUnknownPathsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	for _, path := range []string{"/", "/nothing", "/upload/x/y", "/files", "/files/1/2", "/auth", "/oauth2/authorize", "/Upload", "/%2e%2e/x", "/download/file/backup/x", "//upload", "/files//restore", "/./health", "/x/../health"} {
+	for _, path := range []string{
+		"/", "/nothing", "/upload/x/y", "/files", "/files/1/2", "/auth", "/oauth2/authorize", "/Upload", "/%2e%2e/x",
+		"/download/file/backup/x", "//upload", "/files//restore", "/./health", "/x/../health",
+	} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			s.Send(method+" "+path, "").Want(404, "/v1/openapi.json")
 		}
@@ -52,7 +55,15 @@ func TestPreflightGrantsNothingByItself(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	for path, status := range map[string]int{"/upload": 204, "/files/7": 204, "/nothing": 404} {
-		resp := s.Request("OPTIONS", path, nil, "Origin", "https://app.example.com", "Access-Control-Request-Method", "PUT")
+		resp := s.Request(
+			"OPTIONS",
+			path,
+			nil,
+			"Origin",
+			"https://app.example.com",
+			"Access-Control-Request-Method",
+			"PUT",
+		)
 		if resp.StatusCode != status || resp.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: status %d, %v", path, resp.StatusCode, resp.Header)
 		}

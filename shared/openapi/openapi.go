@@ -31,7 +31,15 @@ func For(base string) string {
 		tags[i] = inAnyCase(tag)
 	}
 	pattern := "(" + strings.Join(tags, "|") + ")"
-	return strings.NewReplacer(anAddress, string(quoted), aLanguage, languages, aPattern, pattern).Replace(document)
+	return strings.NewReplacer(
+		anAddress,
+		string(quoted),
+		aLanguage,
+		languages,
+		aPattern,
+		pattern,
+	).
+		Replace(document)
 }
 
 // inAnyCase returns a pattern for letters in both cases.

@@ -73,7 +73,10 @@ func TestEachOperationIsFullyDescribed(t *testing.T) {
 				t.Errorf("there are two operations with the id %s", op.OperationID)
 			}
 			ids[op.OperationID] = true
-			good := op.Responses.Status(200) != nil || op.Responses.Status(201) != nil || op.Responses.Status(204) != nil || op.Responses.Status(303) != nil
+			good := op.Responses.Status(200) != nil ||
+				op.Responses.Status(201) != nil ||
+				op.Responses.Status(204) != nil ||
+				op.Responses.Status(303) != nil
 			if !good || op.Responses.Status(500) == nil {
 				t.Errorf("%s %s lacks a success response, or 500", method, path)
 			}
@@ -92,17 +95,25 @@ func TestAnswersAndEventsAreDescribedExactly(t *testing.T) {
 		good   string
 		bad    [][2]string // what is replaced, and by what
 	}{
-		{schema: list, good: `{"status":0,"description":"handlerDownloadList:succsessfully","apiver":"v1 (3.6.0)","user":"a","files":[],` +
-			`"time":"2025-10-03 09:12:50.123456789 +0200 CEST m=+42.123456789"}`, bad: [][2]string{
-			{`"user"`, `"more":1,"user"`}, {`"user":"a",`, ``}, {"succsessfully", "successfully"}, {" m=+", " "}, {`:0,`, `:"0",`},
-		}},
-		{schema: event, good: `{"specversion":"1.0","id":"1759482770123-89abcdef01234567","source":"https://ferry.example.com/v1","type":"file.deleted",` +
-			`"subject":"files/alice/7","time":"2025-10-03T09:12:50.123Z","datacontenttype":"application/json","data":` +
-			`{"owner":"alice","id":7,"name":"x","length":5,"modified":1,"area":"backup","crc64nvme":"xLtyZIRLp3M=","reason":"user"}}`, bad: [][2]string{
-			{`"specversion":"1.0",`, ``}, {`"1.0"`, `"0.3"`}, {`89abcdef`, `x`}, {`"subject":"files/`, `"subject":"file/`}, {`T09:12`, ` 09:12`},
-			{`"file.deleted"`, `"file.uploaded"`}, {`,"reason":"user"`, ``}, {`"reason":"user"`, `"reason":"whim"`}, {`"id":7`, `"id":"7"`},
-			{`"id":7`, `"id":7,"linkURL":"https://x"`}, {`"data":`, `"token":"x","data":`}, {`"name":"x",`, ``},
-		}},
+		{
+			schema: list,
+			good: `{"status":0,"description":"handlerDownloadList:succsessfully","apiver":"v1 (3.6.0)","user":"a","files":[],` +
+				`"time":"2025-10-03 09:12:50.123456789 +0200 CEST m=+42.123456789"}`,
+			bad: [][2]string{
+				{`"user"`, `"more":1,"user"`}, {`"user":"a",`, ``}, {"succsessfully", "successfully"}, {" m=+", " "}, {`:0,`, `:"0",`},
+			},
+		},
+		{
+			schema: event,
+			good: `{"specversion":"1.0","id":"1759482770123-89abcdef01234567","source":"https://ferry.example.com/v1","type":"file.deleted",` +
+				`"subject":"files/alice/7","time":"2025-10-03T09:12:50.123Z","datacontenttype":"application/json","data":` +
+				`{"owner":"alice","id":7,"name":"x","length":5,"modified":1,"area":"backup","crc64nvme":"xLtyZIRLp3M=","reason":"user"}}`,
+			bad: [][2]string{
+				{`"specversion":"1.0",`, ``}, {`"1.0"`, `"0.3"`}, {`89abcdef`, `x`}, {`"subject":"files/`, `"subject":"file/`}, {`T09:12`, ` 09:12`},
+				{`"file.deleted"`, `"file.uploaded"`}, {`,"reason":"user"`, ``}, {`"reason":"user"`, `"reason":"whim"`}, {`"id":7`, `"id":"7"`},
+				{`"id":7`, `"id":7,"linkURL":"https://x"`}, {`"data":`, `"token":"x","data":`}, {`"name":"x",`, ``},
+			},
+		},
 	} {
 		valid := func(text string) bool {
 			var v any

@@ -30,8 +30,12 @@ const maxLogo = 256 << 10
 
 func (e *env) look() Look {
 	l := Look{
-		Name: e.getenv("FERRY_NAME"), Accent: e.getenv("FERRY_ACCENT"), Intro: e.getenv("FERRY_INTRO"),
-		Imprint: e.page("FERRY_IMPRINT"), Privacy: e.page("FERRY_PRIVACY"), Home: e.getenv("FERRY_HOME"),
+		Name:    e.getenv("FERRY_NAME"),
+		Accent:  e.getenv("FERRY_ACCENT"),
+		Intro:   e.getenv("FERRY_INTRO"),
+		Imprint: e.page("FERRY_IMPRINT"),
+		Privacy: e.page("FERRY_PRIVACY"),
+		Home:    e.getenv("FERRY_HOME"),
 	}
 	if l.Accent != "" && !regexp.MustCompile(`^#[0-9a-fA-F]{6}$`).MatchString(l.Accent) {
 		e.fail("FERRY_ACCENT", "must be a colour such as #0b5cad")
@@ -46,7 +50,8 @@ func (e *env) look() Look {
 // page reads the address of one of the operator's own pages.
 func (e *env) page(name string) string {
 	text := e.getenv(name)
-	if u, err := url.Parse(text); text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	if u, err := url.Parse(text); text != "" &&
+		(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		e.fail(name, "must be an address such as https://example.com/imprint")
 	}
 	return text
@@ -71,7 +76,10 @@ func (e *env) logo() (logo []byte, kind string) {
 	case err != nil:
 		e.fail(name, "cannot be read: "+err.Error())
 	case !strings.HasPrefix(kind, "image/") || len(logo) == 0:
-		e.fail(name, "must be an image: a file such as logo.svg or logo.png, or data:image/png;base64,...")
+		e.fail(
+			name,
+			"must be an image: a file such as logo.svg or logo.png, or data:image/png;base64,...",
+		)
 	case len(logo) > maxLogo:
 		e.fail(name, "must have at most 256 KiB")
 	}

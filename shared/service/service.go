@@ -76,13 +76,22 @@ func (m *made[T]) get(make func() *T) *T {
 // Credentials returns what finds out who calls. Another way to log in is another provider here.
 func (s *Service) Credentials() identity.Authenticator {
 	passwords := s.Passwords()
-	return identity.Authenticator{identity.Basic: passwords, identity.Form: passwords, identity.Bearer: s.Tokens()}
+	return identity.Authenticator{
+		identity.Basic:  passwords,
+		identity.Form:   passwords,
+		identity.Bearer: s.Tokens(),
+	}
 }
 
 // Passwords returns what checks passwords.
 func (s *Service) Passwords() *identity.Passwords {
 	limiter := limit.Limiter{Table: s.Table, Now: s.Now, Tries: s.Tries}
-	return &identity.Passwords{Limiter: limiter, Users: s.Users(), Hasher: s.Hasher, Random: s.Random}
+	return &identity.Passwords{
+		Limiter: limiter,
+		Users:   s.Users(),
+		Hasher:  s.Hasher,
+		Random:  s.Random,
+	}
 }
 
 // Tokens returns the users' tokens.
@@ -93,8 +102,14 @@ func (s *Service) Tokens() *identity.Tokens {
 // Users returns the users' accounts, and what gives users new passwords.
 func (s *Service) Users() *users.Service {
 	return &users.Service{
-		Table: s.Table, Now: s.Now, Key: s.Key, Hasher: s.Hasher, Tries: s.Tries, Random: s.Random,
-		Outbox: s.Outbox(), HideUsers: s.HideUsers,
+		Table:     s.Table,
+		Now:       s.Now,
+		Key:       s.Key,
+		Hasher:    s.Hasher,
+		Tries:     s.Tries,
+		Random:    s.Random,
+		Outbox:    s.Outbox(),
+		HideUsers: s.HideUsers,
 	}
 }
 
@@ -102,9 +117,20 @@ func (s *Service) Users() *users.Service {
 func (s *Service) Files() *files.Service {
 	return s.files.get(func() *files.Service {
 		return files.New(files.Config{
-			Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now,
-			Users: s.Users(), Blobs: s.Blobs, Parts: s.Parts, Outbox: s.Outbox(), Links: s.Links(),
-			Retention: s.Retention, Free: s.Free, Shared: s.CountWait > 0, Log: s.Log, Mover: s.Mover,
+			Table:     s.Table,
+			Key:       s.Key,
+			Random:    s.Random,
+			Now:       s.Now,
+			Users:     s.Users(),
+			Blobs:     s.Blobs,
+			Parts:     s.Parts,
+			Outbox:    s.Outbox(),
+			Links:     s.Links(),
+			Retention: s.Retention,
+			Free:      s.Free,
+			Shared:    s.CountWait > 0,
+			Log:       s.Log,
+			Mover:     s.Mover,
 		})
 	})
 }
@@ -113,9 +139,16 @@ func (s *Service) Files() *files.Service {
 func (s *Service) Links() *links.Service {
 	return s.links.get(func() *links.Service {
 		return links.New(links.Config{
-			Table: s.Table, Key: s.Key, Random: s.Random, Now: s.Now,
-			Outbox: s.Outbox(), Queued: s.Notify, Log: s.Log,
-			Bytes: s.LinkBytes, CountWait: s.CountWait, Memory: s.LinkMemory,
+			Table:     s.Table,
+			Key:       s.Key,
+			Random:    s.Random,
+			Now:       s.Now,
+			Outbox:    s.Outbox(),
+			Queued:    s.Notify,
+			Log:       s.Log,
+			Bytes:     s.LinkBytes,
+			CountWait: s.CountWait,
+			Memory:    s.LinkMemory,
 		})
 	})
 }
@@ -123,7 +156,11 @@ func (s *Service) Links() *links.Service {
 // Outbox returns the outbox of notices.
 func (s *Service) Outbox() notify.Outbox {
 	return notify.Outbox{
-		Table: s.Table, Now: s.Now, Random: s.Random,
-		Limits: s.Notices, Source: s.PublicURL, Listening: s.Events,
+		Table:     s.Table,
+		Now:       s.Now,
+		Random:    s.Random,
+		Limits:    s.Notices,
+		Source:    s.PublicURL,
+		Listening: s.Events,
 	}
 }

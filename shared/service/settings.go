@@ -150,7 +150,11 @@ func (e *env) address(name string) string {
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+	case err != nil ||
+		u.Scheme != "http" && u.Scheme != "https" ||
+		u.Host == "" ||
+		u.RawQuery != "" ||
+		u.Fragment != "":
 		e.fail(name, "must be an address such as https://files.example.com/v1")
 	case !strings.HasSuffix(u.Path, wire.Prefix):
 		e.fail(name, "must end in "+wire.Prefix)
@@ -167,7 +171,8 @@ func (e *env) regions(name string) (all []string) {
 
 func (e *env) region(name, text string) string {
 	text = strings.ToUpper(text)
-	if text != "" && (len(text) != 2 || strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
+	if text != "" &&
+		(len(text) != 2 || strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
 		e.fail(name, "must be a two-letter region such as IT")
 	}
 	return text

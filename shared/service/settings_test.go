@@ -66,8 +66,13 @@ func TestSettingsAreRead(t *testing.T) {
 		FERRY_INTRO=For <our> customers.
 		FERRY_HOME=login`))
 	want := service.Settings{
-		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", SMSCountries: []string{"IT", "FR", "US"}, Channels: []files.Channel{files.Mail}, HideUsers: true, Events: true,
-		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{KeepDays: 7, BackupDays: 0}, BackupClass: "GLACIER_IR",
+		PublicURL: "https://files.example.com/ferry/v1", PhoneRegion: "IT", SMSCountries: []string{
+			"IT", "FR", "US",
+		}, Channels: []files.Channel{files.Mail}, HideUsers: true, Events: true,
+		MaxBody: 4600000, RedirectOver: 4194304, Retention: files.Retention{
+			KeepDays:   7,
+			BackupDays: 0,
+		}, BackupClass: "GLACIER_IR",
 		Movers: 200, Notices: notify.Limits{PerHour: 10, PerDay: 0, PerRecipient: 3}, PlainLogin: true,
 		Look: service.Look{
 			Name: "Acme Files", Accent: "#0B5cad", Logo: []byte("\x89PNG"), LogoType: "image/png", Imprint: "https://example.com/imprint?lang=en#top",
@@ -163,7 +168,9 @@ func TestSizesHaveUnits(t *testing.T) {
 			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "B", "-1", "1.5GB", "5iB", "5 XB", "5GBB", "9223372036854775808", "9224PB", "8192PiB", "１"} {
+	for _, text := range []string{
+		"", "B", "-1", "1.5GB", "5iB", "5 XB", "5GBB", "9223372036854775808", "9224PB", "8192PiB", "１",
+	} {
 		if got, err := service.ParseSize(text); err == nil {
 			t.Errorf("%q is %d", text, got)
 		}

@@ -167,7 +167,8 @@ func settable(v any) bool {
 // scalar reports whether t is a string, a boolean or an integer. In the order of
 // kinds, those from Bool to Uint64 are the booleans and integers.
 func scalar(t reflect.Type) bool {
-	return t != nil && (t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Uint64)
+	return t != nil &&
+		(t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Uint64)
 }
 
 // checkValue checks only the outermost struct, whose attributes are stored beside

@@ -70,7 +70,10 @@ func TestAWriteCannotHaveTheseOperations(t *testing.T) {
 func TestKeysAndQueriesOutOfBoundsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, k := range []table.Key{
-		{}, {PK: "p"}, {SK: "k"}, {PK: long(2049), SK: "k"}, {PK: "p", SK: long(1025)}, {PK: "p", SK: "a\xffb"}, {PK: "\xff", SK: "k"},
+		{}, {PK: "p"}, {SK: "k"}, {
+			PK: long(2049),
+			SK: "k",
+		}, {PK: "p", SK: long(1025)}, {PK: "p", SK: "a\xffb"}, {PK: "\xff", SK: "k"},
 	} {
 		if table.CheckKeys(table.Key{PK: "p", SK: "fine"}, k) == nil || table.CheckOps(table.Delete(k)) == nil {
 			t.Errorf("the key %.20q is accepted", k)

@@ -38,11 +38,14 @@ func CheckFormat(ctx context.Context, t Table) error {
 	}
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return fmt.Errorf("%w: it knows format %d, and a version from before the first release wrote them", ErrFormat, Format)
+		return fmt.Errorf(
+			"%w: it knows format %d, and a version from before the first release wrote them", ErrFormat, Format,
+		)
 	case err != nil:
 		return fmt.Errorf("reading the format of the data: %w", err)
 	case is.Format != Format:
-		return fmt.Errorf("%w: it knows format %d, and version %s wrote them in format %d", ErrFormat, Format, is.Version, is.Format)
+		return fmt.Errorf("%w: it knows format %d, and version %s wrote them in format %d",
+			ErrFormat, Format, is.Version, is.Format)
 	}
 	return nil
 }
@@ -55,7 +58,10 @@ func numberNew(ctx context.Context, t Table) error {
 		return err
 	}
 	build, _ := debug.ReadBuildInfo()
-	item := formatItem{Format, cmp.Or(cmp.Or(build, &debug.BuildInfo{}).Main.Version, "(devel)")}
+	item := formatItem{Format, cmp.Or(
+		cmp.Or(build, &debug.BuildInfo{}).Main.Version,
+		"(devel)",
+	)}
 	err = t.Write(ctx, Put(formatKey(), item).If(NotExists()))
 	if err == nil || errors.Is(err, ErrCondition) {
 		return nil

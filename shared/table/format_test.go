@@ -47,13 +47,26 @@ func TestDataAreOfOneFormatOrRefused(t *testing.T) {
 		want string
 	}{
 		{what: "this version's", op: table.Put(key, format{table.Format, "v1"})},
-		{what: "those of an earlier version", op: table.Put(key, format{table.Format - 1, "v0"}), want: "it knows format 1, and version v0 wrote them in format 0"},
-		{what: "those of a later version", op: table.Put(key, format{table.Format + 1, "v2"}), want: "it knows format 1, and version v2 wrote them in format 2"},
-		{what: "those of before the first release", op: table.Delete(key), want: "it knows format 1, and a version from before the first release wrote them"},
+		{
+			what: "those of an earlier version",
+			op:   table.Put(key, format{table.Format - 1, "v0"}),
+			want: "it knows format 1, and version v0 wrote them in format 0",
+		},
+		{
+			what: "those of a later version",
+			op:   table.Put(key, format{table.Format + 1, "v2"}),
+			want: "it knows format 1, and version v2 wrote them in format 2",
+		},
+		{
+			what: "those of before the first release",
+			op:   table.Delete(key),
+			want: "it knows format 1, and a version from before the first release wrote them",
+		},
 	} {
 		expect.NoErr(t, db.Write(t.Context(), c.op))
 		err := table.CheckFormat(t.Context(), db)
-		if errors.Is(err, table.ErrFormat) != (c.want != "") || c.want != "" && !strings.HasSuffix(err.Error(), c.want) {
+		if errors.Is(err, table.ErrFormat) != (c.want != "") ||
+			c.want != "" && !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
 	}

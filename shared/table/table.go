@@ -57,7 +57,9 @@ var (
 // Op is the first.
 type ConditionError struct{ Op int }
 
-func (e *ConditionError) Error() string { return fmt.Sprintf("%v (operation %d)", ErrCondition, e.Op) }
+func (e *ConditionError) Error() string {
+	return fmt.Sprintf("%v (operation %d)", ErrCondition, e.Op)
+}
 
 // Is makes errors.Is(err, ErrCondition) true.
 func (e *ConditionError) Is(target error) bool { return target == ErrCondition }
@@ -287,7 +289,9 @@ func Exists() Cond { return Cond{Test: TestExists} }
 func NotExists() Cond { return Cond{Test: TestNotExists} }
 
 // Equal holds if the attribute has this value and type: a string, bool or integer.
-func Equal(attr string, value any) Cond { return Cond{Test: TestEqual, Attr: attr, Value: value} }
+func Equal(attr string, value any) Cond {
+	return Cond{Test: TestEqual, Attr: attr, Value: value}
+}
 
 // AtMost holds if the integer attribute is n or less. A missing attribute or item
 // counts as 0. For an attribute of another type it does not hold.

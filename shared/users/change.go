@@ -80,12 +80,21 @@ func (s *Service) Invite(ctx context.Context, u User, base string) error {
 	}
 	expires := s.Now().Add(InviteLife)
 	put := newChange(u, s.Key.Change(nonce), "", expires)
-	return fault.Wrap(s.Table.Write(ctx, put, s.Outbox.Invite(ctx, u, nonce, base, expires)), "storing an invitation")
+	return fault.Wrap(
+		s.Table.Write(ctx, put, s.Outbox.Invite(ctx, u, nonce, base, expires)),
+		"storing an invitation",
+	)
 }
 
 // newChange returns the operation that stores what a token allows.
 func newChange(u User, token, pin string, expires time.Time) table.Op {
-	c := change{V: table.Format, User: u.Name, Expires: expires.Unix(), PIN: pin, Generation: u.Generation}
+	c := change{
+		V:          table.Format,
+		User:       u.Name,
+		Expires:    expires.Unix(),
+		PIN:        pin,
+		Generation: u.Generation,
+	}
 	return table.Put(changeKey(token), c).Expire(expires)
 }
 
@@ -126,7 +135,8 @@ func (s *Service) Change(ctx context.Context, c Change) (user string, err error)
 	if err != nil {
 		return "", err
 	}
-	err = s.Table.Write(ctx, append(ops, table.Delete(changeKey(c.Token)).If(table.Exists()))...)
+	err = s.Table.Write(ctx, append(ops, table.Delete(changeKey(c.Token)).
+		If(table.Exists()))...)
 	if errors.Is(err, table.ErrCondition) {
 		return "", errDead
 	}
@@ -148,7 +158,11 @@ func (s *Service) ChangePassword(ctx context.Context, u User, password string) e
 
 // replace returns the operations that give a user a new password and report it, unless the user is
 // no longer of the generation. how is as in Outbox.PasswordChanged.
-func (s *Service) replace(ctx context.Context, user, password, how string, generation int64) ([]table.Op, error) {
+func (s *Service) replace(
+	ctx context.Context,
+	user, password, how string,
+	generation int64,
+) ([]table.Op, error) {
 	hash, err := s.Hasher.Hash(ctx, password)
 	if err != nil {
 		return nil, err
@@ -196,10 +210,13 @@ func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
 		return nil
 	}
 	if c.PIN == "" {
-		return fault.New(fault.Forbidden, "the user is not in first access: the PIN from the mail is needed")
+		return fault.New(
+			fault.Forbidden, "the user is not in first access: the PIN from the mail is needed",
+		)
 	}
 	count := table.Update(changeKey(c.Token))
-	err := s.Table.Write(ctx, count.Add("tries", 1).If(table.Exists(), table.AtMost("tries", maxTries-1)))
+	err := s.Table.Write(ctx, count.Add("tries", 1).
+		If(table.Exists(), table.AtMost("tries", maxTries-1)))
 	if errors.Is(err, table.ErrCondition) {
 		return errDead
 	}
@@ -211,7 +228,8 @@ func (s *Service) checkPIN(ctx context.Context, c Change, found change) error {
 		return err
 	}
 	if !ok {
-		return fault.New(fault.Unauthorized, "the PIN is wrong; a link allows %d tries", maxTries)
+		return fault.New(fault.Unauthorized, "the PIN is wrong; a link allows %d tries",
+			maxTries)
 	}
 	if c.Password != "" {
 		return nil // the token is deleted anyway

@@ -23,7 +23,10 @@ const (
 // Forget makes a change token and mails the PIN that it needs, unless the user was sent 10 PINs
 // in the last day. source is the caller's, as from Source; base and lang are for the mail. It
 // makes two calls to the table. This process handles one request from a source at a time.
-func (s *Service) Forget(ctx context.Context, name, source, base, lang string) (token, user string, err error) {
+func (s *Service) Forget(
+	ctx context.Context,
+	name, source, base, lang string,
+) (token, user string, err error) {
 	canonical, valid := CanonicalName(name)
 	switch {
 	case !valid && s.HideUsers: // everyone knows that no user can have this name
@@ -73,10 +76,20 @@ func (f *forgetting) try(ctx context.Context) (token string, err error) {
 		return "", err
 	}
 	id := keys.HashToken(f.name)[:8] // a longer text would only take space
-	wait := cmp.Or(user.Wait("", now, maxPerUser), source.Wait("", now, maxPerSource), source.Wait(id, now, maxPerPair))
+	wait := cmp.Or(
+		user.Wait("", now, maxPerUser),
+		source.Wait("", now, maxPerSource),
+		source.Wait(id, now, maxPerPair),
+	)
 	if wait > 0 {
-		return "", fault.Wait(wait, "the limits are %d requests an hour from one address for one user, "+
-			"%d an hour from one address in all, and %d a day for one user", maxPerPair, maxPerSource, maxPerUser)
+		return "", fault.Wait(
+			wait,
+			"the limits are %d requests an hour from one address for one user, "+
+				"%d an hour from one address in all, and %d a day for one user",
+			maxPerPair,
+			maxPerSource,
+			maxPerUser,
+		)
 	}
 	ops := []table.Op{source.Add(now, id)}
 	u, failed := recipient(items[0])
@@ -94,7 +107,10 @@ func (f *forgetting) try(ctx context.Context) (token string, err error) {
 		ops = append(append(ops, user.Add(now, mailed)), more...)
 	}
 	if err == nil {
-		err = fault.Wrap(f.Table.Write(ctx, ops...), "storing a request for a forgotten password")
+		err = fault.Wrap(
+			f.Table.Write(ctx, ops...),
+			"storing a request for a forgotten password",
+		)
 	}
 	return token, cmp.Or(err, failed)
 }
@@ -115,7 +131,11 @@ func recipient(item table.Item) (u User, err error) {
 }
 
 // make returns a change token, and the operations that store it and mail its PIN.
-func (f *forgetting) make(ctx context.Context, u User, mailed bool) (token string, ops []table.Op, err error) {
+func (f *forgetting) make(
+	ctx context.Context,
+	u User,
+	mailed bool,
+) (token string, ops []table.Op, err error) {
 	if f.hash == "" { // it is slow, and another try can use it too
 		if f.nonce, err = f.Key.Nonce(f.Random); err != nil {
 			return "", nil, err

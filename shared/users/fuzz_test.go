@@ -7,8 +7,15 @@ import (
 
 func FuzzOnlyAHashThatFerryWritesIsRead(f *testing.F) {
 	for _, s := range []string{
-		phc(DefaultParams(), make([]byte, 16), make([]byte, hashSize)), "$argon2id$v=19$m=64,t=1,p=1$AAAA$AAAA", "$argon2i$v=19$m=64,t=1,p=1$$",
-		"$argon2id$v=19$m=4294967295,t=4294967295,p=255$$" + strings.Repeat("A", 43), "$argon2id$v=19 $m=+64,t=1,p=1x$AAAA$" + strings.Repeat("A", 43), "", "$$$$$",
+		phc(
+			DefaultParams(),
+			make([]byte, 16),
+			make([]byte, hashSize),
+		), "$argon2id$v=19$m=64,t=1,p=1$AAAA$AAAA", "$argon2i$v=19$m=64,t=1,p=1$$",
+		"$argon2id$v=19$m=4294967295,t=4294967295,p=255$$" + strings.Repeat(
+			"A",
+			43,
+		), "$argon2id$v=19 $m=+64,t=1,p=1x$AAAA$" + strings.Repeat("A", 43), "", "$$$$$",
 	} {
 		f.Add(s)
 	}

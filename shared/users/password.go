@@ -124,7 +124,12 @@ func (h *Hasher) Outdated(hash string) bool {
 	return err == nil && (p.Memory < h.params.Memory || p.Time < h.params.Time)
 }
 
-func (h *Hasher) compute(ctx context.Context, p Params, password string, salt []byte) ([]byte, error) {
+func (h *Hasher) compute(
+	ctx context.Context,
+	p Params,
+	password string,
+	salt []byte,
+) ([]byte, error) {
 	// The same password typed on two systems may differ in its code points.
 	text := norm.NFC.Bytes([]byte(password))
 	if len(text) > MaxPassword {
@@ -215,12 +220,21 @@ func CheckPassword(password, user string) error {
 	password = norm.NFC.String(password)
 	n := utf8.RuneCountInString(password)
 	switch {
-	case strings.ContainsRune(password, utf8.RuneError) || strings.ContainsFunc(password, unicode.IsControl):
+	case strings.ContainsRune(password, utf8.RuneError) ||
+		strings.ContainsFunc(password, unicode.IsControl):
 		return fault.New(fault.Invalid, "a password must be text without control characters")
 	case n < ShortestPassword || n > LongestPassword:
-		return fault.New(fault.Invalid, "a password must have %d to %d characters; this one has %d",
-			ShortestPassword, LongestPassword, n)
-	case strings.Contains("\n"+common, "\n"+strings.ToLower(password)+"\n"), distinct(password) < 4, madeOf(password, user):
+		return fault.New(
+			fault.Invalid,
+			"a password must have %d to %d characters; this one has %d",
+			ShortestPassword,
+			LongestPassword,
+			n,
+		)
+	case strings.Contains(
+		"\n"+common,
+		"\n"+strings.ToLower(password)+"\n",
+	), distinct(password) < 4, madeOf(password, user):
 		return fault.New(fault.Invalid, "the password is too easy to guess; choose another")
 	}
 	return nil
@@ -236,5 +250,7 @@ func distinct(s string) int {
 // madeOf reports whether a password is little more than the user's name.
 func madeOf(password, user string) bool {
 	rest := strings.ReplaceAll(strings.ToLower(password), user, "")
-	return len(user) >= 3 && rest != strings.ToLower(password) && utf8.RuneCountInString(rest) < 5
+	return len(user) >= 3 &&
+		rest != strings.ToLower(password) &&
+		utf8.RuneCountInString(rest) < 5
 }

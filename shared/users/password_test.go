@@ -67,8 +67,12 @@ func TestHashMatchesOnlyItsPassword(t *testing.T) {
 		"the same in decomposed form":         {password: "pässwörd", typed: "pa\u0308sswo\u0308rd", want: true},
 		"the longest":                         {password: longest, typed: longest, want: true},
 		"the longest with an extra character": {password: longest, typed: longest + "x"},
-		"the longest, in decomposed form":     {password: strings.Repeat("ṩ", 128), typed: strings.Repeat("s\u0323\u0307", 128), want: true},
-		"a trailing zero byte":                {password: "a password", typed: "a password\x00"},
+		"the longest, in decomposed form": {
+			password: strings.Repeat("ṩ", 128),
+			typed:    strings.Repeat("s\u0323\u0307", 128),
+			want:     true,
+		},
+		"a trailing zero byte": {password: "a password", typed: "a password\x00"},
 	} {
 		expect.Equal(t, what, verify(t, h, hash(t, h, c.password), c.typed), c.want)
 	}
@@ -189,7 +193,12 @@ func TestWeakerHashIsOutdated(t *testing.T) {
 		return h
 	}
 	now := of(128, 2)
-	for old, want := range map[*users.Hasher]bool{of(128, 2): false, of(64, 2): true, of(128, 1): true, of(256, 3): false} {
+	for old, want := range map[*users.Hasher]bool{
+		of(128, 2): false,
+		of(64, 2):  true,
+		of(128, 1): true,
+		of(256, 3): false,
+	} {
 		stored := hash(t, old, "a password")
 		expect.Equal(t, stored+" is outdated", now.Outdated(stored), want)
 		if !verify(t, now, stored, "a password") {
@@ -204,7 +213,11 @@ func TestHashFormatNeverChanges(t *testing.T) {
 	t.Parallel()
 	h, err := users.NewHasher(users.DefaultParams(), strings.NewReader(strings.Repeat("s", 32+16)), time.Now)
 	must(t, err)
-	if got, want := hash(t, h, "pässwörd 10"), "$argon2id$v=19$m=19456,t=2,p=1$c3Nzc3Nzc3Nzc3Nzc3Nzcw$puYEH9k5pO6fu3wJYQ5V/HTfjFvASMEaPqAgHh5wJLA"; got != want {
+	if got, want := hash(
+		t,
+		h,
+		"pässwörd 10",
+	), "$argon2id$v=19$m=19456,t=2,p=1$c3Nzc3Nzc3Nzc3Nzc3Nzcw$puYEH9k5pO6fu3wJYQ5V/HTfjFvASMEaPqAgHh5wJLA"; got != want {
 		t.Errorf("the hash is %s, want %s", got, want)
 	}
 }

@@ -38,7 +38,9 @@ var (
 )
 
 // Lost returns the error of a user whose item is gone.
-func Lost(name string) error { return fmt.Errorf("the account of %s is lost: %w", name, ErrDamaged) }
+func Lost(name string) error {
+	return fmt.Errorf("the account of %s is lost: %w", name, ErrDamaged)
+}
 
 // MaxName is the longest user name, in bytes.
 const MaxName = 64
@@ -83,7 +85,10 @@ func (u User) SameUse() table.Cond {
 func CanonicalName(name string) (canonical string, ok bool) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-@+"
 	name = strings.ToLower(name)
-	if name == "" || len(name) > MaxName || name[0] == '.' || strings.Trim(name, letters) != "" {
+	if name == "" ||
+		len(name) > MaxName ||
+		name[0] == '.' ||
+		strings.Trim(name, letters) != "" {
 		return "", false
 	}
 	return name, true
@@ -110,7 +115,11 @@ type indexEntry struct {
 // listEntry returns the operation that stores a user's entry in the list of users.
 func listEntry(u User, removed bool) table.Op {
 	return table.Put(table.Key{PK: table.UserList, SK: u.Name}, indexEntry{
-		V: table.Format, Removed: removed, LastFile: u.LastFile, Generation: u.Generation, Incarnation: u.Incarnation,
+		V:           table.Format,
+		Removed:     removed,
+		LastFile:    u.LastFile,
+		Generation:  u.Generation,
+		Incarnation: u.Incarnation,
 	})
 }
 
@@ -168,7 +177,12 @@ func trace(entry, profile table.Item) (u User, listed bool, err error) {
 	default:
 		err = Lost(name)
 	}
-	u = User{Name: name, LastFile: e.LastFile, Generation: e.Generation, Incarnation: e.Incarnation}
+	u = User{
+		Name:        name,
+		LastFile:    e.LastFile,
+		Generation:  e.Generation,
+		Incarnation: e.Incarnation,
+	}
 	return u, unlisted == nil, err
 }
 
@@ -194,7 +208,8 @@ func KnowsLess(ctx context.Context, earlier, now table.Table, tell func(string))
 		case lost:
 			tell(fmt.Sprintf("the user %s is missing, and was not removed", name))
 		case is.LastFile < was.LastFile:
-			tell(fmt.Sprintf("the last file id of user %s is %d, but was %d before", name, is.LastFile, was.LastFile))
+			tell(fmt.Sprintf("the last file id of user %s is %d, but was %d before",
+				name, is.LastFile, was.LastFile))
 		}
 	}
 	return nil
@@ -214,7 +229,10 @@ func (s *Service) Add(ctx context.Context, u User) error {
 	u.Generation = last.Generation
 	u.Incarnation = last.Incarnation
 	// An earlier user of the name may be removed at this moment, which raises the generation.
-	same := []table.Cond{table.AtMost("lastFile", u.LastFile), table.AtMost("generation", u.Generation)}
+	same := []table.Cond{table.AtMost(
+		"lastFile",
+		u.LastFile,
+	), table.AtMost("generation", u.Generation)}
 	return s.store(ctx, u, table.NotExists(), same...)
 }
 
@@ -228,7 +246,12 @@ func (s *Service) AddAgain(ctx context.Context, u User, bad error) error {
 }
 
 // store writes a user and the entry in the list, under conditions on each.
-func (s *Service) store(ctx context.Context, u User, profile table.Cond, entry ...table.Cond) error {
+func (s *Service) store(
+	ctx context.Context,
+	u User,
+	profile table.Cond,
+	entry ...table.Cond,
+) error {
 	u.V, u.Created = table.Format, s.Now().Unix()
 	ops := []table.Op{table.Put(Key(u.Name), u).If(profile), listEntry(u, false).If(entry...)}
 	if u.Quota > 0 {
@@ -244,7 +267,11 @@ func (s *Service) store(ctx context.Context, u User, profile table.Cond, entry .
 // QuotaList yields the names of the users who have a quota, or had one, in order, from after on.
 func (s *Service) QuotaList(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for item, err := range table.Each(ctx, s.Table, table.Query{PK: quotaList, After: after, Limit: table.MaxKeys}) {
+		for item, err := range table.Each(ctx, s.Table, table.Query{
+			PK:    quotaList,
+			After: after,
+			Limit: table.MaxKeys,
+		}) {
 			if !yield(item.Key.SK, fault.Wrap(err, "listing users with a quota")) {
 				return
 			}
@@ -259,7 +286,11 @@ func (s *Service) AddToQuotaList(ctx context.Context, name string) error {
 
 // Names calls yield for each user after a name, ordered by name, until yield returns an error.
 // Users who are lost or cannot be read come with the error and what Trace returns.
-func (s *Service) Names(ctx context.Context, after string, yield func(u User, bad error) error) error {
+func (s *Service) Names(
+	ctx context.Context,
+	after string,
+	yield func(u User, bad error) error,
+) error {
 	q := table.Query{PK: table.UserList, After: after, Limit: table.MaxKeys}
 	for more := true; more; {
 		page, err := s.Table.Query(ctx, q)
@@ -293,15 +324,24 @@ func (s *Service) Names(ctx context.Context, after string, yield func(u User, ba
 // not kept until then; if the user has got a file since, or Used has changed, the fault is
 // Conflict. A new address for a user in first access ends the invitation sent to the old one.
 func (s *Service) Edit(ctx context.Context, before, after User) error {
-	op := table.Update(Key(before.Name)).If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
+	op := table.Update(Key(before.Name)).
+		If(table.Exists(), table.AtMost("incarnation", before.Incarnation))
 	var more []table.Op
 	if before.Quota == 0 && after.Quota > 0 {
 		more = []table.Op{addToQuotaList(before.Name)}
-		op = op.Set("used", after.Used).If(table.Equal("lastFile", before.LastFile), table.AtMost("quota", 0), before.SameUse())
+		op = op.Set("used", after.Used).
+			If(
+				table.Equal("lastFile", before.LastFile),
+				table.AtMost("quota", 0),
+				before.SameUse(),
+			)
 	}
 	for attr, values := range map[string][2]any{
-		"email": {before.Email, after.Email}, "phone": {before.Phone, after.Phone}, "lang": {before.Lang, after.Lang},
-		"quota": {before.Quota, after.Quota}, "keepDays": {before.KeepDays, after.KeepDays},
+		"email":      {before.Email, after.Email},
+		"phone":      {before.Phone, after.Phone},
+		"lang":       {before.Lang, after.Lang},
+		"quota":      {before.Quota, after.Quota},
+		"keepDays":   {before.KeepDays, after.KeepDays},
 		"backupDays": {before.BackupDays, after.BackupDays},
 	} {
 		if values[0] != values[1] {
@@ -324,7 +364,9 @@ func (s *Service) Disable(ctx context.Context, name string) error {
 	if err != nil || u.State == Disabled {
 		return err
 	}
-	return s.Write(ctx, table.Update(Key(name)).Set("state", string(Disabled)).Set("before", string(u.State)).
+	return s.Write(ctx, table.Update(Key(name)).
+		Set("state", string(Disabled)).
+		Set("before", string(u.State)).
 		Add("generation", 1).If(table.Equal("generation", u.Generation)))
 }
 
@@ -352,7 +394,9 @@ func setPassword(name, hash string, state State) table.Op {
 // Rehash replaces a hash with a stronger one of the same password, unless the password
 // was changed meanwhile.
 func (s *Service) Rehash(ctx context.Context, name, old, hash string) error {
-	err := s.Table.Write(ctx, table.Update(Key(name)).Set("password", hash).If(table.Equal("password", old)))
+	err := s.Table.Write(ctx, table.Update(Key(name)).
+		Set("password", hash).
+		If(table.Equal("password", old)))
 	return fault.Wrap(err, "renewing a hash", table.ErrCondition, table.ErrFull)
 }
 
@@ -361,7 +405,9 @@ func (s *Service) Rehash(ctx context.Context, name, old, hash string) error {
 func (s *Service) Write(ctx context.Context, ops ...table.Op) error {
 	err := s.Table.Write(ctx, ops...)
 	if errors.Is(err, table.ErrCondition) {
-		return fault.New(fault.Conflict, "the user was changed, removed or got a file at the same moment; try again")
+		return fault.New(
+			fault.Conflict, "the user was changed, removed or got a file at the same moment; try again",
+		)
 	}
 	return fault.Wrap(err, "changing user")
 }

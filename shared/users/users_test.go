@@ -43,8 +43,14 @@ func get(t *testing.T, s *users.Service, name string) users.User {
 func TestNamesIgnoreCase(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"alice": "alice", "Alice": "alice", "a.b-c_d@example.com+x": "a.b-c_d@example.com+x", "7": "7", strings.Repeat("a", 64): strings.Repeat("a", 64),
-		"": "", ".hidden": "", "a b": "", "a/b": "", "é": "", "a\n": "", "a#b": "", strings.Repeat("a", 65): "", "\u212a": "k",
+		"alice": "alice", "Alice": "alice", "a.b-c_d@example.com+x": "a.b-c_d@example.com+x", "7": "7", strings.Repeat(
+			"a",
+			64,
+		): strings.Repeat("a", 64),
+		"": "", ".hidden": "", "a b": "", "a/b": "", "é": "", "a\n": "", "a#b": "", strings.Repeat(
+			"a",
+			65,
+		): "", "\u212a": "k",
 	} {
 		got, ok := users.CanonicalName(name)
 		if ok != (want != "") || ok && got != want {
@@ -252,7 +258,9 @@ func TestConcurrentUsersOfANameShareNoFileID(t *testing.T) {
 				// An operation that comes too late is refused; other tests check that.
 				_ = s.Users.Add(t.Context(), users.User{Name: "alice", State: users.Active, Password: "hash"})
 				var u users.User
-				if s.Data.Table.Update(t.Context(), table.Update(users.Key("alice")).Add("lastFile", 1).If(table.Exists()), &u) == nil {
+				if s.Data.Table.Update(t.Context(), table.Update(users.Key("alice")).
+					Add("lastFile", 1).
+					If(table.Exists()), &u) == nil {
 					mu.Lock()
 					if given[u.LastFile] {
 						t.Errorf("the id %d was given out twice", u.LastFile)

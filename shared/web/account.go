@@ -59,7 +59,11 @@ func (v *visit) account(status int, p accountPage) error {
 func (v *visit) changeAccount(form url.Values) error {
 	switch form.Get("do") {
 	case "token":
-		return v.makeToken(wire.NewToken{Name: form.Get("name"), Scope: form.Get("scope"), Expires: form.Get("expires")})
+		return v.makeToken(wire.NewToken{
+			Name:    form.Get("name"),
+			Scope:   form.Get("scope"),
+			Expires: form.Get("expires"),
+		})
 	case "end":
 		_, err := v.ask(question{at: "DELETE /tokens/" + url.PathEscape(form.Get("id"))}, nil)
 		if err == nil || fault.Is(err, fault.NotFound) { // it has already ended

@@ -25,7 +25,8 @@ func TestABrowserLogsInAndOut(t *testing.T) {
 	v.opens("login?next=account%3Fx%3D1", 200, `name="next" value="account?x=1"`)
 	v.leads(v.post("login", "user", " ann ", "password", apitest.Password, "next", "account?x=1"), "account?x=1")
 	v.leads(v.open("login?next=account"), "account")
-	v.leads(v.another(desk).post("login", "user", "ann", "password", apitest.Password, "next", "//evil.example.org"), "send")
+	v.leads(v.another(desk).
+		post("login", "user", "ann", "password", apitest.Password, "next", "//evil.example.org"), "send")
 	old := v.cookies["ferry"]
 	v.leads(v.post("logout"), "login?out=1")
 	v.opens("login?out=1", 200, "You are logged out.")
@@ -134,8 +135,25 @@ func TestTheAccountShowsItsDevicesAndTokensAndEndsThem(t *testing.T) {
 	token := allOf(made.Text, `value="(ferry_[^"]+)"`)[0]
 	v.Send("POST /upload?file=a.txt", "x", "Authorization", "Bearer "+token).Want(200)
 	v.leads(v.another("").send("GET files", "", "Cookie", "ferry="+token), "login?next=files")
-	v.opens("account", 200, "<bdi>&lt;b&gt;build&lt;/b&gt;</bdi>", "Uploads only, used in the last day", "-"+token, "-No tokens yet")
-	v.shows(v.post("account", "do", "token", "name", " ", "scope", "all", "expires", ""), 400, "in at most 100 characters",
+	v.opens(
+		"account",
+		200,
+		"<bdi>&lt;b&gt;build&lt;/b&gt;</bdi>",
+		"Uploads only, used in the last day",
+		"-"+token,
+		"-No tokens yet",
+	)
+	v.shows(v.post(
+		"account",
+		"do",
+		"token",
+		"name",
+		" ",
+		"scope",
+		"all",
+		"expires",
+		"",
+	), 400, "in at most 100 characters",
 		`<option value="all" selected>`, `<option value="" selected>`, `<details class="fold ruled" open>`)
 	for _, bad := range []string{"login", "root"} {
 		v.shows(v.post("account", "do", "token", "name", "x", "scope", bad), 400, `role="alert"`)
@@ -163,7 +181,13 @@ func TestAPasswordIsChangedByWhoKnowsTheOldOne(t *testing.T) {
 	change := func(old, password string) apitest.Answer {
 		return v.post("account", "do", "password", "old", old, "new", password)
 	}
-	v.shows(change("wrong", "a new password"), 403, "This is not your password", "-a new password", `<details class="fold" open>`)
+	v.shows(
+		change("wrong", "a new password"),
+		403,
+		"This is not your password",
+		"-a new password",
+		`<details class="fold" open>`,
+	)
 	v.shows(change(apitest.Password, "short"), 400, "This is too short")
 	v.leads(change(apitest.Password, "a new password"), "account?changed=1")
 	v.opens("account?changed=1", 200, "Your password is changed.", "This browser")
@@ -182,7 +206,10 @@ func TestMailsAreStoppedAndResumedByThePage(t *testing.T) {
 	v.opens(page, 200, shown+" gets no e-mails from Ferry about files any more", "Undo", `role="status"`)
 	v.leads(v.post("stop", "t", token, "undo", "1"), page)
 	v.opens(page, 200, "will get no more e-mails")
-	expect.NoErr(t, v.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, notify.AddressBounced, "", time.Now())))
+	expect.NoErr(
+		t,
+		v.Data.Ports.Table.Write(t.Context(), notify.Suppress(address, notify.AddressBounced, "", time.Now())),
+	)
 	v.opens(page, 200, "came back, or were reported", "-<form", `-<b>"@`)
 	for wrong, status := range map[string]int{"": 400, token + "x": 401} {
 		v.opens("stop?t="+wrong, 401, "<h1>This link is not valid", "-example.com", "-<form")

@@ -54,7 +54,10 @@ func (v *visit) ask(q question, out any) (*reply, error) {
 	if failed != nil || out == nil {
 		return a, failed
 	}
-	return a, fault.Wrap(json.Unmarshal(a.body.Bytes(), out), "reading an answer of the interface")
+	return a, fault.Wrap(
+		json.Unmarshal(a.body.Bytes(), out),
+		"reading an answer of the interface",
+	)
 }
 
 // request makes the HTTP request for a question. failed receives the endpoint's error.
@@ -70,7 +73,12 @@ func (v *visit) request(q question, failed *error) (*http.Request, error) {
 	} else if q.form != nil {
 		body, kind = strings.NewReader(q.form.Encode()), "application/x-www-form-urlencoded"
 	}
-	r, err := http.NewRequestWithContext(envelope.Within(v.r.Context(), failed), method, wire.Prefix+path, body)
+	r, err := http.NewRequestWithContext(
+		envelope.Within(v.r.Context(), failed),
+		method,
+		wire.Prefix+path,
+		body,
+	)
 	if err != nil {
 		return nil, err
 	}

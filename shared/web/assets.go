@@ -47,7 +47,9 @@ func newAssets(look service.Look) *assets {
 			}
 			return content
 		})
-		a.files[name] = asset{kind, plain, sync.OnceValue(func() []byte { return packed(plain(), gzip.BestCompression) })}
+		a.files[name] = asset{kind, plain, sync.OnceValue(func() []byte {
+			return packed(plain(), gzip.BestCompression)
+		})}
 	}
 	entries, _ := fs.ReadDir(static, "static") // in the order of their names
 	for _, e := range entries {
@@ -64,7 +66,11 @@ func newAssets(look service.Look) *assets {
 
 // kindOf returns the media type of a file. Package mime would also consult the machine's own list.
 func kindOf(name string) string {
-	kinds := map[string]string{".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+	kinds := map[string]string{
+		".css": "text/css",
+		".js":  "text/javascript",
+		".svg": "image/svg+xml",
+	}
 	return kinds[path.Ext(name)] + "; charset=utf-8"
 }
 

@@ -90,7 +90,12 @@ type pictures struct {
 // bundle returns what a page shows of a bundle.
 func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 	all := p.About.Entries
-	b := &bundlePage{All: all, Entries: int64(all), Searches: all > searchRows, Search: strings.TrimSpace(bounded(q.Get("q")))}
+	b := &bundlePage{
+		All:      all,
+		Entries:  int64(all),
+		Searches: all > searchRows,
+		Search:   strings.TrimSpace(bounded(q.Get("q"))),
+	}
 	from, _ := strconv.Atoi(q.Get("from"))
 	from = max(0, min(from, bundle.MaxEntries)/entriesPage*entriesPage)
 	if b.Search != "" {
@@ -119,7 +124,11 @@ func (v *visit) bundle(p landingPage, q url.Values) (*bundlePage, error) {
 
 // entries requests one page of a bundle's entries. With words, it returns the first entries whose
 // paths contain them, and whether there are more of these.
-func (v *visit) entries(p landingPage, from int, words string) (all []wire.Entry, more bool, err error) {
+func (v *visit) entries(
+	p landingPage,
+	from int,
+	words string,
+) (all []wire.Entry, more bool, err error) {
 	for {
 		var page wire.Entries
 		found, err := v.ask(p.asked(fmt.Sprintf("&entries&after=%d", from)), &page)
@@ -160,7 +169,9 @@ func (p landingPage) part(from, all int) string {
 	return p.Page("from", strconv.Itoa(from))
 }
 
-func (p landingPage) entry(path string) string { return p.Link + "&entry=" + url.QueryEscape(path) }
+func (p landingPage) entry(path string) string {
+	return p.Link + "&entry=" + url.QueryEscape(path)
+}
 
 // addPictures adds the pictures, if at least one can be shown, and what the query asks for: one, or
 // a page of them.
@@ -175,8 +186,17 @@ func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Valu
 			continue
 		}
 		one := picture{
-			Path: e.Path, Length: e.Length, Download: p.entry(e.Path),
-			Page: p.Page("from", b.Start, "q", b.Search, "picture", strconv.Itoa(len(all)+1)),
+			Path:     e.Path,
+			Length:   e.Length,
+			Download: p.entry(e.Path),
+			Page: p.Page(
+				"from",
+				b.Start,
+				"q",
+				b.Search,
+				"picture",
+				strconv.Itoa(len(all)+1),
+			),
 		}
 		if wire.PreviewKind(e.Path, "") == "image" && e.Length > 0 && e.Length <= maxPicture {
 			one.Preview, some = one.Download+"&preview", true
@@ -208,7 +228,12 @@ func (b *bundlePage) addPictures(p landingPage, entries []wire.Entry, q url.Valu
 		return p.Page("view", "pictures", "q", b.Search, "from", b.Start, "at", number(at))
 	}
 	b.Grid = pictures{
-		Shown: all[at:to], From: at + 1, To: to, Page: page(at), Previous: page(at - maxPictures), Next: page(to),
+		Shown:    all[at:to],
+		From:     at + 1,
+		To:       to,
+		Page:     page(at),
+		Previous: page(at - maxPictures),
+		Next:     page(to),
 	}
 }
 
@@ -228,7 +253,11 @@ func tree(p landingPage, entries []wire.Entry, flat bool) *node {
 			continue
 		}
 		in := folder(folders, dir)
-		in.Inside = append(in.Inside, &node{Name: plain(name), Length: e.Length, Download: p.entry(e.Path)})
+		in.Inside = append(in.Inside, &node{
+			Name:     plain(name),
+			Length:   e.Length,
+			Download: p.entry(e.Path),
+		})
 	}
 	root.sum()
 	return root
@@ -265,7 +294,9 @@ func (n *node) sum() {
 		n.Length += inside.Length
 	}
 	first := map[bool]int{true: 0, false: 1}
-	slices.SortStableFunc(n.Inside, func(a, b *node) int { return cmp.Compare(first[a.Folder], first[b.Folder]) })
+	slices.SortStableFunc(n.Inside, func(a, b *node) int {
+		return cmp.Compare(first[a.Folder], first[b.Folder])
+	})
 }
 
 // Name returns the picture's name, and Folder the folder that it is in.

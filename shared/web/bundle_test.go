@@ -33,9 +33,22 @@ func (v visitor) bundle(fields string, files ...string) string {
 func TestABundlesPageHasATreeWhoseFilesDownloadOneByOne(t *testing.T) {
 	v := visit(t)
 	page := v.bundle("", "trip/", "", "trip/day 1/a&b.txt", "hello", "trip/day 1/<b>.html", "<p>", "route.gpx", "gpx")
-	a := v.opens(page, 200, "<bdi>ann</bdi> sends you 3 files", "<h2><bdi>trip.zip</bdi></h2>", "3 files, ", "2 files, 8 B",
-		"<span>day 1</span>", "&lt;b&gt;.html", "-<b>.html", "<details open>", "Download all", `-role="search"`,
-		`aria-label="Download a&amp;b.txt"`, "-Pictures")
+	a := v.opens(
+		page,
+		200,
+		"<bdi>ann</bdi> sends you 3 files",
+		"<h2><bdi>trip.zip</bdi></h2>",
+		"3 files, ",
+		"2 files, 8 B",
+		"<span>day 1</span>",
+		"&lt;b&gt;.html",
+		"-<b>.html",
+		"<details open>",
+		"Download all",
+		`-role="search"`,
+		`aria-label="Download a&amp;b.txt"`,
+		"-Pictures",
+	)
 	all := addresses(a, "&entry=")
 	expect.Equal(t, "files", len(all), 3)
 	expect.Equal(t, "the first", v.open(all[0]).Text, "hello")
@@ -56,7 +69,12 @@ func TestABundleOpensWhatIsAloneAndBeginsWithPicturesIfMostAre(t *testing.T) {
 	}
 	for beside, open := range map[string]int{"read me.txt": 2, "other/a.txt": 1} { // the one within trip, once that is opened
 		page := v.open(v.bundle("", append(many, beside, "x")...))
-		expect.Equal(t, "folders that are open beside "+beside, strings.Count(page.Text, "<details open>\n<summary>"), open)
+		expect.Equal(
+			t,
+			"folders that are open beside "+beside,
+			strings.Count(page.Text, "<details open>\n<summary>"),
+			open,
+		)
 	}
 	v.opens(v.bundle("", "a.png", "x", "b.png", "x", "c.txt", "x"), 200, `<ul class="grid">`, ">List</a>")
 	v.opens(v.bundle("", "a.png", "x", "b.txt", "x"), 200, `-<ul class="grid">`, ">Pictures</a>")
@@ -69,14 +87,30 @@ func TestALargeBundleIsSearchedAndComesInParts(t *testing.T) {
 		files = append(files, fmt.Sprintf("d%d/Übung %04d.txt", i%30, i), "x")
 	}
 	page := v.bundle("", files...)
-	a := v.opens(page, 200, "ann</bdi> sends you files", "Search 1200 files", "-<details open>", "1 to 1000 of 1200", "-1100.txt")
+	a := v.opens(
+		page,
+		200,
+		"ann</bdi> sends you files",
+		"Search 1200 files",
+		"-<details open>",
+		"1 to 1000 of 1200",
+		"-1100.txt",
+	)
 	v.opens(addresses(a, "from=1000")[0], 200, "1001 to 1200 of 1200", "Übung 1100.txt", "-0999.txt", `rel="prev"`)
-	a = v.opens(page+"&q="+url.QueryEscape("üBUNG 119"), 200, "10 files have “üBUNG 119” in their names.", "-<details open>",
-		"ung 1193.txt", "-1093")
+	a = v.opens(
+		page+"&q="+url.QueryEscape("üBUNG 119"),
+		200,
+		"10 files have “üBUNG 119” in their names.",
+		"-<details open>",
+		"ung 1193.txt",
+		"-1093",
+	)
 	expect.Equal(t, "found", len(addresses(a, "&entry=")), 10)
 	v.opens(page+"&q=txt", 200, "The first 1000 files with “txt” in their names")
 	v.opens(page+"&q=%3Cb%3E", 200, "No name contains “&lt;b&gt;”", "Show all")
-	for _, odd := range []string{"from=-1", "from=99999999", "q=" + strings.Repeat("%C3%BC", 300), "picture=7", "view=x"} {
+	for _, odd := range []string{
+		"from=-1", "from=99999999", "q=" + strings.Repeat("%C3%BC", 300), "picture=7", "view=x",
+	} {
 		v.open(page + "&" + odd).Want(200)
 	}
 }
@@ -93,7 +127,16 @@ func TestPicturesOfABundleShowThemselvesAndCountNothing(t *testing.T) {
 	expect.Equal(t, "previews", len(previews), 3)
 	expect.Equal(t, "the second", v.open(previews[1]).Text, "two")
 	v.wantUses("previews", 0, 0)
-	v.opens(page+"&picture=2", 200, "Picture 2 of 6", "<bdi>2.PNG</bdi>", "in <bdi>p</bdi>", "picture=1", "picture=3", "-trip.zip")
+	v.opens(
+		page+"&picture=2",
+		200,
+		"Picture 2 of 6",
+		"<bdi>2.PNG</bdi>",
+		"in <bdi>p</bdi>",
+		"picture=1",
+		"picture=3",
+		"-trip.zip",
+	)
 	v.opens(page+"&picture=5", 200, "<bdi>big.jpg</bdi>", "no preview", "-<img")
 }
 
@@ -113,7 +156,16 @@ func TestAGuardedBundleListsNothingUnasked(t *testing.T) {
 	v := visit(t)
 	files := []string{"a.txt", "hello", "b.jpg", "picture"}
 	limited := v.bundle(`,"downloads":1`, files...)
-	v.opens(limited, 200, "trip.zip", "1 download left", "uses one of the downloads", "Show the files", "-a.txt", "-b.jpg")
+	v.opens(
+		limited,
+		200,
+		"trip.zip",
+		"1 download left",
+		"uses one of the downloads",
+		"Show the files",
+		"-a.txt",
+		"-b.jpg",
+	)
 	a := v.shows(v.post("l", "k", valueOf(limited, "k")), 200, "a.txt", "1 download left", "-&amp;preview", "-Pictures")
 	for _, at := range addresses(a, "&entry=") {
 		v.open(at).Want(200)

@@ -50,7 +50,10 @@ func (v *visit) correct(form url.Values) error {
 	} else {
 		body.SMS = wire.Texts{to}
 	}
-	if _, err := v.ask(question{at: "POST /files/" + url.PathEscape(form.Get("id")) + "/links", json: body}, nil); err != nil {
+	if _, err := v.ask(question{
+		at:   "POST /files/" + url.PathEscape(form.Get("id")) + "/links",
+		json: body,
+	}, nil); err != nil {
 		return err
 	}
 	return v.to(back, nil)

@@ -137,8 +137,11 @@ func (v *visit) showFiles() error {
 // filesOf reads the page's query, and returns the files that it asks for.
 func (v *visit) filesOf(q url.Values) (filesPage, error) {
 	p := filesPage{
-		Backup: q.Get("area") == string(blob.Backup), Search: strings.TrimSpace(bounded(q.Get("search"))), Sort: q.Get("sort"),
-		Request: q.Get("request"), query: picked(q, "area", "search", "sort", "request", "after", "before", "from"),
+		Backup:  q.Get("area") == string(blob.Backup),
+		Search:  strings.TrimSpace(bounded(q.Get("search"))),
+		Sort:    q.Get("sort"),
+		Request: q.Get("request"),
+		query:   picked(q, "area", "search", "sort", "request", "after", "before", "from"),
 	}
 	if !slices.Contains(p.Orders(), p.Sort) {
 		p.Sort = "new"
@@ -183,7 +186,14 @@ func (v *visit) addRows(p *filesPage) error {
 		p.Previous = p.Page("from", number(max(0, from-filesRows)))
 	} else if p.Older {
 		at := strings.LastIndex(before, "-")
-		p.Previous = p.Page("from", lastRows, "after", before[at+1:], "before", before[:max(0, at)])
+		p.Previous = p.Page(
+			"from",
+			lastRows,
+			"after",
+			before[at+1:],
+			"before",
+			before[:max(0, at)],
+		)
 	}
 	if p.To < len(all) {
 		p.Next = p.Page("from", number(from+filesRows))
@@ -216,7 +226,14 @@ func (v *visit) found(p *filesPage) (all []*files.Listed, after int64, err error
 	after, _ = strconv.ParseInt(p.query.Get("after"), 10, 64)
 	after = max(0, after)
 	for range searches {
-		page, err := v.ports.Files().Search(v.r.Context(), v.who.User, area, p.Search, after, table.MaxPage)
+		page, err := v.ports.Files().Search(
+			v.r.Context(),
+			v.who.User,
+			area,
+			p.Search,
+			after,
+			table.MaxPage,
+		)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -256,7 +273,12 @@ func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
 	for i, f := range some {
 		id := strconv.FormatInt(f.ID, 10)
 		records[i] = f.File
-		rows[i] = fileRow{File: f.File, Ends: param.Time(f.Expires), Page: p.Page("id", id), Current: open == id}
+		rows[i] = fileRow{
+			File:    f.File,
+			Ends:    param.Time(f.Expires),
+			Page:    p.Page("id", id),
+			Current: open == id,
+		}
 	}
 	if p.Backup || len(rows) == 0 {
 		return rows, nil
@@ -266,7 +288,9 @@ func (v *visit) rows(p *filesPage, some []*files.Listed) ([]fileRow, error) {
 		return nil, err
 	}
 	for i, of := range all {
-		all[i] = slices.DeleteFunc(of, func(l links.Link) bool { return !l.SeenBy(true, records[i].By.User == v.who.Name) })
+		all[i] = slices.DeleteFunc(of, func(l links.Link) bool {
+			return !l.SeenBy(true, records[i].By.User == v.who.Name)
+		})
 	}
 	told, err := v.told(all)
 	for i := range rows {
@@ -297,7 +321,9 @@ func (v *visit) told(all [][]links.Link) (map[string]wire.Notification, error) {
 	known, err := notify.States(v.r.Context(), v.ports.Table, ids)
 	for _, n := range known {
 		told[n.ID] = wire.Notification{
-			State: string(n.State()), Sent: param.Time(n.SentAt / 1000), Delivered: param.Time(n.Delivered / 1000),
+			State:     string(n.State()),
+			Sent:      param.Time(n.SentAt / 1000),
+			Delivered: param.Time(n.Delivered / 1000),
 		}
 	}
 	return told, err

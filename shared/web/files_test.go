@@ -48,8 +48,16 @@ func TestTheFilesPageSaysWhatBecameOfEachFile(t *testing.T) {
 func TestAMessageThatFailedIsCorrectedAndSentAgain(t *testing.T) {
 	v := visit(t).login("ann")
 	v.InProcess("it delivers what waits")
-	expect.NoErr(t, v.Data.Table.Write(t.Context(), notify.Suppress("typo@example.com", notify.AddressBounced, "", time.Now())))
-	f := v.Upload("file=plan.pdf&m=typo@example.com&m=bob@example.com&i=Here+it+is&downloads=3&lang=en", "x", "Ferry-Link-Password", "")
+	expect.NoErr(
+		t,
+		v.Data.Table.Write(t.Context(), notify.Suppress("typo@example.com", notify.AddressBounced, "", time.Now())),
+	)
+	f := v.Upload(
+		"file=plan.pdf&m=typo@example.com&m=bob@example.com&i=Here+it+is&downloads=3&lang=en",
+		"x",
+		"Ferry-Link-Password",
+		"",
+	)
 	sent, panel := fmt.Sprint("send?sent=", f.ID), fmt.Sprint("files?id=", f.ID)
 	v.opens(sent, 200, "Sent to 2 people", "0 of 2 people reached", "data-waits", "-no such address")
 	v.Deliver()
@@ -102,24 +110,67 @@ func TestTheFilesPageIsSearchedSortedAndComesInPages(t *testing.T) {
 
 func TestAFilesPanelHasItsLinksAndForms(t *testing.T) {
 	v := visit(t).login("ann")
-	link := v.Upload("file="+url.QueryEscape(`<b>"x".txt`)+"&m=bob@b%C3%BCcher.example&expires=10d&i=%3Ci%3Eall", "hello").LinkURL
+	link := v.Upload(
+		"file="+url.QueryEscape(`<b>"x".txt`)+"&m=bob@b%C3%BCcher.example&expires=10d&i=%3Ci%3Eall",
+		"hello",
+	).LinkURL
 	v.Deliver()
 	v.Ask("POST /files/1/links", `{"downloads":3,"password":"open sesame","expires":"2d"}`).Want(201)
-	v.opens("files?id=1&search=x", 200, `class="split"`, `<tr aria-current="true">`, `<h1 id="panel"><bdi>&lt;b&gt;&#34;x&#34;.txt</bdi>`,
-		`-<b>"`, "bob@bücher.example", "Sent", "Your own link", "Another link", "0 of 3 downloads", "with a password",
-		strings.ReplaceAll(link, "&", "&amp;"), "CRC64NVME", `data-call="PATCH v1/files/1"`, `data-call="DELETE v1/files/1"`,
-		`data-call="POST v1/files/1/links"`, `data-call="PATCH v1/files/1/links/own"`, `data-call="POST v1/files/1/links/own/renew"`,
-		`href="files?search=x"`, "In 7 days", "Remove the password", `src="qr?`, `-">Never<`)
-	v.opens(pageOf(v.LinksOf(v.Newest("ann"))[1]), 200, `<blockquote dir="auto">&lt;i&gt;all`, `<bdi>&lt;b&gt;&#34;x&#34;.txt</bdi>`, `-<b>"`, "-<i>all")
+	v.opens(
+		"files?id=1&search=x",
+		200,
+		`class="split"`,
+		`<tr aria-current="true">`,
+		`<h1 id="panel"><bdi>&lt;b&gt;&#34;x&#34;.txt</bdi>`,
+		`-<b>"`,
+		"bob@bücher.example",
+		"Sent",
+		"Your own link",
+		"Another link",
+		"0 of 3 downloads",
+		"with a password",
+		strings.ReplaceAll(link, "&", "&amp;"),
+		"CRC64NVME",
+		`data-call="PATCH v1/files/1"`,
+		`data-call="DELETE v1/files/1"`,
+		`data-call="POST v1/files/1/links"`,
+		`data-call="PATCH v1/files/1/links/own"`,
+		`data-call="POST v1/files/1/links/own/renew"`,
+		`href="files?search=x"`,
+		"In 7 days",
+		"Remove the password",
+		`src="qr?`,
+		`-">Never<`,
+	)
+	v.opens(
+		pageOf(v.LinksOf(v.Newest("ann"))[1]),
+		200,
+		`<blockquote dir="auto">&lt;i&gt;all`,
+		`<bdi>&lt;b&gt;&#34;x&#34;.txt</bdi>`,
+		`-<b>"`,
+		"-<i>all",
+	)
 	for _, query := range []string{"id=2", "id=x", "id=-1", "id=1&area=backup", "id=1%2Flinks", "id=.."} {
 		v.opens("files?"+query, 404, "no longer here")
 	}
 	v.another(desk).login("bob").open("files?id=1").Want(404)
 	v.Ask("DELETE /files/1", "").Want(200)
-	v.opens("files?deleted=1,x,-", 200, "1 file is in the backup area now.", "Undo", `<input type="hidden" name="id" value="1">`)
+	v.opens(
+		"files?deleted=1,x,-",
+		200,
+		"1 file is in the backup area now.",
+		"Undo",
+		`<input type="hidden" name="id" value="1">`,
+	)
 	v.opens("files?area=backup", 200, "<h1>Backup</h1>", "for 90 days", "Gone")
-	v.opens("files?area=backup&id=1", 200, `data-call="POST v1/files/1/restore"`, `data-call="DELETE v1/files/1?area=backup"`,
-		"for good", "-Send it to more")
+	v.opens(
+		"files?area=backup&id=1",
+		200,
+		`data-call="POST v1/files/1/restore"`,
+		`data-call="DELETE v1/files/1?area=backup"`,
+		"for good",
+		"-Send it to more",
+	)
 }
 
 func TestEveryCallOfAPageIsOneOfTheInterface(t *testing.T) {

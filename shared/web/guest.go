@@ -65,7 +65,10 @@ func (v *visit) requestOf(q url.Values, password string) (p guestPage, err error
 	if password != "" {
 		header = http.Header{"Ferry-Link-Password": {password}}
 	}
-	found, err := v.ask(question{at: "GET /requests/in?" + p.Query.Encode(), header: header}, &p.About)
+	found, err := v.ask(question{
+		at:     "GET /requests/in?" + p.Query.Encode(),
+		header: header,
+	}, &p.About)
 	if err == nil {
 		v.w.Header()["Set-Cookie"] = append(v.w.Header()["Set-Cookie"], found.header["Set-Cookie"]...)
 	}

@@ -15,6 +15,8 @@ func Inbox(p *api.Ports) inbox.Page {
 		v.w = w
 		v.r = r
 		v.frames = true
-		return known(func(v *visit) error { return v.show(http.StatusOK, "inbox", messages) })(v)
+		return known(func(v *visit) error {
+			return v.show(http.StatusOK, "inbox", messages)
+		})(v)
 	}
 }

@@ -89,7 +89,8 @@ func (v *visit) link(q url.Values) (p landingPage, err error) {
 	p.Link = strings.TrimPrefix(wire.Prefix, "/") + p.at
 	p.Download = p.Link + "&download=1"
 	v.query = p.Query
-	p.Curl = `"` + v.ports.Base(v.r.Context()) + at + url.Values{token: p.Query[token]}.Encode() + `"`
+	p.Curl = `"` + v.ports.Base(v.r.Context()) + at +
+		url.Values{token: p.Query[token]}.Encode() + `"`
 	if p.About.Protected {
 		p.Curl = "-u :PASSWORD " + p.Curl
 	}
@@ -142,7 +143,11 @@ type deadPage struct {
 // Icon returns the icon of the reason.
 func (d deadPage) Icon() string {
 	icons := map[string]string{
-		"used-up": "download", "ended": "close", "deleted": "trash", "restored": "restore", "unknown": "link",
+		"used-up":  "download",
+		"ended":    "close",
+		"deleted":  "trash",
+		"restored": "restore",
+		"unknown":  "link",
 	}
 	return cmp.Or(icons[strings.TrimPrefix(d.Why, "request-")], "clock")
 }
@@ -242,10 +247,16 @@ func (v *visit) findStore(q url.Values) {
 // addStore lets the page reach the store of an area. The store's address is known only from a
 // signed address, of any key. On one machine there is none, because the service serves the bytes itself.
 func (v *visit) addStore(area blob.Area) {
-	signed, err := v.ports.Blobs.SignGet(v.r.Context(), area, "the/origin", blob.Signed{Expires: time.Minute})
+	signed, err := v.ports.Blobs.SignGet(
+		v.r.Context(),
+		area,
+		"the/origin",
+		blob.Signed{Expires: time.Minute},
+	)
 	if err != nil {
 		if !errors.Is(err, blob.ErrUnsupported) {
-			v.ports.Log.WarnContext(v.r.Context(), "a page cannot reach the store", "error", err)
+			v.ports.Log.WarnContext(v.r.Context(), "a page cannot reach the store",
+				"error", err)
 		}
 		return
 	}
@@ -271,7 +282,11 @@ func (p page) Sends(l landingPage) template.HTML {
 		key = "file"
 	}
 	if l.About.Sender == "" { // a guest may not have said who they are
-		return template.HTML(template.HTMLEscapeString(strings.ReplaceAll(p.T("landing.comes."+key), "%s", what)))
+		return template.HTML(template.HTMLEscapeString(strings.ReplaceAll(
+			p.T("landing.comes."+key),
+			"%s",
+			what,
+		)))
 	}
 	if what != "" {
 		return p.Of("landing.sends."+key, l.About.Sender, what)

@@ -22,9 +22,22 @@ func TestALinksPageSaysWhatItIsAndCountsNothing(t *testing.T) {
 	v := visit(t)
 	link := v.Upload("file=photo.jpg&type=image/jpeg", "not really one").LinkURL
 	page := pageOf(link)
-	a := v.opens(page, 200, "<bdi>ann</bdi> sends you a picture", "photo.jpg", "14 B, JPG picture", "Expires", "Download, 14",
-		"&amp;download=1", "CRC64NVME", "#image", `curl -OJL &#34;`+v.Base+"/download/file?k="+valueOf(page, "k"), "-downloads left",
-		"<title>A file for you", `<meta property="og:title" content="Ferry">`)
+	a := v.opens(
+		page,
+		200,
+		"<bdi>ann</bdi> sends you a picture",
+		"photo.jpg",
+		"14 B, JPG picture",
+		"Expires",
+		"Download, 14",
+		"&amp;download=1",
+		"CRC64NVME",
+		"#image",
+		`curl -OJL &#34;`+v.Base+"/download/file?k="+valueOf(page, "k"),
+		"-downloads left",
+		"<title>A file for you",
+		`<meta property="og:title" content="Ferry">`,
+	)
 	for _, told := range allOf(a.Text, `(<meta[^>]*>|[^>]*</title>)`) {
 		v.has("what others are told", told, "-photo")
 	}
@@ -55,13 +68,26 @@ func TestALinksPageShowsWhatCannotRun(t *testing.T) {
 		}
 	}
 	v = serve(t, set(func(s *service.Settings) { s.RedirectOver = 100 })) // the store has the bytes
-	v.opens(v.link("file=long.log", strings.Repeat("a line.\n", 40)+"line 41."), 200, strings.Repeat("a line.\n", 40), "-line 41.")
+	v.opens(
+		v.link("file=long.log", strings.Repeat("a line.\n", 40)+"line 41."),
+		200,
+		strings.Repeat("a line.\n", 40),
+		"-line 41.",
+	)
 }
 
 func TestALinkWithAPasswordHidesItsNameUntilItIsOpened(t *testing.T) {
 	v := visit(t)
 	page := v.link("file=secret.txt&downloads=2", "hello", "Ferry-Link-Password", "open sesame")
-	v.opens(page, 200, "<bdi>ann</bdi> sends you a file with a password", "-secret", "-CRC64", `type="password"`, "2 downloads left")
+	v.opens(
+		page,
+		200,
+		"<bdi>ann</bdi> sends you a file with a password",
+		"-secret",
+		"-CRC64",
+		`type="password"`,
+		"2 downloads left",
+	)
 	token := valueOf(page, "k")
 	v.shows(v.post("l", "k", token, "password", "wrong"), 401,
 		"This is not the password", `role="alert"`, `aria-invalid="true"`, "-secret")

@@ -79,7 +79,11 @@ func (v *visit) login(form url.Values) error {
 
 // begin logs a user in on this browser.
 func (v *visit) begin(u users.User) error {
-	want := identity.APIToken{Name: v.browser(), Scope: identity.ScopeAccount, Idle: int64(identity.BrowserIdle.Seconds())}
+	want := identity.APIToken{
+		Name:  v.browser(),
+		Scope: identity.ScopeAccount,
+		Idle:  int64(identity.BrowserIdle.Seconds()),
+	}
 	token, _, err := v.tokens.Make(v.r.Context(), u, want)
 	if err == nil {
 		http.SetCookie(v.w, v.cookie.Set(token))
@@ -99,7 +103,11 @@ func (v *visit) beginAgain(name string) error {
 
 // firstAccess leads new users to the page where they choose their password.
 func (v *visit) firstAccess(name, password string) error {
-	token, err := v.changeToken(question{at: "POST /auth/first", name: name, password: password})
+	token, err := v.changeToken(question{
+		at:       "POST /auth/first",
+		name:     name,
+		password: password,
+	})
 	if err != nil {
 		return err
 	}
@@ -118,10 +126,40 @@ func (v *visit) browser() string {
 		return otherwise
 	}
 	// The more specific names come first: Edge's agent contains Chrome, and Chrome's contains Safari.
-	browser := named("Browser", "Edg", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS/", "Firefox",
-		"Chrome/", "Chrome", "CriOS/", "Chrome", "Safari/", "Safari")
-	system := named("", "iPhone", "iPhone", "iPad", "iPad", "Android", "Android", "Windows", "Windows", "Mac OS X", "Mac",
-		"CrOS", "ChromeOS", "Linux", "Linux")
+	browser := named(
+		"Browser",
+		"Edg",
+		"Edge",
+		"OPR/",
+		"Opera",
+		"Firefox/",
+		"Firefox",
+		"FxiOS/",
+		"Firefox",
+		"Chrome/",
+		"Chrome",
+		"CriOS/",
+		"Chrome",
+		"Safari/",
+		"Safari",
+	)
+	system := named(
+		"",
+		"iPhone",
+		"iPhone",
+		"iPad",
+		"iPad",
+		"Android",
+		"Android",
+		"Windows",
+		"Windows",
+		"Mac OS X",
+		"Mac",
+		"CrOS",
+		"ChromeOS",
+		"Linux",
+		"Linux",
+	)
 	return strings.TrimSuffix(browser+", "+system, ", ")
 }
 

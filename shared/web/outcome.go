@@ -60,7 +60,13 @@ const soon = 2 * 24 * time.Hour
 // became returns what became of a link, as a word. The state of the message that brought it is empty
 // if it is unknown, or if there was no message. left is how long the link still works; it is negative
 // for one that never ends, whose end is the zero Time.
-func became(link links.State, to string, downloads int64, m wire.Notification, left time.Duration) string {
+func became(
+	link links.State,
+	to string,
+	downloads int64,
+	m wire.Notification,
+	left time.Duration,
+) string {
 	message := notify.State(m.State)
 	switch {
 	case message == notify.Failed && !m.Sent.IsZero():

@@ -19,8 +19,13 @@ var templates embed.FS
 
 // templateOf returns a page's template within the layout of all pages. It is parsed on first use.
 var templateOf = remembered(func(name string) *template.Template {
-	return template.Must(template.ParseFS(templates, "templates/layout.html", "templates/parts.html", "templates/upload.html",
-		"templates/"+name+".html"))
+	return template.Must(template.ParseFS(
+		templates,
+		"templates/layout.html",
+		"templates/parts.html",
+		"templates/upload.html",
+		"templates/"+name+".html",
+	))
 })
 
 // page is what a template shows.
@@ -46,7 +51,13 @@ type language struct{ Tag, Name, Address string }
 
 func (v *visit) page(name string, data any) page {
 	p := page{
-		words: v.words, Name: name, Look: v.ports.Look, User: v.who.Name, Data: data, Now: v.ports.Now(), assets: v.assets,
+		words:  v.words,
+		Name:   name,
+		Look:   v.ports.Look,
+		User:   v.who.Name,
+		Data:   data,
+		Now:    v.ports.Now(),
+		assets: v.assets,
 		wrongs: v.wrongs,
 	}
 	p.LogID, p.Again = fault.LogID(v.r.Context()), p.Now
@@ -58,7 +69,9 @@ func (v *visit) page(name string, data any) page {
 	if v.r.Method == "GET" { // the query of a form may mean something else
 		q = v.r.URL.Query()
 	}
-	maps.DeleteFunc(q, func(_ string, values []string) bool { return len(strings.Join(values, "")) > maxKept })
+	maps.DeleteFunc(q, func(_ string, values []string) bool {
+		return len(strings.Join(values, "")) > maxKept
+	})
 	for _, l := range texts.All() {
 		q.Set("language", l.Lang)
 		p.Languages = append(p.Languages, language{l.Lang, l.Name, "?" + q.Encode()})
@@ -88,7 +101,9 @@ func (p page) With(data any) page {
 }
 
 // UserField returns the page for the field of a user's name.
-func (p page) UserField(user, wrong string) page { return p.With(loginForm{User: user, Wrong: wrong}) }
+func (p page) UserField(user, wrong string) page {
+	return p.With(loginForm{User: user, Wrong: wrong})
+}
 
 // field is a field of a form, with what is wrong with it.
 type field struct {

@@ -95,7 +95,8 @@ func (v *visit) checkToken(in *passwordForm) error {
 	}
 	var found envelope.Body
 	_, err := v.ask(question{
-		at: "POST /auth/change", form: url.Values{"k": {in.Token}},
+		at:   "POST /auth/change",
+		form: url.Values{"k": {in.Token}},
 		// A visitor who comes from a mail on another site has not sent a form from there.
 		header: http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": nil},
 	}, &found)
@@ -114,7 +115,9 @@ func (v *visit) checkToken(in *passwordForm) error {
 func (v *visit) changePassword(form url.Values) error {
 	in := passwordForm{Token: form.Get("k"), User: form.Get("user"), Code: form.Get("code")}
 	v.query = url.Values{"k": {in.Token}}
-	code := strings.Join(strings.FieldsFunc(in.Code, func(r rune) bool { return unicode.IsSpace(r) || r == '-' }), "")
+	code := strings.Join(strings.FieldsFunc(in.Code, func(r rune) bool {
+		return unicode.IsSpace(r) || r == '-'
+	}), "")
 	password := form.Get("new")
 	v.again = func(status int, wrong error) error {
 		if dead := v.checkToken(&in); fault.Is(dead, fault.Unauthorized) {

@@ -45,7 +45,8 @@ func (v *visit) linkOf(q url.Values) (string, error) {
 		lang = l.Lang
 	}
 	before := map[string]string{
-		"k": keys.DownloadLink(base, lang, blob.Files), "z": keys.DownloadLink(base, lang, blob.Backup),
+		"k": keys.DownloadLink(base, lang, blob.Files),
+		"z": keys.DownloadLink(base, lang, blob.Backup),
 		"r": base + "/requests/in?lang=" + lang + "&k=",
 	}
 	for name, before := range before {
@@ -60,8 +61,12 @@ func (v *visit) linkOf(q url.Values) (string, error) {
 func drawing(code *qr.Code) string {
 	var b strings.Builder
 	size := code.Size + 2*quiet
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" shape-rendering="crispEdges">`, size,
-		size)
+	fmt.Fprintf(
+		&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" shape-rendering="crispEdges">`,
+		size,
+		size,
+	)
 	fmt.Fprintf(&b, `<path fill="#fff" d="M0 0h%dv%dH0z"/><path d="`, size, size)
 	for y := range code.Size {
 		for x := range code.Size {

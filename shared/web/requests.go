@@ -81,7 +81,8 @@ func (v *visit) addRequests(p *requestsPage) error {
 
 // Full reports whether no more files may arrive through the request.
 func (r request) Full() bool {
-	return r.Files > 0 && r.Arrived.Files >= r.Files || r.Bytes > 0 && r.Arrived.Bytes >= r.Bytes
+	return r.Files > 0 && r.Arrived.Files >= r.Files ||
+		r.Bytes > 0 && r.Arrived.Bytes >= r.Bytes
 }
 
 // Gigabytes returns the limit of bytes as the form shows it.
@@ -103,10 +104,24 @@ func (p page) Title(r request) string {
 // Room says what the request can still take.
 func (p page) Room(r request) (all []string) {
 	if r.Files > 0 {
-		all = append(all, p.T("requests.files-left", max(0, r.Files-r.Arrived.Files), p.N("landing.files", r.Files)))
+		all = append(
+			all,
+			p.T(
+				"requests.files-left",
+				max(0, r.Files-r.Arrived.Files),
+				p.N("landing.files", r.Files),
+			),
+		)
 	}
 	if r.Bytes > 0 {
-		all = append(all, p.T("requests.bytes-left", p.Size(max(0, r.Bytes-r.Arrived.Bytes)), p.Size(r.Bytes)))
+		all = append(
+			all,
+			p.T(
+				"requests.bytes-left",
+				p.Size(max(0, r.Bytes-r.Arrived.Bytes)),
+				p.Size(r.Bytes),
+			),
+		)
 	}
 	if r.Protected {
 		all = append(all, p.T("file.password"))

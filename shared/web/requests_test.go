@@ -15,14 +15,27 @@ func TestTheRequestsPageShowsWhatWasAskedForAndHasArrived(t *testing.T) {
 	v.opens("requests", 200, "No requests yet", "A request is a link through which people without an account")
 	made, _ := v.request(`{"title":"<b>Photos","message":"</p>all","files":7,"bytes":2000000000,"expires":"7d","password":"open sesame"}`)
 	v.opens("requests?made="+made.ID, 200, "Your request is ready: <bdi>&lt;b&gt;Photos</bdi>",
-		`value="`+strings.ReplaceAll(made.LinkURL, "&", "&amp;")+`" readonly`, "-<b>Photos", "&lt;/p&gt;all", "7 of 7 files left",
+		`value="`+strings.ReplaceAll(
+			made.LinkURL,
+			"&",
+			"&amp;",
+		)+`" readonly`, "-<b>Photos", "&lt;/p&gt;all", "7 of 7 files left",
 		"2 GB of 2 GB left", "with a password", "Nothing has arrived yet", "state good")
 	v.Ask("PATCH /requests/"+made.ID, `{"password":"","files":3}`).Want(200)
 	for _, name := range []string{"a.jpg", "b.mp4", "c.txt"} {
 		v.Send("PUT "+made.LinkURL+"&file="+name+"&by=%3Ci%3ETom", "x", "User-Agent", "curl/8").Want(200)
 	}
-	v.opens("requests", 200, "3 files, 3 B arrived", "a.jpg", `href="files?id=1"`, "from <bdi>&lt;i&gt;Tom</bdi>", "Full",
-		"files?request="+made.ID, "-Your request is ready")
+	v.opens(
+		"requests",
+		200,
+		"3 files, 3 B arrived",
+		"a.jpg",
+		`href="files?id=1"`,
+		"from <bdi>&lt;i&gt;Tom</bdi>",
+		"Full",
+		"files?request="+made.ID,
+		"-Your request is ready",
+	)
 	v.another(desk).login("bob").opens("requests", 200, "No requests yet")
 }
 
@@ -42,12 +55,33 @@ func TestAGuestSeesWhatIsAskedForAndWhatHasArrived(t *testing.T) {
 	v := visit(t)
 	_, page := v.request(`{"title":"<b>Photos","message":"</p>all","bytes":2000000,"files":3,"expires":"7d"}`)
 	token := valueOf(page, "k")
-	a := v.opens(page, 200, "<bdi>ann</bdi> asks you for files", "&lt;b&gt;Photos", "&lt;/p&gt;all", "Ends <time", "3 more files",
-		"Up to 2 MB", `data-room="2000000"`, `action="v1/requests/in?k=`, `lang="en"`, "-<b>Photos", "-What you have sent")
+	a := v.opens(
+		page,
+		200,
+		"<bdi>ann</bdi> asks you for files",
+		"&lt;b&gt;Photos",
+		"&lt;/p&gt;all",
+		"Ends <time",
+		"3 more files",
+		"Up to 2 MB",
+		`data-room="2000000"`,
+		`action="v1/requests/in?k=`,
+		`lang="en"`,
+		"-<b>Photos",
+		"-What you have sent",
+	)
 	v.has("the title", allOf(a.Text, "<title>(.*)</title>")[0], "-"+token, "-Photos")
 	form := "v1/requests/in?" + strings.TrimPrefix(page, "r?")
 	v.leads(v.upload(form, "by", "Tom <i>", "@a<b>.jpg", "123", "@b.txt", "1"), "../../r?k="+token+"&lang=en&sent=2")
-	v.opens(page+"&sent=2", 200, "Your files are with <bdi>ann</bdi>", "a&lt;b&gt;.jpg", "3 B", "Send more", `-type="file"`)
+	v.opens(
+		page+"&sent=2",
+		200,
+		"Your files are with <bdi>ann</bdi>",
+		"a&lt;b&gt;.jpg",
+		"3 B",
+		"Send more",
+		`-type="file"`,
+	)
 	v.opens(page, 200, "What you have sent", "b.txt", "1 more file<")
 	v.another(desk).opens(page, 200, "-What you have sent", "-b.txt")
 	got := apitest.Read[struct{ By, LinkURL string }](v.Ask("GET /files/1", "").Want(200))
@@ -68,7 +102,17 @@ func TestAProtectedRequestAsksForItsPasswordOnce(t *testing.T) {
 	v := visit(t)
 	_, page := v.request(`{"title":"Secret","password":"open sesame"}`)
 	token := valueOf(page, "k")
-	v.opens(page, 200, "You are asked for files", `name="k" value="`+token, "-Secret", "-ann<", "-ann ", "-asks you", `-role="alert"`)
+	v.opens(
+		page,
+		200,
+		"You are asked for files",
+		`name="k" value="`+token,
+		"-Secret",
+		"-ann<",
+		"-ann ",
+		"-asks you",
+		`-role="alert"`,
+	)
 	v.has("the log", v.Log.String(), "-login refused") // for opening the page
 	v.shows(v.post("r", "k", token, "lang", "en", "password", "wrong"), 401,
 		"This is not the password", `role="alert"`, "language=de", `-wrong"`)

@@ -65,7 +65,10 @@ func (v *visit) sender() sendPage {
 			parameter = "many"
 		}
 		p.Wrong = map[string]string{
-			parameter: v.first("send.js.wrong."+parameter, "send.js.wrong."+strconv.Itoa(status)),
+			parameter: v.first(
+				"send.js.wrong."+parameter,
+				"send.js.wrong."+strconv.Itoa(status),
+			),
 		}
 	}
 	return p
@@ -141,7 +144,9 @@ func (p page) Lasting(s sendPage) (terms []term) {
 
 func (p page) term(days int64) term {
 	span := p.N("time.days", days)
-	return term{strconv.FormatInt(days, 10) + "d", p.T("send.expires-in", span), p.T("send.in", span)}
+	return term{
+		strconv.FormatInt(days, 10) + "d", p.T("send.expires-in", span), p.T("send.in", span),
+	}
 }
 
 // sentFile is a file that was sent.

@@ -22,14 +22,17 @@ func TestTheSendingPageIntroducesItselfToVisitors(t *testing.T) {
 }
 
 func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
-	visit(t).login("ann").opens("send", 200, "Drop files or folders here", `data-scope="user:ann"`, `action="v1/upload"`,
-		"E-mail or text message", `<option value="7d"`, "expires in 30", "-data-room", "-Never", "Mail me", `name="d"`, `name="lang" value="en"`)
+	visit(t).
+		login("ann").
+		opens("send", 200, "Drop files or folders here", `data-scope="user:ann"`, `action="v1/upload"`,
+			"E-mail or text message", `<option value="7d"`, "expires in 30", "-data-room", "-Never", "Mail me", `name="d"`, `name="lang" value="en"`)
 	v := serve(t, set(func(s *service.Settings) {
 		s.Channels, s.MaxBody, s.Retention.KeepDays = []files.Channel{files.Mail}, 5_000_000, 0
 	}))
 	v.Add("eve", apitest.Quota(3_000_000), func(u *users.User) { u.Email = "" })
-	v.login("eve").opens("send", 200, `data-room="3000000"`, "You have 3 MB left", "-E-mail or text message", `-name="c"`,
-		"at most 5 MB", "never expires", "-Mail me")
+	v.login("eve").
+		opens("send", 200, `data-room="3000000"`, "You have 3 MB left", "-E-mail or text message", `-name="c"`,
+			"at most 5 MB", "never expires", "-Mail me")
 	v.As("eve").Upload("file=a.txt&expires=1d", strings.Repeat("x", 750_000))
 	v.opens("account", 200, "750 kB of 3 MB used", `value="25"`)
 	v.opens("files", 200, "750 kB of 3 MB used", `<meter min="0" max="3000000" low="2400000" high="2850000"`)
@@ -40,10 +43,46 @@ func TestTheSendingPageOffersWhatTheServiceCanDo(t *testing.T) {
 
 func TestAPlainFormSends(t *testing.T) {
 	v := visit(t).login("ann")
-	v.leads(v.upload("v1/upload", "m", "bob@bücher.example, carla@example.com", "c", "+39 347 123 4567", "i", "Hello\r\nall", "expires", "7d",
-		"downloads", "5", "password", "open sesame", "d", "", "notify", "1", "@a<b>.txt", "its words"), "../send?sent=1")
-	v.opens("send?sent=1", 200, "Sent to 3 people", "a&lt;b&gt;.txt", "393471234567", "@bücher.example", "Expires <time", "in 7 days",
-		"5 downloads for each link", "With a password", "qr?k=", `&amp;lang=en" width="296"`, "-open sesame", "-its words")
+	v.leads(
+		v.upload(
+			"v1/upload",
+			"m",
+			"bob@bücher.example, carla@example.com",
+			"c",
+			"+39 347 123 4567",
+			"i",
+			"Hello\r\nall",
+			"expires",
+			"7d",
+			"downloads",
+			"5",
+			"password",
+			"open sesame",
+			"d",
+			"",
+			"notify",
+			"1",
+			"@a<b>.txt",
+			"its words",
+		),
+		"../send?sent=1",
+	)
+	v.opens(
+		"send?sent=1",
+		200,
+		"Sent to 3 people",
+		"a&lt;b&gt;.txt",
+		"393471234567",
+		"@bücher.example",
+		"Expires <time",
+		"in 7 days",
+		"5 downloads for each link",
+		"With a password",
+		"qr?k=",
+		`&amp;lang=en" width="296"`,
+		"-open sesame",
+		"-its words",
+	)
 	got := apitest.Read[struct {
 		Notify bool
 		Links  []wire.Link
@@ -103,7 +142,9 @@ func TestAQRCodeIsOfALinkAlone(t *testing.T) {
 			"default-src 'none'; frame-ancestors 'none'")
 		expect.NoErr(t, xml.Unmarshal([]byte(a.Text), new(struct{})))
 	}
-	for _, query := range []string{"", "k=short", "k=" + strings.Repeat("k", 300), "k=" + url.QueryEscape(token+"&x"), "x=" + token} {
+	for _, query := range []string{
+		"", "k=short", "k=" + strings.Repeat("k", 300), "k=" + url.QueryEscape(token+"&x"), "x=" + token,
+	} {
 		v.open("qr?" + query).Want(400)
 	}
 }

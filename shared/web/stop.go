@@ -38,7 +38,10 @@ func (v *visit) stop(form url.Values) error {
 	v.again = v.wrongStop
 	q := url.Values{"t": {form.Get("t")}}
 	v.query = q
-	change := question{at: "POST /notifications/stop?" + q.Encode(), form: url.Values{"undo": {form.Get("undo")}}}
+	change := question{
+		at:   "POST /notifications/stop?" + q.Encode(),
+		form: url.Values{"undo": {form.Get("undo")}},
+	}
 	if _, err := v.ask(change, nil); err != nil {
 		return err
 	}

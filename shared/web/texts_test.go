@@ -28,7 +28,9 @@ func sources(t *testing.T) (files map[string]string, prefixes []string) {
 	t.Helper()
 	files, prefixes = map[string]string{}, []string{""}
 	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
-		if e.IsDir() || !slices.Contains([]string{".go", ".html", ".js"}, filepath.Ext(path)) || strings.Contains(path, "test") {
+		if e.IsDir() ||
+			!slices.Contains([]string{".go", ".html", ".js"}, filepath.Ext(path)) ||
+			strings.Contains(path, "test") {
 			return err
 		}
 		text, err := os.ReadFile(path)
@@ -100,7 +102,8 @@ func TestEachTextIsUsed(t *testing.T) {
 	for key := range textsOf(t, "en") {
 		if !slices.ContainsFunc(prefixes, func(prefix string) bool {
 			rest, ok := strings.CutPrefix(key, prefix)
-			return ok && (used(strings.TrimSuffix(rest, mailAlone)) || used(rest) || strings.Trim(rest, "0123456789") == "") // a status
+			return ok &&
+				(used(strings.TrimSuffix(rest, mailAlone)) || used(rest) || strings.Trim(rest, "0123456789") == "") // a status
 		}) {
 			t.Errorf("nothing uses the text %s", key)
 		}

@@ -65,10 +65,16 @@ func (v *visit) admit() error {
 	if !v.cookie.IsOwn(v.r) {
 		return fault.New(fault.Forbidden, "a web page of another site may not do this")
 	}
-	if l, ok := texts.Find(v.r.URL.Query().Get("language")); ok && v.r.Method == http.MethodGet {
+	if l, ok := texts.Find(v.r.URL.Query().Get("language")); ok &&
+		v.r.Method == http.MethodGet {
 		http.SetCookie(v.w, &http.Cookie{
-			Name: langCookie, Value: l.Lang, Path: v.cookie.Path, MaxAge: 365 * 24 * 60 * 60,
-			Secure: v.cookie.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+			Name:     langCookie,
+			Value:    l.Lang,
+			Path:     v.cookie.Path,
+			MaxAge:   365 * 24 * 60 * 60,
+			Secure:   v.cookie.Secure,
+			HttpOnly: true,
+			SameSite: http.SameSiteLaxMode,
 		})
 	}
 	return nil
@@ -221,8 +227,10 @@ func (v *visit) policy() string {
 	if v.frames {
 		frames = "; frame-src 'self'"
 	}
-	return "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src " + from +
-		"; img-src " + from + " blob:; media-src " + from + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'" + frames
+	return "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src " +
+		from +
+		"; img-src " + from + " blob:; media-src " +
+		from + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'" + frames
 }
 
 // writeError shows the form again, or a page that says what went wrong.

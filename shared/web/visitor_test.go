@@ -65,7 +65,10 @@ func (v visitor) send(request, body string, headers ...string) apitest.Answer {
 	for name, value := range v.cookies {
 		all = append(all, name+"="+value)
 	}
-	own := []string{"Accept", "text/html,*/*;q=0.8", "Sec-Fetch-Mode", "navigate", "Accept-Language", "en", "User-Agent", v.agent, "Cookie", strings.Join(all, "; ")}
+	own := []string{
+		"Accept", "text/html,*/*;q=0.8", "Sec-Fetch-Mode", "navigate", "Accept-Language", "en", "User-Agent", v.agent,
+		"Cookie", strings.Join(all, "; "),
+	}
 	a := v.Send(method+" "+v.Root+"/"+page, body, append(own, headers...)...)
 	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
 		if v.cookies[c.Name] = c.Value; c.MaxAge < 0 {
@@ -84,7 +87,14 @@ func (v visitor) post(page string, pairs ...string) apitest.Answer {
 	for pair := range slices.Chunk(pairs, 2) {
 		form.Set(pair[0], pair[1])
 	}
-	return v.send("POST "+page, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")
+	return v.send(
+		"POST "+page,
+		form.Encode(),
+		"Content-Type",
+		"application/x-www-form-urlencoded",
+		"Sec-Fetch-Site",
+		"same-origin",
+	)
 }
 
 // upload sends a form of pairs as a browser without scripts does. A field @NAME is a file.
@@ -103,7 +113,8 @@ func (v visitor) opens(page string, status int, texts ...string) apitest.Answer 
 // shows checks a page's status and texts, without the characters that only keep words together or apart.
 func (v visitor) shows(a apitest.Answer, status int, texts ...string) apitest.Answer {
 	v.Helper()
-	v.has("the page", strings.NewReplacer("\u00a0", " ", "\u2068", "", "\u2069", "").Replace(a.Want(status).Text), texts...)
+	v.has("the page", strings.NewReplacer("\u00a0", " ", "\u2068", "", "\u2069", "").
+		Replace(a.Want(status).Text), texts...)
 	return a
 }
 

@@ -43,15 +43,26 @@ type view func(*visit) error
 // views are the pages, by method and name.
 func views() map[string]view {
 	return map[string]view{
-		"GET login": (*visit).showLogin, "POST login": posted((*visit).login), "POST logout": (*visit).logout,
-		"GET forgot": known((*visit).showForgot), "POST forgot": known(posted((*visit).forgot)),
-		"GET password": known((*visit).showPassword), "POST password": known(posted((*visit).changePassword)),
-		"GET stop": known((*visit).showStop), "POST stop": known(posted((*visit).stop)),
-		"GET account": loggedIn((*visit).showAccount), "POST account": loggedIn(posted((*visit).changeAccount)),
-		"GET l": known((*visit).landing), "POST l": known(posted((*visit).unlock)),
-		"GET r": known((*visit).guest), "POST r": known(posted((*visit).openRequest)),
-		"GET send": (*visit).send, "GET qr": (*visit).qr,
-		"GET files": loggedIn((*visit).showFiles), "POST files": loggedIn(posted((*visit).correct)), "GET requests": loggedIn((*visit).showRequests),
+		"GET login":     (*visit).showLogin,
+		"POST login":    posted((*visit).login),
+		"POST logout":   (*visit).logout,
+		"GET forgot":    known((*visit).showForgot),
+		"POST forgot":   known(posted((*visit).forgot)),
+		"GET password":  known((*visit).showPassword),
+		"POST password": known(posted((*visit).changePassword)),
+		"GET stop":      known((*visit).showStop),
+		"POST stop":     known(posted((*visit).stop)),
+		"GET account":   loggedIn((*visit).showAccount),
+		"POST account":  loggedIn(posted((*visit).changeAccount)),
+		"GET l":         known((*visit).landing),
+		"POST l":        known(posted((*visit).unlock)),
+		"GET r":         known((*visit).guest),
+		"POST r":        known(posted((*visit).openRequest)),
+		"GET send":      (*visit).send,
+		"GET qr":        (*visit).qr,
+		"GET files":     loggedIn((*visit).showFiles),
+		"POST files":    loggedIn(posted((*visit).correct)),
+		"GET requests":  loggedIn((*visit).showRequests),
 	}
 }
 
@@ -77,7 +88,10 @@ func New(p *api.Ports) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/{version}/{file}", s.assets)
 	mux.Handle("/", s.handler(known((*visit).missing)))
-	mux.Handle(wire.Prefix, missing("there is nothing at this address; see "+wire.Prefix+"/openapi.json"))
+	mux.Handle(
+		wire.Prefix,
+		missing("there is nothing at this address; see "+wire.Prefix+"/openapi.json"),
+	)
 	mux.Handle("GET /{$}", s.handler((*visit).home))
 	for at, f := range views() {
 		mux.Handle(strings.Replace(at, " ", " /", 1), s.handler(f))
@@ -87,8 +101,14 @@ func New(p *api.Ports) http.Handler {
 
 func newSite(p *api.Ports) *site {
 	return &site{
-		ports: p, callers: p.Credentials(), passwords: p.Passwords(), tokens: p.Tokens(), assets: newAssets(p.Look),
-		words: remembered(func(lang string) words { return wordsOf(lang, p.Sends(files.SMS)) }),
+		ports:     p,
+		callers:   p.Credentials(),
+		passwords: p.Passwords(),
+		tokens:    p.Tokens(),
+		assets:    newAssets(p.Look),
+		words: remembered(func(lang string) words {
+			return wordsOf(lang, p.Sends(files.SMS))
+		}),
 	}
 }
 
@@ -111,7 +131,9 @@ Interface: %[2]s/openapi.json
 // missing answers requests for pages that do not exist. Programs get the envelope.
 func (v *visit) missing() error {
 	if param.Asked(v.r) != param.AsPage {
-		v.again = func(status int, _ error) error { return envelope.WriteError(v.w, v.ports.Now(), status) }
+		v.again = func(status int, _ error) error {
+			return envelope.WriteError(v.w, v.ports.Now(), status)
+		}
 	}
 	return fault.New(fault.NotFound, "there is no such page")
 }

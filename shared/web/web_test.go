@@ -36,9 +36,11 @@ func TestFilesOfPagesAreSmallAndKeptForEver(t *testing.T) {
 	for _, f := range files {
 		at, ext := v.fileOf(f.Name()), filepath.Ext(f.Name())
 		kind := map[string]string{".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}[ext]
-		a := v.send("GET "+at, "", "Accept-Encoding", "identity").Want(200).WantHeaders("Content-Type", kind+"; charset=utf-8",
-			"X-Content-Type-Options", "nosniff", "Cache-Control", "public, max-age=31536000, immutable", "Vary", "Accept-Encoding",
-			"Content-Encoding", "", "Set-Cookie", "")
+		a := v.send("GET "+at, "", "Accept-Encoding", "identity").
+			Want(200).
+			WantHeaders("Content-Type", kind+"; charset=utf-8",
+				"X-Content-Type-Options", "nosniff", "Cache-Control", "public, max-age=31536000, immutable", "Vary", "Accept-Encoding",
+				"Content-Encoding", "", "Set-Cookie", "")
 		expect.Equal(t, at+", which Go's client unpacks", v.send("GET "+at, "").Text, a.Text)
 		if ext != ".svg" {
 			total += len(v.send("GET "+at, "", "Accept-Encoding", "br, gzip").Text)
@@ -104,15 +106,31 @@ func TestScriptsAreLoadedTogether(t *testing.T) {
 		needed = needed[1:]
 		slices.Sort(needed)
 		slices.Sort(loaded)
-		expect.Equal(t, "the scripts that "+page+" loads with "+script, strings.Join(loaded, " "), strings.Join(needed, " "))
+		expect.Equal(
+			t,
+			"the scripts that "+page+" loads with "+script,
+			strings.Join(loaded, " "),
+			strings.Join(needed, " "),
+		)
 	}
 }
 
 func TestPagesLookAsTheOperatorWants(t *testing.T) {
-	v := visit(t, looking(service.Look{Name: "Acme <Files>", Accent: "#ffe000", Imprint: "https://example.com/imprint?a=1&b=2", Privacy: "https://example.com/privacy", Home: "login"}))
+	v := visit(t, looking(service.Look{
+		Name:    "Acme <Files>",
+		Accent:  "#ffe000",
+		Imprint: "https://example.com/imprint?a=1&b=2",
+		Privacy: "https://example.com/privacy",
+		Home:    "login",
+	}))
 	v.opens("login", 200, "– Acme &lt;Files&gt;</title>", `content="Acme &lt;Files&gt;"`,
 		`href="https://example.com/imprint?a=1&amp;b=2"`, `href="https://example.com/privacy"`)
-	expect.Equal(t, "the colours", v.open(v.fileOf("look.css")).Text, ":root { --accent: #ffe000; --accent-text: #000 }\n")
+	expect.Equal(
+		t,
+		"the colours",
+		v.open(v.fileOf("look.css")).Text,
+		":root { --accent: #ffe000; --accent-text: #000 }\n",
+	)
 	v.leads(v.open(""), "login")
 	v.opens("stop?t="+v.Data.Ports.Key.Stop("a@example.com"), 200, "from Acme &lt;Files&gt; about", "-Ferry")
 	v.post("forgot", "user", "ann").Want(303)
@@ -130,12 +148,16 @@ func TestPagesLookAsTheOperatorWants(t *testing.T) {
 func TestALanguageIsTheOneThatWasChosen(t *testing.T) {
 	v := visit(t)
 	for path, c := range map[string]struct{ cookie, want, sets string }{
-		"login":                     {want: "de"},
-		"login?lang=it":             {want: "it"},
-		"login?lang=it&language=es": {cookie: "fr", want: "es", sets: "ferry-lang=es; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax"},
-		"login?lang=es":             {cookie: "fr", want: "fr"},
-		"login?language=xx":         {want: "de"},
-		"login?language=%22%3E%3C":  {cookie: "xx", want: "de"},
+		"login":         {want: "de"},
+		"login?lang=it": {want: "it"},
+		"login?lang=it&language=es": {
+			cookie: "fr",
+			want:   "es",
+			sets:   "ferry-lang=es; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax",
+		},
+		"login?lang=es":            {cookie: "fr", want: "fr"},
+		"login?language=xx":        {want: "de"},
+		"login?language=%22%3E%3C": {cookie: "xx", want: "de"},
 	} {
 		other := v.another(desk)
 		if c.cookie != "" {
@@ -168,13 +190,21 @@ func TestPagesForAnybodyShowWhoIsLoggedIn(t *testing.T) {
 // TestEachPageIsForItselfAlone asks as somebody with a login and as somebody without one.
 func TestEachPageIsForItselfAlone(t *testing.T) {
 	const allowed = "https://app.example"
-	known := visit(t, func(_ *service.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{allowed} }).login("ann")
+	known := visit(t, func(_ *service.Settings, o *local.ServiceOptions) {
+		o.Origins = envelope.Origins{allowed}
+	}).login("ann")
 	for _, v := range []visitor{known, known.another(desk)} {
 		for _, request := range web.Views() {
 			method, name, _ := strings.Cut(request, " ")
 			if method == "POST" {
-				for _, from := range [][]string{{"Sec-Fetch-Site", "cross-site", "Origin", v.Root}, {"Origin", allowed}} {
-					a := v.send(request, "do=everywhere&user=ann&k=x", append(from, "Content-Type", "application/x-www-form-urlencoded")...)
+				for _, from := range [][]string{{
+					"Sec-Fetch-Site", "cross-site", "Origin", v.Root,
+				}, {"Origin", allowed}} {
+					a := v.send(request, "do=everywhere&user=ann&k=x", append(
+						from,
+						"Content-Type",
+						"application/x-www-form-urlencoded",
+					)...)
 					a.Want(403).WantHeaders("Set-Cookie", "", "Location", "")
 				}
 				continue
@@ -192,7 +222,8 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 			if strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Basic") { // the browser would ask
 				t.Errorf("%s asks for a password", name)
 			}
-			if inline := regexp.MustCompile(`<style|<script>|<script [^>]*type="(module|text/javascript)"[^>]*>[^<]| style="| on[a-z]+="|javascript:|="//|="data:`).FindString(a.Text); inline != "" {
+			if inline := regexp.MustCompile(`<style|<script>|<script [^>]*type="(module|text/javascript)"[^>]*>[^<]| style="| on[a-z]+="|javascript:|="//|="data:`).
+				FindString(a.Text); inline != "" {
 				t.Errorf("%s has %q, which its policy refuses", name, inline)
 			}
 		}
@@ -204,17 +235,25 @@ func TestEachPageIsForItselfAlone(t *testing.T) {
 func TestAnAddressOfTheInterfaceIsNoPage(t *testing.T) {
 	v := visit(t)
 	for _, request := range []string{"GET v1", "GET v1/login", "PUT login", "POST static/x/style.css", "POST "} {
-		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
+		v.send(request, "", "Sec-Fetch-Site", "same-origin").
+			Want(404).
+			WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
-	for _, request := range []string{"GET nothing", "GET LOGIN", "GET %2e%2e", "POST nothing", "POST requests", "GET logout"} {
-		v.send(request, "", "Sec-Fetch-Site", "same-origin").Want(404).WantHeaders("Content-Type", "text/html; charset=utf-8")
+	for _, request := range []string{
+		"GET nothing", "GET LOGIN", "GET %2e%2e", "POST nothing", "POST requests", "GET logout",
+	} {
+		v.send(request, "", "Sec-Fetch-Site", "same-origin").
+			Want(404).
+			WantHeaders("Content-Type", "text/html; charset=utf-8")
 	}
 	for path, page := range map[string]string{
 		"files/?x=%2F&y": "./../files?x=%2F&y", "l//": "./../../l", "a%20b/": "./../a%20b", "/": "./../missing",
 		"a/b/c/": "./../../../missing", "//a.example/": "./../../../a.example",
 	} {
 		v.leads(v.open(path), page)
-		v.send("GET "+path, "", "Accept", "*/*").Want(404).WantHeaders("Content-Type", "application/json; charset=utf-8")
+		v.send("GET "+path, "", "Accept", "*/*").
+			Want(404).
+			WantHeaders("Content-Type", "application/json; charset=utf-8")
 	}
 }
 

@@ -26,10 +26,14 @@ func CRC64NVME(r io.Reader) (sum uint64, n int64, err error) {
 
 // CombineCRC64 returns the CRC64NVME of two pieces together, from their checksums and the n
 // bytes of the second.
-func CombineCRC64(first, second uint64, n int64) uint64 { return combine(poly64, first, second, n) }
+func CombineCRC64(first, second uint64, n int64) uint64 {
+	return combine(poly64, first, second, n)
+}
 
 // CombineCRC32 is CombineCRC64 for the CRC-32 of package hash/crc32, by IEEE 802.3.
-func CombineCRC32(first, second uint32, n int64) uint32 { return combine(poly32, first, second, n) }
+func CombineCRC32(first, second uint32, n int64) uint32 {
+	return combine(poly32, first, second, n)
+}
 
 // combine multiplies the first sum by x to the power of how many bits follow, which takes as long
 // for a terabyte as for a few bytes.

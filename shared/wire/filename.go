@@ -33,7 +33,11 @@ func CleanFileName(name string) string {
 // visible drops control characters, line ends, and characters that reorder text, which
 // can make photo_gpj.exe look like photo_exe.jpg.
 func visible(r rune) rune {
-	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' {
+	if unicode.IsControl(r) ||
+		unicode.Is(unicode.Bidi_Control, r) ||
+		r == '\u2028' ||
+		r == '\u2029' ||
+		r == '\ufeff' {
 		return -1
 	}
 	return r
@@ -57,7 +61,11 @@ func shorten(name string) string {
 // Attachment returns the Content-Disposition (RFC 6266) of a download, with an ASCII
 // name for old clients, and the exact one.
 func Attachment(name string) string {
-	return `attachment; filename="` + ascii(name) + `"; filename*=UTF-8''` + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
+	return `attachment; filename="` + ascii(name) + `"; filename*=UTF-8''` + strings.ReplaceAll(
+		url.QueryEscape(name),
+		"+",
+		"%20",
+	)
 }
 
 // ascii returns the nearest name that every client can use. It drops accents, and replaces

@@ -84,7 +84,10 @@ func TestAttachmentNameWorksInEveryClient(t *testing.T) {
 
 func FuzzCleanFileNameIsSafe(f *testing.F) {
 	for _, seed := range []string{
-		"report.pdf", "../x", "a\\b", "e\u0301", "e\u200e\u0301", "\xff", strings.Repeat("é.", 200), strings.Repeat(" .", 150) + "a",
+		"report.pdf", "../x", "a\\b", "e\u0301", "e\u200e\u0301", "\xff", strings.Repeat(
+			"é.",
+			200,
+		), strings.Repeat(" .", 150) + "a",
 		"\u0958" + strings.Repeat("\ufdfa", 85), "\u202e", "a\u2028", ". .", "\u1100\u1161\u11a8",
 	} {
 		f.Add(seed)
@@ -117,7 +120,10 @@ func wantAttachment(t *testing.T, name string) {
 	}
 	_, quoted, _ := strings.Cut(header, `filename="`)
 	ascii, _, _ := strings.Cut(quoted, `"`)
-	if len(ascii) == 0 || len(ascii) > wire.MaxFileName || strings.Trim(ascii, ". ") == "" || strings.ContainsAny(ascii, `\/%`) {
+	if len(ascii) == 0 ||
+		len(ascii) > wire.MaxFileName ||
+		strings.Trim(ascii, ". ") == "" ||
+		strings.ContainsAny(ascii, `\/%`) {
 		t.Errorf("%q is not a name for old clients", ascii)
 	}
 	for i := range len(header) {

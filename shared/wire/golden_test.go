@@ -38,7 +38,11 @@ func (g goldenSum) sums() goldenSum {
 	piece := goldenBytes(g.Seed, g.Length)
 	wide, narrow, length := crc64nvme.Checksum(piece), crc32.ChecksumIEEE(piece), g.Length
 	for times := g.Times; times > 1; times /= 2 {
-		wide, narrow, length = wire.CombineCRC64(wide, wide, length), wire.CombineCRC32(narrow, narrow, length), 2*length
+		wide, narrow, length = wire.CombineCRC64(
+			wide,
+			wide,
+			length,
+		), wire.CombineCRC32(narrow, narrow, length), 2*length
 	}
 	more := goldenBytes(1, g.More)
 	wide = wire.CombineCRC64(wide, crc64nvme.Checksum(more), g.More)
@@ -53,10 +57,19 @@ func TestOtherLanguagesHaveTheSameChecksums(t *testing.T) {
 		all = append(all, goldenSum{Seed: uint32(n), Length: n, Times: 1}.sums())
 	}
 	for _, n := range []int64{255, 1000, 65_535, 65_536, 1<<20 + 3, 3_000_000} {
-		all = append(all, goldenSum{Seed: 7, Length: n, Times: 1}.sums(), goldenSum{Seed: 8, Length: n, Times: 1, More: n / 3}.sums())
+		all = append(all, goldenSum{
+			Seed:   7,
+			Length: n,
+			Times:  1,
+		}.sums(), goldenSum{Seed: 8, Length: n, Times: 1, More: n / 3}.sums())
 	}
 	for _, times := range []int64{2, 1 << 10, 1 << 20, 1 << 30, 1 << 35} { // up to 32 PiB
-		all = append(all, goldenSum{Seed: 9, Length: 1 << 17, Times: times, More: 5}.sums(), goldenSum{Seed: 10, Length: 1, Times: times}.sums())
+		all = append(all, goldenSum{
+			Seed:   9,
+			Length: 1 << 17,
+			Times:  times,
+			More:   5,
+		}.sums(), goldenSum{Seed: 10, Length: 1, Times: times}.sums())
 	}
 	var lines []string
 	for _, c := range all {

@@ -51,7 +51,9 @@ func PreviewKind(name, mediaType string) string {
 func TypeOf(name string) string { return types[extension(name)] }
 
 // extension returns the extension of a file's name in lower case, without its dot.
-func extension(name string) string { return strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".") }
+func extension(name string) string {
+	return strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
+}
 
 // typeAlone returns a media type in lower case, without its charset.
 func typeAlone(mediaType string) string {
@@ -78,10 +80,28 @@ var shown = map[string]string{
 
 // types lists media types by extension. Package mime would also ask the machine.
 var types = map[string]string{
-	"txt": "text/plain; charset=utf-8", "log": "text/plain; charset=utf-8", "md": "text/plain; charset=utf-8",
-	"csv": "text/plain; charset=utf-8", "html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8",
-	"jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp",
-	"avif": "image/avif", "svg": "image/svg+xml", "mp3": "audio/mpeg", "m4a": "audio/mp4", "ogg": "audio/ogg",
-	"wav": "audio/wav", "mp4": "video/mp4", "m4v": "video/mp4", "webm": "video/webm", "mov": "video/quicktime",
-	"json": "application/json", "pdf": "application/pdf", "zip": "application/zip",
+	"txt":  "text/plain; charset=utf-8",
+	"log":  "text/plain; charset=utf-8",
+	"md":   "text/plain; charset=utf-8",
+	"csv":  "text/plain; charset=utf-8",
+	"html": "text/html; charset=utf-8",
+	"htm":  "text/html; charset=utf-8",
+	"jpg":  "image/jpeg",
+	"jpeg": "image/jpeg",
+	"png":  "image/png",
+	"gif":  "image/gif",
+	"webp": "image/webp",
+	"avif": "image/avif",
+	"svg":  "image/svg+xml",
+	"mp3":  "audio/mpeg",
+	"m4a":  "audio/mp4",
+	"ogg":  "audio/ogg",
+	"wav":  "audio/wav",
+	"mp4":  "video/mp4",
+	"m4v":  "video/mp4",
+	"webm": "video/webm",
+	"mov":  "video/quicktime",
+	"json": "application/json",
+	"pdf":  "application/pdf",
+	"zip":  "application/zip",
 }

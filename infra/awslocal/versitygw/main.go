@@ -35,14 +35,23 @@ func run(address, region, copyThreshold, folder string) error {
 		return err
 	}
 	store, err := posix.New(filepath.Join(folder, "buckets"), metadata, posix.PosixOpts{
-		SideCarDir: sidecar, VersioningDir: filepath.Join(folder, "versions"), Concurrency: 5000, CopyObjectThreshold: threshold,
+		SideCarDir:          sidecar,
+		VersioningDir:       filepath.Join(folder, "versions"),
+		Concurrency:         5000,
+		CopyObjectThreshold: threshold,
 	})
 	if err != nil {
 		return err
 	}
 	return embedgw.RunVersityGW(context.Background(), store, &embedgw.Config{
-		RootUserAccess: os.Getenv("ROOT_ACCESS_KEY_ID"), RootUserSecret: os.Getenv("ROOT_SECRET_ACCESS_KEY"),
-		Region: region, Ports: []string{address}, Quiet: true, KeepAlive: true,
-		MaxConnections: 250_000, MaxRequests: 100_000, MultipartMaxParts: 10_000,
+		RootUserAccess:    os.Getenv("ROOT_ACCESS_KEY_ID"),
+		RootUserSecret:    os.Getenv("ROOT_SECRET_ACCESS_KEY"),
+		Region:            region,
+		Ports:             []string{address},
+		Quiet:             true,
+		KeepAlive:         true,
+		MaxConnections:    250_000,
+		MaxRequests:       100_000,
+		MultipartMaxParts: 10_000,
 	})
 }

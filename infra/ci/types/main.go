@@ -46,7 +46,11 @@ type known map[string]*types.Package
 // check checks packages in the order of go list, in which imports come first.
 func check(platform string, packages []string) error {
 	system, processor, _ := strings.Cut(platform, "/")
-	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,ImportPath,GoFiles,ImportMap,Module"}, packages...)...)
+	list := exec.Command("go", append([]string{
+		"list",
+		"-deps",
+		"-json=Dir,ImportPath,GoFiles,ImportMap,Module",
+	}, packages...)...)
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor)
 	list.Stderr = os.Stderr
 	out, err := list.Output()
@@ -72,7 +76,12 @@ func (all known) add(p listed, sizes types.Sizes) error {
 	fset := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range p.GoFiles {
-		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(
+			fset,
+			filepath.Join(p.Dir, name),
+			nil,
+			parser.SkipObjectResolution,
+		)
 		if err != nil {
 			return err
 		}
@@ -81,8 +90,9 @@ func (all known) add(p listed, sizes types.Sizes) error {
 	ours := p.Module != nil && p.Module.Main
 	var faults []error
 	config := types.Config{
-		Sizes: sizes, IgnoreFuncBodies: !ours,
-		Error: func(err error) { faults = append(faults, err) },
+		Sizes:            sizes,
+		IgnoreFuncBodies: !ours,
+		Error:            func(err error) { faults = append(faults, err) },
 		Importer: importer(func(path string) (*types.Package, error) {
 			if mapped, ok := p.ImportMap[path]; ok {
 				path = mapped

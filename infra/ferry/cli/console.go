@@ -31,7 +31,9 @@ func (c Console) Print(format string, values ...any) error {
 }
 
 // Tell prints anything that is not a result. What is filled in is one line, whoever wrote it.
-func (c Console) Tell(format string, values ...any) { fmt.Fprint(c.Err, filled(format, values)) }
+func (c Console) Tell(format string, values ...any) {
+	fmt.Fprint(c.Err, filled(format, values))
+}
 
 // filled fills in a format. Texts become printable.
 func filled(format string, values []any) string {
@@ -55,7 +57,9 @@ func (s Screen) Write(text []byte) (int, error) {
 }
 
 // controls reports whether a character could control a terminal, or reorder what it shows.
-func controls(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+func controls(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
 
 // Printable cleans a text of one line, so that it cannot begin another line either.
 func Printable(text string) string { return clean(text, "") }

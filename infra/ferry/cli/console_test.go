@@ -22,7 +22,8 @@ func TestAScreenKeepsTextAsItIs(t *testing.T) {
 		expect.NoErr(t, writeJSON(&written, text, ""))
 		var got string
 		expect.NoErr(t, json.Unmarshal(written.Bytes(), &got))
-		if got != strings.ToValidUTF8(text, "\uFFFD") || strings.ContainsFunc(strings.TrimSpace(written.String()), controls) {
+		if got != strings.ToValidUTF8(text, "\uFFFD") ||
+			strings.ContainsFunc(strings.TrimSpace(written.String()), controls) {
 			t.Errorf("%q is %s in JSON", text, written.String())
 		}
 	}

@@ -144,7 +144,10 @@ func sentence(err error) string {
 	case err == nil:
 		return ""
 	case errors.As(err, &path) && strings.HasSuffix(err.Error(), path.Error()):
-		return strings.TrimSuffix(err.Error(), path.Error()) + path.Path + ": " + path.Err.Error()
+		return strings.TrimSuffix(
+			err.Error(),
+			path.Error(),
+		) + path.Path + ": " + path.Err.Error()
 	}
 	_, explained := errors.AsType[*failure](err)
 	if e, ok := errors.AsType[*client.Error](err); ok && !explained {
@@ -156,8 +159,12 @@ func sentence(err error) string {
 // flagsOf names the flags that set parameters of a request, each followed by a colon.
 func flagsOf(parameters string) (flags string) {
 	named := map[string]string{
-		"partSize": "part-size", "name": "name",
-		"title": "title", "message": "message", "bytes": "bytes", "files": "files",
+		"partSize": "part-size",
+		"name":     "name",
+		"title":    "title",
+		"message":  "message",
+		"bytes":    "bytes",
+		"files":    "files",
 	}
 	for _, o := range new(client.Delivery).Options() {
 		named[o.Name] = o.Flag
@@ -191,7 +198,13 @@ func (f *Failures) Add(name string, err error) {
 
 // Each calls f for each name until ctx ends. It continues after errors: it returns the first and
 // prints the others. Unless done is empty, it is printed for each success, with the name filled in.
-func Each(ctx context.Context, out Console, names []string, done string, f func(name string) error) error {
+func Each(
+	ctx context.Context,
+	out Console,
+	names []string,
+	done string,
+	f func(name string) error,
+) error {
 	failed := Failures{Out: out}
 	return failed.Each(ctx, names, func(name string) error {
 		err := f(name)

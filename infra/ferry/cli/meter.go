@@ -53,7 +53,13 @@ type mark struct {
 }
 
 func NewMeter(out Console, quiet bool) *Meter {
-	m := &Meter{out: out.Err, terminal: IsTerminal(out.Err.Raw), columns: 80, now: time.Now, stop: make(chan struct{})}
+	m := &Meter{
+		out:      out.Err,
+		terminal: IsTerminal(out.Err.Raw),
+		columns:  80,
+		now:      time.Now,
+		stop:     make(chan struct{}),
+	}
 	if quiet {
 		m.out, m.terminal = Screen{Raw: io.Discard}, false
 	}
@@ -138,7 +144,8 @@ func (m *Meter) labels(done int64) (label, below string) {
 	}
 	below = file.label
 	if file.bytes > 0 {
-		below = fmt.Sprintf("%d%% of %s  %s", min(100, max(0, done-file.from)*100/file.bytes), Size(file.bytes), below)
+		below = fmt.Sprintf("%d%% of %s  %s",
+			min(100, max(0, done-file.from)*100/file.bytes), Size(file.bytes), below)
 	}
 	return fmt.Sprintf("%d of %d files", m.Ended.Load(), m.Files.Load()), below
 }
@@ -215,7 +222,9 @@ func (m *Meter) End() {
 // Timing returns a function that describes the transfer of n bytes that begins now.
 func (m *Meter) Timing() func(n int64) string {
 	begin, before := time.Now(), m.Earlier.Load()
-	return func(n int64) string { return took(n, n-(m.Earlier.Load()-before), time.Since(begin)) }
+	return func(n int64) string {
+		return took(n, n-(m.Earlier.Load()-before), time.Since(begin))
+	}
 }
 
 // took describes a finished transfer of n bytes, of which some were transferred in this run.
@@ -227,5 +236,6 @@ func took(n, now int64, d time.Duration) string {
 	if now < n {
 		what += ", " + Size(max(0, now)) + " of it now"
 	}
-	return fmt.Sprintf("%s in %s, %s/s", what, span(d), Size(int64(float64(max(0, now))/d.Seconds())))
+	return fmt.Sprintf("%s in %s, %s/s",
+		what, span(d), Size(int64(float64(max(0, now))/d.Seconds())))
 }

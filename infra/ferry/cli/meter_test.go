@@ -19,10 +19,26 @@ func TestProgressFitsOnOneLine(t *testing.T) {
 		want  string
 	}{
 		{want: "big\uFFFD.iso [                        ] 0% of 4.0 GB"},
-		{after: time.Second, more: 40_000_000, want: "big\uFFFD.iso [                        ] 1% of 4.0 GB, 40.0 MB/s, 1:39 left"},
-		{after: time.Second, more: 1_960_000_000, want: "big\uFFFD.iso [============            ] 50% of 4.0 GB, 1.0 GB/s, 0:02 left"},
-		{after: time.Second, more: -500_000_000, want: "big\uFFFD.iso [=========               ] 37% of 4.0 GB, 500 MB/s, 0:05 left"},
-		{after: time.Second, more: 2_500_000_000, want: "big\uFFFD.iso [========================] 100% of 4.0 GB, 1.0 GB/s"},
+		{
+			after: time.Second,
+			more:  40_000_000,
+			want:  "big\uFFFD.iso [                        ] 1% of 4.0 GB, 40.0 MB/s, 1:39 left",
+		},
+		{
+			after: time.Second,
+			more:  1_960_000_000,
+			want:  "big\uFFFD.iso [============            ] 50% of 4.0 GB, 1.0 GB/s, 0:02 left",
+		},
+		{
+			after: time.Second,
+			more:  -500_000_000,
+			want:  "big\uFFFD.iso [=========               ] 37% of 4.0 GB, 500 MB/s, 0:05 left",
+		},
+		{
+			after: time.Second,
+			more:  2_500_000_000,
+			want:  "big\uFFFD.iso [========================] 100% of 4.0 GB, 1.0 GB/s",
+		},
 	} {
 		at = at.Add(k.after)
 		m.Add(k.more)
@@ -53,9 +69,21 @@ func TestSeveralFilesShowTheirTotalAndTheOneUnderWay(t *testing.T) {
 		bytes             int64
 		want              string
 	}{
-		"a large one":            {terminal: true, bytes: 2_000_000_000, want: "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A"},
-		"small ones at once":     {terminal: true, want: "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  big.iso\x1b[K\x1b[1A"},
-		"no total":               {terminal: true, growing: true, bytes: 2_000_000_000, want: "\r1 of 3 files: 2.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A"},
+		"a large one": {
+			terminal: true,
+			bytes:    2_000_000_000,
+			want:     "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A",
+		},
+		"small ones at once": {
+			terminal: true,
+			want:     "\r1 of 3 files [============            ] 50% of 4.0 GB\x1b[K\n  big.iso\x1b[K\x1b[1A",
+		},
+		"no total": {
+			terminal: true,
+			growing:  true,
+			bytes:    2_000_000_000,
+			want:     "\r1 of 3 files: 2.0 GB\x1b[K\n  50% of 2.0 GB  big.iso\x1b[K\x1b[1A",
+		},
 		"without a terminal":     {bytes: 2_000_000_000, want: "1 of 3 files: 50% of 4.0 GB; 50% of 2.0 GB  big.iso\n"},
 		"neither nor a terminal": {growing: true, want: "1 of 3 files: 2.0 GB; big.iso\n"},
 	} {
@@ -96,7 +124,11 @@ func TestRateIsThatOfThisRun(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	for want, got := range map[string]string{
-		"4.0 GB, 1.0 GB of it now in 0:10, 100 MB/s": took(4e9, 1e9, 10*time.Second), "4.0 GB in 0:10, 400 MB/s": took(4e9, 4e9, 10*time.Second),
+		"4.0 GB, 1.0 GB of it now in 0:10, 100 MB/s": took(
+			4e9,
+			1e9,
+			10*time.Second,
+		), "4.0 GB in 0:10, 400 MB/s": took(4e9, 4e9, 10*time.Second),
 		"4.0 GB": took(4e9, 0, 0),
 	} {
 		if got != want {
@@ -110,12 +142,26 @@ func TestSizesAndTimesAreRounded(t *testing.T) {
 	if got := Count(0, "file") + Count(1, "file") + Count(2, "file"); got != "0 files1 file2 files" {
 		t.Error(got)
 	}
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 53_687_091_200_000: "53.7 TB"} {
+	for n, want := range map[int64]string{
+		0:                  "0 B",
+		999:                "999 B",
+		1000:               "1.0 kB",
+		99_949:             "99.9 kB",
+		99_950:             "100 kB",
+		999_499:            "999 kB",
+		999_500:            "1.0 MB",
+		53_687_091_200_000: "53.7 TB",
+	} {
 		if got := Size(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{0: "0:00", 65 * time.Second: "1:05", 2*time.Hour + 3*time.Minute: "2:03:00", 240 * time.Hour: "10 days"} {
+	for d, want := range map[time.Duration]string{
+		0:                           "0:00",
+		65 * time.Second:            "1:05",
+		2*time.Hour + 3*time.Minute: "2:03:00",
+		240 * time.Hour:             "10 days",
+	} {
 		if got := span(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}

@@ -28,7 +28,9 @@ func FuzzAStateFileIsUsableOrIgnored(f *testing.F) {
 		}
 		w := new(strings.Builder)
 		header := http.Header{"Idempotency-Key": {s.Key}, "Location": {s.Session}}
-		if s.Key == "" || header.Write(w) != nil || w.String() != "Idempotency-Key: "+s.Key+"\r\nLocation: "+s.Session+"\r\n" {
+		if s.Key == "" ||
+			header.Write(w) != nil ||
+			w.String() != "Idempotency-Key: "+s.Key+"\r\nLocation: "+s.Session+"\r\n" {
 			t.Errorf("%q makes the headers %q", text, w)
 		}
 		saved, err := json.Marshal(s)

@@ -93,7 +93,10 @@ func (c Get) Run(ctx context.Context, out cli.Console) error {
 		return err
 	})
 	m.End()
-	return cli.Report(out, c.JSON, results, cmp.Or(pausing(ctx, ctx.Err(), c.Output == "-"), err))
+	return cli.Report(out, c.JSON, results, cmp.Or(
+		pausing(ctx, ctx.Err(), c.Output == "-"),
+		err,
+	))
 }
 
 func isFolder(path string) bool {
@@ -114,7 +117,12 @@ func (c Get) expanded(ctx context.Context, out cli.Console) ([]string, error) {
 }
 
 // one downloads one file, or unpacks a bundle.
-func (c Get) one(ctx context.Context, out cli.Console, m *cli.Meter, what string) (downloaded, error) {
+func (c Get) one(
+	ctx context.Context,
+	out cli.Console,
+	m *cli.Meter,
+	what string,
+) (downloaded, error) {
 	r := downloaded{What: what}
 	f, err := c.find(ctx, out, what)
 	if err != nil {
@@ -132,7 +140,12 @@ func (c Get) one(ctx context.Context, out cli.Console, m *cli.Meter, what string
 		return r, err
 	}
 	took := m.Timing()
-	o := client.FetchOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections}
+	o := client.FetchOptions{
+		Verify:      v,
+		Path:        c.Output,
+		Force:       c.Force,
+		Connections: c.Connections,
+	}
 	got, err := f.client.Fetch(ctx, f.link, o)
 	r.Name = got.Name
 	r.Length = got.Length
@@ -152,22 +165,28 @@ func (c Get) one(ctx context.Context, out cli.Console, m *cli.Meter, what string
 // verify says how to compare and report a download.
 func (c Get) verify(ctx context.Context, out cli.Console, m *cli.Meter, f found) client.Verify {
 	keys := &unlocking{ctx: ctx, out: out, meter: m, given: c.given}
-	return client.Verify{CRC64NVME: f.crc, Progress: m.Add, Password: func(wrong error) (string, error) {
-		if wrong == nil {
-			warnPlain(out, f.link)
-		}
-		return keys.password(wrong)
-	}, Reopened: func() {
-		m.Say("it is too late to resume the earlier download for free: " +
-			"this takes another download, if the link counts them")
-	}, Started: func(r client.Remote, have int64) {
-		m.Begin(r.Name, r.Length)
-		m.Expect(r.Length)
-		m.Had(have)
-		if have > 0 {
-			m.Say("resuming the download of %s", r.Name)
-		}
-	}}
+	return client.Verify{
+		CRC64NVME: f.crc,
+		Progress:  m.Add,
+		Password: func(wrong error) (string, error) {
+			if wrong == nil {
+				warnPlain(out, f.link)
+			}
+			return keys.password(wrong)
+		},
+		Reopened: func() {
+			m.Say("it is too late to resume the earlier download for free: " +
+				"this takes another download, if the link counts them")
+		},
+		Started: func(r client.Remote, have int64) {
+			m.Begin(r.Name, r.Length)
+			m.Expect(r.Length)
+			m.Had(have)
+			if have > 0 {
+				m.Say("resuming the download of %s", r.Name)
+			}
+		},
+	}
 }
 
 // found is a file to download.

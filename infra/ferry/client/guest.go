@@ -45,7 +45,9 @@ func (u *uploader) join(ctx context.Context) error {
 	keys := &unlocking{ctx: ctx, out: u.out, meter: u.meter, given: given}
 	path, secret, unkept := readGuest(u.Request)
 	cl, about, err := client.Join(ctx, u.Request, client.GuestOptions{
-		Name: u.By, Secret: secret, Retry: u.retry,
+		Name:   u.By,
+		Secret: secret,
+		Retry:  u.retry,
 		Password: func(wrong error) (string, error) {
 			warnPlain(u.out, u.Request)
 			return keys.password(wrong)

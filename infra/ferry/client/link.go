@@ -50,7 +50,8 @@ func (c linkLsCommand) Run(ctx context.Context, out cli.Console, who *identity) 
 // links lists links.
 func links(asJSON bool) cli.Listing[client.Link] {
 	return cli.Listing[client.Link]{
-		JSON: asJSON, Format: "%-30v  %-8s  %-16s  %-10s  %4v  %-8s  %s\n",
+		JSON:   asJSON,
+		Format: "%-30v  %-8s  %-16s  %-10s  %4v  %-8s  %s\n",
 		Titles: []any{"ID", "STATE", "EXPIRES", "LEFT", "USED", "PASSWORD", "FOR"},
 		Columns: func(l client.Link) []any {
 			left, password := "no limit", "no"
@@ -64,7 +65,10 @@ func links(asJSON bool) cli.Listing[client.Link] {
 			if l.Used.About {
 				used = "~" + used
 			}
-			return []any{l.ID, l.State, cli.Whenever(l.Expires), left, used, password, cmp.Or(l.To, l.LinkURL)}
+			return []any{
+				l.ID, l.State, cli.Whenever(l.Expires), left, used, password,
+				cmp.Or(l.To, l.LinkURL),
+			}
 		},
 		Nothing: "no links\n",
 	}

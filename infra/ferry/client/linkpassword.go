@@ -17,7 +17,11 @@ const wrongPasswords = 3
 
 // givenPassword returns the password of a link from one line of a file (- is standard input), or
 // from the environment. It is never a flag's value, because other users of the machine can see those.
-func givenPassword(ctx context.Context, out cli.Console, file string) (password string, err error) {
+func givenPassword(
+	ctx context.Context,
+	out cli.Console,
+	file string,
+) (password string, err error) {
 	path := cmp.Or(file, os.Getenv("FERRY_LINK_PASSWORD_FILE"))
 	switch password = os.Getenv("FERRY_LINK_PASSWORD"); {
 	case file == "-":
@@ -59,8 +63,10 @@ func (u *unlocking) password(wrong error) (string, error) {
 	case wrong != nil && (u.given != "" || u.wrong == wrongPasswords):
 		return "", wrong
 	case ask.terminal == nil:
-		return "", fmt.Errorf("%w: name a file that has it with --password-file, or set FERRY_LINK_PASSWORD",
-			client.ErrPassword)
+		return "", fmt.Errorf(
+			"%w: name a file that has it with --password-file, or set FERRY_LINK_PASSWORD",
+			client.ErrPassword,
+		)
 	}
 	u.meter.Lock()
 	defer u.meter.Unlock()
@@ -81,21 +87,30 @@ type protecting struct {
 }
 
 // linkPassword returns the password, or "" if none is wanted.
-func (p protecting) linkPassword(ctx context.Context, out cli.Console) (password string, err error) {
+func (p protecting) linkPassword(
+	ctx context.Context,
+	out cli.Console,
+) (password string, err error) {
 	if !p.Password && p.PasswordFile == "" {
 		return "", nil
 	}
 	if password, err = givenPassword(ctx, out, p.PasswordFile); err == nil && password == "" {
 		password, err = newLinkPassword(asker(ctx, out))
 	}
-	if err == nil && (strings.TrimSpace(password) != password || strings.ContainsFunc(password, unicode.IsControl)) {
+	if err == nil &&
+		(strings.TrimSpace(password) != password ||
+			strings.ContainsFunc(password, unicode.IsControl)) {
 		err = cli.Usage("the password of a link cannot begin or end with a space, or have control characters")
 	}
 	return password, err
 }
 
 // changed returns the password to set: "" if it is to be removed, or nil if it stays.
-func (p protecting) changed(ctx context.Context, out cli.Console, remove bool) (*string, error) {
+func (p protecting) changed(
+	ctx context.Context,
+	out cli.Console,
+	remove bool,
+) (*string, error) {
 	if remove && (p.Password || p.PasswordFile != "") {
 		return nil, cli.Usage("--password and --no-password can't be used together")
 	}

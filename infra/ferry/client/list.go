@@ -62,10 +62,13 @@ func (c Ls) chosen(every []client.File, failed *cli.Failures) []client.File {
 
 func (c Ls) short() cli.Listing[client.File] {
 	return cli.Listing[client.File]{
-		JSON: c.JSON, Format: "%8v  %10s  %-16s  %s\n",
+		JSON:   c.JSON,
+		Format: "%8v  %10s  %-16s  %s\n",
 		Titles: []any{"ID", "SIZE", "MODIFIED", "NAME"},
 		Columns: func(f client.File) []any {
-			return []any{f.ID, cli.Size(f.Length), cli.When(time.UnixMilli(f.Modified)), c.named(f)}
+			return []any{
+				f.ID, cli.Size(f.Length), cli.When(time.UnixMilli(f.Modified)), c.named(f),
+			}
 		},
 		Nothing: "no files\n",
 	}
@@ -73,7 +76,8 @@ func (c Ls) short() cli.Listing[client.File] {
 
 func (c Ls) long() cli.Listing[client.Details] {
 	return cli.Listing[client.Details]{
-		JSON: c.JSON, Format: "%8v  %10s  %-16s  %-16s  %9v  %-12s  %s\n",
+		JSON:   c.JSON,
+		Format: "%8v  %10s  %-16s  %-16s  %9v  %-12s  %s\n",
 		Titles: []any{"ID", "SIZE", "MODIFIED", "EXPIRES", "DOWNLOADS", "FROM", "NAME"},
 		Columns: func(d client.Details) []any {
 			return []any{
@@ -121,7 +125,10 @@ func (i *identity) detailed(
 	n := 0
 	for f, err := range files {
 		if n == mostDetailed {
-			i.out.Tell("only the newest %d files are shown; for others, give names or a pattern\n", mostDetailed)
+			i.out.Tell(
+				"only the newest %d files are shown; for others, give names or a pattern\n",
+				mostDetailed,
+			)
 			break
 		}
 		known := &all[n]
@@ -152,7 +159,12 @@ const several = 10
 
 // one returns the id of the file that the user names by id or name. It looks for up to limit files
 // of that name, newest first, and refuses if it finds several.
-func (i *identity) one(ctx context.Context, a client.Area, name string, limit int) (int64, error) {
+func (i *identity) one(
+	ctx context.Context,
+	a client.Area,
+	name string,
+	limit int,
+) (int64, error) {
 	if id, ok := cli.FileID(name); ok {
 		return id, nil
 	}
@@ -165,7 +177,11 @@ func (i *identity) one(ctx context.Context, a client.Area, name string, limit in
 		for _, f := range found {
 			ids = append(ids, strconv.FormatInt(f.ID, 10))
 		}
-		return 0, cli.Usage("several files are named %s; say which id: %s", cli.Printable(name), strings.Join(ids, ", "))
+		return 0, cli.Usage(
+			"several files are named %s; say which id: %s",
+			cli.Printable(name),
+			strings.Join(ids, ", "),
+		)
 	}
 	return found[0].ID, nil
 }
@@ -181,9 +197,12 @@ func (c Uploads) Run(ctx context.Context, out cli.Console, who *identity) error 
 		return c.abort(ctx, out, who)
 	}
 	return cli.Listing[client.Session]{
-		JSON: c.JSON, Format: "%-36s  %10s  %-16s  %s\n",
-		Titles:  []any{"ID", "SIZE", "EXPIRES", "NAME"},
-		Columns: func(s client.Session) []any { return []any{s.ID, cli.Size(s.Length), cli.When(s.Expires), sender(s)} },
+		JSON:   c.JSON,
+		Format: "%-36s  %10s  %-16s  %s\n",
+		Titles: []any{"ID", "SIZE", "EXPIRES", "NAME"},
+		Columns: func(s client.Session) []any {
+			return []any{s.ID, cli.Size(s.Length), cli.When(s.Expires), sender(s)}
+		},
 		Nothing: "no uploads in progress\n",
 	}.Print(out, who.Sessions(ctx))
 }

@@ -130,13 +130,21 @@ func logIn(ctx context.Context, cl *client.Client, user, password string) error 
 	bearer, err := cl.LoginDevice(ctx, user, password, device())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
-		return cli.Fail(cli.ExitSettings, "%s is not the address of a Ferry service: %w", cl.URL(), err)
+		return cli.Fail(
+			cli.ExitSettings,
+			"%s is not the address of a Ferry service: %w",
+			cl.URL(),
+			err,
+		)
 	case err != nil:
 		return err
 	}
 	if err := writeLogin(saved{URL: cl.URL(), User: user, Bearer: bearer}); err != nil {
-		return fmt.Errorf("saving the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD "+
-			"for each command", err)
+		return fmt.Errorf(
+			"saving the login: %w; without one, set FERRY_URL, FERRY_USER and FERRY_PASSWORD "+
+				"for each command",
+			err,
+		)
 	}
 	return nil
 }
@@ -148,7 +156,10 @@ func device() string {
 }
 
 // credentials returns the user and password in the flags and the environment, and asks for what is missing.
-func (c Login) credentials(ctx context.Context, out cli.Console) (user, password string, err error) {
+func (c Login) credentials(
+	ctx context.Context,
+	out cli.Console,
+) (user, password string, err error) {
 	ask := asker(ctx, out)
 	user = c.User
 	if user == "" {
@@ -175,8 +186,10 @@ func (c Login) credentials(ctx context.Context, out cli.Console) (user, password
 func warnPlain(out cli.Console, address string) {
 	u, err := url.Parse(address)
 	if err == nil && u.Scheme == "http" && !cli.Loopback(u) {
-		out.Tell("ferry: warning: http://%s is not encrypted; anyone on the network path can read the password\n",
-			u.Host)
+		out.Tell(
+			"ferry: warning: http://%s is not encrypted; anyone on the network path can read the password\n",
+			u.Host,
+		)
 	}
 }
 
@@ -240,7 +253,11 @@ func (c Passwd) Run(ctx context.Context, out cli.Console, who *identity) error {
 }
 
 // permission gets the link that changes the password, and the PIN for it.
-func (c Passwd) permission(ctx context.Context, ask *asking, who *identity) (link, pin string, err error) {
+func (c Passwd) permission(
+	ctx context.Context,
+	ask *asking,
+	who *identity,
+) (link, pin string, err error) {
 	if !c.First {
 		if link, err = who.Forgot(ctx, who.user); err != nil {
 			return "", "", err

@@ -27,9 +27,15 @@ func (c Me) Run(ctx context.Context, out cli.Console, who *identity) error {
 		quota = fmt.Sprintf("%s of %s used", cli.Size(a.Quota.Used), cli.Size(a.Quota.Limit))
 	}
 	return facts(out, [][2]string{
-		{"name", a.Name}, {"e-mail", cmp.Or(a.Email, "none")}, {"phone", cmp.Or(a.Phone, "none")},
+		{"name", a.Name}, {"e-mail", cmp.Or(
+			a.Email,
+			"none",
+		)}, {"phone", cmp.Or(a.Phone, "none")},
 		{"language", cmp.Or(a.Lang, "none")}, {"quota", quota},
-		{"notices", allowance(a.Notices.Hour, "this hour") + ", " + allowance(a.Notices.Day, "today")},
+		{"notices", allowance(a.Notices.Hour, "this hour") + ", " + allowance(
+			a.Notices.Day,
+			"today",
+		)},
 	})
 }
 
@@ -38,5 +44,6 @@ func allowance(a *client.Allowance, period string) string {
 	if a == nil {
 		return "no limit " + period
 	}
-	return fmt.Sprintf("%d of %d left %s (until %s)", a.Left, a.Limit, period, cli.When(a.Reset))
+	return fmt.Sprintf("%d of %d left %s (until %s)",
+		a.Left, a.Limit, period, cli.When(a.Reset))
 }

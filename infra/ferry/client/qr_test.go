@@ -12,7 +12,13 @@ import (
 func TestAQRCodeIsSquareWithItsMarks(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	expect.NoErr(t, printQR(&out, "https://files.example.com/v1/download/file?lang=en&k=Ma4ENAkpY3tyFgOuhHjoOpy85nGv4MjCU6imn9bCj1Q"))
+	expect.NoErr(
+		t,
+		printQR(
+			&out,
+			"https://files.example.com/v1/download/file?lang=en&k=Ma4ENAkpY3tyFgOuhHjoOpy85nGv4MjCU6imn9bCj1Q",
+		),
+	)
 	var rows [][]bool
 	for line := range strings.Lines(strings.TrimSuffix(out.String(), "\n")) {
 		var upper, lower []bool

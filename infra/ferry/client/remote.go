@@ -42,8 +42,11 @@ type transfer struct {
 // say, and report retries beside the meter.
 func (t transfer) meter(out cli.Console, r *remote) (*cli.Meter, error) {
 	if t.Connections < 1 || t.Connections > 64 || t.Tries < 1 {
-		return nil, cli.Usage("--connections %d, --tries %d: connections must be 1 to 64, tries at least 1",
-			t.Connections, t.Tries)
+		return nil, cli.Usage(
+			"--connections %d, --tries %d: connections must be 1 to 64, tries at least 1",
+			t.Connections,
+			t.Tries,
+		)
 	}
 	m := cli.NewMeter(out, t.Quiet)
 	var mu sync.Mutex
@@ -76,7 +79,10 @@ func pausing(ctx context.Context, err error, pipe bool) error {
 // download by links.
 func (r remote) open(bearer client.BearerFunc) (*client.Client, error) {
 	if r.URL == "" {
-		return nil, cli.Fail(cli.ExitSettings, "which service? Run ferry login URL first, or set --url or FERRY_URL")
+		return nil, cli.Fail(
+			cli.ExitSettings,
+			"which service? Run ferry login URL first, or set --url or FERRY_URL",
+		)
 	}
 	r.retry.Tries = cmp.Or(r.retry.Tries, fewTries)
 	c, err := client.New(client.Options{URL: r.URL, Bearer: bearer, Retry: r.retry})
@@ -128,10 +134,14 @@ func (i *identity) bearer(ctx context.Context, refused string) (string, error) {
 	defer i.mu.Unlock()
 	ask, asked := asker(ctx, i.out), os.Getenv("FERRY_PASSWORD") == ""
 	if asked && ask.terminal == nil {
-		return "", fmt.Errorf("%w: the login to %s has expired; run ferry login, or set FERRY_USER and FERRY_PASSWORD",
-			client.ErrNoLogin, i.saved.URL)
+		return "", fmt.Errorf(
+			"%w: the login to %s has expired; run ferry login, or set FERRY_USER and FERRY_PASSWORD",
+			client.ErrNoLogin,
+			i.saved.URL,
+		)
 	}
-	password, err := ask.password(fmt.Sprintf("The login has expired. Password of %s: ", i.user))
+	password, err := ask.password(fmt.Sprintf("The login has expired. Password of %s: ",
+		i.user))
 	if err != nil {
 		return "", err
 	}

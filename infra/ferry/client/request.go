@@ -29,11 +29,20 @@ type requesting struct {
 }
 
 // wanted returns what the flags say.
-func (c requesting) wanted(ctx context.Context, out cli.Console, noPassword bool) (client.NewRequest, error) {
+func (c requesting) wanted(
+	ctx context.Context,
+	out cli.Console,
+	noPassword bool,
+) (client.NewRequest, error) {
 	password, err := c.changed(ctx, out, noPassword)
 	return client.NewRequest{
-		Title: c.Title, Message: c.Message, Expires: orNone(c.Expires), Bytes: (*int64)(c.Bytes), Files: c.Files,
-		Notify: c.Notify, Password: password,
+		Title:    c.Title,
+		Message:  c.Message,
+		Expires:  orNone(c.Expires),
+		Bytes:    (*int64)(c.Bytes),
+		Files:    c.Files,
+		Notify:   c.Notify,
+		Password: password,
 	}, err
 }
 
@@ -70,7 +79,8 @@ func (c requestLsCommand) Run(ctx context.Context, out cli.Console, who *identit
 // requests lists requests.
 func requests(asJSON bool) cli.Listing[client.Request] {
 	return cli.Listing[client.Request]{
-		JSON: asJSON, Format: "%-16v  %-16s  %-12v  %-18v  %-8s  %s\n",
+		JSON:   asJSON,
+		Format: "%-16v  %-16s  %-12v  %-18v  %-8s  %s\n",
 		Titles: []any{"ID", "EXPIRES", "FILES", "SIZE", "PASSWORD", "TITLE"},
 		Columns: func(q client.Request) []any {
 			files := fmt.Sprint(q.Arrived.Files)
@@ -85,7 +95,10 @@ func requests(asJSON bool) cli.Listing[client.Request] {
 			if q.Protected {
 				password = "yes"
 			}
-			return []any{q.ID, cli.Whenever(q.Expires), files, bytes, password, cli.Above{First: q.Title, Second: q.LinkURL}}
+			return []any{q.ID, cli.Whenever(q.Expires), files, bytes, password, cli.Above{
+				First:  q.Title,
+				Second: q.LinkURL,
+			}}
 		},
 		Nothing: "no open requests\n",
 	}
@@ -121,5 +134,7 @@ type requestRmCommand struct {
 }
 
 func (c requestRmCommand) Run(ctx context.Context, out cli.Console, who *identity) error {
-	return cli.Each(ctx, out, c.IDs, "request %s has ended", func(id string) error { return who.EndRequest(ctx, id) })
+	return cli.Each(ctx, out, c.IDs, "request %s has ended", func(id string) error {
+		return who.EndRequest(ctx, id)
+	})
 }

@@ -20,7 +20,8 @@ type Rm struct {
 func (c Rm) Run(ctx context.Context, who *identity) error {
 	purge := func(ctx context.Context, id int64) (client.File, error) {
 		if c.Now {
-			if _, err := who.Delete(ctx, id); err != nil && !errors.Is(err, client.ErrNotFound) {
+			if _, err := who.Delete(ctx, id); err != nil &&
+				!errors.Is(err, client.ErrNotFound) {
 				return client.File{}, err
 			}
 		}

@@ -28,10 +28,17 @@ func (s sharing) check() error {
 	case s.Message != "" && len(s.Mail)+len(s.SMS) == 0:
 		return cli.Usage("--message is sent with a link: name a recipient with --mail or --sms")
 	case s.Downloads != nil && *s.Downloads < 1:
-		return cli.Usage("--downloads %d: it must be at least 1; without the flag there is no limit", *s.Downloads)
+		return cli.Usage(
+			"--downloads %d: it must be at least 1; without the flag there is no limit",
+			*s.Downloads,
+		)
 	case s.Lang != "":
 		if _, ok := texts.Find(s.Lang); !ok {
-			return cli.Usage("--lang %s is not one of %s", s.Lang, strings.Join(texts.Tags(), ", "))
+			return cli.Usage(
+				"--lang %s is not one of %s",
+				s.Lang,
+				strings.Join(texts.Tags(), ", "),
+			)
 		}
 	}
 	return nil
@@ -39,7 +46,11 @@ func (s sharing) check() error {
 
 // limits returns what limits the links.
 func (s sharing) limits(password string) client.Limits {
-	return client.Limits{Expires: s.Expires, Downloads: param.Value(s.Downloads), Password: password}
+	return client.Limits{
+		Expires:   s.Expires,
+		Downloads: param.Value(s.Downloads),
+		Password:  password,
+	}
 }
 
 // changing has the flags of a command that changes a link.
@@ -52,7 +63,11 @@ type changing struct {
 
 func (c changing) change(ctx context.Context, out cli.Console) (client.ChangeLink, error) {
 	password, err := c.changed(ctx, out, c.NoPassword)
-	return client.ChangeLink{Expires: orNone(c.Expires), Downloads: c.Downloads, Password: password}, err
+	return client.ChangeLink{
+		Expires:   orNone(c.Expires),
+		Downloads: c.Downloads,
+		Password:  password,
+	}, err
 }
 
 // printLink prints a link, and its file's name unless that is empty.
@@ -91,7 +106,11 @@ func (c Share) Run(ctx context.Context, out cli.Console, who *identity) error {
 		return err
 	}
 	made, err := who.AddLinks(ctx, id, client.NewLinks{
-		SMS: c.SMS, Mail: c.Mail, Message: c.Message, Lang: c.Lang, Limits: c.limits(password),
+		SMS:     c.SMS,
+		Mail:    c.Mail,
+		Message: c.Message,
+		Lang:    c.Lang,
+		Limits:  c.limits(password),
 	})
 	if err != nil {
 		return err
@@ -121,7 +140,10 @@ func (c Set) Run(ctx context.Context, out cli.Console, who *identity) error {
 	if err != nil {
 		return err
 	}
-	d, err := who.ChangeFile(ctx, id, client.ChangeFile{Name: c.Name, Expires: orNone(c.Expires)})
+	d, err := who.ChangeFile(ctx, id, client.ChangeFile{
+		Name:    c.Name,
+		Expires: orNone(c.Expires),
+	})
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,11 @@ type tokenAddCommand struct {
 }
 
 func (c tokenAddCommand) Run(ctx context.Context, out cli.Console, who *identity) error {
-	t, err := who.AddToken(ctx, client.NewToken{Name: c.Name, Scope: c.Scope, Expires: c.Expires})
+	t, err := who.AddToken(ctx, client.NewToken{
+		Name:    c.Name,
+		Scope:   c.Scope,
+		Expires: c.Expires,
+	})
 	if err != nil {
 		return err
 	}
@@ -44,14 +48,17 @@ func (c tokenListCommand) Run(ctx context.Context, out cli.Console, who *identit
 		return err
 	}
 	return cli.Listing[client.Token]{
-		JSON: c.JSON, Format: "%-16v  %-8s  %-16s  %-16s  %-16s  %s\n",
+		JSON:   c.JSON,
+		Format: "%-16v  %-8s  %-16s  %-16s  %-16s  %s\n",
 		Titles: []any{"ID", "SCOPE", "MADE", "LAST USED", "ENDS", "NAME"},
 		Columns: func(t client.Token) []any {
 			name := t.Name
 			if t.This {
 				name += " (this login)"
 			}
-			return []any{t.ID, t.Scope, cli.When(t.Created), cli.Whenever(t.Used), cli.When(t.Ends), name}
+			return []any{
+				t.ID, t.Scope, cli.When(t.Created), cli.Whenever(t.Used), cli.When(t.Ends), name,
+			}
 		},
 		Nothing: "no tokens\n",
 	}.Print(out, cli.Values(all))
@@ -74,5 +81,7 @@ func (c tokenRmCommand) Run(ctx context.Context, out cli.Console, who *identity)
 		out.Tell("all tokens and logins have ended; run ferry login to continue\n")
 		return nil
 	}
-	return cli.Each(ctx, out, c.IDs, "token %s has ended", func(id string) error { return who.EndToken(ctx, id) })
+	return cli.Each(ctx, out, c.IDs, "token %s has ended", func(id string) error {
+		return who.EndToken(ctx, id)
+	})
 }

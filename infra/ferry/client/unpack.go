@@ -17,10 +17,21 @@ func (c Get) unpacks() bool {
 }
 
 // unpack downloads what the user chose from a bundle.
-func (c Get) unpack(ctx context.Context, m *cli.Meter, f found, v client.Verify, r downloaded) (downloaded, error) {
+func (c Get) unpack(
+	ctx context.Context,
+	m *cli.Meter,
+	f found,
+	v client.Verify,
+	r downloaded,
+) (downloaded, error) {
 	took := m.Timing()
 	matched := make([]bool, len(c.Only))
-	o := client.UnpackOptions{Verify: v, Path: c.Output, Force: c.Force, Connections: c.Connections}
+	o := client.UnpackOptions{
+		Verify:      v,
+		Path:        c.Output,
+		Force:       c.Force,
+		Connections: c.Connections,
+	}
 	if len(c.Only) > 0 {
 		o.Only = func(path string) (wanted bool) {
 			for i, pattern := range c.Only {
@@ -40,7 +51,13 @@ func (c Get) unpack(ctx context.Context, m *cli.Meter, f found, v client.Verify,
 		return r, err
 	}
 	r.Verified = []string{"crc-32"}
-	m.Say("%s: %s from %s, %s, verified by crc-32", got.Path, cli.Count(got.Files, "file"), got.Name, took(got.Length))
+	m.Say(
+		"%s: %s from %s, %s, verified by crc-32",
+		got.Path,
+		cli.Count(got.Files, "file"),
+		got.Name,
+		took(got.Length),
+	)
 	if none := slices.Index(matched, false); none >= 0 {
 		return r, cli.Fail(cli.ExitNoFile, "nothing in the bundle matches %s", c.Only[none])
 	}

@@ -104,7 +104,8 @@ func (c Up) Run(ctx context.Context, out cli.Console) error {
 	if err != nil {
 		return err
 	}
-	err = cmp.Or(pausing(ctx, ctx.Err(), len(c.Paths) == 1 && c.Paths[0] == "-"), u.failed.First)
+	err = cmp.Or(pausing(ctx, ctx.Err(), len(c.Paths) == 1 &&
+		c.Paths[0] == "-"), u.failed.First)
 	if failed := u.printLinks(); failed != nil {
 		return failed
 	}
@@ -189,8 +190,12 @@ func (u *uploader) all(ctx context.Context) error {
 	}
 	err := small.Wait()
 	if n := len(items); n > 1 && u.lost.Load() {
-		u.meter.Print(u.out.Err, "ferry: stopped, as the network failed: %d of %d files are left (--json names them)",
-			n-u.stored, n)
+		u.meter.Print(
+			u.out.Err,
+			"ferry: stopped, as the network failed: %d of %d files are left (--json names them)",
+			n-u.stored,
+			n,
+		)
 	}
 	return err
 }
@@ -211,7 +216,9 @@ func (u *uploader) one(ctx context.Context, i int, it item) {
 	err = pausing(ctx, err, it.path == "-")
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.results[i] = uploaded{it.path, f.ID, f.Name, f.Length, f.Link, cli.Explain(err), it.tree.count()}
+	u.results[i] = uploaded{
+		it.path, f.ID, f.Name, f.Length, f.Link, cli.Explain(err), it.tree.count(),
+	}
 	switch {
 	case err == nil:
 		u.stored++
@@ -258,7 +265,11 @@ func (u *uploader) upload(ctx context.Context, it item) (f client.File, err erro
 // small reports whether a file of this size is uploaded in one request.
 func (u *uploader) small(size int64) bool { return size <= client.SmallFile && !u.Session }
 
-func (u *uploader) whole(ctx context.Context, name string, content []byte) (client.File, error) {
+func (u *uploader) whole(
+	ctx context.Context,
+	name string,
+	content []byte,
+) (client.File, error) {
 	f, err := u.client.Upload(ctx, name, kind(name), content, u.delivery())
 	if err == nil {
 		u.meter.Add(int64(len(content)))
@@ -268,8 +279,13 @@ func (u *uploader) whole(ctx context.Context, name string, content []byte) (clie
 
 func (u *uploader) delivery() client.Delivery {
 	return client.Delivery{
-		To: u.To, SMS: u.SMS, Mail: u.Mail, Message: u.Message, Lang: u.Lang, Notify: u.Notify,
-		Limits: u.limits(u.secret),
+		To:      u.To,
+		SMS:     u.SMS,
+		Mail:    u.Mail,
+		Message: u.Message,
+		Lang:    u.Lang,
+		Notify:  u.Notify,
+		Limits:  u.limits(u.secret),
 	}
 }
 
@@ -306,7 +322,10 @@ func (u *uploader) refuse(path string, err error) uploaded {
 
 // walk calls found for a file that the user named, or for a folder and everything in it. It follows
 // a named symbolic link; other links and devices are only reported. It stops if found returns an error.
-func (u *uploader) walk(named string, found func(path string, info fs.FileInfo, err error) error) error {
+func (u *uploader) walk(
+	named string,
+	found func(path string, info fs.FileInfo, err error) error,
+) error {
 	info, err := os.Stat(named)
 	if err != nil || !info.IsDir() {
 		return found(named, info, noInput(err))
@@ -341,8 +360,11 @@ func (u *uploader) collect() (all []item, refused []uploaded) {
 			switch {
 			case err != nil:
 			case !info.Mode().IsRegular():
-				err = cli.Usage("it is not a file; pass a pipe or device as standard input: %s up - < %s",
-					cli.Quoted(u.out.Program), cli.Quoted(path))
+				err = cli.Usage(
+					"it is not a file; pass a pipe or device as standard input: %s up - < %s",
+					cli.Quoted(u.out.Program),
+					cli.Quoted(path),
+				)
 			case name == "":
 				err = cli.Usage("this cannot be the name of a file; give one with --name")
 			}
@@ -378,7 +400,11 @@ func (u *uploader) stdin(ctx context.Context, it item) (f client.File, err error
 	}
 	u.meter.Say("sending standard input while it is read")
 	src := client.Source{Name: it.name, Type: kind(it.name)}
-	o := client.PutOptions{Delivery: u.delivery(), PartSize: int64(u.PartSize), Progress: u.meter.Add}
+	o := client.PutOptions{
+		Delivery: u.delivery(),
+		PartSize: int64(u.PartSize),
+		Progress: u.meter.Add,
+	}
 	return u.client.PutStream(ctx, src, io.MultiReader(&first, expected{in, u.meter}), o)
 }
 

@@ -131,7 +131,9 @@ func (t *tree) checkName(name string) error {
 // add adds an entry. A folder needs one only if it is empty.
 func (t *tree) add(path string, m member) error {
 	last := len(t.entries) - 1
-	if last >= 0 && t.entries[last].IsFolder() && strings.HasPrefix(path, t.entries[last].Path) {
+	if last >= 0 &&
+		t.entries[last].IsFolder() &&
+		strings.HasPrefix(path, t.entries[last].Path) {
 		t.entries, t.files = t.entries[:last], t.files[:last]
 	}
 	if len(t.entries) == bundle.MaxEntries {
@@ -188,7 +190,9 @@ func (t *tree) readable(entry int) error {
 	return f.Close()
 }
 
-func (t *tree) unchanged(entry int) error { return t.files[entry].check(os.Stat(t.files[entry].path)) }
+func (t *tree) unchanged(entry int) error {
+	return t.files[entry].check(os.Stat(t.files[entry].path))
+}
 
 // count returns the number of entries; a nil tree has none.
 func (t *tree) count() int {

@@ -72,18 +72,27 @@ func (u *uploader) readState(
 	}
 	d := u.delivery()
 	d.Password = "" // a fast hash of it could be tested with guesses
-	of, err := json.Marshal([]any{u.client.URL(), u.client.user, where, d, u.Name, u.PartSize, u.SHA256})
+	of, err := json.Marshal([]any{
+		u.client.URL(), u.client.user, where, d, u.Name, u.PartSize, u.SHA256,
+	})
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(of)
 	s := &state{path: filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")}
-	if text, err := os.ReadFile(s.path); err == nil && s.restore(text) && s.Password == slowHash(u.secret, s.Key) {
+	if text, err := os.ReadFile(s.path); err == nil &&
+		s.restore(text) &&
+		s.Password == slowHash(u.secret, s.Key) {
 		what := difference(s.Marks, marks)
 		if what == "" {
 			return s, nil
 		}
-		u.meter.Print(u.out.Err, "%s since the upload of %s began, so it starts again", what, name)
+		u.meter.Print(
+			u.out.Err,
+			"%s since the upload of %s began, so it starts again",
+			what,
+			name,
+		)
 		u.abort(ctx, s)
 	}
 	*s = state{path: s.path, Key: rand.Text(), File: where[0], Marks: marks}
@@ -124,7 +133,8 @@ func (s *state) restore(text []byte) bool {
 
 // inHeader reports whether a header can carry a text that was read from a file.
 func inHeader(text string) bool {
-	return len(text) < 512 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+	return len(text) < 512 &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // forgetOldStates removes the states of sessions that have expired by now.
@@ -142,14 +152,25 @@ func forgetOldStates(now time.Time) {
 }
 
 // large uploads a file in parts, and resumes an earlier upload of it.
-func (u *uploader) large(ctx context.Context, name string, file *os.File, info fs.FileInfo) (client.File, error) {
-	src := client.Source{Name: name, Type: kind(name), Length: info.Size(), Content: file, Check: func() error {
-		now, err := file.Stat()
-		if err == nil && !same(now, info) {
-			err = client.ErrChanged
-		}
-		return err
-	}}
+func (u *uploader) large(
+	ctx context.Context,
+	name string,
+	file *os.File,
+	info fs.FileInfo,
+) (client.File, error) {
+	src := client.Source{
+		Name:    name,
+		Type:    kind(name),
+		Length:  info.Size(),
+		Content: file,
+		Check: func() error {
+			now, err := file.Stat()
+			if err == nil && !same(now, info) {
+				err = client.ErrChanged
+			}
+			return err
+		},
+	}
 	if u.SHA256 {
 		sum := sha256.New()
 		if _, err := io.Copy(sum, cli.Interruptible(ctx, io.NewSectionReader(file, 0, info.Size()))); err != nil {
@@ -196,8 +217,11 @@ func (u *uploader) abort(ctx context.Context, s *state) {
 // put uploads in parts; s is nil if the upload cannot be resumed.
 func (u *uploader) put(ctx context.Context, src client.Source, s *state) (client.File, error) {
 	o := client.PutOptions{
-		Delivery: u.delivery(), Connections: u.Connections, PartSize: int64(u.PartSize),
-		Progress: u.meter.Add, Had: u.meter.Had,
+		Delivery:    u.delivery(),
+		Connections: u.Connections,
+		PartSize:    int64(u.PartSize),
+		Progress:    u.meter.Add,
+		Had:         u.meter.Had,
 	}
 	if s != nil {
 		resumed := s.Session

@@ -66,7 +66,10 @@ func TestChangedFileLeavesNoSession(t *testing.T) {
 	expect.NoErr(t, os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)))
 	cl, err := client.New(client.Options{URL: s.Base, User: "ann", Password: "correct horse battery"})
 	expect.NoErr(t, err)
-	u := &uploader{client: &identity{Client: cl, user: "ann"}, meter: cli.NewMeter(cli.Console{Err: cli.Screen{Raw: io.Discard}}, true)}
+	u := &uploader{
+		client: &identity{Client: cl, user: "ann"},
+		meter:  cli.NewMeter(cli.Console{Err: cli.Screen{Raw: io.Discard}}, true),
+	}
 	if _, err := u.large(t.Context(), "large", file, info); !errors.Is(err, client.ErrChanged) {
 		t.Errorf("uploading it ended with %v, want ErrChanged", err)
 	}

@@ -52,14 +52,26 @@ func (c RestoreData) restoreFile(ctx context.Context, out cli.Console) error {
 	return openLocal(c.Data, local.Options{Existing: true}, func(d *local.Data) error {
 		f, err := backup.RestoreFile(ctx, d, c.From, owner, id)
 		if err == nil {
-			out.Print("%s: %s/%d %s restored, %s\n", c.Data, f.Owner, f.ID, f.Name, cli.Size(f.Length))
+			out.Print(
+				"%s: %s/%d %s restored, %s\n",
+				c.Data,
+				f.Owner,
+				f.ID,
+				f.Name,
+				cli.Size(f.Length),
+			)
 		}
 		return err
 	})
 }
 
 // copyData shows progress, and reports at the end what was copied.
-func copyData(out cli.Console, quiet bool, to string, run func(p backup.Progress) (backup.Copied, error)) error {
+func copyData(
+	out cli.Console,
+	quiet bool,
+	to string,
+	run func(p backup.Progress) (backup.Copied, error),
+) error {
 	m := cli.NewMeter(out, quiet)
 	m.Begin("copying", 0)
 	m.Start()
@@ -68,7 +80,8 @@ func copyData(out cli.Console, quiet bool, to string, run func(p backup.Progress
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s: %s; %d new, %s", to, cli.Count(copied.Files, "file"), copied.New, cli.Size(copied.Bytes))
+	text := fmt.Sprintf("%s: %s; %d new, %s",
+		to, cli.Count(copied.Files, "file"), copied.New, cli.Size(copied.Bytes))
 	if copied.Removed > 0 {
 		text += fmt.Sprintf("; %d of an earlier backup removed", copied.Removed)
 	}
@@ -77,7 +90,10 @@ func copyData(out cli.Console, quiet bool, to string, run func(p backup.Progress
 		out.Tell("damaged: %s\n", what)
 	}
 	if len(copied.Damaged) > 0 {
-		return cli.Fail(cli.ExitDamaged, "this is damaged or lost; everything else was copied, and nothing was removed")
+		return cli.Fail(
+			cli.ExitDamaged,
+			"this is damaged or lost; everything else was copied, and nothing was removed",
+		)
 	}
 	return nil
 }

@@ -57,14 +57,23 @@ func (s Store) place(set service.Settings) stores.Place {
 		return stores.Place{Dir: s.Data}
 	}
 	return stores.Place{
-		Table: s.Table, FilesBucket: s.FilesBucket, BackupBucket: s.BackupBucket, KeyParameter: s.KeyParameter,
-		BackupClass: set.BackupClass,
-		AWS:         func(ctx context.Context) (aws.Config, error) { return awsConfig(ctx, s.Region) },
+		Table:        s.Table,
+		FilesBucket:  s.FilesBucket,
+		BackupBucket: s.BackupBucket,
+		KeyParameter: s.KeyParameter,
+		BackupClass:  set.BackupClass,
+		AWS: func(ctx context.Context) (aws.Config, error) {
+			return awsConfig(ctx, s.Region)
+		},
 	}
 }
 
 // use calls open for data that must exist.
-func (s Store) use(ctx context.Context, f func(*service.Service) error, needs ...stores.Need) error {
+func (s Store) use(
+	ctx context.Context,
+	f func(*service.Service) error,
+	needs ...stores.Need,
+) error {
 	return s.Open(ctx, service.Settings{}, local.Options{Existing: true}, f, needs...)
 }
 
@@ -135,8 +144,14 @@ func (c Check) Run(ctx context.Context, set service.Settings, out cli.Console) e
 		m.Begin("checking", 0)
 		m.Start()
 		check := files.Check{
-			Service: p.Files(), Grace: Grace(p.Blobs), Quick: c.Quick, Repair: c.Repair, RemoveMany: c.RemoveMany,
-			Wait: files.RemovalTime, Expect: m.Expect, Done: m.Add,
+			Service:    p.Files(),
+			Grace:      Grace(p.Blobs),
+			Quick:      c.Quick,
+			Repair:     c.Repair,
+			RemoveMany: c.RemoveMany,
+			Wait:       files.RemovalTime,
+			Expect:     m.Expect,
+			Done:       m.Add,
 			Found: func(f files.Finding) {
 				if c.JSON {
 					all.Findings = append(all.Findings, f)
@@ -155,18 +170,26 @@ func (c Check) Run(ctx context.Context, set service.Settings, out cli.Console) e
 			err = cli.PrintJSON(out, all)
 		} else {
 			out.Print("%s and %s compared; faults: %d, mended: %d, left to the sweep: %d\n",
-				cli.Count(r.Files, "file"), cli.Count(r.Objects, "object"), r.Found, r.Mended, r.Due)
+				cli.Count(
+					r.Files,
+					"file",
+				), cli.Count(r.Objects, "object"), r.Found, r.Mended, r.Due)
 		}
 		if err != nil {
 			return err
 		}
 		if r.Unsure > 0 {
-			out.Tell("ferry: warning: %s changed too often to add up what they use; try again\n",
-				cli.Count(r.Unsure, "user"))
+			out.Tell(
+				"ferry: warning: %s changed too often to add up what they use; try again\n",
+				cli.Count(r.Unsure, "user"),
+			)
 		}
 		if r.Many > 0 && !c.RemoveMany {
-			out.Tell("ferry: %d objects and links have no record: an older table is the likely cause, "+
-				"so --repair leaves them; restore the newest table, or add --remove-many\n", r.Many)
+			out.Tell(
+				"ferry: %d objects and links have no record: an older table is the likely cause, "+
+					"so --repair leaves them; restore the newest table, or add --remove-many\n",
+				r.Many,
+			)
 		}
 		if left := r.Found - r.Mended; left > 0 {
 			return cli.Fail(cli.ExitDamaged, "faults left: %d", left)
@@ -191,7 +214,8 @@ func (c Check) finding(f files.Finding) string {
 	if f.Mended {
 		line += " (mended)"
 	} else if f.Lost && f.ID > 0 && !c.InCloud() {
-		line += fmt.Sprintf("; get it from a backup: ferry restore-data BACKUP --file %s/%d", f.User, f.ID)
+		line += fmt.Sprintf("; get it from a backup: ferry restore-data BACKUP --file %s/%d",
+			f.User, f.ID)
 	}
 	return line
 }
@@ -212,14 +236,23 @@ func (c Sweep) Run(ctx context.Context, set service.Settings, out cli.Console) e
 	return c.Open(ctx, set, local.Options{Existing: true}, func(p *service.Service) error {
 		sweeper := files.Sweeper{Service: p.Files(), Grace: Grace(p.Blobs), AtOnce: set.Movers}
 		r, err := sweeper.Run(ctx)
-		out.Print("%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
-			cli.Count(r.Seen, "object"), cli.Count(r.Moved, "file"), r.Purged, cli.Count(r.Orphans, "leftover"), r.Failed)
+		out.Print(
+			"%s seen: %s moved to the backup area, %d removed for good, %s removed, %d failed\n",
+			cli.Count(r.Seen, "object"),
+			cli.Count(r.Moved, "file"),
+			r.Purged,
+			cli.Count(r.Orphans, "leftover"),
+			r.Failed,
+		)
 		if r.Kept > 0 {
 			out.Print("more than 100 leftovers were found, so %d are kept for now: "+
 				"was an older table restored? see ferry check\n", r.Kept)
 		}
 		if r.Unfinished > 0 {
-			out.Print("%s not finished: the next run continues\n", cli.Count(r.Unfinished, "object"))
+			out.Print(
+				"%s not finished: the next run continues\n",
+				cli.Count(r.Unfinished, "object"),
+			)
 		}
 		return err
 	}, FilePorts()...)

@@ -44,7 +44,10 @@ func (c keyRotate) Run(ctx context.Context, out cli.Console) error {
 	return c.use(ctx, func(p *service.Service) error {
 		newest, err := p.Key.Rotate(ctx, p.Table, p.Random, 0)
 		if err == nil {
-			out.Tell("version %d is for new files; links already sent keep working until they expire\n", newest)
+			out.Tell(
+				"version %d is for new files; links already sent keep working until they expire\n",
+				newest,
+			)
 		}
 		return err
 	}, FilePorts()...)
@@ -64,7 +67,11 @@ func (c keyRevoke) Run(ctx context.Context, out cli.Console) error {
 		if _, err := p.Key.Rotate(ctx, p.Table, p.Random, version); err != nil {
 			return err
 		}
-		out.Tell("version %d is revoked; its links end within %v\n", version, p.Key.Propagation())
+		out.Tell(
+			"version %d is revoked; its links end within %v\n",
+			version,
+			p.Key.Propagation(),
+		)
 		// Until no process makes links of that version:
 		if err := retry.Sleep(ctx, p.Key.Propagation()); err != nil {
 			return err

@@ -51,11 +51,25 @@ type notice struct {
 
 func showNotice(n notify.Notice) notice {
 	out := notice{
-		ID: n.ID, State: n.State(), Kind: n.Kind, Channel: n.Channel, To: n.To, Owner: n.Owner, File: n.File, Name: n.Name,
-		Sender: n.Sender, User: n.User, Tries: n.Tried(),
-		Created: milliseconds(n.Created * 1000), Expires: milliseconds(n.Expires * 1000),
-		Sent: milliseconds(n.SentAt), Delivered: milliseconds(n.Delivered), Failed: milliseconds(n.FailedAt),
-		Provider: n.Provider, LogID: n.LogID, LastError: n.LastError,
+		ID:        n.ID,
+		State:     n.State(),
+		Kind:      n.Kind,
+		Channel:   n.Channel,
+		To:        n.To,
+		Owner:     n.Owner,
+		File:      n.File,
+		Name:      n.Name,
+		Sender:    n.Sender,
+		User:      n.User,
+		Tries:     n.Tried(),
+		Created:   milliseconds(n.Created * 1000),
+		Expires:   milliseconds(n.Expires * 1000),
+		Sent:      milliseconds(n.SentAt),
+		Delivered: milliseconds(n.Delivered),
+		Failed:    milliseconds(n.FailedAt),
+		Provider:  n.Provider,
+		LogID:     n.LogID,
+		LastError: n.LastError,
 	}
 	if out.State == notify.Queued || out.State == notify.Sending {
 		out.NextTry = milliseconds(n.NotBefore)
@@ -84,11 +98,16 @@ func (c outboxList) Run(ctx context.Context, out cli.Console) error {
 	}
 	return c.use(ctx, func(p *service.Service) error {
 		return cli.Listing[notice]{
-			JSON: c.JSON, Format: "%-40s  %-7s  %-7s  %-7s  %5v  %-16s  %s\n",
-			Titles: []any{"ID", "STATE", "KIND", "CHANNEL", "TRIES", "CREATED", "TO, LAST ERROR"},
+			JSON:   c.JSON,
+			Format: "%-40s  %-7s  %-7s  %-7s  %5v  %-16s  %s\n",
+			Titles: []any{
+				"ID", "STATE", "KIND", "CHANNEL", "TRIES", "CREATED", "TO, LAST ERROR",
+			},
 			Columns: func(n notice) []any {
 				return []any{
-					n.ID, n.State, string(n.Kind), string(n.Channel), n.Tries, cli.When(n.Created), n.To + "  " + n.LastError,
+					n.ID, n.State, string(n.Kind), string(n.Channel), n.Tries, cli.When(n.Created), n.To +
+						"  " +
+						n.LastError,
 				}
 			},
 			Nothing: "no waiting or failed notices\n",
@@ -132,7 +151,13 @@ func (c outboxShow) Run(ctx context.Context, out cli.Console) error {
 }
 
 // eachNotice is like each, for IDs of notices.
-func eachNotice(ctx context.Context, out cli.Console, ids []string, done string, f func(id string) error) error {
+func eachNotice(
+	ctx context.Context,
+	out cli.Console,
+	ids []string,
+	done string,
+	f func(id string) error,
+) error {
 	return cli.Each(ctx, out, ids, done, func(id string) error {
 		if id == "" || len(id) > 200 { // the table refuses such a key
 			return notify.ErrUnknown
@@ -196,9 +221,12 @@ type outboxSuppressed struct {
 func (c outboxSuppressed) Run(ctx context.Context, out cli.Console) error {
 	return c.use(ctx, func(p *service.Service) error {
 		list := cli.Listing[suppression]{
-			JSON: c.JSON, Format: "%-40s  %-10s  %-16s  %s\n",
-			Titles:  []any{"ADDRESS", "REASON", "SINCE", "DETAIL"},
-			Columns: func(s suppression) []any { return []any{s.To, s.Reason, cli.When(s.At), s.Detail} },
+			JSON:   c.JSON,
+			Format: "%-40s  %-10s  %-16s  %s\n",
+			Titles: []any{"ADDRESS", "REASON", "SINCE", "DETAIL"},
+			Columns: func(s suppression) []any {
+				return []any{s.To, s.Reason, cli.When(s.At), s.Detail}
+			},
 			Nothing: "no address is suppressed\n",
 		}
 		if len(c.Addresses) == 0 {
@@ -238,8 +266,11 @@ func suppressions(all iter.Seq2[notify.Suppression, error]) iter.Seq2[suppressio
 
 var (
 	errNotSuppressed = cli.Fail(cli.ExitUnknown, "the address is not suppressed")
-	errStopped       = cli.Fail(cli.ExitRefused, "its owner has stopped the e-mails about files, "+
-		"and only the owner can undo that, with the link at the end of any such e-mail")
+	errStopped       = cli.Fail(
+		cli.ExitRefused,
+		"its owner has stopped the e-mails about files, "+
+			"and only the owner can undo that, with the link at the end of any such e-mail",
+	)
 )
 
 type outboxAllow struct {
@@ -260,7 +291,8 @@ func (c outboxAllow) Run(ctx context.Context, out cli.Console) error {
 			case !was:
 				return errNotSuppressed
 			case left.Stopped != 0:
-				gets = "gets codes for a new password again, but nothing else: " + errStopped.Error()
+				gets = "gets codes for a new password again, but nothing else: " +
+					errStopped.Error()
 			}
 			out.Tell("%s %s\n", address, gets)
 			return nil
@@ -281,8 +313,10 @@ func (c Inbox) Run(ctx context.Context, out cli.Console) error {
 	}
 	return c.use(ctx, func(p *service.Service) error {
 		if u, err := url.Parse(c.SMTP); err == nil && u.Host != "" {
-			out.Tell("Mails go to the mail server %s, and are not shown here; ferry outbox list has those that failed.\n",
-				u.Host)
+			out.Tell(
+				"Mails go to the mail server %s, and are not shown here; ferry outbox list has those that failed.\n",
+				u.Host,
+			)
 		}
 		messages, err := inbox.New(p.Table, p.Now).List(ctx, c.Limit)
 		if err != nil {

@@ -27,10 +27,14 @@ func awsConfig(ctx context.Context, region string) (aws.Config, error) {
 // the parameters that commands on its data use.
 func variables() (outputs, parameters map[string]string) {
 	return map[string]string{
-			"TableName": "FERRY_TABLE", "FilesBucketName": "FERRY_FILES_BUCKET",
-			"BackupBucketName": "FERRY_BACKUP_BUCKET", "KeyParameterName": "FERRY_KEY_PARAMETER",
+			"TableName":        "FERRY_TABLE",
+			"FilesBucketName":  "FERRY_FILES_BUCKET",
+			"BackupBucketName": "FERRY_BACKUP_BUCKET",
+			"KeyParameterName": "FERRY_KEY_PARAMETER",
 		}, map[string]string{
-			"Events": "FERRY_EVENTS", "KeepDays": "FERRY_KEEP_DAYS", "BackupDays": "FERRY_BACKUP_DAYS",
+			"Events":             "FERRY_EVENTS",
+			"KeepDays":           "FERRY_KEEP_DAYS",
+			"BackupDays":         "FERRY_BACKUP_DAYS",
 			"BackupStorageClass": "FERRY_BACKUP_STORAGE_CLASS",
 		}
 }
@@ -51,10 +55,18 @@ func FromStack(ctx context.Context, k *kong.Context) error {
 	outputs, _ := variables()
 	for _, variable := range outputs {
 		if f := flags[variable]; !f.Target.IsZero() {
-			return cli.Usage("--stack already sets --%s (%s); give one of them", f.Name, variable)
+			return cli.Usage(
+				"--stack already sets --%s (%s); give one of them",
+				f.Name,
+				variable,
+			)
 		}
 	}
-	values, err := stackValues(ctx, flags["FERRY_STACK"].Target.String(), flags["AWS_REGION"].Target.String())
+	values, err := stackValues(
+		ctx,
+		flags["FERRY_STACK"].Target.String(),
+		flags["AWS_REGION"].Target.String(),
+	)
 	if err != nil {
 		return cli.WithCode(cli.ExitSettings, err)
 	}
@@ -76,14 +88,18 @@ func stackValues(ctx context.Context, name, region string) (map[string]string, e
 		return nil, err
 	}
 	if cfg.Region == "" {
-		return nil, fmt.Errorf("which region is the stack %s in? Set --region or AWS_REGION", name)
+		return nil, fmt.Errorf("which region is the stack %s in? Set --region or AWS_REGION",
+			name)
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, fmt.Errorf("there are no AWS credentials; AWS_PROFILE can name a profile that has some: %w", err)
+		return nil, fmt.Errorf(
+			"there are no AWS credentials; AWS_PROFILE can name a profile that has some: %w", err,
+		)
 	}
 	in := &cloudformation.DescribeStacksInput{StackName: &name}
 	found, err := cloudformation.NewFromConfig(cfg).DescribeStacks(ctx, in)
-	if err == nil && len(found.Stacks) == 0 || err != nil && strings.HasSuffix(err.Error(), " does not exist") {
+	if err == nil && len(found.Stacks) == 0 ||
+		err != nil && strings.HasSuffix(err.Error(), " does not exist") {
 		return nil, fmt.Errorf("there is no stack %s in %s", name, cfg.Region)
 	}
 	if err != nil {
@@ -108,8 +124,12 @@ func valuesOf(s types.Stack) (map[string]string, error) {
 	delete(values, "") // what has no variable
 	for output, variable := range outputs {
 		if values[variable] == "" {
-			return nil, fmt.Errorf("the stack %s is in state %s and has no output %s: is it Ferry's, and deployed?",
-				aws.ToString(s.StackName), s.StackStatus, output)
+			return nil, fmt.Errorf(
+				"the stack %s is in state %s and has no output %s: is it Ferry's, and deployed?",
+				aws.ToString(s.StackName),
+				s.StackStatus,
+				output,
+			)
 		}
 	}
 	return values, nil

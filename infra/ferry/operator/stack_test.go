@@ -20,7 +20,8 @@ func TestTheTemplateHasWhatTheCommandsReadOfAStack(t *testing.T) {
 		}
 	}
 	for parameter, variable := range parameters {
-		if !strings.Contains(string(text), "\n  "+parameter+": {Type") || !strings.Contains(string(text), variable+": !Ref "+parameter+"\n") {
+		if !strings.Contains(string(text), "\n  "+parameter+": {Type") ||
+			!strings.Contains(string(text), variable+": !Ref "+parameter+"\n") {
 			t.Errorf("there is no parameter %s for %s", parameter, variable)
 		}
 	}

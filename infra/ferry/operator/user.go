@@ -43,8 +43,12 @@ func canonical(name string) (string, error) {
 	if utf8.RuneCountInString(name) > users.MaxName { // enough to recognise it
 		quoted = fmt.Sprintf("%.*q...", users.MaxName/2, name)
 	}
-	return "", cli.Usage("%s cannot be a user's name: a name has 1 to %d of the letters a to z, digits and . _ - @ +, "+
-		"and does not begin with a dot", quoted, users.MaxName)
+	return "", cli.Usage(
+		"%s cannot be a user's name: a name has 1 to %d of the letters a to z, digits and . _ - @ +, "+
+			"and does not begin with a dot",
+		quoted,
+		users.MaxName,
+	)
 }
 
 // passwordFlags has the flags of commands that set a password.
@@ -61,7 +65,11 @@ func (f passwordFlags) state() users.State {
 }
 
 // password returns the password to set: a new one, or the one on standard input.
-func (f passwordFlags) password(ctx context.Context, out cli.Console, user string) (string, error) {
+func (f passwordFlags) password(
+	ctx context.Context,
+	out cli.Console,
+	user string,
+) (string, error) {
 	if !f.PasswordStdin {
 		return TemporaryPassword(), nil
 	}
@@ -83,8 +91,11 @@ func (f passwordFlags) report(out cli.Console, done, user, password string) {
 		out.Print("%s: %s\n", kind, password)
 	}
 	if !f.Active {
-		out.Tell("%s is in first access: with this password, ferry passwd --first or POST /auth/first "+
-			"lets the user choose another.\n", user)
+		out.Tell(
+			"%s is in first access: with this password, ferry passwd --first or POST /auth/first "+
+				"lets the user choose another.\n",
+			user,
+		)
 	}
 }
 
@@ -164,7 +175,14 @@ func (inviting) canInvite(s Store, set service.Settings) error {
 
 // invite mails a user the link to choosing a password. Without a public URL, the service that sends
 // the mail fills in its own.
-func (inviting) invite(ctx context.Context, out cli.Console, p *service.Service, u users.User, base string, inCloud bool) error {
+func (inviting) invite(
+	ctx context.Context,
+	out cli.Console,
+	p *service.Service,
+	u users.User,
+	base string,
+	inCloud bool,
+) error {
 	if err := p.Users().Invite(ctx, u, base); err != nil {
 		return err
 	}
@@ -191,10 +209,18 @@ func (c userInvite) Run(ctx context.Context, set service.Settings, out cli.Conso
 		case u.State == "":
 			return "", fmt.Errorf("%w: ferry user show %s says more", users.ErrDamaged, u.Name)
 		case u.State != users.FirstAccess:
-			return "", cli.Usage("user %s is in state %s: only users in first access can be invited; "+
-				"ferry user reset starts that", u.Name, u.State)
+			return "", cli.Usage(
+				"user %s is in state %s: only users in first access can be invited; "+
+					"ferry user reset starts that",
+				u.Name,
+				u.State,
+			)
 		case u.Email == "":
-			return "", cli.Usage("user %s has no address: ferry user edit %s --email ADDRESS", u.Name, u.Name)
+			return "", cli.Usage(
+				"user %s has no address: ferry user edit %s --email ADDRESS",
+				u.Name,
+				u.Name,
+			)
 		}
 		return "", c.invite(ctx, out, p, u, set.PublicURL, c.InCloud())
 	}, stores.Key)
@@ -389,7 +415,8 @@ func (c userShow) Run(ctx context.Context, out cli.Console) error {
 		if a.BackupDays > 0 {
 			fmt.Fprintf(w, "keeps backups for\t%s\n", cli.Count(a.BackupDays, "day"))
 		}
-		fmt.Fprintf(w, "last file id\t%d\ncreated\t%s\n", a.LastFile, a.Created.Format(time.DateTime))
+		fmt.Fprintf(w, "last file id\t%d\ncreated\t%s\n",
+			a.LastFile, a.Created.Format(time.DateTime))
 		return "", w.Flush()
 	})
 }
@@ -470,13 +497,17 @@ func (c userRemove) Run(ctx context.Context, out cli.Console) error {
 		if err != nil {
 			return "", fmt.Errorf("after %s: %w", cli.Count(removed, "removed file"), err)
 		}
-		return fmt.Sprintf("and %s were removed", cli.Count(removed, "file")), p.Users().Remove(ctx, u.Name)
+		return fmt.Sprintf("and %s were removed",
+			cli.Count(removed, "file")), p.Users().Remove(ctx, u.Name)
 	}, FilePorts()...)
 }
 
 // confirm asks for the user's name.
 func confirm(ctx context.Context, out cli.Console, name string) error {
-	out.Tell("This removes %s and all of the user's files for good. Type the name to continue: ", name)
+	out.Tell(
+		"This removes %s and all of the user's files for good. Type the name to continue: ",
+		name,
+	)
 	line, err := cli.ReadLine(ctx, out.In)
 	if !cli.IsTerminal(out.In) || err != nil {
 		out.Tell("\n") // the answer has not ended the question's line
@@ -488,7 +519,13 @@ func confirm(ctx context.Context, out cli.Console, name string) error {
 }
 
 // AddUser adds a new user or, with withFiles, one whose record is lost or unreadable.
-func AddUser(ctx context.Context, p *service.Service, u users.User, password string, withFiles bool) (err error) {
+func AddUser(
+	ctx context.Context,
+	p *service.Service,
+	u users.User,
+	password string,
+	withFiles bool,
+) (err error) {
 	if u.Password, err = p.Hasher.Hash(ctx, password); err != nil {
 		return err
 	}

@@ -52,9 +52,13 @@ func (w where) publicURL(addr net.Addr) (string, error) {
 	case len(w.Domains) > 0:
 		host = w.Domains[0]
 	case net.ParseIP(host).IsUnspecified():
-		return "", cli.Fail(cli.ExitSettings, "%s means all addresses of this machine, but a link needs a single one: "+
-			"use --tls-domain, or set the address of the proxy in front or of this machine, such as FERRY_PUBLIC_URL=%s",
-			w.listenOn(), w.url(ownHost(), port))
+		return "", cli.Fail(
+			cli.ExitSettings,
+			"%s means all addresses of this machine, but a link needs a single one: "+
+				"use --tls-domain, or set the address of the proxy in front or of this machine, such as FERRY_PUBLIC_URL=%s",
+			w.listenOn(),
+			w.url(ownHost(), port),
+		)
 	}
 	return w.url(host, port), nil
 }
@@ -141,15 +145,28 @@ func (c Command) listen(log *slog.Logger) (l *listeners, err error) {
 		*one.to, err = net.Listen("tcp", one.addr)
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
-			return nil, cli.Fail(cli.ExitPort, "%s is in use by another program; choose another address with %s",
-				one.addr, one.flag)
+			return nil, cli.Fail(
+				cli.ExitPort,
+				"%s is in use by another program; choose another address with %s",
+				one.addr,
+				one.flag,
+			)
 		case errors.Is(err, syscall.EACCES):
-			return nil, cli.Fail(cli.ExitPort, "cannot listen on %s: permission denied; for a port below 1024 put "+
-				"AmbientCapabilities=CAP_NET_BIND_SERVICE into the systemd unit or run setcap cap_net_bind_service=+ep FERRY, "+
-				"or choose a port of 1024 or above with %s, behind a proxy", one.addr, one.flag)
+			return nil, cli.Fail(
+				cli.ExitPort,
+				"cannot listen on %s: permission denied; for a port below 1024 put "+
+					"AmbientCapabilities=CAP_NET_BIND_SERVICE into the systemd unit or run setcap cap_net_bind_service=+ep FERRY, "+
+					"or choose a port of 1024 or above with %s, behind a proxy",
+				one.addr,
+				one.flag,
+			)
 		case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)):
-			return nil, cli.Fail(cli.ExitSettings, "%s is not an address to listen on, such as 127.0.0.1:8080: %w",
-				one.addr, errors.Unwrap(err))
+			return nil, cli.Fail(
+				cli.ExitSettings,
+				"%s is not an address to listen on, such as 127.0.0.1:8080: %w",
+				one.addr,
+				errors.Unwrap(err),
+			)
 		case err != nil:
 			return nil, cli.Fail(cli.ExitPort, "cannot listen on %s: %w", one.addr, err)
 		}
@@ -158,7 +175,12 @@ func (c Command) listen(log *slog.Logger) (l *listeners, err error) {
 }
 
 // serve answers requests until ctx ends, then lets running ones finish.
-func (c Command) serve(ctx context.Context, l *listeners, s *local.Service, m *local.Metrics) error {
+func (c Command) serve(
+	ctx context.Context,
+	l *listeners,
+	s *local.Service,
+	m *local.Metrics,
+) error {
 	handler := l.proxy.Handler(below(s.PublicURL, s.Handler()))
 	background, stop := context.WithCancel(context.Background())
 	var finished sync.WaitGroup
@@ -174,8 +196,11 @@ func (c Command) serve(ctx context.Context, l *listeners, s *local.Service, m *l
 	failed := make(chan error, 3)
 	begin := func(l net.Listener, h http.Handler) *http.Server {
 		server := &http.Server{
-			Handler: bounded(h, 30*time.Second), ReadHeaderTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute,
-			MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+			Handler:                      bounded(h, 30*time.Second),
+			ReadHeaderTimeout:            20 * time.Second,
+			IdleTimeout:                  2 * time.Minute,
+			MaxHeaderBytes:               64 << 10,
+			ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 			DisableGeneralOptionsHandler: true, // that handler is not bounded
 		}
 		go func() { failed <- server.Serve(l) }()
@@ -226,7 +251,9 @@ func (c Command) proxy() (envelope.Proxy, error) {
 	p, err := envelope.ParseProxy(c.ClientHeader, c.ProxySecret)
 	switch {
 	case err != nil:
-		return p, fmt.Errorf("--client-header or FERRY_CLIENT_HEADER, with --proxy-secret or FERRY_PROXY_SECRET: %w", err)
+		return p, fmt.Errorf(
+			"--client-header or FERRY_CLIENT_HEADER, with --proxy-secret or FERRY_PROXY_SECRET: %w", err,
+		)
 	case c.TrustProxy && c.ClientHeader != "":
 		return p, errors.New("choose either --client-header or --trust-proxy")
 	case c.TrustProxy:
@@ -335,5 +362,6 @@ func (c *patientConn) patiently(send func(done int64) (int64, error)) (done int6
 		}
 	}
 	_ = c.SetLinger(0) // or the system keeps unsent data for minutes
-	return done, fmt.Errorf("the client took nothing for %s", time.Duration(c.listener.tries)*c.listener.try)
+	return done, fmt.Errorf("the client took nothing for %s",
+		time.Duration(c.listener.tries)*c.listener.try)
 }

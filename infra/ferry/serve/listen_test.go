@@ -15,7 +15,13 @@ import (
 
 func TestOnlyALoopbackAddressIsPrivate(t *testing.T) {
 	t.Parallel()
-	for ip, want := range map[string]bool{"127.0.0.1": true, "::1": true, "0.0.0.0": false, "::": false, "192.0.2.1": false} {
+	for ip, want := range map[string]bool{
+		"127.0.0.1": true,
+		"::1":       true,
+		"0.0.0.0":   false,
+		"::":        false,
+		"192.0.2.1": false,
+	} {
 		if (Command{}).private(&net.TCPAddr{IP: net.ParseIP(ip)}) != want {
 			t.Errorf("whether %s is private is not %v", ip, want)
 		}

@@ -109,7 +109,9 @@ func (c Command) Run(ctx context.Context, set service.Settings, out cli.Console)
 		followHeap(memory)
 	}
 	log := slog.New(map[string]slog.Handler{
-		"json": slog.NewJSONHandler(out.Err, nil), "text": slog.NewTextHandler(out.Err, nil), "off": slog.DiscardHandler,
+		"json": slog.NewJSONHandler(out.Err, nil),
+		"text": slog.NewTextHandler(out.Err, nil),
+		"off":  slog.DiscardHandler,
 	}[c.Log])
 	listeners, err := c.listen(log)
 	if err != nil {
@@ -177,7 +179,12 @@ func (c Command) warn(log *slog.Logger, publicURL string) {
 }
 
 // run makes the service and serves it.
-func (c Command) run(ctx context.Context, out cli.Console, l *listeners, p *service.Service) error {
+func (c Command) run(
+	ctx context.Context,
+	out cli.Console,
+	l *listeners,
+	p *service.Service,
+) error {
 	set := p.Settings
 	if !c.InCloud() { // in the cloud a setting says whether events are recorded
 		set.Events = len(c.addresses()) > 0
@@ -203,9 +210,11 @@ func (c Command) run(ctx context.Context, out cli.Console, l *listeners, p *serv
 		defer leave()
 		switch {
 		case err != nil:
-			p.Log.Warn("another server on the same data with another public URL would go unnoticed", "error", err.Error())
+			p.Log.Warn("another server on the same data with another public URL would go unnoticed",
+				"error", err.Error())
 		case len(others) > 0:
-			p.Log.Warn("another server on the same data has another public URL, so links differ", "others", others)
+			p.Log.Warn("another server on the same data has another public URL, so links differ",
+				"others", others)
 		}
 	}
 	if err := c.greet(ctx, out, s.Service, options, c.private(l.main.Addr())); err != nil {
@@ -216,7 +225,11 @@ func (c Command) run(ctx context.Context, out cli.Console, l *listeners, p *serv
 }
 
 func (c Command) options(addr net.Addr, p service.Ports) (o local.ServiceOptions, err error) {
-	o = local.ServiceOptions{From: c.MailFrom, SweepEvery: sweepEvery, Grace: operator.Grace(p.Blobs)}
+	o = local.ServiceOptions{
+		From:       c.MailFrom,
+		SweepEvery: sweepEvery,
+		Grace:      operator.Grace(p.Blobs),
+	}
 	o.Couriers = map[files.Channel]notify.Courier{}
 	where := "--cors-origins or FERRY_CORS_ORIGINS"
 	o.Origins, err = envelope.ParseOrigins(c.CORSOrigins)
@@ -257,7 +270,10 @@ func (c Command) options(addr net.Addr, p service.Ports) (o local.ServiceOptions
 // private reports whether only this machine is meant to reach the service.
 func (c Command) private(addr net.Addr) bool {
 	tcp, _ := addr.(*net.TCPAddr)
-	return tcp != nil && tcp.IP.IsLoopback() && c.PublicURL == "" && len(c.Where.Domains) == 0 &&
+	return tcp != nil &&
+		tcp.IP.IsLoopback() &&
+		c.PublicURL == "" &&
+		len(c.Where.Domains) == 0 &&
 		!c.proxied() && !c.InCloud()
 }
 
@@ -320,7 +336,12 @@ func (c Command) greet(
 
 // makeDemo creates a user for trying out a private service. If standard output may become a log,
 // the password goes to a file that only the operator can read.
-func (c Command) makeDemo(ctx context.Context, out cli.Console, p *service.Service, program, data string) error {
+func (c Command) makeDemo(
+	ctx context.Context,
+	out cli.Console,
+	p *service.Service,
+	program, data string,
+) error {
 	password := operator.TemporaryPassword()
 	demo := users.User{Name: "demo", Email: "demo@example.com", Lang: "en", State: users.Active}
 	if err := operator.AddUser(ctx, p, demo, password, false); err != nil {
@@ -329,7 +350,8 @@ func (c Command) makeDemo(ctx context.Context, out cli.Console, p *service.Servi
 	shown, login := "the password "+password+"\n(it is not shown again; ", "demo:"+password
 	if !cli.IsTerminal(out.Out.Raw) {
 		file := filepath.Join(c.Data, "demo.password")
-		if err := disk.WritePrivate(file, strings.NewReader(password+"\n"), os.Rename); err != nil {
+		err := disk.WritePrivate(file, strings.NewReader(password+"\n"), os.Rename)
+		if err != nil {
 			return fmt.Errorf("writing the password of demo: %w", err)
 		}
 		shown, login = "the password in "+file+"\n(", `"demo:$(cat `+cli.Quoted(file)+`)"`

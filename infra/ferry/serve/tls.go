@@ -44,13 +44,19 @@ func (c Command) secure(l *listeners, log *slog.Logger) error {
 		for i, d := range c.Where.Domains {
 			ascii, err := idna.Lookup.ToASCII(d)
 			if err != nil || !strings.Contains(d, ".") || net.ParseIP(d) != nil {
-				return fmt.Errorf("--tls-domain or FERRY_TLS_DOMAIN: %q is not a domain, such as files.example.com", d)
+				return fmt.Errorf(
+					"--tls-domain or FERRY_TLS_DOMAIN: %q is not a domain, such as files.example.com", d,
+				)
 			}
 			c.Where.Domains[i] = ascii
 		}
 		l.manager = &autocert.Manager{
-			Client: &acme.Client{DirectoryURL: cmp.Or(c.ACMEURL, autocert.DefaultACMEDirectory), UserAgent: "ferry"},
-			Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(c.Where.Domains...),
+			Client: &acme.Client{
+				DirectoryURL: cmp.Or(c.ACMEURL, autocert.DefaultACMEDirectory),
+				UserAgent:    "ferry",
+			},
+			Prompt:     autocert.AcceptTOS,
+			HostPolicy: autocert.HostWhitelist(c.Where.Domains...),
 			// The account's key is stored there too, in files that only their owner can read.
 			Cache: autocert.DirCache(filepath.Join(c.Data, "acme")),
 		}
@@ -69,8 +75,16 @@ func redirect(publicURL string) http.Handler {
 			http.Error(w, "Use HTTPS", http.StatusBadRequest)
 			return
 		}
-		host := net.JoinHostPort((&url.URL{Host: r.Host}).Hostname(), cmp.Or(public.Port(), "443"))
-		http.Redirect(w, r, "https://"+strings.TrimSuffix(host, ":443")+r.URL.RequestURI(), http.StatusFound)
+		host := net.JoinHostPort(
+			(&url.URL{Host: r.Host}).Hostname(),
+			cmp.Or(public.Port(), "443"),
+		)
+		http.Redirect(
+			w,
+			r,
+			"https://"+strings.TrimSuffix(host, ":443")+r.URL.RequestURI(),
+			http.StatusFound,
+		)
 	})
 }
 
@@ -79,8 +93,10 @@ func redirect(publicURL string) http.Handler {
 func warm(m *autocert.Manager, domains []string, log *slog.Logger) {
 	for _, d := range domains {
 		_, err := m.GetCertificate(&tls.ClientHelloInfo{
-			ServerName: d, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
-			SupportedCurves: []tls.CurveID{tls.CurveP256}, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
+			ServerName:       d,
+			CipherSuites:     []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+			SupportedCurves:  []tls.CurveID{tls.CurveP256},
+			SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
 		})
 		if err != nil {
 			log.Error("there is no certificate yet", "domain", d, "error", err.Error())
@@ -116,7 +132,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		case c.pair == nil:
 			return nil, err
 		default:
-			c.log.Error("the changed certificate cannot be used; the last one stays", "file", c.cert, "error", err.Error())
+			c.log.Error("the changed certificate cannot be used; the last one stays",
+				"file", c.cert, "error", err.Error())
 		}
 	}
 	return c.pair, nil

@@ -47,7 +47,8 @@ func list(v any) []any {
 // refusesPlainHTTP reports whether a statement allows only TLS. The emulator speaks plain HTTP.
 func refusesPlainHTTP(statement any) bool {
 	s, _ := statement.(object)
-	return s["Effect"] == "Deny" && strings.Contains(fmt.Sprint(s["Condition"]), "aws:SecureTransport")
+	return s["Effect"] == "Deny" &&
+		strings.Contains(fmt.Sprint(s["Condition"]), "aws:SecureTransport")
 }
 
 // widen allows what the emulator requires beyond AWS. It has a separate permission for
@@ -79,7 +80,11 @@ func routes(template object) (all []route) {
 				if path == "/"+defaultRoute {
 					path = defaultRoute
 				}
-				all = append(all, route{method: strings.ToUpper(method), path: path, function: id[1]})
+				all = append(all, route{
+					method:   strings.ToUpper(method),
+					path:     path,
+					function: id[1],
+				})
 			}
 		}
 	}

@@ -60,7 +60,11 @@ type Cloud struct {
 // Open builds and uploads the functions of a checkout, and transforms its template
 // with the script that is in the module.
 func Open(ctx context.Context, module, checkout string) (*Cloud, error) {
-	c := &Cloud{Address: os.Getenv(AddressVariable), artifacts: "ferry-artifacts-" + strings.ToLower(rand.Text()), turns: make(chan struct{}, atOnce)}
+	c := &Cloud{
+		Address:   os.Getenv(AddressVariable),
+		artifacts: "ferry-artifacts-" + strings.ToLower(rand.Text()),
+		turns:     make(chan struct{}, atOnce),
+	}
 	if c.Address == "" {
 		return nil, errors.New("there is no emulator of AWS: go run ./infra/awslocal -- COMMAND")
 	}
@@ -108,7 +112,10 @@ func functions(ctx context.Context, checkout, into string) error {
 // Build builds packages of a checkout with the flags of `make build`, so that another
 // checkout of the same code is built from the cache.
 func Build(ctx context.Context, checkout, into string, packages ...string) error {
-	args := []string{"build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", into}
+	args := []string{
+		"build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
+		"-o", into,
+	}
 	c := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	c.Dir = checkout
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -178,7 +185,11 @@ func (c *Cloud) Verify(ctx context.Context, address string) error {
 func (c *Cloud) transform(ctx context.Context, script, path string) error {
 	var stderr strings.Builder
 	p := exec.CommandContext(ctx, os.Getenv(PythonVariable), script, path)
-	p.Env = append(os.Environ(), "AWS_DEFAULT_REGION="+c.Config.Region, "FERRY_CODE=s3://"+c.artifacts)
+	p.Env = append(
+		os.Environ(),
+		"AWS_DEFAULT_REGION="+c.Config.Region,
+		"FERRY_CODE=s3://"+c.artifacts,
+	)
 	p.Stderr = &stderr
 	text, err := p.Output()
 	if err != nil {

@@ -47,7 +47,8 @@ func TestAFirstDeployment(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(o.folder, "template.yaml"))
 	check(t, err)
 	// The emulator would turn the parameter into a string.
-	template := regexp.MustCompile(`MaximumConcurrency: !Ref \w+`).ReplaceAllString(string(text), "MaximumConcurrency: 2")
+	template := regexp.MustCompile(`MaximumConcurrency: !Ref \w+`).
+		ReplaceAllString(string(text), "MaximumConcurrency: 2")
 	fails := "\n  Fails: {Type: Custom::Fails, DependsOn: LinkKeyParameter, Properties: " +
 		"{ServiceToken: !Sub 'arn:aws:lambda:${AWS::Region}:${AWS::AccountId}:function:none'}}\n\nOutputs:\n"
 	o.write("template.yaml", strings.Replace(template, "\nOutputs:\n", fails, 1))
@@ -60,7 +61,8 @@ func TestAFirstDeployment(t *testing.T) {
 		t.Errorf("a first deployment that failed leaves %q:\n%s", left, end(said))
 	}
 	// The emulator would delete a protected table too.
-	if !regexp.MustCompile(`(?s)DELETE_COMPLETE\s+Custom::LinkKey.*DELETE_COMPLETE\s+AWS::DynamoDB::Table`).MatchString(said) {
+	if !regexp.MustCompile(`(?s)DELETE_COMPLETE\s+Custom::LinkKey.*DELETE_COMPLETE\s+AWS::DynamoDB::Table`).
+		MatchString(said) {
 		t.Errorf("the table was deleted while it was protected:\n%s", end(said))
 	}
 
@@ -83,7 +85,8 @@ func TestAFirstDeployment(t *testing.T) {
 	}
 
 	o.environment = append(o.environment, "AWS_REGION="+o.config.Region)
-	sender := regexp.MustCompile(`make deploy STACK=` + o.name + ` SET=SenderAddress=(\S+@\S+)`).FindStringSubmatch(said)
+	sender := regexp.MustCompile(`make deploy STACK=` + o.name + ` SET=SenderAddress=(\S+@\S+)`).
+		FindStringSubmatch(said)
 	if sender == nil {
 		t.Fatalf("no command sets a sender:\n%s", end(said))
 	}
@@ -93,7 +96,8 @@ func TestAFirstDeployment(t *testing.T) {
 	}
 	said, asked, err = o.run("sam", "deploy", "--region", o.config.Region)
 	if err != nil || len(asked) > 0 || o.parameter("SenderAddress") != sender[1] {
-		t.Errorf("a deployment without changes, with the sender %s: %v, after the questions %q:\n%s", o.parameter("SenderAddress"), err, asked, end(said))
+		t.Errorf("a deployment without changes, with the sender %s: %v, after the questions %q:\n%s",
+			o.parameter("SenderAddress"), err, asked, end(said))
 	}
 }
 
@@ -124,27 +128,47 @@ func newOperator(t *testing.T) *operator {
 		check(t, os.CopyFS(filepath.Join(o.folder, folder), os.DirFS(filepath.Join(root, folder))))
 	}
 	check(t, os.MkdirAll(filepath.Join(o.folder, "infra", "stack"), 0o700))
-	for _, name := range []string{"go.mod", "go.sum", "Makefile", "samconfig.toml", "template.yaml", "infra/stack/functions.mk"} {
+	for _, name := range []string{
+		"go.mod", "go.sum", "Makefile", "samconfig.toml", "template.yaml", "infra/stack/functions.mk",
+	} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		check(t, err)
-		o.write(name, strings.NewReplacer(`stack_name = "ferry"`, `stack_name = "`+o.name+`"`, "STACK ?= ferry", "STACK ?= "+o.name).Replace(string(text)))
+		o.write(name, strings.NewReplacer(
+			`stack_name = "ferry"`,
+			`stack_name = "`+o.name+`"`,
+			"STACK ?= ferry",
+			"STACK ?= "+o.name,
+		).
+			Replace(string(text)))
 	}
 	for _, e := range os.Environ() {
-		if name, _, _ := strings.Cut(e, "="); !strings.HasPrefix(name, "AWS_") && !strings.HasPrefix(name, "MAKE") && name != "HOME" {
+		if name, _, _ := strings.Cut(e, "="); !strings.HasPrefix(name, "AWS_") &&
+			!strings.HasPrefix(name, "MAKE") &&
+			name != "HOME" {
 			o.environment = append(o.environment, e)
 		}
 	}
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_EC2_METADATA_DISABLED", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"} {
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_EC2_METADATA_DISABLED", "AWS_CONFIG_FILE",
+		"AWS_SHARED_CREDENTIALS_FILE",
+	} {
 		o.environment = append(o.environment, name+"="+os.Getenv(name))
 	}
-	o.environment = append(o.environment, "AWS_ENDPOINT_URL="+address, "HOME="+t.TempDir(), "SAM_CLI_TELEMETRY=0", "SAM_CLI_POLL_DELAY=3")
+	o.environment = append(
+		o.environment,
+		"AWS_ENDPOINT_URL="+address,
+		"HOME="+t.TempDir(),
+		"SAM_CLI_TELEMETRY=0",
+		"SAM_CLI_POLL_DELAY=3",
+	)
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
 		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
 		check(t, err)
 		o.environment = append(o.environment, name+"="+strings.TrimSpace(string(value)))
 	}
 	t.Cleanup(func() {
-		_, err := cloudformation.NewFromConfig(c).DeleteStack(context.Background(), &cloudformation.DeleteStackInput{StackName: &o.name})
+		_, err := cloudformation.NewFromConfig(c).
+			DeleteStack(context.Background(), &cloudformation.DeleteStackInput{StackName: &o.name})
 		check(t, err)
 	})
 	return o
@@ -226,7 +250,8 @@ func (o *operator) left() (all []string) {
 			all = append(all, *b.Name)
 		}
 	}
-	stacks, err := cloudformation.NewFromConfig(o.config).DescribeStacks(o.Context(), &cloudformation.DescribeStacksInput{})
+	stacks, err := cloudformation.NewFromConfig(o.config).
+		DescribeStacks(o.Context(), &cloudformation.DescribeStacksInput{})
 	check(o, err)
 	for _, s := range stacks.Stacks {
 		if *s.StackName == o.name {
@@ -239,7 +264,8 @@ func (o *operator) left() (all []string) {
 // parameter returns a parameter of the stack.
 func (o *operator) parameter(name string) string {
 	o.Helper()
-	d, err := cloudformation.NewFromConfig(o.config).DescribeStacks(o.Context(), &cloudformation.DescribeStacksInput{StackName: &o.name})
+	d, err := cloudformation.NewFromConfig(o.config).
+		DescribeStacks(o.Context(), &cloudformation.DescribeStacksInput{StackName: &o.name})
 	check(o, err)
 	for _, p := range d.Stacks[0].Parameters {
 		if *p.ParameterKey == name {

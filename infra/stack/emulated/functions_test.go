@@ -107,7 +107,8 @@ func largestUpload(t *testing.T, c *Cloud) {
 	}
 	d := deploy(t, c, nil)
 	name := d.IDs["Upload"]
-	settings, err := lambda.NewFromConfig(d.config).GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: &name})
+	settings, err := lambda.NewFromConfig(d.config).
+		GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: &name})
 	check(t, err)
 	size, err := strconv.Atoi(settings.Environment.Variables["FERRY_MAX_BODY"])
 	check(t, err)

@@ -109,7 +109,8 @@ func forward(w http.ResponseWriter, r *http.Request, invoke invoker) {
 	case errors.Is(err, context.DeadlineExceeded):
 		refuse(w, http.StatusServiceUnavailable)
 	case err != nil || result.Failed != "":
-		log.Printf("%s %s: error %v, function error %q: %.500s", r.Method, r.URL.Path, err, result.Failed, result.Payload)
+		log.Printf("%s %s: error %v, function error %q: %.500s",
+			r.Method, r.URL.Path, err, result.Failed, result.Payload)
 		refuse(w, http.StatusInternalServerError)
 	default:
 		respond(w, r, result.Payload)
@@ -158,10 +159,15 @@ func gatewayEvent(r *http.Request, body []byte) events.APIGatewayProxyRequest {
 	header.Set("Content-Length", fmt.Sprint(len(body)))
 	header.Del("Expect")
 	e := events.APIGatewayProxyRequest{
-		Path: r.URL.Path, HTTPMethod: r.Method, Body: string(body),
-		MultiValueHeaders: header, MultiValueQueryStringParameters: parameters(r.URL.RawQuery),
+		Path:                            r.URL.Path,
+		HTTPMethod:                      r.Method,
+		Body:                            string(body),
+		MultiValueHeaders:               header,
+		MultiValueQueryStringParameters: parameters(r.URL.RawQuery),
 		RequestContext: events.APIGatewayProxyRequestContext{
-			Stage: "$default", RequestID: rand.Text(), Identity: events.APIGatewayRequestIdentity{SourceIP: host},
+			Stage:     "$default",
+			RequestID: rand.Text(),
+			Identity:  events.APIGatewayRequestIdentity{SourceIP: host},
 		},
 	}
 	if !isText(r.Header.Get("Content-Type")) { // as in the gateway, text that is not UTF-8 is damaged

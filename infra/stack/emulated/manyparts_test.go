@@ -76,7 +76,13 @@ func (d *deployed) sendTiny(id string, data []byte) {
 			in.CRC64NVME[strconv.Itoa(i+1)] = wire.CRC64Text(crc64nvme.Checksum(data[i : i+1]))
 		}
 		var signed struct{ Parts []part }
-		check(d, json.Unmarshal(d.call("POST", "/uploads/"+id+"/parts", "application/json", string(d.event(in)), 200), &signed))
+		check(
+			d,
+			json.Unmarshal(
+				d.call("POST", "/uploads/"+id+"/parts", "application/json", string(d.event(in)), 200),
+				&signed,
+			),
+		)
 		lanes <- struct{}{}
 		all.Go(func() {
 			defer func() { <-lanes }()

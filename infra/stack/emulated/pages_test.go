@@ -20,16 +20,31 @@ func pages(t *testing.T, c *Cloud) {
 		}
 		signed, err := d.ports.Blobs.SignGet(t.Context(), area, objects[0].Key, blob.Signed{Expires: time.Minute})
 		check(t, err)
-		for method, headers := range map[string]string{"GET": "range, if-range", "HEAD": "", "PUT": "x-amz-checksum-crc64nvme", "DELETE": ""} {
+		for method, headers := range map[string]string{
+			"GET":    "range, if-range",
+			"HEAD":   "",
+			"PUT":    "x-amz-checksum-crc64nvme",
+			"DELETE": "",
+		} {
 			allowed := method != "DELETE" && (method != "PUT" || area == blob.Files)
-			got := ask(t, http.MethodOptions, signed, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", headers)
-			if (got.Get("Access-Control-Allow-Origin") == "*") != allowed || got.Get("Access-Control-Allow-Credentials") == "true" {
+			got := ask(
+				t,
+				http.MethodOptions,
+				signed,
+				"Access-Control-Request-Method",
+				method,
+				"Access-Control-Request-Headers",
+				headers,
+			)
+			if (got.Get("Access-Control-Allow-Origin") == "*") != allowed ||
+				got.Get("Access-Control-Allow-Credentials") == "true" {
 				t.Errorf("before a %s of %s the answer is %v", method, area, got)
 			}
 		}
 		got := ask(t, http.MethodGet, signed)
 		for _, name := range []string{"ETag", "Content-Disposition", "X-Amz-Checksum-Crc64nvme"} {
-			if !strings.Contains(got.Get("Access-Control-Expose-Headers"), name) || got.Get("Access-Control-Allow-Origin") != "*" {
+			if !strings.Contains(got.Get("Access-Control-Expose-Headers"), name) ||
+				got.Get("Access-Control-Allow-Origin") != "*" {
 				t.Errorf("a page may not read %s of %s: %v", name, area, got)
 			}
 		}

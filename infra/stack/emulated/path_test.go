@@ -111,7 +111,10 @@ func (d *deployed) listen() func() []string {
 	})
 	check(d, err)
 	_, err = sns.NewFromConfig(d.config).Subscribe(d.Context(), &sns.SubscribeInput{
-		TopicArn: &topic, Protocol: aws.String("sqs"), Endpoint: aws.String(d.attribute(*made.QueueUrl, types.QueueAttributeNameQueueArn)),
+		TopicArn: &topic, Protocol: aws.String("sqs"), Endpoint: aws.String(d.attribute(
+			*made.QueueUrl,
+			types.QueueAttributeNameQueueArn,
+		)),
 		Attributes: map[string]string{"RawMessageDelivery": "true"},
 	})
 	check(d, err)
@@ -131,7 +134,12 @@ var link = regexp.MustCompile(`https?://[^\s"<>\\]+/download/file\?[^\s"<>\\]+`)
 
 func links(t *testing.T, c *Cloud) {
 	check(t, c.Verify(t.Context(), "ferry@path.example.com"))
-	d := deploy(t, c, map[string]string{"SenderAddress": "ferry@path.example.com", "SmsSending": "on", "Metrics": "on", "Events": "on"})
+	d := deploy(t, c, map[string]string{
+		"SenderAddress": "ferry@path.example.com",
+		"SmsSending":    "on",
+		"Metrics":       "on",
+		"Events":        "on",
+	})
 	d.metrics()
 	if missing, ok := d.Outputs["MailMissing"]; ok {
 		t.Errorf("with a sender, the output MailMissing says %s", missing)
@@ -159,7 +167,8 @@ func links(t *testing.T, c *Cloud) {
 	}
 	for _, queue := range []string{"MailQueue", "SmsQueue"} {
 		d.eventually("the end of the messages", func() bool {
-			return d.depth(queue, "ApproximateNumberOfMessages") == "0" && d.depth(queue, "ApproximateNumberOfMessagesNotVisible") == "0"
+			return d.depth(queue, "ApproximateNumberOfMessages") == "0" &&
+				d.depth(queue, "ApproximateNumberOfMessagesNotVisible") == "0"
 		})
 	}
 	if mails, texts := len(d.mailed(mail)), len(d.texted(phone)); mails != 1 || texts != 1 {
@@ -213,21 +222,30 @@ func (d *deployed) depth(queue string, which types.QueueAttributeName) string {
 
 func (d *deployed) attribute(address string, name types.QueueAttributeName) string {
 	d.Helper()
-	got, err := d.queues().GetQueueAttributes(d.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &address, AttributeNames: []types.QueueAttributeName{name}})
+	got, err := d.queues().GetQueueAttributes(d.Context(), &sqs.GetQueueAttributesInput{
+		QueueUrl:       &address,
+		AttributeNames: []types.QueueAttributeName{name},
+	})
 	check(d, err)
 	return got.Attributes[string(name)]
 }
 
 func (d *deployed) receive(address string) []types.Message {
 	d.Helper()
-	got, err := d.queues().ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: &address, MaxNumberOfMessages: 10})
+	got, err := d.queues().ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{
+		QueueUrl:            &address,
+		MaxNumberOfMessages: 10,
+	})
 	check(d, err)
 	return got.Messages
 }
 
 func (d *deployed) remove(address string, m types.Message) {
 	d.Helper()
-	_, err := d.queues().DeleteMessage(d.Context(), &sqs.DeleteMessageInput{QueueUrl: &address, ReceiptHandle: m.ReceiptHandle})
+	_, err := d.queues().DeleteMessage(d.Context(), &sqs.DeleteMessageInput{
+		QueueUrl:      &address,
+		ReceiptHandle: m.ReceiptHandle,
+	})
 	check(d, err)
 }
 
@@ -241,9 +259,13 @@ func bounce(t *testing.T, c *Cloud) {
 	var event events.SNSEvent
 	boottest.Load(t, "feedback").Decode(t, &event)
 	text := event.Records[0].SNS.Message
-	message := strings.NewReplacer("carla@example.com", mail, noticeID.FindString(text), d.notices(4)[files.Mail].ID).Replace(text)
+	message := strings.NewReplacer("carla@example.com", mail, noticeID.FindString(text), d.notices(4)[files.Mail].ID).
+		Replace(text)
 	for range 2 {
-		_, err := sns.NewFromConfig(d.config).Publish(t.Context(), &sns.PublishInput{TopicArn: aws.String(d.IDs["FeedbackTopic"]), Message: &message})
+		_, err := sns.NewFromConfig(d.config).Publish(t.Context(), &sns.PublishInput{
+			TopicArn: aws.String(d.IDs["FeedbackTopic"]),
+			Message:  &message,
+		})
 		check(t, err)
 	}
 	d.eventually("the bounce", func() bool { return strings.Contains(state(), "user unknown") })
@@ -275,7 +297,9 @@ func retry(t *testing.T, c *Cloud) {
 	if n := d.notices(4)[files.Mail]; n.State() == notify.Sent || n.Tries == 0 {
 		t.Errorf("the notice is %+v", n)
 	}
-	d.eventually("a hidden message", func() bool { return d.depth("MailQueue", "ApproximateNumberOfMessagesNotVisible") == "1" })
+	d.eventually("a hidden message", func() bool {
+		return d.depth("MailQueue", "ApproximateNumberOfMessagesNotVisible") == "1"
+	})
 	check(t, c.Verify(t.Context(), "ferry@retry.example.com"))
 	d.eventually("the mail", func() bool { return d.notices(4)[files.Mail].State() == notify.Sent })
 	if n, mails := d.notices(4)[files.Mail], len(d.mailed(mail)); n.Tries < 2 || mails != 1 {
@@ -293,9 +317,13 @@ func deadLetters(t *testing.T, c *Cloud) {
 		Dead string `json:"deadLetterTargetArn"`
 	}
 	check(t, json.Unmarshal([]byte(d.depth("MailQueue", "RedrivePolicy")), &policy))
-	_, err := d.queues().SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &queue, Attributes: map[string]string{
-		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, policy.Dead), "VisibilityTimeout": "0",
-	}})
+	_, err := d.queues().SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{
+		QueueUrl: &queue,
+		Attributes: map[string]string{
+			"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`,
+				policy.Dead), "VisibilityTimeout": "0",
+		},
+	})
 	check(t, err)
 	d.upload(url.Values{"m": {mail}}, "the whole report")
 	d.eventually("the dead letter", func() bool {
@@ -308,7 +336,9 @@ func deadLetters(t *testing.T, c *Cloud) {
 		d.remove(dead, m)
 	}
 	d.pause("email", false)
-	d.eventually("the mail", func() bool { return d.notices(4)[files.Mail].State() == notify.Sent && len(d.mailed(mail)) == 1 })
+	d.eventually("the mail", func() bool {
+		return d.notices(4)[files.Mail].State() == notify.Sent && len(d.mailed(mail)) == 1
+	})
 }
 
 func sweep(t *testing.T, c *Cloud) {
@@ -330,7 +360,11 @@ func moves(t *testing.T, c *Cloud) {
 	for _, step := range []struct {
 		method, path string
 		to           blob.Area
-	}{{method: "DELETE", path: "/files/1", to: blob.Backup}, {method: "POST", path: "/files/1/restore", to: blob.Files}} {
+	}{{
+		method: "DELETE",
+		path:   "/files/1",
+		to:     blob.Backup,
+	}, {method: "POST", path: "/files/1/restore", to: blob.Files}} {
 		d.call(step.method, step.path, "", "", 200)
 		d.eventually("the bytes in the "+string(step.to)+" area", func() bool {
 			var f files.File
@@ -369,7 +403,8 @@ func lostByStream(t *testing.T, c *Cloud) {
 
 func deletion(t *testing.T, c *Cloud) {
 	d := deploy(t, c, nil)
-	_, err := cloudformation.NewFromConfig(d.config).DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: &d.name})
+	_, err := cloudformation.NewFromConfig(d.config).
+		DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: &d.name})
 	check(t, err)
 	d.eventually("the end of the API's functions", func() bool {
 		_, err := d.Invoke(t.Context(), "health", boottest.Load(t, "health").Event)

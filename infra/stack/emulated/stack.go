@@ -59,7 +59,11 @@ type Result struct {
 }
 
 // Deploy creates a stack and waits until it is complete.
-func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]string) (*Stack, error) {
+func (c *Cloud) Deploy(
+	ctx context.Context,
+	name string,
+	parameters map[string]string,
+) (*Stack, error) {
 	s := &Stack{cloud: c, name: name}
 	root, front, err := Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.RLock()
@@ -73,17 +77,25 @@ func (c *Cloud) Deploy(ctx context.Context, name string, parameters map[string]s
 	all := map[string]string{"PublicUrl": s.Base}
 	maps.Copy(all, parameters)
 	for name, value := range all {
-		s.parameters = append(s.parameters, types.Parameter{ParameterKey: &name, ParameterValue: &value})
+		s.parameters = append(s.parameters, types.Parameter{
+			ParameterKey:   &name,
+			ParameterValue: &value,
+		})
 	}
 	_, err = c.stacks.CreateStack(ctx, &cloudformation.CreateStackInput{
-		StackName: &s.name, TemplateURL: &c.template, Parameters: s.parameters,
+		StackName:    &s.name,
+		TemplateURL:  &c.template,
+		Parameters:   s.parameters,
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	})
 	if err == nil {
 		err = s.waitFor(ctx, types.StackStatusCreateComplete)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("creating the stack %s: %w", s.name, err), s.front.Close())
+		return nil, errors.Join(
+			fmt.Errorf("creating the stack %s: %w", s.name, err),
+			s.front.Close(),
+		)
 	}
 	return s, nil
 }
@@ -102,7 +114,10 @@ func Serve(h http.Handler) (address string, server *http.Server, err error) {
 // waitFor waits until the stack has a status, and then reads the stack.
 func (s *Stack) waitFor(ctx context.Context, want types.StackStatus) error {
 	for {
-		all, err := s.cloud.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &s.name})
+		all, err := s.cloud.stacks.DescribeStacks(
+			ctx,
+			&cloudformation.DescribeStacksInput{StackName: &s.name},
+		)
 		if err != nil {
 			return fmt.Errorf("looking at the stack %s: %w", s.name, err)
 		}
@@ -110,7 +125,8 @@ func (s *Stack) waitFor(ctx context.Context, want types.StackStatus) error {
 		case stack.StackStatus == want:
 			return s.read(ctx, stack)
 		case !strings.HasSuffix(string(stack.StackStatus), "IN_PROGRESS"):
-			return fmt.Errorf("the stack %s became %s: %w", s.name, stack.StackStatus, s.why(ctx))
+			return fmt.Errorf("the stack %s became %s: %w",
+				s.name, stack.StackStatus, s.why(ctx))
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -118,14 +134,21 @@ func (s *Stack) waitFor(ctx context.Context, want types.StackStatus) error {
 
 // why collects the reasons of a failure.
 func (s *Stack) why(ctx context.Context) error {
-	events, err := s.cloud.stacks.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &s.name})
+	events, err := s.cloud.stacks.DescribeStackEvents(
+		ctx,
+		&cloudformation.DescribeStackEventsInput{StackName: &s.name},
+	)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, e := range events.StackEvents {
 		if strings.HasSuffix(string(e.ResourceStatus), "FAILED") {
-			errs = append(errs, fmt.Errorf("%s: %s", aws.ToString(e.LogicalResourceId), aws.ToString(e.ResourceStatusReason)))
+			errs = append(
+				errs,
+				fmt.Errorf("%s: %s",
+					aws.ToString(e.LogicalResourceId), aws.ToString(e.ResourceStatusReason)),
+			)
 		}
 	}
 	return errors.Join(errs...)
@@ -148,8 +171,10 @@ func (s *Stack) read(ctx context.Context, stack types.Stack) error {
 		}
 	}
 	s.Environment = map[string]string{
-		"FERRY_TABLE": s.IDs["Table"], "FERRY_FILES_BUCKET": s.IDs["FilesBucket"],
-		"FERRY_BACKUP_BUCKET": s.IDs["BackupBucket"], "FERRY_KEY_PARAMETER": s.Outputs["KeyParameterName"],
+		"FERRY_TABLE":         s.IDs["Table"],
+		"FERRY_FILES_BUCKET":  s.IDs["FilesBucket"],
+		"FERRY_BACKUP_BUCKET": s.IDs["BackupBucket"],
+		"FERRY_KEY_PARAMETER": s.Outputs["KeyParameterName"],
 	}
 	for _, service := range []string{"DYNAMODB", "S3", "SSM"} {
 		s.Environment["AWS_ENDPOINT_URL_"+service] = s.cloud.Address
@@ -169,7 +194,12 @@ func (s *Stack) function(id, version string) invoker {
 		if len(event) > maxPayload {
 			return r, errEventTooLarge
 		}
-		in := &lambda.InvokeInput{FunctionName: &name, Qualifier: &version, Payload: event, LogType: "Tail"}
+		in := &lambda.InvokeInput{
+			FunctionName: &name,
+			Qualifier:    &version,
+			Payload:      event,
+			LogType:      "Tail",
+		}
 		out, err := client.Invoke(ctx, in)
 		if err != nil {
 			return r, fmt.Errorf("invoking %s: %w", name, err)
@@ -183,10 +213,17 @@ func (s *Stack) function(id, version string) invoker {
 }
 
 // Fill stores the data that events/ refer to, with the link key that they use.
-func Fill(ctx context.Context, c aws.Config, d boottest.Deployed, log *slog.Logger) (*service.Service, error) {
+func Fill(
+	ctx context.Context,
+	c aws.Config,
+	d boottest.Deployed,
+	log *slog.Logger,
+) (*service.Service, error) {
 	_, err := ssm.NewFromConfig(c).PutParameter(ctx, &ssm.PutParameterInput{
-		Name: new(d.Environment["FERRY_KEY_PARAMETER"]), Value: new(boottest.Key),
-		Type: "SecureString", Overwrite: new(true),
+		Name:      new(d.Environment["FERRY_KEY_PARAMETER"]),
+		Value:     new(boottest.Key),
+		Type:      "SecureString",
+		Overwrite: new(true),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("storing the link key: %w", err)
@@ -232,20 +269,32 @@ func (s *Stack) Empty(ctx context.Context) error {
 func (s *Stack) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	_, err := s.cloud.stacks.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &s.name})
+	_, err := s.cloud.stacks.DeleteStack(
+		ctx,
+		&cloudformation.DeleteStackInput{StackName: &s.name},
+	)
 	return errors.Join(err, s.front.Close())
 }
 
 // Pause stops the events of a function, which the template calls id, or resumes them.
 func (s *Stack) Pause(ctx context.Context, id string, paused bool) error {
-	all, err := s.cloud.lambda.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{})
+	all, err := s.cloud.lambda.ListEventSourceMappings(
+		ctx,
+		&lambda.ListEventSourceMappingsInput{},
+	)
 	if err != nil {
 		return fmt.Errorf("listing what brings events: %w", err)
 	}
 	err = fmt.Errorf("nothing brings events to %s", id)
 	for _, m := range all.EventSourceMappings {
 		if strings.Contains(aws.ToString(m.FunctionArn), ":"+s.IDs[id]) {
-			_, err = s.cloud.lambda.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: new(!paused)})
+			_, err = s.cloud.lambda.UpdateEventSourceMapping(
+				ctx,
+				&lambda.UpdateEventSourceMappingInput{
+					UUID:    m.UUID,
+					Enabled: new(!paused),
+				},
+			)
 		}
 	}
 	return err

@@ -23,7 +23,11 @@ func Lend(open func() (*Cloud, error)) http.Handler {
 		default:
 			var c *Cloud
 			if c, err = open(); err == nil {
-				s, err = c.Deploy(r.Context(), "lent-"+strings.ToLower(rand.Text()[:8]), map[string]string{"SmsSending": "on"})
+				s, err = c.Deploy(
+					r.Context(),
+					"lent-"+strings.ToLower(rand.Text()[:8]),
+					map[string]string{"SmsSending": "on"},
+				)
 			}
 			if err == nil { // numbers are accepted, but tests send the messages themselves
 				err = s.Pause(r.Context(), "Sms", true)

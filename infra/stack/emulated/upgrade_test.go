@@ -38,7 +38,11 @@ const previous = "2a72a1abc79f634a692ad9e47b26b79b6b080331"
 func upgrade(t *testing.T, now *Cloud) {
 	before := openCloud(t, source(t, previous))
 	check(t, now.Verify(t.Context(), "ferry@upgrade.example.com"))
-	d := deploy(t, before, map[string]string{"SenderAddress": "ferry@upgrade.example.com", "NoticesPerHour": "10000", "NoticesPerDay": "10000"})
+	d := deploy(t, before, map[string]string{
+		"SenderAddress":  "ferry@upgrade.example.com",
+		"NoticesPerHour": "10000",
+		"NoticesPerDay":  "10000",
+	})
 	clients := d.clients(3)
 	clients.more(10)
 	variables := d.variables()
@@ -88,7 +92,10 @@ func (d *deployed) variables() map[string]map[string]string {
 	d.Helper()
 	all := map[string]map[string]string{}
 	for _, r := range d.cloud.routes {
-		c, err := d.cloud.lambda.GetFunctionConfiguration(d.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(d.IDs[r.function])})
+		c, err := d.cloud.lambda.GetFunctionConfiguration(
+			d.Context(),
+			&lambda.GetFunctionConfigurationInput{FunctionName: aws.String(d.IDs[r.function])},
+		)
 		check(d, err)
 		all[r.function] = c.Environment.Variables
 	}
@@ -144,7 +151,11 @@ func alternating(now, next invoker) invoker {
 // program returns the hash of the program of a function's version.
 func (d *deployed) program(id, version string) string {
 	d.Helper()
-	c, err := lambda.NewFromConfig(d.config).GetFunctionConfiguration(d.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(d.IDs[id]), Qualifier: &version})
+	c, err := lambda.NewFromConfig(d.config).
+		GetFunctionConfiguration(d.Context(), &lambda.GetFunctionConfigurationInput{
+			FunctionName: aws.String(d.IDs[id]),
+			Qualifier:    &version,
+		})
 	check(d, err)
 	return *c.CodeSha256
 }
@@ -203,7 +214,9 @@ func (d *deployed) clients(n int) *clients {
 func (c *clients) more(n int64) {
 	c.Helper()
 	target := c.rounds.Load() + n
-	c.eventually(fmt.Sprintf("%d rounds of the clients", n), func() bool { return c.failed.Load() || c.rounds.Load() >= target })
+	c.eventually(fmt.Sprintf("%d rounds of the clients", n), func() bool {
+		return c.failed.Load() || c.rounds.Load() >= target
+	})
 	if c.failed.Load() {
 		c.FailNow()
 	}
@@ -227,7 +240,10 @@ func (c *clients) round(recipient string) (links map[string]string, err error) {
 		return nil, err
 	}
 	file := fmt.Sprintf("/files/%d", back.ID)
-	for _, step := range []string{"GET " + file, "DELETE " + file, "GET /download/list/backup", "POST " + file + "/restore", "GET /download/list"} {
+	for _, step := range []string{
+		"GET " + file, "DELETE " + file, "GET /download/list/backup", "POST " + file + "/restore",
+		"GET /download/list",
+	} {
 		method, path, _ := strings.Cut(step, " ")
 		if _, err := c.do(method, path, ""); err != nil {
 			return nil, err

@@ -30,7 +30,11 @@ func newLogin(p *api.Ports) http.Handler {
 		if err != nil {
 			return err
 		}
-		return envelope.Write(w, p.Now(), envelope.Body{Description: envelope.Login, User: u.Name, Bearer: bearer})
+		return envelope.Write(w, p.Now(), envelope.Body{
+			Description: envelope.Login,
+			User:        u.Name,
+			Bearer:      bearer,
+		})
 	})
 }
 
@@ -50,8 +54,9 @@ func newFirst(p *api.Ports) http.Handler {
 			return err
 		}
 		return envelope.Write(w, p.Now(), envelope.Body{
-			Description: envelope.First, User: u.Name,
-			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, u), token),
+			Description: envelope.First,
+			User:        u.Name,
+			LinkURL:     keys.ChangeLink(p.Base(r.Context()), param.Lang(r, u), token),
 		})
 	})
 }
@@ -75,7 +80,9 @@ func newForget(p *api.Ports) http.Handler {
 		}
 		p.Notify()
 		return envelope.Write(w, p.Now(), envelope.Body{
-			Description: envelope.Forget, User: user, LinkURL: keys.ChangeLink(base, lang, token),
+			Description: envelope.Forget,
+			User:        user,
+			LinkURL:     keys.ChangeLink(base, lang, token),
 		})
 	})
 }
@@ -87,7 +94,9 @@ func Change() api.Endpoint { return api.Named("authchange", newChange) }
 func newChange(p *api.Ports) http.Handler {
 	accounts, outlet := p.Users(), p.Outlet()
 	outlet.Links, outlet.WriteError = true, func(w http.ResponseWriter, r *http.Request, status int) error {
-		if isPerson(r) && r.Method == http.MethodPost && status < http.StatusInternalServerError {
+		if isPerson(r) &&
+			r.Method == http.MethodPost &&
+			status < http.StatusInternalServerError {
 			return toPassword(w, r, url.Values{"wrong": {strconv.Itoa(status)}})
 		}
 		return envelope.WriteError(w, p.Now(), status)
@@ -111,8 +120,13 @@ func newChange(p *api.Ports) http.Handler {
 			return toPassword(w, r, url.Values{})
 		}
 		return envelope.Write(w, p.Now(), envelope.Body{
-			Description: envelope.Forget, User: user,
-			LinkURL: keys.ChangeLink(p.Base(r.Context()), param.Lang(r, users.User{}), c.Token),
+			Description: envelope.Forget,
+			User:        user,
+			LinkURL: keys.ChangeLink(
+				p.Base(r.Context()),
+				param.Lang(r, users.User{}),
+				c.Token,
+			),
 		})
 	})
 }
@@ -121,7 +135,9 @@ func newChange(p *api.Ports) http.Handler {
 func showChange(w http.ResponseWriter, r *http.Request) error {
 	if !isPerson(r) || r.URL.Query().Get("k") == "" {
 		return &fault.Fault{
-			Kind: fault.MethodNotAllowed, Detail: "this address accepts POST", Allow: []string{http.MethodPost},
+			Kind:   fault.MethodNotAllowed,
+			Detail: "this address accepts POST",
+			Allow:  []string{http.MethodPost},
 		}
 	}
 	return toPassword(w, r, url.Values{})

@@ -102,9 +102,17 @@ func (w reset) wantPassword(password string) {
 func TestForgottenPasswordCanBeChanged(t *testing.T) {
 	t.Parallel()
 	for what, k := range map[string]struct{ query, kind, body string }{ // TOKEN and PIN stand for the right ones
-		"in a form":                          {kind: urlencoded, body: "k=TOKEN&p=PIN&z=a+new+password"},
-		"in a form that overrides the query": {query: "k=TOKEN&p=00000000&z=the+one+in+the+query", kind: urlencoded, body: "p=PIN&z=a+new+password"},
-		"with the specification's type":      {query: "k=TOKEN&p=PIN&z=a+new+password", kind: "application/json", body: "{}"},
+		"in a form": {kind: urlencoded, body: "k=TOKEN&p=PIN&z=a+new+password"},
+		"in a form that overrides the query": {
+			query: "k=TOKEN&p=00000000&z=the+one+in+the+query",
+			kind:  urlencoded,
+			body:  "p=PIN&z=a+new+password",
+		},
+		"with the specification's type": {
+			query: "k=TOKEN&p=PIN&z=a+new+password",
+			kind:  "application/json",
+			body:  "{}",
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

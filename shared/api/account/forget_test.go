@@ -76,7 +76,8 @@ func asking(s *apitest.Server, source, user string, times, status int) (after in
 		w := httptest.NewRecorder()
 		s.HTTP.Config.Handler.ServeHTTP(w, r)
 		if w.Code != status {
-			s.Errorf("request %d of %s for %s: status %d (%s), want %d", i, source, user, w.Code, w.Header().Get("Ferry-Error"), status)
+			s.Errorf("request %d of %s for %s: status %d (%s), want %d",
+				i, source, user, w.Code, w.Header().Get("Ferry-Error"), status)
 		}
 		after, _ = strconv.Atoi(w.Header().Get("Retry-After"))
 	}
@@ -101,7 +102,13 @@ func TestForgetHasBoundsPerUserAndSource(t *testing.T) {
 		user    string
 		mails   int // the most in a day
 	}{
-		"a user": {user: "alice", mails: 10}, "a user who does not exist": {options: hidden, user: "nobody"}, "a hidden disabled user": {options: hidden, user: "off"},
+		"a user": {
+			user:  "alice",
+			mails: 10,
+		}, "a user who does not exist": {
+			options: hidden,
+			user:    "nobody",
+		}, "a hidden disabled user": {options: hidden, user: "off"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +148,10 @@ func TestForgetHasABoundPerSource(t *testing.T) {
 		options []apitest.Option
 		status  int
 		items   int // for each of the first 20
-	}{"names are not hidden": {status: 401}, "names are hidden": {options: []apitest.Option{hiding}, status: 200, items: 2}} {
+	}{
+		"names are not hidden": {status: 401},
+		"names are hidden":     {options: []apitest.Option{hiding}, status: 200, items: 2},
+	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := startForget(t, k.options...)
@@ -210,7 +220,18 @@ func TestHideUsersMakesAllUsersLookAlike(t *testing.T) {
 	see := func(user string) (seen []string) {
 		note := func(request string) (link string) {
 			a := s.Send(request, "")
-			seen = append(seen, fmt.Sprint(a.Code, a.Status, a.Description, a.User == user, len(a.LinkURL), a.Header.Get("Ferry-Error"), a.Header.Get("Content-Length") != ""))
+			seen = append(
+				seen,
+				fmt.Sprint(
+					a.Code,
+					a.Status,
+					a.Description,
+					a.User == user,
+					len(a.LinkURL),
+					a.Header.Get("Ferry-Error"),
+					a.Header.Get("Content-Length") != "",
+				),
+			)
 			return a.LinkURL
 		}
 		change := "POST " + note("GET /auth/forget?u="+user)

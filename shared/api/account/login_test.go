@@ -48,14 +48,30 @@ func TestTooManyFailuresGetRetryAfter(t *testing.T) {
 	t.Parallel()
 	c := apitest.Begin(t)
 	c.Clock.Advance(0) // skips the test on a stack, where these answers may take longer than the wait of a second
-	for i, request := range []string{"POST /auth/login", "GET /download/list", "POST /oauth2/token", "POST /upload?file=x", "GET /me"} {
+	for i, request := range []string{
+		"POST /auth/login", "GET /download/list", "POST /oauth2/token", "POST /upload?file=x", "GET /me",
+	} {
 		guess := fmt.Sprint("wrong ", i)
-		c.Send(request, passwordGrant("ann", guess), "Content-Type", urlencoded, "Authorization", apitest.Basic("ann", guess)).Want(401)
+		c.Send(
+			request,
+			passwordGrant("ann", guess),
+			"Content-Type",
+			urlencoded,
+			"Authorization",
+			apitest.Basic("ann", guess),
+		).
+			Want(401)
 	}
-	for _, request := range []string{"POST /auth/login", "GET /download/list", "POST /auth/first", "POST /upload?file=x"} {
-		c.Send(request, "", "Authorization", apitest.Basic("ann", apitest.Password)).Want(429).WantHeaders("Retry-After", "1")
+	for _, request := range []string{
+		"POST /auth/login", "GET /download/list", "POST /auth/first", "POST /upload?file=x",
+	} {
+		c.Send(request, "", "Authorization", apitest.Basic("ann", apitest.Password)).
+			Want(429).
+			WantHeaders("Retry-After", "1")
 	}
-	c.Send("POST /oauth2/token", passwordGrant("ann", apitest.Password), "Content-Type", urlencoded).Want(429).WantHeaders("Retry-After", "1")
+	c.Send("POST /oauth2/token", passwordGrant("ann", apitest.Password), "Content-Type", urlencoded).
+		Want(429).
+		WantHeaders("Retry-After", "1")
 	c.As("bob")
 	c.Clock.Advance(time.Second)
 	c.As("ann")

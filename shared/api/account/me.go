@@ -28,7 +28,13 @@ func (s server) showAccount(w http.ResponseWriter, r *http.Request, u identity.I
 	if err != nil {
 		return err
 	}
-	out := wire.Account{Name: u.Name, Email: u.Email, Phone: u.Phone, Lang: u.Lang, Notices: notices}
+	out := wire.Account{
+		Name:    u.Name,
+		Email:   u.Email,
+		Phone:   u.Phone,
+		Lang:    u.Lang,
+		Notices: notices,
+	}
 	if u.Quota > 0 {
 		out.Quota = &wire.Quota{Limit: u.Quota, Used: max(0, u.Used)}
 	}
@@ -37,7 +43,12 @@ func (s server) showAccount(w http.ResponseWriter, r *http.Request, u identity.I
 
 // changePassword sets a new password, which ends all bearers and tokens. A wrong old password counts as a
 // failed login. After authentication it costs two calls.
-func (s server) changePassword(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewPassword) error {
+func (s server) changePassword(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.NewPassword,
+) error {
 	c := identity.FormCredential(r, u.Name, in.Old)
 	now, err := s.Passwords().Identify(r.Context(), c)
 	if fault.Is(err, fault.Unauthorized) {

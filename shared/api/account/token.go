@@ -47,11 +47,16 @@ func newToken(p *api.Ports) http.Handler {
 		case name == "" || password == "":
 			return fault.Parameter("username, password", "username and password are required")
 		}
-		_, bearer, err := passwords.Login(r.Context(), identity.FormCredential(r, name, password))
+		_, bearer, err := passwords.Login(
+			r.Context(),
+			identity.FormCredential(r, name, password),
+		)
 		if err != nil {
 			return err
 		}
-		return write(w, http.StatusOK, token{bearer, "Bearer", int(identity.Lifetime.Seconds()), p.Base(r.Context())})
+		return write(w, http.StatusOK, token{
+			bearer, "Bearer", int(identity.Lifetime.Seconds()), p.Base(r.Context()),
+		})
 	})
 }
 

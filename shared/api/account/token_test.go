@@ -28,8 +28,11 @@ func TestPasswordGrant(t *testing.T) {
 	}
 	// What is right in the header or in the query makes up for nothing in the form.
 	s.Send("POST /oauth2/token?"+good, "", "Content-Type", urlencoded, "Authorization", right).Want(400, "grant_type")
-	for _, form := range []string{"grant_type=password", "grant_type=password&username=alice", "grant_type=password&password=x"} {
-		s.Send("POST /oauth2/token?"+good, form, "Content-Type", urlencoded, "Authorization", right).Want(400, "username and password")
+	for _, form := range []string{
+		"grant_type=password", "grant_type=password&username=alice", "grant_type=password&password=x",
+	} {
+		s.Send("POST /oauth2/token?"+good, form, "Content-Type", urlencoded, "Authorization", right).
+			Want(400, "username and password")
 	}
 	s.Send("POST /oauth2/token", "grant_type=%zz", "Content-Type", urlencoded).Want(400, "form")
 	s.Send("POST /oauth2/token", good+"&x="+strings.Repeat("x", 16<<10), "Content-Type", urlencoded).Want(413, "larger")

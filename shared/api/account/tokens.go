@@ -26,7 +26,12 @@ func newTokens(p *api.Ports) http.Handler {
 }
 
 // addToken makes a token, which is shown only this once. After authentication it costs two calls.
-func (s server) addToken(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewToken) error {
+func (s server) addToken(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.NewToken,
+) error {
 	expires, err := param.When("expires", in.Expires, s.Now())
 	if err != nil {
 		return err
@@ -46,8 +51,13 @@ func (s server) addToken(w http.ResponseWriter, r *http.Request, u identity.Iden
 
 func shown(t identity.APIToken) wire.Token {
 	return wire.Token{
-		ID: t.ID, Name: t.Name, Scope: string(t.Scope), Created: param.Time(t.Created), Used: param.Time(t.Used),
-		Expires: param.Time(t.Expires), Ends: t.Ends().UTC(),
+		ID:      t.ID,
+		Name:    t.Name,
+		Scope:   string(t.Scope),
+		Created: param.Time(t.Created),
+		Used:    param.Time(t.Used),
+		Expires: param.Time(t.Expires),
+		Ends:    t.Ends().UTC(),
 	}
 }
 

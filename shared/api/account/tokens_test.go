@@ -33,7 +33,9 @@ func TestATokenIsShownOnceAndListedUntilItEnds(t *testing.T) {
 	expect.Equal(t, "the list", list.Tokens, []wire.Token{made})
 	c.Ask("DELETE /tokens/"+made.ID, "").Want(204)
 	c.Ask("DELETE /tokens/"+made.ID, "").Want(404, "no such token")
-	c.Ask("POST /tokens", `{"name":"a","scope":"upload","expires":"soon"}`).Want(400).WantHeaders("Ferry-Parameter", "expires")
+	c.Ask("POST /tokens", `{"name":"a","scope":"upload","expires":"soon"}`).
+		Want(400).
+		WantHeaders("Ferry-Parameter", "expires")
 }
 
 // TestThePasswordIsChangedByWhoKnowsTheOldOne also sees that all logins and tokens end with it.
@@ -55,7 +57,10 @@ func TestLoginsAndTokensOfProgramsEndApart(t *testing.T) {
 		"": {401, 401}, "?only=logins": {401, 200}, "?only=programs": {200, 401},
 	} {
 		c := apitest.Begin(t)
-		device, program := as(c, addToken(c, `{"name":"x","scope":"login"}`).Token), as(c, addToken(c, `{"name":"x","scope":"all"}`).Token)
+		device, program := as(
+			c,
+			addToken(c, `{"name":"x","scope":"login"}`).Token,
+		), as(c, addToken(c, `{"name":"x","scope":"all"}`).Token)
 		c.Ask("DELETE /tokens?only=others", "").Want(400, "the parameter only must be logins or programs")
 		c.Ask("DELETE /tokens"+only, "").Want(204)
 		c.Ask("GET /me", "").Want(lives.logins)

@@ -16,8 +16,12 @@ import (
 func (d *download) about() error {
 	link, f := d.link, d.link.File
 	out := wire.About{
-		Sender: link.Sender(), Message: link.Text, Expires: param.Time(link.Ends()), Protected: link.Password != "",
-		Bundle: f.Entries > 0, Entries: f.Entries,
+		Sender:    link.Sender(),
+		Message:   link.Text,
+		Expires:   param.Time(link.Ends()),
+		Protected: link.Password != "",
+		Bundle:    f.Entries > 0,
+		Entries:   f.Entries,
 	}
 	if !out.Protected || d.claim != "" || d.password != "" {
 		sum, err := checksum(f)
@@ -42,8 +46,14 @@ func (s server) shown(r *http.Request, u users.User, f files.File, l links.Link)
 	state := l.State(s.ports.Now())
 	l.File = f // a link that was lost does not know its file
 	out := wire.Link{
-		ID: l.ID(), State: string(state), Channel: string(l.Channel), To: l.To, Expires: param.Time(l.Ends()),
-		Downloads: l.Limit, Protected: l.Password != "", Used: downloadsOf(l.Use),
+		ID:        l.ID(),
+		State:     string(state),
+		Channel:   string(l.Channel),
+		To:        l.To,
+		Expires:   param.Time(l.Ends()),
+		Downloads: l.Limit,
+		Protected: l.Password != "",
+		Used:      downloadsOf(l.Use),
 	}
 	if left, limited := l.Left(); limited {
 		out.Left = &left

@@ -52,7 +52,8 @@ type answer struct {
 
 func (w *answer) WriteHeader(status int) {
 	w.whole = w.get && status == http.StatusOK
-	if status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed {
+	if status == http.StatusRequestedRangeNotSatisfiable ||
+		status == http.StatusPreconditionFailed {
 		w.refused = status
 		return
 	}
@@ -178,7 +179,8 @@ func (w *answer) isKnown() (known bool) {
 // they were read, they count as known from now on.
 func (w *answer) compare(sum hash.Hash) error {
 	if got := sum.Sum(nil); !bytes.Equal(got, w.sum) {
-		return fmt.Errorf("%w: the checksum of %s is %x, but the record says %x", w.wrong, w.file.Blob, got, w.sum)
+		return fmt.Errorf("%w: the checksum of %s is %x, but the record says %x",
+			w.wrong, w.file.Blob, got, w.sum)
 	}
 	if before := w.mark; w.knower != nil && !w.isKnown() && w.mark == before {
 		w.knower.Know(before)
@@ -195,7 +197,9 @@ func (w *answer) unread(err error) error {
 func (w *answer) fault() error {
 	switch w.refused {
 	case http.StatusPreconditionFailed:
-		return fault.New(fault.Precondition, "the file does not match the condition in the request")
+		return fault.New(
+			fault.Precondition, "the file does not match the condition in the request",
+		)
 	case http.StatusRequestedRangeNotSatisfiable:
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", w.file.Length))
 		return fault.New(fault.Unsatisfiable,

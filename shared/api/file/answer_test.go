@@ -52,15 +52,28 @@ func TestRemoteObjectIsReadOnceAndVerified(t *testing.T) {
 			body io.Reader
 			good bool
 		}{
-			"the right bytes":          {bytes.NewReader(text), true},
-			"a read that fails":        {io.MultiReader(strings.NewReader("xxx"), iotest.ErrReader(errors.New("broken"))), size == 0},
+			"the right bytes": {bytes.NewReader(text), true},
+			"a read that fails": {io.MultiReader(
+				strings.NewReader("xxx"),
+				iotest.ErrReader(errors.New("broken")),
+			), size == 0},
 			"an object that is cut":    {strings.NewReader("xxx"), size == 0},
 			"an object that was wrong": {bytes.NewReader(bytes.Repeat([]byte("y"), int(size))), size == 0},
 		} {
 			w, body := httptest.NewRecorder(), &remote{Reader: k.body, t: t, size: size}
 			w.Header().Set("Content-Type", "text/plain") // so that none is guessed from the bytes
 			sum := binary.BigEndian.AppendUint64(nil, crc64nvme.Checksum(text))
-			sent := &answer{ResponseWriter: w, get: true, content: content{file: files.File{Length: size}, sum: sum, newSum: newCRC64, wrong: files.ErrLost, body: body}}
+			sent := &answer{
+				ResponseWriter: w,
+				get:            true,
+				content: content{
+					file:   files.File{Length: size},
+					sum:    sum,
+					newSum: newCRC64,
+					wrong:  files.ErrLost,
+					body:   body,
+				},
+			}
 			http.ServeContent(sent, httptest.NewRequest("GET", "/", nil), "", time.Time{}, body)
 			err := sent.fault()
 			if k.good != (err == nil) || k.good != bytes.Equal(w.Body.Bytes(), text) {

@@ -91,7 +91,8 @@ func (s sharer) wantAnswer(kind, shows, name string, want int) {
 		if a.Code == 403 && !strings.Contains(a.Header.Get("Ferry-Error"), "send a User-Agent") {
 			s.Errorf("%s: the reason is %q", what, a.Header.Get("Ferry-Error"))
 		}
-		if left := s.links(strconv.FormatInt(f.ID, 10))[0].Left; query != "" && (*left == 0) != (method == "GET" && a.Code == 200) {
+		if left := s.links(strconv.FormatInt(f.ID, 10))[0].Left; query != "" &&
+			(*left == 0) != (method == "GET" && a.Code == 200) {
 			s.Errorf("%s: %d are left", what, *left)
 		}
 	}

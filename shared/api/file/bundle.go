@@ -46,7 +46,10 @@ type layouts struct {
 // parse returns the layout of a blob. If several callers ask at once, one reads it and the others
 // wait. If that one fails, for example because its request ends, only it gets the error, and one of
 // the others reads again.
-func (l *layouts) parse(blob string, read func() (*bundle.Layout, error)) (*bundle.Layout, error) {
+func (l *layouts) parse(
+	blob string,
+	read func() (*bundle.Layout, error),
+) (*bundle.Layout, error) {
 	for {
 		own := false
 		found, err, _ := l.parsing.Do(blob, func() (any, error) {
@@ -141,8 +144,12 @@ func (d *download) entries() error {
 	out := wire.Entries{Entries: make([]wire.Entry, 0, to-from)}
 	for _, e := range layout.Entries[from:to] {
 		out.Entries = append(out.Entries, wire.Entry{
-			Path: e.Path, Length: e.Length, Modified: e.Modified, Executable: e.Executable, Offset: e.Offset,
-			CRC32: fmt.Sprintf("%08x", e.CRC32),
+			Path:       e.Path,
+			Length:     e.Length,
+			Modified:   e.Modified,
+			Executable: e.Executable,
+			Offset:     e.Offset,
+			CRC32:      fmt.Sprintf("%08x", e.CRC32),
 		})
 	}
 	return envelope.WriteJSON(d.w, http.StatusOK, out)
@@ -162,7 +169,9 @@ func (d *download) entry() error {
 	}
 	defer archive.Close()
 	name := d.query.Get("entry")
-	at := slices.IndexFunc(layout.Entries, func(e bundle.Entry) bool { return e.Path == name && !e.IsFolder() })
+	at := slices.IndexFunc(layout.Entries, func(e bundle.Entry) bool {
+		return e.Path == name && !e.IsFolder()
+	})
 	if at < 0 {
 		return fault.New(fault.NotFound, "the bundle has no such file")
 	}
@@ -181,9 +190,12 @@ func (d *download) entry() error {
 	f.SHA256 = nil
 	f.Type, f.Modified = wire.TypeOf(e.Path), e.Modified.UnixMilli()
 	c := content{
-		file: f, tag: fmt.Sprintf(`"%s-%x-%x"`, f.CRC64, e.Offset, e.Length),
-		body: io.NewSectionReader(readerAt{archive}, e.Offset, e.Length), wrong: errNotAsSaid,
-		sum: binary.BigEndian.AppendUint32(nil, e.CRC32), newSum: func() hash.Hash { return crc32.NewIEEE() },
+		file:   f,
+		tag:    fmt.Sprintf(`"%s-%x-%x"`, f.CRC64, e.Offset, e.Length),
+		body:   io.NewSectionReader(readerAt{archive}, e.Offset, e.Length),
+		wrong:  errNotAsSaid,
+		sum:    binary.BigEndian.AppendUint32(nil, e.CRC32),
+		newSum: func() hash.Hash { return crc32.NewIEEE() },
 	}
 	redirects, err := d.begin(f.Length, c.tag)
 	if err != nil {
@@ -225,7 +237,14 @@ func (d *download) redirectEntry(e bundle.Entry, f files.File) (done bool, err e
 			return false, err
 		}
 	}
-	url, err := d.files.SignRange(d.r.Context(), d.link.File, d.reread, e.Offset, e.Length, signed(f))
+	url, err := d.files.SignRange(
+		d.r.Context(),
+		d.link.File,
+		d.reread,
+		e.Offset,
+		e.Length,
+		signed(f),
+	)
 	if errors.Is(err, blob.ErrUnsupported) {
 		return false, nil
 	}

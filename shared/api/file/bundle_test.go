@@ -25,7 +25,11 @@ func pack(t testing.TB, files ...string) string {
 	var b bytes.Buffer
 	w := bundle.NewWriter(&b)
 	for i := 0; i < len(files); i += 2 {
-		e := bundle.Entry{Path: files[i], Modified: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), Executable: strings.HasSuffix(files[i], ".sh")}
+		e := bundle.Entry{
+			Path:       files[i],
+			Modified:   time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
+			Executable: strings.HasSuffix(files[i], ".sh"),
+		}
 		expect.NoErr(t, w.Add(e, []byte(files[i+1])))
 	}
 	expect.NoErr(t, w.Close())
@@ -52,7 +56,19 @@ func (s sharer) entries(link string) (all []wire.Entry, next string) {
 func TestABundleIsListedAndGivesEachOfItsFiles(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	tree := pack(t, "tree/", "", "tree/a.txt", "hello", "tree/run.sh", "#!/bin/sh", "tree/ü & 日本.html", "<p>", "tree/empty", "")
+	tree := pack(
+		t,
+		"tree/",
+		"",
+		"tree/a.txt",
+		"hello",
+		"tree/run.sh",
+		"#!/bin/sh",
+		"tree/ü & 日本.html",
+		"<p>",
+		"tree/empty",
+		"",
+	)
 	link := s.bundle("", tree).Want(200).File().LinkURL
 	expect.Equal(t, "the archive", s.Get(link), tree)
 	all, next := s.entries(link + "&entries")
@@ -64,11 +80,21 @@ func TestABundleIsListedAndGivesEachOfItsFiles(t *testing.T) {
 		expect.Equal(t, path, s.Get(link+"&entry="+url.QueryEscape(path)), want)
 	}
 	a := s.Send("GET "+link+"&entry=tree/%C3%BC%20%26%20%E6%97%A5%E6%9C%AC.html", "").Want(200)
-	a.WantHeaders("Content-Type", "text/html; charset=utf-8", "X-Content-Type-Options", "nosniff", "Content-Security-Policy", "sandbox; default-src 'none'")
-	if d := a.Header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment;") || !strings.Contains(d, "%E6%97%A5") {
+	a.WantHeaders(
+		"Content-Type",
+		"text/html; charset=utf-8",
+		"X-Content-Type-Options",
+		"nosniff",
+		"Content-Security-Policy",
+		"sandbox; default-src 'none'",
+	)
+	if d := a.Header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment;") ||
+		!strings.Contains(d, "%E6%97%A5") {
 		t.Errorf("the disposition is %q", d)
 	}
-	s.Send("GET "+link+"&entry=tree/a.txt", "", "Range", "bytes=1-2").Want(206).WantHeaders("Content-Range", "bytes 1-2/5")
+	s.Send("GET "+link+"&entry=tree/a.txt", "", "Range", "bytes=1-2").
+		Want(206).
+		WantHeaders("Content-Range", "bytes 1-2/5")
 	tag := s.Send("HEAD "+link+"&entry=tree/a.txt", "").Want(200).WantHeaders("Content-Length", "5").Header.Get("ETag")
 	s.Send("GET "+link+"&entry=tree/a.txt", "", "If-None-Match", tag).Want(304)
 	s.Send("GET "+link+"&entry=tree/run.sh", "", "If-None-Match", tag).Want(200)
@@ -157,7 +183,8 @@ func TestEntriesOfAGuardedLinkNeedAClaim(t *testing.T) {
 	s.Send("GET "+locked+"&entries", "").Want(401)
 	s.Send("GET "+locked+"&entry=a", "").Want(401)
 	s.Send("GET "+locked+"&entry=a&preview", "", "Ferry-Link-Password", "open sesame").Want(403)
-	all := apitest.Read[wire.Entries](s.Send("GET "+locked+"&entries", "", "Ferry-Link-Password", "open sesame").Want(200)).Entries
+	all := apitest.Read[wire.Entries](s.Send("GET "+locked+"&entries", "", "Ferry-Link-Password", "open sesame").
+		Want(200)).Entries
 	expect.Equal(t, "the entries", len(all), 1)
 	s.Send("GET "+locked+"&entry=a", "", "Ferry-Link-Password", "open sesame").Want(302)
 }
@@ -196,7 +223,8 @@ func TestALargeEntryLeadsToTheStoresCopy(t *testing.T) {
 	get := s.redirecting()
 	link := s.bundle("", pack(t, "a", "hello", "b", "1")).Want(200).File().LinkURL
 	for range 2 {
-		if w := get(link+"&entry=a", "192.0.2.1:1", ""); w.Code != 302 || w.Header().Get("Location") != "https://store.example.com/x" {
+		if w := get(link+"&entry=a", "192.0.2.1:1", ""); w.Code != 302 ||
+			w.Header().Get("Location") != "https://store.example.com/x" {
 			t.Errorf("status %d, headers %v", w.Code, w.Header())
 		}
 	}

@@ -34,7 +34,12 @@ func (s sharer) replace(key string, content []byte) {
 func TestDamagedFileIsNeverServedAsGood(t *testing.T) {
 	t.Parallel()
 	const cutOff = 0
-	for name, size := range map[string]int{"in the table": 10, "a file": 40_000, "the largest verified first": 4 << 20, "larger": 4<<20 + 1} {
+	for name, size := range map[string]int{
+		"in the table":               10,
+		"a file":                     40_000,
+		"the largest verified first": 4 << 20,
+		"larger":                     4<<20 + 1,
+	} {
 		whole := 500
 		if size > 4<<20 {
 			whole = cutOff
@@ -136,17 +141,31 @@ func TestKnownBytesLeaveByTheKernelUntilTheirFileChanges(t *testing.T) {
 			do   func(s sharer, path string) error
 			want int
 		}{
-			"nothing":               {func(sharer, string) error { return nil }, 200},
-			"almost a day":          {func(s sharer, _ string) error { s.Clock.Advance(24*time.Hour - time.Minute); return nil }, 200},
-			"more than a day":       {func(s sharer, _ string) error { s.Clock.Advance(25 * time.Hour); return nil }, 206},
-			"times alone":           {func(_ sharer, path string) error { return os.Chtimes(path, time.Time{}, time.Now()) }, 206},
-			"a byte in place":       {func(_ sharer, path string) error { return overwrite(path, size/2, "y") }, lost},
-			"the last byte":         {func(_ sharer, path string) error { return overwrite(path, size-1, "y") }, lost},
-			"a byte and the time":   {damagedAndDated, lost},
-			"another file by mv":    {func(_ sharer, path string) error { return exchange(path, strings.Repeat("y", size)) }, lost},
-			"the same again by mv":  {func(_ sharer, path string) error { return exchange(path, content) }, 206},
-			"a file that is cut":    {func(_ sharer, path string) error { return os.Truncate(path, int64(size-1)) }, 500},
-			"a file that is longer": {func(_ sharer, path string) error { return os.Truncate(path, int64(size+1)) }, 500},
+			"nothing": {func(sharer, string) error { return nil }, 200},
+			"almost a day": {func(s sharer, _ string) error {
+				s.Clock.Advance(24*time.Hour - time.Minute)
+				return nil
+			}, 200},
+			"more than a day": {func(s sharer, _ string) error {
+				s.Clock.Advance(25 * time.Hour)
+				return nil
+			}, 206},
+			"times alone": {func(_ sharer, path string) error {
+				return os.Chtimes(path, time.Time{}, time.Now())
+			}, 206},
+			"a byte in place":     {func(_ sharer, path string) error { return overwrite(path, size/2, "y") }, lost},
+			"the last byte":       {func(_ sharer, path string) error { return overwrite(path, size-1, "y") }, lost},
+			"a byte and the time": {damagedAndDated, lost},
+			"another file by mv": {func(_ sharer, path string) error {
+				return exchange(path, strings.Repeat("y", size))
+			}, lost},
+			"the same again by mv": {func(_ sharer, path string) error { return exchange(path, content) }, 206},
+			"a file that is cut": {func(_ sharer, path string) error {
+				return os.Truncate(path, int64(size-1))
+			}, 500},
+			"a file that is longer": {func(_ sharer, path string) error {
+				return os.Truncate(path, int64(size+1))
+			}, 500},
 		} {
 			t.Run(fmt.Sprint(size, " bytes, ", what), func(t *testing.T) {
 				t.Parallel()
@@ -231,7 +250,9 @@ func TestAFileThatChangesWhileTheKernelSendsItIsVerifiedBeforeItsEnd(t *testing.
 	}{
 		"a byte in place": {func(path string) error { return overwrite(path, 100, "y") }, false},
 		"it is cut":       {func(path string) error { return os.Truncate(path, 100) }, false},
-		"it is moved":     {func(path string) error { return errors.Join(os.Link(path, path+"-"), os.Remove(path)) }, true},
+		"it is moved": {func(path string) error {
+			return errors.Join(os.Link(path, path+"-"), os.Remove(path))
+		}, true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -142,7 +142,9 @@ func (d *download) find() error {
 // is redirected even with the password, because it may know that too.
 func (d *download) isLed() bool {
 	if d.link.Guarded() {
-		return d.link.Password == "" || d.password == "" || d.asker == prefetching && d.query.Has("claim")
+		return d.link.Password == "" ||
+			d.password == "" ||
+			d.asker == prefetching && d.query.Has("claim")
 	}
 	return d.want == wantsBytes && !d.query.Has("download") && !d.query.Has("claim")
 }
@@ -150,7 +152,9 @@ func (d *download) isLed() bool {
 func (d *download) envelope() error {
 	f := d.link.File
 	return envelope.Write(d.w, d.ports.Now(), envelope.Body{
-		Description: envelope.List, User: f.Owner, Files: []envelope.File{api.Shown(f, d.plainAddress())},
+		Description: envelope.List,
+		User:        f.Owner,
+		Files:       []envelope.File{api.Shown(f, d.plainAddress())},
 	})
 }
 
@@ -165,7 +169,12 @@ func (d *download) count() {
 	}
 	ctx := context.WithoutCancel(d.r.Context()) // the client may be gone, as it has all it wanted
 	if err := d.links.Used(ctx, d.link, d.used); err != nil {
-		d.ports.Log.LogAttrs(ctx, slog.LevelWarn, "the use of a link was not counted", slog.String("error", err.Error()))
+		d.ports.Log.LogAttrs(
+			ctx,
+			slog.LevelWarn,
+			"the use of a link was not counted",
+			slog.String("error", err.Error()),
+		)
 	}
 }
 
@@ -175,5 +184,10 @@ func (d *download) toPage() error {
 	if lang := d.query.Get("lang"); lang != "" {
 		q.Set("lang", lang)
 	}
-	return api.ToPage(d.w, strings.Count(strings.TrimPrefix(d.r.URL.Path, wire.Prefix+"/"), "/"), "l", q)
+	return api.ToPage(
+		d.w,
+		strings.Count(strings.TrimPrefix(d.r.URL.Path, wire.Prefix+"/"), "/"),
+		"l",
+		q,
+	)
 }

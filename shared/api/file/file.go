@@ -107,7 +107,9 @@ func newList(area blob.Area) func(*api.Ports) http.Handler {
 			}
 			text := q.Get("search")
 			if len(text) > maxSearch || !utf8.ValidString(text) {
-				return fault.Parameter("search", "the query parameter search must have at most %d bytes of UTF-8", maxSearch)
+				return fault.Parameter(
+					"search", "the query parameter search must have at most %d bytes of UTF-8", maxSearch,
+				)
 			}
 			page, err := service.Search(r.Context(), u.User, area, text, after, int(limit))
 			if err != nil {

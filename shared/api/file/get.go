@@ -57,13 +57,22 @@ func (s server) get(w http.ResponseWriter, r *http.Request, u identity.Identity)
 
 // writeRecord sends all that is known about a file. It costs one call, and two if the caller has
 // sent the file to recipients.
-func (s server) writeRecord(w http.ResponseWriter, r *http.Request, u identity.Identity, f files.File) error {
+func (s server) writeRecord(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	f files.File,
+) error {
 	if _, err := checksum(f); err != nil {
 		return err
 	}
 	out := Record{
-		FileFacts: notify.FactsOf(f), Entries: f.Entries, Uploader: f.Uploader(), Request: f.By.Request, By: f.By.Called,
-		LinkURL: s.ports.DownloadLink(r, u.User, f.Area) + s.links.Token(f),
+		FileFacts: notify.FactsOf(f),
+		Entries:   f.Entries,
+		Uploader:  f.Uploader(),
+		Request:   f.By.Request,
+		By:        f.By.Called,
+		LinkURL:   s.ports.DownloadLink(r, u.User, f.Area) + s.links.Token(f),
 	}
 	if err := s.addUses(r, u, f, &out); err != nil {
 		return err
@@ -101,7 +110,8 @@ func areaOf(r *http.Request) (blob.Area, error) {
 	}
 	area := blob.Area(q.Get("area"))
 	if area != blob.Files && area != blob.Backup {
-		return "", fault.Parameter("area", "the query parameter area must be %s or %s", blob.Files, blob.Backup)
+		return "", fault.Parameter("area", "the query parameter area must be %s or %s",
+			blob.Files, blob.Backup)
 	}
 	return area, nil
 }
@@ -109,7 +119,10 @@ func areaOf(r *http.Request) (blob.Area, error) {
 // checksum returns the CRC64NVME of a file.
 func checksum(f files.File) (uint64, error) {
 	sum, err := strconv.ParseUint(f.CRC64, 16, 64)
-	return sum, fault.Wrap(err, fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner))
+	return sum, fault.Wrap(
+		err,
+		fmt.Sprintf("reading the checksum of file %d of %s", f.ID, f.Owner),
+	)
 }
 
 // addUses adds what is known about the links that the caller may see, and about the messages that
@@ -121,7 +134,9 @@ func (s server) addUses(r *http.Request, u identity.Identity, f files.File, out 
 		return err
 	}
 	out.Downloads = downloadsOf(all[0].Use)
-	all = slices.DeleteFunc(all, func(l links.Link) bool { return !l.SeenBy(f.Owner == u.Name, uploader) })
+	all = slices.DeleteFunc(all, func(l links.Link) bool {
+		return !l.SeenBy(f.Owner == u.Name, uploader)
+	})
 	var sent []links.Link
 	var ids []string
 	for _, l := range all {
@@ -148,8 +163,17 @@ func (s server) addUses(r *http.Request, u identity.Identity, f files.File, out 
 			}
 		}
 		out.Notifications[i] = wire.Notification{
-			ID: n.ID, Channel: string(n.Channel), To: n.To, State: state, Created: param.Time(n.Created), Tries: n.Tried(), LastError: n.LastError,
-			Provider: n.Provider, Sent: param.Time(n.SentAt / 1000), Delivered: param.Time(n.Delivered / 1000), Failed: param.Time(n.FailedAt / 1000),
+			ID:        n.ID,
+			Channel:   string(n.Channel),
+			To:        n.To,
+			State:     state,
+			Created:   param.Time(n.Created),
+			Tries:     n.Tried(),
+			LastError: n.LastError,
+			Provider:  n.Provider,
+			Sent:      param.Time(n.SentAt / 1000),
+			Delivered: param.Time(n.Delivered / 1000),
+			Failed:    param.Time(n.FailedAt / 1000),
 			Downloads: downloadsOf(l.Use),
 		}
 	}
@@ -158,6 +182,11 @@ func (s server) addUses(r *http.Request, u identity.Identity, f files.File, out 
 
 func downloadsOf(u links.Use) wire.Downloads {
 	return wire.Downloads{
-		Count: u.Downloads, About: u.About, First: param.Time(u.First), Last: param.Time(u.Last), Previews: u.Previews, LastPreview: param.Time(u.Seen),
+		Count:       u.Downloads,
+		About:       u.About,
+		First:       param.Time(u.First),
+		Last:        param.Time(u.Last),
+		Previews:    u.Previews,
+		LastPreview: param.Time(u.Seen),
 	}
 }

@@ -23,10 +23,20 @@ func (d *download) guard() (done bool, err error) {
 	case d.want == wantsPage || d.want == wantsAbout && d.password == "":
 		return false, nil
 	case d.query.Has("preview"):
-		return false, fault.New(fault.Forbidden, "a link with a limit or a password has no preview")
+		return false, fault.New(
+			fault.Forbidden, "a link with a limit or a password has no preview",
+		)
 	case d.link.Password != "" && (d.claim == "" || d.asker.isRobot() && d.password != ""):
 		id := "link#" + keys.HashToken(d.link.Token)
-		if err := param.CheckPassword(d.w, d.r, d.ports.Passwords(), id, d.link.Password, "curl -L -u :PASSWORD LINK"); err != nil {
+		err := param.CheckPassword(
+			d.w,
+			d.r,
+			d.ports.Passwords(),
+			id,
+			d.link.Password,
+			"curl -L -u :PASSWORD LINK",
+		)
+		if err != nil {
 			return false, err
 		}
 		d.asker = person

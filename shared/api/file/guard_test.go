@@ -72,7 +72,9 @@ func TestALimitedLinkGivesAsManyDownloadsAsItAllows(t *testing.T) {
 	s.Send("GET "+second, "", "Accept", "application/json").Want(200)
 	expect.Equal(t, "what is left", *s.links("1")[0].Left, 1)
 	expect.Equal(t, "the bytes", s.Get(second), "0123456789")
-	s.Send("GET "+third, "").Want(401).WantHeaders("Ferry-Error", "this link is used up: it has reached its limit of downloads")
+	s.Send("GET "+third, "").
+		Want(401).
+		WantHeaders("Ferry-Error", "this link is used up: it has reached its limit of downloads")
 	s.Send("GET "+link, "").Want(401)
 	expect.Equal(t, "the bytes again", s.Get(first), "0123456789")
 	expect.Equal(t, "the state", s.links("1")[0].State, "used up")
@@ -108,7 +110,11 @@ func TestAClaimEnds(t *testing.T) {
 	s.Clock.Advance(24 * time.Hour)
 	s.Send("GET "+taken, "").Want(401)
 	_, nonce, _ := strings.Cut(s.claim(link), "&claim=")
-	for what, claim := range map[string]string{"another link's": nonce, "a made-up one": "AAAA", "a changed one": "B" + nonce[1:]} {
+	for what, claim := range map[string]string{
+		"another link's": nonce,
+		"a made-up one":  "AAAA",
+		"a changed one":  "B" + nonce[1:],
+	} {
 		expect.Equal(t, "the status with "+what+" claim", s.Send("GET "+other+"&claim="+claim, "").Code, 401)
 	}
 }
@@ -216,10 +222,14 @@ func TestAProtectedLinkNeedsItsPassword(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	link := s.share("a.txt", "0123456789", "Ferry-Link-Password", right)
-	s.Send("GET "+link, "", "Accept", "application/json").Want(401).WantHeaders("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
+	s.Send("GET "+link, "", "Accept", "application/json").
+		Want(401).
+		WantHeaders("WWW-Authenticate", `Basic realm="link", charset="UTF-8"`)
 	s.Send("GET "+link, "", "Accept", "application/json", "Ferry-Link-Password", right).Want(200)
 	for _, query := range []string{"", "&download=1"} { // the page asks for the password
-		s.Send("GET "+link+query, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303).WantHeaders("WWW-Authenticate", "")
+		s.Send("GET "+link+query, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").
+			Want(303).
+			WantHeaders("WWW-Authenticate", "")
 	}
 	claimed := s.claim(link, "Authorization", apitest.Basic("", right)) // as in curl -u
 	expect.Equal(t, "the bytes", s.Get(claimed), "0123456789")

@@ -41,7 +41,12 @@ func (s server) own(r *http.Request, u identity.Identity) (f files.File, err err
 }
 
 // change costs four calls after authentication, plus those of writeRecord.
-func (s server) change(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.ChangeFile) error {
+func (s server) change(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.ChangeFile,
+) error {
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -68,7 +73,12 @@ func (s server) change(w http.ResponseWriter, r *http.Request, u identity.Identi
 }
 
 // share costs four calls after authentication, and one more if messages are counted.
-func (s server) share(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewLinks) error {
+func (s server) share(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.NewLinks,
+) error {
 	if err := checkRecipients(in); err != nil {
 		return err
 	}
@@ -76,13 +86,22 @@ func (s server) share(w http.ResponseWriter, r *http.Request, u identity.Identit
 	if err != nil {
 		return err
 	}
-	d := wire.Delivery{SMS: in.SMS, Mail: in.Mail, Message: in.Message, Lang: in.Lang, Limits: in.Limits}
+	d := wire.Delivery{
+		SMS:     in.SMS,
+		Mail:    in.Mail,
+		Message: in.Message,
+		Lang:    in.Lang,
+		Limits:  in.Limits,
+	}
 	sending, err := param.Sending(s.ports.Service, s.ports.Base(r.Context()), r, u.User, d)
 	if err != nil {
 		return err
 	}
 	order := links.Order{
-		To: sending.Recipients, Options: sending.Options, Instead: in.Instead, Uploader: u.Name == f.By.User,
+		To:       sending.Recipients,
+		Options:  sending.Options,
+		Instead:  in.Instead,
+		Uploader: u.Name == f.By.User,
 	}
 	if order.Until, err = param.Until(in.Expires, s.ports.Now(), f); err != nil {
 		return err
@@ -109,8 +128,11 @@ func checkRecipients(in wire.NewLinks) error {
 		return fault.Parameter("c", "the parameter c has an empty number")
 	case slices.Contains(in.Mail, ""):
 		return fault.Parameter("m", "the parameter m has an empty address")
-	case in.Instead != "" && (len(in.SMS)+len(in.Mail) != 1 || in.Message != "" || in.Limits != wire.Limits{}):
-		return fault.Parameter("instead", "the parameter instead needs exactly one recipient and no other parameters: the new link keeps the old one's message and limits")
+	case in.Instead != "" &&
+		(len(in.SMS)+len(in.Mail) != 1 || in.Message != "" || in.Limits != wire.Limits{}):
+		return fault.Parameter(
+			"instead", "the parameter instead needs exactly one recipient and no other parameters: the new link keeps the old one's message and limits",
+		)
 	case in.Message != "" && len(in.SMS)+len(in.Mail) == 0:
 		return fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}
@@ -118,7 +140,12 @@ func checkRecipients(in wire.NewLinks) error {
 }
 
 // changeLink costs three calls after authentication.
-func (s server) changeLink(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.ChangeLink) error {
+func (s server) changeLink(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.ChangeLink,
+) error {
 	f, err := s.own(r, u)
 	if err != nil {
 		return err
@@ -139,7 +166,13 @@ func (s server) endLink(w http.ResponseWriter, r *http.Request, u identity.Ident
 	return s.edit(w, r, u, f, links.Change{End: true})
 }
 
-func (s server) edit(w http.ResponseWriter, r *http.Request, u identity.Identity, f files.File, c links.Change) error {
+func (s server) edit(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	f files.File,
+	c links.Change,
+) error {
 	l, err := s.links.Edit(r.Context(), s.files, f, r.PathValue("n"), u.Name == f.By.User, c)
 	if err != nil {
 		return err

@@ -116,8 +116,10 @@ func TestBackupListShowsDeletedFiles(t *testing.T) {
 		s.backUp(id)
 	}
 	expect.Equal(t, "the pages", s.pages("/download/list/backup?limit=2"), []string{"3 2", "1"})
-	a := s.Ask("GET /download/list/backup?limit=2", "").WantHeaders("Link", "<"+s.Base+`/download/list/backup?lang=en&limit=2&after=2>; rel="next"`)
-	if link := a.File().LinkURL; !strings.HasPrefix(link, s.Base+"/download/file/backup?lang=en&z=") || s.Get(link) != "content 3" {
+	a := s.Ask("GET /download/list/backup?limit=2", "").
+		WantHeaders("Link", "<"+s.Base+`/download/list/backup?lang=en&limit=2&after=2>; rel="next"`)
+	if link := a.File().LinkURL; !strings.HasPrefix(link, s.Base+"/download/file/backup?lang=en&z=") ||
+		s.Get(link) != "content 3" {
 		t.Errorf("the link is %q", link)
 	}
 	expect.Equal(t, "the user area", s.pages("/download/list"), []string{"4"})

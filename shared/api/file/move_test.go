@@ -35,7 +35,13 @@ func TestUsersSeeAndDeleteOnlyTheirOwnFiles(t *testing.T) {
 	bob := s.As("bob")
 	for _, method := range []string{"GET", "DELETE"} {
 		bob.Ask(method+" /files/1", "").Want(404)
-		for path, status := range map[string]int{"2": 404, "1?area=all": 400, "1?area=Files": 400, "1?area=%": 400, "1?area=backup": 404} {
+		for path, status := range map[string]int{
+			"2":             404,
+			"1?area=all":    400,
+			"1?area=Files":  400,
+			"1?area=%":      400,
+			"1?area=backup": 404,
+		} {
 			s.Ask(method+" /files/"+path, "").Want(status)
 		}
 	}

@@ -32,7 +32,9 @@ func TestABrowserIsLedToTheLinksPage(t *testing.T) {
 	s.Send("GET "+link+"&download=1", "", browser...).Want(200).WantHeaders("Content-Type", "application/octet-stream")
 	s.Ask("DELETE /files/1", "").Want(200)
 	for _, query := range []string{"", "&download=1", "&claim=x"} { // the page says why the link is dead
-		s.Send("GET "+link+query, "", browser...).Want(303).WantHeaders("Location", "../../l?k="+k+"&lang=en", "WWW-Authenticate", "")
+		s.Send("GET "+link+query, "", browser...).
+			Want(303).
+			WantHeaders("Location", "../../l?k="+k+"&lang=en", "WWW-Authenticate", "")
 	}
 }
 
@@ -55,7 +57,12 @@ func TestProgramCanAskForTheEnvelope(t *testing.T) {
 	s := begin(t)
 	link := s.share("a.txt", "22")
 	expect.Equal(t, "the link", s.Send("GET "+link, "", "Accept", "application/json").Want(200).File().LinkURL, link)
-	for _, accept := range []string{"", "text/plain", "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "application/json, text/plain, */*"} {
+	for _, accept := range []string{
+		"",
+		"text/plain",
+		"text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",
+		"application/json, text/plain, */*",
+	} {
 		expect.Equal(t, accept, s.Send("GET "+link, "", "Accept", accept).Text, "22")
 	}
 }
@@ -67,7 +74,9 @@ func (s sharer) curl(dir string, args ...string) {
 	if err != nil {
 		s.Skip("curl is not installed")
 	}
-	cmd := exec.CommandContext(s.Context(), path, append([]string{"-sS", "--fail", "--noproxy", "*", "--max-time", "20"}, args...)...)
+	cmd := exec.CommandContext(s.Context(), path, append([]string{
+		"-sS", "--fail", "--noproxy", "*", "--max-time", "20",
+	}, args...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.Fatalf("curl: %v: %s", err, out)

@@ -44,7 +44,10 @@ func TestUploaderSeesTheStateOfEachNotice(t *testing.T) {
 	bounce := notify.Feedback{ID: f.Recipients[1], Kind: notify.Bounced, Detail: "no such mailbox"}
 	expect.NoErr(t, notify.Record(t.Context(), c.Data.Ports.Table, c.Clock.Now(), bounce))
 	got := recordOf(c, "/files/1").Notifications
-	if got[0].State != "sent" || got[1].State != "failed" || !strings.Contains(got[1].LastError, "no such mailbox") || got[1].Failed.IsZero() {
+	if got[0].State != "sent" ||
+		got[1].State != "failed" ||
+		!strings.Contains(got[1].LastError, "no such mailbox") ||
+		got[1].Failed.IsZero() {
 		t.Errorf("after a bounce, the notices are %+v", got)
 	}
 }
@@ -63,7 +66,8 @@ func TestDownloadsAreCountedPerLink(t *testing.T) {
 	counts := func() string {
 		got := recordOf(c, "/files/1")
 		other, by := got.Notifications[0].Downloads, got.Notifications[1].Downloads
-		return fmt.Sprintf("%d, %d with %d previews, %d with %d previews", got.Downloads.Count, other.Count, other.Previews, by.Count, by.Previews)
+		return fmt.Sprintf("%d, %d with %d previews, %d with %d previews",
+			got.Downloads.Count, other.Count, other.Previews, by.Count, by.Previews)
 	}
 	expect.Eventually(func() bool { return counts() == want })
 	expect.Equal(t, "the downloads by each link", counts(), want)
@@ -93,7 +97,9 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 	ann := apitest.Begin(t)
 	bob, eve := ann.As("bob"), ann.Add("eve")
 	send(bob, "m=carla@example.com&notify=1&d=ann", "ann")
-	if got := recordOf(bob, "/files/1?d=ann"); len(got.Notifications) != 1 || got.Notifications[0].To != "carla@example.com" || !got.Notify {
+	if got := recordOf(bob, "/files/1?d=ann"); len(got.Notifications) != 1 ||
+		got.Notifications[0].To != "carla@example.com" ||
+		!got.Notify {
 		t.Errorf("the uploader sees %+v", got)
 	}
 	for _, path := range []string{"/files/1", "/files/1?d=ANN"} {
@@ -102,12 +108,17 @@ func TestOnlyTheUploaderSeesNotices(t *testing.T) {
 		}
 	}
 	eve.Ask("GET /files/1?d=ann", "").Want(404)
-	for _, path := range []string{"/files/2?d=ann", "/files/1?d=nobody", "/files/1?d=%23", "/files/1?d=ann&area=backup", "/files/1"} {
+	for _, path := range []string{
+		"/files/2?d=ann", "/files/1?d=nobody", "/files/1?d=%23", "/files/1?d=ann&area=backup", "/files/1",
+	} {
 		if says := bob.Ask("GET "+path, "").Want(404).Header.Get("Ferry-Error"); strings.Contains(says, "carla") {
 			t.Errorf("%s: %s", path, says)
 		}
 	}
-	if _, err := ann.Service.Files().Sent(t.Context(), files.By{User: "bob", UserIncarnation: 1}, "ann", 1); err == nil {
+	if _, err := ann.Service.Files().Sent(t.Context(), files.By{
+		User:            "bob",
+		UserIncarnation: 1,
+	}, "ann", 1); err == nil {
 		t.Error("a later user of the uploader's name sees the file")
 	}
 	ann.Ask("DELETE /files/1", "").Want(200)

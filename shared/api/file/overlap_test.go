@@ -32,14 +32,41 @@ func TestAChangeOfALinkIsKeptByWhatHappensAtTheSameMoment(t *testing.T) {
 	const ends, protects = "DELETE /files/1/links/own", "PATCH /files/1/links/own"
 	const limits = `{"password": "open sesame", "downloads": 1}`
 	for what, k := range map[string]struct{ change, body, other, otherBody string }{
-		"a link ends while its file is deleted":            {change: ends, other: "DELETE /files/1"},
-		"a link ends while its file gets another name":     {change: ends, other: "PATCH /files/1", otherBody: `{"name": "b.txt"}`},
-		"a link ends while another is made":                {change: ends, other: "POST /files/1/links", otherBody: "{}"},
-		"a link is protected while its file is deleted":    {change: protects, body: limits, other: "DELETE /files/1"},
-		"a link is protected while it is made anew":        {change: protects, body: limits, other: "POST /files/1/links/own/renew"},
-		"a link is protected while its file gets a name":   {change: protects, body: limits, other: "PATCH /files/1", otherBody: `{"name": "b.txt"}`},
-		"a link is protected while it gets another expiry": {change: protects, body: limits, other: protects, otherBody: `{"expires": "2h"}`},
-		"a link is protected while it gets another limit":  {change: protects, body: limits, other: protects, otherBody: `{"downloads": 3}`},
+		"a link ends while its file is deleted": {change: ends, other: "DELETE /files/1"},
+		"a link ends while its file gets another name": {
+			change:    ends,
+			other:     "PATCH /files/1",
+			otherBody: `{"name": "b.txt"}`,
+		},
+		"a link ends while another is made": {
+			change:    ends,
+			other:     "POST /files/1/links",
+			otherBody: "{}",
+		},
+		"a link is protected while its file is deleted": {change: protects, body: limits, other: "DELETE /files/1"},
+		"a link is protected while it is made anew": {
+			change: protects,
+			body:   limits,
+			other:  "POST /files/1/links/own/renew",
+		},
+		"a link is protected while its file gets a name": {
+			change:    protects,
+			body:      limits,
+			other:     "PATCH /files/1",
+			otherBody: `{"name": "b.txt"}`,
+		},
+		"a link is protected while it gets another expiry": {
+			change:    protects,
+			body:      limits,
+			other:     protects,
+			otherBody: `{"expires": "2h"}`,
+		},
+		"a link is protected while it gets another limit": {
+			change:    protects,
+			body:      limits,
+			other:     protects,
+			otherBody: `{"downloads": 3}`,
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -76,7 +76,9 @@ func spanOf(first, last string, length int64) (s span, ok bool) {
 		return span{int64(from), length}, err == nil
 	}
 	to, wrong := strconv.ParseUint(last, 10, 63)
-	return span{int64(from), min(int64(to), length-1) + 1}, err == nil && wrong == nil && from <= to
+	return span{int64(from), min(int64(to), length-1) + 1}, err == nil &&
+		wrong == nil &&
+		from <= to
 }
 
 // rangeBytes returns the most bytes that a GET for ranges of a file can get.

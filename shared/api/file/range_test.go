@@ -61,7 +61,18 @@ func TestRangesAndConditionsAreHonored(t *testing.T) {
 		if full.Text != all || len(etag) < 10 || strings.HasPrefix(etag, "W/") || modified == "" {
 			t.Fatalf("%s: the ETag is %q, Last-Modified %q", size, etag, modified)
 		}
-		known := strings.NewReplacer("ETAG", etag, "MODIFIED", modified, "TAB", "\t", "LAST", strconv.Itoa(len(all)-3), "END", strconv.Itoa(len(all)))
+		known := strings.NewReplacer(
+			"ETAG",
+			etag,
+			"MODIFIED",
+			modified,
+			"TAB",
+			"\t",
+			"LAST",
+			strconv.Itoa(len(all)-3),
+			"END",
+			strconv.Itoa(len(all)),
+		)
 		for _, cells := range rowsOf(known.Replace(table)) {
 			var status, from, to int
 			fmt.Sscan(cells[0]+" "+cells[1], &status, &from, &to)
@@ -85,7 +96,10 @@ func TestARangeOfNothing(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	links := map[string]string{
-		"a file": s.share("empty", ""), "an entry": s.bundle("", pack(t, "a", "", "b", "x")).Want(200).File().LinkURL + "&entry=a",
+		"a file": s.share(
+			"empty",
+			"",
+		), "an entry": s.bundle("", pack(t, "a", "", "b", "x")).Want(200).File().LinkURL + "&entry=a",
 	}
 	for what, link := range links {
 		for asked, want := range map[string]int{
@@ -106,7 +120,8 @@ func TestARangeOfNothing(t *testing.T) {
 func TestSeveralRangesAreSentTogether(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	a := s.Send("GET "+s.share("a.txt", "0123456789", "Content-Type", "text/plain"), "", "Range", "bytes=0-1,4-5,-1").Want(206)
+	a := s.Send("GET "+s.share("a.txt", "0123456789", "Content-Type", "text/plain"), "", "Range", "bytes=0-1,4-5,-1").
+		Want(206)
 	kind, params, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	if kind != "multipart/byteranges" || err != nil {
 		t.Fatalf("the type is %q, %v", kind, err)
@@ -122,7 +137,13 @@ func TestHEADHasTheHeadersOfGET(t *testing.T) {
 	s := begin(t)
 	for name, text := range map[string]string{"empty": "", "small": "0123456789", "large": content()} {
 		link := s.share(name, text, "Content-Type", "text/plain")
-		for _, headers := range [][]string{nil, {"Accept", "text/html", "Sec-Fetch-Mode", "navigate"}, {"Accept", "application/json"}, {"Range", "bytes=1-2"}, {"If-None-Match", "*"}} {
+		for _, headers := range [][]string{
+			nil,
+			{"Accept", "text/html", "Sec-Fetch-Mode", "navigate"},
+			{"Accept", "application/json"},
+			{"Range", "bytes=1-2"},
+			{"If-None-Match", "*"},
+		} {
 			get := s.Send("GET "+link, "", headers...)
 			head := s.Send("HEAD "+link, "", headers...).Want(get.Code)
 			for field := range get.Header {
@@ -144,7 +165,11 @@ func FuzzARangeGetsItsBytes(f *testing.F) {
 	s.InProcess("it calls the handler")
 	const all = "0123456789abcdefghijklmnopqrstuvwxyz"
 	link := s.share("a.txt", all)
-	for _, r := range []string{"bytes=0-", "bytes=-0", "bytes= - 0", "bytes=- \r\r\r0", "bytes=-00, 3-4", "bytes=-36", "bytes=-99", "bytes=36-", "bytes=35-35", "bytes=2-1", "bytes=1-2,4-5", "lines=1-2", "bytes=", "bytes=-", "bytes=99999999999999999999-"} {
+	for _, r := range []string{
+		"bytes=0-", "bytes=-0", "bytes= - 0", "bytes=- \r\r\r0", "bytes=-00, 3-4", "bytes=-36", "bytes=-99",
+		"bytes=36-", "bytes=35-35", "bytes=2-1", "bytes=1-2,4-5", "lines=1-2", "bytes=", "bytes=-",
+		"bytes=99999999999999999999-",
+	} {
 		f.Add(r)
 	}
 	handler := s.HTTP.Config.Handler
@@ -165,7 +190,11 @@ func FuzzARangeGetsItsBytes(f *testing.F) {
 		case http.StatusPartialContent:
 			var first, last int
 			_, err := fmt.Sscanf(stated, "bytes %d-%d/36", &first, &last)
-			one := err == nil && stated == fmt.Sprintf("bytes %d-%d/36", first, last) && first <= last && last < len(all) && got == all[first:last+1]
+			one := err == nil &&
+				stated == fmt.Sprintf("bytes %d-%d/36", first, last) &&
+				first <= last &&
+				last < len(all) &&
+				got == all[first:last+1]
 			several := stated == "" && strings.HasPrefix(w.Header().Get("Content-Type"), "multipart/byteranges")
 			if !one && !several {
 				t.Errorf("%q gets %q, %q", header, stated, got)

@@ -36,7 +36,9 @@ func isLinkCheck(agent string) bool {
 	if !strings.Contains(agent, "microsoft") {
 		return strings.Contains(agent, "safe links")
 	}
-	return strings.Contains(agent, "microsoft office") || strings.Contains(agent, "microsoft outlook") || strings.Contains(agent, "microsoft-webdav-miniredir")
+	return strings.Contains(agent, "microsoft office") ||
+		strings.Contains(agent, "microsoft outlook") ||
+		strings.Contains(agent, "microsoft-webdav-miniredir")
 }
 
 // asker is who makes a request, as far as it can be guessed.
@@ -70,7 +72,9 @@ func askerOf(r *http.Request) asker {
 // prefetch reads Sec-Purpose (https://fetch.spec.whatwg.org/#sec-purpose-header) and the
 // headers that browsers used before it.
 func prefetch(h http.Header) bool {
-	return slices.ContainsFunc([]string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"}, func(name string) bool {
+	return slices.ContainsFunc([]string{
+		"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz",
+	}, func(name string) bool {
 		value := strings.ToLower(h.Get(name))
 		return strings.HasPrefix(value, "prefetch") || strings.HasPrefix(value, "preview") ||
 			strings.HasPrefix(value, "instant")
@@ -96,7 +100,8 @@ func isRobotAgent(agent string) bool {
 func looksLikeRobot(word string) bool {
 	for part := range strings.SplitSeq(word, "-") {
 		isEnd := func(end string) bool { return strings.HasSuffix(part, end) }
-		if part != "cubot" && slices.ContainsFunc([]string{"bot", "crawler", "spider", "preview", "scanner"}, isEnd) {
+		if part != "cubot" &&
+			slices.ContainsFunc([]string{"bot", "crawler", "spider", "preview", "scanner"}, isEnd) {
 			return true
 		}
 	}

@@ -29,7 +29,11 @@ const signedFor = 60 * time.Second
 // operator can find the cause in the log.
 func (d *download) lost(err error) error {
 	if errors.Is(err, files.ErrLost) {
-		return &fault.Fault{Kind: fault.Lost, Detail: wire.LostBytes + fault.LogID(d.r.Context()), Cause: err}
+		return &fault.Fault{
+			Kind:   fault.Lost,
+			Detail: wire.LostBytes + fault.LogID(d.r.Context()),
+			Cause:  err,
+		}
 	}
 	return err
 }
@@ -60,8 +64,13 @@ func (d *download) bytes() error {
 	}
 	defer body.Close()
 	return d.send(content{
-		file: f, tag: etag(f), sum: binary.BigEndian.AppendUint64(nil, sum), newSum: newCRC64,
-		wrong: files.ErrLost, body: body, knower: d.ports.Known,
+		file:   f,
+		tag:    etag(f),
+		sum:    binary.BigEndian.AppendUint64(nil, sum),
+		newSum: newCRC64,
+		wrong:  files.ErrLost,
+		body:   body,
+		knower: d.ports.Known,
 	})
 }
 
@@ -73,7 +82,9 @@ func (d *download) begin(length int64, tag string) (redirects bool, err error) {
 	if !d.isGet { // the address is signed for GET alone
 		return false, nil
 	}
-	redirects = d.ports.RedirectOver > 0 && length > d.ports.RedirectOver && !envelope.IsWithin(d.r.Context())
+	redirects = d.ports.RedirectOver > 0 &&
+		length > d.ports.RedirectOver &&
+		!envelope.IsWithin(d.r.Context())
 	n := rangeBytes(d.ranges, length)
 	switch {
 	case redirects:
@@ -106,7 +117,8 @@ func (d *download) send(c content) error {
 		return err
 	}
 	d.used.Whole = caller.Status == http.StatusOK && caller.Sent == f.Length
-	if length := d.w.Header().Get("Content-Length"); atEnd && caller.Status == http.StatusPartialContent {
+	if length := d.w.Header().Get("Content-Length"); atEnd &&
+		caller.Status == http.StatusPartialContent {
 		d.used.Source = identity.Source(d.r)
 		d.used.Whole = length == strconv.FormatInt(caller.Sent, 10)
 	}
@@ -136,7 +148,11 @@ func contentType(f files.File) string {
 }
 
 func signed(f files.File) blob.Signed {
-	return blob.Signed{Expires: signedFor, ContentType: contentType(f), ContentDisposition: wire.Attachment(f.Name)}
+	return blob.Signed{
+		Expires:            signedFor,
+		ContentType:        contentType(f),
+		ContentDisposition: wire.Attachment(f.Name),
+	}
 }
 
 // sendAway redirects to the store.

@@ -36,7 +36,10 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 		401 | /download/file?k=UPPER
 		401 | /download/file?k=LONG
 		400 | /download/file?k=%zz`
-	known := strings.NewReplacer("K", k, "Z", z, "OTHER", strings.Repeat("A", 43), "BEGINNING", k[:20], "LAST", k[:42]+last,
+	known := strings.NewReplacer("K", k, "Z", z, "OTHER", strings.Repeat(
+		"A",
+		43,
+	), "BEGINNING", k[:20], "LAST", k[:42]+last,
 		"UPPER", strings.ToUpper(k), "LONG", strings.Repeat("A", 20_000))
 	for _, cells := range rowsOf(known.Replace(table)) {
 		path := cells[1]
@@ -48,7 +51,10 @@ func TestOnlyTheRightTokenOpensAFile(t *testing.T) {
 		s.Send("GET "+path, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303) // the page says what is wrong
 		s.Send("HEAD "+path, "").Want(a.Code)
 		if a.Code == 200 {
-			expect.Equal(t, path, a.Text, map[bool]string{true: "gone", false: "kept"}[strings.Contains(path, "backup")])
+			expect.Equal(t, path, a.Text, map[bool]string{
+				true:  "gone",
+				false: "kept",
+			}[strings.Contains(path, "backup")])
 		}
 	}
 	if log := s.Log.String(); strings.Contains(log, k) || strings.Contains(log, z) {
@@ -70,8 +76,21 @@ func TestALinkLivesThroughMailsAndChats(t *testing.T) {
 		s.Send("GET "+link+after, "").Want(200)
 		s.Send("GET /download/file/backup?z="+z+after, "").Want(200)
 		s.Send("GET "+guarded+after, "").Want(302)
-		page := strings.Replace(s.Send("GET "+link+after, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate").Want(303).Header.Get("Location"), "../..", s.Root, 1)
-		if a := s.Send("GET "+page, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate"); a.Code != 200 || !strings.Contains(a.Text, "a;b.txt") {
+		page := strings.Replace(
+			s.Send(
+				"GET "+link+after,
+				"",
+				"Accept",
+				"text/html",
+				"Sec-Fetch-Mode",
+				"navigate",
+			).Want(303).Header.Get("Location"),
+			"../..",
+			s.Root,
+			1,
+		)
+		if a := s.Send("GET "+page, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate"); a.Code != 200 ||
+			!strings.Contains(a.Text, "a;b.txt") {
 			t.Errorf("with %q the page of the link has status %d", after, a.Code)
 		}
 	}

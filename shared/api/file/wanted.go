@@ -29,9 +29,14 @@ type wanted struct {
 func read(r *http.Request) wanted {
 	who := askerOf(r)
 	d := wanted{
-		asked: param.Asked(r), asker: who, taker: takerOf(r, who), isGet: r.Method == http.MethodGet,
-		query: r.URL.Query(), password: param.Password(r),
-		ranges: r.Header.Get("Range"), ifRange: r.Header.Get("If-Range"),
+		asked:    param.Asked(r),
+		asker:    who,
+		taker:    takerOf(r, who),
+		isGet:    r.Method == http.MethodGet,
+		query:    r.URL.Query(),
+		password: param.Password(r),
+		ranges:   r.Header.Get("Range"),
+		ifRange:  r.Header.Get("If-Range"),
 	}
 	d.claim = param.TrimToken(d.query.Get("claim"))
 	d.want = d.wants()
@@ -52,7 +57,9 @@ const (
 )
 
 // isContent reports whether a limit or a password guards what the request wants.
-func (w want) isContent() bool { return w == wantsBytes || w == wantsEntries || w == wantsEntry }
+func (w want) isContent() bool {
+	return w == wantsBytes || w == wantsEntries || w == wantsEntry
+}
 
 // wants returns what a request wants, according to its query or else to the shape of answer that it
 // asks for.
@@ -96,11 +103,15 @@ func (d wanted) goesOn(f files.File) bool {
 	if !bytes || len(spans) == 0 || d.want != wantsBytes && d.want != wantsEntry {
 		return false
 	}
-	oneStart := d.ifRange == "" && !strings.Contains(set, ",") && !strings.HasPrefix(strings.TrimSpace(set), "-")
+	oneStart := d.ifRange == "" &&
+		!strings.Contains(set, ",") &&
+		!strings.HasPrefix(strings.TrimSpace(set), "-")
 	if d.want == wantsEntry && !oneStart {
 		return false
 	}
-	if d.ifRange != "" && d.ifRange != etag(f) && d.ifRange != time.UnixMilli(f.Modified).UTC().Format(http.TimeFormat) {
+	if d.ifRange != "" &&
+		d.ifRange != etag(f) &&
+		d.ifRange != time.UnixMilli(f.Modified).UTC().Format(http.TimeFormat) {
 		return false
 	}
 	sum := int64(0)

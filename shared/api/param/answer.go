@@ -13,7 +13,9 @@ import (
 
 // Lang returns the language for a request: its lang parameter, else the user's language,
 // else the best of Accept-Language, else the default.
-func Lang(r *http.Request, u users.User) string { return LangOf(r.URL.Query().Get("lang"), r, u) }
+func Lang(r *http.Request, u users.User) string {
+	return LangOf(r.URL.Query().Get("lang"), r, u)
+}
 
 // LangOf is Lang for a request whose lang parameter is not in the query.
 func LangOf(lang string, r *http.Request, u users.User) string {
@@ -51,7 +53,9 @@ func preferences(h http.Header, name string) []preference {
 			break
 		}
 	}
-	slices.SortStableFunc(all, func(a, b preference) int { return cmp.Compare(b.quality, a.quality) })
+	slices.SortStableFunc(all, func(a, b preference) int {
+		return cmp.Compare(b.quality, a.quality)
+	})
 	return all
 }
 
@@ -68,7 +72,12 @@ func quality(params string) float64 {
 
 // TakesGzip reports whether the client decompresses answers in gzip.
 func TakesGzip(r *http.Request) bool {
-	return slices.ContainsFunc(preferences(r.Header, "Accept-Encoding"), func(p preference) bool { return p.value == "gzip" })
+	return slices.ContainsFunc(preferences(
+		r.Header,
+		"Accept-Encoding",
+	), func(p preference) bool {
+		return p.value == "gzip"
+	})
 }
 
 // Shape is the form of an answer.

@@ -43,7 +43,11 @@ const maxExpires = 100 * 365 * 24 * time.Hour
 
 func later(text string, now time.Time) (time.Time, error) {
 	units := map[byte]time.Duration{
-		's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
+		's': time.Second,
+		'm': time.Minute,
+		'h': time.Hour,
+		'd': 24 * time.Hour,
+		'w': 7 * 24 * time.Hour,
 	}
 	unit := units[text[len(text)-1]]
 	n, err := strconv.ParseUint(text[:len(text)-1], 10, 63)

@@ -50,7 +50,9 @@ func read(values []string, o wire.Option) error {
 		var err error
 		*field, err = strconv.ParseInt(text, 10, 64)
 		if err != nil || *field < 1 || *field > MaxDownloads {
-			return fault.Parameter(o.Name, "the query parameter %s must be a number from 1 to %d", o.Name, MaxDownloads)
+			return fault.Parameter(
+				o.Name, "the query parameter %s must be a number from 1 to %d", o.Name, MaxDownloads,
+			)
 		}
 	}
 	return nil
@@ -58,17 +60,32 @@ func read(values []string, o wire.Option) error {
 
 // Options checks the limits of a link, and hashes its password. When the link ends is left to Until,
 // or to Expiry.
-func Options(ctx context.Context, s *service.Service, l wire.Limits) (o files.Options, err error) {
+func Options(
+	ctx context.Context,
+	s *service.Service,
+	l wire.Limits,
+) (o files.Options, err error) {
 	switch {
 	case l.Downloads < 0 || l.Downloads > MaxDownloads:
-		return o, fault.Parameter("downloads", "the parameter downloads must be a number from 1 to %d", MaxDownloads)
+		return o, fault.Parameter(
+			"downloads",
+			"the parameter downloads must be a number from 1 to %d",
+			MaxDownloads,
+		)
 	case utf8.RuneCountInString(l.Password) > MaxLinkPassword:
-		return o, fault.Parameter("password", "the password of a link must have at most %d characters", MaxLinkPassword)
+		return o, fault.Parameter(
+			"password",
+			"the password of a link must have at most %d characters",
+			MaxLinkPassword,
+		)
 	case strings.ContainsRune(l.Password, utf8.RuneError): // something has replaced the sender's characters
 		return o, fault.Parameter("password", "the password of a link must be UTF-8")
-	case strings.TrimSpace(l.Password) != l.Password || strings.ContainsFunc(l.Password, unicode.IsControl):
+	case strings.TrimSpace(l.Password) != l.Password ||
+		strings.ContainsFunc(l.Password, unicode.IsControl):
 		// The header that carries the password in a download allows neither.
-		return o, fault.Parameter("password", "the password of a link must have no control characters, and no spaces at its ends")
+		return o, fault.Parameter(
+			"password", "the password of a link must have no control characters, and no spaces at its ends",
+		)
 	}
 	o.Limit = l.Downloads
 	if l.Password != "" {
@@ -96,14 +113,22 @@ func Until(text string, now time.Time, f files.File) (int64, error) {
 	case err != nil:
 		return 0, err
 	case f.Expires != 0 && at > f.Expires:
-		return 0, fault.Parameter("expires", "the parameter expires is later than the file's own expiry, %s",
-			Time(f.Expires).Format("2006-01-02T15:04:05Z"))
+		return 0, fault.Parameter(
+			"expires",
+			"the parameter expires is later than the file's own expiry, %s",
+			Time(f.Expires).Format("2006-01-02T15:04:05Z"),
+		)
 	}
 	return at, nil
 }
 
 // Change reads what changes about a link to a file.
-func Change(ctx context.Context, s *service.Service, in wire.ChangeLink, f files.File) (c links.Change, err error) {
+func Change(
+	ctx context.Context,
+	s *service.Service,
+	in wire.ChangeLink,
+	f files.File,
+) (c links.Change, err error) {
 	if in.Expires != nil {
 		until, err := Until(*in.Expires, s.Now(), f)
 		c.Until = &until
@@ -111,7 +136,10 @@ func Change(ctx context.Context, s *service.Service, in wire.ChangeLink, f files
 			return c, err
 		}
 	}
-	o, err := Options(ctx, s, wire.Limits{Downloads: Value(in.Downloads), Password: Value(in.Password)})
+	o, err := Options(ctx, s, wire.Limits{
+		Downloads: Value(in.Downloads),
+		Password:  Value(in.Password),
+	})
 	c.Limit = in.Downloads
 	if in.Password != nil {
 		c.Password = &o.Password
@@ -130,7 +158,9 @@ func Password(r *http.Request) string {
 }
 
 // HeaderPassword returns the password in that header.
-func HeaderPassword(r *http.Request) string { return identity.HeaderText(r.Header.Get(PasswordHeader)) }
+func HeaderPassword(r *http.Request) string {
+	return identity.HeaderText(r.Header.Get(PasswordHeader))
+}
 
 // CheckPassword checks the password that a request gives for a link against its hash. id names the
 // link, and curl shows how to give the password. The answer tells a client to ask for it.

@@ -29,7 +29,9 @@ func Form(r *http.Request, required bool) (url.Values, error) {
 	kind, _, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	if kind != "application/x-www-form-urlencoded" {
 		if required {
-			return nil, fault.New(fault.Invalid, "the body must be application/x-www-form-urlencoded")
+			return nil, fault.New(
+				fault.Invalid, "the body must be application/x-www-form-urlencoded",
+			)
 		}
 		return nil, nil
 	}
@@ -55,7 +57,9 @@ func Form(r *http.Request, required bool) (url.Values, error) {
 func Query(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "the query is malformed: check its percent signs and semicolons")
+		return nil, fault.New(
+			fault.Invalid, "the query is malformed: check its percent signs and semicolons",
+		)
 	}
 	return q, nil
 }
@@ -88,7 +92,9 @@ func Unknown(name, format string, args ...any) error {
 // of a known one, which has as many.
 func Misspelt(q url.Values, known ...string) error {
 	for name := range q {
-		near := func(right string) bool { return len(right) >= 4 && Within(strings.ToLower(name), right, 2) }
+		near := func(right string) bool {
+			return len(right) >= 4 && Within(strings.ToLower(name), right, 2)
+		}
 		if slices.Contains(known, name) || utf8.RuneCountInString(name) < 4 || len(name) > 20 {
 			continue
 		}
@@ -133,7 +139,8 @@ func Required(r *http.Request, name, what string) (string, error) {
 		if name == "k" || name == "z" { // a shell has cut it at the first &
 			hint = ": put the link in quotes"
 		}
-		return "", fault.Parameter(name, "the query parameter %s, %s, is missing%s", name, what, hint)
+		return "", fault.Parameter(name, "the query parameter %s, %s, is missing%s", name,
+			what, hint)
 	}
 	return q.Get(name), nil
 }
@@ -144,7 +151,10 @@ func ownIsBroken(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		_, err := url.QueryUnescape(value)
-		if err != nil && slices.Contains([]string{"lang", "claim", "download", "preview", "about", "entries", "entry", "after"}, name) {
+		if err != nil &&
+			slices.Contains([]string{
+				"lang", "claim", "download", "preview", "about", "entries", "entry", "after",
+			}, name) {
 			return true
 		}
 	}
@@ -161,7 +171,10 @@ func Token(r *http.Request, name, what string) (string, error) {
 // TrimToken returns the beginning of a text, up to the first character that a token, which is
 // base64url, cannot have. If nothing would be left, it returns the whole text.
 func TrimToken(text string) string {
-	rest := strings.TrimLeft(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+	rest := strings.TrimLeft(
+		text,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+	)
 	return cmp.Or(strings.TrimSuffix(text, rest), text)
 }
 
@@ -175,7 +188,13 @@ func Number(r *http.Request, name string, lowest, highest, fallback int64) (int6
 	text := q.Get(name)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < lowest || n > highest {
-		return 0, fault.Parameter(name, "the query parameter %s must be a number from %d to %d", name, lowest, highest)
+		return 0, fault.Parameter(
+			name,
+			"the query parameter %s must be a number from %d to %d",
+			name,
+			lowest,
+			highest,
+		)
 	}
 	return n, nil
 }

@@ -117,10 +117,19 @@ func TestOnlyABrowserThatOpensAnAddressGetsAPage(t *testing.T) {
 		JSON  | empty members              | ,, ;q=1, application/json | |
 		text  | text                       | text/plain | curl/8.14.1 |
 		text  | text, to a script          | text/plain, */*; q=0.01 | Mozilla/5.0 | cors`
-	shapes := map[string]param.Shape{"usual": param.AsUsual, "page": param.AsPage, "JSON": param.AsJSON, "text": param.AsText}
+	shapes := map[string]param.Shape{
+		"usual": param.AsUsual,
+		"page":  param.AsPage,
+		"JSON":  param.AsJSON,
+		"text":  param.AsText,
+	}
 	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
 		cells := regexp.MustCompile(` *\| *`).Split(strings.TrimSpace(line), -1)
-		r := &http.Request{Header: http.Header{"Accept": {cells[2]}, "User-Agent": {cells[3]}, "Sec-Fetch-Mode": {cells[4]}}}
+		r := &http.Request{Header: http.Header{
+			"Accept":         {cells[2]},
+			"User-Agent":     {cells[3]},
+			"Sec-Fetch-Mode": {cells[4]},
+		}}
 		expect.Equal(t, cells[1], param.Asked(r), shapes[cells[0]])
 	}
 	r := &http.Request{Header: http.Header{"Accept": {"image/png;q=0.1", "text/html"}, "User-Agent": {"Mozilla/5.0"}}}
@@ -152,7 +161,9 @@ func TestLanguageComesFromLinkThenUserThenClient(t *testing.T) {
 }
 
 func FuzzAnyAcceptHeaderIsRead(f *testing.F) {
-	for _, seed := range []string{"text/html", "*/*;q=0.1", ";;q=,,", "a;q=1;q=2", "text/html;q=1e400", strings.Repeat(",", 1000), "\x00\xff"} {
+	for _, seed := range []string{
+		"text/html", "*/*;q=0.1", ";;q=,,", "a;q=1;q=2", "text/html;q=1e400", strings.Repeat(",", 1000), "\x00\xff",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, accept string) {

@@ -27,12 +27,19 @@ func Sending(
 	s *service.Service, base string, r *http.Request, u users.User, d wire.Delivery,
 ) (to files.Sending, err error) {
 	lang := LangOf(d.Lang, r, u)
-	usual := files.Message{Text: d.Message, Lang: lang, Base: base, Sender: u.Name, ReplyTo: u.Email}
+	usual := files.Message{
+		Text:    d.Message,
+		Lang:    lang,
+		Base:    base,
+		Sender:  u.Name,
+		ReplyTo: u.Email,
+	}
 	if to.Recipients, err = messages(s.Settings, d, usual); err != nil {
 		return to, err
 	}
 	if _, ok := texts.Find(d.Lang); !ok && d.Lang != "" {
-		return to, fault.Parameter("lang", "the parameter lang must be one of %s", strings.Join(texts.Tags(), ", "))
+		return to, fault.Parameter("lang", "the parameter lang must be one of %s",
+			strings.Join(texts.Tags(), ", "))
 	}
 	if d.Notify {
 		if u.Email == "" {
@@ -50,7 +57,11 @@ func Sending(
 
 // messages returns m for each number and address; an empty one is ignored. Addresses that differ
 // only in case or in the form of their domain count as the same.
-func messages(set service.Settings, d wire.Delivery, m files.Message) (all []files.Message, err error) {
+func messages(
+	set service.Settings,
+	d wire.Delivery,
+	m files.Message,
+) (all []files.Message, err error) {
 	if err := CheckText("i", d.Message, maxMessage); err != nil {
 		return nil, err
 	}
@@ -113,7 +124,9 @@ func parseAddress(text string, set service.Settings) (string, error) {
 func CheckCountries(set service.Settings) error {
 	for _, country := range append([]string{set.PhoneRegion}, set.SMSCountries...) {
 		if country != "" && !contact.KnownRegion(country) {
-			return fmt.Errorf("FERRY_PHONE_REGION or FERRY_SMS_COUNTRIES: there is no country %s (Britain is GB)", country)
+			return fmt.Errorf(
+				"FERRY_PHONE_REGION or FERRY_SMS_COUNTRIES: there is no country %s (Britain is GB)", country,
+			)
 		}
 	}
 	return nil
@@ -124,7 +137,9 @@ func checkCountry(number string, set service.Settings) error {
 	country, all := contact.CountryOf(number), strings.Join(set.SMSCountries, ", ")
 	switch {
 	case !set.Sends(files.SMS):
-		return fault.Parameter("c", "the parameter c is not supported: this service sends no text messages")
+		return fault.Parameter(
+			"c", "the parameter c is not supported: this service sends no text messages",
+		)
 	case all != "" && !slices.Contains(set.SMSCountries, country):
 		return fault.Parameter("c",
 			"the parameter c is a number in %s, but text messages go only to %s", country, all)
@@ -136,9 +151,13 @@ func checkCountry(number string, set service.Settings) error {
 // without control characters other than line ends and tabs.
 func CheckText(parameter, s string, most int) error {
 	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > most {
-		return fault.Parameter(parameter, "the parameter %s must be text of at most %d characters", parameter, most)
+		return fault.Parameter(
+			parameter, "the parameter %s must be text of at most %d characters", parameter, most,
+		)
 	}
-	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }) {
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r)
+	}) {
 		return fault.Parameter(parameter, "the parameter %s has control characters", parameter)
 	}
 	return nil

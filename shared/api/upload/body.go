@@ -54,13 +54,19 @@ func open(r *http.Request, p params) (in source, parts *form, err error) {
 		return nil, nil, fault.Parameter("bundle",
 			"a bundle is made of the files of a form: curl -F file=@a.txt -F file=@b.txt")
 	case strings.HasPrefix(kindOf(r), "multipart/"):
-		return nil, nil, fault.New(fault.Unsupported, "a form with files must have the Content-Type multipart/form-data")
+		return nil, nil, fault.New(
+			fault.Unsupported, "a form with files must have the Content-Type multipart/form-data",
+		)
 	case p.name == "":
 		return nil, nil, fault.Parameter("file",
 			"the query parameter file, the name, is missing: a body other than multipart/form-data needs it")
 	}
 	whole := files.Part{
-		Name: p.name, Type: mediaType(r.Header.Get("Content-Type")), Body: r.Body, Size: r.ContentLength, SHA256: p.digest,
+		Name:   p.name,
+		Type:   mediaType(r.Header.Get("Content-Type")),
+		Body:   r.Body,
+		Size:   r.ContentLength,
+		SHA256: p.digest,
 	}
 	return once(&whole), nil, nil
 }
@@ -119,7 +125,9 @@ func newForm(r *http.Request, body io.Reader) (*form, error) {
 	_, params, _ := wire.Parameters(r.Header.Get("Content-Type"))
 	boundary := params["boundary"]
 	if boundary == "" {
-		return nil, fault.New(fault.Invalid, "the Content-Type multipart/form-data has no boundary")
+		return nil, fault.New(
+			fault.Invalid, "the Content-Type multipart/form-data has no boundary",
+		)
 	}
 	h := &header{body: io.MultiReader(body, strings.NewReader("\r\n"))} // so that the last line ends
 	return &form{reader: multipart.NewReader(h, boundary), header: h, most: maxParts}, nil
@@ -137,7 +145,9 @@ type header struct {
 // Read implements io.Reader.
 func (h *header) Read(b []byte) (int, error) {
 	if h.on && h.left <= 0 {
-		return 0, fault.New(fault.Invalid, "the body is malformed: the header of a part has more than %d bytes", maxHeader)
+		return 0, fault.New(
+			fault.Invalid, "the body is malformed: the header of a part has more than %d bytes", maxHeader,
+		)
 	}
 	n, err := h.body.Read(b)
 	h.left -= n
@@ -187,7 +197,9 @@ func (s *form) part() (part *formPart, err error) {
 	}
 	_, params, all := wire.Parameters(next.Header.Get("Content-Disposition"))
 	if !all { // it may be a limit, or a file that would be left out
-		return nil, fault.New(fault.Invalid, "the Content-Disposition of a part cannot be read: check the quotes around its file name, and its charset")
+		return nil, fault.New(
+			fault.Invalid, "the Content-Disposition of a part cannot be read: check the quotes around its file name, and its charset",
+		)
 	}
 	return &formPart{next, params}, envelope.CheckContent(http.Header(next.Header), -1)
 }
@@ -196,7 +208,10 @@ func (s *form) part() (part *formPart, err error) {
 // Resumable.js, Flow.js and Plupload count the requests in which they send a file. The first field
 // counts from 0.
 func chunkFields() []string {
-	return []string{"dzchunkindex", "dztotalchunkcount", "qqtotalparts", "resumableTotalChunks", "flowTotalChunks", "chunks"}
+	return []string{
+		"dzchunkindex", "dztotalchunkcount", "qqtotalparts", "resumableTotalChunks",
+		"flowTotalChunks", "chunks",
+	}
 }
 
 // checkChunk refuses such a field if it says that a file is sent in several requests.
@@ -225,7 +240,12 @@ func (s *form) field(part *formPart) error {
 		s.password = string(text)
 		return bodyError(err)
 	case slices.Contains(wire.OptionNames(wire.Limit), name):
-		return fault.Parameter(name, "the parameter %s belongs in the address: /upload?%s=...", name, name)
+		return fault.Parameter(
+			name,
+			"the parameter %s belongs in the address: /upload?%s=...",
+			name,
+			name,
+		)
 	default:
 		return param.Misspelt(url.Values{name: nil}, wire.OptionNames(wire.Limit)...)
 	}
@@ -238,11 +258,19 @@ func (s *form) file(part *formPart, name string) (*files.Part, error) {
 	}
 	if s.digest != nil {
 		if digest != nil && !bytes.Equal(digest, s.digest) {
-			return nil, fault.New(fault.Invalid, "the Repr-Digest of the request differs from that of its part")
+			return nil, fault.New(
+				fault.Invalid, "the Repr-Digest of the request differs from that of its part",
+			)
 		}
 		digest, s.digest = s.digest, nil
 	}
-	return &files.Part{Name: name, Type: mediaType(part.Header.Get("Content-Type")), Body: part, Size: -1, SHA256: digest}, nil
+	return &files.Part{
+		Name:   name,
+		Type:   mediaType(part.Header.Get("Content-Type")),
+		Body:   part,
+		Size:   -1,
+		SHA256: digest,
+	}, nil
 }
 
 // fileName returns the name of a part that is a file. Browsers and curl escape a quote as %22 or \",
@@ -283,7 +311,8 @@ func bodyError(err error) error {
 // isMultipart recognizes the errors of mime/multipart, which have no type.
 func isMultipart(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
-		if strings.HasPrefix(err.Error(), "multipart:") || strings.HasPrefix(err.Error(), "malformed MIME header") {
+		if strings.HasPrefix(err.Error(), "multipart:") ||
+			strings.HasPrefix(err.Error(), "malformed MIME header") {
 			return true
 		}
 	}
@@ -304,7 +333,9 @@ func reprDigest(header string) (sum []byte, err error) {
 			sum, err = base64.StdEncoding.DecodeString(found[2])
 		}
 		if found == nil || err != nil || len(sum) != sha256.Size {
-			return nil, fault.New(fault.Invalid, "Repr-Digest must read sha-256=:BASE64: as in RFC 9530")
+			return nil, fault.New(
+				fault.Invalid, "Repr-Digest must read sha-256=:BASE64: as in RFC 9530",
+			)
 		}
 	}
 	return sum, nil

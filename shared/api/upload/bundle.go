@@ -93,16 +93,23 @@ func (p *packer) pack() error {
 	content := p.content[:length]
 	switch {
 	case length == len(p.content):
-		return fault.New(fault.TooLarge, "%.100q has more than %d bytes: send such files as a bundle in a session, as ferry up does", part.Name, len(p.content)-1)
+		return fault.New(
+			fault.TooLarge, "%.100q has more than %d bytes: send such files as a bundle in a session, as ferry up does", part.Name, len(p.content)-1,
+		)
 	case err != io.EOF:
 		return bodyError(err)
 	case part.SHA256 != nil && sha256.Sum256(content) != [sha256.Size]byte(part.SHA256):
-		return fault.New(fault.Invalid, "the SHA-256 of %.100q differs from the one that its part states", part.Name)
+		return fault.New(
+			fault.Invalid, "the SHA-256 of %.100q differs from the one that its part states", part.Name,
+		)
 	}
 	p.names += entryMemory + len(part.Name)
 	path := strings.Clone(part.Name) // the name may be a piece of a longer header
 	p.has.Add(path)
-	return files.BundleFault(p.writer.Add(bundle.Entry{Path: path, Modified: p.written}, content))
+	return files.BundleFault(p.writer.Add(bundle.Entry{
+		Path:     path,
+		Modified: p.written,
+	}, content))
 }
 
 // bundledName returns the path of a file in a bundle, which may have folders. The bundle refuses a

@@ -100,10 +100,17 @@ func TestAFormThatEndsEarlyIsRefused(t *testing.T) {
 	c := begin(t)
 	const header = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n"
 	ask := func(query, end string) apitest.Answer {
-		return c.Ask("POST /upload?"+query, header+"\r\nhello\r\n"+end, "Content-Type", "multipart/form-data; boundary=b")
+		return c.Ask(
+			"POST /upload?"+query,
+			header+"\r\nhello\r\n"+end,
+			"Content-Type",
+			"multipart/form-data; boundary=b",
+		)
 	}
 	for _, query := range []string{"", "bundle=a.zip"} {
-		for _, end := range []string{"", "--b", "--b-", "--b\r\n", "--b\r\nContent-", header, header + "\r\n", header + "\r\nhello"} {
+		for _, end := range []string{
+			"", "--b", "--b-", "--b\r\n", "--b\r\nContent-", header, header + "\r\n", header + "\r\nhello",
+		} {
 			ask(query, end).Want(400, "cut off")
 		}
 		c.wantNothing("a form that ends early")

@@ -65,7 +65,12 @@ func TestCurlUploadsToAFolderOrAName(t *testing.T) {
 			t.Errorf("-T to %s: the file is %+v, want %s", k.to, f, k.name)
 		}
 	}
-	for path, status := range map[string]int{"/upload/": 404, "/upload/%2E%2E": 400, "/upload/%00": 400, "/upload/a/b": 404} {
+	for path, status := range map[string]int{
+		"/upload/":       404,
+		"/upload/%2E%2E": 400,
+		"/upload/%00":    400,
+		"/upload/a/b":    404,
+	} {
 		if c.InStack() && strings.Contains(path, "%") {
 			continue // the gateway refuses it
 		}
@@ -86,18 +91,23 @@ func TestCurlUploadsAFile(t *testing.T) {
 		how     string // FILE stands for the file's path
 		query   string
 	}{
-		"a small form":                         {content: small, how: "-F file=@FILE"},
-		"a large form":                         {content: large, how: "-F file=@FILE"},
-		"a large form that does not ask first": {content: large, headers: []string{"-H", "Expect:"}, how: "-F file=@FILE"},
-		"a form in chunks":                     {content: large, headers: chunked, how: "-F file=@FILE"},
-		"-T":                                   {content: large, how: "-T FILE", query: "?file=sent.bin"},
-		"-T in chunks":                         {content: large, headers: chunked, how: "-T FILE", query: "?file=sent.bin"},
-		"--data-binary":                        {content: large, how: "--data-binary @FILE", query: "?file=sent.bin"},
+		"a small form": {content: small, how: "-F file=@FILE"},
+		"a large form": {content: large, how: "-F file=@FILE"},
+		"a large form that does not ask first": {
+			content: large,
+			headers: []string{"-H", "Expect:"},
+			how:     "-F file=@FILE",
+		},
+		"a form in chunks": {content: large, headers: chunked, how: "-F file=@FILE"},
+		"-T":               {content: large, how: "-T FILE", query: "?file=sent.bin"},
+		"-T in chunks":     {content: large, headers: chunked, how: "-T FILE", query: "?file=sent.bin"},
+		"--data-binary":    {content: large, how: "--data-binary @FILE", query: "?file=sent.bin"},
 	} {
 		how := strings.Fields(strings.Replace(k.how, "FILE", tempFile(t, "sent.bin", k.content), 1))
 		f := c.curl(append(append(slices.Clone(k.headers), how...), c.Base+"/upload"+k.query)...)
 		if f.Name != "sent.bin" || f.Length != int64(len(k.content)) || c.Get(f.LinkURL) != k.content {
-			t.Errorf("%s: stored as %q with %d bytes, want %d, or other bytes came back", what, f.Name, f.Length, len(k.content))
+			t.Errorf("%s: stored as %q with %d bytes, want %d, or other bytes came back",
+				what, f.Name, f.Length, len(k.content))
 		}
 	}
 }
@@ -174,7 +184,16 @@ func TestPythonRequestsUploadsAFile(t *testing.T) {
 	}
 	c := begin(t)
 	const name = `the "best" 🎉 été.txt`
-	out, err := exec.CommandContext(t.Context(), python, "-c", program, c.Base, c.Name, apitest.Password, name).CombinedOutput()
+	out, err := exec.CommandContext(
+		t.Context(),
+		python,
+		"-c",
+		program,
+		c.Base,
+		c.Name,
+		apitest.Password,
+		name,
+	).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -190,7 +209,8 @@ func TestPythonRequestsUploadsAFile(t *testing.T) {
 		refusal = 413
 	}
 	if stored[7].ID != 400 || stored[8].ID != refusal {
-		t.Errorf("a body without a name: status %d, want 400; a wrong password: status %d, want %d", stored[7].ID, stored[8].ID, refusal)
+		t.Errorf("a body without a name: status %d, want 400; a wrong password: status %d, want %d",
+			stored[7].ID, stored[8].ID, refusal)
 	}
 	for i, f := range stored[:7] {
 		if f.Name != name || f.Content != "content" || f.ID != int64(i+1) {
@@ -204,7 +224,11 @@ func TestOAuth2ClientLogsInAndUploads(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	login := func(password string) (*oauth2.Config, *oauth2.Token, error) {
-		config := &oauth2.Config{ClientID: "some-client", ClientSecret: "its secret", Endpoint: oauth2.Endpoint{TokenURL: c.Base + "/oauth2/token"}}
+		config := &oauth2.Config{
+			ClientID:     "some-client",
+			ClientSecret: "its secret",
+			Endpoint:     oauth2.Endpoint{TokenURL: c.Base + "/oauth2/token"},
+		}
 		token, err := config.PasswordCredentialsToken(t.Context(), c.Name, password)
 		return config, token, err
 	}
@@ -222,7 +246,8 @@ func TestOAuth2ClientLogsInAndUploads(t *testing.T) {
 	if token.Type() != "Bearer" || token.ExpiresIn != 3600 || token.AccessToken == "" {
 		t.Errorf("the token is a %s for %d seconds", token.Type(), token.ExpiresIn)
 	}
-	resp, err := config.Client(t.Context(), token).Post(c.Base+"/upload?file=a.txt", "text/plain", strings.NewReader("content"))
+	resp, err := config.Client(t.Context(), token).
+		Post(c.Base+"/upload?file=a.txt", "text/plain", strings.NewReader("content"))
 	expect.NoErr(t, err)
 	defer resp.Body.Close()
 	expect.Equal(t, "the status", resp.StatusCode, 200)
@@ -247,7 +272,11 @@ func TestProgramsOnWindowsUploadAFile(t *testing.T) {
 		"Mozilla/5.0 (Windows NT 10.0; Microsoft Windows 10.0.22631; en-US) PowerShell/7.4.6"
 	part := func(headers string) string {
 		const boundary = "--5f0c2a3e-7d1b-4a63-9c55-0e6b1a8f2d47"
-		return boundary + "\r\n" + strings.ReplaceAll(headers, "\n", "\r\n") + "\r\n\r\ncontent\r\n" + boundary + "--\r\n"
+		return boundary + "\r\n" + strings.ReplaceAll(
+			headers,
+			"\n",
+			"\r\n",
+		) + "\r\n\r\ncontent\r\n" + boundary + "--\r\n"
 	}
 	for what, k := range map[string]struct{ agent, request, kind, body, name string }{
 		".NET, a name in German": {
@@ -269,8 +298,13 @@ func TestProgramsOnWindowsUploadAFile(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
-			headers := []string{"User-Agent", k.agent, "Accept", "text/plain", "Expect", "100-continue", "Content-Type", k.kind}
-			link := strings.TrimSpace(c.Ask(k.request, k.body, headers...).Want(200).WantHeaders("Ferry-Files", "1").Text)
+			headers := []string{
+				"User-Agent", k.agent, "Accept", "text/plain", "Expect", "100-continue", "Content-Type", k.kind,
+			}
+			link := strings.TrimSpace(c.Ask(k.request, k.body, headers...).Want(200).WantHeaders(
+				"Ferry-Files",
+				"1",
+			).Text)
 			got := c.Send("GET "+link, "", "User-Agent", k.agent).Want(200)
 			expect.Equal(t, "the bytes and the name", got.Text+c.names()[0], "content"+k.name)
 		})

@@ -27,9 +27,21 @@ var refused = []struct {
 	status                int
 }{
 	{what: "a wrong password", query: "file=x", password: "another password", length: 1 << 20, status: 401},
-	{what: "a body with a stated length that is too large", query: "file=x", password: apitest.Password, length: 3 << 20, status: 413},
+	{
+		what:     "a body with a stated length that is too large",
+		query:    "file=x",
+		password: apitest.Password,
+		length:   3 << 20,
+		status:   413,
+	},
 	{what: "no name for the file", password: apitest.Password, length: 1 << 20, status: 400},
-	{what: "an unknown destination", query: "file=x&d=nobody", password: apitest.Password, length: 1 << 20, status: 400},
+	{
+		what:     "an unknown destination",
+		query:    "file=x&d=nobody",
+		password: apitest.Password,
+		length:   1 << 20,
+		status:   400,
+	},
 	{what: "a malformed number", query: "file=x&c=123", password: apitest.Password, length: 1 << 20, status: 400},
 	{what: "a malformed query", query: "file=%zz", password: apitest.Password, length: 1 << 20, status: 400},
 	{what: "a body over the quota", query: "file=x", password: apitest.Password, length: 2<<20 - 1, status: 413},
@@ -175,7 +187,10 @@ func TestAFormThatBecomesABundleTakesTwelvePlaces(t *testing.T) {
 	t.Parallel()
 	c := begin(t, func(set *service.Settings, _ *local.ServiceOptions) { set.MaxUploads = 4 * 25 }) // 25 for each user
 	holdForm := func() underWay {
-		return holdTo(t, c.Server, "POST /v1/upload?bundle=a.zip", "Authorization: "+apitest.Basic("ann", apitest.Password)+"\r\n"+
+		return holdTo(t, c.Server, "POST /v1/upload?bundle=a.zip", "Authorization: "+apitest.Basic(
+			"ann",
+			apitest.Password,
+		)+"\r\n"+
 			"Content-Type: multipart/form-data; boundary=b\r\n")
 	}
 	first, _ := holdForm(), holdForm()
@@ -242,7 +257,8 @@ func (c caller) cutOff(head, body string, abruptly bool) {
 	conn, err := net.Dial("tcp", c.HTTP.Listener.Addr().String())
 	expect.NoErr(c.TB, err)
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /v1/upload?file=x HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s\r\n", apitest.Basic(c.Name, apitest.Password), head)
+	fmt.Fprintf(conn, "POST /v1/upload?file=x HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s\r\n",
+		apitest.Basic(c.Name, apitest.Password), head)
 	io.WriteString(conn, body)
 	<-begun
 	if abruptly {
@@ -270,7 +286,11 @@ func TestInterruptedUploadLeavesNothing(t *testing.T) {
 		{what: "a raw body in chunks, with one longer than stated", head: chunked, body: "3\r\nabcdef\r\n0\r\n\r\n"},
 		{what: "a form within a file", head: form + length, body: header + some},
 		{what: "a form within a file's header", head: form + length, body: header[:60]},
-		{what: "a form after a whole file", head: form + length, body: header + some + "\r\n" + header + "second\r\n--b\r\n"},
+		{
+			what: "a form after a whole file",
+			head: form + length,
+			body: header + some + "\r\n" + header + "second\r\n--b\r\n",
+		},
 		{what: "a form in its second file", head: form + length, body: header + "first\r\n" + header + some},
 		{what: "a form before its end mark", head: form + length, body: header + "first\r\n--b"},
 		{what: "a form in chunks", head: form + chunked, body: chunk(header + some)},
@@ -283,7 +303,8 @@ func TestInterruptedUploadLeavesNothing(t *testing.T) {
 				c.cutOff(k.head, k.body, abruptly)
 				c.waitForLog()
 				c.wantNothing(k.what)
-				if log := c.Log.String(); strings.Contains(log, "status=5") && !strings.Contains(log, "clientGone=true") {
+				if log := c.Log.String(); strings.Contains(log, "status=5") &&
+					!strings.Contains(log, "clientGone=true") {
 					t.Errorf("a fault of the client is logged as one of the service:\n%s", log)
 				}
 			})

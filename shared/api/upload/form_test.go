@@ -29,16 +29,32 @@ func TestFilesOfAFormAreFound(t *testing.T) {
 	}{
 		"a file of 0 bytes": {parts: []formPart{aFile("empty", "")}, want: contents{"empty": ""}},
 		"fields before and between": {
-			parts: []formPart{text("x", "no"), aFile("e", "1"), text("file2", "no"), {disposition: "name=other; filename=f", content: "2"}},
-			want:  contents{"e": "1", "f": "2"},
+			parts: []formPart{text("x", "no"), aFile("e", "1"), text("file2", "no"), {
+				disposition: "name=other; filename=f",
+				content:     "2",
+			}},
+			want: contents{"e": "1", "f": "2"},
 		},
-		"a part named file without a file name": {parts: []formPart{text("file", "plain")}, want: contents{"file": "plain"}},
-		"one that the query names":              {query: "file=a.txt", parts: []formPart{text("file", "plain")}, want: contents{"a.txt": "plain"}},
+		"a part named file without a file name": {
+			parts: []formPart{text("file", "plain")},
+			want:  contents{"file": "plain"},
+		},
+		"one that the query names": {
+			query: "file=a.txt",
+			parts: []formPart{text("file", "plain")},
+			want:  contents{"a.txt": "plain"},
+		},
 		"several files, which the query cannot name": {
-			query: "file=ignored", parts: []formPart{aFile("h", "1"), aFile("i", "2")}, want: contents{"h": "1", "i": "2"},
+			query: "file=ignored", parts: []formPart{aFile("h", "1"), aFile("i", "2")}, want: contents{
+				"h": "1",
+				"i": "2",
+			},
 		},
-		"a file and an input without a choice": {parts: []formPart{aFile("", ""), aFile("j", "1")}, want: contents{"j": "1"}},
-		"an impossible name":                   {parts: []formPart{aFile("..", "1")}, want: contents{"file": "1"}},
+		"a file and an input without a choice": {
+			parts: []formPart{aFile("", ""), aFile("j", "1")},
+			want:  contents{"j": "1"},
+		},
+		"an impossible name": {parts: []formPart{aFile("..", "1")}, want: contents{"file": "1"}},
 		"names that are no UTF-8": {
 			parts: []formPart{aFile("a\xe9", "1"), {disposition: "name=file; filename=\x80 b", content: "2"}},
 			want:  contents{"aé": "1", "€ b": "2"},
@@ -88,7 +104,10 @@ func TestMalformedBodyStoresNothing(t *testing.T) {
 	}
 	for what, parts := range map[string][]formPart{
 		"only fields": {{`name="x"`, nil, "1"}}, "no file chosen": {aFile("", "")},
-		"too many files": slices.Repeat(someFiles("a"), files.MaxFiles+1), "too many fields": slices.Repeat([]formPart{{disposition: `name="x"`, content: "1"}}, 201),
+		"too many files": slices.Repeat(someFiles("a"), files.MaxFiles+1), "too many fields": slices.Repeat([]formPart{{
+			disposition: `name="x"`,
+			content:     "1",
+		}}, 201),
 	} {
 		c.form("", parts).Want(400)
 		c.wantNothing(what)
@@ -103,9 +122,14 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 		query                 string
 		files, notices, links int
 	}{
-		"without recipients":  {query: "notify=1", files: 20, links: 20},
-		"with a recipient":    {query: "notify=1&m=bob@example.com", files: 16, notices: 16, links: 32},
-		"with two recipients": {query: "notify=1&m=bob@example.com&c=%2B393471234567", files: 12, notices: 24, links: 36},
+		"without recipients": {query: "notify=1", files: 20, links: 20},
+		"with a recipient":   {query: "notify=1&m=bob@example.com", files: 16, notices: 16, links: 32},
+		"with two recipients": {
+			query:   "notify=1&m=bob@example.com&c=%2B393471234567",
+			files:   12,
+			notices: 24,
+			links:   36,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +141,13 @@ func TestFormSizeIsBoundedByOneTransaction(t *testing.T) {
 			send(k.files+1, 400)
 			c.wantNothing("one more")
 			send(k.files, 200)
-			c.wantCounts(map[string]int{"files#zoe": k.files, "outbox#": k.notices, "link#": k.links, "receipt#": k.files, "event#": k.files})
+			c.wantCounts(map[string]int{
+				"files#zoe": k.files,
+				"outbox#":   k.notices,
+				"link#":     k.links,
+				"receipt#":  k.files,
+				"event#":    k.files,
+			})
 		})
 	}
 }
@@ -151,7 +181,9 @@ func TestTheTypeOfAPartAndOfASessionIsKept(t *testing.T) {
 	c.sendAll(s, "hello")
 	form := c.form("", []formPart{aFile("note", "hello", "Content-Type", stated)})
 	for _, a := range []apitest.Answer{c.complete(s, ""), form} {
-		c.Send("GET "+a.Want(200).File().LinkURL, "").Want(200).WantHeaders("Content-Type", "text/html; charset=ISO-8859-1")
+		c.Send("GET "+a.Want(200).File().LinkURL, "").
+			Want(200).
+			WantHeaders("Content-Type", "text/html; charset=ISO-8859-1")
 	}
 	for _, boundary := range []string{"----=_Part_1:2/3", `"b c"`} {
 		plain := strings.Trim(boundary, `"`)
@@ -170,7 +202,12 @@ func TestAFormsPasswordProtectsTheLinksOfItsFiles(t *testing.T) {
 	} {
 		for _, f := range c.form("", parts).Want(200).Files[:2] {
 			c.Send("GET "+f.LinkURL, "").Want(401, "password")
-			expect.Equal(t, what+" the files", c.Send("GET "+f.LinkURL, "", "Ferry-Link-Password", "open sesame").Code, 302)
+			expect.Equal(
+				t,
+				what+" the files",
+				c.Send("GET "+f.LinkURL, "", "Ferry-Link-Password", "open sesame").Code,
+				302,
+			)
 		}
 	}
 	empty := formPart{disposition: `name="password"`}
@@ -246,11 +283,15 @@ func TestWrongDigestStoresNothing(t *testing.T) {
 		parts  []formPart // nil for a raw body
 		says   string
 	}{
-		"of a raw body":                  {header: wrong, says: differs},
-		"of a form":                      {header: wrong, parts: []formPart{plain}, says: differs},
-		"of the second of two parts":     {parts: []formPart{fine, labelled}, says: differs},
-		"of the first of two parts":      {parts: []formPart{labelled, fine}, says: differs},
-		"of a form with several files":   {header: digestOf("content"), parts: []formPart{plain, plain}, says: "a single file"},
+		"of a raw body":              {header: wrong, says: differs},
+		"of a form":                  {header: wrong, parts: []formPart{plain}, says: differs},
+		"of the second of two parts": {parts: []formPart{fine, labelled}, says: differs},
+		"of the first of two parts":  {parts: []formPart{labelled, fine}, says: differs},
+		"of a form with several files": {
+			header: digestOf("content"),
+			parts:  []formPart{plain, plain},
+			says:   "a single file",
+		},
 		"of a form, other than a part's": {header: digestOf("content"), parts: []formPart{labelled}, says: "differs"},
 		"that cannot be read, of a part": {parts: []formPart{aFile("x", "1", "Repr-Digest", "x")}, says: "RFC 9530"},
 	} {

@@ -51,7 +51,9 @@ func FuzzFilesOfABodyAreSafe(f *testing.F) {
 			if n == maxParts {
 				t.Fatalf("%q has more than %d files", body, maxParts)
 			}
-			if part.Name == "" || part.Name != wire.CleanFileName(part.Name) || strings.ContainsFunc(part.Name+part.Type, isControl) {
+			if part.Name == "" ||
+				part.Name != wire.CleanFileName(part.Name) ||
+				strings.ContainsFunc(part.Name+part.Type, isControl) {
 				t.Errorf("a file is named %q, of type %q", part.Name, part.Type)
 			}
 			content, broken := io.ReadAll(part.Body)
@@ -73,7 +75,10 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		`{"name":"film.mp4","length":5368709120,"type":"video/mp4","partSize":5242880}`, `{"name":"a/../b\u202e","length":0}`,
 		`{"name":"a","length":1,"c":"+393401234567","m":"ann@example.com","i":"hello","lang":"it","notify":true}`,
 		`{"name":"a","length":1,"m":["ann@example.com","bob@example.com"],"c":[]}`, `{"name":"a","length":1,"m":[1],"c":null}`,
-		`{"name":"a","length":1,"d":"Bob","sha256":"` + strings.Repeat("0f", 32) + `"}`, `{"name":"a","length":9223372036854775807,"partSize":1}`,
+		`{"name":"a","length":1,"d":"Bob","sha256":"` + strings.Repeat(
+			"0f",
+			32,
+		) + `"}`, `{"name":"a","length":9223372036854775807,"partSize":1}`,
 		`{"name":"a","length":1,"type":"a/b\r\nX: y"}`, `{"name":"a","length":1,"expires":"7d","downloads":3,"password":"secret"}`, `{"name":"a","length":1,"expires":"2100-01-01T00:00:00Z","downloads":-1}`, `{"name":"a","length":null}`, `{"nAme":"0"}`, `{"name":"a","length":1} {}`, `[]`, `{"name":`, "",
 	} {
 		f.Add([]byte(body))
@@ -83,7 +88,10 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		f.Fatal(err)
 	}
 	ports := service.Ports{Hasher: hasher, Now: time.Now, Parts: new(disk.Store)}
-	h := handler{ports: &api.Ports{Service: service.New(ports, service.Settings{PublicURL: "https://files.example.com/v1", PhoneRegion: "IT"})}}
+	h := handler{ports: &api.Ports{Service: service.New(ports, service.Settings{
+		PublicURL:   "https://files.example.com/v1",
+		PhoneRegion: "IT",
+	})}}
 	u := identity.Identity{User: users.User{Name: "alice", Email: "alice@example.com"}, Scope: identity.ScopeAccount}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/v1/uploads", bytes.NewReader(body))
@@ -106,7 +114,10 @@ func FuzzASessionIsPlannedOrRefused(f *testing.F) {
 		if w := new(strings.Builder); header.Write(w) != nil || strings.Count(w.String(), "\r\n") != 2 {
 			t.Errorf("%q makes the headers %q", body, w)
 		}
-		if owner, ok := users.CanonicalName(p.Owner); !ok || owner != p.Owner || p.Streamed != (p.Length < 0) || p.Length > blob.S3Limits().MaxLength() ||
+		if owner, ok := users.CanonicalName(p.Owner); !ok ||
+			owner != p.Owner ||
+			p.Streamed != (p.Length < 0) ||
+			p.Length > blob.S3Limits().MaxLength() ||
 			p.PartSize < 0 || p.PartSize > blob.MaxPartSize || p.SHA256 != nil && len(p.SHA256) != 32 {
 			t.Errorf("%q plans %+v", body, p)
 		}
@@ -137,7 +148,9 @@ func TestADigestIsReadOrRefused(t *testing.T) {
 
 func FuzzDigestIsReadOrRefused(f *testing.F) {
 	const good = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"
-	for _, seed := range []string{"", good, good + ";p=1", "sha-512=:AAAA:," + good, "sha-256=::", "sha-256=:AAAA", "sha-256", ",,;=:"} {
+	for _, seed := range []string{
+		"", good, good + ";p=1", "sha-512=:AAAA:," + good, "sha-256=::", "sha-256=:AAAA", "sha-256", ",,;=:",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, header string) {

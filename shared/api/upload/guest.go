@@ -24,13 +24,21 @@ const GuestHeader = "Ferry-Guest"
 
 // identify returns the guest who holds the token of a request's link, and puts the guest's secret
 // in the answer's header. It makes one call to the table, or two if it checks a password.
-func (h handler) identify(w http.ResponseWriter, r *http.Request, token string) (identity.Identity, error) {
+func (h handler) identify(
+	w http.ResponseWriter,
+	r *http.Request,
+	token string,
+) (identity.Identity, error) {
 	_, id, err := h.find(w, r, token)
 	return id, err
 }
 
 // find is identify, but also returns the request.
-func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q links.Request, id identity.Identity, err error) {
+func (h handler) find(
+	w http.ResponseWriter,
+	r *http.Request,
+	token string,
+) (q links.Request, id identity.Identity, err error) {
 	q, maker, err := h.links.FindRequest(r.Context(), token)
 	if err != nil {
 		return q, id, err
@@ -39,7 +47,14 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 	caller.Login = "request"
 	secret, known := h.secret(r, q)
 	if !known && q.Password != "" {
-		err = param.CheckPassword(w, r, h.passwords, "request#"+q.ID, q.Password, "curl -u :PASSWORD")
+		err = param.CheckPassword(
+			w,
+			r,
+			h.passwords,
+			"request#"+q.ID,
+			q.Password,
+			"curl -u :PASSWORD",
+		)
 		if err != nil {
 			return q, id, err
 		}
@@ -54,7 +69,10 @@ func (h handler) find(w http.ResponseWriter, r *http.Request, token string) (q l
 	}
 	w.Header().Set(GuestHeader, secret)
 	return q, identity.Identity{Scope: identity.ScopeGuest, Guest: &identity.Guest{
-		Owner: maker, Request: q.ID, ID: keys.HashToken(secret), Source: identity.Source(r),
+		Owner:   maker,
+		Request: q.ID,
+		ID:      keys.HashToken(secret),
+		Source:  identity.Source(r),
 	}}, nil
 }
 
@@ -120,7 +138,9 @@ func called(u identity.Identity, name string) error {
 }
 
 func notForGuests(name string) error {
-	return fault.Parameter(name, "the parameter %s is not for guests: you can add files, and nothing else", name)
+	return fault.Parameter(
+		name, "the parameter %s is not for guests: you can add files, and nothing else", name,
+	)
 }
 
 // in is /requests/in: what a guest sees of a request, and where a guest sends files.
@@ -135,7 +155,8 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodGet && param.Asked(r) == param.AsPage {
 		return api.ToPage(w, 1, "r", pageQuery(r))
 	}
-	if err := param.OnlyKnown(r, append(wire.OptionNames(wire.Guest), "k", "file")...); err != nil {
+	err = param.OnlyKnown(r, append(wire.OptionNames(wire.Guest), "k", "file")...)
+	if err != nil {
 		return err
 	}
 	q, id, err := h.find(w, r, token)
@@ -163,9 +184,18 @@ func (h requests) in(w http.ResponseWriter, r *http.Request) error {
 
 // about shows a request to a guest. It costs one call if the guest is known from an earlier
 // request, and none otherwise.
-func (h requests) about(w http.ResponseWriter, r *http.Request, q links.Request, u identity.Identity) error {
+func (h requests) about(
+	w http.ResponseWriter,
+	r *http.Request,
+	q links.Request,
+	u identity.Identity,
+) error {
 	out := wire.RequestAbout{
-		Maker: q.Owner, Title: q.Title, Message: q.Message, Expires: param.Time(q.Expires), Protected: q.Password != "",
+		Maker:     q.Owner,
+		Title:     q.Title,
+		Message:   q.Message,
+		Expires:   param.Time(q.Expires),
+		Protected: q.Password != "",
 	}
 	if q.MaxBytes > 0 {
 		out.BytesLeft = new(max(0, q.MaxBytes-q.Bytes))

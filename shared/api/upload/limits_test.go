@@ -74,9 +74,11 @@ func TestFailedUploadDoesNotCountTowardsLimits(t *testing.T) {
 	t.Parallel()
 	const toBob = "file=a&m=bob@example.com"
 	for name, fail := range map[string]func(c, small caller){
-		"a form with one file over the limit": func(c, _ caller) { c.form("m=bob@example.com", someFiles("a", "b")).Want(429) },
-		"a file for an unknown user":          func(c, _ caller) { c.post(toBob+"&d=nobody", "x").Want(400) },
-		"a file over the quota":               func(_, small caller) { small.post(toBob, "xx").Want(413) },
+		"a form with one file over the limit": func(c, _ caller) {
+			c.form("m=bob@example.com", someFiles("a", "b")).Want(429)
+		},
+		"a file for an unknown user": func(c, _ caller) { c.post(toBob+"&d=nobody", "x").Want(400) },
+		"a file over the quota":      func(_, small caller) { small.post(toBob, "xx").Want(413) },
 		"a session over the quota": func(_, small caller) {
 			small.Ask("POST /uploads", `{"name":"a","length":2,"m":"bob@example.com"}`).Want(413)
 		},
@@ -117,8 +119,15 @@ func TestNoticesCountWhenTheSessionCompletes(t *testing.T) {
 		later time.Duration // from begin to completion of the sessions
 		wait  time.Duration // the expected Retry-After; 0 if both are completed
 	}{
-		"in the same hour they count once": {most: notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2}, later: 30 * time.Minute},
-		"in another hour they count again": {most: notify.Limits{PerHour: 2, PerDay: 4}, later: time.Hour, wait: time.Hour},
+		"in the same hour they count once": {
+			most:  notify.Limits{PerHour: 2, PerDay: 2, PerRecipient: 2},
+			later: 30 * time.Minute,
+		},
+		"in another hour they count again": {
+			most:  notify.Limits{PerHour: 2, PerDay: 4},
+			later: time.Hour,
+			wait:  time.Hour,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,11 @@ import (
 // without scripts. The answers to such a form redirect back to the page.
 func (h handler) isPage(r *http.Request) bool {
 	cookie, ok := h.ports.Cookie(r.Context())
-	return ok && r.Method == http.MethodPost && isForm(r) && identity.Read(r).Kind == identity.None && cookie.IsOwn(r) &&
+	return ok &&
+		r.Method == http.MethodPost &&
+		isForm(r) &&
+		identity.Read(r).Kind == identity.None &&
+		cookie.IsOwn(r) &&
 		param.Asked(r) == param.AsPage
 }
 
@@ -101,7 +105,10 @@ func toSent(w http.ResponseWriter, u identity.Identity, page files.Page) error {
 
 // pageError returns a function that sends errors. After a page's own form, it redirects back to the
 // page, which says what is wrong. The address contains nothing that was typed.
-func (h handler) pageError(depth int, page string) func(http.ResponseWriter, *http.Request, int) error {
+func (h handler) pageError(
+	depth int,
+	page string,
+) func(http.ResponseWriter, *http.Request, int) error {
 	return func(w http.ResponseWriter, r *http.Request, status int) error {
 		if !h.isPage(r) {
 			return envelope.WriteError(w, h.ports.Now(), status)

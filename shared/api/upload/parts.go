@@ -33,7 +33,12 @@ const (
 
 // parts says where to send each of the numbered parts. It costs one call to the table, and now and
 // then another to renew the quota reservation.
-func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.SignParts) error {
+func (h handler) parts(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.SignParts,
+) error {
 	if len(in.Numbers) == 0 || len(in.Numbers) > maxNumbers {
 		return fault.Parameter("numbers", "numbers must have 1 to %d part numbers", maxNumbers)
 	}
@@ -41,7 +46,8 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identi
 	if err != nil {
 		return err
 	}
-	if err := h.files.Expect(r.Context(), &sess, in.Length, slices.Max(in.Numbers)); err != nil {
+	err = h.files.Expect(r.Context(), &sess, in.Length, slices.Max(in.Numbers))
+	if err != nil {
 		return err
 	}
 	out := make([]wire.SignedPart, 0, len(in.Numbers))
@@ -49,7 +55,11 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identi
 	for _, n := range in.Numbers {
 		number := strconv.Itoa(n)
 		if n < 1 || n > count || seen[number] {
-			return fault.Parameter("numbers", "the file has parts 1 to %d; ask for each only once", count)
+			return fault.Parameter(
+				"numbers",
+				"the file has parts 1 to %d; ask for each only once",
+				count,
+			)
 		}
 		seen[number] = true
 		s, err := h.sign(r, sess, n, in.CRC64NVME[number])
@@ -66,7 +76,12 @@ func (h handler) parts(w http.ResponseWriter, r *http.Request, u identity.Identi
 	return envelope.WriteJSON(w, http.StatusOK, wire.SignedParts{Parts: out})
 }
 
-func (h handler) sign(r *http.Request, sess files.Session, number int, sum string) (out wire.SignedPart, err error) {
+func (h handler) sign(
+	r *http.Request,
+	sess files.Session,
+	number int,
+	sum string,
+) (out wire.SignedPart, err error) {
 	value, err := parseSum(sum)
 	if err != nil {
 		return out, err
@@ -88,7 +103,8 @@ func (h handler) sign(r *http.Request, sess files.Session, number int, sum strin
 			q.Set("n", strconv.FormatInt(sess.Length, 10))
 		}
 		q.Set("s", h.ports.Key.Part(covered(sess.ID, strconv.Itoa(number), sum, q)...))
-		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s", h.ports.Base(r.Context()), sess.ID, number, q.Encode())
+		out.URL = fmt.Sprintf("%s/uploads/%s/parts/%d?%s",
+			h.ports.Base(r.Context()), sess.ID, number, q.Encode())
 		return out, nil // see Receive
 	}
 	if err != nil {
@@ -120,11 +136,15 @@ func Receive(p *api.Ports) http.Handler {
 		number := r.PathValue("number")
 		sum := r.Header.Get(checksumHeader)
 		if !p.Key.IsPart(q.Get("s"), covered(id, number, sum, q)...) {
-			return fault.New(fault.Forbidden, "the part's URL or headers differ from those that were given out")
+			return fault.New(
+				fault.Forbidden, "the part's URL or headers differ from those that were given out",
+			)
 		}
 		expires, _ := strconv.ParseInt(q.Get("e"), 10, 64) // sign has written it, the number and the sum
 		if table.Ended(p.Now(), expires, signedLife) {
-			return fault.New(fault.Forbidden, "the URL of the part has expired; ask for a new one")
+			return fault.New(
+				fault.Forbidden, "the URL of the part has expired; ask for a new one",
+			)
 		}
 		n, _ := strconv.Atoi(number)
 		value, err := parseSum(sum)

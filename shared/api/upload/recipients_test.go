@@ -22,7 +22,12 @@ import (
 func TestEachRecipientGetsANoticeForEachFile(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
-	query := url.Values{"c": {"+39 347 123 4567"}, "m": {"bob@example.com"}, "i": {"Ciao & <b>bye</b> 🎉\nline"}, "lang": {"it"}}
+	query := url.Values{
+		"c":    {"+39 347 123 4567"},
+		"m":    {"bob@example.com"},
+		"i":    {"Ciao & <b>bye</b> 🎉\nline"},
+		"lang": {"it"},
+	}
 	e := c.form(query.Encode(), someFiles("one", "two")).Want(200)
 	var told []string
 	for _, n := range c.Outbox() {
@@ -110,7 +115,8 @@ func TestLettersBeforeTheAtAreRefusedWhereMailCannotHaveThem(t *testing.T) {
 		c = begin(t, func(s *service.Settings, _ *local.ServiceOptions) { s.ASCIIMail = true })
 	}
 	c.post(letters, "1").Want(400, "letters before the @ that are not ASCII")
-	c.Ask("POST /uploads", `{"name":"x","length":1,"m":["用户@例子.中国"]}`).Want(400, "letters before the @ that are not ASCII")
+	c.Ask("POST /uploads", `{"name":"x","length":1,"m":["用户@例子.中国"]}`).
+		Want(400, "letters before the @ that are not ASCII")
 	c.wantNothing("letters before the @")
 	c.Upload("file=x&m=ann@bücher.example", "1")
 }
@@ -165,7 +171,11 @@ func TestANumberThatGetsNoTextMessagesIsRefused(t *testing.T) {
 		says      string // empty if it is accepted
 	}{
 		{countries: []string{"IT", "US"}, number: "+12015550123"},
-		{countries: []string{"IT", "US"}, number: "+18767890123", says: "number in JM, but text messages go only to IT, US"}, // Jamaica shares the code
+		{
+			countries: []string{"IT", "US"},
+			number:    "+18767890123",
+			says:      "number in JM, but text messages go only to IT, US",
+		}, // Jamaica shares the code
 		{channels: []files.Channel{files.Mail}, number: "+393471234567", says: "no text messages"},
 	} {
 		c := begin(t, func(s *service.Settings, _ *local.ServiceOptions) {
@@ -233,7 +243,9 @@ func TestUnknownDestinationStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	c.AddUser("gone", apitest.Password, func(u *users.User) { u.State = users.Disabled })
-	for _, d := range []string{"nobody", "gone", "a%00b", "..", "bob%23", "%20", strings.Repeat("x", 1000), "bob%20ann", "user%23bob"} {
+	for _, d := range []string{
+		"nobody", "gone", "a%00b", "..", "bob%23", "%20", strings.Repeat("x", 1000), "bob%20ann", "user%23bob",
+	} {
 		c.post("file=x&d="+d, "content").Want(400, "the parameter d is not a user name")
 		c.wantNothing("d=" + d)
 		c.wantNoneCreated("d=" + d)

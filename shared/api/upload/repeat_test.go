@@ -47,7 +47,8 @@ func TestRepeatListsItsFilesAmongManyNewerOnes(t *testing.T) {
 	c.Fill(100)
 	a := c.keyed("file=a", "hello").Want(200).WantHeaders("Ferry-Files", "1")
 	if len(a.Files) != 101 || a.Files[100] != first || !strings.Contains(a.Header.Get("Link"), `after=2>; rel="next"`) {
-		t.Errorf("%d files are listed, the last %+v, want %+v; Link is %q", len(a.Files), a.Files[len(a.Files)-1], first, a.Header.Get("Link"))
+		t.Errorf("%d files are listed, the last %+v, want %+v; Link is %q",
+			len(a.Files), a.Files[len(a.Files)-1], first, a.Header.Get("Link"))
 	}
 }
 
@@ -141,7 +142,9 @@ func TestARepeatOfAnUploadWhoseFileWasDeletedIsToldSo(t *testing.T) {
 			t.Parallel()
 			c := begin(t)
 			owner := c.as(k.owner)
-			repeat := func() apitest.Answer { return c.keyed(k.query, k.body, "Content-Type", k.kind, "Accept", k.accept) }
+			repeat := func() apitest.Answer {
+				return c.keyed(k.query, k.body, "Content-Type", k.kind, "Accept", k.accept)
+			}
 			first := repeat().Want(200)
 			stored := owner.Ask("GET /download/list", "").Want(200).Files // newest first
 			id := stored[len(stored)-1].ID                                // a call that was retried may have taken 1

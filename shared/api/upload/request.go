@@ -42,7 +42,12 @@ func newRequests(p *api.Ports) http.Handler {
 }
 
 // add makes a request. It costs two calls after authentication.
-func (h requests) add(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewRequest) error {
+func (h requests) add(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.NewRequest,
+) error {
 	edit, err := h.edit(r, u.User, in)
 	if err != nil {
 		return err
@@ -56,7 +61,11 @@ func (h requests) add(w http.ResponseWriter, r *http.Request, u identity.Identit
 }
 
 // edit returns a function that changes a request as asked. It hashes the password.
-func (h requests) edit(r *http.Request, u users.User, in wire.NewRequest) (func(*links.Request), error) {
+func (h requests) edit(
+	r *http.Request,
+	u users.User,
+	in wire.NewRequest,
+) (func(*links.Request), error) {
 	if err := checkRequest(in, u); err != nil {
 		return nil, err
 	}
@@ -64,10 +73,18 @@ func (h requests) edit(r *http.Request, u users.User, in wire.NewRequest) (func(
 	if err != nil {
 		return nil, err
 	}
-	options, err := param.Options(r.Context(), h.ports.Service, wire.Limits{Password: param.Value(in.Password)})
+	options, err := param.Options(
+		r.Context(),
+		h.ports.Service,
+		wire.Limits{Password: param.Value(in.Password)},
+	)
 	var notify files.Contact
 	if param.Value(in.Notify) {
-		notify = files.Contact{To: u.Email, Lang: param.Lang(r, u), Base: h.ports.Base(r.Context())}
+		notify = files.Contact{
+			To:   u.Email,
+			Lang: param.Lang(r, u),
+			Base: h.ports.Base(r.Context()),
+		}
 	}
 	return func(q *links.Request) {
 		set(&q.Title, in.Title)
@@ -90,7 +107,8 @@ func checkRequest(in wire.NewRequest, u users.User) error {
 	if err := checkLine("title", param.Value(in.Title)); err != nil {
 		return err
 	}
-	if err := param.CheckText("message", param.Value(in.Message), maxRequestMessage); err != nil {
+	err := param.CheckText("message", param.Value(in.Message), maxRequestMessage)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -99,7 +117,9 @@ func checkRequest(in wire.NewRequest, u users.User) error {
 	case param.Value(in.Files) < 0:
 		return fault.Parameter("files", "files must not be negative")
 	case param.Value(in.Notify) && u.Email == "":
-		return fault.Parameter("notify", "notify sends you a mail, but you have no registered address")
+		return fault.Parameter(
+			"notify", "notify sends you a mail, but you have no registered address",
+		)
 	}
 	return nil
 }
@@ -121,11 +141,22 @@ func set[T any](to, field *T) {
 
 // shown returns a request as its maker sees it.
 func (h requests) shown(r *http.Request, u users.User, q links.Request) wire.Request {
-	link := h.ports.Base(r.Context()) + "/requests/in?lang=" + param.Lang(r, u) + "&k=" + h.links.RequestToken(q)
+	link := h.ports.Base(r.Context()) + "/requests/in?lang=" + param.Lang(
+		r,
+		u,
+	) + "&k=" + h.links.RequestToken(q)
 	return wire.Request{
-		ID: q.ID, LinkURL: link, Title: q.Title, Message: q.Message,
-		Created: param.Time(q.Created), Expires: param.Time(q.Expires), Bytes: q.MaxBytes, Files: q.MaxFiles,
-		Notify: q.Notify.To != "", Protected: q.Password != "", Arrived: wire.Arrivals{Files: q.Files, Bytes: q.Bytes},
+		ID:        q.ID,
+		LinkURL:   link,
+		Title:     q.Title,
+		Message:   q.Message,
+		Created:   param.Time(q.Created),
+		Expires:   param.Time(q.Expires),
+		Bytes:     q.MaxBytes,
+		Files:     q.MaxFiles,
+		Notify:    q.Notify.To != "",
+		Protected: q.Password != "",
+		Arrived:   wire.Arrivals{Files: q.Files, Bytes: q.Bytes},
 	}
 }
 
@@ -143,7 +174,12 @@ func (h requests) list(w http.ResponseWriter, r *http.Request, u identity.Identi
 }
 
 // change costs two calls after authentication.
-func (h requests) change(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewRequest) error {
+func (h requests) change(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.NewRequest,
+) error {
 	edit, err := h.edit(r, u.User, in)
 	if err != nil {
 		return err

@@ -48,7 +48,10 @@ func TestAGuestSendsFilesToWhoAsked(t *testing.T) {
 	expect.Equal(t, "the answer", a.Text, `{"files":[{"name":"a.txt","length":5}]}`+"\n")
 	f := c.Ask("GET /download/list", "").Want(200).File()
 	expect.Equal(t, "the bytes", c.Get(f.LinkURL), "hello")
-	for _, more := range []string{"d=bob", "m=bob@example.com", "c=%2B393401234567", "i=x", "notify=1", "expires=1d", "downloads=1", "password=x"} {
+	for _, more := range []string{
+		"d=bob", "m=bob@example.com", "c=%2B393401234567", "i=x", "notify=1", "expires=1d", "downloads=1",
+		"password=x",
+	} {
 		c.Send("PUT "+link+"&file=a.txt&"+more, "hello").Want(400)
 	}
 }
@@ -90,7 +93,10 @@ func TestARequestThatHasEndedTakesNoMore(t *testing.T) {
 	c.Clock.Advance(time.Hour)
 	c.Send("PUT "+expired.LinkURL+"&file=a", "1").Want(401, "expired")
 	c.Send("PUT "+ended.LinkURL+"x&file=a", "1").Want(401)
-	for _, place := range []string{"", "short", strings.Repeat("\xff", 16) + "ann", strings.Repeat("0", 16) + "\xff", strings.Repeat("0", 16) + "ANN"} {
+	for _, place := range []string{
+		"", "short", strings.Repeat("\xff", 16) + "ann", strings.Repeat("0", 16) + "\xff",
+		strings.Repeat("0", 16) + "ANN",
+	} {
 		token := "in_" + base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("x", keys.TokenSize)+place))
 		c.Send("GET /requests/in?k="+token, "").Want(401)
 	}
@@ -169,7 +175,8 @@ func TestAGuestSeesWhatTheySentAndNobodyElseDoes(t *testing.T) {
 	c := begin(t)
 	link := c.request("{}").LinkURL
 	sees := func(a apitest.Answer) (names []string) {
-		about := apitest.Read[wire.RequestAbout](c.Send("GET "+link, "", "Ferry-Guest", a.Header.Get("Ferry-Guest")).Want(200))
+		about := apitest.Read[wire.RequestAbout](c.Send("GET "+link, "", "Ferry-Guest", a.Header.Get("Ferry-Guest")).
+			Want(200))
 		for _, f := range about.Sent {
 			names = append(names, f.Name)
 		}
@@ -182,7 +189,9 @@ func TestAGuestSeesWhatTheySentAndNobodyElseDoes(t *testing.T) {
 	if planted.Header.Get("Ferry-Guest") == first.Header.Get("Ferry-Guest") {
 		t.Error("one of two cookies is taken")
 	}
-	c.Send("PUT "+link+"&file=c", "1", "Cookie", cookie).Want(200).WantHeaders("Ferry-Guest", first.Header.Get("Ferry-Guest"))
+	c.Send("PUT "+link+"&file=c", "1", "Cookie", cookie).
+		Want(200).
+		WantHeaders("Ferry-Guest", first.Header.Get("Ferry-Guest"))
 	expect.Equal(t, "the first guest sees", sees(first), []string{"c", "a"})
 	expect.Equal(t, "another guest sees", sees(other), []string{"b"})
 	expect.Equal(t, "a new guest sees", len(sees(apitest.Answer{})), 0)
@@ -192,7 +201,8 @@ func TestAGuestSeesWhatTheySentAndNobodyElseDoes(t *testing.T) {
 	if !strings.Contains(list.Text, "film") || list.Header.Get("Link") != "" {
 		t.Errorf("a guest's list goes on at another guest's session: %s %v", list.Text, list.Header)
 	}
-	if text := c.asGuest(link, other, "GET /uploads", "").Want(200).Text; strings.Contains(text, "film") || !strings.Contains(text, `"e"`) {
+	if text := c.asGuest(link, other, "GET /uploads", "").Want(200).Text; strings.Contains(text, "film") ||
+		!strings.Contains(text, `"e"`) {
 		t.Errorf("a guest's list of sessions is %s", text)
 	}
 }
@@ -203,7 +213,8 @@ func TestARepeatedUploadOfAGuestIsStoredOnce(t *testing.T) {
 	link := c.request(`{"files":2}`).LinkURL
 	key := []string{"Idempotency-Key", "k"}
 	first := c.Send("PUT "+link+"&file=a", "1", key...).Want(200)
-	again := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...).Want(200)
+	again := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...).
+		Want(200)
 	expect.Equal(t, "the answer", again.Text, first.Text)
 	c.Send("PUT "+link+"&file=a", "2", key...).Want(200) // by another guest
 	full := c.Send("PUT "+link+"&file=a", "1", append(key, "Ferry-Guest", first.Header.Get("Ferry-Guest"))...)
@@ -286,7 +297,12 @@ func TestARequestTakesTenThousandFilesUnlessItsMakerSaysMore(t *testing.T) {
 		{name: "the last", asks: "{}", arrived: links.UsualFiles - 1, status: 200},
 		{name: "one more", asks: "{}", arrived: links.UsualFiles, status: 403},
 		{name: "the last beside a session", asks: "{}", arrived: links.UsualFiles - 1, session: true, status: 403},
-		{name: "one more of a request that takes more", asks: `{"files":20000}`, arrived: links.UsualFiles, status: 200},
+		{
+			name:    "one more of a request that takes more",
+			asks:    `{"files":20000}`,
+			arrived: links.UsualFiles,
+			status:  200,
+		},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
@@ -294,7 +310,9 @@ func TestARequestTakesTenThousandFilesUnlessItsMakerSaysMore(t *testing.T) {
 			c.InProcess("it needs the table")
 			made := c.request(k.asks)
 			at := table.Key{PK: "requests#ann", SK: made.ID}
-			expect.NoErr(t, c.Data.Table.Write(t.Context(), table.Update(at).Set("files", k.arrived).If(table.Exists())))
+			expect.NoErr(t, c.Data.Table.Write(t.Context(), table.Update(at).
+				Set("files", k.arrived).
+				If(table.Exists())))
 			if k.session {
 				c.guestBegins(made.LinkURL, `{"name":"a","length":5}`).Want(201)
 			}
@@ -318,7 +336,11 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 	}
 	archive := packed("a", "b", "c", "empty/")
 	start := func(files, want int) (apitest.Answer, session) {
-		a := c.guestBegins(made.LinkURL, fmt.Sprintf(`{"name":"a.zip","length":%d,"bundle":true,"files":%d}`, len(archive), files)).Want(want)
+		a := c.guestBegins(
+			made.LinkURL,
+			fmt.Sprintf(`{"name":"a.zip","length":%d,"bundle":true,"files":%d}`, len(archive), files),
+		).
+			Want(want)
 		return a, apitest.Read[session](a)
 	}
 	finish := func(guest apitest.Answer, s session, want int) apitest.Answer {
@@ -345,7 +367,11 @@ func TestABundleTakesAsManyOfARequestsFilesAsItHas(t *testing.T) {
 	now := c.requests()
 	at := slices.IndexFunc(now, func(r wire.Request) bool { return r.ID == made.ID })
 	expect.Equal(t, "files that have arrived", now[at].Arrived.Files, 7)
-	for _, body := range []string{`{"name":"a","length":1,"files":1}`, `{"name":"a","length":1,"bundle":true,"files":10001}`, `{"name":"a","length":1,"bundle":true,"files":-1}`} {
+	for _, body := range []string{
+		`{"name":"a","length":1,"files":1}`,
+		`{"name":"a","length":1,"bundle":true,"files":10001}`,
+		`{"name":"a","length":1,"bundle":true,"files":-1}`,
+	} {
 		c.asGuest(made.LinkURL, guest, "POST /uploads", body).Want(400, "the number of files in a bundle")
 	}
 }
@@ -354,7 +380,9 @@ func TestNothingOfASessionAppearsAfterItsRequestHasEnded(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(caller, wire.Request){
 		"ended by its maker": func(c caller, q wire.Request) { c.Ask("DELETE /requests/"+q.ID, "").Want(204) },
-		"its maker disabled": func(c caller, _ wire.Request) { expect.NoErr(c.TB, c.Users.Disable(c.Context(), "ann")) },
+		"its maker disabled": func(c caller, _ wire.Request) {
+			expect.NoErr(c.TB, c.Users.Disable(c.Context(), "ann"))
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -404,7 +432,9 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 	}
 	// The first notice goes out in a minute, and takes one more; the second in ten, and takes the next two, but
 	// not what comes just before its end.
-	for _, after := range []time.Duration{0, 30 * time.Second, time.Minute, 7 * time.Minute, 90 * time.Second, 85 * time.Second, 30 * time.Minute} {
+	for _, after := range []time.Duration{
+		0, 30 * time.Second, time.Minute, 7 * time.Minute, 90 * time.Second, 85 * time.Second, 30 * time.Minute,
+	} {
 		send(after)
 	}
 	begun := s.Clock.Now().Add(-41*time.Minute - 25*time.Second)
@@ -417,7 +447,9 @@ func TestTheMakerIsToldOnceForABatch(t *testing.T) {
 			NotBefore     int64
 		}{}
 		expect.NoErr(t, json.Unmarshal([]byte(doc), &n))
-		told = append(told, fmt.Sprint(time.UnixMilli(n.NotBefore).Sub(begun).Round(time.Second), n.Kind, n.To, n.Files, n.Length, strings.Join(n.From, ", ")))
+		told = append(told, fmt.Sprint(time.UnixMilli(n.NotBefore).
+			Sub(begun).
+			Round(time.Second), n.Kind, n.To, n.Files, n.Length, strings.Join(n.From, ", ")))
 	}
 	slices.Sort(told)
 	expect.Equal(t, "the notices", told, []string{
@@ -491,7 +523,10 @@ func TestBadFieldsOfARequest(t *testing.T) {
 	t.Parallel()
 	c := begin(t)
 	for body, parameter := range map[string]string{
-		`{"title":"a\nb"}`: "title", `{"message":"` + strings.Repeat("x", 1001) + `"}`: "message", `{"bytes":-1}`: "bytes",
+		`{"title":"a\nb"}`: "title", `{"message":"` + strings.Repeat(
+			"x",
+			1001,
+		) + `"}`: "message", `{"bytes":-1}`: "bytes",
 		`{"files":-1}`: "files", `{"expires":"yesterday"}`: "expires", `{"titel":"a"}`: "",
 	} {
 		a := c.Ask("POST /requests", body).Want(400)

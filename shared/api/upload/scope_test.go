@@ -48,7 +48,12 @@ func TestATokenThatMayOnlyUploadUsesOnlyTheSessionsThatItBegan(t *testing.T) {
 	for what, k := range map[string]struct {
 		caller
 		want int
-	}{"the token": {program, 1}, "another": {ann.withToken("upload"), 0}, "the user": {ann, 2}, "a token for all": {all, 2}} {
+	}{
+		"the token":       {program, 1},
+		"another":         {ann.withToken("upload"), 0},
+		"the user":        {ann, 2},
+		"a token for all": {all, 2},
+	} {
 		if got := apitest.Read[list](k.Ask("GET /uploads", "").Want(200)); len(got.Uploads) != k.want {
 			t.Errorf("%s sees %+v", what, got.Uploads)
 		}

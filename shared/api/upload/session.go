@@ -44,10 +44,17 @@ func newSessions(p *api.Ports) http.Handler {
 
 // session returns a session as files.Service.Session does. A token whose scope is upload may only
 // use the sessions that it began.
-func (h handler) session(r *http.Request, u identity.Identity, id string, own bool) (files.Session, error) {
+func (h handler) session(
+	r *http.Request,
+	u identity.Identity,
+	id string,
+	own bool,
+) (files.Session, error) {
 	sess, err := h.files.Session(r.Context(), files.ByOf(u), id, own)
 	if err == nil && !mayUse(u, sess) {
-		return sess, fault.New(fault.Forbidden, "another login began this upload: the scope of this token does not allow using it")
+		return sess, fault.New(
+			fault.Forbidden, "another login began this upload: the scope of this token does not allow using it",
+		)
 	}
 	return sess, err
 }
@@ -59,9 +66,15 @@ func mayUse(u identity.Identity, sess files.Session) bool {
 // shown returns what u, the uploader or the owner, sees of a session.
 func (h handler) shown(sess files.Session, u identity.Identity) wire.Session {
 	s := wire.Session{
-		ID: sess.ID, Name: sess.Name, Type: sess.Type, PartSize: sess.PartSize,
-		Request: sess.By.Request, By: sess.By.Called,
-		State: "open", Created: param.Time(sess.Created / 1000), Expires: param.Time(sess.Expires),
+		ID:       sess.ID,
+		Name:     sess.Name,
+		Type:     sess.Type,
+		PartSize: sess.PartSize,
+		Request:  sess.By.Request,
+		By:       sess.By.Called,
+		State:    "open",
+		Created:  param.Time(sess.Created / 1000),
+		Expires:  param.Time(sess.Expires),
 	}
 	if sess.Length >= 0 {
 		s.Length, s.Parts = &sess.Length, h.files.Layout(sess).Count()
@@ -87,7 +100,9 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u identity.Identit
 	}
 	after := r.URL.Query().Get("after")
 	if utf8.RuneCountInString(after) > 128 {
-		return fault.Parameter("after", "the query parameter after must come from the Link header of this list")
+		return fault.Parameter(
+			"after", "the query parameter after must come from the Link header of this list",
+		)
 	}
 	if u.Guest != nil { // a request has fewer; the next page's address would name another guest's session
 		limit, after = table.MaxPage, ""
@@ -103,7 +118,11 @@ func (h handler) list(w http.ResponseWriter, r *http.Request, u identity.Identit
 		}
 	}
 	if next != "" && u.Guest == nil {
-		w.Header().Set("Link", fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`, h.ports.Base(r.Context()), limit, next))
+		w.Header().Set(
+			"Link",
+			fmt.Sprintf(`<%s/uploads?limit=%d&after=%s>; rel="next"`,
+				h.ports.Base(r.Context()), limit, next),
+		)
 	}
 	return envelope.WriteJSON(w, http.StatusOK, map[string]any{"uploads": all})
 }
@@ -141,7 +160,12 @@ func (h handler) end(w http.ResponseWriter, r *http.Request, u identity.Identity
 }
 
 // complete makes the file, and answers like POST /upload.
-func (h handler) complete(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.Complete) error {
+func (h handler) complete(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.Complete,
+) error {
 	sum, err := parseSum(in.CRC64NVME)
 	if err != nil {
 		return err
@@ -176,7 +200,12 @@ func (h handler) complete(w http.ResponseWriter, r *http.Request, u identity.Ide
 
 // begin opens a session. After authentication it costs three calls, and one more each for an
 // idempotency key, for recipients, and for an owner with a quota.
-func (h handler) begin(w http.ResponseWriter, r *http.Request, u identity.Identity, in wire.NewSession) error {
+func (h handler) begin(
+	w http.ResponseWriter,
+	r *http.Request,
+	u identity.Identity,
+	in wire.NewSession,
+) error {
 	if err := guestMay(u, in); err != nil {
 		return err
 	}
@@ -208,10 +237,19 @@ func (h handler) begin(w http.ResponseWriter, r *http.Request, u identity.Identi
 }
 
 // plan checks a request as POST /upload does.
-func (h handler) plan(r *http.Request, u identity.Identity, in wire.NewSession) (files.Plan, error) {
+func (h handler) plan(
+	r *http.Request,
+	u identity.Identity,
+	in wire.NewSession,
+) (files.Plan, error) {
 	p := files.Plan{
-		Name: wire.CleanFileName(in.Name), Type: mediaType(in.Type), PartSize: in.PartSize,
-		Bundle: in.Bundle, Files: in.Files, Length: -1, Streamed: in.Length == nil,
+		Name:     wire.CleanFileName(in.Name),
+		Type:     mediaType(in.Type),
+		PartSize: in.PartSize,
+		Bundle:   in.Bundle,
+		Files:    in.Files,
+		Length:   -1,
+		Streamed: in.Length == nil,
 	}
 	if !p.Streamed {
 		p.Length = *in.Length
@@ -224,13 +262,21 @@ func (h handler) plan(r *http.Request, u identity.Identity, in wire.NewSession) 
 	case p.Name == "":
 		return p, fault.Parameter("name", "name is missing, or is not a file name")
 	case strings.ContainsFunc(in.Type, notVisible):
-		return p, fault.Parameter("type", "type must be a media type such as video/mp4, in visible ASCII characters")
+		return p, fault.Parameter(
+			"type", "type must be a media type such as video/mp4, in visible ASCII characters",
+		)
 	case !p.Streamed && p.Length < 0, p.Length > most.MaxLength():
-		return p, fault.Parameter("length", "length must be from 0 to %d bytes", most.MaxLength())
+		return p, fault.Parameter("length", "length must be from 0 to %d bytes",
+			most.MaxLength())
 	case in.Files < 0, in.Files > bundle.MaxEntries, in.Files > 0 && !in.Bundle:
-		return p, fault.Parameter("files", "files must be the number of files in a bundle, at most %d", bundle.MaxEntries)
+		return p, fault.Parameter(
+			"files",
+			"files must be the number of files in a bundle, at most %d",
+			bundle.MaxEntries,
+		)
 	case in.PartSize < 0 || in.PartSize > most.MaxPart:
-		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes", most.MaxPart)
+		return p, fault.Parameter("partSize", "the parameter partSize must be at most %d bytes",
+			most.MaxPart)
 	}
 	if p.Bundle && p.Type == "" {
 		p.Type = files.BundleType
@@ -246,7 +292,13 @@ func (h handler) plan(r *http.Request, u identity.Identity, in wire.NewSession) 
 	if p.Owner, err = owner(in.To, u); err != nil || u.Guest != nil {
 		return p, err
 	}
-	p.Sending, err = param.Sending(h.ports.Service, h.ports.Base(r.Context()), r, u.User, in.Delivery)
+	p.Sending, err = param.Sending(
+		h.ports.Service,
+		h.ports.Base(r.Context()),
+		r,
+		u.User,
+		in.Delivery,
+	)
 	if err == nil && in.Message != "" && len(p.Sending.Recipients) == 0 { // POST /upload must allow it
 		err = fault.Parameter("i", "the parameter i needs a recipient: c or m is missing")
 	}
@@ -263,7 +315,11 @@ func parseSum(s string) (*uint64, error) {
 	}
 	sum, err := wire.ParseCRC64(s)
 	if err != nil {
-		return nil, &fault.Fault{Kind: fault.Invalid, Detail: "crc64nvme must be base64 of 8 bytes, the highest first", Cause: err}
+		return nil, &fault.Fault{
+			Kind:   fault.Invalid,
+			Detail: "crc64nvme must be base64 of 8 bytes, the highest first",
+			Cause:  err,
+		}
 	}
 	return &sum, nil
 }

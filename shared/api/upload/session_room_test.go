@@ -64,7 +64,10 @@ func TestIdleSessionHoldsNoRoomAfterAnHour(t *testing.T) {
 // TestUploadsFindTheRoomThatHasLapsed uploads with and without a stated length.
 func TestUploadsFindTheRoomThatHasLapsed(t *testing.T) {
 	t.Parallel()
-	for what, body := range map[string]io.Reader{"stated": strings.NewReader("12345678"), "in chunks": io.MultiReader(strings.NewReader("12345678"))} {
+	for what, body := range map[string]io.Reader{
+		"stated":    strings.NewReader("12345678"),
+		"in chunks": io.MultiReader(strings.NewReader("12345678")),
+	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c, _ := beginForEve(t, 10)

@@ -110,7 +110,12 @@ func (c caller) completes(s session, body, data string) {
 // notFound checks that nothing can be done with a session, with a reason that contains these words.
 func (c caller) notFound(id string, words ...string) {
 	c.Helper()
-	for request, body := range map[string]string{"GET ": "", "DELETE ": "", "POST /complete": "", "POST /parts": `{"numbers":[1]}`} {
+	for request, body := range map[string]string{
+		"GET ":           "",
+		"DELETE ":        "",
+		"POST /complete": "",
+		"POST /parts":    `{"numbers":[1]}`,
+	} {
 		method, of, _ := strings.Cut(request, " ")
 		c.Ask(method+" /uploads/"+id+of, body).Want(404, words...)
 	}

@@ -30,7 +30,8 @@ func TestFileArrivesInParts(t *testing.T) {
 		t.Fatalf("the session is %+v", s)
 	}
 	var wg sync.WaitGroup
-	for _, p := range apitest.Read[struct{ Parts []part }](c.Ask("POST "+s.path("/parts"), `{"numbers":[3,1]}`).Want(200)).Parts {
+	for _, p := range apitest.Read[struct{ Parts []part }](c.Ask("POST "+s.path("/parts"), `{"numbers":[3,1]}`).
+		Want(200)).Parts {
 		wg.Go(func() {
 			from := int64(p.Number-1) * partSize
 			piece := data[from : from+p.Size]
@@ -43,7 +44,10 @@ func TestFileArrivesInParts(t *testing.T) {
 	wg.Wait()
 	c.complete(s, "").Want(400, "missing", "2")
 	expect.Equal(t, "files before this one is whole", len(c.names()), 0)
-	if now := c.shown(s); len(now.Arrived) != 2 || now.Arrived[0].Number != 1 || now.Arrived[1].Number != 3 || now.Arrived[1].Size != 1000 {
+	if now := c.shown(s); len(now.Arrived) != 2 ||
+		now.Arrived[0].Number != 1 ||
+		now.Arrived[1].Number != 3 ||
+		now.Arrived[1].Size != 1000 {
 		t.Errorf("the parts that have arrived are %+v", now.Arrived)
 	}
 	second := data[partSize : 2*partSize]
@@ -128,7 +132,15 @@ func TestWrongPartIsExplainedAndStaysMissing(t *testing.T) {
 		"a later expiry":   {part: alter(good, "?e=", "?e=9"), data: data, status: 403},
 		"no signature":     {part: alter(good, "&s=", "&x="), data: data, status: 403},
 		"a missing header": {part: part{Method: "PUT", URL: summed.URL}, data: data, status: 403},
-		"an extra header":  {part: part{Method: "PUT", URL: good.URL, Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": crc(other)}}, data: data, status: 403},
+		"an extra header": {
+			part: part{
+				Method:  "PUT",
+				URL:     good.URL,
+				Headers: map[string]string{"X-Amz-Checksum-Crc64nvme": crc(other)},
+			},
+			data:   data,
+			status: 403,
+		},
 	} {
 		c.put(tc.part, tc.data).Want(tc.status, tc.words...)
 		c.complete(s, "").Want(400, "missing, beginning with 1")
@@ -246,11 +258,17 @@ func (c caller) stream(s session, data string) {
 
 func TestLengthCanBeStatedAtTheEnd(t *testing.T) {
 	t.Parallel()
-	for what, length := range map[string]int{"empty": 0, "short": 1000, "one part": partSize, "three": 2*partSize + 1000} {
+	for what, length := range map[string]int{
+		"empty":    0,
+		"short":    1000,
+		"one part": partSize,
+		"three":    2*partSize + 1000,
+	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			c, _ := beginForEve(t, 3*partSize)
-			usual, s := c.begins(`{"name":"x"}`), c.begins(fmt.Sprintf(`{"name":"x","d":"eve","partSize":%d}`, partSize))
+			usual, s := c.begins(`{"name":"x"}`), c.begins(fmt.Sprintf(`{"name":"x","d":"eve","partSize":%d}`,
+				partSize))
 			if usual.PartSize != 64<<20 || usual.Parts != 0 || s.PartSize != partSize {
 				t.Errorf("the sessions are %+v and %+v", usual, s)
 			}
@@ -287,7 +305,8 @@ func TestListedOriginsMaySendParts(t *testing.T) {
 	c := begin(t, func(_ *service.Settings, o *local.ServiceOptions) { o.Origins = envelope.Origins{app} })
 	url := c.sign(c.plan("", 3), 1).URL
 	for origin, want := range map[string]string{app: app, "https://evil.example.com": ""} {
-		c.Send("OPTIONS "+url, "", "Origin", origin, "Access-Control-Request-Method", "PUT").WantHeaders("Access-Control-Allow-Origin", want)
+		c.Send("OPTIONS "+url, "", "Origin", origin, "Access-Control-Request-Method", "PUT").
+			WantHeaders("Access-Control-Allow-Origin", want)
 		a := c.Send("PUT "+url, "abc", "Origin", origin)
 		exposed := strings.Contains(a.Header.Get("Access-Control-Expose-Headers"), "ETag")
 		if ok := a.Code == 200 && a.Header.Get("ETag") != ""; ok != (want != "") || exposed != ok {

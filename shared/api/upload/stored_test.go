@@ -67,7 +67,12 @@ func TestAGuestsAnswerListsWhatTheGuestSentInItsOrder(t *testing.T) {
 	kind, body := encode(someFiles("bb", "a", "ccc", "a")...)
 	for _, key := range []string{"first", "second", "first"} {
 		a := c.Send("POST "+link, body, "Content-Type", kind, "Idempotency-Key", key).Want(200)
-		expect.Equal(t, "the answer", a.Text, `{"files":[{"name":"bb","length":2},{"name":"a","length":1},{"name":"ccc","length":3},{"name":"a","length":1}]}`+"\n")
+		expect.Equal(
+			t,
+			"the answer",
+			a.Text,
+			`{"files":[{"name":"bb","length":2},{"name":"a","length":1},{"name":"ccc","length":3},{"name":"a","length":1}]}`+"\n",
+		)
 		expect.Equal(t, "the ids", a.Header.Values("Ferry-Files"), nil)
 	}
 }

@@ -103,7 +103,12 @@ func lists(r *http.Request, u identity.Identity, owner string) bool {
 
 // answer sends the envelope with a page of the caller's files or, if the client asks for text, the
 // links of its files, one per line.
-func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, page files.Page) error {
+func (h handler) answer(
+	w http.ResponseWriter,
+	r *http.Request,
+	u users.User,
+	page files.Page,
+) error {
 	if !wantsLinks(r) {
 		return api.WriteList(w, r, h.ports, u, blob.Files, page, files.PageSize)
 	}
@@ -118,7 +123,9 @@ func (h handler) answer(w http.ResponseWriter, r *http.Request, u users.User, pa
 
 // slot returns the name whose slots a user takes. Guests have no name, so those at one address share
 // their slots.
-func slot(user string, r *http.Request) string { return cmp.Or(user, "source:"+identity.Source(r)) }
+func slot(user string, r *http.Request) string {
+	return cmp.Or(user, "source:"+identity.Source(r))
+}
 
 // store holds a slot while it reads the body, which takes memory.
 func (h handler) store(
@@ -199,7 +206,12 @@ type receiver interface {
 }
 
 // receiver begins the upload or, if the hold has a result, its repeat.
-func (h handler) receiver(r *http.Request, p params, u identity.Identity, hold *files.Hold) (receiver, error) {
+func (h handler) receiver(
+	r *http.Request,
+	p params,
+	u identity.Identity,
+	hold *files.Hold,
+) (receiver, error) {
 	if _, ok := hold.Result(); ok {
 		return hold.Repeat(u, p.owner)
 	}
@@ -231,7 +243,9 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 	case len(stored) == 0:
 		return fault.New(fault.Invalid, "the form has no file: send it as a part named file")
 	case len(stored) > 1 && p.digest != nil:
-		return fault.New(fault.Invalid, "Repr-Digest is for a single file; give each part its own")
+		return fault.New(
+			fault.Invalid, "Repr-Digest is for a single file; give each part its own",
+		)
 	case len(stored) == 1 && p.name != "":
 		stored[0].Name = p.name
 	}
@@ -241,7 +255,12 @@ func receive(ctx context.Context, up receiver, in source, p params) error {
 // hold takes the request's idempotency key, if it has one, or finds the result of an earlier
 // request with it. The method, the path and what identify the request; bytes is the length of its
 // body.
-func (h handler) hold(r *http.Request, u identity.Identity, bytes int64, what ...string) (*files.Hold, error) {
+func (h handler) hold(
+	r *http.Request,
+	u identity.Identity,
+	bytes int64,
+	what ...string,
+) (*files.Hold, error) {
 	key, err := files.ReadKey(r.Header)
 	if err != nil || key == "" {
 		return nil, err
@@ -250,7 +269,9 @@ func (h handler) hold(r *http.Request, u identity.Identity, bytes int64, what ..
 		key = u.Token + " " + key
 	}
 	return h.files.Hold(r.Context(), files.KeyRequest{
-		By: files.ByOf(u), Key: key, HoldFor: files.HoldTime(bytes),
+		By:          files.ByOf(u),
+		Key:         key,
+		HoldFor:     files.HoldTime(bytes),
 		Fingerprint: files.Fingerprint(append([]string{r.Method, r.URL.Path}, what...)...),
 	})
 }
@@ -336,7 +357,9 @@ func checkNames(q url.Values) error {
 		}
 	}
 	if q.Has("password") {
-		return fault.Parameter("password", "a password must not be in an address: send it in the header %s or as a form field", param.PasswordHeader)
+		return fault.Parameter(
+			"password", "a password must not be in an address: send it in the header %s or as a form field", param.PasswordHeader,
+		)
 	}
 	if err := param.Misspelt(q, append(wire.OptionNames(0), "file")...); err != nil {
 		return err

@@ -31,7 +31,11 @@ func TestACodedPartIsRefused(t *testing.T) {
 	c := begin(t)
 	coded := []string{"Content-Encoding", "deflate"}
 	for what, part := range map[string]formPart{
-		"a second file": aFile("b", "aGk=", coded...), "a password": {disposition: `name="password"`, headers: coded, content: "aGk="},
+		"a second file": aFile("b", "aGk=", coded...), "a password": {
+			disposition: `name="password"`,
+			headers:     coded,
+			content:     "aGk=",
+		},
 	} {
 		c.form("", append(someFiles("a"), part)).Want(415, "Content-Encoding")
 		c.wantNothing(what)

@@ -77,7 +77,13 @@ func Run(t *testing.T, open func(t *testing.T) PartsStore, flaws Flaws) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			owner := "test-" + rand.Text()
-			c.run(&state{T: t, PartsStore: open(t), flaws: flaws, owner: owner, places: map[string]bool{}})
+			c.run(&state{
+				T:          t,
+				PartsStore: open(t),
+				flaws:      flaws,
+				owner:      owner,
+				places:     map[string]bool{},
+			})
 		})
 	}
 }
@@ -133,7 +139,12 @@ func (s *state) at(place string) (blob.Area, string) {
 func create(place string, d data) action { return createFrom(place, d, int64(d.size), nil) }
 
 // createFrom announces a number of bytes; change may replace their reader.
-func createFrom(place string, d data, announced int64, change func(*state, io.Reader) io.Reader) action {
+func createFrom(
+	place string,
+	d data,
+	announced int64,
+	change func(*state, io.Reader) io.Reader,
+) action {
 	return func(s *state) error {
 		area, key := s.at(place)
 		content := d.bytes()
@@ -284,10 +295,12 @@ func (s *state) wantObject(place string) {
 	s.must(err)
 	defer r.Close()
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, d.bytes()) {
-		s.Errorf("%s has %d bytes, not the %d of tag %d, or error %v", place, len(got), d.size, d.tag, err)
+		s.Errorf("%s has %d bytes, not the %d of tag %d, or error %v",
+			place, len(got), d.size, d.tag, err)
 	}
 	got, err := blob.Measure(s.Context(), s.PartsStore, area, key, false, func(int64) {})
-	if want := (blob.Written{Size: int64(d.size), CRC64NVME: crc(d.bytes())}); err != nil || got != want {
+	if want := (blob.Written{Size: int64(d.size), CRC64NVME: crc(d.bytes())}); err != nil ||
+		got != want {
 		s.Errorf("%s is %+v, %v, want %+v", place, got, err, want)
 	}
 }
@@ -301,7 +314,8 @@ func (s *state) list(area blob.Area, limit int) (own []blob.Object) {
 		s.must(err)
 		for _, o := range page {
 			if o.Key <= after || len(page) > limit {
-				s.Fatalf("%s came after %s, with %d objects at limit %d", o.Key, after, len(page), limit)
+				s.Fatalf("%s came after %s, with %d objects at limit %d",
+					o.Key, after, len(page), limit)
 			}
 			if after = o.Key; !strings.HasPrefix(o.Key, s.owner) {
 				return own

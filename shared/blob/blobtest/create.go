@@ -27,22 +27,39 @@ func createCases() []testCase {
 		}
 	}
 	for _, size := range []int{10, 6 * mib} {
-		again := inTurn(fails(create("files/k", data{10, 2}), blob.ErrExists), create("files/k", data{6 * mib, 2}))
+		again := inTurn(
+			fails(create("files/k", data{10, 2}), blob.ErrExists),
+			create("files/k", data{6 * mib, 2}),
+		)
 		name := fmt.Sprintf("a key in use is ErrExists and keeps its %d bytes", size)
-		cases = append(cases, testCase{name, objects{"files/k": {size, 1}}, again, blob.ErrExists, nil})
+		cases = append(cases, testCase{
+			name, objects{"files/k": {size, 1}}, again, blob.ErrExists, nil,
+		})
 	}
 	for _, d := range []data{{100, 1}, {12 * mib, 1}} {
 		name := fmt.Sprintf("an object of %d bytes is invisible until it is whole", d.size)
 		do := createFrom("files/k", d, -1, midway(d.size/2, unseen))
 		cases = append(cases, testCase{name, nil, do, nil, objects{"files/k": d}})
 	}
-	slow := func(_ *state, r io.Reader) io.Reader { return iotest.DataErrReader(iotest.HalfReader(r)) }
+	slow := func(_ *state, r io.Reader) io.Reader {
+		return iotest.DataErrReader(iotest.HalfReader(r))
+	}
 	one, two := data{10, 1}, data{20, 2}
 	return append(cases, []testCase{
-		{"the same key in two areas is two objects", objects{"files/k": one}, create("backup/k", two), nil,
-			objects{"files/k": one, "backup/k": two}},
-		{"a reader that gives less than asked for, and io.EOF with the last bytes, is read to its end", nil,
-			createFrom("files/k", data{50_000, 1}, -1, slow), nil, objects{"files/k": {50_000, 1}}},
+		{
+			"the same key in two areas is two objects",
+			objects{"files/k": one},
+			create("backup/k", two),
+			nil,
+			objects{"files/k": one, "backup/k": two},
+		},
+		{
+			"a reader that gives less than asked for, and io.EOF with the last bytes, is read to its end",
+			nil,
+			createFrom("files/k", data{50_000, 1}, -1, slow),
+			nil,
+			objects{"files/k": {50_000, 1}},
+		},
 		{"a sweep leaves objects and recent creates alone", objects{"files/done": one},
 			createFrom("files/k", data{8 * mib, 1}, -1, midway(6*mib, sweep)), nil,
 			objects{"files/done": one, "files/k": {8 * mib, 1}}},
@@ -84,7 +101,8 @@ func failureCases() []testCase {
 		{0, 1}, {1, 0}, {9, 10}, {11, 10}, {1, 10 * mib}, {5*mib + 1, 5 * mib},
 		{12 * mib, 12*mib + 1}, {12*mib + 1, 12 * mib},
 	} {
-		fail(fmt.Sprintf("%d bytes announced as %d are ErrLength and leave nothing behind", c.give, c.announce),
+		fail(fmt.Sprintf("%d bytes announced as %d are ErrLength and leave nothing behind",
+			c.give, c.announce),
 			createFrom("files/k", data{c.give, 1}, int64(c.announce), nil), blob.ErrLength)
 	}
 	endless := func(*state, io.Reader) io.Reader { return rand.Reader }
@@ -93,16 +111,31 @@ func failureCases() []testCase {
 	for _, at := range []int{0, 100, 6 * mib} {
 		for _, announced := range []int64{-1, int64(at), 12 * mib} {
 			for _, failure := range []error{errCut, io.ErrUnexpectedEOF} {
-				broken := func(_ *state, r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(failure)) }
-				fail(fmt.Sprintf("a reader's error %v after %d bytes, announced as %d, is returned", failure, at, announced),
-					createFrom("files/k", data{at, 1}, announced, broken), failure)
+				broken := func(_ *state, r io.Reader) io.Reader {
+					return io.MultiReader(r, iotest.ErrReader(failure))
+				}
+				fail(
+					fmt.Sprintf(
+						"a reader's error %v after %d bytes, announced as %d, is returned",
+						failure,
+						at,
+						announced,
+					),
+					createFrom("files/k", data{at, 1}, announced, broken),
+					failure,
+				)
 			}
 		}
 	}
 	for _, at := range []int{0, 1000, 6 * mib} {
 		for _, announced := range []int64{12 * mib, -1} {
-			fail(fmt.Sprintf("a context that ends after %d bytes, announced as %d, leaves nothing behind", at, announced),
-				canceledAt(at, announced), context.Canceled)
+			fail(
+				fmt.Sprintf(
+					"a context that ends after %d bytes, announced as %d, leaves nothing behind", at, announced,
+				),
+				canceledAt(at, announced),
+				context.Canceled,
+			)
 		}
 	}
 	return cases
@@ -113,7 +146,9 @@ func canceledAt(at int, announced int64) action {
 		ctx, cancel := context.WithCancel(s.Context())
 		defer cancel()
 		area, key := s.at("files/k")
-		r := midway(at, func(*state) { cancel() })(s, bytes.NewReader(data{12 * mib, 1}.bytes()))
+		r := midway(at, func(*state) {
+			cancel()
+		})(s, bytes.NewReader(data{12 * mib, 1}.bytes()))
 		_, err := s.Create(ctx, area, key, r, announced)
 		return err
 	}

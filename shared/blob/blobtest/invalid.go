@@ -11,18 +11,34 @@ import (
 )
 
 func invalidCases() []testCase {
-	seed, after := objects{"files/k": {10, 1}}, objects{"files/k": {10, 1}, "files/p": {1000, 1}}
+	seed, after := objects{"files/k": {10, 1}}, objects{
+		"files/k": {10, 1},
+		"files/p": {1000, 1},
+	}
 	sent := inTurn(begin(data{1000, 1}), sendAll)
 	return []testCase{
 		{"every method refuses a bad key", seed, inTurn(sent, badKeys, complete), nil, after},
-		{"every method refuses an unknown area", seed, inTurn(sent, unknownAreas, complete), nil, after},
-		{"every method fails when the context has ended", seed, inTurn(sent, endedContext, complete), nil, after},
+		{
+			"every method refuses an unknown area", seed, inTurn(sent, unknownAreas, complete),
+			nil, after,
+		},
+		{
+			"every method fails when the context has ended",
+			seed,
+			inTurn(sent, endedContext, complete),
+			nil,
+			after,
+		},
 	}
 }
 
 // callAll calls every method with the key of an object, a free key and that of the
 // session, and returns their errors.
-func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts string) map[string]error {
+func (s *state) callAll(
+	ctx context.Context,
+	area blob.Area,
+	there, free, parts string,
+) map[string]error {
 	_, create := s.Create(ctx, area, free, bytes.NewReader([]byte("x")), 1)
 	r, open := s.Open(ctx, area, there)
 	if open == nil {
@@ -38,10 +54,19 @@ func (s *state) callAll(ctx context.Context, area blob.Area, there, free, parts 
 	_, backup := s.at("backup/new")
 	_, first := s.at("files/k")
 	return map[string]error{
-		"Create": create, "Open": open, "SignGet": sign, "Delete": s.Delete(ctx, area, there),
-		"Copy from": s.Copy(ctx, area, there, blob.Backup, backup), "Copy to": s.Copy(ctx, blob.Files, first, area, free),
-		"CopyRange": s.CopyRange(ctx, area, there, 0, 1, free),
-		"Begin":     begin, "Sign": signPart, "Write": write, "List of parts": list, "Complete": complete, "Abort": u.Abort(ctx),
+		"Create":        create,
+		"Open":          open,
+		"SignGet":       sign,
+		"Delete":        s.Delete(ctx, area, there),
+		"Copy from":     s.Copy(ctx, area, there, blob.Backup, backup),
+		"Copy to":       s.Copy(ctx, blob.Files, first, area, free),
+		"CopyRange":     s.CopyRange(ctx, area, there, 0, 1, free),
+		"Begin":         begin,
+		"Sign":          signPart,
+		"Write":         write,
+		"List of parts": list,
+		"Complete":      complete,
+		"Abort":         u.Abort(ctx),
 	}
 }
 

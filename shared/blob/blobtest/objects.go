@@ -18,25 +18,59 @@ func copyCases() []testCase {
 	pairs := objects{"files/k": one, "files/k2": one, "backup/k": two, "backup/k2": two}
 	toBackup := duplicate("files/k", "backup/k")
 	cases := []testCase{
-		{"an object stays when its copy is deleted", inFiles, inTurn(toBackup, remove("backup/k")), nil, inFiles},
+		{
+			"an object stays when its copy is deleted",
+			inFiles,
+			inTurn(toBackup, remove("backup/k")),
+			nil,
+			inFiles,
+		},
 		{"a copy is unchanged when the original's key is used again", inFiles,
-			inTurn(toBackup, remove("files/k"), create("files/k", two)), nil, objects{"files/k": two, "backup/k": one}},
-		{"a copy of a missing object is ErrNotFound", inBackup, duplicate("files/k", "backup/new"), blob.ErrNotFound, nil},
+			inTurn(toBackup, remove("files/k"), create("files/k", two)), nil, objects{
+				"files/k":  two,
+				"backup/k": one,
+			}},
+		{
+			"a copy of a missing object is ErrNotFound",
+			inBackup,
+			duplicate("files/k", "backup/new"),
+			blob.ErrNotFound,
+			nil,
+		},
 		{"a copy can be repeated", inFiles, inTurn(toBackup, toBackup, toBackup), nil, inBoth},
 		{"a delete removes only its object", pairs, remove("files/k"), nil,
 			objects{"files/k2": one, "backup/k": two, "backup/k2": two}},
-		{"what is set aside is gone, and nothing else", pairs, inTurn(setAside("files/k"), setAside("files/k")), nil,
-			objects{"files/k2": one, "backup/k": two, "backup/k2": two}},
-		{"a large object is set aside", objects{"files/k": {20 * mib, 1}}, setAside("files/k"), nil, objects{}},
+		{
+			"what is set aside is gone, and nothing else",
+			pairs,
+			inTurn(setAside("files/k"), setAside("files/k")),
+			nil,
+			objects{"files/k2": one, "backup/k": two, "backup/k2": two},
+		},
+		{
+			"a large object is set aside", objects{"files/k": {20 * mib, 1}}, setAside("files/k"),
+			nil, objects{},
+		},
 		{"deleting what never existed is no error", inFiles,
 			inTurn(remove("files/never"), remove("backup-never/never")), nil, inFiles},
-		{"copies of ranges are whole, and can be repeated", objects{"files/k": {20 * mib, 1}}, copiesRanges, nil, nil},
+		{
+			"copies of ranges are whole, and can be repeated",
+			objects{"files/k": {20 * mib, 1}},
+			copiesRanges,
+			nil,
+			nil,
+		},
 	}
 	for _, size := range []int{0, 100, 20 * mib} {
 		d := data{size, 1}
 		cases = append(cases, testCase{
-			fmt.Sprintf("a copy of %d bytes is whole, both ways, and the original stays", size), objects{"files/a": d},
-			inTurn(duplicate("files/a", "backup/b"), duplicate("backup/b", "files.other/c"), looksAt("backup/a")), nil,
+			fmt.Sprintf("a copy of %d bytes is whole, both ways, and the original stays",
+				size), objects{"files/a": d},
+			inTurn(
+				duplicate("files/a", "backup/b"),
+				duplicate("backup/b", "files.other/c"),
+				looksAt("backup/a"),
+			), nil,
 			objects{"files/a": d, "backup/b": d, "files.other/c": d},
 		})
 	}
@@ -57,8 +91,10 @@ func copiesRanges(s *state) error {
 		for range 2 {
 			s.must(s.CopyRange(s.Context(), area, key, off, n, to))
 			got, err := io.ReadAll(s.reader("files/range"))
-			if want := s.want["files/k"].bytes()[off : off+n]; err != nil || !bytes.Equal(got, want) {
-				s.Errorf("%d bytes from %d: the copy has %d other bytes, %v", n, off, len(got), err)
+			if want := s.want["files/k"].bytes()[off : off+n]; err != nil ||
+				!bytes.Equal(got, want) {
+				s.Errorf("%d bytes from %d: the copy has %d other bytes, %v",
+					n, off, len(got), err)
 			}
 		}
 		s.must(s.Delete(s.Context(), area, to))
@@ -67,10 +103,21 @@ func copiesRanges(s *state) error {
 }
 
 func listCases() []testCase {
-	few := objects{"files/b": {0, 1}, "files/d": {100_000, 1}, "files0/a": {1000, 1}, "backup/e": {6 * mib, 1}}
+	few := objects{
+		"files/b":  {0, 1},
+		"files/d":  {100_000, 1},
+		"files0/a": {1000, 1},
+		"backup/e": {6 * mib, 1},
+	}
 	return []testCase{
 		{"keys are sorted by their bytes", tree(84), lists(1, 7, 84, blob.MaxList), nil, nil},
-		{"a page begins and ends where the call says, in its area", few, lists(1, 2, 3, 4), nil, nil},
+		{
+			"a page begins and ends where the call says, in its area",
+			few,
+			lists(1, 2, 3, 4),
+			nil,
+			nil,
+		},
 	}
 }
 
@@ -132,7 +179,8 @@ func (s *state) wantPage(keys []string, after string, limit int) {
 		}
 	}
 	if !slices.Equal(got, want[:min(limit, len(want))]) || len(page) > limit {
-		s.Errorf("after %q, limit %d: got %q of %d, want %q", after, limit, got, len(page), want)
+		s.Errorf("after %q, limit %d: got %q of %d, want %q",
+			after, limit, got, len(page), want)
 	}
 }
 
@@ -142,11 +190,19 @@ func keyCases() []testCase {
 	one := data{100, 1}
 	cases := []testCase{
 		{"keys that differ only in case stay apart",
-			objects{"files/k": {1, 1}, "files/K": {1, 2}, "filesX/k": {1, 3}, "filesx/k": {1, 4}}, nothing, nil, nil},
+			objects{
+				"files/k":  {1, 1},
+				"files/K":  {1, 2},
+				"filesX/k": {1, 3},
+				"filesx/k": {1, 4},
+			}, nothing, nil, nil},
 	}
 	for _, key := range []string{
 		owner + "/a", owner + "/+@_-.", owner + "/0", owner + "/-", owner + "/a..b", owner + "/a+b@c", owner + "/index.html",
-		owner + "/tmp", owner + "/files", owner + "/" + strings.Repeat("n", 128), longest + "/" + strings.Repeat("+", 128),
+		owner + "/tmp", owner + "/files", owner + "/" + strings.Repeat(
+			"n",
+			128,
+		), longest + "/" + strings.Repeat("+", 128),
 	} {
 		files, backup := "files"+key, "backup"+key
 		cases = append(cases, testCase{
@@ -159,8 +215,20 @@ func keyCases() []testCase {
 
 func concurrencyCases() []testCase {
 	return []testCase{
-		{"one of many creates of a small object wins, whole", nil, oneCreateWins(1000), nil, nil},
-		{"one of many creates of a large object wins, whole", nil, oneCreateWins(6 * mib), nil, nil},
+		{
+			"one of many creates of a small object wins, whole",
+			nil,
+			oneCreateWins(1000),
+			nil,
+			nil,
+		},
+		{
+			"one of many creates of a large object wins, whole",
+			nil,
+			oneCreateWins(6 * mib),
+			nil,
+			nil,
+		},
 		{"64 creates at once all arrive unchanged", nil, createMany, nil, nil},
 	}
 }

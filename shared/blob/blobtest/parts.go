@@ -39,35 +39,120 @@ func partsCases() []testCase {
 	begun, sent := begin(whole()), inTurn(begin(whole()), sendAll)
 	completed := inTurn(sent, complete)
 	return []testCase{
-		{"parts sent at once, in any order, become the object", nil, inTurn(begun, sendAtOnce, complete), nil, object},
-		{"an empty object has one empty part", nil, inTurn(begin(data{}), send(1), complete), nil, objects{"files/p": {}}},
+		{
+			"parts sent at once, in any order, become the object",
+			nil,
+			inTurn(begun, sendAtOnce, complete),
+			nil,
+			object,
+		},
+		{
+			"an empty object has one empty part",
+			nil,
+			inTurn(begin(data{}), send(1), complete),
+			nil,
+			objects{"files/p": {}},
+		},
 		{"there is no object until its parts are completed", nil, sent, nil, none},
 		{"the error names missing parts, which can still be sent", nil,
 			inTurn(
-				begun, fails(complete, missing(1, 2, 3)), send(1), fails(complete, missing(2, 3)), send(2),
+				begun, fails(
+					complete,
+					missing(1, 2, 3),
+				), send(1), fails(complete, missing(2, 3)), send(2),
 				fails(complete, missing(3)), send(3), complete,
 			), nil, object},
 		{"a part with a wrong checksum is refused and can be sent again", nil,
-			inTurn(begun, fails(sendWithWrongSum, errAny), wantParts(0), sendAll, complete), nil, object},
+			inTurn(
+				begun,
+				fails(sendWithWrongSum, errAny),
+				wantParts(0),
+				sendAll,
+				complete,
+			), nil, object},
 		{"a part of a wrong length is refused and can be sent again", nil,
-			inTurn(begun, sendWrongLengths, send(2), send(3), fails(complete, missing(1)), send(1), complete), nil, object},
+			inTurn(
+				begun,
+				sendWrongLengths,
+				send(2),
+				send(3),
+				fails(complete, missing(1)),
+				send(1),
+				complete,
+			), nil, object},
 		{"parts can be completed with the right checksum after a wrong one", nil,
 			inTurn(sent, fails(completeAs(&wrong), wrongSum), completeAs(&sum)), nil, object},
-		{"completing again still checks the checksum", nil, inTurn(completed, completeAs(&wrong)), wrongSum, object},
+		{
+			"completing again still checks the checksum",
+			nil,
+			inTurn(completed, completeAs(&wrong)),
+			wrongSum,
+			object,
+		},
 		{"completing many times at once returns the same answer", nil,
 			inTurn(sent, completeAtOnce, complete, completeAs(&sum)), nil, object},
 		{"completing again after the object was deleted is ErrNoUpload", nil,
 			inTurn(completed, remove("files/p"), complete), blob.ErrNoUpload, none},
-		{"aborting a completed session leaves the object", nil, inTurn(completed, abort), nil, object},
+		{
+			"aborting a completed session leaves the object",
+			nil,
+			inTurn(completed, abort),
+			nil,
+			object,
+		},
 		{"a completed session accepts nothing more", nil,
-			inTurn(completed, fails(sendOther(1), errAny), fails(wantParts(3), blob.ErrNoUpload), complete), nil, object},
-		{"an aborted session is gone and accepts nothing", nil, inTurn(sent, abort, abort, isGone), nil, none},
-		{"parts that have arrived are listed", nil, inTurn(sent, listParts, complete), nil, object},
-		{"a replaced part is listed as another one", nil, inTurn(sent, replaceLate, complete), nil, object},
-		{"one of several writers of a part wins, whole", nil, inTurn(begun, manyWriters), nil, nil},
-		{"a part that is cut off is missing or unchanged", nil, inTurn(begun, cutOff, complete), nil, object},
-		{"completing and aborting at once leaves the object or nothing", nil, inTurn(sent, completeAndAbort), nil, nil},
-		{"numbers, layouts and pages out of range are errors", nil, inTurn(begun, outOfRange), nil, none},
+			inTurn(
+				completed,
+				fails(sendOther(1), errAny),
+				fails(wantParts(3), blob.ErrNoUpload),
+				complete,
+			), nil, object},
+		{
+			"an aborted session is gone and accepts nothing",
+			nil,
+			inTurn(sent, abort, abort, isGone),
+			nil,
+			none,
+		},
+		{
+			"parts that have arrived are listed", nil, inTurn(sent, listParts, complete), nil,
+			object,
+		},
+		{
+			"a replaced part is listed as another one",
+			nil,
+			inTurn(sent, replaceLate, complete),
+			nil,
+			object,
+		},
+		{
+			"one of several writers of a part wins, whole",
+			nil,
+			inTurn(begun, manyWriters),
+			nil,
+			nil,
+		},
+		{
+			"a part that is cut off is missing or unchanged",
+			nil,
+			inTurn(begun, cutOff, complete),
+			nil,
+			object,
+		},
+		{
+			"completing and aborting at once leaves the object or nothing",
+			nil,
+			inTurn(sent, completeAndAbort),
+			nil,
+			nil,
+		},
+		{
+			"numbers, layouts and pages out of range are errors",
+			nil,
+			inTurn(begun, outOfRange),
+			nil,
+			none,
+		},
 	}
 }
 
@@ -180,7 +265,11 @@ func completeAtOnce(s *state) error {
 func abort(s *state) error { return s.upload.Abort(s.Context()) }
 
 func isGone(s *state) error {
-	return inTurn(fails(send(1), errAny), fails(wantParts(0), blob.ErrNoUpload), fails(complete, blob.ErrNoUpload))(s)
+	return inTurn(
+		fails(send(1), errAny),
+		fails(wantParts(0), blob.ErrNoUpload),
+		fails(complete, blob.ErrNoUpload),
+	)(s)
 }
 
 func wantParts(n int) action {
@@ -263,7 +352,11 @@ func cutOff(s *state) error {
 	for _, there := range []int{0, 3} {
 		for _, first := range []int{0, 1000, 3 * mib} {
 			r := io.MultiReader(bytes.NewReader(other(2)[:first]), iotest.ErrReader(errCut))
-			s.wantErr("a part that is cut off", s.sendBytes(1, r, blob.MinPartSize, sum), errAny)
+			s.wantErr(
+				"a part that is cut off",
+				s.sendBytes(1, r, blob.MinPartSize, sum),
+				errAny,
+			)
 		}
 		if there == 0 {
 			s.must(wantParts(0)(s))

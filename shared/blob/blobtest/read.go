@@ -10,11 +10,35 @@ func readCases() []testCase {
 	one := objects{"files/k": {100_000, 1}}
 	return []testCase{
 		{"a missing object is ErrNotFound", one,
-			looksAt("files/none", "files/K", "files/k.k", "files-other/k", "backup/k"), nil, nil},
-		{"an empty reader does what io.Reader and io.Seeker say", objects{"files/k": {0, 1}}, readConforms, nil, nil},
-		{"seeking reaches every byte, apart from other readers", objects{"files/k": {6 * mib, 1}}, readSeeks, nil, nil},
+			looksAt(
+				"files/none",
+				"files/K",
+				"files/k.k",
+				"files-other/k",
+				"backup/k",
+			), nil, nil},
+		{
+			"an empty reader does what io.Reader and io.Seeker say",
+			objects{"files/k": {0, 1}},
+			readConforms,
+			nil,
+			nil,
+		},
+		{
+			"seeking reaches every byte, apart from other readers",
+			objects{"files/k": {6 * mib, 1}},
+			readSeeks,
+			nil,
+			nil,
+		},
 		{"bad seeks are errors and do not move the reader", one, readBadSeeks, nil, nil},
-		{"a reader does what io.Reader and io.Seeker say", objects{"files/k": {3000, 1}}, readConforms, nil, nil},
+		{
+			"a reader does what io.Reader and io.Seeker say",
+			objects{"files/k": {3000, 1}},
+			readConforms,
+			nil,
+			nil,
+		},
 	}
 }
 

@@ -17,7 +17,13 @@ import (
 // Copy implements blob.Store with a second link to the same file, or by copying
 // the bytes where links are not supported. Both objects then count as modified
 // now, so that a new copy does not look like an old object.
-func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+func (s *Store) Copy(
+	ctx context.Context,
+	from blob.Area,
+	fromKey string,
+	to blob.Area,
+	toKey string,
+) error {
 	source, err := s.path(ctx, from, fromKey)
 	target, targetErr := s.path(ctx, to, toKey)
 	if err = cmp.Or(err, targetErr); err != nil {
@@ -51,7 +57,13 @@ func missing(path string) bool {
 }
 
 // copyBytes may use the reserve, because a file that is deleted is copied first.
-func (s *Store) copyBytes(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+func (s *Store) copyBytes(
+	ctx context.Context,
+	from blob.Area,
+	fromKey string,
+	to blob.Area,
+	toKey string,
+) error {
 	r, err := s.Open(ctx, from, fromKey)
 	if err != nil {
 		return err
@@ -65,6 +77,9 @@ func (s *Store) copyBytes(ctx context.Context, from blob.Area, fromKey string, t
 
 // unsupported reports whether a link failed because the file system has none.
 func unsupported(err error) bool {
-	kinds := []error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EMLINK, syscall.EXDEV}
+	kinds := []error{
+		syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EMLINK,
+		syscall.EXDEV,
+	}
 	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }

@@ -35,7 +35,13 @@ const (
 )
 
 // Create implements blob.Store. A large object becomes a file.
-func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
+func (s *Store) Create(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	r io.Reader,
+	size int64,
+) (blob.Written, error) {
 	return s.create(ctx, area, key, r, size, s.reserve)
 }
 
@@ -81,7 +87,13 @@ func (s *Store) createLarge(
 	return s.writeFile(path, b, ended, body, reserve)
 }
 
-func (s *Store) writeFile(path string, b []byte, ended bool, body *blob.Body, reserve int64) error {
+func (s *Store) writeFile(
+	path string,
+	b []byte,
+	ended bool,
+	body *blob.Body,
+	reserve int64,
+) error {
 	aside := filepath.Join(s.tmp(), rand.Text())
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -191,7 +203,10 @@ func (s *Store) sync(f *os.File) error {
 	}
 	err := full(s.fsync(f))
 	if err != nil && !errors.Is(err, blob.ErrFull) {
-		err = fmt.Errorf("a write to the disk failed; nothing more is written until a restart: %w", err)
+		err = fmt.Errorf(
+			"a write to the disk failed; nothing more is written until a restart: %w",
+			err,
+		)
 		s.failed.Store(&err)
 	}
 	return err

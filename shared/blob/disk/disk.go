@@ -93,9 +93,16 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening the files: %w", err)
 	}
 	s := &Store{
-		dir: dir, noSync: o.NoSync, reserve: o.Reserve, small: cmp.Or[Small](o.Small, none{}),
-		link: os.Link, fsync: (*os.File).Sync, failed: cmp.Or(o.Failed, new(atomic.Pointer[error])), inodes: inodes,
-		sessions: map[string]*session{}, now: o.Now,
+		dir:      dir,
+		noSync:   o.NoSync,
+		reserve:  o.Reserve,
+		small:    cmp.Or[Small](o.Small, none{}),
+		link:     os.Link,
+		fsync:    (*os.File).Sync,
+		failed:   cmp.Or(o.Failed, new(atomic.Pointer[error])),
+		inodes:   inodes,
+		sessions: map[string]*session{},
+		now:      o.Now,
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -148,7 +155,11 @@ func checkArea(area blob.Area) error {
 }
 
 // Open implements blob.Store.
-func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
+func (s *Store) Open(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+) (io.ReadSeekCloser, error) {
 	path, err := s.path(ctx, area, key)
 	if err != nil {
 		return nil, err
@@ -187,19 +198,34 @@ func (s *Store) Delete(ctx context.Context, area blob.Area, key string) error {
 }
 
 // CopyRange implements blob.Store: it is not supported.
-func (s *Store) CopyRange(ctx context.Context, area blob.Area, key string, _, _ int64, toKey string) error {
+func (s *Store) CopyRange(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	_, _ int64,
+	toKey string,
+) error {
 	_, err := s.SignGet(ctx, area, key, blob.Signed{})
 	return cmp.Or(blob.CheckKey(toKey), err)
 }
 
 // Describe implements blob.Store: a disk keeps no checksums.
-func (s *Store) Describe(ctx context.Context, area blob.Area, key string) (blob.Written, error) {
+func (s *Store) Describe(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+) (blob.Written, error) {
 	_, err := s.path(ctx, area, key)
 	return blob.Written{}, cmp.Or(err, blob.ErrUnsupported)
 }
 
 // SignGet implements blob.Store: it is not supported.
-func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.Signed) (string, error) {
+func (s *Store) SignGet(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	_ blob.Signed,
+) (string, error) {
 	_, err := s.path(ctx, area, key)
 	return "", cmp.Or(err, blob.ErrUnsupported)
 }
@@ -207,18 +233,37 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, _ blob.
 // Sweep implements blob.Store. A temporary file counts as begun when it was last written to, so
 // that a slow create does not look like an interrupted one. Anything whose name this package and
 // backups do not make is somebody else's, and stays.
-func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error) {
+func (s *Store) Sweep(
+	ctx context.Context,
+	before time.Time,
+	found func(name string) bool,
+) (removed int, err error) {
 	own := func(name string) bool {
 		base := path.Base(name)
-		return (isRandom(base) || strings.HasPrefix(base, ".copy-")) && (found == nil || found(name))
+		return (isRandom(base) || strings.HasPrefix(base, ".copy-")) &&
+			(found == nil || found(name))
 	}
-	sessions, err := sweep(ctx, s.partsFolder(), true, before.Add(-blob.PartsLife), own, s.endSession)
+	sessions, err := sweep(
+		ctx,
+		s.partsFolder(),
+		true,
+		before.Add(-blob.PartsLife),
+		own,
+		s.endSession,
+	)
 	if err == nil {
 		removed, err = sweep(ctx, s.tmp(), false, before, own, os.Remove)
 	}
 	for _, area := range blob.Areas() {
 		if err == nil && found == nil {
-			_, err = sweep(ctx, s.folder(area), true, before.Add(-blob.PartsLife), nil, removeEmpty)
+			_, err = sweep(
+				ctx,
+				s.folder(area),
+				true,
+				before.Add(-blob.PartsLife),
+				nil,
+				removeEmpty,
+			)
 		}
 	}
 	if err == nil && found == nil {
@@ -250,7 +295,8 @@ func sweep(
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		if !info.ModTime().Before(before) || found != nil && !found(filepath.Base(folder)+"/"+name) {
+		if !info.ModTime().Before(before) ||
+			found != nil && !found(filepath.Base(folder)+"/"+name) {
 			continue
 		}
 		if err := remove(path); err == nil {
@@ -317,7 +363,9 @@ func (s *Store) roomForFile(reserve int64) error {
 // full adds blob.ErrFull to the errors that mean that the medium has no room, or
 // none for a file that large.
 func full(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+	if errors.Is(err, syscall.ENOSPC) ||
+		errors.Is(err, syscall.EDQUOT) ||
+		errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w: %w", blob.ErrFull, err)
 	}
 	return err
@@ -334,7 +382,9 @@ func wrap(err error, doing string, args ...any) error {
 // none stands in for a missing Small.
 type none struct{ Small }
 
-func (none) Read(context.Context, blob.Area, string) ([]byte, error) { return nil, blob.ErrNotFound }
+func (none) Read(context.Context, blob.Area, string) ([]byte, error) {
+	return nil, blob.ErrNotFound
+}
 
 func (none) Copy(context.Context, blob.Area, string, blob.Area, string) error {
 	return blob.ErrNotFound
@@ -342,4 +392,6 @@ func (none) Copy(context.Context, blob.Area, string, blob.Area, string) error {
 
 func (none) Delete(context.Context, blob.Area, string) error { return nil }
 
-func (none) List(context.Context, blob.Area, string, int) ([]blob.Object, error) { return nil, nil }
+func (none) List(context.Context, blob.Area, string, int) ([]blob.Object, error) {
+	return nil, nil
+}

@@ -85,8 +85,10 @@ func TestConformance(t *testing.T) {
 		"each test has its own unsynced folder": func(t *testing.T) blobtest.PartsStore {
 			return open(t, t.TempDir(), disk.Options{NoSync: true})
 		},
-		"all tests share one folder with a table for small objects": func(*testing.T) blobtest.PartsStore { return synced },
-		"the file system has no links":                              func(*testing.T) blobtest.PartsStore { return linkless },
+		"all tests share one folder with a table for small objects": func(*testing.T) blobtest.PartsStore {
+			return synced
+		},
+		"the file system has no links": func(*testing.T) blobtest.PartsStore { return linkless },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -173,8 +175,18 @@ func TestFinishedCreatesLeaveNoTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, disk.Options{})
 	create(t, s, "owner/name", "x")
-	expect.Err(t, "a taken key", second(s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("y"), 1)), blob.ErrExists)
-	expect.Err(t, "too few bytes", second(s.Create(t.Context(), blob.Files, "owner/short", strings.NewReader("y"), 2)), blob.ErrLength)
+	expect.Err(
+		t,
+		"a taken key",
+		second(s.Create(t.Context(), blob.Files, "owner/name", strings.NewReader("y"), 1)),
+		blob.ErrExists,
+	)
+	expect.Err(
+		t,
+		"too few bytes",
+		second(s.Create(t.Context(), blob.Files, "owner/short", strings.NewReader("y"), 2)),
+		blob.ErrLength,
+	)
 	if err := s.Copy(t.Context(), blob.Files, "owner/name", blob.Backup, "owner/name"); err != nil {
 		t.Error(err)
 	}
@@ -188,12 +200,19 @@ func TestSweepRemovesWhatACrashLeftAndNothingOfOthers(t *testing.T) {
 	create(t, s, "owner/name", "x")
 	now := time.Now()
 	old, older, young := rand.Text(), ".copy-1", rand.Text()
-	for name, age := range map[string]time.Duration{old: 2 * time.Hour, older: 50 * time.Hour, young: time.Minute, "thesis.txt": 50 * time.Hour} {
+	for name, age := range map[string]time.Duration{
+		old:          2 * time.Hour,
+		older:        50 * time.Hour,
+		young:        time.Minute,
+		"thesis.txt": 50 * time.Hour,
+	} {
 		path := filepath.Join(dir, "tmp", name)
 		must(t, os.WriteFile(path, []byte("half"), 0o600))
 		must(t, os.Chtimes(path, now.Add(-age), now.Add(-age)))
 	}
-	for _, folder := range []string{"removed/2020-01-01/files/owner", "removed/2020-01-02/backup", "removed/2020-01-02/photos"} {
+	for _, folder := range []string{
+		"removed/2020-01-01/files/owner", "removed/2020-01-02/backup", "removed/2020-01-02/photos",
+	} {
 		must(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	for _, want := range []int{2, 0} {
@@ -228,7 +247,11 @@ func TestListSkipsWhatIsNotAnObject(t *testing.T) {
 	s := open(t, dir, disk.Options{})
 	create(t, s, "owner/name", "x")
 	files := filepath.Join(dir, "files")
-	for _, path := range []string{filepath.Join(files, "stray"), filepath.Join(files, "owner", ".hidden"), filepath.Join(files, "owner", "with space")} {
+	for _, path := range []string{
+		filepath.Join(files, "stray"),
+		filepath.Join(files, "owner", ".hidden"),
+		filepath.Join(files, "owner", "with space"),
+	} {
 		must(t, os.WriteFile(path, nil, 0o600))
 	}
 	for _, path := range []string{filepath.Join(files, "empty"), filepath.Join(files, "owner", "folder")} {
@@ -248,8 +271,18 @@ func TestAFullDiskGivesErrFullAndLeavesNothing(t *testing.T) {
 		create(t, s, "owner/there", "x")
 		failLinks(s, code)
 		large := strings.NewReader(strings.Repeat("x", 100<<10))
-		expect.Err(t, code.Error(), second(s.Create(t.Context(), blob.Files, "owner/name", large, large.Size())), blob.ErrFull)
-		expect.Err(t, code.Error(), s.Copy(t.Context(), blob.Files, "owner/there", blob.Backup, "owner/name"), blob.ErrFull)
+		expect.Err(
+			t,
+			code.Error(),
+			second(s.Create(t.Context(), blob.Files, "owner/name", large, large.Size())),
+			blob.ErrFull,
+		)
+		expect.Err(
+			t,
+			code.Error(),
+			s.Copy(t.Context(), blob.Files, "owner/there", blob.Backup, "owner/name"),
+			blob.ErrFull,
+		)
 		expect.Err(t, code.Error(), second(s.Open(t.Context(), blob.Files, "owner/name")), blob.ErrNotFound)
 		expect.Equal(t, "the temporary files", names(t, filepath.Join(dir, "tmp")), nil)
 	}

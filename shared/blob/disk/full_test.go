@@ -73,7 +73,10 @@ func TestFilesAreKeptForADelete(t *testing.T) {
 	for i, k := range []struct {
 		free, total uint64
 		full        bool
-	}{{free: 1000, total: 1e6}, {free: 999, total: 1e6, full: true}, {free: 6, total: 60}, {free: 5, total: 60, full: true}, {}} {
+	}{{
+		free:  1000,
+		total: 1e6,
+	}, {free: 999, total: 1e6, full: true}, {free: 6, total: 60}, {free: 5, total: 60, full: true}, {}} {
 		s.SetInodes(k.free, k.total)
 		key := fmt.Sprintf("ann/%d", i)
 		_, begun := s.Begin(t.Context(), blob.Files, key+"-parts", blob.Layout{Length: 10, PartSize: 10})
@@ -124,7 +127,13 @@ func TestOnlyAFailedSyncIsRemembered(t *testing.T) {
 	} {
 		fails = k.fails
 		expect.Err(t, k.when, putLarge(t, s, "ann/"+strings.ReplaceAll(k.when, " ", "-")), k.want)
-		_, small := s.Create(t.Context(), blob.Files, "ann/small-"+strings.ReplaceAll(k.when, " ", "-"), strings.NewReader("x"), 1)
+		_, small := s.Create(
+			t.Context(),
+			blob.Files,
+			"ann/small-"+strings.ReplaceAll(k.when, " ", "-"),
+			strings.NewReader("x"),
+			1,
+		)
 		item := db.Write(t.Context(), table.Put(table.Key{PK: "p", SK: k.when}, struct{}{}))
 		for what, err := range map[string]error{"a small object": small, "an item": item} {
 			if stops := errors.Is(k.want, syscall.EIO); errors.Is(err, syscall.EIO) != stops || !stops && err != nil {

@@ -16,7 +16,12 @@ import (
 )
 
 // List implements blob.Store.
-func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
+func (s *Store) List(
+	ctx context.Context,
+	area blob.Area,
+	after string,
+	limit int,
+) ([]blob.Object, error) {
 	if err := checkArea(area); err != nil {
 		return nil, err
 	}
@@ -37,13 +42,20 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 }
 
 // listFiles reads the names of the folders, and then those of one folder's files at a time.
-func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
+func (s *Store) listFiles(
+	ctx context.Context,
+	area blob.Area,
+	after string,
+	limit int,
+) ([]blob.Object, error) {
 	folders, err := os.ReadDir(s.folder(area))
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", area, err)
 	}
 	// Keys are compared, and "a-b/x" sorts before "a/x".
-	slices.SortFunc(folders, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name()+"/", b.Name()+"/") })
+	slices.SortFunc(folders, func(a, b fs.DirEntry) int {
+		return cmp.Compare(a.Name()+"/", b.Name()+"/")
+	})
 	var objects []blob.Object
 	for _, entry := range folders {
 		folder := entry.Name()
@@ -67,7 +79,11 @@ func (s *Store) listFiles(ctx context.Context, area blob.Area, after string, lim
 
 // listFolder skips what is not an object, such as a file that the operating
 // system left among the folders, and what has been deleted meanwhile.
-func (s *Store) listFolder(area blob.Area, folder, after string, limit int) ([]blob.Object, error) {
+func (s *Store) listFolder(
+	area blob.Area,
+	folder, after string,
+	limit int,
+) ([]blob.Object, error) {
 	entries, err := os.ReadDir(filepath.Join(s.folder(area), folder)) // sorted
 	// A sweep may just have removed the folder, as it was empty.
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +107,11 @@ func (s *Store) listFolder(area blob.Area, folder, after string, limit int) ([]b
 		case err != nil:
 			return nil, err
 		case info.Mode().IsRegular():
-			objects = append(objects, blob.Object{Key: key, Size: info.Size(), Modified: info.ModTime()})
+			objects = append(objects, blob.Object{
+				Key:      key,
+				Size:     info.Size(),
+				Modified: info.ModTime(),
+			})
 		}
 	}
 	return objects, nil

@@ -76,7 +76,12 @@ func (u upload) paths(ctx context.Context) (dir, object string, err error) {
 }
 
 // Begin implements blob.Parts.
-func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+func (s *Store) Begin(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	l blob.Layout,
+) (string, error) {
 	id := rand.Text()
 	dir, _, err := upload{s, area, key, id, l}.paths(ctx)
 	if err == nil {
@@ -92,7 +97,8 @@ func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.La
 		return "", err
 	}
 	if err := s.makeSession(dir, l); err != nil {
-		return "", fmt.Errorf("beginning object %s: %w", key, errors.Join(full(err), os.RemoveAll(dir)))
+		return "", fmt.Errorf("beginning object %s: %w",
+			key, errors.Join(full(err), os.RemoveAll(dir)))
 	}
 	return id, nil
 }
@@ -101,8 +107,16 @@ func (s *Store) makeSession(dir string, l blob.Layout) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for name, size := range map[string]int64{"begun": 0, "data": max(l.Length, 0), "marks": int64(l.Count()) * markSize} {
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	for name, size := range map[string]int64{
+		"begun": 0,
+		"data":  max(l.Length, 0),
+		"marks": int64(l.Count()) * markSize,
+	} {
+		f, err := os.OpenFile(
+			filepath.Join(dir, name),
+			os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+			0o600,
+		)
 		if err != nil {
 			return err
 		}
@@ -114,7 +128,12 @@ func (s *Store) makeSession(dir string, l blob.Layout) error {
 }
 
 // Sign implements blob.Upload: it is not supported.
-func (u upload) Sign(ctx context.Context, number int, _ *uint64, _ time.Duration) (blob.SignedPart, error) {
+func (u upload) Sign(
+	ctx context.Context,
+	number int,
+	_ *uint64,
+	_ time.Duration,
+) (blob.SignedPart, error) {
 	_, _, err := u.paths(ctx)
 	wrong := u.layout.CheckNumber(number)
 	return blob.SignedPart{}, cmp.Or(err, wrong, blob.ErrUnsupported)

@@ -162,7 +162,12 @@ func TestCompleteFinishesOneThatWasKilled(t *testing.T) {
 	object := filepath.Join(u.dir, "files", "owner", "1-a")
 	must(t, errors.Join(os.Mkdir(filepath.Dir(object), 0o700), os.Link(u.folder("data"), object)))
 	u = u.restarted()
-	expect.Err(t, "writing a part of a finished object", second(u.Write(t.Context(), 2, strings.NewReader("xxxx"), nil)), blob.ErrNoUpload)
+	expect.Err(
+		t,
+		"writing a part of a finished object",
+		second(u.Write(t.Context(), 2, strings.NewReader("xxxx"), nil)),
+		blob.ErrNoUpload,
+	)
 	u.wantCompleted("aaaabbbbcc")
 	expect.Err(t, "the data of the upload", second(os.Lstat(u.folder("data"))), fs.ErrNotExist)
 }
@@ -192,7 +197,12 @@ func TestSweepRemovesOldUploads(t *testing.T) {
 	wantGone := func(u upload) {
 		t.Helper()
 		for what, err := range map[string]error{
-			"writing": second(u.Write(t.Context(), 1, strings.NewReader("aaaa"), nil)), "listing": second(u.List(t.Context())),
+			"writing": second(u.Write(
+				t.Context(),
+				1,
+				strings.NewReader("aaaa"),
+				nil,
+			)), "listing": second(u.List(t.Context())),
 		} {
 			if !errors.Is(err, blob.ErrNoUpload) {
 				t.Errorf("%s gives %v, want ErrNoUpload", what, err)
@@ -217,7 +227,10 @@ func TestAWrongLayoutIsRefused(t *testing.T) {
 			t.Errorf("completing as %+v gives %+v", l, got)
 		}
 	}
-	if _, err := as(blob.Layout{Length: 100, PartSize: 4}).Write(t.Context(), 20, strings.NewReader("xxxx"), nil); err == nil {
+	if _, err := as(blob.Layout{
+		Length:   100,
+		PartSize: 4,
+	}).Write(t.Context(), 20, strings.NewReader("xxxx"), nil); err == nil {
 		t.Error("a part behind the end was accepted")
 	}
 	u.wantCompleted("aaaabbbbcc")
@@ -232,8 +245,16 @@ func TestAnUploadsNameCannotLeadOutOfTheFolder(t *testing.T) {
 	for _, id := range []string{"", ".", "..", "../files", "../files/owner", "A/../../files", "A\x00", "lower"} {
 		u := s.Upload(blob.Files, "owner/1-a", id, layout)
 		for what, err := range map[string]error{
-			"writing": second(u.Write(t.Context(), 1, strings.NewReader("aaaa"), nil)), "listing": second(u.List(t.Context())),
-			"completing": second(u.Complete(t.Context(), nil)), "signing": second(u.Sign(t.Context(), 1, nil, time.Minute)),
+			"writing": second(u.Write(
+				t.Context(),
+				1,
+				strings.NewReader("aaaa"),
+				nil,
+			)), "listing": second(u.List(t.Context())),
+			"completing": second(u.Complete(
+				t.Context(),
+				nil,
+			)), "signing": second(u.Sign(t.Context(), 1, nil, time.Minute)),
 		} {
 			if !errors.Is(err, blob.ErrNoUpload) {
 				t.Errorf("%s for %q gives %v, want ErrNoUpload", what, id, err)

@@ -28,7 +28,12 @@ func mark(size int64, sum uint64) []byte {
 }
 
 // Write implements blob.Upload.
-func (u upload) Write(ctx context.Context, number int, r io.Reader, sum *uint64) (blob.Part, error) {
+func (u upload) Write(
+	ctx context.Context,
+	number int,
+	r io.Reader,
+	sum *uint64,
+) (blob.Part, error) {
 	dir, object, err := u.paths(ctx)
 	if err == nil {
 		err = u.layout.CheckNumber(number)

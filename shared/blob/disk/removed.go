@@ -20,7 +20,12 @@ func (s *Store) SetAside(ctx context.Context, area blob.Area, key string, day ti
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(s.removed(), day.UTC().Format(time.DateOnly), string(area), filepath.FromSlash(key))
+	to := filepath.Join(
+		s.removed(),
+		day.UTC().Format(time.DateOnly),
+		string(area),
+		filepath.FromSlash(key),
+	)
 	for !missing(to) { // it was removed, put back and removed again
 		to += "-"
 	}
@@ -42,7 +47,8 @@ func (s *Store) setSmallAside(ctx context.Context, area blob.Area, key, to strin
 	if err == nil {
 		err = s.writeFile(to, content, true, nil, 0)
 	}
-	for dir := filepath.Dir(to); err == nil && dir != filepath.Dir(s.dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(to); err == nil &&
+		dir != filepath.Dir(s.dir); dir = filepath.Dir(dir) {
 		err = s.syncPath(dir)
 	}
 	if err != nil {

@@ -16,8 +16,14 @@ func TestOnlyLargeObjectsAreFiles(t *testing.T) {
 	s, small := withTable(t, dir, true)
 	for size, isFile := range map[int]bool{0: false, disk.MaxSmall: false, disk.MaxSmall + 1: true} {
 		for _, announced := range []int64{int64(size), -1} {
-			key := "owner/" + strings.Repeat("x", 1+size%5) + map[bool]string{true: "-unknown", false: "-known"}[announced < 0]
-			must(t, second(s.Create(t.Context(), blob.Files, key, strings.NewReader(strings.Repeat("y", size)), announced)))
+			key := "owner/" + strings.Repeat("x", 1+size%5) + map[bool]string{
+				true:  "-unknown",
+				false: "-known",
+			}[announced < 0]
+			must(
+				t,
+				second(s.Create(t.Context(), blob.Files, key, strings.NewReader(strings.Repeat("y", size)), announced)),
+			)
 			_, stat := os.Stat(filepath.Join(dir, "files", key))
 			_, read := small.Read(t.Context(), blob.Files, key)
 			if (stat == nil) != isFile || (read == nil) == isFile {

@@ -122,17 +122,37 @@ func TestEachMethodMakesTheStatedCalls(t *testing.T) {
 		{name: "creating one byte more than 8 MiB", do: create("o/9", 8*mib+1, -1),
 			want: "CompleteMultipartUpload:1 CreateMultipartUpload:1 UploadPart:2"},
 		{name: "an upload cut short", do: refused(create("o/cut", 7*mib, 8*mib), blob.ErrLength)},
-		{name: "reading from the start", do: func() error { return read(ctx, store, "o/8", 0, 1, 2) }, want: "GetObject:1"},
+		{
+			name: "reading from the start",
+			do:   func() error { return read(ctx, store, "o/8", 0, 1, 2) },
+			want: "GetObject:1",
+		},
 		{name: "reading a range", do: func() error { return read(ctx, store, "o/8", 1000, 1001) }, want: "GetObject:2"},
-		{name: "describing", do: func() error { return failure(store.Describe(ctx, blob.Files, "o/8")) }, want: "HeadObject:1"},
-		{name: "copying", do: func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") }, want: "CopyObject:1"},
+		{
+			name: "describing",
+			do:   func() error { return failure(store.Describe(ctx, blob.Files, "o/8")) },
+			want: "HeadObject:1",
+		},
+		{
+			name: "copying",
+			do:   func() error { return store.Copy(ctx, blob.Files, "o/8", blob.Backup, "o/8") },
+			want: "CopyObject:1",
+		},
 		{name: "copying an object too large for one call",
 			do: func() error { return store.Copy(ctx, blob.Files, "o/large", blob.Backup, "o/large") },
 			want: "CompleteMultipartUpload:1 CopyObject:1 CreateMultipartUpload:1 HeadObject:2 ListMultipartUploads:1 " +
 				"UploadPartCopy:4"},
 		{name: "deleting", do: func() error { return store.Delete(ctx, blob.Files, "o/8") }, want: "DeleteObject:1"},
-		{name: "listing", do: func() error { return failure(store.List(ctx, blob.Files, "", blob.MaxList)) }, want: "ListObjectsV2:1"},
-		{name: "sweeping", do: func() error { return failure(store.Sweep(ctx, time.Now(), nil)) }, want: "ListMultipartUploads:2"},
+		{
+			name: "listing",
+			do:   func() error { return failure(store.List(ctx, blob.Files, "", blob.MaxList)) },
+			want: "ListObjectsV2:1",
+		},
+		{
+			name: "sweeping",
+			do:   func() error { return failure(store.Sweep(ctx, time.Now(), nil)) },
+			want: "ListMultipartUploads:2",
+		},
 		{name: "signing", do: func() error {
 			return failure(store.SignGet(ctx, blob.Files, "o/8", blob.Signed{Expires: time.Minute}))
 		}},

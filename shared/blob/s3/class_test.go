@@ -59,7 +59,10 @@ func TestACopyToTheBackupAreaOfMoreThan256KiBHasTheStorageClass(t *testing.T) {
 			store := New(client, buckets)
 			store.sizes.copyPart = 8 * mib
 			store.classes = map[string]types.StorageClass{buckets[blob.Backup]: types.StorageClass(c.class)}
-			from, key := map[blob.Area]blob.Area{blob.Files: blob.Backup, blob.Backup: blob.Files}[c.to], fmt.Sprintf("o/%d", c.size)
+			from, key := map[blob.Area]blob.Area{
+				blob.Files:  blob.Backup,
+				blob.Backup: blob.Files,
+			}[c.to], fmt.Sprintf("o/%d", c.size)
 			to := fmt.Sprintf("%s-copy/%d", c.class, c.size)
 			must(t, store.Copy(t.Context(), from, key, c.to, to))
 			if got := noted.take(); got != c.want {
@@ -108,7 +111,10 @@ func TestAnObjectOfTheBackupAreaIsInTheStorageClass(t *testing.T) {
 		must(t, failure(store.Create(t.Context(), blob.Files, key, stream(make([]byte, size)), int64(size))))
 		must(t, store.Copy(t.Context(), blob.Files, key, blob.Backup, key))
 		for area, want := range map[blob.Area]types.StorageClass{blob.Files: "", blob.Backup: want} { // "" is STANDARD
-			head, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(buckets[area]), Key: &key})
+			head, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{
+				Bucket: aws.String(buckets[area]),
+				Key:    &key,
+			})
 			must(t, err)
 			if head.StorageClass != want {
 				t.Errorf("%s of %s has the class %q, want %q", key, area, head.StorageClass, want)

@@ -35,7 +35,13 @@ const classOver = 256 << 10
 // 512 MiB of a larger one. If that is interrupted, a retry copies only the missing parts; until
 // then the finished ones stay, like those of an upload, and keep the storage class. If the class
 // depends on the size, it makes one more call.
-func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+func (s *Store) Copy(
+	ctx context.Context,
+	from blob.Area,
+	fromKey string,
+	to blob.Area,
+	toKey string,
+) error {
 	source, err := s.locate(from, fromKey)
 	target, targetErr := s.locate(to, toKey)
 	if err = cmp.Or(err, targetErr); err != nil {
@@ -44,7 +50,10 @@ func (s *Store) Copy(ctx context.Context, from blob.Area, fromKey string, to blo
 	class, err := s.class(ctx, source, target)
 	if err == nil {
 		_, err = s.client.CopyObject(ctx, &s3.CopyObjectInput{
-			Bucket: &target.bucket, Key: &target.key, StorageClass: class, CopySource: new(source.escaped()),
+			Bucket:       &target.bucket,
+			Key:          &target.key,
+			StorageClass: class,
+			CopySource:   new(source.escaped()),
 		})
 	}
 	refused := err
@@ -76,12 +85,18 @@ func copying(what string, try func() error) (err error) {
 }
 
 // class returns the storage class of a copy, which S3 never takes from the source.
-func (s *Store) class(ctx context.Context, source, target location) (types.StorageClass, error) {
+func (s *Store) class(
+	ctx context.Context,
+	source, target location,
+) (types.StorageClass, error) {
 	class := s.classes[target.bucket]
 	if class == "" || class == types.StorageClassStandard {
 		return "", nil
 	}
-	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &source.bucket, Key: &source.key})
+	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
+		Bucket: &source.bucket,
+		Key:    &source.key,
+	})
 	if err != nil || aws.ToInt64(head.ContentLength) <= classOver {
 		return "", err
 	}
@@ -99,7 +114,9 @@ func (p location) escaped() string {
 // its size was not the reason, and the refusal is returned.
 func (s *Store) copyInParts(ctx context.Context, source, target location, refused error) error {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
-		Bucket: &source.bucket, Key: &source.key, ChecksumMode: types.ChecksumModeEnabled,
+		Bucket:       &source.bucket,
+		Key:          &source.key,
+		ChecksumMode: types.ChecksumModeEnabled,
 	})
 	if err != nil {
 		return err
@@ -129,7 +146,11 @@ const rangeInMemory = 5 << 20
 // copySmall copies a short range through memory.
 func (s *Store) copySmall(ctx context.Context, source, target location, off, n int64) error {
 	of := fmt.Sprintf("bytes=%d-%d", off, off+n-1)
-	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &source.bucket, Key: &source.key, Range: &of})
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{
+		Bucket: &source.bucket,
+		Key:    &source.key,
+		Range:  &of,
+	})
 	if err != nil {
 		return err
 	}
@@ -139,7 +160,9 @@ func (s *Store) copySmall(ctx context.Context, source, target location, off, n i
 		return fmt.Errorf("reading a range: %w", err)
 	}
 	_, err = s.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &target.bucket, Key: &target.key, Body: bytes.NewReader(text),
+		Bucket:            &target.bucket,
+		Key:               &target.key,
+		Body:              bytes.NewReader(text),
 		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
 	})
 	return err
@@ -148,7 +171,13 @@ func (s *Store) copySmall(ctx context.Context, source, target location, off, n i
 // CopyRange implements blob.Store. It makes one call to look for an earlier copy, three more to
 // begin and end a new one, and one for each 512 MiB. A short range goes through memory, in two
 // calls. The copy has the usual storage class: others are billed for longer than it stays.
-func (s *Store) CopyRange(ctx context.Context, area blob.Area, key string, off, n int64, toKey string) error {
+func (s *Store) CopyRange(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	off, n int64,
+	toKey string,
+) error {
 	source, err := s.locate(area, key)
 	target, targetErr := s.locate(area, toKey)
 	if err = cmp.Or(err, targetErr); err != nil {
@@ -172,7 +201,10 @@ func (s *Store) CopyRange(ctx context.Context, area blob.Area, key string, off, 
 func (s *Store) copySpan(
 	ctx context.Context, source, target location, class types.StorageClass, off, n int64, sum *uint64,
 ) (upload, error) {
-	l := blob.Layout{Length: n, PartSize: max(s.sizes.copyPart, (n+s.sizes.parts-1)/s.sizes.parts)}
+	l := blob.Layout{
+		Length:   n,
+		PartSize: max(s.sizes.copyPart, (n+s.sizes.parts-1)/s.sizes.parts),
+	}
 	u, done, err := s.resume(ctx, target, class, l)
 	if err != nil {
 		return u, err
@@ -206,7 +238,12 @@ func (s *Store) resume(
 	return u, nil, err
 }
 
-func (u upload) copyParts(ctx context.Context, source location, off int64, done []blob.Part) ([]blob.Part, error) {
+func (u upload) copyParts(
+	ctx context.Context,
+	source location,
+	off int64,
+	done []blob.Part,
+) ([]blob.Part, error) {
 	l, parts := u.layout, make([]blob.Part, u.layout.Count())
 	for _, p := range done {
 		if p.Number <= len(parts) && p.Size == l.Size(p.Number) {
@@ -231,13 +268,22 @@ func (u upload) copyParts(ctx context.Context, source location, off int64, done 
 			size := l.Size(i + 1)
 			of := fmt.Sprintf("bytes=%d-%d", first, first+size-1)
 			out, err := u.s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
-				Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id, PartNumber: &number,
-				CopySource: new(source.escaped()), CopySourceRange: &of,
+				Bucket:          &u.at.bucket,
+				Key:             &u.at.key,
+				UploadId:        &u.id,
+				PartNumber:      &number,
+				CopySource:      new(source.escaped()),
+				CopySourceRange: &of,
 			})
 			if err != nil {
 				return fmt.Errorf("copying part %d: %w", number, err)
 			}
-			parts[i] = partOf(i+1, size, out.CopyPartResult.ETag, out.CopyPartResult.ChecksumCRC64NVME)
+			parts[i] = partOf(
+				i+1,
+				size,
+				out.CopyPartResult.ETag,
+				out.CopyPartResult.ChecksumCRC64NVME,
+			)
 			return nil
 		})
 	}

@@ -38,13 +38,20 @@ type creation struct {
 }
 
 // Create implements blob.Store.
-func (s *Store) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
+func (s *Store) Create(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	r io.Reader,
+	size int64,
+) (blob.Written, error) {
 	at, err := s.locate(area, key)
 	if err != nil {
 		return blob.Written{}, err
 	}
 	if size > s.sizes.parts*blob.MaxPartSize {
-		return blob.Written{}, fmt.Errorf("creating object %s: %d bytes are more than S3 takes", key, size)
+		return blob.Written{}, fmt.Errorf("creating object %s: %d bytes are more than S3 takes",
+			key, size)
 	}
 	c := creation{upload{s: s, at: at}, blob.NewBody(ctx, r, size), rand.Text()}
 	err = c.create(ctx, size)
@@ -90,7 +97,11 @@ func (c creation) create(ctx context.Context, size int64) error {
 }
 
 // sendParts sends parts from memory, several at once.
-func (c creation) sendParts(ctx context.Context, all io.Reader, _ int64) (parts []blob.Part, err error) {
+func (c creation) sendParts(
+	ctx context.Context,
+	all io.Reader,
+	_ int64,
+) (parts []blob.Part, err error) {
 	g, inner := errgroup.WithContext(ctx)
 	free := make(chan []byte, uploadsAtOnce+1) // buffers: one more is being filled
 	for range cap(free) {
@@ -122,7 +133,11 @@ func (c creation) sendParts(ctx context.Context, all io.Reader, _ int64) (parts 
 
 // streamParts sends parts too large for memory: each is sent while it is read. That needs TLS,
 // because the checksum of a part follows its bytes.
-func (c creation) streamParts(ctx context.Context, all io.Reader, size int64) (parts []blob.Part, err error) {
+func (c creation) streamParts(
+	ctx context.Context,
+	all io.Reader,
+	size int64,
+) (parts []blob.Part, err error) {
 	partSize := (size + c.s.sizes.parts - 1) / c.s.sizes.parts
 	for sent := int64(0); sent < size; sent += partSize {
 		length := min(partSize, size-sent)
@@ -136,11 +151,21 @@ func (c creation) streamParts(ctx context.Context, all io.Reader, size int64) (p
 	return parts, err
 }
 
-func (c creation) sendPart(ctx context.Context, number int, r io.Reader, size int64) (blob.Part, error) {
+func (c creation) sendPart(
+	ctx context.Context,
+	number int,
+	r io.Reader,
+	size int64,
+) (blob.Part, error) {
 	n := int32(number)
 	out, err := c.s.client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &c.at.bucket, Key: &c.at.key, UploadId: &c.id, PartNumber: &n,
-		Body: r, ContentLength: &size, ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
+		Bucket:            &c.at.bucket,
+		Key:               &c.at.key,
+		UploadId:          &c.id,
+		PartNumber:        &n,
+		Body:              r,
+		ContentLength:     &size,
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
 	})
 	if err != nil {
 		return blob.Part{}, fmt.Errorf("sending part %d: %w", number, err)
@@ -153,8 +178,12 @@ func (s *Store) begin(
 	ctx context.Context, at location, class types.StorageClass, metadata map[string]string,
 ) (uploadID string, err error) {
 	out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-		Bucket: &at.bucket, Key: &at.key, Metadata: metadata, StorageClass: class,
-		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
+		Bucket:            &at.bucket,
+		Key:               &at.key,
+		Metadata:          metadata,
+		StorageClass:      class,
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
+		ChecksumType:      types.ChecksumTypeFullObject,
 	})
 	if err != nil {
 		return "", fmt.Errorf("beginning an upload in parts: %w", err)
@@ -182,8 +211,12 @@ func (c creation) checksum() string { return wire.CRC64Text(c.body.Written().CRC
 func (c creation) put(ctx context.Context, content []byte) error {
 	var seen attempts
 	out, err := c.s.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &c.at.bucket, Key: &c.at.key, Body: bytes.NewReader(content), IfNoneMatch: new("*"),
-		Metadata: c.metadata(), ChecksumCRC64NVME: new(c.checksum()),
+		Bucket:            &c.at.bucket,
+		Key:               &c.at.key,
+		Body:              bytes.NewReader(content),
+		IfNoneMatch:       new("*"),
+		Metadata:          c.metadata(),
+		ChecksumCRC64NVME: new(c.checksum()),
 	}, seen.watch)
 	if err != nil {
 		return c.outcome(ctx, seen, err)
@@ -214,7 +247,10 @@ func (c creation) outcome(ctx context.Context, seen attempts, failure error) err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	out, err := c.s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &c.at.bucket, Key: &c.at.key})
+	out, err := c.s.client.HeadObject(ctx, &s3.HeadObjectInput{
+		Bucket: &c.at.bucket,
+		Key:    &c.at.key,
+	})
 	switch {
 	case err != nil:
 		return failure
@@ -232,8 +268,14 @@ func (c creation) compare(ctx context.Context, got *string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_, err := c.s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &c.at.bucket, Key: &c.at.key})
-	return errors.Join(fmt.Errorf("S3 stored different bytes: checksum %s, want %s", *got, c.checksum()), err)
+	_, err := c.s.client.DeleteObject(ctx, &s3.DeleteObjectInput{
+		Bucket: &c.at.bucket,
+		Key:    &c.at.key,
+	})
+	return errors.Join(
+		fmt.Errorf("S3 stored different bytes: checksum %s, want %s", *got, c.checksum()),
+		err,
+	)
 }
 
 // attempts watches the attempts that the SDK makes at one call. The SDK asks
@@ -243,7 +285,9 @@ type attempts struct {
 	lost bool // a failed attempt may have been carried out
 }
 
-func (a *attempts) watch(o *s3.Options) { a.RetryerV2, o.Retryer = o.Retryer.(aws.RetryerV2), a }
+func (a *attempts) watch(o *s3.Options) {
+	a.RetryerV2, o.Retryer = o.Retryer.(aws.RetryerV2), a
+}
 
 // IsErrorRetryable implements aws.Retryer. Only an answer with a 4xx status says
 // that nothing was done. (The SDK gives a broken connection this type too, with

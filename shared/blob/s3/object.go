@@ -46,7 +46,12 @@ func (o *object) Read(p []byte) (int, error) {
 	}
 	for broken := 0; ; broken++ {
 		n, err := o.read(p)
-		if n > 0 || err == nil || err == io.EOF || o.ctx.Err() != nil || broken == resumes || o.next >= o.size {
+		if n > 0 ||
+			err == nil ||
+			err == io.EOF ||
+			o.ctx.Err() != nil ||
+			broken == resumes ||
+			o.next >= o.size {
 			return n, err
 		}
 		o.drop()
@@ -77,7 +82,8 @@ func (o *object) read(p []byte) (int, error) {
 			o.drop() // the next Read finds out whether it lasts
 			return n, nil
 		}
-		return 0, fmt.Errorf("reading object %s at %d: %w", o.key, o.next, errors.Join(err, o.ctx.Err()))
+		return 0, fmt.Errorf("reading object %s at %d: %w",
+			o.key, o.next, errors.Join(err, o.ctx.Err()))
 	}
 	return n, err
 }
@@ -115,7 +121,8 @@ func (o *object) Seek(offset int64, whence int) (int64, error) {
 	origins := map[int]int64{io.SeekStart: 0, io.SeekCurrent: o.next, io.SeekEnd: o.size}
 	origin, known := origins[whence]
 	if !known || origin+offset < 0 {
-		return 0, fmt.Errorf("seeking object %s: no position %d from whence %d", o.key, offset, whence)
+		return 0, fmt.Errorf("seeking object %s: no position %d from whence %d",
+			o.key, offset, whence)
 	}
 	o.next = origin + offset
 	return o.next, nil

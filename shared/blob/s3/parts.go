@@ -35,7 +35,12 @@ func (s *Store) Upload(area blob.Area, key, id string, l blob.Layout) blob.Uploa
 }
 
 // Begin implements blob.Parts. It makes one call.
-func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
+func (s *Store) Begin(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	l blob.Layout,
+) (string, error) {
 	at, err := s.locate(area, key)
 	if err == nil {
 		err = l.Check(s.Limits())
@@ -48,18 +53,32 @@ func (s *Store) Begin(ctx context.Context, area blob.Area, key string, l blob.La
 
 // Sign implements blob.Upload. It makes no call. The size and the checksum
 // are signed as headers, because S3 ignores a checksum in the query.
-func (u upload) Sign(ctx context.Context, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
+func (u upload) Sign(
+	ctx context.Context,
+	number int,
+	sum *uint64,
+	expires time.Duration,
+) (blob.SignedPart, error) {
 	if err := cmp.Or(u.invalid, u.layout.CheckNumber(number), checkExpires(expires)); err != nil {
 		return blob.SignedPart{}, err
 	}
 	input := &s3.UploadPartInput{
-		Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id,
-		PartNumber: new(int32(number)), ContentLength: new(u.layout.Size(number)),
+		Bucket:            &u.at.bucket,
+		Key:               &u.at.key,
+		UploadId:          &u.id,
+		PartNumber:        new(int32(number)),
+		ContentLength:     new(u.layout.Size(number)),
 		ChecksumCRC64NVME: sumText(sum),
 	}
-	req, err := u.s.presign.PresignUploadPart(ctx, input, s3.WithPresignExpires(expires), unhoisted)
+	req, err := u.s.presign.PresignUploadPart(
+		ctx,
+		input,
+		s3.WithPresignExpires(expires),
+		unhoisted,
+	)
 	if err != nil {
-		return blob.SignedPart{}, fmt.Errorf("signing part %d of object %s: %w", number, u.at.key, err)
+		return blob.SignedPart{}, fmt.Errorf("signing part %d of object %s: %w",
+			number, u.at.key, err)
 	}
 	signed := blob.SignedPart{Method: req.Method, URL: req.URL, Header: map[string]string{}}
 	for name, values := range req.SignedHeader {
@@ -92,7 +111,12 @@ func unhoisted(o *s3.PresignOptions) {
 }
 
 // Write implements blob.Upload: it is not supported, as bytes go to S3 directly.
-func (u upload) Write(_ context.Context, number int, _ io.Reader, _ *uint64) (blob.Part, error) {
+func (u upload) Write(
+	_ context.Context,
+	number int,
+	_ io.Reader,
+	_ *uint64,
+) (blob.Part, error) {
 	return blob.Part{}, cmp.Or(u.invalid, u.layout.CheckNumber(number), blob.ErrUnsupported)
 }
 
@@ -111,7 +135,15 @@ func (u upload) List(ctx context.Context) (parts []blob.Part, err error) {
 			return nil, fmt.Errorf("listing the parts of object %s: %w", u.at.key, err)
 		}
 		for _, p := range out.Parts {
-			parts = append(parts, partOf(int(aws.ToInt32(p.PartNumber)), aws.ToInt64(p.Size), p.ETag, p.ChecksumCRC64NVME))
+			parts = append(
+				parts,
+				partOf(
+					int(aws.ToInt32(p.PartNumber)),
+					aws.ToInt64(p.Size),
+					p.ETag,
+					p.ChecksumCRC64NVME,
+				),
+			)
 		}
 	}
 	return parts, nil
@@ -120,7 +152,13 @@ func (u upload) List(ctx context.Context) (parts []blob.Part, err error) {
 // partOf returns a part with the tag and the checksum that S3 has answered.
 func partOf(number int, size int64, tag, checksum *string) blob.Part {
 	sum, err := wire.ParseCRC64(aws.ToString(checksum))
-	return blob.Part{Number: number, Size: size, Tag: aws.ToString(tag), Sum: sum, HasSum: err == nil}
+	return blob.Part{
+		Number: number,
+		Size:   size,
+		Tag:    aws.ToString(tag),
+		Sum:    sum,
+		HasSum: err == nil,
+	}
 }
 
 // Complete implements blob.Upload. It makes one call for each 1,000 parts
@@ -154,7 +192,12 @@ func (u upload) Complete(ctx context.Context, sum *uint64) (blob.Written, error)
 // completing the upload, a server other than S3 may already have removed some
 // of them, so allParts looks again for a moment until the upload is gone.
 func (u upload) allParts(ctx context.Context) (parts []blob.Part, err error) {
-	backoff := retry.Backoff{First: 50 * time.Millisecond, Longest: 400 * time.Millisecond, Steady: true, Tries: 5}
+	backoff := retry.Backoff{
+		First:   50 * time.Millisecond,
+		Longest: 400 * time.Millisecond,
+		Steady:  true,
+		Tries:   5,
+	}
 	for range backoff.Loop(ctx) {
 		parts, err = u.List(ctx)
 		if err == nil {
@@ -171,9 +214,16 @@ func (u upload) allParts(ctx context.Context) (parts []blob.Part, err error) {
 // checksum if that is known.
 func (u upload) completion(parts []blob.Part, sum *uint64) *s3.CompleteMultipartUploadInput {
 	input := &s3.CompleteMultipartUploadInput{
-		Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: make([]types.CompletedPart, len(parts))},
-		MpuObjectSize:   &u.layout.Length, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC64NVME: sumText(sum),
+		Bucket:   &u.at.bucket,
+		Key:      &u.at.key,
+		UploadId: &u.id,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: make(
+			[]types.CompletedPart,
+			len(parts),
+		)},
+		MpuObjectSize:     &u.layout.Length,
+		ChecksumType:      types.ChecksumTypeFullObject,
+		ChecksumCRC64NVME: sumText(sum),
 	}
 	for i, p := range parts {
 		named := types.CompletedPart{PartNumber: new(int32(p.Number)), ETag: new(p.Tag)}
@@ -185,7 +235,11 @@ func (u upload) completion(parts []blob.Part, sum *uint64) *s3.CompleteMultipart
 	return input
 }
 
-func (u upload) complete(ctx context.Context, parts []blob.Part, sum *uint64) (blob.Written, error) {
+func (u upload) complete(
+	ctx context.Context,
+	parts []blob.Part,
+	sum *uint64,
+) (blob.Written, error) {
 	out, err := u.s.client.CompleteMultipartUpload(ctx, u.completion(parts, sum))
 	if err != nil {
 		return blob.Written{}, err
@@ -203,7 +257,12 @@ func (u upload) complete(ctx context.Context, parts []blob.Part, sum *uint64) (b
 // ErrNoUpload. If another call is completing it, a server may have dropped the
 // upload but not show the object yet, so completed looks again for a second.
 func (u upload) completed(ctx context.Context, stated *uint64) (blob.Written, error) {
-	backoff := retry.Backoff{First: time.Second / 32, Longest: time.Second / 2, Steady: true, Tries: 6}
+	backoff := retry.Backoff{
+		First:   time.Second / 32,
+		Longest: time.Second / 2,
+		Steady:  true,
+		Tries:   6,
+	}
 	for range backoff.Loop(ctx) {
 		written, err := u.s.head(ctx, u.at)
 		switch {
@@ -222,7 +281,11 @@ func (u upload) completed(ctx context.Context, stated *uint64) (blob.Written, er
 func (s *Store) Limits() blob.Limits { return blob.S3Limits() }
 
 // Describe implements blob.Store.
-func (s *Store) Describe(ctx context.Context, area blob.Area, key string) (blob.Written, error) {
+func (s *Store) Describe(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+) (blob.Written, error) {
 	at, err := s.locate(area, key)
 	if err != nil {
 		return blob.Written{}, err
@@ -233,7 +296,9 @@ func (s *Store) Describe(ctx context.Context, area blob.Area, key string) (blob.
 // head describes an object, or returns ErrNotFound.
 func (s *Store) head(ctx context.Context, at location) (blob.Written, error) {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
-		Bucket: &at.bucket, Key: &at.key, ChecksumMode: types.ChecksumModeEnabled,
+		Bucket:       &at.bucket,
+		Key:          &at.key,
+		ChecksumMode: types.ChecksumModeEnabled,
 	})
 	if hasCode(err, codeNoSuchKey, codeNotFound) {
 		return blob.Written{}, blob.ErrNotFound
@@ -243,7 +308,8 @@ func (s *Store) head(ctx context.Context, at location) (blob.Written, error) {
 	}
 	sum, err := wire.ParseCRC64(aws.ToString(head.ChecksumCRC64NVME))
 	if err != nil {
-		return blob.Written{}, fmt.Errorf("the checksum of object %s: %w: %w", at.key, blob.ErrUnsupported, err)
+		return blob.Written{}, fmt.Errorf("the checksum of object %s: %w: %w",
+			at.key, blob.ErrUnsupported, err)
 	}
 	return blob.Written{Size: aws.ToInt64(head.ContentLength), CRC64NVME: sum}, nil
 }
@@ -253,7 +319,11 @@ func (u upload) Abort(ctx context.Context) error {
 	if u.invalid != nil {
 		return u.invalid
 	}
-	input := &s3.AbortMultipartUploadInput{Bucket: &u.at.bucket, Key: &u.at.key, UploadId: &u.id}
+	input := &s3.AbortMultipartUploadInput{
+		Bucket:   &u.at.bucket,
+		Key:      &u.at.key,
+		UploadId: &u.id,
+	}
 	_, err := u.s.client.AbortMultipartUpload(ctx, input)
 	if err != nil && !hasCode(err, codeNoSuchUpload) {
 		return fmt.Errorf("removing the parts of an upload: %w", err)
@@ -264,7 +334,11 @@ func (u upload) Abort(ctx context.Context) error {
 // Sweep implements blob.Store. It removes uploads in parts that were neither
 // completed nor aborted, which S3 charges for. It cannot tell those of a Create
 // from those of Begin, so it leaves all of them alone for PartsLife.
-func (s *Store) Sweep(ctx context.Context, before time.Time, found func(name string) bool) (removed int, err error) {
+func (s *Store) Sweep(
+	ctx context.Context,
+	before time.Time,
+	found func(name string) bool,
+) (removed int, err error) {
 	for area := range s.buckets {
 		n, err := s.sweepArea(ctx, area, before.Add(-blob.PartsLife), found)
 		removed += n
@@ -287,7 +361,8 @@ func (s *Store) sweepArea(
 		}
 		for _, u := range out.Uploads {
 			key := aws.ToString(u.Key)
-			if !aws.ToTime(u.Initiated).Before(before) || found != nil && !found(string(area)+"/"+key) {
+			if !aws.ToTime(u.Initiated).Before(before) ||
+				found != nil && !found(string(area)+"/"+key) {
 				continue
 			}
 			unfinished := upload{s: s, at: location{bucket, key}, id: aws.ToString(u.UploadId)}

@@ -75,7 +75,11 @@ func TestEachMethodOfPartsMakesTheStatedCalls(t *testing.T) {
 		{name: "beginning", do: func() error { s = begin(t, store); return nil }, want: "CreateMultipartUpload:1"},
 		{name: "signing and sending", do: func() error { s.send(1); s.send(2); return nil }},
 		{name: "listing", do: func() error { return failure(s.upload.List(t.Context())) }, want: "ListParts:1"},
-		{name: "completing", do: func() error { return failure(s.complete()) }, want: "CompleteMultipartUpload:1 ListParts:1"},
+		{
+			name: "completing",
+			do:   func() error { return failure(s.complete()) },
+			want: "CompleteMultipartUpload:1 ListParts:1",
+		},
 		{name: "completing again", do: func() error { return failure(s.complete()) }, want: "HeadObject:1 ListParts:1"},
 		{name: "ending", do: func() error { return s.upload.Abort(t.Context()) }, want: "AbortMultipartUpload:1"},
 	} {
@@ -137,7 +141,8 @@ func TestASignedPartNeedsOnlyItsHeaders(t *testing.T) {
 	s := session{t, store, l, nil, store.Upload(blob.Files, "o/k", "UPLOAD", l)}
 	sum := uint64(0xae8b14860a799888)
 	signed := s.sign(2, &sum)
-	if want := map[string]string{"X-Amz-Checksum-Crc64nvme": "rosUhgp5mIg="}; signed.Method != http.MethodPut || !maps.Equal(signed.Header, want) {
+	if want := map[string]string{"X-Amz-Checksum-Crc64nvme": "rosUhgp5mIg="}; signed.Method != http.MethodPut ||
+		!maps.Equal(signed.Header, want) {
 		t.Errorf("%s with %v, want PUT with %v", signed.Method, signed.Header, want)
 	}
 	for _, part := range []string{

@@ -83,7 +83,10 @@ func offline() *Store {
 
 func TestASignedURLNeedsNoHeaders(t *testing.T) {
 	t.Parallel()
-	signed, err := offline().SignGet(t.Context(), blob.Backup, "o+1/k@2", blob.Signed{Expires: time.Minute, ContentType: "text/plain"})
+	signed, err := offline().SignGet(t.Context(), blob.Backup, "o+1/k@2", blob.Signed{
+		Expires:     time.Minute,
+		ContentType: "text/plain",
+	})
 	must(t, err)
 	u, err := url.Parse(signed)
 	must(t, err)
@@ -106,7 +109,12 @@ func TestASignedURLExpiresWithinAWeek(t *testing.T) {
 	for expires, ok := range map[time.Duration]bool{
 		-time.Second: false, 0: false, time.Second: true, 7 * 24 * time.Hour: true, 7*24*time.Hour + time.Second: false,
 	} {
-		if _, err := offline().SignGet(t.Context(), blob.Files, "o/k", blob.Signed{Expires: expires}); (err == nil) != ok {
+		if _, err := offline().SignGet(
+			t.Context(),
+			blob.Files,
+			"o/k",
+			blob.Signed{Expires: expires},
+		); (err == nil) != ok {
 			t.Errorf("expiring after %s: got error %v, want an error: %t", expires, err, !ok)
 		}
 	}

@@ -90,7 +90,11 @@ func (s *Store) Local() bool { return false }
 
 // Open implements blob.Store. It makes one call, whose answer serves reads from
 // the start. Reading from another place costs one more call each time.
-func (s *Store) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
+func (s *Store) Open(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+) (io.ReadSeekCloser, error) {
 	at, err := s.locate(area, key)
 	if err != nil {
 		return nil, err
@@ -118,7 +122,12 @@ func (s *Store) SetAside(ctx context.Context, area blob.Area, key string, _ time
 
 // List implements blob.Store. It makes one call, and more only if S3 ends a
 // page early.
-func (s *Store) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
+func (s *Store) List(
+	ctx context.Context,
+	area blob.Area,
+	after string,
+	limit int,
+) ([]blob.Object, error) {
 	bucket, err := s.bucket(area)
 	if err == nil {
 		err = blob.CheckLimit(limit)
@@ -126,16 +135,23 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 	if err != nil {
 		return nil, err
 	}
-	input := &s3.ListObjectsV2Input{Bucket: &bucket, MaxKeys: new(int32(limit)), StartAfter: optional(after)}
+	input := &s3.ListObjectsV2Input{
+		Bucket:     &bucket,
+		MaxKeys:    new(int32(limit)),
+		StartAfter: optional(after),
+	}
 	var objects []blob.Object
-	for pages := s3.NewListObjectsV2Paginator(s.client, input); len(objects) < limit && pages.HasMorePages(); {
+	for pages := s3.NewListObjectsV2Paginator(s.client, input); len(objects) < limit &&
+		pages.HasMorePages(); {
 		out, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("listing objects in %s: %w", area, err)
 		}
 		for _, o := range out.Contents {
 			objects = append(objects, blob.Object{
-				Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified),
+				Key:      aws.ToString(o.Key),
+				Size:     aws.ToInt64(o.Size),
+				Modified: aws.ToTime(o.LastModified),
 			})
 		}
 	}
@@ -144,7 +160,12 @@ func (s *Store) List(ctx context.Context, area blob.Area, after string, limit in
 
 // SignGet implements blob.Store. A URL may live for 7 days, but no longer than
 // the credentials that sign it.
-func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, sig blob.Signed) (string, error) {
+func (s *Store) SignGet(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	sig blob.Signed,
+) (string, error) {
 	at, err := s.locate(area, key)
 	if err == nil {
 		err = checkExpires(sig.Expires)
@@ -153,11 +174,17 @@ func (s *Store) SignGet(ctx context.Context, area blob.Area, key string, sig blo
 		return "", err
 	}
 	input := &s3.GetObjectInput{
-		Bucket: &at.bucket, Key: &at.key,
+		Bucket:                     &at.bucket,
+		Key:                        &at.key,
 		ResponseContentType:        optional(sig.ContentType),
 		ResponseContentDisposition: optional(sig.ContentDisposition),
 	}
-	req, err := s.presign.PresignGetObject(ctx, input, s3.WithPresignExpires(sig.Expires), plain)
+	req, err := s.presign.PresignGetObject(
+		ctx,
+		input,
+		s3.WithPresignExpires(sig.Expires),
+		plain,
+	)
 	if err != nil {
 		return "", fmt.Errorf("signing the URL of object %s: %w", key, err)
 	}
@@ -206,7 +233,9 @@ func hasCode(err error, codes ...string) bool {
 // area have the storage class backupClass; empty is STANDARD. With an endpoint
 // configured, S3 is a stand-in that has no host name for each bucket.
 func Open(c aws.Config, files, backup, backupClass string) *Store {
-	client := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
+	client := s3.NewFromConfig(c, func(o *s3.Options) {
+		o.UsePathStyle = o.BaseEndpoint != nil
+	})
 	s := New(client, Buckets{blob.Files: files, blob.Backup: backup})
 	s.classes = map[string]types.StorageClass{backup: types.StorageClass(backupClass)}
 	return s

@@ -39,7 +39,10 @@ func connect(t *testing.T, options ...func(*s3.Options)) (*s3.Client, Buckets) {
 	name := "ferry-" + strings.ToLower(rand.Text())
 	buckets := Buckets{blob.Files: name + "-files", blob.Backup: name + "-backup"}
 	for _, bucket := range buckets {
-		must(t, failure(client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: &bucket})))
+		must(
+			t,
+			failure(client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: &bucket})),
+		)
 	}
 	return client, buckets
 }
@@ -92,7 +95,10 @@ func wantNothing(t *testing.T, store *Store, key string) {
 		}
 		t.Errorf("opening %s: got error %v, want ErrNotFound", key, err)
 	}
-	out, err := store.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: new(store.buckets[blob.Files])})
+	out, err := store.client.ListMultipartUploads(
+		t.Context(),
+		&s3.ListMultipartUploadsInput{Bucket: new(store.buckets[blob.Files])},
+	)
 	must(t, err)
 	for _, u := range out.Uploads {
 		if *u.Key == key {

@@ -52,7 +52,10 @@ func TestASignedURLGivesTheObjectWithItsTypeAndName(t *testing.T) {
 	res, got, err := request(t.Context(), get, nil)
 	must(t, err)
 	kind, name := res.Header.Get("Content-Type"), res.Header.Get("Content-Disposition")
-	if res.StatusCode != 200 || !bytes.Equal(got, data) || kind != labels.ContentType || name != labels.ContentDisposition {
+	if res.StatusCode != 200 ||
+		!bytes.Equal(got, data) ||
+		kind != labels.ContentType ||
+		name != labels.ContentDisposition {
 		t.Errorf("%s, %d bytes as %s, %s", res.Status, len(got), kind, name)
 	}
 	get.Header = map[string]string{"Range": "bytes=1000-1999"}
@@ -91,7 +94,10 @@ func TestASignedPartAcceptsOnlyWhatWasSigned(t *testing.T) {
 		signed  blob.SignedPart
 		content []byte
 	}{
-		"other bytes": {signed, changed}, "fewer bytes": {signed, part[:1000]}, "more bytes": {signed, append(slices.Clone(part), 'x')}, "no bytes": {signed, nil},
+		"other bytes": {signed, changed}, "fewer bytes": {signed, part[:1000]}, "more bytes": {signed, append(
+			slices.Clone(part),
+			'x',
+		)}, "no bytes": {signed, nil},
 		"no checksum": {bare, part}, "another part": {another, part}, "another method": {method, part},
 	} {
 		if res, _, err := request(t.Context(), c.signed, c.content); err == nil && res.StatusCode/100 != 4 {

@@ -49,12 +49,17 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 			r    func(context.CancelFunc, []byte) io.Reader
 			want error
 		}{
-			"too-long": {func(_ context.CancelFunc, data []byte) io.Reader { return stream(append(data, 1)) }, blob.ErrLength},
+			"too-long": {func(_ context.CancelFunc, data []byte) io.Reader {
+				return stream(append(data, 1))
+			}, blob.ErrLength},
 			"reader": {func(_ context.CancelFunc, data []byte) io.Reader {
 				return io.MultiReader(stream(data[:len(data)-1]), failing{func() error { return cut }})
 			}, cut},
 			"canceled": {func(cancel context.CancelFunc, data []byte) io.Reader {
-				return io.MultiReader(stream(data[:len(data)/2]), failing{func() error { cancel(); return nil }}, stream(data[len(data)/2:]))
+				return io.MultiReader(stream(data[:len(data)/2]), failing{func() error {
+					cancel()
+					return nil
+				}}, stream(data[len(data)/2:]))
 			}, context.Canceled},
 		}
 		for how, failure := range failures {
@@ -67,7 +72,13 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 				defer cancel()
 				store, key := New(client, buckets), "o/"+name+"-"+how
 				store.sizes.parts = kind.parts
-				_, err := store.Create(ctx, blob.Files, key, failure.r(cancel, content(t, kind.size)), int64(kind.announced))
+				_, err := store.Create(
+					ctx,
+					blob.Files,
+					key,
+					failure.r(cancel, content(t, kind.size)),
+					int64(kind.announced),
+				)
 				expect.Err(t, how, err, failure.want)
 				wantNothing(t, store, key)
 			})
@@ -79,7 +90,8 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 func lossy(lose *atomic.Int64) *spoiler {
 	return &spoiler{after: func(req *http.Request, resp *http.Response) (*http.Response, error) {
 		query := req.URL.Query()
-		final := req.Method == http.MethodPost && query.Has("uploadId") || req.Method == http.MethodPut && !query.Has("uploadId")
+		final := req.Method == http.MethodPost && query.Has("uploadId") ||
+			req.Method == http.MethodPut && !query.Has("uploadId")
 		if final && strings.Contains(req.URL.Path, "/o/") && lose.Add(-1) >= 0 {
 			io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()

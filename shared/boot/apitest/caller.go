@@ -57,7 +57,8 @@ func Quota(n int64) func(*users.User) { return func(u *users.User) { u.Quota = n
 // Ask sends a request like "GET /me" with the caller's bearer, unless a header says otherwise.
 func (c Caller) Ask(request, body string, headers ...string) Answer {
 	c.Helper()
-	return c.Send(request, body, append([]string{"Authorization", "Bearer " + c.Bearer}, headers...)...)
+	return c.Send(request, body, append([]string{"Authorization", "Bearer " +
+		c.Bearer}, headers...)...)
 }
 
 // Upload stores a raw body, and returns the file as the answer shows it.
@@ -79,7 +80,13 @@ func (s *Server) Send(request, body string, headers ...string) Answer {
 	s.Helper()
 	method, path, _ := strings.Cut(request, " ")
 	resp := s.Request(method, path, strings.NewReader(body), headers...)
-	a := Answer{Code: resp.StatusCode, Header: resp.Header, Text: s.Text(resp), s: s, request: request}
+	a := Answer{
+		Code:    resp.StatusCode,
+		Header:  resp.Header,
+		Text:    s.Text(resp),
+		s:       s,
+		request: request,
+	}
 	_ = json.Unmarshal([]byte(a.Text), &a.Envelope) // other answers are not envelopes
 	return a
 }
@@ -124,8 +131,10 @@ type Answer struct {
 func (a Answer) Want(status int, words ...string) Answer {
 	a.s.Helper()
 	says := a.Header.Get("Ferry-Error")
-	if a.Code != status || a.Status != 0 && (a.Status != status || says == "" && status != 500) {
-		a.s.Errorf("%.200s: status %d, want %d (%s) %.200s", a.request, a.Code, status, says, a.Text)
+	if a.Code != status ||
+		a.Status != 0 && (a.Status != status || says == "" && status != 500) {
+		a.s.Errorf("%.200s: status %d, want %d (%s) %.200s",
+			a.request, a.Code, status, says, a.Text)
 	}
 	for _, w := range words {
 		if !strings.Contains(says, w) {
@@ -153,7 +162,9 @@ func (a Answer) File() File {
 		a.s.Fatalf("%s: there is no file in %s", a.request, a.Text)
 	}
 	first, _, _ := strings.Cut(a.Header.Get("Ferry-Files"), ",")
-	stored := slices.IndexFunc(a.Files, func(f File) bool { return strconv.FormatInt(f.ID, 10) == first })
+	stored := slices.IndexFunc(a.Files, func(f File) bool {
+		return strconv.FormatInt(f.ID, 10) == first
+	})
 	return a.Files[max(stored, 0)]
 }
 

@@ -89,11 +89,15 @@ func (t countedTable) Get(ctx context.Context, key table.Key, into any) error {
 }
 
 func (t countedTable) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, error) {
-	return counted(t.calls, "table.GetMany", func() ([]table.Item, error) { return t.Table.GetMany(ctx, keys...) })
+	return counted(t.calls, "table.GetMany", func() ([]table.Item, error) {
+		return t.Table.GetMany(ctx, keys...)
+	})
 }
 
 func (t countedTable) Query(ctx context.Context, q table.Query) (table.Page, error) {
-	return counted(t.calls, "table.Query", func() (table.Page, error) { return t.Table.Query(ctx, q) })
+	return counted(t.calls, "table.Query", func() (table.Page, error) {
+		return t.Table.Query(ctx, q)
+	})
 }
 
 func (t countedTable) Write(ctx context.Context, ops ...table.Op) error {
@@ -110,44 +114,99 @@ type countedStore struct {
 	calls *Calls
 }
 
-func (s countedStore) Create(ctx context.Context, area blob.Area, key string, r io.Reader, size int64) (blob.Written, error) {
-	return counted(s.calls, "blob.Create", func() (blob.Written, error) { return s.Store.Create(ctx, area, key, r, size) })
+func (s countedStore) Create(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	r io.Reader,
+	size int64,
+) (blob.Written, error) {
+	return counted(s.calls, "blob.Create", func() (blob.Written, error) {
+		return s.Store.Create(ctx, area, key, r, size)
+	})
 }
 
-func (s countedStore) Open(ctx context.Context, area blob.Area, key string) (io.ReadSeekCloser, error) {
-	return counted(s.calls, "blob.Open", func() (io.ReadSeekCloser, error) { return s.Store.Open(ctx, area, key) })
+func (s countedStore) Open(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+) (io.ReadSeekCloser, error) {
+	return counted(s.calls, "blob.Open", func() (io.ReadSeekCloser, error) {
+		return s.Store.Open(ctx, area, key)
+	})
 }
 
-func (s countedStore) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
-	return s.calls.do("blob.Copy", func() error { return s.Store.Copy(ctx, from, fromKey, to, toKey) })
+func (s countedStore) Copy(
+	ctx context.Context,
+	from blob.Area,
+	fromKey string,
+	to blob.Area,
+	toKey string,
+) error {
+	return s.calls.do("blob.Copy", func() error {
+		return s.Store.Copy(ctx, from, fromKey, to, toKey)
+	})
 }
 
 func (s countedStore) Delete(ctx context.Context, area blob.Area, key string) error {
 	return s.calls.do("blob.Delete", func() error { return s.Store.Delete(ctx, area, key) })
 }
 
-func (s countedStore) SetAside(ctx context.Context, area blob.Area, key string, day time.Time) error {
-	return s.calls.do("blob.SetAside", func() error { return s.Store.SetAside(ctx, area, key, day) })
+func (s countedStore) SetAside(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	day time.Time,
+) error {
+	return s.calls.do("blob.SetAside", func() error {
+		return s.Store.SetAside(ctx, area, key, day)
+	})
 }
 
-func (s countedStore) List(ctx context.Context, area blob.Area, after string, limit int) ([]blob.Object, error) {
-	return counted(s.calls, "blob.List", func() ([]blob.Object, error) { return s.Store.List(ctx, area, after, limit) })
+func (s countedStore) List(
+	ctx context.Context,
+	area blob.Area,
+	after string,
+	limit int,
+) ([]blob.Object, error) {
+	return counted(s.calls, "blob.List", func() ([]blob.Object, error) {
+		return s.Store.List(ctx, area, after, limit)
+	})
 }
 
-func (s countedStore) SignGet(ctx context.Context, area blob.Area, key string, signed blob.Signed) (string, error) {
-	return counted(s.calls, "blob.SignGet", func() (string, error) { return s.Store.SignGet(ctx, area, key, signed) })
+func (s countedStore) SignGet(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	signed blob.Signed,
+) (string, error) {
+	return counted(s.calls, "blob.SignGet", func() (string, error) {
+		return s.Store.SignGet(ctx, area, key, signed)
+	})
 }
 
-func (s countedStore) Sweep(ctx context.Context, before time.Time, found func(string) bool) (int, error) {
-	return counted(s.calls, "blob.Sweep", func() (int, error) { return s.Store.Sweep(ctx, before, found) })
+func (s countedStore) Sweep(
+	ctx context.Context,
+	before time.Time,
+	found func(string) bool,
+) (int, error) {
+	return counted(s.calls, "blob.Sweep", func() (int, error) {
+		return s.Store.Sweep(ctx, before, found)
+	})
 }
 
 // WriteThenQuery counts as two calls, as in the cloud.
-func (t countedTable) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
+func (t countedTable) WriteThenQuery(
+	ctx context.Context,
+	q table.Query,
+	ops ...table.Op,
+) (table.Page, error) {
 	if err := t.calls.do("table.Write", func() error { return nil }); err != nil {
 		return table.Page{}, err
 	}
-	return counted(t.calls, "table.Query", func() (table.Page, error) { return t.Table.WriteThenQuery(ctx, q, ops...) })
+	return counted(t.calls, "table.Query", func() (table.Page, error) {
+		return t.Table.WriteThenQuery(ctx, q, ops...)
+	})
 }
 
 // countedParts is a blob.Parts whose calls are counted.
@@ -156,8 +215,15 @@ type countedParts struct {
 	calls *Calls
 }
 
-func (p countedParts) Begin(ctx context.Context, area blob.Area, key string, l blob.Layout) (string, error) {
-	return counted(p.calls, "parts.Begin", func() (string, error) { return p.Parts.Begin(ctx, area, key, l) })
+func (p countedParts) Begin(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+	l blob.Layout,
+) (string, error) {
+	return counted(p.calls, "parts.Begin", func() (string, error) {
+		return p.Parts.Begin(ctx, area, key, l)
+	})
 }
 
 func (p countedParts) Upload(area blob.Area, key, id string, l blob.Layout) blob.Upload {
@@ -169,20 +235,38 @@ type countedUpload struct {
 	calls  *Calls
 }
 
-func (u countedUpload) Sign(ctx context.Context, number int, sum *uint64, expires time.Duration) (blob.SignedPart, error) {
-	return counted(u.calls, "parts.Sign", func() (blob.SignedPart, error) { return u.upload.Sign(ctx, number, sum, expires) })
+func (u countedUpload) Sign(
+	ctx context.Context,
+	number int,
+	sum *uint64,
+	expires time.Duration,
+) (blob.SignedPart, error) {
+	return counted(u.calls, "parts.Sign", func() (blob.SignedPart, error) {
+		return u.upload.Sign(ctx, number, sum, expires)
+	})
 }
 
-func (u countedUpload) Write(ctx context.Context, number int, r io.Reader, sum *uint64) (blob.Part, error) {
-	return counted(u.calls, "parts.Write", func() (blob.Part, error) { return u.upload.Write(ctx, number, r, sum) })
+func (u countedUpload) Write(
+	ctx context.Context,
+	number int,
+	r io.Reader,
+	sum *uint64,
+) (blob.Part, error) {
+	return counted(u.calls, "parts.Write", func() (blob.Part, error) {
+		return u.upload.Write(ctx, number, r, sum)
+	})
 }
 
 func (u countedUpload) List(ctx context.Context) ([]blob.Part, error) {
-	return counted(u.calls, "parts.List", func() ([]blob.Part, error) { return u.upload.List(ctx) })
+	return counted(u.calls, "parts.List", func() ([]blob.Part, error) {
+		return u.upload.List(ctx)
+	})
 }
 
 func (u countedUpload) Complete(ctx context.Context, sum *uint64) (blob.Written, error) {
-	return counted(u.calls, "parts.Complete", func() (blob.Written, error) { return u.upload.Complete(ctx, sum) })
+	return counted(u.calls, "parts.Complete", func() (blob.Written, error) {
+		return u.upload.Complete(ctx, sum)
+	})
 }
 
 func (u countedUpload) Abort(ctx context.Context) error {

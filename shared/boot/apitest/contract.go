@@ -54,23 +54,29 @@ func (c contract) check(r *http.Request, resp *http.Response, body []byte) error
 	}
 	var op *openapi3.Operation
 	for template, item := range c.doc.Paths.Map() {
-		if template == path || c.doc.Paths.Value(path) == nil && (api.Route{Path: template}).Fits(path) {
+		if template == path ||
+			c.doc.Paths.Value(path) == nil && (api.Route{Path: template}).Fits(path) {
 			op = item.GetOperation(r.Method)
 		}
 	}
 	if op = cmp.Or(op, c.fallback(resp.StatusCode)); op == nil {
-		return fmt.Errorf("%s %s is not described, but got status %d", r.Method, path, resp.StatusCode)
+		return fmt.Errorf("%s %s is not described, but got status %d",
+			r.Method, path, resp.StatusCode)
 	}
 	get := r.Clone(context.Background())
 	get.Method = http.MethodGet // for HEAD the headers would not be checked
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
-			Request: get, Route: &routers.Route{Spec: c.doc, Path: path, Method: r.Method, Operation: op},
+			Request: get,
+			Route:   &routers.Route{Spec: c.doc, Path: path, Method: r.Method, Operation: op},
 		},
-		Status: resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(body)),
+		Status: resp.StatusCode,
+		Header: resp.Header,
+		Body:   io.NopCloser(bytes.NewReader(body)),
 		Options: &openapi3filter.Options{
 			IncludeResponseStatus: true,
-			ExcludeResponseBody:   r.Method == http.MethodHead || isContent(r, path, resp.StatusCode),
+			ExcludeResponseBody: r.Method == http.MethodHead ||
+				isContent(r, path, resp.StatusCode),
 		},
 	}
 	if err := openapi3filter.ValidateResponse(context.Background(), input); err != nil {
@@ -81,12 +87,18 @@ func (c contract) check(r *http.Request, resp *http.Response, body []byte) error
 
 // fallback returns an operation for requests that match no route.
 func (c contract) fallback(status int) *openapi3.Operation {
-	name := map[int]string{http.StatusNotFound: "NotFound", http.StatusMethodNotAllowed: "MethodNotAllowed"}[status]
+	name := map[int]string{
+		http.StatusNotFound:         "NotFound",
+		http.StatusMethodNotAllowed: "MethodNotAllowed",
+	}[status]
 	if name == "" {
 		return nil
 	}
 	response := &openapi3.ResponseRef{Value: c.doc.Components.Responses[name].Value}
-	return &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(status, response))}
+	return &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(
+		status,
+		response,
+	))}
 }
 
 // isContent reports whether a response is a file's bytes, of any type, not an envelope.

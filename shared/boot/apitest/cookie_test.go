@@ -21,11 +21,16 @@ func browser(t *testing.T, options ...apitest.Option) (s *apitest.Server, cookie
 	t.Helper()
 	origins, err := envelope.ParseOrigins(allowed)
 	expect.NoErr(t, err)
-	s = apitest.Open(t, t.TempDir(), append(options, func(_ *service.Settings, o *local.ServiceOptions) { o.Origins = origins })...)
+	s = apitest.Open(t, t.TempDir(), append(options, func(_ *service.Settings, o *local.ServiceOptions) {
+		o.Origins = origins
+	})...)
 	s.AddUser("ann", apitest.Password)
 	u, err := s.Users.Get(t.Context(), "ann")
 	expect.NoErr(t, err)
-	token, _, err := s.Service.Tokens().Make(t.Context(), u, identity.APIToken{Name: "browser", Scope: identity.ScopeAccount})
+	token, _, err := s.Service.Tokens().Make(t.Context(), u, identity.APIToken{
+		Name:  "browser",
+		Scope: identity.ScopeAccount,
+	})
 	expect.NoErr(t, err)
 	return s, "ferry=" + token
 }
@@ -61,7 +66,9 @@ func TestACookieIsALoginOnEachRoute(t *testing.T) {
 		method, path, _ := strings.Cut(request, " ")
 		safe := method == http.MethodGet || method == http.MethodHead
 		for _, from := range [][]string{
-			{}, {"Origin", "null"}, {"Origin", allowed}, {"Origin", s.Root, "Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "none"},
+			{}, {"Origin", "null"}, {"Origin", allowed}, {
+				"Origin", s.Root, "Sec-Fetch-Site", "same-site",
+			}, {"Sec-Fetch-Site", "none"},
 		} {
 			if a := send(request, from...); refused(a) == safe || !safe && a.Code != 403 {
 				t.Errorf("%s from %v: status %d (%s)", request, from, a.Code, a.Header.Get("Ferry-Error"))
@@ -71,7 +78,8 @@ func TestACookieIsALoginOnEachRoute(t *testing.T) {
 			t.Errorf("%s with another login in its header: status %d", request, a.Code)
 		}
 		resp := s.Request("OPTIONS", path, nil, "Origin", allowed, "Access-Control-Request-Method", method)
-		if got := resp.Header["Access-Control-Allow-Credentials"]; got != nil || resp.Header.Get("Access-Control-Allow-Origin") != allowed {
+		if got := resp.Header["Access-Control-Allow-Credentials"]; got != nil ||
+			resp.Header.Get("Access-Control-Allow-Origin") != allowed {
 			t.Errorf("the preflight of %s gets %v", request, resp.Header)
 		}
 	}
@@ -104,7 +112,12 @@ func TestPagesAreForNoOtherOrigin(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodOptions} {
 			r, err := http.NewRequestWithContext(t.Context(), method, s.Root+path, nil)
 			expect.NoErr(t, err)
-			r.Header = http.Header{"Origin": {allowed}, "Cookie": {cookie}, "Access-Control-Request-Method": {"GET"}, "Accept": {"text/html"}}
+			r.Header = http.Header{
+				"Origin":                        {allowed},
+				"Cookie":                        {cookie},
+				"Access-Control-Request-Method": {"GET"},
+				"Accept":                        {"text/html"},
+			}
 			for name, values := range s.Do(r).Header {
 				if strings.HasPrefix(name, "Access-Control-") {
 					t.Errorf("%s %s: %s is %v", method, path, name, values)

@@ -55,7 +55,11 @@ func TestCallsAndUnitsOfEachRequest(t *testing.T) {
 	for _, name := range []string{"upload", "download by link"} {
 		idle.write(name+", with events", more[name])
 	}
-	expect.Golden(t, "calls.txt", "operation | read units | write units | calls to the ports by each function\n"+inUse.text.String()+idle.text.String())
+	expect.Golden(
+		t,
+		"calls.txt",
+		"operation | read units | write units | calls to the ports by each function\n"+inUse.text.String()+idle.text.String(),
+	)
 }
 
 // measure takes the journey, and writes the line of each request. Before the last chapter it
@@ -112,9 +116,16 @@ func (s *stack) sweeps() {
 // apitest, as they go to S3, past the functions.
 func (s *stack) uploadParts(name string) {
 	server := httptest.NewServer(s)
-	c, err := client.New(client.Options{URL: server.URL, Bearer: func(context.Context, string) (string, error) { return s.vars["bearer"], nil }})
+	c, err := client.New(client.Options{
+		URL:    server.URL,
+		Bearer: func(context.Context, string) (string, error) { return s.vars["bearer"], nil },
+	})
 	check(s, err)
-	source := client.Source{Name: "film.mp4", Length: 2 * blob.MinPartSize, Content: bytes.NewReader(make([]byte, 2*blob.MinPartSize))}
+	source := client.Source{
+		Name:    "film.mp4",
+		Length:  2 * blob.MinPartSize,
+		Content: bytes.NewReader(make([]byte, 2*blob.MinPartSize)),
+	}
 	s.line(name, func() {
 		check(s, last(c.Put(s.Context(), source, client.PutOptions{PartSize: blob.MinPartSize, Connections: 1})))
 		server.Close() // waits for the last request
@@ -157,7 +168,10 @@ func open(t *testing.T, options ...apitest.Option) *stack {
 		return nil
 	}
 	s.Data.Ports = p
-	again, err := local.NewService(p, s.Service.Settings, local.ServiceOptions{From: "Ferry <ferry@localhost>", ShowInbox: true})
+	again, err := local.NewService(p, s.Service.Settings, local.ServiceOptions{
+		From:      "Ferry <ferry@localhost>",
+		ShowInbox: true,
+	})
 	check(t, err)
 	s.Service, s.handler = again, again.Handler()
 	s.send, s.deliver = s.answer, func() {} // all is sent at once
@@ -262,8 +276,12 @@ func (s *stack) follow() bool {
 		var v struct{ Channel, Type, Body string }
 		err, text := item.Decode(&v), events.NewStringAttribute
 		records = append(records, events.DynamoDBEventRecord{EventName: "INSERT", Change: events.DynamoDBStreamRecord{
-			Keys:     map[string]events.DynamoDBAttributeValue{"pk": text(item.Key.PK), "sk": text(item.Key.SK)},
-			NewImage: map[string]events.DynamoDBAttributeValue{"channel": text(v.Channel), "type": text(v.Type), "body": text(v.Body)},
+			Keys: map[string]events.DynamoDBAttributeValue{"pk": text(item.Key.PK), "sk": text(item.Key.SK)},
+			NewImage: map[string]events.DynamoDBAttributeValue{
+				"channel": text(v.Channel),
+				"type":    text(v.Type),
+				"body":    text(v.Body),
+			},
 		}})
 		return err
 	}))
@@ -285,7 +303,9 @@ func (s *stack) carry(m notify.TopicMessage, notice string) {
 	sender := map[string]string{string(files.SMS): "sms"}[m.Value]
 	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: m.Body}}
 	event := worker.CourierEvent{Records: []worker.CourierRecord{record}}
-	s.invoke(cmp.Or(sender, "email"), func() error { return last(worker.CourierHandler(s.worker())(s.Context(), event)) })
+	s.invoke(cmp.Or(sender, "email"), func() error {
+		return last(worker.CourierHandler(s.worker())(s.Context(), event))
+	})
 	for _, mail := range s.cloud.Mails {
 		text, err := json.Marshal(map[string]string{"text": mail.Text})
 		check(s, err)

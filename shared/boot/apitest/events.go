@@ -34,7 +34,9 @@ func (s *Server) Events() []Event {
 		}
 		stored = append(stored, e)
 	}
-	slices.SortFunc(stored, func(a, b notify.RecordedEvent) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(stored, func(a, b notify.RecordedEvent) int {
+		return strings.Compare(a.ID, b.ID)
+	})
 	all := make([]Event, len(stored))
 	for i, e := range stored {
 		if err := s.contract.event(string(e.Type), e.Body); err != nil {
@@ -57,7 +59,12 @@ func (c contract) event(name, body string) error {
 		return fmt.Errorf("the event %s cannot be read: %w", name, err)
 	}
 	schema := hook.Post.RequestBody.Value.Content["application/cloudevents+json"].Schema.Value
-	if err := schema.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation()); err != nil {
+	err := schema.VisitJSON(
+		value,
+		openapi3.EnableJSONSchema2020(),
+		openapi3.EnableFormatValidation(),
+	)
+	if err != nil {
 		return fmt.Errorf("the event %s breaks its description: %w", name, err)
 	}
 	return nil

@@ -167,11 +167,14 @@ func (w *failing) failAt(n int, err error) (name *string) {
 // call only cleaned up.
 func (w *failing) checkFailed(what, call string, resp *http.Response) (done bool) {
 	w.Helper()
-	clearing := call == "blob.Delete" || call == "parts.Abort" || call == "table.Write" && strings.HasPrefix(resp.Request.URL.Path, "/v1/download/")
+	clearing := call == "blob.Delete" ||
+		call == "parts.Abort" ||
+		call == "table.Write" && strings.HasPrefix(resp.Request.URL.Path, "/v1/download/")
 	if resp.StatusCode == 500 && strings.Contains(resp.Request.URL.RawQuery, "&claim=") {
 		clearing = false // without the download that it takes, a claim gets nothing
 	}
-	if strings.HasPrefix(resp.Request.URL.Path, "/v1/files/") && (call == "blob.Copy" || call == "table.Write" && resp.StatusCode == 200) {
+	if strings.HasPrefix(resp.Request.URL.Path, "/v1/files/") &&
+		(call == "blob.Copy" || call == "table.Write" && resp.StatusCode == 200) {
 		clearing = true // the bytes follow the record of a moved file
 	}
 	token := resp.Request.Header.Get("Authorization") + resp.Request.Header.Get("Cookie")
@@ -246,7 +249,13 @@ func (w *failing) records() (all []*files.Listed) {
 	w.Helper()
 	for key := range w.Partitions("users ") {
 		for _, area := range blob.Areas() {
-			page, err := w.Service.Files().List(w.Context(), users.User{Name: strings.TrimPrefix(key, "users ")}, area, 0, 100)
+			page, err := w.Service.Files().List(
+				w.Context(),
+				users.User{Name: strings.TrimPrefix(key, "users ")},
+				area,
+				0,
+				100,
+			)
 			check(w, err)
 			all = append(all, page.Files...)
 		}

@@ -32,7 +32,10 @@ func (c Caller) SendToTwo(query string) files.File {
 func (s *Server) LinksOf(f files.File) []string {
 	all := []string{"/download/file?k=" + s.Data.Ports.Key.File(f.Area, f.Owner, f.ID)}
 	for _, id := range f.Recipients {
-		all = append(all, "/download/file?k="+s.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, id))
+		all = append(
+			all,
+			"/download/file?k="+s.Data.Ports.Key.Recipient(f.Area, f.Owner, f.ID, id),
+		)
 	}
 	return all
 }
@@ -41,6 +44,11 @@ func (s *Server) LinksOf(f files.File) []string {
 func (s *Server) WantStatuses(when string, links []string, status int) {
 	s.Helper()
 	for i, link := range links {
-		expect.Equal(s.TB, fmt.Sprintf("%s the status of link %d", when, i), s.Send("GET "+link, "").Code, status)
+		expect.Equal(
+			s.TB,
+			fmt.Sprintf("%s the status of link %d", when, i),
+			s.Send("GET "+link, "").Code,
+			status,
+		)
 	}
 }

@@ -30,7 +30,8 @@ func (f *frozen) functions(whole http.Handler) http.Handler {
 			whole.ServeHTTP(w, r)
 			return
 		}
-		answer, err := lambda.With(p).Gateway(lambda.With(p).Handler(endpointOf(r.Method, r.URL.Path)))(r.Context(), f.event(r))
+		answer, err := lambda.With(p).
+			Gateway(lambda.With(p).Handler(endpointOf(r.Method, r.URL.Path)))(r.Context(), f.event(r))
 		check(f, err)
 		for name, values := range answer.MultiValueHeaders {
 			w.Header()[name] = values
@@ -49,7 +50,8 @@ func (f *frozen) functions(whole http.Handler) http.Handler {
 func endpointOf(method, path string) (found api.Endpoint) {
 	for _, e := range local.Endpoints() {
 		below, ok := strings.CutPrefix(path, e.Prefix)
-		fits := ok && slices.ContainsFunc(e.Routes, func(r api.Route) bool { return r.Method == method && r.Fits(below) })
+		fits := ok &&
+			slices.ContainsFunc(e.Routes, func(r api.Route) bool { return r.Method == method && r.Fits(below) })
 		if fits || e.Name == "notfound" && found.Name == "" {
 			found = e
 		}
@@ -71,7 +73,8 @@ func (f *frozen) event(r *http.Request) events.APIGatewayProxyRequest {
 		HTTPMethod: r.Method, Path: r.URL.Path, MultiValueHeaders: header, MultiValueQueryStringParameters: query,
 		StageVariables: map[string]string{"corsOrigins": "https://app.example"},
 		RequestContext: events.APIGatewayProxyRequestContext{
-			RequestID: fmt.Sprintf("abcdef%010x", len(f.ids)), Identity: events.APIGatewayRequestIdentity{SourceIP: caller},
+			RequestID: fmt.Sprintf("abcdef%010x",
+				len(f.ids)), Identity: events.APIGatewayRequestIdentity{SourceIP: caller},
 		},
 		Body: base64.StdEncoding.EncodeToString(body), IsBase64Encoded: true,
 	}

@@ -76,8 +76,14 @@ func freeze(t *testing.T, through func(*frozen, http.Handler) http.Handler) *fro
 		check(f, f.Service.Sender.Spread(f.Context()))
 	}
 	f.secret = []string{
-		strings.Repeat("A", 43), "ferry_", "password of mine", "password+of+mine", "another password", "another+password", "the-wrong-one", "%zz",
-		"u=Alice", strings.TrimPrefix(apitest.Basic("alice", password), "Basic "), password, strings.ReplaceAll(password, " ", "+"),
+		strings.Repeat(
+			"A",
+			43,
+		), "ferry_", "password of mine", "password+of+mine", "another password", "another+password", "the-wrong-one", "%zz",
+		"u=Alice", strings.TrimPrefix(
+			apitest.Basic("alice", password),
+			"Basic ",
+		), password, strings.ReplaceAll(password, " ", "+"),
 	}
 	p, now := s.Data.Ports, func() time.Time { return f.now }
 	hasher, err := users.NewHasher(apitest.Cheap(), f, now)
@@ -125,7 +131,8 @@ func (f *frozen) record(request, answer, text string) {
 		text = "(shared/openapi/openapi.json)\n"
 	}
 	if content.MatchString(answer) { // shared/web tests pages
-		answer, text = regexp.MustCompile("Content-Length: .*\n").ReplaceAllString(answer, ""), "(a page, or a file of pages)\n"
+		answer, text = regexp.MustCompile("Content-Length: .*\n").
+			ReplaceAllString(answer, ""), "(a page, or a file of pages)\n"
 	}
 	request = strings.NewReplacer("$k", f.vars["k"], "$z", f.vars["z"]).Replace(request)
 	fmt.Fprintf(&f.http, "## %s\n%s\n\n%s\n%s\n", f.step.name, request, f.plain(answer), f.plain(text))
@@ -213,7 +220,8 @@ func (f *frozen) compare(t *testing.T) {
 
 func (f *frozen) recordSweep() {
 	r, err := f.Service.Sweep(f.Context())
-	fmt.Fprintf(&f.http, "## %s\nseen %d, moved %d, purged %d, orphans %d, failed %d, %v\n\n", f.step.name, r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed, err)
+	fmt.Fprintf(&f.http, "## %s\nseen %d, moved %d, purged %d, orphans %d, failed %d, %v\n\n",
+		f.step.name, r.Seen, r.Moved, r.Purged, r.Orphans, r.Failed, err)
 }
 
 func (f *frozen) hides(text, where string) {
@@ -229,7 +237,9 @@ func (f *frozen) hides(text, where string) {
 func (f *frozen) checkEvents() {
 	f.Helper()
 	for _, e := range f.Events() {
-		for _, secret := range []string{"ann@", "nobody@", "3351234568", "&k=", "&z=", "/download/", "example.com/secret"} {
+		for _, secret := range []string{
+			"ann@", "nobody@", "3351234568", "&k=", "&z=", "/download/", "example.com/secret",
+		} {
 			if strings.Contains(e.Text, secret) {
 				f.Errorf("%s is in %s", secret, e.Text)
 			}

@@ -103,7 +103,11 @@ func (s *Server) Spoil(key table.Key) {
 	defer conn.Close()
 	conn.SetBusyTimeout(10 * time.Second)
 	const damage = `UPDATE items SET doc = CAST('{"no JSON' AS BLOB) WHERE pk = ? AND sk = ?`
-	check(s.TB, "damaging an item", sqlitex.Execute(conn, damage, &sqlitex.ExecOptions{Args: []any{key.PK, key.SK}}))
+	check(
+		s.TB,
+		"damaging an item",
+		sqlitex.Execute(conn, damage, &sqlitex.ExecOptions{Args: []any{key.PK, key.SK}}),
+	)
 	if conn.Changes() != 1 {
 		s.Fatalf("there is no item %s", key)
 	}

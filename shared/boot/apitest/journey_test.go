@@ -88,7 +88,8 @@ func (w *walk) trouble() {
 	w.ask(500, "POST /v1/auth/login", "Authorization: ${basic alice}", "")
 	w.ask(500, "POST /v1/oauth2/token", form, "grant_type=password&username=alice&password=x")
 	w.Calls.Before("table.GetMany", nil)
-	if n := len(regexp.MustCompile(`msg=request id=[0-9a-f]{16} .*the text of trouble`).FindAllString(w.Log.String(), -1)); n != 2 {
+	if n := len(regexp.MustCompile(`msg=request id=[0-9a-f]{16} .*the text of trouble`).
+		FindAllString(w.Log.String(), -1)); n != 2 {
 		w.Errorf("the log has the text with the request's id %d times", n)
 	}
 }

@@ -92,7 +92,8 @@ func TestEachScopeAllowsItsRoutesAndNoOthers(t *testing.T) {
 				expect.NoErr(t, err)
 				token, _, err := c.Service.Tokens().Make(t.Context(), u, identity.APIToken{Name: "a", Scope: scope})
 				expect.NoErr(t, err)
-				a := c.Send(strings.NewReplacer("{id}", "1", "{name}", "a", "{n}", "own").Replace(route), "", "Authorization", "Bearer "+token)
+				a := c.Send(strings.NewReplacer("{id}", "1", "{name}", "a", "{n}", "own").
+					Replace(route), "", "Authorization", "Bearer "+token)
 				want := allowed == "anybody" || strings.Contains(allowed, string(scope))
 				if refused := a.Code == 403; refused == want {
 					t.Errorf("with the scope %s, %s: status %d (%s)", scope, route, a.Code, a.Header.Get("Ferry-Error"))

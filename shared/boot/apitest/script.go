@@ -22,7 +22,9 @@ func Tell(t testing.TB, script string, do func(step string) error) {
 				says = fmt.Sprint(int(f.Kind), " ", says)
 			}
 		}
-		if (says == "") != (want == "") || !strings.HasPrefix(says, begins) || !strings.Contains(says, words) {
+		if (says == "") != (want == "") ||
+			!strings.HasPrefix(says, begins) ||
+			!strings.Contains(says, words) {
 			t.Fatalf("%s: %s, want %q", step, says, want)
 		}
 	}
@@ -38,7 +40,11 @@ func (c *Calls) Once(name string, f func()) {
 }
 
 // Stories tells scripts, each in a test of its own, for which begin returns what does a step.
-func Stories(t *testing.T, scripts map[string]string, begin func(t *testing.T) (do func(step string) error)) {
+func Stories(
+	t *testing.T,
+	scripts map[string]string,
+	begin func(t *testing.T) (do func(step string) error),
+) {
 	t.Helper()
 	for what, script := range scripts {
 		t.Run(what, func(t *testing.T) {

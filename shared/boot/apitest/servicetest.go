@@ -101,14 +101,24 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	settings := service.Settings{PublicURL: root + wire.Prefix}
 	settings.Retention.KeepDays, settings.Retention.BackupDays = 30, 90
 	settings.Notices = notify.Limits{PerHour: 1000, PerDay: 1000, PerRecipient: 1000}
-	so := local.ServiceOptions{From: "Ferry <ferry@localhost>", ShowInbox: true, Grace: time.Hour}
+	so := local.ServiceOptions{
+		From:      "Ferry <ferry@localhost>",
+		ShowInbox: true,
+		Grace:     time.Hour,
+	}
 	for _, o := range options {
 		o(&settings, &so)
 	}
 	needs, log := func(string) {}, &Log{out: t.Output()}
-	clock, calls := &Clock{begun: time.Now(), needs: needs}, &Calls{count: map[string]int{}, before: map[string]func() error{}, needs: needs}
+	clock, calls := &Clock{
+		begun: time.Now(),
+		needs: needs,
+	}, &Calls{count: map[string]int{}, before: map[string]func() error{}, needs: needs}
 	data, err := local.Open(dir, local.Options{
-		Hash: Cheap(), Now: clock.Now, NoSync: true, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Hash:   Cheap(),
+		Now:    clock.Now,
+		NoSync: true,
+		Log:    slog.New(slog.NewTextHandler(log, nil)),
 	})
 	check(t, "opening the data", err)
 	data.Ports.Table = countedTable{data.Table, calls}
@@ -129,9 +139,20 @@ func Open(t testing.TB, dir string, options ...Option) *Server {
 	})
 	t.Cleanup(end)
 	server := &Server{
-		TB: t, Base: settings.PublicURL, Root: root, Dir: dir, Clock: clock, Data: data, Service: s,
-		Users: &users.Service{Table: data.Table, Now: clock.Now}, HTTP: unstarted, Calls: calls, Log: log,
-		Close: end, contract: described(t), options: so,
+		TB:       t,
+		Base:     settings.PublicURL,
+		Root:     root,
+		Dir:      dir,
+		Clock:    clock,
+		Data:     data,
+		Service:  s,
+		Users:    &users.Service{Table: data.Table, Now: clock.Now},
+		HTTP:     unstarted,
+		Calls:    calls,
+		Log:      log,
+		Close:    end,
+		contract: described(t),
+		options:  so,
 	}
 	calls.settle = func() { server.Service.Links().Flush(context.Background()) }
 	return server
@@ -175,7 +196,13 @@ func (s *Server) AddUser(name, password string, change ...func(*users.User)) {
 	s.Helper()
 	hash, err := s.Data.Ports.Hasher.Hash(s.Context(), password)
 	check(s.TB, "hashing a password", err)
-	u := users.User{Name: name, Password: hash, State: users.Active, Email: name + "@example.com", Lang: "en"}
+	u := users.User{
+		Name:     name,
+		Password: hash,
+		State:    users.Active,
+		Email:    name + "@example.com",
+		Lang:     "en",
+	}
 	for _, c := range change {
 		c(&u)
 	}
@@ -211,7 +238,11 @@ func (s *Server) Mail() string {
 }
 
 // Request sends a request to a path below Base, or to a whole URL. Headers are pairs.
-func (s *Server) Request(method, path string, body io.Reader, headers ...string) *http.Response {
+func (s *Server) Request(
+	method, path string,
+	body io.Reader,
+	headers ...string,
+) *http.Response {
 	s.Helper()
 	if strings.HasPrefix(path, "/") {
 		path = s.Base + path
@@ -228,10 +259,14 @@ func (s *Server) Request(method, path string, body io.Reader, headers ...string)
 // checks it against the description of the interface.
 func (s *Server) Do(r *http.Request) *http.Response {
 	s.Helper()
-	if s.InStack() && strings.HasSuffix(r.URL.Path, "/upload") && r.Header.Get("Idempotency-Key") == "" {
+	if s.InStack() &&
+		strings.HasSuffix(r.URL.Path, "/upload") &&
+		r.Header.Get("Idempotency-Key") == "" {
 		r.Header.Set("Idempotency-Key", rand.Text()) // so that it may be repeated
 	}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	resp, err := client.Do(r)
 	for tries := 1; tries < maxTries && s.tryAgain(r, resp, err); tries++ {
 		if err == nil {
@@ -265,16 +300,20 @@ const maxTries = 300
 // others are faster, as its clock stands still.
 func (s *Server) tryAgain(r *http.Request, resp *http.Response, err error) bool {
 	again := r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
-	if !s.InStack() || !again || err == nil && resp.StatusCode != http.StatusServiceUnavailable {
+	if !s.InStack() ||
+		!again ||
+		err == nil && resp.StatusCode != http.StatusServiceUnavailable {
 		return false
 	}
 	if err == nil {
 		why := resp.Header.Get("Ferry-Error")
-		if strings.HasSuffix(why, "busy; try again") || strings.HasSuffix(why, "right now; try again") {
+		if strings.HasSuffix(why, "busy; try again") ||
+			strings.HasSuffix(why, "right now; try again") {
 			return true
 		}
 	}
-	return r.Header.Get("Idempotency-Key") != "" || r.Method != http.MethodPost && r.Method != http.MethodPut
+	return r.Header.Get("Idempotency-Key") != "" ||
+		r.Method != http.MethodPost && r.Method != http.MethodPut
 }
 
 // Basic returns the value of an Authorization header.
@@ -308,5 +347,10 @@ func (s *Server) Text(resp *http.Response) string {
 // Login returns a bearer.
 func (s *Server) Login(name, password string) string {
 	s.Helper()
-	return s.Send("POST /auth/login", "", "Authorization", Basic(name, password)).Want(200).Bearer
+	return s.Send(
+		"POST /auth/login",
+		"",
+		"Authorization",
+		Basic(name, password),
+	).Want(200).Bearer
 }

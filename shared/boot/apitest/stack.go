@@ -29,13 +29,25 @@ func remote(t testing.TB, options int) *Server {
 	p, err := d.Service(t.Context(), slog.New(slog.NewTextHandler(log, nil)))
 	check(t, "opening the stack's data", err)
 	skip := func(why string) { t.Helper(); t.Skip(why) }
-	s, err := local.NewService(p.Ports, p.Settings, local.ServiceOptions{From: "Ferry <ferry@localhost>"})
+	s, err := local.NewService(
+		p.Ports,
+		p.Settings,
+		local.ServiceOptions{From: "Ferry <ferry@localhost>"},
+	)
 	check(t, "making the service", err)
 	clock := &Clock{needs: skip}
 	return &Server{
-		TB: t, Base: d.Base, Root: strings.TrimSuffix(d.Base, wire.Prefix), Clock: clock, Data: &local.Data{Ports: p.Ports},
-		Service: s, Users: &users.Service{Table: p.Table, Now: clock.Now}, Calls: &Calls{needs: skip}, Log: log,
-		Close: func() {}, contract: described(t),
+		TB:       t,
+		Base:     d.Base,
+		Root:     strings.TrimSuffix(d.Base, wire.Prefix),
+		Clock:    clock,
+		Data:     &local.Data{Ports: p.Ports},
+		Service:  s,
+		Users:    &users.Service{Table: p.Table, Now: clock.Now},
+		Calls:    &Calls{needs: skip},
+		Log:      log,
+		Close:    func() {},
+		contract: described(t),
 	}
 }
 
@@ -49,7 +61,8 @@ func borrowStack(t testing.TB) (d boottest.Deployed) {
 	resp, err := http.Get(stacks)
 	check(t, "borrowing a stack", err)
 	t.Cleanup(func() { resp.Body.Close() }) // this gives the stack back
-	if err := json.NewDecoder(resp.Body).Decode(&d); err != nil || resp.StatusCode != http.StatusOK {
+	if err := json.NewDecoder(resp.Body).Decode(&d); err != nil ||
+		resp.StatusCode != http.StatusOK {
 		t.Fatalf("borrowing a stack: %s, %v", resp.Status, err)
 	}
 	return d

@@ -92,7 +92,8 @@ func (w *walk) ask(status int, request, headers, body string) {
 	resp := w.send(w.request(request, headers, body))
 	text := w.Text(resp)
 	if resp.StatusCode != status {
-		w.Errorf("%s: status %d, want %d: %s %s", w.step.name, resp.StatusCode, status, resp.Header.Get("Ferry-Error"), text)
+		w.Errorf("%s: status %d, want %d: %s %s",
+			w.step.name, resp.StatusCode, status, resp.Header.Get("Ferry-Error"), text)
 	}
 	answer := fmt.Sprintln(resp.StatusCode)
 	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
@@ -132,7 +133,8 @@ func (w *walk) expand(text string) string {
 			user, other, _ := strings.Cut(of, ":")
 			return apitest.Basic(user, cmp.Or(other, password))
 		case "form":
-			return "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + of + "\"\r\n\r\nhello " + of + "\r\n"
+			return "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + of + "\"\r\n\r\nhello " +
+				of + "\r\n"
 		case "end":
 			return "--b--\r\n"
 		case "x":

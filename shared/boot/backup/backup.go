@@ -76,7 +76,13 @@ type Progress struct {
 // source and the copy must have the right length and, with verify, the right checksum. A
 // bad copy is replaced. Bad bytes of the source go to a folder beside the copies. If
 // anything is damaged or lost, nothing of the earlier backup is removed.
-func Make(ctx context.Context, d *local.Data, to string, verify bool, p Progress) (Copied, error) {
+func Make(
+	ctx context.Context,
+	d *local.Data,
+	to string,
+	verify bool,
+	p Progress,
+) (Copied, error) {
 	return (&copying{data: d, verify: verify, progress: p}).start(ctx, to)
 }
 
@@ -116,7 +122,9 @@ func resolved(path string) string {
 // link key shows that the data is Ferry's.
 func (c *copying) admit() error {
 	entries, err := os.ReadDir(c.dir)
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "lost+found" })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == "lost+found"
+	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -317,7 +325,9 @@ func (c *copying) copy(ctx context.Context) error {
 	c.progress.Expect(expected)
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(copiesAtOnce)
-	unreadable := func(key table.Key) { c.damaged(fmt.Sprintf("the item %s cannot be read", key)) }
+	unreadable := func(key table.Key) {
+		c.damaged(fmt.Sprintf("the item %s cannot be read", key))
+	}
 	err = eachFile(inner, c.snapshot, unreadable, func(f files.File) {
 		g.Go(func() error { return c.file(inner, f) })
 	})
@@ -329,7 +339,12 @@ func (c *copying) copy(ctx context.Context) error {
 
 // eachFile yields the files of both areas until the context ends. unreadable gets the keys of
 // damaged records, and of all items that are not JSON.
-func eachFile(ctx context.Context, t table.Table, unreadable func(table.Key), yield func(files.File)) error {
+func eachFile(
+	ctx context.Context,
+	t table.Table,
+	unreadable func(table.Key),
+	yield func(files.File),
+) error {
 	return t.Scan(ctx, func(item table.Item) error {
 		area, _, _ := strings.Cut(item.Key.PK, "#")
 		record := blob.Area(area) == blob.Files || blob.Area(area) == blob.Backup
@@ -355,7 +370,12 @@ func (c *copying) findStale(ctx context.Context) error {
 		var f files.File
 		if err == nil {
 			err = c.snapshot.Get(ctx, files.Key(o.Area, o.Owner, o.ID), &f)
-			err = fault.Wrap(err, "comparing what is in the backup", table.ErrNotFound, table.ErrUnreadable)
+			err = fault.Wrap(
+				err,
+				"comparing what is in the backup",
+				table.ErrNotFound,
+				table.ErrUnreadable,
+			)
 		}
 		if err == nil && f.Blob != o.Blob {
 			c.stale = append(c.stale, o)
@@ -384,7 +404,9 @@ func missing(path string) bool {
 
 func removeTable(path string) error { return errors.Join(removeLogs(path), remove(path)) }
 
-func removeLogs(path string) error { return errors.Join(remove(path+"-wal"), remove(path+"-shm")) }
+func removeLogs(path string) error {
+	return errors.Join(remove(path+"-wal"), remove(path+"-shm"))
+}
 
 func remove(path string) error {
 	err := os.Remove(path)

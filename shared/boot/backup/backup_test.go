@@ -135,7 +135,14 @@ func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 		a small copy has other bytes            | 1 same others  | healed
 		a small source is bad, without a copy   | 1 others none  | named`
 	const same = "same"
-	contentOf := map[string]string{"short": short, "other": other, "folder": folder, "none": "", "others": "other", same: same}
+	contentOf := map[string]string{
+		"short":  short,
+		"other":  other,
+		"folder": folder,
+		"none":   "",
+		"others": "other",
+		same:     same,
+	}
 	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
 		cells := strings.Split(row, "|")
 		t.Run(strings.TrimSpace(cells[0]), func(t *testing.T) {
@@ -161,7 +168,8 @@ func TestABackupHealsItsCopiesAndNamesDamageOnEachRun(t *testing.T) {
 			run("a verification", true, damaged, whole)
 			run("a plain run after it", false, damaged, whole)
 			bad, err := os.ReadFile(filepath.Join(s.to, "damaged", key))
-			if hasBytes := damaged && source != "" && source != folder; hasBytes != (err == nil) || hasBytes && string(bad) != source {
+			if hasBytes := damaged && source != "" && source != folder; hasBytes != (err == nil) ||
+				hasBytes && string(bad) != source {
 				t.Errorf("the damaged bytes are %.10q, %v", bad, err)
 			}
 			s.change(s.Dir, f, content)
@@ -214,11 +222,17 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 			for key := range s.Partitions("link#") {
 				link.PK, _, _ = strings.Cut(key, " ")
 			}
-			expect.NoErr(s.TB, errors.Join(s.Data.Table.Get(t.Context(), user, &u), s.Data.Table.Get(t.Context(), link, &l)))
+			expect.NoErr(
+				s.TB,
+				errors.Join(s.Data.Table.Get(t.Context(), user, &u), s.Data.Table.Get(t.Context(), link, &l)),
+			)
 			c.damage(s, link)
 			for range 2 {
 				got, err := backup.Make(t.Context(), s.Data, s.to, false, unseen)
-				if err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], c.want) || got.Removed != 0 {
+				if err != nil ||
+					len(got.Damaged) != 1 ||
+					!strings.Contains(got.Damaged[0], c.want) ||
+					got.Removed != 0 {
 					t.Errorf("%+v, %v; want %q", got, err, c.want)
 				}
 				now, moved := stored(t, s.to), s.record(2)
@@ -227,7 +241,10 @@ func TestABackupRemovesNothingWhileSomethingIsWrong(t *testing.T) {
 				}
 				expect.Equal(t, "the rest", now[string(moved.Area)+"/"+moved.Blob], contents[1])
 			}
-			expect.NoErr(s.TB, s.Data.Table.Write(t.Context(), table.Put(user, u), table.Put(link, l), table.Put(record, f)))
+			expect.NoErr(
+				s.TB,
+				s.Data.Table.Write(t.Context(), table.Put(user, u), table.Put(link, l), table.Put(record, f)),
+			)
 			if got := s.backup("after it was mended", false); got.Removed != 2 || len(stored(t, s.to)) != 2 {
 				t.Errorf("%+v", got)
 			}
@@ -290,12 +307,15 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 		damage func(s backedUp, f files.File)
 		want   error
 	}{
-		"a large file is lost":       {id: 2, damage: lose},
-		"a small file is lost":       {id: 1, damage: lose},
-		"a small file is another":    {id: 1, damage: func(s backedUp, f files.File) { s.change(s.Dir, f, "other") }},
-		"it has moved since":         {id: 2, damage: func(s backedUp, f files.File) { s.move(2); lose(s, f) }},
-		"its record cannot be read":  {id: 2, damage: unreadable},
-		"and its bytes are others":   {id: 1, damage: func(s backedUp, f files.File) { s.change(s.Dir, f, "other"); unreadable(s, f) }},
+		"a large file is lost":      {id: 2, damage: lose},
+		"a small file is lost":      {id: 1, damage: lose},
+		"a small file is another":   {id: 1, damage: func(s backedUp, f files.File) { s.change(s.Dir, f, "other") }},
+		"it has moved since":        {id: 2, damage: func(s backedUp, f files.File) { s.move(2); lose(s, f) }},
+		"its record cannot be read": {id: 2, damage: unreadable},
+		"and its bytes are others": {
+			id:     1,
+			damage: func(s backedUp, f files.File) { s.change(s.Dir, f, "other"); unreadable(s, f) },
+		},
 		"that of one that has moved": {id: 2, damage: func(s backedUp, f files.File) { s.move(2); unreadable(s, f) }},
 		"the backup is bad too": {id: 2, damage: func(s backedUp, f files.File) {
 			lose(s, f)
@@ -310,7 +330,8 @@ func TestAFileIsRestoredFromABackup(t *testing.T) {
 			s := newBackedUp(t)
 			c.damage(s, s.record(c.id))
 			f, err := backup.RestoreFile(t.Context(), s.Data, s.to, "ann", c.id)
-			if !errors.Is(err, c.want) || err == nil && stored(t, s.Dir)[string(f.Area)+"/"+f.Blob] != contents[c.id-1] {
+			if !errors.Is(err, c.want) ||
+				err == nil && stored(t, s.Dir)[string(f.Area)+"/"+f.Blob] != contents[c.id-1] {
 				t.Fatalf("%+v, %v", f, err)
 			}
 			repaired := files.Check{
@@ -350,7 +371,8 @@ func TestALostTableIsReportedEvenIfAllFilesWereInIt(t *testing.T) {
 	expect.NoErr(t, errors.Join(err, os.Remove(filepath.Join(c.Dir, "table.sqlite"))))
 	for _, existing := range []bool{true, false} {
 		_, err := local.Open(c.Dir, local.Options{Existing: existing, NoSync: true})
-		if now, _ := os.ReadFile(filepath.Join(c.Dir, "link.key")); !errors.Is(err, local.ErrNoTable) || !bytes.Equal(now, key) {
+		if now, _ := os.ReadFile(filepath.Join(c.Dir, "link.key")); !errors.Is(err, local.ErrNoTable) ||
+			!bytes.Equal(now, key) {
 			t.Errorf("existing %v: %v", existing, err)
 		}
 	}

@@ -67,7 +67,10 @@ func TestNoToolDestroysWhatDamageLeft(t *testing.T) {
 			r := base
 			r.T, r.Rand = t, rand.New(rand.NewPCG(seed, uint64(round)))
 			r.dir, r.backup = t.TempDir(), t.TempDir()
-			expect.NoErr(t, errors.Join(os.CopyFS(r.dir, os.DirFS(base.dir)), os.CopyFS(r.backup, os.DirFS(base.backup))))
+			expect.NoErr(
+				t,
+				errors.Join(os.CopyFS(r.dir, os.DirFS(base.dir)), os.CopyFS(r.backup, os.DirFS(base.backup))),
+			)
 			r.round()
 		})
 	}
@@ -75,7 +78,13 @@ func TestNoToolDestroysWhatDamageLeft(t *testing.T) {
 
 // newRuin makes the data that each round damages a copy of.
 func newRuin(t *testing.T) ruin {
-	r := ruin{T: t, dir: t.TempDir(), backup: t.TempDir(), older: filepath.Join(t.TempDir(), "older"), contents: map[string]files.File{}}
+	r := ruin{
+		T:        t,
+		dir:      t.TempDir(),
+		backup:   t.TempDir(),
+		older:    filepath.Join(t.TempDir(), "older"),
+		contents: map[string]files.File{},
+	}
 	s := apitest.Open(t, r.dir)
 	alice, bob := s.Add("alice", apitest.Quota(1<<30)), s.Add("bob")
 	put := func(c apitest.Caller, query, content string) {
@@ -111,8 +120,14 @@ func newRuin(t *testing.T) ruin {
 // outlive lets all files of a table expire 300 days later than the days in their keys.
 func (r *ruin) outlive(path string) {
 	const later = ` = CAST(json_set(CAST(doc AS TEXT), '$.%[1]s', json_extract(CAST(doc AS TEXT), '$.%[1]s') + 300 * 86400) AS BLOB)`
-	r.query(path, fmt.Sprintf(`UPDATE items SET doc`+later+` WHERE pk LIKE 'files#%%' OR pk LIKE 'backup#%%'`, "expires"))
-	r.query(path, fmt.Sprintf(`UPDATE items SET ttl = ttl + 300 * 86400, doc`+later+` WHERE pk LIKE 'link#%%'`, "file.expires"))
+	r.query(
+		path,
+		fmt.Sprintf(`UPDATE items SET doc`+later+` WHERE pk LIKE 'files#%%' OR pk LIKE 'backup#%%'`, "expires"),
+	)
+	r.query(
+		path,
+		fmt.Sprintf(`UPDATE items SET ttl = ttl + 300 * 86400, doc`+later+` WHERE pk LIKE 'link#%%'`, "file.expires"),
+	)
 }
 
 // records returns the records that can be read.
@@ -174,7 +189,10 @@ func (r *ruin) damage() {
 			r.note("an older table")
 			name := tableOf(r.dir)
 			old, err := os.ReadFile(r.older)
-			expect.NoErr(r.T, errors.Join(err, os.RemoveAll(name+"-wal"), os.RemoveAll(name+"-shm"), os.WriteFile(name, old, 0o600)))
+			expect.NoErr(
+				r.T,
+				errors.Join(err, os.RemoveAll(name+"-wal"), os.RemoveAll(name+"-shm"), os.WriteFile(name, old, 0o600)),
+			)
 		},
 	}
 	kinds[r.IntN(len(kinds))]()
@@ -191,21 +209,28 @@ func (r *ruin) query(path, text string, args ...any) (rows [][]string) {
 	conn, err := zombie.OpenConn(path, zombie.OpenReadWrite)
 	expect.NoErr(r.T, err)
 	defer conn.Close()
-	expect.NoErr(r.T, sqlitex.Execute(conn, text, &sqlitex.ExecOptions{Args: args, ResultFunc: func(s *zombie.Stmt) error {
-		row := make([]string, s.ColumnCount())
-		for i := range row {
-			row[i] = s.ColumnText(i)
-		}
-		rows = append(rows, row)
-		return nil
-	}}))
+	expect.NoErr(r.T, sqlitex.Execute(conn, text, &sqlitex.ExecOptions{
+		Args: args,
+		ResultFunc: func(s *zombie.Stmt) error {
+			row := make([]string, s.ColumnCount())
+			for i := range row {
+				row[i] = s.ColumnText(i)
+			}
+			rows = append(rows, row)
+			return nil
+		},
+	}))
 	return rows
 }
 
 // item damages one of the items whose partition is like a pattern. Without their format all data
 // are refused, and nothing happens to them.
 func (r *ruin) item(dir, like string) {
-	all := r.query(tableOf(dir), `SELECT pk, sk, doc FROM items WHERE pk LIKE ? AND pk != 'format' ORDER BY pk, sk`, like)
+	all := r.query(
+		tableOf(dir),
+		`SELECT pk, sk, doc FROM items WHERE pk LIKE ? AND pk != 'format' ORDER BY pk, sk`,
+		like,
+	)
 	one := all[r.IntN(len(all))]
 	doc := map[string]json.RawMessage{}
 	expect.NoErr(r.T, json.Unmarshal([]byte(one[2]), &doc))
@@ -313,7 +338,9 @@ func (r *ruin) download(s *service.Service, f files.File) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := s.Files().Open(r.Context(), l.File, func(ctx context.Context) (files.File, error) { return s.Links().FindAgain(ctx, l) })
+	b, err := s.Files().Open(r.Context(), l.File, func(ctx context.Context) (files.File, error) {
+		return s.Links().FindAgain(ctx, l)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -392,7 +419,13 @@ func (r *ruin) wantWholeIfSaid() {
 		for _, name := range []string{"alice", "bob"} {
 			u, err := (&users.Service{Table: d.Table, Now: time.Now}).Get(r.Context(), name)
 			expect.NoErr(r.T, err)
-			up, err := on(d).Files().Begin(r.Context(), name, files.ByOf(identity.Identity{User: u}), 1, files.Sending{})
+			up, err := on(d).Files().Begin(
+				r.Context(),
+				name,
+				files.ByOf(identity.Identity{User: u}),
+				1,
+				files.Sending{},
+			)
 			expect.NoErr(r.T, err)
 			expect.NoErr(r.T, up.Add(r.Context(), files.Part{Name: "after", Body: strings.NewReader("x"), Size: 1}))
 			if _, err = up.Commit(r.Context(), 10); err != nil {

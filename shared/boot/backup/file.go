@@ -28,14 +28,17 @@ func (c *copying) file(ctx context.Context, f files.File) error {
 	there, _ := has(ctx, c.earlier, f, f, c.sizeOnly(f), nil)
 	good, err := c.inTable(ctx, f)
 	if err == nil && !good {
-		err = c.find(ctx, f, func(at files.File) error { return c.copyLarge(ctx, f, at, there) })
+		err = c.find(ctx, f, func(at files.File) error {
+			return c.copyLarge(ctx, f, at, there)
+		})
 	} else if good && !there {
 		c.progress.Done(f.Length)
 	}
 	if there && !good { // perhaps only in the earlier table
 		err = cmp.Or(c.keep(ctx, f), err)
 	}
-	purged, lost := errors.Is(err, errPurged), errors.Is(err, blob.ErrNotFound) || errors.Is(err, errBad)
+	purged, lost := errors.Is(err, errPurged), errors.Is(err, blob.ErrNotFound) ||
+		errors.Is(err, errBad)
 	if lost {
 		c.damaged(name(f))
 	} else if err != nil && !purged {
@@ -66,7 +69,8 @@ func (c *copying) path(f files.File, folder string) string {
 func (c *copying) inTable(ctx context.Context, f files.File) (bool, error) {
 	err := f.Find(func(at files.File) error {
 		content, err := c.snapshot.Blobs().Read(ctx, at.Area, at.Blob)
-		if err != nil || f.Fits(blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}) {
+		if err != nil ||
+			f.Fits(blob.Written{Size: int64(len(content)), CRC64NVME: crc64nvme.Checksum(content)}) {
 			return err
 		}
 		return cmp.Or(c.snapshot.Blobs().Delete(ctx, at.Area, at.Blob), blob.ErrNotFound)
@@ -129,13 +133,24 @@ func (c *copying) unreadable(ctx context.Context, err error) error {
 
 // write writes a durable file, and then calls place with its path.
 func (c *copying) write(content io.Reader, place func(aside string) error) error {
-	return disk.WritePrivate(filepath.Join(c.dir, "tmp", "copy"), content, func(aside, _ string) error { return place(aside) })
+	return disk.WritePrivate(filepath.Join(
+		c.dir,
+		"tmp",
+		"copy",
+	), content, func(aside, _ string) error {
+		return place(aside)
+	})
 }
 
 // place renames a written file to path, over any file there, and makes that durable. A folder
 // in the way goes to the damaged folder.
 func (c *copying) place(aside, path string) error {
-	folder, away := filepath.Dir(path), filepath.Join(c.dir, damagedName, "folders", filepath.Base(path)+"-"+rand.Text())
+	folder, away := filepath.Dir(path), filepath.Join(
+		c.dir,
+		damagedName,
+		"folders",
+		filepath.Base(path)+"-"+rand.Text(),
+	)
 	err := os.MkdirAll(folder, 0o700)
 	if info, stat := os.Lstat(path); stat == nil && info.IsDir() {
 		err = os.MkdirAll(filepath.Dir(away), 0o700)
@@ -144,7 +159,11 @@ func (c *copying) place(aside, path string) error {
 		}
 	}
 	if err == nil {
-		err = errors.Join(os.Rename(aside, path), syncFolder(folder), syncFolder(filepath.Dir(folder)))
+		err = errors.Join(
+			os.Rename(aside, path),
+			syncFolder(folder),
+			syncFolder(filepath.Dir(folder)),
+		)
 	}
 	return err
 }

@@ -45,17 +45,22 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-const otherDatabase = "SQLite format 3\x00" + "of some other program, whose mark is none of ours, and which is long enough"
+const otherDatabase = "SQLite format 3\x00" +
+	"of some other program, whose mark is none of ours, and which is long enough"
 
 func TestAFolderThatIsNotFerrysIsRefusedAndStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	s := newBackedUp(t)
 	for name, there := range map[string]map[string]string{
-		"it has files in folders of the same name": {"files/2024/taxes.pdf": "taxes", "backup/a/b": "b", "damaged/files/c/d": "d"},
-		"it has an empty folder":                   {"photos/": ""},
-		"it has another program's database":        {"table.sqlite": otherDatabase, "table.sqlite.kept": otherDatabase},
-		"its unfinished table is a folder":         {"table.sqlite.new/x": "x"},
-		"its unfinished table is a text":           {"table.sqlite.new": "my new table"},
+		"it has files in folders of the same name": {
+			"files/2024/taxes.pdf": "taxes",
+			"backup/a/b":           "b",
+			"damaged/files/c/d":    "d",
+		},
+		"it has an empty folder":            {"photos/": ""},
+		"it has another program's database": {"table.sqlite": otherDatabase, "table.sqlite.kept": otherDatabase},
+		"its unfinished table is a folder":  {"table.sqlite.new/x": "x"},
+		"its unfinished table is a text":    {"table.sqlite.new": "my new table"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,8 +87,15 @@ func TestAFolderThatIsEmptyOrHasABeginningIsTaken(t *testing.T) {
 	for name, there := range map[string]map[string]string{
 		"it is a new disk's": {"lost+found/": ""},
 		"a first run was killed before its table had bytes": {"table.sqlite.new": ""},
-		"a first run was killed within its table":           {"table.sqlite.new": otherDatabase, "table.sqlite.new-wal": "x"},
-		"a first run was killed while it wrote a file":      {"table.sqlite.new": strings.Repeat("\x00", 8192), "tmp/.copy-1": "x", "files/": ""},
+		"a first run was killed within its table": {
+			"table.sqlite.new":     otherDatabase,
+			"table.sqlite.new-wal": "x",
+		},
+		"a first run was killed while it wrote a file": {
+			"table.sqlite.new": strings.Repeat("\x00", 8192),
+			"tmp/.copy-1":      "x",
+			"files/":           "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +116,10 @@ func TestAFirstBackupThatWasInterruptedTwiceGoesOn(t *testing.T) {
 	s := newBackedUp(t)
 	to := filepath.Join(t.TempDir(), "new")
 	ctx, interrupt := context.WithCancel(t.Context())
-	_, err := backup.Make(ctx, s.Data, to, false, backup.Progress{Expect: func(int64) { interrupt() }, Done: unseen.Done})
+	_, err := backup.Make(ctx, s.Data, to, false, backup.Progress{
+		Expect: func(int64) { interrupt() },
+		Done:   unseen.Done,
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -157,7 +172,10 @@ func TestLinksLeadABackupNowhere(t *testing.T) {
 	s := newBackedUp(t)
 	alias, begun := filepath.Join(t.TempDir(), "alias"), t.TempDir()
 	for link, to := range map[string]string{
-		alias: filepath.Join(s.Dir, "files"), filepath.Join(s.to, "damaged"): t.TempDir(), filepath.Join(begun, "table.sqlite.new"): t.TempDir(),
+		alias: filepath.Join(
+			s.Dir,
+			"files",
+		), filepath.Join(s.to, "damaged"): t.TempDir(), filepath.Join(begun, "table.sqlite.new"): t.TempDir(),
 	} {
 		expect.NoErr(t, os.Symlink(to, link))
 	}

@@ -74,7 +74,12 @@ func openBackup(dir string) (*local.Data, error) {
 // runs: they get a new key, and record and links switch to it at once. If the record cannot
 // be read, it comes from the backup too. A missing record stays missing: the user may have
 // removed the file.
-func RestoreFile(ctx context.Context, d *local.Data, from, owner string, id int64) (f files.File, err error) {
+func RestoreFile(
+	ctx context.Context,
+	d *local.Data,
+	from, owner string,
+	id int64,
+) (f files.File, err error) {
 	b, err := openBackup(from)
 	if err != nil {
 		return f, err
@@ -82,7 +87,8 @@ func RestoreFile(ctx context.Context, d *local.Data, from, owner string, id int6
 	defer func() { err = errors.Join(err, b.Close()) }()
 	f, err = recorded(ctx, d.Table, owner, id)
 	if err == nil && f.Area == "" {
-		err = fmt.Errorf("%s/%d: %w: there is no record of it; its user may have removed it", owner, id, ErrNoFile)
+		err = fmt.Errorf("%s/%d: %w: there is no record of it; its user may have removed it",
+			owner, id, ErrNoFile)
 	}
 	if err == nil && f.ID == 0 {
 		f, err = earlierRecord(ctx, b, f.Area, owner, id)
@@ -90,7 +96,9 @@ func RestoreFile(ctx context.Context, d *local.Data, from, owner string, id int6
 	if err != nil {
 		return f, err
 	}
-	f, err = service.New(d.Ports, service.Settings{}).Files().Rekey(ctx, f, nil, func(now files.File) error {
+	f, err = service.New(
+		d.Ports, service.Settings{},
+	).Files().Rekey(ctx, f, nil, func(now files.File) error {
 		r, err := bytesOf(ctx, b, now)
 		if err == nil {
 			_, err = d.Disk.Create(ctx, now.Area, now.Blob, r, now.Length)
@@ -99,14 +107,20 @@ func RestoreFile(ctx context.Context, d *local.Data, from, owner string, id int6
 		return err
 	})
 	if errors.Is(err, table.ErrCondition) {
-		err = fmt.Errorf("%s/%d was changed at the same moment; try again: %w", owner, id, table.ErrBusy)
+		err = fmt.Errorf("%s/%d was changed at the same moment; try again: %w",
+			owner, id, table.ErrBusy)
 	}
 	return f, err
 }
 
 // recorded returns the record of a file, or only its area if the record cannot be read.
 // Without a record there is no area.
-func recorded(ctx context.Context, t table.Table, owner string, id int64) (f files.File, err error) {
+func recorded(
+	ctx context.Context,
+	t table.Table,
+	owner string,
+	id int64,
+) (f files.File, err error) {
 	for _, area := range []blob.Area{blob.Files, blob.Backup, blob.Files} { // it may move meanwhile
 		items, err := t.GetMany(ctx, files.Key(area, owner, id))
 		if err != nil {
@@ -123,7 +137,13 @@ func recorded(ctx context.Context, t table.Table, owner string, id int64) (f fil
 }
 
 // earlierRecord returns a backup's record of a file, changed to the area where it is now.
-func earlierRecord(ctx context.Context, d *local.Data, now blob.Area, owner string, id int64) (f files.File, err error) {
+func earlierRecord(
+	ctx context.Context,
+	d *local.Data,
+	now blob.Area,
+	owner string,
+	id int64,
+) (f files.File, err error) {
 	f, err = recorded(ctx, d.Table, owner, id)
 	kept := filepath.Join(d.Dir, keptName)
 	if err == nil && f.ID == 0 && sqlite.CheckSchema(kept) == nil {
@@ -137,7 +157,12 @@ func earlierRecord(ctx context.Context, d *local.Data, now blob.Area, owner stri
 		return f, err
 	}
 	if f.ID == 0 {
-		return f, fmt.Errorf("%s/%d: %w: its record cannot be read, and is not in the backup either", owner, id, ErrNoFile)
+		return f, fmt.Errorf(
+			"%s/%d: %w: its record cannot be read, and is not in the backup either",
+			owner,
+			id,
+			ErrNoFile,
+		)
 	}
 	if f.Area != now { // it stays there until its user removes it
 		f.Area, f.Expires = now, 0
@@ -158,5 +183,8 @@ func bytesOf(ctx context.Context, d *local.Data, f files.File) (io.ReadCloser, e
 			return d.Disk.Open(ctx, o.Area, o.Blob)
 		}
 	}
-	return nil, cmp.Or(ctx.Err(), fmt.Errorf("%s: %w with the right bytes in the backup", name(f), ErrNoFile))
+	return nil, cmp.Or(
+		ctx.Err(),
+		fmt.Errorf("%s: %w with the right bytes in the backup", name(f), ErrNoFile),
+	)
 }

@@ -29,11 +29,20 @@ type Cloud struct {
 
 // Providers returns the stand-ins for a worker.
 func (c *Cloud) Providers() worker.Providers {
-	return worker.Providers{Topics: c, Queue: c, Couriers: c.Couriers(), MailFrom: "Ferry <ferry@example.com>"}
+	return worker.Providers{
+		Topics:   c,
+		Queue:    c,
+		Couriers: c.Couriers(),
+		MailFrom: "Ferry <ferry@example.com>",
+	}
 }
 
 // Publish implements notify.Topics.
-func (c *Cloud) Publish(_ context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
+func (c *Cloud) Publish(
+	_ context.Context,
+	to notify.Topic,
+	messages []notify.TopicMessage,
+) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	errs := slices.Repeat([]error{c.TopicsErr}, len(messages))
@@ -63,7 +72,10 @@ func (c *Cloud) Delay(_ context.Context, receipt string, wait time.Duration) err
 // Couriers returns the providers of all channels. That of text messages names them sms-1, sms-2 and so on.
 func (c *Cloud) Couriers() map[files.Channel]notify.Courier {
 	texts := provider[notify.TextMessage]{c, "sms-%d", &c.Texts, &c.SMSErr}
-	return map[files.Channel]notify.Courier{files.Mail: notify.ByMail(c.Mail()), files.SMS: notify.ByText(texts)}
+	return map[files.Channel]notify.Courier{
+		files.Mail: notify.ByMail(c.Mail()),
+		files.SMS:  notify.ByText(texts),
+	}
 }
 
 // Mail returns the provider of mail. It names messages mail-1, mail-2 and so on.

@@ -28,7 +28,10 @@ type Deployed struct {
 // Make makes an empty table and empty buckets, with names that begin with name, in the
 // stand-ins that infra/awslocal starts.
 func Make(ctx context.Context, name string) (Deployed, error) {
-	d := Deployed{Environment: map[string]string{"FERRY_TABLE": name, "FERRY_KEY_PARAMETER": "/ferry/" + name + "/link-key"}}
+	d := Deployed{Environment: map[string]string{
+		"FERRY_TABLE":         name,
+		"FERRY_KEY_PARAMETER": "/ferry/" + name + "/link-key",
+	}}
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return d, err
@@ -44,7 +47,9 @@ func Make(ctx context.Context, name string) (Deployed, error) {
 }
 
 // Getenv returns a variable for a program that works with the stack's data.
-func (d Deployed) Getenv(name string) string { return cmp.Or(d.Environment[name], os.Getenv(name)) }
+func (d Deployed) Getenv(name string) string {
+	return cmp.Or(d.Environment[name], os.Getenv(name))
+}
 
 // Service returns a service on the stack's data in this process, as an operator's commands use it.
 func (d Deployed) Service(ctx context.Context, log *slog.Logger) (*service.Service, error) {

@@ -63,7 +63,8 @@ func (e Expect) Check(answer []byte) error {
 			return fmt.Errorf("the status is %d, want %d: %s", r.StatusCode, e.Status, answer)
 		}
 		for name, want := range e.Headers {
-			if err := matches(name, want, strings.Join(r.MultiValueHeaders[name], ", ")); err != nil {
+			err := matches(name, want, strings.Join(r.MultiValueHeaders[name], ", "))
+			if err != nil {
 				return err
 			}
 		}
@@ -74,7 +75,11 @@ func (e Expect) Check(answer []byte) error {
 	}
 	switch {
 	case e.Base64 != "":
-		return matches("the body", "^"+regexp.QuoteMeta(e.Base64)+"$", base64.StdEncoding.EncodeToString(answer))
+		return matches(
+			"the body",
+			"^"+regexp.QuoteMeta(e.Base64)+"$",
+			base64.StdEncoding.EncodeToString(answer),
+		)
 	case e.Body == "":
 		return fmt.Errorf("the fixture does not say what the body must be; it is %q", answer)
 	}

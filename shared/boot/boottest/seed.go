@@ -70,8 +70,18 @@ func people(ctx context.Context, p service.Ports) error {
 	store := &users.Service{Table: p.Table, Now: time.Now}
 	return errors.Join(
 		table.CheckFormat(ctx, p.Table),
-		store.Add(ctx, users.User{Name: "alice", State: users.Active, Password: alice, Email: "alice@example.com"}),
-		store.Add(ctx, users.User{Name: "bob", State: users.FirstAccess, Password: bob, Lang: "it"}),
+		store.Add(ctx, users.User{
+			Name:     "alice",
+			State:    users.Active,
+			Password: alice,
+			Email:    "alice@example.com",
+		}),
+		store.Add(ctx, users.User{
+			Name:     "bob",
+			State:    users.FirstAccess,
+			Password: bob,
+			Lang:     "it",
+		}),
 	)
 }
 
@@ -81,8 +91,14 @@ func stored(ctx context.Context, s *service.Service) error {
 		{"old plan.txt", "text/plain", "it is old!\n"},
 		{"plan.txt", "text/plain", "it is new!\n"},
 	} {
-		part := files.Part{Name: f.name, Type: f.kind, Body: strings.NewReader(f.content), Size: int64(len(f.content))}
-		if err := Store(ctx, s.Files(), files.By{User: "alice"}, files.Sending{}, part); err != nil {
+		part := files.Part{
+			Name: f.name,
+			Type: f.kind,
+			Body: strings.NewReader(f.content),
+			Size: int64(len(f.content)),
+		}
+		err := Store(ctx, s.Files(), files.By{User: "alice"}, files.Sending{}, part)
+		if err != nil {
 			return err
 		}
 	}
@@ -94,7 +110,13 @@ func stored(ctx context.Context, s *service.Service) error {
 }
 
 // Store stores a file in the uploader's own area.
-func Store(ctx context.Context, s *files.Service, by files.By, sending files.Sending, part files.Part) error {
+func Store(
+	ctx context.Context,
+	s *files.Service,
+	by files.By,
+	sending files.Sending,
+	part files.Part,
+) error {
 	up, err := s.Begin(ctx, by.User, by, part.Size, sending)
 	if err == nil {
 		err = up.Add(ctx, part)
@@ -106,7 +128,12 @@ func Store(ctx context.Context, s *files.Service, by files.By, sending files.Sen
 }
 
 func tokens(ctx context.Context, s *service.Service) error {
-	login := identity.Credential{Kind: identity.Form, Name: "alice", Password: Password, Source: "203.0.113.7"}
+	login := identity.Credential{
+		Kind:     identity.Form,
+		Name:     "alice",
+		Password: Password,
+		Source:   "203.0.113.7",
+	}
 	if _, _, err := s.Passwords().Login(ctx, login); err != nil {
 		return err
 	}

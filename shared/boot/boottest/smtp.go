@@ -53,7 +53,12 @@ func NewSMTP(ctx context.Context, o SMTPOptions) (*SMTPServer, error) {
 	context.AfterFunc(ctx, func() { l.Close() })
 	web := httptest.NewTLSServer(nil) // only for its certificate
 	defer web.Close()
-	s := &SMTPServer{Address: l.Addr().String(), Roots: x509.NewCertPool(), options: o, cert: web.TLS.Certificates[0]}
+	s := &SMTPServer{
+		Address: l.Addr().String(),
+		Roots:   x509.NewCertPool(),
+		options: o,
+		cert:    web.TLS.Certificates[0],
+	}
 	s.Roots.AddCert(web.Certificate())
 	go func() {
 		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
@@ -106,7 +111,10 @@ func (s *SMTPServer) handle(conn net.Conn) {
 			_, secure := conn.(*tls.Conn)
 			if s.options.Hang != "." && s.options.Replies["."] == "" {
 				s.note(func(talk *Talk) {
-					talk.Messages, talk.Secure = append(talk.Messages, string(raw)), append(talk.Secure, secure)
+					talk.Messages, talk.Secure = append(
+						talk.Messages,
+						string(raw),
+					), append(talk.Secure, secure)
 					talk.Times = append(talk.Times, time.Now())
 				})
 			}
@@ -143,7 +151,11 @@ func (s *SMTPServer) reply(verb string, text *textproto.Conn) bool {
 		}
 	}
 	text.PrintfLine("%s", cmp.Or(map[string]string{
-		"EHLO": "250 8BITMIME", "STARTTLS": "220 go on", "AUTH": "235 welcome", "DATA": "354 go on", "QUIT": "221 bye",
+		"EHLO":     "250 8BITMIME",
+		"STARTTLS": "220 go on",
+		"AUTH":     "235 welcome",
+		"DATA":     "354 go on",
+		"QUIT":     "221 bye",
 	}[verb], "250 fine"))
 	return true
 }

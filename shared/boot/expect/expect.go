@@ -82,7 +82,12 @@ func Golden(t testing.TB, name, got string) {
 	old, now := strings.Split(string(want)+end, "\n"), strings.Split(got+end, "\n")
 	for i := range now {
 		if now[i] != old[i] {
-			t.Errorf("%s:%d differs, see git diff after UPDATE_GOLDEN=1; the text has there\n%.500s", path, i+1, now[i])
+			t.Errorf(
+				"%s:%d differs, see git diff after UPDATE_GOLDEN=1; the text has there\n%.500s",
+				path,
+				i+1,
+				now[i],
+			)
 			return
 		}
 	}

@@ -25,7 +25,9 @@ type Opener func(*Cloud, *service.Ports)
 // Table opens the table that FERRY_TABLE names. A main names the backend, so that a
 // function links only what it uses.
 func Table(open func(aws.Config, string) table.Table) Opener {
-	return func(c *Cloud, p *service.Ports) { p.Table = open(c.ConfigOf("DYNAMODB"), c.Name("FERRY_TABLE")) }
+	return func(c *Cloud, p *service.Ports) {
+		p.Table = open(c.ConfigOf("DYNAMODB"), c.Name("FERRY_TABLE"))
+	}
 }
 
 // Format refuses data of another format before the first use of a port. It must come after Table.
@@ -40,7 +42,12 @@ func Blobs[Store interface {
 	blob.Parts
 }](open func(c aws.Config, files, backup, backupClass string) Store) Opener {
 	return func(c *Cloud, p *service.Ports) {
-		store := open(c.ConfigOf("S3"), c.Name("FERRY_FILES_BUCKET"), c.Name("FERRY_BACKUP_BUCKET"), c.Settings.BackupClass)
+		store := open(
+			c.ConfigOf("S3"),
+			c.Name("FERRY_FILES_BUCKET"),
+			c.Name("FERRY_BACKUP_BUCKET"),
+			c.Settings.BackupClass,
+		)
 		p.Blobs, p.Parts = store, store
 	}
 }
@@ -71,10 +78,14 @@ func NewCloud(getenv func(string) string) *Cloud {
 	}}
 	c.Config.Region = c.Name("AWS_REGION")
 	found := aws.Credentials{
-		AccessKeyID: c.Name("AWS_ACCESS_KEY_ID"), SecretAccessKey: c.Name("AWS_SECRET_ACCESS_KEY"),
-		SessionToken: getenv("AWS_SESSION_TOKEN"), Source: "environment",
+		AccessKeyID:     c.Name("AWS_ACCESS_KEY_ID"),
+		SecretAccessKey: c.Name("AWS_SECRET_ACCESS_KEY"),
+		SessionToken:    getenv("AWS_SESSION_TOKEN"),
+		Source:          "environment",
 	}
-	c.Config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return found, nil })
+	c.Config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return found, nil
+	})
 	return c
 }
 
@@ -87,7 +98,10 @@ const CountWait = 50 * time.Millisecond
 func (c *Cloud) Ports(openers ...Opener) (*service.Ports, error) {
 	hasher, err := users.NewHasher(users.DefaultParams(), rand.Reader, time.Now)
 	p := &service.Ports{
-		Hasher: hasher, Tries: limit.NewTries(), Random: rand.Reader, Now: time.Now,
+		Hasher:    hasher,
+		Tries:     limit.NewTries(),
+		Random:    rand.Reader,
+		Now:       time.Now,
 		Log:       slog.New(slog.NewJSONHandler(os.Stdout, nil)),
 		CountWait: CountWait,
 	}

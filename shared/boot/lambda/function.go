@@ -37,7 +37,8 @@ type Function struct {
 func Open(getenv func(string) string, ports ...Opener) *Function {
 	f, err := New(getenv, ports...)
 	if err != nil {
-		slog.New(slog.NewJSONHandler(os.Stdout, nil)).Error("the function cannot start", "error", err.Error())
+		slog.New(slog.NewJSONHandler(os.Stdout, nil)).
+			Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
 	}
 	return f
@@ -67,7 +68,11 @@ func New(getenv func(string) string, ports ...Opener) (*Function, error) {
 
 // With returns a Function of a service that was made elsewhere, as in tests.
 func With(s *service.Service) *Function {
-	return &Function{cloud: &Cloud{Settings: s.Settings}, ports: &s.Ports, service: func() *service.Service { return s }}
+	return &Function{
+		cloud:   &Cloud{Settings: s.Settings},
+		ports:   &s.Ports,
+		service: func() *service.Service { return s },
+	}
 }
 
 // Service returns the service. Before the first time it makes the calls that the ports need; after an
@@ -88,7 +93,10 @@ func (f *Function) Handler(e api.Endpoint) http.Handler {
 		if len(e.Routes) == 0 {
 			return e.New(p)
 		}
-		return e.Handler(p, f.refuse(fault.New(fault.NotFound, "there is nothing at this address")))
+		return e.Handler(
+			p,
+			f.refuse(fault.New(fault.NotFound, "there is nothing at this address")),
+		)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := f.Service(r.Context()); err != nil {
@@ -101,6 +109,10 @@ func (f *Function) Handler(e api.Endpoint) http.Handler {
 
 // refuse returns a handler that answers with an error as the endpoints do. It needs no service.
 func (f *Function) refuse(err error) http.Handler {
-	outlet := envelope.Outlet{Now: f.ports.Now, Log: f.ports.Log, Base: api.Base(f.cloud.Settings)}
+	outlet := envelope.Outlet{
+		Now:  f.ports.Now,
+		Log:  f.ports.Log,
+		Base: api.Base(f.cloud.Settings),
+	}
 	return outlet.Handler(func(http.ResponseWriter, *http.Request) error { return err })
 }

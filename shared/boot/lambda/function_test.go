@@ -49,10 +49,14 @@ func TestAFunctionWithoutPortsNeedsNothingFromAWS(t *testing.T) {
 
 func TestAFunctionDoesNotStartWithWrongSettings(t *testing.T) {
 	t.Parallel()
-	for variable, value := range map[string]string{"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE", "FERRY_SMS_COUNTRIES": "UK"} {
+	for variable, value := range map[string]string{
+		"FERRY_BACKUP_STORAGE_CLASS": "DEEP_ARCHIVE",
+		"FERRY_SMS_COUNTRIES":        "UK",
+	} {
 		set := credentials()
 		set[variable] = value
-		if _, err := lambda.New(environment(set), lambda.Check(param.CheckCountries)); err == nil || !strings.Contains(err.Error(), value) {
+		if _, err := lambda.New(environment(set), lambda.Check(param.CheckCountries)); err == nil ||
+			!strings.Contains(err.Error(), value) {
 			t.Errorf("with %s=%s: %v", variable, value, err)
 		}
 	}
@@ -110,18 +114,33 @@ func TestEveryEventGetsItsExpectedResponse(t *testing.T) {
 }
 
 // call sends an endpoint an event in the way its function gets it.
-func call(t testing.TB, e api.Endpoint, p *service.Service, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+func call(
+	t testing.TB,
+	e api.Endpoint,
+	p *service.Service,
+	event events.APIGatewayProxyRequest,
+) events.APIGatewayProxyResponse {
 	t.Helper()
 	f := lambda.With(p)
 	return sendTo(t, f, f.Handler(e), event)
 }
 
-func send(t testing.TB, h http.Handler, p *service.Service, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+func send(
+	t testing.TB,
+	h http.Handler,
+	p *service.Service,
+	event events.APIGatewayProxyRequest,
+) events.APIGatewayProxyResponse {
 	t.Helper()
 	return sendTo(t, lambda.With(p), h, event)
 }
 
-func sendTo(t testing.TB, f *lambda.Function, h http.Handler, event events.APIGatewayProxyRequest) events.APIGatewayProxyResponse {
+func sendTo(
+	t testing.TB,
+	f *lambda.Function,
+	h http.Handler,
+	event events.APIGatewayProxyRequest,
+) events.APIGatewayProxyResponse {
 	t.Helper()
 	response, err := f.Gateway(h)(t.Context(), event)
 	expect.NoErr(t, err)
@@ -155,8 +174,10 @@ func TestAMoverIsInvokedAndNotWaitedFor(t *testing.T) {
 		asked++
 		body, _ := io.ReadAll(r.Body)
 		escaped := strings.ReplaceAll(mover, ":", "%3A") // as the SDK does, so that the signature is right
-		if r.URL.EscapedPath() != "/2015-03-31/functions/"+escaped+"/invocations" || r.Header.Get("X-Amz-Invocation-Type") != "Event" ||
-			string(body) != `{"move":{"owner":"alice","id":17}}` || !strings.Contains(r.Header.Get("Authorization"), "/eu-south-1/lambda/aws4_request") {
+		if r.URL.EscapedPath() != "/2015-03-31/functions/"+escaped+"/invocations" ||
+			r.Header.Get("X-Amz-Invocation-Type") != "Event" ||
+			string(body) != `{"move":{"owner":"alice","id":17}}` ||
+			!strings.Contains(r.Header.Get("Authorization"), "/eu-south-1/lambda/aws4_request") {
 			t.Errorf("asked was %s %v: %s", r.URL.Path, r.Header, body)
 		}
 		w.WriteHeader(status)

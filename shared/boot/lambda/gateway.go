@@ -36,7 +36,10 @@ func (f *Function) Gateway(h http.Handler) EventHandler {
 		ctx = envelope.WithOrigins(ctx, origins(e.StageVariables))
 		e.Path = escaped(e.Path)
 		// Without well-formed variables there is no proxy.
-		proxy, _ := envelope.ParseProxy(e.StageVariables["clientHeader"], e.StageVariables["proxySecret"])
+		proxy, _ := envelope.ParseProxy(
+			e.StageVariables["clientHeader"],
+			e.StageVariables["proxySecret"],
+		)
 		err := decodeBody(&e)
 		var response events.APIGatewayProxyResponse
 		if err == nil {
@@ -46,14 +49,21 @@ func (f *Function) Gateway(h http.Handler) EventHandler {
 			e.Body, e.IsBase64Encoded = "", false
 			adapter := httpadapter.New(proxy.Handler(f.refuse(err)))
 			if response, err = adapter.ProxyWithContext(ctx, e); err != nil { // the event is not even a valid request
-				return adapter.ProxyWithContext(ctx, events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: e.Path})
+				return adapter.ProxyWithContext(ctx, events.APIGatewayProxyRequest{
+					HTTPMethod: http.MethodGet,
+					Path:       e.Path,
+				})
 			}
 		}
 		return packed(e.HTTPMethod, response), nil
 	}
 }
 
-func recovered(ctx context.Context, a *httpadapter.HandlerAdapter, e events.APIGatewayProxyRequest) (response events.APIGatewayProxyResponse, err error) {
+func recovered(
+	ctx context.Context,
+	a *httpadapter.HandlerAdapter,
+	e events.APIGatewayProxyRequest,
+) (response events.APIGatewayProxyResponse, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -99,9 +109,15 @@ func escaped(path string) string {
 // gateway has damaged. The gateway sends text as a JSON string, in which bytes that are not UTF-8
 // are replaced.
 func decodeBody(e *events.APIGatewayProxyRequest) error {
-	address := e.Path + fmt.Sprint(e.MultiValueQueryStringParameters["file"], e.MultiValueQueryStringParameters["bundle"])
-	if strings.Contains(address, url.PathEscape("\ufffd")) || strings.ContainsRune(address, utf8.RuneError) {
-		return fault.New(fault.Invalid, "the address must be UTF-8: the gateway has replaced other bytes")
+	address := e.Path + fmt.Sprint(
+		e.MultiValueQueryStringParameters["file"],
+		e.MultiValueQueryStringParameters["bundle"],
+	)
+	if strings.Contains(address, url.PathEscape("\ufffd")) ||
+		strings.ContainsRune(address, utf8.RuneError) {
+		return fault.New(
+			fault.Invalid, "the address must be UTF-8: the gateway has replaced other bytes",
+		)
 	}
 	if e.IsBase64Encoded {
 		body, err := base64.StdEncoding.DecodeString(e.Body)
@@ -120,7 +136,9 @@ func decodeBody(e *events.APIGatewayProxyRequest) error {
 		}
 	}
 	if damaged {
-		return fault.New(fault.Unsupported, "a body of this Content-Type must be UTF-8; send it as application/octet-stream or as a form")
+		return fault.New(
+			fault.Unsupported, "a body of this Content-Type must be UTF-8; send it as application/octet-stream or as a form",
+		)
 	}
 	return nil
 }

@@ -76,8 +76,14 @@ func TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething(t *testing.T) {
 		stage, origin string
 		want          int
 	}{
-		{origin: evil, want: 403}, {stage: "https://a.example.com," + app, origin: app, want: 200}, {stage: "any", origin: evil, want: 200},
-		{origin: "https://a1b2c3d4e5.execute-api.eu-south-1.amazonaws.com", want: 200}, {stage: "malformed", origin: "null", want: 403},
+		{
+			origin: evil,
+			want:   403,
+		}, {stage: "https://a.example.com," + app, origin: app, want: 200}, {stage: "any", origin: evil, want: 200},
+		{
+			origin: "https://a1b2c3d4e5.execute-api.eu-south-1.amazonaws.com",
+			want:   200,
+		}, {stage: "malformed", origin: "null", want: 403},
 	} {
 		event := load(t, "upload")
 		event.StageVariables = map[string]string{"corsOrigins": c.stage}
@@ -93,7 +99,8 @@ func TestPagesOfOriginsThatTheGatewayAllowsMayChangeSomething(t *testing.T) {
 func TestOnlyTheStagesProxyTellsWhoItsClientIs(t *testing.T) {
 	t.Parallel()
 	stage := map[string]string{
-		"clientHeader": "X-Forwarded-For/2", "proxySecret": fmt.Sprintf("X-Proxy:%x", sha256.Sum256([]byte("open sesame"))),
+		"clientHeader": "X-Forwarded-For/2", "proxySecret": fmt.Sprintf("X-Proxy:%x",
+			sha256.Sum256([]byte("open sesame"))),
 	}
 	for name, c := range map[string]struct {
 		stage   map[string]string
@@ -115,7 +122,9 @@ func TestOnlyTheStagesProxyTellsWhoItsClientIs(t *testing.T) {
 		if c.refused {
 			event.Body, event.IsBase64Encoded = "\ufffd", false
 		}
-		send(t, (&api.Ports{Service: p}).Outlet().Handler(func(http.ResponseWriter, *http.Request) error { return nil }), p, event)
+		send(t, (&api.Ports{Service: p}).Outlet().Handler(func(http.ResponseWriter, *http.Request) error {
+			return nil
+		}), p, event)
 		if !strings.Contains(log.String(), `"address":"`+c.want+`"`) {
 			t.Errorf("%s: the log is %s, want %s", name, log.String(), c.want)
 		}
@@ -153,7 +162,9 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
 	through := func(f func(http.ResponseWriter) error) http.Handler {
-		return (&api.Ports{Service: p}).Outlet().Handler(func(w http.ResponseWriter, _ *http.Request) error { return f(w) })
+		return (&api.Ports{Service: p}).Outlet().Handler(func(w http.ResponseWriter, _ *http.Request) error {
+			return f(w)
+		})
 	}
 	plain := func(f func(http.ResponseWriter)) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { f(w) })
@@ -170,10 +181,15 @@ func TestTheFunctionAlwaysAnswers(t *testing.T) {
 		}), 500},
 		"nothing written":                      {through(func(http.ResponseWriter) error { return nil }), 200},
 		"nothing written outside the envelope": {plain(func(http.ResponseWriter) {}), 500},
-		"only headers":                         {through(func(w http.ResponseWriter) error { w.WriteHeader(204); return nil }), 204},
+		"only headers": {through(func(w http.ResponseWriter) error {
+			w.WriteHeader(204)
+			return nil
+		}), 204},
 	} {
 		r := send(t, c.handler, p, load(t, "health"))
-		if r.StatusCode != c.status || c.status == 500 && !envelope.MatchString(r.Body) || c.status != 500 && r.Body != "" {
+		if r.StatusCode != c.status ||
+			c.status == 500 && !envelope.MatchString(r.Body) ||
+			c.status != 500 && r.Body != "" {
 			t.Errorf("%s: status %d, want %d: %q", name, r.StatusCode, c.status, r.Body)
 		}
 	}
@@ -199,7 +215,8 @@ func TestAnEventThatIsNotARequestIsAnswered(t *testing.T) {
 	} {
 		event := load(t, "health")
 		change(&event)
-		if r := call(t, named(t, "health"), p, event); r.StatusCode != 500 || !strings.Contains(r.Body, `"status":500`) {
+		if r := call(t, named(t, "health"), p, event); r.StatusCode != 500 ||
+			!strings.Contains(r.Body, `"status":500`) {
 			t.Errorf("%s: status %d: %s", name, r.StatusCode, r.Body)
 		}
 	}
@@ -227,7 +244,10 @@ func TestHeadHasNoBody(t *testing.T) {
 	event.HTTPMethod = http.MethodHead
 	for _, status := range []int{200, 401} {
 		r := call(t, named(t, "downloadfile"), p, event)
-		if r.StatusCode != status || r.Body != "" || r.IsBase64Encoded || status == 200 && r.MultiValueHeaders["Content-Length"][0] != "16" {
+		if r.StatusCode != status ||
+			r.Body != "" ||
+			r.IsBase64Encoded ||
+			status == 200 && r.MultiValueHeaders["Content-Length"][0] != "16" {
 			t.Errorf("status %d, headers %v, the body %q", r.StatusCode, r.MultiValueHeaders, r.Body)
 		}
 		event.MultiValueQueryStringParameters["k"] = []string{"unknown"}
@@ -271,16 +291,28 @@ func TestLinksHaveTheGatewaysAddressNeverOneThatTheCallerChose(t *testing.T) {
 	}{
 		{name: "the gateway's own", stage: "$default", want: domain + "/v1/"},
 		{name: "with a stage", stage: "test", want: domain + "/test/v1/"},
-		{name: "the configured one", public: "https://files.example.com/v1", stage: "$default", want: "https://files.example.com/v1/"},
+		{
+			name:   "the configured one",
+			public: "https://files.example.com/v1",
+			stage:  "$default",
+			want:   "https://files.example.com/v1/",
+		},
 	} {
 		event := load(t, "downloadlist")
 		event.RequestContext.Stage = c.stage
 		for _, name := range []string{"Host", "X-Forwarded-Host", "Forwarded", "X-Original-Host"} {
 			event.Headers[name], event.MultiValueHeaders[name] = "evil.example", []string{"evil.example"}
 		}
-		r := call(t, named(t, "downloadlist"), boottest.Service(t, map[string]string{"FERRY_PUBLIC_URL": c.public}), event)
+		r := call(
+			t,
+			named(t, "downloadlist"),
+			boottest.Service(t, map[string]string{"FERRY_PUBLIC_URL": c.public}),
+			event,
+		)
 		next := strings.Join(r.MultiValueHeaders["Link"], "")
-		if !strings.Contains(r.Body, `"linkURL":"`+c.want+"download/file?") || !strings.HasPrefix(next, "<"+c.want) || strings.Contains(r.Body+next, "evil") {
+		if !strings.Contains(r.Body, `"linkURL":"`+c.want+"download/file?") ||
+			!strings.HasPrefix(next, "<"+c.want) ||
+			strings.Contains(r.Body+next, "evil") {
 			t.Errorf("links are not to %s, %s: %s %s", c.name, c.want, r.Body, next)
 		}
 	}
@@ -301,7 +333,8 @@ func TestTheDescriptionGoesOutCompressedToThoseWhoTakeThat(t *testing.T) {
 			r := send(t, h, p, event)
 			body, err := base64.StdEncoding.DecodeString(r.Body)
 			expect.NoErr(t, err)
-			if !slices.Contains(r.MultiValueHeaders["Vary"], "Accept-Encoding") || (len(r.MultiValueHeaders["Content-Encoding"]) > 0) != want {
+			if !slices.Contains(r.MultiValueHeaders["Vary"], "Accept-Encoding") ||
+				(len(r.MultiValueHeaders["Content-Encoding"]) > 0) != want {
 				t.Errorf("%q: the headers are %v", accept, r.MultiValueHeaders)
 			}
 			if want {

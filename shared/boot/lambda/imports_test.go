@@ -62,7 +62,14 @@ boot/backup: blob blob/disk boot/local fault files service table table/sqlite us
 
 func TestEachPackageImportsWhatTheTableSays(t *testing.T) {
 	t.Parallel()
-	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./shared/...")
+	list := exec.CommandContext(
+		t.Context(),
+		"go",
+		"list",
+		"-f",
+		`{{.ImportPath}} {{join .Imports " "}}`,
+		"./shared/...",
+	)
 	list.Dir = boottest.Root(t)
 	out, err := list.Output()
 	expect.NoErr(t, err)

@@ -21,10 +21,15 @@ func LinkKey(c *Cloud, p *service.Ports) {
 	c.openKey(p, keys.Store{
 		Read: func(ctx context.Context) (string, error) {
 			var answer struct{ Parameter struct{ Value string } }
-			err := parameterStore(c).call(ctx, "GetParameter", fields{"Name": name, "WithDecryption": true}, &answer)
+			err := parameterStore(c).call(ctx, "GetParameter", fields{
+				"Name":           name,
+				"WithDecryption": true,
+			}, &answer)
 			return answer.Parameter.Value, fault.Wrap(err, "asking for parameter "+name)
 		},
-		Write: func(ctx context.Context, text string) error { return putKey(ctx, parameterStore(c), name, text, true) },
+		Write: func(ctx context.Context, text string) error {
+			return putKey(ctx, parameterStore(c), name, text, true)
+		},
 	})
 }
 
@@ -32,7 +37,9 @@ func LinkKey(c *Cloud, p *service.Ports) {
 // that opens links but makes none.
 func KeyVersions(c *Cloud, p *service.Ports) {
 	c.openKey(p, keys.Store{
-		Read: func(ctx context.Context) (string, error) { return keys.PublicVersions(ctx, p.Table) },
+		Read: func(ctx context.Context) (string, error) {
+			return keys.PublicVersions(ctx, p.Table)
+		},
 	})
 }
 
@@ -48,7 +55,10 @@ func parameterStore(c *Cloud) remote { return newRemote(c, "ssm", "AmazonSSM.", 
 
 func putKey(ctx context.Context, s remote, name, key string, overwrite bool) error {
 	return s.call(ctx, "PutParameter", fields{
-		"Name": name, "Value": key, "Type": "SecureString", "Overwrite": overwrite,
+		"Name":        name,
+		"Value":       key,
+		"Type":        "SecureString",
+		"Overwrite":   overwrite,
 		"Description": "Key of Ferry's download links. With another one all links that were sent are dead.",
 	}, &struct{}{})
 }
@@ -59,7 +69,8 @@ func StoreLinkKey(ctx context.Context, c *Cloud, name, key string) error {
 	s := parameterStore(c)
 	s.denied = whileSpreading
 	err := putKey(ctx, s, name, key, false)
-	if failed, ok := errors.AsType[*serviceError](err); ok && failed.kind == "ParameterAlreadyExists" {
+	if failed, ok := errors.AsType[*serviceError](err); ok &&
+		failed.kind == "ParameterAlreadyExists" {
 		return nil
 	}
 	return fault.Wrap(err, "storing the link key")
@@ -75,7 +86,10 @@ func ProtectTable(ctx context.Context, c *Cloud, name string, on bool) error {
 	}
 	err := s.call(ctx, "DescribeTable", fields{"TableName": name}, &now)
 	if err == nil && now.Table.DeletionProtectionEnabled != on {
-		err = s.call(ctx, "UpdateTable", fields{"TableName": name, "DeletionProtectionEnabled": on}, &struct{}{})
+		err = s.call(ctx, "UpdateTable", fields{
+			"TableName":                 name,
+			"DeletionProtectionEnabled": on,
+		}, &struct{}{})
 	}
 	return fault.Wrap(err, "changing the protection of table "+name)
 }

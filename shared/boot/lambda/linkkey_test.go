@@ -44,7 +44,12 @@ func keyedBy(address string) map[string]string {
 }
 
 func parameter(value string) string {
-	b, _ := json.Marshal(map[string]any{"Parameter": map[string]any{"Name": "/ferry/link-key", "Type": "SecureString", "Value": value, "Version": 1}})
+	b, _ := json.Marshal(map[string]any{"Parameter": map[string]any{
+		"Name":    "/ferry/link-key",
+		"Type":    "SecureString",
+		"Value":   value,
+		"Version": 1,
+	}})
 	return string(b)
 }
 
@@ -54,11 +59,15 @@ func TestTheKeyIsReadOnceAndDecrypted(t *testing.T) {
 	cloud, p := open(t, func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
 		body, _ := io.ReadAll(r.Body)
-		if string(body) != `{"Name":"/ferry/link-key","WithDecryption":true}` || r.Method != "POST" || r.URL.Path != "/" {
+		if string(body) != `{"Name":"/ferry/link-key","WithDecryption":true}` ||
+			r.Method != "POST" ||
+			r.URL.Path != "/" {
 			t.Errorf("%s %s: %s", r.Method, r.URL.Path, body)
 		}
 		h := r.Header
-		if h.Get("X-Amz-Target") != "AmazonSSM.GetParameter" || h.Get("Content-Type") != "application/x-amz-json-1.1" || h.Get("X-Amz-Security-Token") != "session" {
+		if h.Get("X-Amz-Target") != "AmazonSSM.GetParameter" ||
+			h.Get("Content-Type") != "application/x-amz-json-1.1" ||
+			h.Get("X-Amz-Security-Token") != "session" {
 			t.Errorf("headers %v", h)
 		}
 		signed := regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-south-1/ssm/aws4_request, SignedHeaders=content-length;content-type;host;x-amz-date;x-amz-security-token;x-amz-target, Signature=[0-9a-f]{64}$`)
@@ -168,8 +177,12 @@ func TestAnErrorOfTheParameterStoreIsReportedAndRetried(t *testing.T) {
 		status     int
 		text, want string
 	}{
-		"a missing parameter":        {status: 400, text: `{"__type":"ParameterNotFound"}`, want: "ParameterNotFound"},
-		"no permission":              {status: 400, text: `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`, want: "not authorized"},
+		"a missing parameter": {status: 400, text: `{"__type":"ParameterNotFound"}`, want: "ParameterNotFound"},
+		"no permission": {
+			status: 400,
+			text:   `{"__type":"AccessDeniedException","message":"not authorized to perform ssm:GetParameter"}`,
+			want:   "not authorized",
+		},
 		"a value that is not a key":  {status: 200, text: parameter("sesame"), want: "43 characters"},
 		"an answer that is not JSON": {status: 200, text: "<html>sesame", want: "not JSON"},
 	} {

@@ -59,11 +59,17 @@ func of(r slog.Record) (values []slog.Attr) {
 	attrs := map[string]slog.Value{}
 	r.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value; return true })
 	count := map[string]string{
-		"notice sent": NoticesSent, "notice not sent yet": NoticesDelayed, "notice given up": NoticesFailed,
+		"notice sent":         NoticesSent,
+		"notice not sent yet": NoticesDelayed,
+		"notice given up":     NoticesFailed,
 	}[r.Message]
 	switch r.Message {
 	case "request":
-		values = append(values, slog.Int64(Requests, 1), slog.Int64(Bytes, attrs["bytes"].Int64()))
+		values = append(
+			values,
+			slog.Int64(Requests, 1),
+			slog.Int64(Bytes, attrs["bytes"].Int64()),
+		)
 		switch code := attrs["status"].Int64(); {
 		case code >= 500:
 			count = ServerErrors
@@ -89,12 +95,19 @@ func described(values []slog.Attr, at time.Time) map[string]any {
 	units := map[string]string{Bytes: "Bytes", NoticeSeconds: "Seconds"}
 	var metrics []map[string]string
 	for _, v := range values {
-		metrics = append(metrics, map[string]string{"Name": v.Key, "Unit": cmp.Or(units[v.Key], "Count")})
+		metrics = append(metrics, map[string]string{
+			"Name": v.Key,
+			"Unit": cmp.Or(units[v.Key], "Count"),
+		})
 	}
 	return map[string]any{
 		"Timestamp": at.UnixMilli(),
 		"CloudWatchMetrics": []map[string]any{
-			{"Namespace": MetricsNamespace, "Dimensions": [][]string{{"Stack"}}, "Metrics": metrics},
+			{
+				"Namespace":  MetricsNamespace,
+				"Dimensions": [][]string{{"Stack"}},
+				"Metrics":    metrics,
+			},
 		},
 	}
 }

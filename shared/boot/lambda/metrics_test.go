@@ -66,7 +66,10 @@ func TestEachLogLineHasItsMetrics(t *testing.T) {
 			metrics = append(metrics, fmt.Sprintf(`{"Name":%q,"Unit":%q}`, name, unit))
 		}
 		described := regexp.MustCompile(`"Stack":"ferry","_aws":` + regexp.QuoteMeta(
-			`{"CloudWatchMetrics":[{"Dimensions":[["Stack"]],"Metrics":[`+strings.Join(metrics, ",")+`],"Namespace":"Ferry"}],`) + `"Timestamp":1\d{12}}`)
+			`{"CloudWatchMetrics":[{"Dimensions":[["Stack"]],"Metrics":[`+strings.Join(
+				metrics,
+				",",
+			)+`],"Namespace":"Ferry"}],`) + `"Timestamp":1\d{12}}`)
 		if described.MatchString(out.String()) != (metrics != nil) || (line["_aws"] != nil) != (metrics != nil) {
 			t.Errorf("%s: the line is %s", row, &out)
 		}
@@ -128,7 +131,14 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 		{err: errors.New("busy"), message: "notice not sent yet", name: lambda.NoticesDelayed},
 		{err: mail.ErrPermanent, message: "notice given up", name: lambda.NoticesFailed},
 	} {
-		op := notify.Notice{Kind: notify.Link, Channel: files.Mail, To: "carla@example.com", Owner: "alice", Area: blob.Files, File: 1}.Op(ports.Now(), c.name)
+		op := notify.Notice{
+			Kind:    notify.Link,
+			Channel: files.Mail,
+			To:      "carla@example.com",
+			Owner:   "alice",
+			Area:    blob.Files,
+			File:    1,
+		}.Op(ports.Now(), c.name)
 		expect.NoErr(t, ports.Table.Write(t.Context(), op))
 		cloud.MailErr = c.err
 		log.Reset()
@@ -144,7 +154,10 @@ func TestMetricsComeFromLinesThatAreReallyLogged(t *testing.T) {
 func carry(t *testing.T, p *service.Service, cloud *boottest.Cloud, body string) {
 	t.Helper()
 	record := worker.CourierRecord{SQSMessage: events.SQSMessage{MessageId: "1", ReceiptHandle: "1", Body: body}}
-	_, err := worker.CourierHandler(&worker.Worker{Service: p, Providers: cloud.Providers()})(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
+	_, err := worker.CourierHandler(&worker.Worker{
+		Service:   p,
+		Providers: cloud.Providers(),
+	})(t.Context(), worker.CourierEvent{Records: []worker.CourierRecord{record}})
 	expect.NoErr(t, err)
 }
 

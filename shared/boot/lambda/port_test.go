@@ -36,7 +36,10 @@ func TestEachPortNamesItsMissingSettings(t *testing.T) {
 
 func TestAServicesOwnAddressWinsOverTheCommonOne(t *testing.T) {
 	t.Parallel()
-	cloud := &lambda.Cloud{Getenv: environment(map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"})}
+	cloud := &lambda.Cloud{Getenv: environment(map[string]string{
+		"AWS_ENDPOINT_URL":    "http://all",
+		"AWS_ENDPOINT_URL_S3": "http://s3",
+	})}
 	expect.Equal(t, "the address of S3", aws.ToString(cloud.ConfigOf("S3").BaseEndpoint), "http://s3")
 	expect.Equal(t, "the address of DynamoDB", aws.ToString(cloud.ConfigOf("DYNAMODB").BaseEndpoint), "http://all")
 	none := &lambda.Cloud{Getenv: environment(nil)}

@@ -43,13 +43,21 @@ type remote struct {
 }
 
 func newRemote(c *Cloud, name, target, format string) remote {
-	s := remote{config: c.ConfigOf(strings.ToUpper(name)), name: name, target: target, format: format}
+	s := remote{
+		config: c.ConfigOf(strings.ToUpper(name)),
+		name:   name,
+		target: target,
+		format: format,
+	}
 	s.client = cmp.Or[aws.HTTPClient](c.Config.HTTPClient, &http.Client{Timeout: patience})
 	domain := "amazonaws.com"
 	if strings.HasPrefix(c.Config.Region, "cn-") {
 		domain += ".cn"
 	}
-	s.address = cmp.Or(aws.ToString(s.config.BaseEndpoint), "https://"+name+"."+c.Config.Region+"."+domain)
+	s.address = cmp.Or(
+		aws.ToString(s.config.BaseEndpoint),
+		"https://"+name+"."+c.Config.Region+"."+domain,
+	)
 	return s
 }
 
@@ -62,7 +70,10 @@ func (e *serviceError) Error() string { return e.status + " " + e.kind + " " + e
 
 // call makes a JSON call, and retries it while the error may be temporary.
 func (s remote) call(ctx context.Context, action string, in fields, out any) error {
-	header := http.Header{"Content-Type": {"application/x-amz-json-" + s.format}, "X-Amz-Target": {s.target + action}}
+	header := http.Header{
+		"Content-Type": {"application/x-amz-json-" + s.format},
+		"X-Amz-Target": {s.target + action},
+	}
 	begun := time.Now()
 	backoff := retry.Backoff{First: 200 * time.Millisecond, Longest: 3 * time.Second}
 	var failed error
@@ -120,7 +131,12 @@ func (s remote) ask(ctx context.Context, path string, header http.Header, in any
 // https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html,
 // https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html and the pages of the other
 // actions describe.
-func (s remote) request(ctx context.Context, path string, header http.Header, in any) (*http.Request, error) {
+func (s remote) request(
+	ctx context.Context,
+	path string,
+	header http.Header,
+	in any,
+) (*http.Request, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
@@ -136,6 +152,14 @@ func (s remote) request(ctx context.Context, path string, header http.Header, in
 		return nil, fmt.Errorf("finding AWS credentials: %w", err)
 	}
 	sum := sha256.Sum256(body)
-	err = v4.NewSigner().SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), s.name, s.config.Region, time.Now())
+	err = v4.NewSigner().SignHTTP(
+		ctx,
+		credentials,
+		r,
+		hex.EncodeToString(sum[:]),
+		s.name,
+		s.config.Region,
+		time.Now(),
+	)
 	return r, fault.Wrap(err, "signing a request")
 }

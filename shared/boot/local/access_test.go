@@ -123,15 +123,28 @@ func TestEachRefusedLoginIsALineOfItsOwn(t *testing.T) {
 		bearer -       | GET /v1/download/list | Authorization: Bearer invented
 		link -         | GET /v1/download/file?k=invented
 		pin alice      | POST /v1/auth/change  | $form | k=$token&p=00000000`,
-		"$guess", apitest.Basic("alice", "a wrong password"), "$unknown", apitest.Basic("a password typed as name", "x"),
+		"$guess", apitest.Basic(
+			"alice",
+			"a wrong password",
+		), "$unknown", apitest.Basic("a password typed as name", "x"),
 		"$form", form, "$token", token)
-	_, lines := l.send("PUT", "/v1/upload?file=x", "abc", "Authorization", apitest.Basic("alice", password), "Repr-Digest", "sha-256=:AAAA:")
+	_, lines := l.send(
+		"PUT",
+		"/v1/upload?file=x",
+		"abc",
+		"Authorization",
+		apitest.Basic("alice", password),
+		"Repr-Digest",
+		"sha-256=:AAAA:",
+	)
 	expect.Equal(t, "lines of a request that is refused after the login", len(lines), 1)
 	for i := range 10 {
 		l.send("POST", "/v1/auth/login", "", "Authorization", apitest.Basic("alice", fmt.Sprint("guess ", i)))
 	}
 	other := apitest.Basic("alice", "another wrong password")
-	if status, lines := l.send("POST", "/v1/auth/login", "", "Authorization", other); status != 429 || len(lines) != 2 || lines[1]["msg"] != "login refused" {
+	if status, lines := l.send("POST", "/v1/auth/login", "", "Authorization", other); status != 429 ||
+		len(lines) != 2 ||
+		lines[1]["msg"] != "login refused" {
 		t.Errorf("a login that must wait answers %d and logs %v", status, lines)
 	}
 	for _, path := range []string{"/v1/download/list", "/v1/download/file", "/v1/nothing"} {

@@ -38,7 +38,9 @@ func TestClockThatWasAYearAheadLocksNobodyOut(t *testing.T) {
 				}
 				return ""
 			},
-			then: func(c apitest.Caller, _ string) apitest.Answer { return c.Send("GET /auth/forget?u=ann", "") }, want: 200,
+			then: func(c apitest.Caller, _ string) apitest.Answer {
+				return c.Send("GET /auth/forget?u=ann", "")
+			}, want: 200,
 		},
 		"a bearer": {ahead: func(apitest.Caller) string { return "" }, then: list, want: 401},
 		"a change link": {
@@ -49,7 +51,9 @@ func TestClockThatWasAYearAheadLocksNobodyOut(t *testing.T) {
 		},
 		"a session": {
 			ahead: func(c apitest.Caller) string { path, _ := session(c, `{"name":"x","length":5}`); return path },
-			then:  func(c apitest.Caller, path string) apitest.Answer { return c.As("ann").Ask("GET "+path, "") }, want: 404,
+			then: func(c apitest.Caller, path string) apitest.Answer {
+				return c.As("ann").Ask("GET "+path, "")
+			}, want: 404,
 		},
 		"a reservation": {
 			ahead: func(c apitest.Caller) string {
@@ -62,7 +66,9 @@ func TestClockThatWasAYearAheadLocksNobodyOut(t *testing.T) {
 		},
 		"a part's URL": {
 			ahead: func(c apitest.Caller) string { _, part := session(c, `{"name":"x","length":5}`); return part },
-			then:  func(c apitest.Caller, part string) apitest.Answer { return c.Send("PUT "+part, "hello") }, want: 403,
+			then: func(c apitest.Caller, part string) apitest.Answer {
+				return c.Send("PUT "+part, "hello")
+			}, want: 403,
 		},
 		"a key": {
 			ahead: func(c apitest.Caller) string {

@@ -101,7 +101,11 @@ func NewPorts(o Options) (service.Ports, error) {
 	o = o.complete()
 	hasher, err := users.NewHasher(o.Hash, rand.Reader, o.Now)
 	return service.Ports{
-		Hasher: hasher, Tries: limit.NewTries(), Random: rand.Reader, Now: o.Now, Log: o.Log,
+		Hasher: hasher,
+		Tries:  limit.NewTries(),
+		Random: rand.Reader,
+		Now:    o.Now,
+		Log:    o.Log,
 	}, err
 }
 
@@ -133,7 +137,11 @@ type Folder struct {
 // NewFolder returns a Folder. It opens nothing.
 func NewFolder(dir string, o Options) *Folder {
 	dir, err := filepath.Abs(dir)
-	return &Folder{dir: dir, invalid: fault.Wrap(err, "opening the data directory"), options: o.complete()}
+	return &Folder{
+		dir:     dir,
+		invalid: fault.Wrap(err, "opening the data directory"),
+		options: o.complete(),
+	}
 }
 
 // Table opens the table. If there is no data yet, it makes the folder, the table and a key.
@@ -149,7 +157,10 @@ func (f *Folder) Table() (*sqlite.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return OpenTable(filepath.Join(f.dir, TableName), sqlite.Options{NoSync: f.options.NoSync, Log: reserve / 4})
+	return OpenTable(filepath.Join(f.dir, TableName), sqlite.Options{
+		NoSync: f.options.NoSync,
+		Log:    reserve / 4,
+	})
 }
 
 // Disk opens the files. Small ones are kept in a table in the same folder, if there is one.
@@ -183,7 +194,10 @@ func (f *Folder) Key() (keys.LinkKey, error) {
 	key, made, err := linkKey(f.dir, f.options)
 	if made && f.hasTable {
 		f.options.Log.Warn("the link key was missing beside existing data and was replaced by a new one: "+
-			"all links that were sent before are dead; to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(f.dir, KeyName))
+			"all links that were sent before are dead; to bring them back, stop Ferry and put the old file in its place", "file", filepath.Join(
+			f.dir,
+			KeyName,
+		))
 	}
 	return key, err
 }

@@ -41,31 +41,44 @@ func NewMetrics(log *slog.Logger) *Metrics {
 		return registered.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		registry: registry, log: log,
-		requests: counter("ferry_requests_total", "Requests that were answered.", "route", "status"),
+		registry: registry,
+		log:      log,
+		requests: counter(
+			"ferry_requests_total",
+			"Requests that were answered.",
+			"route",
+			"status",
+		),
 		received: counter("ferry_received_bytes_total", "Bytes of requests' bodies.", "route"),
 		sent:     counter("ferry_sent_bytes_total", "Bytes of answers' bodies.", "route"),
 		seconds: registered.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "ferry_request_duration_seconds", Help: "Time from a request's header to the end of its answer.",
+			Name:    "ferry_request_duration_seconds",
+			Help:    "Time from a request's header to the end of its answer.",
 			Buckets: []float64{.005, .025, .1, .25, 1, 2.5, 10, 60, 600, 3600},
 		}, []string{"route"}),
 		open: registered.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ferry_requests_open", Help: "Requests under way, such as uploads.",
+			Name: "ferry_requests_open",
+			Help: "Requests under way, such as uploads.",
 		}, []string{"route"}),
 		logins: counter("ferry_logins_refused_total", "Refused logins.", "login"),
 	}
 	for _, login := range []string{"basic", "password", "bearer", "pin", "link"} {
 		m.logins.WithLabelValues(login) // so that the first refusal shows as an increase
 	}
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	return m
 }
 
 // Handler answers with all metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
-		MaxRequestsInFlight: 2, Timeout: scrapeTime,
+		ErrorLog:            slog.NewLogLogger(m.log.Handler(), slog.LevelError),
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: 2,
+		Timeout:             scrapeTime,
 	})
 }
 
@@ -119,15 +132,45 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 		labels := prometheus.Labels{"state": string(state)}
 		gauge(count[state], err, "ferry_outbox_notices",
 			"Notices in the outbox, and those that have failed in the last 30 days.", labels)
-		gauge(oldest[state], err, "ferry_outbox_oldest_seconds", "Age of the oldest of these notices, 0 if there is none.", labels)
+		gauge(
+			oldest[state],
+			err,
+			"ferry_outbox_oldest_seconds",
+			"Age of the oldest of these notices, 0 if there is none.",
+			labels,
+		)
 	}
 	count, oldest, err = s.outbox(s.sender.Events(ctx))
-	gauge(count[notify.Queued], err, "ferry_outbox_events", "Events that wait for webhooks.", nil)
-	gauge(oldest[notify.Queued], err, "ferry_outbox_events_oldest_seconds", "Age of the oldest of them, 0 if there is none.", nil)
+	gauge(
+		count[notify.Queued],
+		err,
+		"ferry_outbox_events",
+		"Events that wait for webhooks.",
+		nil,
+	)
+	gauge(
+		oldest[notify.Queued],
+		err,
+		"ferry_outbox_events_oldest_seconds",
+		"Age of the oldest of them, 0 if there is none.",
+		nil,
+	)
 	open, err := s.Medium.OpenSessions()
-	gauge(float64(open), err, "ferry_upload_sessions_open", "Upload sessions that were neither completed nor ended; an expired one counts until it is swept.", nil)
+	gauge(
+		float64(open),
+		err,
+		"ferry_upload_sessions_open",
+		"Upload sessions that were neither completed nor ended; an expired one counts until it is swept.",
+		nil,
+	)
 	free, err := s.Medium.Free()
-	gauge(float64(free), err, "ferry_disk_free_bytes", "Room for users' files on the disk.", nil)
+	gauge(
+		float64(free),
+		err,
+		"ferry_disk_free_bytes",
+		"Room for users' files on the disk.",
+		nil,
+	)
 }
 
 // outbox counts notices by state, and returns the age of the oldest in each, in seconds.
@@ -140,7 +183,10 @@ func (s stored) outbox(all ...iter.Seq2[notify.Notice, error]) (n, age map[notif
 			}
 			n[notice.State()]++
 			if notice.Created > 0 {
-				age[notice.State()] = max(age[notice.State()], s.Now().Sub(time.Unix(notice.Created, 0)).Seconds())
+				age[notice.State()] = max(
+					age[notice.State()],
+					s.Now().Sub(time.Unix(notice.Created, 0)).Seconds(),
+				)
 			}
 		}
 	}

@@ -47,7 +47,8 @@ func (m *movers) move(_ context.Context, s *files.Service, owner string, id int6
 			cancel()
 		}
 		if err != nil {
-			m.log.Error("the bytes of a file could not be moved", "owner", owner, "id", id, "error", err.Error())
+			m.log.Error("the bytes of a file could not be moved",
+				"owner", owner, "id", id, "error", err.Error())
 		}
 		return nil
 	})

@@ -61,7 +61,10 @@ func linkKey(dir string, o Options) (key keys.LinkKey, made bool, err error) {
 // readOrMake reads a secret from its file, or makes it if the file is missing. Two
 // processes at the same time agree: each links its file into place, and only the
 // first link succeeds.
-func readOrMake(path, what string, generate func(io.Reader) (string, error)) (text string, made bool, err error) {
+func readOrMake(
+	path, what string,
+	generate func(io.Reader) (string, error),
+) (text string, made bool, err error) {
 	raw, err := os.ReadFile(path)
 	made = errors.Is(err, fs.ErrNotExist)
 	if made {

@@ -66,9 +66,20 @@ func NewService(p service.Ports, set service.Settings, o ServiceOptions) (*Servi
 	couriers := in.Couriers()
 	maps.Copy(couriers, o.Couriers)
 	sender, err := notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Couriers: couriers, Webhooks: hooks, From: o.From,
-		Base: set.PublicURL, Now: p.Now, Log: p.Log, Service: set.Look.Title(), Links: links.Items{Now: p.Now}, Limits: set.Notices,
-		OnEnd: []notify.OnEnd{notify.TellMissing(p.Now), service.New(p, set).Outbox().LinkEnded},
+		Table:    p.Table,
+		Key:      p.Key,
+		Couriers: couriers,
+		Webhooks: hooks,
+		From:     o.From,
+		Base:     set.PublicURL,
+		Now:      p.Now,
+		Log:      p.Log,
+		Service:  set.Look.Title(),
+		Links:    links.Items{Now: p.Now},
+		Limits:   set.Notices,
+		OnEnd: []notify.OnEnd{notify.TellMissing(p.Now), service.New(
+			p, set,
+		).Outbox().LinkEnded},
 	})
 	if err != nil {
 		return nil, err
@@ -88,12 +99,22 @@ func NewService(p service.Ports, set service.Settings, o ServiceOptions) (*Servi
 
 // Handler serves the interface under wire.Prefix, the pages, and the inbox if ShowInbox is set.
 func (s *Service) Handler() http.Handler {
-	p := &api.Ports{Service: s.Service, Slots: api.NewSlots(s.MaxUploads), Lingering: make(chan struct{}, envelope.MaxLingering)}
+	p := &api.Ports{
+		Service:   s.Service,
+		Slots:     api.NewSlots(s.MaxUploads),
+		Lingering: make(chan struct{}, envelope.MaxLingering),
+	}
 	mux := Handler(p)
 	mux.Handle(api.PartRoute.Method+" "+wire.Prefix+api.PartRoute.Path, upload.Receive(p))
 	if s.options.ShowInbox {
 		asJSON := func(r *http.Request) bool { return param.Asked(r) == param.AsJSON }
-		shown := inbox.Handler(p.Outlet(), s.Inbox, asJSON, web.Inbox(p), s.options.InboxProxied)
+		shown := inbox.Handler(
+			p.Outlet(),
+			s.Inbox,
+			asJSON,
+			web.Inbox(p),
+			s.options.InboxProxied,
+		)
 		mux.Handle("GET /inbox", shown)
 	}
 	h := s.options.Origins.Handler(wire.Prefix, api.Exact(mux, openapi.NewNotFound(p)))
@@ -136,7 +157,9 @@ func (s *Service) EndMoves() {
 // Sweep does one sweep.
 func (s *Service) Sweep(ctx context.Context) (files.SweepReport, error) {
 	sweeper := files.Sweeper{
-		Service: s.Files(), Grace: s.options.Grace, AtOnce: s.Movers,
+		Service: s.Files(),
+		Grace:   s.options.Grace,
+		AtOnce:  s.Movers,
 	}
 	r, err := sweeper.Run(ctx)
 	if r.Moved+r.Purged+r.Orphans+r.Kept+r.Failed+r.Unfinished > 0 {

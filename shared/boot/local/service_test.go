@@ -39,7 +39,8 @@ func TestAnUploadListsTheNewestHundredFilesAndItsOwn(t *testing.T) {
 	if n := len(slow.Files); n != 101 || slow.Files[n-1].Name != "slow" || slow.Files[n-1].ID != 1 {
 		t.Errorf("the slow one's answer has %d files and ends in %+v", n, slow.Files[n-1])
 	}
-	c.Ask("POST /upload?file=z", "x").WantHeaders("Link", `<`+c.Base+`/download/list?lang=en&limit=100&after=8>; rel="next"`)
+	c.Ask("POST /upload?file=z", "x").
+		WantHeaders("Link", `<`+c.Base+`/download/list?lang=en&limit=100&after=8>; rel="next"`)
 }
 
 func TestANewUserWithAnOldNameGetsNothingOfTheOldUser(t *testing.T) {
@@ -111,7 +112,13 @@ func TestNoFileIsWrittenAfterTheTableFailedToSync(t *testing.T) {
 	defer d.Close()
 	failed := errors.New("the disk failed")
 	d.Table.Failed().Store(&failed)
-	_, err = d.Disk.Create(t.Context(), blob.Files, "alice/x", strings.NewReader(strings.Repeat("x", 2*disk.MaxSmall)), -1)
+	_, err = d.Disk.Create(
+		t.Context(),
+		blob.Files,
+		"alice/x",
+		strings.NewReader(strings.Repeat("x", 2*disk.MaxSmall)),
+		-1,
+	)
 	expect.Err(t, "a large file", err, failed)
 }
 

@@ -23,7 +23,8 @@ const servingName = "serving-"
 func Serving(dir, publicURL string) (others []string, leave func(), err error) {
 	own, err := os.CreateTemp(dir, "."+servingName+"*")
 	if err != nil {
-		return nil, func() {}, fmt.Errorf("telling other processes that the data is served: %w", err)
+		return nil, func() {}, fmt.Errorf("telling other processes that the data is served: %w",
+			err)
 	}
 	path := filepath.Join(dir, filepath.Base(own.Name())[1:])
 	leave = func() {
@@ -42,7 +43,8 @@ func Serving(dir, publicURL string) (others []string, leave func(), err error) {
 		locked := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if locked == nil { // left behind by a kill
 			_ = os.Remove(f.Name())
-		} else if text, _ := io.ReadAll(f); errors.Is(locked, unix.EWOULDBLOCK) && string(text) != publicURL {
+		} else if text, _ := io.ReadAll(f); errors.Is(locked, unix.EWOULDBLOCK) &&
+			string(text) != publicURL {
 			others = append(others, string(text))
 		}
 		_ = f.Close()

@@ -37,8 +37,10 @@ func (at Place) inFolder(name string) bool { return name == "" && at.Dir != "" }
 // getenv is like os.Getenv, but the place comes first.
 func (at Place) getenv(variable string) string {
 	name := map[string]string{
-		"FERRY_TABLE": at.Table, "FERRY_FILES_BUCKET": at.FilesBucket,
-		"FERRY_BACKUP_BUCKET": at.BackupBucket, "FERRY_KEY_PARAMETER": at.KeyParameter,
+		"FERRY_TABLE":         at.Table,
+		"FERRY_FILES_BUCKET":  at.FilesBucket,
+		"FERRY_BACKUP_BUCKET": at.BackupBucket,
+		"FERRY_KEY_PARAMETER": at.KeyParameter,
 	}[variable]
 	return cmp.Or(name, os.Getenv(variable))
 }
@@ -85,7 +87,11 @@ func (s *Stores) Close() error {
 }
 
 // openFolder opens what is in the folder. It returns openers of what else is needed.
-func (s *Stores) openFolder(at Place, folder *local.Folder, needs []Need) (remote []lambda.Opener, err error) {
+func (s *Stores) openFolder(
+	at Place,
+	folder *local.Folder,
+	needs []Need,
+) (remote []lambda.Opener, err error) {
 	if at.inFolder(at.Table) {
 		if s.beside, err = folder.Table(); err != nil {
 			return nil, err

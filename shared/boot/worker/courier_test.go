@@ -103,7 +103,10 @@ func TestEachChannelHasItsProviderAndAMessageThatPointsToNothingIsDropped(t *tes
 	nothing := events.SQSMessage{MessageId: "0", Body: `{"pk":"user#alice","sk":"user"}`}
 	mail, text := p.notice("a", files.Mail, "ann@example.com"), p.notice("b", files.SMS, "+393331234567")
 	expect.Equal(t, "what must come again", p.handle(t.Context(), nothing, message("1", mail), message("2", text)), nil)
-	if len(p.cloud.Mails) != 1 || p.cloud.Mails[0].To != "ann@example.com" || len(p.cloud.Texts) != 1 || p.cloud.Texts[0].To != "+393331234567" {
+	if len(p.cloud.Mails) != 1 ||
+		p.cloud.Mails[0].To != "ann@example.com" ||
+		len(p.cloud.Texts) != 1 ||
+		p.cloud.Texts[0].To != "+393331234567" {
 		t.Errorf("sent were %v and %v", p.cloud.Mails, p.cloud.Texts)
 	}
 	expect.Equal(t, "the mail", p.state(mail), notify.Sent)
@@ -200,7 +203,8 @@ func TestACodeWaitsInTheFunctionForTheRate(t *testing.T) {
 		defer cancel()
 		_, err := p.courier()(ctx, e)
 		if len(p.cloud.Mails) != sent || (err == nil) != (sent == 1) {
-			t.Errorf("with %s left: %v, %d mails were sent, and the code is %s", reserved, err, len(p.cloud.Mails), p.state(key))
+			t.Errorf("with %s left: %v, %d mails were sent, and the code is %s",
+				reserved, err, len(p.cloud.Mails), p.state(key))
 		}
 	}
 }
@@ -213,7 +217,10 @@ func TestAQuotaIsRememberedFromEventToEvent(t *testing.T) {
 	for i := range 3 {
 		key := p.notice(fmt.Sprint(i), files.Mail, "ann@example.com")
 		again, err := courier(t.Context(), queued(message("1", key)))
-		if wait := p.cloud.Delayed["receipt-1"]; err != nil || len(again.BatchItemFailures) != 1 || wait < 29*time.Minute || wait > time.Hour {
+		if wait := p.cloud.Delayed["receipt-1"]; err != nil ||
+			len(again.BatchItemFailures) != 1 ||
+			wait < 29*time.Minute ||
+			wait > time.Hour {
 			t.Fatalf("%v, %v, again after %v", err, again, wait)
 		}
 		p.cloud.MailErr = nil // another try would succeed

@@ -37,7 +37,11 @@ func RunLinkKey() {
 // resource only then, and keeps it when a stack that was used is deleted.
 //
 // It also answers requests for a Custom::Digest, which changes whenever its property Of does.
-func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.CustomResourceFunction {
+func LinkKeyHandler(
+	c *lambda.Cloud,
+	name, table string,
+	random io.Reader,
+) cfn.CustomResourceFunction {
 	return func(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
 		if e.ResourceType == "Custom::Digest" {
 			return digest(e)
@@ -58,5 +62,6 @@ func LinkKeyHandler(c *lambda.Cloud, name, table string, random io.Reader) cfn.C
 
 func digest(e cfn.Event) (id string, data map[string]any, err error) {
 	text, err := json.Marshal(e.ResourceProperties["Of"]) // with sorted names
-	return e.LogicalResourceID, map[string]any{"Digest": fmt.Sprintf("%.8x", sha256.Sum256(text))}, err
+	return e.LogicalResourceID, map[string]any{"Digest": fmt.Sprintf("%.8x",
+		sha256.Sum256(text))}, err
 }

@@ -78,7 +78,11 @@ func (s *keyStore) serve(w *httptest.ResponseRecorder, r *http.Request, action s
 }
 
 func keySetup(random io.Reader) (*keyStore, cfn.CustomResourceFunction) {
-	s := &keyStore{values: map[string]string{}, exists: "ParameterAlreadyExists", fails: func(string) string { return "" }}
+	s := &keyStore{
+		values: map[string]string{},
+		exists: "ParameterAlreadyExists",
+		fails:  func(string) string { return "" },
+	}
 	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 	})
@@ -104,8 +108,14 @@ func TestANewStackGetsAKeyAndAProtectedTable(t *testing.T) {
 	s, handle := keySetup(bytesOf(7))
 	id, data, err := handle(t.Context(), keyEvent(t, cfn.RequestCreate))
 	want, err2 := keys.RandomToken(bytesOf(7))
-	if err != nil || err2 != nil || id != "/ferry/stack/link-key" || len(data) != 0 || s.values[id] != want || !s.protected {
-		t.Errorf("id %q, data %v, %v; the table is protected: %v, or the key is not the one that was made", id, data, err, s.protected)
+	if err != nil ||
+		err2 != nil ||
+		id != "/ferry/stack/link-key" ||
+		len(data) != 0 ||
+		s.values[id] != want ||
+		!s.protected {
+		t.Errorf("id %q, data %v, %v; the table is protected: %v, or the key is not the one that was made",
+			id, data, err, s.protected)
 	}
 }
 

@@ -35,7 +35,8 @@ func RelayerHandler(w *Worker) func(context.Context, events.DynamoDBEvent) (even
 			case err == nil:
 				log.Info("a record was passed on")
 			case errors.Is(err, notify.ErrRefused) && !records[i].Notice():
-				log.Error("a record is given up: its topic refuses such a message", "error", err)
+				log.Error("a record is given up: its topic refuses such a message",
+					"error", err)
 			default:
 				log.Error("a record was not passed on", "error", err)
 				failed := events.DynamoDBBatchItemFailure{ItemIdentifier: e.Records[i].Change.SequenceNumber}
@@ -54,8 +55,9 @@ func relayerRecord(r events.DynamoDBEventRecord) notify.StreamRecord {
 	return notify.StreamRecord{
 		Key:     table.Key{PK: text(r.Change.Keys, "pk"), SK: text(r.Change.Keys, "sk")},
 		Channel: files.Channel(text(r.Change.NewImage, "channel")),
-		Type:    text(r.Change.NewImage, "type"), Body: text(r.Change.NewImage, "body"),
-		LogID: text(r.Change.NewImage, "request"),
+		Type:    text(r.Change.NewImage, "type"),
+		Body:    text(r.Change.NewImage, "body"),
+		LogID:   text(r.Change.NewImage, "request"),
 	}
 }
 
@@ -102,7 +104,10 @@ func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEv
 			case m.SNS.Message != "":
 				err = errors.New("a code could not be sent yet") // so Lambda retries it, after 1 and 2 minutes
 			default:
-				again.BatchItemFailures = append(again.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+				again.BatchItemFailures = append(
+					again.BatchItemFailures,
+					events.SQSBatchItemFailure{ItemIdentifier: m.MessageId},
+				)
 			}
 		}
 		return again, err
@@ -112,9 +117,18 @@ func CourierHandler(w *Worker) func(context.Context, CourierEvent) (events.SQSEv
 func (w *Worker) sender() (*notify.Sender, error) {
 	p := w.Service
 	s, err := notify.NewSender(notify.Config{
-		Table: p.Table, Key: p.Key, Couriers: w.Couriers, From: w.MailFrom, Now: p.Now, Log: p.Log,
-		Service: p.Look.Title(), Links: links.Items{Now: p.Now},
-		Limits: p.Notices, OnEnd: []notify.OnEnd{notify.Remember(p.Now), notify.TellMissing(p.Now), p.Outbox().LinkEnded},
+		Table:    p.Table,
+		Key:      p.Key,
+		Couriers: w.Couriers,
+		From:     w.MailFrom,
+		Now:      p.Now,
+		Log:      p.Log,
+		Service:  p.Look.Title(),
+		Links:    links.Items{Now: p.Now},
+		Limits:   p.Notices,
+		OnEnd: []notify.OnEnd{
+			notify.Remember(p.Now), notify.TellMissing(p.Now), p.Outbox().LinkEnded,
+		},
 	})
 	return s, fault.Wrap(err, "preparing to send notices")
 }
@@ -125,7 +139,11 @@ const codeWait = 5 * time.Second
 
 // handle handles one message. done is false if it must be retried. A message that
 // points to nothing is dropped: a notice is in the table or nowhere.
-func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessage) (done bool) {
+func (w *Worker) handle(
+	ctx context.Context,
+	s *notify.Sender,
+	m events.SQSMessage,
+) (done bool) {
 	p := w.Service
 	key, err := notify.PointerKey(m.Body)
 	if err != nil {
@@ -137,7 +155,11 @@ func (w *Worker) handle(ctx context.Context, s *notify.Sender, m events.SQSMessa
 		return false
 	}
 	again, err := s.Handle(ctx, key)
-	for m.ReceiptHandle == "" && again > 0 && again <= codeWait && err == nil && inTime(ctx, again) {
+	for m.ReceiptHandle == "" &&
+		again > 0 &&
+		again <= codeWait &&
+		err == nil &&
+		inTime(ctx, again) {
 		time.Sleep(again) // Lambda retries a code only twice
 		again, err = s.Handle(ctx, key)
 	}
@@ -165,7 +187,9 @@ func (w *Worker) delay(ctx context.Context, m events.SQSMessage, wait time.Durat
 		return
 	}
 	if err := w.Queue.Delay(ctx, m.ReceiptHandle, wait); err != nil {
-		w.Log.Warn("a message could not be delayed and comes again after the queue's usual time", "message", m.MessageId, "error", err)
+		w.Log.Warn("a message could not be delayed and comes again after the queue's usual time",
+			"message", m.MessageId,
+			"error", err)
 	}
 }
 
@@ -204,11 +228,25 @@ func FeedbackHandler(w *Worker) func(context.Context, json.RawMessage) error {
 	}
 }
 
-func feedbackRecord(ctx context.Context, p *service.Service, f notify.Feedback, ok bool, err error) error {
+func feedbackRecord(
+	ctx context.Context,
+	p *service.Service,
+	f notify.Feedback,
+	ok bool,
+	err error,
+) error {
 	if err != nil || !ok {
 		return err
 	}
-	if err := notify.Record(ctx, p.Table, p.Now(), f, notify.TellMissing(p.Now), p.Outbox().LinkEnded); err != nil {
+	err = notify.Record(
+		ctx,
+		p.Table,
+		p.Now(),
+		f,
+		notify.TellMissing(p.Now),
+		p.Outbox().LinkEnded,
+	)
+	if err != nil {
 		return err
 	}
 	p.Log.Info("feedback recorded", "id", f.ID, "kind", f.Kind)

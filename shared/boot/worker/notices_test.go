@@ -23,7 +23,10 @@ import (
 
 func report(t *testing.T, p *service.Service, fixture boottest.Fixture) error {
 	t.Helper()
-	answer, err := lambda.NewHandler(worker.FeedbackHandler(&worker.Worker{Service: p, Providers: worker.Providers{}})).Invoke(t.Context(), fixture.Event)
+	answer, err := lambda.NewHandler(worker.FeedbackHandler(&worker.Worker{
+		Service:   p,
+		Providers: worker.Providers{},
+	})).Invoke(t.Context(), fixture.Event)
 	if err == nil {
 		expect.NoErr(t, fixture.Expect.Check(answer))
 	}
@@ -62,7 +65,8 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 		V      int64  `json:"v"`
 		Notice string `json:"notice"`
 	}{}
-	if err := p.Table.Get(t.Context(), table.Key{PK: "provider#sms-1", SK: "provider"}, &owner); err != nil || owner.Notice != key.SK {
+	if err := p.Table.Get(t.Context(), table.Key{PK: "provider#sms-1", SK: "provider"}, &owner); err != nil ||
+		owner.Notice != key.SK {
 		t.Fatalf("under the provider's id there is %+v, %v", owner, err)
 	}
 	// The provider of the event knows the message by another name.
@@ -76,7 +80,10 @@ func TestTheStatusOfATextMessageIsRecordedInItsNotice(t *testing.T) {
 
 func TestAnUnreadableEventFailsSoThatItBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
-	h := worker.FeedbackHandler(&worker.Worker{Service: boottest.Service(t, nil), Providers: new(boottest.Cloud).Providers()})
+	h := worker.FeedbackHandler(&worker.Worker{
+		Service:   boottest.Service(t, nil),
+		Providers: new(boottest.Cloud).Providers(),
+	})
 	for _, text := range []string{`[]`, `{"Records":[{"Sns":{"Message":"hello"}}]}`, `{"awslogs":{"data":"?"}}`} {
 		if err := h(t.Context(), []byte(text)); err == nil {
 			t.Errorf("%s is taken for an event", text)
@@ -135,7 +142,10 @@ func TestAnEventThatItsTopicRefusesForGoodIsGivenUp(t *testing.T) {
 	t.Parallel()
 	answer, log := relay(t, &boottest.Cloud{TopicsErr: fmt.Errorf("%w: too long", notify.ErrRefused)}, asItIs)
 	expect.Equal(t, "the answer", answer, `{"batchItemFailures":[{"itemIdentifier":"0"}]}`)
-	if strings.Count(log, "level=ERROR") != 2 || strings.Count(log, "given up") != 1 || !strings.Contains(log, "too long") || !strings.Contains(log, "event#") {
+	if strings.Count(log, "level=ERROR") != 2 ||
+		strings.Count(log, "given up") != 1 ||
+		!strings.Contains(log, "too long") ||
+		!strings.Contains(log, "event#") {
 		t.Errorf("the log says %s", log)
 	}
 }

@@ -40,7 +40,10 @@ func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.S
 		p := w.Service
 		reminded, late := remind(ctx, p, w.Topics)
 		sweeper := files.Sweeper{
-			Service: p.Files(), Grace: grace, Reserve: sweeperReserve, AtOnce: p.Movers,
+			Service: p.Files(),
+			Grace:   grace,
+			Reserve: sweeperReserve,
+			AtOnce:  p.Movers,
 		}
 		r, err := sweeper.Run(ctx)
 		e.Failed += r.Failed
@@ -55,7 +58,12 @@ func SweeperHandler(w *Worker) func(context.Context, lambda.SweepEvent) (files.S
 		default:
 			err = errors.Join(late, err)
 		}
-		p.Log.Info("swept", "seen", r.Seen, "moved", r.Moved, "purged", r.Purged, "orphans", r.Orphans, "kept", r.Kept,
+		p.Log.Info("swept",
+			"seen", r.Seen,
+			"moved", r.Moved,
+			"purged", r.Purged,
+			"orphans", r.Orphans,
+			"kept", r.Kept,
 			"failed", r.Failed, "unfinished", r.Unfinished, "complete", r.Complete,
 			"overdue", reminded.Pointed, "ended", reminded.Ended)
 		return r, err
@@ -92,7 +100,11 @@ func (w *Worker) again(ctx context.Context, e lambda.SweepEvent) error {
 }
 
 // remind handles overdue notices, in at most half of the time.
-func remind(ctx context.Context, p *service.Service, topics notify.Topics) (notify.RemindReport, error) {
+func remind(
+	ctx context.Context,
+	p *service.Service,
+	topics notify.Topics,
+) (notify.RemindReport, error) {
 	if until, ok := ctx.Deadline(); ok {
 		half, cancel := context.WithTimeout(ctx, time.Until(until)/2)
 		defer cancel()

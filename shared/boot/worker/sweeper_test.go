@@ -33,7 +33,10 @@ func runWith(t *testing.T, p *service.Service, with worker.Providers, left time.
 func TestTheScheduledEventSweeps(t *testing.T) {
 	t.Parallel()
 	fixture := boottest.Load(t, "sweep")
-	handler := lambda.NewHandler(worker.SweeperHandler(&worker.Worker{Service: boottest.Service(t, nil), Providers: new(boottest.Cloud).Providers()}))
+	handler := lambda.NewHandler(worker.SweeperHandler(&worker.Worker{
+		Service:   boottest.Service(t, nil),
+		Providers: new(boottest.Cloud).Providers(),
+	}))
 	answer, err := handler.Invoke(t.Context(), fixture.Event)
 	expect.NoErr(t, err)
 	expect.NoErr(t, fixture.Expect.Check(answer))
@@ -43,11 +46,22 @@ func TestBytesWithoutARecordAreKeptForEightDays(t *testing.T) {
 	t.Parallel()
 	for days, orphans := range map[int]int{7: 0, 9: 1} {
 		p := boottest.Service(t, map[string]string{"FERRY_KEEP_DAYS": "0", "FERRY_BACKUP_DAYS": "0"})
-		if _, err := p.Blobs.Create(t.Context(), blob.Files, "D0-1999-12-31/3-0000000000000000000000-alice", strings.NewReader(""), 0); err != nil {
+		if _, err := p.Blobs.Create(
+			t.Context(),
+			blob.Files,
+			"D0-1999-12-31/3-0000000000000000000000-alice",
+			strings.NewReader(""),
+			0,
+		); err != nil {
 			t.Fatal(err)
 		}
 		p.Now = func() time.Time { return time.Now().AddDate(0, 0, days) }
-		expect.Equal(t, fmt.Sprintf("leftovers removed after %d days", days), runWith(t, p, new(boottest.Cloud).Providers(), 15*time.Minute).Orphans, orphans)
+		expect.Equal(
+			t,
+			fmt.Sprintf("leftovers removed after %d days", days),
+			runWith(t, p, new(boottest.Cloud).Providers(), 15*time.Minute).Orphans,
+			orphans,
+		)
 	}
 }
 
@@ -72,7 +86,12 @@ type again struct {
 
 const self = "arn:aws:lambda:us-east-1:123456789012:function:sweep:live"
 
-func (a *again) handle(t *testing.T, p *service.Service, left time.Duration, e cloud.SweepEvent) (files.SweepReport, error) {
+func (a *again) handle(
+	t *testing.T,
+	p *service.Service,
+	left time.Duration,
+	e cloud.SweepEvent,
+) (files.SweepReport, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
@@ -91,12 +110,17 @@ func (a *again) handle(t *testing.T, p *service.Service, left time.Duration, e c
 func TestARunThatHasCalledTheNextIsNoError(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
-	expect.NoErr(t, p.Table.Write(t.Context(), notify.Notice{Channel: files.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	expect.NoErr(
+		t,
+		p.Table.Write(t.Context(), notify.Notice{Channel: files.Mail}.Op(time.Now().Add(-2*time.Hour), "x")),
+	)
 	a := again{Cloud: boottest.Cloud{TopicsErr: errors.New("no topic")}}
 	if r, err := a.handle(t, p, 30*time.Second, cloud.SweepEvent{}); err != nil || r.Complete || len(a.asked) != 1 {
 		t.Errorf("%+v, %v; asked was %v", r, err, a.asked)
 	}
-	if r, err := a.handle(t, p, 15*time.Minute, a.asked[0]); !errors.Is(err, a.TopicsErr) || !r.Complete || len(a.asked) != 1 {
+	if r, err := a.handle(t, p, 15*time.Minute, a.asked[0]); !errors.Is(err, a.TopicsErr) ||
+		!r.Complete ||
+		len(a.asked) != 1 {
 		t.Errorf("the last run gave %+v, %v; asked was %v", r, err, a.asked)
 	}
 }
@@ -108,11 +132,24 @@ func TestASweepThatCannotGoOnFails(t *testing.T) {
 		cloud.SweepEvent
 		left time.Duration
 	}{
-		"it cannot be called again":        {again: &again{err: errors.New("denied")}, SweepEvent: cloud.SweepEvent{}, left: 30 * time.Second},
-		"it has run a hundred times":       {again: new(again), SweepEvent: cloud.SweepEvent{Again: 100}, left: 30 * time.Second},
-		"objects failed in an earlier run": {again: new(again), SweepEvent: cloud.SweepEvent{Again: 1, Failed: 2}, left: 15 * time.Minute},
+		"it cannot be called again": {
+			again:      &again{err: errors.New("denied")},
+			SweepEvent: cloud.SweepEvent{},
+			left:       30 * time.Second,
+		},
+		"it has run a hundred times": {
+			again:      new(again),
+			SweepEvent: cloud.SweepEvent{Again: 100},
+			left:       30 * time.Second,
+		},
+		"objects failed in an earlier run": {
+			again:      new(again),
+			SweepEvent: cloud.SweepEvent{Again: 1, Failed: 2},
+			left:       15 * time.Minute,
+		},
 	} {
-		if r, err := k.handle(t, boottest.Service(t, nil), k.left, k.SweepEvent); err == nil || r.Complete != (k.left > time.Minute) {
+		if r, err := k.handle(t, boottest.Service(t, nil), k.left, k.SweepEvent); err == nil ||
+			r.Complete != (k.left > time.Minute) {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 	}
@@ -155,7 +192,10 @@ func TestAFileThatTakesLongToMoveGoesOnInTheNextRun(t *testing.T) {
 		return ctx.Err()
 	}}
 	var a again
-	if _, err := a.handle(t, p, 30*time.Second+100*time.Millisecond, e); err != nil || len(a.asked) != 1 || a.asked[0].Again != 1 || *a.asked[0].Move != *e.Move {
+	if _, err := a.handle(t, p, 30*time.Second+100*time.Millisecond, e); err != nil ||
+		len(a.asked) != 1 ||
+		a.asked[0].Again != 1 ||
+		*a.asked[0].Move != *e.Move {
 		t.Fatalf("the first run gave %v, and asked was %+v", err, a.asked)
 	}
 	slow = false
@@ -175,7 +215,12 @@ func TestAMoveThatFailsIsAnErrorAndIsLeftToTheNextSweep(t *testing.T) {
 	if _, err := a.handle(t, broken, 15*time.Minute, e); err == nil || a.asked != nil {
 		t.Errorf("the run gave %v, and asked was %v", err, a.asked)
 	}
-	expect.Equal(t, "files that the sweep moved", runWith(t, p, new(boottest.Cloud).Providers(), 15*time.Minute).Moved, 1)
+	expect.Equal(
+		t,
+		"files that the sweep moved",
+		runWith(t, p, new(boottest.Cloud).Providers(), 15*time.Minute).Moved,
+		1,
+	)
 }
 
 func TestASweepQueuesOverdueNoticesAgain(t *testing.T) {
@@ -203,7 +248,10 @@ func TestOverdueNoticesLeaveTimeToSweep(t *testing.T) {
 	t.Parallel()
 	p := boottest.Service(t, nil)
 	var h hurried
-	expect.NoErr(t, p.Table.Write(t.Context(), notify.Notice{Channel: files.Mail}.Op(time.Now().Add(-2*time.Hour), "x")))
+	expect.NoErr(
+		t,
+		p.Table.Write(t.Context(), notify.Notice{Channel: files.Mail}.Op(time.Now().Add(-2*time.Hour), "x")),
+	)
 	half := time.Now().Add(7*time.Minute + 30*time.Second)
 	runWith(t, p, worker.Providers{Topics: &h}, 15*time.Minute)
 	if late := h.until.Sub(half); h.until.IsZero() || late > time.Minute {

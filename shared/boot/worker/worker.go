@@ -41,7 +41,11 @@ func Mail(open func(c aws.Config, set string) mail.Sender) Courier {
 // SMS opens the provider of text messages: FERRY_SMS_SENDER and FERRY_SMS_NUMBER, if set.
 func SMS(open func(c aws.Config, name, number string) notify.TextSender) Courier {
 	return func(c *lambda.Cloud, w *Providers) {
-		sender := open(c.ConfigOf("SNS"), c.Getenv("FERRY_SMS_SENDER"), c.Getenv("FERRY_SMS_NUMBER"))
+		sender := open(
+			c.ConfigOf("SNS"),
+			c.Getenv("FERRY_SMS_SENDER"),
+			c.Getenv("FERRY_SMS_NUMBER"),
+		)
 		w.Couriers = map[files.Channel]notify.Courier{files.SMS: notify.ByText(sender)}
 	}
 }
@@ -82,7 +86,9 @@ func Run[Handler any](handler func(*Worker) Handler, b Backends, ports ...lambda
 type program func(ctx context.Context, event []byte) ([]byte, error)
 
 // Invoke implements awslambda.Handler.
-func (p program) Invoke(ctx context.Context, event []byte) ([]byte, error) { return p(ctx, event) }
+func (p program) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+	return p(ctx, event)
+}
 
 // Opener returns an opener of what is not a service's port.
 func (w *Providers) Opener(b Backends) lambda.Opener {
@@ -90,7 +96,8 @@ func (w *Providers) Opener(b Backends) lambda.Opener {
 		w.Invoke = lambda.NewInvoke(c)
 		if b.Topics != nil {
 			w.Topics = b.Topics(c.ConfigOf("SNS"), map[notify.Topic]string{
-				notify.NoticesTopic: c.Name("FERRY_NOTICES_TOPIC"), notify.EventsTopic: c.Name("FERRY_EVENTS_TOPIC"),
+				notify.NoticesTopic: c.Name("FERRY_NOTICES_TOPIC"),
+				notify.EventsTopic:  c.Name("FERRY_EVENTS_TOPIC"),
 			})
 		}
 		if b.Queue != nil {

@@ -50,12 +50,16 @@ func New(c Config) (*Sender, error) {
 	}
 	password, _ := u.User.Password()
 	if u.User != nil {
-		c.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+		c.Authorization = "Basic " +
+			base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
 	}
 	u.User = nil
 	c.URL, c.Body = u.String(), template(c.Body)
 	s := &Sender{
-		config: c, client: notify.NewClient(), kind: "application/x-www-form-urlencoded", escape: url.QueryEscape,
+		config: c,
+		client: notify.NewClient(),
+		kind:   "application/x-www-form-urlencoded",
+		escape: url.QueryEscape,
 	}
 	if strings.HasPrefix(c.Body, "{") || strings.HasPrefix(c.Body, "[") {
 		s.kind, s.escape = "application/json", inJSON
@@ -86,8 +90,11 @@ func (s *Sender) checkBody() error {
 	has := func(word string) bool { return strings.Contains(s.config.Body, word) }
 	switch isJSON := s.kind == "application/json"; {
 	case isJSON && !json.Valid([]byte(body)), !isJSON && (err != nil || !has("=")):
-		return errors.New("the SMS body must be twilio, vonage, JSON or a form, such as " + template(""))
-	case !has("{text}") || !has("{to}") && !has("{digits}") || has("{from}") && s.config.From == "":
+		return errors.New("the SMS body must be twilio, vonage, JSON or a form, such as " +
+			template(""))
+	case !has("{text}") ||
+		!has("{to}") && !has("{digits}") ||
+		has("{from}") && s.config.From == "":
 		return errors.New("the SMS body needs {text}, and {to} or {digits}; with {from} it needs a sender too")
 	}
 	return nil
@@ -96,7 +103,10 @@ func (s *Sender) checkBody() error {
 // fill returns the body of a message. The message cannot change its structure.
 func (s *Sender) fill(m notify.TextMessage) string {
 	return strings.NewReplacer(
-		"{to}", s.escape(m.To), "{digits}", s.escape(strings.TrimPrefix(m.To, "+")), "{from}", s.escape(s.config.From),
+		"{to}", s.escape(m.To), "{digits}", s.escape(strings.TrimPrefix(
+			m.To,
+			"+",
+		)), "{from}", s.escape(s.config.From),
 		"{text}", s.escape(m.Text), "{id}", s.escape(m.ID),
 	).Replace(s.config.Body)
 }
@@ -118,8 +128,17 @@ func (s *Sender) Send(ctx context.Context, m notify.TextMessage) (string, error)
 
 // post returns the provider's ID for the message. Only a refusal of the message itself is final:
 // the address, the login and the credit can be corrected.
-func (s *Sender) post(ctx context.Context, body string, secrets []string) (name string, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.URL, strings.NewReader(body))
+func (s *Sender) post(
+	ctx context.Context,
+	body string,
+	secrets []string,
+) (name string, err error) {
+	r, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		s.config.URL,
+		strings.NewReader(body),
+	)
 	if err != nil {
 		return "", errors.New("the address is malformed")
 	}
@@ -145,7 +164,9 @@ func (s *Sender) post(ctx context.Context, body string, secrets []string) (name 
 		}
 	}
 	err = fmt.Errorf("the provider answers %d: %s", status, shown(text))
-	final := []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
+	final := []int{
+		http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+	}
 	if slices.Contains(final, status) {
 		return "", fmt.Errorf("%w: %w", notify.ErrTextRefused, err)
 	}
@@ -168,4 +189,6 @@ func nameIn(answer []byte) string {
 	return shown(cmp.Or(found.SID, found.UUID, found.ID))
 }
 
-func shown(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxShown)], "") }
+func shown(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxShown)], "")
+}

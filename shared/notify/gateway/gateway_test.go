@@ -58,7 +58,11 @@ func open(t *testing.T, c gateway.Config) *gateway.Sender {
 var must = expect.NoErr
 
 func message() notify.TextMessage {
-	return notify.TextMessage{ID: "1-a", To: "+393331234567", Text: `bob: "a&b=é".pdf https://files.example.com/v1/x?lang=en&z={to}` + "\n"}
+	return notify.TextMessage{
+		ID:   "1-a",
+		To:   "+393331234567",
+		Text: `bob: "a&b=é".pdf https://files.example.com/v1/x?lang=en&z={to}` + "\n",
+	}
 }
 
 // TestTheExamplesOfTheREADMEReachTheirProviders runs the lines as a shell does, with only
@@ -100,7 +104,12 @@ func TestTheExamplesOfTheREADMEReachTheirProviders(t *testing.T) {
 		if user, password, ok := (&http.Request{Header: http.Header{"Authorization": {p.authorization}}}).BasicAuth(); ok {
 			p.authorization = user + " " + password
 		}
-		if err != nil || name != want.name || p.path != want.path || p.kind != want.kind || p.body != want.body || p.authorization != want.authorization {
+		if err != nil ||
+			name != want.name ||
+			p.path != want.path ||
+			p.kind != want.kind ||
+			p.body != want.body ||
+			p.authorization != want.authorization {
 			t.Errorf("%s: %q, %v, %+v", lines[i][1], name, err, p)
 		}
 	}
@@ -112,10 +121,17 @@ func TestOnlyARefusedTextMessageFailsForGood(t *testing.T) {
 		307: false, 400: true, 413: true, 422: true, 429: false, 500: false,
 		401: false, 402: false, 404: false, // about the login, the credit, the address
 	} {
-		p := &provider{status: status, answer: `{"code":21211,"message":"not a number"}`, header: http.Header{"Location": {"/elsewhere"}}}
+		p := &provider{
+			status: status,
+			answer: `{"code":21211,"message":"not a number"}`,
+			header: http.Header{"Location": {"/elsewhere"}},
+		}
 		s := open(t, gateway.Config{URL: start(t, p), From: "Ferry", Authorization: "Bearer TOKEN"})
 		_, err := s.Send(t.Context(), message())
-		if err == nil || errors.Is(err, notify.ErrTextRefused) != permanent || !strings.Contains(err.Error(), "not a number") || p.calls != 1 {
+		if err == nil ||
+			errors.Is(err, notify.ErrTextRefused) != permanent ||
+			!strings.Contains(err.Error(), "not a number") ||
+			p.calls != 1 {
 			t.Errorf("%d: %v, %d calls", status, err, p.calls)
 		}
 	}
@@ -127,19 +143,29 @@ func TestOnlyARefusedTextMessageFailsForGood(t *testing.T) {
 func TestErrorsAreShortAndShowNoSecret(t *testing.T) {
 	t.Parallel()
 	const key, token = "hidden0123456789abcdef", "AbC-hidden_456789.0123"
-	p := &provider{status: http.StatusForbidden, answer: "Basic YW5uOnN3b3JkZmlzaA== swordfish " + key + " " + token + strings.Repeat(" x", 1<<20)}
+	p := &provider{
+		status: http.StatusForbidden,
+		answer: "Basic YW5uOnN3b3JkZmlzaA== swordfish " + key + " " + token + strings.Repeat(" x", 1<<20),
+	}
 	down := start(t, p)
 	for _, address := range []string{down, "http://127.0.0.1:1"} {
 		address = strings.Replace(address, "//", "//ann:swordfish@", 1) + "/?key=" + key
-		_, err := open(t, gateway.Config{URL: address, Body: "token=" + token + "&to={to}&text={text}"}).Send(t.Context(), message())
-		if err == nil || len(err.Error()) > 400 || regexp.MustCompile("swordfish|YW5u|hidden").MatchString(err.Error()) {
+		_, err := open(t, gateway.Config{
+			URL:  address,
+			Body: "token=" + token + "&to={to}&text={text}",
+		}).Send(t.Context(), message())
+		if err == nil ||
+			len(err.Error()) > 400 ||
+			regexp.MustCompile("swordfish|YW5u|hidden").MatchString(err.Error()) {
 			t.Errorf("%v", err)
 		}
 	}
 	bad := []gateway.Config{
 		{URL: "sms.example.com/?key=hidden"}, {URL: "ftp://hidden@sms.example.com"}, {URL: "https://"}, {URL: "https://a.example/%zzhidden"},
 	}
-	for _, body := range []string{"nexmo", `{"to":"{to}","text":{text}}`, `{"to":"{to}"}`, "to={to}", "text={text}", "", "twilio"} {
+	for _, body := range []string{
+		"nexmo", `{"to":"{to}","text":{text}}`, `{"to":"{to}"}`, "to={to}", "text={text}", "", "twilio",
+	} {
 		bad = append(bad, gateway.Config{URL: "https://a.example", Body: body})
 	}
 	for _, c := range bad {
@@ -152,10 +178,14 @@ func TestErrorsAreShortAndShowNoSecret(t *testing.T) {
 func TestAnAnswerShowsNoPartOfALink(t *testing.T) {
 	t.Parallel()
 	const token = "kxYTk2l-XqaMqLrpZTFYyOD1WQvEG_yKyTfhV0m6Bg0"
-	p := &provider{status: http.StatusBadRequest, answer: `{"text":"` + strings.Repeat("a ", 70) + `https:\/\/a.example\/?k=` + token + `"}`}
+	p := &provider{
+		status: http.StatusBadRequest,
+		answer: `{"text":"` + strings.Repeat("a ", 70) + `https:\/\/a.example\/?k=` + token + `"}`,
+	}
 	m := message()
 	m.Text = "https://a.example/?k=" + token
-	if _, err := open(t, gateway.Config{URL: start(t, p), From: "Ferry"}).Send(t.Context(), m); err == nil || strings.Contains(err.Error(), token[:6]) {
+	if _, err := open(t, gateway.Config{URL: start(t, p), From: "Ferry"}).Send(t.Context(), m); err == nil ||
+		strings.Contains(err.Error(), token[:6]) {
 		t.Error(err)
 	}
 }

@@ -79,7 +79,13 @@ func (s mailSender) Send(ctx context.Context, m mail.Message) (string, error) {
 	if _, err := m.Envelope(); err != nil {
 		return "", fmt.Errorf("keeping a mail: %w", err)
 	}
-	return m.ID, s.in.keep(ctx, m.ID, stored{Channel: files.Mail, To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML})
+	return m.ID, s.in.keep(ctx, m.ID, stored{
+		Channel: files.Mail,
+		To:      m.To,
+		Subject: m.Subject,
+		Text:    m.Text,
+		HTML:    m.HTML,
+	})
 }
 
 type smsSender struct{ in *Inbox }
@@ -117,7 +123,9 @@ func (in *Inbox) List(ctx context.Context, limit int) ([]Message, error) {
 		if in.now().Sub(sent) >= Keep {
 			continue
 		}
-		messages = append(messages, Message{item.Key.SK, string(s.Channel), s.To, s.Subject, s.Text, s.HTML, sent})
+		messages = append(messages, Message{
+			item.Key.SK, string(s.Channel), s.To, s.Subject, s.Text, s.HTML, sent,
+		})
 	}
 	return messages, nil
 }

@@ -80,7 +80,11 @@ func TestMessagesAreListedNewestFirstAndStayForSevenDays(t *testing.T) {
 		{ID: "0002-b", Channel: "sms", To: "+393331234567", Text: "hello", Sent: in.Time},
 		{ID: m.ID, Channel: "mail", To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML, Sent: first},
 	}
-	for after, left := range map[time.Duration]int{inbox.Keep - time.Millisecond: 2, inbox.Keep: 1, inbox.Keep + time.Minute: 0} {
+	for after, left := range map[time.Duration]int{
+		inbox.Keep - time.Millisecond: 2,
+		inbox.Keep:                    1,
+		inbox.Keep + time.Minute:      0,
+	} {
 		in.Time = first.Add(after)
 		if got := in.list(10); !slices.Equal(got, want[:left]) {
 			t.Errorf("after %v: got %+v", after, got)
@@ -125,7 +129,10 @@ func (in box) get(method, host, accept string, query ...string) *http.Response {
 
 func (in box) answer(r *http.Request, proxied bool) *http.Response {
 	w := httptest.NewRecorder()
-	p := &api.Ports{Service: service.New(service.Ports{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, service.Settings{})}
+	p := &api.Ports{Service: service.New(service.Ports{
+		Now: time.Now,
+		Log: slog.New(slog.DiscardHandler),
+	}, service.Settings{})}
 	asJSON := func(r *http.Request) bool { return param.Asked(r) == param.AsJSON }
 	inbox.Handler(p.Outlet(), in.Inbox, asJSON, web.Inbox(p), proxied).ServeHTTP(w, r)
 	return w.Result()
@@ -157,7 +164,10 @@ func TestPageShowsLinkAndPINAndTakesNoTextForMarkup(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	for _, not := range []string{"<script>", "<strong>87654321", "color: red", `href="https://quoted.example.org`, `href="javascript`, "ZgotmplZ"} {
+	for _, not := range []string{
+		"<script>", "<strong>87654321", "color: red", `href="https://quoted.example.org`, `href="javascript`,
+		"ZgotmplZ",
+	} {
 		if strings.Contains(page, not) {
 			t.Errorf("the page has %s", not)
 		}
@@ -178,7 +188,12 @@ func TestTheHTMLOfAMailIsShownAloneAndCanDoNothing(t *testing.T) {
 		expect.Equal(t, name, res.Header.Get(name), want)
 	}
 	expect.Equal(t, "another mail", in.get("GET", "localhost", "text/html", "?mail=0002-b").StatusCode, 404)
-	expect.Equal(t, "the mail under a public name", in.get("GET", "ferry.lan", "text/html", "?mail=0001-a").StatusCode, 403)
+	expect.Equal(
+		t,
+		"the mail under a public name",
+		in.get("GET", "ferry.lan", "text/html", "?mail=0001-a").StatusCode,
+		403,
+	)
 }
 
 func TestEmptyInboxSaysWhatToDo(t *testing.T) {
@@ -196,14 +211,23 @@ func TestInboxIsJSONIfTheClientPrefersIt(t *testing.T) {
 	in.send(aMail("0001-a"))
 	for accept, asJSON := range map[string]bool{"application/json": true, "text/html": false} {
 		res := in.get("GET", "localhost:8080", accept)
-		if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") != asJSON || res.Header.Get("Vary") != "Accept" {
+		if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") != asJSON ||
+			res.Header.Get("Vary") != "Accept" {
 			t.Errorf("Accept %s: headers %v", accept, res.Header)
 		}
 	}
 	var got []map[string]any
 	must(t, json.Unmarshal([]byte(in.body(in.get("GET", "localhost", "application/json"))), &got))
 	m := aMail("0001-a")
-	want := map[string]any{"id": m.ID, "channel": "mail", "to": m.To, "subject": m.Subject, "text": m.Text, "html": m.HTML, "sent": "2026-08-07T14:30:00Z"}
+	want := map[string]any{
+		"id":      m.ID,
+		"channel": "mail",
+		"to":      m.To,
+		"subject": m.Subject,
+		"text":    m.Text,
+		"html":    m.HTML,
+		"sent":    "2026-08-07T14:30:00Z",
+	}
 	if len(got) != 1 || fmt.Sprint(got[0]) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -241,7 +265,8 @@ func TestInboxIsShownThroughAProxyOnlyIfAskedFor(t *testing.T) {
 			r := httptest.NewRequest("GET", "/inbox", nil)
 			r.Host, r.ProtoMinor = "127.0.0.1:8080", minor
 			r.Header.Set(header, value)
-			if res := in.answer(r, proxied); res.StatusCode != want || strings.Contains(in.body(res), "TOKEN") != (want == 200) {
+			if res := in.answer(r, proxied); res.StatusCode != want ||
+				strings.Contains(in.body(res), "TOKEN") != (want == 200) {
 				t.Errorf("%s, asked for %v: status %d, want %d", header, proxied, res.StatusCode, want)
 			}
 		}

@@ -28,13 +28,21 @@ func Handler(
 ) http.Handler {
 	return o.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if !proxied && envelope.ViaProxy(r) {
-			return fault.New(fault.Forbidden, "the inbox is not shown through a proxy, unless FERRY_INBOX is on")
+			return fault.New(
+				fault.Forbidden, "the inbox is not shown through a proxy, unless FERRY_INBOX is on",
+			)
 		}
 		if host := hostname(r.Host); host != "localhost" && !net.ParseIP(host).IsLoopback() {
-			return fault.New(fault.Forbidden, "the inbox is shown only under this machine's own name, such as localhost")
+			return fault.New(
+				fault.Forbidden, "the inbox is shown only under this machine's own name, such as localhost",
+			)
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return &fault.Fault{Kind: fault.MethodNotAllowed, Detail: "the inbox can only be read", Allow: []string{"GET", "HEAD"}}
+			return &fault.Fault{
+				Kind:   fault.MethodNotAllowed,
+				Detail: "the inbox can only be read",
+				Allow:  []string{"GET", "HEAD"},
+			}
 		}
 		messages, err := in.List(r.Context(), MaxList)
 		if err != nil {
@@ -78,7 +86,11 @@ func showMail(w http.ResponseWriter, messages []Message, id string) error {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
-	return envelope.WriteText(w, http.StatusOK, []byte(`<base target="_blank">`+messages[at].HTML))
+	return envelope.WriteText(
+		w,
+		http.StatusOK,
+		[]byte(`<base target="_blank">`+messages[at].HTML),
+	)
 }
 
 // Piece is a part of a text: a link, a PIN, or neither.
@@ -97,7 +109,11 @@ func (m Message) Pieces() (pieces []Piece) {
 			}
 			found := strings.TrimRight(line[at[0]:at[1]], ".,;:)")
 			link := strings.HasPrefix(found, "http")
-			pieces = append(pieces, Piece{Text: line[from:at[0]]}, Piece{Text: found, Link: link, PIN: !link})
+			pieces = append(pieces, Piece{Text: line[from:at[0]]}, Piece{
+				Text: found,
+				Link: link,
+				PIN:  !link,
+			})
 			from = at[0] + len(found)
 		}
 		pieces = append(pieces, Piece{Text: line[from:]})

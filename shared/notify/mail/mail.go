@@ -78,7 +78,8 @@ type Envelope struct{ From, To, ReplyTo *mail.Address }
 // settings, which can be corrected.
 func (m Message) Envelope() (e Envelope, err error) {
 	if len(m.ID) > MaxID || !form().MatchString(m.ID) {
-		return e, fmt.Errorf("%w: the message's ID must have only letters, digits and . _ -", ErrPermanent)
+		return e, fmt.Errorf("%w: the message's ID must have only letters, digits and . _ -",
+			ErrPermanent)
 	}
 	if e.From, err = parse(m.From); err != nil {
 		return e, fmt.Errorf("the sender's address: %w", err)
@@ -100,11 +101,15 @@ func (m Message) Envelope() (e Envelope, err error) {
 
 // SubjectLine returns the subject as one line. It breaks what looks like an encoded word
 // (RFC 2047): that could bring line breaks back when the recipient's program decodes it.
-func (m Message) SubjectLine() string { return strings.ReplaceAll(OneLine(m.Subject), "=?", "= ?") }
+func (m Message) SubjectLine() string {
+	return strings.ReplaceAll(OneLine(m.Subject), "=?", "= ?")
+}
 
 // OneLine returns a text with each run of white space and control characters as one space.
 func OneLine(text string) string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	})
 	return strings.Join(words, " ")
 }
 
@@ -132,7 +137,9 @@ func parse(s string) (*mail.Address, error) {
 func validLink(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
-		!strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' })
+		!strings.ContainsFunc(s, func(r rune) bool {
+			return r <= ' ' || r > '~' || r == '<' || r == '>'
+		})
 }
 
 // form is that of an ID: words of letters, digits, _ and - with single dots between.

@@ -43,7 +43,9 @@ func TestEnvelopeChecksEachPart(t *testing.T) {
 		"a sender address, which can be corrected":  {From: "ferry"},
 	} {
 		_, err := good(change).Envelope()
-		if err == nil || errors.Is(err, mail.ErrPermanent) != (change.From == "") || strings.Contains(err.Error(), "example.org") {
+		if err == nil ||
+			errors.Is(err, mail.ErrPermanent) != (change.From == "") ||
+			strings.Contains(err.Error(), "example.org") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -30,19 +30,31 @@ type Topics struct {
 
 // Publish implements notify.Topics in one call. If the whole call is refused, it
 // looks for the messages that are to blame.
-func (t Topics) Publish(ctx context.Context, to notify.Topic, messages []notify.TopicMessage) []error {
+func (t Topics) Publish(
+	ctx context.Context,
+	to notify.Topic,
+	messages []notify.TopicMessage,
+) []error {
 	errs := make([]error, len(messages))
 	in := &sns.PublishBatchInput{TopicArn: new(t.ARNs[to])}
 	for i, m := range messages {
 		errs[i] = errors.New("publishing: the answer does not mention the message")
-		in.PublishBatchRequestEntries = append(in.PublishBatchRequestEntries, types.PublishBatchRequestEntry{
-			Id: new(strconv.Itoa(i)), Message: new(m.Body),
-			MessageAttributes: map[string]types.MessageAttributeValue{m.Attribute: text(m.Value)},
-		})
+		in.PublishBatchRequestEntries = append(
+			in.PublishBatchRequestEntries,
+			types.PublishBatchRequestEntry{
+				Id:                new(strconv.Itoa(i)),
+				Message:           new(m.Body),
+				MessageAttributes: map[string]types.MessageAttributeValue{m.Attribute: text(m.Value)},
+			},
+		)
 	}
 	out, err := t.Client.PublishBatch(ctx, in)
 	if half := len(messages) / 2; half > 0 && blames(err) {
-		return append(t.Publish(ctx, to, messages[:half]), t.Publish(ctx, to, messages[half:])...)
+		return append(t.Publish(
+			ctx,
+			to,
+			messages[:half],
+		), t.Publish(ctx, to, messages[half:])...)
 	}
 	if blames(err) {
 		err = fmt.Errorf("%w: %w", notify.ErrRefused, err)
@@ -124,7 +136,11 @@ func (s Sender) Send(ctx context.Context, m notify.TextMessage) (string, error) 
 	if s.Number != "" {
 		attributes["AWS.MM.SMS.OriginationNumber"] = text(s.Number)
 	}
-	out, err := s.Client.Publish(ctx, &sns.PublishInput{PhoneNumber: &m.To, Message: &m.Text, MessageAttributes: attributes})
+	out, err := s.Client.Publish(ctx, &sns.PublishInput{
+		PhoneNumber:       &m.To,
+		Message:           &m.Text,
+		MessageAttributes: attributes,
+	})
 	if blames(err) { // a malformed number, or one whose owner wants no messages
 		err = fmt.Errorf("%w: %w", notify.ErrTextRefused, err)
 	}

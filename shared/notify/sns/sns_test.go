@@ -18,21 +18,35 @@ import (
 
 type batches func(*awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error)
 
-func (c batches) PublishBatch(_ context.Context, in *awssns.PublishBatchInput, _ ...func(*awssns.Options)) (*awssns.PublishBatchOutput, error) {
+func (c batches) PublishBatch(
+	_ context.Context,
+	in *awssns.PublishBatchInput,
+	_ ...func(*awssns.Options),
+) (*awssns.PublishBatchOutput, error) {
 	return c(in)
 }
 
 func TestEachMessageHasItsOwnOutcome(t *testing.T) {
 	t.Parallel()
 	var asked *awssns.PublishBatchInput
-	topics := sns.Topics{ARNs: map[notify.Topic]string{notify.NoticesTopic: "arn:notices"}, Client: batches(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
-		asked = in
-		return &awssns.PublishBatchOutput{
-			Successful: []types.PublishBatchResultEntry{{Id: aws.String("0")}},
-			Failed:     []types.BatchResultErrorEntry{{Id: aws.String("2"), Code: aws.String("InternalError")}, {Id: aws.String("9")}, {Id: aws.String("x")}},
-		}, nil
-	})}
-	errs := topics.Publish(t.Context(), notify.NoticesTopic, []notify.TopicMessage{{Body: "a", Attribute: "channel", Value: "mail"}, {Body: "b", Attribute: "channel", Value: "sms"}, {Body: "c", Attribute: "channel", Value: "mail"}})
+	topics := sns.Topics{
+		ARNs: map[notify.Topic]string{notify.NoticesTopic: "arn:notices"},
+		Client: batches(func(in *awssns.PublishBatchInput) (*awssns.PublishBatchOutput, error) {
+			asked = in
+			return &awssns.PublishBatchOutput{
+				Successful: []types.PublishBatchResultEntry{{Id: aws.String("0")}},
+				Failed: []types.BatchResultErrorEntry{{
+					Id:   aws.String("2"),
+					Code: aws.String("InternalError"),
+				}, {Id: aws.String("9")}, {Id: aws.String("x")}},
+			}, nil
+		}),
+	}
+	errs := topics.Publish(t.Context(), notify.NoticesTopic, []notify.TopicMessage{{
+		Body:      "a",
+		Attribute: "channel",
+		Value:     "mail",
+	}, {Body: "b", Attribute: "channel", Value: "sms"}, {Body: "c", Attribute: "channel", Value: "mail"}})
 	if len(errs) != 3 || errs[0] != nil || errs[1] == nil || errs[2] == nil {
 		t.Errorf("the outcomes are %v", errs)
 	}
@@ -90,7 +104,12 @@ func TestOnlyInvalidMessagesAreRefusedForGood(t *testing.T) {
 				} else if tt.whole != nil {
 					return nil, &smithy.OperationError{ServiceID: "SNS", OperationName: "PublishBatch", Err: tt.whole}
 				} else {
-					out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String(tt.code), Message: text, SenderFault: tt.sender})
+					out.Failed = append(out.Failed, types.BatchResultErrorEntry{
+						Id:          e.Id,
+						Code:        aws.String(tt.code),
+						Message:     text,
+						SenderFault: tt.sender,
+					})
 				}
 			}
 			for _, e := range in.PublishBatchRequestEntries {
@@ -109,7 +128,10 @@ func TestOnlyInvalidMessagesAreRefusedForGood(t *testing.T) {
 		}
 		for i, err := range errs {
 			switch {
-			case i == 6 && (err == nil || errors.Is(err, notify.ErrRefused) != tt.refused || tt.whole != nil && !errors.Is(err, tt.whole)):
+			case i == 6 &&
+				(err == nil ||
+					errors.Is(err, notify.ErrRefused) != tt.refused ||
+					tt.whole != nil && !errors.Is(err, tt.whole)):
 				t.Errorf("%s: the bad one: %v", tt.name, err)
 			case i != 6 && (err == nil) != tt.others, i != 6 && errors.Is(err, notify.ErrRefused):
 				t.Errorf("%s: message %d: %v", tt.name, i, err)
@@ -125,7 +147,11 @@ type texts struct {
 	err   error
 }
 
-func (c *texts) Publish(_ context.Context, in *awssns.PublishInput, _ ...func(*awssns.Options)) (*awssns.PublishOutput, error) {
+func (c *texts) Publish(
+	_ context.Context,
+	in *awssns.PublishInput,
+	_ ...func(*awssns.Options),
+) (*awssns.PublishOutput, error) {
 	c.asked = in
 	return &awssns.PublishOutput{MessageId: aws.String("from-sns")}, c.err
 }
@@ -133,16 +159,27 @@ func (c *texts) Publish(_ context.Context, in *awssns.PublishInput, _ ...func(*a
 func TestTextMessageReachesSNSComplete(t *testing.T) {
 	t.Parallel()
 	var c texts
-	id, err := sns.Sender{Client: &c, SenderID: "Ferry", Number: "+12065550100"}.Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"})
+	id, err := sns.Sender{Client: &c, SenderID: "Ferry", Number: "+12065550100"}.Send(t.Context(), notify.TextMessage{
+		ID:   "1",
+		To:   "+393331234567",
+		Text: "hi",
+	})
 	if err != nil || id != "from-sns" {
 		t.Fatalf("sent as %q, %v", id, err)
 	}
 	a := c.asked.MessageAttributes
 	if *c.asked.PhoneNumber != "+393331234567" || *c.asked.Message != "hi" || c.asked.TopicArn != nil ||
-		*a["AWS.SNS.SMS.SenderID"].StringValue != "Ferry" || *a["AWS.MM.SMS.OriginationNumber"].StringValue != "+12065550100" || *a["AWS.SNS.SMS.SMSType"].StringValue != "Transactional" {
+		*a["AWS.SNS.SMS.SenderID"].StringValue != "Ferry" ||
+		*a["AWS.MM.SMS.OriginationNumber"].StringValue != "+12065550100" ||
+		*a["AWS.SNS.SMS.SMSType"].StringValue != "Transactional" {
 		t.Errorf("the request was %+v", c.asked)
 	}
-	if _, err := (sns.Sender{Client: &c}).Send(t.Context(), notify.TextMessage{ID: "1", To: "+393331234567", Text: "hi"}); err != nil || len(c.asked.MessageAttributes) != 1 {
+	if _, err := (sns.Sender{Client: &c}).Send(t.Context(), notify.TextMessage{
+		ID:   "1",
+		To:   "+393331234567",
+		Text: "hi",
+	}); err != nil ||
+		len(c.asked.MessageAttributes) != 1 {
 		t.Errorf("without a sender %+v, %v", c.asked, err)
 	}
 }
@@ -154,7 +191,12 @@ func TestOnlyARefusedNumberFailsForGood(t *testing.T) {
 		return err
 	}
 	expect.Err(t, "a malformed number", send("123", nil), notify.ErrTextRefused)
-	expect.Err(t, "a number that SNS refuses", send("+393331234567", &types.InvalidParameterException{}), notify.ErrTextRefused)
+	expect.Err(
+		t,
+		"a number that SNS refuses",
+		send("+393331234567", &types.InvalidParameterException{}),
+		notify.ErrTextRefused,
+	)
 	if err := send("+393331234567", &types.ThrottledException{}); err == nil || errors.Is(err, notify.ErrTextRefused) {
 		t.Errorf("too many requests: %v", err)
 	}

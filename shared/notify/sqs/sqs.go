@@ -32,7 +32,9 @@ func (q Queue) Delay(ctx context.Context, receipt string, wait time.Duration) er
 	wait = min(max(wait, 0), notify.MaxDelay-margin)
 	seconds := int32((wait + time.Second - 1) / time.Second)
 	_, err := q.Client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
-		QueueUrl: new(q.URL), ReceiptHandle: new(receipt), VisibilityTimeout: seconds,
+		QueueUrl:          new(q.URL),
+		ReceiptHandle:     new(receipt),
+		VisibilityTimeout: seconds,
 	})
 	return fault.Wrap(err, "delaying a message")
 }

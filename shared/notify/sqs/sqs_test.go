@@ -15,7 +15,11 @@ type client struct {
 	asked *awssqs.ChangeMessageVisibilityInput
 }
 
-func (c *client) ChangeMessageVisibility(_ context.Context, in *awssqs.ChangeMessageVisibilityInput, _ ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityOutput, error) {
+func (c *client) ChangeMessageVisibility(
+	_ context.Context,
+	in *awssqs.ChangeMessageVisibilityInput,
+	_ ...func(*awssqs.Options),
+) (*awssqs.ChangeMessageVisibilityOutput, error) {
 	c.asked = in
 	return &awssqs.ChangeMessageVisibilityOutput{}, nil
 }

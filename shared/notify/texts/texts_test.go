@@ -14,7 +14,15 @@ import (
 func TestATagNamesItsLanguage(t *testing.T) {
 	t.Parallel()
 	expect.Equal(t, "the languages", Tags(), []string{"en", "it", "es", "fr", "de"})
-	for tag, want := range map[string]string{"it": "it", "de-AT": "de", "FR_ca": "fr", "": "", "xx": "", "italian": "", "../en": ""} {
+	for tag, want := range map[string]string{
+		"it":      "it",
+		"de-AT":   "de",
+		"FR_ca":   "fr",
+		"":        "",
+		"xx":      "",
+		"italian": "",
+		"../en":   "",
+	} {
 		l, ok := Find(tag)
 		if ok != (want != "") || ok && l.Lang != want || !ok && l.Lang != "en" {
 			t.Errorf("%q is %s, %v", tag, l.Lang, ok)
@@ -36,7 +44,17 @@ func TestAFurtherLanguageNeedsOnlyItsFolder(t *testing.T) {
 	expect.NoErr(t, err)
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	expect.NoErr(t, os.WriteFile(file, text, 0o600))
-	test := exec.CommandContext(t.Context(), "go", "test", "-v", "-overlay", file, "-run", "^TestEachLanguageIsSpokenEverywhere$", "ferry/shared/web")
+	test := exec.CommandContext(
+		t.Context(),
+		"go",
+		"test",
+		"-v",
+		"-overlay",
+		file,
+		"-run",
+		"^TestEachLanguageIsSpokenEverywhere$",
+		"ferry/shared/web",
+	)
 	out, err := test.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "the service speaks en, pt, it") {
 		t.Errorf("%v\n%s", err, out)

@@ -70,8 +70,16 @@ func TestEachMethodMakesOneCall(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{name: "a write of 100 puts", do: func() error { return tbl.Write(ctx, puts...) }, want: "TransactWriteItems:1"},
-		{name: "a put", do: func() error { return tbl.Write(ctx, table.Put(key(0), value{Name: "n"})) }, want: "PutItem:1"},
+		{
+			name: "a write of 100 puts",
+			do:   func() error { return tbl.Write(ctx, puts...) },
+			want: "TransactWriteItems:1",
+		},
+		{
+			name: "a put",
+			do:   func() error { return tbl.Write(ctx, table.Put(key(0), value{Name: "n"})) },
+			want: "PutItem:1",
+		},
 		{name: "a refused put", do: func() error {
 			err := tbl.Write(ctx, table.Put(key(0), value{}).If(table.NotExists()))
 			expect.Err(t, "a refused put", err, table.ErrCondition)
@@ -80,11 +88,27 @@ func TestEachMethodMakesOneCall(t *testing.T) {
 		{name: "an update", do: func() error {
 			return tbl.Update(ctx, table.Update(key(0)).Add("count", 1), &value{})
 		}, want: "UpdateItem:1"},
-		{name: "a check", do: func() error { return tbl.Write(ctx, table.Check(key(0), table.Exists())) }, want: "TransactWriteItems:1"},
+		{
+			name: "a check",
+			do:   func() error { return tbl.Write(ctx, table.Check(key(0), table.Exists())) },
+			want: "TransactWriteItems:1",
+		},
 		{name: "a get", do: func() error { return tbl.Get(ctx, key(0), &value{}) }, want: "GetItem:1"},
-		{name: "a get of 100 items", do: func() error { _, err := tbl.GetMany(ctx, keys...); return err }, want: "BatchGetItem:1"},
-		{name: "a query", do: func() error { _, err := tbl.Query(ctx, table.Query{PK: "p", Limit: 100}); return err }, want: "Query:1"},
-		{name: "a scan of a small table", do: func() error { return tbl.Scan(ctx, func(table.Item) error { return nil }) }, want: "Scan:1"},
+		{
+			name: "a get of 100 items",
+			do:   func() error { _, err := tbl.GetMany(ctx, keys...); return err },
+			want: "BatchGetItem:1",
+		},
+		{
+			name: "a query",
+			do:   func() error { _, err := tbl.Query(ctx, table.Query{PK: "p", Limit: 100}); return err },
+			want: "Query:1",
+		},
+		{
+			name: "a scan of a small table",
+			do:   func() error { return tbl.Scan(ctx, func(table.Item) error { return nil }) },
+			want: "Scan:1",
+		},
 		{name: "a delete", do: func() error { return tbl.Write(ctx, table.Delete(key(0))) }, want: "DeleteItem:1"},
 		{name: "a write without operations", do: func() error { return tbl.Write(ctx) }},
 		{name: "a get without keys", do: func() error { _, err := tbl.GetMany(ctx); return err }},
@@ -130,7 +154,10 @@ func TestALostAnswerIsNotReportedAsARefusal(t *testing.T) {
 	if err == nil || errors.Is(err, table.ErrCondition) || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("an update that was done: got error %v, want one that says the outcome is unknown", err)
 	}
-	err = write(table.Update(counter).Add("count", 1).If(table.AtMost("count", 0)), table.Put(table.Key{PK: "p", SK: "mark"}, value{}).If(table.NotExists()))
+	err = write(table.Update(counter).Add("count", 1).If(table.AtMost("count", 0)), table.Put(table.Key{
+		PK: "p",
+		SK: "mark",
+	}, value{}).If(table.NotExists()))
 	must(t, err)
 	var got value
 	if err := tbl.Get(t.Context(), counter, &got); err != nil || got.Count != 1 {

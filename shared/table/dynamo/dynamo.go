@@ -30,14 +30,20 @@ type Table struct {
 }
 
 // New returns the table with this name. It makes no call.
-func New(client *dynamodb.Client, name string) *Table { return &Table{client: client, name: name} }
+func New(client *dynamodb.Client, name string) *Table {
+	return &Table{client: client, name: name}
+}
 
 // Get implements table.Table.
 func (t *Table) Get(ctx context.Context, key table.Key, into any) error {
 	if err := table.CheckKeys(key); err != nil {
 		return err
 	}
-	in := &dynamodb.GetItemInput{TableName: &t.name, Key: keyAttributes(key), ConsistentRead: new(true)}
+	in := &dynamodb.GetItemInput{
+		TableName:      &t.name,
+		Key:            keyAttributes(key),
+		ConsistentRead: new(true),
+	}
 	out, err := ask(ctx, t.client.GetItem, in)
 	if err != nil {
 		return fmt.Errorf("getting item %q: %w", key, err)
@@ -64,7 +70,10 @@ func (t *Table) GetMany(ctx context.Context, keys ...table.Key) ([]table.Item, e
 	}
 	err := patiently(ctx, func() error {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems: map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: new(true)}},
+			RequestItems: map[string]types.KeysAndAttributes{t.name: {
+				Keys:           wanted,
+				ConsistentRead: new(true),
+			}},
 		})
 		if err != nil {
 			return err

@@ -44,7 +44,9 @@ func newItem(key table.Key, attrs attributes) table.Item {
 	if attrs == nil {
 		return table.NewItem(key, nil, nil)
 	}
-	return table.NewItem(key, nil, func(_ table.Item, into any) error { return decode(attrs, into) })
+	return table.NewItem(key, nil, func(_ table.Item, into any) error {
+		return decode(attrs, into)
+	})
 }
 
 // decode leaves out the table's own attributes. Otherwise an untagged field with
@@ -54,7 +56,9 @@ func decode(attrs attributes, into any) error {
 	delete(own, attrPK)
 	delete(own, attrSK)
 	delete(own, attrTTL)
-	err := attributevalue.UnmarshalMapWithOptions(own, into, func(o *attributevalue.DecoderOptions) { o.TagKey = "json" })
+	err := attributevalue.UnmarshalMapWithOptions(own, into, func(o *attributevalue.DecoderOptions) {
+		o.TagKey = "json"
+	})
 	if err != nil {
 		return fmt.Errorf("decoding item %q: %w", keyOf(attrs), err)
 	}
@@ -63,7 +67,9 @@ func decode(attrs attributes, into any) error {
 
 // encode returns a value with json tags as an attribute.
 func encode(value any) (types.AttributeValue, error) {
-	return attributevalue.MarshalWithOptions(value, func(o *attributevalue.EncoderOptions) { o.TagKey = "json" })
+	return attributevalue.MarshalWithOptions(value, func(o *attributevalue.EncoderOptions) {
+		o.TagKey = "json"
+	})
 }
 
 // encodeItem returns the item that a put stores.
@@ -82,7 +88,10 @@ func encodeItem(op table.Op) (attributes, error) {
 	item := fields.Value
 	maps.Copy(item, keyAttributes(op.Key))
 	if !op.Expires.IsZero() {
-		item[attrTTL] = &types.AttributeValueMemberN{Value: strconv.FormatInt(op.Expires.Unix(), 10)}
+		item[attrTTL] = &types.AttributeValueMemberN{Value: strconv.FormatInt(
+			op.Expires.Unix(),
+			10,
+		)}
 	}
 	return item, nil
 }

@@ -104,7 +104,9 @@ type attempts struct {
 	lost error // of the last failed attempt that may have been carried out
 }
 
-func (a *attempts) watch(o *dynamodb.Options) { a.RetryerV2, o.Retryer = o.Retryer.(aws.RetryerV2), a }
+func (a *attempts) watch(o *dynamodb.Options) {
+	a.RetryerV2, o.Retryer = o.Retryer.(aws.RetryerV2), a
+}
 
 // IsErrorRetryable implements aws.Retryer. Only an answer with a 4xx status says
 // that nothing was done. (The SDK gives a broken connection this type too, with

@@ -40,9 +40,12 @@ func (s *scripted) table() *Table {
 		}
 		return out, m, err
 	}
-	return New(dynamodb.New(dynamodb.Options{APIOptions: []func(*middleware.Stack) error{func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Scripted", answer), middleware.Before)
-	}}}), "t")
+	return New(
+		dynamodb.New(dynamodb.Options{APIOptions: []func(*middleware.Stack) error{func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Scripted", answer), middleware.Before)
+		}}}),
+		"t",
+	)
 }
 
 func canceled(codes ...string) error {
@@ -66,12 +69,33 @@ func TestCancellationReasonsBecomeErrors(t *testing.T) {
 		refused int // the Op of the ConditionError
 		calls   int // 0 for as many as patience allows
 	}{
-		{name: "the only refused operation is named", err: canceled("None", "ConditionalCheckFailed"), is: table.ErrCondition, refused: 1, calls: 1},
-		{name: "the first of several refused ones is named", err: canceled("ConditionalCheckFailed", "ConditionalCheckFailed"), is: table.ErrCondition, calls: 1},
-		{name: "a refusal beside a conflict is a refusal", err: canceled("TransactionConflict", "ConditionalCheckFailed"), is: table.ErrCondition, refused: 1, calls: 1},
+		{
+			name:    "the only refused operation is named",
+			err:     canceled("None", "ConditionalCheckFailed"),
+			is:      table.ErrCondition,
+			refused: 1,
+			calls:   1,
+		},
+		{
+			name:  "the first of several refused ones is named",
+			err:   canceled("ConditionalCheckFailed", "ConditionalCheckFailed"),
+			is:    table.ErrCondition,
+			calls: 1,
+		},
+		{
+			name:    "a refusal beside a conflict is a refusal",
+			err:     canceled("TransactionConflict", "ConditionalCheckFailed"),
+			is:      table.ErrCondition,
+			refused: 1,
+			calls:   1,
+		},
 		{name: "a lasting conflict is busy", err: canceled("None", "TransactionConflict"), is: table.ErrBusy},
 		{name: "lasting throttling is busy", err: canceled("ThrottlingError", "None"), is: table.ErrBusy},
-		{name: "lasting lack of capacity is busy", err: &types.ProvisionedThroughputExceededException{}, is: table.ErrBusy},
+		{
+			name: "lasting lack of capacity is busy",
+			err:  &types.ProvisionedThroughputExceededException{},
+			is:   table.ErrBusy,
+		},
 		{name: "an item that is too large is neither", err: canceled("ValidationError", "None"), calls: 1},
 		{name: "another error is passed on", err: errors.New("no route"), calls: 1},
 	}
@@ -123,7 +147,8 @@ func TestABusyTableIsRetriedForABoundedTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		began = time.Now()
-		if err := fake.table().Write(ctx, op); !errors.Is(err, table.ErrBusy) || time.Since(began) > 100*time.Millisecond {
+		if err := fake.table().Write(ctx, op); !errors.Is(err, table.ErrBusy) ||
+			time.Since(began) > 100*time.Millisecond {
 			t.Errorf("with a deadline after 100 ms: %v after %s, want ErrBusy", err, time.Since(began))
 		}
 	})
@@ -136,7 +161,10 @@ func TestABusyAnswerIsRetriedOnlyHere(t *testing.T) {
 	options := dynamodb.Options{Retryer: sdk.NewStandard()}
 	seen.watch(&options)
 	for err, want := range map[error]bool{
-		&types.ThrottlingException{}: false, &types.ProvisionedThroughputExceededException{}: false, &net.OpError{Op: "dial", Err: errors.New("refused")}: true,
+		&types.ThrottlingException{}: false, &types.ProvisionedThroughputExceededException{}: false, &net.OpError{
+			Op:  "dial",
+			Err: errors.New("refused"),
+		}: true,
 	} {
 		expect.Equal(t, fmt.Sprintf("the SDK retries a %T", err), options.Retryer.IsErrorRetryable(err), want)
 	}

@@ -59,20 +59,36 @@ func (t *Table) writeOne(ctx context.Context, op table.Op) (attributes, error) {
 	)
 	switch op.Kind {
 	case table.KindPut:
-		in := &dynamodb.PutItemInput{TableName: &t.name, Item: p.item, ConditionExpression: p.condition,
-			ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}
+		in := &dynamodb.PutItemInput{
+			TableName:                 &t.name,
+			Item:                      p.item,
+			ConditionExpression:       p.condition,
+			ExpressionAttributeNames:  p.names,
+			ExpressionAttributeValues: p.values,
+		}
 		if p.condition != nil {
 			in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld // for afterLost; costs nothing
 		}
 		_, err = ask(ctx, t.client.PutItem, in, seen.watch)
 	case table.KindDelete:
-		_, err = ask(ctx, t.client.DeleteItem, &dynamodb.DeleteItemInput{TableName: &t.name, Key: p.key,
-			ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}, seen.watch)
+		_, err = ask(ctx, t.client.DeleteItem, &dynamodb.DeleteItemInput{
+			TableName:                 &t.name,
+			Key:                       p.key,
+			ConditionExpression:       p.condition,
+			ExpressionAttributeNames:  p.names,
+			ExpressionAttributeValues: p.values,
+		}, seen.watch)
 	default:
 		var out *dynamodb.UpdateItemOutput
-		out, err = ask(ctx, t.client.UpdateItem, &dynamodb.UpdateItemInput{TableName: &t.name, Key: p.key,
-			UpdateExpression: p.update, ConditionExpression: p.condition, ExpressionAttributeNames: p.names,
-			ExpressionAttributeValues: p.values, ReturnValues: types.ReturnValueAllNew}, seen.watch)
+		out, err = ask(ctx, t.client.UpdateItem, &dynamodb.UpdateItemInput{
+			TableName:                 &t.name,
+			Key:                       p.key,
+			UpdateExpression:          p.update,
+			ConditionExpression:       p.condition,
+			ExpressionAttributeNames:  p.names,
+			ExpressionAttributeValues: p.values,
+			ReturnValues:              types.ReturnValueAllNew,
+		}, seen.watch)
 		if err == nil {
 			after = out.Attributes
 		}
@@ -104,7 +120,10 @@ func afterLost(p prepared, err, lost error) error {
 
 // transact makes one call for several operations, or for a check.
 func (t *Table) transact(ctx context.Context, ops []table.Op) error {
-	input := &dynamodb.TransactWriteItemsInput{TransactItems: make([]types.TransactWriteItem, len(ops))}
+	input := &dynamodb.TransactWriteItemsInput{TransactItems: make(
+		[]types.TransactWriteItem,
+		len(ops),
+	)}
 	for i, op := range ops {
 		p, err := prepare(op)
 		if err != nil {
@@ -130,21 +149,46 @@ func (t *Table) transact(ctx context.Context, ops []table.Op) error {
 func (t *Table) transactItem(kind table.Kind, p prepared) types.TransactWriteItem {
 	switch kind {
 	case table.KindPut:
-		return types.TransactWriteItem{Put: &types.Put{TableName: &t.name, Item: p.item,
-			ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}}
+		return types.TransactWriteItem{Put: &types.Put{
+			TableName:                 &t.name,
+			Item:                      p.item,
+			ConditionExpression:       p.condition,
+			ExpressionAttributeNames:  p.names,
+			ExpressionAttributeValues: p.values,
+		}}
 	case table.KindUpdate:
-		return types.TransactWriteItem{Update: &types.Update{TableName: &t.name, Key: p.key, UpdateExpression: p.update,
-			ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}}
+		return types.TransactWriteItem{Update: &types.Update{
+			TableName:                 &t.name,
+			Key:                       p.key,
+			UpdateExpression:          p.update,
+			ConditionExpression:       p.condition,
+			ExpressionAttributeNames:  p.names,
+			ExpressionAttributeValues: p.values,
+		}}
 	case table.KindDelete:
-		return types.TransactWriteItem{Delete: &types.Delete{TableName: &t.name, Key: p.key,
-			ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}}
+		return types.TransactWriteItem{Delete: &types.Delete{
+			TableName:                 &t.name,
+			Key:                       p.key,
+			ConditionExpression:       p.condition,
+			ExpressionAttributeNames:  p.names,
+			ExpressionAttributeValues: p.values,
+		}}
 	}
-	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: &t.name, Key: p.key,
-		ConditionExpression: p.condition, ExpressionAttributeNames: p.names, ExpressionAttributeValues: p.values}}
+	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName:                 &t.name,
+		Key:                       p.key,
+		ConditionExpression:       p.condition,
+		ExpressionAttributeNames:  p.names,
+		ExpressionAttributeValues: p.values,
+	}}
 }
 
 // WriteThenQuery implements table.Table.
-func (t *Table) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
+func (t *Table) WriteThenQuery(
+	ctx context.Context,
+	q table.Query,
+	ops ...table.Op,
+) (table.Page, error) {
 	if err := table.CheckQuery(q); err != nil {
 		return table.Page{}, err
 	}

@@ -21,7 +21,13 @@ func (db *DB) Blobs() *Blobs { return &Blobs{db} }
 
 // write runs a statement, and returns the error none if that changes nothing. It waits for the
 // outcome even if the context ends, so that the caller knows it and may reuse the bytes.
-func (b *Blobs) write(ctx context.Context, size int, s statement, none error, args ...any) error {
+func (b *Blobs) write(
+	ctx context.Context,
+	size int,
+	s statement,
+	none error,
+	args ...any,
+) error {
 	r := newRequest(ctx, size, func(tx *transaction) error {
 		n, err := tx.change(s, args...)
 		if err == nil && n == 0 {
@@ -43,15 +49,40 @@ func (b *Blobs) write(ctx context.Context, size int, s statement, none error, ar
 // blob.ErrExists.
 func (b *Blobs) Create(ctx context.Context, area blob.Area, key string, content []byte) error {
 	now := time.Now().UnixMilli()
-	return b.write(ctx, len(content), b.db.writer.tx.create, blob.ErrExists, string(area), key, now, content)
+	return b.write(
+		ctx,
+		len(content),
+		b.db.writer.tx.create,
+		blob.ErrExists,
+		string(area),
+		key,
+		now,
+		content,
+	)
 }
 
 // Copy copies an object to another key, where it counts as modified now.
 // Repeating a copy is no error. It returns blob.ErrNotFound if the source is
 // missing.
-func (b *Blobs) Copy(ctx context.Context, from blob.Area, fromKey string, to blob.Area, toKey string) error {
+func (b *Blobs) Copy(
+	ctx context.Context,
+	from blob.Area,
+	fromKey string,
+	to blob.Area,
+	toKey string,
+) error {
 	now := time.Now().UnixMilli()
-	return b.write(ctx, 0, b.db.writer.tx.copy, blob.ErrNotFound, string(to), toKey, now, string(from), fromKey)
+	return b.write(
+		ctx,
+		0,
+		b.db.writer.tx.copy,
+		blob.ErrNotFound,
+		string(to),
+		toKey,
+		now,
+		string(from),
+		fromKey,
+	)
 }
 
 // Delete removes an object, if it is there.
@@ -60,7 +91,11 @@ func (b *Blobs) Delete(ctx context.Context, area blob.Area, key string) error {
 }
 
 // Read returns an object's bytes, or blob.ErrNotFound.
-func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content []byte, err error) {
+func (b *Blobs) Read(
+	ctx context.Context,
+	area blob.Area,
+	key string,
+) (content []byte, err error) {
 	err = b.db.readers.use(ctx, func(r *reader) error {
 		return r.content.each(func(r statement) bool {
 			content = r.blob(0)
@@ -74,10 +109,19 @@ func (b *Blobs) Read(ctx context.Context, area blob.Area, key string) (content [
 }
 
 // List does the same as List of blob.Store.
-func (b *Blobs) List(ctx context.Context, area blob.Area, after string, limit int) (objects []blob.Object, err error) {
+func (b *Blobs) List(
+	ctx context.Context,
+	area blob.Area,
+	after string,
+	limit int,
+) (objects []blob.Object, err error) {
 	err = b.db.readers.use(ctx, func(r *reader) error {
 		return r.objects.each(func(r statement) bool {
-			objects = append(objects, blob.Object{Key: r.ColumnText(0), Size: r.ColumnInt64(1), Modified: time.UnixMilli(r.ColumnInt64(2))})
+			objects = append(objects, blob.Object{
+				Key:      r.ColumnText(0),
+				Size:     r.ColumnInt64(1),
+				Modified: time.UnixMilli(r.ColumnInt64(2)),
+			})
 			return true
 		}, string(area), after, int64(limit))
 	})

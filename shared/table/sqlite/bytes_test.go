@@ -85,7 +85,8 @@ func beside(ctx context.Context, db *sqlite.DB) error {
 		return err
 	}
 	for i := 0; ; i++ {
-		if err := db.Write(ctx, table.Put(table.Key{PK: "user", SK: fmt.Sprint(i % 100)}, number{Text: rand.Text()})); err != nil {
+		err := db.Write(ctx, table.Put(table.Key{PK: "user", SK: fmt.Sprint(i % 100)}, number{Text: rand.Text()}))
+		if err != nil {
 			return err
 		}
 	}
@@ -192,7 +193,14 @@ func (p powerLoss) cuts() (logs [][]byte) {
 func lose(t *testing.T, path string, answered []string) powerLoss {
 	t.Helper()
 	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "cp", path, path+"-wal", path+"-shm", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(
+		t.Context(),
+		"cp",
+		path,
+		path+"-wal",
+		path+"-shm",
+		dir,
+	).CombinedOutput(); err != nil {
 		t.Fatalf("copying: %v: %s", err, out)
 	}
 	read := func(name string) []byte {

@@ -28,7 +28,8 @@ func holds(conds []table.Cond, item *stored) (bool, error) {
 			return false, err
 		}
 		value := item.attrs[c.Attr]
-		if c.Test == table.TestEqual && (value == nil || !equal(value, c.Value.(json.RawMessage))) {
+		if c.Test == table.TestEqual &&
+			(value == nil || !equal(value, c.Value.(json.RawMessage))) {
 			return false, nil
 		}
 		if c.Test == table.TestAtMost {

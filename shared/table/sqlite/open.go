@@ -160,7 +160,10 @@ func explain(path string, err error) error {
 // error that they know.
 func translate(err error) error {
 	switch code := sqlite.ErrCode(err).ToPrimary(); { // the higher bits only say where it happened
-	case code == sqlite.ResultFull, errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case code == sqlite.ResultFull, errors.Is(
+		err,
+		syscall.ENOSPC,
+	), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w", table.ErrFull, err)
 	case code == sqlite.ResultBusy, code == sqlite.ResultLocked:
 		return fmt.Errorf("%w: %w", table.ErrBusy, err)

@@ -54,14 +54,37 @@ func TestOpenSaysWhyAFileCannotBeUsed(t *testing.T) {
 		below   string
 		want    error
 	}{
-		"a text file is damaged":               {prepare: write([]byte(strings.Repeat("not a database, but long enough\n", 200))), want: sqlite.ErrDamaged},
-		"another program's table is damaged":   {prepare: statement("CREATE TABLE cars (name TEXT)"), want: sqlite.ErrDamaged},
-		"another program's version is damaged": {prepare: statement("PRAGMA user_version = 7"), want: sqlite.ErrDamaged},
-		"an older layout is refused":           {prepare: statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 1"), want: sqlite.ErrOlder},
-		"a newer layout is refused":            {prepare: statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 3"), want: sqlite.ErrNewer},
-		"a folder is refused":                  {prepare: func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }, want: syscall.EISDIR},
-		"a path below a file is refused":       {prepare: write(nil), below: "table.db", want: syscall.ENOTDIR},
-		"a dangling link is refused":           {prepare: func(t *testing.T, path string) { must(t, os.Symlink(filepath.Join(t.TempDir(), "no", "such"), path)) }, want: fs.ErrNotExist},
+		"a text file is damaged": {
+			prepare: write([]byte(strings.Repeat("not a database, but long enough\n", 200))),
+			want:    sqlite.ErrDamaged,
+		},
+		"another program's table is damaged": {
+			prepare: statement("CREATE TABLE cars (name TEXT)"),
+			want:    sqlite.ErrDamaged,
+		},
+		"another program's version is damaged": {
+			prepare: statement("PRAGMA user_version = 7"),
+			want:    sqlite.ErrDamaged,
+		},
+		"an older layout is refused": {
+			prepare: statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 1"),
+			want:    sqlite.ErrOlder,
+		},
+		"a newer layout is refused": {
+			prepare: statement("PRAGMA application_id = 1181053561; PRAGMA user_version = 3"),
+			want:    sqlite.ErrNewer,
+		},
+		"a folder is refused": {
+			prepare: func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) },
+			want:    syscall.EISDIR,
+		},
+		"a path below a file is refused": {prepare: write(nil), below: "table.db", want: syscall.ENOTDIR},
+		"a dangling link is refused": {
+			prepare: func(t *testing.T, path string) {
+				must(t, os.Symlink(filepath.Join(t.TempDir(), "no", "such"), path))
+			},
+			want: fs.ErrNotExist,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +150,9 @@ func TestAnyPathWorks(t *testing.T) {
 		}
 		must(t, db.Close())
 	}
-	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
+	if files, err := os.ReadDir(filepath.Dir(path)); err != nil ||
+		len(files) != 1 ||
+		files[0].Name() != filepath.Base(path) {
 		t.Errorf("after closing: got %v, want only the table, error %v", files, err)
 	} else if info, err := files[0].Info(); err != nil || info.Size() == 0 {
 		t.Errorf("the file is empty, or error %v", err)
@@ -144,8 +169,9 @@ func TestADamagedTableIsNotCopiedButASingleItemIs(t *testing.T) {
 		op   table.Op
 		want error
 	}{
-		"damage in the middle of a long item is copied":      {table.Put(numberKey(0, 0), text), nil},
-		"damage before the expiry of a long item is noticed": {table.Put(numberKey(0, 0), text).Expire(time.Now().Add(time.Hour)), sqlite.ErrDamaged},
+		"damage in the middle of a long item is copied": {table.Put(numberKey(0, 0), text), nil},
+		"damage before the expiry of a long item is noticed": {table.Put(numberKey(0, 0), text).
+			Expire(time.Now().Add(time.Hour)), sqlite.ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

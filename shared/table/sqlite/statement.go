@@ -52,12 +52,16 @@ func (c *connection) run(query string, args ...any) error {
 
 // ask returns the columns of the only row of a query, as text.
 func (c *connection) ask(query string) (all []string, err error) {
-	err = sqlitex.ExecuteTransient(c.Conn, query, &sqlitex.ExecOptions{ResultFunc: func(row *sqlite.Stmt) error {
-		for i := range row.ColumnCount() {
-			all = append(all, row.ColumnText(i))
-		}
-		return nil
-	}})
+	err = sqlitex.ExecuteTransient(
+		c.Conn,
+		query,
+		&sqlitex.ExecOptions{ResultFunc: func(row *sqlite.Stmt) error {
+			for i := range row.ColumnCount() {
+				all = append(all, row.ColumnText(i))
+			}
+			return nil
+		}},
+	)
 	return all, err
 }
 

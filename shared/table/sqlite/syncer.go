@@ -32,8 +32,11 @@ func newSyncer(path string, failed *atomic.Pointer[error]) (*syncer, error) {
 		return nil, err
 	}
 	s := &syncer{
-		log: log, flush: func() error { return syncData(log) }, failed: failed,
-		committed: make(chan []*request, maxQueue), ended: make(chan struct{}),
+		log:       log,
+		flush:     func() error { return syncData(log) },
+		failed:    failed,
+		committed: make(chan []*request, maxQueue),
+		ended:     make(chan struct{}),
 	}
 	go s.run()
 	return s, nil
@@ -62,7 +65,10 @@ func (s *syncer) sync() error {
 	err := s.flush()
 	if err != nil {
 		// Not table.ErrFull, which says that nothing happened: this was written, and may stay.
-		err = fmt.Errorf("a write to the disk failed; nothing more is written until a restart: %w", err)
+		err = fmt.Errorf(
+			"a write to the disk failed; nothing more is written until a restart: %w",
+			err,
+		)
 		s.failed.Store(&err)
 	}
 	return err

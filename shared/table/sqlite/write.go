@@ -64,7 +64,11 @@ func (db *DB) Write(ctx context.Context, ops ...table.Op) error {
 
 // WriteThenQuery implements table.Table. The writer reads the page before it commits: it still
 // has the changed parts of the file in its cache, and requests of one group share a page.
-func (db *DB) WriteThenQuery(ctx context.Context, q table.Query, ops ...table.Op) (table.Page, error) {
+func (db *DB) WriteThenQuery(
+	ctx context.Context,
+	q table.Query,
+	ops ...table.Op,
+) (table.Page, error) {
 	if err := table.CheckQuery(q); err != nil {
 		return table.Page{}, err
 	}

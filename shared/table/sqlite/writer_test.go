@@ -68,7 +68,10 @@ func TestAFailedRequestDoesNotFailOthers(t *testing.T) {
 		return &statementError{errBroken}
 	})
 	refused := newRequest(t.Context(), 0, func(*transaction) error { return &table.ConditionError{Op: 3} })
-	batch := []*request{putRequest(t, t.Context(), "a"), refused, broken, putRequest(t, ended, "late"), putRequest(t, t.Context(), "b")}
+	batch := []*request{
+		putRequest(t, t.Context(), "a"), refused, broken, putRequest(t, ended, "late"),
+		putRequest(t, t.Context(), "b"),
+	}
 	w.commitAll(batch)
 	for i, want := range []error{nil, table.ErrCondition, errBroken, context.Canceled, nil} {
 		expect.Err(t, fmt.Sprint("request ", i), <-batch[i].done, want)
@@ -173,7 +176,10 @@ func TestAGroupThatFailsCountsNothingTwice(t *testing.T) {
 	const rounds = 20
 	for range rounds {
 		count, err := newWrite(t.Context(), []table.Op{table.Update(counter).Add("n", 1).Relax()})
-		large, failed := newWrite(t.Context(), []table.Op{table.Update(table.Key{PK: "p", SK: "large"}).Set("x", strings.Repeat("x", 300_000)).Relax()})
+		large, failed := newWrite(t.Context(), []table.Op{table.Update(table.Key{
+			PK: "p",
+			SK: "large",
+		}).Set("x", strings.Repeat("x", 300_000)).Relax()})
 		large.reading = &reading{Query: table.Query{PK: "p", Limit: 1}}
 		w.commitAll([]*request{count, large})
 		must(t, errors.Join(err, failed, <-count.done))

@@ -13,7 +13,9 @@ import (
 func concurrencyCases() []testCase {
 	count := update("k").Add("count", 1)
 	bounded := func(bound int64) table.Op { return count.If(table.AtMost("count", bound-1)) }
-	same := func(all ...table.Op) func(int) []table.Op { return func(int) []table.Op { return all } }
+	same := func(all ...table.Op) func(int) []table.Op {
+		return func(int) []table.Op { return all }
+	}
 	return []testCase{
 		{"updates of one counter lose none if some are relaxed", nil,
 			atOnce(64, 64, func(i int) []table.Op {
@@ -25,7 +27,8 @@ func concurrencyCases() []testCase {
 			atOnce(64, 10, same(bounded(10))), done, items{"k": {Name: "k", Count: 10}}},
 		{"a bounded counter also bounds the rest of its write", nil,
 			atOnce(16, 5, func(i int) []table.Op {
-				return []table.Op{bounded(5), put(fmt.Sprint("use", i), row{}).If(table.NotExists())}
+				return []table.Op{bounded(5), put(fmt.Sprint("use", i), row{}).
+					If(table.NotExists())}
 			}), done, items{"k": {Count: 5}}},
 		{"one of many puts of a new item wins", nil,
 			atOnce(16, 1, func(i int) []table.Op {
@@ -37,7 +40,9 @@ func concurrencyCases() []testCase {
 			atOnce(16, 16, same(update("a").Add("count", -1), update("b").Add("count", 1))),
 			done, items{"a": {Count: 84}, "b": {Count: 16}}},
 		{"each of many writes returns what it put", nil,
-			atOnce(40, 40, func(i int) []table.Op { return []table.Op{put(fmt.Sprint("k", i), row{})} }), done, nil},
+			atOnce(40, 40, func(i int) []table.Op {
+				return []table.Op{put(fmt.Sprint("k", i), row{})}
+			}), done, nil},
 	}
 }
 
@@ -70,7 +75,8 @@ func atOnce(workers, pass int, write func(worker int) []table.Op) action {
 						made[op.Key.SK] = put
 					}
 					if ok && s.way == byOthers && !reflect.DeepEqual(shown[op.Key.SK], put) {
-						s.Errorf("%s: put was %+v, the page has %+v", s.way, put, shown[op.Key.SK])
+						s.Errorf("%s: put was %+v, the page has %+v",
+							s.way, put, shown[op.Key.SK])
 					}
 				}
 			})
@@ -80,7 +86,10 @@ func atOnce(workers, pass int, write func(worker int) []table.Op) action {
 		if passed != pass {
 			s.Errorf("%s: %d of %d succeeded, want %d", s.way, passed, workers, pass)
 		}
-		if ops := write(0); s.way == byOthers && len(ops) == 1 && ops[0].Kind == table.KindUpdate && len(counts) != pass {
+		if ops := write(0); s.way == byOthers &&
+			len(ops) == 1 &&
+			ops[0].Kind == table.KindUpdate &&
+			len(counts) != pass {
 			s.Errorf("%s: %d updates saw %d counts", s.way, passed, len(counts))
 		}
 		return nil

@@ -14,8 +14,20 @@ func invalidCases() []testCase {
 		{"an invalid operation writes nothing", nil, ops(fine, put("bad", nil)), invalid, nil},
 		{"an item that cannot be encoded writes nothing", nil,
 			ops(fine, put("bad", struct{ C chan int }{make(chan int)})), invalid, nil},
-		{"an item too large writes nothing", nil, ops(fine, put("k", row{Name: long(table.MaxItem + 1)})), invalid, nil},
-		{"an item that grows too large is an error", grown, ops(fine, update("k").Set("note", long(300_000))), invalid, nil},
+		{
+			"an item too large writes nothing",
+			nil,
+			ops(fine, put("k", row{Name: long(table.MaxItem + 1)})),
+			invalid,
+			nil,
+		},
+		{
+			"an item that grows too large is an error",
+			grown,
+			ops(fine, update("k").Set("note", long(300_000))),
+			invalid,
+			nil,
+		},
 		{"every method refuses what it cannot have", named("k"), badCalls, done, nil},
 		{"every method fails when the context has ended", named("k"), endedContext, done, nil},
 	}
@@ -28,9 +40,12 @@ func (s *state) callAll(ctx context.Context, key table.Key, limit int) map[strin
 	_, query := s.Query(ctx, q)
 	_, readBack := s.WriteThenQuery(ctx, q, table.Put(s.key("new"), row{}))
 	return map[string]error{
-		"Get": s.Get(ctx, key, &row{}), "GetMany": many, "Query": query, "WriteThenQuery": readBack,
-		"Update": s.Update(ctx, table.Update(key).Add("count", 1), &row{}),
-		"Write":  s.Write(ctx, table.Put(s.key("fine"), row{}), table.Delete(key)),
+		"Get":            s.Get(ctx, key, &row{}),
+		"GetMany":        many,
+		"Query":          query,
+		"WriteThenQuery": readBack,
+		"Update":         s.Update(ctx, table.Update(key).Add("count", 1), &row{}),
+		"Write":          s.Write(ctx, table.Put(s.key("fine"), row{}), table.Delete(key)),
 	}
 }
 

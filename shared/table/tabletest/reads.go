@@ -20,22 +20,78 @@ func readCases() []testCase {
 	longest := long(2048-len("test#ABCDEFGHIJKLMNOPQRSTUVWXYZ")) + "|" + long(1024)
 	return []testCase{
 		{"Get, GetMany and Query return what was put", full, nothing, done, nil},
-		{"items are sorted by the bytes of their sort keys", named(byteOrder()...), nothing, done, nil},
-		{"the same sort key in two partitions is two items", named("k", "x|k"), ops(remove("k")), done, named("x|k")},
-		{"keys that are the same when joined stay apart", named("ab", "a|b", "A|b"), nothing, done, nil},
+		{
+			"items are sorted by the bytes of their sort keys",
+			named(byteOrder()...),
+			nothing,
+			done,
+			nil,
+		},
+		{
+			"the same sort key in two partitions is two items",
+			named("k", "x|k"),
+			ops(remove("k")),
+			done,
+			named("x|k"),
+		},
+		{
+			"keys that are the same when joined stay apart",
+			named("ab", "a|b", "A|b"),
+			nothing,
+			done,
+			nil,
+		},
 		{"the longest keys work", named(longest), nothing, done, nil},
 		{"keys in any script work",
-			named("a b#c/d\\e'\"%_?*", "Ünïcode 文字 🚢", "\x01 control \x1f", " 文字 '\"|k"), nothing, done, nil},
+			named(
+				"a b#c/d\\e'\"%_?*",
+				"Ünïcode 文字 🚢",
+				"\x01 control \x1f",
+				" 文字 '\"|k",
+			), nothing, done, nil},
 		{"large items may end a page early, but all are returned", larges, nothing, done, nil},
-		{"a missing item is ErrNotFound and leaves the struct unchanged", named("k"), getMissing, done, nil},
-		{"an item can be decoded more than once, into any struct that fits", full, decodeTwice, done, nil},
+		{
+			"a missing item is ErrNotFound and leaves the struct unchanged",
+			named("k"),
+			getMissing,
+			done,
+			nil,
+		},
+		{
+			"an item can be decoded more than once, into any struct that fits",
+			full,
+			decodeTwice,
+			done,
+			nil,
+		},
 		{"an unknown partition is an empty page", named("x|b"), queries(1, 10), done, nil},
-		{"a page begins and ends where the query says", named("b", "d", "f"), queries(1, 2, 3, 4, table.MaxPage), done, nil},
-		{"a page holds up to 1000 items", named(numbered(table.MaxPage + 1)...), fullPage, done, nil},
+		{
+			"a page begins and ends where the query says",
+			named("b", "d", "f"),
+			queries(1, 2, 3, 4, table.MaxPage),
+			done,
+			nil,
+		},
+		{
+			"a page holds up to 1000 items", named(numbered(table.MaxPage + 1)...), fullPage, done,
+			nil,
+		},
 		{"a write returns the page of its query", named("a", "b"), readBack, done,
 			items{"a": {Name: "a", Count: 7}, "c": {Name: "c"}, "d": {Name: "d"}}},
-		{"a scan yields each item once, and it can be kept", named(append(numbered(300), "x|k")...), scanAll, done, nil},
-		{"a scan stops with the error of its function", named("a", "b", "c"), scanStops, done, nil},
+		{
+			"a scan yields each item once, and it can be kept",
+			named(append(numbered(300), "x|k")...),
+			scanAll,
+			done,
+			nil,
+		},
+		{
+			"a scan stops with the error of its function",
+			named("a", "b", "c"),
+			scanStops,
+			done,
+			nil,
+		},
 	}
 }
 
@@ -127,7 +183,8 @@ func fullPage(s *state) error {
 func readBack(s *state) error {
 	q := table.Query{PK: s.pk, Descending: true, Limit: 2}
 	page, err := s.WriteThenQuery(s.Context(), q, s.inPartition([]table.Op{
-		put("c", row{Name: "c"}), put("d", row{Name: "d"}), remove("b"), update("a").Add("count", 7),
+		put("c", row{Name: "c"}), put("d", row{Name: "d"}), remove("b"), update("a").
+			Add("count", 7),
 	})...)
 	if s.wantItems("WriteThenQuery", page.Items, []string{"d", "c"}); !page.More {
 		s.Error("the page does not say that more follow")
@@ -146,7 +203,9 @@ func scanAll(s *state) error {
 		}
 		return nil
 	})
-	slices.SortFunc(own, func(a, b table.Item) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	slices.SortFunc(own, func(a, b table.Item) int {
+		return strings.Compare(a.Key.String(), b.Key.String())
+	})
 	s.wantItems("Scan", own, slices.Sorted(maps.Keys(s.want)))
 	return err
 }

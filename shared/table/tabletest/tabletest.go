@@ -79,7 +79,13 @@ func Run(t *testing.T, open func(t *testing.T) table.Table) {
 			t.Parallel()
 			tbl := open(t)
 			for _, way := range []way{byWrite, byOthers, relaxed} {
-				s := &state{T: t, Table: tbl, way: way, pk: "test#" + rand.Text(), want: items{}}
+				s := &state{
+					T:     t,
+					Table: tbl,
+					way:   way,
+					pk:    "test#" + rand.Text(),
+					want:  items{},
+				}
 				if c.run(s); !s.tried.Load() {
 					break
 				}
@@ -157,7 +163,10 @@ func (s *state) try(all ...table.Op) (shown items, err error) {
 		shown[all[0].Key.SK] = after
 		return shown, err
 	}
-	page, err := s.WriteThenQuery(s.Context(), table.Query{PK: s.pk, Limit: table.MaxPage}, placed...)
+	page, err := s.WriteThenQuery(s.Context(), table.Query{
+		PK:    s.pk,
+		Limit: table.MaxPage,
+	}, placed...)
 	if err != nil && len(page.Items) > 0 {
 		s.Errorf("%s: a failed write returned %d items", s.way, len(page.Items))
 	}
@@ -203,10 +212,12 @@ func nothing(*state) error { return nil }
 
 // Operations whose partition the runner fills in.
 
-func put(sk string, value any) table.Op             { return table.Put(table.Key{SK: sk}, value) }
-func update(sk string) table.Op                     { return table.Update(table.Key{SK: sk}) }
-func remove(sk string) table.Op                     { return table.Delete(table.Key{SK: sk}) }
-func check(sk string, conds ...table.Cond) table.Op { return table.Check(table.Key{SK: sk}, conds...) }
+func put(sk string, value any) table.Op { return table.Put(table.Key{SK: sk}, value) }
+func update(sk string) table.Op         { return table.Update(table.Key{SK: sk}) }
+func remove(sk string) table.Op         { return table.Delete(table.Key{SK: sk}) }
+func check(sk string, conds ...table.Cond) table.Op {
+	return table.Check(table.Key{SK: sk}, conds...)
+}
 
 // named returns items whose names are their sort keys.
 func named(sks ...string) items {
@@ -283,8 +294,11 @@ func (s *state) wantItem(how, sk string, decode func(into any) error) {
 	var got row
 	err := decode(&got)
 	want, there := s.want[sk]
-	if !reflect.DeepEqual(got, want) || there && err != nil || !there && !errors.Is(err, table.ErrNotFound) {
-		s.Errorf("%s: %s of %.20q returns %.900s, %v; want %.900s", s.way, how, sk, fmt.Sprint(got), err, fmt.Sprint(want))
+	if !reflect.DeepEqual(got, want) ||
+		there && err != nil ||
+		!there && !errors.Is(err, table.ErrNotFound) {
+		s.Errorf("%s: %s of %.20q returns %.900s, %v; want %.900s",
+			s.way, how, sk, fmt.Sprint(got), err, fmt.Sprint(want))
 	}
 }
 
@@ -296,7 +310,8 @@ func (s *state) wantItems(how string, got []table.Item, want []string) {
 	}
 	for i, item := range got {
 		if _, there := s.want[want[i]]; item.Key != s.key(want[i]) || item.Found() != there {
-			s.Errorf("%s: %s returns %q at position %d, want %q", s.way, how, item.Key.SK, i, want[i])
+			s.Errorf("%s: %s returns %q at position %d, want %q",
+				s.way, how, item.Key.SK, i, want[i])
 		}
 		s.wantItem(how, want[i], item.Decode)
 	}

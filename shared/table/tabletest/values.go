@@ -15,13 +15,22 @@ func valueCases() []testCase {
 	cases := []testCase{
 		{"values of every type come back unchanged", nil, valuesComeBack, done, nil},
 		{"nil and empty slices come back empty", nil, emptySlices, done, nil},
-		{"a large item can be updated", items{"k": large}, ops(update("k").Add("count", 1)), done, items{"k": counted}},
-		{"texts in a list come back unchanged", nil, ops(put("k", row{Tags: texts()})), done, items{"k": {Tags: texts()}}},
+		{
+			"a large item can be updated", items{"k": large}, ops(update("k").Add("count", 1)),
+			done, items{"k": counted},
+		},
+		{
+			"texts in a list come back unchanged", nil, ops(put("k", row{Tags: texts()})), done,
+			items{"k": {Tags: texts()}},
+		},
 	}
 	for i, text := range texts() {
 		cases = append(cases, testCase{
 			fmt.Sprintf("text %d can be put, compared and set", i), items{"k": {Name: text}},
-			ops(update("k").Set("note", text).If(table.Equal("name", text))), done, items{"k": {Name: text, Note: text}},
+			ops(update("k").Set("note", text).If(table.Equal("name", text))), done, items{"k": {
+				Name: text,
+				Note: text,
+			}},
 		})
 	}
 	return cases
@@ -73,18 +82,36 @@ type everything struct {
 // values of other types.
 func valuesComeBack(s *state) error {
 	want := everything{
-		base: base{Version: 3}, String: "é🚢\"\\\n\x00", Word: "active", True: true, Int: -42,
-		Max: math.MaxInt64, Min: math.MinInt64, Bytes: []byte{0, 1, 0xfe, 0xff},
-		Strings: []string{"b", "", "a", "b"}, Ints: []int64{math.MaxInt64, 0, math.MinInt64},
-		Bools: []bool{true, false, true}, Inner: inner{"i", 1 << 40, []string{"t"}, &inner{Name: "ii"}},
-		Pointer: &inner{Name: "p"}, Inners: []inner{{Name: "a", Size: 1}, {Name: "b", Tags: []string{"x", "y"}}},
+		base:    base{Version: 3},
+		String:  "é🚢\"\\\n\x00",
+		Word:    "active",
+		True:    true,
+		Int:     -42,
+		Max:     math.MaxInt64,
+		Min:     math.MinInt64,
+		Bytes:   []byte{0, 1, 0xfe, 0xff},
+		Strings: []string{"b", "", "a", "b"},
+		Ints:    []int64{math.MaxInt64, 0, math.MinInt64},
+		Bools:   []bool{true, false, true},
+		Inner:   inner{"i", 1 << 40, []string{"t"}, &inner{Name: "ii"}},
+		Pointer: &inner{Name: "p"},
+		Inners:  []inner{{Name: "a", Size: 1}, {Name: "b", Tags: []string{"x", "y"}}},
 	}
 	s.must(s.write(put("k", want)))
 	s.wantEverything(want)
 	set, others := update("k"), update("k")
 	for attr, value := range map[string]any{
-		"string": want.String, "empty": "", "word": want.Word, "true": true, "false": false, "int": want.Int,
-		"max": want.Max, "min": want.Min, "strings": want.Strings, "ints": want.Ints, "bools": want.Bools,
+		"string":  want.String,
+		"empty":   "",
+		"word":    want.Word,
+		"true":    true,
+		"false":   false,
+		"int":     want.Int,
+		"max":     want.Max,
+		"min":     want.Min,
+		"strings": want.Strings,
+		"ints":    want.Ints,
+		"bools":   want.Bools,
 	} {
 		set, others = set.Set(attr, value), others.Set(attr, []string{"old"})
 	}

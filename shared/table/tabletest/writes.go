@@ -16,43 +16,88 @@ func writeCases() []testCase {
 	return []testCase{
 		{"a write of nothing does nothing", full, ops(), done, nil},
 		{"a put replaces the whole item, including attributes unknown to its struct", full,
-			inTurn(update("k").Set("extra", "x"), put("k", row{Name: "k"}), check("k", table.Equal("extra", "x"))),
+			inTurn(update("k").
+				Set(
+					"extra",
+					"x",
+				), put("k", row{Name: "k"}), check("k", table.Equal("extra", "x"))),
 			refused(0), named("k")},
 		{"a put accepts a pointer to a struct", nil, ops(put("k", &old)), done, full},
-		{"an empty struct is an item", nil, inTurn(put("k", struct{}{}), check("k", table.Exists())), done, items{"k": {}}},
+		{
+			"an empty struct is an item",
+			nil,
+			inTurn(put("k", struct{}{}), check("k", table.Exists())),
+			done,
+			items{"k": {}},
+		},
 		{"a delete removes only its item", named("a", "b"), ops(remove("a")), done, named("b")},
 		{"a delete of a missing item is no error", nil, ops(remove("k")), done, nil},
 		{"an item can be put again after it was deleted", full,
-			inTurn(remove("k"), put("k", row{Name: "k"}).If(table.NotExists())), done, named("k")},
+			inTurn(remove("k"), put("k", row{Name: "k"}).
+				If(table.NotExists())), done, named("k")},
 		{"an update after a delete brings nothing back", full,
 			inTurn(remove("k"), update("k").Add("count", 1)), done, items{"k": {Count: 1}}},
 		{"an expiry changes no attribute", nil,
 			inTurn(
-				put("k", old).Expire(later), put("k", row{Name: "k"}), update("k").Expire(later.Add(time.Hour)),
+				put("k", old).
+					Expire(later), put("k", row{Name: "k"}), update("k").
+					Expire(later.Add(time.Hour)),
 				update("k").Add("count", 1).Expire(later), update("k").Add("count", 1),
 			), done, items{"k": {Name: "k", Count: 2}}},
 		{"an update with an expiry creates a missing item", nil,
 			ops(update("k").Set("name", "k").Expire(later)), done, named("k")},
 		{"relaxed operations can be mixed with others", nil,
-			ops(put("a", row{Name: "a"}).Relax(), put("b", row{Name: "b"})), done, named("a", "b")},
+			ops(
+				put("a", row{Name: "a"}).Relax(),
+				put("b", row{Name: "b"}),
+			), done, named("a", "b")},
 		{"a refused operation refuses relaxed ones too", named("a", "b"),
-			ops(update("a").Add("count", 1).Relax(), check("b", table.NotExists())), refused(1), nil},
+			ops(
+				update("a").Add("count", 1).Relax(),
+				check("b", table.NotExists()),
+			), refused(1), nil},
 	}
 }
 
 func updateCases() []testCase {
 	full := items{"k": {Name: "7", Count: 1, Done: true, Note: "x", Tags: []string{"a"}}}
-	changed := items{"k": {Name: "m", Count: 3, Done: true, Note: "y", Tags: []string{"b", "c"}}}
+	changed := items{"k": {
+		Name:  "m",
+		Count: 3,
+		Done:  true,
+		Note:  "y",
+		Tags:  []string{"b", "c"},
+	}}
 	cases := []testCase{
-		{"a set creates a missing item", nil, ops(update("k").Set("name", "k")), done, named("k")},
-		{"an add creates a missing item", nil, ops(update("k").Add("count", -5)), done, items{"k": {Count: -5}}},
+		{
+			"a set creates a missing item", nil, ops(update("k").Set("name", "k")), done,
+			named("k"),
+		},
+		{
+			"an add creates a missing item", nil, ops(update("k").Add("count", -5)), done,
+			items{"k": {Count: -5}},
+		},
 		{"an add to a missing attribute starts at 0", nil,
-			inTurn(update("k").Set("note", "x"), update("k").Add("count", 5)), done, items{"k": {Count: 5, Note: "x"}}},
-		{"several changes happen together, also to attributes that the struct does not have", full,
+			inTurn(update("k").
+				Set("note", "x"), update("k").Add("count", 5)), done, items{"k": {
+				Count: 5,
+				Note:  "x",
+			}}},
+		{
+			"several changes happen together, also to attributes that the struct does not have",
+			full,
 			inTurn(
-				update("k").Set("name", "m").Add("count", 2).Set("note", "y").Set("tags", []string{"b", "c"}).Add("other", 1),
+				update("k").
+					Set("name", "m").
+					Add("count", 2).
+					Set("note", "y").
+					Set("tags", []string{"b", "c"}).
+					Add("other", 1),
 				check("k", table.Equal("other", int64(1))),
-			), done, changed},
+			),
+			done,
+			changed,
+		},
 		{"attributes can have any name", nil, attributeNames, done, items{"k": {}, "n": {}}},
 	}
 	for _, sum := range []struct{ old, add, want int64 }{
@@ -60,7 +105,8 @@ func updateCases() []testCase {
 		{math.MaxInt64, math.MinInt64, -1}, {-1, math.MinInt64 + 1, math.MinInt64},
 	} {
 		cases = append(cases, testCase{
-			fmt.Sprintf("adding %d to %d gives %d", sum.add, sum.old, sum.want), items{"k": {Count: sum.old}},
+			fmt.Sprintf("adding %d to %d gives %d",
+				sum.add, sum.old, sum.want), items{"k": {Count: sum.old}},
 			ops(update("k").Add("count", sum.add)), done, items{"k": {Count: sum.want}},
 		})
 	}
@@ -68,7 +114,13 @@ func updateCases() []testCase {
 		add := update("k").Add(attr, 1)
 		cases = append(cases,
 			testCase{"adding to " + attr + " is an error", full, ops(add), invalid, nil},
-			testCase{"adding to " + attr + " undoes the write", full, ops(put("b", row{}), add), invalid, nil},
+			testCase{
+				"adding to " + attr + " undoes the write",
+				full,
+				ops(put("b", row{}), add),
+				invalid,
+				nil,
+			},
 		)
 	}
 	return cases
@@ -108,21 +160,35 @@ func conditionCases() []testCase {
 			{"a check", check("k"), nil},
 		} {
 			name := op.name + " of " + probe.what + " obeys each condition"
-			cases = append(cases, testCase{name, probe.of, obeysEach(op.op, probe), done, op.want})
+			cases = append(cases, testCase{
+				name, probe.of, obeysEach(op.op, probe), done, op.want,
+			})
 		}
 	}
 	for _, n := range []int64{math.MaxInt64, math.MinInt64 + 1, 1 << 53, 1<<53 + 1, -1<<53 - 1, 0, -1} {
 		exact := []table.Cond{table.Equal("count", n), table.AtMost("count", n)}
-		name, seed := fmt.Sprint("conditions are exact to the last unit at ", n), items{"k": {Count: n}}
+		name, seed := fmt.Sprint(
+			"conditions are exact to the last unit at ",
+			n,
+		), items{"k": {Count: n}}
 		fail := []table.Cond{table.Equal("count", n-1), table.AtMost("count", n-1)}
-		cases = append(cases, testCase{name, seed, obeysEach(check("k"), probe{name, seed, exact, fail}), done, nil})
+		cases = append(cases, testCase{
+			name,
+			seed,
+			obeysEach(check("k"), probe{name, seed, exact, fail}),
+			done,
+			nil,
+		})
 	}
 	type hidden struct {
 		Name string `json:"name"`
 		Note string `json:"-"`
 	}
 	cases = append(cases, testCase{
-		"a field tagged - is not stored", nil, inTurn(put("k", hidden{"k", "x"}), check("k", table.Equal("Note", "x"))),
+		"a field tagged - is not stored", nil, inTurn(
+			put("k", hidden{"k", "x"}),
+			check("k", table.Equal("Note", "x")),
+		),
 		refused(0), named("k"),
 	})
 	return cases
@@ -141,19 +207,42 @@ func conditions() []probe {
 	return []probe{
 		{"an item", items{"k": {Name: "n", Count: 5, Done: true}},
 			conds(
-				table.Exists(), table.Equal("name", "n"), table.Equal("name", text("n")), table.Equal("done", true),
-				table.Equal("count", int64(5)), table.Equal("count", 5), table.AtMost("count", 5), table.AtMost("note", 0),
+				table.Exists(), table.Equal(
+					"name",
+					"n",
+				), table.Equal("name", text("n")), table.Equal("done", true),
+				table.Equal(
+					"count",
+					int64(5),
+				), table.Equal("count", 5), table.AtMost("count", 5), table.AtMost("note", 0),
 			),
 			conds(
-				table.NotExists(), table.Equal("name", "N"), table.Equal("name", ""), table.Equal("done", false),
-				table.Equal("count", int64(6)), table.Equal("count", "5"), table.Equal("done", "true"),
-				table.Equal("done", int64(1)), table.Equal("note", ""), table.Equal("note", int64(0)),
+				table.NotExists(), table.Equal(
+					"name",
+					"N",
+				), table.Equal("name", ""), table.Equal("done", false),
+				table.Equal(
+					"count",
+					int64(6),
+				), table.Equal("count", "5"), table.Equal("done", "true"),
+				table.Equal(
+					"done",
+					int64(1),
+				), table.Equal("note", ""), table.Equal("note", int64(0)),
 				table.AtMost("count", 4),
-				table.AtMost("note", -1), table.AtMost("name", math.MaxInt64), table.AtMost("done", math.MaxInt64),
+				table.AtMost(
+					"note",
+					-1,
+				), table.AtMost("name", math.MaxInt64), table.AtMost("done", math.MaxInt64),
 			)},
 		{"a missing item", items{},
 			conds(table.NotExists(), table.AtMost("count", 0), table.AtMost("count", 1)),
-			conds(table.Exists(), table.Equal("name", "n"), table.Equal("count", int64(0)), table.AtMost("count", -1))},
+			conds(
+				table.Exists(),
+				table.Equal("name", "n"),
+				table.Equal("count", int64(0)),
+				table.AtMost("count", -1),
+			)},
 	}
 }
 
@@ -163,7 +252,8 @@ func obeysEach(op table.Op, p probe) action {
 	return func(s *state) error {
 		for _, cond := range p.fail {
 			s.wantErr(fmt.Sprintf("%+v", cond), s.write(op.If(cond)), refused(0))
-			s.wantErr(fmt.Sprintf("%+v after others", cond), s.write(op.If(p.hold...).If(cond)), refused(0))
+			s.wantErr(fmt.Sprintf("%+v after others", cond), s.write(op.If(p.hold...).
+				If(cond)), refused(0))
 		}
 		for _, cond := range p.hold {
 			if op.Kind == table.KindCheck {
@@ -178,10 +268,28 @@ func transactionCases() []testCase {
 	few, before, after := allKinds(1)
 	hundred, manyBefore, manyAfter := allKinds(table.MaxOps / 5)
 	cases := []testCase{
-		{"operations of all kinds happen together, in two partitions", before, ops(few...), done, after},
+		{
+			"operations of all kinds happen together, in two partitions",
+			before,
+			ops(few...),
+			done,
+			after,
+		},
 		{"100 operations are one write", manyBefore, ops(hundred...), done, manyAfter},
-		{"100 operations are undone if the last is refused", manyBefore, ops(refuse(hundred, 99)...), refused(99), nil},
-		{"the error names the first refused operation", before, ops(refuse(few, 1, 3)...), refused(1), nil},
+		{
+			"100 operations are undone if the last is refused",
+			manyBefore,
+			ops(refuse(hundred, 99)...),
+			refused(99),
+			nil,
+		},
+		{
+			"the error names the first refused operation",
+			before,
+			ops(refuse(few, 1, 3)...),
+			refused(1),
+			nil,
+		},
 	}
 	for i := range few {
 		name := fmt.Sprint("everything is undone if operation ", i, " is refused")
@@ -210,7 +318,9 @@ func allKinds(n int) (all []table.Op, before, after items) {
 		after[sk("updated")], after[sk("checked")] = row{Name: "n", Count: 2}, row{Done: true}
 		all = append(all,
 			put(sk("x|put"), row{Name: "p"}), put(sk("replaced"), row{Name: "r"}),
-			update(sk("updated")).Add("count", 1).If(table.Exists()), remove(sk("deleted")).If(table.Exists()),
+			update(sk("updated")).
+				Add("count", 1).
+				If(table.Exists()), remove(sk("deleted")).If(table.Exists()),
 			check(sk("checked"), table.Equal("done", true)),
 		)
 	}

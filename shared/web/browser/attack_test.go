@@ -180,7 +180,11 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 					b.Forge(s.Root, f)
 					select {
 					case r := <-got:
-						expect.Equal(t, "the answer", r, browsertest.Received{Request: f.Request, Status: want, Cookie: host == "127.0.0.1"})
+						expect.Equal(t, "the answer", r, browsertest.Received{
+							Request: f.Request,
+							Status:  want,
+							Cookie:  host == "127.0.0.1",
+						})
 					case <-time.After(10 * time.Minute):
 						t.Fatalf("the service did not get %+v", f)
 					}
@@ -193,7 +197,11 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 						want = 401 // CORS lets it through, and it has no login
 					}
 					if allowed && isGuest && !strings.Contains(f.Request, has.locked) {
-						later = append(later, browsertest.Forgery{Request: f.Request, Kind: f.Kind, Fields: f.Fields[1:]})
+						later = append(later, browsertest.Forgery{
+							Request: f.Request,
+							Kind:    f.Kind,
+							Fields:  f.Fields[1:],
+						})
 						continue
 					}
 					send(f, want)
@@ -201,7 +209,10 @@ func TestNoOtherSiteCanUseALogin(t *testing.T) {
 				if after := s.Items(); !maps.Equal(before, after) {
 					t.Errorf("the service has %v, and had %v", after, before)
 				}
-				for _, f := range append(later, browsertest.Forgery{Request: "POST v1/notifications/stop?" + has.stop}) {
+				for _, f := range append(
+					later,
+					browsertest.Forgery{Request: "POST v1/notifications/stop?" + has.stop},
+				) {
 					send(f, 303)
 				}
 				if maps.Equal(before, s.Items()) {
@@ -290,7 +301,9 @@ func TestNoPageCanBeFramed(t *testing.T) {
 // that site gets, at titles, at what the browser stores, after interrupted uploads too, and at the log.
 func TestNoTokenLeavesTheService(t *testing.T) {
 	other, heard := browsertest.EvilSite(t, "127.0.0.1", nil)
-	s, b := begin(t, browsertest.Desk(), func(set *service.Settings, _ *local.ServiceOptions) { set.Look.Imprint = other + "/heard" })
+	s, b := begin(t, browsertest.Desk(), func(set *service.Settings, _ *local.ServiceOptions) {
+		set.Look.Imprint = other + "/heard"
+	})
 	b.Login("alice", password)
 	has := seed(s, "name", "text")
 	claim := s.Send("GET /download/file?"+has.closed+"&download=1", "").Want(302).Header.Get("Location")
@@ -352,7 +365,9 @@ func TestHostileTextsAreShownAsTexts(t *testing.T) {
 	s, b := begin(t, browsertest.Phone())
 	s.InProcess("it has an inbox")
 	has, typed := seed(s, hostileName, hostile), url.QueryEscape(hostile)
-	for _, name := range []string{"javascript:attacked=1", "\u202egnp.exe", strings.Repeat("long", 60), "\u05e9\u05dc" + hostileName} {
+	for _, name := range []string{
+		"javascript:attacked=1", "\u202egnp.exe", strings.Repeat("long", 60), "\u05e9\u05dc" + hostileName,
+	} {
 		s.As("alice").Upload("file="+url.QueryEscape(name), "x")
 	}
 	browsertest.Narrow(&s.HTTP.Config.Handler, 1_000_000)

@@ -23,7 +23,8 @@ func states(t *testing.T, lang string, ofRequests bool) []byte {
 		if many, ok := says.([]any); ok {
 			says = fmt.Sprint("1234 ", many[1])
 		}
-		if ofRequests && (key == "requests.full" || key == "requests.is-open") || !ofRequests && strings.HasPrefix(key, "became.") {
+		if ofRequests && (key == "requests.full" || key == "requests.is-open") ||
+			!ofRequests && strings.HasPrefix(key, "became.") {
 			all = append(all, fmt.Sprint(says))
 		}
 	}
@@ -56,7 +57,10 @@ func TestEachStateOfAFileOrRequestStaysInItsBox(t *testing.T) {
 		t.Run(lang, func(t *testing.T) {
 			s, b := begin(t, browsertest.Desk().In(lang))
 			alice := s.As("alice")
-			alice.Upload("file=Vertragsverhandlungsprotokoll+der+letzten+Sitzung.pdf&m=bob@example.com&m=carla.with.a.long.name@bounce.example.com", "x")
+			alice.Upload(
+				"file=Vertragsverhandlungsprotokoll+der+letzten+Sitzung.pdf&m=bob@example.com&m=carla.with.a.long.name@bounce.example.com",
+				"x",
+			)
 			id := alice.Upload("file=a", "x").ID
 			alice.Ask("POST /requests", `{"title":"Vertragsverhandlungsprotokolle der letzten Sitzung"}`).Want(201)
 			at(s, b, "files?language="+lang)

@@ -27,7 +27,9 @@ const picture = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00
 
 func TestABundleIsLookedThroughAndOneOfItsFilesSaved(t *testing.T) {
 	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
-		files := []string{"readme.txt", "read me", "tree/a/deep.txt", "deep", "photos/1.png", picture, "photos/2.png", picture}
+		files := []string{
+			"readme.txt", "read me", "tree/a/deep.txt", "deep", "photos/1.png", picture, "photos/2.png", picture,
+		}
 		for i := range 60 {
 			files = append(files, fmt.Sprintf("many/%02d-%s.bin", i, strings.Repeat("long", 1+i%20)), "x")
 		}
@@ -57,12 +59,17 @@ func TestAFileIsFoundSharedAndDeleted(t *testing.T) {
 		b.Seen("files-empty")
 		alice := s.As("alice")
 		for i := range 8 {
-			alice.Upload(fmt.Sprintf("file=report-%d-of-the-year-%s.pdf&m=bob%d@example.com", i, strings.Repeat("x", 9*i), i), "text")
+			alice.Upload(
+				fmt.Sprintf("file=report-%d-of-the-year-%s.pdf&m=bob%d@example.com", i, strings.Repeat("x", 9*i), i),
+				"text",
+			)
 		}
 		s.Deliver()
 		gone := func(ids ...int) {
 			b.Until("the files are deleted", func() bool {
-				return !slices.ContainsFunc(ids, func(id int) bool { return alice.Ask(fmt.Sprint("GET /files/", id), "").Code != 404 })
+				return !slices.ContainsFunc(ids, func(id int) bool {
+					return alice.Ask(fmt.Sprint("GET /files/", id), "").Code != 404
+				})
 			})
 		}
 		b.Visit("files")
@@ -100,9 +107,12 @@ func TestFilesAreSortedByOneChoice(t *testing.T) {
 		at(s, b, "files")
 		for order, want := range map[string]string{"old": "first.txt", "new": "second.txt"} {
 			b.WaitFor("tbody .pick input") // the script is there
-			b.Is(`{ const s = document.querySelector("select[name=sort]"); s.value = "` + order + `"; s.dispatchEvent(new Event("change", { bubbles: true })); true }`)
+			b.Is(`{ const s = document.querySelector("select[name=sort]"); s.value = "` +
+				order +
+				`"; s.dispatchEvent(new Event("change", { bubbles: true })); true }`)
 			b.Until("the first is "+want, func() bool {
-				return strings.HasSuffix(b.Address(), "sort="+order) && b.Text("document.querySelector('tbody th')?.innerText ?? ''") == want
+				return strings.HasSuffix(b.Address(), "sort="+order) &&
+					b.Text("document.querySelector('tbody th')?.innerText ?? ''") == want
 			})
 		}
 		b.Seen("files-sorted")

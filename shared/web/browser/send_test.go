@@ -48,7 +48,9 @@ func TestAFileIsSentByOneButton(t *testing.T) {
 		expect.Equal(t, "whether what arrived is what was sent", s.Get(link) == string(want), true)
 		expect.Equal(t, "the name", s.As("alice").Newest("alice").Name, "a picture of the harbour.jpg")
 		b.Click("details.reveal summary")
-		b.Until("there is a QR code", func() bool { return b.Number("document.querySelector('img.qr')?.naturalWidth ?? 0") > 0 })
+		b.Until("there is a QR code", func() bool {
+			return b.Number("document.querySelector('img.qr')?.naturalWidth ?? 0") > 0
+		})
 		b.Seen("sent-qr")
 		b.Visit("files")
 		b.WaitText("bour.jpg")
@@ -183,7 +185,9 @@ func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 		line.Rate.Store(size / 40)
 		b.Reopen()
 		b.Visit("files")
-		b.Until("the tab is gone", func() bool { return b.Is("navigator.locks.query().then(({held}) => !held.length)") })
+		b.Until("the tab is gone", func() bool {
+			return b.Is("navigator.locks.query().then(({held}) => !held.length)")
+		})
 		b.Visit("send")
 		b.WaitFor("#stage progress")
 		line.Rate.Store(0)
@@ -210,7 +214,8 @@ func TestALargeFileGoesOnAfterTheNetworkAndTheTabAreLost(t *testing.T) {
 func TestAGuestSendsFilesToARequest(t *testing.T) {
 	each(t, true, func(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		made := apitest.Read[struct{ LinkURL string }](s.As("alice").Ask("POST /requests",
-			`{"title":"Photos of the trip","message":"All of them","files":5}`, "Content-Type", "application/json").Want(201))
+			`{"title":"Photos of the trip","message":"All of them","files":5}`, "Content-Type", "application/json").
+			Want(201))
 		b.Visit(made.LinkURL)
 		b.WaitText("Photos of the trip")
 		b.Seen("guest")
@@ -269,7 +274,9 @@ func TestAnUploadThatBeganElsewhereIsResumed(t *testing.T) {
 func dropOf(entry string) string {
 	return `{
 		const drop = new Event("drop", { cancelable: true });
-		drop.dataTransfer = { types: ["Files"], items: [{ kind: "file", getAsFile: () => null, webkitGetAsEntry: () => ({ isFile: true, name: "x", file: ` + entry + ` }) }] };
+		drop.dataTransfer = { types: ["Files"], items: [{ kind: "file", getAsFile: () => null, webkitGetAsEntry: () => ({ isFile: true, name: "x", file: ` +
+		entry +
+		` }) }] };
 		dispatchEvent(drop) || true;
 	}`
 }

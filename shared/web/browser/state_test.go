@@ -49,7 +49,11 @@ func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 	alice.Ask("POST /uploads", fmt.Sprintf(`{"name":%q,"length":100}`, long)).Want(201)
 	expect.NoErr(t, s.Data.Table.Write(t.Context(), notify.Suppress(bounced, notify.AddressBounced, "", time.Now())))
 	longest := alice.Upload("file="+long+"&m="+long[:60]+"@example.com", "x").ID
-	evil, _ := browsertest.EvilSite(t, "localhost", map[string]string{"/": `<form method=post action="` + s.Root + `/logout"><button>`})
+	evil, _ := browsertest.EvilSite(
+		t,
+		"localhost",
+		map[string]string{"/": `<form method=post action="` + s.Root + `/logout"><button>`},
+	)
 	breaks := func() error { return fmt.Errorf("the disk is broken") }
 	b.Expect("status of 500")
 	hold, release := context.WithCancel(t.Context())
@@ -66,7 +70,10 @@ func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		{name: "link-image", page: link("file=harbour.png")},
 		{name: "link-film", page: link("file=crossing.webm")},
 		{name: "link-sound", page: link("file=horn.wav")},
-		{name: "link-text", page: alice.Upload("file=notes.txt", strings.Repeat("The ferry leaves at nine.\n", 60)).LinkURL},
+		{
+			name: "link-text",
+			page: alice.Upload("file=notes.txt", strings.Repeat("The ferry leaves at nine.\n", 60)).LinkURL,
+		},
 		{name: "link-message", page: messaged},
 		{name: "link-long", page: link("downloads=3&file=" + long)},
 		{name: "link-rtl", page: link("file=" + url.QueryEscape(rtl))},
@@ -86,7 +93,10 @@ func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		{name: "guest-dead", page: ended.LinkURL},
 		{name: "guest-full", page: bring(ask("One photo", `,"files":1`).LinkURL, "&file=one.jpg")},
 		{name: "guest-long", page: bring(ask(long[:100], `,"expires":"7d"`).LinkURL, "&by="+long[:90]+"&file="+long)},
-		{name: "guest-failed", page: "r?failed=400&parameter=by&k=" + strings.Split(ask("Photos", "").LinkURL, "k=")[1]},
+		{
+			name: "guest-failed",
+			page: "r?failed=400&parameter=by&k=" + strings.Split(ask("Photos", "").LinkURL, "k=")[1],
+		},
 		{name: "forgot-wrong", do: func() { b.Visit("forgot"); wrong("#user", "nobody else") }},
 		{name: "stop-bounced", page: "stop?t=" + s.Data.Ports.Key.Stop(bounced)},
 		{name: "stop", page: "stop?t=" + s.Data.Ports.Key.Stop("ann@example.com")},
@@ -99,7 +109,10 @@ func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		{name: "forbidden", do: func() { b.Visit(evil + "/"); b.Press("button") }},
 		{name: "send-failed", page: "send?failed=400&parameter=downloads", do: func() { b.Login("alice", password) }},
 		{name: "sent-several", page: fmt.Sprintf("send?sent=1&sent=%d", alice.Upload("file="+long, "x").ID)},
-		{name: "token-wrong", do: func() { b.Visit("account"); b.Click("#tokens ~ .fold summary"); wrong("#name", " ") }},
+		{
+			name: "token-wrong",
+			do:   func() { b.Visit("account"); b.Click("#tokens ~ .fold summary"); wrong("#name", " ") },
+		},
 		{name: "files-long", page: "files"},
 		{name: "file-long", page: fmt.Sprintf("files?id=%d", longest)},
 		{name: "backup-file", page: fmt.Sprintf("files?area=backup&id=%d", kept.ID)},
@@ -107,9 +120,16 @@ func seeStates(t *testing.T, s *apitest.Server, b *browsertest.Tab) {
 		{name: "requests-edit", page: "requests?id=" + ask("Receipts", `,"password":"open sesame"`).ID},
 		{name: "broken", page: "files", do: func() { s.Calls.Before("table.Query", breaks) }},
 		{name: "send-long", do: func() { b.Visit("send"); b.Pick(noise(t, long, 9000), noise(t, rtl, 10)) }},
-		{name: "sending-begins", do: func() { s.Calls.Before("parts.Begin", hang); b.Send(); b.WaitText("being read") }},
+		{
+			name: "sending-begins",
+			do:   func() { s.Calls.Before("parts.Begin", hang); b.Send(); b.WaitText("being read") },
+		},
 		{name: "sent-long", do: func() { release(); b.Link() }},
-		{name: "files-one", page: "files", do: func() { b.Visit("account"); b.Press("main .head button"); b.Login("quentin", password) }},
+		{
+			name: "files-one",
+			page: "files",
+			do:   func() { b.Visit("account"); b.Press("main .head button"); b.Login("quentin", password) },
+		},
 		{name: "send-nearly-full", page: "send"},
 	} {
 		if b.Scriptless && strings.Contains("send-long sending-begins sent-long", state.name) {
@@ -155,7 +175,12 @@ func TestAButtonStaysReadableUnderThePointer(t *testing.T) {
 	b.WaitFor("main .primary")
 	box := "document.querySelector('main .primary').getBoundingClientRect()"
 	x, y := b.Number(box+".x"), b.Number(box+".y")
-	for accent, text := range map[string]string{"#14568f": "#fff", "#767676": "#fff", "#777777": "#000", "#85bff2": "#0a1c2d"} {
+	for accent, text := range map[string]string{
+		"#14568f": "#fff",
+		"#767676": "#fff",
+		"#777777": "#000",
+		"#85bff2": "#0a1c2d",
+	} {
 		b.Is(`document.documentElement.style.cssText = "--accent: ` + accent + `; --accent-text: ` + text + `", true`)
 		b.Do("leaving the button", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 1, 1))
 		before := b.Contrast("main .primary")

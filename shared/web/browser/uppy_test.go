@@ -25,23 +25,32 @@ func TestUppyUploadsInASession(t *testing.T) {
 	}
 	text, err := os.ReadFile("../../api/CLIENTS.md")
 	expect.NoErr(t, err)
-	lines := regexp.MustCompile("(?s)<!-- A test runs this in a browser. -->\n```js\n(.*?)```").FindStringSubmatch(string(text))[1]
+	lines := regexp.MustCompile("(?s)<!-- A test runs this in a browser. -->\n```js\n(.*?)```").
+		FindStringSubmatch(string(text))[1]
 	page := http.NewServeMux()
 	other := httptest.NewServer(page)
 	t.Cleanup(other.Close)
-	s, b := begin(t, browsertest.Desk(), func(_ *service.Settings, so *local.ServiceOptions) { so.Origins = []string{other.URL} })
-	token := apitest.Read[struct{ Token string }](s.As("alice").Ask("POST /tokens", `{"name":"Uppy","scope":"upload"}`).Want(201)).Token
+	s, b := begin(t, browsertest.Desk(), func(_ *service.Settings, so *local.ServiceOptions) {
+		so.Origins = []string{other.URL}
+	})
+	token := apitest.Read[struct{ Token string }](s.As("alice").
+		Ask("POST /tokens", `{"name":"Uppy","scope":"upload"}`).
+		Want(201)).Token
 	page.HandleFunc("/uppy.mjs", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")
 		http.ServeFile(w, r, program)
 	})
 	page.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `<!doctype html><link rel="icon" href="data:,"><p></p><script type="module">import { AwsS3, Uppy } from "./uppy.mjs";
+		fmt.Fprintf(
+			w,
+			`<!doctype html><link rel="icon" href="data:,"><p></p><script type="module">import { AwsS3, Uppy } from "./uppy.mjs";
 			%s
 			const said = document.querySelector("p");
 			uppy.on("complete", ({ successful, failed }) => (said.textContent = successful[0] ? "sent: " + successful[0].uploadURL : "failed: " + failed[0].error));
 			uppy.addFile({ name: "a film.mp4", type: "video/mp4", data: new Blob(["Hello, Ferry".repeat(1_000_000)]) });
-			uppy.upload();</script>`, strings.NewReplacer("http://127.0.0.1:8080/v1", s.Base, "TOKEN", token).Replace(lines))
+			uppy.upload();</script>`,
+			strings.NewReplacer("http://127.0.0.1:8080/v1", s.Base, "TOKEN", token).Replace(lines),
+		)
 	})
 	b.Visit(other.URL + "/")
 	b.WaitText(": ")

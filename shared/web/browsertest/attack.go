@@ -13,13 +13,22 @@ import (
 // Kinds maps extensions to the media types of files that browsers run, and of some that they might
 // mistake for those.
 var Kinds = map[string]string{
-	".html": "text/html", ".xhtml": "application/xhtml+xml", ".svg": "image/svg+xml", ".xml": "text/xml",
-	".pdf": "application/pdf", ".txt": "text/plain", ".png": "image/png",
+	".html":  "text/html",
+	".xhtml": "application/xhtml+xml",
+	".svg":   "image/svg+xml",
+	".xml":   "text/xml",
+	".pdf":   "application/pdf",
+	".txt":   "text/plain",
+	".png":   "image/png",
 }
 
 // EvilSite serves pages by path, with the media types of their extensions. host is a neighbour of
 // the service, or another site. heard receives the Referer of each visit to /heard.
-func EvilSite(t testing.TB, host string, pages map[string]string) (address string, heard chan string) {
+func EvilSite(
+	t testing.TB,
+	host string,
+	pages map[string]string,
+) (address string, heard chan string) {
 	t.Helper()
 	heard = make(chan string, 1000)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -46,7 +46,10 @@ func (v View) String() string {
 // Chromium without everything around its pages, so it takes half the time, but it cannot show PDF
 // files. FERRY_BROWSER=whole excludes it.
 func Executable() string {
-	names := []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+	names := []string{
+		"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
+		"google-chrome-stable",
+	}
 	if os.Getenv("FERRY_BROWSER") == "whole" {
 		names = names[1:]
 	}
@@ -73,7 +76,10 @@ const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like G
 var shared = sync.OnceValues(func() (context.Context, context.CancelFunc) {
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(Executable()), chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-prefers-reduced-motion", true),
+		chromedp.Flag(
+			"disable-dev-shm-usage",
+			true,
+		), chromedp.Flag("force-prefers-reduced-motion", true),
 		chromedp.Flag("hide-scrollbars", true), chromedp.UserAgent(agent),
 	}
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)

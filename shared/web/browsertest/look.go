@@ -22,7 +22,10 @@ func (b *Tab) Picture(name string) {
 		return
 	}
 	b.must("making a folder", os.MkdirAll(folder, 0o755))
-	b.must("keeping a picture", os.WriteFile(filepath.Join(folder, name+"-"+b.String()+".png"), picture, 0o644))
+	b.must(
+		"keeping a picture",
+		os.WriteFile(filepath.Join(folder, name+"-"+b.String()+".png"), picture, 0o644),
+	)
 }
 
 // All reports whether the whole matrix of views was requested.
@@ -58,9 +61,16 @@ func (b *Tab) colours(dark bool) {
 	b.Helper()
 	b.dark = dark
 	scheme := map[bool]string{true: "dark", false: "light"}[dark]
-	_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
-	})
+	_, err := chromedp.Call(
+		b.Context,
+		emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{
+				Name:  "prefers-color-scheme",
+				Value: scheme,
+			}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		},
+	)
 	b.must("setting the colours", err)
 }
 
@@ -110,7 +120,10 @@ func (b *Tab) axe(name, rules string) {
 	faults := get[[]struct {
 		ID, Help string
 		Nodes    []struct{ HTML, FailureSummary string }
-	}](b, `axe.run(document, {preload: false, resultTypes: ["violations"], runOnly: [`+rules+`]}).then(r => r.violations)`)
+	}](
+		b,
+		`axe.run(document, {preload: false, resultTypes: ["violations"], runOnly: [`+rules+`]}).then(r => r.violations)`,
+	)
 	for _, f := range faults {
 		for _, n := range f.Nodes {
 			b.Report("%s: %s: %s\n%s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)

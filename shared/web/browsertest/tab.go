@@ -72,7 +72,12 @@ func OpenFor(h Host, root string, v View) *Tab {
 }
 
 func newTab(h Host, root string, v View) *Tab {
-	return &Tab{Host: h, View: v, Root: strings.TrimSuffix(root, "/") + "/", heard: map[string]int{}}
+	return &Tab{
+		Host:  h,
+		View:  v,
+		Root:  strings.TrimSuffix(root, "/") + "/",
+		heard: map[string]int{},
+	}
 }
 
 // start opens the window, unless the network is about to change.
@@ -108,21 +113,37 @@ func (b *Tab) Close() {
 func (b *Tab) prepare() {
 	b.Helper()
 	b.Resize(b.Width, b.Height)
-	_, err := chromedp.Call(b.Context, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
-		UserAgent: agent, AcceptLanguage: b.Lang,
-	})
+	_, err := chromedp.Call(
+		b.Context,
+		emulation.SetUserAgentOverride,
+		emulation.SetUserAgentOverrideParams{
+			UserAgent:      agent,
+			AcceptLanguage: b.Lang,
+		},
+	)
 	b.must("setting the language", err)
 	if b.Scriptless {
-		_, err = chromedp.Call(b.Context, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err = chromedp.Call(
+			b.Context,
+			emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true},
+		)
 		b.must("turning scripts off", err)
 	}
-	ctx, messages, dialogs := b.Context, chromedp.Console(b.Context), chromedp.Events(b.Context, page.JavascriptDialogOpening)
+	ctx, messages, dialogs := b.Context, chromedp.Console(b.Context), chromedp.Events(
+		b.Context,
+		page.JavascriptDialogOpening,
+	)
 	go func() {
 		for _, err := range dialogs { // agree to leave the page
 			if err != nil || ctx.Err() != nil {
 				return
 			}
-			_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+			_, _ = chromedp.Call(
+				ctx,
+				page.HandleJavaScriptDialog,
+				page.HandleJavaScriptDialogParams{Accept: true},
+			)
 		}
 	}()
 	go func() {
@@ -130,7 +151,8 @@ func (b *Tab) prepare() {
 			if err != nil || ctx.Err() != nil {
 				return
 			}
-			if strings.Contains(string(m.Type), "error") || m.Type == chromedp.ConsoleException {
+			if strings.Contains(string(m.Type), "error") ||
+				m.Type == chromedp.ConsoleException {
 				b.hear(m.Text)
 			}
 		}
@@ -141,15 +163,23 @@ func (b *Tab) prepare() {
 func (b *Tab) Resize(width, height int64) {
 	b.Helper()
 	b.Width, b.Height = width, height
-	_, err := chromedp.Call(b.Context, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600,
-	})
+	_, err := chromedp.Call(
+		b.Context,
+		emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{
+			Width:             width,
+			Height:            height,
+			DeviceScaleFactor: 1,
+			Mobile:            width < 600,
+		},
+	)
 	b.must("setting the size", err)
 }
 
 // hear records an error in the console. A refused request is not an error: pages show it.
 func (b *Tab) hear(text string) {
-	if strings.Contains(text, "the server responded with a status of 4") || strings.Contains(text, "ERR_INTERNET_DISCONNECTED") {
+	if strings.Contains(text, "the server responded with a status of 4") ||
+		strings.Contains(text, "ERR_INTERNET_DISCONNECTED") {
 		return
 	}
 	b.mu.Lock()
@@ -204,7 +234,10 @@ func (b *Tab) Visit(path string) {
 }
 
 // Click clicks the element that a selector names.
-func (b *Tab) Click(what string) { b.Helper(); b.Do("clicking "+what, chromedp.Click(css(what))) }
+func (b *Tab) Click(what string) {
+	b.Helper()
+	b.Do("clicking "+what, chromedp.Click(css(what)))
+}
 
 // Fill types into fields; selectors and texts alternate.
 func (b *Tab) Fill(fields ...string) {
@@ -325,9 +358,15 @@ func get[T any](b *Tab, expression string) T {
 }
 
 // Text, Number and Is evaluate an expression of JavaScript, and wait for it if it is a promise.
-func (b *Tab) Text(expression string) string    { b.Helper(); return get[string](b, expression) }
-func (b *Tab) Number(expression string) float64 { b.Helper(); return get[float64](b, expression) }
-func (b *Tab) Is(expression string) bool        { b.Helper(); return get[bool](b, expression) }
+func (b *Tab) Text(expression string) string {
+	b.Helper()
+	return get[string](b, expression)
+}
+func (b *Tab) Number(expression string) float64 {
+	b.Helper()
+	return get[float64](b, expression)
+}
+func (b *Tab) Is(expression string) bool { b.Helper(); return get[bool](b, expression) }
 
 // Reopen closes the window, as a visitor would, and opens another one in the same browser.
 func (b *Tab) Reopen() {
@@ -336,7 +375,11 @@ func (b *Tab) Reopen() {
 	b.Context, _ = chromedp.NewContext(b.Context) // it ends when the first one ends
 	b.must("opening another window", chromedp.Do(b.Context))
 	b.prepare()
-	_, err := chromedp.CallBrowser(b.Context, target.CloseTarget, target.CloseTargetParams{TargetID: old})
+	_, err := chromedp.CallBrowser(
+		b.Context,
+		target.CloseTarget,
+		target.CloseTargetParams{TargetID: old},
+	)
 	b.must("closing a window", err)
 }
 
@@ -346,9 +389,15 @@ func (b *Tab) Downloads() string {
 	folder, err := os.MkdirTemp(b.Dir, "saved-")
 	b.must("making a folder", err)
 	c := chromedp.FromContext(b.Context)
-	_, err = chromedp.CallBrowser(b.Context, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: "allow", BrowserContextID: c.BrowserContextID, DownloadPath: folder,
-	})
+	_, err = chromedp.CallBrowser(
+		b.Context,
+		browser.SetDownloadBehavior,
+		browser.SetDownloadBehaviorParams{
+			Behavior:         "allow",
+			BrowserContextID: c.BrowserContextID,
+			DownloadPath:     folder,
+		},
+	)
 	b.must("allowing downloads", err)
 	return folder
 }
@@ -397,7 +446,11 @@ func (b *Tab) Offline(cut bool) {
 // before an answer begins.
 func (b *Tab) Slow() {
 	b.Helper()
-	b.network(&network.Conditions{Latency: 2000, DownloadThroughput: 50_000, UploadThroughput: 50_000})
+	b.network(&network.Conditions{
+		Latency:            2000,
+		DownloadThroughput: 50_000,
+		UploadThroughput:   50_000,
+	})
 }
 
 func (b *Tab) network(c *network.Conditions) {
@@ -405,17 +458,27 @@ func (b *Tab) network(c *network.Conditions) {
 	_, err := chromedp.Call(b.Context, network.EmulateNetworkConditionsByRule,
 		network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{c}})
 	b.must("changing the network", err)
-	_, err = chromedp.Call(b.Context, network.OverrideNetworkState, network.OverrideNetworkStateParams{
-		Offline: c.Offline, Latency: c.Latency,
-		DownloadThroughput: c.DownloadThroughput, UploadThroughput: c.UploadThroughput,
-	})
+	_, err = chromedp.Call(
+		b.Context,
+		network.OverrideNetworkState,
+		network.OverrideNetworkStateParams{
+			Offline:            c.Offline,
+			Latency:            c.Latency,
+			DownloadThroughput: c.DownloadThroughput,
+			UploadThroughput:   c.UploadThroughput,
+		},
+	)
 	b.must("changing the network", err)
 }
 
 // SetCookie gives the window a cookie of the service, as a login does.
 func (b *Tab) SetCookie(name, value string) {
 	b.Helper()
-	_, err := chromedp.Call(b.Context, network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: b.Root})
+	_, err := chromedp.Call(b.Context, network.SetCookie, network.SetCookieParams{
+		Name:  name,
+		Value: value,
+		URL:   b.Root,
+	})
 	b.must("setting a cookie", err)
 }
 
@@ -434,7 +497,8 @@ func (b *Tab) TabTo(what string) {
 	for stop := range 40 {
 		there := b.Is("document.activeElement.matches(" + Quoted(what) + ")")
 		if (stop > 0 || there) && !b.Is(ring) {
-			b.Report("the focus cannot be seen on %s", b.Text("document.activeElement.outerHTML.slice(0, 200)"))
+			b.Report("the focus cannot be seen on %s",
+				b.Text("document.activeElement.outerHTML.slice(0, 200)"))
 		}
 		if there {
 			return

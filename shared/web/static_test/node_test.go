@@ -37,14 +37,25 @@ func TestModulesOfThePages(t *testing.T) {
 	node := findNode(t)
 	s := apitest.New(t)
 	ann := s.Add("ann")
-	link := apitest.Read[struct{ LinkURL string }](ann.Ask("POST /requests", `{"title":"For the tests","password":"größer"}`).Want(201))
+	link := apitest.Read[struct{ LinkURL string }](ann.Ask(
+		"POST /requests",
+		`{"title":"For the tests","password":"größer"}`,
+	).
+		Want(201))
 	_, token, _ := strings.Cut(link.LinkURL, "&k=")
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
 
 	files, err := filepath.Glob("*.test.mjs")
 	expect.NoErr(t, err)
 	cmd := exec.CommandContext(t.Context(), node, append([]string{"--test", "--test-reporter=dot"}, files...)...)
-	cmd.Env = append(os.Environ(), "NODE_OPTIONS=", "FERRY_BASE="+s.Base+"/", "FERRY_LOGIN=ann:"+apitest.Password, "FERRY_REQUEST="+token, "FERRY_MANIFEST="+manifest)
+	cmd.Env = append(
+		os.Environ(),
+		"NODE_OPTIONS=",
+		"FERRY_BASE="+s.Base+"/",
+		"FERRY_LOGIN=ann:"+apitest.Password,
+		"FERRY_REQUEST="+token,
+		"FERRY_MANIFEST="+manifest,
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -75,7 +86,12 @@ func findNode(t *testing.T) string {
 	if err != nil {
 		t.Skip("node is missing: the modules of the pages are not tested")
 	}
-	if exec.CommandContext(t.Context(), node, "-e", "process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)").Run() != nil {
+	if exec.CommandContext(
+		t.Context(),
+		node,
+		"-e",
+		"process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)",
+	).Run() != nil {
 		t.Skip("node is older than 20: the modules of the pages are not tested")
 	}
 	return node

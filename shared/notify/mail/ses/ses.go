@@ -53,7 +53,9 @@ func (s Sender) input(m mail.Message, env mail.Envelope) *sesv2.SendEmailInput {
 		EmailTags:        []types.MessageTag{{Name: new(mail.Tag), Value: new(m.ID)}},
 		Destination:      &types.Destination{ToAddresses: []string{address(env.To)}},
 		Content: &types.EmailContent{Simple: &types.Message{
-			Subject: content(m.SubjectLine()), Body: &types.Body{Text: content(m.Text)}, Headers: headers(m),
+			Subject: content(m.SubjectLine()),
+			Body:    &types.Body{Text: content(m.Text)},
+			Headers: headers(m),
 		}},
 	}
 	if m.HTML != "" {
@@ -79,7 +81,11 @@ func headers(m mail.Message) []types.MessageHeader {
 	}
 	all := []types.MessageHeader{header("Auto-Submitted", "auto-generated")} // RFC 3834: no vacation replies, please
 	if m.Unsubscribe != "" {
-		all = append(all, header("List-Unsubscribe", "<"+m.Unsubscribe+">"), header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"))
+		all = append(
+			all,
+			header("List-Unsubscribe", "<"+m.Unsubscribe+">"),
+			header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
+		)
 	}
 	return all
 }
@@ -93,8 +99,11 @@ func content(text string) *types.Content {
 // mistake in the settings, which can be corrected. It also marks refusals by the account's
 // limits, by code, as some have no type of their own.
 func classify(err error) error {
-	limits := []string{"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException"}
-	if failed, ok := errors.AsType[smithy.APIError](err); ok && slices.Contains(limits, failed.ErrorCode()) {
+	limits := []string{
+		"LimitExceededException", "Throttling", "ThrottlingException", "TooManyRequestsException",
+	}
+	if failed, ok := errors.AsType[smithy.APIError](err); ok &&
+		slices.Contains(limits, failed.ErrorCode()) {
 		if strings.Contains(failed.ErrorMessage(), "quota") {
 			return fmt.Errorf("%w: %w", mail.ErrQuota, err)
 		}

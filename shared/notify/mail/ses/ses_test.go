@@ -22,7 +22,11 @@ type client struct {
 	err   error
 }
 
-func (c *client) SendEmail(_ context.Context, in *sesv2.SendEmailInput, _ ...func(*sesv2.Options)) (*sesv2.SendEmailOutput, error) {
+func (c *client) SendEmail(
+	_ context.Context,
+	in *sesv2.SendEmailInput,
+	_ ...func(*sesv2.Options),
+) (*sesv2.SendEmailOutput, error) {
 	c.asked = in
 	return &sesv2.SendEmailOutput{MessageId: aws.String("from-ses")}, c.err
 }
@@ -63,10 +67,17 @@ func TestMailReachesSESComplete(t *testing.T) {
 func TestOptionalFieldsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	var c client
-	_, err := ses.Sender{Client: &c}.Send(t.Context(), mail.Message{ID: "1", From: "a@example.org", To: "b@example.org"})
+	_, err := ses.Sender{Client: &c}.Send(t.Context(), mail.Message{
+		ID:   "1",
+		From: "a@example.org",
+		To:   "b@example.org",
+	})
 	expect.NoErr(t, err)
 	in := c.asked
-	if in.ReplyToAddresses != nil || in.ConfigurationSetName != nil || in.Content.Simple.Body.Html != nil || len(in.Content.Simple.Headers) != 1 {
+	if in.ReplyToAddresses != nil ||
+		in.ConfigurationSetName != nil ||
+		in.Content.Simple.Body.Html != nil ||
+		len(in.Content.Simple.Headers) != 1 {
 		t.Errorf("the request was %+v", in)
 	}
 }
@@ -103,14 +114,18 @@ func TestSESGetsAddressesInASCII(t *testing.T) {
 	var c client
 	s := ses.Sender{Client: &c}
 	m := mail.Message{ID: "1", From: "a@example.org", To: local}
-	if _, err := s.Send(t.Context(), m); !errors.Is(err, mail.ErrPermanent) || !errors.Is(err, contact.ErrLocal) || c.asked != nil {
+	if _, err := s.Send(t.Context(), m); !errors.Is(err, mail.ErrPermanent) ||
+		!errors.Is(err, contact.ErrLocal) ||
+		c.asked != nil {
 		t.Errorf("a local part of other letters: %v", err)
 	}
 	m.To = domain
 	for reply, want := range map[string]string{domain: "<ann@xn--bcher-kva.example>", local: ""} {
 		m.ReplyTo = reply
 		_, err := s.Send(t.Context(), m)
-		if err != nil || c.asked.Destination.ToAddresses[0] != "ann@xn--bcher-kva.example" || strings.Join(c.asked.ReplyToAddresses, "") != want {
+		if err != nil ||
+			c.asked.Destination.ToAddresses[0] != "ann@xn--bcher-kva.example" ||
+			strings.Join(c.asked.ReplyToAddresses, "") != want {
 			t.Errorf("the request was %+v, %v", c.asked, err)
 		}
 	}

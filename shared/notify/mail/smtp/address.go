@@ -98,7 +98,10 @@ func notInHost(r rune) bool {
 
 func isIPv6(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return err == nil && a.Is6() && contact.IsASCII(a.Zone()) && !strings.ContainsFunc(a.Zone(), notInHost)
+	return err == nil &&
+		a.Is6() &&
+		contact.IsASCII(a.Zone()) &&
+		!strings.ContainsFunc(a.Zone(), notInHost)
 }
 
 func loopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }

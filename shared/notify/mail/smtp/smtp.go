@@ -95,7 +95,9 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 		gomail.WithoutNoop(),
 		gomail.WithoutRset(),
 	}
-	logins := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin}
+	logins := []gomail.SMTPAuthType{
+		gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin,
+	}
 	switch s.server.security {
 	case startTLS:
 		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory))
@@ -103,11 +105,17 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 		opts = append(opts, gomail.WithSSL())
 	case noTLS:
 		opts = append(opts, gomail.WithTLSPolicy(gomail.NoTLS))
-		logins = []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc}
+		logins = []gomail.SMTPAuthType{
+			gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc,
+		}
 	}
 	if s.server.user != "" {
-		opts = append(opts, gomail.WithUsername(s.server.user), gomail.WithPassword(s.server.password),
-			gomail.WithOpportunisticSMTPAuth(logins...))
+		opts = append(
+			opts,
+			gomail.WithUsername(s.server.user),
+			gomail.WithPassword(s.server.password),
+			gomail.WithOpportunisticSMTPAuth(logins...),
+		)
 	}
 	if plain(env.From) && plain(env.To) && plain(env.ReplyTo) {
 		// Needless SMTPUTF8 would make the mail bounce at older servers on its way.
@@ -121,7 +129,11 @@ func (s *Sender) client(ctx context.Context, env mail.Envelope) (*gomail.Client,
 func (s *Sender) dial(ctx context.Context) gomail.DialContextFunc {
 	return func(dialing context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
-		conn, err := d.DialContext(dialing, network, net.JoinHostPort(s.server.host, strconv.Itoa(s.server.port)))
+		conn, err := d.DialContext(
+			dialing,
+			network,
+			net.JoinHostPort(s.server.host, strconv.Itoa(s.server.port)),
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +157,9 @@ func classify(err error) error {
 	text, _, _ := strings.Cut(refused.Error(), ", affected ") // what follows repeats the recipient
 	err = errors.New(text)
 	code := refused.ErrorCode()
-	about := refused.Reason == gomail.ErrSMTPRcptTo || refused.Reason == gomail.ErrSMTPData || refused.Reason == gomail.ErrSMTPDataClose
+	about := refused.Reason == gomail.ErrSMTPRcptTo ||
+		refused.Reason == gomail.ErrSMTPData ||
+		refused.Reason == gomail.ErrSMTPDataClose
 	login := code == 530 || code == 534 || code == 535 || code == 538
 	said := anyAddress().ReplaceAllString(text, "") // an address may contain these words
 	if about && code >= 400 && code < 500 {

@@ -137,9 +137,21 @@ func TestUserTextNeverBecomesAHeader(t *testing.T) {
 		sent   bool
 	}{
 		{name: "in the subject", change: func(m *mail.Message) { m.Subject = evil }, sent: true},
-		{name: "in a long subject of another script", change: func(m *mail.Message) { m.Subject = strings.Repeat("ü你", 100) + evil }, sent: true},
-		{name: "in the subject without a space", change: func(m *mail.Message) { m.Subject = strings.Repeat("x", 500) + "\nBcc:y" }, sent: true},
-		{name: "as an encoded word", change: func(m *mail.Message) { m.Subject = "=?utf-8?q?Hi=0D=0ABcc:_spy@example.org?=" }, sent: true},
+		{
+			name:   "in a long subject of another script",
+			change: func(m *mail.Message) { m.Subject = strings.Repeat("ü你", 100) + evil },
+			sent:   true,
+		},
+		{
+			name:   "in the subject without a space",
+			change: func(m *mail.Message) { m.Subject = strings.Repeat("x", 500) + "\nBcc:y" },
+			sent:   true,
+		},
+		{
+			name:   "as an encoded word",
+			change: func(m *mail.Message) { m.Subject = "=?utf-8?q?Hi=0D=0ABcc:_spy@example.org?=" },
+			sent:   true,
+		},
 		{name: "in the bodies", change: func(m *mail.Message) { m.Text, m.HTML = evil, evil }, sent: true},
 		{name: "in the recipient", change: func(m *mail.Message) { m.To += "\r\nBcc: spy@example.org" }},
 	}
@@ -223,11 +235,26 @@ func TestAnAddressOfAnyScriptReachesItsServer(t *testing.T) {
 		to, reply    string
 		rcpt, header string // the last is Reply-To; without rcpt it fails for good
 	}{
-		"a domain of another script":                       {to: "ann@bücher.example", reply: "eve@例子.example", rcpt: domain, header: reply},
-		"the same with SMTPUTF8":                           {offer: []string{"SMTPUTF8"}, to: "ann@bücher.example", reply: "eve@例子.example", rcpt: domain, header: reply},
-		"letters before the @ at a server that takes them": {offer: []string{"SMTPUTF8"}, to: "jörg@bücher.example", rcpt: "jörg@xn--bcher-kva.example"},
-		"letters before the @ at a server that does not":   {to: "jörg@bücher.example"},
-		"a reply address that the server cannot take":      {to: domain, reply: "jörg@example.com", rcpt: domain},
+		"a domain of another script": {
+			to:     "ann@bücher.example",
+			reply:  "eve@例子.example",
+			rcpt:   domain,
+			header: reply,
+		},
+		"the same with SMTPUTF8": {
+			offer:  []string{"SMTPUTF8"},
+			to:     "ann@bücher.example",
+			reply:  "eve@例子.example",
+			rcpt:   domain,
+			header: reply,
+		},
+		"letters before the @ at a server that takes them": {
+			offer: []string{"SMTPUTF8"},
+			to:    "jörg@bücher.example",
+			rcpt:  "jörg@xn--bcher-kva.example",
+		},
+		"letters before the @ at a server that does not": {to: "jörg@bücher.example"},
+		"a reply address that the server cannot take":    {to: domain, reply: "jörg@example.com", rcpt: domain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,14 +264,17 @@ func TestAnAddressOfAnyScriptReachesItsServer(t *testing.T) {
 			_, err := send(t, srv, m)
 			talk := strings.Join(srv.Talk().Lines, "\n")
 			if c.rcpt == "" {
-				if !errors.Is(err, mail.ErrPermanent) || !errors.Is(err, contact.ErrLocal) || strings.Contains(talk, "RCPT") {
+				if !errors.Is(err, mail.ErrPermanent) ||
+					!errors.Is(err, contact.ErrLocal) ||
+					strings.Contains(talk, "RCPT") {
 					t.Errorf("got %v; the talk was %s", err, talk)
 				}
 				return
 			}
 			must(t, err)
 			got, _ := only(t, srv)
-			if !strings.Contains(talk, "RCPT TO:<"+c.rcpt+">") || !strings.Contains(talk, "MAIL FROM:<ferry@xn--mller-kva.example>") ||
+			if !strings.Contains(talk, "RCPT TO:<"+c.rcpt+">") ||
+				!strings.Contains(talk, "MAIL FROM:<ferry@xn--mller-kva.example>") ||
 				strings.Contains(talk, "SMTPUTF8") != !contact.IsASCII(c.rcpt) {
 				t.Errorf("the talk was %s", talk)
 			}
@@ -340,13 +370,17 @@ func TestTLSProtectsLoginAndMessage(t *testing.T) {
 				s.tls.RootCAs = nil
 			}
 			_, err := s.Send(t.Context(), message())
-			if (err == nil) != (c.secure != nil) || errors.Is(err, mail.ErrPermanent) || strings.Contains(fmt.Sprint(err), "s3cret") {
+			if (err == nil) != (c.secure != nil) ||
+				errors.Is(err, mail.ErrPermanent) ||
+				strings.Contains(fmt.Sprint(err), "s3cret") {
 				t.Errorf("got %v", err)
 			}
 			expect.Equal(t, "over TLS", srv.Talk().Secure, c.secure)
 			talk := strings.Join(srv.Talk().Lines, " ")
 			login := strings.Index(talk, "AUTH")
-			if (login >= 0) != (c.login != "") || !strings.Contains(talk, c.login) || login >= 0 && login < strings.Index(talk, "STARTTLS") {
+			if (login >= 0) != (c.login != "") ||
+				!strings.Contains(talk, c.login) ||
+				login >= 0 && login < strings.Index(talk, "STARTTLS") {
 				t.Errorf("the talk was %q", talk)
 			}
 		})
